@@ -1,0 +1,93 @@
+# The verbs of this repository. `make help` lists them; CI calls the same ones.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check --quiet
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+DOCS_SOURCES := mkdocs.yml $(shell find docs -type f -not -path 'docs/algorithms/*')
+
+# A missing Rust is an error to read, not a download of a toolchain of its own.
+export MATURIN_NO_INSTALL_RUST := 1
+export PYO3_PYTHON := $(abspath $(PY))
+export PYTHONUTF8 := 1
+
+.PHONY: help setup demo test oracle lint format bench docs clean debian-test debian-bench
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.dev  ## the virtual environment .venv: ackclock and the tools to develop it
+
+demo: $(VENV)/.ackclock  ## ten CUBIC flows through one bottleneck: a table and a report
+	$(VENV)/bin/ackclock run scenarios/dumbbell.toml --out results/dumbbell
+	$(VENV)/bin/ackclock report results/dumbbell --out results/dumbbell.html
+	@echo
+	@echo "The report: file://$(abspath results/dumbbell.html)"
+
+test: $(VENV)/.dev debian-test  ## all tests but the long oracles
+	tools/test.sh $(PY)
+
+oracle: $(VENV)/.dev  ## long comparisons with published numbers
+	cargo test --locked --release --workspace --exclude ackclock-python -- --ignored
+	$(PY) -m pytest -n 2 -m oracle
+
+lint: $(VENV)/.dev  ## formatting, clippy, ruff, mypy
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/ruff format --check
+	$(VENV)/bin/mypy
+
+format: $(VENV)/.dev  ## format Rust and Python
+	cargo fmt --all
+	$(VENV)/bin/ruff check --fix-only --quiet
+	$(VENV)/bin/ruff format
+
+bench: $(VENV)/.dev debian-bench  ## speed beside ns-2 and ns-3 (BENCH_OPTIONS=--quick for a short look)
+	$(PY) benchmarks/run.py $(BENCH_OPTIONS)
+
+docs: $(VENV)/.docs  ## the documentation site, in site/
+	$(PY) docs/make_pages.py
+	$(VENV)/bin/zensical build --clean --strict
+	cargo doc --locked --no-deps --workspace --quiet
+	cp -r target/doc site/rust
+	@echo "The site: file://$(abspath site/index.html)"
+
+clean:  ## remove everything that was built or run
+	rm -rf $(VENV) target site build dist results .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -f python/ackclock/_core*.so
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- what the verbs stand on -------------------------------------------------------------------
+
+$(VENV)/.venv:
+	tools/need-toolchain.sh $(PYTHON)
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install 'maturin>=1.9.4,<2'
+	touch $@
+
+# Rebuilt when Rust or the dependencies change; Python sources are used where they are.
+$(VENV)/.ackclock: $(VENV)/.venv pyproject.toml $(RUST_SOURCES)
+	tools/need-toolchain.sh $(PYTHON)
+	$(VENV)/bin/maturin develop --release --locked
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.ackclock
+	$(PIP) install 'ackclock[dev]'
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.ackclock
+	$(PIP) install 'ackclock[docs]'
+	touch $@
+
+debian-test:
+	tools/need-debian.sh chromium=chromium tcpdump=tcpdump
+
+debian-bench:
+	tools/need-debian.sh ns=ns2 g++=g++ /usr/include/ns3/core-module.h=libns3-dev

@@ -1,0 +1,124 @@
+//! Congestion controls: how large the window is.
+//!
+//! A controller is a pure state machine. Time and measurements come in with each call; it reads no
+//! clock and draws no random numbers. What is lost, and how much may be sent during recovery, is the
+//! sender's business ([`crate::sender`]).
+//!
+//! Adding one: a file in `congestion/`, a card in the catalog, and a line in `CONTROLLERS`.
+
+use ackclock_units::{Rate, Time};
+use serde_json::Value;
+
+pub mod cubic;
+pub mod reno;
+pub mod window;
+
+/// What an acknowledgement tells the controller. Windows and counts are in segments.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    /// The sender's clock.
+    pub now: Time,
+    /// Segments delivered by this ACK, cumulatively or selectively, for the first time.
+    pub newly_acked: u32,
+    /// Payload bytes of them.
+    pub newly_acked_bytes: u64,
+    /// Whether the cumulative acknowledgement advanced.
+    pub advanced: bool,
+    /// RTT of the newest segment delivered by this ACK, if it was sent only once.
+    pub rtt: Option<Time>,
+    /// Smoothed RTT (RFC 6298); zero before the first sample.
+    pub srtt: Time,
+    /// Smallest RTT seen; [`Time::NEVER`] before the first sample.
+    pub min_rtt: Time,
+    /// Segments in flight before this ACK was processed.
+    pub prior_in_flight: u32,
+    /// Segments in flight after it.
+    pub in_flight: u32,
+    /// Delivery rate over the last flight (Linux's `rate_sample`); `None` if it cannot be told.
+    pub delivery_rate: Option<Rate>,
+    /// Segments delivered over the connection's life, this ACK included.
+    pub delivered: u64,
+    /// Value of `delivered` when the newest delivered segment was sent: tells rounds apart.
+    pub prior_delivered: u64,
+    /// Whether the delivery-rate sample was limited by the application.
+    pub application_limited: bool,
+    /// Whether the window, and not the application or the receiver, limited the sender.
+    pub window_limited: bool,
+    /// Segments found lost with this ACK.
+    pub newly_lost: u32,
+    /// Payload bytes that the ACK's ECN feedback reports as marked.
+    pub marked_bytes: u64,
+    /// Next segment to be sent for the first time.
+    pub next: u64,
+    /// First segment not cumulatively acknowledged.
+    pub unacknowledged: u64,
+    /// Whether the sender is in fast recovery or in the repair after a timeout; a window that reacts
+    /// once per episode must not grow then.
+    pub recovering: bool,
+}
+
+/// Start of a recovery episode (fast recovery; a tail loss that a probe repaired; an ECN reaction).
+#[derive(Clone, Copy, Debug)]
+pub struct Loss {
+    /// The sender's clock.
+    pub now: Time,
+    /// Segments in flight when the loss was found, before it is deducted.
+    pub in_flight: u32,
+    /// Smoothed RTT.
+    pub srtt: Time,
+    /// Smallest RTT seen.
+    pub min_rtt: Time,
+    /// Segments delivered over the connection's life.
+    pub delivered: u64,
+    /// Whether an ECN mark, and not a loss, is the reason.
+    pub marked: bool,
+}
+
+/// A congestion control. Windows are in segments and never below 1.
+pub trait Controller: Send {
+    /// An acknowledgement arrived, in any state.
+    fn on_ack(&mut self, ack: &Ack);
+    /// A recovery episode begins: one call per episode. After it, [`Controller::cwnd`] and
+    /// [`Controller::ssthresh`] are the window that the sender shall come down to.
+    fn on_loss(&mut self, loss: &Loss);
+    /// The retransmission timer expired; the window starts again from one segment. `in_flight` is in
+    /// segments, before the loss is deducted. Backed-off repeats of the same timeout are not reported.
+    fn on_timeout(&mut self, now: Time, in_flight: u32);
+    /// The application starts to send again after the sender had been idle since `idle_since`.
+    fn on_restart(&mut self, now: Time, idle_since: Time) {
+        let _ = (now, idle_since);
+    }
+    /// The congestion window.
+    fn cwnd(&self) -> f64;
+    /// The slow start threshold; infinite until the first loss.
+    fn ssthresh(&self) -> f64;
+    /// The rate to pace at, when the controller names one.
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+}
+
+/// Makes a controller from its card's complete parameters and the initial window in segments.
+pub type Maker = fn(&Value, f64) -> Result<Box<dyn Controller>, serde_json::Error>;
+
+/// The list: name as in `sysctl`, and how to make one.
+pub const CONTROLLERS: &[(&str, Maker)] = &[("cubic", cubic::make), ("reno", reno::make)];
+
+/// Looks a controller up by name and makes it.
+///
+/// # Errors
+/// An unknown name, or parameters that are not those of the card.
+pub fn make(
+    kind: &str,
+    parameters: &Value,
+    initial_window: u32,
+) -> Result<Box<dyn Controller>, crate::PlanError> {
+    let (_, maker) = CONTROLLERS
+        .iter()
+        .find(|(name, _)| *name == kind)
+        .ok_or_else(|| crate::PlanError::UnknownCongestion(kind.to_owned()))?;
+    maker(parameters, f64::from(initial_window)).map_err(|source| crate::PlanError::Parameters {
+        algorithm: kind.to_owned(),
+        source,
+    })
+}

@@ -1,0 +1,201 @@
+//! Reno: additive increase by one segment per round trip, halving at a loss.
+//!
+//! RFC 5681: slow start and congestion avoidance (section 3.1). Fast retransmit, fast recovery and
+//! RFC 6582's partial ACKs are the sender's.
+//!
+//! Deviations, all as Linux does it (`tcp_cong.c`):
+//! - Windows are whole segments; congestion avoidance counts acknowledged segments and adds one to the
+//!   window when it has been acknowledged once (equation 3 adds 1/cwnd per ACK).
+//! - Slow start grows by the number of segments that an ACK acknowledges, without RFC 5681's limit of
+//!   one per ACK (equation 2); what exceeds ssthresh counts for congestion avoidance.
+//! - ssthresh at a loss is half the window; equation 4 takes half the data in flight. They differ
+//!   for a sender that did not fill its window.
+//! - A timeout in fast recovery does not lower ssthresh again.
+
+use ackclock_units::Time;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::window::Window;
+use super::{Ack, Controller, Loss};
+
+/// Reno has no parameters.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Parameters {}
+
+/// A Reno sender's window.
+#[derive(Clone, Copy, Debug)]
+struct Reno {
+    window: Window,
+}
+
+/// Makes the controller.
+///
+/// # Errors
+/// Any parameter: there are none.
+pub fn make(
+    parameters: &Value,
+    initial_window: f64,
+) -> Result<Box<dyn Controller>, serde_json::Error> {
+    Parameters::deserialize(parameters)?;
+    Ok(Box::new(Reno {
+        window: Window::new(initial_window),
+    }))
+}
+
+impl Controller for Reno {
+    fn on_ack(&mut self, ack: &Ack) {
+        if !self.window.may_grow(ack) {
+            return;
+        }
+        let left = if self.window.in_slow_start() {
+            self.window.slow_start(ack.newly_acked)
+        } else {
+            ack.newly_acked
+        };
+        if left > 0 {
+            self.window.additive_increase(self.window.cwnd(), left);
+        }
+    }
+
+    fn on_loss(&mut self, _loss: &Loss) {
+        self.window.reduce(self.window.cwnd() / 2);
+    }
+
+    fn on_timeout(&mut self, _now: Time, _in_flight: u32) {
+        self.window.restart(self.window.cwnd() / 2);
+    }
+
+    fn cwnd(&self) -> f64 {
+        f64::from(self.window.cwnd())
+    }
+
+    fn ssthresh(&self) -> f64 {
+        self.window.ssthresh()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::window::testing::{ack, recovering};
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    const LOSS: Loss = Loss {
+        now: Time::ZERO,
+        in_flight: 0,
+        srtt: Time::ZERO,
+        min_rtt: Time::NEVER,
+        delivered: 0,
+        marked: false,
+    };
+
+    fn reno(initial_window: f64) -> Box<dyn Controller> {
+        make(&json!({}), initial_window).expect("no parameters are needed")
+    }
+
+    /// Acknowledges a whole window, `per_ack` segments at a time.
+    fn round(controller: &mut dyn Controller, per_ack: u32) {
+        let mut left = controller.cwnd() as u32;
+        while left > 0 {
+            let acked = left.min(per_ack);
+            controller.on_ack(&ack(Time::ZERO, acked));
+            left -= acked;
+        }
+    }
+
+    #[test]
+    fn slow_start_doubles_each_round_however_the_receiver_acknowledges() {
+        for per_ack in 1..=3 {
+            let mut reno = reno(10.0);
+            for expected in [20.0, 40.0, 80.0] {
+                round(reno.as_mut(), per_ack);
+                assert_eq!(reno.cwnd(), expected);
+            }
+            assert_eq!(reno.ssthresh(), f64::INFINITY);
+        }
+    }
+
+    #[test]
+    fn a_loss_halves_and_each_round_adds_one() {
+        let mut reno = reno(21.0);
+        reno.on_loss(&LOSS);
+        assert_eq!((reno.cwnd(), reno.ssthresh()), (10.0, 10.0));
+        reno.on_ack(&recovering(Time::ZERO, 5));
+        assert_eq!(reno.cwnd(), 10.0);
+        for expected in [11.0, 12.0, 13.0] {
+            round(reno.as_mut(), 2);
+            assert_eq!(reno.cwnd(), expected);
+        }
+    }
+
+    #[test]
+    fn a_timeout_starts_from_one_and_slow_start_ends_at_half() {
+        let mut reno = reno(16.0);
+        reno.on_timeout(Time::ZERO, 16);
+        assert_eq!((reno.cwnd(), reno.ssthresh()), (1.0, 8.0));
+        for expected in [2.0, 4.0, 8.0, 9.0, 10.0] {
+            round(reno.as_mut(), 1);
+            assert_eq!(reno.cwnd(), expected);
+        }
+    }
+
+    #[test]
+    fn what_slow_start_leaves_over_counts_in_congestion_avoidance() {
+        let mut reno = reno(16.0);
+        reno.on_timeout(Time::ZERO, 16);
+        reno.on_ack(&ack(Time::ZERO, 7 + 5));
+        assert_eq!(reno.cwnd(), 8.0);
+        reno.on_ack(&ack(Time::ZERO, 3));
+        assert_eq!(reno.cwnd(), 9.0);
+    }
+
+    #[test]
+    fn parameters_are_refused() {
+        assert!(make(&json!({ "beta": 0.5 }), 10.0).is_err());
+    }
+
+    /// A step of a random history.
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Ack(u32, bool, bool),
+        Loss,
+        Timeout,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            10 => (0_u32..50, any::<bool>(), any::<bool>()).prop_map(|(n, l, r)| Step::Ack(n, l, r)),
+            1 => Just(Step::Loss),
+            1 => Just(Step::Timeout),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn the_window_stays_between_one_and_what_was_acknowledged(
+            steps in proptest::collection::vec(step(), 0..300),
+        ) {
+            let mut reno = reno(10.0);
+            let mut acked = 0;
+            for step in steps {
+                match step {
+                    Step::Ack(newly_acked, window_limited, recovering) => {
+                        acked += newly_acked;
+                        reno.on_ack(&Ack {
+                            window_limited,
+                            recovering,
+                            ..ack(Time::ZERO, newly_acked)
+                        });
+                    }
+                    Step::Loss => reno.on_loss(&LOSS),
+                    Step::Timeout => reno.on_timeout(Time::ZERO, 10),
+                }
+                prop_assert!(reno.cwnd() >= 1.0 && reno.cwnd() <= f64::from(10 + acked));
+                prop_assert!(reno.ssthresh() >= 2.0);
+            }
+        }
+    }
+}

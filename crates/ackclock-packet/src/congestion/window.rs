@@ -1,0 +1,245 @@
+//! The congestion window in whole segments: what controllers that react to loss have in common.
+//!
+//! RFC 5681 section 3.1, counted as Linux counts it (`tcp_slow_start`, `tcp_cong_avoid_ai`): segments
+//! and not bytes, and a credit of acknowledged segments instead of a fractional window.
+//!
+//! ```text
+//!          on_ack, recovering                 on_ack, recovering
+//!               ┌──┐                                ┌──┐
+//!               ▼  │                                ▼  │
+//!   ┌────── Recovery ◀──── reduce ──┐ ┌─ restart ─▶ Repair ◀─ restart ─┐
+//!   │           │                   │ │               │                │
+//!   │           └── restart ────────┼─┼───────────────┼────────────────┘
+//!   └─ on_ack, not recovering ────▶ Open ◀── on_ack, not recovering
+//! ```
+//!
+//! The window grows in *open* and in *repair*: after a timeout the losses are repaired in slow start. It
+//! does not grow in fast recovery. A timeout in fast recovery belongs to the same loss, so it does not
+//! lower ssthresh again.
+
+use super::Ack;
+
+/// The smallest ssthresh, in segments (RFC 5681, equation 4).
+pub const MIN_SSTHRESH: u32 = 2;
+
+/// Whether losses are being repaired, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// They are not.
+    Open,
+    /// By fast recovery.
+    Recovery,
+    /// After a timeout.
+    Repair,
+}
+
+/// Window and slow start threshold, in segments.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    cwnd: u32,
+    /// `None` is infinite.
+    ssthresh: Option<u32>,
+    /// Acknowledged segments that have not made the window grow yet.
+    credit: u32,
+    phase: Phase,
+}
+
+impl Window {
+    /// The initial window, at least 1, and no threshold.
+    pub fn new(initial_window: f64) -> Window {
+        Window {
+            cwnd: (initial_window as u32).max(1),
+            ssthresh: None,
+            credit: 0,
+            phase: Phase::Open,
+        }
+    }
+
+    /// Congestion window.
+    pub fn cwnd(&self) -> u32 {
+        self.cwnd
+    }
+
+    /// Slow start threshold; infinite until the first loss.
+    pub fn ssthresh(&self) -> f64 {
+        self.ssthresh.map_or(f64::INFINITY, f64::from)
+    }
+
+    /// Whether an ACK makes the window grow exponentially.
+    pub fn in_slow_start(&self) -> bool {
+        self.ssthresh.map_or(true, |ssthresh| self.cwnd < ssthresh)
+    }
+
+    /// Follows the phases and tells whether this ACK may make the window grow: it advances, the sender
+    /// used the window, and no fast recovery is going on.
+    pub fn may_grow(&mut self, ack: &Ack) -> bool {
+        if !ack.recovering {
+            self.phase = Phase::Open;
+        } else if self.phase == Phase::Open {
+            self.phase = Phase::Recovery;
+        }
+        self.phase != Phase::Recovery && ack.advanced && ack.window_limited
+    }
+
+    /// One segment more for each acknowledged one, up to ssthresh. Returns the acknowledged segments
+    /// that are left over for congestion avoidance.
+    #[must_use]
+    pub fn slow_start(&mut self, acked: u32) -> u32 {
+        let grown = self.cwnd.saturating_add(acked);
+        let reached = self.ssthresh.map_or(grown, |ssthresh| grown.min(ssthresh));
+        let used = reached - self.cwnd;
+        self.cwnd = reached;
+        acked - used
+    }
+
+    /// One segment more for each `per_increment` acknowledged ones, counting from the last increment.
+    pub fn additive_increase(&mut self, per_increment: u32, acked: u32) {
+        // Credit saved up while an increment was dearer buys one segment, not many at once.
+        if self.credit >= per_increment {
+            self.credit = 0;
+            self.cwnd += 1;
+        }
+        self.credit += acked;
+        self.cwnd += self.credit / per_increment;
+        self.credit %= per_increment;
+    }
+
+    /// Makes the present window the threshold.
+    pub fn end_slow_start(&mut self) {
+        self.ssthresh = Some(self.cwnd);
+    }
+
+    /// Comes down to `ssthresh` (at least [`MIN_SSTHRESH`]) for a recovery episode.
+    pub fn reduce(&mut self, ssthresh: u32) {
+        self.phase = Phase::Recovery;
+        self.ssthresh = Some(ssthresh.max(MIN_SSTHRESH));
+        self.cwnd = ssthresh.max(MIN_SSTHRESH);
+        self.credit = 0;
+    }
+
+    /// Starts again from one segment after a timeout, with `ssthresh` (at least [`MIN_SSTHRESH`]) as
+    /// the threshold unless the episode under way has set it already.
+    pub fn restart(&mut self, ssthresh: u32) {
+        if self.phase != Phase::Recovery {
+            self.ssthresh = Some(ssthresh.max(MIN_SSTHRESH));
+        }
+        self.phase = Phase::Repair;
+        self.cwnd = 1;
+        self.credit = 0;
+    }
+}
+
+/// ACKs for tests of controllers.
+#[cfg(test)]
+pub mod testing {
+    use super::Ack;
+    use ackclock_units::Time;
+
+    /// An ACK of `newly_acked` segments at `now` that leaves the window free to grow.
+    pub fn ack(now: Time, newly_acked: u32) -> Ack {
+        Ack {
+            now,
+            newly_acked,
+            newly_acked_bytes: u64::from(newly_acked) * 1448,
+            advanced: true,
+            rtt: None,
+            srtt: Time::ZERO,
+            min_rtt: Time::NEVER,
+            prior_in_flight: 0,
+            in_flight: 0,
+            delivery_rate: None,
+            delivered: 0,
+            prior_delivered: 0,
+            application_limited: false,
+            window_limited: true,
+            newly_lost: 0,
+            marked_bytes: 0,
+            next: 0,
+            unacknowledged: 0,
+            recovering: false,
+        }
+    }
+
+    /// As [`ack`], during fast recovery or repair.
+    pub fn recovering(now: Time, newly_acked: u32) -> Ack {
+        Ack {
+            recovering: true,
+            ..ack(now, newly_acked)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::{ack, recovering};
+    use super::*;
+    use ackclock_units::Time;
+
+    fn window(cwnd: u32, ssthresh: Option<u32>) -> Window {
+        Window {
+            cwnd,
+            ssthresh,
+            credit: 0,
+            phase: Phase::Open,
+        }
+    }
+
+    #[test]
+    fn slow_start_leaves_the_rest_over_at_the_threshold() {
+        let mut window = window(10, Some(12));
+        assert_eq!(window.slow_start(5), 3);
+        assert_eq!(window.cwnd(), 12);
+        assert!(!window.in_slow_start());
+    }
+
+    #[test]
+    fn credit_of_a_dearer_time_buys_one_segment() {
+        let mut window = window(10, Some(10));
+        window.additive_increase(1000, 900);
+        assert_eq!(window.cwnd(), 10);
+        window.additive_increase(10, 5);
+        assert_eq!(window.cwnd(), 11);
+        window.additive_increase(10, 25);
+        assert_eq!(window.cwnd(), 14, "5 left and 25 new make three increments");
+    }
+
+    #[test]
+    fn only_an_advancing_ack_of_a_full_window_may_grow_it() {
+        let mut window = window(10, None);
+        let full = ack(Time::ZERO, 1);
+        assert!(window.may_grow(&full));
+        assert!(!window.may_grow(&Ack { advanced: false, ..full }));
+        assert!(!window.may_grow(&Ack { window_limited: false, ..full }));
+    }
+
+    #[test]
+    fn it_does_not_grow_in_fast_recovery_but_in_the_repair_after_a_timeout() {
+        let mut window = window(10, None);
+        window.reduce(5);
+        assert!(!window.may_grow(&recovering(Time::ZERO, 1)));
+        window.restart(3);
+        assert!(window.may_grow(&recovering(Time::ZERO, 1)));
+        assert!(window.may_grow(&ack(Time::ZERO, 1)));
+        assert!(!window.may_grow(&recovering(Time::ZERO, 1)), "a new episode");
+    }
+
+    #[test]
+    fn a_timeout_in_fast_recovery_keeps_the_threshold() {
+        let mut window = window(20, None);
+        window.reduce(10);
+        window.restart(5);
+        assert_eq!((window.cwnd(), window.ssthresh()), (1, 10.0));
+        window.restart(2);
+        assert_eq!(window.ssthresh(), 2.0, "a second timeout is a loss of its own");
+    }
+
+    #[test]
+    fn the_threshold_is_at_least_two() {
+        let mut window = window(2, None);
+        window.reduce(1);
+        assert_eq!((window.cwnd(), window.ssthresh()), (2, 2.0));
+        window.may_grow(&ack(Time::ZERO, 1));
+        window.restart(0);
+        assert_eq!((window.cwnd(), window.ssthresh()), (1, 2.0));
+    }
+}

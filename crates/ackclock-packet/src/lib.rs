@@ -1,0 +1,58 @@
+//! A discrete-event simulator of transport protocols: every segment, ACK, SYN and FIN.
+//!
+//! A [`plan::Plan`] goes in, [`record::Tables`] come out. The simulator reads no clock and no
+//! operating-system randomness: the same plan and seed give the same tables.
+//!
+//! The way of a packet: a [`sender`] hands it to the first [`link`] of its path, the link's
+//! [`queue`] holds it, each further link or delay takes it on, the [`receiver`] answers, and the
+//! answer travels back. [`simulation`] is the only module that schedules anything.
+
+pub mod agenda;
+pub mod congestion;
+pub mod histogram;
+pub mod link;
+pub mod packet;
+pub mod path;
+pub mod pcap;
+pub mod plan;
+pub mod queue;
+pub mod receiver;
+pub mod record;
+pub mod rtt;
+pub mod sender;
+pub mod simulation;
+pub mod workload;
+
+pub use simulation::Simulation;
+
+/// Why a plan cannot be simulated.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// No controller has this name.
+    #[error("the packet engine has no congestion control \"{0}\"")]
+    UnknownCongestion(String),
+    /// No queue discipline has this name.
+    #[error("the packet engine has no queue discipline \"{0}\"")]
+    UnknownDiscipline(String),
+    /// The parameters are not those of the algorithm's card.
+    #[error("parameters of \"{algorithm}\": {source}")]
+    Parameters {
+        /// The algorithm.
+        algorithm: String,
+        /// What is wrong with them.
+        source: serde_json::Error,
+    },
+    /// A flow's path names a link that is not there.
+    #[error("flow {flow} passes link {link}, but there are {links} links")]
+    UnknownLink {
+        /// The flow.
+        flow: usize,
+        /// The link its path names.
+        link: u32,
+        /// How many links there are.
+        links: usize,
+    },
+    /// A quantity that must be positive is not.
+    #[error("{0} must be greater than zero")]
+    NotPositive(&'static str),
+}

@@ -1,0 +1,261 @@
+//! A link that can queue: random loss, then a queue discipline, then a transmitter.
+//!
+//! The packet in transmission is not in the queue (as in ns-2, and as behind Linux's shapers).
+
+use ackclock_units::{Rate, Time};
+use rand_core::RngCore;
+use rand_pcg::Pcg64Mcg;
+
+use crate::histogram::Histogram;
+use crate::packet::{Kind, Packet};
+use crate::plan::{LinkPlan, LossPlan};
+use crate::queue::{self, Discipline, Drops, Surroundings};
+use crate::PlanError;
+
+/// What passed through a link.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counters {
+    /// Packets offered.
+    pub arrived: u64,
+    /// Packets the discipline dropped.
+    pub dropped: u64,
+    /// Packets lost at random.
+    pub lost: u64,
+    /// Packets marked.
+    pub marked: u64,
+    /// Packets that left the transmitter.
+    pub departed: u64,
+    /// Wire bytes of them.
+    pub departed_bytes: u64,
+    /// Time the transmitter was busy, packets already begun counted whole.
+    pub busy: Time,
+    /// Time the queue held no packet.
+    pub empty: Time,
+    /// Integral of the queued packets over time, in packet-seconds.
+    pub packet_seconds: f64,
+    /// Integral of the queued bytes over time, in byte-seconds.
+    pub byte_seconds: f64,
+    /// Packets that left the queue.
+    pub dequeued: u64,
+    /// Sum of their sojourn times in seconds.
+    pub sojourn_seconds: f64,
+}
+
+/// What became of a packet that was offered to a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offer {
+    /// It was lost at random.
+    Lost,
+    /// The discipline has it (or dropped it or another: see the link's drops).
+    Queued,
+}
+
+/// A queueing link.
+pub struct Link {
+    rate: Rate,
+    frame_overhead: u32,
+    discipline: Box<dyn Discipline>,
+    loss: Option<RandomLoss>,
+    transmitting: Option<Packet>,
+    queued_packets: u32,
+    queued_bytes: u64,
+    last_change: Time,
+    last_transmission: (u32, Time),
+    counters: Counters,
+    sojourns: Histogram,
+    /// What the discipline dropped during the last call.
+    pub drops: Drops,
+}
+
+impl Link {
+    /// The link number `index` of a plan.
+    ///
+    /// # Errors
+    /// If the discipline or its parameters are not known, or the rate is not positive.
+    pub fn new(plan: &LinkPlan, flows: usize, seed: u64) -> Result<Link, PlanError> {
+        if !(plan.rate.bits_per_second() > 0.0) {
+            return Err(PlanError::NotPositive("rate_bps"));
+        }
+        let surroundings = Surroundings {
+            rate_bps: plan.rate.bits_per_second(),
+            seed,
+        };
+        let queue = &plan.queue;
+        Ok(Link {
+            rate: plan.rate,
+            frame_overhead: plan.frame_overhead_bytes,
+            discipline: queue::make(&queue.discipline, &queue.parameters, &surroundings)?,
+            loss: plan.loss.map(|loss| RandomLoss::new(loss, flows, seed)),
+            transmitting: None,
+            queued_packets: 0,
+            queued_bytes: 0,
+            last_change: Time::ZERO,
+            last_transmission: (0, Time::ZERO),
+            counters: Counters::default(),
+            sojourns: Histogram::new(),
+            drops: Drops::default(),
+        })
+    }
+
+    /// Offers a packet; if the transmitter was free, says when the packet will have left.
+    #[inline]
+    pub fn offer(&mut self, mut packet: Packet, now: Time) -> (Offer, Option<Time>) {
+        self.counters.arrived += 1;
+        if let Some(loss) = &mut self.loss {
+            if loss.takes(&packet) {
+                self.counters.lost += 1;
+                return (Offer::Lost, None);
+            }
+        }
+        packet.wire_bytes += self.frame_overhead;
+        packet.enqueued = now;
+        self.account(now);
+        self.queued_packets += 1;
+        self.queued_bytes += u64::from(packet.wire_bytes);
+        self.discipline.enqueue(packet, now, &mut self.drops);
+        self.settle_drops();
+        let begun = if self.transmitting.is_none() { self.begin(now) } else { None };
+        (Offer::Queued, begun)
+    }
+
+    /// The packet in transmission has left; the next one begins. Returns it, and when the next one
+    /// will have left.
+    #[inline]
+    pub fn finish(&mut self, now: Time) -> (Option<Packet>, Option<Time>) {
+        let left = self.transmitting.take().map(|mut packet| {
+            self.counters.departed += 1;
+            self.counters.departed_bytes += u64::from(packet.wire_bytes);
+            packet.wire_bytes -= self.frame_overhead;
+            packet
+        });
+        (left, self.begin(now))
+    }
+
+    #[inline]
+    fn begin(&mut self, now: Time) -> Option<Time> {
+        if self.queued_packets == 0 {
+            return None;
+        }
+        self.account(now);
+        let packet = self.discipline.dequeue(now, &mut self.drops);
+        self.settle_drops();
+        let packet = packet?;
+        self.queued_packets -= 1;
+        self.queued_bytes -= u64::from(packet.wire_bytes);
+        let sojourn = now.since(packet.enqueued);
+        self.counters.dequeued += 1;
+        self.counters.sojourn_seconds += sojourn.seconds();
+        self.sojourns.record(sojourn);
+        let duration = self.transmission_time(packet.wire_bytes);
+        self.counters.busy += duration;
+        self.transmitting = Some(packet);
+        Some(now + duration)
+    }
+
+    #[inline]
+    fn transmission_time(&mut self, bytes: u32) -> Time {
+        if self.last_transmission.0 != bytes {
+            self.last_transmission = (bytes, self.rate.transmission_time(u64::from(bytes)));
+        }
+        self.last_transmission.1
+    }
+
+    #[inline]
+    fn settle_drops(&mut self) {
+        if self.drops.is_empty() {
+            return;
+        }
+        self.counters.marked += self.drops.take_marks();
+        for packet in self.drops.packets() {
+            self.counters.dropped += 1;
+            self.queued_packets -= 1;
+            self.queued_bytes -= u64::from(packet.wire_bytes);
+        }
+    }
+
+    /// Adds the time since the last change to the queue's integrals.
+    #[inline]
+    fn account(&mut self, now: Time) {
+        let span = now.since(self.last_change);
+        self.last_change = now;
+        if self.queued_packets == 0 {
+            self.counters.empty += span;
+        } else {
+            let seconds = span.seconds();
+            self.counters.packet_seconds += f64::from(self.queued_packets) * seconds;
+            self.counters.byte_seconds += self.queued_bytes as f64 * seconds;
+        }
+    }
+
+    /// Counts up to `now`.
+    pub fn counters(&mut self, now: Time) -> Counters {
+        self.account(now);
+        self.counters
+    }
+
+    /// Packets and bytes in the queue.
+    pub fn backlog(&self) -> (u32, u64) {
+        (self.queued_packets, self.queued_bytes)
+    }
+
+    /// Packets in the queue and in the transmitter.
+    pub fn holds(&self) -> u64 {
+        u64::from(self.queued_packets) + u64::from(self.transmitting.is_some())
+    }
+
+    /// The discipline's own account of what it holds.
+    pub fn discipline_backlog(&self) -> queue::Backlog {
+        self.discipline.backlog()
+    }
+
+    /// The rate of the transmitter.
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// Sojourn times of the packets that left the queue since the histogram was last cleared.
+    pub fn sojourns(&self) -> &Histogram {
+        &self.sojourns
+    }
+
+    /// Starts the histogram anew (end of the warm-up).
+    pub fn clear_sojourns(&mut self) {
+        self.sojourns.clear();
+    }
+}
+
+/// Loss of data packets that is independent of the queue.
+struct RandomLoss {
+    kind: LossPlan,
+    /// Data packets seen per flow.
+    seen: Vec<u64>,
+    random: Pcg64Mcg,
+}
+
+impl RandomLoss {
+    fn new(kind: LossPlan, flows: usize, seed: u64) -> RandomLoss {
+        RandomLoss {
+            kind,
+            seen: vec![0; flows],
+            random: Pcg64Mcg::new(u128::from(seed) << 64 | 0x9e37_79b9_7f4a_7c15),
+        }
+    }
+
+    /// Whether this packet is lost. Only data are: handshakes, FINs and ACKs pass.
+    #[inline]
+    fn takes(&mut self, packet: &Packet) -> bool {
+        if packet.kind != Kind::Data {
+            return false;
+        }
+        match self.kind {
+            LossPlan::Every { packets } => {
+                let seen = &mut self.seen[packet.flow as usize];
+                *seen += 1;
+                *seen % packets == 0
+            }
+            LossPlan::Bernoulli { probability } => {
+                (self.random.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64) < probability
+            }
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! The packet: a small value that is copied from queue to queue and never allocated by itself.
+
+use ackclock_units::Time;
+
+/// What a packet is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Opens the connection.
+    Syn,
+    /// Answers the SYN.
+    SynAck,
+    /// Carries payload, from the sender.
+    Data,
+    /// Ends the data, from the sender; carries no payload of its own.
+    Fin,
+    /// Acknowledges, from the receiver.
+    Ack,
+    /// Acknowledges the sender's FIN and closes the receiver's side.
+    FinAck,
+    /// The sender's last acknowledgement (of the SYN/ACK or of the receiver's FIN).
+    LastAck,
+}
+
+impl Kind {
+    /// Whether the packet travels from the sender to the receiver.
+    pub fn is_forward(self) -> bool {
+        matches!(self, Kind::Syn | Kind::Data | Kind::Fin | Kind::LastAck)
+    }
+}
+
+/// The two ECN bits of the IP header (RFC 3168 section 5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ecn {
+    /// The transport does not understand ECN.
+    #[default]
+    NotCapable,
+    /// ECT(0).
+    Capable0,
+    /// ECT(1).
+    Capable1,
+    /// A router saw congestion.
+    Experienced,
+}
+
+/// Stands for "no SACK blocks" in [`Packet::sack`].
+pub const NO_SACK: u32 = u32::MAX;
+
+/// A packet on its way. Sequence numbers count segments, from 0 for the first data segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// Data: its segment number. ACK: the next segment expected.
+    pub sequence: u64,
+    /// Data: when it was sent (the timestamp option's value). ACK: the echo of it.
+    pub timestamp: Time,
+    /// When it entered the present queue; set by the link.
+    pub enqueued: Time,
+    /// The connection.
+    pub flow: u32,
+    /// Size on the wire, headers, options and frame included.
+    pub wire_bytes: u32,
+    /// Where the ACK's SACK blocks are kept, or [`NO_SACK`].
+    pub sack: u32,
+    /// What it is for.
+    pub kind: Kind,
+    /// ECN bits.
+    pub ecn: Ecn,
+    /// Position on its path: the index of the hop it is in or heading to.
+    pub hop: u8,
+    /// Data: whether it was sent before. ACK: whether it reports a duplicate (RFC 2883).
+    pub again: bool,
+}

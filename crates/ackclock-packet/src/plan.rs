@@ -1,0 +1,221 @@
+//! What the engine is asked to do: complete numbers in SI units, no defaults.
+//!
+//! A plan arrives as JSON; it is the frozen plan that `ackclock run --dry-run` prints. Every
+//! default has been filled in from the algorithms' cards before it comes here, so each field is
+//! required (`null` where a quantity is absent) and an unknown field is an error.
+
+use ackclock_units::{Rate, Time};
+use serde::Deserialize;
+
+/// One run's network, traffic and recording.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Plan {
+    /// End of the run (`duration_s`).
+    #[serde(rename = "duration_s")]
+    pub duration: Time,
+    /// Start of the measured part (`warmup_s`).
+    #[serde(rename = "warmup_s")]
+    pub warmup: Time,
+    /// The links that can queue; everything else is delay.
+    pub links: Vec<LinkPlan>,
+    /// The transfers.
+    pub flows: Vec<FlowPlan>,
+    /// What to write down.
+    pub record: RecordPlan,
+}
+
+/// A link that can queue: a queue discipline in front of a transmitter.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkPlan {
+    /// Its name in the dataset, for example `bottleneck`.
+    pub name: String,
+    /// Transmission rate of wire bytes.
+    #[serde(rename = "rate_bps")]
+    pub rate: Rate,
+    /// Bytes on the wire beyond the IP packet (14 for an Ethernet header).
+    pub frame_overhead_bytes: u32,
+    /// The queue in front of the transmitter. The packet in transmission is not in it.
+    pub queue: QueuePlan,
+    /// Random loss before the queue.
+    pub loss: Option<LossPlan>,
+    /// Whether the metrics look at this link.
+    pub bottleneck: bool,
+}
+
+/// A queue discipline and its complete parameters.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QueuePlan {
+    /// Name as in `tc`.
+    pub discipline: String,
+    /// Parameters as named on the card, in SI units.
+    pub parameters: serde_json::Value,
+}
+
+/// Loss of data packets that is independent of the queue.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum LossPlan {
+    /// Each `packets`-th data packet of a flow is lost (the model of RFC 9438's tables).
+    Every {
+        /// Period in data packets, ≥ 2.
+        packets: u64,
+    },
+    /// Each data packet is lost with this probability (Bernoulli).
+    Bernoulli {
+        /// Probability in (0, 1).
+        probability: f64,
+    },
+}
+
+/// One TCP connection that carries data one way.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FlowPlan {
+    /// Index of the `[[flows]]` entry it came from.
+    pub group: u32,
+    /// When the SYN is sent.
+    #[serde(rename = "start_s")]
+    pub start: Time,
+    /// The start moves by a uniform draw from [0, this) per seed.
+    #[serde(rename = "start_jitter_s")]
+    pub start_jitter: Time,
+    /// Bytes to transfer; `null` is endless.
+    pub size_bytes: Option<u64>,
+    /// Rate at which the application writes; `null` is as fast as TCP takes it.
+    #[serde(rename = "application_rate_bps")]
+    pub application_rate: Option<Rate>,
+    /// The congestion control.
+    pub congestion: CongestionPlan,
+    /// The rest of the TCP.
+    pub tcp: TcpPlan,
+    /// Way of the data.
+    pub forward: PathPlan,
+    /// Way of the ACKs.
+    pub reverse: PathPlan,
+}
+
+/// A congestion control and its complete parameters.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CongestionPlan {
+    /// Name as in `sysctl`.
+    pub kind: String,
+    /// Parameters as named on the card, in SI units.
+    pub parameters: serde_json::Value,
+}
+
+/// A path: to the first hop's queue, on to the next, then to the far end.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PathPlan {
+    /// The queueing links on the way, in order.
+    pub hops: Vec<HopPlan>,
+    /// Propagation delay after the last hop (or of the whole path if there is none).
+    #[serde(rename = "delay_s")]
+    pub delay: Time,
+}
+
+/// A queueing link on a path.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HopPlan {
+    /// Propagation delay to this link's queue.
+    #[serde(rename = "delay_s")]
+    pub delay: Time,
+    /// Index into [`Plan::links`].
+    pub link: u32,
+}
+
+/// When the receiver acknowledges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DelayedAck {
+    /// Every segment.
+    Off,
+    /// Every second full segment, or after the delayed-ACK timer (RFC 1122, RFC 5681).
+    On,
+    /// As `on`, with Linux's quick ACKs at the start and after gaps.
+    Quick,
+}
+
+/// How lost segments are found and repaired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LossDetection {
+    /// RACK (RFC 8985).
+    Rack,
+    /// Three duplicate ACKs, or three segments SACKed above (RFC 6675, RFC 6582).
+    DuplicateAcks,
+}
+
+/// How much may be sent in fast recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reduction {
+    /// Proportional rate reduction (RFC 6937), with Linux's conditional slow start bound.
+    Prr,
+    /// At once to ssthresh; send when the pipe has drained below it (RFC 6675, RFC 6582).
+    Immediate,
+}
+
+/// A TCP stack's behaviour apart from its congestion control.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools)]
+pub struct TcpPlan {
+    /// Payload bytes of a full segment.
+    pub mss_bytes: u32,
+    /// IPv4 and TCP headers without options (40).
+    pub header_bytes: u32,
+    /// Selective acknowledgements (RFC 2018).
+    pub sack: bool,
+    /// Timestamps (RFC 7323), 12 bytes on each segment.
+    pub timestamps: bool,
+    /// When to acknowledge.
+    pub delayed_ack: DelayedAck,
+    /// The delayed-ACK timer.
+    #[serde(rename = "delayed_ack_timeout_s")]
+    pub delayed_ack_timeout: Time,
+    /// Initial window in segments (RFC 6928: 10).
+    pub initial_window: u32,
+    /// RTO before the first RTT sample (RFC 6298: 1 s).
+    #[serde(rename = "initial_rto_s")]
+    pub initial_rto: Time,
+    /// Floor of the RTO (RFC 6298: 1 s; Linux: 200 ms).
+    #[serde(rename = "min_rto_s")]
+    pub min_rto: Time,
+    /// Ceiling of the RTO and of its backoff.
+    #[serde(rename = "max_rto_s")]
+    pub max_rto: Time,
+    /// Whether the variance term, and not the whole RTO, has the floor (as Linux computes it).
+    pub rto_floor_on_variance: bool,
+    /// Receive window; `null` is unlimited.
+    pub receive_window_bytes: Option<u64>,
+    /// How losses are found.
+    pub loss_detection: LossDetection,
+    /// Tail loss probes (RFC 8985 section 7).
+    pub tail_loss_probe: bool,
+    /// A new segment for each of the first two duplicate ACKs (RFC 3042).
+    pub limited_transmit: bool,
+    /// How the window comes down in fast recovery.
+    pub reduction: Reduction,
+    /// Pace at the controller's rate, or at 2 (slow start) and 1.2 × cwnd/srtt when it names none.
+    pub pacing: bool,
+    /// Whether the window grows only while the sender fills it (RFC 7661 in spirit; Linux).
+    pub window_validation: bool,
+}
+
+/// What to write down.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RecordPlan {
+    /// Period of the flow and queue samples.
+    #[serde(rename = "interval_s")]
+    pub interval: Time,
+    /// Log every packet.
+    pub packets: bool,
+    /// Write a capture of the senders' side.
+    pub pcap: bool,
+}

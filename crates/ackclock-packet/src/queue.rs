@@ -1,0 +1,111 @@
+//! Queue disciplines: which packet goes next, and which is dropped or marked.
+//!
+//! Adding one: a file in `queue/`, a card in the catalog, and a line in `DISCIPLINES`.
+
+use ackclock_units::Time;
+use rand_pcg::Pcg64Mcg;
+use serde_json::Value;
+
+use crate::packet::Packet;
+
+pub mod bfifo;
+pub mod pfifo;
+
+/// What a queue holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Packets.
+    pub packets: u32,
+    /// Wire bytes.
+    pub bytes: u64,
+}
+
+/// Collects what a discipline drops during one call; the simulation empties it afterwards.
+#[derive(Debug, Default)]
+pub struct Drops {
+    packets: Vec<Packet>,
+    marks: u64,
+}
+
+impl Drops {
+    /// Reports a dropped packet.
+    pub fn push(&mut self, packet: Packet) {
+        self.packets.push(packet);
+    }
+
+    /// Reports that a packet was marked instead of dropped.
+    pub fn mark(&mut self) {
+        self.marks += 1;
+    }
+
+    /// Whether nothing was dropped or marked.
+    pub fn is_empty(&self) -> bool {
+        self.packets.is_empty() && self.marks == 0
+    }
+
+    /// The dropped packets, oldest first.
+    pub fn packets(&self) -> &[Packet] {
+        &self.packets
+    }
+
+    /// Takes the dropped packets, oldest first.
+    pub fn drain(&mut self) -> impl Iterator<Item = Packet> + '_ {
+        self.packets.drain(..)
+    }
+
+    /// Takes the number of marks.
+    pub fn take_marks(&mut self) -> u64 {
+        std::mem::take(&mut self.marks)
+    }
+}
+
+/// A queue discipline. Drops at enqueue and at dequeue are both visible.
+pub trait Discipline: Send {
+    /// Offers a packet. It is queued, or pushed to `drops` (it or another in its stead).
+    fn enqueue(&mut self, packet: Packet, now: Time, drops: &mut Drops);
+    /// Takes the packet to send next.
+    fn dequeue(&mut self, now: Time, drops: &mut Drops) -> Option<Packet>;
+    /// What is queued now.
+    fn backlog(&self) -> Backlog;
+}
+
+/// What a discipline is made from, besides its parameters.
+#[derive(Clone, Copy, Debug)]
+pub struct Surroundings {
+    /// Rate of the link behind it, bit/s.
+    pub rate_bps: f64,
+    /// Seed of the discipline's own stream of random numbers.
+    pub seed: u64,
+}
+
+impl Surroundings {
+    /// The discipline's own stream of random numbers.
+    pub fn random(&self) -> Pcg64Mcg {
+        Pcg64Mcg::new(u128::from(self.seed) << 1 | 1)
+    }
+}
+
+/// Makes a discipline from its card's complete parameters.
+pub type Maker = fn(&Value, &Surroundings) -> Result<Box<dyn Discipline>, serde_json::Error>;
+
+/// The list: name as in `tc`, and how to make one.
+pub const DISCIPLINES: &[(&str, Maker)] = &[("bfifo", bfifo::make), ("pfifo", pfifo::make)];
+
+/// Looks a discipline up by name and makes it.
+///
+/// # Errors
+/// An unknown name, or parameters that are not those of the card.
+pub fn make(
+    discipline: &str,
+    parameters: &Value,
+    surroundings: &Surroundings,
+) -> Result<Box<dyn Discipline>, crate::PlanError> {
+    let (_, maker) = DISCIPLINES
+        .iter()
+        .find(|(name, _)| *name == discipline)
+        .ok_or_else(|| crate::PlanError::UnknownDiscipline(discipline.to_owned()))?;
+    maker(parameters, surroundings).map_err(|source| crate::PlanError::Parameters {
+        algorithm: discipline.to_owned(),
+        source,
+    })
+}

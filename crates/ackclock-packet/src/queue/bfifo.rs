@@ -1,0 +1,169 @@
+//! `bfifo`: first in, first out, with a limit in bytes.
+//!
+//! Behaviour: `tc-bfifo(8)`. A packet with which the backlog would exceed the limit is dropped (tail
+//! drop), so a small packet may still enter where a large one does not.
+//!
+//! Deviations: none. Bytes are wire bytes, as `tc` counts them when the link's frame overhead is that
+//! of the device. The packet in transmission is not in the queue and does not count.
+
+use std::collections::VecDeque;
+
+use ackclock_units::Time;
+use serde::de::Error as _;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::packet::Packet;
+use crate::queue::{Backlog, Discipline, Drops, Surroundings};
+
+/// Parameters as on the card.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Parameters {
+    /// Wire bytes that fit.
+    limit_bytes: u64,
+}
+
+/// A tail-drop queue that counts bytes.
+#[derive(Debug)]
+struct Bfifo {
+    limit_bytes: u64,
+    bytes: u64,
+    packets: VecDeque<Packet>,
+}
+
+/// Makes the discipline.
+///
+/// # Errors
+/// Parameters other than `limit_bytes`, or a limit below 1.
+pub fn make(
+    parameters: &Value,
+    _surroundings: &Surroundings,
+) -> Result<Box<dyn Discipline>, serde_json::Error> {
+    let Parameters { limit_bytes } = Parameters::deserialize(parameters)?;
+    if limit_bytes == 0 {
+        return Err(serde_json::Error::custom("limit_bytes must be at least 1"));
+    }
+    Ok(Box::new(Bfifo {
+        limit_bytes,
+        bytes: 0,
+        packets: VecDeque::new(),
+    }))
+}
+
+impl Discipline for Bfifo {
+    fn enqueue(&mut self, packet: Packet, _now: Time, drops: &mut Drops) {
+        let bytes = self.bytes + u64::from(packet.wire_bytes);
+        if bytes <= self.limit_bytes {
+            self.bytes = bytes;
+            self.packets.push_back(packet);
+        } else {
+            drops.push(packet);
+        }
+    }
+
+    fn dequeue(&mut self, _now: Time, _drops: &mut Drops) -> Option<Packet> {
+        let packet = self.packets.pop_front()?;
+        self.bytes -= u64::from(packet.wire_bytes);
+        Some(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog {
+            packets: self.packets.len() as u32,
+            bytes: self.bytes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::{Ecn, Kind, NO_SACK};
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    const SURROUNDINGS: Surroundings = Surroundings {
+        rate_bps: 1e9,
+        seed: 1,
+    };
+
+    fn packet(sequence: u64, wire_bytes: u32) -> Packet {
+        Packet {
+            sequence,
+            timestamp: Time::ZERO,
+            enqueued: Time::ZERO,
+            flow: 0,
+            wire_bytes,
+            sack: NO_SACK,
+            kind: Kind::Data,
+            ecn: Ecn::NotCapable,
+            hop: 0,
+            again: false,
+        }
+    }
+
+    fn bfifo(limit_bytes: u64) -> Box<dyn Discipline> {
+        make(&json!({ "limit_bytes": limit_bytes }), &SURROUNDINGS).expect("valid parameters")
+    }
+
+    #[test]
+    fn a_packet_that_would_exceed_the_limit_is_dropped_and_a_smaller_one_fits() {
+        let mut queue = bfifo(3094);
+        let mut drops = Drops::default();
+        for (sequence, wire_bytes) in [(0, 1514), (1, 1514), (2, 1514), (3, 66), (4, 66)] {
+            queue.enqueue(packet(sequence, wire_bytes), Time::ZERO, &mut drops);
+        }
+        let dropped: Vec<u64> = drops.drain().map(|packet| packet.sequence).collect();
+        assert_eq!(dropped, [2, 4]);
+        assert_eq!(
+            queue.backlog(),
+            Backlog {
+                packets: 3,
+                bytes: 3094
+            }
+        );
+    }
+
+    #[test]
+    fn wrong_parameters_are_refused() {
+        for parameters in [
+            json!({ "limit_bytes": 0 }),
+            json!({ "limit_bytes": -1 }),
+            json!({ "limit_packets": 5 }),
+            json!({ "limit_bytes": 3000, "limit_packets": 5 }),
+            json!({}),
+        ] {
+            assert!(make(&parameters, &SURROUNDINGS).is_err(), "{parameters}");
+        }
+    }
+
+    proptest! {
+        /// Whatever arrives and leaves: order is kept, the limit holds, no packet is lost unseen, and
+        /// the backlog is what the queue holds.
+        #[test]
+        fn order_limit_and_conservation(
+            limit_bytes in 1_u64..20_000,
+            steps in proptest::collection::vec((40_u32..1600, any::<bool>()), 0..200),
+        ) {
+            let mut queue = bfifo(limit_bytes);
+            let mut drops = Drops::default();
+            let mut expected = VecDeque::new();
+            for (sequence, (wire_bytes, leaves)) in steps.into_iter().enumerate() {
+                queue.enqueue(packet(sequence as u64, wire_bytes), Time::ZERO, &mut drops);
+                if drops.drain().next().is_none() {
+                    expected.push_back((sequence as u64, wire_bytes));
+                }
+                if leaves {
+                    let left = queue.dequeue(Time::ZERO, &mut drops);
+                    let left = left.map(|packet| (packet.sequence, packet.wire_bytes));
+                    prop_assert_eq!(left, expected.pop_front());
+                }
+                let held: u64 = expected.iter().map(|(_, bytes)| u64::from(*bytes)).sum();
+                prop_assert_eq!(queue.backlog().bytes, held);
+                prop_assert_eq!(queue.backlog().packets as usize, expected.len());
+                prop_assert!(held <= limit_bytes);
+            }
+        }
+    }
+}

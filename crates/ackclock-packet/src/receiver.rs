@@ -1,0 +1,399 @@
+//! The receiving side of a TCP connection: puts segments in order and acknowledges.
+//!
+//! Sources: RFC 9293 (connection), RFC 5681 section 4.2 and RFC 1122 section 4.2.3.2 (delayed ACKs), RFC 2018
+//! section 4 (which SACK blocks, in which order), RFC 2883 (duplicates), RFC 7323 section 4.3 (which timestamp
+//! is echoed). `quick` delayed ACKs do as Linux does: the first ACKs of a connection and those after a
+//! duplicate segment or a long gap are not delayed.
+//!
+//! Deviations: the application reads at once, so the receive window never shrinks; Linux's compression
+//! of SACKs (at most one a millisecond during recovery) is left out.
+
+use std::collections::VecDeque;
+
+use ackclock_units::Time;
+
+use crate::packet::{Kind, Packet};
+use crate::plan::{DelayedAck, FlowPlan};
+use crate::sender::scoreboard::Block;
+use crate::workload::Workload;
+
+/// Most SACK blocks that fit beside timestamps (RFC 2018 section 3).
+pub const BLOCKS_WITH_TIMESTAMPS: usize = 3;
+/// Most SACK blocks that fit without timestamps.
+pub const BLOCKS_WITHOUT_TIMESTAMPS: usize = 4;
+/// Quick ACKs at the start of a connection and after a duplicate (Linux's `TCP_MAX_QUICKACKS`).
+const QUICK_ACKS: u32 = 16;
+
+/// The SACK blocks of an ACK, the most recent first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Blocks {
+    blocks: [Block; BLOCKS_WITHOUT_TIMESTAMPS],
+    count: u8,
+}
+
+impl Blocks {
+    /// The blocks, the most recent first.
+    pub fn as_slice(&self) -> &[Block] {
+        &self.blocks[..usize::from(self.count)]
+    }
+
+    fn push(&mut self, block: Block) {
+        self.blocks[usize::from(self.count)] = block;
+        self.count += 1;
+    }
+}
+
+/// What the receiver answers.
+#[derive(Clone, Copy, Debug)]
+pub struct Reply {
+    /// `SynAck`, `Ack` or `FinAck`.
+    pub kind: Kind,
+    /// Next segment expected.
+    pub ack: u64,
+    /// Timestamp to echo.
+    pub echo: Time,
+    /// SACK blocks, if any.
+    pub blocks: Option<Blocks>,
+    /// Whether it reports a duplicate segment (RFC 2883).
+    pub duplicate: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Listen,
+    SynReceived,
+    Established,
+    /// The sender's FIN was acknowledged with ours, which awaits its acknowledgement.
+    LastAck,
+    Closed,
+}
+
+/// The receiving side of a connection.
+pub struct Receiver {
+    phase: Phase,
+    next: u64,
+    /// Ranges received above `next`, in order, never touching.
+    ranges: VecDeque<Block>,
+    /// The ranges most recently added to, the latest first.
+    recent: [Block; BLOCKS_WITHOUT_TIMESTAMPS],
+    recent_count: usize,
+    block_limit: usize,
+    sack: bool,
+    fin: u64,
+    workload: Workload,
+    policy: DelayedAck,
+    delay: Time,
+    /// Segments received since the last ACK.
+    pending: u32,
+    quick: u32,
+    /// Timestamp of the earliest segment not yet acknowledged.
+    echo: Time,
+    last_arrival: Time,
+    timer: Time,
+    control_rto: Time,
+    received_packets: u64,
+    duplicates: u64,
+}
+
+impl Receiver {
+    /// The receiver of a flow.
+    pub fn new(plan: &FlowPlan) -> Receiver {
+        let workload = Workload::new(plan);
+        Receiver {
+            phase: Phase::Listen,
+            next: 0,
+            ranges: VecDeque::new(),
+            recent: Default::default(),
+            recent_count: 0,
+            block_limit: if plan.tcp.timestamps {
+                BLOCKS_WITH_TIMESTAMPS
+            } else {
+                BLOCKS_WITHOUT_TIMESTAMPS
+            },
+            sack: plan.tcp.sack,
+            fin: workload.segments(),
+            workload,
+            policy: plan.tcp.delayed_ack,
+            delay: plan.tcp.delayed_ack_timeout,
+            pending: 0,
+            quick: QUICK_ACKS,
+            echo: Time::ZERO,
+            last_arrival: Time::ZERO,
+            timer: Time::NEVER,
+            control_rto: plan.tcp.initial_rto,
+            received_packets: 0,
+            duplicates: 0,
+        }
+    }
+
+    /// When the receiver wants to be woken (delayed ACK, or SYN/ACK or FIN to repeat).
+    #[inline]
+    pub fn wake(&self) -> Time {
+        self.timer
+    }
+
+    /// Payload bytes received in order.
+    pub fn delivered_bytes(&self) -> u64 {
+        self.workload.payload_before(self.next)
+    }
+
+    /// Packets that arrived, of all kinds.
+    pub fn received_packets(&self) -> u64 {
+        self.received_packets
+    }
+
+    /// Segments that arrived more than once.
+    pub fn duplicates(&self) -> u64 {
+        self.duplicates
+    }
+
+    /// Payload bytes of segment `sequence` of this flow.
+    pub fn workload(&self) -> &Workload {
+        &self.workload
+    }
+
+    /// A packet from the sender arrived.
+    #[inline]
+    pub fn on_packet(&mut self, packet: &Packet, now: Time) -> Option<Reply> {
+        self.received_packets += 1;
+        match packet.kind {
+            Kind::Data | Kind::Fin => self.on_segment(packet, now),
+            Kind::Syn => self.on_syn(packet, now),
+            _ => {
+                self.on_last_ack();
+                None
+            }
+        }
+    }
+
+    /// The time named by [`Receiver::wake`] has come.
+    pub fn on_timer(&mut self, now: Time) -> Option<Reply> {
+        match self.phase {
+            Phase::SynReceived => Some(self.repeat(Kind::SynAck, now)),
+            Phase::LastAck => Some(self.repeat(Kind::FinAck, now)),
+            _ => {
+                self.timer = Time::NEVER;
+                (self.pending > 0).then(|| self.acknowledge(false))
+            }
+        }
+    }
+
+    // ---- opening and closing ----
+
+    fn on_syn(&mut self, packet: &Packet, now: Time) -> Option<Reply> {
+        match self.phase {
+            Phase::Listen | Phase::SynReceived => {
+                self.phase = Phase::SynReceived;
+                self.echo = packet.timestamp;
+                self.timer = now + self.control_rto;
+                Some(self.control(Kind::SynAck))
+            }
+            // The sender has not seen our SYN/ACK: RFC 9293 section 3.10.7.4 answers with an ACK.
+            _ => None,
+        }
+    }
+
+    fn on_last_ack(&mut self) {
+        match self.phase {
+            Phase::SynReceived => self.establish(),
+            Phase::LastAck => {
+                self.phase = Phase::Closed;
+                self.timer = Time::NEVER;
+            }
+            _ => {}
+        }
+    }
+
+    fn establish(&mut self) {
+        self.phase = Phase::Established;
+        self.timer = Time::NEVER;
+    }
+
+    fn repeat(&mut self, kind: Kind, now: Time) -> Reply {
+        self.control_rto = self.control_rto + self.control_rto;
+        self.timer = now + self.control_rto;
+        self.control(kind)
+    }
+
+    fn control(&self, kind: Kind) -> Reply {
+        Reply {
+            kind,
+            ack: self.next,
+            echo: self.echo,
+            blocks: None,
+            duplicate: false,
+        }
+    }
+
+    // ---- data ----
+
+    #[inline]
+    fn on_segment(&mut self, packet: &Packet, now: Time) -> Option<Reply> {
+        if self.phase == Phase::SynReceived {
+            self.establish();
+        }
+        if packet.sequence != self.next || !self.ranges.is_empty() {
+            return self.on_disorder(packet, now);
+        }
+        self.next += 1;
+        if self.pending == 0 {
+            self.echo = packet.timestamp;
+        }
+        self.pending += 1;
+        if self.next > self.fin {
+            return Some(self.close(now));
+        }
+        let gap = now.since(self.last_arrival);
+        self.last_arrival = now;
+        self.acknowledge_or_wait(gap, now)
+    }
+
+    /// RFC 5681 section 4.2: at least every second segment, and within the timer.
+    #[inline]
+    fn acknowledge_or_wait(&mut self, gap: Time, now: Time) -> Option<Reply> {
+        let at_once = match self.policy {
+            DelayedAck::Off => true,
+            DelayedAck::On => self.pending >= 2,
+            DelayedAck::Quick => {
+                // Linux: after a silence longer than the sender's RTO would be, its window is small again.
+                if gap > QUICK_AFTER && self.last_arrival > gap {
+                    self.quick = self.quick.max(2);
+                }
+                self.pending >= 2 || self.quick > 0
+            }
+        };
+        if at_once {
+            return Some(self.acknowledge(false));
+        }
+        if self.timer.is_never() {
+            self.timer = now + self.delay;
+        }
+        None
+    }
+
+    #[inline]
+    fn acknowledge(&mut self, duplicate: bool) -> Reply {
+        self.pending = 0;
+        self.quick = self.quick.saturating_sub(1);
+        self.timer = Time::NEVER;
+        Reply {
+            kind: Kind::Ack,
+            ack: self.next,
+            echo: self.echo,
+            blocks: self.blocks(),
+            duplicate,
+        }
+    }
+
+    fn close(&mut self, now: Time) -> Reply {
+        self.phase = Phase::LastAck;
+        self.timer = now + self.control_rto;
+        self.pending = 0;
+        self.control(Kind::FinAck)
+    }
+
+    /// A segment out of order, a duplicate, or one that fills a hole: acknowledged at once.
+    fn on_disorder(&mut self, packet: &Packet, now: Time) -> Option<Reply> {
+        self.last_arrival = now;
+        let sequence = packet.sequence;
+        let duplicate = sequence < self.next || self.holds(sequence);
+        if duplicate {
+            self.duplicates += 1;
+            self.quick = QUICK_ACKS;
+            if self.phase == Phase::LastAck {
+                return Some(self.control(Kind::FinAck));
+            }
+        } else if sequence == self.next {
+            if self.pending == 0 {
+                self.echo = packet.timestamp;
+            }
+            self.advance();
+        } else {
+            self.keep(sequence);
+        }
+        if self.next > self.fin && self.phase == Phase::Established {
+            return Some(self.close(now));
+        }
+        Some(self.acknowledge(duplicate))
+    }
+
+    fn holds(&self, sequence: u64) -> bool {
+        let after = self.ranges.partition_point(|&(start, _)| start <= sequence);
+        after > 0 && sequence < self.ranges[after - 1].1
+    }
+
+    /// Takes the next segment, and what follows it without a gap.
+    fn advance(&mut self) {
+        self.next += 1;
+        if let Some(&(start, end)) = self.ranges.front() {
+            if start == self.next {
+                self.next = end;
+                self.ranges.pop_front();
+            }
+        }
+        let next = self.next;
+        self.retain_recent(|&(_, end)| end > next);
+    }
+
+    /// Keeps a segment above a hole.
+    fn keep(&mut self, sequence: u64) {
+        let at = self.ranges.partition_point(|&(start, _)| start <= sequence);
+        let touches_previous = at > 0 && self.ranges[at - 1].1 == sequence;
+        let touches_next = at < self.ranges.len() && self.ranges[at].0 == sequence + 1;
+        let range = match (touches_previous, touches_next) {
+            (true, true) => {
+                let (_, end) = self.ranges.remove(at).unwrap_or((sequence, sequence + 1));
+                self.ranges[at - 1].1 = end;
+                self.ranges[at - 1]
+            }
+            (true, false) => {
+                self.ranges[at - 1].1 = sequence + 1;
+                self.ranges[at - 1]
+            }
+            (false, true) => {
+                self.ranges[at].0 = sequence;
+                self.ranges[at]
+            }
+            (false, false) => {
+                self.ranges.insert(at, (sequence, sequence + 1));
+                (sequence, sequence + 1)
+            }
+        };
+        self.remember(range);
+    }
+
+    /// Puts a range first among the recent ones, in place of those it has swallowed.
+    fn remember(&mut self, (start, end): Block) {
+        self.retain_recent(|&(first, last)| last < start || first > end);
+        self.recent_count = (self.recent_count + 1).min(self.recent.len());
+        self.recent[..self.recent_count].rotate_right(1);
+        self.recent[0] = (start, end);
+    }
+
+    fn retain_recent(&mut self, keep: impl Fn(&Block) -> bool) {
+        let mut kept = 0;
+        for index in 0..self.recent_count {
+            if keep(&self.recent[index]) {
+                self.recent[kept] = self.recent[index];
+                kept += 1;
+            }
+        }
+        self.recent_count = kept;
+    }
+
+    #[inline]
+    fn blocks(&self) -> Option<Blocks> {
+        if self.ranges.is_empty() || !self.sack {
+            return None;
+        }
+        let mut blocks = Blocks::default();
+        for &block in &self.recent[..self.recent_count.min(self.block_limit)] {
+            blocks.push(block);
+        }
+        Some(blocks)
+    }
+}
+
+/// A silence after which ACKs are quick again (Linux: longer than the delayed-ACK estimate's bound,
+/// its RTO; 200 ms is the least that can be).
+const QUICK_AFTER: Time = Time::from_milliseconds(200);

@@ -1,0 +1,546 @@
+//! The sender's record of what it has sent: which segments are in flight, SACKed, lost, sent again.
+//!
+//! Costs are amortised O(1) per ACK whatever the window: a run of SACKed segments knows its end, so
+//! a SACK block that grows by one segment costs one step; losses are found by a cursor that only moves
+//! up and by a queue of retransmissions in the order of their sending.
+//!
+//! `in_flight` is RFC 6675's *pipe*: sent, neither SACKed nor lost, plus retransmissions.
+
+use std::collections::VecDeque;
+
+use ackclock_units::Time;
+
+const SACKED: u8 = 1;
+const LOST: u8 = 2;
+/// A retransmission of it is in flight.
+const RESENT: u8 = 4;
+/// It was sent more than once.
+const REPEATED: u8 = 8;
+const APPLICATION_LIMITED: u8 = 16;
+
+/// A duplicate threshold of three segments (RFC 5681, RFC 6675).
+pub const DUPLICATE_THRESHOLD: u32 = 3;
+
+/// A half-open range of segments, `start..end`.
+pub type Block = (u64, u64);
+
+/// What is kept of a segment: its last sending, and the connection's state at that time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Segment {
+    sent: Time,
+    /// Sending time of the segment whose delivery opened this flight (rate sample); once SACKed, the
+    /// end of the run of SACKed segments that begins here, as a segment number.
+    flight_start: u64,
+    delivered_at: Time,
+    /// Segments delivered before it was sent, modulo 2^32.
+    delivered: u32,
+    flags: u8,
+}
+
+/// The connection's state at a sending, kept with the segment for the delivery-rate sample.
+#[derive(Clone, Copy, Debug)]
+pub struct Sending {
+    /// When it is sent.
+    pub now: Time,
+    /// Sending time of the first segment of the present flight.
+    pub flight_start: Time,
+    /// When the latest delivery was seen.
+    pub delivered_at: Time,
+    /// Segments delivered so far.
+    pub delivered: u64,
+    /// Whether the application has nothing more to send.
+    pub application_limited: bool,
+}
+
+/// A delivered segment, as it was when last sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    /// Its number.
+    pub sequence: u64,
+    /// Its last sending.
+    pub sent: Time,
+    /// Sending time of the first segment of its flight.
+    pub flight_start: Time,
+    /// Latest delivery seen when it was sent.
+    pub delivered_at: Time,
+    /// Segments delivered when it was sent, modulo 2^32.
+    pub delivered: u32,
+    /// Whether it was sent more than once.
+    pub repeated: bool,
+    /// Whether the application limited that sending.
+    pub application_limited: bool,
+}
+
+/// What an ACK delivered.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Delivery {
+    /// Segments delivered for the first time.
+    pub segments: u32,
+    /// Segments SACKed for the first time among them.
+    pub sacked: u32,
+    /// Whether one of them had been sent more than once.
+    pub repeated: bool,
+    /// Sending times of the oldest and newest segment cumulatively acknowledged and sent once.
+    pub oldest: Option<Time>,
+    /// See `oldest`.
+    pub newest: Option<Time>,
+    /// Sending times of the oldest and newest segment SACKed and sent once.
+    pub oldest_sacked: Option<Time>,
+    /// See `oldest_sacked`.
+    pub newest_sacked: Option<Time>,
+    /// The most recently sent of all delivered segments.
+    pub latest: Option<Sample>,
+}
+
+impl Delivery {
+    #[inline]
+    fn see(&mut self, sequence: u64, segment: &Segment) {
+        let newer = |latest: Sample| (latest.sent, latest.sequence) < (segment.sent, sequence);
+        if self.latest.map_or(true, newer) {
+            self.latest = Some(Sample {
+                sequence,
+                sent: segment.sent,
+                flight_start: Time::from_picoseconds(segment.flight_start),
+                delivered_at: segment.delivered_at,
+                delivered: segment.delivered,
+                repeated: segment.flags & REPEATED != 0,
+                application_limited: segment.flags & APPLICATION_LIMITED != 0,
+            });
+        }
+    }
+}
+
+/// RACK's knowledge (RFC 8985 section 5.2): the most recently sent segment that was delivered.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rack {
+    /// When it was sent.
+    pub sent: Time,
+    /// Its number.
+    pub sequence: u64,
+    /// Its RTT.
+    pub rtt: Time,
+}
+
+/// What loss detection found.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Found {
+    /// Segments marked lost.
+    pub lost: u32,
+    /// Whether one of them was a retransmission.
+    pub lost_again: bool,
+    /// When the next one will be lost if it stays away (RACK's reordering timer).
+    pub next: Option<Time>,
+}
+
+/// The segments from the first unacknowledged to the last sent.
+#[derive(Debug)]
+pub struct Scoreboard {
+    ring: Vec<Segment>,
+    unacknowledged: u64,
+    next: u64,
+    sacked: u32,
+    lost: u32,
+    resent: u32,
+    /// Numbers of the three highest SACKed segments, highest first.
+    highest_sacked: [Option<u64>; 3],
+    /// Below it, every segment sent once has been judged.
+    judged: u64,
+    /// Retransmissions in flight in the order of sending; entries may be stale.
+    resendings: VecDeque<(u64, Time)>,
+    /// Below it, every lost segment has been sent again since.
+    repaired: u64,
+    /// One past the highest segment ever marked lost.
+    lost_end: u64,
+    /// Segments lost a second time, to be sent before all others; entries may be stale.
+    lost_again: VecDeque<u64>,
+}
+
+impl Default for Scoreboard {
+    fn default() -> Scoreboard {
+        Scoreboard {
+            ring: vec![Segment::default(); 64],
+            unacknowledged: 0,
+            next: 0,
+            sacked: 0,
+            lost: 0,
+            resent: 0,
+            highest_sacked: [None; 3],
+            judged: 0,
+            resendings: VecDeque::new(),
+            repaired: 0,
+            lost_end: 0,
+            lost_again: VecDeque::new(),
+        }
+    }
+}
+
+impl Scoreboard {
+    /// First segment not cumulatively acknowledged.
+    #[inline]
+    pub fn unacknowledged(&self) -> u64 {
+        self.unacknowledged
+    }
+
+    /// Next segment to send for the first time.
+    #[inline]
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Segments sent and not cumulatively acknowledged.
+    #[inline]
+    pub fn outstanding(&self) -> u32 {
+        (self.next - self.unacknowledged) as u32
+    }
+
+    /// Segments SACKed (or, without SACK, duplicate ACKs counted).
+    #[inline]
+    pub fn sacked(&self) -> u32 {
+        self.sacked
+    }
+
+    /// Segments taken for lost and not yet delivered.
+    #[inline]
+    pub fn lost(&self) -> u32 {
+        self.lost
+    }
+
+    /// Retransmissions in flight.
+    #[inline]
+    pub fn resent(&self) -> u32 {
+        self.resent
+    }
+
+    /// Segments in flight: RFC 6675's pipe.
+    #[inline]
+    pub fn in_flight(&self) -> u32 {
+        (self.outstanding() + self.resent).saturating_sub(self.sacked + self.lost)
+    }
+
+    /// Whether everything outstanding was sent once and nothing is SACKed or lost.
+    #[inline]
+    pub fn is_clean(&self) -> bool {
+        self.sacked | self.lost | self.resent == 0 && self.resendings.is_empty()
+    }
+
+    /// When the first unacknowledged segment was last sent.
+    pub fn head_sent(&self) -> Time {
+        self.segment(self.unacknowledged).sent
+    }
+
+    #[inline]
+    fn segment(&self, sequence: u64) -> &Segment {
+        &self.ring[sequence as usize & (self.ring.len() - 1)]
+    }
+
+    #[inline]
+    fn segment_mut(&mut self, sequence: u64) -> &mut Segment {
+        let index = sequence as usize & (self.ring.len() - 1);
+        &mut self.ring[index]
+    }
+
+    /// Records the first sending of the next segment; returns its number.
+    #[inline]
+    pub fn send_next(&mut self, sending: &Sending) -> u64 {
+        if self.outstanding() as usize == self.ring.len() {
+            self.grow();
+        }
+        let sequence = self.next;
+        self.next += 1;
+        *self.segment_mut(sequence) = Segment {
+            sent: sending.now,
+            flight_start: sending.flight_start.picoseconds(),
+            delivered_at: sending.delivered_at,
+            delivered: sending.delivered as u32,
+            flags: u8::from(sending.application_limited) * APPLICATION_LIMITED,
+        };
+        sequence
+    }
+
+    fn grow(&mut self) {
+        let mut larger = vec![Segment::default(); self.ring.len() * 2];
+        let mask = larger.len() - 1;
+        for sequence in self.unacknowledged..self.next {
+            larger[sequence as usize & mask] = *self.segment(sequence);
+        }
+        self.ring = larger;
+    }
+
+    /// Records that a segment is sent again.
+    pub fn send_again(&mut self, sequence: u64, sending: &Sending) {
+        let segment = self.segment_mut(sequence);
+        let was_in_flight = segment.flags & RESENT != 0;
+        let lost = segment.flags & LOST;
+        *segment = Segment {
+            sent: sending.now,
+            flight_start: sending.flight_start.picoseconds(),
+            delivered_at: sending.delivered_at,
+            delivered: sending.delivered as u32,
+            flags: lost | RESENT | REPEATED,
+        };
+        self.resent += u32::from(!was_in_flight);
+        self.resendings.push_back((sequence, sending.now));
+    }
+
+    /// Takes a cumulative acknowledgement of everything below `ack`.
+    #[inline]
+    pub fn acknowledge(&mut self, ack: u64, delivery: &mut Delivery) {
+        if self.is_clean() {
+            let first = *self.segment(self.unacknowledged);
+            let last = *self.segment(ack - 1);
+            delivery.segments += (ack - self.unacknowledged) as u32;
+            delivery.oldest = Some(first.sent);
+            delivery.newest = Some(last.sent);
+            delivery.see(ack - 1, &last);
+            self.unacknowledged = ack;
+        } else {
+            self.acknowledge_each(ack, delivery);
+        }
+    }
+
+    fn acknowledge_each(&mut self, ack: u64, delivery: &mut Delivery) {
+        for sequence in self.unacknowledged..ack {
+            let segment = *self.segment(sequence);
+            self.resent -= u32::from(segment.flags & RESENT != 0);
+            self.lost -= u32::from(segment.flags & LOST != 0);
+            if segment.flags & SACKED != 0 {
+                self.sacked -= 1;
+                continue;
+            }
+            delivery.segments += 1;
+            delivery.see(sequence, &segment);
+            if segment.flags & REPEATED != 0 {
+                delivery.repeated = true;
+            } else {
+                delivery.oldest = delivery.oldest.or(Some(segment.sent));
+                delivery.newest = Some(segment.sent);
+            }
+        }
+        self.unacknowledged = ack;
+        self.judged = self.judged.max(ack);
+        self.repaired = self.repaired.max(ack);
+        if self.outstanding() == 0 {
+            self.resendings.clear();
+            self.lost_again.clear();
+        }
+        while matches!(self.resendings.front(), Some(&(sequence, _)) if sequence < ack) {
+            self.resendings.pop_front();
+        }
+    }
+
+    /// Takes a SACK block; only segments not SACKed before cost anything.
+    pub fn sack(&mut self, (start, end): Block, delivery: &mut Delivery) {
+        let start = start.max(self.unacknowledged);
+        let end = end.min(self.next);
+        let mut sequence = start;
+        while sequence < end {
+            if self.segment(sequence).flags & SACKED != 0 {
+                sequence = self.segment(sequence).flight_start;
+            } else {
+                self.sack_one(sequence, delivery);
+                sequence += 1;
+            }
+        }
+        if start < end {
+            // The run now reaches at least `sequence`: remember it for the next, longer block.
+            self.segment_mut(start).flight_start = sequence;
+        }
+    }
+
+    fn sack_one(&mut self, sequence: u64, delivery: &mut Delivery) {
+        let segment = *self.segment(sequence);
+        delivery.segments += 1;
+        delivery.sacked += 1;
+        delivery.see(sequence, &segment);
+        if segment.flags & REPEATED != 0 {
+            delivery.repeated = true;
+        } else {
+            let oldest = delivery.oldest_sacked.unwrap_or(segment.sent);
+            delivery.oldest_sacked = Some(oldest.min(segment.sent));
+            let newest = delivery.newest_sacked.unwrap_or(segment.sent);
+            delivery.newest_sacked = Some(newest.max(segment.sent));
+        }
+        self.resent -= u32::from(segment.flags & RESENT != 0);
+        self.lost -= u32::from(segment.flags & LOST != 0);
+        self.sacked += 1;
+        let segment = self.segment_mut(sequence);
+        segment.flags = SACKED | (segment.flags & REPEATED);
+        segment.flight_start = sequence + 1;
+        self.raise_highest(sequence);
+    }
+
+    fn raise_highest(&mut self, sequence: u64) {
+        let [first, second, third] = self.highest_sacked;
+        self.highest_sacked = if Some(sequence) > first {
+            [Some(sequence), first, second]
+        } else if Some(sequence) > second {
+            [first, Some(sequence), second]
+        } else if Some(sequence) > third {
+            [first, second, Some(sequence)]
+        } else {
+            return;
+        };
+    }
+
+    /// Counts a duplicate ACK where there is no SACK: some segment has arrived.
+    pub fn count_duplicate(&mut self) {
+        self.sacked = (self.sacked + 1).min(self.outstanding().saturating_sub(1));
+    }
+
+    /// Corrects the count of duplicates after a cumulative ACK of `segments` segments: one filled a
+    /// hole, the others are those the duplicates stood for.
+    pub fn forget_duplicates(&mut self, segments: u32) {
+        self.sacked -= self.sacked.min(segments.saturating_sub(1));
+        self.sacked = self.sacked.min(self.outstanding());
+    }
+
+    /// Forgets all duplicates (end of recovery without SACK).
+    pub fn clear_duplicates(&mut self) {
+        self.sacked = 0;
+    }
+
+    /// RACK (RFC 8985 section 6.2, step 5): a segment sent before `rack`'s is lost once
+    /// `rack.rtt + window` have passed since its sending.
+    pub fn detect_by_time(&mut self, rack: &Rack, window: Time, now: Time) -> Found {
+        let mut found = Found::default();
+        let patience = rack.rtt + window;
+        let overtaken = |sent: Time, sequence: u64| (sent, sequence) < (rack.sent, rack.sequence);
+        while let Some(&(sequence, sent)) = self.resendings.front() {
+            if self.is_resending_in_flight(sequence, sent) {
+                if !overtaken(sent, sequence) {
+                    break;
+                }
+                if sent + patience > now {
+                    found.next = Some(sent + patience);
+                    break;
+                }
+                self.lose_again(sequence, &mut found);
+            }
+            self.resendings.pop_front();
+        }
+        while let Some((sequence, sent)) = self.next_unjudged(self.next) {
+            if !overtaken(sent, sequence) {
+                break;
+            }
+            if sent + patience > now {
+                let due = sent + patience;
+                found.next = Some(found.next.map_or(due, |next| next.min(due)));
+                break;
+            }
+            self.lose(sequence, &mut found);
+        }
+        found
+    }
+
+    /// RFC 6675's `IsLost`: three SACKed segments lie above it.
+    pub fn detect_by_count(&mut self) -> Found {
+        let mut found = Found::default();
+        if let Some(third) = self.highest_sacked[2] {
+            while let Some((sequence, _)) = self.next_unjudged(third) {
+                self.lose(sequence, &mut found);
+            }
+        }
+        found
+    }
+
+    /// Marks the first unacknowledged segment lost (three duplicate ACKs or a partial ACK without SACK).
+    pub fn lose_head(&mut self) -> Found {
+        let mut found = Found::default();
+        let head = self.unacknowledged;
+        if head < self.next && self.segment(head).flags & (LOST | SACKED) == 0 {
+            self.judged = self.judged.max(head);
+            self.lose(head, &mut found);
+        }
+        found
+    }
+
+    fn is_resending_in_flight(&self, sequence: u64, sent: Time) -> bool {
+        sequence >= self.unacknowledged && {
+            let segment = self.segment(sequence);
+            segment.flags & RESENT != 0 && segment.sent == sent
+        }
+    }
+
+    /// The next segment below `end` that was sent once, is not SACKed and not judged yet.
+    fn next_unjudged(&mut self, end: u64) -> Option<(u64, Time)> {
+        self.judged = self.judged.max(self.unacknowledged);
+        while self.judged < end {
+            let segment = self.segment(self.judged);
+            if segment.flags & SACKED != 0 {
+                self.judged = segment.flight_start;
+            } else if segment.flags & (LOST | REPEATED) != 0 {
+                self.judged += 1;
+            } else {
+                return Some((self.judged, segment.sent));
+            }
+        }
+        None
+    }
+
+    fn lose(&mut self, sequence: u64, found: &mut Found) {
+        self.segment_mut(sequence).flags |= LOST;
+        self.judged = self.judged.max(sequence + 1);
+        self.lost_end = self.lost_end.max(sequence + 1);
+        self.lost += 1;
+        found.lost += 1;
+    }
+
+    fn lose_again(&mut self, sequence: u64, found: &mut Found) {
+        let segment = self.segment_mut(sequence);
+        let newly = segment.flags & LOST == 0;
+        segment.flags = (segment.flags | LOST) & !RESENT;
+        self.resent -= 1;
+        self.lost += u32::from(newly);
+        self.lost_again.push_back(sequence);
+        found.lost += 1;
+        found.lost_again = true;
+    }
+
+    /// A timeout: everything not SACKed is lost, but for segments that `spare` excepts by their
+    /// sending time (RFC 8985 section 6.3 spares those sent less than an RTT ago).
+    pub fn lose_all(&mut self, spare: impl Fn(Time) -> bool) {
+        for sequence in self.unacknowledged..self.next {
+            let head = sequence == self.unacknowledged;
+            let segment = self.segment_mut(sequence);
+            if segment.flags & SACKED != 0 || (!head && spare(segment.sent)) {
+                continue;
+            }
+            let (newly, was_resent) = (segment.flags & LOST == 0, segment.flags & RESENT != 0);
+            segment.flags = (segment.flags | LOST) & !RESENT;
+            self.lost += u32::from(newly);
+            self.resent -= u32::from(was_resent);
+        }
+        self.lost_end = self.next;
+        self.repaired = self.unacknowledged;
+        self.lost_again.clear();
+    }
+
+    /// The next lost segment to send again.
+    pub fn next_lost(&mut self) -> Option<u64> {
+        if self.lost <= self.resent {
+            return None;
+        }
+        while let Some(&sequence) = self.lost_again.front() {
+            if sequence >= self.unacknowledged && self.is_to_be_repaired(sequence) {
+                return Some(sequence);
+            }
+            self.lost_again.pop_front();
+        }
+        self.repaired = self.repaired.max(self.unacknowledged);
+        while self.repaired < self.lost_end {
+            let segment = self.segment(self.repaired);
+            if segment.flags & SACKED != 0 {
+                self.repaired = segment.flight_start;
+            } else if self.is_to_be_repaired(self.repaired) {
+                return Some(self.repaired);
+            } else {
+                self.repaired += 1;
+            }
+        }
+        None
+    }
+
+    fn is_to_be_repaired(&self, sequence: u64) -> bool {
+        self.segment(sequence).flags & (LOST | RESENT) == LOST
+    }
+}

@@ -1,0 +1,173 @@
+//! Samples, the end of the warm-up, and the totals at the end.
+
+use ackclock_units::Time;
+
+use super::{Simulation, Snapshot};
+use crate::link::Counters;
+use crate::record::{Flows, Links, Totals};
+
+impl Simulation {
+    /// Samples every active flow and every link; ends the warm-up when its time has come.
+    pub(super) fn on_sampler(&mut self) {
+        let now = self.now;
+        let period = self.plan.record.interval;
+        if now.picoseconds() % period.picoseconds() == 0 {
+            self.sample_flows();
+            self.sample_links();
+        }
+        if now >= self.plan.warmup && !self.warmed_up {
+            self.end_warmup();
+        }
+        let sampled = Time::from_picoseconds(now.picoseconds() / period.picoseconds() * period.picoseconds());
+        let mut next = sampled + period;
+        if !self.warmed_up {
+            next = next.min(self.plan.warmup);
+        }
+        let sampler = 2 * self.flows.len();
+        self.timers.set(sampler, next);
+    }
+
+    fn sample_flows(&mut self) {
+        let samples = &mut self.tables.flow_samples;
+        for (index, flow) in self.flows.iter().enumerate() {
+            let sender = &flow.sender;
+            if !sender.is_active() {
+                continue;
+            }
+            samples.time_s.push(self.now.seconds());
+            samples.flow.push(index as u32);
+            samples.cwnd.push(sender.cwnd());
+            samples.ssthresh.push(finite(sender.ssthresh()));
+            samples.srtt_s.push(sender.srtt().map_or(f64::NAN, Time::seconds));
+            samples.in_flight.push(sender.in_flight());
+            samples.delivered_bytes.push(sender.acknowledged_bytes());
+        }
+    }
+
+    fn sample_links(&mut self) {
+        let samples = &mut self.tables.queue_samples;
+        let interval = self.plan.record.interval;
+        for (index, link) in self.links.iter_mut().enumerate() {
+            let counters = link.counters(self.now);
+            let before = std::mem::replace(&mut self.sampled[index], counters);
+            let (packets, bytes) = link.backlog();
+            let sent_bits = (counters.departed_bytes - before.departed_bytes) as f64 * 8.0;
+            samples.time_s.push(self.now.seconds());
+            samples.link.push(index as u32);
+            samples.backlog_p.push(packets);
+            samples.backlog_bytes.push(bytes);
+            samples.sojourn_s.push(mean_sojourn(&counters, &before));
+            samples.departures_p.push(counters.departed - before.departed);
+            samples.drops_p.push(counters.dropped - before.dropped);
+            samples.marks_p.push(counters.marked - before.marked);
+            let possible = link.rate().bits_per_second() * interval.seconds();
+            samples.utilisation.push(sent_bits / possible);
+        }
+    }
+
+    fn end_warmup(&mut self) {
+        self.warmed_up = true;
+        for (index, link) in self.links.iter_mut().enumerate() {
+            self.links_at_warmup[index] = link.counters(self.now);
+            link.clear_sojourns();
+        }
+        for flow in &mut self.flows {
+            flow.at_warmup = Snapshot {
+                delivered_bytes: flow.receiver.delivered_bytes(),
+                sent: flow.sender.counters(),
+            };
+        }
+    }
+
+    pub(super) fn totals(&mut self) -> Totals {
+        Totals {
+            flows: self.flow_totals(),
+            links: self.link_totals(),
+        }
+    }
+
+    fn flow_totals(&self) -> Flows {
+        let mut rows = Flows::default();
+        for (index, flow) in self.flows.iter().enumerate() {
+            let sender = &flow.sender;
+            let (all, before) = (sender.counters(), flow.at_warmup.sent);
+            let start = sender.started().seconds();
+            let end = sender.finished().map_or(f64::NAN, Time::seconds);
+            rows.flow.push(index as u32);
+            rows.group.push(self.plan.flows[index].group);
+            rows.start_s.push(if sender.started().is_never() { f64::NAN } else { start });
+            rows.established_s.push(sender.established().map_or(f64::NAN, Time::seconds));
+            rows.end_s.push(end);
+            rows.completion_s.push(end - start);
+            let delivered = flow.receiver.delivered_bytes();
+            rows.delivered_bytes.push(delivered);
+            rows.measured_bytes.push(delivered - flow.at_warmup.delivered_bytes);
+            rows.sent_packets.push(all.sent_packets);
+            rows.sent_bytes.push(all.sent_bytes);
+            rows.received_packets.push(flow.receiver.received_packets());
+            rows.dropped_packets.push(flow.dropped);
+            rows.retransmissions.push(all.retransmissions);
+            rows.timeouts.push(all.timeouts);
+            rows.syn_retransmissions.push(all.syn_retransmissions);
+            rows.recoveries.push(all.recoveries);
+            rows.tail_probes.push(all.tail_probes);
+            rows.measured_sent_packets.push(all.sent_packets - before.sent_packets);
+            rows.measured_retransmissions.push(all.retransmissions - before.retransmissions);
+            rows.measured_timeouts.push(all.timeouts - before.timeouts);
+        }
+        rows
+    }
+
+    fn link_totals(&mut self) -> Links {
+        let mut rows = Links::default();
+        let measured = self.now.since(self.plan.warmup).seconds();
+        for (index, link) in self.links.iter_mut().enumerate() {
+            let all = link.counters(self.now);
+            let before = self.links_at_warmup[index];
+            let plan = &self.plan.links[index];
+            rows.link.push(index as u32);
+            rows.name.push(plan.name.clone());
+            rows.bottleneck.push(plan.bottleneck);
+            rows.rate_bps.push(plan.rate.bits_per_second());
+            rows.arrived_p.push(all.arrived - before.arrived);
+            rows.dropped_p.push(all.dropped - before.dropped);
+            rows.lost_p.push(all.lost - before.lost);
+            rows.marked_p.push(all.marked - before.marked);
+            rows.departed_p.push(all.departed - before.departed);
+            rows.departed_bytes.push(all.departed_bytes - before.departed_bytes);
+            rows.busy_s.push(all.busy.since(before.busy).seconds());
+            rows.empty_s.push(all.empty.since(before.empty).seconds());
+            rows.backlog_mean_p.push((all.packet_seconds - before.packet_seconds) / measured);
+            rows.backlog_mean_bytes.push((all.byte_seconds - before.byte_seconds) / measured);
+            rows.sojourn_mean_s.push(mean_sojourn(&all, &before));
+            let sojourns = link.sojourns();
+            rows.sojourn_max_s.push(sojourns.max().map_or(f64::NAN, Time::seconds));
+            let (edges, counts) = sojourns.bins().map(|(edge, count)| (edge.seconds(), count)).unzip();
+            rows.sojourn_edges_s.push(edges);
+            rows.sojourn_counts.push(counts);
+            rows.arrived_total_p.push(all.arrived);
+            rows.dropped_total_p.push(all.dropped);
+            rows.lost_total_p.push(all.lost);
+            rows.departed_total_p.push(all.departed);
+        }
+        rows
+    }
+}
+
+fn finite(value: f64) -> f64 {
+    if value.is_finite() {
+        value
+    } else {
+        f64::NAN
+    }
+}
+
+/// Mean sojourn time between two counts, in seconds; NaN if no packet left the queue.
+fn mean_sojourn(now: &Counters, before: &Counters) -> f64 {
+    let packets = now.dequeued - before.dequeued;
+    if packets == 0 {
+        f64::NAN
+    } else {
+        (now.sojourn_seconds - before.sojourn_seconds) / packets as f64
+    }
+}

@@ -1,0 +1,92 @@
+//! What the application gives TCP to send, counted in segments.
+
+use ackclock_units::Time;
+
+use crate::plan::FlowPlan;
+
+/// An application: how many segments there are to send, and since when.
+#[derive(Clone, Copy, Debug)]
+pub struct Workload {
+    mss_bytes: u64,
+    size_bytes: Option<u64>,
+    /// Time between two segments that a rate-limited application writes.
+    period: Option<Time>,
+    started: Time,
+}
+
+impl Workload {
+    /// The application of a flow.
+    pub fn new(plan: &FlowPlan) -> Workload {
+        let mss_bytes = u64::from(plan.tcp.mss_bytes);
+        Workload {
+            mss_bytes,
+            size_bytes: plan.size_bytes,
+            period: plan
+                .application_rate
+                .map(|rate| rate.transmission_time(mss_bytes)),
+            started: Time::NEVER,
+        }
+    }
+
+    /// The connection is open: the application starts to write.
+    pub fn start(&mut self, now: Time) {
+        self.started = now;
+    }
+
+    /// Data segments of the whole transfer; `u64::MAX` if endless.
+    pub fn segments(&self) -> u64 {
+        self.size_bytes
+            .map_or(u64::MAX, |bytes| bytes.div_ceil(self.mss_bytes))
+    }
+
+    /// Segments written up to `now`, the FIN included once all data are.
+    #[inline]
+    pub fn available(&self, now: Time) -> u64 {
+        let written = match self.period {
+            None => u64::MAX,
+            Some(_) if self.started > now => 0,
+            Some(period) => 1 + now.since(self.started).picoseconds() / period.picoseconds().max(1),
+        };
+        let total = self.segments();
+        if total == u64::MAX || written < total {
+            written
+        } else {
+            total + 1
+        }
+    }
+
+    /// When segment `sequence` is written.
+    pub fn written_at(&self, sequence: u64) -> Time {
+        match self.period {
+            None => self.started,
+            Some(period) => {
+                let after = u128::from(period.picoseconds()) * u128::from(sequence);
+                self.started + Time::from_picoseconds(u64::try_from(after).unwrap_or(u64::MAX))
+            }
+        }
+    }
+
+    /// Whether segment `sequence` is the FIN.
+    #[inline]
+    pub fn is_fin(&self, sequence: u64) -> bool {
+        sequence == self.segments()
+    }
+
+    /// Payload of segment `sequence`: the MSS, less in the last one, nothing in the FIN.
+    #[inline]
+    pub fn payload_bytes(&self, sequence: u64) -> u64 {
+        match self.size_bytes {
+            None => self.mss_bytes,
+            Some(size) => size
+                .saturating_sub(sequence.saturating_mul(self.mss_bytes))
+                .min(self.mss_bytes),
+        }
+    }
+
+    /// Payload of the first `segments` segments together.
+    #[inline]
+    pub fn payload_before(&self, segments: u64) -> u64 {
+        let full = segments.saturating_mul(self.mss_bytes);
+        self.size_bytes.map_or(full, |size| full.min(size))
+    }
+}

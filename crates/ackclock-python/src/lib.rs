@@ -1,0 +1,56 @@
+//! The Python module `ackclock._core`: a plan in, columns out.
+//!
+//! The only crate that names `PyO3`. It translates and does nothing else: JSON plans go to
+//! `ackclock-packet`, its columns come back as `NumPy` arrays that own the simulator's memory, and
+//! TOML texts give the line of each key.
+
+pub mod toml_spans;
+
+/// The native part of ackclock.
+#[cfg(feature = "python")]
+#[pyo3::pymodule]
+mod _core {
+    use pyo3::exceptions::PyValueError;
+    use pyo3::prelude::*;
+    use pyo3::types::{PyList, PyTuple};
+
+    use crate::toml_spans::{PathLine, Step};
+
+    /// The line of every key and array item of a TOML text.
+    ///
+    /// Returns a list of `(path, line)`: a path holds key names and array indexes (from 0), a line
+    /// counts from 1. Raises `ValueError` with line and column if the text is not TOML.
+    #[pyfunction]
+    fn toml_spans<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyList>> {
+        let found = crate::toml_spans::toml_spans(text)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let rows = found
+            .iter()
+            .map(|row| path_line(py, row))
+            .collect::<PyResult<Vec<_>>>()?;
+        PyList::new(py, rows)
+    }
+
+    fn path_line<'py>(
+        py: Python<'py>,
+        (path, line): &PathLine,
+    ) -> PyResult<(Bound<'py, PyTuple>, usize)> {
+        let steps = path
+            .iter()
+            .map(|step| to_python(py, step))
+            .collect::<PyResult<Vec<_>>>()?;
+        Ok((PyTuple::new(py, steps)?, *line))
+    }
+
+    fn to_python<'py>(py: Python<'py>, step: &Step) -> PyResult<Bound<'py, PyAny>> {
+        match step {
+            Step::Key(key) => Ok(key.into_pyobject(py)?.into_any()),
+            Step::Index(index) => Ok(index.into_pyobject(py)?.into_any()),
+        }
+    }
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("version", env!("CARGO_PKG_VERSION"))
+    }
+}

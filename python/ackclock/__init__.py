@@ -1,0 +1,1 @@
+"""ackclock: a laboratory for transport protocols."""

@@ -1,0 +1,161 @@
+"""The catalog: one card per congestion control, queue discipline and TCP stack.
+
+A card is a TOML file named like the algorithm: `catalog/congestion/cubic.toml`. It says what the algorithm is, where
+it comes from, how ours differs, and lists its parameters with units, defaults and ranges. Defaults live here and
+nowhere else; a scenario gives some parameters, the card completes them, and an engine receives all of them.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
+
+from ackclock import units
+from ackclock.errors import InputError
+from ackclock.fields import OneOf, Quantity, SizeQuantity, Table, nearest, shown
+
+Family: TypeAlias = Literal["congestion", "queue", "stack"]
+FAMILIES: tuple[Family, ...] = get_args(Family)
+
+#: The key that names the algorithm in a scenario's table of each family.
+NAME_KEYS: Mapping[Family, str] = {"congestion": "kind", "queue": "discipline", "stack": "stack"}
+
+#: How a parameter's kind ends its name in a plan.
+SUFFIXES = {"time": "_s", "rate": "_bps", "bytes": "_bytes", "packets": "_packets"}
+
+#: Accepted range of a size in bandwidth–delay products.
+BDP_BOUNDS: tuple[units.SizeUnit, float, float] = ("bdp", 0.001, 1000.0)
+
+Plain: TypeAlias = str | int | float | bool
+
+
+class Reference(BaseModel):
+    """Where an algorithm or a value is written down."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    title: str
+    url: str = ""
+    section: str = ""
+
+
+class Parameter(BaseModel):
+    """A parameter of an algorithm: what it means, in which unit, from where to where."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Literal["time", "rate", "bytes", "packets", "number", "integer", "boolean", "choice"]
+    description: str
+    default: Plain | None = None
+    required: bool = False
+    minimum: Plain | None = None
+    maximum: Plain | None = None
+    choices: tuple[str | bool, ...] = ()
+    unit: str = ""
+    bdp: bool = False
+    unlimited: bool = False
+    source: str = ""
+
+    @cached_property
+    def annotation(self) -> Any:
+        """The type that reads a user's value: `Annotated[float, Quantity(…)]` for a time."""
+        if self.kind == "boolean":
+            return bool
+        if self.kind == "choice":
+            return Annotated[Any, OneOf(self.choices)]
+        if self.kind == "integer":
+            return Annotated[int, Field(ge=self.minimum, le=self.maximum)]
+        if self.kind == "number":
+            return Annotated[float, Field(ge=self.minimum, le=self.maximum, allow_inf_nan=False)]
+        return Annotated[Any, self._with_unit()]
+
+    def _with_unit(self) -> Quantity | SizeQuantity:
+        low, high = str(self.minimum), str(self.maximum)
+        if self.kind == "packets" or self.bdp:
+            own = units.size(low), units.size(high)
+            bounds = (own[0].unit, own[0].value, own[1].value)
+            return SizeQuantity(units.size, (bounds, BDP_BOUNDS) if self.bdp else (bounds,))
+        parse = {"time": units.time_s, "rate": units.rate_bps, "bytes": units.bytes_of}[self.kind]
+        return Quantity(parse, low, high, self.unlimited)
+
+    def read(self, value: object) -> Any:
+        """A value in SI units. Raises pydantic's `ValidationError`."""
+        return TypeAdapter(self.annotation).validate_python(value, strict=True)
+
+
+class Variant(BaseModel):
+    """A named set of parameter values."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    summary: str
+    parameters: dict[str, Plain]
+
+
+class Card(BaseModel):
+    """All that is known of an algorithm or a TCP stack, apart from its code."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    title: str
+    summary: str
+    family: Family
+    references: tuple[Reference, ...] = ()
+    deviations: tuple[str, ...] = ()
+    parameters: dict[str, Parameter] = {}
+    variants: dict[str, Variant] = {}
+
+    @cached_property
+    def table(self) -> type[Table]:
+        """The model of the table that a scenario may write: every parameter, each optional unless required."""
+        fields: dict[str, Any] = {NAME_KEYS[self.family]: (Literal[self.name], self.name)}
+        for name, parameter in self.parameters.items():
+            default = ... if parameter.required else None
+            fields[name] = (parameter.annotation, Field(default, description=parameter.description))
+        if self.variants:
+            fields["variant"] = (Annotated[Any, OneOf(tuple(self.variants))], Field(None, description="a named set"))
+        return create_model(f"{self.family}_{self.name}", __base__=Table, **fields)
+
+    def key(self, name: str) -> str:
+        """A parameter's name in a plan, with its unit: `target_s`."""
+        return name + SUFFIXES.get(self.parameters[name].kind, "")
+
+    def complete(self, given: Mapping[str, Any], variant: str | None = None) -> dict[str, Any]:
+        """Every parameter in SI units: what is given, else the variant's value, else the default."""
+        chosen = self.variants[variant].parameters if variant else {}
+        values: dict[str, Any] = {}
+        for name, parameter in self.parameters.items():
+            default = chosen.get(name, parameter.default)
+            values[name] = given[name] if name in given else None if default is None else parameter.read(default)
+        return values
+
+
+@cache
+def names(family: Family) -> tuple[str, ...]:
+    """The names of a family's cards, sorted."""
+    return tuple(sorted(path.stem for path in (Path(__file__).parent / family).glob("*.toml")))
+
+
+@cache
+def card(family: Family, name: str) -> Card:
+    """A card. Raises `InputError` for an unknown name."""
+    if name not in names(family):
+        raise InputError(f"found {shown(name)}; expected {nearest(name, names(family))}")
+    content = tomllib.loads((Path(__file__).parent / family / f"{name}.toml").read_text(encoding="utf-8"))
+    return Card.model_validate({"family": family, **content})
+
+
+def find(name: str) -> list[Card]:
+    """The cards of that name in any family (`linux` is a stack, `cubic` a congestion control)."""
+    return [card(family, name) for family in FAMILIES if name in names(family)]
+
+
+def every() -> list[Card]:
+    """All cards, by family and name."""
+    return [card(family, name) for family in FAMILIES for name in names(family)]

@@ -1,0 +1,197 @@
+"""What the figures show, as numbers: curves of a run, for matplotlib and for the report alike.
+
+Curves are thinned by minimum and maximum: an axis cannot show more than a few thousand points, so the time is cut into
+buckets and each keeps its first, lowest, highest and last point. Peaks and valleys survive; averages should be taken
+from the tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ackclock.errors import InputError
+from ackclock.metrics import delay, dynamics, epochs, throughput
+from ackclock.metrics.view import Array, RunView
+
+#: Points a bucket keeps.
+KEPT = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Several quantities over the same times: `values` is times × lines, with NaN where there is none."""
+
+    times_s: Array
+    values: Array
+    labels: tuple[str, ...]
+    groups: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        """Number of lines."""
+        return self.values.shape[1]
+
+    def total(self) -> Array:
+        """Sum over the lines at each time, missing values as 0."""
+        return np.asarray(np.nansum(self.values, axis=1))
+
+    def mean(self) -> Array:
+        """Mean over the lines that exist at each time (NaN where none does)."""
+        known = np.sum(~np.isnan(self.values), axis=1)
+        return np.divide(self.total(), known, out=np.full(known.shape, np.nan), where=known > 0)
+
+    def quantiles(self, *shares: float) -> list[Array]:
+        """Quantiles over the lines at each time, on a thinned set of times; the first array is those times."""
+        step = max(1, self.times_s.size // 600)
+        rows = self.values[::step]
+        filled = np.where(np.isnan(rows).all(axis=1, keepdims=True), 0.0, rows)
+        return [self.times_s[::step], *np.nanquantile(filled, shares, axis=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """The bottleneck's queue over time; `limit_p` is None where the plan has no packet limit."""
+
+    times_s: Array
+    backlog_p: Array
+    sojourn_s: Array
+    limit_p: float | None
+
+
+def flow_labels(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """`flow 3`, and `flow 3 cubic` where the flows' congestion controls differ."""
+    differ = len({row["congestion"] for row in rows}) > 1
+    return tuple(f"flow {row['flow']}{' ' + row['congestion'] if differ else ''}" for row in rows)
+
+
+def group_label(row: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
+    """The label the scenario gives to the flow's group, else its congestion control."""
+    labels = plan.get("group_labels") or plan.get("groups") or ()
+    try:
+        label = labels[row["group"]]
+    except (IndexError, KeyError, TypeError):
+        return str(row["congestion"])
+    return str(label) if label else str(row["congestion"])
+
+
+def windows(view: RunView) -> Lines:
+    """The congestion window of each flow (segments)."""
+    return _lines(view, view.grid.matrix("cwnd"))
+
+
+def goodputs(view: RunView, window_s: float | None = None) -> Lines:
+    """Goodput of each flow over the preceding `window_s` (default: `goodput_window`), in bit/s, at most 1,000 times."""
+    span_s = goodput_window(view) if window_s is None else window_s
+    lines = _lines(view, view.grid.rates_bps(span_s))
+    step = max(1, lines.times_s.size // 1000)
+    return Lines(lines.times_s[::step], lines.values[::step], lines.labels, lines.groups)
+
+
+def goodput_window(view: RunView) -> float:
+    """The averaging window of the goodput curves in seconds: as the metrics', at most a tenth of the run."""
+    return min(dynamics.window(view), max(view.duration_s / 10, view.grid.interval_s))
+
+
+def queue(view: RunView) -> Queue:
+    """The (first) bottleneck's queue, warm-up included. Raises `InputError` if nothing was sampled."""
+    if not view.bottlenecks:
+        raise InputError("the result names no bottleneck link: there is no queue to draw")
+    wanted = (pl.col("run") == view.run) & (pl.col("link") == view.bottlenecks[0])
+    samples = view.data.scan("queue_samples").filter(wanted).sort("time_s").collect()
+    if not samples.height:
+        raise InputError("the result has no queue samples to draw")
+    columns = [samples[name].cast(pl.Float64).to_numpy() for name in ("time_s", "backlog_p", "sojourn_s")]
+    return Queue(columns[0], columns[1], columns[2], queue_limit(view))
+
+
+def queue_limit(view: RunView) -> float | None:
+    """The bottleneck queue's limit in packets, if the plan has one."""
+    parameters = _bottleneck(view).get("queue", {}).get("parameters", {})
+    limit = parameters.get("limit_packets")
+    return float(limit) if isinstance(limit, (int, float)) else None
+
+
+def link_rate(view: RunView) -> float | None:
+    """The bottleneck's rate in bit/s."""
+    rate = _bottleneck(view).get("rate_bps")
+    return float(rate) if isinstance(rate, (int, float)) else None
+
+
+def pipe_segments(view: RunView) -> float | None:
+    """The bandwidth-delay product in full segments: bottleneck rate × mean base RTT / wire size; None if unknown."""
+    flows = view.plan.get("flows") or ()
+    rtt_s, rate_bps = view.flows["base_rtt_s"].mean(), link_rate(view)
+    try:
+        tcp = flows[0]["tcp"]
+        overhead = _bottleneck(view)["frame_overhead_bytes"]
+        wire = tcp["mss_bytes"] + tcp["header_bytes"] + 12 * tcp["timestamps"] + overhead
+    except (IndexError, KeyError, TypeError):
+        return None
+    return rate_bps * rtt_s / 8 / wire if rate_bps and isinstance(rtt_s, float) else None
+
+
+def cdf(values: Array, weights: Array | None = None) -> tuple[Array, Array]:
+    """The empirical distribution function: ascending values and the share at or below each."""
+    known = ~np.isnan(values)
+    order = np.argsort(values[known], kind="stable")
+    ascending = values[known][order]
+    weight = np.ones(ascending.size) if weights is None else weights[known][order]
+    total = weight.sum()
+    return ascending, np.cumsum(weight) / total if total > 0 else weight
+
+
+def sojourn_cdf(view: RunView) -> tuple[Array, Array]:
+    """Distribution of the bottleneck's sojourn times (s) over packets."""
+    return cdf(*delay.sojourn_histogram(view))
+
+
+def rtt_cdf(view: RunView) -> tuple[Array, Array]:
+    """Distribution of the flows' sampled smoothed RTTs (s)."""
+    return cdf(view.measured_samples["srtt_s"].drop_nulls().to_numpy())
+
+
+def goodput_cdf(view: RunView) -> tuple[Array, Array]:
+    """Distribution of the flows' goodputs (bit/s)."""
+    rates = view.once(throughput.flow_rates_bps)
+    return cdf(np.empty(0) if rates is None else rates)
+
+
+def loss_epochs(view: RunView) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The drops with their epoch, and the epochs (see `metrics.epochs`)."""
+    return view.once(epochs.drops_by_epoch), view.once(epochs.epochs)
+
+
+def thinned(x: Array, y: Array, points: int) -> tuple[Array, Array]:
+    """At most about `points` of a curve's points, with the extremes of each bucket kept; gaps (NaN) are dropped."""
+    known = ~np.isnan(y)
+    x, y = x[known], y[known]
+    buckets = max(1, points // KEPT)
+    if x.size <= points:
+        return x, y
+    size = -(-x.size // buckets)
+    padded = np.append(y, np.full(-x.size % size, y[-1])).reshape(-1, size)
+    first = np.arange(padded.shape[0]) * size
+    low, high = first + padded.argmin(axis=1), first + padded.argmax(axis=1)
+    last = first + size - 1
+    rows = np.unique(np.minimum(np.concatenate([first, low, high, last]), x.size - 1))
+    return x[rows], y[rows]
+
+
+def _lines(view: RunView, values: Array) -> Lines:
+    if not values.size:
+        raise InputError("the result has no flow samples to draw")
+    known = {row["flow"]: row for row in view.flows.select("flow", "group", "congestion").iter_rows(named=True)}
+    rows = [known.get(int(flow), {"flow": int(flow), "group": 0, "congestion": ""}) for flow in view.grid.flows]
+    groups = tuple(group_label(row, view.plan) for row in rows)
+    return Lines(view.grid.times_s, values, flow_labels(rows), groups)
+
+
+def _bottleneck(view: RunView) -> Mapping[str, Any]:
+    links = view.plan.get("links") or ()
+    found: Mapping[str, Any] = links[view.bottlenecks[0]] if view.bottlenecks and links else {}
+    return found

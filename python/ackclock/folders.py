@@ -1,0 +1,93 @@
+"""Folders that appear whole or not at all.
+
+A new folder is filled under a temporary name beside its target, forced to the disk, and then takes the target's name.
+Where a folder of that name exists the two change places in one step (`renameat2` with `RENAME_EXCHANGE`, Linux 3.15);
+where the system cannot do that the old one is moved aside first and moved back if anything fails.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import secrets
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+AT_FDCWD = -100
+RENAME_EXCHANGE = 2
+
+
+@contextmanager
+def replacing(target: Path, carry: Callable[[str], bool] = lambda _: False) -> Iterator[Path]:
+    """Gives an empty folder to fill; at the end of the block it takes the place of `target`.
+
+    Entries of an earlier `target` whose names `carry` accepts move into the new folder. If the block fails, nothing
+    has changed. Raises `OSError`.
+    """
+    target = target.absolute()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    new = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    new.mkdir()
+    try:
+        yield new
+        _to_disk(new)
+        _put(new, target, carry)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def _put(new: Path, target: Path, carry: Callable[[str], bool]) -> None:
+    if target.exists():
+        _swap(new, target)
+        for entry in [entry for entry in new.iterdir() if carry(entry.name)]:
+            entry.replace(target / entry.name)
+    else:
+        new.replace(target)
+    _sync(target.parent)
+
+
+def _swap(one: Path, other: Path) -> None:
+    """Lets two folders change names; afterwards `one` holds what was in `other`."""
+    try:
+        _exchange(one, other)
+    except OSError as error:
+        if error.errno not in (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP):
+            raise
+        _swap_in_steps(one, other)
+
+
+def _exchange(one: Path, other: Path) -> None:
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if rename is None:
+        raise OSError(errno.ENOSYS, "no renameat2")
+    if rename(AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(other), RENAME_EXCHANGE):
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+
+
+def _swap_in_steps(one: Path, other: Path) -> None:
+    aside = other.with_name(f"{other.name}.previous")
+    other.replace(aside)
+    try:
+        one.replace(other)
+    except OSError:
+        aside.replace(other)
+        raise
+    aside.replace(one)
+
+
+def _to_disk(folder: Path) -> None:
+    for path in [*folder.rglob("*"), folder]:
+        _sync(path)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # some file systems cannot sync a folder
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,112 @@
+"""How long packets waited: RFC 5166 section 2.1.2."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from ackclock.metrics.metric import Metric
+from ackclock.metrics.view import Array, RunView
+
+
+def rtt_mean_s(view: RunView) -> float | None:
+    """Mean of the flows' smoothed round-trip times.
+
+    The senders' srtt (RFC 6298 section 2), sampled at the recording interval in the measured part, all flows and
+    instants alike. Source: RFC 5166 section 2.1.2.
+    """
+    return _mean(view.measured_samples["srtt_s"])
+
+
+def rtt_p95_s(view: RunView) -> float | None:
+    """95th percentile of the flows' smoothed round-trip times, sampled as for the mean. Source: RFC 5166 section 2.1.2."""
+    value = view.measured_samples["srtt_s"].quantile(0.95, interpolation="linear")
+    return None if value is None else float(value)
+
+
+def queue_delay_mean_s(view: RunView) -> float | None:
+    """Mean time that packets waited in the bottleneck's queue.
+
+    Mean sojourn time over the packets that left the queue in the measured part, transmission not included. Without
+    the per-packet mean, the sampled sojourn times weighted by departures. Source: RFC 5166 section 2.1.2, RFC 8289
+    section 3 (sojourn time).
+    """
+    links = view.links.drop_nulls(["sojourn_mean_s", "departed_p"])
+    if links.height:
+        return _weighted_mean(links["sojourn_mean_s"].to_numpy(), links["departed_p"].to_numpy())
+    return _weighted_mean(*_sampled(view))
+
+
+def queue_delay_p95_s(view: RunView) -> float | None:
+    """95th percentile of the time that packets waited in the bottleneck's queue.
+
+    From the link's histogram of sojourn times: the upper edge of the bin in which 95 % of the packets are reached.
+    Without a histogram, from the sampled sojourn times weighted by departures. Source: RFC 5166 section 2.1.2.
+    """
+    times_s, counts = sojourn_histogram(view)
+    return weighted_quantile(times_s, counts, 0.95)
+
+
+def queue_mean_p(view: RunView) -> float | None:
+    """Mean backlog of the bottleneck's queue in packets, averaged over time; the packet in transmission is not in it.
+
+    Source: RFC 5166 section 2.1.2.
+    """
+    mean = _mean(view.links["backlog_mean_p"])
+    return _mean(view.queue_samples["backlog_p"]) if mean is None else mean
+
+
+def queue_empty_fraction(view: RunView) -> float | None:
+    """Share of the measured time in which no packet waited in the bottleneck's queue (one may be in transmission).
+
+    Without the time itself, the share of the samples with an empty queue. Source: RFC 5166 section 2.1.2.
+    """
+    empty_s = _mean(view.links["empty_s"])
+    if empty_s is not None:
+        return empty_s / view.measured_s
+    return _mean((view.queue_samples["backlog_p"] == 0).cast(pl.Float64))
+
+
+def sojourn_histogram(view: RunView) -> tuple[Array, Array]:
+    """Sojourn times (s, ascending) and how many packets had them, at the bottleneck in the measured part."""
+    links = view.links.drop_nulls(["sojourn_edges_s", "sojourn_counts"])
+    if not links.height:
+        return _sampled(view)
+    bins = links.select(
+        pl.col("sojourn_edges_s").explode().alias("edge"), pl.col("sojourn_counts").explode().alias("count")
+    )
+    bins = bins.drop_nulls().group_by("edge").agg(pl.col("count").sum()).sort("edge")
+    return bins["edge"].to_numpy(), bins["count"].cast(pl.Float64).to_numpy()
+
+
+def weighted_quantile(values: Array, weights: Array, share: float) -> float | None:
+    """The smallest of the ascending `values` at which `share` of the total weight is reached; None without weight."""
+    cumulative = np.cumsum(weights)
+    if cumulative.size == 0 or cumulative[-1] <= 0:
+        return None
+    return float(values[np.searchsorted(cumulative, share * cumulative[-1] * (1 - 1e-12))])
+
+
+def _sampled(view: RunView) -> tuple[Array, Array]:
+    samples = view.queue_samples.drop_nulls(["sojourn_s", "departures_p"]).sort("sojourn_s")
+    return samples["sojourn_s"].to_numpy(), samples["departures_p"].cast(pl.Float64).to_numpy()
+
+
+def _weighted_mean(values: Array, weights: Array) -> float | None:
+    total = float(weights.sum())
+    return float((values * weights).sum()) / total if total > 0 else None
+
+
+def _mean(series: pl.Series) -> float | None:
+    mean = series.mean()
+    return float(mean) if isinstance(mean, (int, float)) else None
+
+
+METRICS = (
+    Metric("rtt_mean_s", "s", "Round-trip time, mean", rtt_mean_s),
+    Metric("rtt_p95_s", "s", "Round-trip time, 95th percentile", rtt_p95_s),
+    Metric("queue_delay_mean_s", "s", "Queueing delay, mean", queue_delay_mean_s),
+    Metric("queue_delay_p95_s", "s", "Queueing delay, 95th percentile", queue_delay_p95_s),
+    Metric("queue_mean_p", "packets", "Queue length, mean", queue_mean_p),
+    Metric("queue_empty_fraction", "1", "Time with an empty queue", queue_empty_fraction),
+)

@@ -1,0 +1,187 @@
+"""One run as the metrics see it: its tables, its measured part, and its samples as matrices.
+
+The measured part is from the warm-up's end to the run's end; every metric looks at nothing else unless it says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeAlias, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ackclock.dataset import Dataset
+from ackclock.errors import InputError
+
+Array: TypeAlias = npt.NDArray[np.float64]
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Flow samples on a grid: `times_s` (T), `flows` (F), and matrices of T × F with NaN where there is no sample."""
+
+    times_s: Array
+    flows: npt.NDArray[np.uint32]
+    _rows: npt.NDArray[np.intp]
+    _columns: npt.NDArray[np.intp]
+    _samples: pl.DataFrame
+
+    @staticmethod
+    def of(samples: pl.DataFrame) -> Grid:
+        """The grid that holds all the samples of one run."""
+        times, flows = samples["time_s"].to_numpy(), samples["flow"].to_numpy()
+        grid_times, grid_flows = np.unique(times), np.unique(flows)
+        return Grid(
+            grid_times, grid_flows, np.searchsorted(grid_times, times), np.searchsorted(grid_flows, flows), samples
+        )
+
+    def matrix(self, column: str) -> Array:
+        """A column of `flow_samples` as a T × F matrix."""
+        matrix = np.full((self.times_s.size, self.flows.size), np.nan)
+        matrix[self._rows, self._columns] = self._samples[column].cast(pl.Float64).to_numpy()
+        return matrix
+
+    @cached_property
+    def delivered_bytes(self) -> Array:
+        """Bytes acknowledged so far; 0 before a flow's first sample, the last value after its last."""
+        return _filled(self.matrix("delivered_bytes"))
+
+    @property
+    def interval_s(self) -> float:
+        """The usual time between samples."""
+        return float(np.median(np.diff(self.times_s))) if self.times_s.size > 1 else float("nan")
+
+    def rates_bps(self, window_s: float) -> Array:
+        """Each flow's goodput over the `window_s` before each sample time (shorter at the start)."""
+        first = np.searchsorted(self.times_s, self.times_s - window_s * (1 + 1e-9))
+        span = self.times_s - self.times_s[first]
+        bits = 8 * (self.delivered_bytes - self.delivered_bytes[first])
+        return np.divide(bits, span[:, None], out=np.zeros_like(bits), where=span[:, None] > 0)
+
+
+def _filled(matrix: Array) -> Array:
+    known = np.where(np.isnan(matrix), -1, np.arange(matrix.shape[0])[:, None])
+    last = np.maximum.accumulate(known, axis=0)
+    return np.where(last < 0, 0.0, np.take_along_axis(matrix, np.maximum(last, 0), axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class RunView:
+    """One run of a dataset. Tables are read when first used."""
+
+    data: Dataset
+    run: int
+    seed: int | None
+    _known: dict[Callable[..., Any], Any] = field(default_factory=dict, repr=False)
+
+    def once(self, function: Callable[[RunView], Result]) -> Result:
+        """The function of this run, computed at the first call only."""
+        if function not in self._known:
+            self._known[function] = function(self)
+        return cast("Result", self._known[function])
+
+    @cached_property
+    def plan(self) -> Mapping[str, Any]:
+        """The plan of the run."""
+        plan: Mapping[str, Any] = self.data.manifest.get("plan") or {}
+        return plan
+
+    @cached_property
+    def duration_s(self) -> float:
+        """End of the measured part."""
+        return float(self.plan["duration_s"])
+
+    @cached_property
+    def warmup_s(self) -> float:
+        """Start of the measured part."""
+        return float(self.plan.get("warmup_s", 0.0))
+
+    @property
+    def measured_s(self) -> float:
+        """Length of the measured part."""
+        return self.duration_s - self.warmup_s
+
+    def _table(self, table: str, *wanted: pl.Expr) -> pl.DataFrame:
+        lazy = self.data.scan(table).filter(pl.col("run") == self.run, *wanted)
+        try:
+            return lazy.collect()
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise InputError(f"the table {table!r} cannot be read: {str(error).splitlines()[0]}") from error
+
+    @cached_property
+    def flows(self) -> pl.DataFrame:
+        """All the run's flows, in their order."""
+        return self._table("flows").sort("flow")
+
+    @cached_property
+    def flow_samples(self) -> pl.DataFrame:
+        """All the run's flow samples, warm-up included."""
+        return self._table("flow_samples")
+
+    @cached_property
+    def measured_samples(self) -> pl.DataFrame:
+        """Flow samples of the measured part."""
+        return self.flow_samples.filter(self._measured)
+
+    @cached_property
+    def grid(self) -> Grid:
+        """All the flow samples as matrices."""
+        return Grid.of(self.flow_samples)
+
+    @cached_property
+    def links(self) -> pl.DataFrame:
+        """The bottleneck links (what the plan calls so)."""
+        return self._table("links", pl.col("bottleneck"))
+
+    @cached_property
+    def queue_samples(self) -> pl.DataFrame:
+        """Queue samples of the bottleneck links in the measured part."""
+        return self._table("queue_samples", pl.col("link").is_in(self.bottlenecks), self._measured)
+
+    @cached_property
+    def drops(self) -> pl.DataFrame:
+        """Drops by the bottleneck's queue in the measured part, in time order."""
+        wanted = (pl.col("kind") == "drop", pl.col("link").is_in(self.bottlenecks), self._measured)
+        return self._table("events", *wanted).sort("time_s")
+
+    @cached_property
+    def bottlenecks(self) -> list[int]:
+        """Numbers of the bottleneck links."""
+        if self.links.height:
+            return [int(link) for link in self.links["link"]]
+        return [number for number, link in enumerate(self.plan.get("links", ())) if link.get("bottleneck")]
+
+    @property
+    def _measured(self) -> pl.Expr:
+        return pl.col("time_s").is_between(self.warmup_s, self.duration_s)
+
+    @cached_property
+    def ends_s(self) -> Array:
+        """When each flow's transfer was over (infinity: not in this run), in the order of `flows`."""
+        done = self.flows["start_s"] + self.flows["completion_s"]
+        return self.flows["end_s"].fill_null(done).fill_null(float("inf")).to_numpy()
+
+    @cached_property
+    def starts_s(self) -> Array:
+        """When each flow started, in the order of `flows`."""
+        return self.flows["start_s"].fill_null(0.0).to_numpy()
+
+    @cached_property
+    def rtt_s(self) -> float:
+        """Mean RTT: of the smoothed RTT samples of the measured part, else of the flows' base RTTs, else NaN."""
+        for series in (self.measured_samples["srtt_s"], self.flows["base_rtt_s"]):
+            mean = series.mean()
+            if isinstance(mean, float):
+                return mean
+        return float("nan")
+
+
+def runs(data: Dataset) -> Iterator[RunView]:
+    """Views of the dataset's runs, in the manifest's order."""
+    for run in data.runs:
+        yield RunView(data, int(run["run"]), run.get("seed"))

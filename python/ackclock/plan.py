@@ -1,0 +1,182 @@
+"""The plan: what an engine is asked to do, as complete SI numbers.
+
+A plan is frozen. Every default has been filled in from the algorithms' and stacks' cards, every flow has its own start,
+RTT and size, every size in bandwidth–delay products (`bdp`) has become packets or bytes. `ackclock run --dry-run`
+prints it; `Plan.engine_input` is what the packet engine reads.
+
+The bandwidth–delay product of a link is its rate × the mean base RTT of all flows. A limit in packets holds as many
+*full data packets* of the scenario's largest wire size (`packet_bytes`) as fit into it, and at least one; a limit in
+bytes at least one such packet.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+#: IPv4 and TCP headers without options, in bytes (RFC 791, RFC 9293).
+HEADER_BYTES = 40
+
+#: What timestamps add to every segment: 10 bytes and 2 of padding (RFC 7323 appendix A).
+TIMESTAMPS_BYTES = 12
+
+Parameters: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePlan:
+    """A queue discipline and its complete parameters."""
+
+    discipline: str
+    parameters: Parameters
+
+
+@dataclass(frozen=True, slots=True)
+class LinkPlan:
+    """A link that can queue. The random loss is before its queue."""
+
+    name: str
+    rate_bps: float
+    frame_overhead_bytes: int
+    queue: QueuePlan
+    loss: Parameters | None
+    bottleneck: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HopPlan:
+    """A queueing link on a path, and the propagation delay to its queue."""
+
+    delay_s: float
+    link: int
+
+
+@dataclass(frozen=True, slots=True)
+class PathPlan:
+    """One way between two hosts: queueing links, then `delay_s` to the far end."""
+
+    hops: tuple[HopPlan, ...]
+    delay_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class CongestionPlan:
+    """A congestion control and its complete parameters."""
+
+    kind: str
+    parameters: Parameters
+
+
+@dataclass(frozen=True, slots=True)
+class TcpPlan:
+    """A TCP apart from its congestion control; the cards in `catalog/stack` say what each field means."""
+
+    mss_bytes: int
+    header_bytes: int
+    sack: bool
+    timestamps: bool
+    delayed_ack: str
+    delayed_ack_timeout_s: float
+    initial_window: int
+    initial_rto_s: float
+    min_rto_s: float
+    max_rto_s: float
+    rto_floor_on_variance: bool
+    receive_window_bytes: int | None
+    loss_detection: str
+    tail_loss_probe: bool
+    limited_transmit: bool
+    reduction: str
+    pacing: bool
+    window_validation: bool
+
+    @property
+    def packet_bytes(self) -> int:
+        """The IP packet of a full data segment."""
+        return self.mss_bytes + self.header_bytes + TIMESTAMPS_BYTES * self.timestamps
+
+
+@dataclass(frozen=True, slots=True)
+class FlowPlan:
+    """One TCP connection that carries data one way."""
+
+    group: int
+    start_s: float
+    start_jitter_s: float
+    size_bytes: int | None
+    application_rate_bps: float | None
+    congestion: CongestionPlan
+    tcp: TcpPlan
+    forward: PathPlan
+    reverse: PathPlan
+    base_rtt_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class RecordPlan:
+    """What is written down."""
+
+    interval_s: float
+    packets: bool
+    pcap: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One scenario as complete numbers; `seeds` has one run each."""
+
+    name: str
+    duration_s: float
+    warmup_s: float
+    seeds: tuple[int, ...]
+    groups: tuple[str, ...]
+    mean_base_rtt_s: float
+    packet_bytes: int
+    bottleneck: int
+    links: tuple[LinkPlan, ...]
+    flows: tuple[FlowPlan, ...]
+    record: RecordPlan
+    scenario_name: str = field(default="", compare=False)
+    scenario_text: str = field(default="", compare=False, repr=False)
+
+    @property
+    def bottleneck_link(self) -> LinkPlan:
+        """The link that the metrics look at."""
+        return self.links[self.bottleneck]
+
+    @property
+    def bdp_bytes(self) -> float:
+        """Bandwidth–delay product of the bottleneck: its rate × the flows' mean base RTT."""
+        return self.bottleneck_link.rate_bps * self.mean_base_rtt_s / 8
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as JSON-ready values, without the scenario's text."""
+        values = dataclasses.asdict(self)
+        del values["scenario_text"], values["scenario_name"]
+        return values
+
+    def engine_input(self) -> dict[str, Any]:
+        """What `crates/ackclock-packet/src/plan.rs` reads."""
+        values = self.to_dict()
+        for flow in values["flows"]:
+            del flow["base_rtt_s"]
+        return values
+
+    def to_json(self) -> str:
+        """The plan as JSON for people: a line for what fits on one."""
+        return _json(self.to_dict(), indent=0)
+
+
+def _json(value: Any, indent: int) -> str:
+    short = json.dumps(value, ensure_ascii=False)
+    if len(short) + indent <= 116 or not isinstance(value, (dict, list, tuple)) or not value:
+        return short
+    inner = " " * (indent + 2)
+    if isinstance(value, dict):
+        items = [f"{json.dumps(key)}: {_json(item, indent + 2)}" for key, item in value.items()]
+        return "{\n" + ",\n".join(inner + item for item in items) + "\n" + " " * indent + "}"
+    items = [_json(item, indent + 2) for item in value]
+    return "[\n" + ",\n".join(inner + item for item in items) + "\n" + " " * indent + "]"

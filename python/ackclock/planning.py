@@ -1,0 +1,241 @@
+"""From a scenario to a plan: defaults filled in from the cards, values spread over the flows, `bdp` resolved."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ackclock import catalog, scenario
+from ackclock.catalog.given import Given
+from ackclock.errors import InputError, ScenarioError
+from ackclock.fields import Loc, Spread
+from ackclock.plan import (
+    HEADER_BYTES,
+    TIMESTAMPS_BYTES,
+    CongestionPlan,
+    FlowPlan,
+    HopPlan,
+    LinkPlan,
+    PathPlan,
+    Plan,
+    QueuePlan,
+    RecordPlan,
+    TcpPlan,
+)
+from ackclock.scenario import DEFAULT_STACK, Dumbbell, Flows, Scenario
+from ackclock.source import Source
+from ackclock.units import Size
+
+#: The queue of an access link that the scenario gives a rate but no queue: Linux's default transmit queue.
+ACCESS_QUEUE = Given("pfifo", {"limit": Size(1000, "p")})
+
+#: How a plan names the choices of `delayed_ack`.
+DELAYED_ACK: Mapping[object, str] = {False: "off", True: "on", "quick": "quick"}
+
+#: Widens a product that should be a whole number before it is rounded down.
+ROUNDING = 1 + 1e-12
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A checked scenario and its text."""
+
+    scenario: Scenario
+    source: Source
+
+    def plan(self, seeds: Iterable[int] | None = None) -> Plan:
+        """The plan; `seeds` instead of the scenario's. Raises `ScenarioError`, and `InputError` for bad seeds."""
+        chosen = _seeds(self.scenario) if seeds is None else _checked(tuple(seeds))
+        return _plan(self.scenario, self.source, chosen)
+
+
+def load(path: str | Path) -> Loaded:
+    """Reads and checks a scenario file. Raises `ScenarioError` with every mistake in it."""
+    return Loaded(*scenario.read(path))
+
+
+def loads(text: str, name: str = "scenario") -> Loaded:
+    """As `load`, from TOML text."""
+    return Loaded(*scenario.parse(text, name))
+
+
+def _seeds(given: Scenario) -> tuple[int, ...]:
+    return tuple(given.seeds) if given.seeds is not None else tuple(range(1, (given.repeats or 1) + 1))
+
+
+def _checked(seeds: Sequence[int]) -> tuple[int, ...]:
+    if not seeds or len(set(seeds)) != len(seeds) or not all(0 <= seed < 2**63 for seed in seeds):
+        raise InputError(f"seeds: found {list(seeds)[:5]}; expected one or more different whole numbers ≥ 0")
+    return tuple(seeds)
+
+
+def _plan(given: Scenario, source: Source, seeds: tuple[int, ...]) -> Plan:
+    tcps = [_tcp(given, group, source) for group in range(len(given.flows))]
+    rtts_s = _rtts_s(given)
+    every_rtt_s = [rtt_s for group in rtts_s for rtt_s in group]
+    mean_rtt_s = math.fsum(every_rtt_s) / len(every_rtt_s)
+    packet_bytes = max(tcp.packet_bytes for tcp in tcps) + int(given.network.frame_overhead)
+    sizes = _Sizes(mean_rtt_s, packet_bytes, source)
+    return Plan(
+        name=given.name or Path(source.name).stem,
+        duration_s=given.duration,
+        warmup_s=given.warmup,
+        seeds=seeds,
+        groups=tuple(flows.label or str(flows.congestion.name) for flows in given.flows),
+        mean_base_rtt_s=mean_rtt_s,
+        packet_bytes=packet_bytes,
+        bottleneck=0,
+        links=_links(given.network, sizes, len(every_rtt_s)),
+        flows=tuple(_flows(given, tcps, rtts_s)),
+        record=RecordPlan(given.record.interval, given.record.packets, given.record.pcap),
+        scenario_name=Path(source.name).name,
+        scenario_text=source.text,
+    )
+
+
+def _rtts_s(given: Scenario) -> list[list[float]]:
+    """The base RTTs of each group; `network.rtt` is spread over the flows that have none of their own."""
+    shared = iter(given.network.rtt.over(sum(flows.count for flows in given.flows if flows.rtt is None)))
+    return [
+        flows.rtt.over(flows.count) if flows.rtt else [next(shared) for _ in range(flows.count)]
+        for flows in given.flows
+    ]
+
+
+def _tcp(given: Scenario, group: int, source: Source) -> TcpPlan:
+    """The stack's card, then `[tcp]`, then the group's own keys."""
+    own = given.flows[group].tcp or Given(None, {})
+    card = catalog.card("stack", own.name or given.tcp.name or DEFAULT_STACK)
+    values = card.complete({**given.tcp.values, **own.values})
+    values["delayed_ack"] = DELAYED_ACK[values["delayed_ack"]]
+    room = int(values.pop("mtu")) - HEADER_BYTES - TIMESTAMPS_BYTES * values["timestamps"]
+    values["mss"] = room if values["mss"] is None else values["mss"]
+    _check_tcp(values, room, ("flows", group, "tcp") if own.values else ("tcp",), source)
+    return TcpPlan(header_bytes=HEADER_BYTES, **{card.key(name): _plain(card, name, values[name]) for name in values})
+
+
+def _check_tcp(values: Mapping[str, Any], room: int, loc: Loc, source: Source) -> None:
+    window = values["receive_window"]
+    checks = (
+        ("mss", 1 <= values["mss"] <= room, f"at most {room} B, what the MTU leaves"),
+        ("min_rto", values["min_rto"] <= values["max_rto"], f"at most max_rto ({values['max_rto']:g} s)"),
+        ("initial_rto", values["initial_rto"] <= values["max_rto"], f"at most max_rto ({values['max_rto']:g} s)"),
+        ("receive_window", window is None or window >= values["mss"], f"at least one segment ({values['mss']:g} B)"),
+    )
+    wrong = [(key, expected) for key, right, expected in checks if not right]
+    if wrong:
+        raise ScenarioError(source.problem((*loc, key), f"{values[key]:g}", expected) for key, expected in wrong)
+
+
+def _plain(card: catalog.Card, name: str, value: Any) -> Any:
+    """Bytes are whole numbers in a plan."""
+    return int(value) if card.parameters[name].kind == "bytes" and value is not None else value
+
+
+def _flows(given: Scenario, tcps: Sequence[TcpPlan], rtts_s: Sequence[Sequence[float]]) -> Iterable[FlowPlan]:
+    first = 0
+    for group, flows in enumerate(given.flows):
+        for number, rtt_s in enumerate(rtts_s[group]):
+            forward, reverse = _paths(given.network, first + number, rtt_s)
+            yield FlowPlan(
+                group=group,
+                start_s=flows.start.at + number * flows.start.every,
+                start_jitter_s=flows.start.jitter,
+                size_bytes=_transfer_bytes(_nth(flows.size, number, flows), tcps[group]),
+                application_rate_bps=_nth(flows.application_rate, number, flows),
+                congestion=_congestion(flows.congestion),
+                tcp=tcps[group],
+                forward=forward,
+                reverse=reverse,
+                base_rtt_s=rtt_s,
+            )
+        first += flows.count
+
+
+def _nth(spread: Spread | None, number: int, flows: Flows) -> Any:
+    return spread.at(number, flows.count) if spread else None
+
+
+def _transfer_bytes(size: Size | None, tcp: TcpPlan) -> int | None:
+    if size is None:
+        return None
+    return max(1, round(size.value * (tcp.mss_bytes if size.unit == "p" else 1)))
+
+
+def _congestion(given: Given) -> CongestionPlan:
+    card = catalog.card("congestion", str(given.name))
+    values = card.complete(given.values, given.variant)
+    return CongestionPlan(card.name, {card.key(name): _plain(card, name, value) for name, value in values.items()})
+
+
+def _paths(network: Dumbbell, flow: int, rtt_s: float) -> tuple[PathPlan, PathPlan]:
+    """Access link, bottleneck, half the RTT; back over the reverse link, and the other half."""
+    reverse = 1 if network.reverse else 0
+    access = [1 + reverse + flow] if network.access_rate is not None else []
+    forward = tuple(HopPlan(0.0, link) for link in [*access, 0])
+    back = (HopPlan(0.0, 1),) if network.reverse else ()
+    return PathPlan(forward, rtt_s / 2), PathPlan(back, rtt_s / 2)
+
+
+def _links(network: Dumbbell, sizes: _Sizes, flows: int) -> tuple[LinkPlan, ...]:
+    """The bottleneck, the reverse link if there is one, then an access link for each flow if they have a rate."""
+    overhead_bytes = int(network.frame_overhead)
+    queue = sizes.queue(network.queue, network.rate, ("network", "queue"))
+    links = [LinkPlan("bottleneck", network.rate, overhead_bytes, queue, _loss(network), bottleneck=True)]
+    if network.reverse:
+        rate_bps = network.reverse.rate
+        queue = sizes.queue(network.reverse.queue, rate_bps, ("network", "reverse", "queue"))
+        links.append(LinkPlan("reverse", rate_bps, overhead_bytes, queue, None, bottleneck=False))
+    if network.access_rate is not None:
+        rate_bps = network.access_rate
+        queue = sizes.queue(network.access_queue or ACCESS_QUEUE, rate_bps, ("network", "access_queue"))
+        links += [
+            LinkPlan(f"access-{flow}", rate_bps, overhead_bytes, queue, None, bottleneck=False) for flow in range(flows)
+        ]
+    return tuple(links)
+
+
+def _loss(network: Dumbbell) -> Mapping[str, Any] | None:
+    if network.loss is None:
+        return None
+    if network.loss.every is not None:
+        return {"kind": "every", "packets": network.loss.every}
+    return {"kind": "bernoulli", "probability": network.loss.probability}
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """What turns sizes in bdp into packets and bytes."""
+
+    rtt_s: float
+    packet_bytes: int
+    source: Source
+
+    def queue(self, given: Given, rate_bps: float, loc: Loc) -> QueuePlan:
+        """A discipline with complete parameters on a link of that rate."""
+        card = catalog.card("queue", str(given.name))
+        values = card.complete(given.values, given.variant)
+        sized = {
+            card.key(name): self._number(card.parameters[name].kind, value, rate_bps, (*loc, name))
+            for name, value in values.items()
+        }
+        return QueuePlan(card.name, sized)
+
+    def _number(self, kind: str, value: Any, rate_bps: float, loc: Loc) -> Any:
+        if not isinstance(value, Size):
+            return int(value) if kind == "bytes" and value is not None else value
+        if value.unit != "bdp":
+            return self._whole(value, loc)
+        amount_bytes = value.value * rate_bps * self.rtt_s / 8 * ROUNDING
+        if kind == "packets":
+            return max(1, math.floor(amount_bytes / self.packet_bytes))
+        return max(self.packet_bytes, math.floor(amount_bytes))
+
+    def _whole(self, size: Size, loc: Loc) -> int:
+        if size.unit == "B" and size.value < self.packet_bytes:
+            expected = f"at least one full data packet ({self.packet_bytes} B on the wire)"
+            raise ScenarioError([self.source.problem(loc, str(size), expected)])
+        return int(size.value)

@@ -1,0 +1,42 @@
+"""The bottleneck's queue over time: backlog and sojourn time."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ackclock import curves
+from ackclock.dataset import Dataset
+from ackclock.metrics import delay
+from ackclock.plots import style
+
+
+@style.styled
+def queue(data: Dataset) -> Figure:
+    """Draws backlog (packets) and sojourn time of the bottleneck's queue in the first run."""
+    view = style.first_run(data)
+    samples = curves.queue(view)
+    fig = style.figure(4.2)
+    above, below = fig.subplots(2, 1, sharex=True)
+    style.curve(above, samples.times_s, samples.backlog_p, color=style.COLOURS[0], linewidth=0.8)
+    if samples.limit_p is not None:
+        style.reference(above, samples.limit_p, "limit")
+    unit_s, unit = style.time_unit(float(np.nanmax(samples.sojourn_s, initial=0)))
+    style.curve(below, samples.times_s, samples.sojourn_s / unit_s, color=style.COLOURS[1], linewidth=0.8)
+    mean_s, p95_s = delay.queue_delay_mean_s(view), delay.queue_delay_p95_s(view)
+    if mean_s is not None and p95_s is not None:
+        below_mean = p95_s < mean_s
+        style.reference(below, mean_s / unit_s, f"mean\n{mean_s / unit_s:.3g} {unit}", side=_side(below_mean))
+        style.reference(below, p95_s / unit_s, f"95 % below\n{p95_s / unit_s:.3g} {unit}", side=_side(not below_mean))
+    for ax, label in ((above, "Backlog (packets)"), (below, f"Sojourn time ({unit})")):
+        ax.set_ylim(0, ax.get_ylim()[1] * 1.12)
+        ax.set_ylabel(label)
+    style.warmup([above, below], view)
+    style.time_axis(below, view)
+    style.title(fig, "Queue at the bottleneck", data)
+    return fig
+
+
+def _side(above: bool) -> str:
+    """Keeps two labels apart: the upper one above its line, the lower one below."""
+    return "bottom" if above else "top"

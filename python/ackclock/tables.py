@@ -1,0 +1,203 @@
+"""The dataset's tables: every column, its type, its unit, and whether it may be null.
+
+One place for all engines. A column's name carries its unit (`_s` seconds, `_bps` bit/s, `_bytes` bytes, `_p` packets;
+windows are in segments). A nullable column is null where an engine does not model the quantity or the quantity does
+not exist (an endless transfer's completion); nothing is invented.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import polars as pl
+
+#: What an engine hands over as one column.
+Column: TypeAlias = "np.ndarray[Any, Any] | Sequence[Any]"
+
+#: The value of an unsigned column that means null where null is possible.
+SENTINELS: Mapping[Any, int] = {
+    pl.UInt8: 2**8 - 1,
+    pl.UInt16: 2**16 - 1,
+    pl.UInt32: 2**32 - 1,
+    pl.UInt64: 2**64 - 1,
+}
+
+#: Kinds of events, in the dataset's order.
+EVENT_KINDS = (
+    "drop",
+    "loss",
+    "mark",
+    "recovery",
+    "timeout",
+    "retransmission",
+    "syn_retransmission",
+    "tail_probe",
+    "established",
+    "finished",
+)
+
+#: What happened to a packet of the per-packet log.
+PACKET_ACTIONS = ("enqueue", "dequeue", "drop", "loss", "arrive")
+
+F64, U32, U64, BOOL, STR = pl.Float64(), pl.UInt32(), pl.UInt64(), pl.Boolean(), pl.String()
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column: its type and whether it may be null."""
+
+    dtype: pl.DataType
+    nullable: bool = False
+
+
+def _required(dtype: pl.DataType, names: str) -> dict[str, Field]:
+    return {name: Field(dtype) for name in names.split()}
+
+
+def _nullable(dtype: pl.DataType, names: str) -> dict[str, Field]:
+    return {name: Field(dtype, nullable=True) for name in names.split()}
+
+
+FLOWS = {
+    **_required(U32, "run flow group"),
+    **_nullable(STR, "source destination"),
+    **_required(STR, "congestion"),
+    **_nullable(F64, "base_rtt_s start_s established_s end_s completion_s"),
+    **_nullable(
+        U64,
+        "size_bytes delivered_bytes measured_bytes sent_packets sent_bytes retransmissions timeouts "
+        "syn_retransmissions recoveries tail_probes measured_sent_packets measured_retransmissions measured_timeouts",
+    ),
+}
+
+FLOW_SAMPLES = {
+    **_required(U32, "run"),
+    **_required(F64, "time_s"),
+    **_required(U32, "flow"),
+    **_nullable(F64, "cwnd ssthresh srtt_s in_flight"),
+    **_nullable(U64, "delivered_bytes"),
+}
+
+QUEUE_SAMPLES = {
+    **_required(U32, "run"),
+    **_required(F64, "time_s"),
+    **_required(U32, "link"),
+    **_nullable(F64, "backlog_p backlog_bytes sojourn_s"),
+    **_nullable(U64, "departures_p drops_p marks_p"),
+    **_nullable(F64, "utilisation"),
+}
+
+EVENTS = {
+    **_required(U32, "run"),
+    **_required(F64, "time_s"),
+    **_nullable(U32, "flow link"),
+    **_required(pl.Enum(EVENT_KINDS), "kind"),
+    **_nullable(F64, "value"),
+}
+
+LINKS = {
+    **_required(U32, "run link"),
+    **_required(STR, "name"),
+    **_required(BOOL, "bottleneck"),
+    **_required(F64, "rate_bps"),
+    **_nullable(U64, "arrived_p dropped_p lost_p marked_p departed_p departed_bytes"),
+    **_nullable(F64, "busy_s empty_s backlog_mean_p backlog_mean_bytes sojourn_mean_s sojourn_max_s"),
+    **_nullable(pl.List(pl.Float64), "sojourn_edges_s"),
+    **_nullable(pl.List(pl.UInt64), "sojourn_counts"),
+    **_nullable(U64, "arrived_total_p dropped_total_p lost_total_p departed_total_p"),
+}
+
+PACKETS = {
+    **_required(U32, "run"),
+    **_required(F64, "time_s"),
+    **_nullable(U32, "flow link"),
+    **_required(pl.Categorical(), "kind"),
+    **_nullable(U64, "sequence"),
+    **_required(U32, "wire_bytes"),
+    **_required(pl.Enum(PACKET_ACTIONS), "what"),
+}
+
+#: Table name → column name → field.
+TABLES: Mapping[str, Mapping[str, Field]] = {
+    "flows": FLOWS,
+    "flow_samples": FLOW_SAMPLES,
+    "queue_samples": QUEUE_SAMPLES,
+    "events": EVENTS,
+    "links": LINKS,
+    "packets": PACKETS,
+}
+
+
+def schema(table: str) -> pl.Schema:
+    """The Polars schema of a table. Raises `KeyError` for an unknown table."""
+    return pl.Schema({name: field.dtype for name, field in TABLES[table].items()})
+
+
+def empty(table: str) -> pl.DataFrame:
+    """A table without rows."""
+    return pl.DataFrame(schema=schema(table))
+
+
+def frame(
+    table: str, columns: Mapping[str, Column], run: int, names: Mapping[str, Sequence[str]] | None = None
+) -> pl.DataFrame:
+    """One run's rows as a frame with the table's schema.
+
+    Columns that are missing become null, the `run` column is added. In nullable columns NaN and infinity, and the
+    greatest value of an unsigned integer type, mean null. Integer codes are turned into words by `names`, keyed
+    `table.column`. Raises `ValueError` for an unknown table or column, and for codes without names.
+    """
+    if table not in TABLES:
+        raise ValueError(f"unknown table {table!r}; the dataset has {', '.join(TABLES)}")
+    fields = TABLES[table]
+    unknown = [name for name in columns if name not in fields]
+    if unknown:
+        raise ValueError(f"table {table!r} has no column {', '.join(unknown)}; its columns are in tables.py")
+    return pl.DataFrame(list(_series(table, columns, run, names or {})))
+
+
+def _series(
+    table: str, columns: Mapping[str, Column], run: int, names: Mapping[str, Sequence[str]]
+) -> Iterator[pl.Series]:
+    rows = max((len(column) for column in columns.values()), default=0)
+    for name, field in TABLES[table].items():
+        if name == "run":
+            yield pl.repeat(run, rows, dtype=pl.UInt32, eager=True).alias("run")
+        elif name in columns:
+            yield _one(f"{table}.{name}", columns[name], field, names).alias(name)
+        elif field.nullable:
+            yield pl.repeat(None, rows, dtype=field.dtype, eager=True).alias(name)
+        else:
+            raise ValueError(f"table {table!r} needs the column {name!r}")
+
+
+def _one(key: str, column: Column, field: Field, names: Mapping[str, Sequence[str]]) -> pl.Series:
+    if isinstance(field.dtype, (pl.Enum, pl.Categorical)):
+        return _words(key, column, names).cast(field.dtype)
+    if isinstance(field.dtype, pl.List):
+        return pl.Series([None if item is None else list(item) for item in column], dtype=field.dtype)
+    if not isinstance(column, np.ndarray) and not isinstance(field.dtype, pl.String):
+        return _without_sentinels(pl.Series(list(column), strict=False), field).cast(field.dtype)
+    return _without_sentinels(pl.Series(column), field).cast(field.dtype)
+
+
+def _without_sentinels(series: pl.Series, field: Field) -> pl.Series:
+    if not field.nullable:
+        return series
+    if series.dtype.is_float():
+        return series.set(series.is_finite().not_().fill_null(value=False), None)
+    if series.dtype.is_unsigned_integer():
+        return series.set(series == SENTINELS[series.dtype], None)
+    return series
+
+
+def _words(key: str, column: Column, names: Mapping[str, Sequence[str]]) -> pl.Series:
+    series = pl.Series(column)
+    if not series.dtype.is_integer():
+        return series.cast(pl.String)
+    if key not in names:
+        raise ValueError(f"{key} came as codes; give their names as Spool(names={{{key!r}: …}})")
+    return pl.Series(np.asarray(names[key], dtype=object)[series.to_numpy()], dtype=pl.String)

@@ -1,0 +1,1 @@
+"""What all tests share: this folder's modules (`synthetic`) can be imported."""

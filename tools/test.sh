@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# All tests but the long oracles: Rust, then Python; the last line sums them up.
+#   test.sh PYTHON
+set -uo pipefail
+python=$1
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+started=$SECONDS
+
+cargo test --locked --workspace --exclude ackclock-python 2>&1 | tee -a "$log"
+rust=${PIPESTATUS[0]}
+# Without its default features this crate needs no Python library to link to.
+cargo test --locked --package ackclock-python --no-default-features 2>&1 | tee -a "$log"
+rust=$((rust + PIPESTATUS[0]))
+
+"$python" -m pytest -n 2
+pytest=$?
+[[ $pytest -eq 5 ]] && echo "No Python test was found: that counts as a failure." >&2
+
+summary=$(awk '/^test result:/ { passed += $4; failed += $6 } END { printf "%d passed, %d failed", passed, failed }' "$log")
+echo
+echo "Rust: $summary. Python: $([[ $pytest -eq 0 ]] && echo passed || echo "failed (exit $pytest)"). $((SECONDS - started)) s."
+[[ $rust -eq 0 && $pytest -eq 0 ]]
