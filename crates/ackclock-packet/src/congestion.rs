@@ -10,6 +10,7 @@ use ackclock_units::{Rate, Time};
 use serde_json::Value;
 
 pub mod cubic;
+pub mod hystart;
 pub mod reno;
 pub mod window;
 

@@ -1,6 +1,6 @@
 //! A high-dynamic-range histogram of times, bounded in memory whatever the number of records.
 //!
-//! Bins are linear within each power of two (the layout of HdrHistogram, <https://hdrhistogram.org>):
+//! Bins are linear within each power of two (the layout of `HdrHistogram`, <https://hdrhistogram.org>):
 //! 64 to an octave, from 1 ps to the end of [`Time`], and one bin for exactly zero. A bin is therefore
 //! at most 1/64 (1.6 %) as wide as its lower edge, and the middle of it, which quantiles report, is
 //! within 1/128 (0.8 %) of each value in it. Below 64 ps bins hold one value each.
@@ -227,7 +227,7 @@ mod tests {
         fn a_quantile_is_within_a_128th_of_the_true_one(mut values in values(), q in 0.0..=1.0) {
             let histogram = of(&values);
             values.sort_unstable();
-            let rank = ((q * values.len() as f64).ceil() as usize).max(1);
+            let rank = (f64::ceil(q * values.len() as f64) as usize).max(1);
             let exact = values[rank - 1] as f64;
             let quantile = histogram.quantile(q).expect("not empty").picoseconds() as f64;
             prop_assert!((quantile - exact).abs() <= exact / 128.0, "{quantile} for {exact}");

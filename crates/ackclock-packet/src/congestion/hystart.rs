@@ -1,0 +1,280 @@
+//! `HyStart`: leaves slow start before the queue overflows.
+//!
+//! S. Ha, I. Rhee: Taming the elephants: New TCP slow start, Computer Networks 55(9), 2011. Here as
+//! Linux has it since 5.6 (`tcp_cubic.c`, with the round start of 6.1.129). Two detectors, in rounds of
+//! one flight each; whichever fires first makes the present window ssthresh:
+//!
+//! - *ACK train*: ACKs that follow each other within 2 ms measure how long the bottleneck takes to
+//!   drain a flight. A train of half the smallest RTT means that the window is about half the
+//!   pipe, which the flight on its way will double. (A paced sender stretches its trains, and Linux
+//!   waits for the whole RTT there; the detector is told so.)
+//! - *Delay increase*: the smallest of a round's RTTs exceeds the smallest ever by an eighth of it (4 to
+//!   16 ms): a queue is standing.
+//!
+//! Deviations from the paper are Linux's: the train is compared with RTT/2 plus an allowance for
+//! segments sent in batches; the delay detector takes the round's minimum over all its samples from the
+//! ninth on. Deviations from Linux: times are not rounded to microseconds; samples during fast recovery
+//! are no reason to leave a slow start that has ended.
+//!
+//! ```text
+//!            flight acknowledged
+//!                 ┌────┐
+//!                 ▼    │      train > RTT/2, or delay up
+//!   start ────▶ searching ─────────────────────────▶ found
+//!                 ▲                                    │
+//!                 └───────────── timeout ──────────────┘
+//! ```
+
+use ackclock_units::Time;
+
+use super::Ack;
+
+/// Below this window a train is too short to tell anything (Linux: `hystart_low_window`).
+const LOW_WINDOW: u32 = 16;
+/// ACKs closer than this belong to one train (Linux: `hystart_ack_delta_us`).
+const TRAIN_SPACING: Time = Time::from_milliseconds(2);
+/// Samples that come before a round's smallest RTT is trusted.
+const MIN_SAMPLES: u32 = 8;
+/// Least delay increase that counts: smaller ones are noise of schedulers and batches.
+const DELAY_MIN: Time = Time::from_milliseconds(4);
+/// Delay increase that counts on the longest paths.
+const DELAY_MAX: Time = Time::from_milliseconds(16);
+/// Four of the largest batches that a segmentation offload sends at once (64 KiB each): the bytes whose
+/// sending time a train may last longer.
+const BATCH_BYTES: f64 = 4.0 * 65_536.0;
+/// The allowance for batches is at most this.
+const BATCH_ALLOWANCE_MAX: Time = Time::from_milliseconds(1);
+
+/// The detectors' state.
+#[derive(Clone, Copy, Debug)]
+pub struct HyStart {
+    found: bool,
+    /// The round ends when a segment beyond this one is acknowledged.
+    round_end: u64,
+    round_start: Time,
+    /// The newest ACK of the present train.
+    train_end: Time,
+    /// Smallest RTT of the round.
+    round_min: Time,
+    /// RTT samples of the round, up to [`MIN_SAMPLES`].
+    samples: u32,
+}
+
+/// What the detectors compare with.
+#[derive(Clone, Copy, Debug)]
+pub struct Path {
+    /// The congestion window, in segments.
+    pub cwnd: u32,
+    /// The smallest RTT ever.
+    pub min_rtt: Time,
+    /// The rate that Linux would pace at, B/s.
+    pub pacing_rate_bytes_per_s: f64,
+    /// Whether the sender does pace.
+    pub paced: bool,
+}
+
+impl HyStart {
+    /// Searching from the start of the connection.
+    pub fn new() -> HyStart {
+        HyStart {
+            found: false,
+            round_end: 0,
+            round_start: Time::ZERO,
+            train_end: Time::ZERO,
+            round_min: Time::NEVER,
+            samples: 0,
+        }
+    }
+
+    /// Searches again, after a timeout.
+    pub fn restart(&mut self) {
+        self.found = false;
+    }
+
+    /// An ACK with an RTT sample arrived in slow start. Returns whether slow start should end now.
+    pub fn should_exit(&mut self, ack: &Ack, rtt: Time, path: &Path) -> bool {
+        if self.found {
+            return false;
+        }
+        if ack.unacknowledged > self.round_end {
+            self.start_round(ack);
+        }
+        if path.cwnd < LOW_WINDOW {
+            return false;
+        }
+        let train = self.train_is_long(ack.now, path);
+        let delay = self.delay_increased(rtt, path.min_rtt);
+        self.found = train || delay;
+        self.found
+    }
+
+    fn start_round(&mut self, ack: &Ack) {
+        self.round_end = ack.next;
+        self.round_start = ack.now;
+        self.train_end = ack.now;
+        self.round_min = Time::NEVER;
+        self.samples = 0;
+    }
+
+    fn train_is_long(&mut self, now: Time, path: &Path) -> bool {
+        if now.since(self.train_end) > TRAIN_SPACING {
+            return false;
+        }
+        self.train_end = now;
+        let whole = path.min_rtt + batch_allowance(path.pacing_rate_bytes_per_s);
+        let threshold = if path.paced { whole } else { half(whole) };
+        now.since(self.round_start) > threshold
+    }
+
+    fn delay_increased(&mut self, rtt: Time, min_rtt: Time) -> bool {
+        self.round_min = self.round_min.min(rtt);
+        if self.samples < MIN_SAMPLES {
+            self.samples += 1;
+            return false;
+        }
+        let increase = Time::from_picoseconds(min_rtt.picoseconds() / 8).clamp(DELAY_MIN, DELAY_MAX);
+        self.round_min > min_rtt + increase
+    }
+}
+
+/// How much longer a train may last because segments leave in batches.
+fn batch_allowance(pacing_rate_bytes_per_s: f64) -> Time {
+    Time::from_seconds(BATCH_BYTES / pacing_rate_bytes_per_s).min(BATCH_ALLOWANCE_MAX)
+}
+
+fn half(time: Time) -> Time {
+    Time::from_picoseconds(time.picoseconds() / 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::window::testing::ack;
+    use super::*;
+
+    const RTT: Time = Time::from_milliseconds(50);
+
+    const PATH: Path = Path {
+        cwnd: 100,
+        min_rtt: RTT,
+        pacing_rate_bytes_per_s: 1e7,
+        paced: false,
+    };
+
+    const fn us(microseconds: u64) -> Time {
+        Time::from_microseconds(microseconds)
+    }
+
+    /// An ACK for `unacknowledged` − 1 in a flight that ends before `next`.
+    fn numbered(now: Time, unacknowledged: u64, next: u64) -> Ack {
+        Ack {
+            unacknowledged,
+            next,
+            ..ack(now, 1)
+        }
+    }
+
+    /// Feeds a train of ACKs `spacing` apart and tells how long it was when slow start should end.
+    fn exit_after(hystart: &mut HyStart, spacing: Time, path: &Path) -> Option<Time> {
+        let start = us(1_000_000);
+        let mut now = start;
+        for segment in 1..200 {
+            if hystart.should_exit(&numbered(now, segment, 1000), RTT, path) {
+                return Some(now.since(start));
+            }
+            now += spacing;
+        }
+        None
+    }
+
+    #[test]
+    fn a_train_of_half_an_rtt_and_half_the_allowance_ends_slow_start() {
+        let train = exit_after(&mut HyStart::new(), us(1200), &PATH);
+        assert_eq!(train, Some(us(26_400)), "the first beyond (50 + 1) ms / 2");
+    }
+
+    #[test]
+    fn at_high_rates_the_allowance_is_the_time_of_four_batches() {
+        let fast = Path {
+            pacing_rate_bytes_per_s: 4.0 * 65_536.0 / 100e-6,
+            ..PATH
+        };
+        let train = exit_after(&mut HyStart::new(), us(10), &Path { min_rtt: us(1000), ..fast });
+        assert_eq!(train, Some(us(560)), "the first beyond (1000 + 100) µs / 2");
+    }
+
+    #[test]
+    fn a_paced_train_may_last_a_whole_rtt() {
+        let paced = Path { paced: true, ..PATH };
+        let train = exit_after(&mut HyStart::new(), us(1200), &paced);
+        assert_eq!(train, Some(us(51_600)));
+    }
+
+    #[test]
+    fn acks_far_apart_are_no_train() {
+        assert_eq!(exit_after(&mut HyStart::new(), us(2001), &PATH), None);
+    }
+
+    #[test]
+    fn a_small_window_tells_nothing() {
+        let small = Path { cwnd: 15, ..PATH };
+        assert_eq!(exit_after(&mut HyStart::new(), us(1200), &small), None);
+    }
+
+    #[test]
+    fn a_new_flight_starts_a_new_train() {
+        let mut hystart = HyStart::new();
+        assert!(!hystart.should_exit(&numbered(us(0), 1, 10), RTT, &PATH));
+        for (at_us, segment) in (1..).map(|n| (n * 1900, n + 1)).take(9) {
+            assert!(!hystart.should_exit(&numbered(us(at_us), segment, 10), RTT, &PATH));
+        }
+        // Segment 10 is the first of the next flight: 19 ms into the first train, 0 into this one.
+        assert!(!hystart.should_exit(&numbered(us(19_000), 11, 20), RTT, &PATH));
+        for at_us in (20_900..44_500).step_by(1900) {
+            assert!(!hystart.should_exit(&numbered(us(at_us), 12, 20), RTT, &PATH));
+        }
+    }
+
+    /// RTTs of one round with ACKs far apart: the index of the sample with which slow start ends.
+    fn exit_with(samples_us: &[u64]) -> Option<usize> {
+        let mut hystart = HyStart::new();
+        samples_us.iter().enumerate().position(|(index, rtt_us)| {
+            let now = us(10_000 * index as u64);
+            hystart.should_exit(&numbered(now, 1, 100), us(*rtt_us), &PATH)
+        })
+    }
+
+    #[test]
+    fn nine_samples_above_the_smallest_rtt_plus_an_eighth_end_slow_start() {
+        assert_eq!(exit_with(&[56_251; 20]), Some(8));
+        assert_eq!(exit_with(&[56_250; 20]), None);
+    }
+
+    #[test]
+    fn one_low_sample_in_a_round_speaks_against_a_standing_queue() {
+        let mut samples = [80_000; 20];
+        samples[5] = 50_000;
+        assert_eq!(exit_with(&samples), None);
+    }
+
+    #[test]
+    fn the_increase_is_at_least_4_ms_and_at_most_16_ms() {
+        let exits = |min_rtt: Time, rtt: Time| {
+            let mut hystart = HyStart::new();
+            let path = Path { min_rtt, ..PATH };
+            (0..20).any(|n| hystart.should_exit(&numbered(us(10_000 * n), 1, 100), rtt, &path))
+        };
+        assert!(!exits(us(1000), us(5000)));
+        assert!(exits(us(1000), us(5001)));
+        assert!(!exits(us(400_000), us(416_000)));
+        assert!(exits(us(400_000), us(416_001)));
+    }
+
+    #[test]
+    fn once_found_it_is_silent_until_a_timeout() {
+        let mut hystart = HyStart::new();
+        assert!(exit_after(&mut hystart, us(1200), &PATH).is_some());
+        assert_eq!(exit_after(&mut hystart, us(1200), &PATH), None);
+        hystart.restart();
+        assert!(exit_after(&mut hystart, us(1200), &PATH).is_some());
+    }
+}
