@@ -1,1 +1,6 @@
-"""What all tests share: this folder's modules (`synthetic`) can be imported."""
+"""What all tests share: the modules of this folder (`synthetic`) can be imported."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))

@@ -18,8 +18,15 @@ WIRE = 1514
 
 def plan(*, rate_bps: float, duration_s: float, warmup_s: float = 0.0, **more: Any) -> dict[str, Any]:
     """The parts of a plan that views read."""
-    link = {"name": "bottleneck", "rate_bps": rate_bps, "bottleneck": True}
-    return {"name": "made by hand", "duration_s": duration_s, "warmup_s": warmup_s, "links": [link], **more}
+    link = {
+        "name": "bottleneck",
+        "rate_bps": rate_bps,
+        "bottleneck": True,
+        "frame_overhead_bytes": WIRE - 1500,
+        "queue": {"discipline": "pfifo", "parameters": {"limit_packets": int(rate_bps * 0.1 / 8 / WIRE)}},
+    }
+    common = {"name": "made by hand", "duration_s": duration_s, "warmup_s": warmup_s, "links": [link]}
+    return {**common, "mean_base_rtt_s": 0.1, "packet_bytes": 1500, "bottleneck": 0, **more}
 
 
 def manifest(plan: Mapping[str, Any], seeds: Sequence[int] = (1,), **more: Any) -> dict[str, Any]:

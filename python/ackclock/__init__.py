@@ -1,1 +1,77 @@
-"""ackclock: a laboratory for transport protocols."""
+"""ackclock: a laboratory for transport protocols.
+
+    import ackclock as ac
+
+    plan = ac.load("scenarios/dumbbell.toml").plan()
+    data = ac.run(plan, engine="packet", seeds=range(1, 6))
+    data.flows, data.queue_samples        # Polars frames
+    data.metrics()                        # mean, 95 % interval and n per metric
+    ac.plot.cwnd(data)                    # a matplotlib figure
+
+Everything is imported when it is first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ackclock import metrics as metrics
+    from ackclock import plots as plot
+    from ackclock.dataset import Dataset
+    from ackclock.errors import AckclockError, InputError, ScenarioError, Unsupported, UnsupportedError
+    from ackclock.plan import Plan
+    from ackclock.planning import Loaded, load, loads
+    from ackclock.running import run
+
+    __version__: str
+
+#: Public name → module, and the name in it (None: the module itself).
+_PUBLIC: dict[str, tuple[str, str | None]] = {
+    "AckclockError": ("ackclock.errors", "AckclockError"),
+    "Dataset": ("ackclock.dataset", "Dataset"),
+    "InputError": ("ackclock.errors", "InputError"),
+    "Loaded": ("ackclock.planning", "Loaded"),
+    "Plan": ("ackclock.plan", "Plan"),
+    "ScenarioError": ("ackclock.errors", "ScenarioError"),
+    "Unsupported": ("ackclock.errors", "Unsupported"),
+    "UnsupportedError": ("ackclock.errors", "UnsupportedError"),
+    "__version__": ("ackclock._core", "version"),
+    "load": ("ackclock.planning", "load"),
+    "loads": ("ackclock.planning", "loads"),
+    "metrics": ("ackclock.metrics", None),
+    "plot": ("ackclock.plots", None),
+    "run": ("ackclock.running", "run"),
+}
+
+__all__ = [
+    "AckclockError",
+    "Dataset",
+    "InputError",
+    "Loaded",
+    "Plan",
+    "ScenarioError",
+    "Unsupported",
+    "UnsupportedError",
+    "__version__",
+    "load",
+    "loads",
+    "metrics",
+    "plot",
+    "run",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module 'ackclock' has no attribute {name!r}")
+    module, attribute = _PUBLIC[name]
+    loaded = import_module(module)
+    value = loaded if attribute is None else getattr(loaded, attribute)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

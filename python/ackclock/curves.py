@@ -70,13 +70,11 @@ def flow_labels(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
 
 
 def group_label(row: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
-    """The label the scenario gives to the flow's group, else its congestion control."""
-    labels = plan.get("group_labels") or plan.get("groups") or ()
+    """The label of the flow's group in the plan, else its congestion control."""
     try:
-        label = labels[row["group"]]
+        return str(plan["groups"][row["group"]]["label"] or row["congestion"])
     except (IndexError, KeyError, TypeError):
         return str(row["congestion"])
-    return str(label) if label else str(row["congestion"])
 
 
 def windows(view: RunView) -> Lines:
@@ -123,16 +121,12 @@ def link_rate(view: RunView) -> float | None:
 
 
 def pipe_segments(view: RunView) -> float | None:
-    """The bandwidth-delay product in full segments: bottleneck rate × mean base RTT / wire size; None if unknown."""
-    flows = view.plan.get("flows") or ()
-    rtt_s, rate_bps = view.flows["base_rtt_s"].mean(), link_rate(view)
+    """The bandwidth-delay product in full packets: bottleneck rate × mean base RTT / wire size; None if unknown."""
     try:
-        tcp = flows[0]["tcp"]
-        overhead = _bottleneck(view)["frame_overhead_bytes"]
-        wire = tcp["mss_bytes"] + tcp["header_bytes"] + 12 * tcp["timestamps"] + overhead
-    except (IndexError, KeyError, TypeError):
+        wire_bytes = view.plan["packet_bytes"] + _bottleneck(view)["frame_overhead_bytes"]
+        return float(_bottleneck(view)["rate_bps"] * view.plan["mean_base_rtt_s"] / 8 / wire_bytes)
+    except (KeyError, TypeError):
         return None
-    return rate_bps * rtt_s / 8 / wire if rate_bps and isinstance(rtt_s, float) else None
 
 
 def cdf(values: Array, weights: Array | None = None) -> tuple[Array, Array]:

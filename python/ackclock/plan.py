@@ -100,16 +100,23 @@ class TcpPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupPlan:
+    """What the flows of one `[[flows]]` entry have in common, and the name they go by."""
+
+    label: str
+    congestion: CongestionPlan
+    tcp: TcpPlan
+
+
+@dataclass(frozen=True, slots=True)
 class FlowPlan:
-    """One TCP connection that carries data one way."""
+    """One TCP connection that carries data one way; `group` is an index into the plan's groups."""
 
     group: int
     start_s: float
     start_jitter_s: float
     size_bytes: int | None
     application_rate_bps: float | None
-    congestion: CongestionPlan
-    tcp: TcpPlan
     forward: PathPlan
     reverse: PathPlan
     base_rtt_s: float
@@ -132,11 +139,11 @@ class Plan:
     duration_s: float
     warmup_s: float
     seeds: tuple[int, ...]
-    groups: tuple[str, ...]
     mean_base_rtt_s: float
     packet_bytes: int
     bottleneck: int
     links: tuple[LinkPlan, ...]
+    groups: tuple[GroupPlan, ...]
     flows: tuple[FlowPlan, ...]
     record: RecordPlan
     scenario_name: str = field(default="", compare=False)
@@ -159,10 +166,13 @@ class Plan:
         return values
 
     def engine_input(self) -> dict[str, Any]:
-        """What `crates/ackclock-packet/src/plan.rs` reads."""
+        """What `crates/ackclock-packet/src/plan.rs` reads: each flow with its congestion control and TCP."""
         values = self.to_dict()
+        groups = values.pop("groups")
         for flow in values["flows"]:
             del flow["base_rtt_s"]
+            group = groups[flow["group"]]
+            flow |= {"congestion": group["congestion"], "tcp": group["tcp"]}
         return values
 
     def to_json(self) -> str:

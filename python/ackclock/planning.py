@@ -10,13 +10,14 @@ from typing import Any
 
 from ackclock import catalog, scenario
 from ackclock.catalog.given import Given
-from ackclock.errors import InputError, ScenarioError
+from ackclock.errors import ScenarioError
 from ackclock.fields import Loc, Spread
 from ackclock.plan import (
     HEADER_BYTES,
     TIMESTAMPS_BYTES,
     CongestionPlan,
     FlowPlan,
+    GroupPlan,
     HopPlan,
     LinkPlan,
     PathPlan,
@@ -38,6 +39,9 @@ DELAYED_ACK: Mapping[object, str] = {False: "off", True: "on", "quick": "quick"}
 #: Widens a product that should be a whole number before it is rounded down.
 ROUNDING = 1 + 1e-12
 
+#: Decimals of a second that an engine can tell apart.
+PICOSECOND_DIGITS = 12
+
 
 @dataclass(frozen=True)
 class Loaded:
@@ -46,10 +50,9 @@ class Loaded:
     scenario: Scenario
     source: Source
 
-    def plan(self, seeds: Iterable[int] | None = None) -> Plan:
-        """The plan; `seeds` instead of the scenario's. Raises `ScenarioError`, and `InputError` for bad seeds."""
-        chosen = _seeds(self.scenario) if seeds is None else _checked(tuple(seeds))
-        return _plan(self.scenario, self.source, chosen)
+    def plan(self) -> Plan:
+        """The plan. Raises `ScenarioError` for values that do not fit together."""
+        return _plan(self.scenario, self.source)
 
 
 def load(path: str | Path) -> Loaded:
@@ -66,13 +69,7 @@ def _seeds(given: Scenario) -> tuple[int, ...]:
     return tuple(given.seeds) if given.seeds is not None else tuple(range(1, (given.repeats or 1) + 1))
 
 
-def _checked(seeds: Sequence[int]) -> tuple[int, ...]:
-    if not seeds or len(set(seeds)) != len(seeds) or not all(0 <= seed < 2**63 for seed in seeds):
-        raise InputError(f"seeds: found {list(seeds)[:5]}; expected one or more different whole numbers ≥ 0")
-    return tuple(seeds)
-
-
-def _plan(given: Scenario, source: Source, seeds: tuple[int, ...]) -> Plan:
+def _plan(given: Scenario, source: Source) -> Plan:
     tcps = [_tcp(given, group, source) for group in range(len(given.flows))]
     rtts_s = _rtts_s(given)
     every_rtt_s = [rtt_s for group in rtts_s for rtt_s in group]
@@ -83,12 +80,12 @@ def _plan(given: Scenario, source: Source, seeds: tuple[int, ...]) -> Plan:
         name=given.name or Path(source.name).stem,
         duration_s=given.duration,
         warmup_s=given.warmup,
-        seeds=seeds,
-        groups=tuple(flows.label or str(flows.congestion.name) for flows in given.flows),
+        seeds=_seeds(given),
         mean_base_rtt_s=mean_rtt_s,
         packet_bytes=packet_bytes,
         bottleneck=0,
         links=_links(given.network, sizes, len(every_rtt_s)),
+        groups=tuple(_group(flows, tcp) for flows, tcp in zip(given.flows, tcps, strict=True)),
         flows=tuple(_flows(given, tcps, rtts_s)),
         record=RecordPlan(given.record.interval, given.record.packets, given.record.pcap),
         scenario_name=Path(source.name).name,
@@ -142,12 +139,10 @@ def _flows(given: Scenario, tcps: Sequence[TcpPlan], rtts_s: Sequence[Sequence[f
             forward, reverse = _paths(given.network, first + number, rtt_s)
             yield FlowPlan(
                 group=group,
-                start_s=flows.start.at + number * flows.start.every,
+                start_s=round(flows.start.at + number * flows.start.every, PICOSECOND_DIGITS),
                 start_jitter_s=flows.start.jitter,
                 size_bytes=_transfer_bytes(_nth(flows.size, number, flows), tcps[group]),
                 application_rate_bps=_nth(flows.application_rate, number, flows),
-                congestion=_congestion(flows.congestion),
-                tcp=tcps[group],
                 forward=forward,
                 reverse=reverse,
                 base_rtt_s=rtt_s,
@@ -165,10 +160,12 @@ def _transfer_bytes(size: Size | None, tcp: TcpPlan) -> int | None:
     return max(1, round(size.value * (tcp.mss_bytes if size.unit == "p" else 1)))
 
 
-def _congestion(given: Given) -> CongestionPlan:
+def _group(flows: Flows, tcp: TcpPlan) -> GroupPlan:
+    given = flows.congestion
     card = catalog.card("congestion", str(given.name))
     values = card.complete(given.values, given.variant)
-    return CongestionPlan(card.name, {card.key(name): _plain(card, name, value) for name, value in values.items()})
+    parameters = {card.key(name): _plain(card, name, value) for name, value in values.items()}
+    return GroupPlan(flows.label or card.name, CongestionPlan(card.name, parameters), tcp)
 
 
 def _paths(network: Dumbbell, flow: int, rtt_s: float) -> tuple[PathPlan, PathPlan]:

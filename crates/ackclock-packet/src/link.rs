@@ -31,14 +31,14 @@ pub struct Counters {
     pub busy: Time,
     /// Time the queue held no packet.
     pub empty: Time,
-    /// Integral of the queued packets over time, in packet-seconds.
-    pub packet_seconds: f64,
-    /// Integral of the queued bytes over time, in byte-seconds.
-    pub byte_seconds: f64,
+    /// Integral of the queued packets over time, in packet-picoseconds.
+    pub packet_time: f64,
+    /// Integral of the queued bytes over time, in byte-picoseconds.
+    pub byte_time: f64,
     /// Packets that left the queue.
     pub dequeued: u64,
-    /// Sum of their sojourn times in seconds.
-    pub sojourn_seconds: f64,
+    /// Sum of their sojourn times in picoseconds.
+    pub sojourn_time: f64,
 }
 
 /// What became of a packet that was offered to a link.
@@ -144,7 +144,7 @@ impl Link {
         self.queued_bytes -= u64::from(packet.wire_bytes);
         let sojourn = now.since(packet.enqueued);
         self.counters.dequeued += 1;
-        self.counters.sojourn_seconds += sojourn.seconds();
+        self.counters.sojourn_time += sojourn.as_f64();
         self.sojourns.record(sojourn);
         let duration = self.transmission_time(packet.wire_bytes);
         self.counters.busy += duration;
@@ -181,9 +181,9 @@ impl Link {
         if self.queued_packets == 0 {
             self.counters.empty += span;
         } else {
-            let seconds = span.seconds();
-            self.counters.packet_seconds += f64::from(self.queued_packets) * seconds;
-            self.counters.byte_seconds += self.queued_bytes as f64 * seconds;
+            let span = span.as_f64();
+            self.counters.packet_time += f64::from(self.queued_packets) * span;
+            self.counters.byte_time += self.queued_bytes as i64 as f64 * span;
         }
     }
 

@@ -20,20 +20,22 @@ pub struct Hop {
     pub link: u32,
     /// Delay from the previous hop (or the near end) to this link's queue.
     pub delay: Time,
-    /// The stretch of delay that holds packets on their way to this hop.
-    pub flight: u32,
+    /// The stretch of delay that holds packets on their way to this hop, if there is one.
+    pub flight: Option<u32>,
 }
 
 impl Path {
-    /// Compiles a path, numbering its stretches of delay from `first_flight` on.
-    pub fn new(plan: &PathPlan, first_flight: u32) -> Path {
-        let hops = plan.hops.iter().zip(first_flight..);
+    /// Compiles a path. `new_flight` numbers its stretches of delay; a hop without delay has none,
+    /// unless packets start towards it ahead of the simulation's clock (`ahead`: the first hop of the
+    /// way back).
+    pub fn new(plan: &PathPlan, ahead: bool, mut new_flight: impl FnMut() -> u32) -> Path {
+        let hops = plan.hops.iter().enumerate();
         Path {
             hops: hops
-                .map(|(hop, flight)| Hop {
+                .map(|(index, hop)| Hop {
                     link: hop.link,
                     delay: hop.delay,
-                    flight,
+                    flight: (hop.delay > Time::ZERO || (ahead && index == 0)).then(&mut new_flight),
                 })
                 .collect(),
             delay: plan.delay,

@@ -206,7 +206,11 @@ impl Sender {
         }
         self.timers.pacing = Time::NEVER;
         self.timers.application = Time::NEVER;
+        let sent = out.packets.len();
         self.transmit(now, out);
+        if out.packets.len() > sent && self.may_probe() {
+            self.start_timer(now);
+        }
     }
 
     /// When the sender wants to be woken.
@@ -427,7 +431,7 @@ impl Sender {
         }
         let segments = (self.delivered as u32).wrapping_sub(latest.delivered);
         let bytes = f64::from(segments) * f64::from(self.tcp.mss_bytes);
-        Some(Rate::from_bytes_per_second(bytes / interval.seconds()))
+        Some(Rate::of(bytes, interval))
     }
 
     fn prior_delivered(&self, delivery: &Delivery) -> u64 {
@@ -788,7 +792,7 @@ impl Sender {
             self.controller.on_restart(now, self.last_sent);
         }
         let sequence = self.board.send_next(&sending);
-        if was_idle || self.timers.retransmission.is_never() || self.may_probe() {
+        if was_idle || self.timers.retransmission.is_never() {
             self.start_timer(now);
         }
         self.send_segment(sequence, false, now, out);

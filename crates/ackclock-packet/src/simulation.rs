@@ -100,8 +100,10 @@ pub struct Simulation {
     flows: Vec<Flow>,
     flights: Vec<Flight>,
     destinations: Vec<Destination>,
-    /// Links and flights.
-    traffic: Agenda,
+    /// Links: the packet in transmission leaves.
+    transmissions: Agenda,
+    /// Flights: the first packet arrives.
+    arrivals: Agenda,
     /// Timers of senders and receivers, and the sampler.
     timers: Agenda,
     sacks: SackStore,
@@ -130,20 +132,20 @@ impl Simulation {
             .iter()
             .map(|link| Link::new(link, plan.flows.len(), seeds.next_u64()))
             .collect::<Result<Vec<_>, _>>()?;
-        let mut flights = 0;
         let mut destinations = Vec::new();
         let mut flows = Vec::with_capacity(plan.flows.len());
         for (index, flow) in plan.flows.iter().enumerate() {
             check_path(plan, index, flow)?;
-            flows.push(Flow::new(index as u32, flow, &mut flights, &mut destinations)?);
+            flows.push(Flow::new(index as u32, flow, &mut destinations)?);
         }
         let timers = Agenda::new(2 * flows.len() + 1);
         let mut simulation = Simulation {
             now: Time::ZERO,
             plan: plan.clone(),
-            traffic: Agenda::new(links.len() + flights as usize),
+            transmissions: Agenda::new(links.len()),
+            arrivals: Agenda::new(destinations.len()),
             timers,
-            flights: (0..flights).map(|_| Flight::default()).collect(),
+            flights: destinations.iter().map(|_| Flight::default()).collect(),
             destinations,
             sacks: SackStore::default(),
             output: Output::default(),
@@ -172,25 +174,30 @@ impl Simulation {
     /// reached.
     pub fn advance(&mut self, until: Time) -> Time {
         let until = until.min(self.plan.duration);
-        loop {
-            let (next, source) = self.traffic.next();
-            let (timer, owner) = self.timers.next();
-            if next <= timer {
-                if next > until || next.is_never() {
-                    break;
-                }
-                self.now = next;
-                self.handle_traffic(source);
-            } else {
-                if timer > until {
-                    break;
-                }
-                self.now = timer;
-                self.handle_timer(owner);
-            }
-        }
+        while self.step(until) {}
         self.now = until;
         until
+    }
+
+    /// Handles the next event unless it lies beyond `until`.
+    #[inline]
+    fn step(&mut self, until: Time) -> bool {
+        let (transmitted, link) = self.transmissions.next();
+        let (arrival, flight) = self.arrivals.next();
+        let (timer, owner) = self.timers.next();
+        let next = transmitted.min(arrival).min(timer);
+        if next > until || next.is_never() {
+            return false;
+        }
+        self.now = next;
+        if transmitted == next {
+            self.on_transmitted(link);
+        } else if arrival == next {
+            self.on_arrival(flight);
+        } else {
+            self.handle_timer(owner);
+        }
+        true
     }
 
     /// Takes the rows recorded since the last call.
@@ -210,20 +217,11 @@ impl Simulation {
 
     // ---- events ----
 
-    #[inline]
-    fn handle_traffic(&mut self, source: usize) {
-        if source < self.links.len() {
-            self.on_transmitted(source);
-        } else {
-            self.on_arrival(source - self.links.len());
-        }
-    }
-
     /// A link's packet has left it.
     #[inline]
     fn on_transmitted(&mut self, link: usize) {
         let (packet, next) = self.links[link].finish(self.now);
-        self.traffic.set(link, next.unwrap_or(Time::NEVER));
+        self.transmissions.set(link, next.unwrap_or(Time::NEVER));
         self.settle_drops(link);
         if let Some(packet) = packet {
             self.log(link as u32, &packet, Action::Dequeue);
@@ -239,7 +237,7 @@ impl Simulation {
         };
         let next = self.flights[flight].packets.front();
         let due = next.map_or(Time::NEVER, |&(time, _)| time);
-        self.traffic.set(self.links.len() + flight, due);
+        self.arrivals.set(flight, due);
         match self.destinations[flight] {
             Destination::Sender => self.reach_sender(packet),
             Destination::Hop => self.offer(packet),
@@ -296,11 +294,10 @@ impl Simulation {
         let path = if forward { &flow.forward } else { &flow.reverse };
         packet.hop = hop;
         if let Some(hop) = path.hops.get(usize::from(hop)) {
-            let (flight, due) = (hop.flight, self.now + hop.delay);
-            if hop.delay == Time::ZERO {
-                self.offer(packet);
-            } else {
-                self.fly(flight, due, packet);
+            let due = self.now + hop.delay;
+            match hop.flight {
+                Some(flight) => self.fly(flight, due, packet),
+                None => self.offer(packet),
             }
         } else if forward {
             let local = self.now + path.delay;
@@ -316,7 +313,7 @@ impl Simulation {
         let packets = &mut self.flights[flight as usize].packets;
         packets.push_back((due, packet));
         if packets.len() == 1 {
-            self.traffic.set(self.links.len() + flight as usize, due);
+            self.arrivals.set(flight as usize, due);
         }
     }
 
@@ -328,7 +325,7 @@ impl Simulation {
         let link = path.hops[usize::from(packet.hop)].link as usize;
         let (offer, begun) = self.links[link].offer(packet, self.now);
         if let Some(done) = begun {
-            self.traffic.set(link, done);
+            self.transmissions.set(link, done);
         }
         if offer == Offer::Lost {
             self.lose(link as u32, &packet, Happening::Loss);
@@ -407,7 +404,7 @@ impl Simulation {
         };
         let (flight, due) = match flow.reverse.hops.first() {
             None => (flow.home, local + flow.reverse.delay),
-            Some(hop) => (hop.flight, local + hop.delay),
+            Some(hop) => (hop.flight.unwrap_or(flow.home), local + hop.delay),
         };
         self.fly(flight, due, packet);
     }
@@ -495,16 +492,15 @@ impl Flow {
     fn new(
         index: u32,
         plan: &FlowPlan,
-        flights: &mut u32,
         destinations: &mut Vec<Destination>,
     ) -> Result<Flow, PlanError> {
-        let forward = Path::new(&plan.forward, *flights);
-        let reverse = Path::new(&plan.reverse, *flights + forward.hops.len() as u32);
-        let hops = forward.hops.len() + reverse.hops.len();
-        let home = *flights + hops as u32;
-        destinations.extend((0..hops).map(|_| Destination::Hop));
-        destinations.push(Destination::Sender);
-        *flights = home + 1;
+        let mut flight_to = |destination| {
+            destinations.push(destination);
+            (destinations.len() - 1) as u32
+        };
+        let forward = Path::new(&plan.forward, false, || flight_to(Destination::Hop));
+        let reverse = Path::new(&plan.reverse, true, || flight_to(Destination::Hop));
+        let home = flight_to(Destination::Sender);
         let timestamps = u32::from(plan.tcp.timestamps) * TIMESTAMPS_BYTES;
         Ok(Flow {
             sender: Sender::new(index, plan)?,

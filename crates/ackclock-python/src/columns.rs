@@ -42,16 +42,19 @@ impl<T: Number> IntoColumn for Vec<Vec<T>> {
     }
 }
 
-/// Makes a dictionary of columns from a table's fields of the same names.
+/// Defines the function that turns a table into a dictionary of its columns. The table is taken
+/// apart by pattern: a field that the list lacks is an error of the compiler's.
 macro_rules! columns {
-    ($py:expr, $table:expr, [$($name:ident),+ $(,)?]) => {{
-        let table = $table;
-        let columns = pyo3::types::PyDict::new($py);
-        $(columns.set_item(
-            stringify!($name),
-            $crate::columns::IntoColumn::into_column(table.$name, $py)?,
-        )?;)+
-        columns
-    }};
+    ($function:ident, $Table:ident { $($name:ident),+ $(,)? }) => {
+        fn $function(py: Python<'_>, table: $Table) -> PyResult<Bound<'_, PyDict>> {
+            let $Table { $($name),+ } = table;
+            let columns = PyDict::new(py);
+            $(columns.set_item(
+                stringify!($name),
+                $crate::columns::IntoColumn::into_column($name, py)?,
+            )?;)+
+            Ok(columns)
+        }
+    };
 }
 pub(crate) use columns;

@@ -4,16 +4,23 @@
 //! `ackclock-packet`, its columns come back as `NumPy` arrays that own the simulator's memory, and
 //! TOML texts give the line of each key.
 
+#[cfg(feature = "python")]
+mod columns;
+#[cfg(feature = "python")]
+mod simulation;
 pub mod toml_spans;
 
 /// The native part of ackclock.
 #[cfg(feature = "python")]
 #[pyo3::pymodule]
 mod _core {
+    use ackclock_packet::record::{EVENT_KINDS, PACKET_ACTIONS, PACKET_KINDS};
     use pyo3::exceptions::PyValueError;
     use pyo3::prelude::*;
     use pyo3::types::{PyList, PyTuple};
 
+    #[pymodule_export]
+    use crate::simulation::Simulation;
     use crate::toml_spans::{PathLine, Step};
 
     /// The line of every key and array item of a TOML text.
@@ -51,6 +58,9 @@ mod _core {
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("EVENT_KINDS", EVENT_KINDS.to_vec())?;
+        module.add("PACKET_KINDS", PACKET_KINDS.to_vec())?;
+        module.add("PACKET_ACTIONS", PACKET_ACTIONS.to_vec())?;
         module.add("version", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -60,6 +60,13 @@ impl Time {
         self.0 / 1_000
     }
 
+    /// The time in picoseconds as a float, for sums that exceed an integer's range.
+    #[inline]
+    pub fn as_f64(self) -> f64 {
+        // Signed conversion is one instruction; times beyond 2^63 ps (106 days) fall back.
+        i64::try_from(self.0).map_or(self.0 as f64, |signed| signed as f64)
+    }
+
     /// The time in seconds.
     pub fn seconds(self) -> f64 {
         self.0 as f64 / PICOSECONDS_PER_SECOND as f64
@@ -135,6 +142,12 @@ impl Rate {
     /// A rate of `bytes` B/s.
     pub fn from_bytes_per_second(bytes: f64) -> Rate {
         Rate(bytes * 8.0)
+    }
+
+    /// The rate at which `bytes` pass in `span`; infinite if it is zero.
+    #[inline]
+    pub fn of(bytes: f64, span: Time) -> Rate {
+        Rate(bytes * (8.0 * PICOSECONDS_PER_SECOND as f64) / span.as_f64())
     }
 
     /// The rate in bit/s.

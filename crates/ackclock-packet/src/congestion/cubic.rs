@@ -89,7 +89,7 @@ struct Cubic {
     window: Window,
     /// Window at the last loss, or less by fast convergence; 0 before the first loss.
     w_max: u32,
-    /// Window at the last loss (`cwnd_prior`).
+    /// Window when ssthresh was last set by a loss (`cwnd_prior`); 0 before the first loss.
     prior: u32,
     /// The present congestion avoidance; none before it starts.
     epoch: Option<Epoch>,
@@ -212,23 +212,31 @@ impl Cubic {
 
     /// Finds how many acknowledged segments the next increment takes.
     fn update(&mut self, now: Time, acked: u32) {
-        let cwnd = self.window.cwnd();
         let mut epoch = self.epoch.unwrap_or_else(|| self.begin_epoch(now));
         epoch.w_est_credit += acked;
-        let age = self.looked.map(|(looked_cwnd, at)| (looked_cwnd, now.since(at)));
-        let fresh = age.is_some_and(|(looked_cwnd, age)| looked_cwnd == cwnd && age <= STALE);
-        if !fresh {
-            if age.map_or(true, |(_, age)| age >= TICK) {
-                self.per_increment = self.cubic_per_increment(now, &epoch);
-                self.looked = Some((cwnd, now));
-            }
-            if self.parameters.reno_friendly {
-                self.grow_w_est(&mut epoch);
-                self.per_increment = self.per_increment.min(per_increment_to(epoch.w_est, cwnd));
-            }
-            self.per_increment = self.per_increment.max(MIN_PER_INCREMENT);
+        if !self.has_looked(now) {
+            self.look(now, &mut epoch);
         }
         self.epoch = Some(epoch);
+    }
+
+    /// Whether the last look at the curve was at this window and is not stale.
+    fn has_looked(&self, now: Time) -> bool {
+        let cwnd = self.window.cwnd();
+        self.looked.is_some_and(|(looked_cwnd, at)| looked_cwnd == cwnd && now.since(at) <= STALE)
+    }
+
+    fn look(&mut self, now: Time, epoch: &mut Epoch) {
+        let cwnd = self.window.cwnd();
+        if self.looked.map_or(true, |(_, at)| now.since(at) >= TICK) {
+            self.per_increment = self.cubic_per_increment(now, epoch);
+            self.looked = Some((cwnd, now));
+        }
+        if self.parameters.reno_friendly {
+            self.grow_w_est(epoch);
+            self.per_increment = self.per_increment.min(per_increment_to(epoch.w_est, cwnd));
+        }
+        self.per_increment = self.per_increment.max(MIN_PER_INCREMENT);
     }
 
     fn begin_epoch(&self, now: Time) -> Epoch {
@@ -320,15 +328,17 @@ impl Controller for Cubic {
         self.window.reduce(self.reduced());
     }
 
-    fn on_timeout(&mut self, _now: Time, _in_flight: u32) {
+    fn on_timeout(&mut self, now: Time, _in_flight: u32) {
+        if !self.window.in_fast_recovery() {
+            self.prior = self.window.cwnd();
+        }
         self.w_max = 0;
-        self.prior = 0;
         self.epoch = None;
         self.looked = None;
         self.min_rtt = None;
         self.window.restart(self.reduced());
         if let Some(hystart) = &mut self.hystart {
-            hystart.restart();
+            hystart.restart(now);
         }
     }
 

@@ -45,11 +45,14 @@ const BATCH_BYTES: f64 = 4.0 * 65_536.0;
 /// The allowance for batches is at most this.
 const BATCH_ALLOWANCE_MAX: Time = Time::from_milliseconds(1);
 
+/// The round that began with a timeout ends with the repair.
+const UNTIL_REPAIRED: u64 = u64::MAX;
+
 /// The detectors' state.
 #[derive(Clone, Copy, Debug)]
 pub struct HyStart {
     found: bool,
-    /// The round ends when a segment beyond this one is acknowledged.
+    /// The round ends when a segment beyond this one is acknowledged, or [`UNTIL_REPAIRED`].
     round_end: u64,
     round_start: Time,
     /// The newest ACK of the present train.
@@ -76,19 +79,23 @@ pub struct Path {
 impl HyStart {
     /// Searching from the start of the connection.
     pub fn new() -> HyStart {
+        HyStart::searching(Time::ZERO, 0)
+    }
+
+    /// Searches again, after a timeout at `now`.
+    pub fn restart(&mut self, now: Time) {
+        *self = HyStart::searching(now, UNTIL_REPAIRED);
+    }
+
+    fn searching(now: Time, round_end: u64) -> HyStart {
         HyStart {
             found: false,
-            round_end: 0,
-            round_start: Time::ZERO,
-            train_end: Time::ZERO,
+            round_end,
+            round_start: now,
+            train_end: now,
             round_min: Time::NEVER,
             samples: 0,
         }
-    }
-
-    /// Searches again, after a timeout.
-    pub fn restart(&mut self) {
-        self.found = false;
     }
 
     /// An ACK with an RTT sample arrived in slow start. Returns whether slow start should end now.
@@ -96,8 +103,8 @@ impl HyStart {
         if self.found {
             return false;
         }
-        if ack.unacknowledged > self.round_end {
-            self.start_round(ack);
+        if self.round_is_over(ack) {
+            *self = HyStart::searching(ack.now, ack.next);
         }
         if path.cwnd < LOW_WINDOW {
             return false;
@@ -108,12 +115,12 @@ impl HyStart {
         self.found
     }
 
-    fn start_round(&mut self, ack: &Ack) {
-        self.round_end = ack.next;
-        self.round_start = ack.now;
-        self.train_end = ack.now;
-        self.round_min = Time::NEVER;
-        self.samples = 0;
+    fn round_is_over(&self, ack: &Ack) -> bool {
+        if self.round_end == UNTIL_REPAIRED {
+            !ack.recovering
+        } else {
+            ack.unacknowledged > self.round_end
+        }
     }
 
     fn train_is_long(&mut self, now: Time, path: &Path) -> bool {
@@ -274,7 +281,7 @@ mod tests {
         let mut hystart = HyStart::new();
         assert!(exit_after(&mut hystart, us(1200), &PATH).is_some());
         assert_eq!(exit_after(&mut hystart, us(1200), &PATH), None);
-        hystart.restart();
+        hystart.restart(us(900_000));
         assert!(exit_after(&mut hystart, us(1200), &PATH).is_some());
     }
 }

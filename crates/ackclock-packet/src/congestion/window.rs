@@ -70,6 +70,11 @@ impl Window {
         self.ssthresh.map_or(true, |ssthresh| self.cwnd < ssthresh)
     }
 
+    /// Whether fast recovery is going on.
+    pub fn in_fast_recovery(&self) -> bool {
+        self.phase == Phase::Recovery
+    }
+
     /// Follows the phases and tells whether this ACK may make the window grow: it advances, the sender
     /// used the window, and no fast recovery is going on.
     pub fn may_grow(&mut self, ack: &Ack) -> bool {

@@ -1,6 +1,6 @@
 //! Samples, the end of the warm-up, and the totals at the end.
 
-use ackclock_units::Time;
+use ackclock_units::{Time, PICOSECONDS_PER_SECOND};
 
 use super::{Simulation, Snapshot};
 use crate::link::Counters;
@@ -120,7 +120,7 @@ impl Simulation {
 
     fn link_totals(&mut self) -> Links {
         let mut rows = Links::default();
-        let measured = self.now.since(self.plan.warmup).seconds();
+        let measured = self.now.since(self.plan.warmup).as_f64();
         for (index, link) in self.links.iter_mut().enumerate() {
             let all = link.counters(self.now);
             let before = self.links_at_warmup[index];
@@ -137,8 +137,8 @@ impl Simulation {
             rows.departed_bytes.push(all.departed_bytes - before.departed_bytes);
             rows.busy_s.push(all.busy.since(before.busy).seconds());
             rows.empty_s.push(all.empty.since(before.empty).seconds());
-            rows.backlog_mean_p.push((all.packet_seconds - before.packet_seconds) / measured);
-            rows.backlog_mean_bytes.push((all.byte_seconds - before.byte_seconds) / measured);
+            rows.backlog_mean_p.push((all.packet_time - before.packet_time) / measured);
+            rows.backlog_mean_bytes.push((all.byte_time - before.byte_time) / measured);
             rows.sojourn_mean_s.push(mean_sojourn(&all, &before));
             let sojourns = link.sojourns();
             rows.sojourn_max_s.push(sojourns.max().map_or(f64::NAN, Time::seconds));
@@ -168,6 +168,6 @@ fn mean_sojourn(now: &Counters, before: &Counters) -> f64 {
     if packets == 0 {
         f64::NAN
     } else {
-        (now.sojourn_seconds - before.sojourn_seconds) / packets as f64
+        (now.sojourn_time - before.sojourn_time) / packets as f64 / PICOSECONDS_PER_SECOND as f64
     }
 }

@@ -1,0 +1,139 @@
+//! Bulk transfers through one bottleneck: what `benchmarks/run.py` measures.
+//!
+//! ```text
+//! bulk FLOWS RATE_BPS RTT_S DURATION_S
+//! ```
+//!
+//! The same network as the peers' programs in `benchmarks/`: base RTTs from `RTT_S` to 1.1 × `RTT_S`,
+//! a drop-tail queue of one bandwidth-delay product, packets of 1500 bytes, Reno with SACK,
+//! timestamps and delayed ACKs, samples every 10 ms. Prints one line of JSON on standard output.
+
+use ackclock_packet::plan::Plan;
+use ackclock_packet::Simulation;
+use ackclock_units::Time;
+use serde_json::{json, Value};
+
+const WIRE_BYTES: u32 = 1500;
+const HEADER_BYTES: u32 = 40;
+const TIMESTAMPS_BYTES: u32 = 12;
+const MSS_BYTES: u32 = WIRE_BYTES - HEADER_BYTES - TIMESTAMPS_BYTES;
+/// The largest base RTT is larger than the smallest by this share: equal RTTs flatter a simulator.
+const RTT_SPREAD: f64 = 0.1;
+/// The flows start within this time.
+const START_SPREAD_S: f64 = 0.1;
+/// How often the recorded rows are taken, as a program that stores them would.
+const DRAIN_INTERVAL: Time = Time::from_milliseconds(100);
+
+struct Workload {
+    flows: u32,
+    rate_bps: f64,
+    rtt_s: f64,
+    duration_s: f64,
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let workload = Workload::from_arguments(std::env::args().skip(1))?;
+    let packets = run(&workload)?;
+    let capacity = workload.rate_bps * workload.duration_s / (8.0 * f64::from(WIRE_BYTES));
+    let utilisation = if capacity > 0.0 {
+        packets as f64 / capacity
+    } else {
+        0.0
+    };
+    let duration_s = workload.duration_s;
+    println!(
+        "{}",
+        json!({ "data_packets": packets, "simulated_s": duration_s, "utilisation": utilisation })
+    );
+    Ok(())
+}
+
+impl Workload {
+    fn from_arguments(
+        arguments: impl Iterator<Item = String>,
+    ) -> Result<Workload, Box<dyn std::error::Error>> {
+        let arguments: Vec<String> = arguments.collect();
+        let [flows, rate_bps, rtt_s, duration_s] = arguments.as_slice() else {
+            return Err("usage: bulk FLOWS RATE_BPS RTT_S DURATION_S".into());
+        };
+        Ok(Workload {
+            flows: flows.parse()?,
+            rate_bps: rate_bps.parse()?,
+            rtt_s: rtt_s.parse()?,
+            duration_s: duration_s.parse()?,
+        })
+    }
+
+    fn plan(&self) -> serde_json::Result<Plan> {
+        let limit = (self.rate_bps * self.rtt_s / (8.0 * f64::from(WIRE_BYTES))) as u32;
+        let queue = json!({ "discipline": "pfifo", "parameters": { "limit_packets": limit } });
+        let link = json!({
+            "name": "bottleneck",
+            "rate_bps": self.rate_bps,
+            "frame_overhead_bytes": 0,
+            "queue": queue,
+            "loss": null,
+            "bottleneck": true,
+        });
+        let flows: Vec<Value> = (0..self.flows).map(|flow| self.flow(flow)).collect();
+        serde_json::from_value(json!({
+            "duration_s": self.duration_s,
+            "warmup_s": 0.0,
+            "links": [link],
+            "flows": flows,
+            "record": { "interval_s": 0.01, "packets": false, "pcap": false },
+        }))
+    }
+
+    fn flow(&self, flow: u32) -> Value {
+        let share = f64::from(flow) / f64::from(self.flows.max(2) - 1);
+        let one_way_s = self.rtt_s * (1.0 + RTT_SPREAD * share) / 2.0;
+        json!({
+            "group": 0,
+            "start_s": START_SPREAD_S * f64::from(flow) / f64::from(self.flows),
+            "start_jitter_s": 0.0,
+            "size_bytes": null,
+            "application_rate_bps": null,
+            "congestion": { "kind": "reno", "parameters": {} },
+            "tcp": tcp(),
+            "forward": { "hops": [{ "delay_s": 0.0, "link": 0 }], "delay_s": one_way_s },
+            "reverse": { "hops": [], "delay_s": one_way_s },
+        })
+    }
+}
+
+fn tcp() -> Value {
+    json!({
+        "mss_bytes": MSS_BYTES,
+        "header_bytes": HEADER_BYTES,
+        "sack": true,
+        "timestamps": true,
+        "delayed_ack": "on",
+        "delayed_ack_timeout_s": 0.04,
+        "initial_window": 10,
+        "initial_rto_s": 1.0,
+        "min_rto_s": 0.2,
+        "max_rto_s": 120.0,
+        "rto_floor_on_variance": true,
+        "receive_window_bytes": null,
+        "loss_detection": "rack",
+        "tail_loss_probe": true,
+        "limited_transmit": true,
+        "reduction": "prr",
+        "pacing": false,
+        "window_validation": true,
+    })
+}
+
+/// Runs the workload; returns the data packets delivered in order.
+fn run(workload: &Workload) -> Result<u64, Box<dyn std::error::Error>> {
+    let mut simulation = Simulation::new(&workload.plan()?, 1)?;
+    let end = Time::from_seconds(workload.duration_s);
+    let mut reached = Time::ZERO;
+    while reached < end {
+        reached = simulation.advance((reached + DRAIN_INTERVAL).min(end));
+        std::hint::black_box(simulation.drain());
+    }
+    let delivered_bytes: u64 = simulation.finish().flows.delivered_bytes.iter().sum();
+    Ok(delivered_bytes / u64::from(MSS_BYTES))
+}

@@ -1,0 +1,82 @@
+"""The packet engine: every segment, ACK, SYN and FIN, simulated by `crates/ackclock-packet`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import IO
+
+from ackclock import _core
+from ackclock.dataset import Dataset, Spool
+from ackclock.engines.engine import RunOptions, manifest
+from ackclock.errors import Unsupported, UnsupportedError
+from ackclock.plan import Plan
+
+#: What the simulator has: the lists in its `congestion.rs` and `queue.rs`.
+CONGESTION_CONTROLS = frozenset({"cubic", "reno"})
+QUEUE_DISCIPLINES = frozenset({"bfifo", "pfifo"})
+
+#: Parts of a run after which rows are taken out, progress is told and an interrupt is heard.
+STEPS = 100
+
+
+class PacketEngine:
+    """A discrete-event simulator of complete TCP connections."""
+
+    name = "packet"
+
+    def check(self, plan: Plan) -> list[Unsupported]:
+        """Names of algorithms that the simulator has not."""
+        used = {group.congestion.kind for group in plan.groups}
+        queues = {link.queue.discipline for link in plan.links}
+        missing = [*sorted(used - CONGESTION_CONTROLS), *sorted(queues - QUEUE_DISCIPLINES)]
+        return [Unsupported(name, self.name) for name in missing]
+
+    def run(self, plan: Plan, seed: int, options: RunOptions | None = None) -> Dataset:
+        """One run. Raises `UnsupportedError`; whatever `options.progress` raises ends the run."""
+        around = options or RunOptions()
+        if reasons := self.check(plan):
+            raise UnsupportedError(reasons)
+        spool = Spool(names=_names(), spool_bytes=around.spool_bytes)
+        with ExitStack() as stack:
+            capture = _capture(plan, seed, around.captures, stack)
+            simulation = _core.Simulation(json.dumps(plan.engine_input()), seed)
+            for share in _advance(simulation, plan.duration_s):
+                _take(simulation, spool, capture)
+                around.progress(share)
+            for table, columns in simulation.finish().items():
+                spool.append(table, columns)
+        return spool.dataset(manifest(plan, self.name, seed, around.command))
+
+
+def _advance(simulation: _core.Simulation, duration_s: float) -> Iterator[float]:
+    """Runs the simulation in steps; yields the share that is done."""
+    for step in range(1, STEPS):
+        simulation.advance(duration_s * step / STEPS)
+        yield step / STEPS
+    simulation.advance(duration_s)
+    yield 1.0
+
+
+def _take(simulation: _core.Simulation, spool: Spool, capture: IO[bytes] | None) -> None:
+    for table, columns in simulation.drain().items():
+        spool.append(table, columns)
+    if capture is not None:
+        capture.write(simulation.capture())
+
+
+def _capture(plan: Plan, seed: int, folder: Path | None, stack: ExitStack) -> IO[bytes] | None:
+    if folder is None or not plan.record.pcap:
+        return None
+    folder.mkdir(parents=True, exist_ok=True)
+    return stack.enter_context((folder / f"seed-{seed}.pcap").open("wb"))
+
+
+def _names() -> dict[str, list[str]]:
+    return {
+        "events.kind": _core.EVENT_KINDS,
+        "packets.kind": _core.PACKET_KINDS,
+        "packets.what": _core.PACKET_ACTIONS,
+    }
