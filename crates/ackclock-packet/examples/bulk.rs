@@ -1,12 +1,12 @@
 //! Bulk transfers through one bottleneck: what `benchmarks/run.py` measures.
 //!
 //! ```text
-//! bulk FLOWS RATE_BPS RTT_S DURATION_S
+//! bulk FLOWS RATE_BPS RTT_S DURATION_S [SAMPLE_INTERVAL_S]
 //! ```
 //!
 //! The same network as the peers' programs in `benchmarks/`: base RTTs from `RTT_S` to 1.1 × `RTT_S`,
 //! a drop-tail queue of one bandwidth-delay product, packets of 1500 bytes, Reno with SACK,
-//! timestamps and delayed ACKs, samples every 10 ms. Prints one line of JSON on standard output.
+//! timestamps and delayed ACKs, samples every 10 ms unless said otherwise. Prints one line of JSON on standard output.
 
 use ackclock_packet::plan::Plan;
 use ackclock_packet::Simulation;
@@ -19,6 +19,7 @@ const TIMESTAMPS_BYTES: u32 = 12;
 const MSS_BYTES: u32 = WIRE_BYTES - HEADER_BYTES - TIMESTAMPS_BYTES;
 /// The largest base RTT is larger than the smallest by this share: equal RTTs flatter a simulator.
 const RTT_SPREAD: f64 = 0.1;
+const SAMPLE_INTERVAL_S: &str = "0.01";
 /// The flows start within this time.
 const START_SPREAD_S: f64 = 0.1;
 /// How often the recorded rows are taken, as a program that stores them would.
@@ -29,6 +30,7 @@ struct Workload {
     rate_bps: f64,
     rtt_s: f64,
     duration_s: f64,
+    sample_interval_s: f64,
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -52,15 +54,19 @@ impl Workload {
     fn from_arguments(
         arguments: impl Iterator<Item = String>,
     ) -> Result<Workload, Box<dyn std::error::Error>> {
-        let arguments: Vec<String> = arguments.collect();
-        let [flows, rate_bps, rtt_s, duration_s] = arguments.as_slice() else {
-            return Err("usage: bulk FLOWS RATE_BPS RTT_S DURATION_S".into());
+        let mut arguments: Vec<String> = arguments.collect();
+        if arguments.len() == 4 {
+            arguments.push(SAMPLE_INTERVAL_S.to_owned());
+        }
+        let [flows, rate_bps, rtt_s, duration_s, sample_interval_s] = arguments.as_slice() else {
+            return Err("usage: bulk FLOWS RATE_BPS RTT_S DURATION_S [SAMPLE_INTERVAL_S]".into());
         };
         Ok(Workload {
             flows: flows.parse()?,
             rate_bps: rate_bps.parse()?,
             rtt_s: rtt_s.parse()?,
             duration_s: duration_s.parse()?,
+            sample_interval_s: sample_interval_s.parse()?,
         })
     }
 
@@ -81,7 +87,7 @@ impl Workload {
             "warmup_s": 0.0,
             "links": [link],
             "flows": flows,
-            "record": { "interval_s": 0.01, "packets": false, "pcap": false },
+            "record": { "interval_s": self.sample_interval_s, "packets": false, "pcap": false },
         }))
     }
 

@@ -16,6 +16,7 @@ pub mod window;
 
 /// What an acknowledgement tells the controller. Windows and counts are in segments.
 #[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools)]
 pub struct Ack {
     /// The sender's clock.
     pub now: Time,

@@ -73,7 +73,8 @@ impl Histogram {
     /// The smallest value that at least a share `q` (clamped to 0–1) of the records do not exceed,
     /// within 0.8 %; `None` if nothing was recorded.
     pub fn quantile(&self, q: f64) -> Option<Time> {
-        let rank = ((q.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
+        let rank =
+            ((q.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
         let mut below = 0;
         self.places()
             .find(|(_, _, count)| {
@@ -105,7 +106,11 @@ impl Histogram {
             .iter()
             .enumerate()
             .filter_map(|(octave, bins)| bins.as_ref().map(|bins| (octave, bins)))
-            .flat_map(|(octave, bins)| bins.iter().enumerate().map(move |(bin, n)| (octave, bin, *n)))
+            .flat_map(|(octave, bins)| {
+                bins.iter()
+                    .enumerate()
+                    .map(move |(bin, n)| (octave, bin, *n))
+            })
             .filter(|(_, _, count)| *count > 0)
     }
 }
@@ -170,10 +175,7 @@ mod tests {
     fn zero_has_a_bin_of_its_own() {
         let histogram = of(&[0, 0, 1]);
         let bins: Vec<_> = histogram.bins().collect();
-        assert_eq!(
-            bins,
-            [(Time::ZERO, 2), (Time::from_picoseconds(1), 1)]
-        );
+        assert_eq!(bins, [(Time::ZERO, 2), (Time::from_picoseconds(1), 1)]);
         assert_eq!(histogram.quantile(0.5), Some(Time::ZERO));
     }
 
@@ -199,7 +201,10 @@ mod tests {
         }
         for (q, exact_s) in [(0.5, 500e-6), (0.95, 950e-6), (0.0, 1e-6)] {
             let quantile = histogram.quantile(q).expect("not empty").seconds();
-            assert!((quantile / exact_s - 1.0).abs() < 1.0 / 128.0, "{q}: {quantile}");
+            assert!(
+                (quantile / exact_s - 1.0).abs() < 1.0 / 128.0,
+                "{q}: {quantile}"
+            );
         }
         assert_eq!(histogram.quantile(1.0), histogram.max());
         assert_eq!(histogram.mean(), Some(Time::from_picoseconds(500_500_000)));

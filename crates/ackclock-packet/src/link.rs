@@ -73,7 +73,7 @@ impl Link {
     /// # Errors
     /// If the discipline or its parameters are not known, or the rate is not positive.
     pub fn new(plan: &LinkPlan, flows: usize, seed: u64) -> Result<Link, PlanError> {
-        if !(plan.rate.bits_per_second() > 0.0) {
+        if plan.rate.bits_per_second().is_nan() || plan.rate.bits_per_second() <= 0.0 {
             return Err(PlanError::NotPositive("rate_bps"));
         }
         let surroundings = Surroundings {
@@ -114,7 +114,11 @@ impl Link {
         self.queued_bytes += u64::from(packet.wire_bytes);
         self.discipline.enqueue(packet, now, &mut self.drops);
         self.settle_drops();
-        let begun = if self.transmitting.is_none() { self.begin(now) } else { None };
+        let begun = if self.transmitting.is_none() {
+            self.begin(now)
+        } else {
+            None
+        };
         (Offer::Queued, begun)
     }
 

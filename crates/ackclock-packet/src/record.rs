@@ -70,7 +70,9 @@ pub enum Action {
 pub const PACKET_ACTIONS: &[&str] = &["enqueue", "dequeue", "drop", "loss", "arrive"];
 
 /// Names of the [`crate::packet::Kind`]s, by number.
-pub const PACKET_KINDS: &[&str] = &["syn", "syn_ack", "data", "fin", "ack", "fin_ack", "last_ack"];
+pub const PACKET_KINDS: &[&str] = &[
+    "syn", "syn_ack", "data", "fin", "ack", "fin_ack", "last_ack",
+];
 
 /// Samples of the flows.
 #[derive(Debug, Default)]

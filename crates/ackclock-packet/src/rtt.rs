@@ -163,7 +163,11 @@ impl RttEstimator {
         let error = rtt.abs_diff(srtt);
         let deviation = self.deviation_4 / 4;
         let falls = rtt < srtt && error > deviation && self.limits.floor_on_variance;
-        let step = if falls { (error - deviation) / 8 } else { error };
+        let step = if falls {
+            (error - deviation) / 8
+        } else {
+            error
+        };
         let kept = if falls { 0 } else { deviation };
         self.deviation_4 = self.deviation_4 - kept + step;
         self.srtt_8 = self.srtt_8 - srtt + rtt;

@@ -144,9 +144,9 @@ impl Sender {
             rtt: RttEstimator::new(&tcp),
             workload: Workload::new(plan),
             timers: Timers::IDLE,
-            receive_window: tcp
-                .receive_window_bytes
-                .map_or(u64::MAX / 2, |bytes| (bytes / u64::from(tcp.mss_bytes)).max(1)),
+            receive_window: tcp.receive_window_bytes.map_or(u64::MAX / 2, |bytes| {
+                (bytes / u64::from(tcp.mss_bytes)).max(1)
+            }),
             prr: None,
             recovery_end: 0,
             rack: Rack::default(),
@@ -179,7 +179,13 @@ impl Sender {
 
     /// A packet from the receiver arrived.
     #[inline]
-    pub fn on_packet(&mut self, packet: &Packet, blocks: Option<&Blocks>, now: Time, out: &mut Output) {
+    pub fn on_packet(
+        &mut self,
+        packet: &Packet,
+        blocks: Option<&Blocks>,
+        now: Time,
+        out: &mut Output,
+    ) {
         match packet.kind {
             Kind::Ack | Kind::FinAck => {
                 if self.phase != Phase::Done {
@@ -283,7 +289,8 @@ impl Sender {
 
     fn on_syn_timeout(&mut self, now: Time, out: &mut Output) {
         self.counters.syn_retransmissions += 1;
-        out.happenings.push((Happening::SynRetransmission, f64::NAN));
+        out.happenings
+            .push((Happening::SynRetransmission, f64::NAN));
         self.rtt.backoff();
         self.send_syn(now, out);
     }
@@ -347,7 +354,9 @@ impl Sender {
             delivery_rate: rate,
             delivered: self.delivered,
             prior_delivered: self.prior_delivered(&delivery),
-            application_limited: delivery.latest.is_some_and(|latest| latest.application_limited),
+            application_limited: delivery
+                .latest
+                .is_some_and(|latest| latest.application_limited),
             window_limited: self.is_window_limited(),
             newly_lost: found.lost,
             marked_bytes: 0,
@@ -366,7 +375,12 @@ impl Sender {
     }
 
     #[inline]
-    fn take_delivery(&mut self, packet: &Packet, blocks: Option<&Blocks>, advanced: bool) -> Delivery {
+    fn take_delivery(
+        &mut self,
+        packet: &Packet,
+        blocks: Option<&Blocks>,
+        advanced: bool,
+    ) -> Delivery {
         let mut delivery = Delivery::default();
         let outstanding = self.board.outstanding();
         if advanced {
@@ -403,15 +417,34 @@ impl Sender {
     /// receiver's delay, RFC 6298 section 3 with Karn's rule), else from the echoed timestamp; returns
     /// the sample for the controller, from the newest one.
     #[inline]
-    fn measure_rtt(&mut self, delivery: &Delivery, packet: &Packet, advanced: bool, now: Time) -> Option<Time> {
-        let cumulative = if delivery.repeated { None } else { delivery.oldest };
+    fn measure_rtt(
+        &mut self,
+        delivery: &Delivery,
+        packet: &Packet,
+        advanced: bool,
+        now: Time,
+    ) -> Option<Time> {
+        let cumulative = if delivery.repeated {
+            None
+        } else {
+            delivery.oldest
+        };
         let oldest = cumulative.or(delivery.oldest_sacked);
         let echoed = (self.tcp.timestamps && advanced).then_some(packet.timestamp);
         let sent = oldest.or(echoed)?;
-        let newest = if cumulative.is_some() { delivery.newest } else { delivery.newest_sacked };
+        let newest = if cumulative.is_some() {
+            delivery.newest
+        } else {
+            delivery.newest_sacked
+        };
         let rtt = now.since(newest.unwrap_or(sent));
         self.rtt.observe_minimum(now, rtt);
-        self.rtt.sample(now, now.since(sent), self.board.next(), self.board.unacknowledged());
+        self.rtt.sample(
+            now,
+            now.since(sent),
+            self.board.next(),
+            self.board.unacknowledged(),
+        );
         Some(rtt)
     }
 
@@ -521,7 +554,11 @@ impl Sender {
             }
             Phase::Open | Phase::Disorder => {
                 let in_order = self.board.is_clean();
-                self.phase = if in_order { Phase::Open } else { Phase::Disorder };
+                self.phase = if in_order {
+                    Phase::Open
+                } else {
+                    Phase::Disorder
+                };
             }
             _ => {}
         }
@@ -539,7 +576,8 @@ impl Sender {
         self.recovery_end = self.board.next();
         self.probe_end = None;
         self.counters.recoveries += 1;
-        out.happenings.push((Happening::Recovery, self.board.unacknowledged() as f64));
+        out.happenings
+            .push((Happening::Recovery, self.board.unacknowledged() as f64));
         self.reduce(in_flight, now);
         let target = whole_segments(self.controller.cwnd());
         match self.tcp.reduction {
@@ -632,7 +670,8 @@ impl Sender {
             return;
         }
         self.counters.tail_probes += 1;
-        out.happenings.push((Happening::TailProbe, self.board.next() as f64));
+        out.happenings
+            .push((Happening::TailProbe, self.board.next() as f64));
         self.probe_repeated = !self.has_new(now);
         if self.probe_repeated {
             self.resend(self.board.next() - 1, now, out);
@@ -677,7 +716,8 @@ impl Sender {
             return;
         }
         self.counters.timeouts += 1;
-        out.happenings.push((Happening::Timeout, self.board.unacknowledged() as f64));
+        out.happenings
+            .push((Happening::Timeout, self.board.unacknowledged() as f64));
         let in_flight = self.board.in_flight();
         let first = self.phase != Phase::Loss || self.board.unacknowledged() >= self.recovery_end;
         self.mark_all_lost(now);
@@ -802,7 +842,8 @@ impl Sender {
         let sending = self.sending(now);
         self.board.send_again(sequence, &sending);
         self.counters.retransmissions += 1;
-        out.happenings.push((Happening::Retransmission, sequence as f64));
+        out.happenings
+            .push((Happening::Retransmission, sequence as f64));
         if sequence == self.board.unacknowledged() {
             self.timers.set(Purpose::Timeout, now + self.rtt.rto());
         }
@@ -818,7 +859,11 @@ impl Sender {
 
     #[inline]
     fn send_segment(&mut self, sequence: u64, again: bool, now: Time, out: &mut Output) {
-        let kind = if self.workload.is_fin(sequence) { Kind::Fin } else { Kind::Data };
+        let kind = if self.workload.is_fin(sequence) {
+            Kind::Fin
+        } else {
+            Kind::Data
+        };
         let payload = self.workload.payload_bytes(sequence) as u32;
         if let Some(prr) = &mut self.prr {
             prr.on_sent();
@@ -827,7 +872,14 @@ impl Sender {
             self.pace(payload + self.header_bytes(), now);
         }
         self.last_sent = now;
-        self.emit(kind, sequence, payload + self.header_bytes(), again, now, out);
+        self.emit(
+            kind,
+            sequence,
+            payload + self.header_bytes(),
+            again,
+            now,
+            out,
+        );
     }
 
     fn send_control(&mut self, kind: Kind, now: Time, out: &mut Output) {
@@ -840,7 +892,15 @@ impl Sender {
     }
 
     #[inline]
-    fn emit(&mut self, kind: Kind, sequence: u64, bytes: u32, again: bool, now: Time, out: &mut Output) {
+    fn emit(
+        &mut self,
+        kind: Kind,
+        sequence: u64,
+        bytes: u32,
+        again: bool,
+        now: Time,
+        out: &mut Output,
+    ) {
         self.counters.sent_packets += 1;
         self.counters.sent_bytes += u64::from(bytes);
         out.packets.push(Packet {
@@ -866,11 +926,16 @@ impl Sender {
     fn pace(&mut self, bytes: u32, now: Time) {
         let rate = self.controller.pacing_rate().unwrap_or_else(|| {
             let cwnd = self.controller.cwnd();
-            let gain = if cwnd < self.controller.ssthresh() / 2.0 { 2.0 } else { 1.2 };
+            let gain = if cwnd < self.controller.ssthresh() / 2.0 {
+                2.0
+            } else {
+                1.2
+            };
             let bytes = gain * cwnd * f64::from(self.tcp.mss_bytes);
             Rate::from_bytes_per_second(bytes / self.rtt.srtt().seconds().max(1e-6))
         });
-        self.next_departure = self.next_departure.max(now) + rate.transmission_time(u64::from(bytes));
+        self.next_departure =
+            self.next_departure.max(now) + rate.transmission_time(u64::from(bytes));
     }
 
     // ---- whether the window was used ----

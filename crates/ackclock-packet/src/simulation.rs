@@ -291,7 +291,11 @@ impl Simulation {
     fn pass_on(&mut self, mut packet: Packet, hop: u8) {
         let flow = &self.flows[packet.flow as usize];
         let forward = packet.kind.is_forward();
-        let path = if forward { &flow.forward } else { &flow.reverse };
+        let path = if forward {
+            &flow.forward
+        } else {
+            &flow.reverse
+        };
         packet.hop = hop;
         if let Some(hop) = path.hops.get(usize::from(hop)) {
             let due = self.now + hop.delay;
@@ -321,7 +325,11 @@ impl Simulation {
     #[inline]
     fn offer(&mut self, packet: Packet) {
         let flow = &self.flows[packet.flow as usize];
-        let path = if packet.kind.is_forward() { &flow.forward } else { &flow.reverse };
+        let path = if packet.kind.is_forward() {
+            &flow.forward
+        } else {
+            &flow.reverse
+        };
         let link = path.hops[usize::from(packet.hop)].link as usize;
         let (offer, begun) = self.links[link].offer(packet, self.now);
         if let Some(done) = begun {
@@ -347,12 +355,18 @@ impl Simulation {
     }
 
     fn lose(&mut self, link: u32, packet: &Packet, happening: Happening) {
-        let action = if happening == Happening::Drop { Action::Drop } else { Action::Loss };
+        let action = if happening == Happening::Drop {
+            Action::Drop
+        } else {
+            Action::Loss
+        };
         self.log(link, packet, action);
         self.sacks.take(packet.sack);
         self.flows[packet.flow as usize].dropped += 1;
         let value = packet.sequence as f64;
-        self.tables.events.push(self.now, packet.flow, link, happening, value);
+        self.tables
+            .events
+            .push(self.now, packet.flow, link, happening, value);
     }
 
     /// A packet reaches the receiver at its local time; a delayed ACK that was due before goes first.
@@ -380,7 +394,8 @@ impl Simulation {
         let flow = &self.flows[index];
         let wake = flow.receiver.wake();
         if !wake.is_never() {
-            self.timers.advance(self.flows.len() + index, wake - flow.forward.delay);
+            self.timers
+                .advance(self.flows.len() + index, wake - flow.forward.delay);
         }
     }
 
@@ -389,14 +404,19 @@ impl Simulation {
     fn answer(&mut self, index: usize, reply: &Reply, local: Time) {
         let flow = &mut self.flows[index];
         flow.answered += 1;
-        let blocks = reply.blocks.as_ref().map_or(0, |blocks| blocks.as_slice().len());
+        let blocks = reply
+            .blocks
+            .as_ref()
+            .map_or(0, |blocks| blocks.as_slice().len());
         let packet = Packet {
             sequence: reply.ack,
             timestamp: reply.echo,
             enqueued: local,
             flow: index as u32,
             wire_bytes: flow.header_bytes + option_bytes(reply, blocks as u32),
-            sack: reply.blocks.map_or(NO_SACK, |blocks| self.sacks.put(blocks)),
+            sack: reply
+                .blocks
+                .map_or(NO_SACK, |blocks| self.sacks.put(blocks)),
             kind: reply.kind,
             ecn: crate::packet::Ecn::NotCapable,
             hop: 0,
@@ -415,7 +435,13 @@ impl Simulation {
         let blocks = self.sacks.take(packet.sack);
         let index = packet.flow as usize;
         if let Some(capture) = &mut self.capture {
-            capture_packet(capture, &self.flows[index], &packet, blocks.as_ref(), self.now);
+            capture_packet(
+                capture,
+                &self.flows[index],
+                &packet,
+                blocks.as_ref(),
+                self.now,
+            );
         }
         let flow = &mut self.flows[index];
         flow.returned += 1;

@@ -183,10 +183,7 @@ mod tests {
     #[test]
     fn never_absorbs_and_differences_stop_at_zero() {
         assert_eq!(Time::NEVER + Time::from_milliseconds(200), Time::NEVER);
-        assert_eq!(
-            Time::ZERO.since(Time::from_milliseconds(1)),
-            Time::ZERO
-        );
+        assert_eq!(Time::ZERO.since(Time::from_milliseconds(1)), Time::ZERO);
     }
 
     #[test]

@@ -108,5 +108,5 @@ METRICS = (
     Metric("queue_delay_mean_s", "s", "Queueing delay, mean", queue_delay_mean_s),
     Metric("queue_delay_p95_s", "s", "Queueing delay, 95th percentile", queue_delay_p95_s),
     Metric("queue_mean_p", "packets", "Queue length, mean", queue_mean_p),
-    Metric("queue_empty_fraction", "1", "Time with an empty queue", queue_empty_fraction),
+    Metric("queue_empty_fraction", "share", "Time with an empty queue", queue_empty_fraction),
 )

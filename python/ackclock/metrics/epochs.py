@@ -109,7 +109,7 @@ def _is_recorded(view: RunView) -> bool:
 
 METRICS = (
     Metric("congestion_epochs", "", "Congestion epochs", congestion_epochs),
-    Metric("synchronisation", "1", "Loss synchronisation", synchronisation),
+    Metric("synchronisation", "share", "Loss synchronisation", synchronisation),
     Metric("losses_per_epoch", "packets", "Packets lost in an epoch", losses_per_epoch),
     Metric("epoch_duration_mean_s", "s", "Duration of an epoch, mean", epoch_duration_mean_s),
 )

@@ -59,8 +59,8 @@ def _ratio(part: float | None, whole: float | None) -> float | None:
 
 
 METRICS = (
-    Metric("loss_rate", "1", "Loss rate at the bottleneck", loss_rate),
-    Metric("retransmission_rate", "1", "Retransmission rate", retransmission_rate),
+    Metric("loss_rate", "share", "Loss rate at the bottleneck", loss_rate),
+    Metric("retransmission_rate", "share", "Retransmission rate", retransmission_rate),
     Metric("timeouts", "", "Timeouts", timeouts),
-    Metric("syn_retransmission_rate", "1", "SYN retransmission rate", syn_retransmission_rate),
+    Metric("syn_retransmission_rate", "share", "SYN retransmission rate", syn_retransmission_rate),
 )

@@ -15,7 +15,11 @@ Value: TypeAlias = "float | list[float] | None"
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric; its definition and source are its function's docstring. `per_flow`: a list, not a number."""
+    """One metric; its definition and source are its function's docstring.
+
+    `unit` is `s`, `bit/s`, `packets`, `share` (0–1, for people in per cent), `1` (an index) or empty (a count);
+    `per_flow` says that the value is a list with an item for each flow.
+    """
 
     name: str
     unit: str

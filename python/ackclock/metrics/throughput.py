@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from ackclock.metrics.metric import Metric
@@ -43,12 +44,17 @@ def goodput_bps(view: RunView) -> float | None:
 
 def flow_rates_bps(view: RunView) -> Array | None:
     """Goodputs of the flows that were there in the measured part; None if nothing tells them."""
-    present = (view.starts_s < view.duration_s) & (view.ends_s > view.warmup_s)
-    if not present.any():
+    chosen = present(view)
+    if not chosen.any():
         return None
     measured = view.flows["measured_bytes"].cast(pl.Float64)
     counted = measured.to_numpy() if measured.null_count() == 0 else acknowledged_bytes(view)
-    return None if counted is None else 8 * counted[present] / view.measured_s
+    return None if counted is None else 8 * counted[chosen] / view.measured_s
+
+
+def present(view: RunView) -> npt.NDArray[np.bool_]:
+    """Which flows were there in the measured part: started before its end, not over before its start."""
+    return np.asarray((view.starts_s < view.duration_s) & (view.ends_s > view.warmup_s))
 
 
 def acknowledged_bytes(view: RunView) -> Array | None:
@@ -78,7 +84,7 @@ def _mean(series: pl.Series) -> float | None:
 
 
 METRICS = (
-    Metric("utilisation", "1", "Utilisation", utilisation),
+    Metric("utilisation", "share", "Utilisation", utilisation),
     Metric("goodput_bps", "bit/s", "Goodput, total", goodput_bps),
     Metric("goodput_flow_bps", "bit/s", "Goodput, each flow", goodput_flow_bps, per_flow=True),
 )

@@ -17,8 +17,9 @@
 //!   curve one smallest RTT ahead; by 1/100 of a Reno step when the target is not above the window.
 //! - It grows at most by half per round trip (`per_increment` ≥ 2). The RFC has the same bound,
 //!   target ≤ 1.5 cwnd. Before the first loss, by at least 5 % (`per_increment` ≤ 20).
-//! - `per_increment` is computed anew when the window has changed, but at most once per clock tick, or
-//!   after 1/32 s.
+//! - `per_increment` is computed anew when the window has changed, but at most once per tick of the kernel's
+//!   clock, or after 1/32 s. Where the RTT is not long against that, the window lags behind `W_est`. With
+//!   the parameter `tick_s` = 0 it is computed with each ACK.
 //! - β counts in 1/1024, α in whole eighths of acknowledged windows: for β = 0.7, 1.875 windows of ACKs
 //!   per segment of `W_est`, where the RFC's α asks for 1.889.
 //! - α stays what it is when `W_est` has reached the window before the loss; the RFC makes it 1
@@ -27,9 +28,8 @@
 //! - RTT samples of an epoch's first second do not count for CUBIC's own smallest RTT.
 //! - The curve pauses while the application is idle.
 //!
-//! Deviations from Linux: time is continuous; a tick is 4 ms, that of a kernel with `HZ=250`, and
-//! only limits how often `per_increment` is computed. Spurious losses are not undone. `HyStart` takes the
-//! sender to be unpaced.
+//! Deviations from Linux: time is continuous, and a tick only limits how often `per_increment` is computed.
+//! Spurious losses are not undone. `HyStart` takes the sender to be unpaced.
 
 use ackclock_units::Time;
 use serde::de::Error as _;
@@ -40,9 +40,7 @@ use super::hystart::{HyStart, Path};
 use super::window::Window;
 use super::{Ack, Controller, Loss};
 
-/// Least time between two looks at the curve: a clock tick.
-const TICK: Time = Time::from_milliseconds(4);
-/// Time after which the curve is looked at though the window is the same: 1/32 s.
+/// Time after which Linux looks at the curve though the window is the same: 1/32 s.
 const STALE: Time = Time::from_microseconds(31_250);
 /// RTT samples this soon after the start of an epoch still show the queue of the last one.
 const SETTLING: Time = Time::from_milliseconds(1_000);
@@ -76,6 +74,14 @@ struct Parameters {
     hystart: bool,
     /// Whether growth counts acknowledged segments; otherwise it counts ACKs.
     delayed_ack_correction: bool,
+    /// Least time between two looks at the curve; at 0 it is looked at with each ACK.
+    #[serde(rename = "tick_s", default = "usual_tick")]
+    tick: Time,
+}
+
+/// A kernel's clock tick with `HZ=250`.
+fn usual_tick() -> Time {
+    Time::from_milliseconds(4)
 }
 
 /// A CUBIC sender's window.
@@ -170,7 +176,7 @@ impl Cubic {
             min_rtt: None,
             per_increment: MIN_PER_INCREMENT,
             looked: None,
-            hystart: parameters.hystart.then(HyStart::new),
+            hystart: parameters.hystart.then(HyStart::from_start),
         }
     }
 
@@ -205,7 +211,11 @@ impl Cubic {
     fn pacing_rate_bytes_per_s(&self, ack: &Ack) -> f64 {
         let (slow_start, later) = PACING_RATIOS;
         let cwnd = f64::from(self.window.cwnd());
-        let ratio = if cwnd < self.window.ssthresh() / 2.0 { slow_start } else { later };
+        let ratio = if cwnd < self.window.ssthresh() / 2.0 {
+            slow_start
+        } else {
+            later
+        };
         let segment_bytes = ack.newly_acked_bytes as f64 / f64::from(ack.newly_acked.max(1));
         ratio * cwnd * segment_bytes / ack.srtt.seconds()
     }
@@ -223,12 +233,13 @@ impl Cubic {
     /// Whether the last look at the curve was at this window and is not stale.
     fn has_looked(&self, now: Time) -> bool {
         let cwnd = self.window.cwnd();
-        self.looked.is_some_and(|(looked_cwnd, at)| looked_cwnd == cwnd && now.since(at) <= STALE)
+        self.looked
+            .is_some_and(|(looked_cwnd, at)| looked_cwnd == cwnd && now.since(at) <= STALE)
     }
 
     fn look(&mut self, now: Time, epoch: &mut Epoch) {
         let cwnd = self.window.cwnd();
-        if self.looked.map_or(true, |(_, at)| now.since(at) >= TICK) {
+        if self.looked.map_or(true, |(_, at)| now.since(at) >= self.parameters.tick) {
             self.per_increment = self.cubic_per_increment(now, epoch);
             self.looked = Some((cwnd, now));
         }
@@ -255,7 +266,8 @@ impl Cubic {
         let cwnd = self.window.cwnd();
         let t = now.since(epoch.start) + self.min_rtt.unwrap_or(Time::ZERO);
         let target = w_cubic(t.seconds(), epoch, self.parameters.c);
-        let per_increment = per_increment_to(target, cwnd).min(cwnd.saturating_mul(PLATEAU_WINDOWS));
+        let per_increment =
+            per_increment_to(target, cwnd).min(cwnd.saturating_mul(PLATEAU_WINDOWS));
         if self.w_max == 0 {
             per_increment.min(MAX_PER_INCREMENT_UNKNOWN)
         } else {
@@ -298,7 +310,8 @@ impl Cubic {
 /// Acknowledged segments per increment that raise `cwnd` to `target` within one window; without end if
 /// the target is not above it.
 fn per_increment_to(target: u32, cwnd: u32) -> u32 {
-    cwnd.checked_div(target.saturating_sub(cwnd)).unwrap_or(u32::MAX)
+    cwnd.checked_div(target.saturating_sub(cwnd))
+        .unwrap_or(u32::MAX)
 }
 
 impl Controller for Cubic {
@@ -309,7 +322,11 @@ impl Controller for Cubic {
         if !self.window.may_grow(ack) {
             return;
         }
-        let most = if self.parameters.delayed_ack_correction { u32::MAX } else { 1 };
+        let most = if self.parameters.delayed_ack_correction {
+            u32::MAX
+        } else {
+            1
+        };
         let mut acked = ack.newly_acked.min(most);
         if self.window.in_slow_start() {
             acked = self.window.slow_start(acked);

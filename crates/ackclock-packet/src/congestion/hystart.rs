@@ -78,7 +78,7 @@ pub struct Path {
 
 impl HyStart {
     /// Searching from the start of the connection.
-    pub fn new() -> HyStart {
+    pub fn from_start() -> HyStart {
         HyStart::searching(Time::ZERO, 0)
     }
 
@@ -139,7 +139,8 @@ impl HyStart {
             self.samples += 1;
             return false;
         }
-        let increase = Time::from_picoseconds(min_rtt.picoseconds() / 8).clamp(DELAY_MIN, DELAY_MAX);
+        let increase =
+            Time::from_picoseconds(min_rtt.picoseconds() / 8).clamp(DELAY_MIN, DELAY_MAX);
         self.round_min > min_rtt + increase
     }
 }
@@ -185,7 +186,7 @@ mod tests {
         let start = us(1_000_000);
         let mut now = start;
         for segment in 1..200 {
-            if hystart.should_exit(&numbered(now, segment, 1000), RTT, path) {
+            if hystart.should_exit(&numbered(now, segment, 1000), path.min_rtt, path) {
                 return Some(now.since(start));
             }
             now += spacing;
@@ -195,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_train_of_half_an_rtt_and_half_the_allowance_ends_slow_start() {
-        let train = exit_after(&mut HyStart::new(), us(1200), &PATH);
+        let train = exit_after(&mut HyStart::from_start(), us(1200), &PATH);
         assert_eq!(train, Some(us(26_400)), "the first beyond (50 + 1) ms / 2");
     }
 
@@ -205,31 +206,47 @@ mod tests {
             pacing_rate_bytes_per_s: 4.0 * 65_536.0 / 100e-6,
             ..PATH
         };
-        let train = exit_after(&mut HyStart::new(), us(10), &Path { min_rtt: us(1000), ..fast });
+        let train = exit_after(
+            &mut HyStart::from_start(),
+            us(10),
+            &Path {
+                min_rtt: us(1000),
+                ..fast
+            },
+        );
         assert_eq!(train, Some(us(560)), "the first beyond (1000 + 100) µs / 2");
     }
 
     #[test]
     fn a_paced_train_may_last_a_whole_rtt() {
-        let paced = Path { paced: true, ..PATH };
-        let train = exit_after(&mut HyStart::new(), us(1200), &paced);
+        let paced = Path {
+            paced: true,
+            ..PATH
+        };
+        let train = exit_after(&mut HyStart::from_start(), us(1200), &paced);
         assert_eq!(train, Some(us(51_600)));
     }
 
     #[test]
     fn acks_far_apart_are_no_train() {
-        assert_eq!(exit_after(&mut HyStart::new(), us(2001), &PATH), None);
+        assert_eq!(
+            exit_after(&mut HyStart::from_start(), us(2001), &PATH),
+            None
+        );
     }
 
     #[test]
     fn a_small_window_tells_nothing() {
         let small = Path { cwnd: 15, ..PATH };
-        assert_eq!(exit_after(&mut HyStart::new(), us(1200), &small), None);
+        assert_eq!(
+            exit_after(&mut HyStart::from_start(), us(1200), &small),
+            None
+        );
     }
 
     #[test]
     fn a_new_flight_starts_a_new_train() {
-        let mut hystart = HyStart::new();
+        let mut hystart = HyStart::from_start();
         assert!(!hystart.should_exit(&numbered(us(0), 1, 10), RTT, &PATH));
         for (at_us, segment) in (1..).map(|n| (n * 1900, n + 1)).take(9) {
             assert!(!hystart.should_exit(&numbered(us(at_us), segment, 10), RTT, &PATH));
@@ -243,7 +260,7 @@ mod tests {
 
     /// RTTs of one round with ACKs far apart: the index of the sample with which slow start ends.
     fn exit_with(samples_us: &[u64]) -> Option<usize> {
-        let mut hystart = HyStart::new();
+        let mut hystart = HyStart::from_start();
         samples_us.iter().enumerate().position(|(index, rtt_us)| {
             let now = us(10_000 * index as u64);
             hystart.should_exit(&numbered(now, 1, 100), us(*rtt_us), &PATH)
@@ -266,7 +283,7 @@ mod tests {
     #[test]
     fn the_increase_is_at_least_4_ms_and_at_most_16_ms() {
         let exits = |min_rtt: Time, rtt: Time| {
-            let mut hystart = HyStart::new();
+            let mut hystart = HyStart::from_start();
             let path = Path { min_rtt, ..PATH };
             (0..20).any(|n| hystart.should_exit(&numbered(us(10_000 * n), 1, 100), rtt, &path))
         };
@@ -278,7 +295,7 @@ mod tests {
 
     #[test]
     fn once_found_it_is_silent_until_a_timeout() {
-        let mut hystart = HyStart::new();
+        let mut hystart = HyStart::from_start();
         assert!(exit_after(&mut hystart, us(1200), &PATH).is_some());
         assert_eq!(exit_after(&mut hystart, us(1200), &PATH), None);
         hystart.restart(us(900_000));

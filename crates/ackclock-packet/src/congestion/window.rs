@@ -213,8 +213,14 @@ mod tests {
         let mut window = window(10, None);
         let full = ack(Time::ZERO, 1);
         assert!(window.may_grow(&full));
-        assert!(!window.may_grow(&Ack { advanced: false, ..full }));
-        assert!(!window.may_grow(&Ack { window_limited: false, ..full }));
+        assert!(!window.may_grow(&Ack {
+            advanced: false,
+            ..full
+        }));
+        assert!(!window.may_grow(&Ack {
+            window_limited: false,
+            ..full
+        }));
     }
 
     #[test]
@@ -225,7 +231,10 @@ mod tests {
         window.restart(3);
         assert!(window.may_grow(&recovering(Time::ZERO, 1)));
         assert!(window.may_grow(&ack(Time::ZERO, 1)));
-        assert!(!window.may_grow(&recovering(Time::ZERO, 1)), "a new episode");
+        assert!(
+            !window.may_grow(&recovering(Time::ZERO, 1)),
+            "a new episode"
+        );
     }
 
     #[test]
@@ -235,7 +244,11 @@ mod tests {
         window.restart(5);
         assert_eq!((window.cwnd(), window.ssthresh()), (1, 10.0));
         window.restart(2);
-        assert_eq!(window.ssthresh(), 2.0, "a second timeout is a loss of its own");
+        assert_eq!(
+            window.ssthresh(),
+            2.0,
+            "a second timeout is a loss of its own"
+        );
     }
 
     #[test]

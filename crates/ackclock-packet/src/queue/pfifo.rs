@@ -40,7 +40,9 @@ pub fn make(
 ) -> Result<Box<dyn Discipline>, serde_json::Error> {
     let Parameters { limit_packets } = Parameters::deserialize(parameters)?;
     if limit_packets == 0 {
-        return Err(serde_json::Error::custom("limit_packets must be at least 1"));
+        return Err(serde_json::Error::custom(
+            "limit_packets must be at least 1",
+        ));
     }
     Ok(Box::new(Pfifo {
         limit_packets: limit_packets as usize,
@@ -142,7 +144,9 @@ mod tests {
         let mut drops = Drops::default();
         for sequence in 0..100 {
             queue.enqueue(packet(sequence), Time::ZERO, &mut drops);
-            let left = queue.dequeue(Time::ZERO, &mut drops).expect("one is queued");
+            let left = queue
+                .dequeue(Time::ZERO, &mut drops)
+                .expect("one is queued");
             assert_eq!(left.sequence, sequence);
         }
         assert!(drops.is_empty());

@@ -96,7 +96,7 @@ impl Delivery {
     #[inline]
     fn see(&mut self, sequence: u64, segment: &Segment) {
         let newer = |latest: Sample| (latest.sent, latest.sequence) < (segment.sent, sequence);
-        if self.latest.map_or(true, newer) {
+        if self.latest.is_none_or(newer) {
             self.latest = Some(Sample {
                 sequence,
                 sent: segment.sent,

@@ -11,20 +11,20 @@ impl Simulation {
     pub(super) fn on_sampler(&mut self) {
         let now = self.now;
         let period = self.plan.record.interval;
-        if now.picoseconds() % period.picoseconds() == 0 {
+        if now.picoseconds().is_multiple_of(period.picoseconds()) {
             self.sample_flows();
             self.sample_links();
         }
         if now >= self.plan.warmup && !self.warmed_up {
             self.end_warmup();
         }
-        let sampled = Time::from_picoseconds(now.picoseconds() / period.picoseconds() * period.picoseconds());
+        let sampled =
+            Time::from_picoseconds(now.picoseconds() / period.picoseconds() * period.picoseconds());
         let mut next = sampled + period;
         if !self.warmed_up {
             next = next.min(self.plan.warmup);
         }
-        let sampler = 2 * self.flows.len();
-        self.timers.set(sampler, next);
+        self.timers.set(2 * self.flows.len(), next);
     }
 
     fn sample_flows(&mut self) {
@@ -38,7 +38,9 @@ impl Simulation {
             samples.flow.push(index as u32);
             samples.cwnd.push(sender.cwnd());
             samples.ssthresh.push(finite(sender.ssthresh()));
-            samples.srtt_s.push(sender.srtt().map_or(f64::NAN, Time::seconds));
+            samples
+                .srtt_s
+                .push(sender.srtt().map_or(f64::NAN, Time::seconds));
             samples.in_flight.push(sender.in_flight());
             samples.delivered_bytes.push(sender.acknowledged_bytes());
         }
@@ -57,7 +59,9 @@ impl Simulation {
             samples.backlog_p.push(packets);
             samples.backlog_bytes.push(bytes);
             samples.sojourn_s.push(mean_sojourn(&counters, &before));
-            samples.departures_p.push(counters.departed - before.departed);
+            samples
+                .departures_p
+                .push(counters.departed - before.departed);
             samples.drops_p.push(counters.dropped - before.dropped);
             samples.marks_p.push(counters.marked - before.marked);
             let possible = link.rate().bits_per_second() * interval.seconds();
@@ -95,13 +99,19 @@ impl Simulation {
             let end = sender.finished().map_or(f64::NAN, Time::seconds);
             rows.flow.push(index as u32);
             rows.group.push(self.plan.flows[index].group);
-            rows.start_s.push(if sender.started().is_never() { f64::NAN } else { start });
-            rows.established_s.push(sender.established().map_or(f64::NAN, Time::seconds));
+            rows.start_s.push(if sender.started().is_never() {
+                f64::NAN
+            } else {
+                start
+            });
+            rows.established_s
+                .push(sender.established().map_or(f64::NAN, Time::seconds));
             rows.end_s.push(end);
             rows.completion_s.push(end - start);
             let delivered = flow.receiver.delivered_bytes();
             rows.delivered_bytes.push(delivered);
-            rows.measured_bytes.push(delivered - flow.at_warmup.delivered_bytes);
+            rows.measured_bytes
+                .push(delivered - flow.at_warmup.delivered_bytes);
             rows.sent_packets.push(all.sent_packets);
             rows.sent_bytes.push(all.sent_bytes);
             rows.received_packets.push(flow.receiver.received_packets());
@@ -111,8 +121,10 @@ impl Simulation {
             rows.syn_retransmissions.push(all.syn_retransmissions);
             rows.recoveries.push(all.recoveries);
             rows.tail_probes.push(all.tail_probes);
-            rows.measured_sent_packets.push(all.sent_packets - before.sent_packets);
-            rows.measured_retransmissions.push(all.retransmissions - before.retransmissions);
+            rows.measured_sent_packets
+                .push(all.sent_packets - before.sent_packets);
+            rows.measured_retransmissions
+                .push(all.retransmissions - before.retransmissions);
             rows.measured_timeouts.push(all.timeouts - before.timeouts);
         }
         rows
@@ -134,15 +146,22 @@ impl Simulation {
             rows.lost_p.push(all.lost - before.lost);
             rows.marked_p.push(all.marked - before.marked);
             rows.departed_p.push(all.departed - before.departed);
-            rows.departed_bytes.push(all.departed_bytes - before.departed_bytes);
+            rows.departed_bytes
+                .push(all.departed_bytes - before.departed_bytes);
             rows.busy_s.push(all.busy.since(before.busy).seconds());
             rows.empty_s.push(all.empty.since(before.empty).seconds());
-            rows.backlog_mean_p.push((all.packet_time - before.packet_time) / measured);
-            rows.backlog_mean_bytes.push((all.byte_time - before.byte_time) / measured);
+            rows.backlog_mean_p
+                .push((all.packet_time - before.packet_time) / measured);
+            rows.backlog_mean_bytes
+                .push((all.byte_time - before.byte_time) / measured);
             rows.sojourn_mean_s.push(mean_sojourn(&all, &before));
             let sojourns = link.sojourns();
-            rows.sojourn_max_s.push(sojourns.max().map_or(f64::NAN, Time::seconds));
-            let (edges, counts) = sojourns.bins().map(|(edge, count)| (edge.seconds(), count)).unzip();
+            rows.sojourn_max_s
+                .push(sojourns.max().map_or(f64::NAN, Time::seconds));
+            let (edges, counts) = sojourns
+                .bins()
+                .map(|(edge, count)| (edge.seconds(), count))
+                .unzip();
             rows.sojourn_edges_s.push(edges);
             rows.sojourn_counts.push(counts);
             rows.arrived_total_p.push(all.arrived);

@@ -1,0 +1,312 @@
+"""Makes the pages of the site that come from the sources, so that none of them is typed by hand.
+
+- `algorithms/`: a page per card of the catalog, with the opening comment of its Rust file
+- `reference/command-line.md`: the help texts of `ackclock`
+- `reference/metrics.md`: each metric's unit and definition
+- `reference/dataset.md`: the tables and their columns
+- `reference/scenario.md`: the keys of a scenario file, from its JSON Schema
+
+They are written into docs/ and left out of the repository; the site's configuration with the algorithms in its
+navigation goes to build/mkdocs.yml.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ackclock import catalog
+from ackclock.catalog import NAME_KEYS, Card, Parameter
+from ackclock.metrics import METRICS
+from ackclock.tables import TABLES
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+SOURCE_FOLDERS = ("crates", "python", "tests", "scenarios", "reproductions")
+MADE = "<!-- Made by docs/make_pages.py from the sources: edit those. -->\n\n"
+
+FAMILY_TITLES = {"congestion": "Congestion controls", "queue": "Queue disciplines", "stack": "TCP stacks"}
+FAMILY_PLACES = {"congestion": "[[flows]]", "queue": "[network]", "stack": "[tcp]"}
+
+
+def main() -> None:
+    """Writes all pages and the configuration."""
+    shutil.rmtree(DOCS / "algorithms", ignore_errors=True)
+    cards = catalog.every()
+    for card in cards:
+        write(page_path(card), algorithm_page(card))
+    write("algorithms/index.md", algorithms_index(cards))
+    write("reference/metrics.md", metrics_page())
+    write("reference/dataset.md", dataset_page())
+    write("reference/command-line.md", command_line_page())
+    write_configuration(cards)
+
+
+def write(name: str, text: str) -> None:
+    """Writes a page of docs/."""
+    path = DOCS / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(MADE + text, encoding="utf-8")
+
+
+# --- algorithms --------------------------------------------------------------------------------------
+
+
+def page_path(card: Card) -> str:
+    """Where a card's page is, relative to docs/."""
+    return f"algorithms/{card.family}/{card.name}.md"
+
+
+def algorithms_index(cards: list[Card]) -> str:
+    """The list of all cards."""
+    text = "# Algorithms\n\nOne page per card of the catalog. `ackclock show NAME` prints the same in a terminal.\n"
+    for family, title in FAMILY_TITLES.items():
+        rows = [(link(card), card.title, first_sentence(card.summary)) for card in cards if card.family == family]
+        text += f"\n## {title}\n\n" + table(("name", "", "what it does"), rows)
+    return text
+
+
+def link(card: Card) -> str:
+    """A link from the index to a card's page."""
+    return f"[`{card.name}`]({card.family}/{card.name}.md)"
+
+
+def algorithm_page(card: Card) -> str:
+    """A card as a page."""
+    parts = [
+        f"# {card.title} (`{card.name}`)\n\n{card.summary.strip()}\n",
+        section("In a scenario", usage(card)),
+        section("Parameters", parameters(card)),
+        section("Variants", variants(card)),
+        section("Where it differs from its references", bullets(card.deviations)),
+        section("References", bullets([reference(item) for item in card.references])),
+        section("From the source", opening_comment(card)),
+        section("Files", bullets([f"`{path}`" for path in files(card)])),
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def section(title: str, body: str) -> str:
+    """A section, or nothing if its body is empty."""
+    return f"## {title}\n\n{body.strip()}\n" if body.strip() else ""
+
+
+def usage(card: Card) -> str:
+    """The lines of a scenario that name the algorithm, with the default of each parameter beside."""
+    key = NAME_KEYS[card.family]
+    if card.family == "stack":
+        return fenced("toml", f'[tcp]\n{key} = "{card.name}"')
+    required = [name for name, parameter in card.parameters.items() if parameter.required]
+    more = "".join(f", {name} = {example(card.parameters[name])}" for name in required)
+    line = f'{card.family} = {{ {key} = "{card.name}"{more} }}'
+    short = f'{card.family} = "{card.name}"\n# or, to change parameters:\n' if not required else ""
+    return fenced("toml", f"{FAMILY_PLACES[card.family]}\n{short}{line}")
+
+
+def example(parameter: Parameter) -> str:
+    """A value that may stand for a required parameter."""
+    return '"1bdp"' if parameter.bdp else toml_value(parameter.minimum)
+
+
+def parameters(card: Card) -> str:
+    """The table of parameters."""
+    rows = [
+        (f"`{name}`", unit(parameter), default(parameter), accepted(parameter), meaning(parameter))
+        for name, parameter in card.parameters.items()
+    ]
+    return table(("parameter", "unit", "default", "accepted", "meaning"), rows) if rows else ""
+
+
+def unit(parameter: Parameter) -> str:
+    """The unit for people; times, sizes and rates carry theirs in the value."""
+    return parameter.unit or {"boolean": "", "choice": "", "number": "", "integer": ""}.get(parameter.kind, parameter.kind)
+
+
+def default(parameter: Parameter) -> str:
+    """The default, or that there is none."""
+    if parameter.required:
+        return "required"
+    return "–" if parameter.default is None else f"`{toml_value(parameter.default)}`"
+
+
+def accepted(parameter: Parameter) -> str:
+    """The range or the choices."""
+    if parameter.choices:
+        return ", ".join(f"`{toml_value(choice)}`" for choice in parameter.choices)
+    if parameter.kind == "boolean":
+        return "`true`, `false`"
+    if parameter.minimum is None and parameter.maximum is None:
+        return ""
+    return f"{parameter.minimum} … {parameter.maximum}" + (', `"unlimited"`' if parameter.unlimited else "")
+
+
+def meaning(parameter: Parameter) -> str:
+    """The description and, smaller, its source."""
+    source = f"<br><small>{parameter.source}</small>" if parameter.source else ""
+    return parameter.description + source
+
+
+def variants(card: Card) -> str:
+    """The named sets of parameters."""
+    rows = [
+        (f"`{name}`", variant.summary, ", ".join(f"`{key} = {toml_value(value)}`" for key, value in variant.parameters.items()))
+        for name, variant in card.variants.items()
+    ]
+    return table(("variant", "", "sets"), rows) if rows else ""
+
+
+def reference(item: catalog.Reference) -> str:
+    """A reference with its link and section."""
+    title = f"[{item.title}]({item.url})" if item.url else item.title
+    return f"{title}, {item.section}" if item.section else title
+
+
+def files(card: Card) -> list[str]:
+    """Every file that bears the algorithm's name or lies in a folder that does."""
+    found = [path for folder in SOURCE_FOLDERS for path in (ROOT / folder).rglob("*") if path.is_file()]
+    named = [path.relative_to(ROOT) for path in found if belongs(path, card)]
+    return sorted(str(path) for path in named)
+
+
+def belongs(path: Path, card: Card) -> bool:
+    """Whether a file is the algorithm's; a stack has nothing but its card."""
+    if path.suffix == ".pyc":
+        return False
+    if card.family == "stack":
+        return path == ROOT / f"python/ackclock/catalog/stack/{card.name}.toml"
+    words = re.split(r"[^a-z0-9_]+", str(path.relative_to(ROOT)).lower())
+    return any(word == card.name or word.startswith(f"{card.name}_") for word in words)
+
+
+def opening_comment(card: Card) -> str:
+    """What the algorithm's Rust file says of itself, as text; links into the code become plain names."""
+    path = ROOT / f"crates/ackclock-packet/src/{card.family}/{card.name}.rs"
+    if not path.exists():
+        return ""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    comment = "\n".join(line[3:].removeprefix(" ") for line in lines[: count_opening(lines)])
+    return re.sub(r"\[(`[^`\]]+`)\](?:\([^)]*\))?", r"\1", comment)
+
+
+def count_opening(lines: list[str]) -> int:
+    """How many lines at the start are `//!`."""
+    return next((index for index, line in enumerate(lines) if not line.startswith("//!")), len(lines))
+
+
+# --- reference ---------------------------------------------------------------------------------------
+
+
+def metrics_page() -> str:
+    """Every metric with its unit and definition."""
+    text = "# Metrics\n\nEach is computed per run over the measured part (after the warm-up) and summarised over the seeds.\n"
+    for metric in METRICS.values():
+        per_flow = " (a value per flow)" if metric.per_flow else ""
+        text += f"\n## `{metric.name}`\n\n{metric.label}{per_flow}, {UNITS.get(metric.unit, metric.unit)}.\n\n{metric.definition}\n"
+    return text
+
+
+UNITS = {"share": "0–1", "1": "an index", "": "a count", "s": "seconds"}
+
+
+def dataset_page() -> str:
+    """The tables and their columns."""
+    introduction = "\n\n".join(tables_docstring().split("\n\n")[1:])
+    text = f"# Dataset\n\n{introduction}\n"
+    for name, columns in TABLES.items():
+        rows = [(f"`{column}`", str(field.dtype).split("(")[0], "yes" if field.nullable else "") for column, field in columns.items()]
+        text += f"\n## `{name}`\n\n" + table(("column", "type", "may be null"), rows)
+    return text
+
+
+def tables_docstring() -> str:
+    """What the module of the tables says of itself."""
+    from ackclock import tables
+
+    return tables.__doc__ or ""
+
+
+def command_line_page() -> str:
+    """The help texts, as they are printed."""
+    text = "# Command line\n\n" + fenced("text", help_text())
+    for command in commands():
+        text += f"\n## `ackclock {command}`\n\n" + fenced("text", help_text(command))
+    return text
+
+
+def commands() -> Iterator[str]:
+    """The names of the commands."""
+    import typer
+
+    from ackclock import cli
+
+    group: Any = typer.main.get_command(cli.app)
+    yield from group.commands
+
+
+def help_text(*arguments: str) -> str:
+    """What `ackclock … --help` prints, 100 columns wide and without colours."""
+    environment = {"PATH": str(Path(sys.executable).parent), "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "PYTHONUTF8": "1"}
+    command = [str(Path(sys.executable).parent / "ackclock"), *arguments, "--help"]
+    printed = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    return "\n".join(line.rstrip() for line in printed.stdout.strip("\n").splitlines())
+
+
+# --- Markdown and the configuration ------------------------------------------------------------------
+
+
+def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """A Markdown table."""
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "".join("| " + " | ".join(cell(text) for text in line) + " |\n" for line in lines)
+
+
+def cell(text: str) -> str:
+    """A cell's text: on one line, and with no bar of its own."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def bullets(items: list[str] | tuple[str, ...]) -> str:
+    """A list."""
+    return "".join(f"- {item}\n" for item in items)
+
+
+def fenced(language: str, text: str) -> str:
+    """A block of code."""
+    return f"```{language}\n{text}\n```\n"
+
+
+def first_sentence(text: str) -> str:
+    """A summary's first sentence."""
+    return re.split(r"(?<=[.:])\s", text.strip(), maxsplit=1)[0]
+
+
+def toml_value(value: object) -> str:
+    """A value as TOML writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def write_configuration(cards: list[Card]) -> None:
+    """mkdocs.yml with a page per algorithm in the navigation."""
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    lines = ["  - Algorithms:", "      - algorithms/index.md"]
+    for family, title in FAMILY_TITLES.items():
+        lines.append(f"      - {title}:")
+        lines += [f"          - {card.name}: {page_path(card)}" for card in cards if card.family == family]
+    text = text.replace("  - Algorithms: algorithms/index.md", "\n".join(lines))
+    for key, folder in (("docs_dir", "docs"), ("site_dir", "site")):
+        text = text.replace(f"{key}: {folder}\n", f"{key}: ../{folder}\n")
+    text = text.replace("paths: [python]", "paths: [../python]")
+    (ROOT / "build").mkdir(exist_ok=True)
+    (ROOT / "build/mkdocs.yml").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,265 @@
+"""The command line: a thin layer over `ackclock.load`, `ackclock.run` and the views.
+
+Exit status: 0 done, 2 bad input, 3 unsupported by the engine, 130 interrupted, 1 anything else. Results go to standard
+output, everything else to standard error. Heavy packages are imported by the commands that need them.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from ackclock.errors import AckclockError, InputError
+
+#: Kinds of figures, for the help; `ackclock.plots.KINDS` is the list itself.
+KINDS = "cwnd, cwnd_total, goodput, queue, cdf, epochs"
+
+
+class _Group(TyperGroup):
+    """Says in one line what went wrong, and exits with the status that belongs to it."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except AckclockError as error:
+            _say(str(error))
+            raise typer.Exit(error.exit_status) from error
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            _say(f"{error.filename or 'ackclock'}: {error.strerror or error}")
+            raise typer.Exit(1) from error
+        except KeyboardInterrupt:
+            _say("interrupted: nothing half-written is left")
+            raise typer.Exit(130) from None
+
+
+app = typer.Typer(
+    cls=_Group,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="""A laboratory for transport protocols: who gets how much of a link, at what delay.
+
+A scenario file says what the network and its traffic are. Run one, look at the report:
+
+    ackclock run scenarios/dumbbell.toml
+
+See first what would be run, in SI numbers:
+
+    ackclock run scenarios/dumbbell.toml --dry-run
+
+What is there to choose from, and what are its parameters:
+
+    ackclock show
+
+    ackclock show cubic
+""",
+    epilog="Exit status: 0 done, 2 bad input, 3 unsupported by the engine, 1 anything else.",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from ackclock import _core
+
+        typer.echo(f"ackclock {_core.version}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Options of the program itself."""
+
+
+def _engine_names(incomplete: str) -> list[str]:
+    from ackclock.engines import ENGINES
+
+    return [name for name in ENGINES if name.startswith(incomplete)]
+
+
+def _card_names(incomplete: str) -> list[str]:
+    from ackclock import catalog
+
+    return [card.name for card in catalog.every() if card.name.startswith(incomplete)]
+
+
+def _kinds(incomplete: str) -> list[str]:
+    return [kind for kind in KINDS.split(", ") if kind.startswith(incomplete)]
+
+
+@app.command()
+def run(  # noqa: PLR0913 (each is an option of the command line)
+    *,
+    scenarios: Annotated[list[Path], typer.Argument(metavar="SCENARIO...", help="Scenario files (TOML).")],
+    engine: Annotated[
+        str,
+        typer.Option(metavar="NAME[,NAME]", help="Engines to run it with.", autocompletion=_engine_names),
+    ] = "packet",
+    seed: Annotated[int | None, typer.Option(metavar="N", help="One run with this seed.")] = None,
+    repeats: Annotated[int | None, typer.Option(metavar="N", help="Runs with the seeds 1 to N.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder of the result (default: results/SCENARIO-ENGINE)."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the metrics as JSON and nothing else.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan (JSON, SI units); run nothing.")] = False,
+    report: Annotated[bool, typer.Option(help="Write report.html into the folder.")] = True,
+    jobs: Annotated[int | None, typer.Option(metavar="N", help="Runs at a time (default: one a core).")] = None,
+) -> None:
+    """Run scenarios, print how well the link was shared and at what delay, and write the result and a report.
+
+    Examples:
+        ackclock run scenarios/dumbbell.toml
+
+        ackclock run scenarios/dumbbell.toml --repeats 20 --out results/twenty
+
+        ackclock run scenarios/dumbbell.toml --seed 7 --json --no-report
+
+    With several scenarios or engines, --out is the folder of the results' folders, and --json prints a line for each.
+    """
+    from ackclock import jobs as work
+
+    options = work.Options(
+        engines=engine, seed=seed, repeats=repeats, out=out, jobs=jobs, report=report, command=_command()
+    )
+    plans = work.plans(scenarios, options)
+    if dry_run:
+        for plan in plans:
+            typer.echo(plan.to_json())
+        return
+    for job in work.prepare(scenarios, plans, options):
+        _run_one(job, as_json)
+
+
+def _run_one(job: Any, as_json: bool) -> None:
+    from ackclock import console
+
+    with console.progress(job.title) as progress:
+        data = job.run(progress)
+    found = data.metrics()
+    if as_json:
+        typer.echo(json.dumps(found, allow_nan=False))
+    else:
+        console.print_result(data, found)
+    for path in job.written():
+        typer.echo(f"wrote {path}", err=as_json)
+
+
+@app.command()
+def plot(
+    result: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a result.")],
+    kind: Annotated[str, typer.Argument(metavar="KIND", help=f"One of {KINDS}.", autocompletion=_kinds)],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="PNG, PDF or SVG file (default: RUN/KIND.png).")
+    ] = None,
+) -> None:
+    """Draw a figure for print.
+
+    Examples:
+        ackclock plot results/dumbbell-packet cwnd
+
+        ackclock plot results/dumbbell-packet queue --out queue.pdf
+    """
+    from ackclock import plots
+    from ackclock.dataset import Dataset
+    from ackclock.fields import nearest, shown
+
+    if kind not in plots.KINDS:
+        raise InputError(f"KIND: found {shown(kind)}; expected {nearest(kind, tuple(plots.KINDS))}")
+    path = out or result / f"{kind}.png"
+    if path.suffix.lower() not in (".png", ".pdf", ".svg"):
+        raise InputError(f"--out: found {shown(path.suffix)}; expected a file name that ends in .png, .pdf or .svg")
+    figure = plots.KINDS[kind](Dataset.read(result))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path)
+    typer.echo(f"wrote {path}")
+
+
+@app.command()
+def report(
+    results: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of results.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="HTML file (default: report.html in the folder, or here for several)."),
+    ] = None,
+) -> None:
+    """Write a report: one HTML file that opens offline. Several results are set side by side.
+
+    Examples:
+        ackclock report results/dumbbell-packet
+
+        ackclock report results/cubic-packet results/reno-packet --out both.html
+    """
+    from ackclock import report as reports
+
+    path = out or (results[0] / "report.html" if len(results) == 1 else Path("report.html"))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    reports.write(results, path)
+    typer.echo(f"wrote {path}")
+
+
+@app.command()
+def show(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME]", help="A congestion control, queue or TCP stack.", autocompletion=_card_names),
+    ] = None,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of scenario files.")] = False,
+) -> None:
+    """Show an algorithm's card: parameters, defaults, ranges, references, files. Without a name, list all.
+
+    Examples:
+        ackclock show cubic
+
+        ackclock show --schema > scenario.schema.json
+    """
+    from ackclock import catalog, console
+
+    if schema:
+        from ackclock.scenario import json_schema
+
+        typer.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+    elif name is None:
+        console.print_catalog(catalog.every())
+    else:
+        for card in _cards(name):
+            console.print_card(card)
+
+
+def _cards(name: str) -> list[Any]:
+    from ackclock import catalog
+    from ackclock.fields import nearest, shown
+
+    if found := catalog.find(name):
+        return found
+    known = [card.name for card in catalog.every()]
+    raise InputError(f"NAME: found {shown(name)}; expected {nearest(name, known)}")
+
+
+def _command() -> str:
+    return shlex.join(["ackclock", *sys.argv[1:]])
+
+
+def _say(message: str) -> None:
+    typer.echo(message, err=True)
+
+
+def main() -> None:
+    """The program `ackclock`."""
+    app(prog_name="ackclock")
+
+
+if __name__ == "__main__":
+    main()

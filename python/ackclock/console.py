@@ -1,0 +1,223 @@
+"""What the command line shows: the table of a result, an algorithm's card, and progress.
+
+Results and cards go to standard output, progress to standard error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ackclock.catalog import Card
+    from ackclock.dataset import Dataset
+
+#: Multiples of a metric's unit, greatest first, and how they are written.
+SCALES: Mapping[str, tuple[tuple[float, str], ...]] = {
+    "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")),
+    "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")),
+    "%": ((0.01, "%"),),
+    "packets": ((1.0, "packets"),),
+}
+
+#: The rows of the table: what was shared, how fairly, at what delay, and what it cost. A unit here replaces the
+#: metric's own.
+ROWS: tuple[tuple[str, str | None], ...] = (
+    ("utilisation", "%"),
+    ("goodput_bps", None),
+    ("jain", None),
+    ("queue_delay_mean_s", None),
+    ("queue_delay_p95_s", None),
+    ("rtt_mean_s", None),
+    ("queue_mean_p", None),
+    ("queue_empty_fraction", "%"),
+    ("loss_rate", "%"),
+    ("retransmission_rate", "%"),
+    ("timeouts", None),
+    ("congestion_epochs", None),
+    ("synchronisation", "%"),
+    ("completion_mean_s", None),
+    ("completion_p95_s", None),
+)
+
+#: Folders of a checkout where an algorithm's files may be.
+PLACES = ("crates", "python", "tests", "reproductions", "scenarios", "benchmarks", "docs")
+
+
+def print_result(data: Dataset, found: Mapping[str, Any]) -> None:
+    """The answer to "how well did they share the link, at what delay", and the numbers behind it.
+
+    `found` is `ackclock.metrics.table(data)`.
+    """
+    console = Console(highlight=False)
+    console.print(Text(str(found["scenario"]), style="bold"))
+    console.print(_answer(found["summary"]))
+    console.print(_table(found["summary"], data.manifest["engine"], len(found["runs"])))
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A multiple of a unit that suits a value."""
+
+    factor: float
+    unit: str
+
+    @staticmethod
+    def of(value: float, unit: str) -> Scale:
+        """The greatest multiple that leaves at least 1 before the decimal point."""
+        scales = SCALES.get(unit, ((1.0, ""),))
+        return Scale(*next((scale for scale in scales if abs(value) >= scale[0]), scales[-1]))
+
+    def number(self, value: float) -> str:
+        """The value in this multiple, four significant digits."""
+        scaled = value / self.factor
+        digits = 4 if abs(scaled) < 1000 else len(str(int(abs(scaled))))
+        text = f"{scaled:#.{digits}g}".rstrip(".")
+        return text if "e" not in text else f"{scaled:.2e}"
+
+    def __call__(self, value: float) -> str:
+        """The value with its unit."""
+        return f"{self.number(value)} {self.unit}".rstrip()
+
+
+def _answer(summary: Mapping[str, Any]) -> str:
+    said = (
+        ("utilisation", "%", "The link was {} busy"),
+        ("jain", "", "Jain's index of the shares is {}"),
+        ("queue_delay_mean_s", "s", "packets waited {} in the queue on average"),
+        ("queue_delay_p95_s", "s", "19 of 20 less than {}"),
+    )
+    parts = [
+        sentence.format(Scale.of(mean, unit)(mean))
+        for name, unit, sentence in said
+        if (mean := summary.get(name, {}).get("mean")) is not None
+    ]
+    return "; ".join(parts) + "." if parts else "Nothing was measured."
+
+
+def _table(summary: Mapping[str, Any], engine: str, runs: int) -> Table:
+    from ackclock.metrics import METRICS
+
+    title = f"{engine} engine, {runs} runs" if runs > 1 else f"{engine} engine, one run: no intervals"
+    table = Table(title=title, title_justify="left", title_style="", box=None, pad_edge=False, header_style="bold")
+    table.add_column("metric")
+    table.add_column("mean", justify="right")
+    table.add_column("95 % interval", justify="right")
+    table.add_column("n", justify="right")
+    for name, unit in ROWS:
+        row = summary.get(name, {})
+        if row.get("mean") is not None:
+            scale = Scale.of(row["mean"], unit if unit is not None else METRICS[name].unit)
+            table.add_row(METRICS[name].label, scale(row["mean"]), _interval(row, scale), str(row["n"]))
+    return table
+
+
+def _interval(row: Mapping[str, Any], scale: Scale) -> str:
+    if row["ci95_low"] is None:
+        return "one run: none"
+    return f"{scale.number(row['ci95_low'])} … {scale.number(row['ci95_high'])}"
+
+
+def print_catalog(cards: list[Card]) -> None:
+    """One line a card."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("family", "name", "what it is"):
+        table.add_column(heading)
+    for card in cards:
+        table.add_row(card.family, card.name, card.title)
+    console = Console(highlight=False)
+    console.print(table)
+    console.print("\nackclock show NAME prints a card and the algorithm's files.")
+
+
+def print_card(card: Card) -> None:
+    """A card, and every file of the algorithm."""
+    console = Console(highlight=False, markup=False)
+    console.print(Text(f"{card.title} ({card.family}: {card.name})", style="bold"))
+    console.print(card.summary.strip() + "\n")
+    if card.parameters:
+        console.print(_parameters(card))
+    for name, variant in card.variants.items():
+        values = ", ".join(f"{key} = {_toml(value)}" for key, value in variant.parameters.items())
+        console.print(f'variant = "{name}": {variant.summary} ({values})')
+    _listed(console, "How it differs from its references", list(card.deviations))
+    _listed(console, "References", [" · ".join(filter(None, (r.title, r.section, r.url))) for r in card.references])
+    _listed(console, "Files", [str(path) for path in files(card.name)])
+
+
+def _parameters(card: Card) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("parameter", "default", "range", "meaning (source)"):
+        table.add_column(heading)
+    for name, parameter in card.parameters.items():
+        default = "required" if parameter.required else _toml(parameter.default)
+        source = f" ({parameter.source})" if parameter.source else ""
+        unit = f" [{parameter.unit}]" if parameter.unit else ""
+        words = (Text(name), Text(default), Text(_range(parameter)), Text(parameter.description + unit + source))
+        table.add_row(*words)
+    return table
+
+
+def _range(parameter: Any) -> str:
+    if parameter.kind == "boolean":
+        return "true, false"
+    if parameter.choices:
+        return ", ".join(map(_toml, parameter.choices))
+    extra = [word for word, possible in (("bdp", parameter.bdp), ("unlimited", parameter.unlimited)) if possible]
+    return ", ".join([f"{parameter.minimum} to {parameter.maximum}", *extra])
+
+
+def _toml(value: object) -> str:
+    if value is None:
+        return "–"
+    return str(value).lower() if isinstance(value, bool) else f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def _listed(console: Console, heading: str, items: list[str]) -> None:
+    if items:
+        console.print(Text(f"\n{heading}", style="bold"))
+        for item in items:
+            console.print(f"- {item}", soft_wrap=True)
+
+
+def files(name: str) -> list[Path]:
+    """Every file of an algorithm: those with its name, in a checkout or else in the installed package."""
+    package = Path(__file__).parent
+    checkout = package.parent.parent
+    if (checkout / "Cargo.toml").is_file():
+        found = [path for place in PLACES for path in (checkout / place).rglob("*")]
+        base = checkout
+    else:
+        found, base = list(package.rglob("*")), package.parent
+    word = re.compile(rf"(?<![a-z0-9]){re.escape(name)}(?![a-z0-9])")
+    named = [path.relative_to(base) for path in found if word.search(path.name) and path.is_file()]
+    return sorted(path for path in named if path.suffix != ".pyc")
+
+
+@contextmanager
+def progress(title: str) -> Iterator[Callable[[float], None]]:
+    """A bar with an estimate on standard error; call it with the share that is done. Hidden if nobody watches."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    console = Console(stderr=True, highlight=False)
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f} %"),
+        TimeElapsedColumn(),
+        TextColumn("elapsed, left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(title, total=1.0)
+        yield lambda share: bar.update(task, completed=share)

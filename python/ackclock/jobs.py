@@ -1,0 +1,180 @@
+"""What one call of `ackclock run` has to do: scenarios × engines, each into a folder.
+
+Everything that can be refused is refused before anything runs.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ackclock import engines, planning
+from ackclock.errors import InputError, Problem, ScenarioError, UnsupportedError
+from ackclock.plan import Plan
+
+if TYPE_CHECKING:
+    from ackclock.dataset import Dataset
+
+#: Most runs of one scenario in one call.
+MOST_REPEATS = 10_000
+
+CAPTURES = "captures"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of `ackclock run` that decide what is done."""
+
+    engines: str = "packet"
+    seed: int | None = None
+    repeats: int | None = None
+    out: Path | None = None
+    jobs: int | None = None
+    report: bool = True
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One scenario with one engine into one folder."""
+
+    plan: Plan
+    engine: str
+    folder: Path
+    options: Options
+
+    @property
+    def title(self) -> str:
+        """What the progress bar says."""
+        return f"{self.folder.name}: {len(self.plan.seeds)} × {self.plan.duration_s:g} s"
+
+    def run(self, progress: Callable[[float], None]) -> Dataset:
+        """Runs the plan and writes the folder, whole or not at all; returns what was written."""
+        from ackclock import running
+
+        captures = _temporary(self.folder) if self.plan.record.pcap else None
+        try:
+            data = running.run(
+                self.plan,
+                self.engine,
+                jobs=self.options.jobs,
+                progress=progress,
+                captures=captures,
+                command=self.options.command,
+            )
+            data.write(self.folder)
+            self._replace_captures(captures)
+        finally:
+            if captures is not None:
+                shutil.rmtree(captures, ignore_errors=True)
+        if self.options.report:
+            self._write_report()
+        return data
+
+    def written(self) -> Iterator[Path]:
+        """The paths that a user may want to open."""
+        yield self.folder
+        if self.options.report:
+            yield self.folder / "report.html"
+        if self.plan.record.pcap:
+            yield self.folder / CAPTURES
+
+    def _replace_captures(self, captures: Path | None) -> None:
+        shutil.rmtree(self.folder / CAPTURES, ignore_errors=True)
+        if captures is not None:
+            captures.chmod(0o755)
+            captures.replace(self.folder / CAPTURES)
+
+    def _write_report(self) -> None:
+        from ackclock import report
+
+        report.write([self.folder], self.folder / "report.html")
+
+
+def plans(scenarios: Sequence[Path], options: Options) -> list[Plan]:
+    """The plan of each scenario. Raises `InputError`, and `ScenarioError` with all mistakes of all files."""
+    _check_numbers(options)
+    made: list[Plan] = []
+    problems: list[Problem] = []
+    for path in scenarios:
+        try:
+            made.append(_seeded(planning.load(path).plan(), options))
+        except ScenarioError as error:
+            problems += error.problems
+    if problems:
+        raise ScenarioError(problems)
+    return made
+
+
+def prepare(scenarios: Sequence[Path], planned: Sequence[Plan], options: Options) -> list[Job]:
+    """The jobs, checked. Raises `InputError` for engines and folders, `UnsupportedError`."""
+    names = list(dict.fromkeys(name.strip() for name in options.engines.split(",")))
+    chosen = [engines.engine(name) for name in names]
+    if reasons := [reason for plan in planned for engine in chosen for reason in engine.check(plan)]:
+        raise UnsupportedError(dict.fromkeys(reasons))
+    several = len(planned) * len(names) > 1
+    pairs = [(path, plan, name) for path, plan in zip(scenarios, planned, strict=True) for name in names]
+    made = [Job(plan, name, _folder(path, name, options.out, several), options) for path, plan, name in pairs]
+    _check_folders([job.folder for job in made])
+    return made
+
+
+def _check_numbers(options: Options) -> None:
+    if options.seed is not None and options.repeats is not None:
+        raise InputError("--seed: found both --seed and --repeats; expected one of them")
+    _check_number("--seed", options.seed, 0, 2**63 - 1)
+    _check_number("--repeats", options.repeats, 1, MOST_REPEATS)
+    _check_number("--jobs", options.jobs, 1, 10_000)
+
+
+def _check_number(option: str, found: int | None, low: int, high: int) -> None:
+    if found is not None and not low <= found <= high:
+        raise InputError(f"{option}: found {found}; expected a whole number from {low} to {high}")
+
+
+def _seeded(plan: Plan, options: Options) -> Plan:
+    if options.seed is not None:
+        return replace(plan, seeds=(options.seed,))
+    if options.repeats is not None:
+        return replace(plan, seeds=tuple(range(1, options.repeats + 1)))
+    return plan
+
+
+def _folder(scenario: Path, engine: str, out: Path | None, several: bool) -> Path:
+    if out is not None and not several:
+        return out
+    return (out or Path("results")) / f"{scenario.stem}-{engine}"
+
+
+def _check_folders(folders: Sequence[Path]) -> None:
+    if twice := {folder for folder in folders if folders.count(folder) > 1}:
+        raise InputError(f"{twice.pop()}: found two results for this folder; expected scenarios with different names")
+    for folder in folders:
+        _check_folder(folder)
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuses a folder that is something else, or cannot be made, before hours are spent on its content."""
+    from ackclock.dataset import is_result
+
+    if folder.exists() and not is_result(folder) and not _is_empty(folder):
+        raise InputError(f"{folder}: found something that is not an ackclock result; expected another folder (--out)")
+    try:
+        _temporary(folder).rmdir()
+    except OSError as error:
+        raise InputError(f"{folder}: found {error.strerror or error}; expected a folder that can be written") from None
+
+
+def _is_empty(folder: Path) -> bool:
+    return folder.is_dir() and not any(folder.iterdir())
+
+
+def _temporary(folder: Path) -> Path:
+    """An empty folder beside the result's, on the same file system."""
+    parent = folder.absolute().parent
+    parent.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".tmp", dir=parent))

@@ -1,0 +1,144 @@
+"""The answer first: what a result says, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ackclock import shown
+from ackclock.metrics import Summary
+
+#: From these values of Jain's index on, the shares are called so.
+FAIRNESS = ((0.98, "nearly equal"), (0.9, "uneven, but no flow was starved of its share by far"), (0.0, "very unequal"))
+
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+
+Summaries = Mapping[str, Summary]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What the sentences are about: a result's name, its summaries, and a few numbers of its plan."""
+
+    name: str
+    summaries: Summaries
+    flows: int
+    seeds: int
+    rate_bps: float | None
+    base_rtt_s: float | None
+    slowest_bps: float | None
+    fastest_bps: float | None
+
+    def mean(self, metric: str) -> float | None:
+        """A metric's mean over the runs."""
+        found = self.summaries.get(metric)
+        return None if found is None else found.mean
+
+
+def sentences(subject: Subject) -> list[str]:
+    """How well the flows shared the link, at what delay, with what losses, and how sure that is."""
+    parts = (_use(subject), _fairness(subject), _delay(subject), _loss(subject), _certainty(subject))
+    return [part for part in parts if part]
+
+
+def comparison(subjects: Sequence[Subject]) -> list[str]:
+    """Which result was best in what; only where the 95 % intervals of best and next do not overlap."""
+    asked = (("utilisation", True, "used the link best", "utilisation"),
+             ("queue_delay_mean_s", False, "kept the queue shortest", "mean queueing delay"),
+             ("jain", True, "shared most evenly", "Jain's index"),
+             ("loss_rate", False, "lost least", "loss rate"))
+    found = (_best(subjects, *question) for question in asked)
+    return [sentence for sentence in found if sentence]
+
+
+def counted(number: int, noun: str) -> str:
+    """`ten flows`, `one flow`, `40 flows`."""
+    word = NUMBERS[number] if number < len(NUMBERS) else f"{number:,}"
+    return f"{word} {noun}{'' if number == 1 else 's'}"
+
+
+def _use(subject: Subject) -> str:
+    share, goodput = subject.mean("utilisation"), subject.mean("goodput_bps")
+    who = counted(subject.flows, "flow").capitalize()
+    rate = f" of {shown.value(subject.rate_bps, 'bit/s')}" if subject.rate_bps else ""
+    if share is None:
+        return f"{who} crossed the bottleneck{rate}."
+    verb = "filled" if subject.flows == 1 else "shared the bottleneck and filled"
+    got = f", which gave the application{'' if subject.flows == 1 else 's'} {shown.value(goodput, 'bit/s')}"
+    return f"{who} {verb} {shown.value(share, 'share')} of its rate{rate}{got if goodput is not None else ''}."
+
+
+def _fairness(subject: Subject) -> str:
+    index = subject.mean("jain")
+    if index is None or subject.flows < 2:
+        return ""
+    word = next(word for least, word in FAIRNESS if index >= least)
+    ends = ""
+    if subject.slowest_bps is not None and subject.fastest_bps is not None:
+        slow, fast = shown.value(subject.slowest_bps, "bit/s"), shown.value(subject.fastest_bps, "bit/s")
+        ends = f": the slowest flow got {slow}, the fastest {fast}"
+    return f"The shares were {word} (Jain’s index {shown.value(index, '1')}){ends}."
+
+
+def _delay(subject: Subject) -> str:
+    mean_s, p95_s = subject.mean("queue_delay_mean_s"), subject.mean("queue_delay_p95_s")
+    if mean_s is None:
+        return ""
+    most = f", 95 % of them at most {shown.value(p95_s, 's')}" if p95_s is not None else ""
+    base = f", on top of {shown.value(subject.base_rtt_s, 's')} of base round-trip time" if subject.base_rtt_s else ""
+    return f"Packets waited {shown.value(mean_s, 's')} on average in its queue{most}{base}."
+
+
+def _loss(subject: Subject) -> str:
+    rate, epochs, share = (subject.mean(name) for name in ("loss_rate", "congestion_epochs", "synchronisation"))
+    if rate is None:
+        return ""
+    if rate == 0:
+        return "No packet was lost there."
+    text = f"It lost {shown.value(rate, 'share', 2)} of the packets"
+    if not epochs or share is None or subject.flows < 2:
+        return text + "."
+    each = "a run, " if subject.seeds > 1 else ""
+    return f"{text}, in {shown.value(epochs, '')} congestion epochs {each}each of which hit {shown.value(share, 'share', 2)} of the flows on average."
+
+
+def _certainty(subject: Subject) -> str:
+    if subject.seeds < 2:
+        return "This is one run: it says nothing about how much another would differ, and no interval is given."
+    return f"Values are means over {counted(subject.seeds, 'run')} with different seeds; the intervals below are 95 % confidence intervals."
+
+
+def _best(subjects: Sequence[Subject], metric: str, highest: bool, praise: str, noun: str) -> str:
+    known = [subject for subject in subjects if subject.mean(metric) is not None]
+    if len(known) < 2:
+        return ""
+    ranked = sorted(known, key=lambda subject: subject.mean(metric) or 0.0, reverse=highest)
+    best, following = (subject.summaries[metric] for subject in ranked[:2])
+    if not _apart(best, following):
+        return f"No clear difference in {noun} between the best two."
+    unit = _unit(metric)
+    values = f"{shown.value(best.mean, unit)}, the next {shown.value(following.mean, unit)}"
+    return f"“{ranked[0].name}” {praise} ({noun} {values})."
+
+
+def _apart(one: Summary, other: Summary) -> bool:
+    ends = (one.ci95_low, one.ci95_high, other.ci95_low, other.ci95_high)
+    if any(end is None for end in ends):
+        return False
+    low, high, other_low, other_high = (float(end) for end in ends if end is not None)
+    return high < other_low or other_high < low
+
+
+def _unit(metric: str) -> str:
+    from ackclock.metrics import METRICS
+
+    return METRICS[metric].unit
+
+
+def subject_of(name: str, plan: Mapping[str, Any], summaries: Summaries, rates_bps: Sequence[float], seeds: int, flows: int) -> Subject:
+    """The subject of one result; `rates_bps` are the flows' mean goodputs."""
+    links = plan.get("links") or [{}]
+    link = links[plan.get("bottleneck") or 0]
+    ends = (min(rates_bps), max(rates_bps)) if rates_bps else (None, None)
+    return Subject(name, summaries, flows, seeds, link.get("rate_bps"), plan.get("mean_base_rtt_s"), *ends)

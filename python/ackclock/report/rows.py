@@ -1,0 +1,86 @@
+"""The report's tables: metrics with their intervals, and flows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from ackclock import curves, shown
+from ackclock.metrics import METRICS, RunView, Summary
+from ackclock.metrics.metric import Value
+
+#: Flows that the table shows.
+MOST_FLOWS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class MetricRow:
+    """A metric's name, label and definition, with (mean, interval, n, values by run) for each result."""
+
+    name: str
+    label: str
+    definition: str
+    cells: tuple[tuple[str, str, int, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FlowTable:
+    """Some flows, as text, and how many there are."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    total: int
+
+
+def metric_rows(summaries: Sequence[Mapping[str, Summary]], runs: Sequence[Sequence[Mapping[str, Value]]]) -> list[MetricRow]:
+    """The metrics that at least one result has."""
+    known = [name for name, metric in METRICS.items() if not metric.per_flow and any(s[name].n for s in summaries)]
+    return [_metric_row(name, summaries, runs) for name in known]
+
+
+def missing(summaries: Sequence[Mapping[str, Summary]]) -> list[str]:
+    """Labels of the metrics that no result has."""
+    return [metric.label for name, metric in METRICS.items() if not metric.per_flow and not any(s[name].n for s in summaries)]
+
+
+def _metric_row(name: str, summaries: Sequence[Mapping[str, Summary]], runs: Sequence[Sequence[Mapping[str, Value]]]) -> MetricRow:
+    metric = METRICS[name]
+    cells = (_cell(summary[name], metric.unit, [run.get(name) for run in values]) for summary, values in zip(summaries, runs, strict=True))
+    return MetricRow(name, metric.label, metric.definition, tuple(cells))
+
+
+def _cell(summary: Summary, unit: str, values: Sequence[Value]) -> tuple[str, str, int, str]:
+    mean, interval = shown.interval(summary.mean, summary.ci95_low, summary.ci95_high, unit)
+    if summary.n == 1:
+        interval = "one run"
+    each = ", ".join(shown.value(value if isinstance(value, float) else None, unit, 4) for value in values)
+    return mean, interval, summary.n, each
+
+
+def flow_table(views: Sequence[RunView], rates: pl.DataFrame) -> FlowTable:
+    """Flows with their means over the runs; `rates` has `flow` and `goodput_bps`."""
+    columns = ("flow", "group", "congestion", "base_rtt_s", "start_s", "size_bytes", "completion_s",
+               "measured_retransmissions", "measured_sent_packets", "measured_timeouts")
+    every = pl.concat([view.flows.select(columns) for view in views])
+    means = every.group_by("flow").agg(
+        pl.col("group", "congestion").first(), pl.col("base_rtt_s", "start_s", "size_bytes", "completion_s", "measured_timeouts").mean(),
+        (pl.col("measured_retransmissions").sum() / pl.col("measured_sent_packets").sum()).alias("again"))
+    joined = means.join(rates, on="flow", how="left").sort("flow")
+    total_bps = joined["goodput_bps"].sum() or 1.0
+    rows = tuple(_flow_row(row, total_bps, views[0].plan) for row in joined.head(MOST_FLOWS).iter_rows(named=True))
+    heads = ("Flow", "Group", "Congestion control", "Base RTT", "Start", "Goodput", "Share", "Retransmitted", "Timeouts")
+    finite = joined["size_bytes"].null_count() < joined.height
+    return FlowTable((*heads, "Size", "Completion") if finite else heads, tuple(row if finite else row[:-2] for row in rows), joined.height)
+
+
+def _flow_row(row: Mapping[str, Any], total_bps: float, plan: Mapping[str, Any]) -> tuple[str, ...]:
+    rate = row["goodput_bps"]
+    again = row["again"]
+    return (str(row["flow"]), curves.group_label(row, plan), str(row["congestion"]), shown.value(row["base_rtt_s"], "s"),
+            shown.value(row["start_s"], "s"), shown.value(rate, "bit/s"),
+            shown.value(None if rate is None else rate / total_bps, "share"),
+            shown.value(None if again is None or again != again else again, "share", 2),
+            shown.value(row["measured_timeouts"], ""), shown.value(row["size_bytes"], "bytes"), shown.value(row["completion_s"], "s"))
