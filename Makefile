@@ -54,7 +54,7 @@ bench: $(VENV)/.dev debian-bench  ## speed beside ns-2 and ns-3 (BENCH_OPTIONS=-
 
 docs: $(VENV)/.docs  ## the documentation site, in site/
 	$(PY) docs/make_pages.py
-	$(VENV)/bin/zensical build --clean --strict
+	$(VENV)/bin/zensical build --config-file .mkdocs.made.yml --clean --strict
 	cargo doc --locked --no-deps --workspace --quiet
 	cp -r target/doc site/rust
 	@echo "The site: file://$(abspath site/index.html)"

@@ -7,7 +7,7 @@
 - `reference/scenario.md`: the keys of a scenario file, from its JSON Schema
 
 They are written into docs/ and left out of the repository; the site's configuration with the algorithms in its
-navigation goes to build/mkdocs.yml.
+navigation goes to .mkdocs.made.yml.
 """
 
 from __future__ import annotations
@@ -16,18 +16,21 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ackclock import catalog
+import typer
+
+from ackclock import catalog, cli, tables
 from ackclock.catalog import NAME_KEYS, Card, Parameter
 from ackclock.metrics import METRICS
+from ackclock.scenario import json_schema
 from ackclock.tables import TABLES
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
+CONFIGURATION = ".mkdocs.made.yml"
 SOURCE_FOLDERS = ("crates", "python", "tests", "scenarios", "reproductions")
 MADE = "<!-- Made by docs/make_pages.py from the sources: edit those. -->\n\n"
 
@@ -42,6 +45,7 @@ def main() -> None:
     for card in cards:
         write(page_path(card), algorithm_page(card))
     write("algorithms/index.md", algorithms_index(cards))
+    write("reference/scenario.md", scenario_page())
     write("reference/metrics.md", metrics_page())
     write("reference/dataset.md", dataset_page())
     write("reference/command-line.md", command_line_page())
@@ -103,14 +107,19 @@ def usage(card: Card) -> str:
     if card.family == "stack":
         return fenced("toml", f'[tcp]\n{key} = "{card.name}"')
     required = [name for name, parameter in card.parameters.items() if parameter.required]
-    more = "".join(f", {name} = {example(card.parameters[name])}" for name in required)
+    given = required or list(card.parameters)[:1]
+    more = "".join(f", {name} = {example(card.parameters[name])}" for name in given)
     line = f'{card.family} = {{ {key} = "{card.name}"{more} }}'
-    short = f'{card.family} = "{card.name}"\n# or, to change parameters:\n' if not required else ""
+    if not more:
+        return fenced("toml", f'{FAMILY_PLACES[card.family]}\n{card.family} = "{card.name}"')
+    short = f'{card.family} = "{card.name}"\n# or, with parameters:\n' if not required else ""
     return fenced("toml", f"{FAMILY_PLACES[card.family]}\n{short}{line}")
 
 
 def example(parameter: Parameter) -> str:
-    """A value that may stand for a required parameter."""
+    """A value that a parameter may have: its default, if it has one."""
+    if parameter.default is not None:
+        return toml_value(parameter.default)
     return '"1bdp"' if parameter.bdp else toml_value(parameter.minimum)
 
 
@@ -125,7 +134,9 @@ def parameters(card: Card) -> str:
 
 def unit(parameter: Parameter) -> str:
     """The unit for people; times, sizes and rates carry theirs in the value."""
-    return parameter.unit or {"boolean": "", "choice": "", "number": "", "integer": ""}.get(parameter.kind, parameter.kind)
+    return parameter.unit or {"boolean": "", "choice": "", "number": "", "integer": ""}.get(
+        parameter.kind, parameter.kind
+    )
 
 
 def default(parameter: Parameter) -> str:
@@ -155,7 +166,11 @@ def meaning(parameter: Parameter) -> str:
 def variants(card: Card) -> str:
     """The named sets of parameters."""
     rows = [
-        (f"`{name}`", variant.summary, ", ".join(f"`{key} = {toml_value(value)}`" for key, value in variant.parameters.items()))
+        (
+            f"`{name}`",
+            variant.summary,
+            ", ".join(f"`{key} = {toml_value(value)}`" for key, value in variant.parameters.items()),
+        )
         for name, variant in card.variants.items()
     ]
     return table(("variant", "", "sets"), rows) if rows else ""
@@ -191,7 +206,9 @@ def opening_comment(card: Card) -> str:
         return ""
     lines = path.read_text(encoding="utf-8").splitlines()
     comment = "\n".join(line[3:].removeprefix(" ") for line in lines[: count_opening(lines)])
-    return re.sub(r"\[(`[^`\]]+`)\](?:\([^)]*\))?", r"\1", comment)
+    plain = re.sub(r"\[(`[^`\]]+`)\](?:\([^)]*\))?", r"\1", comment)
+    # A list that follows a line of text is a list to rustdoc, but not to this site's Markdown.
+    return re.sub(r"(?m)^(?!- |  )(\S.*)\n(?=- )", r"\1\n\n", plain)
 
 
 def count_opening(lines: list[str]) -> int:
@@ -202,12 +219,56 @@ def count_opening(lines: list[str]) -> int:
 # --- reference ---------------------------------------------------------------------------------------
 
 
+#: Title of a table of the scenario file → its name among the schema's definitions ("" is the file itself).
+SCENARIO_TABLES = {
+    "The file": "",
+    "`[network]`": "Dumbbell",
+    "`[network.loss]`": "Loss",
+    "`[network.reverse]`": "Reverse",
+    "`[[flows]]`": "Flows",
+    "`start` of `[[flows]]`": "Start",
+    "`[record]`": "Record",
+}
+
+SCENARIO_INTRODUCTION = """# Scenario file
+
+A scenario is a TOML file. Every quantity carries its unit: rates `100Mbit`, `10Gbit`; times `20ms`, `60s`; sizes
+`64KB`, `1448B`, `50p` (packets), `1bdp` (bandwidth–delay products). `ackclock show --schema` prints the JSON Schema
+behind this page, for editors that complete and check TOML. The keys of `[tcp]` are those of the
+[TCP stacks](../algorithms/index.md#tcp-stacks); the keys that may stand beside a congestion control's or a queue
+discipline's name are on its own [page](../algorithms/index.md).
+"""
+
+
+def scenario_page() -> str:
+    """The keys of a scenario file, and the scenarios that come with ackclock."""
+    schema = json_schema()
+    text = SCENARIO_INTRODUCTION
+    for title, name in SCENARIO_TABLES.items():
+        text += f"\n## {title}\n\n" + keys_table(schema["$defs"][name] if name else schema)
+    text += "\n## Examples\n"
+    for path in sorted((ROOT / "scenarios").glob("*.toml")):
+        text += f"\n`scenarios/{path.name}`\n\n" + fenced("toml", path.read_text(encoding="utf-8").strip())
+    return text
+
+
+def keys_table(schema: dict[str, Any]) -> str:
+    """The keys of one table of the scenario file."""
+    required = schema.get("required", [])
+    rows = [
+        (f"`{name}`", "required" if name in required else "", key.get("description", ""))
+        for name, key in schema["properties"].items()
+    ]
+    return table(("key", "", "meaning"), rows)
+
+
 def metrics_page() -> str:
     """Every metric with its unit and definition."""
-    text = "# Metrics\n\nEach is computed per run over the measured part (after the warm-up) and summarised over the seeds.\n"
+    text = "# Metrics\n\nEach is computed per run over the part after the warm-up, and summarised over the seeds.\n"
     for metric in METRICS.values():
         per_flow = " (a value per flow)" if metric.per_flow else ""
-        text += f"\n## `{metric.name}`\n\n{metric.label}{per_flow}, {UNITS.get(metric.unit, metric.unit)}.\n\n{metric.definition}\n"
+        unit_name = UNITS.get(metric.unit, metric.unit)
+        text += f"\n## `{metric.name}`\n\n{metric.label}{per_flow}, {unit_name}.\n\n{metric.definition}\n"
     return text
 
 
@@ -219,15 +280,16 @@ def dataset_page() -> str:
     introduction = "\n\n".join(tables_docstring().split("\n\n")[1:])
     text = f"# Dataset\n\n{introduction}\n"
     for name, columns in TABLES.items():
-        rows = [(f"`{column}`", str(field.dtype).split("(")[0], "yes" if field.nullable else "") for column, field in columns.items()]
+        rows = [
+            (f"`{column}`", str(field.dtype).split("(")[0], "yes" if field.nullable else "")
+            for column, field in columns.items()
+        ]
         text += f"\n## `{name}`\n\n" + table(("column", "type", "may be null"), rows)
     return text
 
 
 def tables_docstring() -> str:
     """What the module of the tables says of itself."""
-    from ackclock import tables
-
     return tables.__doc__ or ""
 
 
@@ -241,17 +303,19 @@ def command_line_page() -> str:
 
 def commands() -> Iterator[str]:
     """The names of the commands."""
-    import typer
-
-    from ackclock import cli
-
     group: Any = typer.main.get_command(cli.app)
     yield from group.commands
 
 
 def help_text(*arguments: str) -> str:
-    """What `ackclock … --help` prints, 100 columns wide and without colours."""
-    environment = {"PATH": str(Path(sys.executable).parent), "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "PYTHONUTF8": "1"}
+    """What `ackclock … --help` prints, 82 columns wide and without colours."""
+    environment = {
+        "PATH": str(Path(sys.executable).parent),
+        "COLUMNS": "82",
+        "NO_COLOR": "1",
+        "TERM": "dumb",
+        "PYTHONUTF8": "1",
+    }
     command = [str(Path(sys.executable).parent / "ackclock"), *arguments, "--help"]
     printed = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     return "\n".join(line.rstrip() for line in printed.stdout.strip("\n").splitlines())
@@ -260,7 +324,7 @@ def help_text(*arguments: str) -> str:
 # --- Markdown and the configuration ------------------------------------------------------------------
 
 
-def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     """A Markdown table."""
     lines = [head, tuple("---" for _ in head), *rows]
     return "".join("| " + " | ".join(cell(text) for text in line) + " |\n" for line in lines)
@@ -271,7 +335,7 @@ def cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def bullets(items: list[str] | tuple[str, ...]) -> str:
+def bullets(items: Sequence[str]) -> str:
     """A list."""
     return "".join(f"- {item}\n" for item in items)
 
@@ -301,11 +365,7 @@ def write_configuration(cards: list[Card]) -> None:
         lines.append(f"      - {title}:")
         lines += [f"          - {card.name}: {page_path(card)}" for card in cards if card.family == family]
     text = text.replace("  - Algorithms: algorithms/index.md", "\n".join(lines))
-    for key, folder in (("docs_dir", "docs"), ("site_dir", "site")):
-        text = text.replace(f"{key}: {folder}\n", f"{key}: ../{folder}\n")
-    text = text.replace("paths: [python]", "paths: [../python]")
-    (ROOT / "build").mkdir(exist_ok=True)
-    (ROOT / "build/mkdocs.yml").write_text(text, encoding="utf-8")
+    (ROOT / CONFIGURATION).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

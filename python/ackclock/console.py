@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,38 +15,39 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ackclock import shown
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ackclock.catalog import Card
     from ackclock.dataset import Dataset
 
-#: Multiples of a metric's unit, greatest first, and how they are written.
-SCALES: Mapping[str, tuple[tuple[float, str], ...]] = {
-    "bit/s": ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s"), (1.0, "bit/s")),
-    "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")),
-    "%": ((0.01, "%"),),
-    "packets": ((1.0, "packets"),),
-}
+#: The rows of the table: what was shared, how fairly, at what delay, and what it cost.
+ROWS = (
+    "utilisation",
+    "goodput_bps",
+    "jain",
+    "queue_delay_mean_s",
+    "queue_delay_p95_s",
+    "rtt_mean_s",
+    "queue_mean_p",
+    "queue_empty_fraction",
+    "loss_rate",
+    "retransmission_rate",
+    "timeouts",
+    "congestion_epochs",
+    "synchronisation",
+    "completion_mean_s",
+    "completion_p95_s",
+)
 
-#: The rows of the table: what was shared, how fairly, at what delay, and what it cost. A unit here replaces the
-#: metric's own.
-ROWS: tuple[tuple[str, str | None], ...] = (
-    ("utilisation", "%"),
-    ("goodput_bps", None),
-    ("jain", None),
-    ("queue_delay_mean_s", None),
-    ("queue_delay_p95_s", None),
-    ("rtt_mean_s", None),
-    ("queue_mean_p", None),
-    ("queue_empty_fraction", "%"),
-    ("loss_rate", "%"),
-    ("retransmission_rate", "%"),
-    ("timeouts", None),
-    ("congestion_epochs", None),
-    ("synchronisation", "%"),
-    ("completion_mean_s", None),
-    ("completion_p95_s", None),
+#: The answer in words: metric, and what is said of its mean.
+ANSWER = (
+    ("utilisation", "The link was {} busy"),
+    ("jain", "Jain's index of the shares is {}"),
+    ("queue_delay_mean_s", "a packet waited {} in the queue on average"),
+    ("queue_delay_p95_s", "19 of 20 waited less than {}"),
 )
 
 #: Folders of a checkout where an algorithm's files may be.
@@ -65,41 +65,12 @@ def print_result(data: Dataset, found: Mapping[str, Any]) -> None:
     console.print(_table(found["summary"], data.manifest["engine"], len(found["runs"])))
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """A multiple of a unit that suits a value."""
-
-    factor: float
-    unit: str
-
-    @staticmethod
-    def of(value: float, unit: str) -> Scale:
-        """The greatest multiple that leaves at least 1 before the decimal point."""
-        scales = SCALES.get(unit, ((1.0, ""),))
-        return Scale(*next((scale for scale in scales if abs(value) >= scale[0]), scales[-1]))
-
-    def number(self, value: float) -> str:
-        """The value in this multiple, four significant digits."""
-        scaled = value / self.factor
-        digits = 4 if abs(scaled) < 1000 else len(str(int(abs(scaled))))
-        text = f"{scaled:#.{digits}g}".rstrip(".")
-        return text if "e" not in text else f"{scaled:.2e}"
-
-    def __call__(self, value: float) -> str:
-        """The value with its unit."""
-        return f"{self.number(value)} {self.unit}".rstrip()
-
-
 def _answer(summary: Mapping[str, Any]) -> str:
-    said = (
-        ("utilisation", "%", "The link was {} busy"),
-        ("jain", "", "Jain's index of the shares is {}"),
-        ("queue_delay_mean_s", "s", "packets waited {} in the queue on average"),
-        ("queue_delay_p95_s", "s", "19 of 20 less than {}"),
-    )
+    from ackclock.metrics import METRICS
+
     parts = [
-        sentence.format(Scale.of(mean, unit)(mean))
-        for name, unit, sentence in said
+        sentence.format(shown.value(mean, METRICS[name].unit))
+        for name, sentence in ANSWER
         if (mean := summary.get(name, {}).get("mean")) is not None
     ]
     return "; ".join(parts) + "." if parts else "Nothing was measured."
@@ -111,21 +82,14 @@ def _table(summary: Mapping[str, Any], engine: str, runs: int) -> Table:
     title = f"{engine} engine, {runs} runs" if runs > 1 else f"{engine} engine, one run: no intervals"
     table = Table(title=title, title_justify="left", title_style="", box=None, pad_edge=False, header_style="bold")
     table.add_column("metric")
-    table.add_column("mean", justify="right")
-    table.add_column("95 % interval", justify="right")
-    table.add_column("n", justify="right")
-    for name, unit in ROWS:
+    for heading in ("mean", "95 % interval", "n"):
+        table.add_column(heading, justify="right")
+    for name in ROWS:
         row = summary.get(name, {})
         if row.get("mean") is not None:
-            scale = Scale.of(row["mean"], unit if unit is not None else METRICS[name].unit)
-            table.add_row(METRICS[name].label, scale(row["mean"]), _interval(row, scale), str(row["n"]))
+            mean, interval = shown.interval(row["mean"], row["ci95_low"], row["ci95_high"], METRICS[name].unit)
+            table.add_row(METRICS[name].label, mean, interval if row["n"] > 1 else "one run: none", str(row["n"]))
     return table
-
-
-def _interval(row: Mapping[str, Any], scale: Scale) -> str:
-    if row["ci95_low"] is None:
-        return "one run: none"
-    return f"{scale.number(row['ci95_low'])} … {scale.number(row['ci95_high'])}"
 
 
 def print_catalog(cards: list[Card]) -> None:

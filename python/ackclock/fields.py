@@ -62,7 +62,7 @@ class Table(BaseModel):
         try:
             return handler(value)
         except ValidationError as error:
-            details = error.errors(include_url=False)
+            details = _without_misspelt(cls, error.errors(include_url=False))
             raise ValidationError.from_exception_data(error.title, [_explained(cls, d) for d in details]) from None
 
 
@@ -103,10 +103,14 @@ def nearest(word: object, known: Collection[object]) -> str:
     """What to say of an unknown word: the nearest known one, and the others if they are few."""
     names = [name if isinstance(name, str) else shown(name) for name in known]
     listed = ", ".join(shown(name) for name in known)
-    close = difflib.get_close_matches(str(word)[:EXCERPT].lower(), names, n=1)
+    close = _close(word, names)
     if not close:
         return f"one of {listed}" if len(names) > 1 else listed
     return f"{shown(close[0])} (known: {listed})" if 1 < len(names) <= FEW else shown(close[0])
+
+
+def _close(word: object, names: Collection[str]) -> list[str]:
+    return difflib.get_close_matches(str(word)[:EXCERPT].lower(), names, n=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +253,13 @@ class Spreadable:
 def _printable(text: str) -> str:
     short = text if len(text) <= EXCERPT else f"{text[: EXCERPT - 1]}…"
     return "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in short)
+
+
+def _without_misspelt(table: type[Table], details: list[ErrorDetails]) -> list[ErrorDetails]:
+    """Leaves out keys that are missing only because they are misspelt."""
+    unknown = [str(detail["loc"][-1]) for detail in details if detail["type"] == "extra_forbidden"]
+    meant = {near for key in unknown for near in _close(key, table.model_fields)}
+    return [detail for detail in details if detail["type"] != "missing" or detail["loc"][-1] not in meant]
 
 
 def _explained(table: type[Table], detail: ErrorDetails) -> InitErrorDetails:

@@ -31,7 +31,7 @@ def interval(mean: float | None, low: float | None, high: float | None, unit: st
         return value(mean, unit), NOTHING
     factor, name = scale(mean, unit)
     middle, half = mean / factor, (high - low) / 2 / factor
-    decimals = max(_decimals(middle, 3), min(_decimals(half, 1), _decimals(middle, 3) + 2) if half > 0 else 0)
+    decimals = max(_decimals(middle, 3), min(_decimals(half, 1), _decimals(middle, 3) + 1) if half > 0 else 0)
     texts = [_fixed(number / factor, decimals) for number in (low, high)]
     return _joined(_fixed(middle, decimals), name), f"{texts[0]} – {texts[1]}"
 

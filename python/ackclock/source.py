@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,20 +25,23 @@ class Source:
 
     def problem(self, loc: Loc, found: str, expected: str) -> Problem:
         """A mistake at a key, with the line of the key or of the nearest table around it."""
-        lines = self._lines()
-        place = next((loc[:end] for end in range(len(loc), 0, -1) if loc[:end] in lines), ())
-        return Problem(self.name, lines.get(place, 1), dotted(loc), found, expected)
+        place = next((loc[:end] for end in range(len(loc), 0, -1) if loc[:end] in self._lines), ())
+        return Problem(self.name, self._lines.get(place, 1), dotted(loc), found, expected)
 
     def toml(self) -> dict[str, Any]:
         """The values. Raises `ScenarioError` if the text is not TOML."""
         try:
-            return tomllib.loads(self.text)
-        except tomllib.TOMLDecodeError as error:
-            raise ScenarioError([_syntax_problem(self, str(error))]) from None
+            values = tomllib.loads(self.text)
+            _ = self._lines  # the parser that knows the lines must accept it too
         except RecursionError:
             raise ScenarioError([Problem(self.name, 1, "", "tables nested too deeply", "a scenario")]) from None
+        except ValueError as error:
+            raise ScenarioError([_syntax_problem(self, str(error))]) from None
+        return values
 
+    @cached_property
     def _lines(self) -> dict[Loc, int]:
+        """The line of each key. Raises `ValueError` for what TOML does not allow (an integer beyond 64 bits)."""
         from ackclock import _core
 
         return dict(_core.toml_spans(self.text))
@@ -74,8 +78,10 @@ def _bytes(path: Path) -> bytes:
 
 
 def _syntax_problem(source: Source, message: str) -> Problem:
+    """From what either parser says: `Invalid value (at line 3, column 5)`, or an excerpt and a last line."""
     lines = source.text.splitlines() or [""]
-    match = re.fullmatch(r"(.*) \(at (?:line (\d+), column \d+|end of document)\)", message, re.DOTALL)
-    reason, line = (match[1], int(match[2] or len(lines))) if match else (message, 1)
-    found = shown(lines[min(line, len(lines)) - 1].strip())
+    place = re.search(r"at line (\d+), column \d+", message)
+    line = min(int(place[1]), len(lines)) if place else len(lines)
+    reason = re.sub(r" \(at [^()]*\)$", "", message).strip().splitlines()[-1]
+    found = shown(lines[line - 1].strip())
     return Problem(source.name, line, "", found, f"TOML ({reason[:1].lower()}{reason[1:]})")

@@ -11,6 +11,7 @@ pub mod agenda;
 pub mod congestion;
 pub mod histogram;
 pub mod link;
+pub mod network;
 pub mod packet;
 pub mod path;
 pub mod pcap;
@@ -52,6 +53,9 @@ pub enum PlanError {
         /// How many links there are.
         links: usize,
     },
+    /// A flow's data pass no link.
+    #[error("flow {0} passes no link: its path needs at least one")]
+    NoLink(usize),
     /// A quantity that must be positive is not.
     #[error("{0} must be greater than zero")]
     NotPositive(&'static str),

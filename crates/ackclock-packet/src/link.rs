@@ -9,7 +9,7 @@ use rand_pcg::Pcg64Mcg;
 use crate::histogram::Histogram;
 use crate::packet::{Kind, Packet};
 use crate::plan::{LinkPlan, LossPlan};
-use crate::queue::{self, Discipline, Drops, Surroundings};
+use crate::queue::{self, Drops, Queue, Surroundings};
 use crate::PlanError;
 
 /// What passed through a link.
@@ -54,7 +54,7 @@ pub enum Offer {
 pub struct Link {
     rate: Rate,
     frame_overhead: u32,
-    discipline: Box<dyn Discipline>,
+    queue: Queue,
     loss: Option<RandomLoss>,
     transmitting: Option<Packet>,
     queued_packets: u32,
@@ -84,7 +84,7 @@ impl Link {
         Ok(Link {
             rate: plan.rate,
             frame_overhead: plan.frame_overhead_bytes,
-            discipline: queue::make(&queue.discipline, &queue.parameters, &surroundings)?,
+            queue: queue::make(&queue.discipline, &queue.parameters, &surroundings)?,
             loss: plan.loss.map(|loss| RandomLoss::new(loss, flows, seed)),
             transmitting: None,
             queued_packets: 0,
@@ -98,7 +98,7 @@ impl Link {
     }
 
     /// Offers a packet; if the transmitter was free, says when the packet will have left.
-    #[inline]
+    #[inline(always)]
     pub fn offer(&mut self, mut packet: Packet, now: Time) -> (Offer, Option<Time>) {
         self.counters.arrived += 1;
         if let Some(loss) = &mut self.loss {
@@ -112,7 +112,7 @@ impl Link {
         self.account(now);
         self.queued_packets += 1;
         self.queued_bytes += u64::from(packet.wire_bytes);
-        self.discipline.enqueue(packet, now, &mut self.drops);
+        self.queue.enqueue(packet, now, &mut self.drops);
         self.settle_drops();
         let begun = if self.transmitting.is_none() {
             self.begin(now)
@@ -124,7 +124,7 @@ impl Link {
 
     /// The packet in transmission has left; the next one begins. Returns it, and when the next one
     /// will have left.
-    #[inline]
+    #[inline(always)]
     pub fn finish(&mut self, now: Time) -> (Option<Packet>, Option<Time>) {
         let left = self.transmitting.take().map(|mut packet| {
             self.counters.departed += 1;
@@ -135,13 +135,13 @@ impl Link {
         (left, self.begin(now))
     }
 
-    #[inline]
+    #[inline(always)]
     fn begin(&mut self, now: Time) -> Option<Time> {
         if self.queued_packets == 0 {
             return None;
         }
         self.account(now);
-        let packet = self.discipline.dequeue(now, &mut self.drops);
+        let packet = self.queue.dequeue(now, &mut self.drops);
         self.settle_drops();
         let packet = packet?;
         self.queued_packets -= 1;
@@ -209,7 +209,7 @@ impl Link {
 
     /// The discipline's own account of what it holds.
     pub fn discipline_backlog(&self) -> queue::Backlog {
-        self.discipline.backlog()
+        self.queue.backlog()
     }
 
     /// The rate of the transmitter.

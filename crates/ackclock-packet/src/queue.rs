@@ -85,8 +85,52 @@ impl Surroundings {
     }
 }
 
+/// A discipline as a link holds it.
+///
+/// The plain FIFO is called directly, so that a packet goes from the sender's registers into the
+/// ring without a stop in memory; every other discipline is called through the trait.
+pub enum Queue {
+    /// `pfifo`.
+    Pfifo(pfifo::Pfifo),
+    /// Any other.
+    Other(Box<dyn Discipline>),
+}
+
+impl Queue {
+    /// A discipline that is called through the trait.
+    pub fn other(discipline: impl Discipline + 'static) -> Queue {
+        Queue::Other(Box::new(discipline))
+    }
+
+    /// See [`Discipline::enqueue`].
+    #[inline(always)]
+    pub fn enqueue(&mut self, packet: Packet, now: Time, drops: &mut Drops) {
+        match self {
+            Queue::Pfifo(queue) => queue.enqueue(packet, now, drops),
+            Queue::Other(queue) => queue.enqueue(packet, now, drops),
+        }
+    }
+
+    /// See [`Discipline::dequeue`].
+    #[inline(always)]
+    pub fn dequeue(&mut self, now: Time, drops: &mut Drops) -> Option<Packet> {
+        match self {
+            Queue::Pfifo(queue) => queue.dequeue(now, drops),
+            Queue::Other(queue) => queue.dequeue(now, drops),
+        }
+    }
+
+    /// See [`Discipline::backlog`].
+    pub fn backlog(&self) -> Backlog {
+        match self {
+            Queue::Pfifo(queue) => queue.backlog(),
+            Queue::Other(queue) => queue.backlog(),
+        }
+    }
+}
+
 /// Makes a discipline from its card's complete parameters.
-pub type Maker = fn(&Value, &Surroundings) -> Result<Box<dyn Discipline>, serde_json::Error>;
+pub type Maker = fn(&Value, &Surroundings) -> Result<Queue, serde_json::Error>;
 
 /// The list: name as in `tc`, and how to make one.
 pub const DISCIPLINES: &[(&str, Maker)] = &[("bfifo", bfifo::make), ("pfifo", pfifo::make)];
@@ -99,7 +143,7 @@ pub fn make(
     discipline: &str,
     parameters: &Value,
     surroundings: &Surroundings,
-) -> Result<Box<dyn Discipline>, crate::PlanError> {
+) -> Result<Queue, crate::PlanError> {
     let (_, maker) = DISCIPLINES
         .iter()
         .find(|(name, _)| *name == discipline)

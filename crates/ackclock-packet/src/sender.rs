@@ -36,13 +36,31 @@ use recovery::Prr;
 use scoreboard::{Delivery, Found, Rack, Scoreboard, Sending, DUPLICATE_THRESHOLD};
 use timers::{Purpose, Timers};
 
-/// What a handler wants done: packets to send, in order, and things worth recording.
+/// Where a sender's packets go.
+pub trait Outlet {
+    /// Takes a packet for the first hop.
+    fn send(&mut self, packet: Packet);
+    /// Takes note of something rare, with a value (a segment number).
+    fn report(&mut self, flow: u32, happening: Happening, value: f64);
+}
+
+/// An outlet that only collects.
 #[derive(Debug, Default)]
 pub struct Output {
     /// Packets for the first hop.
     pub packets: Vec<Packet>,
     /// Rare things that happened, with a value (a segment number).
     pub happenings: Vec<(Happening, f64)>,
+}
+
+impl Outlet for Output {
+    fn send(&mut self, packet: Packet) {
+        self.packets.push(packet);
+    }
+
+    fn report(&mut self, _flow: u32, happening: Happening, value: f64) {
+        self.happenings.push((happening, value));
+    }
 }
 
 /// Counts over the connection's life.
@@ -171,7 +189,7 @@ impl Sender {
     // ---- what the simulation calls ----
 
     /// Opens the connection.
-    pub fn start(&mut self, now: Time, out: &mut Output) {
+    pub fn start(&mut self, now: Time, out: &mut impl Outlet) {
         self.phase = Phase::SynSent;
         self.started = now;
         self.send_syn(now, out);
@@ -184,7 +202,7 @@ impl Sender {
         packet: &Packet,
         blocks: Option<&Blocks>,
         now: Time,
-        out: &mut Output,
+        out: &mut impl Outlet,
     ) {
         match packet.kind {
             Kind::Ack | Kind::FinAck => {
@@ -201,7 +219,7 @@ impl Sender {
     }
 
     /// The time named by [`Sender::wake`] has come.
-    pub fn on_timer(&mut self, now: Time, out: &mut Output) {
+    pub fn on_timer(&mut self, now: Time, out: &mut impl Outlet) {
         if self.timers.retransmission <= now {
             match (self.phase, self.timers.purpose) {
                 (Phase::SynSent, _) => self.on_syn_timeout(now, out),
@@ -212,9 +230,9 @@ impl Sender {
         }
         self.timers.pacing = Time::NEVER;
         self.timers.application = Time::NEVER;
-        let sent = out.packets.len();
+        let sent = self.counters.sent_packets;
         self.transmit(now, out);
-        if out.packets.len() > sent && self.may_probe() {
+        if self.counters.sent_packets > sent && self.may_probe() {
             self.start_timer(now);
         }
     }
@@ -282,20 +300,19 @@ impl Sender {
 
     // ---- opening ----
 
-    fn send_syn(&mut self, now: Time, out: &mut Output) {
+    fn send_syn(&mut self, now: Time, out: &mut impl Outlet) {
         self.send_control(Kind::Syn, now, out);
         self.timers.set(Purpose::Timeout, now + self.rtt.rto());
     }
 
-    fn on_syn_timeout(&mut self, now: Time, out: &mut Output) {
+    fn on_syn_timeout(&mut self, now: Time, out: &mut impl Outlet) {
         self.counters.syn_retransmissions += 1;
-        out.happenings
-            .push((Happening::SynRetransmission, f64::NAN));
+        out.report(self.flow, Happening::SynRetransmission, f64::NAN);
         self.rtt.backoff();
         self.send_syn(now, out);
     }
 
-    fn on_syn_ack(&mut self, packet: &Packet, now: Time, out: &mut Output) {
+    fn on_syn_ack(&mut self, packet: &Packet, now: Time, out: &mut impl Outlet) {
         if self.phase == Phase::Closed {
             return;
         }
@@ -321,13 +338,19 @@ impl Sender {
         self.delivered_at = now;
         self.flight_start = now;
         self.workload.start(now);
-        out.happenings.push((Happening::Established, f64::NAN));
+        out.report(self.flow, Happening::Established, f64::NAN);
         self.transmit(now, out);
     }
 
     // ---- acknowledgements ----
 
-    fn on_ack(&mut self, packet: &Packet, blocks: Option<&Blocks>, now: Time, out: &mut Output) {
+    fn on_ack(
+        &mut self,
+        packet: &Packet,
+        blocks: Option<&Blocks>,
+        now: Time,
+        out: &mut impl Outlet,
+    ) {
         let ack = packet.sequence;
         if ack > self.board.next() || matches!(self.phase, Phase::Closed | Phase::SynSent) {
             return;
@@ -546,7 +569,7 @@ impl Sender {
         advanced: bool,
         prior_in_flight: u32,
         now: Time,
-        out: &mut Output,
+        out: &mut impl Outlet,
     ) {
         match self.phase {
             Phase::Open | Phase::Disorder if found.lost > 0 => {
@@ -570,14 +593,17 @@ impl Sender {
         }
     }
 
-    fn enter_recovery(&mut self, in_flight: u32, now: Time, out: &mut Output) {
+    fn enter_recovery(&mut self, in_flight: u32, now: Time, out: &mut impl Outlet) {
         let prior_window = whole_segments(self.controller.cwnd());
         self.phase = Phase::Recovery;
         self.recovery_end = self.board.next();
         self.probe_end = None;
         self.counters.recoveries += 1;
-        out.happenings
-            .push((Happening::Recovery, self.board.unacknowledged() as f64));
+        out.report(
+            self.flow,
+            Happening::Recovery,
+            self.board.unacknowledged() as f64,
+        );
         self.reduce(in_flight, now);
         let target = whole_segments(self.controller.cwnd());
         match self.tcp.reduction {
@@ -664,14 +690,13 @@ impl Sender {
     }
 
     /// RFC 8985 section 7.3: probe with a new segment, or else with the last one again.
-    fn on_probe_timer(&mut self, now: Time, out: &mut Output) {
+    fn on_probe_timer(&mut self, now: Time, out: &mut impl Outlet) {
         self.timers.stop();
         if self.board.outstanding() == 0 {
             return;
         }
         self.counters.tail_probes += 1;
-        out.happenings
-            .push((Happening::TailProbe, self.board.next() as f64));
+        out.report(self.flow, Happening::TailProbe, self.board.next() as f64);
         self.probe_repeated = !self.has_new(now);
         if self.probe_repeated {
             self.resend(self.board.next() - 1, now, out);
@@ -696,7 +721,7 @@ impl Sender {
         }
     }
 
-    fn on_reordering_timer(&mut self, now: Time, out: &mut Output) {
+    fn on_reordering_timer(&mut self, now: Time, out: &mut impl Outlet) {
         let prior_in_flight = self.board.in_flight();
         let window = self.reordering_window();
         let found = self.board.detect_by_time(&self.rack, window, now);
@@ -710,14 +735,17 @@ impl Sender {
     }
 
     /// RFC 6298 section 5, RFC 5681 section 3.1: start again from one segment.
-    fn on_timeout(&mut self, now: Time, out: &mut Output) {
+    fn on_timeout(&mut self, now: Time, out: &mut impl Outlet) {
         if self.board.outstanding() == 0 {
             self.timers.stop();
             return;
         }
         self.counters.timeouts += 1;
-        out.happenings
-            .push((Happening::Timeout, self.board.unacknowledged() as f64));
+        out.report(
+            self.flow,
+            Happening::Timeout,
+            self.board.unacknowledged() as f64,
+        );
         let in_flight = self.board.in_flight();
         let first = self.phase != Phase::Loss || self.board.unacknowledged() >= self.recovery_end;
         self.mark_all_lost(now);
@@ -747,12 +775,12 @@ impl Sender {
 
     /// Sends what the window, the receiver, the application and pacing allow: first what is lost,
     /// then new segments.
-    #[inline]
-    fn transmit(&mut self, now: Time, out: &mut Output) {
+    #[inline(always)]
+    fn transmit(&mut self, now: Time, out: &mut impl Outlet) {
         if matches!(self.phase, Phase::Closed | Phase::SynSent | Phase::Done) {
             return;
         }
-        let before = out.packets.len();
+        let before = self.counters.sent_packets;
         let mut limited = false;
         loop {
             if self.occupied() >= self.window {
@@ -772,7 +800,7 @@ impl Sender {
                 None => self.send_new(now, out),
             }
         }
-        if out.packets.len() > before || limited {
+        if self.counters.sent_packets > before || limited {
             self.validate_window(limited || self.board.in_flight() >= self.window);
         }
     }
@@ -824,8 +852,8 @@ impl Sender {
         }
     }
 
-    #[inline]
-    fn send_new(&mut self, now: Time, out: &mut Output) {
+    #[inline(always)]
+    fn send_new(&mut self, now: Time, out: &mut impl Outlet) {
         let sending = self.sending(now);
         let was_idle = self.board.outstanding() == 0;
         if was_idle && self.last_sent > Time::ZERO {
@@ -838,12 +866,11 @@ impl Sender {
         self.send_segment(sequence, false, now, out);
     }
 
-    fn resend(&mut self, sequence: u64, now: Time, out: &mut Output) {
+    fn resend(&mut self, sequence: u64, now: Time, out: &mut impl Outlet) {
         let sending = self.sending(now);
         self.board.send_again(sequence, &sending);
         self.counters.retransmissions += 1;
-        out.happenings
-            .push((Happening::Retransmission, sequence as f64));
+        out.report(self.flow, Happening::Retransmission, sequence as f64);
         if sequence == self.board.unacknowledged() {
             self.timers.set(Purpose::Timeout, now + self.rtt.rto());
         }
@@ -851,14 +878,14 @@ impl Sender {
     }
 
     /// Sends one lost segment whatever the window (the first of a recovery).
-    fn send_lost(&mut self, now: Time, out: &mut Output) {
+    fn send_lost(&mut self, now: Time, out: &mut impl Outlet) {
         if let Some(sequence) = self.board.next_lost() {
             self.resend(sequence, now, out);
         }
     }
 
-    #[inline]
-    fn send_segment(&mut self, sequence: u64, again: bool, now: Time, out: &mut Output) {
+    #[inline(always)]
+    fn send_segment(&mut self, sequence: u64, again: bool, now: Time, out: &mut impl Outlet) {
         let kind = if self.workload.is_fin(sequence) {
             Kind::Fin
         } else {
@@ -882,7 +909,7 @@ impl Sender {
         );
     }
 
-    fn send_control(&mut self, kind: Kind, now: Time, out: &mut Output) {
+    fn send_control(&mut self, kind: Kind, now: Time, out: &mut impl Outlet) {
         let bytes = match kind {
             Kind::Syn => self.tcp.header_bytes + SYN_OPTIONS_BYTES,
             _ => self.header_bytes(),
@@ -891,7 +918,7 @@ impl Sender {
         self.emit(kind, 0, bytes, again, now, out);
     }
 
-    #[inline]
+    #[inline(always)]
     fn emit(
         &mut self,
         kind: Kind,
@@ -899,11 +926,11 @@ impl Sender {
         bytes: u32,
         again: bool,
         now: Time,
-        out: &mut Output,
+        out: &mut impl Outlet,
     ) {
         self.counters.sent_packets += 1;
         self.counters.sent_bytes += u64::from(bytes);
-        out.packets.push(Packet {
+        out.send(Packet {
             sequence,
             timestamp: now,
             enqueued: now,
@@ -963,7 +990,7 @@ impl Sender {
 
     // ---- closing ----
 
-    fn check_end(&mut self, now: Time, out: &mut Output) {
+    fn check_end(&mut self, now: Time, out: &mut impl Outlet) {
         let total = self.workload.segments();
         let acknowledged = self.board.unacknowledged();
         if acknowledged < total {
@@ -971,7 +998,7 @@ impl Sender {
         }
         if self.finished.is_none() {
             self.finished = Some(now);
-            out.happenings.push((Happening::Finished, f64::NAN));
+            out.report(self.flow, Happening::Finished, f64::NAN);
         }
         if acknowledged > total {
             self.phase = Phase::Done;

@@ -6,6 +6,7 @@
 
 #[cfg(feature = "python")]
 mod columns;
+pub mod guard;
 #[cfg(feature = "python")]
 mod simulation;
 pub mod toml_spans;

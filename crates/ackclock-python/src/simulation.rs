@@ -3,8 +3,6 @@
 //! The interpreter is released while the engine works, so seeds run in parallel on Python threads.
 //! A panic in the engine becomes a `RuntimeError`, and the simulation refuses further calls.
 
-use std::any::Any;
-use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ackclock_packet::plan::Plan;
@@ -18,6 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::columns::columns;
+use crate::guard::guarded;
 
 /// One run of the packet engine: the same plan and seed give the same bytes.
 #[pyclass(frozen, module = "ackclock._core")]
@@ -97,17 +96,6 @@ impl Simulation {
 fn engine(plan_json: &str, seed: u64) -> Result<Engine, String> {
     let plan: Plan = serde_json::from_str(plan_json).map_err(|error| format!("plan: {error}"))?;
     Engine::new(&plan, seed).map_err(|error| format!("plan: {error}"))
-}
-
-/// Runs `call`; a panic becomes its message.
-fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(call)).map_err(|panic| panic_message(&*panic))
-}
-
-fn panic_message(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-    format!("the packet engine failed: {}", text.unwrap_or("no message"))
 }
 
 fn failure(message: String) -> PyErr {

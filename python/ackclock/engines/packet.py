@@ -46,8 +46,7 @@ class PacketEngine:
             for share in _advance(simulation, plan.duration_s):
                 _take(simulation, spool, capture)
                 around.progress(share)
-            for table, columns in simulation.finish().items():
-                spool.append(table, columns)
+            _finish(simulation, spool, plan)
         return spool.dataset(manifest(plan, self.name, seed, around.command))
 
 
@@ -65,6 +64,20 @@ def _take(simulation: _core.Simulation, spool: Spool, capture: IO[bytes] | None)
         spool.append(table, columns)
     if capture is not None:
         capture.write(simulation.capture())
+
+
+def _finish(simulation: _core.Simulation, spool: Spool, plan: Plan) -> None:
+    """The last rows, and the totals; what a flow is called and was asked to do is in the plan."""
+    rows = simulation.finish()
+    rows["flows"] |= {
+        "source": [f"sender-{number}" for number in range(len(plan.flows))],
+        "destination": [f"receiver-{number}" for number in range(len(plan.flows))],
+        "congestion": [plan.groups[flow.group].congestion.kind for flow in plan.flows],
+        "base_rtt_s": [flow.base_rtt_s for flow in plan.flows],
+        "size_bytes": [flow.size_bytes for flow in plan.flows],
+    }
+    for table, columns in rows.items():
+        spool.append(table, columns)
 
 
 def _capture(plan: Plan, seed: int, folder: Path | None, stack: ExitStack) -> IO[bytes] | None:

@@ -31,6 +31,6 @@ def _completions_s(view: RunView) -> Array:
 
 
 METRICS = (
-    Metric("completion_mean_s", "s", "Completion time, mean", completion_mean_s),
-    Metric("completion_p95_s", "s", "Completion time, 95th percentile", completion_p95_s),
+    Metric("completion_mean_s", "s", "Mean completion time", completion_mean_s),
+    Metric("completion_p95_s", "s", "95th percentile of the completion time", completion_p95_s),
 )

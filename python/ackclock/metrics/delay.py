@@ -103,10 +103,10 @@ def _mean(series: pl.Series) -> float | None:
 
 
 METRICS = (
-    Metric("rtt_mean_s", "s", "Round-trip time, mean", rtt_mean_s),
-    Metric("rtt_p95_s", "s", "Round-trip time, 95th percentile", rtt_p95_s),
-    Metric("queue_delay_mean_s", "s", "Queueing delay, mean", queue_delay_mean_s),
-    Metric("queue_delay_p95_s", "s", "Queueing delay, 95th percentile", queue_delay_p95_s),
-    Metric("queue_mean_p", "packets", "Queue length, mean", queue_mean_p),
+    Metric("rtt_mean_s", "s", "Mean round-trip time", rtt_mean_s),
+    Metric("rtt_p95_s", "s", "95th percentile of the round-trip time", rtt_p95_s),
+    Metric("queue_delay_mean_s", "s", "Mean queueing delay", queue_delay_mean_s),
+    Metric("queue_delay_p95_s", "s", "95th percentile of the queueing delay", queue_delay_p95_s),
+    Metric("queue_mean_p", "packets", "Mean queue length", queue_mean_p),
     Metric("queue_empty_fraction", "share", "Time with an empty queue", queue_empty_fraction),
 )

@@ -111,5 +111,5 @@ METRICS = (
     Metric("congestion_epochs", "", "Congestion epochs", congestion_epochs),
     Metric("synchronisation", "share", "Loss synchronisation", synchronisation),
     Metric("losses_per_epoch", "packets", "Packets lost in an epoch", losses_per_epoch),
-    Metric("epoch_duration_mean_s", "s", "Duration of an epoch, mean", epoch_duration_mean_s),
+    Metric("epoch_duration_mean_s", "s", "Mean duration of an epoch", epoch_duration_mean_s),
 )

@@ -85,6 +85,6 @@ def _mean(series: pl.Series) -> float | None:
 
 METRICS = (
     Metric("utilisation", "share", "Utilisation", utilisation),
-    Metric("goodput_bps", "bit/s", "Goodput, total", goodput_bps),
-    Metric("goodput_flow_bps", "bit/s", "Goodput, each flow", goodput_flow_bps, per_flow=True),
+    Metric("goodput_bps", "bit/s", "Total goodput", goodput_bps),
+    Metric("goodput_flow_bps", "bit/s", "Goodput of each flow", goodput_flow_bps, per_flow=True),
 )

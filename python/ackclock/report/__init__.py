@@ -116,7 +116,7 @@ def _content(results: Sequence[Result]) -> dict[str, Any]:
         "metric_rows": rows.metric_rows(summaries, values),
         "missing": rows.missing(summaries),
         "names": [result.name for result in results],
-        "single": any(len(result.views) == 1 for result in results),
+        "runs_note": _runs_note([len(result.views) for result in results]),
         "figures": {f"{key}-{figure.key}": figure.spec() for key, figure in every},
         "version": results[0].data.manifest.get("ackclock"),
     }
@@ -157,6 +157,13 @@ def _drawn(views: Sequence[RunView]) -> str:
     if len(views) == 1:
         return f"seed {views[0].seed}"
     return f"seed {views[0].seed}, the first of {len(views)} runs; the distributions show all"
+
+
+def _runs_note(counts: Sequence[int]) -> str:
+    if max(counts) == 1:
+        return "One run: no intervals. Run with more repeats to see how much runs differ."
+    said = f"{counts[0]} runs" if len(set(counts)) == 1 else " and ".join(f"{n} runs" if n > 1 else "1 run (no interval)" for n in counts)
+    return f"Means over {said} with different seeds, and Student’s 95 % confidence intervals of these means."
 
 
 def _title(results: Sequence[Result]) -> str:

@@ -10,7 +10,10 @@ from ackclock import shown
 from ackclock.metrics import Summary
 
 #: From these values of Jain's index on, the shares are called so.
-FAIRNESS = ((0.98, "nearly equal"), (0.9, "uneven, but no flow was starved of its share by far"), (0.0, "very unequal"))
+FAIRNESS = ((0.98, "close to equal"), (0.9, "uneven"), (0.0, "very unequal"))
+
+#: Means that differ by less than this, relatively, are called no different, however sure the difference is.
+LEAST_DIFFERENCE = 0.01
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
@@ -43,7 +46,7 @@ def sentences(subject: Subject) -> list[str]:
 
 
 def comparison(subjects: Sequence[Subject]) -> list[str]:
-    """Which result was best in what; only where the 95 % intervals of best and next do not overlap."""
+    """Which result was best in what; only where best and next clearly differ (see `_apart`)."""
     asked = (("utilisation", True, "used the link best", "utilisation"),
              ("queue_delay_mean_s", False, "kept the queue shortest", "mean queueing delay"),
              ("jain", True, "shared most evenly", "Jain's index"),
@@ -61,12 +64,12 @@ def counted(number: int, noun: str) -> str:
 def _use(subject: Subject) -> str:
     share, goodput = subject.mean("utilisation"), subject.mean("goodput_bps")
     who = counted(subject.flows, "flow").capitalize()
-    rate = f" of {shown.value(subject.rate_bps, 'bit/s')}" if subject.rate_bps else ""
-    if share is None:
-        return f"{who} crossed the bottleneck{rate}."
-    verb = "filled" if subject.flows == 1 else "shared the bottleneck and filled"
-    got = f", which gave the application{'' if subject.flows == 1 else 's'} {shown.value(goodput, 'bit/s')}"
-    return f"{who} {verb} {shown.value(share, 'share')} of its rate{rate}{got if goodput is not None else ''}."
+    alone = subject.flows == 1
+    start = f"{who} had the bottleneck to itself" if alone else f"{who} shared the bottleneck"
+    rate = f"its {shown.value(subject.rate_bps, 'bit/s')}" if subject.rate_bps else "its rate"
+    facts = [f"used {shown.value(share, 'share')} of {rate}"] if share is not None else []
+    facts += [f"delivered {shown.value(goodput, 'bit/s')} of data"] if goodput is not None else []
+    return f"{start}: {'it' if alone else 'together they'} {' and '.join(facts)}." if facts else f"{start}."
 
 
 def _fairness(subject: Subject) -> str:
@@ -78,7 +81,7 @@ def _fairness(subject: Subject) -> str:
     if subject.slowest_bps is not None and subject.fastest_bps is not None:
         slow, fast = shown.value(subject.slowest_bps, "bit/s"), shown.value(subject.fastest_bps, "bit/s")
         ends = f": the slowest flow got {slow}, the fastest {fast}"
-    return f"The shares were {word} (Jain’s index {shown.value(index, '1')}){ends}."
+    return f"The shares were {word} (Jain's index {shown.value(index, '1')}){ends}."
 
 
 def _delay(subject: Subject) -> str:
@@ -87,7 +90,7 @@ def _delay(subject: Subject) -> str:
         return ""
     most = f", 95 % of them at most {shown.value(p95_s, 's')}" if p95_s is not None else ""
     base = f", on top of {shown.value(subject.base_rtt_s, 's')} of base round-trip time" if subject.base_rtt_s else ""
-    return f"Packets waited {shown.value(mean_s, 's')} on average in its queue{most}{base}."
+    return f"Packets waited {shown.value(mean_s, 's')} on average in the queue{most}{base}."
 
 
 def _loss(subject: Subject) -> str:
@@ -123,11 +126,13 @@ def _best(subjects: Sequence[Subject], metric: str, highest: bool, praise: str, 
 
 
 def _apart(one: Summary, other: Summary) -> bool:
+    """Whether two means differ by 1 % or more and their 95 % intervals do not overlap."""
     ends = (one.ci95_low, one.ci95_high, other.ci95_low, other.ci95_high)
     if any(end is None for end in ends):
         return False
     low, high, other_low, other_high = (float(end) for end in ends if end is not None)
-    return high < other_low or other_high < low
+    far = abs((one.mean or 0.0) - (other.mean or 0.0)) >= LEAST_DIFFERENCE * abs(one.mean or 0.0)
+    return far and (high < other_low or other_high < low)
 
 
 def _unit(metric: str) -> str:

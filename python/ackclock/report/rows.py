@@ -15,15 +15,24 @@ from ackclock.metrics.metric import Value
 #: Flows that the table shows.
 MOST_FLOWS = 100
 
+#: Heads of the flows' table.
+HEADS = (
+    "Flow", "Group", "Congestion control", "Base RTT", "Start", "Goodput", "Share", "Retransmitted", "Timeouts", "Size",
+    "Completion",
+)
+
+#: Columns that are left out where they say nothing: the group (if named after its control), size and completion.
+OPTIONAL = (1, 9, 10)
+
 
 @dataclass(frozen=True, slots=True)
 class MetricRow:
-    """A metric's name, label and definition, with (mean, interval, n, values by run) for each result."""
+    """A metric's name, label and definition, with (mean, interval, values by run) for each result."""
 
     name: str
     label: str
     definition: str
-    cells: tuple[tuple[str, str, int, str], ...]
+    cells: tuple[tuple[str, str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +61,12 @@ def _metric_row(name: str, summaries: Sequence[Mapping[str, Summary]], runs: Seq
     return MetricRow(name, metric.label, metric.definition, tuple(cells))
 
 
-def _cell(summary: Summary, unit: str, values: Sequence[Value]) -> tuple[str, str, int, str]:
+def _cell(summary: Summary, unit: str, values: Sequence[Value]) -> tuple[str, str, str]:
     mean, interval = shown.interval(summary.mean, summary.ci95_low, summary.ci95_high, unit)
-    if summary.n == 1:
-        interval = "one run"
+    if summary.n < len(values) or summary.n == 1:
+        interval = f"{interval if summary.n > 1 else ''} n = {summary.n}".strip()
     each = ", ".join(shown.value(value if isinstance(value, float) else None, unit, 4) for value in values)
-    return mean, interval, summary.n, each
+    return mean, interval, each
 
 
 def flow_table(views: Sequence[RunView], rates: pl.DataFrame) -> FlowTable:
@@ -71,9 +80,15 @@ def flow_table(views: Sequence[RunView], rates: pl.DataFrame) -> FlowTable:
     joined = means.join(rates, on="flow", how="left").sort("flow")
     total_bps = joined["goodput_bps"].sum() or 1.0
     rows = tuple(_flow_row(row, total_bps, views[0].plan) for row in joined.head(MOST_FLOWS).iter_rows(named=True))
-    heads = ("Flow", "Group", "Congestion control", "Base RTT", "Start", "Goodput", "Share", "Retransmitted", "Timeouts")
-    finite = joined["size_bytes"].null_count() < joined.height
-    return FlowTable((*heads, "Size", "Completion") if finite else heads, tuple(row if finite else row[:-2] for row in rows), joined.height)
+    used = [n for n in range(len(HEADS)) if n not in OPTIONAL or _says_more(n, rows)]
+    return FlowTable(
+        tuple(HEADS[n] for n in used), tuple(tuple(row[n] for n in used) for row in rows), joined.height
+    )
+
+
+def _says_more(column: int, rows: Sequence[Sequence[str]]) -> bool:
+    """Whether an optional column has something that the one it stands beside has not."""
+    return any(row[column] not in (shown.NOTHING, row[2]) for row in rows)
 
 
 def _flow_row(row: Mapping[str, Any], total_bps: float, plan: Mapping[str, Any]) -> tuple[str, ...]:

@@ -233,13 +233,14 @@ impl Cubic {
     /// Whether the last look at the curve was at this window and is not stale.
     fn has_looked(&self, now: Time) -> bool {
         let cwnd = self.window.cwnd();
-        self.looked
-            .is_some_and(|(looked_cwnd, at)| looked_cwnd == cwnd && now.since(at) <= STALE)
+        let recent = |(looked_cwnd, at)| looked_cwnd == cwnd && now.since(at) <= STALE;
+        self.parameters.tick > Time::ZERO && self.looked.is_some_and(recent)
     }
 
     fn look(&mut self, now: Time, epoch: &mut Epoch) {
         let cwnd = self.window.cwnd();
-        if self.looked.map_or(true, |(_, at)| now.since(at) >= self.parameters.tick) {
+        let within_tick = |(_, at)| now.since(at) < self.parameters.tick;
+        if !self.looked.is_some_and(within_tick) {
             self.per_increment = self.cubic_per_increment(now, epoch);
             self.looked = Some((cwnd, now));
         }
@@ -374,5 +375,7 @@ impl Controller for Cubic {
     }
 }
 
+#[cfg(test)]
+mod agreement;
 #[cfg(test)]
 mod tests;

@@ -77,6 +77,7 @@ impl Controller for Reno {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // windows are whole segments
 mod tests {
     use super::super::window::testing::{ack, recovering};
     use super::*;

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::packet::Packet;
-use crate::queue::{Backlog, Discipline, Drops, Surroundings};
+use crate::queue::{Backlog, Discipline, Drops, Queue, Surroundings};
 
 /// Parameters as on the card.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -36,15 +36,12 @@ struct Bfifo {
 ///
 /// # Errors
 /// Parameters other than `limit_bytes`, or a limit below 1.
-pub fn make(
-    parameters: &Value,
-    _surroundings: &Surroundings,
-) -> Result<Box<dyn Discipline>, serde_json::Error> {
+pub fn make(parameters: &Value, _surroundings: &Surroundings) -> Result<Queue, serde_json::Error> {
     let Parameters { limit_bytes } = Parameters::deserialize(parameters)?;
     if limit_bytes == 0 {
         return Err(serde_json::Error::custom("limit_bytes must be at least 1"));
     }
-    Ok(Box::new(Bfifo {
+    Ok(Queue::other(Bfifo {
         limit_bytes,
         bytes: 0,
         packets: VecDeque::new(),
@@ -103,7 +100,7 @@ mod tests {
         }
     }
 
-    fn bfifo(limit_bytes: u64) -> Box<dyn Discipline> {
+    fn bfifo(limit_bytes: u64) -> Queue {
         make(&json!({ "limit_bytes": limit_bytes }), &SURROUNDINGS).expect("valid parameters")
     }
 

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::packet::Packet;
-use crate::queue::{Backlog, Discipline, Drops, Surroundings};
+use crate::queue::{Backlog, Discipline, Drops, Queue, Surroundings};
 
 /// Parameters as on the card.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -24,7 +24,7 @@ struct Parameters {
 
 /// A tail-drop queue that counts packets.
 #[derive(Debug)]
-struct Pfifo {
+pub struct Pfifo {
     limit_packets: usize,
     bytes: u64,
     packets: VecDeque<Packet>,
@@ -34,17 +34,14 @@ struct Pfifo {
 ///
 /// # Errors
 /// Parameters other than `limit_packets`, or a limit below 1.
-pub fn make(
-    parameters: &Value,
-    _surroundings: &Surroundings,
-) -> Result<Box<dyn Discipline>, serde_json::Error> {
+pub fn make(parameters: &Value, _surroundings: &Surroundings) -> Result<Queue, serde_json::Error> {
     let Parameters { limit_packets } = Parameters::deserialize(parameters)?;
     if limit_packets == 0 {
         return Err(serde_json::Error::custom(
             "limit_packets must be at least 1",
         ));
     }
-    Ok(Box::new(Pfifo {
+    Ok(Queue::Pfifo(Pfifo {
         limit_packets: limit_packets as usize,
         bytes: 0,
         packets: VecDeque::new(),
@@ -52,6 +49,7 @@ pub fn make(
 }
 
 impl Discipline for Pfifo {
+    #[inline(always)]
     fn enqueue(&mut self, packet: Packet, _now: Time, drops: &mut Drops) {
         if self.packets.len() < self.limit_packets {
             self.bytes += u64::from(packet.wire_bytes);
@@ -61,6 +59,7 @@ impl Discipline for Pfifo {
         }
     }
 
+    #[inline(always)]
     fn dequeue(&mut self, _now: Time, _drops: &mut Drops) -> Option<Packet> {
         let packet = self.packets.pop_front()?;
         self.bytes -= u64::from(packet.wire_bytes);
@@ -101,7 +100,7 @@ mod tests {
         }
     }
 
-    fn pfifo(limit_packets: u32) -> Box<dyn Discipline> {
+    fn pfifo(limit_packets: u32) -> Queue {
         make(&json!({ "limit_packets": limit_packets }), &SURROUNDINGS).expect("valid parameters")
     }
 

@@ -28,7 +28,7 @@ impl Simulation {
     }
 
     fn sample_flows(&mut self) {
-        let samples = &mut self.tables.flow_samples;
+        let samples = &mut self.network.tables.flow_samples;
         for (index, flow) in self.flows.iter().enumerate() {
             let sender = &flow.sender;
             if !sender.is_active() {
@@ -47,9 +47,9 @@ impl Simulation {
     }
 
     fn sample_links(&mut self) {
-        let samples = &mut self.tables.queue_samples;
+        let mut samples = std::mem::take(&mut self.network.tables.queue_samples);
         let interval = self.plan.record.interval;
-        for (index, link) in self.links.iter_mut().enumerate() {
+        for (index, link) in self.network.links_mut().iter_mut().enumerate() {
             let counters = link.counters(self.now);
             let before = std::mem::replace(&mut self.sampled[index], counters);
             let (packets, bytes) = link.backlog();
@@ -67,11 +67,12 @@ impl Simulation {
             let possible = link.rate().bits_per_second() * interval.seconds();
             samples.utilisation.push(sent_bits / possible);
         }
+        self.network.tables.queue_samples = samples;
     }
 
     fn end_warmup(&mut self) {
         self.warmed_up = true;
-        for (index, link) in self.links.iter_mut().enumerate() {
+        for (index, link) in self.network.links_mut().iter_mut().enumerate() {
             self.links_at_warmup[index] = link.counters(self.now);
             link.clear_sojourns();
         }
@@ -115,7 +116,7 @@ impl Simulation {
             rows.sent_packets.push(all.sent_packets);
             rows.sent_bytes.push(all.sent_bytes);
             rows.received_packets.push(flow.receiver.received_packets());
-            rows.dropped_packets.push(flow.dropped);
+            rows.dropped_packets.push(self.network.gone(index));
             rows.retransmissions.push(all.retransmissions);
             rows.timeouts.push(all.timeouts);
             rows.syn_retransmissions.push(all.syn_retransmissions);
@@ -133,7 +134,7 @@ impl Simulation {
     fn link_totals(&mut self) -> Links {
         let mut rows = Links::default();
         let measured = self.now.since(self.plan.warmup).as_f64();
-        for (index, link) in self.links.iter_mut().enumerate() {
+        for (index, link) in self.network.links_mut().iter_mut().enumerate() {
             let all = link.counters(self.now);
             let before = self.links_at_warmup[index];
             let plan = &self.plan.links[index];

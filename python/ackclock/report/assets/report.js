@@ -10,9 +10,19 @@
     toImageButtonOptions: { format: "svg" },
   };
 
+  const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
+  const merged = (layout, changes) => {
+    const result = { ...layout };
+    for (const [key, value] of Object.entries(changes)) {
+      result[key] = isObject(value) ? { ...layout[key], ...value } : value;
+    }
+    return result;
+  };
+
   const draw = (id, figure) => {
     const place = document.getElementById(id);
-    const layout = { height: 380, ...figure.layout, autosize: true };
+    const fitting = place.clientWidth < 560 ? merged(figure.layout, figure.narrow) : figure.layout;
+    const layout = { height: 400, ...fitting, autosize: true };
     config.toImageButtonOptions.filename = id;
     return Plotly.newPlot(place, figure.data, layout, { ...config }).then(() => {
       place.dataset.drawn = "yes";

@@ -1,0 +1,49 @@
+//! The border that no panic crosses.
+
+use std::any::Any;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+
+/// Runs `call`. What it worked on is not to be used again after an error.
+///
+/// # Errors
+/// `call` panicked; the message says with what words.
+pub fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(call)).map_err(|panic| message(&*panic))
+}
+
+fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    format!("the packet engine failed: {}", text.unwrap_or("no message"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_passes() {
+        assert_eq!(guarded(|| 7), Ok(7));
+    }
+
+    #[test]
+    fn a_panic_becomes_its_message() {
+        let index = 3;
+        let formatted = guarded(|| -> () { panic!("no link {index}") });
+        assert_eq!(
+            formatted,
+            Err("the packet engine failed: no link 3".to_owned())
+        );
+        let plain = guarded(|| -> () { panic!("plain") });
+        assert_eq!(plain, Err("the packet engine failed: plain".to_owned()));
+    }
+
+    #[test]
+    fn a_panic_without_words_is_an_error_too() {
+        let silent = guarded(|| -> () { std::panic::panic_any(7_u8) });
+        assert_eq!(
+            silent,
+            Err("the packet engine failed: no message".to_owned())
+        );
+    }
+}

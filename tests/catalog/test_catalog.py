@@ -1,0 +1,106 @@
+"""The cards: complete, consistent, and in agreement with what a plan and the packet engine need."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from pydantic import ValidationError
+
+from ackclock import catalog
+from ackclock.errors import InputError
+from ackclock.plan import TcpPlan
+
+CARDS = catalog.every()
+
+
+def names(cards):
+    return [f"{card.family}/{card.name}" for card in cards]
+
+
+def test_the_algorithms_of_this_version_have_cards():
+    assert set(names(CARDS)) >= {
+        "congestion/cubic",
+        "congestion/reno",
+        "queue/bfifo",
+        "queue/pfifo",
+        "stack/linux",
+        "stack/rfc",
+    }
+
+
+@pytest.mark.parametrize("card", CARDS, ids=names(CARDS))
+def test_a_card_is_complete(card):
+    assert card.name in catalog.names(card.family)
+    assert card.summary.strip()
+    assert card.references
+    for parameter in card.parameters.values():
+        assert parameter.description
+        assert parameter.source
+        ranged = parameter.kind not in ("boolean", "choice")
+        assert ranged == (parameter.minimum is not None) == (parameter.maximum is not None)
+        assert (parameter.kind == "choice") == bool(parameter.choices)
+
+
+@pytest.mark.parametrize("card", CARDS, ids=names(CARDS))
+def test_defaults_and_variants_are_within_their_ranges(card):
+    for parameter in card.parameters.values():
+        if parameter.default is not None:
+            parameter.read(parameter.default)
+    for variant in card.variants.values():
+        assert variant.parameters
+        for name, value in variant.parameters.items():
+            card.parameters[name].read(value)
+
+
+@pytest.mark.parametrize("card", CARDS, ids=names(CARDS))
+def test_the_table_accepts_what_the_card_says_and_nothing_else(card):
+    required = {name: "1p" if p.kind == "packets" else "64KB" for name, p in card.parameters.items() if p.required}
+    card.table.model_validate({catalog.NAME_KEYS[card.family]: card.name, **required})
+    with pytest.raises(ValidationError, match="an unknown key"):
+        card.table.model_validate({**required, "no_such_parameter": 1})
+
+
+def test_stacks_have_the_same_parameters_and_they_are_those_of_a_plan():
+    stacks = [catalog.card("stack", name) for name in catalog.names("stack")]
+    fields = {field.name for field in dataclasses.fields(TcpPlan)} - {"header_bytes"}
+    for card in stacks:
+        keys = {card.key(name) for name in card.parameters}
+        assert keys - {"mtu_bytes"} == fields
+        for name, parameter in card.parameters.items():
+            other = stacks[0].parameters[name]
+            same = ("kind", "minimum", "maximum", "choices", "unlimited")
+            assert [getattr(parameter, key) for key in same] == [getattr(other, key) for key in same]
+
+
+def test_defaults_of_the_stacks():
+    linux = catalog.card("stack", "linux").complete({})
+    assert (linux["min_rto"], linux["initial_rto"], linux["max_rto"]) == (0.2, 1.0, 120.0)
+    assert (linux["delayed_ack"], linux["delayed_ack_timeout"]) == ("quick", 0.04)
+    assert (linux["loss_detection"], linux["reduction"], linux["tail_loss_probe"]) == ("rack", "prr", True)
+    rfc = catalog.card("stack", "rfc").complete({})
+    assert (rfc["min_rto"], rfc["rto_floor_on_variance"]) == (1.0, False)
+    assert (rfc["loss_detection"], rfc["reduction"], rfc["tail_loss_probe"]) == ("duplicate_acks", "immediate", False)
+    assert linux["initial_window"] == rfc["initial_window"] == 10
+
+
+def test_what_is_given_goes_before_the_variant_and_the_variant_before_the_default():
+    cubic = catalog.card("congestion", "cubic")
+    assert cubic.complete({})["beta"] == 0.7
+    assert cubic.complete({}, "2008")["beta"] == 0.8
+    assert cubic.complete({}, "2008")["hystart"] is False
+    assert cubic.complete({"beta": 0.5}, "2008")["beta"] == 0.5
+    assert cubic.complete({}, "rfc9438")["reno_catch_up"] is True
+
+
+def test_names_in_a_plan_carry_the_unit():
+    assert catalog.card("queue", "pfifo").key("limit") == "limit_packets"
+    assert catalog.card("queue", "bfifo").key("limit") == "limit_bytes"
+    assert catalog.card("stack", "linux").key("min_rto") == "min_rto_s"
+    assert catalog.card("congestion", "cubic").key("beta") == "beta"
+
+
+def test_an_unknown_card_names_the_nearest():
+    with pytest.raises(InputError, match='found "cubik"; expected "cubic"'):
+        catalog.card("congestion", "cubik")
+    assert catalog.find("cubik") == []

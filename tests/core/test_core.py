@@ -1,0 +1,153 @@
+"""The native module: plans in, columns out, errors instead of aborts."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ackclock import _core, load
+from ackclock.tables import EVENT_KINDS, PACKET_ACTIONS
+
+SCENARIO = Path(__file__).parents[2] / "scenarios" / "dumbbell.toml"
+
+
+@pytest.fixture(scope="module")
+def plan() -> dict[str, Any]:
+    found: dict[str, Any] = load(SCENARIO).plan().engine_input()
+    return {**found, "duration_s": 5.0, "warmup_s": 1.0}
+
+
+def run(plan: dict[str, Any], seed: int, step_s: float = 1.0) -> dict[str, dict[str, Any]]:
+    """All tables of a run that was advanced and drained in steps."""
+    simulation = _core.Simulation(json.dumps(plan), seed)
+    parts, reached = [], 0.0
+    while reached < plan["duration_s"]:
+        reached = simulation.advance(reached + step_s)
+        parts.append(simulation.drain())
+    end = simulation.finish()
+    parts.append(end)
+    rows = {
+        table: {name: np.concatenate([part[table][name] for part in parts]) for name in end[table]}
+        for table in ("flow_samples", "queue_samples", "events")
+    }
+    return {**rows, "flows": end["flows"], "links": end["links"]}
+
+
+def assert_same(left: dict[str, dict[str, Any]], right: dict[str, dict[str, Any]]) -> None:
+    for table, columns in left.items():
+        for name, column in columns.items():
+            np.testing.assert_array_equal(column, right[table][name], f"{table}.{name}")
+
+
+def test_a_run_fills_every_table(plan: dict[str, Any]) -> None:
+    tables = run(plan, seed=1)
+    flows, links, samples = tables["flows"], tables["links"], tables["flow_samples"]
+    assert len(flows["flow"]) == len(plan["flows"])
+    assert list(links["name"]) == [link["name"] for link in plan["links"]]
+    assert samples["time_s"][-1] == pytest.approx(5.0)
+    assert len(samples["cwnd"]) == len(samples["flow"])
+    assert len(tables["queue_samples"]["backlog_p"]) > 100
+    assert flows["delivered_bytes"].sum() > 20e6
+
+
+def test_neither_the_steps_nor_the_repetition_change_the_bytes(plan: dict[str, Any]) -> None:
+    assert_same(run(plan, seed=1, step_s=1.0), run(plan, seed=1, step_s=0.37))
+
+
+def test_the_seed_changes_the_run(plan: dict[str, Any]) -> None:
+    first, second = run(plan, seed=1), run(plan, seed=2)
+    assert list(first["flows"]["start_s"]) != list(second["flows"]["start_s"])
+
+
+def test_a_thread_changes_nothing(plan: dict[str, Any]) -> None:
+    found: dict[int, dict[str, dict[str, Any]]] = {}
+    threads = [threading.Thread(target=lambda seed=seed: found.update({seed: run(plan, seed)})) for seed in (1, 2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for seed in (1, 2):
+        assert_same(found[seed], run(plan, seed))
+
+
+def test_the_interpreter_is_free_while_the_engine_works(plan: dict[str, Any]) -> None:
+    simulation = _core.Simulation(json.dumps({**plan, "duration_s": 300.0}), 1)
+    worker = threading.Thread(target=simulation.advance, args=(300.0,))
+    worker.start()
+    beats = 0
+    while worker.is_alive():
+        time.sleep(0.001)
+        beats += 1
+    worker.join()
+    assert beats > 5
+
+
+def test_time_stops_at_the_end_of_the_plan(plan: dict[str, Any]) -> None:
+    simulation = _core.Simulation(json.dumps(plan), 1)
+    assert simulation.advance(2.0) == 2.0
+    assert simulation.advance(1e9) == 5.0
+    assert simulation.advance(float("inf")) == 5.0
+    with pytest.raises(ValueError, match="not a number"):
+        simulation.advance(float("nan"))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"duration_s": "soon"}, "expected f64"),
+        ({"flows": [{}]}, "missing field"),
+        ({"links": []}, "link"),
+        ({"record": {"interval_s": 0.0, "packets": False, "pcap": False}}, "interval_s"),
+    ],
+)
+def test_a_plan_that_cannot_be_run_is_refused(plan: dict[str, Any], change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        _core.Simulation(json.dumps({**plan, **change}), 1)
+
+
+def test_what_is_not_a_plan_is_refused() -> None:
+    with pytest.raises(ValueError, match="plan: expected value at line 1"):
+        _core.Simulation("no JSON", 1)
+    with pytest.raises(OverflowError):
+        _core.Simulation("{}", -1)
+
+
+def test_a_capture_is_written_when_asked_for(plan: dict[str, Any]) -> None:
+    record = {**plan["record"], "pcap": True}
+    simulation = _core.Simulation(json.dumps({**plan, "record": record}), 1)
+    simulation.advance(1.0)
+    first, second = simulation.capture(), simulation.capture()
+    assert int.from_bytes(first[:4], "little") == 0xA1B23C4D
+    assert second == b""
+    assert _core.Simulation(json.dumps(plan), 1).capture() == b""
+
+
+def test_the_packet_log_is_written_when_asked_for(plan: dict[str, Any]) -> None:
+    record = {**plan["record"], "packets": True}
+    simulation = _core.Simulation(json.dumps({**plan, "record": record}), 1)
+    simulation.advance(1.0)
+    packets = simulation.drain()["packets"]
+    assert len(packets["sequence"]) > 1000
+    assert packets["kind"].max() < len(_core.PACKET_KINDS)
+
+
+def test_codes_have_the_dataset_s_names() -> None:
+    assert tuple(_core.EVENT_KINDS) == EVENT_KINDS
+    assert tuple(_core.PACKET_ACTIONS) == PACKET_ACTIONS
+
+
+def test_the_lines_of_a_text() -> None:
+    text = '[[flows]]\ncount = 1\n[[flows]]\nrtt = [\n  "1ms",\n]\n'
+    lines = dict(_core.toml_spans(text))
+    assert lines["flows",] == 1
+    assert lines["flows", 1] == 3
+    assert lines["flows", 1, "rtt"] == 4
+    assert lines["flows", 1, "rtt", 0] == 5
+    with pytest.raises(ValueError, match="line 2"):
+        _core.toml_spans("a = 1\nb = ")
