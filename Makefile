@@ -8,14 +8,16 @@ SHELL := bash
 PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
-PIP := $(PY) -m pip --disable-pip-version-check --quiet
+PIP := $(PY) -m pip
+TARGET := $(or $(CARGO_TARGET_DIR),target)
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
-DOCS_SOURCES := mkdocs.yml $(shell find docs -type f -not -path 'docs/algorithms/*')
 
 # A missing Rust is an error to read, not a download of a toolchain of its own.
 export MATURIN_NO_INSTALL_RUST := 1
 export PYO3_PYTHON := $(abspath $(PY))
 export PYTHONUTF8 := 1
+export PIP_QUIET := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help setup demo test oracle lint format bench docs clean debian-test debian-bench
 
@@ -25,10 +27,8 @@ help:  ## this list
 setup: $(VENV)/.dev  ## the virtual environment .venv: ackclock and the tools to develop it
 
 demo: $(VENV)/.ackclock  ## ten CUBIC flows through one bottleneck: a table and a report
-	$(VENV)/bin/ackclock run scenarios/dumbbell.toml --out results/dumbbell
-	$(VENV)/bin/ackclock report results/dumbbell --out results/dumbbell.html
-	@echo
-	@echo "The report: file://$(abspath results/dumbbell.html)"
+	$(VENV)/bin/ackclock run scenarios/dumbbell.toml --out results/demo
+	@printf '\nOpen the report: file://%s\n' '$(abspath results/demo/report.html)'
 
 test: $(VENV)/.dev debian-test  ## all tests but the long oracles
 	tools/test.sh $(PY)
@@ -55,9 +55,10 @@ bench: $(VENV)/.dev debian-bench  ## speed beside ns-2 and ns-3 (BENCH_OPTIONS=-
 docs: $(VENV)/.docs  ## the documentation site, in site/
 	$(PY) docs/make_pages.py
 	$(VENV)/bin/zensical build --config-file .mkdocs.made.yml --clean --strict
-	cargo doc --locked --no-deps --workspace --quiet
-	cp -r target/doc site/rust
-	@echo "The site: file://$(abspath site/index.html)"
+	RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps --workspace --quiet
+	rm -rf site/rust
+	cp -r $(TARGET)/doc site/rust
+	@echo "Open the site: file://$(abspath site/index.html)"
 
 clean:  ## remove everything that was built or run
 	rm -rf $(VENV) target site build dist results .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -70,21 +71,21 @@ $(VENV)/.venv:
 	tools/need-toolchain.sh $(PYTHON)
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install 'maturin>=1.9.4,<2'
-	touch $@
+	@touch $@
 
 # Rebuilt when Rust or the dependencies change; Python sources are used where they are.
 $(VENV)/.ackclock: $(VENV)/.venv pyproject.toml $(RUST_SOURCES)
 	tools/need-toolchain.sh $(PYTHON)
 	$(VENV)/bin/maturin develop --release --locked
-	touch $@
+	@touch $@
 
 $(VENV)/.dev: $(VENV)/.ackclock
 	$(PIP) install 'ackclock[dev]'
-	touch $@
+	@touch $@
 
 $(VENV)/.docs: $(VENV)/.ackclock
 	$(PIP) install 'ackclock[docs]'
-	touch $@
+	@touch $@
 
 debian-test:
 	tools/need-debian.sh chromium=chromium tcpdump=tcpdump

@@ -19,6 +19,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -114,7 +116,7 @@ def main() -> int:
     programs = build()
     bench = Bench(programs, options.repeats)
     print(f"{platform.machine()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f} before the start\n")
-    held = [beside_peers(bench), long_and_fast(bench), by_rate(bench), by_flows(bench)]
+    held = [beside_peers(bench), long_and_fast(bench), by_rate(bench), by_flows(bench), first_contact(options.repeats)]
     if options.json:
         Path(options.json).write_text(json.dumps([asdict(cost) for cost in bench.costs], indent=1) + "\n")
     return int(options.check and not all(held))
@@ -280,14 +282,39 @@ def spread(bench: Bench, title: str, workloads: list[Workload], required: float)
     return verdict("dearest / cheapest packet", f"{most:.2f} ×", required, most, "<=")
 
 
+def first_contact(repeats: int) -> bool:
+    """What a newcomer waits for: the import, the help, the demo's scenario (wall-clock seconds)."""
+    print("\nFirst contact, wall-clock seconds")
+    program = str(Path(sys.executable).parent / "ackclock")
+    with tempfile.TemporaryDirectory() as folder:
+        demo = [program, "run", str(ROOT / "scenarios/dumbbell.toml"), "--out"]
+        return all(
+            [
+                waited("import ackclock", lambda _: [sys.executable, "-c", "import ackclock"], repeats, 0.5),
+                waited("ackclock --help", lambda _: [program, "--help"], repeats, 0.5),
+                waited("the demo's scenario, report included", lambda n: [*demo, f"{folder}/{n}"], repeats, 5.0),
+            ]
+        )
+
+
+def waited(what: str, command: Callable[[int], list[str]], repeats: int, required_s: float) -> bool:
+    """Prints the shortest wall-clock time of a command; whether it is short enough."""
+    times_s = []
+    for repeat in range(repeats):
+        started_s = time.perf_counter()
+        subprocess.run(command(repeat), check=True, capture_output=True)
+        times_s.append(time.perf_counter() - started_s)
+    return verdict(what, f"{min(times_s):.2f} s", required_s, min(times_s), "<=")
+
+
 def verdict(what: str, value: str, required: float | None, measured: float, sense: str) -> bool:
     """Prints a figure with its requirement; whether it holds."""
     if required is None:
-        print(f"  {what:<34}{value:>10}")
+        print(f"  {what:<36}{value:>10}")
         return True
     holds = measured >= required if sense == ">=" else measured <= required
     sign = "≥" if sense == ">=" else "≤"
-    print(f"  {what:<34}{value:>10}   required {sign} {required:g}: {'holds' if holds else 'DOES NOT HOLD'}")
+    print(f"  {what:<36}{value:>10}   required {sign} {required:g}: {'holds' if holds else 'DOES NOT HOLD'}")
     return holds
 
 

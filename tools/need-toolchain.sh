@@ -9,9 +9,10 @@ stop() {
     exit 1
 }
 
-command -v cargo >/dev/null || stop "Rust is missing: install it with rustup (https://rustup.rs) or the packages rustc and cargo, 1.85 or newer."
+wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$(dirname "$0")/../Cargo.toml")
+command -v cargo >/dev/null || stop "Rust is missing: install it with rustup (https://rustup.rs) or from packages, $wanted or newer."
 rust=$(rustc --version | cut -d' ' -f2)
-[[ $(printf '%s\n' 1.85 "$rust" | sort -V | head -1) == 1.85 ]] || stop "Rust $rust is too old: 1.85 or newer is needed (rustup update)."
+[[ $(printf '%s\n' "$wanted" "$rust" | sort -V | head -1) == "$wanted" ]] || stop "Rust $rust is too old: $wanted or newer is needed (rustup update)."
 
 command -v "$python" >/dev/null || stop "$python is missing: install Python 3.11 or newer, or say which one: make PYTHON=/path/to/python3.12"
 "$python" -c 'import sys; raise SystemExit(sys.version_info < (3, 11))' \

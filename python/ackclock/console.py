@@ -61,17 +61,18 @@ def print_result(data: Dataset, found: Mapping[str, Any]) -> None:
     """
     console = Console(highlight=False)
     console.print(Text(str(found["scenario"]), style="bold"))
-    console.print(_answer(found["summary"]))
+    alone = len(data.manifest["plan"]["flows"]) == 1
+    console.print(_answer(found["summary"], ("jain",) if alone else ()))
     console.print(_table(found["summary"], data.manifest["engine"], len(found["runs"])))
 
 
-def _answer(summary: Mapping[str, Any]) -> str:
+def _answer(summary: Mapping[str, Any], without: tuple[str, ...]) -> str:
     from ackclock.metrics import METRICS
 
     parts = [
         sentence.format(shown.value(mean, METRICS[name].unit))
         for name, sentence in ANSWER
-        if (mean := summary.get(name, {}).get("mean")) is not None
+        if name not in without and (mean := summary.get(name, {}).get("mean")) is not None
     ]
     return "; ".join(parts) + "." if parts else "Nothing was measured."
 

@@ -165,8 +165,9 @@ def _check_folder(folder: Path) -> None:
         raise InputError(f"{folder}: found something that is not an ackclock result; expected another folder (--out)")
     try:
         _temporary(folder).rmdir()
-    except OSError as error:
-        raise InputError(f"{folder}: found {error.strerror or error}; expected a folder that can be written") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{folder}: found an error ({reason}); expected a folder that can be made") from None
 
 
 def _is_empty(folder: Path) -> bool:

@@ -136,7 +136,7 @@ impl Network {
             flights,
             sacks: SackStore::default(),
             log_packets: plan.record.packets,
-            capture: plan.record.pcap.then(Capture::new),
+            capture: plan.record.pcap.then(|| Capture::new(&plan.flows)),
             tables: Tables::default(),
         })
     }

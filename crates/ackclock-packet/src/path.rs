@@ -1,6 +1,7 @@
 //! Paths: the queueing links on a flow's way and the delays between them.
 
 use ackclock_units::Time;
+use smallvec::SmallVec;
 
 use crate::plan::PathPlan;
 
@@ -8,7 +9,7 @@ use crate::plan::PathPlan;
 #[derive(Clone, Debug)]
 pub struct Path {
     /// The queueing links, in order.
-    pub hops: Box<[Hop]>,
+    pub hops: SmallVec<[Hop; 1]>,
     /// Delay from the last hop (or the near end) to the far end.
     pub delay: Time,
 }

@@ -1,19 +1,220 @@
-//! Stub
-use crate::packet::Packet;
-use crate::receiver::Blocks;
-use crate::workload::Workload;
+//! A packet capture of the senders' side, readable by tcpdump and Wireshark.
+//!
+//! The simulator counts segments; a capture counts bytes. Initial sequence numbers are 0, so the first
+//! data byte is number 1 (RFC 9293 section 3.4), and numbers wrap at 2^32. Timestamps tick each millisecond of
+//! simulated time, as Linux's do. Each flow has its own pair of addresses, 10.0.0.0/9 the senders and
+//! 10.128.0.0/9 the receivers.
+//!
+//! Deviations:
+//! - Frames have an Ethernet header whatever the links' frame overhead.
+//! - A block that reports a duplicate (RFC 2883) is padding: the simulated ACK says only that there is one.
+//! - The value of an ACK's timestamp is the time at which it entered its last queue on the way back, or left
+//!   the receiver if it met none.
+
 use ackclock_units::Time;
-/// c
-pub struct Capture;
-impl Capture {
-    /// n
-    pub fn new() -> Capture {
-        Capture
-    }
-    /// t
-    pub fn take(&mut self) -> Vec<u8> {
-        vec![]
-    }
-    /// r
-    pub fn record_packet(&mut self, _p: &Packet, _b: Option<&Blocks>, _w: &Workload, _n: Time) {}
+
+use crate::packet::{Kind, Packet};
+use crate::plan::{FlowPlan, TcpPlan};
+use crate::receiver::Blocks;
+use crate::sender::scoreboard::Block;
+use crate::workload::Workload;
+
+mod frame;
+
+use frame::{Options, Segment, ACK, FIN, SYN};
+
+/// The largest window scale (RFC 7323 section 2.3).
+const SHIFT_MAX: u8 = 14;
+/// IPv4 and TCP headers without options, bytes.
+const HEADER_BYTES: u32 = 40;
+/// Most SACK blocks in an option.
+const SACK_BLOCKS: usize = 4;
+
+/// Packets written down as they pass the senders' interfaces.
+#[derive(Debug)]
+pub struct Capture {
+    bytes: Vec<u8>,
+    connections: Vec<Connection>,
 }
+
+/// What a capture knows of a connection.
+#[derive(Clone, Copy, Debug)]
+struct Connection {
+    mss: u16,
+    sack: bool,
+    timestamps: bool,
+    /// Window field of a SYN, which is not scaled, and of all others.
+    windows: (u16, u16),
+    shift: u8,
+    /// The newest timestamp from the receiver, for the sender to echo, ms.
+    echo_ms: u32,
+    /// Whether the receiver's FIN has arrived.
+    closing: bool,
+}
+
+impl Connection {
+    fn new(tcp: &TcpPlan) -> Connection {
+        let window = tcp.receive_window_bytes.unwrap_or(u64::MAX);
+        let shift = (0..SHIFT_MAX)
+            .find(|shift| window >> shift <= 0xffff)
+            .unwrap_or(SHIFT_MAX);
+        Connection {
+            mss: saturated(u64::from(tcp.mss_bytes)),
+            sack: tcp.sack,
+            timestamps: tcp.timestamps,
+            windows: (saturated(window), saturated(window >> shift)),
+            shift,
+            echo_ms: 0,
+            closing: false,
+        }
+    }
+
+    /// Value and echo of the timestamp option.
+    fn timestamps(&self, packet: &Packet) -> Option<(u32, u32)> {
+        let stamps = if packet.kind.is_forward() {
+            (milliseconds(packet.timestamp), self.echo_ms)
+        } else {
+            (
+                milliseconds(packet.enqueued),
+                milliseconds(packet.timestamp),
+            )
+        };
+        self.timestamps.then_some(stamps)
+    }
+
+    fn options<'a>(
+        &self,
+        packet: &Packet,
+        sack: &'a [(u32, u32)],
+        payload_bytes: u32,
+    ) -> Options<'a> {
+        let opens = matches!(packet.kind, Kind::Syn | Kind::SynAck);
+        let option_bytes = packet
+            .wire_bytes
+            .saturating_sub(HEADER_BYTES + payload_bytes);
+        Options {
+            mss: opens.then_some(self.mss),
+            sack_permitted: opens && self.sack,
+            window_shift: opens.then_some(self.shift),
+            timestamps: self.timestamps(packet),
+            sack,
+            least_bytes: option_bytes as usize,
+        }
+    }
+
+    /// Learns from a packet that has been written down.
+    fn follow(&mut self, packet: &Packet) {
+        if !packet.kind.is_forward() {
+            self.echo_ms = milliseconds(packet.enqueued);
+        }
+        self.closing |= packet.kind == Kind::FinAck;
+    }
+}
+
+impl Capture {
+    /// A capture of these flows; their order is that of the flow numbers in the packets.
+    pub fn new(flows: &[FlowPlan]) -> Capture {
+        Capture {
+            bytes: frame::file_header(),
+            connections: flows
+                .iter()
+                .map(|flow| Connection::new(&flow.tcp))
+                .collect(),
+        }
+    }
+
+    /// The bytes since the last call; those of the first call begin with the file's header.
+    pub fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.bytes)
+    }
+
+    /// Writes down a packet that leaves or reaches its sender at `now`. Its `wire_bytes` are those of the IP
+    /// packet; `blocks` are the ACK's SACK blocks.
+    pub fn record_packet(
+        &mut self,
+        packet: &Packet,
+        blocks: Option<&Blocks>,
+        workload: &Workload,
+        now: Time,
+    ) {
+        self.record(packet, blocks.map_or(&[], Blocks::as_slice), workload, now);
+    }
+
+    fn record(&mut self, packet: &Packet, blocks: &[Block], workload: &Workload, now: Time) {
+        let connection = &mut self.connections[packet.flow as usize];
+        let mut sack = [(0, 0); SACK_BLOCKS];
+        let count = blocks.len().min(SACK_BLOCKS);
+        for (edges, (left, right)) in sack.iter_mut().zip(blocks) {
+            *edges = (byte(*left, workload), byte(*right, workload));
+        }
+        let payload_bytes = payload_bytes(packet, workload);
+        let (sequence, acknowledgement) = numbers(packet, connection.closing, workload);
+        let (of_syn, of_others) = connection.windows;
+        let segment = Segment {
+            time: now,
+            flow: packet.flow,
+            forward: packet.kind.is_forward(),
+            flags: flags(packet.kind),
+            sequence,
+            acknowledgement,
+            window: if flags(packet.kind) & SYN == 0 {
+                of_others
+            } else {
+                of_syn
+            },
+            payload_bytes,
+            ecn: packet.ecn,
+            options: connection.options(packet, &sack[..count], payload_bytes),
+        };
+        frame::append(&mut self.bytes, &segment);
+        connection.follow(packet);
+    }
+}
+
+fn flags(kind: Kind) -> u8 {
+    match kind {
+        Kind::Syn => SYN,
+        Kind::SynAck => SYN | ACK,
+        Kind::Data | Kind::Ack | Kind::LastAck => ACK,
+        Kind::Fin | Kind::FinAck => FIN | ACK,
+    }
+}
+
+fn payload_bytes(packet: &Packet, workload: &Workload) -> u32 {
+    match packet.kind {
+        Kind::Data => workload.payload_bytes(packet.sequence) as u32,
+        _ => 0,
+    }
+}
+
+/// Sequence and acknowledgement number. The receiver's bytes are its SYN, number 0, and its FIN, 1.
+fn numbers(packet: &Packet, closing: bool, workload: &Workload) -> (u32, u32) {
+    let first = byte(packet.sequence, workload);
+    match packet.kind {
+        Kind::Syn => (0, 0),
+        Kind::SynAck => (0, 1),
+        Kind::Data | Kind::Fin => (first, 1),
+        Kind::Ack | Kind::FinAck => (1, first),
+        Kind::LastAck if closing => (byte(workload.segments().saturating_add(1), workload), 2),
+        Kind::LastAck => (1, 1),
+    }
+}
+
+/// Number of the first byte of a segment. The FIN, the segment after the data, takes one.
+fn byte(segment: u64, workload: &Workload) -> u32 {
+    let fin = u64::from(segment > workload.segments());
+    (1 + workload.payload_before(segment) + fin) as u32
+}
+
+fn milliseconds(time: Time) -> u32 {
+    (time.microseconds() / 1000) as u32
+}
+
+fn saturated(value: u64) -> u16 {
+    u16::try_from(value).unwrap_or(u16::MAX)
+}
+
+#[cfg(test)]
+mod reading;
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,13 +14,16 @@ from ackclock.dataset import Dataset, Spool
 from ackclock.engines.engine import RunOptions, manifest
 from ackclock.errors import Unsupported, UnsupportedError
 from ackclock.plan import Plan
+from ackclock.tables import TABLES, Column
 
 #: What the simulator has: the lists in its `congestion.rs` and `queue.rs`.
 CONGESTION_CONTROLS = frozenset({"cubic", "reno"})
 QUEUE_DISCIPLINES = frozenset({"bfifo", "pfifo"})
 
-#: Parts of a run after which rows are taken out, progress is told and an interrupt is heard.
-STEPS = 100
+#: A run goes in steps; after each, rows are taken out, progress is told and an interrupt is heard. There are at least
+#: so many, and none with more than so many full packets at the bottleneck's rate (some tenths of a second's work).
+LEAST_STEPS = 100
+STEP_PACKETS = 200_000
 
 
 class PacketEngine:
@@ -43,20 +47,20 @@ class PacketEngine:
         with ExitStack() as stack:
             capture = _capture(plan, seed, around.captures, stack)
             simulation = _core.Simulation(json.dumps(plan.engine_input()), seed)
-            for share in _advance(simulation, plan.duration_s):
+            for share in _advance(simulation, plan):
                 _take(simulation, spool, capture)
                 around.progress(share)
             _finish(simulation, spool, plan)
         return spool.dataset(manifest(plan, self.name, seed, around.command))
 
 
-def _advance(simulation: _core.Simulation, duration_s: float) -> Iterator[float]:
+def _advance(simulation: _core.Simulation, plan: Plan) -> Iterator[float]:
     """Runs the simulation in steps; yields the share that is done."""
-    for step in range(1, STEPS):
-        simulation.advance(duration_s * step / STEPS)
-        yield step / STEPS
-    simulation.advance(duration_s)
-    yield 1.0
+    packets = plan.bottleneck_link.rate_bps * plan.duration_s / (8 * plan.packet_bytes)
+    steps = max(LEAST_STEPS, math.ceil(packets / STEP_PACKETS))
+    for step in range(1, steps + 1):
+        simulation.advance(plan.duration_s * step / steps)
+        yield step / steps
 
 
 def _take(simulation: _core.Simulation, spool: Spool, capture: IO[bytes] | None) -> None:
@@ -67,17 +71,21 @@ def _take(simulation: _core.Simulation, spool: Spool, capture: IO[bytes] | None)
 
 
 def _finish(simulation: _core.Simulation, spool: Spool, plan: Plan) -> None:
-    """The last rows, and the totals; what a flow is called and was asked to do is in the plan."""
-    rows = simulation.finish()
-    rows["flows"] |= {
+    """The last rows, and the totals; the simulator's books may hold more than the dataset has columns for."""
+    for table, columns in simulation.finish().items():
+        known: dict[str, Column] = {name: columns[name] for name in TABLES[table] if name in columns}
+        spool.append(table, known | _described(plan) if table == "flows" else known)
+
+
+def _described(plan: Plan) -> dict[str, Column]:
+    """What a flow is called and was asked to do."""
+    return {
         "source": [f"sender-{number}" for number in range(len(plan.flows))],
         "destination": [f"receiver-{number}" for number in range(len(plan.flows))],
         "congestion": [plan.groups[flow.group].congestion.kind for flow in plan.flows],
         "base_rtt_s": [flow.base_rtt_s for flow in plan.flows],
         "size_bytes": [flow.size_bytes for flow in plan.flows],
     }
-    for table, columns in rows.items():
-        spool.append(table, columns)
 
 
 def _capture(plan: Plan, seed: int, folder: Path | None, stack: ExitStack) -> IO[bytes] | None:

@@ -20,7 +20,7 @@ from ackclock.metrics.metric import Metric, Value
 from ackclock.metrics.summary import Summary, summarise
 from ackclock.metrics.view import RunView, runs
 
-__all__ = ["METRICS", "Metric", "RunView", "Summary", "of_run", "runs", "summary", "table"]
+__all__ = ["METRICS", "Metric", "RunView", "Summary", "of_run", "runs", "summarise", "summary", "table"]
 
 FAMILIES = (throughput, fairness, loss, delay, epochs, completion, dynamics)
 

@@ -35,7 +35,11 @@ def cdf(data: Dataset) -> Figure:
 
 
 def _panel(
-    ax: Axes, views: list[RunView], distribution: Distribution, unit_of: Callable[[float], tuple[float, str]], label: str
+    ax: Axes,
+    views: list[RunView],
+    distribution: Distribution,
+    unit_of: Callable[[float], tuple[float, str]],
+    label: str,
 ) -> None:
     known = [found for found in map(distribution, views) if found[0].size]
     largest = max((float(x[-1]) for x, _ in known), default=1.0)

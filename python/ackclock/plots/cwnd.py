@@ -71,5 +71,14 @@ def _panels(view: RunView, lines: Lines) -> Figure:
 
 
 def _name(ax: Axes, label: str) -> None:
-    ax.annotate(label, (1, 1), xycoords="axes fraction", xytext=(-2, -2), textcoords="offset points",
-                ha="right", va="top", fontsize=7.5, color=style.INK)
+    ax.annotate(
+        label,
+        (1, 1),
+        xycoords="axes fraction",
+        xytext=(-2, -2),
+        textcoords="offset points",
+        ha="right",
+        va="top",
+        fontsize=7.5,
+        color=style.INK,
+    )

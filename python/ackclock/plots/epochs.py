@@ -37,8 +37,15 @@ def _drops(ax: Axes, drops: pl.DataFrame, found: pl.DataFrame, flows: int) -> No
     for start_s, end_s in found.select("start_s", "end_s").iter_rows():
         ax.axvspan(start_s, end_s, facecolor="#FBE3D2", linewidth=0.8, edgecolor="#FBE3D2", zorder=1)
     size = float(np.clip(160 / max(flows, 1), 0.4, 14))
-    ax.scatter(drops["time_s"].to_numpy(), drops["flow"].to_numpy(), s=size, color=style.COLOURS[0], linewidths=0,
-               zorder=3, rasterized=drops.height > 5000)
+    ax.scatter(
+        drops["time_s"].to_numpy(),
+        drops["flow"].to_numpy(),
+        s=size,
+        color=style.COLOURS[0],
+        linewidths=0,
+        zorder=3,
+        rasterized=drops.height > 5000,
+    )
     ax.set_ylim(-0.7, flows - 0.3)
     if flows <= style.MOST_LINES:
         ax.set_yticks(range(flows))

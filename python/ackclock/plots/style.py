@@ -96,15 +96,27 @@ def title(fig: Figure, what: str, data: Dataset, *, pooled: bool = False) -> Non
     """The title: what is shown, of which scenario, from which run."""
     name = (data.manifest.get("plan") or {}).get("name") or ""
     fig.suptitle(f"{what}\n", x=0.01, ha="left", fontweight="bold", color=INK)
-    fig.text(0.01, 0.985, "\n" + _escaped(" · ".join(filter(None, (name, _which(data, pooled))))), va="top", ha="left",
-             fontsize=8, color=QUIET, linespacing=1.6)
+    fig.text(
+        0.01,
+        0.985,
+        "\n" + _escaped(" · ".join(filter(None, (name, _which(data, pooled))))),
+        va="top",
+        ha="left",
+        fontsize=8,
+        color=QUIET,
+        linespacing=1.6,
+    )
 
 
 def _which(data: Dataset, pooled: bool) -> str:
     seeds, engine = [run.get("seed") for run in data.runs], data.manifest.get("engine") or ""
     if len(seeds) <= 1:
         return f"{engine} engine, seed {seeds[0]}" if seeds else str(engine)
-    return f"{engine} engine, {len(seeds)} runs" if pooled else f"{engine} engine, seed {seeds[0]} (one of {len(seeds)} runs)"
+    return (
+        f"{engine} engine, {len(seeds)} runs"
+        if pooled
+        else f"{engine} engine, seed {seeds[0]} (one of {len(seeds)} runs)"
+    )
 
 
 def _escaped(text: str) -> str:
@@ -138,7 +150,9 @@ def _cloud_of(ax: Axes, lines: Lines, colour: str, name: str) -> None:
     alpha = max(0.05, min(0.4, 6 / drawn.size))
     ax.add_collection(LineCollection(paths, colors=colour, linewidths=0.4, alpha=alpha, rasterized=True))
     times_s, low, high = lines.quantiles(0.1, 0.9)
-    ax.fill_between(times_s, low, high, color=colour, alpha=0.22, linewidth=0, label=f"{name}: 80 % of {lines.count} flows")
+    ax.fill_between(
+        times_s, low, high, color=colour, alpha=0.22, linewidth=0, label=f"{name}: 80 % of {lines.count} flows"
+    )
     curve(ax, lines.times_s, lines.mean(), color=INK, linewidth=1.4, label=f"{name}: mean")
     ax.autoscale_view()
 
@@ -146,8 +160,18 @@ def _cloud_of(ax: Axes, lines: Lines, colour: str, name: str) -> None:
 def reference(ax: Axes, value: float, text: str, *, side: str = "center") -> None:
     """A horizontal dashed line with its name in the right margin; `side` is the label's vertical alignment there."""
     ax.axhline(value, color=INK, linewidth=0.8, linestyle=(0, (5, 2)), zorder=2.5)
-    ax.annotate(text, (1.0, value), xycoords=("axes fraction", "data"), xytext=(3, 0), textcoords="offset points",
-                ha="left", va=side, fontsize=7.5, color=INK, annotation_clip=False)
+    ax.annotate(
+        text,
+        (1.0, value),
+        xycoords=("axes fraction", "data"),
+        xytext=(3, 0),
+        textcoords="offset points",
+        ha="left",
+        va=side,
+        fontsize=7.5,
+        color=INK,
+        annotation_clip=False,
+    )
 
 
 def warmup(axes: Sequence[Axes], view: RunView, *, text: bool = True) -> None:
@@ -157,8 +181,16 @@ def warmup(axes: Sequence[Axes], view: RunView, *, text: bool = True) -> None:
     for ax in axes:
         ax.axvspan(0, view.warmup_s, color="#F3F3F3", zorder=0)
     if text:
-        axes[0].annotate("warm-up", (0, 1), xycoords=("data", "axes fraction"), xytext=(4, -3),
-                         textcoords="offset points", va="top", fontsize=7.5, color=QUIET)
+        axes[0].annotate(
+            "warm-up",
+            (0, 1),
+            xycoords=("data", "axes fraction"),
+            xytext=(4, -3),
+            textcoords="offset points",
+            va="top",
+            fontsize=7.5,
+            color=QUIET,
+        )
 
 
 def time_axis(ax: Axes, view: RunView) -> None:

@@ -96,8 +96,11 @@ def _rates(views: Sequence[RunView]) -> pl.DataFrame:
     """Each flow's goodput, averaged over the runs in which it was there in the measured part."""
     from ackclock.metrics.throughput import flow_rates_bps, present
 
-    parts = [pl.DataFrame({"flow": view.flows["flow"].filter(pl.Series(present(view))), "goodput_bps": rates})
-             for view in views if (rates := view.once(flow_rates_bps)) is not None]
+    parts = [
+        pl.DataFrame({"flow": view.flows["flow"].filter(pl.Series(present(view))), "goodput_bps": rates})
+        for view in views
+        if (rates := view.once(flow_rates_bps)) is not None
+    ]
     found = pl.concat(parts) if parts else pl.DataFrame(schema={"flow": pl.UInt32, "goodput_bps": pl.Float64})
     return found.group_by("flow").agg(pl.col("goodput_bps").mean()).sort("flow")
 
@@ -105,7 +108,9 @@ def _rates(views: Sequence[RunView]) -> pl.DataFrame:
 def _content(results: Sequence[Result]) -> dict[str, Any]:
     points = POINTS // (6 * len(results))
     sections = [_section(number, result, points) for number, result in enumerate(results)]
-    shared = figures.together([r.name for r in results], [r.views[0] for r in results], points) if len(results) > 1 else []
+    shared = (
+        figures.together([r.name for r in results], [r.views[0] for r in results], points) if len(results) > 1 else []
+    )
     every = [("together", figure) for figure in shared] + [(s["key"], f) for s in sections for f in s["figures"]]
     summaries, values = [r.summaries for r in results], [r.values for r in results]
     return {
@@ -162,7 +167,11 @@ def _drawn(views: Sequence[RunView]) -> str:
 def _runs_note(counts: Sequence[int]) -> str:
     if max(counts) == 1:
         return "One run: no intervals. Run with more repeats to see how much runs differ."
-    said = f"{counts[0]} runs" if len(set(counts)) == 1 else " and ".join(f"{n} runs" if n > 1 else "1 run (no interval)" for n in counts)
+    said = (
+        f"{counts[0]} runs"
+        if len(set(counts)) == 1
+        else " and ".join(f"{n} runs" if n > 1 else "1 run (no interval)" for n in counts)
+    )
     return f"Means over {said} with different seeds, and Student’s 95 % confidence intervals of these means."
 
 
@@ -174,7 +183,9 @@ def _title(results: Sequence[Result]) -> str:
 
 def _titles(datasets: Sequence[Dataset], names: Iterable[str]) -> list[str]:
     """The scenarios' names; with engine or folder where they alone would be the same."""
-    plans = [str((data.manifest.get("plan") or {}).get("name") or name) for data, name in zip(datasets, names, strict=False)]
+    plans = [
+        str((data.manifest.get("plan") or {}).get("name") or name) for data, name in zip(datasets, names, strict=False)
+    ]
     engines = [f"{plan} · {data.manifest.get('engine')}" for plan, data in zip(plans, datasets, strict=True)]
     folders = [f"{plan} · {name}" for plan, name in zip(plans, names, strict=False)]
     for titles in (plans, engines, folders):
@@ -203,7 +214,9 @@ def _template() -> Any:
 
     assets = files("ackclock.report") / "assets"
     text = {name: (assets / name).read_text(encoding="utf-8") for name in ASSETS}
-    environment = Environment(loader=DictLoader(text), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        loader=DictLoader(text), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
     environment.globals["asset"] = lambda name: Markup(text[name])  # our own files, not the user's
     environment.filters["script_json"] = lambda value: Markup(_script_json(value))
     return environment.get_template("report.html.j2")

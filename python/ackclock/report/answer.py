@@ -47,10 +47,12 @@ def sentences(subject: Subject) -> list[str]:
 
 def comparison(subjects: Sequence[Subject]) -> list[str]:
     """Which result was best in what; only where best and next clearly differ (see `_apart`)."""
-    asked = (("utilisation", True, "used the link best", "utilisation"),
-             ("queue_delay_mean_s", False, "kept the queue shortest", "mean queueing delay"),
-             ("jain", True, "shared most evenly", "Jain's index"),
-             ("loss_rate", False, "lost least", "loss rate"))
+    asked = (
+        ("utilisation", True, "used the link best", "utilisation"),
+        ("queue_delay_mean_s", False, "kept the queue shortest", "mean queueing delay"),
+        ("jain", True, "shared most evenly", "Jain's index"),
+        ("loss_rate", False, "lost least", "loss rate"),
+    )
     found = (_best(subjects, *question) for question in asked)
     return [sentence for sentence in found if sentence]
 
@@ -141,7 +143,9 @@ def _unit(metric: str) -> str:
     return METRICS[metric].unit
 
 
-def subject_of(name: str, plan: Mapping[str, Any], summaries: Summaries, rates_bps: Sequence[float], seeds: int, flows: int) -> Subject:
+def subject_of(
+    name: str, plan: Mapping[str, Any], summaries: Summaries, rates_bps: Sequence[float], seeds: int, flows: int
+) -> Subject:
     """The subject of one result; `rates_bps` are the flows' mean goodputs."""
     links = plan.get("links") or [{}]
     link = links[plan.get("bottleneck") or 0]

@@ -53,8 +53,14 @@ class Figure:
 
 def of_run(view: RunView, views: Sequence[RunView], points: int) -> list[Figure]:
     """All the figures of one result: `view` is the run that is drawn, `views` are all; about `points` a figure."""
-    made = (lambda: cwnd(view, points), lambda: cwnd_total(view, points), lambda: goodput(view, points),
-            lambda: queue(view, points), lambda: distributions(views, points), lambda: epochs(view))
+    made = (
+        lambda: cwnd(view, points),
+        lambda: cwnd_total(view, points),
+        lambda: goodput(view, points),
+        lambda: queue(view, points),
+        lambda: distributions(views, points),
+        lambda: epochs(view),
+    )
     return [figure for figure in map(_or_none, made) if figure is not None]
 
 
@@ -81,7 +87,9 @@ def cwnd_total(view: RunView, points: int) -> Figure:
     data = [_line(lines.times_s, lines.total(), points, _look(0), "all flows", "%{y:.0f} segments at %{x:.2f} s")]
     layout = _layout(view, {"yaxis": _axis(f"Sum of {lines.count} windows (segments)", rangemode="tozero")})
     pipe, limit = curves.pipe_segments(view), curves.queue_limit(view)
-    caption = "The sum of all windows. A sum that swings as a single flow’s window would is a sign of synchronised losses."
+    caption = (
+        "The sum of all windows. A sum that swings as a single flow’s window would is a sign of synchronised losses."
+    )
     if pipe is not None:
         _reference(layout, "y", pipe, "BDP")
         if limit is not None:
@@ -98,14 +106,19 @@ def goodput(view: RunView, points: int) -> Figure:
     factor, unit = shown.scale(max(float(total.max(initial=0)), rate_bps or 0.0), "bit/s")
     each_factor, each_unit = shown.scale(float(lines.values.max(initial=0)), "bit/s")
     scaled = Lines(lines.times_s, lines.values / each_factor, lines.labels, lines.groups)
-    above = _line(lines.times_s, total / factor, points, {"color": INK}, "all flows", f"%{{y:.4g}} {unit} at %{{x:.1f}} s")
+    above = _line(
+        lines.times_s, total / factor, points, {"color": INK}, "all flows", f"%{{y:.4g}} {unit} at %{{x:.1f}} s"
+    )
     below = _lines(scaled, points, f"%{{y:.3g}} {each_unit} at %{{x:.1f}} s")
     data = [above | {"showlegend": False}, *[trace | {"yaxis": "y2"} for trace in below]]
     layout = _stacked(view, f"All flows ({unit})", f"Each flow ({each_unit})")
     layout["showlegend"] = len(below) > 1
     if rate_bps:
         _reference(layout, "y", rate_bps / factor, "link<br>rate")
-    caption = _lines_caption(lines, f"Goodput seen at the senders, averaged over the last {window_s:.2g} s: of all flows together, and of each")
+    caption = _lines_caption(
+        lines,
+        f"Goodput seen at the senders, averaged over the last {window_s:.2g} s: of all flows together, and of each",
+    )
     return Figure("goodput", "Goodput", caption, data, layout)
 
 
@@ -114,15 +127,26 @@ def queue(view: RunView, points: int) -> Figure:
     samples = curves.queue(view)
     factor, unit = shown.scale(float(np.nanmax(samples.sojourn_s, initial=0)), "s")
     above = _line(samples.times_s, samples.backlog_p, points, _look(0), "backlog", "%{y:.0f} packets at %{x:.2f} s")
-    below = _line(samples.times_s, samples.sojourn_s / factor, points, _look(1), "sojourn time", f"%{{y:.3g}} {unit} at %{{x:.2f}} s")
+    below = _line(
+        samples.times_s,
+        samples.sojourn_s / factor,
+        points,
+        _look(1),
+        "sojourn time",
+        f"%{{y:.3g}} {unit} at %{{x:.2f}} s",
+    )
     layout = _stacked(view, "Backlog (packets)", f"Sojourn time ({unit})")
     if samples.limit_p is not None:
         _reference(layout, "y", samples.limit_p, "limit")
     mean_s = delay.queue_delay_mean_s(view)
     if mean_s is not None:
         _reference(layout, "y2", mean_s / factor, f"mean<br>{shown.value(mean_s, 's')}")
-    caption = "Packets waiting at the bottleneck, and how long those that left in each interval had waited (their mean)."
-    return Figure("queue", "Queue at the bottleneck", caption, [above, below | {"yaxis": "y2"}], layout | {"showlegend": False})
+    caption = (
+        "Packets waiting at the bottleneck, and how long those that left in each interval had waited (their mean)."
+    )
+    return Figure(
+        "queue", "Queue at the bottleneck", caption, [above, below | {"yaxis": "y2"}], layout | {"showlegend": False}
+    )
 
 
 def distributions(views: Sequence[RunView], points: int, names: Sequence[str] | None = None) -> Figure:
@@ -195,14 +219,27 @@ def epochs(view: RunView) -> Figure:
     hits = hits.drop_nulls().head(MOST_HITS)
     middle = (found["start_s"] + found["end_s"]).to_numpy() / 2
     data: list[Trace] = [
-        {"type": "scatter", "mode": "markers", "name": "lost packets", "x": _numbers(hits["time_s"].to_numpy()),
-         "y": _numbers(hits["flow"].to_numpy()), "customdata": hits["lost"].to_list(),
-         "marker": {"color": COLOURS[0], "size": _marker_size(view.flows.height)},
-         "hovertemplate": "flow %{y:.0f} lost %{customdata} in the epoch at %{x:.2f} s"},
-        {"type": "bar", "name": "share of flows hit", "x": _numbers(middle), "y": _numbers(100 * found["share"].to_numpy()),
-         "yaxis": "y2", "width": view.duration_s / 250, "marker": {"color": COLOURS[1]},
-         "customdata": found["drops"].to_list(),
-         "hovertemplate": "%{y:.0f} % of the flows, %{customdata} packets, at %{x:.2f} s"},
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "name": "lost packets",
+            "x": _numbers(hits["time_s"].to_numpy()),
+            "y": _numbers(hits["flow"].to_numpy()),
+            "customdata": hits["lost"].to_list(),
+            "marker": {"color": COLOURS[0], "size": _marker_size(view.flows.height)},
+            "hovertemplate": "flow %{y:.0f} lost %{customdata} in the epoch at %{x:.2f} s",
+        },
+        {
+            "type": "bar",
+            "name": "share of flows hit",
+            "x": _numbers(middle),
+            "y": _numbers(100 * found["share"].to_numpy()),
+            "yaxis": "y2",
+            "width": view.duration_s / 250,
+            "marker": {"color": COLOURS[1]},
+            "customdata": found["drops"].to_list(),
+            "hovertemplate": "%{y:.0f} % of the flows, %{customdata} packets, at %{x:.2f} s",
+        },
     ]
     layout = _stacked(view, "Flow that lost", "Flows hit (%)") | {"showlegend": False}
     layout["yaxis"] |= {"range": [-0.8, view.flows.height - 0.2], "rangemode": "normal"}
@@ -210,34 +247,64 @@ def epochs(view: RunView) -> Figure:
     mean = float(np.mean(found["share"].to_numpy()))
     _reference(layout, "y2", 100 * mean, f"mean<br>{100 * mean:.0f} %")
     packets = float(np.mean(found["drops"].to_numpy()))
-    caption = (f"{found.height} congestion epochs in the measured part, with {packets:.3g} packets lost in each on average. "
-               "A dot is a flow that lost in an epoch (placed at its first loss); a bar is the share of the active flows that did. "
-               "Drops less than one round-trip time apart belong to one epoch.")
+    caption = (
+        f"{found.height} congestion epochs in the measured part, with {packets:.3g} packets lost in each on average. "
+        "A dot is a flow that lost in an epoch (placed at its first loss); a bar is the share of the active flows that did. "
+        "Drops less than one round-trip time apart belong to one epoch."
+    )
     return Figure("epochs", "Loss epochs", caption, data, layout)
 
 
 def together(names: Sequence[str], views: Sequence[RunView], points: int) -> list[Figure]:
     """Several results in the same axes: the first run of each."""
-    made = (lambda: _totals(names, views, points), lambda: _backlogs(names, views, points),
-            lambda: distributions(views, points, names))
+    made = (
+        lambda: _totals(names, views, points),
+        lambda: _backlogs(names, views, points),
+        lambda: distributions(views, points, names),
+    )
     return [figure for figure in map(_or_none, made) if figure is not None]
 
 
 def _totals(names: Sequence[str], views: Sequence[RunView], points: int) -> Figure:
     found = [curves.goodputs(view) for view in views]
     factor, unit = shown.scale(max(float(lines.total().max(initial=0)) for lines in found), "bit/s")
-    data = [_line(lines.times_s, lines.total() / factor, points // len(views), _look(n), name, f"%{{y:.4g}} {unit} at %{{x:.1f}} s")
-            for n, (name, lines) in enumerate(zip(names, found, strict=True))]
+    data = [
+        _line(
+            lines.times_s,
+            lines.total() / factor,
+            points // len(views),
+            _look(n),
+            name,
+            f"%{{y:.4g}} {unit} at %{{x:.1f}} s",
+        )
+        for n, (name, lines) in enumerate(zip(names, found, strict=True))
+    ]
     layout = _layout(_longest(views), {"yaxis": _axis(f"Goodput of all flows ({unit})", rangemode="tozero")})
-    return Figure("goodput", "Total goodput", "Goodput of all flows together, first run of each result.", data, layout | {"showlegend": True})
+    return Figure(
+        "goodput",
+        "Total goodput",
+        "Goodput of all flows together, first run of each result.",
+        data,
+        layout | {"showlegend": True},
+    )
 
 
 def _backlogs(names: Sequence[str], views: Sequence[RunView], points: int) -> Figure:
     found = [curves.queue(view) for view in views]
-    data = [_line(samples.times_s, samples.backlog_p, points // len(views), _look(n), name, "%{y:.0f} packets at %{x:.2f} s")
-            for n, (name, samples) in enumerate(zip(names, found, strict=True))]
+    data = [
+        _line(
+            samples.times_s, samples.backlog_p, points // len(views), _look(n), name, "%{y:.0f} packets at %{x:.2f} s"
+        )
+        for n, (name, samples) in enumerate(zip(names, found, strict=True))
+    ]
     layout = _layout(_longest(views), {"yaxis": _axis("Backlog (packets)", rangemode="tozero")})
-    return Figure("queue", "Queue at the bottleneck", "Packets waiting, first run of each result.", data, layout | {"showlegend": True})
+    return Figure(
+        "queue",
+        "Queue at the bottleneck",
+        "Packets waiting, first run of each result.",
+        data,
+        layout | {"showlegend": True},
+    )
 
 
 def _longest(views: Sequence[RunView]) -> RunView:
@@ -248,7 +315,9 @@ def _lines(lines: Lines, points: int, hover: str) -> list[Trace]:
     if lines.count > MOST_LINES:
         return _cloud(lines, points, hover)
     each = points // lines.count
-    return [_line(lines.times_s, lines.values[:, n], each, _look(n), label, hover) for n, label in enumerate(lines.labels)]
+    return [
+        _line(lines.times_s, lines.values[:, n], each, _look(n), label, hover) for n, label in enumerate(lines.labels)
+    ]
 
 
 def _cloud(lines: Lines, points: int, hover: str) -> list[Trace]:
@@ -263,23 +332,41 @@ def _cloud(lines: Lines, points: int, hover: str) -> list[Trace]:
 
 def _cloud_of(lines: Lines, name: str, colour: str, points: int, hover: str) -> list[Trace]:
     drawn = np.unique(np.linspace(0, lines.count - 1, min(lines.count, MOST_CLOUD_LINES)).astype(int))
-    thin = [_line(lines.times_s, lines.values[:, c], points // drawn.size, {"color": colour}, lines.labels[c], hover)
-            | {"opacity": 0.25, "showlegend": bool(c == drawn[0]), "legendgroup": f"{name} flows"} for c in drawn]
+    thin = [
+        _line(lines.times_s, lines.values[:, c], points // drawn.size, {"color": colour}, lines.labels[c], hover)
+        | {"opacity": 0.25, "showlegend": bool(c == drawn[0]), "legendgroup": f"{name} flows"}
+        for c in drawn
+    ]
     thin[0]["name"] = f"{name}: {drawn.size} of {lines.count} flows"
     for trace in thin:
         trace["line"] = {"color": colour, "width": 0.8}
     times_s, low, high = lines.quantiles(0.1, 0.9)
-    band = {"type": "scatter", "mode": "lines", "name": f"{name}: the middle 80 %", "fill": "toself", "line": {"width": 0},
-            "fillcolor": _translucent(colour), "hoverinfo": "skip",
-            "x": _numbers(np.concatenate([times_s, times_s[::-1]])), "y": _numbers(np.concatenate([low, high[::-1]]))}
+    band = {
+        "type": "scatter",
+        "mode": "lines",
+        "name": f"{name}: the middle 80 %",
+        "fill": "toself",
+        "line": {"width": 0},
+        "fillcolor": _translucent(colour),
+        "hoverinfo": "skip",
+        "x": _numbers(np.concatenate([times_s, times_s[::-1]])),
+        "y": _numbers(np.concatenate([low, high[::-1]])),
+    }
     mean = _line(lines.times_s, lines.mean(), points // 4, {"color": INK}, f"{name}: mean", hover)
     return [*thin, band, mean | {"line": {"color": INK, "width": 2}}]
 
 
 def _line(x: Array, y: Array, points: int, look: dict[str, str], name: str, hover: str) -> Trace:
     x, y = curves.thinned(x, y, max(points, 200))
-    return {"type": "scatter", "mode": "lines", "name": name, "x": _numbers(x), "y": _numbers(y),
-            "line": {"width": 1.3, **look}, "hovertemplate": hover}
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": name,
+        "x": _numbers(x),
+        "y": _numbers(y),
+        "line": {"width": 1.3, **look},
+        "hovertemplate": hover,
+    }
 
 
 def _numbers(values: Array) -> dict[str, str]:
@@ -290,10 +377,20 @@ def _numbers(values: Array) -> dict[str, str]:
 def _base_layout() -> dict[str, Any]:
     return {
         "font": {"family": "system-ui, sans-serif", "size": 13, "color": INK},
-        "paper_bgcolor": "white", "plot_bgcolor": "white", "hovermode": "closest",
+        "paper_bgcolor": "white",
+        "plot_bgcolor": "white",
+        "hovermode": "closest",
         "margin": {"l": 64, "r": 16, "t": 12, "b": 56},
-        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "itemclick": "toggle", "itemdoubleclick": "toggleothers"},
-        "shapes": [], "annotations": [],
+        "legend": {
+            "orientation": "h",
+            "x": 0,
+            "y": 1.02,
+            "yanchor": "bottom",
+            "itemclick": "toggle",
+            "itemdoubleclick": "toggleothers",
+        },
+        "shapes": [],
+        "annotations": [],
     }
 
 
@@ -302,7 +399,8 @@ def _layout(view: RunView, axes: dict[str, Any]) -> dict[str, Any]:
     if view.warmup_s > 0:
         layout["shapes"] += [_warmup(view, axis.replace("axis", "")) for axis in axes if axis.startswith("yaxis")]
         layout["annotations"].append(
-            _note("warm-up", QUIET) | {"xref": "x", "yref": "paper", "x": 0, "y": 1, "xanchor": "left", "yanchor": "top"}
+            _note("warm-up", QUIET)
+            | {"xref": "x", "yref": "paper", "x": 0, "y": 1, "xanchor": "left", "yanchor": "top"}
         )
     return layout
 
@@ -318,14 +416,27 @@ def _note(text: str, colour: str) -> dict[str, Any]:
 
 def _stacked(view: RunView, above: str, below: str) -> dict[str, Any]:
     """Two panels over one time axis."""
-    layout = _layout(view, {"yaxis": _axis(above, domain=[0.54, 1], rangemode="tozero"),
-                            "yaxis2": _axis(below, domain=[0, 0.46], rangemode="tozero", anchor="x")})
+    layout = _layout(
+        view,
+        {
+            "yaxis": _axis(above, domain=[0.54, 1], rangemode="tozero"),
+            "yaxis2": _axis(below, domain=[0, 0.46], rangemode="tozero", anchor="x"),
+        },
+    )
     layout["xaxis"]["anchor"] = "y2"
     return layout | {"height": 520}
 
 
 def _axis(title: str, **more: Any) -> dict[str, Any]:
-    common = {"title": {"text": title, "standoff": 8}, "gridcolor": FAINT, "zeroline": False, "linecolor": QUIET, "ticks": "outside", "tickcolor": QUIET, "nticks": 7}
+    common = {
+        "title": {"text": title, "standoff": 8},
+        "gridcolor": FAINT,
+        "zeroline": False,
+        "linecolor": QUIET,
+        "ticks": "outside",
+        "tickcolor": QUIET,
+        "nticks": 7,
+    }
     return {**common, **more}
 
 
@@ -334,7 +445,15 @@ def _reference(layout: dict[str, Any], axis: str, value: float, text: str) -> No
     line = {"color": INK, "width": 1, "dash": "dash"}
     place = {"xref": "paper", "x0": 0, "x1": 1, "yref": axis, "y0": value, "y1": value}
     layout["shapes"].append({"type": "line", **place, "line": line})
-    beside = {"xref": "paper", "x": 1, "xanchor": "left", "yref": axis, "y": value, "yanchor": "middle", "align": "left"}
+    beside = {
+        "xref": "paper",
+        "x": 1,
+        "xanchor": "left",
+        "yref": axis,
+        "y": value,
+        "yanchor": "middle",
+        "align": "left",
+    }
     layout["annotations"].append(_note(text, INK) | beside)
     layout["margin"] = {**layout["margin"], "r": 68}
 

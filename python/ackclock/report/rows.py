@@ -17,7 +17,16 @@ MOST_FLOWS = 100
 
 #: Heads of the flows' table.
 HEADS = (
-    "Flow", "Group", "Congestion control", "Base RTT", "Start", "Goodput", "Share", "Retransmitted", "Timeouts", "Size",
+    "Flow",
+    "Group",
+    "Congestion control",
+    "Base RTT",
+    "Start",
+    "Goodput",
+    "Share",
+    "Retransmitted",
+    "Timeouts",
+    "Size",
     "Completion",
 )
 
@@ -44,7 +53,9 @@ class FlowTable:
     total: int
 
 
-def metric_rows(summaries: Sequence[Mapping[str, Summary]], runs: Sequence[Sequence[Mapping[str, Value]]]) -> list[MetricRow]:
+def metric_rows(
+    summaries: Sequence[Mapping[str, Summary]], runs: Sequence[Sequence[Mapping[str, Value]]]
+) -> list[MetricRow]:
     """The metrics that at least one result has."""
     known = [name for name, metric in METRICS.items() if not metric.per_flow and any(s[name].n for s in summaries)]
     return [_metric_row(name, summaries, runs) for name in known]
@@ -52,12 +63,21 @@ def metric_rows(summaries: Sequence[Mapping[str, Summary]], runs: Sequence[Seque
 
 def missing(summaries: Sequence[Mapping[str, Summary]]) -> list[str]:
     """Labels of the metrics that no result has."""
-    return [metric.label for name, metric in METRICS.items() if not metric.per_flow and not any(s[name].n for s in summaries)]
+    return [
+        metric.label
+        for name, metric in METRICS.items()
+        if not metric.per_flow and not any(s[name].n for s in summaries)
+    ]
 
 
-def _metric_row(name: str, summaries: Sequence[Mapping[str, Summary]], runs: Sequence[Sequence[Mapping[str, Value]]]) -> MetricRow:
+def _metric_row(
+    name: str, summaries: Sequence[Mapping[str, Summary]], runs: Sequence[Sequence[Mapping[str, Value]]]
+) -> MetricRow:
     metric = METRICS[name]
-    cells = (_cell(summary[name], metric.unit, [run.get(name) for run in values]) for summary, values in zip(summaries, runs, strict=True))
+    cells = (
+        _cell(summary[name], metric.unit, [run.get(name) for run in values])
+        for summary, values in zip(summaries, runs, strict=True)
+    )
     return MetricRow(name, metric.label, metric.definition, tuple(cells))
 
 
@@ -71,19 +91,29 @@ def _cell(summary: Summary, unit: str, values: Sequence[Value]) -> tuple[str, st
 
 def flow_table(views: Sequence[RunView], rates: pl.DataFrame) -> FlowTable:
     """Flows with their means over the runs; `rates` has `flow` and `goodput_bps`."""
-    columns = ("flow", "group", "congestion", "base_rtt_s", "start_s", "size_bytes", "completion_s",
-               "measured_retransmissions", "measured_sent_packets", "measured_timeouts")
+    columns = (
+        "flow",
+        "group",
+        "congestion",
+        "base_rtt_s",
+        "start_s",
+        "size_bytes",
+        "completion_s",
+        "measured_retransmissions",
+        "measured_sent_packets",
+        "measured_timeouts",
+    )
     every = pl.concat([view.flows.select(columns) for view in views])
     means = every.group_by("flow").agg(
-        pl.col("group", "congestion").first(), pl.col("base_rtt_s", "start_s", "size_bytes", "completion_s", "measured_timeouts").mean(),
-        (pl.col("measured_retransmissions").sum() / pl.col("measured_sent_packets").sum()).alias("again"))
+        pl.col("group", "congestion").first(),
+        pl.col("base_rtt_s", "start_s", "size_bytes", "completion_s", "measured_timeouts").mean(),
+        (pl.col("measured_retransmissions").sum() / pl.col("measured_sent_packets").sum()).alias("again"),
+    )
     joined = means.join(rates, on="flow", how="left").sort("flow")
     total_bps = joined["goodput_bps"].sum() or 1.0
     rows = tuple(_flow_row(row, total_bps, views[0].plan) for row in joined.head(MOST_FLOWS).iter_rows(named=True))
     used = [n for n in range(len(HEADS)) if n not in OPTIONAL or _says_more(n, rows)]
-    return FlowTable(
-        tuple(HEADS[n] for n in used), tuple(tuple(row[n] for n in used) for row in rows), joined.height
-    )
+    return FlowTable(tuple(HEADS[n] for n in used), tuple(tuple(row[n] for n in used) for row in rows), joined.height)
 
 
 def _says_more(column: int, rows: Sequence[Sequence[str]]) -> bool:
@@ -94,8 +124,16 @@ def _says_more(column: int, rows: Sequence[Sequence[str]]) -> bool:
 def _flow_row(row: Mapping[str, Any], total_bps: float, plan: Mapping[str, Any]) -> tuple[str, ...]:
     rate = row["goodput_bps"]
     again = row["again"]
-    return (str(row["flow"]), curves.group_label(row, plan), str(row["congestion"]), shown.value(row["base_rtt_s"], "s"),
-            shown.value(row["start_s"], "s"), shown.value(rate, "bit/s"),
-            shown.value(None if rate is None else rate / total_bps, "share"),
-            shown.value(None if again is None or again != again else again, "share", 2),
-            shown.value(row["measured_timeouts"], ""), shown.value(row["size_bytes"], "bytes"), shown.value(row["completion_s"], "s"))
+    return (
+        str(row["flow"]),
+        curves.group_label(row, plan),
+        str(row["congestion"]),
+        shown.value(row["base_rtt_s"], "s"),
+        shown.value(row["start_s"], "s"),
+        shown.value(rate, "bit/s"),
+        shown.value(None if rate is None else rate / total_bps, "share"),
+        shown.value(None if again is None or again != again else again, "share", 2),
+        shown.value(row["measured_timeouts"], ""),
+        shown.value(row["size_bytes"], "bytes"),
+        shown.value(row["completion_s"], "s"),
+    )

@@ -376,6 +376,12 @@ impl Controller for Cubic {
 }
 
 #[cfg(test)]
-mod agreement;
+mod exit_tests;
+#[cfg(test)]
+mod linux_tests;
+#[cfg(test)]
+mod property_tests;
+#[cfg(test)]
+mod response_tests;
 #[cfg(test)]
 mod tests;

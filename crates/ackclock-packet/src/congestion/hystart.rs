@@ -175,8 +175,8 @@ mod tests {
     /// An ACK for `unacknowledged` − 1 in a flight that ends before `next`.
     fn numbered(now: Time, unacknowledged: u64, next: u64) -> Ack {
         Ack {
-            unacknowledged,
             next,
+            unacknowledged,
             ..ack(now, 1)
         }
     }

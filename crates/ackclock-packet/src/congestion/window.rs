@@ -4,13 +4,12 @@
 //! and not bytes, and a credit of acknowledged segments instead of a fractional window.
 //!
 //! ```text
-//!          on_ack, recovering                 on_ack, recovering
-//!               ┌──┐                                ┌──┐
-//!               ▼  │                                ▼  │
-//!   ┌────── Recovery ◀──── reduce ──┐ ┌─ restart ─▶ Repair ◀─ restart ─┐
-//!   │           │                   │ │               │                │
-//!   │           └── restart ────────┼─┼───────────────┼────────────────┘
-//!   └─ on_ack, not recovering ────▶ Open ◀── on_ack, not recovering
+//!              reduce                   restart
+//!   ┌─ Open ───────────▶ Recovery ────────────────▶ Repair ◀─┐ restart
+//!   │   ▲ │                  │                       │  ▲ └──┘
+//!   │   │ └──────────────────┼──── restart ──────────┼──┘
+//!   │   └────────────────────┴───────────────────────┘
+//!   └ may grow            an ACK that finds the sender not recovering
 //! ```
 //!
 //! The window grows in *open* and in *repair*: after a timeout the losses are repaired in slow start. It

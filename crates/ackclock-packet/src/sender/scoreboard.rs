@@ -158,7 +158,7 @@ pub struct Scoreboard {
 impl Default for Scoreboard {
     fn default() -> Scoreboard {
         Scoreboard {
-            ring: vec![Segment::default(); 64],
+            ring: vec![Segment::default(); 16],
             unacknowledged: 0,
             next: 0,
             sacked: 0,

@@ -5,7 +5,6 @@
 
 use super::super::window::testing::{ack, recovering};
 use super::*;
-use proptest::prelude::*;
 use serde_json::json;
 
 /// A loss; the controller looks at none of it.
@@ -19,7 +18,7 @@ pub const LOSS: Loss = Loss {
 };
 
 /// The card's defaults with some parameters changed, and no `HyStart` unless asked for.
-fn parameters(changes: &Value) -> Value {
+pub fn parameters(changes: &Value) -> Value {
     let mut parameters = json!({
         "c": 0.4, "beta": 0.7, "fast_convergence": true, "reno_friendly": true,
         "reno_catch_up": false, "hystart": false, "delayed_ack_correction": true, "tick_s": 0.004,
@@ -37,14 +36,14 @@ pub fn cubic(initial_window: f64, changes: &Value) -> Cubic {
 }
 
 /// A path without queue: a window's ACKs are spread evenly over each round trip.
-struct AckClock {
-    now_s: f64,
+pub struct AckClock {
+    pub now_s: f64,
     rtt_s: f64,
     per_ack: u32,
 }
 
 impl AckClock {
-    fn new(rtt_s: f64) -> AckClock {
+    pub fn new(rtt_s: f64) -> AckClock {
         AckClock {
             now_s: 1.0,
             rtt_s,
@@ -57,7 +56,7 @@ impl AckClock {
     }
 
     /// The next ACK.
-    fn tick(&mut self, cubic: &mut Cubic) {
+    pub fn tick(&mut self, cubic: &mut Cubic) {
         self.now_s += self.rtt_s * f64::from(self.per_ack) / cubic.cwnd();
         cubic.on_ack(&Ack {
             rtt: Some(Time::from_seconds(self.rtt_s)),
@@ -319,109 +318,6 @@ fn rtts_of_an_epochs_first_second_do_not_count() {
     );
 }
 
-/// Slow start from 10 segments over a bottleneck of `rate` segments/s, one ACK for two segments; the
-/// queue of a round is that of its bursts. Returns the threshold that `HyStart` sets.
-fn hystart_exit(hystart: bool, rate: f64, standing_queue_s: f64) -> f64 {
-    let mut cubic = cubic(10.0, &json!({ "hystart": hystart }));
-    let (mut next, mut unacknowledged) = (10, 0);
-    let (mut round_s, rtt_s) = (1.0, 0.05 + standing_queue_s);
-    for round in 0..6 {
-        let flight = next - unacknowledged;
-        for pair in 0..flight / 2 {
-            unacknowledged += 2;
-            let rtt_s = if round == 0 { 0.05 } else { rtt_s };
-            cubic.on_ack(&Ack {
-                rtt: Some(Time::from_seconds(rtt_s)),
-                srtt: Time::from_seconds(rtt_s),
-                next,
-                unacknowledged,
-                ..ack(Time::from_seconds(round_s + 2.0 * pair as f64 / rate), 2)
-            });
-            next = unacknowledged + cubic.cwnd() as u64;
-        }
-        round_s += 1.0;
-    }
-    cubic.ssthresh()
-}
-
-#[test]
-fn a_long_ack_train_ends_slow_start() {
-    // 20 Mbit/s of 1514-byte packets: the train of the flight of 80 passes 25.5 ms at its 23rd ACK.
-    assert_eq!(hystart_exit(true, 20e6 / (8.0 * 1514.0), 0.0), 80.0 + 44.0);
-    assert_eq!(
-        hystart_exit(false, 20e6 / (8.0 * 1514.0), 0.0),
-        f64::INFINITY
-    );
-}
-
-#[test]
-fn a_standing_queue_ends_slow_start() {
-    // Below 16 segments nothing is looked at; the ninth sample of the next round decides.
-    assert_eq!(hystart_exit(true, 500.0, 0.007), 40.0 - 4.0);
-    assert_eq!(hystart_exit(true, 1e6, 0.006), f64::INFINITY);
-}
-
-/// Average window when each `1/p`-th segment is lost, over 20 losses after ten, before which the window was
-/// `first`.
-fn average_window(first: f64, rtt_s: f64, p: f64, changes: &Value) -> f64 {
-    let mut cubic = cubic(first, changes);
-    cubic.on_loss(&LOSS);
-    let mut clock = AckClock::new(rtt_s);
-    let (mut segments, mut start_s) = (0.0, 0.0);
-    for loss in 0..30 {
-        if loss == 10 {
-            (segments, start_s) = (0.0, clock.now_s);
-        }
-        for _ in 0..(1.0 / p) as u64 {
-            clock.tick(&mut cubic);
-            segments += 1.0;
-        }
-        cubic.on_loss(&LOSS);
-    }
-    segments * rtt_s / (clock.now_s - start_s)
-}
-
-#[test]
-fn average_windows_of_the_rfc() {
-    // Equation 6: (C (3 + β) / (4 (1 − β)))^¼ · (RTT / p)^¾, as in table 1 for 0.1 s. Where losses come at
-    // regular intervals, the plateau holds the window where it came from: the average that is approached
-    // from below and the one approached from above enclose the RFC's.
-    for (p, expected) in [(1e-4, 187.0), (1e-5, 1054.0)] {
-        let below = average_window(0.5 * expected, 0.1, p, &json!({}));
-        let above = average_window(2.0 * expected, 0.1, p, &json!({}));
-        assert!(
-            0.84 * expected < below && below < expected,
-            "p = {p}: {below}"
-        );
-        assert!(
-            expected < above && above < 1.08 * expected,
-            "p = {p}: {above}"
-        );
-    }
-}
-
-#[test]
-fn where_reno_is_faster_the_average_window_is_renos() {
-    for (p, tolerance) in [(1e-3, 0.06), (1e-4, 0.02), (1e-5, 0.01)] {
-        let reno = f64::sqrt(1.5 / p);
-        let average = average_window(reno, 0.01, p, &json!({ "tick_s": 0.0 }));
-        assert!(
-            (average / reno - 1.0).abs() < tolerance,
-            "{average} against {reno}"
-        );
-    }
-}
-
-#[test]
-fn on_short_paths_the_tick_makes_the_window_lag_behind_renos() {
-    let with_tick = |tick_s: f64| average_window(40.0, 0.01, 1e-3, &json!({ "tick_s": tick_s }));
-    assert!(
-        with_tick(0.004) < 0.95 * with_tick(0.0),
-        "{}",
-        with_tick(0.004)
-    );
-}
-
 #[test]
 fn wrong_parameters_are_refused() {
     for changes in [
@@ -443,96 +339,3 @@ fn wrong_parameters_are_refused() {
     );
     assert!(make(&parameters(&json!({})), 10.0).is_ok());
 }
-
-/// A step of a random history.
-#[derive(Clone, Copy, Debug)]
-enum Step {
-    Ack {
-        after_us: u64,
-        newly_acked: u32,
-        rtt_us: Option<u64>,
-        limited: bool,
-        recovering: bool,
-    },
-    Loss,
-    Timeout,
-    Restart {
-        idle_us: u64,
-    },
-}
-
-fn step() -> impl Strategy<Value = Step> {
-    let ack = (
-        0_u64..100_000,
-        0_u32..2000,
-        proptest::option::of(0_u64..2_000_000),
-        any::<bool>(),
-        any::<bool>(),
-    );
-    prop_oneof![
-        20 => ack.prop_map(|(after_us, newly_acked, rtt_us, limited, recovering)| Step::Ack {
-            after_us, newly_acked, rtt_us, limited, recovering,
-        }),
-        1 => Just(Step::Loss),
-        1 => Just(Step::Timeout),
-        1 => (0_u64..100_000_000).prop_map(|idle_us| Step::Restart { idle_us }),
-    ]
-}
-
-fn apply(step: Step, cubic: &mut dyn Controller, now: &mut Time) {
-    match step {
-        Step::Ack {
-            after_us,
-            newly_acked,
-            rtt_us,
-            limited,
-            recovering,
-        } => {
-            *now += Time::from_microseconds(after_us);
-            cubic.on_ack(&Ack {
-                rtt: rtt_us.map(Time::from_microseconds),
-                window_limited: limited,
-                recovering,
-                ..ack(*now, newly_acked)
-            });
-        }
-        Step::Loss => cubic.on_loss(&LOSS),
-        Step::Timeout => cubic.on_timeout(*now, 10),
-        Step::Restart { idle_us } => {
-            let idle_since = *now;
-            *now += Time::from_microseconds(idle_us);
-            cubic.on_restart(*now, idle_since);
-        }
-    }
-}
-
-proptest! {
-    #[test]
-    fn the_window_is_finite_and_at_least_one_whatever_happens(
-        steps in proptest::collection::vec(step(), 0..300),
-        c in 1e-6..10.0,
-        beta in 0.01..0.99,
-        flags in any::<[bool; 6]>(),
-    ) {
-        let parameters = json!({
-            "c": c, "beta": beta, "fast_convergence": flags[0], "reno_friendly": flags[1],
-            "reno_catch_up": flags[2], "hystart": flags[3], "delayed_ack_correction": flags[4],
-            "tick_s": if flags[5] { 0.004 } else { 0.0 },
-        });
-        let mut cubic = make(&parameters, 10.0).expect("valid parameters");
-        let mut now = Time::ZERO;
-        for step in steps {
-            let before = cubic.cwnd();
-            apply(step, cubic.as_mut(), &mut now);
-            prop_assert!(cubic.cwnd() >= 1.0 && cubic.cwnd().is_finite());
-            prop_assert!(cubic.ssthresh() >= 2.0);
-            let grown = cubic.cwnd() - before;
-            if let Step::Ack { newly_acked, limited, .. } = step {
-                prop_assert!(grown >= 0.0 && grown <= f64::from(newly_acked) + 1.0);
-                prop_assert!(limited || grown == 0.0, "it grew though the window was not used");
-            }
-        }
-    }
-}
-
-thread_local! {static N: std::cell::Cell<u64> = std::cell::Cell::new(30);}

@@ -1,0 +1,363 @@
+//! A TCP segment as the bytes of an Ethernet frame in a capture file.
+//!
+//! Sources: RFC 791 (IPv4), RFC 6864 (identification of unfragmented datagrams), RFC 9293 section 3.1 (TCP), RFC 1071
+//! (checksum), RFC 2018 (SACK), RFC 7323 (window scale, timestamps), RFC 3168 (ECN bits), and the file format of
+//! pcap-savefile(5).
+//!
+//! Payload is all zeros, so its checksum is known without storing it: a frame is cut at [`SNAP_BYTES`].
+
+use ackclock_units::Time;
+
+use crate::packet::Ecn;
+
+/// Bytes kept of a frame. The longest headers are 14 + 20 + 60.
+pub const SNAP_BYTES: u32 = 128;
+/// Nanosecond timestamps, in the writer's (little-endian) byte order.
+const MAGIC_NANOSECONDS: u32 = 0xa1b2_3c4d;
+/// `LINKTYPE_ETHERNET`.
+const LINK_TYPE: u32 = 1;
+const ETHERNET_BYTES: usize = 14;
+const IP_BYTES: usize = 20;
+const TCP_BYTES: usize = 20;
+/// Most bytes of TCP options.
+pub const OPTION_BYTES_MAX: usize = 40;
+/// Port of every receiver; ports of the senders follow from the flow.
+const RECEIVER_PORT: u16 = 5001;
+/// First of the senders' ports (RFC 6335: the dynamic range), and how many there are.
+const SENDER_PORTS: (u16, u32) = (49_152, 16_384);
+
+/// FIN flag.
+pub const FIN: u8 = 0x01;
+/// SYN flag.
+pub const SYN: u8 = 0x02;
+/// ACK flag.
+pub const ACK: u8 = 0x10;
+
+/// A segment to be written down.
+#[derive(Clone, Copy, Debug)]
+pub struct Segment<'a> {
+    /// When it was captured.
+    pub time: Time,
+    /// The connection; addresses and ports follow from it.
+    pub flow: u32,
+    /// Whether the sender sent it.
+    pub forward: bool,
+    /// [`SYN`], [`ACK`], [`FIN`].
+    pub flags: u8,
+    /// Sequence number.
+    pub sequence: u32,
+    /// Acknowledgement number; 0 without [`ACK`].
+    pub acknowledgement: u32,
+    /// The window field.
+    pub window: u16,
+    /// Payload, bytes.
+    pub payload_bytes: u32,
+    /// ECN bits of the IP header.
+    pub ecn: Ecn,
+    /// TCP options.
+    pub options: Options<'a>,
+}
+
+/// The options of a segment.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options<'a> {
+    /// Maximum segment size.
+    pub mss: Option<u16>,
+    /// SACK permitted.
+    pub sack_permitted: bool,
+    /// Window scale.
+    pub window_shift: Option<u8>,
+    /// Timestamp value and echo reply.
+    pub timestamps: Option<(u32, u32)>,
+    /// Left and right edges of SACK blocks. Those beyond the room are left out.
+    pub sack: &'a [(u32, u32)],
+    /// The options are padded to at least this many bytes.
+    pub least_bytes: usize,
+}
+
+/// The header of a capture file.
+pub fn file_header() -> Vec<u8> {
+    let mut bytes = MAGIC_NANOSECONDS.to_le_bytes().to_vec();
+    bytes.extend(2_u16.to_le_bytes());
+    bytes.extend(4_u16.to_le_bytes());
+    for field in [0, 0, SNAP_BYTES, LINK_TYPE] {
+        bytes.extend(field.to_le_bytes());
+    }
+    bytes
+}
+
+/// Appends a segment's record: its header and the first [`SNAP_BYTES`] bytes of its frame.
+pub fn append(bytes: &mut Vec<u8>, segment: &Segment) {
+    let tcp = tcp_header(segment);
+    let headers = ETHERNET_BYTES + IP_BYTES + tcp.len();
+    let frame_bytes = headers as u32 + segment.payload_bytes;
+    let kept = frame_bytes.min(SNAP_BYTES);
+    let nanoseconds = segment.time.nanoseconds();
+    for field in [
+        (nanoseconds / 1_000_000_000) as u32,
+        (nanoseconds % 1_000_000_000) as u32,
+        kept,
+        frame_bytes,
+    ] {
+        bytes.extend(field.to_le_bytes());
+    }
+    bytes.extend(ethernet_header(segment));
+    bytes.extend(ip_header(segment, tcp.len()));
+    bytes.extend(&tcp);
+    bytes.resize(bytes.len() + kept as usize - headers, 0);
+}
+
+/// Source and destination address.
+fn addresses(segment: &Segment) -> ([u8; 4], [u8; 4]) {
+    let host = segment.flow.wrapping_add(1).to_be_bytes();
+    let sender = [10, host[1] & 0x7f, host[2], host[3]];
+    let receiver = [10, host[1] | 0x80, host[2], host[3]];
+    if segment.forward {
+        (sender, receiver)
+    } else {
+        (receiver, sender)
+    }
+}
+
+/// Source and destination port.
+fn ports(segment: &Segment) -> (u16, u16) {
+    let (first, count) = SENDER_PORTS;
+    let sender = first + (segment.flow % count) as u16;
+    if segment.forward {
+        (sender, RECEIVER_PORT)
+    } else {
+        (RECEIVER_PORT, sender)
+    }
+}
+
+/// Locally administered addresses that contain the IP addresses.
+fn ethernet_header(segment: &Segment) -> [u8; ETHERNET_BYTES] {
+    let (source, destination) = addresses(segment);
+    let mut header = [0; ETHERNET_BYTES];
+    header[0] = 2;
+    header[2..6].copy_from_slice(&destination);
+    header[6] = 2;
+    header[8..12].copy_from_slice(&source);
+    header[12..].copy_from_slice(&0x0800_u16.to_be_bytes());
+    header
+}
+
+fn ip_header(segment: &Segment, tcp_bytes: usize) -> [u8; IP_BYTES] {
+    let (source, destination) = addresses(segment);
+    let length = length_field((IP_BYTES + tcp_bytes) as u32 + segment.payload_bytes);
+    let mut header = [0; IP_BYTES];
+    header[0] = 0x45;
+    header[1] = ecn_bits(segment.ecn);
+    header[2..4].copy_from_slice(&length.to_be_bytes());
+    header[6] = 0x40; // don't fragment
+    header[8] = 64;
+    header[9] = 6;
+    header[12..16].copy_from_slice(&source);
+    header[16..].copy_from_slice(&destination);
+    let checksum = !sum(&[&header]);
+    header[10..12].copy_from_slice(&checksum.to_be_bytes());
+    header
+}
+
+/// The header with its options and checksum.
+fn tcp_header(segment: &Segment) -> Vec<u8> {
+    let (source, destination) = ports(segment);
+    let options = option_bytes(&segment.options);
+    let mut header = Vec::with_capacity(TCP_BYTES + OPTION_BYTES_MAX);
+    header.extend(source.to_be_bytes());
+    header.extend(destination.to_be_bytes());
+    header.extend(segment.sequence.to_be_bytes());
+    header.extend(segment.acknowledgement.to_be_bytes());
+    header.push(((TCP_BYTES + options.len()) / 4 * 16) as u8);
+    header.push(segment.flags);
+    header.extend(segment.window.to_be_bytes());
+    header.extend([0; 4]); // checksum, urgent pointer
+    header.extend(options);
+    let checksum = !sum(&[&pseudo_header(segment, header.len()), &header]);
+    header[16..18].copy_from_slice(&checksum.to_be_bytes());
+    header
+}
+
+fn pseudo_header(segment: &Segment, tcp_bytes: usize) -> [u8; 12] {
+    let (source, destination) = addresses(segment);
+    let length = length_field(tcp_bytes as u32 + segment.payload_bytes);
+    let mut header = [0; 12];
+    header[..4].copy_from_slice(&source);
+    header[4..8].copy_from_slice(&destination);
+    header[9] = 6;
+    header[10..].copy_from_slice(&length.to_be_bytes());
+    header
+}
+
+/// Options in the order in which Linux writes them, each aligned to four bytes with what it needs.
+fn option_bytes(options: &Options) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(OPTION_BYTES_MAX);
+    if let Some(mss) = options.mss {
+        bytes.extend([2, 4]);
+        bytes.extend(mss.to_be_bytes());
+    }
+    match (options.sack_permitted, options.timestamps.is_some()) {
+        (true, true) => bytes.extend([4, 2]),
+        (true, false) => bytes.extend([1, 1, 4, 2]),
+        (false, true) => bytes.extend([1, 1]),
+        (false, false) => {}
+    }
+    if let Some((value, echo)) = options.timestamps {
+        bytes.extend([8, 10]);
+        bytes.extend(value.to_be_bytes());
+        bytes.extend(echo.to_be_bytes());
+    }
+    if let Some(shift) = options.window_shift {
+        bytes.extend([1, 3, 3, shift]);
+    }
+    append_sack(&mut bytes, options.sack);
+    let least_bytes = options
+        .least_bytes
+        .next_multiple_of(4)
+        .min(OPTION_BYTES_MAX);
+    bytes.resize(bytes.len().max(least_bytes), 1);
+    bytes
+}
+
+fn append_sack(bytes: &mut Vec<u8>, blocks: &[(u32, u32)]) {
+    let room = (OPTION_BYTES_MAX - bytes.len()).saturating_sub(4) / 8;
+    let count = blocks.len().min(room);
+    if count == 0 {
+        return;
+    }
+    bytes.extend([1, 1, 5, 2 + 8 * count as u8]);
+    for (left, right) in &blocks[..count] {
+        bytes.extend(left.to_be_bytes());
+        bytes.extend(right.to_be_bytes());
+    }
+}
+
+fn ecn_bits(ecn: Ecn) -> u8 {
+    match ecn {
+        Ecn::NotCapable => 0b00,
+        Ecn::Capable1 => 0b01,
+        Ecn::Capable0 => 0b10,
+        Ecn::Experienced => 0b11,
+    }
+}
+
+/// A 16-bit length; 0 for what does not fit, as captures of offloaded segments have it.
+fn length_field(bytes: u32) -> u16 {
+    u16::try_from(bytes).unwrap_or(0)
+}
+
+/// The ones' complement sum (RFC 1071) of parts of even length.
+fn sum(parts: &[&[u8]]) -> u16 {
+    let words = parts.iter().flat_map(|part| part.chunks_exact(2));
+    let mut total: u32 = words
+        .map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])))
+        .sum();
+    while total > 0xffff {
+        total = (total & 0xffff) + (total >> 16);
+    }
+    total as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::reading;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn segment(payload_bytes: u32, options: Options) -> Segment {
+        Segment {
+            time: Time::from_picoseconds(3_000_000_007_999),
+            flow: 0,
+            forward: true,
+            flags: ACK,
+            sequence: 1,
+            acknowledgement: 1,
+            window: 501,
+            payload_bytes,
+            ecn: Ecn::NotCapable,
+            options,
+        }
+    }
+
+    fn written(segment: &Segment) -> reading::Frame {
+        let mut file = file_header();
+        append(&mut file, segment);
+        reading::frames(&file).remove(0)
+    }
+
+    #[test]
+    fn a_full_segment_with_timestamps_has_1514_bytes_and_is_cut_at_the_snap_length() {
+        let options = Options {
+            timestamps: Some((7, 9)),
+            ..Options::default()
+        };
+        let frame = written(&segment(1448, options));
+        assert_eq!((frame.wire_bytes, frame.payload_bytes), (1514, 1448));
+        assert_eq!(frame.timestamps, Some((7, 9)));
+        assert_eq!(frame.nanoseconds, 3_000_000_007);
+        assert_eq!(frame.source, "10.0.0.1:49152");
+        assert_eq!(frame.destination, "10.128.0.1:5001");
+    }
+
+    #[test]
+    fn a_syn_of_linux_has_20_bytes_of_options() {
+        let options = Options {
+            mss: Some(1460),
+            sack_permitted: true,
+            window_shift: Some(7),
+            timestamps: Some((1, 0)),
+            ..Options::default()
+        };
+        let frame = written(&segment(0, options));
+        assert_eq!(frame.option_bytes, 20);
+        assert_eq!((frame.mss, frame.window_shift), (Some(1460), Some(7)));
+        assert!(frame.sack_permitted);
+    }
+
+    #[test]
+    fn sack_blocks_beyond_the_room_are_left_out() {
+        let blocks = [(1, 2), (3, 4), (5, 6), (7, 8), (9, 10)];
+        let with = |timestamps| {
+            let options = Options {
+                timestamps,
+                sack: &blocks,
+                ..Options::default()
+            };
+            written(&segment(0, options)).sack
+        };
+        assert_eq!(with(None), blocks[..4]);
+        assert_eq!(with(Some((1, 1))), blocks[..3]);
+    }
+
+    proptest! {
+        /// Whatever a segment says can be read back, with checksums that hold.
+        #[test]
+        fn what_is_written_is_read(
+            fields in any::<(u32, bool, u32, u32, u16)>(),
+            payload_bytes in 0_u32..9000,
+            mss in any::<Option<u16>>(),
+            flags in any::<[bool; 2]>(),
+            shift in proptest::option::of(0_u8..15),
+            timestamps in any::<Option<(u32, u32)>>(),
+            sack in proptest::collection::vec(any::<(u32, u32)>(), 0..5),
+            least_bytes in 0_usize..60,
+        ) {
+            let (flow, forward, sequence, acknowledgement, window) = fields;
+            let [sack_permitted, marked] = flags;
+            let options = Options { mss, sack_permitted, window_shift: shift, timestamps, sack: &sack, least_bytes };
+            let ecn = if marked { Ecn::Experienced } else { Ecn::Capable0 };
+            let segment = Segment {
+                flow, forward, sequence, acknowledgement, window, ecn,
+                ..segment(payload_bytes, options)
+            };
+            let frame = written(&segment);
+            prop_assert_eq!((frame.sequence, frame.acknowledgement), (sequence, acknowledgement));
+            prop_assert_eq!((frame.window, frame.payload_bytes), (window, payload_bytes as usize));
+            prop_assert_eq!((frame.mss, frame.window_shift), (mss, shift));
+            prop_assert_eq!((frame.timestamps, frame.sack_permitted), (timestamps, sack_permitted));
+            prop_assert_eq!(&frame.sack[..], &sack[..frame.sack.len()]);
+            prop_assert_eq!(frame.tos, if marked { 3 } else { 2 });
+            prop_assert!(frame.option_bytes >= least_bytes.min(40));
+        }
+    }
+}

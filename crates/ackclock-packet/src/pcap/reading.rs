@@ -1,0 +1,137 @@
+//! Reads captures back, byte by byte and without the code that writes them.
+
+/// What a frame says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Frame {
+    pub nanoseconds: u64,
+    pub wire_bytes: usize,
+    pub tos: u8,
+    pub source: String,
+    pub destination: String,
+    pub flags: u8,
+    pub sequence: u32,
+    pub acknowledgement: u32,
+    pub window: u16,
+    pub payload_bytes: usize,
+    pub mss: Option<u16>,
+    pub sack_permitted: bool,
+    pub window_shift: Option<u8>,
+    pub timestamps: Option<(u32, u32)>,
+    pub sack: Vec<(u32, u32)>,
+    pub option_bytes: usize,
+}
+
+fn le(bytes: &[u8]) -> usize {
+    bytes
+        .iter()
+        .rev()
+        .fold(0, |value, byte| value << 8 | usize::from(*byte))
+}
+
+fn be(bytes: &[u8]) -> u32 {
+    bytes
+        .iter()
+        .fold(0, |value, byte| value << 8 | u32::from(*byte))
+}
+
+/// Whether 16-bit words add up to all ones, with the carries added in at the end.
+fn adds_up(bytes: &[u8]) -> bool {
+    let total: u32 = bytes.chunks(2).map(be).sum();
+    (total >> 16) + (total & 0xffff) == 0xffff
+}
+
+fn address(bytes: &[u8], port: &[u8]) -> String {
+    format!(
+        "{}.{}.{}.{}:{}",
+        bytes[0],
+        bytes[1],
+        bytes[2],
+        bytes[3],
+        be(port)
+    )
+}
+
+/// The frames of a capture file that begins with its header.
+pub fn frames(file: &[u8]) -> Vec<Frame> {
+    assert_eq!(le(&file[..4]), 0xa1b2_3c4d);
+    assert_eq!(file[4..8], [2, 0, 4, 0]);
+    assert_eq!(le(&file[16..20]), 128);
+    assert_eq!(le(&file[20..24]), 1);
+    records(&file[24..])
+}
+
+/// The frames of records without a file header.
+pub fn records(mut bytes: &[u8]) -> Vec<Frame> {
+    let mut frames = Vec::new();
+    while !bytes.is_empty() {
+        let (kept, length) = (le(&bytes[8..12]), le(&bytes[12..16]));
+        assert_eq!(kept, length.min(128), "snap length");
+        let nanoseconds = (le(&bytes[..4]) * 1_000_000_000 + le(&bytes[4..8])) as u64;
+        frames.push(Frame {
+            nanoseconds,
+            ..frame(&bytes[16..16 + kept], length)
+        });
+        bytes = &bytes[16 + kept..];
+    }
+    frames
+}
+
+fn frame(bytes: &[u8], frame_bytes: usize) -> Frame {
+    assert_eq!(bytes[12..14], [8, 0], "IPv4");
+    let ip = &bytes[14..34];
+    assert_eq!(ip[0], 0x45);
+    assert_eq!(ip[9], 6, "TCP");
+    assert_eq!(be(&ip[2..4]) as usize, frame_bytes - 14);
+    assert!(adds_up(ip), "IP checksum");
+    let header_bytes = usize::from(bytes[46] >> 4) * 4;
+    let tcp = &bytes[34..34 + header_bytes];
+    let segment_bytes = frame_bytes - 34;
+    let mut covered = ip[12..20].to_vec();
+    covered.extend([0, 6, (segment_bytes >> 8) as u8, segment_bytes as u8]);
+    covered.extend(tcp);
+    assert!(adds_up(&covered), "TCP checksum over zero payload");
+    assert!(
+        bytes[34 + header_bytes..].iter().all(|byte| *byte == 0),
+        "payload"
+    );
+    with_options(
+        Frame {
+            wire_bytes: frame_bytes,
+            tos: ip[1],
+            source: address(&ip[12..16], &tcp[..2]),
+            destination: address(&ip[16..20], &tcp[2..4]),
+            sequence: be(&tcp[4..8]),
+            acknowledgement: be(&tcp[8..12]),
+            flags: tcp[13],
+            window: be(&tcp[14..16]) as u16,
+            payload_bytes: segment_bytes - header_bytes,
+            option_bytes: header_bytes - 20,
+            ..Frame::default()
+        },
+        &tcp[20..],
+    )
+}
+
+fn edges(bytes: &[u8]) -> (u32, u32) {
+    (be(&bytes[..4]), be(&bytes[4..8]))
+}
+
+fn with_options(mut frame: Frame, mut options: &[u8]) -> Frame {
+    while let [kind, rest @ ..] = options {
+        if *kind == 1 {
+            options = rest;
+            continue;
+        }
+        let (value, after) = rest[1..].split_at(usize::from(rest[0]) - 2);
+        match kind {
+            2 => frame.mss = Some(be(value) as u16),
+            3 => frame.window_shift = Some(value[0]),
+            4 => frame.sack_permitted = true,
+            5 => frame.sack = value.chunks(8).map(edges).collect(),
+            8 => frame.timestamps = Some(edges(value)),
+            _ => panic!("unexpected option {kind}"),
+        }
+        options = after;
+    }
+    frame
+}

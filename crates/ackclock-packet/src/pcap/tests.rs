@@ -1,0 +1,184 @@
+//! Captured conversations, read back.
+
+use super::reading::{frames, records, Frame};
+use super::*;
+use crate::packet::{Ecn, NO_SACK};
+use serde_json::{json, Value};
+
+/// A flow with some fields of its TCP changed.
+fn flow(size_bytes: Option<u64>, changes: &Value) -> FlowPlan {
+    let mut tcp = json!({
+        "mss_bytes": 1448, "header_bytes": 40, "sack": true, "timestamps": true,
+        "delayed_ack": "off", "delayed_ack_timeout_s": 0.04, "initial_window": 10,
+        "initial_rto_s": 1.0, "min_rto_s": 0.2, "max_rto_s": 120.0,
+        "rto_floor_on_variance": true, "receive_window_bytes": null,
+        "loss_detection": "rack", "tail_loss_probe": true, "limited_transmit": true,
+        "reduction": "prr", "pacing": false, "window_validation": true,
+    });
+    for (name, value) in changes.as_object().expect("an object") {
+        tcp[name] = value.clone();
+    }
+    serde_json::from_value(json!({
+        "group": 0, "start_s": 0.0, "start_jitter_s": 0.0, "size_bytes": size_bytes,
+        "application_rate_bps": null, "congestion": { "kind": "reno", "parameters": {} },
+        "tcp": tcp, "forward": { "hops": [], "delay_s": 0.01 },
+        "reverse": { "hops": [], "delay_s": 0.01 },
+    }))
+    .expect("a valid flow")
+}
+
+fn packet(kind: Kind, sequence: u64, wire_bytes: u32) -> Packet {
+    Packet {
+        sequence,
+        timestamp: Time::from_milliseconds(5),
+        enqueued: Time::from_milliseconds(15),
+        flow: 0,
+        wire_bytes,
+        sack: NO_SACK,
+        kind,
+        ecn: Ecn::NotCapable,
+        hop: 0,
+        again: false,
+    }
+}
+
+/// Captures packets of one flow, a millisecond apart.
+fn captured(flow: &FlowPlan, packets: &[Packet], blocks: &[Block]) -> Vec<Frame> {
+    let workload = Workload::new(flow);
+    let mut capture = Capture::new(std::slice::from_ref(flow));
+    for (at_ms, packet) in packets.iter().enumerate() {
+        let now = Time::from_milliseconds(at_ms as u64);
+        capture.record(packet, blocks, &workload, now);
+    }
+    frames(&capture.take())
+}
+
+#[test]
+fn a_whole_connection() {
+    let flow = flow(Some(2000), &json!({}));
+    let packets = [
+        packet(Kind::Syn, 0, 60),
+        packet(Kind::SynAck, 0, 60),
+        packet(Kind::LastAck, 0, 52),
+        packet(Kind::Data, 0, 1500),
+        packet(Kind::Data, 1, 604),
+        packet(Kind::Fin, 2, 52),
+        packet(Kind::Ack, 2, 52),
+        packet(Kind::FinAck, 3, 52),
+        packet(Kind::LastAck, 0, 52),
+    ];
+    let told: Vec<_> = captured(&flow, &packets, &[])
+        .iter()
+        .map(|f| {
+            (
+                f.flags,
+                f.sequence,
+                f.acknowledgement,
+                f.payload_bytes,
+                f.wire_bytes,
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (SYN, 0, 0, 0, 74),
+            (SYN | ACK, 0, 1, 0, 74),
+            (ACK, 1, 1, 0, 66),
+            (ACK, 1, 1, 1448, 1514),
+            (ACK, 1449, 1, 552, 618),
+            (FIN | ACK, 2001, 1, 0, 66),
+            (ACK, 1, 2001, 0, 66),
+            (FIN | ACK, 1, 2002, 0, 66),
+            (ACK, 2002, 2, 0, 66),
+        ]
+    );
+}
+
+#[test]
+fn timestamps_are_echoed_in_both_directions() {
+    let flow = flow(None, &json!({}));
+    let packets = [
+        packet(Kind::Data, 0, 1500),
+        packet(Kind::Ack, 1, 52),
+        packet(Kind::Data, 1, 1500),
+    ];
+    let stamps: Vec<_> = captured(&flow, &packets, &[])
+        .iter()
+        .map(|f| f.timestamps)
+        .collect();
+    assert_eq!(stamps, [Some((5, 0)), Some((15, 5)), Some((5, 15))]);
+}
+
+#[test]
+fn sack_blocks_are_bytes() {
+    let flow = flow(None, &json!({ "mss_bytes": 1000 }));
+    let acks = [packet(Kind::Ack, 3, 52 + 20)];
+    let frames = captured(&flow, &acks, &[(5, 7), (10, 11)]);
+    assert_eq!(frames[0].sack, [(5001, 7001), (10_001, 11_001)]);
+    assert_eq!(frames[0].wire_bytes, 14 + 72);
+}
+
+#[test]
+fn without_timestamps_and_sack_there_are_no_such_options() {
+    let flow = flow(
+        None,
+        &json!({ "timestamps": false, "sack": false, "mss_bytes": 1460 }),
+    );
+    let packets = [packet(Kind::Syn, 0, 48), packet(Kind::Data, 0, 1500)];
+    let frames = captured(&flow, &packets, &[]);
+    assert_eq!(
+        (frames[0].mss, frames[0].sack_permitted),
+        (Some(1460), false)
+    );
+    assert_eq!((frames[0].timestamps, frames[0].wire_bytes), (None, 62));
+    assert_eq!(
+        (frames[1].payload_bytes, frames[1].wire_bytes),
+        (1460, 1514)
+    );
+}
+
+#[test]
+fn the_length_is_that_of_the_simulated_packet() {
+    let flow = flow(None, &json!({ "timestamps": false }));
+    let mut ack = packet(Kind::Ack, 1, 40 + 12);
+    ack.again = true;
+    assert_eq!(captured(&flow, &[ack], &[])[0].wire_bytes, 14 + 52);
+}
+
+#[test]
+fn windows_are_scaled_except_on_a_syn() {
+    let fields = |receive_window_bytes: Value| {
+        let flow = flow(
+            None,
+            &json!({ "receive_window_bytes": receive_window_bytes }),
+        );
+        let frames = captured(
+            &flow,
+            &[packet(Kind::SynAck, 0, 60), packet(Kind::Ack, 1, 52)],
+            &[],
+        );
+        (frames[0].window, frames[0].window_shift, frames[1].window)
+    };
+    assert_eq!(fields(json!(null)), (65_535, Some(14), 65_535));
+    assert_eq!(fields(json!(20_000)), (20_000, Some(0), 20_000));
+    assert_eq!(fields(json!(256_000)), (65_535, Some(2), 64_000));
+}
+
+#[test]
+fn sequence_numbers_wrap() {
+    let flow = flow(None, &json!({ "mss_bytes": 1024 }));
+    let frames = captured(&flow, &[packet(Kind::Data, 1 << 22, 1076)], &[]);
+    assert_eq!(frames[0].sequence, 1);
+}
+
+#[test]
+fn only_the_first_bytes_taken_begin_with_the_files_header() {
+    let flow = flow(None, &json!({}));
+    let workload = Workload::new(&flow);
+    let mut capture = Capture::new(std::slice::from_ref(&flow));
+    assert_eq!(capture.take().len(), 24);
+    capture.record_packet(&packet(Kind::Data, 0, 1500), None, &workload, Time::ZERO);
+    assert_eq!(records(&capture.take()).len(), 1);
+    assert!(capture.take().is_empty());
+}

@@ -1,0 +1,239 @@
+//! A sender and a receiver on a wire with a delay and without a queue.
+
+use std::collections::VecDeque;
+
+use ackclock_packet::packet::{Ecn, Kind, Packet, NO_SACK};
+use ackclock_packet::plan::FlowPlan;
+use ackclock_packet::receiver::{Blocks, Receiver, Reply};
+use ackclock_packet::sender::{Output, Sender};
+use ackclock_units::Time;
+
+use super::transcript::Transcript;
+
+/// A packet for the wire to lose.
+#[derive(Clone, Copy, Debug)]
+pub struct Loss {
+    kind: Kind,
+    /// Only packets with this number, if given.
+    sequence: Option<u64>,
+    /// Those that pass before the first one is lost.
+    spared: u32,
+    /// How many are lost.
+    times: u32,
+}
+
+impl Loss {
+    /// Loses it this many times in a row.
+    pub fn times(self, times: u32) -> Loss {
+        Loss { times, ..self }
+    }
+
+    /// Loses not its first sending but the one after `spared` others.
+    pub fn after(self, spared: u32) -> Loss {
+        Loss { spared, ..self }
+    }
+
+    fn takes(&mut self, packet: &Packet) -> bool {
+        let number = self.sequence.is_none_or(|number| number == packet.sequence);
+        if self.times == 0 || packet.kind != self.kind || !number {
+            return false;
+        }
+        if self.spared > 0 {
+            self.spared -= 1;
+            return false;
+        }
+        self.times -= 1;
+        true
+    }
+}
+
+/// The `n`-th packet of a kind, counted from 1.
+pub fn nth(kind: Kind, n: u32) -> Loss {
+    Loss {
+        kind,
+        sequence: None,
+        spared: n - 1,
+        times: 1,
+    }
+}
+
+/// The first sending of data segment `sequence`.
+pub fn data(sequence: u64) -> Loss {
+    Loss {
+        sequence: Some(sequence),
+        ..nth(Kind::Data, 1)
+    }
+}
+
+/// The first acknowledgement that expects segment `next`.
+pub fn acked(next: u64) -> Loss {
+    Loss {
+        sequence: Some(next),
+        ..nth(Kind::Ack, 1)
+    }
+}
+
+type Wire = VecDeque<(Time, Packet, Option<Blocks>)>;
+
+/// The two ends, the packets on their way, and what was said so far.
+pub struct Conversation {
+    /// The sender, for a look at its window.
+    pub sender: Sender,
+    /// The receiver.
+    pub receiver: Receiver,
+    /// The time reached.
+    pub now: Time,
+    one_way: Time,
+    /// Least time between two departures towards the receiver: a bottleneck's.
+    spacing: Time,
+    last_departure: Time,
+    losses: Vec<Loss>,
+    forward: Wire,
+    reverse: Wire,
+    transcript: Transcript,
+    output: Output,
+}
+
+impl Conversation {
+    /// A conversation over a wire that takes `one_way` each way. It starts with the first `run`.
+    ///
+    /// # Panics
+    /// If the flow's congestion control is not known.
+    pub fn new(flow: &FlowPlan, one_way: Time) -> Conversation {
+        Conversation {
+            sender: Sender::new(0, flow).expect("the kit's plans are sound"),
+            receiver: Receiver::new(flow),
+            now: Time::ZERO,
+            one_way,
+            spacing: Time::ZERO,
+            last_departure: Time::ZERO,
+            losses: Vec::new(),
+            forward: Wire::new(),
+            reverse: Wire::new(),
+            transcript: Transcript::default(),
+            output: Output::default(),
+        }
+    }
+
+    /// Loses these packets.
+    pub fn losing(mut self, losses: impl IntoIterator<Item = Loss>) -> Conversation {
+        self.losses.extend(losses);
+        self
+    }
+
+    /// Lets data leave no closer to each other than `spacing`.
+    pub fn spaced(mut self, spacing: Time) -> Conversation {
+        self.spacing = spacing;
+        self
+    }
+
+    /// Goes on up to and including `until`.
+    pub fn run(&mut self, until: Time) -> &mut Conversation {
+        if self.sender.started().is_never() {
+            self.sender.start(self.now, &mut self.output);
+            self.send();
+        }
+        while self.next() <= until {
+            self.step();
+        }
+        self.now = until;
+        self
+    }
+
+    /// The transcript so far.
+    pub fn text(&self) -> String {
+        self.transcript.text()
+    }
+
+    /// What the sender sent and reported so far.
+    pub fn sent(&self) -> String {
+        self.transcript.sent()
+    }
+
+    /// When something happens next.
+    pub fn next(&self) -> Time {
+        let front = |wire: &Wire| wire.front().map_or(Time::NEVER, |&(time, _, _)| time);
+        let wires = front(&self.forward).min(front(&self.reverse));
+        wires.min(self.sender.wake()).min(self.receiver.wake())
+    }
+
+    /// Handles the next event: arrivals before timers, as the simulation does.
+    pub fn step(&mut self) {
+        let now = self.next();
+        self.now = now;
+        let due = |wire: &Wire| wire.front().is_some_and(|&(time, _, _)| time == now);
+        if due(&self.forward) {
+            self.reach_receiver();
+        } else if due(&self.reverse) {
+            self.reach_sender();
+        } else if self.sender.wake() == now {
+            self.sender.on_timer(now, &mut self.output);
+            self.send();
+        } else {
+            let reply = self.receiver.on_timer(now);
+            self.answer(reply);
+        }
+    }
+
+    fn reach_receiver(&mut self) {
+        if let Some((_, packet, _)) = self.forward.pop_front() {
+            let reply = self.receiver.on_packet(&packet, self.now);
+            self.answer(reply);
+        }
+    }
+
+    fn reach_sender(&mut self) {
+        if let Some((_, packet, blocks)) = self.reverse.pop_front() {
+            let shown = blocks.as_ref().map_or(&[][..], Blocks::as_slice);
+            self.transcript.receives(self.now, &packet, shown);
+            self.sender
+                .on_packet(&packet, blocks.as_ref(), self.now, &mut self.output);
+            self.send();
+        }
+    }
+
+    fn send(&mut self) {
+        for &(happening, _) in &self.output.happenings {
+            self.transcript.happens(self.now, happening);
+        }
+        self.output.happenings.clear();
+        for packet in std::mem::take(&mut self.output.packets) {
+            self.transcript.sends(self.now, &packet);
+            let departure = self.now.max(self.last_departure + self.spacing);
+            if !self.is_lost(&packet) {
+                self.forward
+                    .push_back((departure + self.one_way, packet, None));
+            }
+            self.last_departure = departure;
+        }
+    }
+
+    fn answer(&mut self, reply: Option<Reply>) {
+        let Some(reply) = reply else { return };
+        let packet = answer(&reply, self.now);
+        if !self.is_lost(&packet) {
+            self.reverse
+                .push_back((self.now + self.one_way, packet, reply.blocks));
+        }
+    }
+
+    fn is_lost(&mut self, packet: &Packet) -> bool {
+        self.losses.iter_mut().any(|loss| loss.takes(packet))
+    }
+}
+
+/// The packet that carries a reply.
+pub fn answer(reply: &Reply, now: Time) -> Packet {
+    Packet {
+        sequence: reply.ack,
+        timestamp: reply.echo,
+        enqueued: now,
+        flow: 0,
+        wire_bytes: 52,
+        sack: NO_SACK,
+        kind: reply.kind,
+        ecn: Ecn::NotCapable,
+        hop: 0,
+        again: reply.duplicate,
+    }
+}

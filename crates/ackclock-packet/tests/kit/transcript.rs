@@ -1,0 +1,191 @@
+//! A conversation as text, as a capture at the sender would show it.
+//!
+//! ```text
+//!   0 > syn                 the sender sends
+//! 100 < syn/ack             the sender receives
+//! 100 ! recovery            something worth an event
+//! 100 > data 0..10          ten segments at once; a second sending says `again`
+//! 200 < ack 1 sack 2..10    next segment expected, and the blocks, the most recent first
+//! ```
+//!
+//! Times are in milliseconds, exact to the picosecond.
+
+use ackclock_packet::packet::{Kind, Packet};
+use ackclock_packet::record::{Happening, EVENT_KINDS};
+use ackclock_units::Time;
+
+/// A line of a transcript.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Line {
+    /// Data segments from the first up to the second number, and whether they were sent before.
+    Data(u64, u64, bool),
+    /// Anything else that the sender sends.
+    Sent(String),
+    /// What it receives.
+    Received(String),
+    /// What it reports.
+    Happened(String),
+}
+
+/// Lines with their times, in the order in which they came.
+#[derive(Default)]
+pub struct Transcript {
+    lines: Vec<(Time, Line)>,
+}
+
+impl Transcript {
+    /// Writes down a packet of the sender's.
+    pub fn sends(&mut self, now: Time, packet: &Packet) {
+        match packet.kind {
+            Kind::Data => self.sends_data(now, packet),
+            kind => {
+                let again = if packet.again { " again" } else { "" };
+                let text = format!("{}{again}", name(kind));
+                self.lines.push((now, Line::Sent(text)));
+            }
+        }
+    }
+
+    /// Adds to the line before if that goes on from it.
+    fn sends_data(&mut self, now: Time, packet: &Packet) {
+        if let Some((at, Line::Data(_, end, again))) = self.lines.last_mut() {
+            if *at == now && *end == packet.sequence && *again == packet.again {
+                *end += 1;
+                return;
+            }
+        }
+        let line = Line::Data(packet.sequence, packet.sequence + 1, packet.again);
+        self.lines.push((now, line));
+    }
+
+    /// Writes down a packet of the receiver's.
+    pub fn receives(&mut self, now: Time, packet: &Packet, blocks: &[(u64, u64)]) {
+        let mut text = match packet.kind {
+            Kind::SynAck => name(packet.kind).to_owned(),
+            kind => format!("{} {}", name(kind), packet.sequence),
+        };
+        if packet.again {
+            text += " dsack";
+        }
+        if !blocks.is_empty() {
+            text += " sack";
+        }
+        for &(start, end) in blocks {
+            text += &format!(" {}", range(start, end));
+        }
+        self.lines.push((now, Line::Received(text)));
+    }
+
+    /// Writes down what the sender reports, but for what the packets show.
+    pub fn happens(&mut self, now: Time, happening: Happening) {
+        let shown = [
+            Happening::Retransmission,
+            Happening::SynRetransmission,
+            Happening::Established,
+        ];
+        if !shown.contains(&happening) {
+            let text = EVENT_KINDS[happening as usize].to_owned();
+            self.lines.push((now, Line::Happened(text)));
+        }
+    }
+
+    /// All of it.
+    pub fn text(&self) -> String {
+        self.lines.iter().map(write).collect()
+    }
+
+    /// What the sender sends and reports.
+    pub fn sent(&self) -> String {
+        let mut sent: Vec<(Time, Line)> = Vec::new();
+        for (time, line) in &self.lines {
+            match (sent.last_mut(), line) {
+                (_, Line::Received(_)) => {}
+                (Some((at, Line::Data(_, end, again))), Line::Data(start, next, anew))
+                    if at == time && end == start && again == anew =>
+                {
+                    *end = *next;
+                }
+                _ => sent.push((*time, line.clone())),
+            }
+        }
+        sent.iter().map(write).collect()
+    }
+}
+
+fn name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Syn => "syn",
+        Kind::SynAck => "syn/ack",
+        Kind::Data => "data",
+        Kind::Fin => "fin",
+        Kind::Ack => "ack",
+        Kind::FinAck => "fin/ack",
+        Kind::LastAck => "last ack",
+    }
+}
+
+fn write((time, line): &(Time, Line)) -> String {
+    let time = milliseconds(*time);
+    match line {
+        Line::Data(start, end, again) => {
+            let again = if *again { " again" } else { "" };
+            format!("{time} > data {}{again}\n", range(*start, *end))
+        }
+        Line::Sent(text) => format!("{time} > {text}\n"),
+        Line::Received(text) => format!("{time} < {text}\n"),
+        Line::Happened(text) => format!("{time} ! {text}\n"),
+    }
+}
+
+fn range(start: u64, end: u64) -> String {
+    if end == start + 1 {
+        start.to_string()
+    } else {
+        format!("{start}..{end}")
+    }
+}
+
+/// A time in milliseconds, all digits.
+fn milliseconds(time: Time) -> String {
+    const PICOSECONDS: u64 = 1_000_000_000;
+    let (whole, rest) = (
+        time.picoseconds() / PICOSECONDS,
+        time.picoseconds() % PICOSECONDS,
+    );
+    let text = format!("{whole}.{rest:09}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Asserts that a transcript is the expected one. In the expected one, blanks at the ends of a line
+/// and what follows a `#` do not count.
+///
+/// # Panics
+/// If they differ: with both, and the first line that does.
+#[track_caller]
+pub fn assert_reads(transcript: &str, expected: &str) {
+    let (found, expected) = (lines(transcript), lines(expected));
+    if found == expected {
+        return;
+    }
+    let first = found
+        .iter()
+        .zip(&expected)
+        .take_while(|(a, b)| a == b)
+        .count();
+    panic!(
+        "line {} differs: found {:?}, expected {:?}\nfound:\n  {}\nexpected:\n  {}\n",
+        first + 1,
+        found.get(first),
+        expected.get(first),
+        found.join("\n  "),
+        expected.join("\n  "),
+    );
+}
+
+fn lines(text: &str) -> Vec<String> {
+    text.lines()
+        .map(|line| line.split('#').next().unwrap_or_default())
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .filter(|line| !line.is_empty())
+        .collect()
+}

@@ -1,0 +1,283 @@
+"""The command line as its users meet it: what it prints where, and its exit status."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from ackclock import cli, plots
+
+ROOT = Path(__file__).parents[2]
+DUMBBELL = str(ROOT / "scenarios" / "dumbbell.toml")
+
+SMALL = """
+name = "small"
+duration = "3s"
+warmup = "1s"
+repeats = 2
+[network]
+topology = "dumbbell"
+rate = "5Mbit"
+rtt = "20ms"
+queue = { discipline = "pfifo", limit = "1bdp" }
+[[flows]]
+count = 2
+congestion = "cubic"
+start = { jitter = "100ms" }
+"""
+
+
+def call(*arguments: str | Path):
+    return CliRunner().invoke(cli.app, [str(argument) for argument in arguments])
+
+
+def refused(*arguments: str | Path, status: int = 2) -> str:
+    """The message of a call that must fail with one line, no traceback, and nothing on standard output."""
+    result = call(*arguments)
+    assert result.exit_code == status, result.output
+    assert result.stdout == ""
+    assert result.stderr.count("\n") == 1
+    return str(result.stderr.strip())
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small.toml").write_text(SMALL)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results")
+    (folder / "small.toml").write_text(SMALL)
+    done = call("run", folder / "small.toml", "--out", folder / "out", "--no-report")
+    assert done.exit_code == 0, done.output
+    return folder
+
+
+def test_help_teaches():
+    text = call("--help").output
+    for command in ("run", "plot", "report", "show", "ackclock run scenarios/dumbbell.toml", "--version"):
+        assert command in text
+    for command in ("run", "plot", "report", "show"):
+        assert f"ackclock {command} " in call(command, "--help").output
+    assert call().exit_code in (0, 2)
+
+
+def test_the_help_lists_the_kinds_of_plots():
+    assert cli.KINDS.split(", ") == list(plots.KINDS)
+
+
+def test_version():
+    result = call("--version")
+    assert result.exit_code == 0
+    assert re.fullmatch(r"ackclock \d+\.\d+\.\d+\n", result.stdout)
+
+
+def test_help_is_quick():
+    def seconds() -> float:
+        began = time.process_time() + os.times().children_user + os.times().children_system
+        subprocess.run([sys.executable, "-m", "ackclock.cli", "--help"], capture_output=True, check=True)
+        return time.process_time() + os.times().children_user + os.times().children_system - began
+
+    assert min(seconds() for _ in range(3)) < 0.5
+
+
+def test_run_prints_the_answer_and_writes_the_result(here):
+    result = call("run", "small.toml")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("small\n")
+    assert "The link was" in result.stdout
+    assert "Jain's" in result.stdout
+    assert "packet engine, 2 runs" in result.stdout
+    assert "95 % interval" in result.stdout
+    folder = here / "results" / "small-packet"
+    assert sorted(path.name for path in folder.iterdir() if path.suffix != ".parquet") == ["manifest.json", "report.html"]
+    assert [path.name for path in (here / "results").iterdir()] == ["small-packet"]
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["scenario"] == SMALL
+    assert manifest["command"].startswith("ackclock ")
+
+
+def test_json_is_alone_on_standard_output(here):
+    result = call("run", "small.toml", "--json", "--no-report")
+    assert result.exit_code == 0
+    found = json.loads(result.stdout)
+    assert set(found) == {"scenario", "engine", "runs", "summary"}
+    assert [run["seed"] for run in found["runs"]] == [1, 2]
+    assert set(found["summary"]["utilisation"]) == {"mean", "ci95_low", "ci95_high", "n"}
+    assert "wrote results/small-packet" in result.stderr
+
+
+def test_one_run_is_flagged_and_has_no_interval(here):
+    result = call("run", "small.toml", "--seed", "7", "--no-report")
+    assert "one run: no intervals" in result.stdout
+    result = call("run", "small.toml", "--seed", "7", "--no-report", "--json")
+    found = json.loads(result.stdout)
+    assert [run["seed"] for run in found["runs"]] == [7]
+    assert found["summary"]["utilisation"]["ci95_low"] is None
+    assert found["summary"]["utilisation"]["n"] == 1
+
+
+def test_repeats_replace_the_scenarios(here):
+    found = json.loads(call("run", "small.toml", "--repeats", "3", "--no-report", "--json").stdout)
+    assert [run["seed"] for run in found["runs"]] == [1, 2, 3]
+
+
+def test_several_scenarios_get_a_folder_each_and_a_line_of_json_each(here):
+    (here / "other.toml").write_text(SMALL.replace("cubic", "reno"))
+    result = call("run", "small.toml", "other.toml", "--out", "both", "--no-report", "--json")
+    assert [json.loads(line)["scenario"] for line in result.stdout.splitlines()] == ["small", "small"]
+    assert sorted(path.name for path in (here / "both").iterdir()) == ["other-packet", "small-packet"]
+
+
+def test_an_earlier_result_is_replaced_and_anything_else_is_not(here):
+    assert call("run", "small.toml", "--seed", "1", "--no-report").exit_code == 0
+    assert call("run", "small.toml", "--seed", "2", "--no-report").exit_code == 0
+    manifest = json.loads((here / "results" / "small-packet" / "manifest.json").read_text())
+    assert [run["seed"] for run in manifest["runs"]] == [2]
+    (here / "mine").mkdir()
+    (here / "mine" / "thesis.txt").write_text("precious")
+    assert refused("run", "small.toml", "--out", "mine") == (
+        "mine: found something that is not an ackclock result; expected another folder (--out)"
+    )
+    assert (here / "mine" / "thesis.txt").read_text() == "precious"
+    (here / "file").write_text("precious")
+    assert refused("run", "small.toml", "--out", "file").startswith("file: found something that is not an ackclock result")
+
+
+def test_captures_follow_the_result(here):
+    (here / "small.toml").write_text(SMALL + "[record]\npcap = true\n")
+    assert call("run", "small.toml", "--no-report").exit_code == 0
+    folder = here / "results" / "small-packet"
+    assert sorted(path.name for path in (folder / "captures").iterdir()) == ["seed-1.pcap", "seed-2.pcap"]
+    (here / "small.toml").write_text(SMALL)
+    assert call("run", "small.toml", "--no-report").exit_code == 0
+    assert not (folder / "captures").exists()
+
+
+def test_dry_run_prints_the_plan_and_leaves_nothing(here):
+    result = call("run", "small.toml", "--dry-run")
+    plan = json.loads(result.stdout)
+    assert plan["links"][0]["rate_bps"] == 5e6
+    assert plan["seeds"] == [1, 2]
+    assert [path.name for path in here.iterdir()] == ["small.toml"]
+
+
+def test_mistakes_of_all_files_are_told_line_by_line(here):
+    (here / "bad.toml").write_text(SMALL.replace('"5Mbit"', '"5mbps"').replace('"cubic"', '"kubic"'))
+    result = call("run", "bad.toml", "none.toml")
+    assert result.exit_code == 2
+    lines = result.stderr.splitlines()
+    assert [line.split(" ")[0] for line in lines] == ["bad.toml:8:", "bad.toml:13:", "none.toml:"]
+    assert not (here / "results").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--repeats", "0"], "--repeats: found 0; expected a whole number from 1 to 10000"),
+        (["--seed", "-1"], "--seed: found -1; expected a whole number from 0 to 9223372036854775807"),
+        (["--seed", "1", "--repeats", "2"], "--seed: found both --seed and --repeats; expected one of them"),
+        (["--jobs", "0"], "--jobs: found 0; expected a whole number from 1 to 10000"),
+        (["--engine", "fluid"], 'engine: found "fluid"; expected one of "packet"'),
+        (["--engine", "packet,,"], 'engine: found ""; expected one of "packet"'),
+        (["--out", "/dev/null/x"], "/dev/null/x: found an error ("),
+        (["--out", "/proc/x"], "/proc/x: found an error ("),
+    ],
+)
+def test_bad_options_are_one_line(here, options, expected):
+    assert expected in refused("run", "small.toml", *options)
+
+
+def test_the_same_folder_twice(here):
+    (here / "a").mkdir()
+    (here / "a" / "small.toml").write_text(SMALL)
+    assert "found two results for this folder" in refused("run", "small.toml", "a/small.toml")
+
+
+def test_what_the_engine_has_not_exits_with_3(here, monkeypatch):
+    from ackclock.engines import packet
+
+    monkeypatch.setattr(packet, "CONGESTION_CONTROLS", frozenset({"reno"}))
+    assert refused("run", "small.toml", status=3) == 'Unsupported: engine "packet" has no cubic'
+
+
+def test_an_option_that_does_not_exist_exits_with_2(here):
+    assert call("run", "small.toml", "--no-such-option").exit_code == 2
+    assert call("run").exit_code == 2
+
+
+def test_show_lists_all_cards():
+    result = call("show")
+    assert result.exit_code == 0
+    for name in ("cubic", "reno", "pfifo", "bfifo", "linux", "rfc"):
+        assert re.search(rf"\b{name}\b", result.stdout)
+
+
+def test_show_prints_a_card_and_the_algorithms_files():
+    result = call("show", "cubic")
+    assert result.exit_code == 0
+    for word in ("CUBIC", "beta", "0.7", "RFC 9438", "catalog/congestion/cubic.toml", "src/congestion/cubic.rs"):
+        assert word in result.stdout
+    assert "pfifo.rs" not in result.stdout
+
+
+def test_show_unknown():
+    assert refused("show", "cubik").startswith('NAME: found "cubik"; expected "cubic"')
+
+
+def test_show_schema():
+    assert json.loads(call("show", "--schema").stdout)["title"] == "ackclock scenario"
+
+
+@pytest.mark.parametrize("kind", list(plots.KINDS))
+def test_plot(results, tmp_path, kind):
+    result = call("plot", results / "out", kind, "--out", tmp_path / f"{kind}.png")
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / f"{kind}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_plot_refuses(results, tmp_path):
+    assert refused("plot", results / "out", "cwmd").startswith('KIND: found "cwmd"; expected "cwnd"')
+    assert "expected a file name that ends in .png, .pdf or .svg" in refused(
+        "plot", results / "out", "cwnd", "--out", tmp_path / "x.xlsx"
+    )
+    assert str(tmp_path) in refused("plot", tmp_path, "cwnd")
+
+
+def test_report(results, tmp_path):
+    result = call("report", results / "out", "--out", tmp_path / "new" / "x.html")
+    assert result.exit_code == 0, result.output
+    assert "<html" in (tmp_path / "new" / "x.html").read_text()[:500]
+    assert str(tmp_path) in refused("report", tmp_path)
+
+
+def test_an_interrupt_leaves_nothing_half_written(tmp_path):
+    long = SMALL.replace('"3s"', '"2h"').replace('"5Mbit"', '"1Gbit"')
+    (tmp_path / "long.toml").write_text(long)
+    command = [sys.executable, "-m", "ackclock.cli", "run", "long.toml"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 20
+    while not (tmp_path / "results").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    try:
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130, err
+    assert out == ""
+    assert err.strip() == "interrupted: nothing half-written is left"
+    assert list((tmp_path / "results").iterdir()) == []

@@ -1,0 +1,125 @@
+"""The packet engine from Python: a plan goes in, a dataset comes out."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from polars.testing import assert_frame_equal
+
+import ackclock as ac
+from ackclock import _core, catalog
+from ackclock.engines import packet
+from ackclock.engines.engine import RunOptions
+from ackclock.errors import UnsupportedError
+from ackclock.plan import CongestionPlan
+
+TEXT = """
+name = "two flows"
+duration = "3s"
+warmup = "1s"
+seeds = [1, 2]
+[network]
+topology = "dumbbell"
+rate = "10Mbit"
+rtt = ["20ms", "30ms"]
+queue = { discipline = "pfifo", limit = "1bdp" }
+reverse = { rate = "10Mbit", queue = { discipline = "bfifo", limit = "30KB" } }
+[[flows]]
+congestion = "cubic"
+start = { jitter = "10ms" }
+[[flows]]
+congestion = "reno"
+size = "100KB"
+"""
+TABLES = ("flows", "flow_samples", "queue_samples", "events", "links")
+
+
+@pytest.fixture(scope="module")
+def data():
+    return ac.run(ac.loads(TEXT, "two.toml").plan())
+
+
+def test_the_tables_are_filled(data):
+    assert data.flows.height == 4
+    assert data.flows["congestion"].to_list() == ["cubic", "reno"] * 2
+    assert data.flows["base_rtt_s"].to_list() == [0.02, 0.03] * 2
+    assert data.flows["size_bytes"].to_list() == [None, 100_000] * 2
+    assert data.flows["source"].to_list() == ["sender-0", "sender-1"] * 2
+    assert data.flows["delivered_bytes"][1] == 100_000
+    assert data.links["name"].to_list() == ["bottleneck", "reverse"] * 2
+    assert data.queue_samples.height == pytest.approx(2 * 2 * 300, rel=0.02)
+    assert data.flow_samples.height > 500
+    assert set(data.events["kind"]) >= {"established", "finished"}
+
+
+def test_the_manifest_names_both_runs(data):
+    assert [run["seed"] for run in data.runs] == [1, 2]
+    assert data.manifest["scenario_path"] == "two.toml"
+    assert data.manifest["engine"] == "packet"
+
+
+def test_the_same_seed_gives_the_same_rows_and_another_seed_others(data):
+    plan = ac.loads(TEXT, "two.toml").plan()
+    again = ac.run(plan, jobs=1)
+    for table in TABLES:
+        assert_frame_equal(getattr(again, table), getattr(data, table))
+    starts = data.flows["start_s"].to_list()
+    assert starts[0] != starts[2]
+
+
+def test_metrics_come_out(data):
+    found = data.metrics()
+    assert [run["seed"] for run in found["runs"]] == [1, 2]
+    assert 0.8 < found["summary"]["utilisation"]["mean"] <= 1.0
+
+
+def test_the_lists_of_algorithms_are_those_of_the_simulator():
+    """What is listed can be made, and what has a card but is not listed cannot."""
+    plan = ac.loads(TEXT).plan().engine_input()
+
+    def accepted(kind: str, discipline: str) -> bool:
+        for flow in plan["flows"]:
+            card = catalog.card("congestion", kind)
+            flow["congestion"] = {"kind": kind, "parameters": {card.key(k): v for k, v in card.complete({}).items()}}
+        key = "limit_bytes" if discipline == "bfifo" else "limit_packets"
+        plan["links"][0]["queue"] = {"discipline": discipline, "parameters": {key: 30_000}}
+        try:
+            _core.Simulation(json.dumps(plan), 1)
+        except ValueError:
+            return False
+        return True
+
+    made = {kind for kind in catalog.names("congestion") if accepted(kind, "pfifo")}
+    assert made == packet.CONGESTION_CONTROLS & set(catalog.names("congestion"))
+    made = {queue for queue in catalog.names("queue") if accepted("cubic", queue)}
+    assert made == packet.QUEUE_DISCIPLINES & set(catalog.names("queue"))
+
+
+def test_an_algorithm_that_it_has_not_is_unsupported():
+    from dataclasses import replace
+
+    plan = ac.loads(TEXT).plan()
+    group = replace(plan.groups[0], congestion=CongestionPlan("vegas", {}))
+    with pytest.raises(UnsupportedError, match='engine "packet" has no vegas'):
+        ac.run(replace(plan, groups=(group, plan.groups[1])))
+
+
+def test_captures_go_to_the_folder(tmp_path):
+    plan = ac.loads(TEXT + '\n[record]\npcap = true\npackets = true\ninterval = "100ms"').plan()
+    data = ac.run(plan, captures=tmp_path / "captures")
+    files = sorted(path.name for path in (tmp_path / "captures").iterdir())
+    assert files == ["seed-1.pcap", "seed-2.pcap"]
+    content = (tmp_path / "captures" / "seed-1.pcap").read_bytes()
+    assert content[:4] in (b"\xa1\xb2\x3c\x4d", b"\x4d\x3c\xb2\xa1")
+    assert len(content) > 10_000
+    assert data.packets.height > 1000
+
+
+def test_rows_beyond_the_memory_go_to_disk(tmp_path):
+    plan = ac.loads(TEXT).plan()
+    engine = packet.PacketEngine()
+    small = engine.run(plan, 1, RunOptions(spool_bytes=10_000))
+    assert len(small.parts["flow_samples"]) > 3
+    whole = engine.run(plan, 1)
+    assert_frame_equal(small.flow_samples, whole.flow_samples)

@@ -1,0 +1,83 @@
+"""Congestion epochs from drops made by hand: the RTT is 0.1 s unless a test says otherwise."""
+
+import numpy as np
+import pytest
+import synthetic
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ackclock import metrics
+from ackclock.metrics import RunView
+from ackclock.metrics.epochs import drops_by_epoch, epochs
+
+PLAN = synthetic.plan(rate_bps=1e7, duration_s=20, warmup_s=5)
+
+
+def view(times_s: list[float], of_flows: list[int], count: int = 4, **tables: dict) -> RunView:
+    rows = {"flows": synthetic.flows(count), "events": synthetic.drops(times_s, of_flows), **tables}
+    return next(metrics.runs(synthetic.dataset(PLAN, rows)))
+
+
+def test_drops_closer_than_an_rtt_belong_together() -> None:
+    found = epochs(view([6.0, 6.05, 6.149, 7.0, 7.101], [0, 1, 0, 2, 2]))
+    assert found["start_s"].to_list() == [6.0, 7.0, 7.101]
+    assert found["end_s"].to_list() == [6.149, 7.0, 7.101]
+    assert found["drops"].to_list() == [3, 1, 1]
+    assert found["flows_hit"].to_list() == [2, 1, 1]
+    assert found["share"].to_list() == [0.5, 0.25, 0.25]
+
+
+def test_the_metrics_of_these_epochs() -> None:
+    found = metrics.of_run(view([6.0, 6.05, 6.149, 7.0], [0, 1, 0, 2]))
+    assert found["congestion_epochs"] == 2
+    assert found["synchronisation"] == pytest.approx((0.5 + 0.25) / 2)
+    assert found["losses_per_epoch"] == 2
+    assert found["epoch_duration_mean_s"] == pytest.approx(0.149 / 2)
+
+
+def test_drops_in_the_warm_up_and_on_other_links_do_not_count() -> None:
+    events = synthetic.drops([4.99, 6.0, 6.5], [0, 1, 2])
+    events["link"] = np.array([0, 0, 3], np.uint32)
+    found = epochs(view([], [], events=events))
+    assert found["start_s"].to_list() == [6.0]
+
+
+def test_random_losses_open_no_epoch() -> None:
+    events = synthetic.drops([6.0, 7.0], [0, 1])
+    events["kind"] = np.array([1, 0], np.uint8)
+    assert epochs(view([], [], events=events))["start_s"].to_list() == [7.0]
+
+
+def test_the_rtt_is_the_one_of_the_moment() -> None:
+    """The mean of two flows' RTTs: 0.1 and 0.3 s before 10 s, then 0.5 s: a gap of 0.3 s parts drops only before."""
+    times = np.arange(1, 201) * 0.1
+    srtt = np.where(times[:, None] < 9.95, np.array([0.1, 0.3]), 0.5)
+    samples = synthetic.samples(times, srtt_s=srtt)
+    found = epochs(view([6.0, 6.15, 6.45, 12.0, 12.3, 12.9], [0] * 6, flow_samples=samples))
+    assert found["start_s"].to_list() == [6.0, 6.45, 12.0, 12.9]
+
+
+def test_flows_that_are_not_there_are_not_counted() -> None:
+    flows = synthetic.flows(4, start_s=[0.0, 0.0, 10.0, 15.0], completion_s=[np.nan, 8.0, np.nan, np.nan])
+    found = epochs(view([6.0, 9.0, 16.0], [0, 0, 0], flows=flows))
+    assert found["flows_active"].to_list() == [2, 1, 3]
+    assert found["share"].to_list() == [0.5, 1.0, pytest.approx(1 / 3)]
+
+
+def test_no_drops_is_no_epoch_and_unrecorded_drops_are_unknown() -> None:
+    quiet = metrics.of_run(view([], [], links=synthetic.link(dropped_p=0)))
+    assert (quiet["congestion_epochs"], quiet["synchronisation"]) == (0, None)
+    unrecorded = metrics.of_run(view([], [], links=synthetic.link(dropped_p=5)))
+    assert unrecorded["congestion_epochs"] is None
+
+
+@given(st.lists(st.floats(5, 20), min_size=1, max_size=40), st.floats(0.01, 2))
+def test_epochs_are_a_partition_with_gaps_of_an_rtt(times: list[float], rtt_s: float) -> None:
+    flows = synthetic.flows(3, base_rtt_s=np.full(3, rtt_s))
+    found = view(times, [n % 3 for n in range(len(times))], flows=flows)
+    each, together = drops_by_epoch(found), epochs(found)
+    assert together["drops"].sum() == len(times)
+    assert ((together["share"] > 0) & (together["share"] <= 1)).all()
+    assert (together["start_s"].to_numpy()[1:] - together["end_s"].to_numpy()[:-1] >= rtt_s).all()
+    for _, group in each.group_by("epoch"):
+        assert (np.diff(np.sort(group["time_s"].to_numpy())) < rtt_s).all()

@@ -1,0 +1,40 @@
+import pytest
+
+from ackclock import shown
+
+
+@pytest.mark.parametrize(
+    ("number", "unit", "text"),
+    [
+        (95_660_000, "bit/s", "95.7 Mb/s"),
+        (999, "bit/s", "999 bit/s"),
+        (1e10, "bit/s", "10.0 Gb/s"),
+        (0.0844, "s", "84.4 ms"),
+        (12.34, "s", "12.3 s"),
+        (2.5e-8, "s", "25.0 ns"),
+        (0.9941, "share", "99.4 %"),
+        (0.00096, "share", "0.0960 %"),
+        (0.9446, "1", "0.945"),
+        (12345.6, "packets", "12,346 packets"),
+        (0, "", "0"),
+        (0, "s", "0 s"),
+        (-0.25, "1", "−0.250"),
+        (None, "s", "–"),
+    ],
+)
+def test_value(number: float | None, unit: str, text: str) -> None:
+    assert shown.value(number, unit) == text
+
+
+@pytest.mark.parametrize(
+    ("numbers", "unit", "texts"),
+    [
+        ((0.0844, 0.0835, 0.0853), "s", ("84.4 ms", "83.5 – 85.3")),
+        ((95.66e6, 95.61e6, 95.71e6), "bit/s", ("95.66 Mb/s", "95.61 – 95.71")),
+        ((18.2, 15.8, 20.6), "", ("18.2", "15.8 – 20.6")),
+        ((0.0, 0.0, 0.0), "", ("0", "0 – 0")),
+        ((0.5, None, None), "share", ("50.0 %", "–")),
+    ],
+)
+def test_interval(numbers: tuple[float | None, ...], unit: str, texts: tuple[str, str]) -> None:
+    assert shown.interval(*numbers, unit) == texts  # type: ignore[arg-type]
