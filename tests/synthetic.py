@@ -129,20 +129,18 @@ def _sawtooth_run(count: int, seed: int, duration_s: float, warmup_s: float, ste
         sent += share
         delivered[row] = np.floor(sent) * MSS
         cwnd[row], srtt[row], backlog[row] = np.where(on, window, np.nan), np.where(on, rtt, np.nan), queue
-    return _as_dataset(times, cwnd, srtt, delivered, backlog, sorted(lost), start, seed, (duration_s, warmup_s))
+    curves = (times, cwnd, srtt, delivered, backlog)
+    return _as_dataset(curves, sorted(lost), start, seed, (duration_s, warmup_s))
 
 
 def _as_dataset(
-    times: np.ndarray,
-    cwnd: np.ndarray,
-    srtt: np.ndarray,
-    delivered: np.ndarray,
-    backlog: np.ndarray,
+    curves: tuple[np.ndarray, ...],
     lost: list[tuple[float, int]],
     start: np.ndarray,
     seed: int,
     span: tuple[float, float],
 ) -> Dataset:
+    times, cwnd, srtt, delivered, backlog = curves
     duration_s, warmup_s = span
     rate_bps, step_s, count = 1e8, times[1] - times[0], cwnd.shape[1]
     measured = times >= warmup_s

@@ -253,7 +253,8 @@ def _command() -> str:
 
 
 def _say(message: str) -> None:
-    typer.echo(message, err=True)
+    """Standard error gets no control characters, whatever a file or folder is called."""
+    typer.echo("".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in message), err=True)
 
 
 def main() -> None:

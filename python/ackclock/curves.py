@@ -34,7 +34,7 @@ class Lines:
     @property
     def count(self) -> int:
         """Number of lines."""
-        return self.values.shape[1]
+        return int(self.values.shape[1])
 
     def total(self) -> Array:
         """Sum over the lines at each time, missing values as 0."""
@@ -43,7 +43,8 @@ class Lines:
     def mean(self) -> Array:
         """Mean over the lines that exist at each time (NaN where none does)."""
         known = np.sum(~np.isnan(self.values), axis=1)
-        return np.divide(self.total(), known, out=np.full(known.shape, np.nan), where=known > 0)
+        nothing = np.full(known.shape, np.nan)
+        return np.asarray(np.divide(self.total(), known, out=nothing, where=known > 0))
 
     def quantiles(self, *shares: float) -> list[Array]:
         """Quantiles over the lines at each time, on a thinned set of times; the first array is those times."""

@@ -164,7 +164,7 @@ class SizeQuantity:
         return size
 
     def _accepted(self) -> str:
-        return " or ".join(f"{low:.15g}{unit} to {high:.15g}{unit}" for unit, low, high in self.bounds)
+        return " or ".join(f"{low:.16g}{unit} to {high:.16g}{unit}" for unit, low, high in self.bounds)
 
     def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
         return core_schema.no_info_plain_validator_function(self.read)
@@ -246,8 +246,11 @@ class Spreadable:
 
     def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, Any]:
         one = self.quantity.__get_pydantic_json_schema__(schema, handler)
+        several = [one, {"type": "array", "items": one, "minItems": 1}]
+        if not isinstance(self.quantity, Quantity):
+            return {"anyOf": several}
         ends = {"properties": {"from": one, "to": one}, "required": ["from", "to"], "additionalProperties": False}
-        return {"anyOf": [one, {"type": "array", "items": one, "minItems": 1}, {"type": "object", **ends}]}
+        return {"anyOf": [*several, {"type": "object", **ends}]}
 
 
 def _printable(text: str) -> str:
@@ -271,6 +274,8 @@ def _explained(table: type[Table], detail: ErrorDetails) -> InitErrorDetails:
         return _unknown_key(table, loc, value)
     if detail["type"] == "missing":
         return fault_at(loc, value, _missing(table, str(loc[-1])), "nothing")
+    if detail["type"] == "list_type" and isinstance(value, dict):
+        return fault_at(loc, value, f"a list of tables: write [[{loc[-1]}]]" if loc else "a list")
     template = EXPECTED.get(detail["type"])
     expected = template.format(**detail.get("ctx", {})) if template else detail["msg"].replace("Input should be ", "")
     return fault_at(loc, value, expected)

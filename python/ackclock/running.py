@@ -22,6 +22,10 @@ SPOOL_BYTES = 256 << 20
 LEAST_SPOOL_BYTES = 256 << 10
 
 
+#: The waiting thread looks up so often: an interrupt may reach another thread and then wakes nobody.
+WAKE_S = 0.2
+
+
 class _StoppedError(Exception):
     """Another run has failed, or the user has had enough."""
 
@@ -77,10 +81,12 @@ def _all(engine: Engine, plan: Plan, options: RunOptions, jobs: int, progress: P
 
 
 def _results(futures: list[Future[Dataset]]) -> list[Dataset]:
-    done, _ = wait(futures, return_when=FIRST_EXCEPTION)
-    for future in done:
-        if (error := future.exception()) is not None:
-            raise error
+    waiting = set(futures)
+    while waiting:
+        done, waiting = wait(waiting, timeout=WAKE_S, return_when=FIRST_EXCEPTION)
+        for future in done:
+            if (error := future.exception()) is not None:
+                raise error
     return [future.result() for future in futures]
 
 

@@ -11,8 +11,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import BeforeValidator, Field, ValidationError, model_validator
-from pydantic_core import InitErrorDetails
+from pydantic import (
+    BeforeValidator,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import InitErrorDetails, core_schema
 
 from ackclock import catalog, units
 from ackclock.catalog.given import FromCard, Given
@@ -23,6 +30,9 @@ from ackclock.source import Source, source_text
 #: Most flows in a scenario, and most runs.
 MOST_FLOWS = 1_000_000
 MOST_RUNS = 10_000
+
+#: Most samples of all flows in one run: tens of gigabytes.
+MOST_SAMPLES = 1e9
 
 TOPOLOGIES = ("dumbbell",)
 DEFAULT_STACK = "linux"
@@ -74,7 +84,9 @@ class Dumbbell(Table):
         description='the two-way propagation delay, such as "100ms", a list, or { from = "80ms", to = "260ms" }'
     )
     queue: Queue = Field(description='the bottleneck\'s queue, such as { discipline = "pfifo", limit = "1bdp" }')
-    frame_overhead: Overhead = Field(14.0, description="wire bytes beyond the IP packet; 14 is what tc counts")
+    frame_overhead: Overhead = Field(
+        "14B", validate_default=True, description="wire bytes beyond the IP packet; 14 is what tc counts"
+    )
     loss: Loss | None = Field(None, description="random loss of data packets before the bottleneck's queue")
     access_rate: Rate | None = Field(None, description="rate of each flow's own access link; absent: infinite")
     access_queue: Queue | None = Field(None, description="queue of each access link; absent: pfifo of 1000 packets")
@@ -90,17 +102,26 @@ class Dumbbell(Table):
 class Start(Table):
     """When the flows of a group start: flow i at `at` + i × `every` + a draw from [0, `jitter`) of the run's seed."""
 
-    at: Moment = Field(0.0, description="start of the first flow")
-    every: Moment = Field(0.0, description="distance between one start and the next")
-    jitter: Moment = Field(0.0, description="width of the uniform draw that is added to each start")
+    at: Moment = Field("0s", validate_default=True, description="start of the first flow")
+    every: Moment = Field("0s", validate_default=True, description="distance between one start and the next")
+    jitter: Moment = Field("0s", validate_default=True, description="width of the draw that is added to each start")
 
 
-def _start(value: object) -> object:
-    """A bare time is the start of all."""
-    if isinstance(value, (dict, Start)):
-        return value
-    MOMENT.read(value)
-    return {"at": value}
+class _StartAt:
+    """An annotation: a bare time is the start of all."""
+
+    @staticmethod
+    def table(value: object) -> object:
+        if isinstance(value, (dict, Start)):
+            return value
+        MOMENT.read(value)
+        return {"at": value}
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
+        return core_schema.no_info_before_validator_function(self.table, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"anyOf": [{"type": "string"}, handler(schema)]}
 
 
 class Flows(Table):
@@ -115,7 +136,7 @@ class Flows(Table):
     count: Annotated[int, Field(ge=1, le=MOST_FLOWS)] = Field(1, description="number of flows")
     congestion: Congestion = Field(description='a congestion control, such as "cubic"')
     label: Name | None = Field(None, description="name of the group; absent: its congestion control")
-    start: Annotated[Start, BeforeValidator(_start)] = Field(Start(), description="when the flows start")
+    start: Annotated[Start, _StartAt()] = Field(default_factory=Start, description="when the flows start")
     size: Annotated[Spread, Spreadable(TRANSFER)] | None = Field(
         None, description='data to transfer, such as "64KB" or "10p" (full segments); absent: endless'
     )
@@ -134,7 +155,7 @@ class Flows(Table):
 class Record(Table):
     """What is written down."""
 
-    interval: Interval = Field(0.01, description="period of the samples")
+    interval: Interval = Field("10ms", validate_default=True, description="period of the samples")
     packets: bool = Field(False, description="a per-packet log")
     pcap: bool = Field(False, description="a packet capture at the senders")
 
@@ -157,15 +178,18 @@ class Scenario(Table):
 
     name: Name | None = Field(None, description="a title")
     duration: Duration = Field(description='how long to simulate, such as "60s"')
-    warmup: Moment = Field(0.0, description="the beginning that is left out of the metrics")
+    warmup: Moment = Field("0s", validate_default=True, description="the beginning that is left out of the metrics")
     repeats: Annotated[int, Field(ge=1, le=MOST_RUNS)] | None = Field(None, description="runs with seeds 1, 2, 3 …")
     seeds: list[Seed] | None = Field(None, description="the seeds themselves, instead of repeats")
     network: Annotated[Dumbbell, BeforeValidator(_known_topology)] = Field(
         description='a table [network] with topology = "dumbbell"'
     )
-    tcp: Tcp = Field(Given(None, {}), description="the TCP of all flows: a stack and what differs from its card")
+    tcp: Tcp = Field(
+        default_factory=lambda: Given(None, {}),
+        description="the TCP of all flows: a stack and what differs from its card",
+    )
     flows: list[Flows] = Field(description="at least one table [[flows]]")
-    record: Record = Field(Record(), description="what is written down")
+    record: Record = Field(default_factory=Record, description="what is written down")
 
     @model_validator(mode="after")
     def _consistent(self) -> Scenario:
@@ -192,8 +216,22 @@ def parse(text: str, name: str = "scenario") -> tuple[Scenario, Source]:
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of a scenario file, for editors."""
-    schema = Scenario.model_json_schema()
+    schema = _without_nulls(Scenario.model_json_schema())
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "ackclock scenario"}
+
+
+def _without_nulls(schema: Any) -> Any:
+    """A TOML file cannot say null: what is optional is left out instead."""
+    if isinstance(schema, list):
+        return [_without_nulls(item) for item in schema if item != {"type": "null"}]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {key: _without_nulls(value) for key, value in schema.items() if (key, value) != ("default", None)}
+    only = kept.get("anyOf")
+    if isinstance(only, list) and len(only) == 1:
+        del kept["anyOf"]
+        return only[0] | kept
+    return kept
 
 
 def _times(scenario: Scenario) -> Iterator[InitErrorDetails]:
@@ -202,6 +240,10 @@ def _times(scenario: Scenario) -> Iterator[InitErrorDetails]:
         yield fault_at(("warmup",), 0, f"less than {duration}", f"{scenario.warmup:g} s")
     if scenario.record.interval > scenario.duration:
         yield fault_at(("record", "interval"), 0, f"at most {duration}", f"{scenario.record.interval:g} s")
+    samples = sum(flows.count for flows in scenario.flows) * scenario.duration / scenario.record.interval
+    if samples > MOST_SAMPLES:
+        found = f"{samples:.1e} samples of the flows in a run"
+        yield fault_at(("record", "interval"), 0, f"at most {MOST_SAMPLES:.0e}: a longer interval", found)
     for group, flows in enumerate(scenario.flows):
         if flows.last_start_s >= scenario.duration:
             found = f"a start as late as {flows.last_start_s:g} s"

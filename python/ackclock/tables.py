@@ -68,8 +68,9 @@ FLOWS = {
     **_nullable(F64, "base_rtt_s start_s established_s end_s completion_s"),
     **_nullable(
         U64,
-        "size_bytes delivered_bytes measured_bytes sent_packets sent_bytes received_packets dropped_packets retransmissions "
-        "timeouts syn_retransmissions recoveries tail_probes measured_sent_packets measured_retransmissions measured_timeouts",
+        "size_bytes delivered_bytes measured_bytes sent_packets sent_bytes received_packets dropped_packets "
+        "retransmissions timeouts syn_retransmissions recoveries tail_probes "
+        "measured_sent_packets measured_retransmissions measured_timeouts",
     ),
 }
 

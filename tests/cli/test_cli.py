@@ -102,11 +102,14 @@ def test_run_prints_the_answer_and_writes_the_result(here):
     assert "packet engine, 2 runs" in result.stdout
     assert "95 % interval" in result.stdout
     folder = here / "results" / "small-packet"
-    assert sorted(path.name for path in folder.iterdir() if path.suffix != ".parquet") == ["manifest.json", "report.html"]
+    assert sorted(path.name for path in folder.iterdir() if path.suffix != ".parquet") == [
+        "manifest.json",
+        "report.html",
+    ]
     assert [path.name for path in (here / "results").iterdir()] == ["small-packet"]
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["scenario"] == SMALL
-    assert manifest["command"].startswith("ackclock ")
+    assert manifest["command"].startswith("ackclock")
 
 
 def test_json_is_alone_on_standard_output(here):
@@ -153,7 +156,9 @@ def test_an_earlier_result_is_replaced_and_anything_else_is_not(here):
     )
     assert (here / "mine" / "thesis.txt").read_text() == "precious"
     (here / "file").write_text("precious")
-    assert refused("run", "small.toml", "--out", "file").startswith("file: found something that is not an ackclock result")
+    assert refused("run", "small.toml", "--out", "file").startswith(
+        "file: found something that is not an ackclock result"
+    )
 
 
 def test_captures_follow_the_result(here):
@@ -239,6 +244,18 @@ def test_show_unknown():
 
 def test_show_schema():
     assert json.loads(call("show", "--schema").stdout)["title"] == "ackclock scenario"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [("show cu", {"cubic"}), ("run --engine p", {"packet"}), ("plot folder cwnd", {"cwnd", "cwnd_total"})],
+)
+def test_the_shell_completes_names(words, expected):
+    line = f"ackclock {words}"
+    shell = {"_ACKCLOCK_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+    command = [sys.executable, "-m", "ackclock.cli"]
+    done = subprocess.run(command, env=os.environ | shell, capture_output=True, text=True, check=False)
+    assert set(done.stdout.split()) == expected
 
 
 @pytest.mark.parametrize("kind", list(plots.KINDS))

@@ -84,7 +84,7 @@ def test_seeds_can_be_given(fake, plan):
 
 @pytest.mark.parametrize("seeds", [[], [1, 1], [-1], [2**63]])
 def test_bad_seeds(fake, plan, seeds):
-    with pytest.raises(InputError, match="seeds: found .*; expected one or more different whole numbers"):
+    with pytest.raises(InputError, match=r"seeds: found .*; expected one or more different whole numbers"):
         running.run(plan, seeds=seeds)
 
 
@@ -141,6 +141,15 @@ def test_the_manifest_says_all_that_is_needed_to_run_it_again(plan):
     assert found["scenario"] == TEXT
     assert found["runs"] == [{"run": 0, "point": 0, "seed": 7}]
     assert set(found) == {
-        "ackclock", "engine", "scenario", "scenario_path", "plan", "runs", "versions", "created", "platform", "command",
+        "ackclock",
+        "engine",
+        "scenario",
+        "scenario_path",
+        "plan",
+        "runs",
+        "versions",
+        "created",
+        "platform",
+        "command",
     }
     assert Path(found["scenario_path"]).name == found["scenario_path"]

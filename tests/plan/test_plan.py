@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ackclock import planning
@@ -68,25 +68,56 @@ def test_what_the_engine_reads_has_the_fields_of_the_contract():
     assert set(made) >= {"duration_s", "warmup_s", "links", "flows", "record"}
     flow = made["flows"][0]
     assert set(flow) == {
-        "group", "start_s", "start_jitter_s", "size_bytes", "application_rate_bps", "congestion", "tcp", "forward", "reverse",
+        "group",
+        "start_s",
+        "start_jitter_s",
+        "size_bytes",
+        "application_rate_bps",
+        "congestion",
+        "tcp",
+        "forward",
+        "reverse",
     }
     assert flow["congestion"] == {
         "kind": "cubic",
         "parameters": {
-            "c": 0.4, "beta": 0.7, "fast_convergence": True, "reno_friendly": True, "reno_catch_up": False,
-            "hystart": True, "delayed_ack_correction": True,
+            "c": 0.4,
+            "beta": 0.7,
+            "fast_convergence": True,
+            "reno_friendly": True,
+            "reno_catch_up": False,
+            "hystart": True,
+            "delayed_ack_correction": True,
         },
     }
     assert flow["tcp"] == {
-        "mss_bytes": 1448, "header_bytes": 40, "sack": True, "timestamps": True, "delayed_ack": "quick",
-        "delayed_ack_timeout_s": 0.04, "initial_window": 10, "initial_rto_s": 1.0, "min_rto_s": 0.2, "max_rto_s": 120.0,
-        "rto_floor_on_variance": True, "receive_window_bytes": None, "loss_detection": "rack", "tail_loss_probe": True,
-        "limited_transmit": True, "reduction": "prr", "pacing": False, "window_validation": True,
+        "mss_bytes": 1448,
+        "header_bytes": 40,
+        "sack": True,
+        "timestamps": True,
+        "delayed_ack": "quick",
+        "delayed_ack_timeout_s": 0.04,
+        "initial_window": 10,
+        "initial_rto_s": 1.0,
+        "min_rto_s": 0.2,
+        "max_rto_s": 120.0,
+        "rto_floor_on_variance": True,
+        "receive_window_bytes": None,
+        "loss_detection": "rack",
+        "tail_loss_probe": True,
+        "limited_transmit": True,
+        "reduction": "prr",
+        "pacing": False,
+        "window_validation": True,
     }
     assert flow["forward"] == {"hops": [{"delay_s": 0.0, "link": 0}], "delay_s": 0.05}
     assert flow["reverse"] == {"hops": [{"delay_s": 0.0, "link": 1}], "delay_s": 0.05}
     assert made["links"][1] == {
-        "name": "reverse", "rate_bps": 10e6, "frame_overhead_bytes": 14, "loss": None, "bottleneck": False,
+        "name": "reverse",
+        "rate_bps": 10e6,
+        "frame_overhead_bytes": 14,
+        "loss": None,
+        "bottleneck": False,
         "queue": {"discipline": "pfifo", "parameters": {"limit_packets": 100}},
     }
     assert made["record"] == {"interval_s": 0.01, "packets": False, "pcap": False}
@@ -251,8 +282,13 @@ def test_a_plan_is_frozen():
         made.links[0].rate_bps = 1.0  # type: ignore[misc]
 
 
+@settings(deadline=None)
 @given(
-    st.integers(1, 10_000), st.integers(1, 500), st.integers(48, 1448), st.integers(0, 100), st.sampled_from([True, False])
+    st.integers(1, 10_000),
+    st.integers(1, 500),
+    st.integers(48, 1448),
+    st.integers(0, 100),
+    st.sampled_from([True, False]),
 )
 def test_a_bdp_in_packets_never_exceeds_it_and_one_more_would(rate, rtt, mss, overhead, timestamps):
     flows = f"[tcp]\nmss = '{mss}B'\ntimestamps = {str(timestamps).lower()}\n[[flows]]\ncongestion = 'reno'"
@@ -263,6 +299,7 @@ def test_a_bdp_in_packets_never_exceeds_it_and_one_more_would(rate, rtt, mss, ov
     assert packets == max(1, rate * 1000 * rtt // (8 * wire))
 
 
+@settings(deadline=None)
 @given(st.integers(1, 30), st.floats(0.001, 1.0), st.floats(0.001, 1.0))
 def test_a_range_reaches_both_ends(count, low, high):
     made = plan(

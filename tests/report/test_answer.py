@@ -27,7 +27,8 @@ def test_the_whole_answer() -> None:
         "The shares were close to equal (Jain's index 0.991): the slowest flow got 8.00 Mb/s, the fastest 11.0 Mb/s.",
         "Packets waited 61.2 ms on average in the queue, 95 % of them at most 98.5 ms, "
         "on top of 100 ms of base round-trip time.",
-        "It lost 0.12 % of the packets, in 12.4 congestion epochs a run, each of which hit 81 % of the flows on average.",
+        "It lost 0.12 % of the packets, in 12.4 congestion epochs a run, "
+        "each of which hit 81 % of the flows on average.",
         "Values are means over five runs with different seeds; the intervals below are 95 % confidence intervals.",
     ]
 

@@ -255,7 +255,7 @@ impl RandomLoss {
             LossPlan::Every { packets } => {
                 let seen = &mut self.seen[packet.flow as usize];
                 *seen += 1;
-                *seen % packets == 0
+                seen.is_multiple_of(packets)
             }
             LossPlan::Bernoulli { probability } => {
                 (self.random.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64) < probability

@@ -14,7 +14,7 @@ use rand_pcg::Pcg64Mcg;
 use crate::agenda::Agenda;
 use crate::link::{Link, Offer};
 use crate::packet::{Ecn, Kind, Packet, NO_SACK};
-use crate::path::Path;
+use crate::path::{Hop, Path};
 use crate::pcap::Capture;
 use crate::plan::{FlowPlan, Plan};
 use crate::receiver::{Blocks, Reply};
@@ -27,7 +27,8 @@ use crate::PlanError;
 #[derive(Clone, Copy)]
 enum Destination {
     Sender,
-    Hop,
+    /// At this link.
+    Hop(u32),
 }
 
 /// A stretch of pure delay: packets in the order of their arrival.
@@ -191,8 +192,8 @@ impl Network {
         self.arrivals.set(index, next);
         match destination {
             Destination::Sender => Some(self.reach_sender(packet)),
-            Destination::Hop => {
-                self.offer(packet);
+            Destination::Hop(link) => {
+                self.offer(packet, link);
                 None
             }
         }
@@ -208,13 +209,10 @@ impl Network {
         } else {
             &route.reverse
         };
-        if let Some(next) = path.hops.get(usize::from(hop)) {
-            let (flight, due) = (next.flight, self.now + next.delay);
+        if let Some(next) = path.hop(hop) {
+            let next = *next;
             packet.hop = hop;
-            match flight {
-                Some(flight) => self.fly(flight, due, packet),
-                None => self.offer(packet),
-            }
+            self.head_for(&next, packet);
             None
         } else if forward {
             let local = self.now + path.delay;
@@ -227,6 +225,15 @@ impl Network {
         }
     }
 
+    /// Sends a packet to a hop: into the delay before it, or at once.
+    #[inline(always)]
+    fn head_for(&mut self, hop: &Hop, packet: Packet) {
+        match hop.flight {
+            Some(flight) => self.fly(flight, self.now + hop.delay, packet),
+            None => self.offer(packet, hop.link),
+        }
+    }
+
     #[inline]
     fn fly(&mut self, flight: u32, due: Time, packet: Packet) {
         let packets = &mut self.flights[flight as usize].packets;
@@ -236,16 +243,10 @@ impl Network {
         }
     }
 
-    /// Offers a packet to the link of its present hop.
+    /// Offers a packet to a link.
     #[inline(always)]
-    fn offer(&mut self, packet: Packet) {
-        let route = &self.routes[packet.flow as usize];
-        let path = if packet.kind.is_forward() {
-            &route.forward
-        } else {
-            &route.reverse
-        };
-        let link = path.hops[usize::from(packet.hop)].link as usize;
+    fn offer(&mut self, packet: Packet, link: u32) {
+        let link = link as usize;
         let (offer, begun) = self.links[link].offer(packet, self.now);
         if let Some(done) = begun {
             self.transmissions.set(link, done);
@@ -313,7 +314,7 @@ impl Network {
             hop: 0,
             again: reply.duplicate,
         };
-        let (flight, due) = match route.reverse.hops.first() {
+        let (flight, due) = match route.reverse.hop(0) {
             None => (route.home, local + route.reverse.delay),
             Some(hop) => (hop.flight.unwrap_or(route.home), local + hop.delay),
         };
@@ -386,10 +387,8 @@ impl Outlet for Network {
             capture.record_packet(&packet, None, workload, self.now);
         }
         // Every path has a first hop: `check_paths`.
-        let hop = self.routes[packet.flow as usize].forward.hops[0];
-        match hop.flight {
-            Some(flight) => self.fly(flight, self.now + hop.delay, packet),
-            None => self.offer(packet),
+        if let Some(&hop) = self.routes[packet.flow as usize].forward.hop(0) {
+            self.head_for(&hop, packet);
         }
     }
 
@@ -411,8 +410,12 @@ impl Route {
         };
         let timestamps = u32::from(plan.tcp.timestamps) * TIMESTAMPS_BYTES;
         Route {
-            forward: Path::new(&plan.forward, false, || flight_to(Destination::Hop)),
-            reverse: Path::new(&plan.reverse, true, || flight_to(Destination::Hop)),
+            forward: Path::new(&plan.forward, false, |link| {
+                flight_to(Destination::Hop(link))
+            }),
+            reverse: Path::new(&plan.reverse, true, |link| {
+                flight_to(Destination::Hop(link))
+            }),
             home: flight_to(Destination::Sender),
             header_bytes: plan.tcp.header_bytes + timestamps,
             workload: Workload::new(plan),

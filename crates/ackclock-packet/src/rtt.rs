@@ -95,7 +95,7 @@ impl RttEstimator {
             self.update_variance_term(next, unacknowledged);
         }
         self.doublings = 0;
-        self.rto = self.computed_rto();
+        self.rto = self.backed_off_rto();
     }
 
     /// Takes an RTT for the minimum alone: that of an ACK's newest segment, which includes no delay
@@ -135,14 +135,14 @@ impl RttEstimator {
     /// The timer expired: doubles the RTO, up to `max_rto` (RFC 6298, 5.5).
     pub fn backoff(&mut self) {
         self.doublings += 1;
-        self.rto = self.computed_rto();
+        self.rto = self.backed_off_rto();
     }
 
     /// New data was acknowledged, if without a sample: the RTO is again what the samples say.
     pub fn reset_backoff(&mut self) {
         if self.doublings > 0 {
             self.doublings = 0;
-            self.rto = self.computed_rto();
+            self.rto = self.backed_off_rto();
         }
     }
 
@@ -190,15 +190,19 @@ impl RttEstimator {
         }
     }
 
-    fn computed_rto(&self) -> Time {
-        let base = if self.srtt_8 == 0 {
+    /// The RTO without backoff and ceiling.
+    fn base_rto(&self) -> Time {
+        if self.srtt_8 == 0 {
             self.limits.initial
         } else if self.limits.floor_on_variance {
             Time::from_picoseconds(self.srtt_8 / 8 + self.variance_term)
         } else {
             Time::from_picoseconds(self.srtt_8 / 8 + self.deviation_4).max(self.limits.min)
-        };
-        doubled(base, self.doublings).min(self.limits.max)
+        }
+    }
+
+    fn backed_off_rto(&self) -> Time {
+        doubled(self.base_rto(), self.doublings).min(self.limits.max)
     }
 }
 

@@ -117,7 +117,9 @@ class Card(BaseModel):
         fields: dict[str, Any] = {NAME_KEYS[self.family]: (Literal[self.name], self.name)}
         for name, parameter in self.parameters.items():
             default = ... if parameter.required else None
-            fields[name] = (parameter.annotation, Field(default, description=parameter.description))
+            shown_default = {} if parameter.default is None else {"default": parameter.default}
+            about = Field(default, description=parameter.description, json_schema_extra=shown_default)
+            fields[name] = (parameter.annotation, about)
         if self.variants:
             fields["variant"] = (Annotated[Any, OneOf(tuple(self.variants))], Field(None, description="a named set"))
         return create_model(f"{self.family}_{self.name}", __base__=Table, **fields)

@@ -19,7 +19,7 @@ def completion_mean_s(view: RunView) -> float | None:
 
 
 def completion_p95_s(view: RunView) -> float | None:
-    """95th percentile of the completion times, of the transfers counted for the mean. Source: RFC 5166 section 2.1.1."""
+    """95th percentile of the completion times of the same transfers. Source: RFC 5166 section 2.1.1."""
     times_s = view.once(_completions_s)
     return float(np.quantile(times_s, 0.95)) if times_s.size else None
 

@@ -19,7 +19,7 @@ def rtt_mean_s(view: RunView) -> float | None:
 
 
 def rtt_p95_s(view: RunView) -> float | None:
-    """95th percentile of the flows' smoothed round-trip times, sampled as for the mean. Source: RFC 5166 section 2.1.2."""
+    """95th percentile of the same smoothed round-trip times. Source: RFC 5166 section 2.1.2."""
     value = view.measured_samples["srtt_s"].quantile(0.95, interpolation="linear")
     return None if value is None else float(value)
 

@@ -1,7 +1,7 @@
 """How the flows move: convergence, smoothness, responsiveness (RFC 5166 sections 2.2 and 2.3).
 
-Rates are goodputs seen at the senders, averaged over a window of 20 mean RTTs and at least 1 s, which is longer than the
-stalls of a loss recovery and shorter than the transients of interest.
+Rates are goodputs seen at the senders, averaged over a window of 20 mean RTTs and at least 1 s, which is longer than
+the stalls of a loss recovery and shorter than the transients of interest.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ def responsiveness_s(view: RunView) -> float | None:
     """Responsiveness: how long the flows need to make, or take, half the room that a sudden change asks for.
 
     A sudden change is the start or the end of a flow in the measured part, with no other change within a window (20
-    mean RTTs, at least 1 s) of it. The flows that stay should come to their equal share of the rate that all had before; the value
-    is the time until their total rate over 2 RTTs has gone half the way, averaged over the changes that were
-    answered before the next. Null without such a change, or with more than 20 (ordinary traffic). Source: after RFC
-    5166 section 2.2.1 (time until the sending rate is halved).
+    mean RTTs, at least 1 s) of it. The flows that stay should come to their equal share of the rate that all had
+    before; the value is the time until their total rate over 2 RTTs has gone half the way, averaged over the changes
+    that were answered before the next. Null without such a change, or with more than 20 (ordinary traffic). Source:
+    after RFC 5166 section 2.2.1 (time until the sending rate is halved).
     """
     changes = _sudden_changes(view)
     if changes.size == 0 or view.grid.times_s.size == 0:

@@ -10,8 +10,8 @@ epoch" without fixing its bounds; RFC 5348 section 5.2 has the per-flow idea: lo
 
 Our deviation: RFC 5348 counts the RTT from the event's first loss, we from the drop before, so that an overload that
 lasts a little longer than one RTT, as a tail-drop queue's does while the senders have not yet heard of it, is one
-epoch and not two. Where drops never cease for an RTT (many flows, a queue discipline that drops early), epochs run into each
-other and synchronisation reads high: `epoch_duration_mean_s` far above the RTT shows it.
+epoch and not two. Where drops never cease for an RTT (many flows, a queue discipline that drops early), epochs run
+into each other and synchronisation reads high: `epoch_duration_mean_s` far above the RTT shows it.
 """
 
 from __future__ import annotations

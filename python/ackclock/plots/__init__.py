@@ -1,7 +1,7 @@
 """Figures for print: `ac.plot.cwnd(data)` returns a matplotlib figure.
 
-Each kind is one file with one function of a dataset; `KINDS` is the list of all. Results of several runs show the first,
-and say so; distributions show every run.
+Each kind is one file with one function of a dataset; `KINDS` is the list of all. Results of several runs show the
+first, and say so; distributions show every run.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ackclock import curves
+from ackclock import curves, shown
 from ackclock.dataset import Dataset
 from ackclock.metrics.view import Array, RunView, runs
 from ackclock.plots import style
@@ -22,9 +22,9 @@ def cdf(data: Dataset) -> Figure:
     views = list(runs(data))
     fig = style.figure(2.7)
     delay, rtt, goodput = fig.subplots(1, 3, sharey=True)
-    _panel(delay, views, curves.sojourn_cdf, style.time_unit, "Sojourn time ({})")
-    _panel(rtt, views, curves.rtt_cdf, style.time_unit, "Smoothed RTT ({})")
-    _panel(goodput, views, curves.goodput_cdf, style.rate_unit, "Goodput of a flow ({})")
+    _panel(delay, views, curves.sojourn_cdf, "s", "Sojourn time ({})")
+    _panel(rtt, views, curves.rtt_cdf, "s", "Smoothed RTT ({})")
+    _panel(goodput, views, curves.goodput_cdf, "bit/s", "Goodput of a flow ({})")
     delay.set_ylabel("Share at or below")
     delay.set_ylim(0, 1.02)
     delay.set_yticks([0, 0.25, 0.5, 0.75, 1])
@@ -34,32 +34,26 @@ def cdf(data: Dataset) -> Figure:
     return fig
 
 
-def _panel(
-    ax: Axes,
-    views: list[RunView],
-    distribution: Distribution,
-    unit_of: Callable[[float], tuple[float, str]],
-    label: str,
-) -> None:
+def _panel(ax: Axes, views: list[RunView], distribution: Distribution, unit: str, label: str) -> None:
     known = [found for found in map(distribution, views) if found[0].size]
     largest = max((float(x[-1]) for x, _ in known), default=1.0)
-    unit, name = unit_of(largest)
+    factor, name = shown.scale(largest, unit)
     several = len(known) > 1
     for number, (x, share) in enumerate(known):
         text = "each run" if several and number == 0 else None
         colour = "#9BBBD3" if several else style.COLOURS[0]
-        _step(ax, x / unit, share, color=colour, linewidth=0.8 if several else 1.2, label=text)
+        _step(ax, x / factor, share, color=colour, linewidth=0.8 if several else 1.2, label=text)
     if several:
-        _step(ax, *_pooled(known, unit), color=style.COLOURS[0], linewidth=1.5, label="all runs together")
+        _step(ax, *_pooled(known, factor), color=style.COLOURS[0], linewidth=1.5, label="all runs together")
     if largest > 4 * min((float(x[0]) for x, _ in known), default=0.0):
         ax.set_xlim(left=0)
     ax.set_xlabel(label.format(name))
 
 
-def _pooled(known: list[tuple[Array, Array]], unit: float) -> tuple[Array, Array]:
+def _pooled(known: list[tuple[Array, Array]], factor: float) -> tuple[Array, Array]:
     """All runs as one distribution, each run with the same weight."""
     weights = np.concatenate([np.diff(share, prepend=0.0) for _, share in known])
-    return curves.cdf(np.concatenate([x for x, _ in known]) / unit, weights)
+    return curves.cdf(np.concatenate([x for x, _ in known]) / factor, weights)
 
 
 def _step(ax: Axes, x: Array, share: Array, **look: object) -> None:

@@ -23,10 +23,8 @@ def cwnd(data: Dataset) -> Figure:
     """Draws the congestion window (segments) of each flow of the first run."""
     view = style.first_run(data)
     lines = curves.windows(view)
-    if TOGETHER < lines.count <= style.MOST_LINES:
-        fig = _panels(view, lines)
-    else:
-        fig = _one_panel(view, lines)
+    draw = _panels if TOGETHER < lines.count <= style.MOST_LINES else _one_panel
+    fig = draw(view, lines)
     style.title(fig, "Congestion window of each flow", data)
     return fig
 

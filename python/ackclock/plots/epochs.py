@@ -30,7 +30,8 @@ def epochs(data: Dataset) -> Figure:
 def _heading(found: pl.DataFrame) -> str:
     if not found.height:
         return "Loss epochs: no packet was dropped at the bottleneck"
-    return f"Loss epochs: {found.height}, with {found['drops'].mean():.3g} packets lost in each on average"
+    mean = float(np.mean(found["drops"].to_numpy()))
+    return f"Loss epochs: {found.height}, with {mean:.3g} packets lost in each on average"
 
 
 def _drops(ax: Axes, drops: pl.DataFrame, found: pl.DataFrame, flows: int) -> None:

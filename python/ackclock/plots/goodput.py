@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ackclock import curves
+from ackclock import curves, shown
 from ackclock.curves import Lines
 from ackclock.dataset import Dataset
 from ackclock.plots import style
@@ -31,7 +31,7 @@ def goodput(data: Dataset) -> Figure:
 
 def _total(ax: Axes, lines: Lines, rate_bps: float | None) -> None:
     total = lines.total()
-    unit, name = style.rate_unit(max(float(total.max()), rate_bps or 0))
+    unit, name = shown.scale(max(float(total.max()), rate_bps or 0), "bit/s")
     style.curve(ax, lines.times_s, total / unit, color=style.COLOURS[0])
     if rate_bps:
         style.reference(ax, rate_bps / unit, "link rate")
@@ -40,14 +40,14 @@ def _total(ax: Axes, lines: Lines, rate_bps: float | None) -> None:
 
 
 def _each(ax: Axes, lines: Lines) -> None:
-    unit, name = style.rate_unit(float(lines.values.max()))
+    unit, name = shown.scale(float(lines.values.max()), "bit/s")
     if lines.count > style.MOST_LINES:
         style.cloud(ax, lines, 1 / unit)
     else:
         for number, label in enumerate(lines.labels):
             style.curve(ax, lines.times_s, lines.values[:, number] / unit, label=label, **style.look(number))
-    if lines.count > 1:
-        fair = style.thinned(lines.times_s, lines.mean() / unit, style.POINTS)
+    if 1 < lines.count <= style.MOST_LINES:
+        fair = curves.thinned(lines.times_s, lines.mean() / unit, style.POINTS)
         ax.plot(*fair, color=style.INK, linewidth=0.8, linestyle=":", label="equal share")
     ax.set_ylim(bottom=0)
     ax.set_ylabel(f"Each flow ({name})")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from ackclock import curves
+from ackclock import curves, shown
 from ackclock.dataset import Dataset
 from ackclock.metrics import delay
 from ackclock.plots import style
@@ -21,7 +21,7 @@ def queue(data: Dataset) -> Figure:
     style.curve(above, samples.times_s, samples.backlog_p, color=style.COLOURS[0], linewidth=0.8)
     if samples.limit_p is not None:
         style.reference(above, samples.limit_p, "limit")
-    unit_s, unit = style.time_unit(float(np.nanmax(samples.sojourn_s, initial=0)))
+    unit_s, unit = shown.scale(float(np.nanmax(samples.sojourn_s, initial=0)), "s")
     style.curve(below, samples.times_s, samples.sojourn_s / unit_s, color=style.COLOURS[1], linewidth=0.8)
     mean_s, p95_s = delay.queue_delay_mean_s(view), delay.queue_delay_p95_s(view)
     if mean_s is not None and p95_s is not None:

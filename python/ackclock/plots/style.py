@@ -74,10 +74,14 @@ def styled(draw: Draw) -> Draw:
 
     @wraps(draw)
     def in_style(data: Dataset) -> Figure:
-        with mpl.rc_context({**mpl.rcParamsDefault, **STYLE, "backend": mpl.rcParams["backend"]}):
+        with mpl.rc_context(_settings()):
             return draw(data)
 
     return in_style
+
+
+def _settings() -> Any:
+    return dict(mpl.rcParamsDefault) | STYLE | {"backend": mpl.rcParams["backend"]}
 
 
 def first_run(data: Dataset) -> RunView:
@@ -112,11 +116,8 @@ def _which(data: Dataset, pooled: bool) -> str:
     seeds, engine = [run.get("seed") for run in data.runs], data.manifest.get("engine") or ""
     if len(seeds) <= 1:
         return f"{engine} engine, seed {seeds[0]}" if seeds else str(engine)
-    return (
-        f"{engine} engine, {len(seeds)} runs"
-        if pooled
-        else f"{engine} engine, seed {seeds[0]} (one of {len(seeds)} runs)"
-    )
+    which = f"{len(seeds)} runs" if pooled else f"seed {seeds[0]} (one of {len(seeds)} runs)"
+    return f"{engine} engine, {which}"
 
 
 def _escaped(text: str) -> str:
@@ -147,12 +148,11 @@ def _cloud_of(ax: Axes, lines: Lines, colour: str, name: str) -> None:
     drawn = np.unique(np.linspace(0, lines.count - 1, min(lines.count, MOST_CLOUD_LINES)).astype(int))
     points = max(200, POINTS * 20 // drawn.size)
     paths = [np.column_stack(thinned(lines.times_s, lines.values[:, column], points)) for column in drawn]
-    alpha = max(0.05, min(0.4, 6 / drawn.size))
-    ax.add_collection(LineCollection(paths, colors=colour, linewidths=0.4, alpha=alpha, rasterized=True))
+    alpha = max(0.12, min(0.4, 6 / drawn.size))
+    ax.add_collection(LineCollection(paths, colors=colour, linewidths=0.45, alpha=alpha, rasterized=True))
     times_s, low, high = lines.quantiles(0.1, 0.9)
-    ax.fill_between(
-        times_s, low, high, color=colour, alpha=0.22, linewidth=0, label=f"{name}: 80 % of {lines.count} flows"
-    )
+    band = f"{name}: the middle 80 % of {lines.count:,} flows"
+    ax.fill_between(times_s, low, high, color=colour, alpha=0.22, linewidth=0, label=band)
     curve(ax, lines.times_s, lines.mean(), color=INK, linewidth=1.4, label=f"{name}: mean")
     ax.autoscale_view()
 
@@ -197,19 +197,3 @@ def time_axis(ax: Axes, view: RunView) -> None:
     """The horizontal axis: the run from start to end."""
     ax.set_xlim(0, view.duration_s)
     ax.set_xlabel("Time (s)")
-
-
-def rate_unit(rate_bps: float) -> tuple[float, str]:
-    """What to divide bit/s by, and the unit's name, so that numbers have one to three digits."""
-    for power, unit in ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s")):
-        if rate_bps >= power:
-            return power, unit
-    return 1.0, "bit/s"
-
-
-def time_unit(time_s: float) -> tuple[float, str]:
-    """What to divide seconds by, and the unit's name."""
-    for unit_s, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
-        if time_s >= 2 * unit_s:
-            return unit_s, unit
-    return 1e-9, "ns"

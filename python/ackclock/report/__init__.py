@@ -3,14 +3,13 @@
     from ackclock import report
     report.write(["results/dumbbell-packet"], "report.html")
 
-It opens offline: style, script, plotly.js and data are inside, and its content security policy forbids it to load anything.
-Several results are compared side by side.
+It opens offline: style, script, plotly.js and data are inside, and its content security policy forbids
+it to load anything. Several results are compared side by side.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from ackclock.dataset import Dataset
 from ackclock.errors import InputError
 from ackclock.metrics import RunView, Summary
 from ackclock.metrics.metric import Value
-from ackclock.report import answer, figures, rows
+from ackclock.report import answer, figures, rows, together
 from ackclock.report.answer import Subject
 
 #: Points of all curves of a report; about 11 bytes each.
@@ -67,7 +66,7 @@ def write(results: Sequence[Path | str], out: Path | str) -> Path:
     new = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         new.write_text(page, encoding="utf-8")
-        os.replace(new, path)
+        new.replace(path)
     except OSError as error:
         raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
     finally:
@@ -81,7 +80,7 @@ def render(datasets: Sequence[Dataset], names: Sequence[str] | None = None) -> s
         raise InputError("nothing to report on: give one result folder or more")
     titles = _titles(datasets, names or [f"result {number + 1}" for number in range(len(datasets))])
     results = [_result(name, data) for name, data in zip(titles, datasets, strict=True)]
-    return _template().render(_content(results))
+    return str(_template().render(_content(results)))
 
 
 def _result(name: str, data: Dataset) -> Result:
@@ -109,7 +108,7 @@ def _content(results: Sequence[Result]) -> dict[str, Any]:
     points = POINTS // (6 * len(results))
     sections = [_section(number, result, points) for number, result in enumerate(results)]
     shared = (
-        figures.together([r.name for r in results], [r.views[0] for r in results], points) if len(results) > 1 else []
+        together.figures([r.name for r in results], [r.views[0] for r in results], points) if len(results) > 1 else []
     )
     every = [("together", figure) for figure in shared] + [(s["key"], f) for s in sections for f in s["figures"]]
     summaries, values = [r.summaries for r in results], [r.values for r in results]

@@ -105,13 +105,15 @@ def _loss(subject: Subject) -> str:
     if not epochs or share is None or subject.flows < 2:
         return text + "."
     each = "a run, " if subject.seeds > 1 else ""
-    return f"{text}, in {shown.value(epochs, '')} congestion epochs {each}each of which hit {shown.value(share, 'share', 2)} of the flows on average."
+    hit = f"each of which hit {shown.value(share, 'share', 2)} of the flows on average"
+    return f"{text}, in {shown.value(epochs, '')} congestion epochs {each}{hit}."
 
 
 def _certainty(subject: Subject) -> str:
     if subject.seeds < 2:
         return "This is one run: it says nothing about how much another would differ, and no interval is given."
-    return f"Values are means over {counted(subject.seeds, 'run')} with different seeds; the intervals below are 95 % confidence intervals."
+    runs = counted(subject.seeds, "run")
+    return f"Values are means over {runs} with different seeds; the intervals below are 95 % confidence intervals."
 
 
 def _best(subjects: Sequence[Subject], metric: str, highest: bool, praise: str, noun: str) -> str:

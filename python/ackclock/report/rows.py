@@ -107,10 +107,12 @@ def flow_table(views: Sequence[RunView], rates: pl.DataFrame) -> FlowTable:
     means = every.group_by("flow").agg(
         pl.col("group", "congestion").first(),
         pl.col("base_rtt_s", "start_s", "size_bytes", "completion_s", "measured_timeouts").mean(),
-        (pl.col("measured_retransmissions").sum() / pl.col("measured_sent_packets").sum()).alias("again"),
+        (pl.col("measured_retransmissions").sum() / pl.col("measured_sent_packets").sum())
+        .fill_nan(None)
+        .alias("again"),
     )
     joined = means.join(rates, on="flow", how="left").sort("flow")
-    total_bps = joined["goodput_bps"].sum() or 1.0
+    total_bps = float(joined["goodput_bps"].sum()) or 1.0
     rows = tuple(_flow_row(row, total_bps, views[0].plan) for row in joined.head(MOST_FLOWS).iter_rows(named=True))
     used = [n for n in range(len(HEADS)) if n not in OPTIONAL or _says_more(n, rows)]
     return FlowTable(tuple(HEADS[n] for n in used), tuple(tuple(row[n] for n in used) for row in rows), joined.height)
@@ -132,7 +134,7 @@ def _flow_row(row: Mapping[str, Any], total_bps: float, plan: Mapping[str, Any])
         shown.value(row["start_s"], "s"),
         shown.value(rate, "bit/s"),
         shown.value(None if rate is None else rate / total_bps, "share"),
-        shown.value(None if again is None or again != again else again, "share", 2),
+        shown.value(again, "share", 2),
         shown.value(row["measured_timeouts"], ""),
         shown.value(row["size_bytes"], "bytes"),
         shown.value(row["completion_s"], "s"),

@@ -24,7 +24,7 @@
 //!   per segment of `W_est`, where the RFC's α asks for 1.889.
 //! - α stays what it is when `W_est` has reached the window before the loss; the RFC makes it 1
 //!   (section 4.3), and so does the parameter `reno_catch_up`.
-//! - A timeout forgets everything, `W_max` and the smallest RTT included (the RFC keeps `W_max`).
+//! - A timeout forgets the smallest RTT as well as `W_max` (the latter is section 4.8).
 //! - RTT samples of an epoch's first second do not count for CUBIC's own smallest RTT.
 //! - The curve pauses while the application is idle.
 //!
@@ -222,11 +222,14 @@ impl Cubic {
 
     /// Finds how many acknowledged segments the next increment takes.
     fn update(&mut self, now: Time, acked: u32) {
-        let mut epoch = self.epoch.unwrap_or_else(|| self.begin_epoch(now));
-        epoch.w_est_credit += acked;
-        if !self.has_looked(now) {
-            self.look(now, &mut epoch);
+        if let Some(epoch) = &mut self.epoch {
+            epoch.w_est_credit += acked;
+            if self.has_looked(now) {
+                return;
+            }
         }
+        let mut epoch = self.epoch.unwrap_or_else(|| self.begin_epoch(now, acked));
+        self.look(now, &mut epoch);
         self.epoch = Some(epoch);
     }
 
@@ -251,14 +254,14 @@ impl Cubic {
         self.per_increment = self.per_increment.max(MIN_PER_INCREMENT);
     }
 
-    fn begin_epoch(&self, now: Time) -> Epoch {
+    fn begin_epoch(&self, now: Time, acked: u32) -> Epoch {
         let cwnd = self.window.cwnd();
         Epoch {
             start: now,
             origin: self.w_max.max(cwnd),
             k_s: k_s(self.w_max, cwnd, self.parameters.c),
             w_est: cwnd,
-            w_est_credit: 0,
+            w_est_credit: acked,
         }
     }
 

@@ -104,8 +104,10 @@ impl Window {
             self.cwnd += 1;
         }
         self.credit += acked;
-        self.cwnd += self.credit / per_increment;
-        self.credit %= per_increment;
+        if self.credit >= per_increment {
+            self.cwnd += self.credit / per_increment;
+            self.credit %= per_increment;
+        }
     }
 
     /// Makes the present window the threshold.

@@ -1,8 +1,8 @@
 //! A TCP segment as the bytes of an Ethernet frame in a capture file.
 //!
-//! Sources: RFC 791 (IPv4), RFC 6864 (identification of unfragmented datagrams), RFC 9293 section 3.1 (TCP), RFC 1071
-//! (checksum), RFC 2018 (SACK), RFC 7323 (window scale, timestamps), RFC 3168 (ECN bits), and the file format of
-//! pcap-savefile(5).
+//! Sources: RFC 791 (IPv4), RFC 6864 (identification of unfragmented datagrams), RFC 9293 section
+//! 3.1 (TCP), RFC 1071 (checksum), RFC 2018 (SACK), RFC 7323 (window scale, timestamps), RFC 3168 (ECN
+//! bits), and the file format of pcap-savefile(5).
 //!
 //! Payload is all zeros, so its checksum is known without storing it: a frame is cut at [`SNAP_BYTES`].
 
@@ -344,7 +344,9 @@ mod tests {
         ) {
             let (flow, forward, sequence, acknowledgement, window) = fields;
             let [sack_permitted, marked] = flags;
-            let options = Options { mss, sack_permitted, window_shift: shift, timestamps, sack: &sack, least_bytes };
+            let sack = &sack[..];
+            let window_shift = shift;
+            let options = Options { mss, sack_permitted, window_shift, timestamps, sack, least_bytes };
             let ecn = if marked { Ecn::Experienced } else { Ecn::Capable0 };
             let segment = Segment {
                 flow, forward, sequence, acknowledgement, window, ecn,

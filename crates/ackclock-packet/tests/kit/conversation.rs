@@ -73,6 +73,9 @@ pub fn acked(next: u64) -> Loss {
     }
 }
 
+/// More packets than any conversation has on its way.
+const MANY: usize = 10_000;
+
 type Wire = VecDeque<(Time, Packet, Option<Blocks>)>;
 
 /// The two ends, the packets on their way, and what was said so far.
@@ -128,6 +131,9 @@ impl Conversation {
     }
 
     /// Goes on up to and including `until`.
+    ///
+    /// # Panics
+    /// If more is said than a person would read: nothing limits a window here.
     pub fn run(&mut self, until: Time) -> &mut Conversation {
         if self.sender.started().is_never() {
             self.sender.start(self.now, &mut self.output);
@@ -135,6 +141,7 @@ impl Conversation {
         }
         while self.next() <= until {
             self.step();
+            assert!(self.forward.len() < MANY, "the window grows without end");
         }
         self.now = until;
         self
@@ -199,12 +206,21 @@ impl Conversation {
         self.output.happenings.clear();
         for packet in std::mem::take(&mut self.output.packets) {
             self.transcript.sends(self.now, &packet);
-            let departure = self.now.max(self.last_departure + self.spacing);
+            let departure = self.departure(&packet);
             if !self.is_lost(&packet) {
-                self.forward
-                    .push_back((departure + self.one_way, packet, None));
+                let arrival = departure + self.one_way;
+                self.forward.push_back((arrival, packet, None));
             }
-            self.last_departure = departure;
+        }
+    }
+
+    /// Data keep their distance from the data before; nothing overtakes.
+    fn departure(&mut self, packet: &Packet) -> Time {
+        if packet.kind == Kind::Data {
+            self.last_departure = self.now.max(self.last_departure + self.spacing);
+            self.last_departure
+        } else {
+            self.now.max(self.last_departure)
         }
     }
 

@@ -16,7 +16,7 @@ use ackclock_packet::plan::{
 use ackclock_units::{Rate, Time};
 use serde_json::json;
 
-pub use conversation::{acked, data, nth, Conversation};
+pub use conversation::{acked, data, nth, Conversation, Loss};
 pub use script::Script;
 pub use transcript::assert_reads;
 

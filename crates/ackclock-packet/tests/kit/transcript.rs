@@ -118,9 +118,8 @@ fn name(kind: Kind) -> &'static str {
         Kind::SynAck => "syn/ack",
         Kind::Data => "data",
         Kind::Fin => "fin",
-        Kind::Ack => "ack",
+        Kind::Ack | Kind::LastAck => "ack",
         Kind::FinAck => "fin/ack",
-        Kind::LastAck => "last ack",
     }
 }
 

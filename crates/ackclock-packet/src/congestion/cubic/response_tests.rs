@@ -26,9 +26,9 @@ fn average_window(first: f64, rtt_s: f64, p: f64, changes: &Value) -> f64 {
 
 #[test]
 fn average_windows_of_the_rfc() {
-    // Equation 6: (C (3 + β) / (4 (1 − β)))^¼ · (RTT / p)^¾, as in table 1 for 0.1 s. Where losses come at
-    // regular intervals, the plateau holds the window where it came from: the average that is approached
-    // from below and the one approached from above enclose the RFC's.
+    // RFC 9438 section 5: (C (3 + β) / (4 (1 − β)))^¼ · (RTT / p)^¾, as in table 1 for 0.1 s. Where
+    // losses come at regular intervals, the plateau holds the window where it came from: the average that
+    // is approached from below and the one approached from above enclose the RFC's.
     for (p, expected) in [(1e-4, 187.0), (1e-5, 1054.0)] {
         let below = average_window(0.5 * expected, 0.1, p, &json!({}));
         let above = average_window(2.0 * expected, 0.1, p, &json!({}));

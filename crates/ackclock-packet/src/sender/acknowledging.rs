@@ -1,0 +1,183 @@
+//! What an acknowledgement brings: deliveries, an RTT sample, a delivery rate.
+
+use ackclock_units::{Rate, Time};
+
+use super::scoreboard::{Delivery, Sample};
+use super::{whole_segments, Outlet, Phase, Sender};
+use crate::congestion::Ack;
+use crate::packet::Packet;
+use crate::receiver::Blocks;
+
+impl Sender {
+    pub(super) fn on_ack(
+        &mut self,
+        packet: &Packet,
+        blocks: Option<&Blocks>,
+        now: Time,
+        out: &mut impl Outlet,
+    ) {
+        let ack = packet.sequence;
+        if ack > self.board.next() || matches!(self.phase, Phase::Closed | Phase::SynSent) {
+            return;
+        }
+        let prior_unacknowledged = self.board.unacknowledged();
+        let prior_in_flight = self.board.in_flight();
+        let advanced = ack > prior_unacknowledged;
+        let delivery = self.take_delivery(packet, blocks, advanced);
+        let rtt = self.measure_rtt(&delivery, packet, advanced, now);
+        let rate = self.measure_rate(&delivery, now);
+        let found = self.detect_losses(advanced, now);
+        self.settle_probe(packet, advanced, now);
+        self.change_state(&delivery, &found, advanced, prior_in_flight, now, out);
+        self.controller.on_ack(&Ack {
+            now,
+            newly_acked: delivery.segments,
+            newly_acked_bytes: u64::from(delivery.segments) * u64::from(self.tcp.mss_bytes),
+            advanced,
+            rtt,
+            srtt: self.rtt.srtt(),
+            min_rtt: self.rtt.min_rtt(),
+            prior_in_flight,
+            in_flight: self.board.in_flight(),
+            delivery_rate: rate,
+            delivered: self.delivered,
+            prior_delivered: self.prior_delivered(&delivery),
+            application_limited: delivery
+                .latest
+                .is_some_and(|latest| latest.application_limited),
+            window_limited: self.is_window_limited(),
+            newly_lost: found.lost,
+            marked_bytes: 0,
+            next: self.board.next(),
+            unacknowledged: ack,
+            recovering: self.phase == Phase::Recovery,
+        });
+        if self.prr.is_none() {
+            self.window = whole_segments(self.controller.cwnd());
+        }
+        self.rearm(&delivery, &found, advanced, now);
+        self.transmit(now, out);
+        if advanced {
+            self.check_end(now, out);
+        }
+    }
+
+    #[inline]
+    pub(super) fn take_delivery(
+        &mut self,
+        packet: &Packet,
+        blocks: Option<&Blocks>,
+        advanced: bool,
+    ) -> Delivery {
+        let mut delivery = Delivery::default();
+        let outstanding = self.board.outstanding();
+        if advanced {
+            self.board.acknowledge(packet.sequence, &mut delivery);
+        }
+        if self.tcp.sack {
+            if let Some(blocks) = blocks {
+                for &block in blocks.as_slice() {
+                    self.board.sack(block, &mut delivery);
+                }
+            }
+        } else if self.board.sacked() > 0 || packet.sequence == self.board.unacknowledged() {
+            self.count_duplicates(&mut delivery, advanced, outstanding);
+        }
+        self.delivered += u64::from(delivery.segments);
+        delivery
+    }
+
+    /// Without SACK a duplicate ACK stands for one delivered segment, and a cumulative ACK delivers
+    /// what the duplicates before it have not yet stood for.
+    pub(super) fn count_duplicates(
+        &mut self,
+        delivery: &mut Delivery,
+        advanced: bool,
+        outstanding: u32,
+    ) {
+        if advanced {
+            let before = self.board.sacked();
+            self.board.forget_duplicates(delivery.segments);
+            delivery.segments = delivery.segments.saturating_sub(before).max(1);
+        } else if outstanding > 0 {
+            let before = self.board.sacked();
+            self.board.count_duplicate();
+            delivery.segments += self.board.sacked() - before;
+        }
+    }
+
+    /// Takes the RTT sample for the timer from the oldest delivered segment (so that it includes the
+    /// receiver's delay, RFC 6298 section 3 with Karn's rule), else from the echoed timestamp; returns
+    /// the sample for the controller, from the newest one.
+    #[inline]
+    pub(super) fn measure_rtt(
+        &mut self,
+        delivery: &Delivery,
+        packet: &Packet,
+        advanced: bool,
+        now: Time,
+    ) -> Option<Time> {
+        let cumulative = if delivery.repeated {
+            None
+        } else {
+            delivery.oldest
+        };
+        let oldest = cumulative.or(delivery.oldest_sacked);
+        let echoed = (self.tcp.timestamps && advanced).then_some(packet.timestamp);
+        let sent = oldest.or(echoed)?;
+        let newest = if cumulative.is_some() {
+            delivery.newest
+        } else {
+            delivery.newest_sacked
+        };
+        let rtt = now.since(newest.unwrap_or(sent));
+        self.rtt.observe_minimum(now, rtt);
+        self.rtt.sample(
+            now,
+            now.since(sent),
+            self.board.next(),
+            self.board.unacknowledged(),
+        );
+        Some(rtt)
+    }
+
+    /// The delivery rate between the newest delivered segment's sending and now, the slower of sending
+    /// and acknowledging (draft-cheng-iccrg-delivery-rate-estimation).
+    #[inline]
+    pub(super) fn measure_rate(&mut self, delivery: &Delivery, now: Time) -> Option<Rate> {
+        let latest = delivery.latest?;
+        self.advance_rack(&latest, now);
+        self.flight_start = latest.sent;
+        self.delivered_at = now;
+        let sending = latest.sent.since(latest.flight_start);
+        let acknowledging = now.since(latest.delivered_at);
+        let interval = sending.max(acknowledging);
+        if interval < self.rtt.min_rtt() || interval == Time::ZERO {
+            return None;
+        }
+        let segments = (self.delivered as u32).wrapping_sub(latest.delivered);
+        let bytes = f64::from(segments) * f64::from(self.tcp.mss_bytes);
+        Some(Rate::of(bytes, interval))
+    }
+
+    pub(super) fn prior_delivered(&self, delivery: &Delivery) -> u64 {
+        delivery.latest.map_or(self.delivered, |latest| {
+            self.delivered - u64::from((self.delivered as u32).wrapping_sub(latest.delivered))
+        })
+    }
+
+    /// RFC 8985 section 6.2, step 2: an RTT below the minimum of a segment sent again belongs to the
+    /// first sending.
+    #[inline]
+    pub(super) fn advance_rack(&mut self, latest: &Sample, now: Time) {
+        let rtt = now.since(latest.sent);
+        if latest.repeated && rtt < self.rtt.min_rtt() {
+            return;
+        }
+        self.rack.rtt = rtt;
+        if (latest.sent, latest.sequence) > (self.rack.sent, self.rack.sequence) {
+            self.rack.sent = latest.sent;
+            self.rack.sequence = latest.sequence;
+        }
+    }
+}

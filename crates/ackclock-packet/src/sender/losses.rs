@@ -1,0 +1,131 @@
+//! What is taken for lost, and what the sender does about it.
+
+use ackclock_units::Time;
+
+use super::recovery::Prr;
+use super::scoreboard::{Delivery, Found, DUPLICATE_THRESHOLD};
+use super::{whole_segments, Outlet, Phase, Sender};
+use crate::congestion::Loss;
+use crate::plan::{LossDetection, Reduction};
+use crate::record::Happening;
+
+impl Sender {
+    #[inline]
+    pub(super) fn detect_losses(&mut self, advanced: bool, now: Time) -> Found {
+        if self.phase == Phase::Open && self.board.is_clean() {
+            return Found::default();
+        }
+        let repairing = matches!(self.phase, Phase::Recovery | Phase::Loss);
+        if repairing && self.board.unacknowledged() >= self.recovery_end {
+            self.leave_recovery();
+        }
+        if !self.tcp.sack {
+            return self.detect_by_duplicates(advanced);
+        }
+        match self.tcp.loss_detection {
+            LossDetection::Rack => {
+                let window = self.reordering_window();
+                self.board.detect_by_time(&self.rack, window, now)
+            }
+            LossDetection::DuplicateAcks => self.board.detect_by_count(),
+        }
+    }
+
+    /// New Reno (RFC 6582): the third duplicate, and in recovery each partial ACK, tells that the
+    /// first unacknowledged segment is lost. Duplicates of an old recovery do not start a new one.
+    pub(super) fn detect_by_duplicates(&mut self, advanced: bool) -> Found {
+        let partial = advanced
+            && self.phase == Phase::Recovery
+            && self.board.unacknowledged() < self.recovery_end;
+        let third = self.phase != Phase::Recovery
+            && self.phase != Phase::Loss
+            && self.board.sacked() >= DUPLICATE_THRESHOLD
+            && (self.recovery_end == 0 || self.board.unacknowledged() > self.recovery_end);
+        if partial || third {
+            self.board.lose_head()
+        } else {
+            Found::default()
+        }
+    }
+
+    /// RFC 8985 section 6.2, step 4: none in recovery or once three segments are SACKed, else a
+    /// quarter of the smallest RTT, at most the smoothed one.
+    pub(super) fn reordering_window(&self) -> Time {
+        let repairing = matches!(self.phase, Phase::Recovery | Phase::Loss);
+        if repairing || self.board.sacked() >= DUPLICATE_THRESHOLD {
+            Time::ZERO
+        } else {
+            self.rtt.min_rtt().scaled(0.25).min(self.rtt.srtt())
+        }
+    }
+
+    pub(super) fn change_state(
+        &mut self,
+        delivery: &Delivery,
+        found: &Found,
+        advanced: bool,
+        prior_in_flight: u32,
+        now: Time,
+        out: &mut impl Outlet,
+    ) {
+        match self.phase {
+            Phase::Open | Phase::Disorder if found.lost > 0 => {
+                self.enter_recovery(prior_in_flight, now, out);
+            }
+            Phase::Open | Phase::Disorder => {
+                let in_order = self.board.is_clean();
+                self.phase = if in_order {
+                    Phase::Open
+                } else {
+                    Phase::Disorder
+                };
+            }
+            _ => {}
+        }
+        if let Some(prr) = &mut self.prr {
+            if delivery.segments > 0 {
+                let progress = advanced && found.lost == 0;
+                self.window = prr.on_ack(delivery.segments, self.board.in_flight(), progress);
+            }
+        }
+    }
+
+    pub(super) fn enter_recovery(&mut self, in_flight: u32, now: Time, out: &mut impl Outlet) {
+        let prior_window = whole_segments(self.controller.cwnd());
+        self.phase = Phase::Recovery;
+        self.recovery_end = self.board.next();
+        self.probe_end = None;
+        self.counters.recoveries += 1;
+        out.report(
+            self.flow,
+            Happening::Recovery,
+            self.board.unacknowledged() as f64,
+        );
+        self.reduce(in_flight, now);
+        let target = whole_segments(self.controller.cwnd());
+        match self.tcp.reduction {
+            Reduction::Prr => self.prr = Some(Prr::new(target, prior_window)),
+            Reduction::Immediate => self.send_lost(now, out),
+        }
+        self.window = target;
+    }
+
+    pub(super) fn reduce(&mut self, in_flight: u32, now: Time) {
+        self.controller.on_loss(&Loss {
+            now,
+            in_flight,
+            srtt: self.rtt.srtt(),
+            min_rtt: self.rtt.min_rtt(),
+            delivered: self.delivered,
+            marked: false,
+        });
+    }
+
+    pub(super) fn leave_recovery(&mut self) {
+        self.phase = Phase::Open;
+        self.prr = None;
+        if !self.tcp.sack {
+            self.board.clear_duplicates();
+        }
+    }
+}

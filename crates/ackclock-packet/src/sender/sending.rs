@@ -1,0 +1,230 @@
+//! What may be sent now, and whether the window was used.
+
+use ackclock_units::{Rate, Time};
+
+use super::scoreboard::Sending;
+use super::timers::Purpose;
+use super::{Outlet, Phase, Sender, SYN_OPTIONS_BYTES, TIMESTAMPS_BYTES};
+use crate::packet::{Ecn, Kind, Packet, NO_SACK};
+use crate::record::Happening;
+
+impl Sender {
+    /// Sends what the window, the receiver, the application and pacing allow: first what is lost,
+    /// then new segments.
+    #[inline(always)]
+    pub(super) fn transmit(&mut self, now: Time, out: &mut impl Outlet) {
+        if matches!(self.phase, Phase::Closed | Phase::SynSent | Phase::Done) {
+            return;
+        }
+        let before = self.counters.sent_packets;
+        let mut limited = false;
+        loop {
+            if self.occupied() >= self.window {
+                limited = true;
+                break;
+            }
+            let lost = self.board.next_lost();
+            if lost.is_none() && !self.has_new(now) {
+                break;
+            }
+            if self.must_wait(now) {
+                self.timers.pacing = self.next_departure;
+                break;
+            }
+            match lost {
+                Some(sequence) => self.resend(sequence, now, out),
+                None => self.send_new(now, out),
+            }
+        }
+        if self.counters.sent_packets > before || limited {
+            self.validate_window(limited || self.board.in_flight() >= self.window);
+        }
+    }
+
+    /// Segments that count against the window. RFC 3042 lets SACKed segments make room for new ones;
+    /// without limited transmit they do so only in recovery.
+    #[inline]
+    pub(super) fn occupied(&self) -> u32 {
+        if self.phase == Phase::Disorder && !self.tcp.limited_transmit {
+            self.board.outstanding()
+        } else {
+            self.board.in_flight()
+        }
+    }
+
+    /// Whether a new segment may be sent: written by the application, within the receive window.
+    #[inline]
+    pub(super) fn has_new(&mut self, now: Time) -> bool {
+        let next = self.board.next();
+        if next >= self.board.unacknowledged() + self.receive_window {
+            return false;
+        }
+        if next < self.workload.available(now) {
+            return true;
+        }
+        if !self.workload.is_fin(next) && next < self.workload.segments() {
+            self.timers.application = self.workload.written_at(next);
+        }
+        false
+    }
+
+    #[inline]
+    pub(super) fn must_wait(&mut self, now: Time) -> bool {
+        self.tcp.pacing && now < self.next_departure
+    }
+
+    #[inline]
+    pub(super) fn sending(&mut self, now: Time) -> Sending {
+        if self.board.outstanding() == 0 {
+            self.flight_start = now;
+            self.delivered_at = now;
+        }
+        Sending {
+            now,
+            flight_start: self.flight_start,
+            delivered_at: self.delivered_at,
+            delivered: self.delivered,
+            application_limited: !self.window_limited,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn send_new(&mut self, now: Time, out: &mut impl Outlet) {
+        let sending = self.sending(now);
+        let was_idle = self.board.outstanding() == 0;
+        if was_idle && self.last_sent > Time::ZERO {
+            self.controller.on_restart(now, self.last_sent);
+        }
+        let sequence = self.board.send_next(&sending);
+        if was_idle || self.timers.retransmission.is_never() {
+            self.start_timer(now);
+        }
+        self.send_segment(sequence, false, now, out);
+    }
+
+    pub(super) fn resend(&mut self, sequence: u64, now: Time, out: &mut impl Outlet) {
+        let sending = self.sending(now);
+        self.board.send_again(sequence, &sending);
+        self.counters.retransmissions += 1;
+        out.report(self.flow, Happening::Retransmission, sequence as f64);
+        if sequence == self.board.unacknowledged() {
+            self.timers.set(Purpose::Timeout, now + self.rtt.rto());
+        }
+        self.send_segment(sequence, true, now, out);
+    }
+
+    /// Sends one lost segment whatever the window (the first of a recovery).
+    pub(super) fn send_lost(&mut self, now: Time, out: &mut impl Outlet) {
+        if let Some(sequence) = self.board.next_lost() {
+            self.resend(sequence, now, out);
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn send_segment(
+        &mut self,
+        sequence: u64,
+        again: bool,
+        now: Time,
+        out: &mut impl Outlet,
+    ) {
+        let kind = if self.workload.is_fin(sequence) {
+            Kind::Fin
+        } else {
+            Kind::Data
+        };
+        let payload = self.workload.payload_bytes(sequence) as u32;
+        if let Some(prr) = &mut self.prr {
+            prr.on_sent();
+        }
+        if self.tcp.pacing {
+            self.pace(payload + self.header_bytes(), now);
+        }
+        self.last_sent = now;
+        self.emit(
+            kind,
+            sequence,
+            payload + self.header_bytes(),
+            again,
+            now,
+            out,
+        );
+    }
+
+    pub(super) fn send_control(&mut self, kind: Kind, now: Time, out: &mut impl Outlet) {
+        let bytes = match kind {
+            Kind::Syn => self.tcp.header_bytes + SYN_OPTIONS_BYTES,
+            _ => self.header_bytes(),
+        };
+        let again = kind == Kind::Syn && self.counters.syn_retransmissions > 0;
+        self.emit(kind, 0, bytes, again, now, out);
+    }
+
+    #[inline(always)]
+    pub(super) fn emit(
+        &mut self,
+        kind: Kind,
+        sequence: u64,
+        bytes: u32,
+        again: bool,
+        now: Time,
+        out: &mut impl Outlet,
+    ) {
+        self.counters.sent_packets += 1;
+        self.counters.sent_bytes += u64::from(bytes);
+        out.send(Packet {
+            sequence,
+            timestamp: now,
+            enqueued: now,
+            flow: self.flow,
+            wire_bytes: bytes,
+            sack: NO_SACK,
+            kind,
+            ecn: Ecn::NotCapable,
+            hop: 0,
+            again,
+        });
+    }
+
+    #[inline]
+    pub(super) fn header_bytes(&self) -> u32 {
+        self.tcp.header_bytes + u32::from(self.tcp.timestamps) * TIMESTAMPS_BYTES
+    }
+
+    /// Pacing at the controller's rate, else at 2 (slow start) or 1.2 × cwnd/srtt as Linux does.
+    pub(super) fn pace(&mut self, bytes: u32, now: Time) {
+        let rate = self.controller.pacing_rate().unwrap_or_else(|| {
+            let cwnd = self.controller.cwnd();
+            let gain = if cwnd < self.controller.ssthresh() / 2.0 {
+                2.0
+            } else {
+                1.2
+            };
+            let bytes = gain * cwnd * f64::from(self.tcp.mss_bytes);
+            Rate::from_bytes_per_second(bytes / self.rtt.srtt().seconds().max(1e-6))
+        });
+        self.next_departure =
+            self.next_departure.max(now) + rate.transmission_time(u64::from(bytes));
+    }
+
+    /// Remembers, over one flight, whether the window limited the sender (as Linux's cwnd validation).
+    #[inline]
+    pub(super) fn validate_window(&mut self, limited: bool) {
+        let outstanding = self.board.outstanding();
+        let new_flight = self.board.unacknowledged() >= self.usage_until;
+        if new_flight || limited || (!self.window_limited && outstanding > self.most_outstanding) {
+            self.window_limited = limited;
+            self.most_outstanding = outstanding;
+            self.usage_until = self.board.next();
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_window_limited(&self) -> bool {
+        if !self.tcp.window_validation || self.window_limited {
+            return true;
+        }
+        let slow_start = self.controller.cwnd() < self.controller.ssthresh();
+        slow_start && self.controller.cwnd() < 2.0 * f64::from(self.most_outstanding)
+    }
+}

@@ -1,0 +1,149 @@
+//! Retransmission timeout, tail loss probe and reordering timer.
+
+use ackclock_units::Time;
+
+use super::scoreboard::{Delivery, Found};
+use super::timers::Purpose;
+use super::{whole_segments, Outlet, Phase, Sender};
+use crate::packet::Packet;
+use crate::plan::LossDetection;
+use crate::record::Happening;
+
+impl Sender {
+    /// Restarts the retransmission timer after an ACK: on progress, or when a SACK shows that what was
+    /// sent before the first hole's last sending still arrives (Linux's rule against early timeouts).
+    #[inline]
+    pub(super) fn rearm(&mut self, delivery: &Delivery, found: &Found, advanced: bool, now: Time) {
+        if self.board.outstanding() == 0 {
+            self.timers.stop();
+            return;
+        }
+        if let Some(due) = found.next {
+            self.timers.set(Purpose::Reordering, due);
+            return;
+        }
+        let still_arrives = || {
+            let oldest = delivery.oldest_sacked;
+            oldest.is_some_and(|sent| sent < self.board.head_sent())
+        };
+        if advanced || self.timers.purpose != Purpose::Timeout || still_arrives() {
+            self.start_timer(now);
+        }
+    }
+
+    /// Starts the probe timer where a probe may help, else the retransmission timeout.
+    #[inline]
+    pub(super) fn start_timer(&mut self, now: Time) {
+        let timeout = now + self.rtt.rto();
+        if self.may_probe() {
+            let probe = now + self.probe_timeout();
+            if probe < timeout {
+                self.timers.set(Purpose::Probe, probe);
+                return;
+            }
+        }
+        self.timers.set(Purpose::Timeout, timeout);
+    }
+
+    #[inline]
+    pub(super) fn may_probe(&self) -> bool {
+        self.tcp.tail_loss_probe
+            && self.tcp.sack
+            && self.phase == Phase::Open
+            && self.probe_end.is_none()
+            && self.rtt.has_sample()
+    }
+
+    /// RFC 8985 section 7.2: 2 SRTT, and for a single segment in flight the worst delayed ACK more
+    /// (Linux: the RTO's floor).
+    pub(super) fn probe_timeout(&self) -> Time {
+        let twice = self.rtt.srtt() + self.rtt.srtt();
+        if self.board.outstanding() == 1 {
+            twice + self.tcp.min_rto
+        } else {
+            twice + Time::from_milliseconds(2)
+        }
+    }
+
+    /// RFC 8985 section 7.3: probe with a new segment, or else with the last one again.
+    pub(super) fn on_probe_timer(&mut self, now: Time, out: &mut impl Outlet) {
+        self.timers.stop();
+        if self.board.outstanding() == 0 {
+            return;
+        }
+        self.counters.tail_probes += 1;
+        out.report(self.flow, Happening::TailProbe, self.board.next() as f64);
+        self.probe_repeated = !self.has_new(now);
+        if self.probe_repeated {
+            self.resend(self.board.next() - 1, now, out);
+        } else {
+            self.send_new(now, out);
+        }
+        self.probe_end = Some(self.board.next());
+        self.timers.set(Purpose::Timeout, now + self.rtt.rto());
+    }
+
+    /// RFC 8985 section 7.4.2: if the probe was a repetition and its ACK reports no duplicate, it
+    /// repaired a loss, to which the window must answer.
+    pub(super) fn settle_probe(&mut self, packet: &Packet, advanced: bool, now: Time) {
+        let Some(end) = self.probe_end else { return };
+        if packet.again {
+            self.probe_end = None;
+        } else if advanced && packet.sequence >= end {
+            self.probe_end = None;
+            if self.probe_repeated && matches!(self.phase, Phase::Open | Phase::Disorder) {
+                self.reduce(self.board.in_flight() + 1, now);
+            }
+        }
+    }
+
+    pub(super) fn on_reordering_timer(&mut self, now: Time, out: &mut impl Outlet) {
+        let prior_in_flight = self.board.in_flight();
+        let window = self.reordering_window();
+        let found = self.board.detect_by_time(&self.rack, window, now);
+        if found.lost > 0 && matches!(self.phase, Phase::Open | Phase::Disorder) {
+            self.enter_recovery(prior_in_flight, now, out);
+        }
+        match found.next {
+            Some(due) => self.timers.set(Purpose::Reordering, due),
+            None => self.timers.set(Purpose::Timeout, now + self.rtt.rto()),
+        }
+    }
+
+    /// RFC 6298 section 5, RFC 5681 section 3.1: start again from one segment.
+    pub(super) fn on_timeout(&mut self, now: Time, out: &mut impl Outlet) {
+        if self.board.outstanding() == 0 {
+            self.timers.stop();
+            return;
+        }
+        self.counters.timeouts += 1;
+        out.report(
+            self.flow,
+            Happening::Timeout,
+            self.board.unacknowledged() as f64,
+        );
+        let in_flight = self.board.in_flight();
+        let first = self.phase != Phase::Loss || self.board.unacknowledged() >= self.recovery_end;
+        self.mark_all_lost(now);
+        if first {
+            self.controller.on_timeout(now, in_flight);
+            self.recovery_end = self.board.next();
+        }
+        self.prr = None;
+        self.probe_end = None;
+        self.phase = Phase::Loss;
+        self.window = whole_segments(self.controller.cwnd());
+        self.rtt.backoff();
+        self.send_lost(now, out);
+        self.timers.set(Purpose::Timeout, now + self.rtt.rto());
+    }
+
+    pub(super) fn mark_all_lost(&mut self, now: Time) {
+        if !self.tcp.sack {
+            self.board.clear_duplicates();
+        }
+        let rack = self.tcp.sack && self.tcp.loss_detection == LossDetection::Rack;
+        let patience = self.rack.rtt;
+        self.board.lose_all(|sent| rack && sent + patience > now);
+    }
+}

@@ -1,0 +1,21 @@
+//! What a sender and a receiver say to each other, with exact times.
+//!
+//! Most conversations run over a wire of 50 ms each way (an RTT of 100 ms), so the handshake ends at
+//! 100 ms. A `spaced` wire passes a segment each millisecond: the ACK of segment n of the first flight
+//! arrives at 200 + n ms. The transcript's form is in `kit/transcript.rs`.
+
+#[path = "../kit/mod.rs"]
+mod kit;
+
+mod application;
+mod closed_forms;
+mod closing;
+mod handshake;
+mod new_reno;
+mod prr;
+mod rack;
+mod receiver;
+mod sack_recovery;
+mod slow_start;
+mod tail_loss;
+mod timeout;
