@@ -15,6 +15,9 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml
 # A missing Rust is an error to read, not a download of a toolchain of its own.
 export MATURIN_NO_INSTALL_RUST := 1
 export PYO3_PYTHON := $(abspath $(PY))
+# Whatever other environment is active, ours is the one that is meant.
+export VIRTUAL_ENV := $(abspath $(VENV))
+unexport CONDA_PREFIX
 export PYTHONUTF8 := 1
 export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1

@@ -42,6 +42,9 @@ ROWS = (
     "completion_p95_s",
 )
 
+#: What means nothing where one flow is alone.
+OF_SEVERAL = ("jain", "synchronisation")
+
 #: The answer in words: metric, and what is said of its mean.
 ANSWER = (
     ("utilisation", "The link was {} busy"),
@@ -62,17 +65,18 @@ def print_result(data: Dataset, found: Mapping[str, Any]) -> None:
     console = Console(highlight=False)
     console.print(Text(str(found["scenario"]), style="bold"))
     alone = len(data.manifest["plan"]["flows"]) == 1
-    console.print(_answer(found["summary"], ("jain",) if alone else ()))
-    console.print(_table(found["summary"], data.manifest["engine"], len(found["runs"])))
+    summary = {name: row for name, row in found["summary"].items() if not (alone and name in OF_SEVERAL)}
+    console.print(_answer(summary))
+    console.print(_table(summary, data.manifest["engine"], len(found["runs"])))
 
 
-def _answer(summary: Mapping[str, Any], without: tuple[str, ...]) -> str:
+def _answer(summary: Mapping[str, Any]) -> str:
     from ackclock.metrics import METRICS
 
     parts = [
         sentence.format(shown.value(mean, METRICS[name].unit))
         for name, sentence in ANSWER
-        if name not in without and (mean := summary.get(name, {}).get("mean")) is not None
+        if (mean := summary.get(name, {}).get("mean")) is not None
     ]
     return "; ".join(parts) + "." if parts else "Nothing was measured."
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from ackclock.errors import InputError
@@ -36,6 +37,15 @@ class Lines:
         """Number of lines."""
         return int(self.values.shape[1])
 
+    def by_group(self) -> list[tuple[str, Lines]]:
+        """The lines of each group, with its name."""
+        found = []
+        for name in dict.fromkeys(self.groups):
+            chosen = [column for column, group in enumerate(self.groups) if group == name]
+            labels = tuple(self.labels[column] for column in chosen)
+            found.append((name, Lines(self.times_s, self.values[:, chosen], labels, (name,) * len(chosen))))
+        return found
+
     def total(self) -> Array:
         """Sum over the lines at each time, missing values as 0."""
         return np.asarray(np.nansum(self.values, axis=1))
@@ -50,8 +60,8 @@ class Lines:
         """Quantiles over the lines at each time, on a thinned set of times; the first array is those times."""
         step = max(1, self.times_s.size // 600)
         rows = self.values[::step]
-        filled = np.where(np.isnan(rows).all(axis=1, keepdims=True), 0.0, rows)
-        return [self.times_s[::step], *np.nanquantile(filled, shares, axis=1)]
+        known = ~np.isnan(rows).all(axis=1)
+        return [self.times_s[::step][known], *np.nanquantile(rows[known], shares, axis=1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +98,15 @@ def goodputs(view: RunView, window_s: float | None = None) -> Lines:
     span_s = goodput_window(view) if window_s is None else window_s
     lines = _lines(view, view.grid.rates_bps(span_s))
     step = max(1, lines.times_s.size // 1000)
-    return Lines(lines.times_s[::step], lines.values[::step], lines.labels, lines.groups)
+    there = _there(view, lines.times_s[::step], span_s)
+    return Lines(lines.times_s[::step], np.where(there, lines.values[::step], np.nan), lines.labels, lines.groups)
+
+
+def _there(view: RunView, times_s: Array, after_s: float) -> npt.NDArray[np.bool_]:
+    """At which times (rows) which of the sampled flows (columns) had started and not been over for `after_s`."""
+    rows = np.searchsorted(view.flows["flow"].to_numpy(), view.grid.flows)
+    begun = times_s[:, None] >= view.starts_s[rows]
+    return np.asarray(begun & (times_s[:, None] <= view.ends_s[rows] + after_s))
 
 
 def goodput_window(view: RunView) -> float:
@@ -115,6 +133,11 @@ def queue_limit(view: RunView) -> float | None:
     return float(limit) if isinstance(limit, (int, float)) else None
 
 
+def in_sight(value: float | None, peak: float) -> bool:
+    """Whether a reference line at `value` leaves a curve with this peak room enough to be seen."""
+    return value is not None and value <= 4 * peak
+
+
 def link_rate(view: RunView) -> float | None:
     """The bottleneck's rate in bit/s."""
     rate = _bottleneck(view).get("rate_bps")
@@ -128,6 +151,19 @@ def pipe_segments(view: RunView) -> float | None:
         return float(_bottleneck(view)["rate_bps"] * view.plan["mean_base_rtt_s"] / 8 / wire_bytes)
     except (KeyError, TypeError):
         return None
+
+
+def path_limits(view: RunView) -> list[tuple[float, str]]:
+    """What the path holds, in segments, where known: the bandwidth-delay product, and with the buffer full."""
+    pipe, limit = pipe_segments(view), queue_limit(view)
+    if pipe is None:
+        return []
+    return [(pipe, "BDP")] if limit is None else [(pipe, "BDP"), (pipe + limit, "BDP + buffer")]
+
+
+def sum_label(lines: Lines) -> str:
+    """The label of an axis for the sum of the windows."""
+    return f"Sum of {lines.count} windows (segments)" if lines.count > 1 else "Window (segments)"
 
 
 def cdf(values: Array, weights: Array | None = None) -> tuple[Array, Array]:
@@ -151,8 +187,8 @@ def rtt_cdf(view: RunView) -> tuple[Array, Array]:
 
 
 def goodput_cdf(view: RunView) -> tuple[Array, Array]:
-    """Distribution of the flows' goodputs (bit/s)."""
-    rates = view.once(throughput.flow_rates_bps)
+    """Distribution of the flows' goodputs while they were there (bit/s)."""
+    rates = view.once(throughput.rates_while_there_bps)
     return cdf(np.empty(0) if rates is None else rates)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
     Field,
     GetCoreSchemaHandler,
@@ -42,13 +43,21 @@ RATE = Quantity(units.rate_bps, "1kbit", "10Tbit")
 RTT = Quantity(units.time_s, "0.1us", "1h")
 TRANSFER = SizeQuantity(units.size, (("B", 1, 1e15), ("p", 1, 1e12)))
 
+
+def _one_line(text: str) -> str:
+    """A name goes into tables, figures and terminals."""
+    if not text.isprintable():
+        raise fault(shown(text), "one line without control characters")
+    return text
+
+
 Duration: TypeAlias = Annotated[float, Quantity(units.time_s, "1ms", "720h")]
 Moment: TypeAlias = Annotated[float, MOMENT]
 Interval: TypeAlias = Annotated[float, Quantity(units.time_s, "1us", "1h")]
 Rate: TypeAlias = Annotated[float, RATE]
 Overhead: TypeAlias = Annotated[float, Quantity(units.bytes_of, "0B", "1000B")]
 Seed: TypeAlias = Annotated[int, Field(ge=0, lt=2**63)]
-Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200)]
+Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_one_line)]
 Congestion: TypeAlias = Annotated[Given, FromCard("congestion", short=True)]
 Queue: TypeAlias = Annotated[Given, FromCard("queue")]
 Tcp: TypeAlias = Annotated[Given, FromCard("stack", default=DEFAULT_STACK)]

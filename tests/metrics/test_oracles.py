@@ -58,6 +58,18 @@ def test_a_flow_that_was_over_before_the_measured_part_does_not_count() -> None:
     assert value("jain", rows) == 1.0
 
 
+def test_a_short_transfer_is_judged_by_its_rate_and_not_by_its_size() -> None:
+    """1 MB in the two seconds from 10 to 12 s is 4 Mb/s, as is 7.5 MB in the 15 s of the measured part."""
+    rows = {
+        "flows": synthetic.flows(
+            2, start_s=[0.0, 10.0], completion_s=[math.nan, 2.0], measured_bytes=[7_500_000, 1_000_000]
+        )
+    }
+    assert value("jain", rows) == pytest.approx(1.0)
+    assert value("cov_goodput", rows) == pytest.approx(0.0)
+    assert value("goodput_bps", rows) == pytest.approx(8 * 8.5e6 / 15)
+
+
 def test_a_starved_flow_does_count() -> None:
     assert value("jain", {"flows": synthetic.flows(2, measured_bytes=[15_000_000, 0])}) == pytest.approx(0.5)
     assert value("jain", {"flows": synthetic.flows(2, measured_bytes=[0, 0])}) is None

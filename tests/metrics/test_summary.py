@@ -43,3 +43,13 @@ def test_the_interval_holds_the_mean_and_scales_with_the_values(values: list[flo
     assert found.ci95_low <= found.mean <= found.ci95_high
     width = found.ci95_high - found.ci95_low
     assert scaled.ci95_high - scaled.ci95_low == pytest.approx(scale * width, rel=1e-6, abs=1e-3)  # type: ignore[operator]
+
+
+def test_the_interval_ends_where_the_metric_does() -> None:
+    count = summarise([0.0, 0.0, 1.0], 0.0)
+    assert (count.ci95_low, count.mean) == (0.0, pytest.approx(1 / 3))
+    share = summarise([0.99, 1.0, 0.98], 0.0, 1.0)
+    assert share.ci95_high == 1.0
+    over = summarise([1.0001, 1.0003], 0.0, 1.0)
+    assert over.mean is not None and over.ci95_high is not None
+    assert over.mean <= over.ci95_high

@@ -266,6 +266,11 @@ KNOWN_MISTAKES = {
         '"\\u001b[2J\\u202e"',
         'x.toml:7: network.rate: found "\\u001b[2J\\u202e"; expected',
     ),
+    "a name of two lines": (
+        '"a test"',
+        '"a\\nb\\u001b[2J"',
+        'x.toml:1: name: found "a\\nb\\u001b[2J"; expected one line without control characters',
+    ),
     "empty name": ('"a test"', '""', 'x.toml:1: name: found ""; expected at least 1 character'),
 }
 

@@ -54,9 +54,11 @@ pub struct Ack {
     pub next: u64,
     /// First segment not cumulatively acknowledged.
     pub unacknowledged: u64,
-    /// Whether the sender is in fast recovery or in the repair after a timeout; a window that reacts
-    /// once per episode must not grow then.
+    /// Whether the sender is in fast recovery; a window that reacts once per episode must not grow
+    /// then. The repair after a timeout is slow start, not fast recovery.
     pub recovering: bool,
+    /// Whether the sender is paced.
+    pub paced: bool,
 }
 
 /// Start of a recovery episode (fast recovery; a tail loss that a probe repaired; an ECN reaction).
@@ -76,6 +78,19 @@ pub struct Loss {
     pub marked: bool,
 }
 
+/// The application sends again after the sender had nothing in flight.
+#[derive(Clone, Copy, Debug)]
+pub struct Restart {
+    /// The sender's clock.
+    pub now: Time,
+    /// When the last segment was sent.
+    pub idle_since: Time,
+    /// Retransmission timeout.
+    pub rto: Time,
+    /// Initial window of the connection, in segments.
+    pub initial_window: u32,
+}
+
 /// A congestion control. Windows are in segments and never below 1.
 pub trait Controller: Send {
     /// An acknowledgement arrived, in any state.
@@ -86,9 +101,9 @@ pub trait Controller: Send {
     /// The retransmission timer expired; the window starts again from one segment. `in_flight` is in
     /// segments, before the loss is deducted. Backed-off repeats of the same timeout are not reported.
     fn on_timeout(&mut self, now: Time, in_flight: u32);
-    /// The application starts to send again after the sender had been idle since `idle_since`.
-    fn on_restart(&mut self, now: Time, idle_since: Time) {
-        let _ = (now, idle_since);
+    /// The application sends again after an idle time (RFC 5681 section 4.1).
+    fn on_restart(&mut self, restart: &Restart) {
+        let _ = restart;
     }
     /// The congestion window.
     fn cwnd(&self) -> f64;

@@ -19,7 +19,7 @@ use crate::pcap::Capture;
 use crate::plan::{FlowPlan, Plan};
 use crate::receiver::{Blocks, Reply};
 use crate::record::{Action, Happening, Tables, NONE};
-use crate::sender::{Outlet, SYN_OPTIONS_BYTES, TIMESTAMPS_BYTES};
+use crate::sender::{syn_option_bytes, Outlet, TIMESTAMPS_BYTES};
 use crate::workload::Workload;
 use crate::PlanError;
 
@@ -45,6 +45,8 @@ struct Route {
     home: u32,
     /// Bytes of an ACK without SACK blocks.
     header_bytes: u32,
+    /// Bytes of a SYN/ACK.
+    syn_header_bytes: u32,
     workload: Workload,
     /// Packets of the flow that a queue dropped or a link lost.
     gone: u64,
@@ -296,16 +298,16 @@ impl Network {
     pub fn answer(&mut self, flow: u32, reply: &Reply, local: Time) {
         let route = &mut self.routes[flow as usize];
         route.answered += 1;
-        let blocks = reply
-            .blocks
-            .as_ref()
-            .map_or(0, |blocks| blocks.as_slice().len());
+        let options = match reply.kind {
+            Kind::SynAck => route.syn_header_bytes - route.header_bytes,
+            _ => reply.blocks.as_ref().map_or(0, sack_option_bytes),
+        };
         let packet = Packet {
             sequence: reply.ack,
             timestamp: reply.echo,
             enqueued: local,
             flow,
-            wire_bytes: route.header_bytes + option_bytes(reply, blocks as u32),
+            wire_bytes: route.header_bytes + options,
             sack: reply
                 .blocks
                 .map_or(NO_SACK, |blocks| self.sacks.put(blocks)),
@@ -418,6 +420,7 @@ impl Route {
             }),
             home: flight_to(Destination::Sender),
             header_bytes: plan.tcp.header_bytes + timestamps,
+            syn_header_bytes: plan.tcp.header_bytes + syn_option_bytes(&plan.tcp),
             workload: Workload::new(plan),
             gone: 0,
             returned: 0,
@@ -442,14 +445,7 @@ fn check_paths(plan: &Plan, index: usize, flow: &FlowPlan) -> Result<(), PlanErr
     Ok(())
 }
 
-/// Bytes of the options that an answer carries beyond timestamps: those of a SYN/ACK, or the SACK
-/// option (4 bytes with padding and 8 for each block, the one that reports a duplicate included).
-fn option_bytes(reply: &Reply, blocks: u32) -> u32 {
-    if reply.kind == Kind::SynAck {
-        return SYN_OPTIONS_BYTES - TIMESTAMPS_BYTES;
-    }
-    match blocks + u32::from(reply.duplicate) {
-        0 => 0,
-        blocks => 4 + 8 * blocks,
-    }
+/// Bytes of the SACK option: 4 with padding, and 8 for each block.
+fn sack_option_bytes(blocks: &Blocks) -> u32 {
+    4 + 8 * blocks.as_slice().len() as u32
 }

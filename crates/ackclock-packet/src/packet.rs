@@ -66,6 +66,7 @@ pub struct Packet {
     pub ecn: Ecn,
     /// Position on its path: the index of the hop it is in or heading to.
     pub hop: u8,
-    /// Data: whether it was sent before. ACK: whether it reports a duplicate (RFC 2883).
+    /// Data: whether it was sent before. ACK: whether its first block reports a
+    /// duplicate (RFC 2883).
     pub again: bool,
 }

@@ -54,7 +54,7 @@ pub struct Reply {
     pub echo: Time,
     /// SACK blocks, if any.
     pub blocks: Option<Blocks>,
-    /// Whether it reports a duplicate segment (RFC 2883).
+    /// Whether the first block reports a duplicate segment (RFC 2883).
     pub duplicate: bool,
 }
 
@@ -173,7 +173,7 @@ impl Receiver {
             Phase::LastAck => Some(self.repeat(Kind::FinAck, now)),
             _ => {
                 self.timer = Time::NEVER;
-                (self.pending > 0).then(|| self.acknowledge(false))
+                (self.pending > 0).then(|| self.acknowledge(None))
             }
         }
     }
@@ -233,7 +233,7 @@ impl Receiver {
             self.establish();
         }
         if packet.sequence != self.next || !self.ranges.is_empty() {
-            return self.on_disorder(packet, now);
+            return Some(self.on_disorder(packet, now));
         }
         self.next += 1;
         if self.pending == 0 {
@@ -263,7 +263,7 @@ impl Receiver {
             }
         };
         if at_once {
-            return Some(self.acknowledge(false));
+            return Some(self.acknowledge(None));
         }
         if self.timer.is_never() {
             self.timer = now + self.delay;
@@ -272,7 +272,7 @@ impl Receiver {
     }
 
     #[inline]
-    fn acknowledge(&mut self, duplicate: bool) -> Reply {
+    fn acknowledge(&mut self, duplicate: Option<u64>) -> Reply {
         self.pending = 0;
         self.quick = self.quick.saturating_sub(1);
         self.timer = Time::NEVER;
@@ -280,8 +280,8 @@ impl Receiver {
             kind: Kind::Ack,
             ack: self.next,
             echo: self.echo,
-            blocks: self.blocks(),
-            duplicate,
+            blocks: self.blocks(duplicate),
+            duplicate: duplicate.is_some() && self.sack,
         }
     }
 
@@ -293,7 +293,7 @@ impl Receiver {
     }
 
     /// A segment out of order, a duplicate, or one that fills a hole: acknowledged at once.
-    fn on_disorder(&mut self, packet: &Packet, now: Time) -> Option<Reply> {
+    fn on_disorder(&mut self, packet: &Packet, now: Time) -> Reply {
         self.last_arrival = now;
         let sequence = packet.sequence;
         let duplicate = sequence < self.next || self.holds(sequence);
@@ -301,7 +301,7 @@ impl Receiver {
             self.duplicates += 1;
             self.quick = QUICK_ACKS;
             if self.phase == Phase::LastAck {
-                return Some(self.control(Kind::FinAck));
+                return self.control(Kind::FinAck);
             }
         } else if sequence == self.next {
             if self.pending == 0 {
@@ -312,9 +312,9 @@ impl Receiver {
             self.keep(sequence);
         }
         if self.next > self.fin && self.phase == Phase::Established {
-            return Some(self.close(now));
+            return self.close(now);
         }
-        Some(self.acknowledge(duplicate))
+        self.acknowledge(duplicate.then_some(sequence))
     }
 
     fn holds(&self, sequence: u64) -> bool {
@@ -381,13 +381,16 @@ impl Receiver {
         self.recent_count = kept;
     }
 
+    /// A duplicate segment comes first (RFC 2883), then the ranges, the most recent first.
     #[inline]
-    fn blocks(&self) -> Option<Blocks> {
-        if self.ranges.is_empty() || !self.sack {
+    fn blocks(&self, duplicate: Option<u64>) -> Option<Blocks> {
+        if !self.sack || (self.ranges.is_empty() && duplicate.is_none()) {
             return None;
         }
         let mut blocks = Blocks::default();
-        for &block in &self.recent[..self.recent_count.min(self.block_limit)] {
+        let reported = duplicate.map(|sequence| (sequence, sequence + 1));
+        let recent = self.recent[..self.recent_count].iter().copied();
+        for block in reported.into_iter().chain(recent).take(self.block_limit) {
             blocks.push(block);
         }
         Some(blocks)

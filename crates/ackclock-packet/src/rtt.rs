@@ -23,6 +23,8 @@ use crate::plan::TcpPlan;
 
 /// Length of the window of the smallest RTT (Linux: `tcp_min_rtt_wlen`, 300 s).
 const MIN_RTT_WINDOW: Time = Time::from_milliseconds(300_000);
+/// RTO without a sample after a lost SYN (RFC 6298, 5.7).
+const RTO_AFTER_LOST_SYN: Time = Time::from_milliseconds(3_000);
 /// Parts of that window; the oldest part is forgotten at a time.
 const MIN_RTT_PARTS: usize = 4;
 
@@ -109,6 +111,12 @@ impl RttEstimator {
     #[inline]
     pub fn has_sample(&self) -> bool {
         self.srtt_8 != 0
+    }
+
+    /// A SYN was lost and gave no sample: the RTO starts from at least 3 s (RFC 6298, 5.7).
+    pub fn start_after_lost_syn(&mut self) {
+        self.limits.initial = self.limits.initial.max(RTO_AFTER_LOST_SYN);
+        self.rto = self.backed_off_rto();
     }
 
     /// Smoothed RTT; zero before the first sample.

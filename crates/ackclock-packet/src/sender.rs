@@ -100,8 +100,16 @@ enum Phase {
 
 /// Bytes of the TCP timestamps option with its padding (RFC 7323 appendix A).
 pub const TIMESTAMPS_BYTES: u32 = 12;
-/// Bytes of the options on a SYN: MSS, SACK permitted, timestamps, window scale.
-pub const SYN_OPTIONS_BYTES: u32 = 20;
+
+/// Bytes of the options on a SYN: MSS and window scale (4 bytes each), timestamps with SACK permitted
+/// (12, in which the latter takes the place of padding), or SACK permitted alone (4).
+pub fn syn_option_bytes(tcp: &TcpPlan) -> u32 {
+    match (tcp.timestamps, tcp.sack) {
+        (true, _) => 8 + TIMESTAMPS_BYTES,
+        (false, true) => 12,
+        (false, false) => 8,
+    }
+}
 
 /// The sending side of a connection.
 pub struct Sender {

@@ -116,8 +116,8 @@ class Card(BaseModel):
         """The model of the table that a scenario may write: every parameter, each optional unless required."""
         fields: dict[str, Any] = {NAME_KEYS[self.family]: (Literal[self.name], self.name)}
         for name, parameter in self.parameters.items():
-            default = ... if parameter.required else None
-            shown_default = {} if parameter.default is None else {"default": parameter.default}
+            default: Any = ... if parameter.required else None
+            shown_default: Any = {} if parameter.default is None else {"default": parameter.default}
             about = Field(default, description=parameter.description, json_schema_extra=shown_default)
             fields[name] = (parameter.annotation, about)
         if self.variants:

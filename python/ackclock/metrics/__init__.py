@@ -35,8 +35,12 @@ def of_run(view: RunView) -> dict[str, Value]:
 
 def summary(values: list[dict[str, Value]]) -> dict[str, Summary]:
     """Each metric's summary over runs; lists (a value for each flow) have none."""
-    scalars = [name for name, metric in METRICS.items() if not metric.per_flow]
-    return {name: summarise([_scalar(run.get(name)) for run in values]) for name in scalars}
+    scalars = [metric for metric in METRICS.values() if not metric.per_flow]
+    return {metric.name: _summary(metric, [_scalar(run.get(metric.name)) for run in values]) for metric in scalars}
+
+
+def _summary(metric: Metric, values: list[float | None]) -> Summary:
+    return summarise(values, 0.0, metric.most)
 
 
 def table(data: Dataset) -> dict[str, Any]:

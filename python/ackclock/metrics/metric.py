@@ -28,6 +28,11 @@ class Metric:
     per_flow: bool = False
 
     @property
+    def most(self) -> float:
+        """The greatest value that the metric can have; the least is 0 for all."""
+        return 1.0 if self.unit in ("share", "1") and self.name != "cov_goodput" else float("inf")
+
+    @property
     def definition(self) -> str:
         """The definition, as one paragraph a block."""
         blocks = (inspect.getdoc(self.function) or "").split("\n\n")

@@ -3,7 +3,9 @@
 The interval is Student's: mean ± t(0.975, n − 1) · s / √n. With the usual handful of repeats it is the honest choice: a
 bootstrap of five values, BCa included, can only rearrange those five and covers the mean in much less than 95 % of
 the cases, while the t interval widens as it should (±12.7 s/√2 at n = 2). It supposes that a metric's values over seeds
-are roughly normal, which averages over a run are. One run has no interval: it is null, and n = 1 says why.
+are roughly normal, which averages over a run are. Where it reaches beyond what the metric can be (a negative count, a
+share above 1) it is cut there, which leaves its coverage as it is. One run has no interval: it is null, and n = 1
+says why.
 """
 
 from __future__ import annotations
@@ -27,8 +29,8 @@ class Summary:
         return asdict(self)
 
 
-def summarise(values: Sequence[float | None]) -> Summary:
-    """The summary of the values that are not null; `n` counts them."""
+def summarise(values: Sequence[float | None], least: float = -math.inf, most: float = math.inf) -> Summary:
+    """The summary of the values that are not null; `n` counts them. The interval ends at `least` and `most`."""
     known = [value for value in values if value is not None]
     if not known:
         return Summary(None, None, None, 0)
@@ -36,7 +38,7 @@ def summarise(values: Sequence[float | None]) -> Summary:
     if len(known) == 1:
         return Summary(mean, None, None, 1)
     half = half_width(known, mean)
-    return Summary(mean, mean - half, mean + half, len(known))
+    return Summary(mean, max(mean - half, min(least, mean)), min(mean + half, max(most, mean)), len(known))
 
 
 def half_width(values: Sequence[float], mean: float) -> float:

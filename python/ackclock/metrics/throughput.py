@@ -44,12 +44,26 @@ def goodput_bps(view: RunView) -> float | None:
 
 def flow_rates_bps(view: RunView) -> Array | None:
     """Goodputs of the flows that were there in the measured part; None if nothing tells them."""
-    chosen = present(view)
-    if not chosen.any():
+    counted = view.once(measured_bytes)
+    return None if counted is None else 8 * counted[present(view)] / view.measured_s
+
+
+def rates_while_there_bps(view: RunView) -> Array | None:
+    """Rates of the same flows over the time that each was there in the measured part; None if nothing tells them."""
+    counted = view.once(measured_bytes)
+    if counted is None:
         return None
-    measured = view.flows["measured_bytes"].cast(pl.Float64)
-    counted = measured.to_numpy() if measured.null_count() == 0 else acknowledged_bytes(view)
-    return None if counted is None else 8 * counted[chosen] / view.measured_s
+    there_s = np.minimum(view.ends_s, view.duration_s) - np.maximum(view.starts_s, view.warmup_s)
+    chosen = present(view)
+    return np.asarray(8 * counted[chosen] / there_s[chosen])
+
+
+def measured_bytes(view: RunView) -> Array | None:
+    """Payload of each flow in the measured part; None if nothing tells it or no flow was there."""
+    if not present(view).any():
+        return None
+    counted = view.flows["measured_bytes"].cast(pl.Float64)
+    return counted.to_numpy() if counted.null_count() == 0 else acknowledged_bytes(view)
 
 
 def present(view: RunView) -> npt.NDArray[np.bool_]:

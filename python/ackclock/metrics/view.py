@@ -164,7 +164,7 @@ class RunView:
     def ends_s(self) -> Array:
         """When each flow's transfer was over (infinity: not in this run), in the order of `flows`."""
         done = self.flows["start_s"] + self.flows["completion_s"]
-        return self.flows["end_s"].fill_null(done).fill_null(float("inf")).to_numpy()
+        return done.fill_null(self.flows["end_s"]).fill_null(float("inf")).to_numpy()
 
     @cached_property
     def starts_s(self) -> Array:

@@ -41,7 +41,7 @@ def _one_panel(view: RunView, lines: Lines) -> Figure:
     style.time_axis(ax, view)
     ax.set_ylim(bottom=0)
     ax.set_ylabel("cwnd (segments)")
-    fig.legend(loc="outside lower center", ncols=4)
+    fig.legend(loc="outside lower center", ncols=2 if lines.count > style.MOST_LINES else TOGETHER)
     return fig
 
 

@@ -16,16 +16,15 @@ def cwnd_total(data: Dataset) -> Figure:
     lines = curves.windows(view)
     fig = style.figure(3.0)
     ax = fig.subplots()
-    style.curve(ax, lines.times_s, lines.total(), color=style.COLOURS[0])
-    pipe, limit = curves.pipe_segments(view), curves.queue_limit(view)
-    if pipe is not None:
-        style.reference(ax, pipe, "BDP")
-        if limit is not None:
-            style.reference(ax, pipe + limit, "BDP + buffer")
+    total = lines.total()
+    style.curve(ax, lines.times_s, total, color=style.COLOURS[0])
+    for value, name in curves.path_limits(view):
+        if curves.in_sight(value, float(total.max(initial=0))):
+            style.reference(ax, value, name)
     style.warmup([ax], view)
     style.time_axis(ax, view)
     ax.set_ylim(bottom=0)
     ax.margins(y=0.12)
-    ax.set_ylabel(f"Sum of {lines.count} windows (segments)")
+    ax.set_ylabel(curves.sum_label(lines))
     style.title(fig, "Total congestion window", data)
     return fig

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -24,7 +25,11 @@ def goodput(data: Dataset) -> Figure:
     style.warmup([above, below], view)
     style.time_axis(below, view)
     if lines.count > 1:
-        fig.legend(*below.get_legend_handles_labels(), loc="outside lower center", ncols=6)
+        fig.legend(
+            *below.get_legend_handles_labels(),
+            loc="outside lower center",
+            ncols=2 if lines.count > style.MOST_LINES else 6,
+        )
     style.title(fig, f"Goodput, mean over the last {window_s:.2g} s", data)
     return fig
 
@@ -40,7 +45,7 @@ def _total(ax: Axes, lines: Lines, rate_bps: float | None) -> None:
 
 
 def _each(ax: Axes, lines: Lines) -> None:
-    unit, name = shown.scale(float(lines.values.max()), "bit/s")
+    unit, name = shown.scale(float(np.nanmax(lines.values, initial=0)), "bit/s")
     if lines.count > style.MOST_LINES:
         style.cloud(ax, lines, 1 / unit)
     else:

@@ -19,15 +19,15 @@ def queue(data: Dataset) -> Figure:
     fig = style.figure(4.2)
     above, below = fig.subplots(2, 1, sharex=True)
     style.curve(above, samples.times_s, samples.backlog_p, color=style.COLOURS[0], linewidth=0.8)
-    if samples.limit_p is not None:
+    if samples.limit_p is not None and curves.in_sight(samples.limit_p, float(np.nanmax(samples.backlog_p))):
         style.reference(above, samples.limit_p, "limit")
     unit_s, unit = shown.scale(float(np.nanmax(samples.sojourn_s, initial=0)), "s")
     style.curve(below, samples.times_s, samples.sojourn_s / unit_s, color=style.COLOURS[1], linewidth=0.8)
     mean_s, p95_s = delay.queue_delay_mean_s(view), delay.queue_delay_p95_s(view)
     if mean_s is not None and p95_s is not None:
         below_mean = p95_s < mean_s
-        style.reference(below, mean_s / unit_s, f"mean\n{mean_s / unit_s:.3g} {unit}", side=_side(below_mean))
-        style.reference(below, p95_s / unit_s, f"95 % below\n{p95_s / unit_s:.3g} {unit}", side=_side(not below_mean))
+        style.reference(below, mean_s / unit_s, f"mean\n{shown.value(mean_s, 's')}", side=_side(below_mean))
+        style.reference(below, p95_s / unit_s, f"95 % below\n{shown.value(p95_s, 's')}", side=_side(not below_mean))
     for ax, label in ((above, "Backlog (packets)"), (below, f"Sojourn time ({unit})")):
         ax.set_ylim(0, ax.get_ylim()[1] * 1.12)
         ax.set_ylabel(label)

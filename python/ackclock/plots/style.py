@@ -10,6 +10,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from ackclock.curves import Lines, thinned
@@ -29,6 +30,9 @@ POINTS = 4000
 
 #: More flows than this are a cloud with its mean, not lines with a legend.
 MOST_LINES = 12
+
+#: A group of this many flows or fewer is drawn as lines even beside clouds.
+FEW = 3
 
 #: Lines of a cloud that are drawn, evenly chosen.
 MOST_CLOUD_LINES = 200
@@ -137,11 +141,14 @@ def look(number: int) -> dict[str, Any]:
 
 def cloud(ax: Axes, lines: Lines, scale: float = 1.0) -> None:
     """Many lines: thin and translucent, with each group's mean and the band that holds 80 % of its lines."""
-    names = list(dict.fromkeys(lines.groups))
-    for number, name in enumerate(names):
-        chosen = [column for column, group in enumerate(lines.groups) if group == name]
-        group = Lines(lines.times_s, lines.values[:, chosen] * scale, (), ())
-        _cloud_of(ax, group, COLOURS[number % len(COLOURS)], name)
+    for number, (name, group) in enumerate(lines.by_group()):
+        scaled = Lines(group.times_s, group.values * scale, group.labels, group.groups)
+        if group.count <= FEW:
+            for column in range(group.count):
+                label = f"{name}: {group.count}" if column == 0 and group.count > 1 else name if column == 0 else None
+                curve(ax, group.times_s, scaled.values[:, column], color=COLOURS[number % len(COLOURS)], label=label)
+        else:
+            _cloud_of(ax, scaled, COLOURS[number % len(COLOURS)], name)
 
 
 def _cloud_of(ax: Axes, lines: Lines, colour: str, name: str) -> None:
@@ -153,8 +160,12 @@ def _cloud_of(ax: Axes, lines: Lines, colour: str, name: str) -> None:
     times_s, low, high = lines.quantiles(0.1, 0.9)
     band = f"{name}: the middle 80 % of {lines.count:,} flows"
     ax.fill_between(times_s, low, high, color=colour, alpha=0.22, linewidth=0, label=band)
-    curve(ax, lines.times_s, lines.mean(), color=INK, linewidth=1.4, label=f"{name}: mean")
+    curve(ax, lines.times_s, lines.mean(), color=_dark(colour), linewidth=1.4, label=f"{name}: mean")
     ax.autoscale_view()
+
+
+def _dark(colour: str) -> tuple[float, ...]:
+    return tuple(0.6 * part for part in to_rgb(colour))
 
 
 def reference(ax: Axes, value: float, text: str, *, side: str = "center") -> None:

@@ -22,7 +22,7 @@ import polars as pl
 from ackclock import metrics
 from ackclock.dataset import Dataset
 from ackclock.errors import InputError
-from ackclock.metrics import RunView, Summary
+from ackclock.metrics import RunView, Summary, throughput
 from ackclock.metrics.metric import Value
 from ackclock.report import answer, figures, rows, together
 from ackclock.report.answer import Subject
@@ -92,16 +92,19 @@ def _result(name: str, data: Dataset) -> Result:
 
 
 def _rates(views: Sequence[RunView]) -> pl.DataFrame:
-    """Each flow's goodput, averaged over the runs in which it was there in the measured part."""
-    from ackclock.metrics.throughput import flow_rates_bps, present
+    """Each flow's goodput while it was there, and its share of all the data, averaged over its runs."""
+    parts = [found for view in views if (found := _rates_of(view)) is not None]
+    schema = {"flow": pl.UInt32, "goodput_bps": pl.Float64, "share": pl.Float64}
+    found = pl.concat(parts) if parts else pl.DataFrame(schema=schema)
+    return found.group_by("flow").agg(pl.col("goodput_bps", "share").mean()).sort("flow")
 
-    parts = [
-        pl.DataFrame({"flow": view.flows["flow"].filter(pl.Series(present(view))), "goodput_bps": rates})
-        for view in views
-        if (rates := view.once(flow_rates_bps)) is not None
-    ]
-    found = pl.concat(parts) if parts else pl.DataFrame(schema={"flow": pl.UInt32, "goodput_bps": pl.Float64})
-    return found.group_by("flow").agg(pl.col("goodput_bps").mean()).sort("flow")
+
+def _rates_of(view: RunView) -> pl.DataFrame | None:
+    rates, data = view.once(throughput.rates_while_there_bps), view.once(throughput.flow_rates_bps)
+    if rates is None or data is None:
+        return None
+    flows = view.flows["flow"].filter(pl.Series(throughput.present(view)))
+    return pl.DataFrame({"flow": flows, "goodput_bps": rates, "share": data / (data.sum() or 1.0)})
 
 
 def _content(results: Sequence[Result]) -> dict[str, Any]:
@@ -159,8 +162,8 @@ def _card(metric: metrics.Metric, summary: Summary) -> dict[str, str]:
 
 def _drawn(views: Sequence[RunView]) -> str:
     if len(views) == 1:
-        return f"seed {views[0].seed}"
-    return f"seed {views[0].seed}, the first of {len(views)} runs; the distributions show all"
+        return f"the run with seed {views[0].seed}"
+    return f"the run with seed {views[0].seed}, the first of {len(views)}; the distributions show all runs"
 
 
 def _runs_note(counts: Sequence[int]) -> str:

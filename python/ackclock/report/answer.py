@@ -41,7 +41,7 @@ class Subject:
 
 def sentences(subject: Subject) -> list[str]:
     """How well the flows shared the link, at what delay, with what losses, and how sure that is."""
-    parts = (_use(subject), _fairness(subject), _delay(subject), _loss(subject), _certainty(subject))
+    parts = [say(subject) for say in (_use, _fairness, _delay, _loss, _completion, _certainty)]
     return [part for part in parts if part]
 
 
@@ -107,6 +107,13 @@ def _loss(subject: Subject) -> str:
     each = "a run, " if subject.seeds > 1 else ""
     hit = f"each of which hit {shown.value(share, 'share', 2)} of the flows on average"
     return f"{text}, in {shown.value(epochs, '')} congestion epochs {each}{hit}."
+
+
+def _completion(subject: Subject) -> str:
+    mean_s, p95_s = subject.mean("completion_mean_s"), subject.mean("completion_p95_s")
+    if mean_s is None or p95_s is None:
+        return ""
+    return f"Transfers took {shown.value(mean_s, 's')} on average, 95 % of them at most {shown.value(p95_s, 's')}."
 
 
 def _certainty(subject: Subject) -> str:

@@ -23,6 +23,12 @@ INK, QUIET, FAINT, SHADE = "#222222", "#6b6b6b", "#e3e3e3", "#f4f4f4"
 #: More flows than this are a cloud with its mean, not lines with a legend.
 MOST_LINES = 12
 
+#: Right margin in pixels; a reference line's name needs more.
+RIGHT = 16
+
+#: A group of this many flows or fewer is drawn as lines even beside clouds.
+FEW = 3
+
 #: Lines of a cloud that are drawn, evenly chosen.
 MOST_CLOUD_LINES = 60
 
@@ -57,12 +63,18 @@ def traces(lines: Lines, points: int, hover: str) -> list[Trace]:
 
 def _cloud(lines: Lines, points: int, hover: str) -> list[Trace]:
     """Thin lines of some flows, the band of 80 % of all, and the mean, for each group."""
-    traces: list[Trace] = []
-    for number, name in enumerate(dict.fromkeys(lines.groups)):
-        chosen = [column for column, group in enumerate(lines.groups) if group == name]
-        group = Lines(lines.times_s, lines.values[:, chosen], tuple(lines.labels[c] for c in chosen), ())
-        traces += _cloud_of(group, name, COLOURS[number % len(COLOURS)], points, hover)
-    return traces
+    found: list[Trace] = []
+    for number, (name, group) in enumerate(lines.by_group()):
+        if group.count <= FEW:
+            labels = [label if group.count > 1 else name for label in group.labels]
+            each = points // lines.count
+            found += [
+                curve(group.times_s, group.values[:, n], each, look(number), labels[n], hover)
+                for n in range(group.count)
+            ]
+        else:
+            found += _cloud_of(group, name, COLOURS[number % len(COLOURS)], points, hover)
+    return found
 
 
 def _cloud_of(lines: Lines, name: str, colour: str, points: int, hover: str) -> list[Trace]:
@@ -87,11 +99,11 @@ def _cloud_of(lines: Lines, name: str, colour: str, points: int, hover: str) -> 
         "x": numbers(np.concatenate([times_s, times_s[::-1]])),
         "y": numbers(np.concatenate([low, high[::-1]])),
     }
-    mean = curve(lines.times_s, lines.mean(), points // 4, {"color": INK}, f"{name}: mean", hover)
-    return [*thin, band, mean | {"line": {"color": INK, "width": 2}}]
+    mean = curve(lines.times_s, lines.mean(), points // 4, {"color": _dark(colour), "width": 2}, f"{name}: mean", hover)
+    return [*thin, band, mean]
 
 
-def curve(x: Array, y: Array, points: int, look: dict[str, str], name: str, hover: str) -> Trace:
+def curve(x: Array, y: Array, points: int, look: dict[str, Any], name: str, hover: str) -> Trace:
     """One thinned curve; `hover` is what pointing at it says (a plotly template)."""
     x, y = curves.thinned(x, y, max(points, 200))
     return {
@@ -117,7 +129,7 @@ def plain() -> dict[str, Any]:
         "paper_bgcolor": "white",
         "plot_bgcolor": "white",
         "hovermode": "closest",
-        "margin": {"l": 64, "r": 16, "t": 12, "b": 56},
+        "margin": {"l": 64, "r": RIGHT, "t": 12, "b": 56},
         "legend": {
             "orientation": "h",
             "x": 0,
@@ -211,5 +223,12 @@ def look(number: int) -> dict[str, str]:
 
 
 def _translucent(colour: str) -> str:
-    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
-    return f"rgba({red},{green},{blue},0.18)"
+    return "rgba({},{},{},0.18)".format(*_parts(colour))
+
+
+def _dark(colour: str) -> str:
+    return "rgb({},{},{})".format(*(round(0.6 * part) for part in _parts(colour)))
+
+
+def _parts(colour: str) -> list[int]:
+    return [int(colour[at : at + 2], 16) for at in (1, 3, 5)]

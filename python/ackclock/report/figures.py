@@ -16,6 +16,10 @@ from ackclock.report import drawing
 from ackclock.report.distributions import distributions
 from ackclock.report.drawing import Figure, Trace
 
+#: What pointing at a curve says (plotly templates).
+SEGMENTS = "%{y:.0f} segments at %{x:.2f} s"
+PACKETS = "%{y:.0f} packets at %{x:.2f} s"
+
 #: Flow-and-epoch pairs that the epoch figure shows.
 MOST_HITS = 20_000
 
@@ -44,7 +48,7 @@ def possible(make: Callable[[], Figure]) -> Figure | None:
 def cwnd(view: RunView, points: int) -> Figure:
     """Congestion windows."""
     lines = curves.windows(view)
-    data = drawing.traces(lines, points, "%{y:.0f} segments at %{x:.2f} s")
+    data = drawing.traces(lines, points, SEGMENTS)
     layout = drawing.over_time(view, {"yaxis": drawing.axis("Congestion window (segments)", rangemode="tozero")})
     layout["showlegend"] = len(data) > 1
     return Figure("cwnd", "Congestion windows", drawing.explained(lines, "Each flow’s congestion window"), data, layout)
@@ -53,22 +57,14 @@ def cwnd(view: RunView, points: int) -> Figure:
 def cwnd_total(view: RunView, points: int) -> Figure:
     """The sum of the windows."""
     lines = curves.windows(view)
-    data = [
-        drawing.curve(
-            lines.times_s, lines.total(), points, drawing.look(0), "all flows", "%{y:.0f} segments at %{x:.2f} s"
-        )
-    ]
-    layout = drawing.over_time(
-        view, {"yaxis": drawing.axis(f"Sum of {lines.count} windows (segments)", rangemode="tozero")}
-    )
-    pipe, limit = curves.pipe_segments(view), curves.queue_limit(view)
-    caption = (
-        "The sum of all windows. A sum that swings as a single flow’s window would is a sign of synchronised losses."
-    )
-    if pipe is not None:
-        drawing.reference(layout, "y", pipe, "BDP")
-        if limit is not None:
-            drawing.reference(layout, "y", pipe + limit, "BDP +<br>buffer")
+    total = lines.total()
+    data = [drawing.curve(lines.times_s, total, points, drawing.look(0), "all flows", SEGMENTS)]
+    layout = drawing.over_time(view, {"yaxis": drawing.axis(curves.sum_label(lines), rangemode="tozero")})
+    caption = "The sum of all windows: it swings as a single flow’s window would where losses are synchronised."
+    for value, name in curves.path_limits(view):
+        if curves.in_sight(value, float(total.max(initial=0))):
+            drawing.reference(layout, "y", value, name.replace("+ ", "+<br>"))
+    if layout["margin"]["r"] > drawing.RIGHT:
         caption += " The lines mark what the path holds: the bandwidth-delay product (BDP), and with the buffer full."
     return Figure("cwnd_total", "Total congestion window", caption, data, layout)
 
@@ -79,7 +75,7 @@ def goodput(view: RunView, points: int) -> Figure:
     lines = curves.goodputs(view, window_s)
     rate_bps, total = curves.link_rate(view), lines.total()
     factor, unit = shown.scale(max(float(total.max(initial=0)), rate_bps or 0.0), "bit/s")
-    each_factor, each_unit = shown.scale(float(lines.values.max(initial=0)), "bit/s")
+    each_factor, each_unit = shown.scale(float(np.nanmax(lines.values, initial=0)), "bit/s")
     scaled = Lines(lines.times_s, lines.values / each_factor, lines.labels, lines.groups)
     above = drawing.curve(
         lines.times_s, total / factor, points, {"color": drawing.INK}, "all flows", f"%{{y:.4g}} {unit} at %{{x:.1f}} s"
@@ -113,7 +109,7 @@ def queue(view: RunView, points: int) -> Figure:
         f"%{{y:.3g}} {unit} at %{{x:.2f}} s",
     )
     layout = drawing.two_panels(view, "Backlog (packets)", f"Sojourn time ({unit})")
-    if samples.limit_p is not None:
+    if samples.limit_p is not None and curves.in_sight(samples.limit_p, float(np.nanmax(samples.backlog_p))):
         drawing.reference(layout, "y", samples.limit_p, "limit")
     mean_s = delay.queue_delay_mean_s(view)
     if mean_s is not None:
@@ -173,4 +169,4 @@ def epochs(view: RunView) -> Figure:
 
 
 def _marker_size(flows: int) -> float:
-    return float(np.clip(120 / max(flows, 1), 2, 8))
+    return float(np.clip(160 / max(flows, 1), 3, 8))

@@ -90,7 +90,7 @@ def _cell(summary: Summary, unit: str, values: Sequence[Value]) -> tuple[str, st
 
 
 def flow_table(views: Sequence[RunView], rates: pl.DataFrame) -> FlowTable:
-    """Flows with their means over the runs; `rates` has `flow` and `goodput_bps`."""
+    """Flows with their means over the runs; `rates` has `flow`, `goodput_bps` and `share`."""
     columns = (
         "flow",
         "group",
@@ -112,8 +112,7 @@ def flow_table(views: Sequence[RunView], rates: pl.DataFrame) -> FlowTable:
         .alias("again"),
     )
     joined = means.join(rates, on="flow", how="left").sort("flow")
-    total_bps = float(joined["goodput_bps"].sum()) or 1.0
-    rows = tuple(_flow_row(row, total_bps, views[0].plan) for row in joined.head(MOST_FLOWS).iter_rows(named=True))
+    rows = tuple(_flow_row(row, views[0].plan) for row in joined.head(MOST_FLOWS).iter_rows(named=True))
     used = [n for n in range(len(HEADS)) if n not in OPTIONAL or _says_more(n, rows)]
     return FlowTable(tuple(HEADS[n] for n in used), tuple(tuple(row[n] for n in used) for row in rows), joined.height)
 
@@ -123,18 +122,16 @@ def _says_more(column: int, rows: Sequence[Sequence[str]]) -> bool:
     return any(row[column] not in (shown.NOTHING, row[2]) for row in rows)
 
 
-def _flow_row(row: Mapping[str, Any], total_bps: float, plan: Mapping[str, Any]) -> tuple[str, ...]:
-    rate = row["goodput_bps"]
-    again = row["again"]
+def _flow_row(row: Mapping[str, Any], plan: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         str(row["flow"]),
         curves.group_label(row, plan),
         str(row["congestion"]),
         shown.value(row["base_rtt_s"], "s"),
         shown.value(row["start_s"], "s"),
-        shown.value(rate, "bit/s"),
-        shown.value(None if rate is None else rate / total_bps, "share"),
-        shown.value(again, "share", 2),
+        shown.value(row["goodput_bps"], "bit/s"),
+        shown.value(row["share"], "share"),
+        shown.value(row["again"], "share", 2),
         shown.value(row["measured_timeouts"], ""),
         shown.value(row["size_bytes"], "bytes"),
         shown.value(row["completion_s"], "s"),

@@ -9,7 +9,7 @@ from ackclock.metrics.view import RunView
 from ackclock.report import drawing
 from ackclock.report.distributions import distributions
 from ackclock.report.drawing import Figure
-from ackclock.report.figures import possible
+from ackclock.report.figures import PACKETS, possible
 
 
 def figures(names: Sequence[str], views: Sequence[RunView], points: int) -> list[Figure]:
@@ -57,7 +57,7 @@ def _backlogs(names: Sequence[str], views: Sequence[RunView], points: int) -> Fi
             points // len(views),
             drawing.look(n),
             name,
-            "%{y:.0f} packets at %{x:.2f} s",
+            PACKETS,
         )
         for n, (name, samples) in enumerate(zip(names, found, strict=True))
     ]

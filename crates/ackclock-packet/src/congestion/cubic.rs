@@ -29,7 +29,7 @@
 //! - The curve pauses while the application is idle.
 //!
 //! Deviations from Linux: time is continuous, and a tick only limits how often `per_increment` is computed.
-//! Spurious losses are not undone. `HyStart` takes the sender to be unpaced.
+//! Spurious losses are not undone.
 
 use ackclock_units::Time;
 use serde::de::Error as _;
@@ -38,7 +38,7 @@ use serde_json::Value;
 
 use super::hystart::{HyStart, Path};
 use super::window::Window;
-use super::{Ack, Controller, Loss};
+use super::{Ack, Controller, Loss, Restart};
 
 /// Time after which Linux looks at the curve though the window is the same: 1/32 s.
 const STALE: Time = Time::from_microseconds(31_250);
@@ -75,13 +75,8 @@ struct Parameters {
     /// Whether growth counts acknowledged segments; otherwise it counts ACKs.
     delayed_ack_correction: bool,
     /// Least time between two looks at the curve; at 0 it is looked at with each ACK.
-    #[serde(rename = "tick_s", default = "usual_tick")]
+    #[serde(rename = "tick_s")]
     tick: Time,
-}
-
-/// A kernel's clock tick with `HZ=250`.
-fn usual_tick() -> Time {
-    Time::from_milliseconds(4)
 }
 
 /// A CUBIC sender's window.
@@ -198,7 +193,7 @@ impl Cubic {
             cwnd: self.window.cwnd(),
             min_rtt,
             pacing_rate_bytes_per_s: self.pacing_rate_bytes_per_s(ack),
-            paced: false,
+            paced: ack.paced,
         };
         if let Some(hystart) = &mut self.hystart {
             if hystart.should_exit(ack, rtt, &path) {
@@ -363,9 +358,11 @@ impl Controller for Cubic {
         }
     }
 
-    fn on_restart(&mut self, now: Time, idle_since: Time) {
+    fn on_restart(&mut self, restart: &Restart) {
+        self.window.restart_after_idle(restart);
         if let Some(epoch) = &mut self.epoch {
-            epoch.start = (epoch.start + now.since(idle_since)).min(now);
+            let idle = restart.now.since(restart.idle_since);
+            epoch.start = (epoch.start + idle).min(restart.now);
         }
     }
 

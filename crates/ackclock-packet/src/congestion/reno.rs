@@ -17,7 +17,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::window::Window;
-use super::{Ack, Controller, Loss};
+use super::{Ack, Controller, Loss, Restart};
 
 /// Reno has no parameters.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -65,6 +65,10 @@ impl Controller for Reno {
 
     fn on_timeout(&mut self, _now: Time, _in_flight: u32) {
         self.window.restart(self.window.cwnd() / 2);
+    }
+
+    fn on_restart(&mut self, restart: &Restart) {
+        self.window.restart_after_idle(restart);
     }
 
     fn cwnd(&self) -> f64 {

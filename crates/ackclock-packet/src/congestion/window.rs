@@ -16,7 +16,7 @@
 //! does not grow in fast recovery. A timeout in fast recovery belongs to the same loss, so it does not
 //! lower ssthresh again.
 
-use super::Ack;
+use super::{Ack, Restart};
 
 /// The smallest ssthresh, in segments (RFC 5681, equation 4).
 pub const MIN_SSTHRESH: u32 = 2;
@@ -133,6 +133,23 @@ impl Window {
         self.cwnd = 1;
         self.credit = 0;
     }
+
+    /// Comes down after an idle time: by half for each retransmission timeout that has passed, but not
+    /// below the initial window (RFC 5681 section 4.1, in the steps of RFC 2861 that Linux takes). The
+    /// threshold remembers three quarters of the window.
+    pub fn restart_after_idle(&mut self, restart: &Restart) {
+        if restart.now.since(restart.idle_since) <= restart.rto {
+            return;
+        }
+        let remembered = self.cwnd - self.cwnd / 4;
+        self.ssthresh = self.ssthresh.map(|ssthresh| ssthresh.max(remembered));
+        let floor = restart.initial_window.min(self.cwnd);
+        let mut idle = restart.now.since(restart.idle_since);
+        while idle > restart.rto && self.cwnd > floor {
+            idle = idle - restart.rto;
+            self.cwnd = (self.cwnd / 2).max(floor);
+        }
+    }
 }
 
 /// ACKs for tests of controllers.
@@ -163,6 +180,7 @@ pub mod testing {
             next: 0,
             unacknowledged: 0,
             recovering: false,
+            paced: false,
         }
     }
 
@@ -189,6 +207,24 @@ mod tests {
             credit: 0,
             phase: Phase::Open,
         }
+    }
+
+    #[test]
+    fn each_timeout_of_idleness_halves_down_to_the_initial_window() {
+        let after = |idle_ms: u64| {
+            let mut window = window(80, Some(20));
+            window.restart_after_idle(&Restart {
+                now: Time::from_milliseconds(1000 + idle_ms),
+                idle_since: Time::from_milliseconds(1000),
+                rto: Time::from_milliseconds(200),
+                initial_window: 10,
+            });
+            (window.cwnd(), window.ssthresh())
+        };
+        assert_eq!(after(200), (80, 20.0));
+        assert_eq!(after(201), (40, 60.0));
+        assert_eq!(after(601), (10, 60.0));
+        assert_eq!(after(9000), (10, 60.0));
     }
 
     #[test]

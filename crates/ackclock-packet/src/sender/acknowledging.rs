@@ -51,6 +51,7 @@ impl Sender {
             next: self.board.next(),
             unacknowledged: ack,
             recovering: self.phase == Phase::Recovery,
+            paced: self.tcp.pacing,
         });
         if self.prr.is_none() {
             self.window = whole_segments(self.controller.cwnd());
@@ -76,7 +77,7 @@ impl Sender {
         }
         if self.tcp.sack {
             if let Some(blocks) = blocks {
-                for &block in blocks.as_slice() {
+                for &block in &blocks.as_slice()[usize::from(packet.again)..] {
                     self.board.sack(block, &mut delivery);
                 }
             }

@@ -35,6 +35,8 @@ impl Sender {
         self.rtt.reset_backoff();
         if self.tcp.timestamps || self.counters.syn_retransmissions == 0 {
             self.rtt.sample(now, now.since(packet.timestamp), 0, 0);
+        } else {
+            self.rtt.start_after_lost_syn();
         }
         // Linux restarts from one segment when more than one SYN was lost (RFC 5681 section 3.1 after any).
         if self.counters.syn_retransmissions > 1 {

@@ -4,7 +4,8 @@ use ackclock_units::{Rate, Time};
 
 use super::scoreboard::Sending;
 use super::timers::Purpose;
-use super::{Outlet, Phase, Sender, SYN_OPTIONS_BYTES, TIMESTAMPS_BYTES};
+use super::{syn_option_bytes, whole_segments, Outlet, Phase, Sender, TIMESTAMPS_BYTES};
+use crate::congestion::Restart;
 use crate::packet::{Ecn, Kind, Packet, NO_SACK};
 use crate::record::Happening;
 
@@ -16,29 +17,56 @@ impl Sender {
         if matches!(self.phase, Phase::Closed | Phase::SynSent | Phase::Done) {
             return;
         }
+        let was_idle = self.board.outstanding() == 0;
+        if was_idle {
+            self.restart(now);
+        }
         let before = self.counters.sent_packets;
-        let mut limited = false;
+        let limited = self.fill_window(now, out);
+        if self.counters.sent_packets > before || limited {
+            self.validate_window(limited || self.board.in_flight() >= self.window);
+        }
+        if was_idle && self.board.outstanding() > 0 {
+            self.start_timer(now);
+        }
+    }
+
+    /// Sends until something holds the sender back; tells whether it was the window.
+    #[inline(always)]
+    fn fill_window(&mut self, now: Time, out: &mut impl Outlet) -> bool {
         loop {
             if self.occupied() >= self.window {
-                limited = true;
-                break;
+                return true;
             }
             let lost = self.board.next_lost();
             if lost.is_none() && !self.has_new(now) {
-                break;
+                return false;
             }
             if self.must_wait(now) {
                 self.timers.pacing = self.next_departure;
-                break;
+                return false;
             }
             match lost {
                 Some(sequence) => self.resend(sequence, now, out),
                 None => self.send_new(now, out),
             }
         }
-        if self.counters.sent_packets > before || limited {
-            self.validate_window(limited || self.board.in_flight() >= self.window);
+    }
+
+    /// Nothing is in flight: a new flight begins, and the controller hears of the idle time before it.
+    fn restart(&mut self, now: Time) {
+        self.flight_start = now;
+        self.delivered_at = now;
+        if self.last_sent == Time::ZERO || !self.has_new(now) {
+            return;
         }
+        self.controller.on_restart(&Restart {
+            now,
+            idle_since: self.last_sent,
+            rto: self.rtt.rto(),
+            initial_window: self.tcp.initial_window,
+        });
+        self.window = whole_segments(self.controller.cwnd());
     }
 
     /// Segments that count against the window. RFC 3042 lets SACKed segments make room for new ones;
@@ -74,11 +102,7 @@ impl Sender {
     }
 
     #[inline]
-    pub(super) fn sending(&mut self, now: Time) -> Sending {
-        if self.board.outstanding() == 0 {
-            self.flight_start = now;
-            self.delivered_at = now;
-        }
+    pub(super) fn sending(&self, now: Time) -> Sending {
         Sending {
             now,
             flight_start: self.flight_start,
@@ -91,14 +115,7 @@ impl Sender {
     #[inline(always)]
     pub(super) fn send_new(&mut self, now: Time, out: &mut impl Outlet) {
         let sending = self.sending(now);
-        let was_idle = self.board.outstanding() == 0;
-        if was_idle && self.last_sent > Time::ZERO {
-            self.controller.on_restart(now, self.last_sent);
-        }
         let sequence = self.board.send_next(&sending);
-        if was_idle || self.timers.retransmission.is_never() {
-            self.start_timer(now);
-        }
         self.send_segment(sequence, false, now, out);
     }
 
@@ -153,7 +170,7 @@ impl Sender {
 
     pub(super) fn send_control(&mut self, kind: Kind, now: Time, out: &mut impl Outlet) {
         let bytes = match kind {
-            Kind::Syn => self.tcp.header_bytes + SYN_OPTIONS_BYTES,
+            Kind::Syn => self.tcp.header_bytes + syn_option_bytes(&self.tcp),
             _ => self.header_bytes(),
         };
         let again = kind == Kind::Syn && self.counters.syn_retransmissions > 0;

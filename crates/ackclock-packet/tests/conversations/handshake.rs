@@ -117,7 +117,7 @@ fn the_receiver_repeats_its_syn_ack_by_itself() {
 #[test]
 fn data_open_the_connection_when_the_handshakes_ack_is_lost() {
     let mut tcp = conversation(linux(), [nth(Kind::LastAck, 1)]);
-    let text = tcp.run(ms(1500)).text();
+    let text = tcp.run(ms(299)).text();
     assert!(text.contains("200 < ack 1\n"), "{text}");
     assert_eq!(text.matches("syn/ack").count(), 1);
 }

@@ -66,7 +66,12 @@ fn apply(step: Step, cubic: &mut dyn Controller, now: &mut Time) {
         Step::Restart { idle_us } => {
             let idle_since = *now;
             *now += Time::from_microseconds(idle_us);
-            cubic.on_restart(*now, idle_since);
+            cubic.on_restart(&Restart {
+                now: *now,
+                idle_since,
+                rto: Time::from_milliseconds(200),
+                initial_window: 10,
+            });
         }
     }
 }

@@ -279,7 +279,12 @@ fn the_curve_pauses_while_the_application_is_idle() {
         clock.run_until(&mut cubic, 2.0);
         let idle_since = clock.now();
         clock.now_s += idle_s;
-        cubic.on_restart(clock.now(), idle_since);
+        cubic.on_restart(&Restart {
+            now: clock.now(),
+            idle_since,
+            rto: Time::NEVER,
+            initial_window: 10,
+        });
         let end_s = clock.now_s + 3.0;
         clock.run_until(&mut cubic, end_s);
         cubic.cwnd()
