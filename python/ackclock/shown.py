@@ -13,6 +13,9 @@ SCALES = {
     "bytes": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "bytes")),
 }
 
+#: Units of things that are counted: a whole number of them has no decimals.
+WHOLE = ("", "packets", "bytes")
+
 #: What stands where there is no value.
 NOTHING = "–"
 
@@ -22,7 +25,8 @@ def value(number: float | None, unit: str, digits: int = 3) -> str:
     if number is None:
         return NOTHING
     factor, name = scale(number, unit)
-    return _joined(_fixed(number / factor, _decimals(number / factor, digits)), name)
+    whole = unit in WHOLE and number == round(number)
+    return _joined(_fixed(number / factor, 0 if whole else _decimals(number / factor, digits)), name)
 
 
 def interval(mean: float | None, low: float | None, high: float | None, unit: str) -> tuple[str, str]:

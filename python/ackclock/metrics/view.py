@@ -34,11 +34,10 @@ class Grid:
     @staticmethod
     def of(samples: pl.DataFrame) -> Grid:
         """The grid that holds all the samples of one run."""
-        times, flows = samples["time_s"].to_numpy(), samples["flow"].to_numpy()
-        grid_times, grid_flows = np.unique(times), np.unique(flows)
-        return Grid(
-            grid_times, grid_flows, np.searchsorted(grid_times, times), np.searchsorted(grid_flows, flows), samples
-        )
+        times, flows = samples["time_s"], samples["flow"]
+        grid_times, rows = _ranked(times)
+        grid_flows, columns = _ranked(flows)
+        return Grid(grid_times, grid_flows, rows, columns, samples)
 
     def matrix(self, column: str) -> Array:
         """A column of `flow_samples` as a T × F matrix."""
@@ -62,6 +61,18 @@ class Grid:
         span = self.times_s - self.times_s[first]
         bits = 8 * (self.delivered_bytes - self.delivered_bytes[first])
         return np.divide(bits, span[:, None], out=np.zeros_like(bits), where=span[:, None] > 0)
+
+
+def _ranked(series: pl.Series) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
+    """The different values in ascending order, and the place of each row's value among them."""
+    values, found = series.unique().sort().to_numpy(), series.to_numpy()
+    if found.size and np.issubdtype(found.dtype, np.integer) and int(values[-1]) < 4 * found.size:
+        places = np.empty(int(values[-1]) + 1, dtype=np.intp)
+        places[values] = np.arange(values.size)
+        return values, places[found]
+    if np.all(found[1:] >= found[:-1]):
+        return values, np.cumsum(np.diff(found, prepend=found[:1]) > 0)
+    return values, np.searchsorted(values, found)
 
 
 def _filled(matrix: Array) -> Array:

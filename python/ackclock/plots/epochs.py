@@ -37,7 +37,7 @@ def _heading(found: pl.DataFrame) -> str:
 def _drops(ax: Axes, drops: pl.DataFrame, found: pl.DataFrame, flows: int) -> None:
     for start_s, end_s in found.select("start_s", "end_s").iter_rows():
         ax.axvspan(start_s, end_s, facecolor="#FBE3D2", linewidth=0.8, edgecolor="#FBE3D2", zorder=1)
-    size = float(np.clip(160 / max(flows, 1), 0.4, 14))
+    size = float(np.clip(260 / max(flows, 1), 0.6, 14))
     ax.scatter(
         drops["time_s"].to_numpy(),
         drops["flow"].to_numpy(),

@@ -106,7 +106,8 @@ def _loss(subject: Subject) -> str:
         return text + "."
     each = "a run, " if subject.seeds > 1 else ""
     hit = f"each of which hit {shown.value(share, 'share', 2)} of the flows on average"
-    return f"{text}, in {shown.value(epochs, '')} congestion epochs {each}{hit}."
+    noun = "congestion epoch" if epochs == 1 else "congestion epochs"
+    return f"{text}, in {shown.value(epochs, '')} {noun} {each}{hit}."
 
 
 def _completion(subject: Subject) -> str:

@@ -12,7 +12,7 @@ from ackclock.curves import Lines
 from ackclock.errors import InputError
 from ackclock.metrics import delay
 from ackclock.metrics.view import RunView
-from ackclock.report import drawing
+from ackclock.report import answer, drawing
 from ackclock.report.distributions import distributions
 from ackclock.report.drawing import Figure, Trace
 
@@ -158,9 +158,10 @@ def epochs(view: RunView) -> Figure:
     layout["yaxis2"] |= {"range": [0, 108], "tickvals": [0, 50, 100]}
     mean = float(np.mean(found["share"].to_numpy()))
     drawing.reference(layout, "y2", 100 * mean, f"mean<br>{100 * mean:.0f} %")
-    packets = float(np.mean(found["drops"].to_numpy()))
+    lost = shown.value(float(np.mean(found["drops"].to_numpy())), "packets")
+    epochs_found = answer.counted(found.height, "congestion epoch").capitalize()
     caption = (
-        f"{found.height} congestion epochs in the measured part, with {packets:.3g} packets lost in each on average. "
+        f"{epochs_found} in the measured part, with {lost} lost in each on average. "
         "A dot is a flow that lost in an epoch (placed at its first loss); a bar is the share of the active flows "
         "that did. "
         "Drops less than one round-trip time apart belong to one epoch."

@@ -1,1 +1,215 @@
-//! x
+//! What else than the congestion window holds a sender back: the receiver, the application, pacing.
+
+use ackclock_packet::plan::{FlowPlan, TcpPlan};
+use ackclock_units::Rate;
+
+use crate::kit::{assert_reads, data, flow, linux, ms, transfer, Conversation};
+
+fn bounded_by(receive_window_bytes: u64) -> TcpPlan {
+    TcpPlan {
+        receive_window_bytes: Some(receive_window_bytes),
+        ..linux()
+    }
+}
+
+/// An application that writes a segment each 100 ms.
+fn slowly(flow: FlowPlan) -> FlowPlan {
+    FlowPlan {
+        application_rate: Some(Rate::from_bytes_per_second(10_000.0)),
+        ..flow
+    }
+}
+
+// ---- the receive window ----
+
+#[test]
+fn no_more_than_the_receive_window_is_outstanding() {
+    let mut tcp = Conversation::new(&flow(bounded_by(4999)), ms(50)).spaced(ms(1));
+    assert_reads(
+        &tcp.run(ms(203)).text(),
+        "  0 > syn
+         100 < syn/ack
+         100 > ack
+         100 > data 0..4       # whole segments
+         200 < ack 1
+         200 > data 4
+         201 < ack 2
+         201 > data 5
+         202 < ack 3
+         202 > data 6
+         203 < ack 4
+         203 > data 7",
+    );
+}
+
+#[test]
+fn sacked_segments_stay_in_the_receive_window() {
+    // Four segments beyond the hole occupy the receiver's buffer until it is filled.
+    let mut tcp = Conversation::new(&flow(bounded_by(5000)), ms(50))
+        .spaced(ms(1))
+        .losing([data(0)]);
+    assert_reads(
+        &tcp.run(ms(303)).sent(),
+        "  0 > syn
+         100 > ack
+         100 > data 0..5
+         203 ! recovery
+         203 > data 0 again
+         303 > data 5..10",
+    );
+}
+
+#[test]
+fn a_receive_window_below_a_segment_passes_one() {
+    let mut tcp = Conversation::new(&flow(bounded_by(10)), ms(50));
+    assert_reads(
+        &tcp.run(ms(200)).sent(),
+        "  0 > syn
+         100 > ack
+         100 > data 0
+         200 > data 1",
+    );
+}
+
+// ---- window validation ----
+
+#[test]
+fn a_window_that_the_receiver_bounds_does_not_grow() {
+    let mut tcp = Conversation::new(&flow(bounded_by(4000)), ms(50));
+    tcp.run(ms(5000));
+    assert_eq!(tcp.sender.cwnd(), 10.0);
+}
+
+#[test]
+fn in_slow_start_it_may_be_twice_what_is_used() {
+    // Linux: a burst may need it. Eight outstanding let ten grow to sixteen.
+    let mut tcp = Conversation::new(&flow(bounded_by(8000)), ms(50));
+    tcp.run(ms(5000));
+    assert_eq!(tcp.sender.cwnd(), 16.0);
+}
+
+#[test]
+fn without_validation_it_grows_unused() {
+    let tcp = TcpPlan {
+        window_validation: false,
+        ..bounded_by(4000)
+    };
+    let mut tcp = Conversation::new(&flow(tcp), ms(50));
+    tcp.run(ms(599));
+    assert_eq!(tcp.sender.cwnd(), 10.0 + 4.0 * 4.0, "four ACKs each 100 ms");
+}
+
+#[test]
+fn a_window_that_the_application_does_not_fill_does_not_grow() {
+    let mut tcp = Conversation::new(&slowly(flow(linux())), ms(50));
+    tcp.run(ms(20_000));
+    assert_eq!(tcp.sender.cwnd(), 10.0);
+}
+
+// ---- the application ----
+
+#[test]
+fn segments_are_sent_when_they_are_written() {
+    let mut tcp = Conversation::new(&slowly(transfer(linux(), 4)), ms(20));
+    assert_reads(
+        &tcp.run(ms(1000)).sent(),
+        "  0 > syn
+          40 > ack
+          40 > data 0
+         140 > data 1
+         240 > data 2
+         340 > data 3
+         340 > fin             # with the last of the data
+         380 ! finished
+         380 > ack",
+    );
+}
+
+#[test]
+fn what_is_written_while_the_window_is_closed_waits() {
+    // A segment each 100 ms, an RTT of 400 ms and a window of two.
+    let tcp = TcpPlan {
+        receive_window_bytes: Some(2000),
+        ..linux()
+    };
+    let mut tcp = Conversation::new(&slowly(flow(tcp)), ms(200));
+    assert_reads(
+        &tcp.run(ms(1300)).sent(),
+        " 400 > ack
+          400 > data 0
+          500 > data 1
+          800 > data 2         # written at 600
+          900 > data 3
+         1200 > data 4         # written at 800
+         1300 > data 5"
+            .replace(" 400 > ack", "0 > syn\n 400 > ack")
+            .as_str(),
+    );
+}
+
+// ---- pacing ----
+
+fn paced() -> TcpPlan {
+    TcpPlan {
+        pacing: true,
+        ..linux()
+    }
+}
+
+#[test]
+fn in_slow_start_segments_leave_at_twice_the_windows_rate() {
+    // 2 × 10 × 1000 B each 100 ms: 1052 B take 5.26 ms.
+    let mut tcp = Conversation::new(&flow(paced()), ms(50));
+    assert_reads(
+        &tcp.run(ms(199)).sent(),
+        "  0 > syn
+         100 > ack
+         100 > data 0
+         105.26 > data 1
+         110.52 > data 2
+         115.78 > data 3
+         121.04 > data 4
+         126.3 > data 5
+         131.56 > data 6
+         136.82 > data 7
+         142.08 > data 8
+         147.34 > data 9",
+    );
+}
+
+#[test]
+fn in_congestion_avoidance_at_1_2_times_the_windows_rate() {
+    let mut tcp = Conversation::new(&flow(paced()), ms(50)).losing([data(0)]);
+    tcp.run(ms(700));
+    let window = tcp.sender.cwnd();
+    let before = tcp.sent().len();
+    tcp.run(ms(750));
+    assert_eq!(tcp.sender.cwnd(), window, "between two increments");
+    let times: Vec<f64> = tcp.sent()[before..]
+        .lines()
+        .filter_map(|line| line.split(' ').next()?.parse().ok())
+        .collect();
+    let least_ms = 1052.0 / (1.2 * window * 1000.0 / 100.0);
+    assert!(times.len() >= 2, "{times:?}");
+    for pair in times.windows(2) {
+        assert!(pair[1] - pair[0] > least_ms - 1e-6, "{times:?}, {least_ms}");
+    }
+}
+
+#[test]
+fn a_paced_sender_that_was_idle_does_not_make_up_for_it() {
+    // A segment each 100 ms: none waits for its turn.
+    let tcp = TcpPlan {
+        initial_window: 1,
+        ..paced()
+    };
+    let mut tcp = Conversation::new(&slowly(transfer(tcp, 3)), ms(20));
+    assert_reads(
+        &tcp.run(ms(240)).sent(),
+        "  0 > syn
+          40 > ack
+          40 > data 0
+         140 > data 1
+         240 > data 2",
+    );
+}

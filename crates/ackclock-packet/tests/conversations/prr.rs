@@ -116,6 +116,7 @@ fn heavy_loss_by_rfc_6675_is_answered_with_a_burst() {
 fn the_end_of_a_reduction_is_ssthresh_whatever_was_lost() {
     for lost in 1..20 {
         let mut tcp = conversation(Reduction::Prr, lost);
+        tcp.run(ms(100));
         while tcp.sender.counters().recoveries == 0 && tcp.now < ms(2000) {
             tcp.step();
         }

@@ -159,7 +159,7 @@ fn a_lost_retransmission_waits_for_the_timeout() {
           309 > data 17        # the receive window is full
          1302 ! timeout
          1302 > data 0 again
-         1402 > data 18..23    # window 1 + 18, but at most ssthresh 5",
+         1402 > data 18..20    # window 2: 0 alone is newly delivered",
     );
     assert_eq!(tcp.sender.counters().recoveries, 1);
 }

@@ -172,7 +172,8 @@ fn without_a_sample_the_backoff_stays() {
          3200 > data 1..3
          7200 ! timeout        # 3200 + 4000
          7200 > data 1 again
-         7300 > data 2 again",
+         7300 > data 2 again
+         7300 > data 3",
     );
 }
 

@@ -17,7 +17,7 @@ use ackclock_units::{Rate, Time};
 use serde_json::json;
 
 pub use conversation::{acked, data, nth, Conversation, Loss};
-pub use script::Script;
+pub use script::{packet, Script};
 pub use transcript::assert_reads;
 
 /// Payload of a full segment here: a round number, for sums in the head.
@@ -124,6 +124,7 @@ pub fn cubic() -> CongestionPlan {
             "reno_catch_up": false,
             "hystart": true,
             "delayed_ack_correction": true,
+            "tick_s": 0.004,
         }),
     }
 }

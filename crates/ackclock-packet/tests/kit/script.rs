@@ -60,6 +60,13 @@ impl Script {
         self.sack(at, next, &[])
     }
 
+    /// One whose timestamp says which sending it answers.
+    pub fn ack_echoing(&mut self, at: Time, next: u64, echo: Time) -> &mut Script {
+        self.acknowledged = self.acknowledged.max(next);
+        self.deliver(at, Kind::Ack, next, echo, None, false);
+        self
+    }
+
     /// One with SACK blocks, the most recent first.
     pub fn sack(&mut self, at: Time, next: u64, blocks: &[(u64, u64)]) -> &mut Script {
         self.acknowledge(at, next, blocks, false)
