@@ -25,7 +25,7 @@ def value(number: float | None, unit: str, digits: int = 3) -> str:
     if number is None:
         return NOTHING
     factor, name = scale(number, unit)
-    whole = unit in WHOLE and number == round(number)
+    whole = unit in WHOLE and factor == 1 and number == round(number)
     return _joined(_fixed(number / factor, 0 if whole else _decimals(number / factor, digits)), name)
 
 

@@ -32,9 +32,9 @@ pub struct Counters {
     /// Time the queue held no packet.
     pub empty: Time,
     /// Integral of the queued packets over time, in packet-picoseconds.
-    pub packet_time: f64,
+    pub packet_time: i128,
     /// Integral of the queued bytes over time, in byte-picoseconds.
-    pub byte_time: f64,
+    pub byte_time: i128,
     /// Packets that left the queue.
     pub dequeued: u64,
     /// Sum of their sojourn times in picoseconds.
@@ -59,7 +59,8 @@ pub struct Link {
     transmitting: Option<Packet>,
     queued_packets: u32,
     queued_bytes: u64,
-    last_change: Time,
+    /// Since when the queue has been empty, while it is.
+    empty_since: Time,
     last_transmission: (u32, Time),
     counters: Counters,
     sojourns: Histogram,
@@ -89,7 +90,7 @@ impl Link {
             transmitting: None,
             queued_packets: 0,
             queued_bytes: 0,
-            last_change: Time::ZERO,
+            empty_since: Time::ZERO,
             last_transmission: (0, Time::ZERO),
             counters: Counters::default(),
             sojourns: Histogram::new(),
@@ -109,11 +110,9 @@ impl Link {
         }
         packet.wire_bytes += self.frame_overhead;
         packet.enqueued = now;
-        self.account(now);
-        self.queued_packets += 1;
-        self.queued_bytes += u64::from(packet.wire_bytes);
+        self.enter(packet.wire_bytes, now);
         self.queue.enqueue(packet, now, &mut self.drops);
-        self.settle_drops();
+        self.settle_drops(now);
         let begun = if self.transmitting.is_none() {
             self.begin(now)
         } else {
@@ -140,12 +139,10 @@ impl Link {
         if self.queued_packets == 0 {
             return None;
         }
-        self.account(now);
         let packet = self.queue.dequeue(now, &mut self.drops);
-        self.settle_drops();
+        self.settle_drops(now);
         let packet = packet?;
-        self.queued_packets -= 1;
-        self.queued_bytes -= u64::from(packet.wire_bytes);
+        self.leave(packet.wire_bytes, now);
         let sojourn = now.since(packet.enqueued);
         self.counters.dequeued += 1;
         self.counters.sojourn_time += sojourn.as_f64();
@@ -165,36 +162,59 @@ impl Link {
     }
 
     #[inline]
-    fn settle_drops(&mut self) {
-        if self.drops.is_empty() {
-            return;
-        }
-        self.counters.marked += self.drops.take_marks();
-        for packet in self.drops.packets() {
-            self.counters.dropped += 1;
-            self.queued_packets -= 1;
-            self.queued_bytes -= u64::from(packet.wire_bytes);
+    fn settle_drops(&mut self, now: Time) {
+        if !self.drops.is_empty() {
+            self.count_drops(now);
         }
     }
 
-    /// Adds the time since the last change to the queue's integrals.
-    #[inline]
-    fn account(&mut self, now: Time) {
-        let span = now.since(self.last_change);
-        self.last_change = now;
+    #[cold]
+    fn count_drops(&mut self, now: Time) {
+        self.counters.marked += self.drops.take_marks();
+        for index in 0..self.drops.packets().len() {
+            let bytes = self.drops.packets()[index].wire_bytes;
+            self.counters.dropped += 1;
+            self.leave(bytes, now);
+        }
+    }
+
+    /// A packet enters the queue. The integral of a count over time is Σ leaving times − Σ entering
+    /// times + count × now, so each change costs one addition, and [`Link::counters`] the last term.
+    #[inline(always)]
+    fn enter(&mut self, bytes: u32, now: Time) {
         if self.queued_packets == 0 {
-            self.counters.empty += span;
-        } else {
-            let span = span.as_f64();
-            self.counters.packet_time += f64::from(self.queued_packets) * span;
-            self.counters.byte_time += self.queued_bytes as i64 as f64 * span;
+            self.counters.empty += now.since(self.empty_since);
+        }
+        self.queued_packets += 1;
+        self.queued_bytes += u64::from(bytes);
+        let time = i128::from(now.picoseconds());
+        self.counters.packet_time -= time;
+        self.counters.byte_time -= i128::from(bytes) * time;
+    }
+
+    /// A packet leaves the queue.
+    #[inline(always)]
+    fn leave(&mut self, bytes: u32, now: Time) {
+        self.queued_packets -= 1;
+        self.queued_bytes -= u64::from(bytes);
+        let time = i128::from(now.picoseconds());
+        self.counters.packet_time += time;
+        self.counters.byte_time += i128::from(bytes) * time;
+        if self.queued_packets == 0 {
+            self.empty_since = now;
         }
     }
 
     /// Counts up to `now`.
-    pub fn counters(&mut self, now: Time) -> Counters {
-        self.account(now);
-        self.counters
+    pub fn counters(&self, now: Time) -> Counters {
+        let mut counters = self.counters;
+        let time = i128::from(now.picoseconds());
+        counters.packet_time += i128::from(self.queued_packets) * time;
+        counters.byte_time += i128::from(self.queued_bytes) * time;
+        if self.queued_packets == 0 {
+            counters.empty += now.since(self.empty_since);
+        }
+        counters
     }
 
     /// Packets and bytes in the queue.

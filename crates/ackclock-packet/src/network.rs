@@ -56,14 +56,6 @@ struct Route {
     answered: u64,
 }
 
-/// A packet that reached an end.
-pub enum Arrival {
-    /// At its receiver, at this local time.
-    Receiver(Packet, Time),
-    /// At its sender, with the SACK blocks it carries.
-    Sender(Packet, Option<Blocks>),
-}
-
 /// SACK blocks of the ACKs on their way, each named by a packet's `sack`.
 #[derive(Default)]
 struct SackStore {
@@ -144,10 +136,16 @@ impl Network {
         })
     }
 
-    /// When the next event is due.
+    /// When the next link has sent off its packet, and which link that is.
     #[inline]
-    pub fn next(&self) -> Time {
-        self.transmissions.next().0.min(self.arrivals.next().0)
+    pub fn next_transmission(&self) -> (Time, usize) {
+        self.transmissions.next()
+    }
+
+    /// When the next packet arrives at the end of a flight, and of which.
+    #[inline]
+    pub fn next_arrival(&self) -> (Time, usize) {
+        self.arrivals.next()
     }
 
     /// Sets the clock, for packets that are sent at `now`.
@@ -156,23 +154,9 @@ impl Network {
         self.now = now;
     }
 
-    /// Handles the next event, at its time; links come before flights in a tie.
+    /// A link's packet has left it. If its receiver is next, returns it with its local time of arrival.
     #[inline(always)]
-    pub fn step(&mut self) -> Option<Arrival> {
-        let (transmitted, link) = self.transmissions.next();
-        let (arrival, flight) = self.arrivals.next();
-        if transmitted <= arrival {
-            self.now = transmitted;
-            self.on_transmitted(link)
-        } else {
-            self.now = arrival;
-            self.on_arrival(flight)
-        }
-    }
-
-    /// A link's packet has left it.
-    #[inline(always)]
-    fn on_transmitted(&mut self, link: usize) -> Option<Arrival> {
+    pub fn on_transmitted(&mut self, link: usize) -> Option<(Packet, Time)> {
         let (packet, next) = self.links[link].finish(self.now);
         self.transmissions.set(link, next.unwrap_or(Time::NEVER));
         self.settle_drops(link);
@@ -181,9 +165,10 @@ impl Network {
         self.pass_on(packet, packet.hop + 1)
     }
 
-    /// The first packet of a flight arrives.
+    /// The first packet of a flight arrives. If that is at its sender, returns it with the SACK blocks
+    /// it carries.
     #[inline(always)]
-    fn on_arrival(&mut self, index: usize) -> Option<Arrival> {
+    pub fn on_arrival(&mut self, index: usize) -> Option<(Packet, Option<Blocks>)> {
         let flight = &mut self.flights[index];
         let (_, packet) = flight.packets.pop_front()?;
         let next = flight
@@ -203,7 +188,7 @@ impl Network {
 
     /// Sends a packet on towards hop number `hop` of its path, or to the far end after the last.
     #[inline(always)]
-    fn pass_on(&mut self, mut packet: Packet, hop: u8) -> Option<Arrival> {
+    fn pass_on(&mut self, mut packet: Packet, hop: u8) -> Option<(Packet, Time)> {
         let route = &self.routes[packet.flow as usize];
         let forward = packet.kind.is_forward();
         let path = if forward {
@@ -219,7 +204,7 @@ impl Network {
         } else if forward {
             let local = self.now + path.delay;
             self.log(local, NONE, &packet, Action::Arrive);
-            Some(Arrival::Receiver(packet, local))
+            Some((packet, local))
         } else {
             let (home, due) = (route.home, self.now + path.delay);
             self.fly(home, due, packet);
@@ -324,7 +309,7 @@ impl Network {
     }
 
     #[inline(always)]
-    fn reach_sender(&mut self, packet: Packet) -> Arrival {
+    fn reach_sender(&mut self, packet: Packet) -> (Packet, Option<Blocks>) {
         self.log(self.now, NONE, &packet, Action::Arrive);
         let blocks = self.sacks.take(packet.sack);
         let route = &mut self.routes[packet.flow as usize];
@@ -332,7 +317,7 @@ impl Network {
         if let Some(capture) = &mut self.capture {
             capture.record_packet(&packet, blocks.as_ref(), &route.workload, self.now);
         }
-        Arrival::Sender(packet, blocks)
+        (packet, blocks)
     }
 
     #[inline(always)]

@@ -12,7 +12,7 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::agenda::Agenda;
 use crate::link::{self, Link};
-use crate::network::{Arrival, Network};
+use crate::network::Network;
 use crate::packet::Packet;
 use crate::plan::{FlowPlan, Plan};
 use crate::receiver::{Blocks, Receiver};
@@ -97,21 +97,24 @@ impl Simulation {
     /// Handles the next event unless it lies beyond `until`.
     #[inline]
     fn step(&mut self, until: Time) -> bool {
-        let passing = self.network.next();
+        let (transmitted, link) = self.network.next_transmission();
+        let (arrival, flight) = self.network.next_arrival();
         let (due, owner) = self.timers.next();
-        let next = passing.min(due);
+        let next = transmitted.min(arrival).min(due);
         if next > until || next.is_never() {
             return false;
         }
         self.now = next;
-        if passing == next {
-            match self.network.step() {
-                Some(Arrival::Receiver(packet, local)) => self.reach_receiver(&packet, local),
-                Some(Arrival::Sender(packet, blocks)) => self.reach_sender(&packet, blocks),
-                None => {}
+        self.network.set_time(next);
+        if transmitted == next {
+            if let Some((packet, local)) = self.network.on_transmitted(link) {
+                self.reach_receiver(&packet, local);
+            }
+        } else if arrival == next {
+            if let Some((packet, blocks)) = self.network.on_arrival(flight) {
+                self.reach_sender(&packet, blocks);
             }
         } else {
-            self.network.set_time(next);
             self.handle_timer(owner);
         }
         true

@@ -7,7 +7,7 @@ import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ackclock import curves
+from ackclock import curves, shown
 from ackclock.dataset import Dataset
 from ackclock.plots import style
 
@@ -30,8 +30,8 @@ def epochs(data: Dataset) -> Figure:
 def _heading(found: pl.DataFrame) -> str:
     if not found.height:
         return "Loss epochs: no packet was dropped at the bottleneck"
-    mean = float(np.mean(found["drops"].to_numpy()))
-    return f"Loss epochs: {found.height}, with {mean:.3g} packets lost in each on average"
+    mean = shown.value(float(np.mean(found["drops"].to_numpy())), "packets")
+    return f"Loss epochs: {found.height}, with {mean} lost in each on average"
 
 
 def _drops(ax: Axes, drops: pl.DataFrame, found: pl.DataFrame, flows: int) -> None:

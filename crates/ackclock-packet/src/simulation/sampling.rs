@@ -152,9 +152,9 @@ impl Simulation {
             rows.busy_s.push(all.busy.since(before.busy).seconds());
             rows.empty_s.push(all.empty.since(before.empty).seconds());
             rows.backlog_mean_p
-                .push((all.packet_time - before.packet_time) / measured);
+                .push((all.packet_time - before.packet_time) as f64 / measured);
             rows.backlog_mean_bytes
-                .push((all.byte_time - before.byte_time) / measured);
+                .push((all.byte_time - before.byte_time) as f64 / measured);
             rows.sojourn_mean_s.push(mean_sojourn(&all, &before));
             let sojourns = link.sojourns();
             rows.sojourn_max_s

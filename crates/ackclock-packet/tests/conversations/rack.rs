@@ -71,7 +71,11 @@ fn reordering_within_the_window_is_no_loss() {
          200 > data 3
          224 > data 4..6       # 2 and 3 are in flight",
     );
-    assert_eq!(tcp.sender.cwnd(), 4.0, "the ACK that advances delivers 0 alone");
+    assert_eq!(
+        tcp.sender.cwnd(),
+        4.0,
+        "the ACK that advances delivers 0 alone"
+    );
 }
 
 #[test]

@@ -118,10 +118,7 @@ fn quick_acks_are_not_delayed_sixteen_times() {
     let mut ear = with(DelayedAck::Quick);
     let segments: Vec<u64> = (0..20).collect();
     let answers = ear.hears_all(&segments);
-    let silent: Vec<&str> = answers
-        .lines()
-        .filter(|line| line.ends_with('-'))
-        .collect();
+    let silent: Vec<&str> = answers.lines().filter(|line| line.ends_with('-')).collect();
     assert_eq!(silent, ["16: -", "18: -"]);
 }
 

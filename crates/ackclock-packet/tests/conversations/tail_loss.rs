@@ -80,7 +80,10 @@ fn a_single_segment_waits_for_the_worst_delayed_ack() {
     };
     let mut tcp = Conversation::new(&transfer(tcp, 10), ms(50)).losing([nth(Kind::Fin, 1)]);
     let text = tcp.run(ms(410)).sent();
-    assert!(text.contains("410 ! tail_probe\n"), "200 + 2 × 100 + 10: {text}");
+    assert!(
+        text.contains("410 ! tail_probe\n"),
+        "200 + 2 × 100 + 10: {text}"
+    );
 }
 
 #[test]
