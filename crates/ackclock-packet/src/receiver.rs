@@ -90,7 +90,10 @@ pub struct Receiver {
     echo: Time,
     last_arrival: Time,
     timer: Time,
+    /// Wait for the answer to a SYN/ACK or FIN, doubled from `initial_rto` up to `max_rto` (RFC 6298).
     control_rto: Time,
+    initial_rto: Time,
+    max_rto: Time,
     received_packets: u64,
     duplicates: u64,
 }
@@ -121,6 +124,8 @@ impl Receiver {
             last_arrival: Time::ZERO,
             timer: Time::NEVER,
             control_rto: plan.tcp.initial_rto,
+            initial_rto: plan.tcp.initial_rto,
+            max_rto: plan.tcp.max_rto,
             received_packets: 0,
             duplicates: 0,
         }
@@ -207,10 +212,11 @@ impl Receiver {
     fn establish(&mut self) {
         self.phase = Phase::Established;
         self.timer = Time::NEVER;
+        self.control_rto = self.initial_rto;
     }
 
     fn repeat(&mut self, kind: Kind, now: Time) -> Reply {
-        self.control_rto = self.control_rto + self.control_rto;
+        self.control_rto = (self.control_rto + self.control_rto).min(self.max_rto);
         self.timer = now + self.control_rto;
         self.control(kind)
     }
@@ -296,12 +302,16 @@ impl Receiver {
     fn on_disorder(&mut self, packet: &Packet, now: Time) -> Reply {
         self.last_arrival = now;
         let sequence = packet.sequence;
-        let duplicate = sequence < self.next || self.holds(sequence);
+        let held = self.range_of(sequence);
+        let duplicate = sequence < self.next || held.is_some();
         if duplicate {
             self.duplicates += 1;
             self.quick = QUICK_ACKS;
             if self.phase == Phase::LastAck {
                 return self.control(Kind::FinAck);
+            }
+            if let Some(range) = held {
+                self.remember(range);
             }
         } else if sequence == self.next {
             if self.pending == 0 {
@@ -317,9 +327,11 @@ impl Receiver {
         self.acknowledge(duplicate.then_some(sequence))
     }
 
-    fn holds(&self, sequence: u64) -> bool {
+    /// The range above `next` that has this segment.
+    fn range_of(&self, sequence: u64) -> Option<Block> {
         let after = self.ranges.partition_point(|&(start, _)| start <= sequence);
-        after > 0 && sequence < self.ranges[after - 1].1
+        let range = *self.ranges.get(after.checked_sub(1)?)?;
+        (sequence < range.1).then_some(range)
     }
 
     /// Takes the next segment, and what follows it without a gap.
@@ -381,7 +393,8 @@ impl Receiver {
         self.recent_count = kept;
     }
 
-    /// A duplicate segment comes first (RFC 2883), then the ranges, the most recent first.
+    /// A duplicate segment comes first, then the range that it lies in (RFC 2883 section 4), then the
+    /// others, the most recent first.
     #[inline]
     fn blocks(&self, duplicate: Option<u64>) -> Option<Blocks> {
         if !self.sack || (self.ranges.is_empty() && duplicate.is_none()) {

@@ -56,8 +56,8 @@ impl Sender {
         if self.prr.is_none() {
             self.window = whole_segments(self.controller.cwnd());
         }
-        self.rearm(&delivery, &found, advanced, now);
         self.transmit(now, out);
+        self.rearm(&delivery, &found, advanced, now);
         if advanced {
             self.check_end(now, out);
         }
@@ -99,6 +99,10 @@ impl Sender {
         if advanced {
             let before = self.board.sacked();
             self.board.forget_duplicates(delivery.segments);
+            if matches!(self.phase, Phase::Open | Phase::Disorder) {
+                // RFC 5681 section 3.2 counts duplicates of one and the same ACK.
+                self.board.clear_duplicates();
+            }
             delivery.segments = delivery.segments.saturating_sub(before).max(1);
         } else if outstanding > 0 {
             let before = self.board.sacked();

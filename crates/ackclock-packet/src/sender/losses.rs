@@ -82,11 +82,20 @@ impl Sender {
             }
             _ => {}
         }
+        if delivery.segments > 0 {
+            self.follow_prr(delivery.segments, advanced && found.lost == 0);
+        }
+        if !self.tcp.sack && self.phase == Phase::Recovery && found.lost > 0 {
+            // RFC 6582 section 3.2: a partial ACK's hole is repaired whatever the window.
+            self.send_lost(now, out);
+        }
+    }
+
+    /// Sets the window that proportional rate reduction allows, if a reduction is under way.
+    pub(super) fn follow_prr(&mut self, delivered: u32, progress: bool) {
+        let in_flight = self.board.in_flight();
         if let Some(prr) = &mut self.prr {
-            if delivery.segments > 0 {
-                let progress = advanced && found.lost == 0;
-                self.window = prr.on_ack(delivery.segments, self.board.in_flight(), progress);
-            }
+            self.window = prr.on_ack(delivered, in_flight, progress);
         }
     }
 

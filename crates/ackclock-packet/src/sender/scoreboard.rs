@@ -121,6 +121,13 @@ pub struct Rack {
     pub rtt: Time,
 }
 
+impl Rack {
+    #[inline]
+    fn has_overtaken(&self, sent: Time, sequence: u64) -> bool {
+        (sent, sequence) < (self.sent, self.sequence)
+    }
+}
+
 /// What loss detection found.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Found {
@@ -128,8 +135,14 @@ pub struct Found {
     pub lost: u32,
     /// Whether one of them was a retransmission.
     pub lost_again: bool,
-    /// When the next one will be lost if it stays away (RACK's reordering timer).
+    /// When all that were overtaken will be lost if they stay away (RACK's reordering timer).
     pub next: Option<Time>,
+}
+
+impl Found {
+    fn wait(&mut self, due: Time) {
+        self.next = Some(self.next.map_or(due, |next| next.max(due)));
+    }
 }
 
 /// The segments from the first unacknowledged to the last sent.
@@ -141,6 +154,8 @@ pub struct Scoreboard {
     sacked: u32,
     lost: u32,
     resent: u32,
+    /// Lost segments of which no retransmission is in flight.
+    unrepaired: u32,
     /// Numbers of the three highest SACKed segments, highest first.
     highest_sacked: [Option<u64>; 3],
     /// Below it, every segment sent once has been judged.
@@ -151,7 +166,8 @@ pub struct Scoreboard {
     repaired: u64,
     /// One past the highest segment ever marked lost.
     lost_end: u64,
-    /// Segments lost a second time, to be sent before all others; entries may be stale.
+    /// Segments lost a second time, or late (a timeout had spared them), to be sent before all others;
+    /// entries may be stale.
     lost_again: VecDeque<u64>,
 }
 
@@ -164,6 +180,7 @@ impl Default for Scoreboard {
             sacked: 0,
             lost: 0,
             resent: 0,
+            unrepaired: 0,
             highest_sacked: [None; 3],
             judged: 0,
             resendings: VecDeque::new(),
@@ -269,16 +286,16 @@ impl Scoreboard {
     /// Records that a segment is sent again.
     pub fn send_again(&mut self, sequence: u64, sending: &Sending) {
         let segment = self.segment_mut(sequence);
-        let was_in_flight = segment.flags & RESENT != 0;
-        let lost = segment.flags & LOST;
+        let before = segment.flags;
         *segment = Segment {
             sent: sending.now,
             flight_start: sending.flight_start.picoseconds(),
             delivered_at: sending.delivered_at,
             delivered: sending.delivered as u32,
-            flags: lost | RESENT | REPEATED,
+            flags: (before & LOST) | RESENT | REPEATED,
         };
-        self.resent += u32::from(!was_in_flight);
+        self.resent += u32::from(before & RESENT == 0);
+        self.unrepaired -= u32::from(is_unrepaired(before));
         self.resendings.push_back((sequence, sending.now));
     }
 
@@ -303,6 +320,7 @@ impl Scoreboard {
             let segment = *self.segment(sequence);
             self.resent -= u32::from(segment.flags & RESENT != 0);
             self.lost -= u32::from(segment.flags & LOST != 0);
+            self.unrepaired -= u32::from(is_unrepaired(segment.flags));
             if segment.flags & SACKED != 0 {
                 self.sacked -= 1;
                 continue;
@@ -362,6 +380,7 @@ impl Scoreboard {
         }
         self.resent -= u32::from(segment.flags & RESENT != 0);
         self.lost -= u32::from(segment.flags & LOST != 0);
+        self.unrepaired -= u32::from(is_unrepaired(segment.flags));
         self.sacked += 1;
         let segment = self.segment_mut(sequence);
         segment.flags = SACKED | (segment.flags & REPEATED);
@@ -404,14 +423,14 @@ impl Scoreboard {
     pub fn detect_by_time(&mut self, rack: &Rack, window: Time, now: Time) -> Found {
         let mut found = Found::default();
         let patience = rack.rtt + window;
-        let overtaken = |sent: Time, sequence: u64| (sent, sequence) < (rack.sent, rack.sequence);
+        let overtaken = |sent, sequence| rack.has_overtaken(sent, sequence);
         while let Some(&(sequence, sent)) = self.resendings.front() {
             if self.is_resending_in_flight(sequence, sent) {
                 if !overtaken(sent, sequence) {
                     break;
                 }
                 if sent + patience > now {
-                    found.next = Some(sent + patience);
+                    found.wait(self.last_resent_before(rack) + patience);
                     break;
                 }
                 self.lose_again(sequence, &mut found);
@@ -423,13 +442,43 @@ impl Scoreboard {
                 break;
             }
             if sent + patience > now {
-                let due = sent + patience;
-                found.next = Some(found.next.map_or(due, |next| next.min(due)));
+                found.wait(self.last_sent_before(rack) + patience);
                 break;
             }
             self.lose(sequence, &mut found);
         }
         found
+    }
+
+    /// Last sending of the retransmissions in flight that `rack` has overtaken.
+    fn last_resent_before(&self, rack: &Rack) -> Time {
+        let resendings = self.resendings.iter();
+        resendings
+            .take_while(|&&(sequence, sent)| rack.has_overtaken(sent, sequence))
+            .filter(|&&(sequence, sent)| self.is_resending_in_flight(sequence, sent))
+            .last()
+            .map_or(Time::ZERO, |&(_, sent)| sent)
+    }
+
+    /// Last sending of the unjudged segments that `rack` has overtaken. Few ACKs can ask: once three
+    /// segments are SACKed, patience ends.
+    fn last_sent_before(&self, rack: &Rack) -> Time {
+        let (mut sequence, mut last) = (self.judged, Time::ZERO);
+        while sequence < self.next {
+            let segment = self.segment(sequence);
+            if segment.flags & SACKED != 0 {
+                sequence = segment.flight_start;
+                continue;
+            }
+            if segment.flags & (LOST | REPEATED) == 0 {
+                if !rack.has_overtaken(segment.sent, sequence) {
+                    break;
+                }
+                last = segment.sent;
+            }
+            sequence += 1;
+        }
+        last
     }
 
     /// RFC 6675's `IsLost`: three SACKed segments lie above it.
@@ -478,9 +527,15 @@ impl Scoreboard {
     }
 
     fn lose(&mut self, sequence: u64, found: &mut Found) {
-        self.segment_mut(sequence).flags |= LOST;
+        let segment = self.segment_mut(sequence);
+        segment.flags |= LOST;
+        let unrepaired = is_unrepaired(segment.flags);
+        self.unrepaired += u32::from(unrepaired);
         self.judged = self.judged.max(sequence + 1);
         self.lost_end = self.lost_end.max(sequence + 1);
+        if sequence < self.repaired {
+            self.lost_again.push_back(sequence);
+        }
         self.lost += 1;
         found.lost += 1;
     }
@@ -490,6 +545,7 @@ impl Scoreboard {
         let newly = segment.flags & LOST == 0;
         segment.flags = (segment.flags | LOST) & !RESENT;
         self.resent -= 1;
+        self.unrepaired += 1;
         self.lost += u32::from(newly);
         self.lost_again.push_back(sequence);
         found.lost += 1;
@@ -505,10 +561,11 @@ impl Scoreboard {
             if segment.flags & SACKED != 0 || (!head && spare(segment.sent)) {
                 continue;
             }
-            let (newly, was_resent) = (segment.flags & LOST == 0, segment.flags & RESENT != 0);
-            segment.flags = (segment.flags | LOST) & !RESENT;
-            self.lost += u32::from(newly);
-            self.resent -= u32::from(was_resent);
+            let before = segment.flags;
+            segment.flags = (before | LOST) & !RESENT;
+            self.lost += u32::from(before & LOST == 0);
+            self.resent -= u32::from(before & RESENT != 0);
+            self.unrepaired += u32::from(!is_unrepaired(before));
         }
         self.lost_end = self.next;
         self.repaired = self.unacknowledged;
@@ -517,7 +574,7 @@ impl Scoreboard {
 
     /// The next lost segment to send again.
     pub fn next_lost(&mut self) -> Option<u64> {
-        if self.lost <= self.resent {
+        if self.unrepaired == 0 {
             return None;
         }
         while let Some(&sequence) = self.lost_again.front() {
@@ -541,6 +598,15 @@ impl Scoreboard {
     }
 
     fn is_to_be_repaired(&self, sequence: u64) -> bool {
-        self.segment(sequence).flags & (LOST | RESENT) == LOST
+        is_unrepaired(self.segment(sequence).flags)
     }
 }
+
+/// Lost, and no retransmission in flight.
+#[inline]
+fn is_unrepaired(flags: u8) -> bool {
+    flags & (LOST | RESENT) == LOST
+}
+
+#[cfg(test)]
+mod tests;

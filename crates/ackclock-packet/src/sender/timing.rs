@@ -5,7 +5,7 @@ use ackclock_units::Time;
 use super::scoreboard::{Delivery, Found};
 use super::timers::Purpose;
 use super::{whole_segments, Outlet, Phase, Sender};
-use crate::packet::Packet;
+use crate::packet::{Packet, NO_SACK};
 use crate::plan::LossDetection;
 use crate::record::Happening;
 
@@ -31,18 +31,17 @@ impl Sender {
         }
     }
 
-    /// Starts the probe timer where a probe may help, else the retransmission timeout.
+    /// Starts the probe timer where a probe may help, else the retransmission timeout. A probe goes out
+    /// no later than the timeout would strike (RFC 8985 section 7.2).
     #[inline]
     pub(super) fn start_timer(&mut self, now: Time) {
         let timeout = now + self.rtt.rto();
         if self.may_probe() {
             let probe = now + self.probe_timeout();
-            if probe < timeout {
-                self.timers.set(Purpose::Probe, probe);
-                return;
-            }
+            self.timers.set(Purpose::Probe, probe.min(timeout));
+        } else {
+            self.timers.set(Purpose::Timeout, timeout);
         }
-        self.timers.set(Purpose::Timeout, timeout);
     }
 
     #[inline]
@@ -83,17 +82,21 @@ impl Sender {
         self.timers.set(Purpose::Timeout, now + self.rtt.rto());
     }
 
-    /// RFC 8985 section 7.4.2: if the probe was a repetition and its ACK reports no duplicate, it
-    /// repaired a loss, to which the window must answer.
+    /// RFC 8985 section 7.4.2: once the probe is acknowledged, was it a repetition that repaired a loss?
+    /// Not if a duplicate is reported, by SACK or by a plain duplicate ACK; yes if the ACK goes beyond.
     pub(super) fn settle_probe(&mut self, packet: &Packet, advanced: bool, now: Time) {
         let Some(end) = self.probe_end else { return };
-        if packet.again {
+        if packet.sequence < end {
+            return;
+        }
+        let beyond = packet.sequence > end;
+        let duplicate = packet.again || (!advanced && packet.sack == NO_SACK);
+        if !self.probe_repeated || duplicate || beyond {
             self.probe_end = None;
-        } else if advanced && packet.sequence >= end {
-            self.probe_end = None;
-            if self.probe_repeated && matches!(self.phase, Phase::Open | Phase::Disorder) {
-                self.reduce(self.board.in_flight() + 1, now);
-            }
+        }
+        let repaired = self.probe_repeated && beyond && !packet.again;
+        if repaired && matches!(self.phase, Phase::Open | Phase::Disorder) {
+            self.reduce(self.board.in_flight() + 1, now);
         }
     }
 
@@ -103,6 +106,8 @@ impl Sender {
         let found = self.board.detect_by_time(&self.rack, window, now);
         if found.lost > 0 && matches!(self.phase, Phase::Open | Phase::Disorder) {
             self.enter_recovery(prior_in_flight, now, out);
+            // As Linux, the timer stands for an ACK that delivered a segment: a first one goes out.
+            self.follow_prr(1, false);
         }
         match found.next {
             Some(due) => self.timers.set(Purpose::Reordering, due),

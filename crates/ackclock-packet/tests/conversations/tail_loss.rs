@@ -191,6 +191,25 @@ fn a_later_sending_moves_the_probe() {
 }
 
 #[test]
+fn its_time_counts_what_is_sent_with_the_ack() {
+    // One segment is outstanding when the ACK comes, two when it has been answered.
+    let tcp = TcpPlan {
+        receive_window_bytes: Some(2000),
+        ..linux()
+    };
+    let mut script = Script::open(&flow(tcp), ms(100));
+    assert_reads(
+        &script.ack(ms(200), 1).wait(ms(402)).sent(),
+        "  0 > syn
+         100 > ack
+         100 > data 0..2
+         200 > data 2
+         402 ! tail_probe      # 200 + 202
+         402 > data 2 again",
+    );
+}
+
+#[test]
 fn no_probe_without_sack_or_where_it_is_off() {
     for tcp in [
         TcpPlan {

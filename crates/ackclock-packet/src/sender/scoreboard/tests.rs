@@ -1,0 +1,485 @@
+//! The scoreboard against a naive one that looks at every segment each time.
+
+use super::*;
+use proptest::prelude::*;
+
+/// What the naive scoreboard knows of a segment.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    sent: Time,
+    sacked: bool,
+    lost: bool,
+    /// A second sending is in flight.
+    resent: bool,
+    repeated: bool,
+    /// Not in its turn: lost a second time, or after a timeout had spared it.
+    urgent: bool,
+    spared: bool,
+}
+
+impl Known {
+    fn is_to_be_repaired(&self) -> bool {
+        self.lost && !self.resent
+    }
+}
+
+/// A plain vector of all segments ever sent; every question is a search.
+#[derive(Debug, Default)]
+struct Naive {
+    segments: Vec<Known>,
+    unacknowledged: usize,
+}
+
+impl Naive {
+    fn outstanding(&self) -> &[Known] {
+        &self.segments[self.unacknowledged..]
+    }
+
+    fn count(&self, is: impl Fn(&Known) -> bool) -> u32 {
+        self.outstanding().iter().filter(|known| is(known)).count() as u32
+    }
+
+    fn in_flight(&self) -> u32 {
+        self.count(|known| !known.sacked && !known.lost) + self.count(|known| known.resent)
+    }
+
+    fn send_again(&mut self, sequence: u64, now: Time) {
+        let known = &mut self.segments[sequence as usize];
+        *known = Known {
+            sent: now,
+            lost: known.lost,
+            resent: true,
+            repeated: true,
+            ..Known::default()
+        };
+    }
+
+    /// Delivers `from..to`; returns the segments delivered for the first time.
+    fn deliver(&mut self, from: usize, to: usize) -> Vec<(u64, Known)> {
+        let range = from.max(self.unacknowledged)..to;
+        let mut delivered = Vec::new();
+        for sequence in range {
+            let known = &mut self.segments[sequence];
+            if !known.sacked {
+                delivered.push((sequence as u64, *known));
+                known.sacked = true;
+            }
+            (known.lost, known.resent) = (false, false);
+        }
+        delivered
+    }
+
+    /// RFC 8985 section 6.2, step 5, and the time of the last verdict that is still to come.
+    fn detect_by_time(&mut self, rack: &Rack, window: Time, now: Time) -> (u32, Option<Time>) {
+        let (mut lost, mut next) = (0, None::<Time>);
+        for sequence in self.unacknowledged..self.segments.len() {
+            let known = &mut self.segments[sequence];
+            let overtaken = (known.sent, sequence as u64) < (rack.sent, rack.sequence);
+            if known.sacked || known.is_to_be_repaired() || !overtaken {
+                continue;
+            }
+            let due = known.sent + rack.rtt + window;
+            if due > now {
+                next = Some(next.map_or(due, |next| next.max(due)));
+                continue;
+            }
+            (known.lost, known.urgent) = (true, known.resent || known.spared);
+            known.resent = false;
+            lost += 1;
+        }
+        (lost, next)
+    }
+
+    /// RFC 6675 section 2, `IsLost`, for segments sent once.
+    fn detect_by_count(&mut self) -> u32 {
+        let mut lost = 0;
+        for sequence in self.unacknowledged..self.segments.len() {
+            let above = self.segments[sequence + 1..].iter();
+            let sacked = above.filter(|known| known.sacked).count();
+            let known = &mut self.segments[sequence];
+            if !known.sacked && !known.lost && !known.repeated && sacked >= 3 {
+                (known.lost, known.urgent) = (true, known.spared);
+                lost += 1;
+            }
+        }
+        lost
+    }
+
+    fn lose_all(&mut self, spare_since: Time) {
+        for (index, known) in self.segments[self.unacknowledged..].iter_mut().enumerate() {
+            let spared = index > 0 && known.sent >= spare_since;
+            if !known.sacked && !spared {
+                (known.lost, known.resent) = (true, false);
+            }
+            (known.spared, known.urgent) = (spared, false);
+        }
+    }
+}
+
+/// One thing that happens to a sender.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Send(usize),
+    /// A cumulative acknowledgement of this share of what is outstanding, in 1/8.
+    Acknowledge(usize),
+    /// A block that begins and ends at these shares, in 1/32.
+    Sack(usize, usize),
+    /// Detection by time with a reordering window of this many ms.
+    ByTime(u64),
+    ByCount,
+    /// Up to so many retransmissions.
+    Repair(usize),
+    /// The last segment again, lost or not.
+    Probe,
+    /// A timeout that spares what was sent within so many ms.
+    Timeout(u64),
+    Wait(u64),
+}
+
+fn step(by_time: bool) -> impl Strategy<Value = Step> {
+    let detect = if by_time {
+        (0_u64..30).prop_map(Step::ByTime).boxed()
+    } else {
+        Just(Step::ByCount).boxed()
+    };
+    prop_oneof![
+        4 => (1_usize..20).prop_map(Step::Send),
+        3 => (0_usize..9).prop_map(Step::Acknowledge),
+        8 => (1_usize..33, 1_usize..8).prop_map(|(from, length)| Step::Sack(from, from + length)),
+        6 => detect,
+        4 => (1_usize..6).prop_map(Step::Repair),
+        1 => Just(Step::Probe),
+        1 => (0_u64..50).prop_map(Step::Timeout),
+        4 => (1_u64..40).prop_map(Step::Wait),
+    ]
+}
+
+/// Both scoreboards, and the time.
+#[derive(Default)]
+struct Pair {
+    board: Scoreboard,
+    naive: Naive,
+    rack: Rack,
+    now: Time,
+}
+
+impl Pair {
+    fn apply(&mut self, step: Step) -> Result<(), TestCaseError> {
+        // No two sendings of different steps share a time.
+        self.now += Time::from_microseconds(1);
+        match step {
+            Step::Send(segments) => self.send(segments),
+            Step::Acknowledge(eighths) => self.acknowledge(eighths)?,
+            Step::Sack(from, to) => self.sack(from, to)?,
+            Step::ByTime(window_ms) => self.detect_by_time(Time::from_milliseconds(window_ms))?,
+            Step::ByCount => {
+                prop_assert_eq!(
+                    self.board.detect_by_count().lost,
+                    self.naive.detect_by_count()
+                );
+            }
+            Step::Repair(segments) => self.repair(segments)?,
+            Step::Probe => self.probe(),
+            Step::Timeout(spared_ms) => self.time_out(Time::from_milliseconds(spared_ms)),
+            Step::Wait(milliseconds) => self.now += Time::from_milliseconds(milliseconds),
+        }
+        self.agree()
+    }
+
+    fn sending(&self) -> Sending {
+        Sending {
+            now: self.now,
+            flight_start: Time::ZERO,
+            delivered_at: Time::ZERO,
+            delivered: 0,
+            application_limited: false,
+        }
+    }
+
+    fn send(&mut self, segments: usize) {
+        for _ in 0..segments {
+            self.board.send_next(&self.sending());
+            self.naive.segments.push(Known {
+                sent: self.now,
+                ..Known::default()
+            });
+        }
+    }
+
+    fn acknowledge(&mut self, eighths: usize) -> Result<(), TestCaseError> {
+        let ack = self.naive.unacknowledged + self.naive.outstanding().len() * eighths / 8;
+        if ack == self.naive.unacknowledged {
+            return Ok(());
+        }
+        let mut delivery = Delivery::default();
+        self.board.acknowledge(ack as u64, &mut delivery);
+        let delivered = self.naive.deliver(0, ack);
+        self.naive.unacknowledged = ack;
+        let once = || delivered.iter().filter(|(_, known)| !known.repeated);
+        prop_assert_eq!(delivery.oldest, once().map(|(_, known)| known.sent).next());
+        prop_assert_eq!(delivery.newest, once().map(|(_, known)| known.sent).last());
+        self.check_delivery(&delivery, &delivered)
+    }
+
+    fn sack(&mut self, from: usize, to: usize) -> Result<(), TestCaseError> {
+        let outstanding = self.naive.outstanding().len();
+        let at = |share: usize| self.naive.unacknowledged + outstanding * share.min(32) / 32;
+        // A block lies above the first segment, which would be acknowledged otherwise.
+        let (start, end) = (at(from).max(self.naive.unacknowledged + 1), at(to));
+        let mut delivery = Delivery::default();
+        self.board.sack((start as u64, end as u64), &mut delivery);
+        let delivered = if start < end {
+            self.naive.deliver(start, end)
+        } else {
+            Vec::new()
+        };
+        prop_assert_eq!(delivery.sacked as usize, delivered.len());
+        let once = || delivered.iter().filter(|(_, known)| !known.repeated);
+        prop_assert_eq!(
+            delivery.oldest_sacked,
+            once().map(|(_, known)| known.sent).min()
+        );
+        prop_assert_eq!(
+            delivery.newest_sacked,
+            once().map(|(_, known)| known.sent).max()
+        );
+        self.check_delivery(&delivery, &delivered)
+    }
+
+    fn check_delivery(
+        &mut self,
+        delivery: &Delivery,
+        delivered: &[(u64, Known)],
+    ) -> Result<(), TestCaseError> {
+        prop_assert_eq!(delivery.segments as usize, delivered.len());
+        prop_assert_eq!(
+            delivery.repeated,
+            delivered.iter().any(|(_, known)| known.repeated)
+        );
+        let latest = delivered
+            .iter()
+            .map(|&(sequence, known)| (known.sent, sequence))
+            .max();
+        let found = delivery.latest.map(|latest| (latest.sent, latest.sequence));
+        prop_assert_eq!(found, latest);
+        if let Some((sent, sequence)) = latest {
+            self.rack.rtt = self.now.since(sent);
+            if (sent, sequence) > (self.rack.sent, self.rack.sequence) {
+                (self.rack.sent, self.rack.sequence) = (sent, sequence);
+            }
+        }
+        Ok(())
+    }
+
+    fn detect_by_time(&mut self, window: Time) -> Result<(), TestCaseError> {
+        let found = self.board.detect_by_time(&self.rack, window, self.now);
+        let expected = self.naive.detect_by_time(&self.rack, window, self.now);
+        prop_assert_eq!((found.lost, found.next), expected);
+        Ok(())
+    }
+
+    /// Repairs what the scoreboard names, which must be what the naive one would.
+    fn repair(&mut self, segments: usize) -> Result<(), TestCaseError> {
+        for _ in 0..segments {
+            let Some(sequence) = self.board.next_lost() else {
+                break;
+            };
+            self.now += Time::from_microseconds(1);
+            self.board.send_again(sequence, &self.sending());
+            self.naive.send_again(sequence, self.now);
+            self.agree()?;
+        }
+        Ok(())
+    }
+
+    fn probe(&mut self) {
+        let Some(known) = self.naive.outstanding().last() else {
+            return;
+        };
+        if !known.sacked && !known.lost {
+            let last = self.board.next() - 1;
+            self.board.send_again(last, &self.sending());
+            self.naive.send_again(last, self.now);
+        }
+    }
+
+    fn time_out(&mut self, spared: Time) {
+        let since = self.now.since(spared);
+        self.board.lose_all(|sent| sent >= since);
+        self.naive.lose_all(since);
+    }
+
+    fn agree(&mut self) -> Result<(), TestCaseError> {
+        let (board, naive) = (&mut self.board, &self.naive);
+        prop_assert_eq!(board.unacknowledged() as usize, naive.unacknowledged);
+        prop_assert_eq!(board.outstanding() as usize, naive.outstanding().len());
+        prop_assert_eq!(board.sacked(), naive.count(|known| known.sacked));
+        prop_assert_eq!(board.lost(), naive.count(|known| known.lost));
+        prop_assert_eq!(board.resent(), naive.count(|known| known.resent));
+        prop_assert_eq!(board.in_flight(), naive.in_flight());
+        if let Some(first) = naive.outstanding().first() {
+            prop_assert_eq!(board.head_sent(), first.sent);
+        }
+        let repairs = || {
+            (naive.unacknowledged..naive.segments.len())
+                .filter(|&sequence| naive.segments[sequence].is_to_be_repaired())
+        };
+        // The lowest first, but for urgent ones.
+        let Some(found) = board.next_lost() else {
+            prop_assert_eq!(repairs().next(), None);
+            return Ok(());
+        };
+        let in_turn = repairs().next() == Some(found as usize);
+        let known = naive.segments[found as usize];
+        prop_assert!(in_turn || (known.urgent && known.is_to_be_repaired()));
+        let again =
+            |&sequence: &usize| naive.segments[sequence].urgent && !naive.segments[sequence].spared;
+        prop_assert!(known.urgent || !repairs().any(|sequence| again(&sequence)));
+        Ok(())
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 1000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn agrees_with_the_naive_one_by_time(steps in prop::collection::vec(step(true), 1..120)) {
+        let mut pair = Pair::default();
+        for step in steps {
+            pair.apply(step)?;
+        }
+    }
+
+    #[test]
+    fn agrees_with_the_naive_one_by_count(steps in prop::collection::vec(step(false), 1..120)) {
+        let mut pair = Pair::default();
+        for step in steps {
+            pair.apply(step)?;
+        }
+    }
+}
+
+// ---- by hand ----
+
+fn at(milliseconds: u64) -> Sending {
+    Sending {
+        now: Time::from_milliseconds(milliseconds),
+        flight_start: Time::ZERO,
+        delivered_at: Time::ZERO,
+        delivered: 0,
+        application_limited: false,
+    }
+}
+
+/// A board with so many segments sent, one each millisecond.
+fn sent(segments: u64) -> Scoreboard {
+    let mut board = Scoreboard::default();
+    for number in 0..segments {
+        board.send_next(&at(number));
+    }
+    board
+}
+
+#[test]
+fn a_new_block_counts_what_it_adds() {
+    let mut board = sent(20);
+    let mut delivered = |block| {
+        let mut delivery = Delivery::default();
+        board.sack(block, &mut delivery);
+        (
+            delivery.segments,
+            delivery.latest.map(|latest| latest.sequence),
+        )
+    };
+    assert_eq!(delivered((5, 8)), (3, Some(7)));
+    assert_eq!(delivered((5, 8)), (0, None));
+    assert_eq!(delivered((5, 10)), (2, Some(9)));
+    assert_eq!(delivered((3, 12)), (4, Some(11)));
+    assert_eq!(
+        delivered((15, 40)),
+        (5, Some(19)),
+        "no further than what was sent"
+    );
+}
+
+#[test]
+fn a_probe_in_flight_does_not_hide_what_is_lost() {
+    let mut board = sent(3);
+    board.send_again(2, &at(10));
+    board.lose_all(|sent| sent == at(10).now);
+    assert_eq!(board.next_lost(), Some(0));
+    assert_eq!((board.lost(), board.resent(), board.in_flight()), (2, 1, 2));
+}
+
+#[test]
+fn what_a_timeout_spared_can_be_lost_later() {
+    let mut board = sent(4);
+    board.lose_all(|sent| sent >= at(3).now);
+    for sequence in 0..3 {
+        assert_eq!(board.next_lost(), Some(sequence));
+        board.send_again(sequence, &at(100 + sequence));
+    }
+    assert_eq!(board.next_lost(), None);
+    let rack = Rack {
+        sent: at(100).now,
+        sequence: 0,
+        rtt: at(50).now,
+    };
+    let found = board.detect_by_time(&rack, Time::ZERO, at(150).now);
+    assert_eq!(found.lost, 1);
+    assert_eq!(board.next_lost(), Some(3));
+}
+
+#[test]
+fn duplicates_without_sack_leave_the_hole_in_flight_or_lost() {
+    let mut board = sent(4);
+    for _ in 0..9 {
+        board.count_duplicate();
+    }
+    assert_eq!((board.sacked(), board.in_flight()), (3, 1));
+    assert_eq!(board.lose_head().lost, 1);
+    assert_eq!(board.in_flight(), 0);
+    assert_eq!(board.lose_head().lost, 0, "it is lost already");
+    board.send_again(0, &at(9));
+    let mut delivery = Delivery::default();
+    board.acknowledge(4, &mut delivery);
+    board.forget_duplicates(4);
+    assert!(delivery.repeated);
+    assert_eq!(
+        (board.sacked(), board.in_flight(), board.outstanding()),
+        (0, 0, 0)
+    );
+}
+
+#[test]
+fn an_ack_costs_the_same_whatever_the_window() {
+    // 300,000 segments behind a hole, SACKed one by one, with detection and a look for repairs at each
+    // ACK: were it linear in the window, this would be 10^11 steps.
+    let segments = 300_000;
+    let started = std::time::Instant::now();
+    let mut board = sent(segments);
+    let mut rack = Rack::default();
+    for sequence in (1..segments).filter(|sequence| sequence % 100 != 0) {
+        let mut delivery = Delivery::default();
+        let start = (sequence / 100 * 100).max(0) + 1;
+        board.sack((start, sequence + 1), &mut delivery);
+        (rack.sent, rack.sequence) = (at(sequence).now, sequence);
+        rack.rtt = at(segments).now;
+        board.detect_by_time(&rack, Time::ZERO, at(segments + sequence).now);
+        if let Some(lost) = board.next_lost() {
+            board.send_again(lost, &at(segments + sequence));
+        }
+    }
+    assert_eq!(board.resent(), (segments / 100) as u32);
+    board.acknowledge(segments, &mut Delivery::default());
+    assert_eq!((board.sacked(), board.lost(), board.resent()), (0, 0, 0));
+    assert!(
+        started.elapsed().as_secs_f64() < 5.0,
+        "{:?}",
+        started.elapsed()
+    );
+}
