@@ -56,6 +56,16 @@ pub enum PlanError {
     /// A flow's data pass no link.
     #[error("flow {0} passes no link: its path needs at least one")]
     NoLink(usize),
+    /// A quantity is beyond what the simulator or a packet can hold.
+    #[error("{what} is {found}, but at most {most} is possible")]
+    TooLarge {
+        /// The quantity.
+        what: &'static str,
+        /// Its value.
+        found: u64,
+        /// The largest possible.
+        most: u64,
+    },
     /// A quantity that must be positive is not.
     #[error("{0} must be greater than zero")]
     NotPositive(&'static str),

@@ -72,11 +72,8 @@ impl Link {
     /// The link number `index` of a plan.
     ///
     /// # Errors
-    /// If the discipline or its parameters are not known, or the rate is not positive.
+    /// If the discipline or its parameters are not known.
     pub fn new(plan: &LinkPlan, flows: usize, seed: u64) -> Result<Link, PlanError> {
-        if plan.rate.bits_per_second().is_nan() || plan.rate.bits_per_second() <= 0.0 {
-            return Err(PlanError::NotPositive("rate_bps"));
-        }
         let surroundings = Surroundings {
             rate_bps: plan.rate.bits_per_second(),
             seed,
@@ -156,7 +153,9 @@ impl Link {
     #[inline]
     fn transmission_time(&mut self, bytes: u32) -> Time {
         if self.last_transmission.0 != bytes {
-            self.last_transmission = (bytes, self.rate.transmission_time(u64::from(bytes)));
+            // At least a picosecond, so that time passes on however fast a link.
+            let duration = self.rate.transmission_time(u64::from(bytes));
+            self.last_transmission = (bytes, duration.max(Time::from_picoseconds(1)));
         }
         self.last_transmission.1
     }
@@ -171,11 +170,13 @@ impl Link {
     #[cold]
     fn count_drops(&mut self, now: Time) {
         self.counters.marked += self.drops.take_marks();
-        for index in 0..self.drops.packets().len() {
-            let bytes = self.drops.packets()[index].wire_bytes;
+        let mut drops = std::mem::take(&mut self.drops);
+        for packet in drops.packets_mut() {
             self.counters.dropped += 1;
-            self.leave(bytes, now);
+            self.leave(packet.wire_bytes, now);
+            packet.wire_bytes -= self.frame_overhead;
         }
+        self.drops = drops;
     }
 
     /// A packet enters the queue. The integral of a count over time is Σ leaving times − Σ entering

@@ -114,9 +114,6 @@ impl Network {
             .map(|link| Link::new(link, plan.flows.len(), seeds.next_u64()))
             .collect::<Result<Vec<_>, _>>()?;
         let mut flights = Vec::new();
-        for (index, flow) in plan.flows.iter().enumerate() {
-            check_paths(plan, index, flow)?;
-        }
         let routes: Vec<_> = plan
             .flows
             .iter()
@@ -373,7 +370,7 @@ impl Outlet for Network {
             let workload = &self.routes[packet.flow as usize].workload;
             capture.record_packet(&packet, None, workload, self.now);
         }
-        // Every path has a first hop: `check_paths`.
+        // Every path has a first hop: `Plan::check`.
         if let Some(&hop) = self.routes[packet.flow as usize].forward.hop(0) {
             self.head_for(&hop, packet);
         }
@@ -412,22 +409,6 @@ impl Route {
             answered: 0,
         }
     }
-}
-
-fn check_paths(plan: &Plan, index: usize, flow: &FlowPlan) -> Result<(), PlanError> {
-    if flow.forward.hops.is_empty() {
-        return Err(PlanError::NoLink(index));
-    }
-    for hop in flow.forward.hops.iter().chain(&flow.reverse.hops) {
-        if hop.link as usize >= plan.links.len() {
-            return Err(PlanError::UnknownLink {
-                flow: index,
-                link: hop.link,
-                links: plan.links.len(),
-            });
-        }
-    }
-    Ok(())
 }
 
 /// Bytes of the SACK option: 4 with padding, and 8 for each block.

@@ -44,8 +44,8 @@ impl Drops {
     }
 
     /// The dropped packets, oldest first.
-    pub fn packets(&self) -> &[Packet] {
-        &self.packets
+    pub fn packets_mut(&mut self) -> &mut [Packet] {
+        &mut self.packets
     }
 
     /// Takes the dropped packets, oldest first.

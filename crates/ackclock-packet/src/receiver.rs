@@ -302,6 +302,10 @@ impl Receiver {
     fn on_disorder(&mut self, packet: &Packet, now: Time) -> Reply {
         self.last_arrival = now;
         let sequence = packet.sequence;
+        if sequence + u64::from(self.pending) <= self.next {
+            // RFC 7323 section 4.3, step 2: it begins at or before the last ACK.
+            self.echo = self.echo.max(packet.timestamp);
+        }
         let held = self.range_of(sequence);
         let duplicate = sequence < self.next || held.is_some();
         if duplicate {
@@ -314,9 +318,6 @@ impl Receiver {
                 self.remember(range);
             }
         } else if sequence == self.next {
-            if self.pending == 0 {
-                self.echo = packet.timestamp;
-            }
             self.advance();
         } else {
             self.keep(sequence);
@@ -413,3 +414,6 @@ impl Receiver {
 /// A silence after which ACKs are quick again (Linux: longer than the delayed-ACK estimate's bound,
 /// its RTO; 200 ms is the least that can be).
 const QUICK_AFTER: Time = Time::from_milliseconds(200);
+
+#[cfg(test)]
+mod tests;

@@ -54,7 +54,7 @@ pub const EVENT_KINDS: &[&str] = &[
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Action {
-    /// Offered to a queue and taken.
+    /// Offered to a queue; a `Drop` of it, or of another packet, may follow.
     Enqueue,
     /// Left the link.
     Dequeue,

@@ -129,6 +129,8 @@ pub struct Sender {
     prr: Option<Prr>,
     /// Recovery and Loss end when everything below it is acknowledged.
     recovery_end: u64,
+    /// The segment that the last timeout was about.
+    timed_out: Option<u64>,
     rack: Rack,
     /// A tail loss probe is out: ends when everything below is acknowledged.
     probe_end: Option<u64>,
@@ -162,9 +164,6 @@ impl Sender {
             &plan.congestion.parameters,
             tcp.initial_window,
         )?;
-        if tcp.mss_bytes == 0 {
-            return Err(PlanError::NotPositive("mss_bytes"));
-        }
         Ok(Sender {
             flow,
             phase: Phase::Closed,
@@ -176,10 +175,11 @@ impl Sender {
             workload: Workload::new(plan),
             timers: Timers::IDLE,
             receive_window: tcp.receive_window_bytes.map_or(u64::MAX / 2, |bytes| {
-                (bytes / u64::from(tcp.mss_bytes)).max(1)
+                (bytes / u64::from(tcp.mss_bytes)).clamp(1, u64::MAX / 2)
             }),
             prr: None,
             recovery_end: 0,
+            timed_out: None,
             rack: Rack::default(),
             probe_end: None,
             probe_repeated: false,

@@ -56,9 +56,7 @@ impl Simulation {
     /// If the plan names an algorithm or a link that is not there, or parameters that are not the
     /// card's.
     pub fn new(plan: &Plan, seed: u64) -> Result<Simulation, PlanError> {
-        if plan.record.interval == Time::ZERO {
-            return Err(PlanError::NotPositive("record.interval_s"));
-        }
+        plan.check()?;
         let flows = (0..)
             .zip(&plan.flows)
             .map(|(index, flow)| Flow::new(index, flow));
@@ -88,7 +86,7 @@ impl Simulation {
     /// Handles all events up to and including `until`, at most the end of the run; returns the time
     /// reached.
     pub fn advance(&mut self, until: Time) -> Time {
-        let until = until.min(self.plan.duration);
+        let until = until.min(self.plan.duration).max(self.now);
         while self.step(until) {}
         self.now = until;
         until

@@ -9,7 +9,8 @@ use crate::plan::FlowPlan;
 pub struct Workload {
     mss_bytes: u64,
     size_bytes: Option<u64>,
-    /// Time between two segments that a rate-limited application writes.
+    /// Time between two segments that a rate-limited application writes; none if it is too short for
+    /// the clock.
     period: Option<Time>,
     started: Time,
 }
@@ -23,7 +24,8 @@ impl Workload {
             size_bytes: plan.size_bytes,
             period: plan
                 .application_rate
-                .map(|rate| rate.transmission_time(mss_bytes)),
+                .map(|rate| rate.transmission_time(mss_bytes))
+                .filter(|&period| period > Time::ZERO),
             started: Time::NEVER,
         }
     }
@@ -45,7 +47,7 @@ impl Workload {
         let written = match self.period {
             None => u64::MAX,
             Some(_) if self.started > now => 0,
-            Some(period) => 1 + now.since(self.started).picoseconds() / period.picoseconds().max(1),
+            Some(period) => 1 + now.since(self.started).picoseconds() / period.picoseconds(),
         };
         let total = self.segments();
         if total == u64::MAX || written < total {
@@ -90,3 +92,6 @@ impl Workload {
         self.size_bytes.map_or(full, |size| full.min(size))
     }
 }
+
+#[cfg(test)]
+mod tests;

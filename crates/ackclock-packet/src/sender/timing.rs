@@ -128,11 +128,13 @@ impl Sender {
             self.board.unacknowledged() as f64,
         );
         let in_flight = self.board.in_flight();
-        let first = self.phase != Phase::Loss || self.board.unacknowledged() >= self.recovery_end;
+        let head = self.board.unacknowledged();
+        let repeated = self.phase == Phase::Loss && self.timed_out == Some(head);
         self.mark_all_lost(now);
-        if first {
+        if !repeated {
             self.controller.on_timeout(now, in_flight);
             self.recovery_end = self.board.next();
+            self.timed_out = Some(head);
         }
         self.prr = None;
         self.probe_end = None;

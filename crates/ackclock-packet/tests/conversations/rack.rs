@@ -90,8 +90,12 @@ fn reordering_beyond_the_window_is_a_loss() {
          100 > data 0..3
          200 > data 3
          225 ! recovery
-         225 > data 0 again
-         226 > data 4",
+         225 > data 0 again",
+    );
+    assert_eq!(
+        tcp.sender.in_flight(),
+        2,
+        "2 and 3, as many as ssthresh allows"
     );
 }
 

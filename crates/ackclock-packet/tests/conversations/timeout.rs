@@ -140,6 +140,26 @@ fn a_repeated_timeout_leaves_ssthresh_alone() {
 }
 
 #[test]
+fn every_timeout_begins_again_from_one_segment() {
+    // The repair after the first one has grown the window to 2 and is lost in turn. Segment 1 was not
+    // resent by the timer before, so ssthresh comes down as well.
+    let lost = (0..10).map(data).chain([data(1), data(2)]);
+    let mut tcp = Conversation::new(&flow(patient()), ms(50)).losing(lost);
+    assert_reads(
+        &tcp.run(ms(899)).sent(),
+        "  0 > syn
+         100 > ack
+         100 > data 0..10
+         400 ! timeout
+         400 > data 0 again
+         500 > data 1..3 again
+         800 ! timeout
+         800 > data 1 again",
+    );
+    assert_eq!((tcp.sender.cwnd(), tcp.sender.ssthresh()), (1.0, 2.0));
+}
+
+#[test]
 fn sacked_segments_are_not_sent_again() {
     let mut tcp = Script::open(&flow(patient()), ms(100));
     tcp.sack(ms(200), 0, &[(4, 6)]);

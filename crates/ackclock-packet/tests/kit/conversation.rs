@@ -1,6 +1,6 @@
 //! A sender and a receiver on a wire with a delay and without a queue.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use ackclock_packet::packet::{Ecn, Kind, Packet, NO_SACK};
 use ackclock_packet::plan::FlowPlan;
@@ -91,6 +91,14 @@ pub struct Conversation {
     spacing: Time,
     last_departure: Time,
     losses: Vec<Loss>,
+    /// Numbers of further packets to lose, of all that both ends send.
+    lost_numbers: HashSet<u64>,
+    sent_packets: u64,
+    /// One past the highest segment sent, and the highest cumulative acknowledgement seen.
+    sent_end: u64,
+    acknowledged: u64,
+    /// Segments sent, repetitions included.
+    sent_segments: u64,
     forward: Wire,
     reverse: Wire,
     transcript: Transcript,
@@ -111,6 +119,11 @@ impl Conversation {
             spacing: Time::ZERO,
             last_departure: Time::ZERO,
             losses: Vec::new(),
+            lost_numbers: HashSet::new(),
+            sent_packets: 0,
+            sent_end: 0,
+            acknowledged: 0,
+            sent_segments: 0,
             forward: Wire::new(),
             reverse: Wire::new(),
             transcript: Transcript::default(),
@@ -121,6 +134,12 @@ impl Conversation {
     /// Loses these packets.
     pub fn losing(mut self, losses: impl IntoIterator<Item = Loss>) -> Conversation {
         self.losses.extend(losses);
+        self
+    }
+
+    /// Loses the packets of these numbers, counting from 0 all that either end sends.
+    pub fn losing_numbers(mut self, numbers: impl IntoIterator<Item = u64>) -> Conversation {
+        self.lost_numbers.extend(numbers);
         self
     }
 
@@ -155,6 +174,16 @@ impl Conversation {
     /// What the sender sent and reported so far.
     pub fn sent(&self) -> String {
         self.transcript.sent()
+    }
+
+    /// Segments sent at least once and not cumulatively acknowledged, FIN included.
+    pub fn outstanding(&self) -> u64 {
+        self.sent_end - self.acknowledged
+    }
+
+    /// Segments sent so far, FIN and repetitions included.
+    pub fn sent_segments(&self) -> u64 {
+        self.sent_segments
     }
 
     /// When something happens next.
@@ -193,6 +222,7 @@ impl Conversation {
         if let Some((_, packet, blocks)) = self.reverse.pop_front() {
             let shown = blocks.as_ref().map_or(&[][..], Blocks::as_slice);
             self.transcript.receives(self.now, &packet, shown);
+            self.acknowledged = self.acknowledged.max(packet.sequence);
             self.sender
                 .on_packet(&packet, blocks.as_ref(), self.now, &mut self.output);
             self.send();
@@ -206,6 +236,10 @@ impl Conversation {
         self.output.happenings.clear();
         for packet in std::mem::take(&mut self.output.packets) {
             self.transcript.sends(self.now, &packet);
+            if matches!(packet.kind, Kind::Data | Kind::Fin) {
+                self.sent_end = self.sent_end.max(packet.sequence + 1);
+                self.sent_segments += 1;
+            }
             let departure = self.departure(&packet);
             if !self.is_lost(&packet) {
                 let arrival = departure + self.one_way;
@@ -234,7 +268,10 @@ impl Conversation {
     }
 
     fn is_lost(&mut self, packet: &Packet) -> bool {
-        self.losses.iter_mut().any(|loss| loss.takes(packet))
+        let number = self.sent_packets;
+        self.sent_packets += 1;
+        let named = self.losses.iter_mut().any(|loss| loss.takes(packet));
+        named || self.lost_numbers.contains(&number)
     }
 }
 

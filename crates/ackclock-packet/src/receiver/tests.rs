@@ -1,0 +1,220 @@
+//! The receiver against a naive one that keeps every segment it has seen.
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::packet::{Ecn, NO_SACK};
+use crate::plan::{CongestionPlan, LossDetection, PathPlan, Reduction, TcpPlan};
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
+
+fn plan(timestamps: bool, delayed_ack: DelayedAck) -> FlowPlan {
+    let path = PathPlan {
+        hops: vec![],
+        delay: Time::ZERO,
+    };
+    FlowPlan {
+        group: 0,
+        start: Time::ZERO,
+        start_jitter: Time::ZERO,
+        size_bytes: None,
+        application_rate: None,
+        congestion: CongestionPlan {
+            kind: "reno".to_owned(),
+            parameters: serde_json::json!({}),
+        },
+        tcp: tcp(timestamps, delayed_ack),
+        forward: path.clone(),
+        reverse: path,
+    }
+}
+
+fn tcp(timestamps: bool, delayed_ack: DelayedAck) -> TcpPlan {
+    TcpPlan {
+        mss_bytes: 1000,
+        header_bytes: 40,
+        sack: true,
+        timestamps,
+        delayed_ack,
+        delayed_ack_timeout: Time::from_milliseconds(40),
+        initial_window: 10,
+        initial_rto: Time::from_milliseconds(1000),
+        min_rto: Time::from_milliseconds(200),
+        max_rto: Time::from_milliseconds(120_000),
+        rto_floor_on_variance: true,
+        receive_window_bytes: None,
+        loss_detection: LossDetection::Rack,
+        tail_loss_probe: true,
+        limited_transmit: true,
+        reduction: Reduction::Prr,
+        pacing: false,
+        window_validation: true,
+    }
+}
+
+fn packet(kind: Kind, sequence: u64) -> Packet {
+    Packet {
+        sequence,
+        timestamp: Time::ZERO,
+        enqueued: Time::ZERO,
+        flow: 0,
+        wire_bytes: 1040,
+        sack: NO_SACK,
+        kind,
+        ecn: Ecn::NotCapable,
+        hop: 0,
+        again: false,
+    }
+}
+
+fn connected(timestamps: bool, delayed_ack: DelayedAck) -> Receiver {
+    let mut receiver = Receiver::new(&plan(timestamps, delayed_ack));
+    receiver.on_packet(&packet(Kind::Syn, 0), Time::ZERO);
+    receiver.on_packet(&packet(Kind::LastAck, 0), Time::ZERO);
+    receiver
+}
+
+/// The first segment that is missing.
+fn expected(seen: &BTreeSet<u64>) -> u64 {
+    (0..).find(|segment| !seen.contains(segment)).unwrap_or(0)
+}
+
+/// The range of segments around this one.
+fn around(seen: &BTreeSet<u64>, segment: u64) -> Block {
+    let start = (0..=segment)
+        .rev()
+        .take_while(|at| seen.contains(at))
+        .last();
+    let end = (segment..).take_while(|at| seen.contains(at)).last();
+    (
+        start.unwrap_or(segment),
+        end.map_or(segment, |last| last + 1),
+    )
+}
+
+/// RFC 2018 section 4 and RFC 2883 section 4.
+fn check_blocks(
+    seen: &BTreeSet<u64>,
+    segment: u64,
+    reply: &Reply,
+    limit: usize,
+) -> Result<(), TestCaseError> {
+    let blocks = reply.blocks.unwrap_or_default();
+    let mut blocks = blocks.as_slice();
+    prop_assert!(blocks.len() <= limit);
+    if reply.duplicate {
+        prop_assert_eq!(blocks[0], (segment, segment + 1));
+        blocks = &blocks[1..];
+    }
+    if segment >= reply.ack {
+        prop_assert_eq!(
+            blocks.first(),
+            Some(&around(seen, segment)),
+            "that of the segment first"
+        );
+    }
+    for (index, &(start, end)) in blocks.iter().enumerate() {
+        prop_assert!(start > reply.ack && start < end);
+        prop_assert_eq!(
+            (start, end),
+            around(seen, start),
+            "a range is reported whole"
+        );
+        prop_assert!(!blocks[..index].contains(&(start, end)), "and once");
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 1000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn says_what_it_has_and_what_it_expects(
+        steps in prop::collection::vec((0_u64..12, 0_usize..40), 1..150),
+        timestamps in any::<bool>(),
+    ) {
+        let mut receiver = connected(timestamps, DelayedAck::Off);
+        let limit = if timestamps { BLOCKS_WITH_TIMESTAMPS } else { BLOCKS_WITHOUT_TIMESTAMPS };
+        let mut seen = BTreeSet::new();
+        let mut duplicates = 0;
+        for (ahead, back) in steps {
+            // Mostly what is expected or a little beyond it, sometimes something seen before.
+            let next = expected(&seen);
+            let segment = if back < 36 { next + ahead } else { next.saturating_sub(ahead) };
+            let is_duplicate = !seen.insert(segment);
+            duplicates += u64::from(is_duplicate);
+            let reply = receiver.on_packet(&packet(Kind::Data, segment), Time::ZERO);
+            let reply = reply.expect("every segment is acknowledged");
+            prop_assert_eq!(reply.ack, expected(&seen));
+            prop_assert_eq!(reply.duplicate, is_duplicate);
+            check_blocks(&seen, segment, &reply, limit)?;
+        }
+        prop_assert_eq!(receiver.delivered_bytes(), 1000 * expected(&seen));
+        prop_assert_eq!(receiver.duplicates(), duplicates);
+    }
+
+    #[test]
+    fn no_more_than_two_segments_and_the_timer_pass_without_an_ack(
+        gaps_ms in prop::collection::vec(0_u64..60, 1..100),
+        quick in any::<bool>(),
+    ) {
+        let policy = if quick { DelayedAck::Quick } else { DelayedAck::On };
+        let mut receiver = connected(true, policy);
+        let mut now = Time::ZERO;
+        let mut waiting: Vec<Time> = Vec::new();
+        for (segment, gap_ms) in (0..).zip(gaps_ms) {
+            now += Time::from_milliseconds(gap_ms);
+            if receiver.wake() <= now {
+                let due = receiver.wake();
+                prop_assert_eq!(due, waiting[0] + Time::from_milliseconds(40));
+                let reply = receiver.on_timer(due).expect("a segment waits");
+                prop_assert_eq!(reply.ack, segment);
+                waiting.clear();
+            }
+            waiting.push(now);
+            if let Some(reply) = receiver.on_packet(&packet(Kind::Data, segment), now) {
+                prop_assert_eq!(reply.ack, segment + 1);
+                waiting.clear();
+            }
+            prop_assert!(waiting.len() < 2);
+            prop_assert_eq!(receiver.wake().is_never(), waiting.is_empty());
+        }
+    }
+}
+
+#[test]
+fn repeats_its_syn_ack_with_backoff_up_to_the_ceiling() {
+    let mut receiver = Receiver::new(&plan(true, DelayedAck::Off));
+    receiver.on_packet(&packet(Kind::Syn, 0), Time::ZERO);
+    let mut times_s = Vec::new();
+    for _ in 0..9 {
+        let due = receiver.wake();
+        times_s.push(due.seconds());
+        let reply = receiver.on_timer(due).expect("a SYN/ACK");
+        assert_eq!(reply.kind, Kind::SynAck);
+    }
+    assert_eq!(
+        times_s,
+        [1.0, 3.0, 7.0, 15.0, 31.0, 63.0, 127.0, 247.0, 367.0]
+    );
+}
+
+#[test]
+fn a_duplicate_of_what_was_acknowledged_moves_the_echo_on() {
+    // RFC 7323 section 4.3, step 2: a segment that begins at or before the last ACK, with a later timestamp.
+    let mut receiver = connected(true, DelayedAck::Off);
+    let at = |sequence, milliseconds| Packet {
+        timestamp: Time::from_milliseconds(milliseconds),
+        ..packet(Kind::Data, sequence)
+    };
+    receiver.on_packet(&at(0, 10), Time::ZERO);
+    let reply = receiver.on_packet(&at(0, 30), Time::ZERO);
+    assert_eq!(
+        reply.map(|reply| reply.echo),
+        Some(Time::from_milliseconds(30))
+    );
+}

@@ -1,0 +1,174 @@
+//! Windows, rates, samples: what no run may exceed.
+
+use std::collections::HashMap;
+
+use ackclock_packet::plan::{FlowPlan, Plan};
+use ackclock_packet::record::{FlowSamples, Links, QueueSamples, Totals};
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
+
+use crate::kit::{cubic, ms, reno, transfer, us, Conversation};
+use crate::plans::{any_plan, any_tcp, cases, simulate};
+
+/// Largest IP packet of the generated plans, with room for all options.
+const LARGEST_BYTES: f64 = 1600.0;
+
+fn check_flow_samples(plan: &Plan, samples: &FlowSamples) -> Result<(), TestCaseError> {
+    let mut delivered: HashMap<u32, u64> = HashMap::new();
+    for row in 0..samples.time_s.len() {
+        let flow = &plan.flows[samples.flow[row] as usize];
+        prop_assert!(samples.cwnd[row].is_finite() && samples.cwnd[row] >= 1.0);
+        prop_assert!(samples.ssthresh[row].is_nan() || samples.ssthresh[row] >= 2.0);
+        let base_s = (flow.forward.delay + flow.reverse.delay).seconds();
+        prop_assert!(samples.srtt_s[row].is_nan() || samples.srtt_s[row] >= base_s);
+        let before = delivered.insert(samples.flow[row], samples.delivered_bytes[row]);
+        prop_assert!(before.unwrap_or(0) <= samples.delivered_bytes[row]);
+        prop_assert!(samples.delivered_bytes[row] <= flow.size_bytes.unwrap_or(u64::MAX));
+    }
+    Ok(())
+}
+
+fn check_queue_samples(plan: &Plan, samples: &QueueSamples) -> Result<(), TestCaseError> {
+    for row in 0..samples.time_s.len() {
+        let link = &plan.links[samples.link[row] as usize];
+        let limit = |name: &str| link.queue.parameters[name].as_u64().unwrap_or(u64::MAX);
+        prop_assert!(u64::from(samples.backlog_p[row]) <= limit("limit_packets"));
+        prop_assert!(samples.backlog_bytes[row] <= limit("limit_bytes"));
+        // A packet counts when it has left, so one that was begun before the interval may come on top.
+        let interval_bytes = link.rate.bytes_per_second() * plan.record.interval.seconds();
+        let bound = 1.0 + LARGEST_BYTES / interval_bytes;
+        prop_assert!((0.0..=bound).contains(&samples.utilisation[row]));
+    }
+    Ok(())
+}
+
+/// A link's counts over the measured part fit into its length.
+fn check_links(plan: &Plan, links: &Links) -> Result<(), TestCaseError> {
+    let measured_s = (plan.duration - plan.warmup).seconds();
+    for (index, link) in plan.links.iter().enumerate() {
+        let packet_s = LARGEST_BYTES / link.rate.bytes_per_second();
+        prop_assert!(links.busy_s[index] <= measured_s + packet_s);
+        prop_assert!((0.0..=measured_s * (1.0 + 1e-12)).contains(&links.empty_s[index]));
+        let bound_bytes = link.rate.bytes_per_second() * measured_s + LARGEST_BYTES;
+        prop_assert!(links.departed_bytes[index] as f64 <= bound_bytes);
+        prop_assert!(links.backlog_mean_bytes[index] >= links.backlog_mean_p[index] * 40.0 - 1e-6);
+        let sojourns: u64 = links.sojourn_counts[index].iter().sum();
+        prop_assert!(
+            sojourns.abs_diff(links.departed_p[index]) <= 1,
+            "one may be in transmission"
+        );
+        prop_assert!(links.sojourn_edges_s[index]
+            .windows(2)
+            .all(|pair| pair[0] < pair[1]));
+        if sojourns > 0 {
+            prop_assert!(links.sojourn_mean_s[index] <= links.sojourn_max_s[index] * (1.0 + 1e-9));
+        }
+    }
+    Ok(())
+}
+
+/// Goodput of all flows together is at most the bottleneck's rate.
+fn check_goodput(plan: &Plan, totals: &Totals) -> Result<(), TestCaseError> {
+    let delivered: u64 = totals.flows.delivered_bytes.iter().sum();
+    let possible_bytes = plan.links[0].rate.bytes_per_second() * plan.duration.seconds();
+    prop_assert!(delivered as f64 <= possible_bytes);
+    for (index, flow) in plan.flows.iter().enumerate() {
+        let delivered = totals.flows.delivered_bytes[index];
+        prop_assert!(delivered <= flow.size_bytes.unwrap_or(u64::MAX));
+        prop_assert!(totals.flows.measured_bytes[index] <= delivered);
+        prop_assert!(totals.flows.measured_sent_packets[index] <= totals.flows.sent_packets[index]);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(cases(150))]
+
+    #[test]
+    fn samples_and_totals_stay_within_what_is_possible(plan in any_plan(), seed in any::<u64>()) {
+        let mut simulation = simulate(&plan, seed);
+        simulation.advance(plan.duration);
+        let tables = simulation.drain();
+        let totals = simulation.finish();
+        check_flow_samples(&plan, &tables.flow_samples)?;
+        check_queue_samples(&plan, &tables.queue_samples)?;
+        check_links(&plan, &totals.links)?;
+        check_goodput(&plan, &totals)?;
+    }
+}
+
+/// A transfer over a wire that loses the packets of some numbers, handshake and FIN included.
+#[derive(Clone, Debug)]
+struct Trial {
+    flow: FlowPlan,
+    lost: Vec<u64>,
+    one_way_ms: u64,
+    spacing_us: u64,
+}
+
+fn trial() -> impl Strategy<Value = Trial> {
+    (
+        any_tcp(),
+        0..120_u64,
+        any::<bool>(),
+        prop::collection::vec(0..400_u64, 0..80),
+        1..150_u64,
+        0..5000_u64,
+    )
+        .prop_map(
+            |(tcp, segments, is_reno, lost, one_way_ms, spacing_us)| Trial {
+                flow: FlowPlan {
+                    congestion: if is_reno { reno() } else { cubic() },
+                    ..transfer(tcp, segments)
+                },
+                lost,
+                one_way_ms,
+                spacing_us,
+            },
+        )
+}
+
+/// A handler sends what the window allows, or a single segment beyond it: the first retransmission of an
+/// episode, New Reno's of a partial ACK, or a probe.
+fn check_step(conversation: &mut Conversation, flow: &FlowPlan) -> Result<(), TestCaseError> {
+    let before = conversation.sent_segments();
+    conversation.step();
+    let sent = conversation.sent_segments() - before;
+    let (cwnd, in_flight) = (conversation.sender.cwnd(), conversation.sender.in_flight());
+    prop_assert!(cwnd.is_finite() && cwnd >= 1.0);
+    prop_assert!(
+        sent <= 1 || f64::from(in_flight) <= cwnd,
+        "{sent} sent, {in_flight} > {cwnd}"
+    );
+    let mss_bytes = u64::from(flow.tcp.mss_bytes);
+    let window = flow
+        .tcp
+        .receive_window_bytes
+        .map_or(u64::MAX, |bytes| (bytes / mss_bytes).max(1));
+    prop_assert!(conversation.outstanding() <= window);
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(cases(600))]
+
+    #[test]
+    fn a_transfer_ends_within_its_windows_whatever_is_lost(trial in trial()) {
+        let mut conversation = Conversation::new(&trial.flow, ms(trial.one_way_ms))
+            .spaced(us(trial.spacing_us))
+            .losing_numbers(trial.lost.iter().copied());
+        conversation.run(ms(0));
+        let mut steps = 0;
+        while !conversation.next().is_never() {
+            check_step(&mut conversation, &trial.flow)?;
+            steps += 1;
+            prop_assert!(steps < 100_000, "it goes on for ever:\n{}", conversation.text());
+        }
+        let size = trial.flow.size_bytes.unwrap_or(0);
+        prop_assert_eq!(conversation.receiver.delivered_bytes(), size);
+        prop_assert_eq!(conversation.sender.acknowledged_bytes(), size);
+        prop_assert!(conversation.sender.finished().is_some());
+        prop_assert!(!conversation.sender.is_active());
+        prop_assert_eq!(conversation.sender.in_flight(), 0);
+    }
+}

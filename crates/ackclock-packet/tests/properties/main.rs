@@ -1,0 +1,12 @@
+//! What holds for every plan: conservation, order, bounds, completion, determinism.
+
+#[path = "../kit/mod.rs"]
+mod kit;
+
+mod accounts;
+mod bounds;
+mod completion;
+mod determinism;
+mod extremes;
+mod plans;
+mod random_loss;
