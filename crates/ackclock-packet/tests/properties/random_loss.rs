@@ -14,7 +14,7 @@ const FLOWS: usize = 4;
 fn lossy(loss: LossPlan) -> LinkPlan {
     LinkPlan {
         loss: Some(loss),
-        ..link(1e9, 1)
+        ..link(1e9, u32::MAX)
     }
 }
 
