@@ -76,6 +76,8 @@ $(VENV)/.venv:
 	$(PIP) install 'maturin>=1.9.4,<2'
 	@touch $@
 
+# A stamp without the module it stands for is stale.
+$(if $(wildcard python/ackclock/_core*.so),,$(shell rm -f $(VENV)/.ackclock))
 # Rebuilt when Rust or the dependencies change; Python sources are used where they are.
 $(VENV)/.ackclock: $(VENV)/.venv pyproject.toml $(RUST_SOURCES)
 	tools/need-toolchain.sh $(PYTHON)

@@ -26,7 +26,7 @@ def plan(*, rate_bps: float, duration_s: float, warmup_s: float = 0.0, **more: A
         "queue": {"discipline": "pfifo", "parameters": {"limit_packets": int(rate_bps * 0.1 / 8 / WIRE)}},
     }
     common = {"name": "made by hand", "duration_s": duration_s, "warmup_s": warmup_s, "links": [link]}
-    return {**common, "mean_base_rtt_s": 0.1, "packet_bytes": 1500, "bottleneck": 0, **more}
+    return {**common, "mean_base_rtt_s": 0.1, "packet_bytes": 1514, "bottleneck": 0, **more}
 
 
 def manifest(plan: Mapping[str, Any], seeds: Sequence[int] = (1,), **more: Any) -> dict[str, Any]:

@@ -10,6 +10,8 @@ _Column: TypeAlias = NDArray[Any] | list[str] | list[NDArray[np.float64]] | list
 version: str
 """The crate's version."""
 
+CONGESTION_CONTROLS: list[str]
+QUEUE_DISCIPLINES: list[str]
 EVENT_KINDS: list[str]
 """Names of the codes in column `kind` of the `events` table."""
 

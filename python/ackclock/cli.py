@@ -205,7 +205,6 @@ def report(
     from ackclock import report as reports
 
     path = out or (results[0] / "report.html" if len(results) == 1 else Path("report.html"))
-    path.parent.mkdir(parents=True, exist_ok=True)
     reports.write(results, path)
     typer.echo(f"wrote {path}")
 

@@ -147,8 +147,8 @@ def link_rate(view: RunView) -> float | None:
 def pipe_segments(view: RunView) -> float | None:
     """The bandwidth-delay product in full packets: bottleneck rate × mean base RTT / wire size; None if unknown."""
     try:
-        wire_bytes = view.plan["packet_bytes"] + _bottleneck(view)["frame_overhead_bytes"]
-        return float(_bottleneck(view)["rate_bps"] * view.plan["mean_base_rtt_s"] / 8 / wire_bytes)
+        bdp_bits = _bottleneck(view)["rate_bps"] * view.plan["mean_base_rtt_s"]
+        return float(bdp_bits / (8 * view.plan["packet_bytes"]))
     except (KeyError, TypeError):
         return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -110,21 +110,21 @@ def _tcp(given: Scenario, group: int, source: Source) -> TcpPlan:
     values["delayed_ack"] = DELAYED_ACK[values["delayed_ack"]]
     room = int(values.pop("mtu")) - HEADER_BYTES - TIMESTAMPS_BYTES * values["timestamps"]
     values["mss"] = room if values["mss"] is None else values["mss"]
-    _check_tcp(values, room, ("flows", group, "tcp") if own.values else ("tcp",), source)
+    _check_tcp(values, room, lambda key: ("flows", group, "tcp", key) if key in own.values else ("tcp", key), source)
     return TcpPlan(header_bytes=HEADER_BYTES, **{card.key(name): _plain(card, name, values[name]) for name in values})
 
 
-def _check_tcp(values: Mapping[str, Any], room: int, loc: Loc, source: Source) -> None:
-    window = values["receive_window"]
+def _check_tcp(values: Mapping[str, Any], room: int, place: Callable[[str], Loc], source: Source) -> None:
+    mss, window, most_s = values["mss"], values["receive_window"], values["max_rto"]
     checks = (
-        ("mss", 1 <= values["mss"] <= room, f"at most {room} B, what the MTU leaves"),
-        ("min_rto", values["min_rto"] <= values["max_rto"], f"at most max_rto ({values['max_rto']:g} s)"),
-        ("initial_rto", values["initial_rto"] <= values["max_rto"], f"at most max_rto ({values['max_rto']:g} s)"),
-        ("receive_window", window is None or window >= values["mss"], f"at least one segment ({values['mss']:g} B)"),
+        ("mss", "B", 1 <= mss <= room, f"at most {room} B, what the MTU leaves"),
+        ("min_rto", "s", values["min_rto"] <= most_s, f"at most max_rto ({most_s:g} s)"),
+        ("initial_rto", "s", values["initial_rto"] <= most_s, f"at most max_rto ({most_s:g} s)"),
+        ("receive_window", "B", window is None or window >= mss, f"one segment ({mss:g} B) or more"),
     )
-    wrong = [(key, expected) for key, right, expected in checks if not right]
+    wrong = [(key, unit, expected) for key, unit, right, expected in checks if not right]
     if wrong:
-        raise ScenarioError(source.problem((*loc, key), f"{values[key]:g}", expected) for key, expected in wrong)
+        raise ScenarioError(source.problem(place(key), f"{values[key]:g} {unit}", told) for key, unit, told in wrong)
 
 
 def _plain(card: catalog.Card, name: str, value: Any) -> Any:

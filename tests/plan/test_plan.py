@@ -235,9 +235,9 @@ def test_a_full_packet_fills_the_mtu_whatever_the_options():
 @pytest.mark.parametrize(
     ("keys", "expected"),
     [
-        ("mss = '1449B'", "tcp.mss: found 1449; expected at most 1448 B, what the MTU leaves"),
-        ("min_rto = '3s'\nmax_rto = '2s'", "tcp.min_rto: found 3; expected at most max_rto (2 s)"),
-        ("receive_window = '1000B'", "tcp.receive_window: found 1000; expected at least one segment (1448 B)"),
+        ("mss = '1449B'", "tcp.mss: found 1449 B; expected at most 1448 B, what the MTU leaves"),
+        ("min_rto = '3s'\nmax_rto = '2s'", "tcp.min_rto: found 3 s; expected at most max_rto (2 s)"),
+        ("receive_window = '1000B'", "tcp.receive_window: found 1000 B; expected one segment (1448 B) or more"),
     ],
 )
 def test_tcp_values_that_do_not_fit_together(keys, expected):
@@ -246,7 +246,7 @@ def test_tcp_values_that_do_not_fit_together(keys, expected):
 
 def test_a_flows_own_mistake_is_found_at_the_flow():
     found = refused(flows="[[flows]]\ncongestion = 'cubic'\ntcp = { mss = '9000B' }")
-    assert found.startswith("by-hand.toml:12: flows[0].tcp.mss: found 9000; expected at most 1448 B")
+    assert found.startswith("by-hand.toml:12: flows[0].tcp.mss: found 9000 B; expected at most 1448 B")
 
 
 def test_parameters_and_variants_of_a_congestion_control():

@@ -169,10 +169,12 @@ def test_write_is_whole_or_not_at_all(tmp_path: Path, demo: Dataset) -> None:
     out = report.write([place], tmp_path / "report.html")
     assert out.read_text(encoding="utf-8").startswith("<!doctype html>")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["report.html", "result"]
+    assert report.write([place], tmp_path / "new" / "report.html").is_file()
     with pytest.raises(InputError, match="cannot be written"):
-        report.write([place], tmp_path / "nowhere" / "report.html")
+        report.write([place], out / "report.html")
     with pytest.raises(InputError, match="no such result folder"):
-        report.write([tmp_path / "none"], tmp_path / "report.html")
+        report.write([tmp_path / "none"], tmp_path / "nowhere" / "report.html")
+    assert not (tmp_path / "nowhere").exists()
     with pytest.raises(InputError, match="nothing to report on"):
         report.render([])
 

@@ -91,18 +91,18 @@ KNOWN_MISTAKES = {
     "unknown discipline": (
         '"pfifo"',
         '"pfifi"',
-        'x.toml:9: network.queue.discipline: found "pfifi"; expected "pfifo" (known: "bfifo", "pfifo")',
+        'x.toml:9: network.queue.discipline: found "pfifi"; expected "pfifo" (known: ',
     ),
     "unknown parameter": ("limit", "limt", 'x.toml:9: network.queue.limt: found an unknown key; expected "limit"'),
     "unknown algorithm": (
         '"cubic"',
         '"cubik"',
-        'x.toml:13: flows[0].congestion: found "cubik"; expected "cubic" (known: "cubic", "reno")',
+        'x.toml:13: flows[0].congestion: found "cubik"; expected "cubic" (known: ',
     ),
     "unknown algorithm in a table": (
         '"cubic"',
         '{ kind = "renno" }',
-        'x.toml:13: flows[0].congestion.kind: found "renno"; expected "reno" (known: "cubic", "reno")',
+        'x.toml:13: flows[0].congestion.kind: found "renno"; expected "reno" (known: ',
     ),
     "parameter out of range": (
         '"cubic"',

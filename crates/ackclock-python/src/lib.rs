@@ -15,6 +15,8 @@ pub mod toml_spans;
 #[cfg(feature = "python")]
 #[pyo3::pymodule]
 mod _core {
+    use ackclock_packet::congestion::CONTROLLERS;
+    use ackclock_packet::queue::DISCIPLINES;
     use ackclock_packet::record::{EVENT_KINDS, PACKET_ACTIONS, PACKET_KINDS};
     use pyo3::exceptions::PyValueError;
     use pyo3::prelude::*;
@@ -57,8 +59,15 @@ mod _core {
         }
     }
 
+    /// The names in a list of algorithms.
+    fn names<Maker>(list: &[(&'static str, Maker)]) -> Vec<&'static str> {
+        list.iter().map(|(name, _)| *name).collect()
+    }
+
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("CONGESTION_CONTROLS", names(CONTROLLERS))?;
+        module.add("QUEUE_DISCIPLINES", names(DISCIPLINES))?;
         module.add("EVENT_KINDS", EVENT_KINDS.to_vec())?;
         module.add("PACKET_KINDS", PACKET_KINDS.to_vec())?;
         module.add("PACKET_ACTIONS", PACKET_ACTIONS.to_vec())?;

@@ -17,8 +17,8 @@ from ackclock.plan import Plan
 from ackclock.tables import TABLES, Column
 
 #: What the simulator has: the lists in its `congestion.rs` and `queue.rs`.
-CONGESTION_CONTROLS = frozenset({"cubic", "reno"})
-QUEUE_DISCIPLINES = frozenset({"bfifo", "pfifo"})
+CONGESTION_CONTROLS = frozenset(_core.CONGESTION_CONTROLS)
+QUEUE_DISCIPLINES = frozenset(_core.QUEUE_DISCIPLINES)
 
 #: A run goes in steps; after each, rows are taken out, progress is told and an interrupt is heard. There are at least
 #: so many, and none with more than so many full packets at the bottleneck's rate (some tenths of a second's work).

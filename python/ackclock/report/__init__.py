@@ -65,6 +65,7 @@ def write(results: Sequence[Path | str], out: Path | str) -> Path:
     path = Path(out)
     new = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         new.write_text(page, encoding="utf-8")
         new.replace(path)
     except OSError as error:

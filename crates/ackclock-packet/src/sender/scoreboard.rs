@@ -6,7 +6,8 @@
 //!
 //! `in_flight` is RFC 6675's *pipe*: sent, neither SACKed nor lost, plus retransmissions.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
 use ackclock_units::Time;
 
@@ -166,9 +167,9 @@ pub struct Scoreboard {
     repaired: u64,
     /// One past the highest segment ever marked lost.
     lost_end: u64,
-    /// Segments lost a second time, or late (a timeout had spared them), to be sent before all others;
-    /// entries may be stale.
-    lost_again: VecDeque<u64>,
+    /// Lost segments that the cursor `repaired` does not find: lost a second time, or late (a timeout had
+    /// spared them). The lowest first; entries may be stale.
+    lost_again: BinaryHeap<Reverse<u64>>,
 }
 
 impl Default for Scoreboard {
@@ -186,7 +187,7 @@ impl Default for Scoreboard {
             resendings: VecDeque::new(),
             repaired: 0,
             lost_end: 0,
-            lost_again: VecDeque::new(),
+            lost_again: BinaryHeap::new(),
         }
     }
 }
@@ -542,7 +543,7 @@ impl Scoreboard {
         self.judged = self.judged.max(sequence + 1);
         self.lost_end = self.lost_end.max(sequence + 1);
         if sequence < self.repaired {
-            self.lost_again.push_back(sequence);
+            self.lost_again.push(Reverse(sequence));
         }
         self.lost += 1;
         found.lost += 1;
@@ -555,7 +556,7 @@ impl Scoreboard {
         self.resent -= 1;
         self.unrepaired += 1;
         self.lost += u32::from(newly);
-        self.lost_again.push_back(sequence);
+        self.lost_again.push(Reverse(sequence));
         found.lost += 1;
         found.lost_again = true;
     }
@@ -580,17 +581,27 @@ impl Scoreboard {
         self.lost_again.clear();
     }
 
-    /// The next lost segment to send again.
+    /// The lost segment to send again next: the lowest.
     pub fn next_lost(&mut self) -> Option<u64> {
         if self.unrepaired == 0 {
             return None;
         }
-        while let Some(&sequence) = self.lost_again.front() {
+        let again = self.next_lost_again();
+        let first = self.next_lost_once();
+        again.map_or(first, |again| Some(first.map_or(again, |first| first.min(again))))
+    }
+
+    fn next_lost_again(&mut self) -> Option<u64> {
+        while let Some(&Reverse(sequence)) = self.lost_again.peek() {
             if sequence >= self.unacknowledged && self.is_to_be_repaired(sequence) {
                 return Some(sequence);
             }
-            self.lost_again.pop_front();
+            self.lost_again.pop();
         }
+        None
+    }
+
+    fn next_lost_once(&mut self) -> Option<u64> {
         self.repaired = self.repaired.max(self.unacknowledged);
         while self.repaired < self.lost_end {
             let segment = self.segment(self.repaired);

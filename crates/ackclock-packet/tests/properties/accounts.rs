@@ -169,7 +169,7 @@ fn check_flows(
 }
 
 proptest! {
-    #![proptest_config(cases(150))]
+    #![proptest_config(cases(1000))]
 
     #[test]
     fn no_packet_appears_disappears_or_overtakes(

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use ackclock_packet::plan::{FlowPlan, Plan};
+use ackclock_packet::plan::{DelayedAck, FlowPlan, LossDetection, Plan};
 use ackclock_packet::record::{FlowSamples, Links, QueueSamples, Totals};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
-use crate::kit::{cubic, ms, reno, transfer, us, Conversation};
+use crate::kit::{cubic, data, ms, reno, transfer, us, Conversation};
 use crate::plans::{any_plan, any_tcp, cases, simulate};
 
 /// Largest IP packet of the generated plans, with room for all options.
@@ -82,7 +82,7 @@ fn check_goodput(plan: &Plan, totals: &Totals) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(cases(150))]
+    #![proptest_config(cases(1000))]
 
     #[test]
     fn samples_and_totals_stay_within_what_is_possible(plan in any_plan(), seed in any::<u64>()) {
@@ -150,7 +150,7 @@ fn check_step(conversation: &mut Conversation, flow: &FlowPlan) -> Result<(), Te
 }
 
 proptest! {
-    #![proptest_config(cases(600))]
+    #![proptest_config(cases(3000))]
 
     #[test]
     fn a_transfer_ends_within_its_windows_whatever_is_lost(trial in trial()) {
@@ -170,5 +170,37 @@ proptest! {
         prop_assert!(conversation.sender.finished().is_some());
         prop_assert!(!conversation.sender.is_active());
         prop_assert_eq!(conversation.sender.in_flight(), 0);
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(2000))]
+
+    #[test]
+    fn with_sack_only_probes_and_timeouts_repeat_what_arrived(
+        trial in trial(),
+        lost_data in prop::collection::vec((0..100_u64, 1..3_u32), 0..40),
+        by_time in any::<bool>(),
+    ) {
+        // No ACK is lost and nothing is reordered, so a segment that is taken for lost is.
+        let mut flow = trial.flow;
+        flow.tcp.sack = true;
+        flow.tcp.min_rto = ms(200);
+        flow.tcp.rto_floor_on_variance = true;
+        flow.tcp.delayed_ack = DelayedAck::Off;
+        if by_time {
+            flow.tcp.loss_detection = LossDetection::Rack;
+        }
+        let lost = lost_data.into_iter().map(|(segment, times)| data(segment).times(times));
+        let mut conversation = Conversation::new(&flow, ms(trial.one_way_ms))
+            .spaced(us(trial.spacing_us % 1000 + 1))
+            .losing(lost);
+        conversation.run(ms(0));
+        while !conversation.next().is_never() {
+            conversation.step();
+        }
+        let counters = conversation.sender.counters();
+        let duplicates = conversation.receiver.duplicates();
+        prop_assert!(duplicates <= counters.tail_probes, "{duplicates}:\n{}", conversation.text());
     }
 }

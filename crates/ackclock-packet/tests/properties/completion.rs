@@ -48,7 +48,7 @@ fn check_queues(plan: &Plan, totals: &Totals) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(cases(150))]
+    #![proptest_config(cases(1000))]
 
     #[test]
     fn every_finite_transfer_ends(plan in finite_plan(), seed in any::<u64>()) {

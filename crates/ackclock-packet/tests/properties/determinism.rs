@@ -79,7 +79,7 @@ fn is_random(plan: &Plan) -> bool {
 }
 
 proptest! {
-    #![proptest_config(cases(60))]
+    #![proptest_config(cases(200))]
 
     #[test]
     fn however_it_is_stepped(

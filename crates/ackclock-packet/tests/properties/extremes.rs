@@ -63,7 +63,7 @@ fn crowded(rate_bps: f64, duration_s: f64, queue: QueuePlan, flows: Vec<FlowPlan
 }
 
 proptest! {
-    #![proptest_config(cases(200))]
+    #![proptest_config(cases(400))]
 
     #[test]
     fn an_extreme_plan_runs(plan in extreme_plan(), seed in any::<u64>()) {

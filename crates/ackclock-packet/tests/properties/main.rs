@@ -10,3 +10,4 @@ mod determinism;
 mod extremes;
 mod plans;
 mod random_loss;
+mod recording;

@@ -75,13 +75,23 @@ fn bernoulli_losses_do_not_follow_each_other() {
         losses += f64::from(u8::from(pair[0]));
         pairs += f64::from(u8::from(pair[0] && pair[1]));
     }
-    assert!((pairs / losses - 0.3_f64).abs() < 0.02, "{pairs} of {losses}");
+    assert!(
+        (pairs / losses - 0.3_f64).abs() < 0.02,
+        "{pairs} of {losses}"
+    );
 }
 
 #[test]
 fn handshakes_fins_and_acks_pass() {
     let mut link = make(LossPlan::Bernoulli { probability: 1.0 }, 1);
-    for kind in [Kind::Syn, Kind::SynAck, Kind::Fin, Kind::Ack, Kind::FinAck, Kind::LastAck] {
+    for kind in [
+        Kind::Syn,
+        Kind::SynAck,
+        Kind::Fin,
+        Kind::Ack,
+        Kind::FinAck,
+        Kind::LastAck,
+    ] {
         assert!(!is_lost(&mut link, kind, 0), "{kind:?}");
     }
     assert!(is_lost(&mut link, Kind::Data, 0));

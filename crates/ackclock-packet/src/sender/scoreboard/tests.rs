@@ -12,9 +12,6 @@ struct Known {
     /// A second sending is in flight.
     resent: bool,
     repeated: bool,
-    /// Not in its turn: lost a second time, or after a timeout had spared it.
-    urgent: bool,
-    spared: bool,
 }
 
 impl Known {
@@ -45,13 +42,7 @@ impl Naive {
 
     fn send_again(&mut self, sequence: u64, now: Time) {
         let known = &mut self.segments[sequence as usize];
-        *known = Known {
-            sent: now,
-            lost: known.lost,
-            resent: true,
-            repeated: true,
-            ..Known::default()
-        };
+        (known.sent, known.resent, known.repeated) = (now, true, true);
     }
 
     /// Delivers `from..to`; returns the segments delivered for the first time.
@@ -83,8 +74,7 @@ impl Naive {
                 next = Some(next.map_or(due, |next| next.max(due)));
                 continue;
             }
-            (known.lost, known.urgent) = (true, known.resent || known.spared);
-            known.resent = false;
+            (known.lost, known.resent) = (true, false);
             lost += 1;
         }
         (lost, next)
@@ -98,7 +88,7 @@ impl Naive {
             let sacked = above.filter(|known| known.sacked).count();
             let known = &mut self.segments[sequence];
             if !known.sacked && !known.lost && !known.repeated && sacked >= 3 {
-                (known.lost, known.urgent) = (true, known.spared);
+                known.lost = true;
                 lost += 1;
             }
         }
@@ -111,7 +101,6 @@ impl Naive {
             if !known.sacked && !spared {
                 (known.lost, known.resent) = (true, false);
             }
-            (known.spared, known.urgent) = (spared, false);
         }
     }
 }
@@ -320,21 +309,9 @@ impl Pair {
         if let Some(first) = naive.outstanding().first() {
             prop_assert_eq!(board.head_sent(), first.sent);
         }
-        let repairs = || {
-            (naive.unacknowledged..naive.segments.len())
-                .filter(|&sequence| naive.segments[sequence].is_to_be_repaired())
-        };
-        // The lowest first, but for urgent ones.
-        let Some(found) = board.next_lost() else {
-            prop_assert_eq!(repairs().next(), None);
-            return Ok(());
-        };
-        let in_turn = repairs().next() == Some(found as usize);
-        let known = naive.segments[found as usize];
-        prop_assert!(in_turn || (known.urgent && known.is_to_be_repaired()));
-        let again =
-            |&sequence: &usize| naive.segments[sequence].urgent && !naive.segments[sequence].spared;
-        prop_assert!(known.urgent || !repairs().any(|sequence| again(&sequence)));
+        let lowest = (naive.unacknowledged..naive.segments.len())
+            .find(|&sequence| naive.segments[sequence].is_to_be_repaired());
+        prop_assert_eq!(board.next_lost().map(|sequence| sequence as usize), lowest);
         Ok(())
     }
 }
