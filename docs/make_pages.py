@@ -12,6 +12,7 @@ navigation goes to .mkdocs.made.yml.
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -256,10 +257,16 @@ def keys_table(schema: dict[str, Any]) -> str:
     """The keys of one table of the scenario file."""
     required = schema.get("required", [])
     rows = [
-        (f"`{name}`", "required" if name in required else "", key.get("description", ""))
+        (f"`{name}`", "required" if name in required else default_of(key), key.get("description", ""))
         for name, key in schema["properties"].items()
     ]
-    return table(("key", "", "meaning"), rows)
+    return table(("key", "default", "meaning"), rows)
+
+
+def default_of(key: dict[str, Any]) -> str:
+    """A key's default as it would be written in the file; empty where there is none."""
+    default = key.get("default")
+    return "" if default is None else f"`{json.dumps(default, ensure_ascii=False)}`"
 
 
 def metrics_page() -> str:

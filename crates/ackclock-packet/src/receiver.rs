@@ -8,40 +8,19 @@
 //! Deviations: the application reads at once, so the receive window never shrinks; Linux's compression
 //! of SACKs (at most one a millisecond during recovery) is left out.
 
-use std::collections::VecDeque;
-
 use ackclock_units::Time;
 
 use crate::packet::{Kind, Packet};
 use crate::plan::{DelayedAck, FlowPlan};
-use crate::sender::scoreboard::Block;
 use crate::workload::Workload;
 
-/// Most SACK blocks that fit beside timestamps (RFC 2018 section 3).
-pub const BLOCKS_WITH_TIMESTAMPS: usize = 3;
-/// Most SACK blocks that fit without timestamps.
-pub const BLOCKS_WITHOUT_TIMESTAMPS: usize = 4;
+mod ranges;
+
+use ranges::Ranges;
+pub use ranges::{Blocks, BLOCKS_WITHOUT_TIMESTAMPS, BLOCKS_WITH_TIMESTAMPS};
+
 /// Quick ACKs at the start of a connection and after a duplicate (Linux's `TCP_MAX_QUICKACKS`).
 const QUICK_ACKS: u32 = 16;
-
-/// The SACK blocks of an ACK, the most recent first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Blocks {
-    blocks: [Block; BLOCKS_WITHOUT_TIMESTAMPS],
-    count: u8,
-}
-
-impl Blocks {
-    /// The blocks, the most recent first.
-    pub fn as_slice(&self) -> &[Block] {
-        &self.blocks[..usize::from(self.count)]
-    }
-
-    fn push(&mut self, block: Block) {
-        self.blocks[usize::from(self.count)] = block;
-        self.count += 1;
-    }
-}
 
 /// What the receiver answers.
 #[derive(Clone, Copy, Debug)]
@@ -72,11 +51,8 @@ enum Phase {
 pub struct Receiver {
     phase: Phase,
     next: u64,
-    /// Ranges received above `next`, in order, never touching.
-    ranges: VecDeque<Block>,
-    /// The ranges most recently added to, the latest first.
-    recent: [Block; BLOCKS_WITHOUT_TIMESTAMPS],
-    recent_count: usize,
+    /// What has arrived above `next`.
+    ranges: Ranges,
     block_limit: usize,
     sack: bool,
     fin: u64,
@@ -105,9 +81,7 @@ impl Receiver {
         Receiver {
             phase: Phase::Listen,
             next: 0,
-            ranges: VecDeque::new(),
-            recent: Default::default(),
-            recent_count: 0,
+            ranges: Ranges::default(),
             block_limit: if plan.tcp.timestamps {
                 BLOCKS_WITH_TIMESTAMPS
             } else {
@@ -306,7 +280,7 @@ impl Receiver {
             // RFC 7323 section 4.3, step 2: it begins at or before the last ACK.
             self.echo = self.echo.max(packet.timestamp);
         }
-        let held = self.range_of(sequence);
+        let held = self.ranges.range_of(sequence);
         let duplicate = sequence < self.next || held.is_some();
         if duplicate {
             self.duplicates += 1;
@@ -315,12 +289,12 @@ impl Receiver {
                 return self.control(Kind::FinAck);
             }
             if let Some(range) = held {
-                self.remember(range);
+                self.ranges.remember(range);
             }
         } else if sequence == self.next {
-            self.advance();
+            self.next = self.ranges.follow(sequence + 1);
         } else {
-            self.keep(sequence);
+            self.ranges.keep(sequence);
         }
         if self.next > self.fin && self.phase == Phase::Established {
             return self.close(now);
@@ -328,86 +302,12 @@ impl Receiver {
         self.acknowledge(duplicate.then_some(sequence))
     }
 
-    /// The range above `next` that has this segment.
-    fn range_of(&self, sequence: u64) -> Option<Block> {
-        let after = self.ranges.partition_point(|&(start, _)| start <= sequence);
-        let range = *self.ranges.get(after.checked_sub(1)?)?;
-        (sequence < range.1).then_some(range)
-    }
-
-    /// Takes the next segment, and what follows it without a gap.
-    fn advance(&mut self) {
-        self.next += 1;
-        if let Some(&(start, end)) = self.ranges.front() {
-            if start == self.next {
-                self.next = end;
-                self.ranges.pop_front();
-            }
-        }
-        let next = self.next;
-        self.retain_recent(|&(_, end)| end > next);
-    }
-
-    /// Keeps a segment above a hole.
-    fn keep(&mut self, sequence: u64) {
-        let at = self.ranges.partition_point(|&(start, _)| start <= sequence);
-        let touches_previous = at > 0 && self.ranges[at - 1].1 == sequence;
-        let touches_next = at < self.ranges.len() && self.ranges[at].0 == sequence + 1;
-        let range = match (touches_previous, touches_next) {
-            (true, true) => {
-                let (_, end) = self.ranges.remove(at).unwrap_or((sequence, sequence + 1));
-                self.ranges[at - 1].1 = end;
-                self.ranges[at - 1]
-            }
-            (true, false) => {
-                self.ranges[at - 1].1 = sequence + 1;
-                self.ranges[at - 1]
-            }
-            (false, true) => {
-                self.ranges[at].0 = sequence;
-                self.ranges[at]
-            }
-            (false, false) => {
-                self.ranges.insert(at, (sequence, sequence + 1));
-                (sequence, sequence + 1)
-            }
-        };
-        self.remember(range);
-    }
-
-    /// Puts a range first among the recent ones, in place of those it has swallowed.
-    fn remember(&mut self, (start, end): Block) {
-        self.retain_recent(|&(first, last)| last < start || first > end);
-        self.recent_count = (self.recent_count + 1).min(self.recent.len());
-        self.recent[..self.recent_count].rotate_right(1);
-        self.recent[0] = (start, end);
-    }
-
-    fn retain_recent(&mut self, keep: impl Fn(&Block) -> bool) {
-        let mut kept = 0;
-        for index in 0..self.recent_count {
-            if keep(&self.recent[index]) {
-                self.recent[kept] = self.recent[index];
-                kept += 1;
-            }
-        }
-        self.recent_count = kept;
-    }
-
-    /// A duplicate segment comes first, then the range that it lies in (RFC 2883 section 4), then the
-    /// others, the most recent first.
     #[inline]
     fn blocks(&self, duplicate: Option<u64>) -> Option<Blocks> {
         if !self.sack || (self.ranges.is_empty() && duplicate.is_none()) {
             return None;
         }
-        let mut blocks = Blocks::default();
-        let reported = duplicate.map(|sequence| (sequence, sequence + 1));
-        let recent = self.recent[..self.recent_count].iter().copied();
-        for block in reported.into_iter().chain(recent).take(self.block_limit) {
-            blocks.push(block);
-        }
-        Some(blocks)
+        Some(self.ranges.blocks(duplicate, self.block_limit))
     }
 }
 

@@ -1,0 +1,124 @@
+//! What a receiver holds above a hole, and which of it an ACK reports.
+
+use std::collections::VecDeque;
+
+use crate::sender::scoreboard::Block;
+
+/// Most SACK blocks that fit beside timestamps (RFC 2018 section 3).
+pub const BLOCKS_WITH_TIMESTAMPS: usize = 3;
+/// Most SACK blocks that fit without timestamps.
+pub const BLOCKS_WITHOUT_TIMESTAMPS: usize = 4;
+/// The SACK blocks of an ACK, the most recent first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Blocks {
+    blocks: [Block; BLOCKS_WITHOUT_TIMESTAMPS],
+    count: u8,
+}
+
+impl Blocks {
+    /// The blocks, the most recent first.
+    pub fn as_slice(&self) -> &[Block] {
+        &self.blocks[..usize::from(self.count)]
+    }
+
+    fn push(&mut self, block: Block) {
+        self.blocks[usize::from(self.count)] = block;
+        self.count += 1;
+    }
+}
+
+/// Ranges of segments above the next one expected.
+#[derive(Clone, Debug, Default)]
+pub struct Ranges {
+    /// In order, never touching.
+    ranges: VecDeque<Block>,
+    /// Those most recently added to, the latest first.
+    recent: [Block; BLOCKS_WITHOUT_TIMESTAMPS],
+    recent_count: usize,
+}
+
+impl Ranges {
+    /// Whether nothing is held.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// The range that has this segment.
+    pub fn range_of(&self, sequence: u64) -> Option<Block> {
+        let after = self.ranges.partition_point(|&(start, _)| start <= sequence);
+        let range = *self.ranges.get(after.checked_sub(1)?)?;
+        (sequence < range.1).then_some(range)
+    }
+
+    /// The hole below `next` is filled: gives up the range that follows without a gap, and returns the
+    /// segment that is expected then.
+    pub fn follow(&mut self, mut next: u64) -> u64 {
+        if let Some(&(start, end)) = self.ranges.front() {
+            if start == next {
+                next = end;
+                self.ranges.pop_front();
+            }
+        }
+        self.retain_recent(|&(_, end)| end > next);
+        next
+    }
+
+    /// Keeps a segment above a hole.
+    pub fn keep(&mut self, sequence: u64) {
+        let at = self.ranges.partition_point(|&(start, _)| start <= sequence);
+        let touches_previous = at > 0 && self.ranges[at - 1].1 == sequence;
+        let touches_next = at < self.ranges.len() && self.ranges[at].0 == sequence + 1;
+        let range = match (touches_previous, touches_next) {
+            (true, true) => {
+                let (_, end) = self.ranges.remove(at).unwrap_or((sequence, sequence + 1));
+                self.ranges[at - 1].1 = end;
+                self.ranges[at - 1]
+            }
+            (true, false) => {
+                self.ranges[at - 1].1 = sequence + 1;
+                self.ranges[at - 1]
+            }
+            (false, true) => {
+                self.ranges[at].0 = sequence;
+                self.ranges[at]
+            }
+            (false, false) => {
+                self.ranges.insert(at, (sequence, sequence + 1));
+                (sequence, sequence + 1)
+            }
+        };
+        self.remember(range);
+    }
+
+    /// Puts a range first among the recent ones, in place of those it has swallowed.
+    pub fn remember(&mut self, (start, end): Block) {
+        self.retain_recent(|&(first, last)| last < start || first > end);
+        self.recent_count = (self.recent_count + 1).min(self.recent.len());
+        self.recent[..self.recent_count].rotate_right(1);
+        self.recent[0] = (start, end);
+    }
+
+    fn retain_recent(&mut self, keep: impl Fn(&Block) -> bool) {
+        let mut kept = 0;
+        for index in 0..self.recent_count {
+            if keep(&self.recent[index]) {
+                self.recent[kept] = self.recent[index];
+                kept += 1;
+            }
+        }
+        self.recent_count = kept;
+    }
+
+    /// A duplicate segment comes first, then the range that it lies in (RFC 2883 section 4), then the
+    /// others, the most recent first; `limit` of them at most.
+    pub fn blocks(&self, duplicate: Option<u64>, limit: usize) -> Blocks {
+        let mut blocks = Blocks::default();
+        let reported = duplicate.map(|sequence| (sequence, sequence + 1));
+        let recent = self.recent[..self.recent_count].iter().copied();
+        for block in reported.into_iter().chain(recent).take(limit) {
+            blocks.push(block);
+        }
+        blocks
+    }
+}
