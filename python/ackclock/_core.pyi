@@ -53,6 +53,7 @@ class Simulation:
             RuntimeError: the engine failed; the simulation cannot be used any more.
         """
 
+    def advance_some(self, until_s: float) -> tuple[float, bool]: ...
     def drain(self) -> dict[str, dict[str, NDArray[Any]]]:
         """Take the rows recorded since the last call: table name → column name → values.
 

@@ -88,6 +88,7 @@ def test_what_the_engine_reads_has_the_fields_of_the_contract():
             "reno_catch_up": False,
             "hystart": True,
             "delayed_ack_correction": True,
+            "whole_segments": True,
             "tick_s": 0.004,
         },
     }

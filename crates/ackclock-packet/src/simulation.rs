@@ -86,10 +86,26 @@ impl Simulation {
     /// Handles all events up to and including `until`, at most the end of the run; returns the time
     /// reached.
     pub fn advance(&mut self, until: Time) -> Time {
+        while !self.advance_within(until, u32::MAX) {}
+        self.now
+    }
+
+    /// As [`Simulation::advance`], but stops after `most_events`, so that rows can be drained. Returns
+    /// whether all events up to `until` have been handled.
+    pub fn advance_within(&mut self, until: Time, most_events: u32) -> bool {
         let until = until.min(self.plan.duration).max(self.now);
-        while self.step(until) {}
-        self.now = until;
-        until
+        for _ in 0..most_events {
+            if !self.step(until) {
+                self.now = until;
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The present time.
+    pub fn now(&self) -> Time {
+        self.now
     }
 
     /// Handles the next event unless it lies beyond `until`.

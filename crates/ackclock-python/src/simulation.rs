@@ -18,6 +18,16 @@ use pyo3::types::{PyBytes, PyDict};
 use crate::columns::columns;
 use crate::guard::guarded;
 
+/// Most events between two looks at the outside world.
+const MOST_EVENTS: u32 = 2_000_000;
+
+fn time(seconds: f64) -> PyResult<Time> {
+    if seconds.is_nan() {
+        return Err(PyValueError::new_err("until_s is not a number"));
+    }
+    Ok(Time::from_seconds(seconds))
+}
+
 /// One run of the packet engine: the same plan and seed give the same bytes.
 #[pyclass(frozen, module = "ackclock._core")]
 pub struct Simulation {
@@ -41,11 +51,17 @@ impl Simulation {
 
     /// Simulates up to `until_s` seconds, or the end of the plan; returns the time reached.
     fn advance(&self, py: Python<'_>, until_s: f64) -> PyResult<f64> {
-        if until_s.is_nan() {
-            return Err(PyValueError::new_err("until_s is not a number"));
-        }
+        let until = time(until_s)?;
+        self.with(py, |engine| engine.advance(until).seconds())
+    }
+
+    /// As `advance`, but stops after some tenths of a second's work. Returns the time reached and whether
+    /// that is all.
+    fn advance_some(&self, py: Python<'_>, until_s: f64) -> PyResult<(f64, bool)> {
+        let until = time(until_s)?;
         self.with(py, |engine| {
-            engine.advance(Time::from_seconds(until_s)).seconds()
+            let all = engine.advance_within(until, MOST_EVENTS);
+            (engine.now().seconds(), all)
         })
     }
 

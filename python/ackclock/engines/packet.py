@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,10 +19,9 @@ from ackclock.tables import TABLES, Column
 CONGESTION_CONTROLS = frozenset(_core.CONGESTION_CONTROLS)
 QUEUE_DISCIPLINES = frozenset(_core.QUEUE_DISCIPLINES)
 
-#: A run goes in steps; after each, rows are taken out, progress is told and an interrupt is heard. There are at least
-#: so many, and none with more than so many full packets at the bottleneck's rate (some tenths of a second's work).
-LEAST_STEPS = 100
-STEP_PACKETS = 200_000
+#: A run goes in at least so many steps; after each, rows are taken out, progress is told and an interrupt is heard. The
+#: simulator divides a step in which much happens.
+STEPS = 100
 
 
 class PacketEngine:
@@ -56,11 +54,11 @@ class PacketEngine:
 
 def _advance(simulation: _core.Simulation, plan: Plan) -> Iterator[float]:
     """Runs the simulation in steps; yields the share that is done."""
-    packets = plan.bottleneck_link.rate_bps * plan.duration_s / (8 * plan.packet_bytes)
-    steps = max(LEAST_STEPS, math.ceil(packets / STEP_PACKETS))
-    for step in range(1, steps + 1):
-        simulation.advance(plan.duration_s * step / steps)
-        yield step / steps
+    for step in range(1, STEPS + 1):
+        all_done = False
+        while not all_done:
+            reached_s, all_done = simulation.advance_some(plan.duration_s * step / STEPS)
+            yield reached_s / plan.duration_s
 
 
 def _take(simulation: _core.Simulation, spool: Spool, capture: IO[bytes] | None) -> None:

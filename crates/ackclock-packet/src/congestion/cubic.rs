@@ -31,10 +31,14 @@
 //! Deviations from Linux: time is continuous, and a tick only limits how often `per_increment` is computed.
 //! Spurious losses are not undone.
 
+mod fractional;
+
 use ackclock_units::Time;
 use serde::de::Error as _;
 use serde::Deserialize;
 use serde_json::Value;
+
+use fractional::Fractional;
 
 use super::hystart::{HyStart, Path};
 use super::window::Window;
@@ -74,6 +78,8 @@ struct Parameters {
     hystart: bool,
     /// Whether growth counts acknowledged segments; otherwise it counts ACKs.
     delayed_ack_correction: bool,
+    /// Whether windows are whole segments, as in Linux; otherwise they are the RFC's fractions.
+    whole_segments: bool,
     /// Least time between two looks at the curve; at 0 it is looked at with each ACK.
     #[serde(rename = "tick_s")]
     tick: Time,
@@ -135,7 +141,23 @@ pub fn make(
     if !(parameters.c > 0.0 && parameters.c.is_finite()) {
         return Err(serde_json::Error::custom("c must be above 0"));
     }
-    Ok(Box::new(Cubic::new(parameters, beta_1024, initial_window)))
+    if parameters.whole_segments {
+        Ok(Box::new(Cubic::new(parameters, beta_1024, initial_window)))
+    } else {
+        Ok(Box::new(Fractional::new(parameters, initial_window)))
+    }
+}
+
+/// The rate that Linux keeps ready for pacing, which `HyStart` looks at even without pacing.
+fn pacing_rate_bytes_per_s(cwnd: f64, ssthresh: f64, ack: &Ack) -> f64 {
+    let (slow_start, later) = PACING_RATIOS;
+    let ratio = if cwnd < ssthresh / 2.0 {
+        slow_start
+    } else {
+        later
+    };
+    let segment_bytes = ack.newly_acked_bytes as f64 / f64::from(ack.newly_acked.max(1));
+    ratio * cwnd * segment_bytes / ack.srtt.seconds()
 }
 
 /// K: seconds from the start of the epoch until the curve is flat.
@@ -192,7 +214,11 @@ impl Cubic {
         let path = Path {
             cwnd: self.window.cwnd(),
             min_rtt,
-            pacing_rate_bytes_per_s: self.pacing_rate_bytes_per_s(ack),
+            pacing_rate_bytes_per_s: pacing_rate_bytes_per_s(
+                f64::from(self.window.cwnd()),
+                self.window.ssthresh(),
+                ack,
+            ),
             paced: ack.paced,
         };
         if let Some(hystart) = &mut self.hystart {
@@ -200,19 +226,6 @@ impl Cubic {
                 self.window.end_slow_start();
             }
         }
-    }
-
-    /// The rate that Linux keeps ready for pacing, which `HyStart` looks at even without pacing.
-    fn pacing_rate_bytes_per_s(&self, ack: &Ack) -> f64 {
-        let (slow_start, later) = PACING_RATIOS;
-        let cwnd = f64::from(self.window.cwnd());
-        let ratio = if cwnd < self.window.ssthresh() / 2.0 {
-            slow_start
-        } else {
-            later
-        };
-        let segment_bytes = ack.newly_acked_bytes as f64 / f64::from(ack.newly_acked.max(1));
-        ratio * cwnd * segment_bytes / ack.srtt.seconds()
     }
 
     /// Finds how many acknowledged segments the next increment takes.

@@ -8,6 +8,7 @@ use crate::sender::scoreboard::Block;
 pub const BLOCKS_WITH_TIMESTAMPS: usize = 3;
 /// Most SACK blocks that fit without timestamps.
 pub const BLOCKS_WITHOUT_TIMESTAMPS: usize = 4;
+
 /// The SACK blocks of an ACK, the most recent first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Blocks {
@@ -31,7 +32,7 @@ impl Blocks {
 #[derive(Clone, Debug, Default)]
 pub struct Ranges {
     /// In order, never touching.
-    ranges: VecDeque<Block>,
+    held: VecDeque<Block>,
     /// Those most recently added to, the latest first.
     recent: [Block; BLOCKS_WITHOUT_TIMESTAMPS],
     recent_count: usize,
@@ -41,23 +42,23 @@ impl Ranges {
     /// Whether nothing is held.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
+        self.held.is_empty()
     }
 
     /// The range that has this segment.
     pub fn range_of(&self, sequence: u64) -> Option<Block> {
-        let after = self.ranges.partition_point(|&(start, _)| start <= sequence);
-        let range = *self.ranges.get(after.checked_sub(1)?)?;
+        let after = self.held.partition_point(|&(start, _)| start <= sequence);
+        let range = *self.held.get(after.checked_sub(1)?)?;
         (sequence < range.1).then_some(range)
     }
 
     /// The hole below `next` is filled: gives up the range that follows without a gap, and returns the
     /// segment that is expected then.
     pub fn follow(&mut self, mut next: u64) -> u64 {
-        if let Some(&(start, end)) = self.ranges.front() {
+        if let Some(&(start, end)) = self.held.front() {
             if start == next {
                 next = end;
-                self.ranges.pop_front();
+                self.held.pop_front();
             }
         }
         self.retain_recent(|&(_, end)| end > next);
@@ -66,25 +67,25 @@ impl Ranges {
 
     /// Keeps a segment above a hole.
     pub fn keep(&mut self, sequence: u64) {
-        let at = self.ranges.partition_point(|&(start, _)| start <= sequence);
-        let touches_previous = at > 0 && self.ranges[at - 1].1 == sequence;
-        let touches_next = at < self.ranges.len() && self.ranges[at].0 == sequence + 1;
+        let at = self.held.partition_point(|&(start, _)| start <= sequence);
+        let touches_previous = at > 0 && self.held[at - 1].1 == sequence;
+        let touches_next = at < self.held.len() && self.held[at].0 == sequence + 1;
         let range = match (touches_previous, touches_next) {
             (true, true) => {
-                let (_, end) = self.ranges.remove(at).unwrap_or((sequence, sequence + 1));
-                self.ranges[at - 1].1 = end;
-                self.ranges[at - 1]
+                let (_, end) = self.held.remove(at).unwrap_or((sequence, sequence + 1));
+                self.held[at - 1].1 = end;
+                self.held[at - 1]
             }
             (true, false) => {
-                self.ranges[at - 1].1 = sequence + 1;
-                self.ranges[at - 1]
+                self.held[at - 1].1 = sequence + 1;
+                self.held[at - 1]
             }
             (false, true) => {
-                self.ranges[at].0 = sequence;
-                self.ranges[at]
+                self.held[at].0 = sequence;
+                self.held[at]
             }
             (false, false) => {
-                self.ranges.insert(at, (sequence, sequence + 1));
+                self.held.insert(at, (sequence, sequence + 1));
                 (sequence, sequence + 1)
             }
         };

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::packet::{Ecn, NO_SACK};
 use crate::plan::{CongestionPlan, LossDetection, PathPlan, Reduction, TcpPlan};
+use crate::sender::scoreboard::Block;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
@@ -76,20 +77,19 @@ fn connected(timestamps: bool, delayed_ack: DelayedAck) -> Receiver {
 
 /// The first segment that is missing.
 fn expected(seen: &BTreeSet<u64>) -> u64 {
-    (0..).find(|segment| !seen.contains(segment)).unwrap_or(0)
+    around(seen, 0).1
 }
 
-/// The range of segments around this one.
+/// The range of segments around this one, whether it is there or not.
 fn around(seen: &BTreeSet<u64>, segment: u64) -> Block {
-    let start = (0..=segment)
-        .rev()
-        .take_while(|at| seen.contains(at))
-        .last();
-    let end = (segment..).take_while(|at| seen.contains(at)).last();
-    (
-        start.unwrap_or(segment),
-        end.map_or(segment, |last| last + 1),
-    )
+    let (mut start, mut end) = (segment, segment);
+    while seen.contains(&end) {
+        end += 1;
+    }
+    while start > 0 && seen.contains(&(start - 1)) {
+        start -= 1;
+    }
+    (start, end)
 }
 
 /// RFC 2018 section 4 and RFC 2883 section 4.

@@ -3,7 +3,7 @@
 //! The link passes 1 byte in 1 µs (8 Mbit/s); propagation takes 50 ms each way. Without timestamps a
 //! full segment has 1040 bytes, an ACK 40, a SYN 52 (MSS, window scale and SACK permitted).
 
-use ackclock_packet::plan::{DelayedAck, FlowPlan, Plan, TcpPlan};
+use ackclock_packet::plan::{DelayedAck, FlowPlan, LossPlan, Plan, TcpPlan};
 use ackclock_packet::record::{Action, Happening, Tables, Totals};
 use ackclock_packet::Simulation;
 use ackclock_units::Time;
@@ -178,6 +178,31 @@ fn the_reverse_link_delays_the_acks() {
     let first_at_receiver_us = FIRST_SEGMENT_US + syn_ack_us + SEGMENT_US + ONE_WAY_US;
     let expected = first_at_receiver_us + 10 * 100 * ACK_US + ONE_WAY_US;
     assert_us(completion_us(&plan), expected);
+}
+
+#[test]
+fn an_ack_has_the_bytes_of_its_options() {
+    // RFC 2018 section 3: 2 bytes and 8 for each block, with two of padding; timestamps take 12.
+    for (timestamps, plain) in [(false, 40), (true, 52)] {
+        let tcp = TcpPlan {
+            timestamps,
+            ..sack_tcp()
+        };
+        let mut plan = through_a_link(tcp, 10, 100);
+        plan.links.push(link(8e6, 100));
+        plan.flows[0].reverse = path(us(ONE_WAY_US), &[1]);
+        // Segments 2, 5 and 8 are lost, so one block, then two, are reported.
+        plan.links[0].loss = Some(LossPlan::Every { packets: 3 });
+        let packets = run(&plan).0.packets;
+        let sizes: Vec<u32> = (0..packets.what.len())
+            .filter(|&row| packets.link[row] == 1 && packets.what[row] == Action::Enqueue as u8)
+            .map(|row| packets.wire_bytes[row])
+            .take(8)
+            .collect();
+        let [one, two] = [1, 2].map(|blocks| plain + 4 + 8 * blocks);
+        let syn_ack = if timestamps { 60 } else { SYN_US as u32 };
+        assert_eq!(sizes, [syn_ack, plain, plain, one, one, two, two, two + 8]);
+    }
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! When a receiver acknowledges, and what its ACKs say: RFC 5681 section 4.2, RFC 2018, RFC 2883, RFC 7323.
 
+use std::iter;
+
 use ackclock_packet::packet::{Kind, Packet};
 use ackclock_packet::plan::{DelayedAck, TcpPlan};
 use ackclock_packet::receiver::{Receiver, Reply};
@@ -37,22 +39,22 @@ impl Ear {
 
     /// The answers to segments that arrive one after the other, a line each.
     fn hears_all(&mut self, sequences: &[u64]) -> String {
-        sequences
+        let answers: Vec<String> = sequences
             .iter()
-            .map(|&sequence| format!("{sequence}: {}\n", self.hears(ms(1), sequence)))
-            .collect()
+            .map(|&sequence| format!("{sequence}: {}", self.hears(ms(1), sequence)))
+            .collect();
+        answers.join("\n")
     }
 }
 
 fn text(reply: &Reply) -> String {
-    let mut text = format!("ack {}", reply.ack);
-    if reply.duplicate {
-        text += " dsack";
-    }
-    for &(start, end) in reply.blocks.iter().flat_map(|blocks| blocks.as_slice()) {
-        text += &format!(" {start}-{end}");
-    }
-    text
+    let dsack = if reply.duplicate { " dsack" } else { "" };
+    let blocks = reply.blocks.unwrap_or_default();
+    let ranges = blocks.as_slice().iter();
+    let words: Vec<String> = iter::once(format!("ack {}{dsack}", reply.ack))
+        .chain(ranges.map(|(start, end)| format!("{start}-{end}")))
+        .collect();
+    words.join(" ")
 }
 
 fn with(delayed_ack: DelayedAck) -> Ear {

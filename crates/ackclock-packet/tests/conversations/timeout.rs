@@ -198,6 +198,17 @@ fn without_a_sample_the_backoff_stays() {
 }
 
 #[test]
+fn an_ack_of_repeated_and_other_segments_gives_no_sample() {
+    // Karn's algorithm: ACK 12 covers the repeated segment 0 and with it 1..12, which waited for it.
+    let mut tcp = Conversation::new(&flow(new_reno()), ms(50))
+        .spaced(ms(1))
+        .losing([data(0)]);
+    let text = tcp.run(ms(303)).text();
+    assert!(text.contains("303 < ack 12\n"), "{text}");
+    assert_eq!(tcp.sender.srtt(), Some(ms(100)));
+}
+
+#[test]
 fn timestamps_end_the_backoff_at_once() {
     // RFC 7323 section 4: the echo tells which sending arrived.
     let tcp = TcpPlan {

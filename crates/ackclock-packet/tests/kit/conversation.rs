@@ -65,14 +65,6 @@ pub fn data(sequence: u64) -> Loss {
     }
 }
 
-/// The first acknowledgement that expects segment `next`.
-pub fn acked(next: u64) -> Loss {
-    Loss {
-        sequence: Some(next),
-        ..nth(Kind::Ack, 1)
-    }
-}
-
 /// More packets than any conversation has on its way.
 const MANY: usize = 10_000;
 

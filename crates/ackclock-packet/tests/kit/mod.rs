@@ -3,7 +3,7 @@
 //! [`Conversation`] joins a real sender and a real receiver by a wire that loses what it is told to
 //! lose; [`Script`] talks to a sender with acknowledgements written by hand. Both write a transcript
 //! that [`assert_reads`] compares, line by line.
-#![allow(dead_code)] // each test crate uses its own part
+#![allow(dead_code, unused_imports)] // each test crate uses its own part
 
 mod conversation;
 mod script;
@@ -16,7 +16,7 @@ use ackclock_packet::plan::{
 use ackclock_units::{Rate, Time};
 use serde_json::json;
 
-pub use conversation::{acked, data, nth, Conversation, Loss};
+pub use conversation::{data, nth, Conversation, Loss};
 pub use script::{packet, Script};
 pub use transcript::assert_reads;
 
@@ -124,6 +124,7 @@ pub fn cubic() -> CongestionPlan {
             "reno_catch_up": false,
             "hystart": true,
             "delayed_ack_correction": true,
+            "whole_segments": true,
             "tick_s": 0.004,
         }),
     }

@@ -10,6 +10,8 @@
 //!
 //! Times are in milliseconds, exact to the picosecond.
 
+use std::iter;
+
 use ackclock_packet::packet::{Kind, Packet};
 use ackclock_packet::record::{Happening, EVENT_KINDS};
 use ackclock_units::Time;
@@ -67,12 +69,10 @@ impl Transcript {
         if packet.again {
             text += " dsack";
         }
-        if !blocks.is_empty() {
-            text += " sack";
-        }
-        for &(start, end) in blocks {
-            text += &format!(" {}", range(start, end));
-        }
+        let sack = if blocks.is_empty() { "" } else { " sack" };
+        let ranges = blocks.iter().map(|&(start, end)| range(start, end));
+        let words: Vec<String> = iter::once(text + sack).chain(ranges).collect();
+        let text = words.join(" ");
         self.lines.push((now, Line::Received(text)));
     }
 

@@ -21,7 +21,7 @@ pub const LOSS: Loss = Loss {
 pub fn parameters(changes: &Value) -> Value {
     let mut parameters = json!({
         "c": 0.4, "beta": 0.7, "fast_convergence": true, "reno_friendly": true,
-        "reno_catch_up": false, "hystart": false, "delayed_ack_correction": true, "tick_s": 0.004,
+        "reno_catch_up": false, "hystart": false, "delayed_ack_correction": true, "whole_segments": true, "tick_s": 0.004,
     });
     for (name, value) in changes.as_object().expect("an object") {
         parameters[name] = value.clone();

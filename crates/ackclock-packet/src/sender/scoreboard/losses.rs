@@ -204,7 +204,9 @@ impl Scoreboard {
         }
         let again = self.next_lost_again();
         let first = self.next_lost_once();
-        again.map_or(first, |again| Some(first.map_or(again, |first| first.min(again))))
+        again.map_or(first, |again| {
+            Some(first.map_or(again, |first| first.min(again)))
+        })
     }
 
     fn next_lost_again(&mut self) -> Option<u64> {

@@ -4,6 +4,7 @@ use super::*;
 use proptest::prelude::*;
 
 /// What the naive scoreboard knows of a segment.
+#[allow(clippy::struct_excessive_bools)]
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     sent: Time,
@@ -206,7 +207,10 @@ impl Pair {
         self.naive.unacknowledged = ack;
         let once = || delivered.iter().filter(|(_, known)| !known.repeated);
         prop_assert_eq!(delivery.oldest, once().map(|(_, known)| known.sent).next());
-        prop_assert_eq!(delivery.newest, once().map(|(_, known)| known.sent).last());
+        prop_assert_eq!(
+            delivery.newest,
+            once().map(|(_, known)| known.sent).next_back()
+        );
         self.check_delivery(&delivery, &delivered)
     }
 

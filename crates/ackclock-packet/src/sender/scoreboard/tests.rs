@@ -100,7 +100,7 @@ fn an_ack_costs_the_same_whatever_the_window() {
     let mut rack = Rack::default();
     for sequence in (1..segments).filter(|sequence| sequence % 100 != 0) {
         let mut delivery = Delivery::default();
-        let start = (sequence / 100 * 100).max(0) + 1;
+        let start = sequence / 100 * 100 + 1;
         board.sack((start, sequence + 1), &mut delivery);
         (rack.sent, rack.sequence) = (at(sequence).now, sequence);
         rack.rtt = at(segments).now;

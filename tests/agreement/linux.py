@@ -1,0 +1,232 @@
+"""Recorded runs of Linux, and the same scenarios in the packet engine.
+
+What is compared, over 10–60 s of each run:
+
+- *goodput*: payload bytes acknowledged (Linux: `tcpi_bytes_acked`) or received in order (here);
+- *queueing delay*: the mean of all flows' smoothed RTTs, sampled every 50 ms, less the base RTT. The smoothed RTT
+  is the sender's own, so it holds the receiver's delay and the packet's transmission as well as its wait.
+
+Retransmissions are those of the whole run. `data/README.md` says where the numbers come from.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+import ackclock as ac
+from ackclock.dataset import Dataset
+
+DATA = Path(__file__).parent / "data"
+WARMUP_S, END_S, INTERVAL_S = 10.0, 60.0, 0.05
+
+#: Largest relative difference of the goodput.
+GOODPUT = 0.02
+#: Largest difference of the mean queueing delay: the larger of a share and a time.
+DELAY, DELAY_S = 0.10, 0.003
+
+SCENARIO = """
+name = "{run}"
+duration = "60s"
+warmup = "10s"
+
+[network]
+topology = "dumbbell"
+rate = "{rate_bps:.0f}bit"
+rtt = "{base_rtt_ms:g}ms"
+frame_overhead = "14B"
+queue = {{ discipline = "pfifo", limit = "{limit_packets}p" }}
+
+[tcp]
+stack = "linux"
+delayed_ack = "quick"
+
+[[flows]]
+count = {flows}
+congestion = "{congestion}"
+start = {{ every = "100ms" }}
+
+[record]
+interval = "50ms"
+"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of Linux: its setting and what came out."""
+
+    run: str
+    congestion: str
+    flows: int
+    rate_bps: float
+    base_rtt_s: float
+    limit_packets: int
+    goodput_bps: float
+    jain: float
+    srtt_mean_s: float
+    drops: int
+    retransmissions: int
+
+    @property
+    def queueing_delay_s(self) -> float:
+        """Mean smoothed RTT less the base RTT."""
+        return self.srtt_mean_s - self.base_rtt_s
+
+    @property
+    def scenario(self) -> str:
+        """The same setting as a scenario file."""
+        return SCENARIO.format(**self.__dict__, base_rtt_ms=self.base_rtt_s * 1e3)
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """What came out of the packet engine."""
+
+    run: Run
+    data: Dataset
+
+    @cached_property
+    def goodput_flow_bps(self) -> npt.NDArray[np.float64]:
+        """Each flow's goodput."""
+        return self.data.flows["measured_bytes"].to_numpy() * 8.0 / (END_S - WARMUP_S)
+
+    @cached_property
+    def goodput_bps(self) -> float:
+        """The sum of the flows' goodputs."""
+        return float(self.goodput_flow_bps.sum())
+
+    @cached_property
+    def jain(self) -> float:
+        """Jain's index of the flows' goodputs."""
+        shares = self.goodput_flow_bps
+        return float(shares.sum() ** 2 / (shares.size * (shares**2).sum()))
+
+    @cached_property
+    def queueing_delay_s(self) -> float:
+        """Mean smoothed RTT less the base RTT."""
+        samples = self.data.flow_samples.filter(pl.col("time_s") >= WARMUP_S)
+        return float(samples["srtt_s"].mean()) - self.run.base_rtt_s  # type: ignore[arg-type]
+
+    @cached_property
+    def retransmissions(self) -> int:
+        """Of all flows, over the whole run."""
+        return int(self.data.flows["retransmissions"].sum())
+
+    @cached_property
+    def drops(self) -> int:
+        """At the bottleneck, over the whole run."""
+        return int(self.data.links["dropped_total_p"].sum())
+
+    @property
+    def goodput_difference(self) -> float:
+        """Relative to Linux's."""
+        return self.goodput_bps / self.run.goodput_bps - 1
+
+    @property
+    def delay_difference_s(self) -> float:
+        """The queueing delay above Linux's."""
+        return self.queueing_delay_s - self.run.queueing_delay_s
+
+    @property
+    def delay_tolerance_s(self) -> float:
+        """A tenth of the queueing delay, but at least 3 ms."""
+        return max(DELAY_S, DELAY * self.run.queueing_delay_s)
+
+    @property
+    def agrees(self) -> bool:
+        """Whether goodput and queueing delay are both within their tolerance."""
+        return abs(self.goodput_difference) <= GOODPUT and abs(self.delay_difference_s) <= self.delay_tolerance_s
+
+    def windows_at(self, times_s: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Each flow's congestion window in segments by time and flow, the last sample before each time."""
+        columns = []
+        for _, samples in self.data.flow_samples.group_by("flow", maintain_order=True):
+            at = np.searchsorted(samples["time_s"].to_numpy(), times_s + INTERVAL_S / 2) - 1
+            columns.append(np.where(at < 0, np.nan, samples["cwnd"].to_numpy()[np.maximum(at, 0)]))
+        return np.column_stack(columns)
+
+
+def recorded(name: str) -> list[Run]:
+    """The runs of `data/<name>.csv`."""
+    with (DATA / f"{name}.csv").open(encoding="utf-8") as lines:
+        return [_run(row) for row in csv.DictReader(lines)]
+
+
+def _run(row: dict[str, str]) -> Run:
+    whole = ("flows", "limit_packets", "drops", "retransmissions")
+    words = ("run", "congestion")
+    return Run(**{key: value if key in words else int(value) if key in whole else float(value) for key, value in row.items()})  # type: ignore[arg-type]
+
+
+@lru_cache(maxsize=None)
+def simulate(run: Run) -> Simulated:
+    """The run's setting in the packet engine; nothing is random in it, so one seed is all."""
+    return Simulated(run, ac.run(ac.loads(run.scenario, f"{run.run}.toml").plan(), seeds=[1]))
+
+
+def recorded_windows(run: Run) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Linux's congestion windows: times (s), and segments by time and flow (NaN before a flow's start)."""
+    values = np.genfromtxt(DATA / "cwnd" / f"{run.run}.csv", delimiter=",", skip_header=1)
+    return values[:, 0], values[:, 1:]
+
+
+def falls(window: npt.NDArray[np.float64]) -> int:
+    """How often a window, sampled every 0.2 s, came down by more than a tenth at once."""
+    fallen = window[1:] < 0.9 * window[:-1]
+    return int(np.count_nonzero(fallen[1:] & ~fallen[:-1]) + fallen[0])
+
+
+HEAD = (
+    "run",
+    "goodput, Linux (Mb/s)",
+    "here",
+    "difference",
+    "queueing delay, Linux (ms)",
+    "here",
+    "difference",
+    "Jain, Linux",
+    "here",
+    "retransmissions, Linux",
+    "here",
+    "agrees",
+)
+
+
+def row(result: Simulated) -> tuple[str, ...]:
+    """A run of both side by side, in the columns of `HEAD`."""
+    run = result.run
+    single = run.flows == 1
+    return (
+        run.run,
+        f"{run.goodput_bps / 1e6:.3f}",
+        f"{result.goodput_bps / 1e6:.3f}",
+        f"{result.goodput_difference:+.2%}",
+        f"{run.queueing_delay_s * 1e3:.2f}",
+        f"{result.queueing_delay_s * 1e3:.2f}",
+        f"{result.delay_difference_s * 1e3:+.2f} ms",
+        "–" if single else f"{run.jain:.2f}",
+        "–" if single else f"{result.jain:.2f}",
+        f"{run.retransmissions}",
+        f"{result.retransmissions}",
+        "yes" if result.agrees else "no",
+    )
+
+
+def printed(results: Iterable[Simulated]) -> str:
+    """The comparison as text, a line a run."""
+    rows = [HEAD, *map(row, results)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  ".join(text.rjust(width) for text, width in zip(line, widths, strict=True)) for line in rows)
+
+
+def enough(runs: int) -> int:
+    """How many of so many runs have to agree: nine tenths."""
+    return math.ceil(0.9 * runs)

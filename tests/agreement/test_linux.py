@@ -1,0 +1,61 @@
+"""The packet engine against recorded runs of Linux 6.1.
+
+`pytest tests/agreement -s` prints every run. A disagreement is to be understood as a mechanism that one of the two
+lacks: `docs/agreement` names those that are known.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from agreement import linux
+
+REFERENCE = linux.recorded("summary")
+SINGLE = [run for run in REFERENCE if run.flows == 1]
+
+
+def by_name(run: linux.Run) -> str:
+    return run.run
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return [linux.simulate(run) for run in REFERENCE]
+
+
+def test_the_runs_are_those_of_reno_and_cubic_over_pfifo():
+    assert len(REFERENCE) == 12
+    assert {run.congestion for run in REFERENCE} == {"reno", "cubic"}
+
+
+def test_goodput_and_queueing_delay_agree(reference):
+    print("\n" + linux.printed(reference))
+    assert sum(result.agrees for result in reference) >= linux.enough(len(reference))
+
+
+def test_retransmissions_are_of_the_same_number(reference):
+    ratios = [result.retransmissions / result.run.retransmissions for result in reference]
+    assert all(1 / 1.6 < ratio < 1.6 for ratio in ratios), ratios
+
+
+def test_every_drop_is_repaired_once(reference):
+    """Retransmissions beyond the drops would be spurious; Linux has 4 in 1,216 of them at most."""
+    for result in reference:
+        assert result.drops - 30 <= result.retransmissions <= 1.01 * result.drops + 2, result.run.run
+
+
+@pytest.mark.parametrize("run", SINGLE, ids=by_name)
+def test_the_window_of_a_single_flow_is_of_the_same_height_and_period(run):
+    """After the start, whose outcome hangs on a few packets: mean, range and number of the window's falls."""
+    times_s, recorded = linux.recorded_windows(run)
+    late = times_s >= linux.WARMUP_S
+    theirs, ours = recorded[late, 0], linux.simulate(run).windows_at(times_s)[late, 0]
+    assert ours.mean() == pytest.approx(theirs.mean(), rel=0.04)
+    assert ours.max() == pytest.approx(theirs.max(), rel=0.05)
+    assert np.quantile(ours, 0.05) == pytest.approx(np.quantile(theirs, 0.05), rel=0.05)
+    assert linux.falls(ours) == pytest.approx(linux.falls(theirs), rel=0.1, abs=1)
+
+
+def test_shares_are_fair_where_the_receivers_read_in_time(reference):
+    """Ten equal flows: Linux's own index is lower in these runs because its receivers read every 5 ms only."""
+    assert all(result.jain > 0.94 for result in reference)
