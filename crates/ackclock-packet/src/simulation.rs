@@ -67,7 +67,7 @@ impl Simulation {
             timers: Agenda::new(2 * flows.len() + 1),
             sampled: vec![link::Counters::default(); plan.links.len()],
             links_at_warmup: vec![link::Counters::default(); plan.links.len()],
-            warmed_up: false,
+            warmed_up: plan.warmup == Time::ZERO,
             plan: plan.clone(),
             flows,
         };

@@ -154,6 +154,20 @@ fn every_access_link_adds_its_serialisation() {
 }
 
 #[test]
+fn times_are_exact_on_a_fast_link() {
+    // 10 Gbit/s pass a byte in 0.8 ns.
+    let mut plan = through_a_link(sack_tcp(), 10, 100);
+    plan.links[0] = link(10e9, 100);
+    let bytes = SYN_US + ACK_US + 10 * SEGMENT_US;
+    let expected = 2.0 * RTT_US as f64 + bytes as f64 * 0.8e-3;
+    let found = completion_us(&plan);
+    assert!(
+        (found - expected).abs() < 1e-6,
+        "{found} µs, expected {expected} µs"
+    );
+}
+
+#[test]
 fn a_burst_beyond_the_queue_is_dropped_from_its_tail() {
     // Ten segments at once behind the handshake's ACK, which is in transmission: four fit.
     let plan = through_a_link(sack_tcp(), 10, 4);

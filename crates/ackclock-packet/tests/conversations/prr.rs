@@ -7,7 +7,7 @@
 
 use ackclock_packet::plan::{Reduction, TcpPlan};
 
-use crate::kit::{assert_reads, data, flow, ms, sack_tcp, Conversation};
+use crate::kit::{assert_reads, data, flow, linux, ms, sack_tcp, Conversation, Script};
 
 fn conversation(reduction: Reduction, lost: u64) -> Conversation {
     let tcp = TcpPlan {
@@ -93,6 +93,27 @@ fn heavy_loss_is_answered_one_for_one_and_twice_as_fast_with_progress() {
          417 > data 22         # pipe 9 before: up to ssthresh, not beyond",
     );
     assert_eq!(tcp.sender.in_flight(), 10);
+}
+
+#[test]
+fn an_ack_that_reports_another_loss_is_no_progress() {
+    let tcp = TcpPlan {
+        initial_window: 20,
+        ..linux()
+    };
+    let mut tcp = Script::open(&flow(tcp), ms(100));
+    tcp.sack(ms(200), 0, &[(15, 20)]); // 0..15 are lost; as many are sent as delivered
+    tcp.sack(ms(300), 1, &[(2, 3), (15, 20)]); // 0 and 2 arrived, so 1 is lost again
+    assert_reads(
+        &tcp.sent(),
+        "  0 > syn
+         100 > ack
+         100 > data 0..20
+         200 ! recovery
+         200 > data 0..5 again
+         300 > data 1 again    # two for two
+         300 > data 5 again",
+    );
 }
 
 #[test]

@@ -154,6 +154,19 @@ fn an_unlimited_receive_window_may_be_written_as_a_number() {
 }
 
 #[test]
+fn time_passes_however_fast_a_link() {
+    // A packet takes less than a picosecond, and there is no delay.
+    let mut one = flow(linux());
+    one.forward = path(Time::ZERO, &[0]);
+    one.reverse = path(Time::ZERO, &[]);
+    let plan = crowded(1e18, 1e-9, pfifo(10), vec![one]);
+    let mut simulation = simulate(&plan, 1);
+    simulation.advance(plan.duration);
+    let (sent, _) = simulation.packets_sent_and_gone();
+    assert!((100..10_000).contains(&sent), "{sent}");
+}
+
+#[test]
 fn time_does_not_run_backwards() {
     let plan = sound();
     let mut simulation = simulate(&plan, 1);

@@ -123,7 +123,6 @@ impl Scoreboard {
         if head < self.next && self.segment(head).flags & (LOST | SACKED) == 0 {
             self.judged = self.judged.max(head);
             self.lose(head, &mut found);
-            self.limit_duplicates();
         }
         found
     }
