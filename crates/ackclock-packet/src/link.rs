@@ -106,7 +106,6 @@ impl Link {
             }
         }
         packet.wire_bytes += self.frame_overhead;
-        packet.enqueued = now;
         self.enter(packet.wire_bytes, now);
         self.queue.enqueue(packet, now, &mut self.drops);
         self.settle_drops(now);

@@ -13,63 +13,64 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::agenda::Agenda;
 use crate::link::{Link, Offer};
-use crate::packet::{Ecn, Kind, Packet, NO_SACK};
+use crate::packet::{Ecn, Packet, NO_SACK};
 use crate::path::{Hop, Path};
 use crate::pcap::Capture;
 use crate::plan::{FlowPlan, Plan};
 use crate::receiver::{Blocks, Reply};
 use crate::record::{Action, Happening, Tables, NONE};
-use crate::sender::{syn_option_bytes, Outlet, TIMESTAMPS_BYTES};
-use crate::workload::Workload;
+use crate::sender::Outlet;
 use crate::PlanError;
 
-/// Where the packets of a flight arrive.
-#[derive(Clone, Copy)]
-enum Destination {
-    Sender,
-    /// At this link.
-    Hop(u32),
+/// Packets in a delay that nothing can shorten or lengthen, each with the time of its arrival.
+type Flight = VecDeque<(Time, Packet)>;
+
+/// A delay before a queueing link.
+struct Stretch {
+    flight: Flight,
+    link: u32,
 }
 
-/// A stretch of pure delay: packets in the order of their arrival.
-struct Flight {
-    packets: VecDeque<(Time, Packet)>,
-    destination: Destination,
-}
-
-/// A flow's way there and back.
+/// A flow's way there and back. What each packet needs fits one cache line: with many flows, that is
+/// what a packet costs.
+#[repr(align(64))]
 struct Route {
-    forward: Path,
-    reverse: Path,
-    /// The flight that ends at the sender.
-    home: u32,
-    /// Bytes of an ACK without SACK blocks.
-    header_bytes: u32,
-    /// Bytes of a SYN/ACK.
-    syn_header_bytes: u32,
-    workload: Workload,
+    /// The last delay on the way back.
+    home: Flight,
+    /// Delay from the last queue to the receiver.
+    forward_delay: Time,
+    /// Delay from the last queue (or the receiver, if there is none) to the sender.
+    reverse_delay: Time,
+    /// The queues, if there are more than one.
+    further: Option<Box<Further>>,
     /// Packets of the flow that a queue dropped or a link lost.
     gone: u64,
-    /// Packets that reached the sender.
-    returned: u64,
-    /// Packets that the receiver sent.
-    answered: u64,
+}
+
+/// Queues on the way there after the first, and all on the way back.
+struct Further {
+    forward: Box<[Hop]>,
+    reverse: Box<[Hop]>,
 }
 
 /// SACK blocks of the ACKs on their way, each named by a packet's `sack`.
 #[derive(Default)]
 struct SackStore {
-    slots: Vec<Blocks>,
+    slots: Vec<Slot>,
     free: Vec<u32>,
 }
+
+/// One cache line.
+#[repr(align(64))]
+struct Slot(Blocks);
 
 impl SackStore {
     fn put(&mut self, blocks: Blocks) -> u32 {
         if let Some(slot) = self.free.pop() {
-            self.slots[slot as usize] = blocks;
+            self.slots[slot as usize].0 = blocks;
             slot
         } else {
-            self.slots.push(blocks);
+            self.slots.push(Slot(blocks));
             (self.slots.len() - 1) as u32
         }
     }
@@ -78,7 +79,7 @@ impl SackStore {
     fn take(&mut self, slot: u32) -> Option<Blocks> {
         (slot != NO_SACK).then(|| {
             self.free.push(slot);
-            self.slots[slot as usize]
+            self.slots[slot as usize].0
         })
     }
 }
@@ -88,10 +89,11 @@ pub struct Network {
     now: Time,
     links: Vec<Link>,
     routes: Vec<Route>,
-    flights: Vec<Flight>,
+    /// Delays before queueing links.
+    stretches: Vec<Stretch>,
     /// By link: when the packet in transmission has left.
     transmissions: Agenda,
-    /// By flight: when the first packet arrives.
+    /// By flow, then by stretch: when the first packet arrives at its end.
     arrivals: Agenda,
     sacks: SackStore,
     log_packets: bool,
@@ -101,11 +103,11 @@ pub struct Network {
 }
 
 impl Network {
-    /// The network of a plan.
+    /// The network of a plan, and for each flow the hop at which its packets enter it.
     ///
     /// # Errors
     /// If a queue discipline or its parameters are not known, or a path names a link that is not there.
-    pub fn new(plan: &Plan, seed: u64) -> Result<Network, PlanError> {
+    pub fn new(plan: &Plan, seed: u64) -> Result<(Network, Vec<Hop>), PlanError> {
         let mut seeds = Pcg64Mcg::new(u128::from(seed) << 1 | 1);
         seeds.next_u64();
         let links = plan
@@ -113,24 +115,25 @@ impl Network {
             .iter()
             .map(|link| Link::new(link, plan.flows.len(), seeds.next_u64()))
             .collect::<Result<Vec<_>, _>>()?;
-        let mut flights = Vec::new();
-        let routes: Vec<_> = plan
+        let mut stretches = Vec::new();
+        let (routes, entries): (Vec<_>, Vec<_>) = plan
             .flows
             .iter()
-            .map(|flow| Route::new(flow, &mut flights))
-            .collect();
-        Ok(Network {
+            .map(|flow| Route::new(flow, &mut stretches))
+            .unzip();
+        let network = Network {
             now: Time::ZERO,
             transmissions: Agenda::new(links.len()),
-            arrivals: Agenda::new(flights.len()),
+            arrivals: Agenda::new(routes.len() + stretches.len()),
             links,
             routes,
-            flights,
+            stretches,
             sacks: SackStore::default(),
             log_packets: plan.record.packets,
             capture: plan.record.pcap.then(|| Capture::new(&plan.flows)),
             tables: Tables::default(),
-        })
+        };
+        Ok((network, entries))
     }
 
     /// When the next link has sent off its packet, and which link that is.
@@ -159,71 +162,94 @@ impl Network {
         self.settle_drops(link);
         let packet = packet?;
         self.log(self.now, link as u32, &packet, Action::Dequeue);
-        self.pass_on(packet, packet.hop + 1)
+        self.pass_on(packet)
     }
 
-    /// The first packet of a flight arrives. If that is at its sender, returns it with the SACK blocks
-    /// it carries.
+    /// The first packet of a flight arrives. If that is at its sender, returns it;
+    /// [`Network::take_blocks`] and [`Network::await_next`] are to follow.
     #[inline(always)]
-    pub fn on_arrival(&mut self, index: usize) -> Option<(Packet, Option<Blocks>)> {
-        let flight = &mut self.flights[index];
-        let (_, packet) = flight.packets.pop_front()?;
-        let next = flight
-            .packets
-            .front()
-            .map_or(Time::NEVER, |&(time, _)| time);
-        let destination = flight.destination;
-        self.arrivals.set(index, next);
-        match destination {
-            Destination::Sender => Some(self.reach_sender(packet)),
-            Destination::Hop(link) => {
-                self.offer(packet, link);
-                None
-            }
+    pub fn on_arrival(&mut self, index: usize) -> Option<Packet> {
+        let Some(route) = self.routes.get_mut(index) else {
+            self.leave_stretch(index);
+            return None;
+        };
+        let (_, packet) = route.home.pop_front()?;
+        self.log(self.now, NONE, &packet, Action::Arrive);
+        Some(packet)
+    }
+
+    /// Takes the SACK blocks that a packet carries.
+    #[inline(always)]
+    pub fn take_blocks(&mut self, packet: &Packet) -> Option<Blocks> {
+        let blocks = self.sacks.take(packet.sack);
+        if self.capture.is_some() {
+            self.write_capture(packet.for_record(), blocks);
+        }
+        blocks
+    }
+
+    /// Schedules the next arrival at a sender. Apart from [`Network::on_arrival`], because where the next
+    /// packet lies is often not in the cache: the sender can be served meanwhile.
+    #[inline]
+    pub fn await_next(&mut self, flow: usize) {
+        let next = first_due(&self.routes[flow].home);
+        self.arrivals.set(flow, next);
+    }
+
+    /// The first packet of a stretch arrives at the link.
+    fn leave_stretch(&mut self, index: usize) {
+        let stretch = &mut self.stretches[index - self.routes.len()];
+        let link = stretch.link;
+        if let Some((_, packet)) = stretch.flight.pop_front() {
+            self.arrivals.set(index, first_due(&stretch.flight));
+            self.offer(packet, link);
         }
     }
 
-    /// Sends a packet on towards hop number `hop` of its path, or to the far end after the last.
+    /// Sends a packet on from a link: to the next one of its path, or to the far end after the last.
     #[inline(always)]
-    fn pass_on(&mut self, mut packet: Packet, hop: u8) -> Option<(Packet, Time)> {
+    fn pass_on(&mut self, mut packet: Packet) -> Option<(Packet, Time)> {
         let route = &self.routes[packet.flow as usize];
         let forward = packet.kind.is_forward();
-        let path = if forward {
-            &route.forward
-        } else {
-            &route.reverse
-        };
-        if let Some(next) = path.hop(hop) {
-            let next = *next;
-            packet.hop = hop;
-            self.head_for(&next, packet);
+        if let Some(hop) = route.hop_after(packet.hop, forward) {
+            packet.hop += 1;
+            self.head_for(hop, packet);
             None
         } else if forward {
-            let local = self.now + path.delay;
+            let local = self.now + route.forward_delay;
             self.log(local, NONE, &packet, Action::Arrive);
             Some((packet, local))
         } else {
-            let (home, due) = (route.home, self.now + path.delay);
-            self.fly(home, due, packet);
+            let due = self.now + route.reverse_delay;
+            self.fly_home(due, packet);
             None
         }
     }
 
     /// Sends a packet to a hop: into the delay before it, or at once.
     #[inline(always)]
-    fn head_for(&mut self, hop: &Hop, packet: Packet) {
-        match hop.flight {
-            Some(flight) => self.fly(flight, self.now + hop.delay, packet),
-            None => self.offer(packet, hop.link),
+    fn head_for(&mut self, hop: Hop, packet: Packet) {
+        match hop {
+            Hop::Here(link) => self.offer(packet, link),
+            Hop::After { delay, stretch } => self.fly(stretch, self.now + delay, packet),
         }
     }
 
-    #[inline]
-    fn fly(&mut self, flight: u32, due: Time, packet: Packet) {
-        let packets = &mut self.flights[flight as usize].packets;
-        packets.push_back((due, packet));
-        if packets.len() == 1 {
-            self.arrivals.set(flight as usize, due);
+    #[inline(always)]
+    fn fly(&mut self, stretch: u32, due: Time, packet: Packet) {
+        let flight = &mut self.stretches[stretch as usize].flight;
+        flight.push_back((due, packet));
+        if flight.len() == 1 {
+            self.arrivals.set(self.routes.len() + stretch as usize, due);
+        }
+    }
+
+    #[inline(always)]
+    fn fly_home(&mut self, due: Time, packet: Packet) {
+        let home = &mut self.routes[packet.flow as usize].home;
+        home.push_back((due, packet));
+        if home.len() == 1 {
+            self.arrivals.set(packet.flow as usize, due);
         }
     }
 
@@ -236,7 +262,7 @@ impl Network {
             self.transmissions.set(link, done);
         }
         if offer == Offer::Lost {
-            self.lose(link as u32, &packet, Happening::Loss);
+            self.lose(link as u32, packet.for_record(), Happening::Loss);
             return;
         }
         self.log(self.now, link as u32, &packet, Action::Enqueue);
@@ -254,19 +280,19 @@ impl Network {
     fn record_drops(&mut self, link: usize) {
         let mut drops = std::mem::take(&mut self.links[link].drops);
         for packet in drops.drain() {
-            self.lose(link as u32, &packet, Happening::Drop);
+            self.lose(link as u32, packet, Happening::Drop);
         }
         self.links[link].drops = drops;
     }
 
     #[cold]
-    fn lose(&mut self, link: u32, packet: &Packet, happening: Happening) {
+    fn lose(&mut self, link: u32, packet: Packet, happening: Happening) {
         let action = if happening == Happening::Drop {
             Action::Drop
         } else {
             Action::Loss
         };
-        self.log(self.now, link, packet, action);
+        self.log(self.now, link, &packet, action);
         self.sacks.take(packet.sack);
         self.routes[packet.flow as usize].gone += 1;
         let value = packet.sequence as f64;
@@ -278,18 +304,12 @@ impl Network {
     /// Sends the receiver's answer off, at the receiver's local time.
     #[inline]
     pub fn answer(&mut self, flow: u32, reply: &Reply, local: Time) {
-        let route = &mut self.routes[flow as usize];
-        route.answered += 1;
-        let options = match reply.kind {
-            Kind::SynAck => route.syn_header_bytes - route.header_bytes,
-            _ => reply.blocks.as_ref().map_or(0, sack_option_bytes),
-        };
         let packet = Packet {
             sequence: reply.ack,
             timestamp: reply.echo,
             enqueued: local,
             flow,
-            wire_bytes: route.header_bytes + options,
+            wire_bytes: reply.wire_bytes,
             sack: reply
                 .blocks
                 .map_or(NO_SACK, |blocks| self.sacks.put(blocks)),
@@ -298,41 +318,35 @@ impl Network {
             hop: 0,
             again: reply.duplicate,
         };
-        let (flight, due) = match route.reverse.hop(0) {
-            None => (route.home, local + route.reverse.delay),
-            Some(hop) => (hop.flight.unwrap_or(route.home), local + hop.delay),
-        };
-        self.fly(flight, due, packet);
-    }
-
-    #[inline(always)]
-    fn reach_sender(&mut self, packet: Packet) -> (Packet, Option<Blocks>) {
-        self.log(self.now, NONE, &packet, Action::Arrive);
-        let blocks = self.sacks.take(packet.sack);
-        let route = &mut self.routes[packet.flow as usize];
-        route.returned += 1;
-        if let Some(capture) = &mut self.capture {
-            capture.record_packet(&packet, blocks.as_ref(), &route.workload, self.now);
+        let route = &self.routes[flow as usize];
+        match route.first_hop_back() {
+            Some(Hop::After { delay, stretch }) => self.fly(stretch, local + delay, packet),
+            _ => self.fly_home(local + route.reverse_delay, packet),
         }
-        (packet, blocks)
     }
 
     #[inline(always)]
     fn log(&mut self, time: Time, link: u32, packet: &Packet, action: Action) {
         if self.log_packets {
-            self.tables.packets.push(time, link, packet, action);
+            self.write_log(time, link, packet.for_record(), action);
+        }
+    }
+
+    #[cold]
+    fn write_log(&mut self, time: Time, link: u32, packet: Packet, action: Action) {
+        self.tables.packets.push(time, link, &packet, action);
+    }
+
+    #[cold]
+    fn write_capture(&mut self, packet: Packet, blocks: Option<Blocks>) {
+        if let Some(capture) = &mut self.capture {
+            capture.record_packet(&packet, blocks.as_ref(), self.now);
         }
     }
 
     /// Takes the bytes captured since the last call; empty unless a capture was asked for.
     pub fn take_capture(&mut self) -> Vec<u8> {
         self.capture.as_mut().map(Capture::take).unwrap_or_default()
-    }
-
-    /// How far a flow's receiver's clock runs ahead of the network's.
-    #[inline]
-    pub fn lead(&self, flow: usize) -> Time {
-        self.routes[flow].forward.delay
     }
 
     /// The links.
@@ -350,68 +364,92 @@ impl Network {
         self.routes[flow].gone
     }
 
-    /// Packets of a flow that its receiver sent, and those that reached its sender.
-    pub fn answered_and_returned(&self, flow: usize) -> (u64, u64) {
-        (self.routes[flow].answered, self.routes[flow].returned)
-    }
-
     /// Packets in queues, transmitters and flights.
     pub fn packets_under_way(&self) -> u64 {
         let queued: u64 = self.links.iter().map(Link::holds).sum();
-        let flying: usize = self.flights.iter().map(|flight| flight.packets.len()).sum();
-        queued + flying as u64
+        let home = self.routes.iter().map(|route| route.home.len());
+        let between = self.stretches.iter().map(|stretch| stretch.flight.len());
+        queued + home.chain(between).sum::<usize>() as u64
     }
 }
 
-impl Outlet for Network {
+/// The network as one sender sees it.
+pub struct Entrance<'a> {
+    /// What is behind it.
+    pub network: &'a mut Network,
+    /// Where the sender's packets go first.
+    pub hop: Hop,
+}
+
+impl Outlet for Entrance<'_> {
     #[inline(always)]
     fn send(&mut self, packet: Packet) {
-        if let Some(capture) = &mut self.capture {
-            let workload = &self.routes[packet.flow as usize].workload;
-            capture.record_packet(&packet, None, workload, self.now);
+        if self.network.capture.is_some() {
+            self.network.write_capture(packet.for_record(), None);
         }
-        // Every path has a first hop: `Plan::check`.
-        if let Some(&hop) = self.routes[packet.flow as usize].forward.hop(0) {
-            self.head_for(&hop, packet);
-        }
+        self.network.head_for(self.hop, packet);
     }
 
     fn report(&mut self, flow: u32, happening: Happening, value: f64) {
-        self.tables
-            .events
-            .push(self.now, flow, NONE, happening, value);
+        let now = self.network.now;
+        let events = &mut self.network.tables.events;
+        events.push(now, flow, NONE, happening, value);
     }
 }
 
 impl Route {
-    fn new(plan: &FlowPlan, flights: &mut Vec<Flight>) -> Route {
-        let mut flight_to = |destination| {
-            flights.push(Flight {
-                packets: VecDeque::new(),
-                destination,
+    /// The route of a flow, and the hop at which its packets enter it; adds the delays before links to
+    /// `stretches`.
+    fn new(plan: &FlowPlan, stretches: &mut Vec<Stretch>) -> (Route, Hop) {
+        let mut stretch_to = |link| {
+            stretches.push(Stretch {
+                flight: Flight::new(),
+                link,
             });
-            (flights.len() - 1) as u32
+            (stretches.len() - 1) as u32
         };
-        let timestamps = u32::from(plan.tcp.timestamps) * TIMESTAMPS_BYTES;
-        Route {
-            forward: Path::new(&plan.forward, false, |link| {
-                flight_to(Destination::Hop(link))
-            }),
-            reverse: Path::new(&plan.reverse, true, |link| {
-                flight_to(Destination::Hop(link))
-            }),
-            home: flight_to(Destination::Sender),
-            header_bytes: plan.tcp.header_bytes + timestamps,
-            syn_header_bytes: plan.tcp.header_bytes + syn_option_bytes(&plan.tcp),
-            workload: Workload::new(plan),
+        let forward = Path::new(&plan.forward, false, &mut stretch_to);
+        let reverse = Path::new(&plan.reverse, true, &mut stretch_to);
+        let further = Further {
+            forward: forward.hops[1..].into(),
+            reverse: reverse.hops,
+        };
+        let route = Route {
+            home: Flight::new(),
+            forward_delay: forward.delay,
+            reverse_delay: reverse.delay,
+            further: further.is_any().then(|| Box::new(further)),
             gone: 0,
-            returned: 0,
-            answered: 0,
+        };
+        (route, forward.hops[0])
+    }
+
+    /// The hop after number `index` on the way there or back.
+    #[inline]
+    fn hop_after(&self, index: u8, forward: bool) -> Option<Hop> {
+        let further = self.further.as_ref()?;
+        let index = usize::from(index);
+        if forward {
+            further.forward.get(index).copied()
+        } else {
+            further.reverse.get(index + 1).copied()
         }
+    }
+
+    #[inline]
+    fn first_hop_back(&self) -> Option<Hop> {
+        self.further.as_ref()?.reverse.first().copied()
     }
 }
 
-/// Bytes of the SACK option: 4 with padding, and 8 for each block.
-fn sack_option_bytes(blocks: &Blocks) -> u32 {
-    4 + 8 * blocks.as_slice().len() as u32
+impl Further {
+    fn is_any(&self) -> bool {
+        !(self.forward.is_empty() && self.reverse.is_empty())
+    }
+}
+
+/// When the first packet of a flight arrives.
+#[inline(always)]
+fn first_due(flight: &Flight) -> Time {
+    flight.front().map_or(Time::NEVER, |&(due, _)| due)
 }

@@ -70,3 +70,27 @@ pub struct Packet {
     /// duplicate (RFC 2883).
     pub again: bool,
 }
+
+impl Packet {
+    /// The packet as it enters a queue.
+    #[inline(always)]
+    #[must_use]
+    pub fn entering(&self, now: Time) -> Packet {
+        Packet {
+            enqueued: now,
+            ..*self
+        }
+    }
+
+    /// A copy for what is rarely done, with a place of its own in memory. A packet that nothing refers to
+    /// stays in registers from the sender into the queue; one that is read back from memory just after it
+    /// was written waits for all writes before it.
+    #[inline(always)]
+    #[must_use]
+    pub fn for_record(&self) -> Packet {
+        Packet {
+            hop: u8::MAX,
+            ..*self
+        }
+    }
+}

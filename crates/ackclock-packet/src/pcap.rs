@@ -14,7 +14,7 @@
 use ackclock_units::Time;
 
 use crate::packet::{Kind, Packet};
-use crate::plan::{FlowPlan, TcpPlan};
+use crate::plan::FlowPlan;
 use crate::receiver::Blocks;
 use crate::sender::scoreboard::Block;
 use crate::workload::Workload;
@@ -40,6 +40,7 @@ pub struct Capture {
 /// What a capture knows of a connection.
 #[derive(Clone, Copy, Debug)]
 struct Connection {
+    workload: Workload,
     mss: u16,
     sack: bool,
     timestamps: bool,
@@ -53,12 +54,14 @@ struct Connection {
 }
 
 impl Connection {
-    fn new(tcp: &TcpPlan) -> Connection {
+    fn new(plan: &FlowPlan) -> Connection {
+        let tcp = &plan.tcp;
         let window = tcp.receive_window_bytes.unwrap_or(u64::MAX);
         let shift = (0..SHIFT_MAX)
             .find(|shift| window >> shift <= 0xffff)
             .unwrap_or(SHIFT_MAX);
         Connection {
+            workload: Workload::new(plan),
             mss: saturated(u64::from(tcp.mss_bytes)),
             sack: tcp.sack,
             timestamps: tcp.timestamps,
@@ -116,10 +119,7 @@ impl Capture {
     pub fn new(flows: &[FlowPlan]) -> Capture {
         Capture {
             bytes: frame::file_header(),
-            connections: flows
-                .iter()
-                .map(|flow| Connection::new(&flow.tcp))
-                .collect(),
+            connections: flows.iter().map(Connection::new).collect(),
         }
     }
 
@@ -130,18 +130,13 @@ impl Capture {
 
     /// Writes down a packet that leaves or reaches its sender at `now`. Its `wire_bytes` are those of the IP
     /// packet; `blocks` are the ACK's SACK blocks.
-    pub fn record_packet(
-        &mut self,
-        packet: &Packet,
-        blocks: Option<&Blocks>,
-        workload: &Workload,
-        now: Time,
-    ) {
-        self.record(packet, blocks.map_or(&[], Blocks::as_slice), workload, now);
+    pub fn record_packet(&mut self, packet: &Packet, blocks: Option<&Blocks>, now: Time) {
+        self.record(packet, blocks.map_or(&[], Blocks::as_slice), now);
     }
 
-    fn record(&mut self, packet: &Packet, blocks: &[Block], workload: &Workload, now: Time) {
+    fn record(&mut self, packet: &Packet, blocks: &[Block], now: Time) {
         let connection = &mut self.connections[packet.flow as usize];
+        let workload = &connection.workload;
         let mut sack = [(0, 0); SACK_BLOCKS];
         let count = blocks.len().min(SACK_BLOCKS);
         for (edges, (left, right)) in sack.iter_mut().zip(blocks) {

@@ -102,12 +102,13 @@ impl Queue {
         Queue::Other(Box::new(discipline))
     }
 
-    /// See [`Discipline::enqueue`].
+    /// See [`Discipline::enqueue`]. The packet's entering time becomes `now`.
     #[inline(always)]
     pub fn enqueue(&mut self, packet: Packet, now: Time, drops: &mut Drops) {
+        // A copy in each arm: one that is passed by reference in any of them would not stay in registers.
         match self {
-            Queue::Pfifo(queue) => queue.enqueue(packet, now, drops),
-            Queue::Other(queue) => queue.enqueue(packet, now, drops),
+            Queue::Pfifo(queue) => queue.enqueue(packet.entering(now), now, drops),
+            Queue::Other(queue) => queue.enqueue(packet.entering(now), now, drops),
         }
     }
 

@@ -12,6 +12,7 @@ use ackclock_units::Time;
 
 use crate::packet::{Kind, Packet};
 use crate::plan::{DelayedAck, FlowPlan};
+use crate::sender::{syn_option_bytes, TIMESTAMPS_BYTES};
 use crate::workload::Workload;
 
 mod ranges;
@@ -31,6 +32,8 @@ pub struct Reply {
     pub ack: u64,
     /// Timestamp to echo.
     pub echo: Time,
+    /// Size on the wire, headers and options included.
+    pub wire_bytes: u32,
     /// SACK blocks, if any.
     pub blocks: Option<Blocks>,
     /// Whether the first block reports a duplicate segment (RFC 2883).
@@ -70,7 +73,12 @@ pub struct Receiver {
     control_rto: Time,
     initial_rto: Time,
     max_rto: Time,
+    /// Bytes of an ACK without SACK blocks.
+    ack_bytes: u32,
+    /// Bytes of a SYN/ACK.
+    syn_ack_bytes: u32,
     received_packets: u64,
+    sent_packets: u64,
     duplicates: u64,
 }
 
@@ -100,7 +108,10 @@ impl Receiver {
             control_rto: plan.tcp.initial_rto,
             initial_rto: plan.tcp.initial_rto,
             max_rto: plan.tcp.max_rto,
+            ack_bytes: plan.tcp.header_bytes + u32::from(plan.tcp.timestamps) * TIMESTAMPS_BYTES,
+            syn_ack_bytes: plan.tcp.header_bytes + syn_option_bytes(&plan.tcp),
             received_packets: 0,
+            sent_packets: 0,
             duplicates: 0,
         }
     }
@@ -121,6 +132,11 @@ impl Receiver {
         self.received_packets
     }
 
+    /// Packets sent, of all kinds.
+    pub fn sent_packets(&self) -> u64 {
+        self.sent_packets
+    }
+
     /// Segments that arrived more than once.
     pub fn duplicates(&self) -> u64 {
         self.duplicates
@@ -132,12 +148,12 @@ impl Receiver {
     }
 
     /// A packet from the sender arrived.
-    #[inline]
+    #[inline(always)]
     pub fn on_packet(&mut self, packet: &Packet, now: Time) -> Option<Reply> {
         self.received_packets += 1;
         match packet.kind {
             Kind::Data | Kind::Fin => self.on_segment(packet, now),
-            Kind::Syn => self.on_syn(packet, now),
+            Kind::Syn => self.on_syn(packet.timestamp, now),
             _ => {
                 self.on_last_ack();
                 None
@@ -159,11 +175,11 @@ impl Receiver {
 
     // ---- opening and closing ----
 
-    fn on_syn(&mut self, packet: &Packet, now: Time) -> Option<Reply> {
+    fn on_syn(&mut self, timestamp: Time, now: Time) -> Option<Reply> {
         match self.phase {
             Phase::Listen | Phase::SynReceived => {
                 self.phase = Phase::SynReceived;
-                self.echo = packet.timestamp;
+                self.echo = timestamp;
                 self.timer = now + self.control_rto;
                 Some(self.control(Kind::SynAck))
             }
@@ -195,11 +211,16 @@ impl Receiver {
         self.control(kind)
     }
 
-    fn control(&self, kind: Kind) -> Reply {
+    fn control(&mut self, kind: Kind) -> Reply {
+        self.sent_packets += 1;
         Reply {
             kind,
             ack: self.next,
             echo: self.echo,
+            wire_bytes: match kind {
+                Kind::SynAck => self.syn_ack_bytes,
+                _ => self.ack_bytes,
+            },
             blocks: None,
             duplicate: false,
         }
@@ -207,13 +228,13 @@ impl Receiver {
 
     // ---- data ----
 
-    #[inline]
+    #[inline(always)]
     fn on_segment(&mut self, packet: &Packet, now: Time) -> Option<Reply> {
         if self.phase == Phase::SynReceived {
             self.establish();
         }
         if packet.sequence != self.next || !self.ranges.is_empty() {
-            return Some(self.on_disorder(packet, now));
+            return Some(self.on_disorder(packet.sequence, packet.timestamp, now));
         }
         self.next += 1;
         if self.pending == 0 {
@@ -256,11 +277,14 @@ impl Receiver {
         self.pending = 0;
         self.quick = self.quick.saturating_sub(1);
         self.timer = Time::NEVER;
+        self.sent_packets += 1;
+        let blocks = self.blocks(duplicate);
         Reply {
             kind: Kind::Ack,
             ack: self.next,
             echo: self.echo,
-            blocks: self.blocks(duplicate),
+            wire_bytes: self.ack_bytes + blocks.as_ref().map_or(0, Blocks::option_bytes),
+            blocks,
             duplicate: duplicate.is_some() && self.sack,
         }
     }
@@ -273,12 +297,11 @@ impl Receiver {
     }
 
     /// A segment out of order, a duplicate, or one that fills a hole: acknowledged at once.
-    fn on_disorder(&mut self, packet: &Packet, now: Time) -> Reply {
+    fn on_disorder(&mut self, sequence: u64, timestamp: Time, now: Time) -> Reply {
         self.last_arrival = now;
-        let sequence = packet.sequence;
         if sequence + u64::from(self.pending) <= self.next {
             // RFC 7323 section 4.3, step 2: it begins at or before the last ACK.
-            self.echo = self.echo.max(packet.timestamp);
+            self.echo = self.echo.max(timestamp);
         }
         let held = self.ranges.range_of(sequence);
         let duplicate = sequence < self.next || held.is_some();

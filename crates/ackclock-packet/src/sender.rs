@@ -85,6 +85,8 @@ pub struct Counters {
     pub recoveries: u64,
     /// Tail loss probes.
     pub tail_probes: u64,
+    /// Packets that arrived, of all kinds.
+    pub received_packets: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,6 +219,7 @@ impl Sender {
         now: Time,
         out: &mut impl Outlet,
     ) {
+        self.counters.received_packets += 1;
         match packet.kind {
             Kind::Ack | Kind::FinAck => {
                 if self.phase != Phase::Done {

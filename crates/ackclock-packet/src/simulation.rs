@@ -12,10 +12,11 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::agenda::Agenda;
 use crate::link::{self, Link};
-use crate::network::Network;
+use crate::network::{Entrance, Network};
 use crate::packet::Packet;
+use crate::path::Hop;
 use crate::plan::{FlowPlan, Plan};
-use crate::receiver::{Blocks, Receiver};
+use crate::receiver::Receiver;
 use crate::record::{Tables, Totals};
 use crate::sender::{self, Sender};
 use crate::PlanError;
@@ -25,7 +26,11 @@ mod sampling;
 /// The two ends of a connection.
 struct Flow {
     sender: Sender,
+    /// Where the sender's packets enter the network.
+    entrance: Hop,
     receiver: Receiver,
+    /// How far the receiver's clock runs ahead of the simulation's.
+    lead: Time,
     at_warmup: Snapshot,
 }
 
@@ -57,13 +62,14 @@ impl Simulation {
     /// card's.
     pub fn new(plan: &Plan, seed: u64) -> Result<Simulation, PlanError> {
         plan.check()?;
+        let (network, entrances) = Network::new(plan, seed)?;
         let flows = (0..)
-            .zip(&plan.flows)
-            .map(|(index, flow)| Flow::new(index, flow));
+            .zip(plan.flows.iter().zip(entrances))
+            .map(|(index, (flow, entrance))| Flow::new(index, flow, entrance));
         let flows = flows.collect::<Result<Vec<_>, _>>()?;
         let mut simulation = Simulation {
             now: Time::ZERO,
-            network: Network::new(plan, seed)?,
+            network,
             timers: Agenda::new(2 * flows.len() + 1),
             sampled: vec![link::Counters::default(); plan.links.len()],
             links_at_warmup: vec![link::Counters::default(); plan.links.len()],
@@ -125,8 +131,8 @@ impl Simulation {
                 self.reach_receiver(&packet, local);
             }
         } else if arrival == next {
-            if let Some((packet, blocks)) = self.network.on_arrival(flight) {
-                self.reach_sender(&packet, blocks);
+            if let Some(packet) = self.network.on_arrival(flight) {
+                self.reach_sender(flight, &packet);
             }
         } else {
             self.handle_timer(owner);
@@ -152,11 +158,14 @@ impl Simulation {
     // ---- packets at their ends ----
 
     #[inline(always)]
-    fn reach_sender(&mut self, packet: &Packet, blocks: Option<Blocks>) {
-        let index = packet.flow as usize;
-        let sender = &mut self.flows[index].sender;
-        sender.on_packet(packet, blocks.as_ref(), self.now, &mut self.network);
-        self.timers.advance(index, sender.wake());
+    fn reach_sender(&mut self, index: usize, packet: &Packet) {
+        let blocks = self.network.take_blocks(packet);
+        let flow = &mut self.flows[index];
+        let mut entrance = flow.entrance(&mut self.network);
+        flow.sender
+            .on_packet(packet, blocks.as_ref(), self.now, &mut entrance);
+        self.timers.advance(index, flow.sender.wake());
+        self.network.await_next(index);
     }
 
     /// A packet reaches the receiver at its local time; a delayed ACK that was due before goes first.
@@ -179,11 +188,8 @@ impl Simulation {
     /// Keeps the receiver's entry in the agenda no later than its timer.
     #[inline]
     fn watch_receiver(&mut self, index: usize) {
-        let wake = self.flows[index].receiver.wake();
-        if !wake.is_never() {
-            let due = wake - self.network.lead(index);
-            self.timers.advance(self.flows.len() + index, due);
-        }
+        let due = self.flows[index].receiver_due();
+        self.timers.advance(self.flows.len() + index, due);
     }
 
     // ---- timers ----
@@ -201,27 +207,27 @@ impl Simulation {
 
     /// Timers are lazy: an entry may be earlier than the deadline it stands for, never later.
     fn on_sender_timer(&mut self, index: usize) {
-        let sender = &mut self.flows[index].sender;
-        if sender.started().is_never() {
-            sender.start(self.now, &mut self.network);
-        } else if sender.wake() <= self.now {
-            sender.on_timer(self.now, &mut self.network);
+        let flow = &mut self.flows[index];
+        let mut entrance = flow.entrance(&mut self.network);
+        if flow.sender.started().is_never() {
+            flow.sender.start(self.now, &mut entrance);
+        } else if flow.sender.wake() <= self.now {
+            flow.sender.on_timer(self.now, &mut entrance);
         }
-        let wake = sender.wake();
-        self.timers.set(index, wake);
+        self.timers.set(index, flow.sender.wake());
     }
 
     /// A receiver's clock runs ahead of the simulation's by the delay from the last queue to it.
     fn on_receiver_timer(&mut self, index: usize) {
-        let local = self.now + self.network.lead(index);
-        let receiver = &mut self.flows[index].receiver;
-        if receiver.wake() <= local {
-            if let Some(reply) = receiver.on_timer(local) {
+        let flow = &mut self.flows[index];
+        let local = self.now + flow.lead;
+        if flow.receiver.wake() <= local {
+            if let Some(reply) = flow.receiver.on_timer(local) {
                 self.network.answer(index as u32, &reply, local);
             }
         }
-        self.timers.set(self.flows.len() + index, Time::NEVER);
-        self.watch_receiver(index);
+        let due = flow.receiver_due();
+        self.timers.set(self.flows.len() + index, due);
     }
 
     // ---- for tests: where the packets are ----
@@ -235,9 +241,9 @@ impl Simulation {
     pub fn packets_sent_and_gone(&self) -> (u64, u64) {
         let flows = self.flows.iter().enumerate();
         flows.fold((0, 0), |(sent, gone), (index, flow)| {
-            let (answered, returned) = self.network.answered_and_returned(index);
-            let out = flow.sender.counters().sent_packets + answered;
-            let arrived = flow.receiver.received_packets() + returned;
+            let counters = flow.sender.counters();
+            let out = counters.sent_packets + flow.receiver.sent_packets();
+            let arrived = counters.received_packets + flow.receiver.received_packets();
             (sent + out, gone + arrived + self.network.gone(index))
         })
     }
@@ -254,12 +260,34 @@ impl Simulation {
 }
 
 impl Flow {
-    fn new(index: u32, plan: &FlowPlan) -> Result<Flow, PlanError> {
+    fn new(index: u32, plan: &FlowPlan, entrance: Hop) -> Result<Flow, PlanError> {
         Ok(Flow {
             sender: Sender::new(index, plan)?,
+            entrance,
             receiver: Receiver::new(plan),
+            lead: plan.forward.delay,
             at_warmup: Snapshot::default(),
         })
+    }
+
+    /// When the receiver's timer is due by the simulation's clock.
+    #[inline]
+    fn receiver_due(&self) -> Time {
+        let wake = self.receiver.wake();
+        if wake.is_never() {
+            wake
+        } else {
+            wake - self.lead
+        }
+    }
+
+    /// The network as this flow's sender sees it.
+    #[inline]
+    fn entrance<'a>(&self, network: &'a mut Network) -> Entrance<'a> {
+        Entrance {
+            network,
+            hop: self.entrance,
+        }
     }
 }
 

@@ -12,19 +12,21 @@ pub const BLOCKS_WITHOUT_TIMESTAMPS: usize = 4;
 /// The SACK blocks of an ACK, the most recent first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Blocks {
+    /// After the last block come empty ones.
     blocks: [Block; BLOCKS_WITHOUT_TIMESTAMPS],
-    count: u8,
 }
 
 impl Blocks {
     /// The blocks, the most recent first.
     pub fn as_slice(&self) -> &[Block] {
-        &self.blocks[..usize::from(self.count)]
+        let is_block = |(start, end): &&Block| start < end;
+        let count = self.blocks.iter().take_while(is_block).count();
+        &self.blocks[..count]
     }
 
-    fn push(&mut self, block: Block) {
-        self.blocks[usize::from(self.count)] = block;
-        self.count += 1;
+    /// Bytes of the SACK option: 4 with padding, and 8 for each block.
+    pub fn option_bytes(&self) -> u32 {
+        4 + 8 * self.as_slice().len() as u32
     }
 }
 
@@ -117,8 +119,9 @@ impl Ranges {
         let mut blocks = Blocks::default();
         let reported = duplicate.map(|sequence| (sequence, sequence + 1));
         let recent = self.recent[..self.recent_count].iter().copied();
-        for block in reported.into_iter().chain(recent).take(limit) {
-            blocks.push(block);
+        let chosen = reported.into_iter().chain(recent).take(limit);
+        for (place, block) in blocks.blocks.iter_mut().zip(chosen) {
+            *place = block;
         }
         blocks
     }
