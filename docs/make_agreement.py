@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -16,7 +17,7 @@ from matplotlib.figure import Figure
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS.parent / "tests"))
 
-from agreement import linux  # noqa: E402
+from agreement import linux  # type: ignore[import-not-found] # noqa: E402
 
 from ackclock.plots.style import COLOURS, STYLE  # noqa: E402
 
@@ -94,7 +95,8 @@ def main() -> None:
     results = [linux.simulate(run) for run in linux.recorded("summary")]
     results.sort(key=lambda result: (result.run.congestion, result.run.flows, result.run.limit_packets))
     place = DOCS / "concepts"
-    with mpl.rc_context({**STYLE, "svg.hashsalt": "ackclock"}):
+    style: Any = {**STYLE, "svg.hashsalt": "ackclock"}
+    with mpl.rc_context(style):
         for congestion in congestions(results):
             own = [result for result in results if result.run.congestion == congestion]
             windows(own).savefig(place / f"agreement-{congestion}.svg", metadata={"Date": None})

@@ -15,7 +15,7 @@ import csv
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
@@ -156,17 +156,32 @@ class Simulated:
 
 def recorded(name: str) -> list[Run]:
     """The runs of `data/<name>.csv`."""
+    return [_run(row) for row in _rows(name)]
+
+
+def changed() -> dict[str, list[tuple[str, Run]]]:
+    """The runs of `data/mechanisms.csv` by setting: what was changed, and what came out."""
+    runs: dict[str, list[tuple[str, Run]]] = {}
+    for row in _rows("mechanisms"):
+        runs.setdefault(row["run"], []).append((row.pop("change"), _run(row)))
+    return runs
+
+
+def _rows(name: str) -> list[dict[str, str]]:
     with (DATA / f"{name}.csv").open(encoding="utf-8") as lines:
-        return [_run(row) for row in csv.DictReader(lines)]
+        return list(csv.DictReader(lines))
+
+
+WORDS, WHOLE = ("run", "congestion"), ("flows", "limit_packets", "drops", "retransmissions")
 
 
 def _run(row: dict[str, str]) -> Run:
-    whole = ("flows", "limit_packets", "drops", "retransmissions")
-    words = ("run", "congestion")
-    return Run(**{key: value if key in words else int(value) if key in whole else float(value) for key, value in row.items()})  # type: ignore[arg-type]
+    words = {key: row[key] for key in WORDS}
+    counts = {key: int(row[key]) for key in WHOLE}
+    return Run(**words, **counts, **{key: float(text) for key, text in row.items() if key not in WORDS + WHOLE})  # type: ignore[arg-type]
 
 
-@lru_cache(maxsize=None)
+@cache
 def simulate(run: Run) -> Simulated:
     """The run's setting in the packet engine; nothing is random in it, so one seed is all."""
     return Simulated(run, ac.run(ac.loads(run.scenario, f"{run.run}.toml").plan(), seeds=[1]))

@@ -10,7 +10,8 @@ from oracle.response import FRACTIONS, RENO, WHOLE_SEGMENTS, Cell, cells
 
 TOLERANCE = 0.05
 
-#: Where an epoch lasts some 25 round trips, the two of them that see and repair the loss weigh; the tables leave them out.
+#: Linux's whole segments at 1e-3: an epoch lasts some 25 round trips, and the two of them that see and repair the loss
+#: weigh; the tables leave them out.
 TOLERANCE_OF_SHORT_EPOCHS = 0.07
 
 #: Table 3: Mb/s → average window, and the loss rates of Reno and of CUBIC (C = 0.4) with 1500 B packets and 0.1 s.

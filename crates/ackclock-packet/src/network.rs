@@ -5,8 +5,6 @@
 //! queue is handed over at once, with the local time of its arrival, and an answer goes straight
 //! into the flight that leads back.
 
-use std::collections::VecDeque;
-
 use ackclock_units::Time;
 use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
@@ -14,75 +12,17 @@ use rand_pcg::Pcg64Mcg;
 use crate::agenda::Agenda;
 use crate::link::{Link, Offer};
 use crate::packet::{Ecn, Packet, NO_SACK};
-use crate::path::{Hop, Path};
+use crate::path::{first_due, Hop, Route, Stretch};
 use crate::pcap::Capture;
-use crate::plan::{FlowPlan, Plan};
+use crate::plan::Plan;
 use crate::receiver::{Blocks, Reply};
 use crate::record::{Action, Happening, Tables, NONE};
 use crate::sender::Outlet;
 use crate::PlanError;
 
-/// Packets in a delay that nothing can shorten or lengthen, each with the time of its arrival.
-type Flight = VecDeque<(Time, Packet)>;
+mod sacks;
 
-/// A delay before a queueing link.
-struct Stretch {
-    flight: Flight,
-    link: u32,
-}
-
-/// A flow's way there and back. What each packet needs fits one cache line: with many flows, that is
-/// what a packet costs.
-#[repr(align(64))]
-struct Route {
-    /// The last delay on the way back.
-    home: Flight,
-    /// Delay from the last queue to the receiver.
-    forward_delay: Time,
-    /// Delay from the last queue (or the receiver, if there is none) to the sender.
-    reverse_delay: Time,
-    /// The queues, if there are more than one.
-    further: Option<Box<Further>>,
-    /// Packets of the flow that a queue dropped or a link lost.
-    gone: u64,
-}
-
-/// Queues on the way there after the first, and all on the way back.
-struct Further {
-    forward: Box<[Hop]>,
-    reverse: Box<[Hop]>,
-}
-
-/// SACK blocks of the ACKs on their way, each named by a packet's `sack`.
-#[derive(Default)]
-struct SackStore {
-    slots: Vec<Slot>,
-    free: Vec<u32>,
-}
-
-/// One cache line.
-#[repr(align(64))]
-struct Slot(Blocks);
-
-impl SackStore {
-    fn put(&mut self, blocks: Blocks) -> u32 {
-        if let Some(slot) = self.free.pop() {
-            self.slots[slot as usize].0 = blocks;
-            slot
-        } else {
-            self.slots.push(Slot(blocks));
-            (self.slots.len() - 1) as u32
-        }
-    }
-
-    #[inline]
-    fn take(&mut self, slot: u32) -> Option<Blocks> {
-        (slot != NO_SACK).then(|| {
-            self.free.push(slot);
-            self.slots[slot as usize].0
-        })
-    }
-}
+use sacks::SackStore;
 
 /// Links, delays and the packets in them.
 pub struct Network {
@@ -395,61 +335,4 @@ impl Outlet for Entrance<'_> {
         let events = &mut self.network.tables.events;
         events.push(now, flow, NONE, happening, value);
     }
-}
-
-impl Route {
-    /// The route of a flow, and the hop at which its packets enter it; adds the delays before links to
-    /// `stretches`.
-    fn new(plan: &FlowPlan, stretches: &mut Vec<Stretch>) -> (Route, Hop) {
-        let mut stretch_to = |link| {
-            stretches.push(Stretch {
-                flight: Flight::new(),
-                link,
-            });
-            (stretches.len() - 1) as u32
-        };
-        let forward = Path::new(&plan.forward, false, &mut stretch_to);
-        let reverse = Path::new(&plan.reverse, true, &mut stretch_to);
-        let further = Further {
-            forward: forward.hops[1..].into(),
-            reverse: reverse.hops,
-        };
-        let route = Route {
-            home: Flight::new(),
-            forward_delay: forward.delay,
-            reverse_delay: reverse.delay,
-            further: further.is_any().then(|| Box::new(further)),
-            gone: 0,
-        };
-        (route, forward.hops[0])
-    }
-
-    /// The hop after number `index` on the way there or back.
-    #[inline]
-    fn hop_after(&self, index: u8, forward: bool) -> Option<Hop> {
-        let further = self.further.as_ref()?;
-        let index = usize::from(index);
-        if forward {
-            further.forward.get(index).copied()
-        } else {
-            further.reverse.get(index + 1).copied()
-        }
-    }
-
-    #[inline]
-    fn first_hop_back(&self) -> Option<Hop> {
-        self.further.as_ref()?.reverse.first().copied()
-    }
-}
-
-impl Further {
-    fn is_any(&self) -> bool {
-        !(self.forward.is_empty() && self.reverse.is_empty())
-    }
-}
-
-/// When the first packet of a flight arrives.
-#[inline(always)]
-fn first_due(flight: &Flight) -> Time {
-    flight.front().map_or(Time::NEVER, |&(due, _)| due)
 }

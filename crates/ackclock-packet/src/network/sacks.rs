@@ -1,0 +1,39 @@
+//! SACK blocks of the ACKs on their way.
+//!
+//! Most ACKs have none, so packets carry only the name of a place where theirs wait.
+
+use crate::packet::NO_SACK;
+use crate::receiver::Blocks;
+
+/// The blocks by name, a packet's `sack`.
+#[derive(Default)]
+pub struct SackStore {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+/// One cache line: many wait here, and come back long after they were written.
+#[repr(align(64))]
+struct Slot(Blocks);
+
+impl SackStore {
+    /// Keeps the blocks of an ACK that sets off; returns their name.
+    pub fn put(&mut self, blocks: Blocks) -> u32 {
+        if let Some(slot) = self.free.pop() {
+            self.slots[slot as usize].0 = blocks;
+            slot
+        } else {
+            self.slots.push(Slot(blocks));
+            (self.slots.len() - 1) as u32
+        }
+    }
+
+    /// Takes the blocks of a packet that has arrived, or is lost.
+    #[inline]
+    pub fn take(&mut self, slot: u32) -> Option<Blocks> {
+        (slot != NO_SACK).then(|| {
+            self.free.push(slot);
+            self.slots[slot as usize].0
+        })
+    }
+}
