@@ -58,6 +58,7 @@ bench: $(VENV)/.dev debian-bench  ## speed beside ns-2 and ns-3 (BENCH_OPTIONS=-
 docs: $(VENV)/.docs  ## the documentation site, in site/
 	$(PY) docs/make_pages.py
 	$(PY) docs/make_agreement.py
+	$(PY) docs/make_oracles.py
 	$(VENV)/bin/zensical build --config-file .mkdocs.made.yml --clean --strict
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps --workspace --quiet
 	rm -rf site/rust

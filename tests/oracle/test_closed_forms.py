@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import math
+from functools import cache
 
 import pytest
-from oracle import lab
+from oracle import formulas, lab
+
+import ackclock as ac
 
 RTT_S = 0.1
 SEEDS = (1, 2, 3)
+#: Of the linux stack: RTT and the floor of the variance term.
+RTO_S = RTT_S + 0.2
 
 
-def segments_per_s(loss: float, delayed_ack: str) -> float:
-    """Goodput of one Reno flow under Bernoulli loss on a link where nothing queues; about 300 loss epochs a run."""
-    duration_s = min(20_000.0, max(1_000.0, 300 * RTT_S / (1.2 * math.sqrt(loss))))
-    data = lab.run(
+@cache
+def bernoulli(loss: float, delayed_ack: str = "false") -> ac.Dataset:
+    """One Reno flow under Bernoulli loss on a link where nothing queues; about 300 loss epochs a run."""
+    duration_s = min(20_000.0, max(1_000.0, 300 * RTT_S / formulas.mathis_window(1.0, 1.2) / loss**0.5))
+    return lab.run(
         duration_s,
         RTT_S,
         '"reno"',
@@ -23,25 +28,32 @@ def segments_per_s(loss: float, delayed_ack: str) -> float:
         tcp=f"delayed_ack = {delayed_ack}",
         seeds=SEEDS,
     )
+
+
+def segments_per_s(data: ac.Dataset) -> float:
+    """Goodput in segments."""
     return lab.goodput_bps(data) / 8 / lab.MSS_BYTES
 
 
-def mathis(loss: float) -> float:
-    """Mathis et al. 1997, eq. 3 with C = √(3/2), segments per second; every segment counts for the window."""
-    return math.sqrt(3 / 2) / (RTT_S * math.sqrt(loss))
-
-
-def pftk(loss: float, timeout_s: float) -> float:
-    """Padhye et al. 1998, eq. 30 with b = 1 (the window counts segments and not ACKs), segments per second."""
-    timeouts = timeout_s * min(1, 3 * math.sqrt(3 * loss / 8)) * loss * (1 + 32 * loss**2)
-    return 1 / (RTT_S * math.sqrt(2 * loss / 3) + timeouts)
+def loss_events(data: ac.Dataset) -> float:
+    """Fast recoveries and timeouts per packet sent."""
+    flows = data.flows
+    return float((flows["recoveries"] + flows["timeouts"]).sum() / flows["sent_packets"].sum())
 
 
 @pytest.mark.parametrize("delayed_ack", ["false", "true"])
 @pytest.mark.parametrize("loss", [3e-4, 1e-3, 3e-3, 1e-2])
 def test_mathis(loss: float, delayed_ack: str) -> None:
     """Delayed ACKs make no difference to it: growth counts acknowledged segments, as in Linux (RFC 3465's L = ∞)."""
-    assert segments_per_s(loss, delayed_ack) == pytest.approx(mathis(loss), rel=0.1)
+    expected = formulas.mathis_window(loss, formulas.MATHIS_PERIODIC) / RTT_S
+    assert segments_per_s(bernoulli(loss, delayed_ack)) == pytest.approx(expected, rel=0.1)
+
+
+@pytest.mark.parametrize("loss", [1e-4, 1e-3, 3e-3])
+def test_mathis_for_random_losses(loss: float) -> None:
+    """The constant of independent losses is 1.31 instead of the sawtooth's 1.22, until recovery takes its share."""
+    expected = formulas.mathis_window(loss, formulas.MATHIS_RANDOM) / RTT_S
+    assert segments_per_s(bernoulli(loss)) == pytest.approx(expected, rel=0.05)
 
 
 @pytest.mark.parametrize("loss", [3e-4, 1e-3, 3e-3, 1e-2])
@@ -49,7 +61,15 @@ def test_pftk(loss: float) -> None:
     """Its domain here ends near 1e-2: it takes all later segments of a round for lost with the first, so it expects
     timeouts where independent losses with SACK give none. The RTO of the linux stack is RTT + 200 ms.
     """
-    assert segments_per_s(loss, "false") == pytest.approx(pftk(loss, RTT_S + 0.2), rel=0.1)
+    assert segments_per_s(bernoulli(loss)) == pytest.approx(formulas.pftk_rate(loss, RTT_S, RTO_S), rel=0.1)
+
+
+@pytest.mark.parametrize("loss", [1e-4, 1e-3, 1e-2, 3e-2, 1e-1])
+def test_pftk_by_loss_events(loss: float) -> None:
+    """With p as the paper estimates it, loss indications per packet sent, the formula holds to one loss in ten."""
+    data = bernoulli(loss)
+    expected = formulas.pftk_rate(loss_events(data), RTT_S, RTO_S)
+    assert segments_per_s(data) == pytest.approx(expected, rel=0.1)
 
 
 @pytest.mark.parametrize("congestion", ["reno", "cubic"])
@@ -59,19 +79,18 @@ def test_one_flow_with_a_buffer_of_one_bdp_fills_the_link(congestion: str, rate:
     assert 0.995 < lab.utilisation(data) <= 1.0001
 
 
-def sawtooth_utilisation(buffer: float) -> float:
-    """Reno's utilisation with a buffer of `buffer` BDP: the window goes from (1+b)/2 to 1+b BDP; below 1 the link is
-    not full and a round trip lasts one base RTT, above it the queue makes it longer. b = 0 gives 3/4.
-    """
-    lowest, highest = (1 + buffer) / 2, 1 + buffer
-    queued = (highest**2 - 1) / 2
-    return ((1 - lowest**2) / 2 + queued) / ((1 - lowest) + queued)
-
-
 @pytest.mark.parametrize("buffer", [0.1, 0.25, 0.5])
 def test_reno_over_a_short_buffer_is_a_sawtooth(buffer: float) -> None:
     data = lab.run(600.0, 0.1, '"reno"', warmup_s=60.0, rate="50Mbit", limit=f"{buffer}bdp")
-    assert lab.utilisation(data) == pytest.approx(sawtooth_utilisation(buffer), rel=0.02)
+    assert lab.utilisation(data) == pytest.approx(formulas.reno_utilisation(buffer), rel=0.02)
+
+
+@pytest.mark.parametrize("segments", [1, 10, 11, 30, 31, 150, 1000])
+def test_a_short_transfer_takes_a_round_trip_for_each_doubling(segments: int) -> None:
+    """Opening takes one round trip, then slow start from ten segments one for each doubling."""
+    data = lab.run(5.0, RTT_S, '"reno"', tcp="delayed_ack = false", flows=f'size = "{segments}p"')
+    expected_s = (1 + formulas.slow_start_rounds(segments)) * RTT_S
+    assert data.flows["completion_s"][0] == pytest.approx(expected_s, abs=2e-6)
 
 
 def test_a_receive_window_gives_a_window_per_round_trip() -> None:
