@@ -69,9 +69,10 @@ In the order of what they matter:
 - **Receivers that read late bunch their ACKs.** A receive buffer that is still near its default of 128 KB has no room
   to offer until the application reads, and Linux then answers at the read. In the reference runs that is every
   5 ms, and ten flows then share less evenly. With large buffers they share as evenly in Linux as here.
-- **The reordering timer of RACK is at least two ticks of the clock**, 8 ms with `HZ=250`. The engine's is exact, and
-  can send a retransmission into a queue that is still full. It shows as more retransmissions at low rates, and hardly
-  otherwise.
+- **The kernel's clock ticks**, every 10 ms in these recordings (`HZ=100`). RACK's reordering timer waits two ticks
+  more, where the engine's is exact and can send a retransmission into a queue that is still full: more retransmissions
+  at low rates. CUBIC looks at its curve once a tick. At 1 Mb/s this changes which packets are lost: with `HZ=1000`
+  Linux has the engine's queueing delay there; at 20 Mb/s it makes no difference.
 - **While the advertised window grows, every segment is acknowledged at once**, which lasts through most of slow start
   and not for 16 segments only. Below 12 Mb/s, where two segments take longer than 2 ms, this decides whether `HyStart`
   sees a train of ACKs.
