@@ -83,19 +83,10 @@ impl Controller for Reno {
 #[cfg(test)]
 #[allow(clippy::float_cmp)] // windows are whole segments
 mod tests {
-    use super::super::window::testing::{ack, recovering};
+    use super::super::window::testing::{ack, recovering, LOSS};
     use super::*;
     use proptest::prelude::*;
     use serde_json::json;
-
-    const LOSS: Loss = Loss {
-        now: Time::ZERO,
-        in_flight: 0,
-        srtt: Time::ZERO,
-        min_rtt: Time::NEVER,
-        delivered: 0,
-        marked: false,
-    };
 
     fn reno(initial_window: f64) -> Box<dyn Controller> {
         make(&json!({}), initial_window).expect("no parameters are needed")

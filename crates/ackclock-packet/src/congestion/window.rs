@@ -155,8 +155,18 @@ impl Window {
 /// ACKs for tests of controllers.
 #[cfg(test)]
 pub mod testing {
-    use super::Ack;
+    use super::super::{Ack, Loss};
     use ackclock_units::Time;
+
+    /// A loss that tells nothing but that it happened.
+    pub const LOSS: Loss = Loss {
+        now: Time::ZERO,
+        in_flight: 0,
+        srtt: Time::ZERO,
+        min_rtt: Time::NEVER,
+        delivered: 0,
+        marked: false,
+    };
 
     /// An ACK of `newly_acked` segments at `now` that leaves the window free to grow.
     pub fn ack(now: Time, newly_acked: u32) -> Ack {
