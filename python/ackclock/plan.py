@@ -92,6 +92,7 @@ class TcpPlan:
     reduction: str
     pacing: bool
     window_validation: bool
+    ecn: str
 
     @property
     def packet_bytes(self) -> int:
@@ -117,6 +118,7 @@ class FlowPlan:
     start_jitter_s: float
     size_bytes: int | None
     application_rate_bps: float | None
+    priority: int
     forward: PathPlan
     reverse: PathPlan
     base_rtt_s: float

@@ -31,6 +31,7 @@ EVENT_KINDS = (
     "loss",
     "mark",
     "recovery",
+    "mark_reaction",
     "timeout",
     "retransmission",
     "syn_retransmission",

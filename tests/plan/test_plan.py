@@ -73,6 +73,7 @@ def test_what_the_engine_reads_has_the_fields_of_the_contract():
         "start_jitter_s",
         "size_bytes",
         "application_rate_bps",
+        "priority",
         "congestion",
         "tcp",
         "forward",
@@ -111,6 +112,7 @@ def test_what_the_engine_reads_has_the_fields_of_the_contract():
         "reduction": "prr",
         "pacing": False,
         "window_validation": True,
+        "ecn": "off",
     }
     assert flow["forward"] == {"hops": [{"delay_s": 0.0, "link": 0}], "delay_s": 0.05}
     assert flow["reverse"] == {"hops": [{"delay_s": 0.0, "link": 1}], "delay_s": 0.05}

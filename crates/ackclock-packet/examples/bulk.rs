@@ -100,6 +100,7 @@ impl Workload {
             "start_jitter_s": 0.0,
             "size_bytes": null,
             "application_rate_bps": null,
+            "priority": 0,
             "congestion": { "kind": "reno", "parameters": {} },
             "tcp": tcp(),
             "forward": { "hops": [{ "delay_s": 0.0, "link": 0 }], "delay_s": one_way_s },
@@ -128,6 +129,7 @@ fn tcp() -> Value {
         "reduction": "prr",
         "pacing": false,
         "window_validation": true,
+        "ecn": "off",
     })
 }
 

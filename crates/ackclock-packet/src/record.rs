@@ -22,6 +22,8 @@ pub enum Happening {
     Mark,
     /// Fast recovery begins.
     Recovery,
+    /// A sender comes down for ECN marks.
+    MarkReaction,
     /// The retransmission timer expired.
     Timeout,
     /// A segment is sent again.
@@ -42,6 +44,7 @@ pub const EVENT_KINDS: &[&str] = &[
     "loss",
     "mark",
     "recovery",
+    "mark_reaction",
     "timeout",
     "retransmission",
     "syn_retransmission",

@@ -190,6 +190,7 @@ pub mod testing {
             next: 0,
             unacknowledged: 0,
             recovering: false,
+            repairing: false,
             paced: false,
         }
     }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::packet::{Ecn, NO_SACK};
-use crate::plan::{CongestionPlan, LossDetection, PathPlan, Reduction, TcpPlan};
+use crate::packet::{Ecn, Flags, NO_SACK};
+use crate::plan::{CongestionPlan, EcnMode, LossDetection, PathPlan, Reduction, TcpPlan};
 use crate::sender::scoreboard::Block;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -20,6 +20,7 @@ fn plan(timestamps: bool, delayed_ack: DelayedAck) -> FlowPlan {
         start_jitter: Time::ZERO,
         size_bytes: None,
         application_rate: None,
+        priority: 0,
         congestion: CongestionPlan {
             kind: "reno".to_owned(),
             parameters: serde_json::json!({}),
@@ -50,6 +51,7 @@ fn tcp(timestamps: bool, delayed_ack: DelayedAck) -> TcpPlan {
         reduction: Reduction::Prr,
         pacing: false,
         window_validation: true,
+        ecn: EcnMode::Off,
     }
 }
 
@@ -64,7 +66,7 @@ fn packet(kind: Kind, sequence: u64) -> Packet {
         kind,
         ecn: Ecn::NotCapable,
         hop: 0,
-        again: false,
+        flags: Flags::NONE,
     }
 }
 

@@ -1,7 +1,7 @@
 //! The arithmetic of RFC 6298 and of Linux, step by step.
 
 use super::*;
-use crate::plan::{DelayedAck, LossDetection, Reduction};
+use crate::plan::{DelayedAck, EcnMode, LossDetection, Reduction};
 use proptest::prelude::*;
 
 fn plan(min_rto: Time, rto_floor_on_variance: bool) -> TcpPlan {
@@ -24,6 +24,7 @@ fn plan(min_rto: Time, rto_floor_on_variance: bool) -> TcpPlan {
         reduction: Reduction::Prr,
         pacing: false,
         window_validation: true,
+        ecn: EcnMode::Off,
     }
 }
 

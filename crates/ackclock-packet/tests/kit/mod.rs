@@ -10,8 +10,8 @@ mod script;
 mod transcript;
 
 use ackclock_packet::plan::{
-    CongestionPlan, DelayedAck, FlowPlan, HopPlan, LinkPlan, LossDetection, PathPlan, Plan,
-    QueuePlan, RecordPlan, Reduction, TcpPlan,
+    CongestionPlan, DelayedAck, EcnMode, FlowPlan, HopPlan, LinkPlan, LossDetection, PathPlan,
+    Plan, QueuePlan, RecordPlan, Reduction, TcpPlan,
 };
 use ackclock_units::{Rate, Time};
 use serde_json::json;
@@ -56,6 +56,7 @@ pub fn linux() -> TcpPlan {
         reduction: Reduction::Prr,
         pacing: false,
         window_validation: true,
+        ecn: EcnMode::Off,
     }
 }
 
@@ -89,6 +90,7 @@ pub fn flow(tcp: TcpPlan) -> FlowPlan {
         start_jitter: Time::ZERO,
         size_bytes: None,
         application_rate: None,
+        priority: 0,
         congestion: reno(),
         tcp,
         forward: path(Time::ZERO, &[]),
