@@ -61,6 +61,8 @@ pub struct Ack {
     pub repairing: bool,
     /// Whether the sender is paced.
     pub paced: bool,
+    /// When pacing lets the next segment go; not later than now if it need not wait.
+    pub next_departure: Time,
 }
 
 /// Start of a recovery episode (fast recovery; a tail loss that a probe repaired; an ECN reaction).
@@ -151,6 +153,10 @@ pub trait Controller: Send {
     /// Whether the sender paces whatever its stack does.
     fn needs_pacing(&self) -> bool {
         false
+    }
+    /// Segments that leave together when pacing lets them go: a host with segmentation offload sends batches.
+    fn pacing_batch(&self) -> u32 {
+        1
     }
     /// The rate to pace payload at, when the controller names one.
     fn pacing_rate(&self) -> Option<Rate> {

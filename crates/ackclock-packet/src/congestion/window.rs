@@ -192,6 +192,7 @@ pub mod testing {
             recovering: false,
             repairing: false,
             paced: false,
+            next_departure: Time::ZERO,
         }
     }
 
