@@ -49,6 +49,7 @@ pub fn linux() -> TcpPlan {
         min_rto: ms(200),
         max_rto: ms(120_000),
         rto_floor_on_variance: true,
+        rto_slop: Time::ZERO,
         receive_window_bytes: None,
         loss_detection: LossDetection::Rack,
         tail_loss_probe: true,
