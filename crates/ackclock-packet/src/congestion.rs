@@ -26,6 +26,8 @@ pub struct Ack {
     pub newly_acked_bytes: u64,
     /// Whether the cumulative acknowledgement advanced.
     pub advanced: bool,
+    /// Segments that it advanced over, those that were delivered selectively before included.
+    pub cumulatively_acked: u32,
     /// RTT of the newest segment delivered by this ACK, if it was sent only once.
     pub rtt: Option<Time>,
     /// Smoothed RTT (RFC 6298); zero before the first sample.

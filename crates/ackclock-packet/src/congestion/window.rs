@@ -74,6 +74,11 @@ impl Window {
         self.phase == Phase::Recovery
     }
 
+    /// Whether no losses are being repaired, as of the last ACK.
+    pub fn is_open(&self) -> bool {
+        self.phase == Phase::Open
+    }
+
     /// Follows the phases and tells whether this ACK may make the window grow: it advances, the sender
     /// used the window, and no fast recovery is going on.
     pub fn may_grow(&mut self, ack: &Ack) -> bool {
@@ -175,6 +180,7 @@ pub mod testing {
             newly_acked,
             newly_acked_bytes: u64::from(newly_acked) * 1448,
             advanced: true,
+            cumulatively_acked: newly_acked,
             rtt: None,
             srtt: Time::ZERO,
             min_rtt: Time::NEVER,
