@@ -9,6 +9,7 @@
 use ackclock_units::{Rate, Time};
 use serde_json::Value;
 
+pub mod bic;
 pub mod cubic;
 pub mod hystart;
 pub mod reno;
@@ -121,7 +122,11 @@ pub trait Controller: Send {
 pub type Maker = fn(&Value, f64) -> Result<Box<dyn Controller>, serde_json::Error>;
 
 /// The list: name as in `sysctl`, and how to make one.
-pub const CONTROLLERS: &[(&str, Maker)] = &[("cubic", cubic::make), ("reno", reno::make)];
+pub const CONTROLLERS: &[(&str, Maker)] = &[
+    ("bic", bic::make),
+    ("cubic", cubic::make),
+    ("reno", reno::make),
+];
 
 /// Looks a controller up by name and makes it.
 ///
