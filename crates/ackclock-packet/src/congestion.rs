@@ -11,6 +11,7 @@ use serde_json::Value;
 
 pub mod bic;
 pub mod cubic;
+pub mod highspeed;
 pub mod hystart;
 pub mod reno;
 pub mod window;
@@ -125,6 +126,7 @@ pub type Maker = fn(&Value, f64) -> Result<Box<dyn Controller>, serde_json::Erro
 pub const CONTROLLERS: &[(&str, Maker)] = &[
     ("bic", bic::make),
     ("cubic", cubic::make),
+    ("highspeed", highspeed::make),
     ("reno", reno::make),
 ];
 

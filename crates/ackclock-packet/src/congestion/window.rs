@@ -115,6 +115,22 @@ impl Window {
         }
     }
 
+    /// Acknowledged segments (or what else a controller counts) that no increment has used up.
+    pub fn credit(&self) -> u32 {
+        self.credit
+    }
+
+    /// Adds to the credit, for a controller that counts in its own way.
+    pub fn earn(&mut self, credit: u32) {
+        self.credit = self.credit.saturating_add(credit);
+    }
+
+    /// Grows by `segments`, which use up `cost` of the credit.
+    pub fn buy(&mut self, segments: u32, cost: u32) {
+        self.cwnd = self.cwnd.saturating_add(segments);
+        self.credit = self.credit.saturating_sub(cost);
+    }
+
     /// Makes the present window the threshold.
     pub fn end_slow_start(&mut self) {
         self.ssthresh = Some(self.cwnd);
