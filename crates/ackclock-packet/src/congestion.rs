@@ -14,6 +14,7 @@ pub mod cubic;
 pub mod highspeed;
 pub mod hystart;
 pub mod reno;
+pub mod scalable;
 pub mod window;
 
 /// What an acknowledgement tells the controller. Windows and counts are in segments.
@@ -128,6 +129,7 @@ pub const CONTROLLERS: &[(&str, Maker)] = &[
     ("cubic", cubic::make),
     ("highspeed", highspeed::make),
     ("reno", reno::make),
+    ("scalable", scalable::make),
 ];
 
 /// Looks a controller up by name and makes it.
