@@ -12,6 +12,7 @@ use serde_json::Value;
 pub mod cubic;
 pub mod hystart;
 pub mod reno;
+pub mod vegas;
 pub mod window;
 
 /// What an acknowledgement tells the controller. Windows and counts are in segments.
@@ -162,7 +163,11 @@ pub trait Controller: Send {
 pub type Maker = fn(&Value, f64) -> Result<Box<dyn Controller>, serde_json::Error>;
 
 /// The list: name as in `sysctl`, and how to make one.
-pub const CONTROLLERS: &[(&str, Maker)] = &[("cubic", cubic::make), ("reno", reno::make)];
+pub const CONTROLLERS: &[(&str, Maker)] = &[
+    ("cubic", cubic::make),
+    ("reno", reno::make),
+    ("vegas", vegas::make),
+];
 
 /// Looks a controller up by name and makes it.
 ///
