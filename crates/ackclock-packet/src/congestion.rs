@@ -9,8 +9,10 @@
 use ackclock_units::{Rate, Time};
 use serde_json::Value;
 
+pub mod accucubic;
 pub mod cubic;
 pub mod hystart;
+pub mod lincubic;
 pub mod reno;
 pub mod vegas;
 pub mod window;
@@ -164,7 +166,9 @@ pub type Maker = fn(&Value, f64) -> Result<Box<dyn Controller>, serde_json::Erro
 
 /// The list: name as in `sysctl`, and how to make one.
 pub const CONTROLLERS: &[(&str, Maker)] = &[
+    ("accucubic", accucubic::make),
     ("cubic", cubic::make),
+    ("lincubic", lincubic::make),
     ("reno", reno::make),
     ("vegas", vegas::make),
 ];
