@@ -20,8 +20,8 @@
 //!   ACKs after a retransmission, and its decrease by a quarter, are left out.
 //! - A round with two RTT samples or fewer tells nothing (they may all be of delayed ACKs): its last ACK
 //!   counts as for Reno.
-//! - Rounds are not measured in fast recovery; the first begins when it ends. A timeout and an idle time
-//!   forget `BaseRTT`.
+//! - Rounds are not measured in fast recovery; the first begins when it ends, as one does at the end of the
+//!   repair after a timeout. A timeout and an idle time forget `BaseRTT`.
 //! - The window grows whether or not the sender filled it, but in Reno's rounds.
 //!
 //! Deviations from Linux: RTTs are not rounded to microseconds; a single reordered segment does not
@@ -61,6 +61,8 @@ struct Vegas {
     base_rtt: Option<Time>,
     /// The round being measured; none in fast recovery.
     round: Option<Round>,
+    /// Whether the last ACK came in the repair after a timeout.
+    repairing: bool,
 }
 
 /// A round trip, from one look at the queue to the next.
@@ -111,6 +113,7 @@ pub fn make(
         window: Window::new(initial_window),
         base_rtt: None,
         round: Some(Round::until(0)),
+        repairing: false,
     }))
 }
 
@@ -174,8 +177,12 @@ impl Controller for Vegas {
             self.observe(rtt);
         }
         let filled = self.window.may_grow(ack);
-        if self.window.in_fast_recovery() {
+        let repaired = self.repairing && !ack.repairing;
+        self.repairing = ack.repairing;
+        if repaired || self.window.in_fast_recovery() {
             self.round = None;
+        }
+        if self.window.in_fast_recovery() {
             return;
         }
         let round = *self.round.get_or_insert(Round::until(ack.next));

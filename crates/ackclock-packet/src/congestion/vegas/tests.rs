@@ -163,6 +163,32 @@ fn a_loss_halves_and_measuring_waits_for_the_end_of_recovery() {
 }
 
 #[test]
+fn a_round_begins_when_the_repair_after_a_timeout_ends() {
+    let mut flow = Flow::steady(50);
+    flow.vegas.on_timeout(Time::ZERO, 50);
+    let acked = |unacknowledged: u64, repairing: bool| Ack {
+        rtt: Some(Time::from_milliseconds(BASE_MS)),
+        repairing,
+        unacknowledged,
+        next: 300,
+        ..ack(Time::ZERO, 1)
+    };
+    for segment in 201..231 {
+        flow.vegas.on_ack(&acked(segment, true));
+    }
+    assert_eq!(flow.vegas.cwnd(), 25.0, "up to the threshold");
+    for segment in 231..=400 {
+        flow.vegas.on_ack(&Ack {
+            next: 400,
+            ..acked(segment, false)
+        });
+    }
+    assert_eq!(flow.vegas.cwnd(), 25.0, "400, and not 300, ends the round");
+    flow.vegas.on_ack(&acked(401, false));
+    assert_eq!(flow.vegas.cwnd(), 26.0);
+}
+
+#[test]
 fn a_timeout_forgets_the_base_rtt() {
     let mut flow = Flow::steady(50);
     flow.vegas.on_timeout(Time::ZERO, 50);
