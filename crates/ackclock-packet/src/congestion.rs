@@ -10,10 +10,13 @@ use ackclock_units::{Rate, Time};
 use serde_json::Value;
 
 pub mod accucubic;
+pub mod aimd;
 pub mod cubic;
+pub mod fractional_window;
 pub mod hystart;
 pub mod lincubic;
 pub mod reno;
+pub mod tahoe;
 pub mod vegas;
 pub mod window;
 
@@ -167,9 +170,11 @@ pub type Maker = fn(&Value, f64) -> Result<Box<dyn Controller>, serde_json::Erro
 /// The list: name as in `sysctl`, and how to make one.
 pub const CONTROLLERS: &[(&str, Maker)] = &[
     ("accucubic", accucubic::make),
+    ("aimd", aimd::make),
     ("cubic", cubic::make),
     ("lincubic", lincubic::make),
     ("reno", reno::make),
+    ("tahoe", tahoe::make),
     ("vegas", vegas::make),
 ];
 

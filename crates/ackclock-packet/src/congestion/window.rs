@@ -23,13 +23,24 @@ pub const MIN_SSTHRESH: u32 = 2;
 
 /// Whether losses are being repaired, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+pub enum Phase {
     /// They are not.
     Open,
     /// By fast recovery.
     Recovery,
     /// After a timeout.
     Repair,
+}
+
+impl Phase {
+    /// What an ACK tells of it.
+    pub fn follow(&mut self, ack: &Ack) {
+        if !ack.recovering {
+            *self = Phase::Open;
+        } else if *self == Phase::Open {
+            *self = Phase::Recovery;
+        }
+    }
 }
 
 /// Window and slow start threshold, in segments.
@@ -77,11 +88,7 @@ impl Window {
     /// Follows the phases and tells whether this ACK may make the window grow: it advances, the sender
     /// used the window, and no fast recovery is going on.
     pub fn may_grow(&mut self, ack: &Ack) -> bool {
-        if !ack.recovering {
-            self.phase = Phase::Open;
-        } else if self.phase == Phase::Open {
-            self.phase = Phase::Recovery;
-        }
+        self.phase.follow(ack);
         self.phase != Phase::Recovery && ack.advanced && ack.window_limited
     }
 
