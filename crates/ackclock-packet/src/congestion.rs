@@ -9,12 +9,18 @@
 use ackclock_units::{Rate, Time};
 use serde_json::Value;
 
+pub mod accucubic;
+pub mod aimd;
 pub mod bic;
 pub mod cubic;
+pub mod fractional_window;
 pub mod highspeed;
 pub mod hystart;
+pub mod lincubic;
 pub mod reno;
 pub mod scalable;
+pub mod tahoe;
+pub mod vegas;
 pub mod window;
 
 /// What an acknowledgement tells the controller. Windows and counts are in segments.
@@ -168,11 +174,16 @@ pub type Maker = fn(&Value, f64) -> Result<Box<dyn Controller>, serde_json::Erro
 
 /// The list: name as in `sysctl`, and how to make one.
 pub const CONTROLLERS: &[(&str, Maker)] = &[
+    ("accucubic", accucubic::make),
+    ("aimd", aimd::make),
     ("bic", bic::make),
     ("cubic", cubic::make),
     ("highspeed", highspeed::make),
+    ("lincubic", lincubic::make),
     ("reno", reno::make),
     ("scalable", scalable::make),
+    ("tahoe", tahoe::make),
+    ("vegas", vegas::make),
 ];
 
 /// Looks a controller up by name and makes it.

@@ -25,7 +25,12 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let kind = prop_oneof![
         8 => Just(Kind::Data), 1 => Just(Kind::Syn), 1 => Just(Kind::Fin), 2 => Just(Kind::Ack)
     ];
-    let ecn = select(vec![Ecn::NotCapable, Ecn::Capable0, Ecn::Capable1, Ecn::Experienced]);
+    let ecn = select(vec![
+        Ecn::NotCapable,
+        Ecn::Capable0,
+        Ecn::Capable1,
+        Ecn::Experienced,
+    ]);
     let arrive = (pause_us(), 0..FLOWS, 40..1600_u32, kind, ecn)
         .prop_map(|(us, flow, bytes, kind, ecn)| Step::Arrive(us, flow, bytes, kind, ecn));
     let step = prop_oneof![3 => arrive, 2 => pause_us().prop_map(Step::Leave)];
@@ -94,7 +99,9 @@ impl Account {
             self.fates.push(Fate::Dropped(packet.sequence));
             self.gone(&packet);
         }
-        let marked = drops.drain_marked().map(|packet| Fate::Marked(packet.sequence));
+        let marked = drops
+            .drain_marked()
+            .map(|packet| Fate::Marked(packet.sequence));
         self.fates.extend(marked);
     }
 
@@ -117,8 +124,18 @@ impl Account {
     /// A packet leaves the account: once, and as it came in but for its ECN bits.
     fn gone(&mut self, packet: &Packet) {
         let entered = self.inside.remove(&packet.sequence).expect("it was inside");
-        assert_eq!(Packet { ecn: entered.ecn, enqueued: entered.enqueued, ..*packet }, entered);
-        assert!(packet.ecn == entered.ecn || (packet.ecn == Ecn::Experienced && entered.ecn != Ecn::NotCapable));
+        assert_eq!(
+            Packet {
+                ecn: entered.ecn,
+                enqueued: entered.enqueued,
+                ..*packet
+            },
+            entered
+        );
+        assert!(
+            packet.ecn == entered.ecn
+                || (packet.ecn == Ecn::Experienced && entered.ecn != Ecn::NotCapable)
+        );
         self.bytes -= u64::from(packet.wire_bytes);
     }
 
@@ -132,7 +149,11 @@ fn run(plan: &QueuePlan, seed: u64, steps: &[Step]) -> Account {
     let mut account = Account::new(plan, seed);
     for &step in steps {
         account.apply(step);
-        assert!(account.agrees(), "{}: backlog after {step:?}", plan.discipline);
+        assert!(
+            account.agrees(),
+            "{}: backlog after {step:?}",
+            plan.discipline
+        );
     }
     account
 }

@@ -109,7 +109,14 @@ impl History {
         (self.next - self.unacknowledged) as u32
     }
 
-    fn ack(&mut self, us: u32, segments: u32, queueing_us: u32, advances: bool, marked: bool) -> Ack {
+    fn ack(
+        &mut self,
+        us: u32,
+        segments: u32,
+        queueing_us: u32,
+        advances: bool,
+        marked: bool,
+    ) -> Ack {
         self.now += Time::from_microseconds(u64::from(us));
         let prior_in_flight = self.in_flight();
         let newly_acked = segments.min(prior_in_flight);

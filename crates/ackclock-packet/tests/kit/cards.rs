@@ -39,7 +39,12 @@ pub fn disciplines(limit_packets: u32) -> Vec<QueuePlan> {
 fn parameter_sets(family: &str, name: &str, limit_packets: f64) -> Vec<Value> {
     let card = read(family, name);
     let none = Table::new();
-    let tables = |key: &str| card.get(key).and_then(Toml::as_table).unwrap_or(&none).clone();
+    let tables = |key: &str| {
+        card.get(key)
+            .and_then(Toml::as_table)
+            .unwrap_or(&none)
+            .clone()
+    };
     let (parameters, variants) = (tables("parameters"), tables("variants"));
     let of_variant = |variant: &Toml| variant.get("parameters").and_then(Toml::as_table).cloned();
     let sets = std::iter::once(Table::new()).chain(variants.values().filter_map(of_variant));
@@ -118,7 +123,11 @@ fn quantity(text: &str) -> f64 {
         "min" => 60.0,
         _ => panic!("a unit that the cards do not have: {text}"),
     };
-    factor * number.trim().parse::<f64>().expect("a number before the unit")
+    factor
+        * number
+            .trim()
+            .parse::<f64>()
+            .expect("a number before the unit")
 }
 
 fn whole(value: f64) -> Value {
