@@ -122,6 +122,7 @@ fn tcp() -> Value {
         "min_rto_s": 0.2,
         "max_rto_s": 120.0,
         "rto_floor_on_variance": true,
+        "rto_slop_s": 0.0,
         "receive_window_bytes": null,
         "loss_detection": "rack",
         "tail_loss_probe": true,

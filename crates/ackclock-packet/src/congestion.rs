@@ -9,9 +9,18 @@
 use ackclock_units::{Rate, Time};
 use serde_json::Value;
 
+pub mod accucubic;
+pub mod aimd;
+pub mod bic;
 pub mod cubic;
+pub mod fractional_window;
+pub mod highspeed;
 pub mod hystart;
+pub mod lincubic;
 pub mod reno;
+pub mod scalable;
+pub mod tahoe;
+pub mod vegas;
 pub mod window;
 
 /// What an acknowledgement tells the controller. Windows and counts are in segments.
@@ -26,6 +35,8 @@ pub struct Ack {
     pub newly_acked_bytes: u64,
     /// Whether the cumulative acknowledgement advanced.
     pub advanced: bool,
+    /// Segments that it advanced over, those that were delivered selectively before included.
+    pub cumulatively_acked: u32,
     /// RTT of the newest segment delivered by this ACK, if it was sent only once.
     pub rtt: Option<Time>,
     /// Smoothed RTT (RFC 6298); zero before the first sample.
@@ -168,7 +179,18 @@ pub trait Controller: Send {
 pub type Maker = fn(&Value, f64) -> Result<Box<dyn Controller>, serde_json::Error>;
 
 /// The list: name as in `sysctl`, and how to make one.
-pub const CONTROLLERS: &[(&str, Maker)] = &[("cubic", cubic::make), ("reno", reno::make)];
+pub const CONTROLLERS: &[(&str, Maker)] = &[
+    ("accucubic", accucubic::make),
+    ("aimd", aimd::make),
+    ("bic", bic::make),
+    ("cubic", cubic::make),
+    ("highspeed", highspeed::make),
+    ("lincubic", lincubic::make),
+    ("reno", reno::make),
+    ("scalable", scalable::make),
+    ("tahoe", tahoe::make),
+    ("vegas", vegas::make),
+];
 
 /// Looks a controller up by name and makes it.
 ///

@@ -294,6 +294,9 @@ pub struct TcpPlan {
     pub max_rto: Time,
     /// Whether the variance term, and not the whole RTO, has the floor (as Linux computes it).
     pub rto_floor_on_variance: bool,
+    /// What is added to the RTO that the samples ask for.
+    #[serde(rename = "rto_slop_s")]
+    pub rto_slop: Time,
     /// Receive window; `null` is unlimited.
     pub receive_window_bytes: Option<u64>,
     /// How losses are found.

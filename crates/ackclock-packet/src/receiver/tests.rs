@@ -44,6 +44,7 @@ fn tcp(timestamps: bool, delayed_ack: DelayedAck) -> TcpPlan {
         min_rto: Time::from_milliseconds(200),
         max_rto: Time::from_milliseconds(120_000),
         rto_floor_on_variance: true,
+        rto_slop: Time::ZERO,
         receive_window_bytes: None,
         loss_detection: LossDetection::Rack,
         tail_loss_probe: true,

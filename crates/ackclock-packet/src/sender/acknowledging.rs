@@ -38,6 +38,7 @@ impl Sender {
             newly_acked: delivery.segments,
             newly_acked_bytes: u64::from(delivery.segments) * u64::from(self.tcp.mss_bytes),
             advanced,
+            cumulatively_acked: ack.saturating_sub(prior_unacknowledged) as u32,
             rtt,
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min_rtt(),
