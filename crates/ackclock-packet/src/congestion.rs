@@ -11,6 +11,8 @@ use serde_json::Value;
 
 pub mod accucubic;
 pub mod aimd;
+pub mod bbr;
+pub mod bbr3;
 pub mod bic;
 pub mod cubic;
 pub mod fractional_window;
@@ -182,6 +184,8 @@ pub type Maker = fn(&Value, f64) -> Result<Box<dyn Controller>, serde_json::Erro
 pub const CONTROLLERS: &[(&str, Maker)] = &[
     ("accucubic", accucubic::make),
     ("aimd", aimd::make),
+    ("bbr", bbr::make),
+    ("bbr3", bbr3::make),
     ("bic", bic::make),
     ("cubic", cubic::make),
     ("highspeed", highspeed::make),
