@@ -13,24 +13,45 @@ fn alone(limit_packets: u32, duration_s: u64) -> Run {
     run(&sharing(&[bbr3()], limit_packets, seconds(duration_s)), 1)
 }
 
-/// Starts of spans with a sending rate above 1.1 of the link's.
-fn probes(run: &Run, from_s: f64, to_s: f64) -> Vec<f64> {
-    let width = 0.05;
-    let rates = run.sending_rate(from_s, to_s, width);
-    let starts = (1..rates.len()).filter(|&bin| rates[bin] > 1.12 && rates[bin - 1] <= 1.12);
-    starts.map(|bin| from_s + bin as f64 * width).collect()
+#[test]
+fn probes_are_two_to_three_seconds_apart() {
+    // Without dips, each of which starts the wait anew.
+    let mut patient = bbr3();
+    patient.parameters["probe_rtt_interval_s"] = 1000.0.into();
+    let run = run(&sharing(&[patient], 1000, seconds(60)), 1);
+    let paces = run.paces(3.0, 60.0);
+    let probes: Vec<f64> = paces
+        .iter()
+        .filter(|pace| pace.0 > 1.15)
+        .map(|pace| pace.1)
+        .collect();
+    assert!(probes.len() >= 15, "{probes:?}");
+    let gaps: Vec<f64> = probes.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    // The wait runs from the end of a probe of three to five rounds, and ends with a round of REFILL.
+    assert!(gaps.iter().all(|gap| (2.2..3.6).contains(gap)), "{gaps:?}");
+    let spread = gaps
+        .iter()
+        .fold(0.0_f64, |most, gap| most.max((gap - gaps[0]).abs()));
+    assert!(spread > 0.2, "chance has a say: {gaps:?}");
 }
 
 #[test]
-fn probes_are_two_to_three_seconds_apart() {
-    let run = alone(1000, 40);
-    let probes = probes(&run, 2.0, 40.0);
-    let mut gaps: Vec<f64> = probes.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    gaps.sort_by(f64::total_cmp);
-    // The wait begins with DOWN; REFILL and UP take another few rounds. A dip starts the wait anew.
-    let median = gaps[gaps.len() / 2];
-    assert!((2.0..3.7).contains(&median), "{gaps:?}");
-    assert!(probes.len() >= 8, "{probes:?}");
+fn a_cycle_paces_at_5_quarters_then_9_tenths_then_the_bandwidth() {
+    let paces = alone(1000, 15).paces(3.0, 15.0);
+    let probes: Vec<usize> = (0..paces.len() - 1)
+        .filter(|&n| paces[n].0 > 1.15)
+        .collect();
+    assert!(!probes.is_empty());
+    for probe in probes {
+        let rate = paces[probe].0;
+        assert!((rate / (0.99 * 1.25) - 1.0).abs() < 0.02, "{rate}");
+        // A probe that a dip cut short is not followed by DOWN.
+        let next = paces[probe + 1].0;
+        assert!(
+            (next / (0.99 * 0.9) - 1.0).abs() < 0.03 || next < 0.6,
+            "{next}"
+        );
+    }
 }
 
 #[test]
