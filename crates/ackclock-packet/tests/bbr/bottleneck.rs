@@ -122,7 +122,7 @@ impl Run {
     }
 
     /// The pacing rate over the link's as the gaps between departures show it, in spans of one rate (within a
-    /// tenth): rate, start and length, s.
+    /// twentieth): rate, start and length, s.
     pub fn paces(&self, from_s: f64, to_s: f64) -> Vec<(f64, f64, f64)> {
         let mut paces: Vec<(f64, f64, f64)> = Vec::new();
         let mut batch = (f64::NEG_INFINITY, 0.0);
@@ -134,7 +134,7 @@ impl Run {
             let rate = batch.1 / ((at - batch.0) * PACKETS_PER_S);
             if (from_s..to_s).contains(&batch.0) {
                 match paces.last_mut() {
-                    Some(pace) if (rate - pace.0).abs() < 0.1 => pace.2 = at - pace.1,
+                    Some(pace) if (rate - pace.0).abs() < 0.05 => pace.2 = at - pace.1,
                     _ => paces.push((rate, batch.0, at - batch.0)),
                 }
             }
