@@ -26,12 +26,15 @@ pub struct Backlog {
 pub struct Drops {
     packets: Vec<Packet>,
     marked: Vec<Packet>,
+    /// Whether there is something in either: the one byte that each packet's way looks at.
+    any: bool,
 }
 
 impl Drops {
     /// Reports a dropped packet.
     pub fn push(&mut self, packet: Packet) {
         self.packets.push(packet);
+        self.any = true;
     }
 
     /// Marks a packet (RFC 3168 section 5). Returns whether its transport understands that; if not, the packet
@@ -42,22 +45,25 @@ impl Drops {
         }
         packet.ecn = Ecn::Experienced;
         self.marked.push(packet.for_record());
+        self.any = true;
         true
     }
 
     /// Whether nothing was dropped or marked.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.packets.is_empty() && self.marked.is_empty()
+        !self.any
     }
 
     /// Takes the dropped packets, oldest first.
     pub fn drain(&mut self) -> impl Iterator<Item = Packet> + '_ {
+        self.any = !self.marked.is_empty();
         self.packets.drain(..)
     }
 
     /// Takes copies of the marked packets, oldest first.
     pub fn drain_marked(&mut self) -> impl Iterator<Item = Packet> + '_ {
+        self.any = !self.packets.is_empty();
         self.marked.drain(..)
     }
 }
