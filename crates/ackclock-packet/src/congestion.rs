@@ -12,9 +12,11 @@ use serde_json::Value;
 pub mod bic;
 pub mod cubic;
 pub mod highspeed;
+pub mod htcp;
 pub mod hystart;
 pub mod reno;
 pub mod scalable;
+pub mod ticks;
 pub mod window;
 
 /// What an acknowledgement tells the controller. Windows and counts are in segments.
@@ -128,6 +130,7 @@ pub const CONTROLLERS: &[(&str, Maker)] = &[
     ("bic", bic::make),
     ("cubic", cubic::make),
     ("highspeed", highspeed::make),
+    ("htcp", htcp::make),
     ("reno", reno::make),
     ("scalable", scalable::make),
 ];
