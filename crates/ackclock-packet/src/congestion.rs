@@ -17,6 +17,7 @@ pub mod hystart;
 pub mod reno;
 pub mod scalable;
 pub mod ticks;
+pub mod westwood;
 pub mod window;
 
 /// What an acknowledgement tells the controller. Windows and counts are in segments.
@@ -133,6 +134,7 @@ pub const CONTROLLERS: &[(&str, Maker)] = &[
     ("htcp", htcp::make),
     ("reno", reno::make),
     ("scalable", scalable::make),
+    ("westwood", westwood::make),
 ];
 
 /// Looks a controller up by name and makes it.
