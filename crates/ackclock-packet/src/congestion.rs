@@ -14,6 +14,7 @@ pub mod cubic;
 pub mod highspeed;
 pub mod htcp;
 pub mod hystart;
+pub mod illinois;
 pub mod reno;
 pub mod scalable;
 pub mod ticks;
@@ -132,6 +133,7 @@ pub const CONTROLLERS: &[(&str, Maker)] = &[
     ("cubic", cubic::make),
     ("highspeed", highspeed::make),
     ("htcp", htcp::make),
+    ("illinois", illinois::make),
     ("reno", reno::make),
     ("scalable", scalable::make),
     ("westwood", westwood::make),
