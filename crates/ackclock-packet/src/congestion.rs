@@ -15,12 +15,16 @@ pub mod bic;
 pub mod cubic;
 pub mod fractional_window;
 pub mod highspeed;
+pub mod htcp;
 pub mod hystart;
+pub mod illinois;
 pub mod lincubic;
 pub mod reno;
 pub mod scalable;
 pub mod tahoe;
+pub mod ticks;
 pub mod vegas;
+pub mod westwood;
 pub mod window;
 
 /// What an acknowledgement tells the controller. Windows and counts are in segments.
@@ -179,11 +183,14 @@ pub const CONTROLLERS: &[(&str, Maker)] = &[
     ("bic", bic::make),
     ("cubic", cubic::make),
     ("highspeed", highspeed::make),
+    ("htcp", htcp::make),
+    ("illinois", illinois::make),
     ("lincubic", lincubic::make),
     ("reno", reno::make),
     ("scalable", scalable::make),
     ("tahoe", tahoe::make),
     ("vegas", vegas::make),
+    ("westwood", westwood::make),
 ];
 
 /// Looks a controller up by name and makes it.
