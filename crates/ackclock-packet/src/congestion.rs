@@ -10,6 +10,7 @@ use ackclock_units::{Rate, Time};
 use serde_json::Value;
 
 pub mod cubic;
+pub mod dctcp;
 pub mod hystart;
 pub mod reno;
 pub mod window;
@@ -180,7 +181,11 @@ pub trait Controller: Send {
 pub type Maker = fn(&Value, f64) -> Result<Box<dyn Controller>, serde_json::Error>;
 
 /// The list: name as in `sysctl`, and how to make one.
-pub const CONTROLLERS: &[(&str, Maker)] = &[("cubic", cubic::make), ("reno", reno::make)];
+pub const CONTROLLERS: &[(&str, Maker)] = &[
+    ("cubic", cubic::make),
+    ("dctcp", dctcp::make),
+    ("reno", reno::make),
+];
 
 /// Looks a controller up by name and makes it.
 ///
