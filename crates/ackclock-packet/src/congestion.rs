@@ -13,6 +13,7 @@ pub mod accucubic;
 pub mod aimd;
 pub mod bic;
 pub mod cubic;
+pub mod dctcp;
 pub mod fractional_window;
 pub mod highspeed;
 pub mod htcp;
@@ -95,6 +96,19 @@ pub struct Loss {
     pub marked: bool,
 }
 
+/// What an ACK tells of ECN marks.
+#[derive(Clone, Copy, Debug)]
+pub struct Feedback {
+    /// Segments that it delivers.
+    pub delivered: u32,
+    /// Segments that it reports as marked.
+    pub marked: u32,
+    /// Next segment to be sent for the first time.
+    pub next: u64,
+    /// First segment not cumulatively acknowledged.
+    pub unacknowledged: u64,
+}
+
 /// The application sends again after the sender had nothing in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct Restart {
@@ -136,6 +150,11 @@ pub enum Repair {
 pub trait Controller: Send {
     /// An acknowledgement arrived, in any state.
     fn on_ack(&mut self, ack: &Ack);
+    /// An ACK arrived where ECN is in use: called before [`Controller::on_loss`] and [`Controller::on_ack`], for
+    /// controllers that measure the extent of marking and come down by what this very ACK completes.
+    fn on_feedback(&mut self, feedback: &Feedback) {
+        let _ = feedback;
+    }
     /// A recovery episode begins: one call per episode. After it, [`Controller::cwnd`] and
     /// [`Controller::ssthresh`] are the window that the sender shall come down to.
     fn on_loss(&mut self, loss: &Loss);
@@ -182,6 +201,7 @@ pub const CONTROLLERS: &[(&str, Maker)] = &[
     ("aimd", aimd::make),
     ("bic", bic::make),
     ("cubic", cubic::make),
+    ("dctcp", dctcp::make),
     ("highspeed", highspeed::make),
     ("htcp", htcp::make),
     ("illinois", illinois::make),
