@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::packet::{Ecn, Packet};
 
 pub mod bfifo;
+pub mod codel;
 mod fifo;
 pub mod pfifo;
 
@@ -154,7 +155,11 @@ impl Queue {
 pub type Maker = fn(&Value, &Surroundings) -> Result<Queue, serde_json::Error>;
 
 /// The list: name as in `tc`, and how to make one.
-pub const DISCIPLINES: &[(&str, Maker)] = &[("bfifo", bfifo::make), ("pfifo", pfifo::make)];
+pub const DISCIPLINES: &[(&str, Maker)] = &[
+    ("bfifo", bfifo::make),
+    ("codel", codel::make),
+    ("pfifo", pfifo::make),
+];
 
 /// Looks a discipline up by name and makes it.
 ///
