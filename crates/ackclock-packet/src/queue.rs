@@ -11,6 +11,9 @@ use crate::packet::{Ecn, Packet};
 pub mod bfifo;
 pub mod codel;
 mod fifo;
+mod fq;
+pub mod fq_codel;
+mod hash;
 pub mod pfifo;
 
 /// What a queue holds.
@@ -158,6 +161,7 @@ pub type Maker = fn(&Value, &Surroundings) -> Result<Queue, serde_json::Error>;
 pub const DISCIPLINES: &[(&str, Maker)] = &[
     ("bfifo", bfifo::make),
     ("codel", codel::make),
+    ("fq_codel", fq_codel::make),
     ("pfifo", pfifo::make),
 ];
 
