@@ -173,6 +173,15 @@ impl Law {
     pub fn with_newton(self, newton: bool) -> Law {
         Law { newton, ..self }
     }
+
+    /// The packet, marked if it waited for longer than the threshold.
+    #[inline]
+    fn past_threshold(&self, mut packet: Packet, now: Time, drops: &mut Drops) -> Packet {
+        if now.since(packet.enqueued) > self.ce_threshold && packet.ecn != Ecn::Experienced {
+            drops.mark(&mut packet);
+        }
+        packet
+    }
 }
 
 /// A time that a parameter gives.
@@ -218,15 +227,6 @@ impl Default for Control {
     }
 }
 
-/// What was at the head of the queue.
-#[derive(Clone, Copy)]
-struct Head {
-    packet: Option<Packet>,
-    sojourn: Time,
-    /// Whether the delay has been above the target for an interval.
-    ok_to_drop: bool,
-}
-
 impl Control {
     /// Takes the packet to send next; drops or marks on the way (RFC 8289 section 5.5, `deque`).
     #[inline]
@@ -237,19 +237,12 @@ impl Control {
         now: Time,
         drops: &mut Drops,
     ) -> Option<Packet> {
-        let mut head = self.take(law, queue, now);
-        if !head.ok_to_drop {
-            self.dropping = false;
-        } else if !self.dropping {
-            head = self.begin(law, head, queue, now, drops);
-        } else if now >= self.drop_next {
-            head = self.continue_dropping(law, head, queue, now, drops);
+        let packet = self.take(queue)?;
+        if self.ok_to_drop(law, &packet, queue.bytes(), now) {
+            return self.standing(law, packet, queue, now, drops);
         }
-        let mut packet = head.packet?;
-        if head.sojourn > law.ce_threshold && packet.ecn != Ecn::Experienced {
-            drops.mark(&mut packet);
-        }
-        Some(packet)
+        self.dropping = false;
+        Some(law.past_threshold(packet, now, drops))
     }
 
     /// Packets were dropped by others: signal more strongly next time.
@@ -257,42 +250,70 @@ impl Control {
         self.count = self.count.saturating_add(packets);
     }
 
-    /// The head of the queue, and whether it may be dropped (RFC 8289 section 5.6, `dodequeue`).
+    /// The head of the queue. An empty queue is not above the target.
     #[inline]
-    fn take(&mut self, law: &Law, queue: &mut impl Source, now: Time) -> Head {
+    fn take(&mut self, queue: &mut impl Source) -> Option<Packet> {
         let packet = queue.pop();
-        let sojourn = packet.map_or(Time::ZERO, |packet| now.since(packet.enqueued));
-        let bytes = packet.map_or(0, |packet| packet.wire_bytes);
-        self.maxpacket = self.maxpacket.max(bytes);
-        let above = sojourn >= law.target && queue.bytes() > u64::from(self.maxpacket);
-        let ok_to_drop =
-            above && self.first_above_time != Time::ZERO && now >= self.first_above_time;
-        if !above {
+        if packet.is_none() {
             self.first_above_time = Time::ZERO;
-        } else if self.first_above_time == Time::ZERO {
+            self.dropping = false;
+        }
+        packet
+    }
+
+    /// Whether the delay has been above the target for an interval (RFC 8289 section 5.6, `dodequeue`).
+    /// `bytes` are left behind the packet.
+    #[inline]
+    fn ok_to_drop(&mut self, law: &Law, packet: &Packet, bytes: u64, now: Time) -> bool {
+        self.maxpacket = self.maxpacket.max(packet.wire_bytes);
+        if now.since(packet.enqueued) < law.target || bytes <= u64::from(self.maxpacket) {
+            self.first_above_time = Time::ZERO;
+            return false;
+        }
+        if self.first_above_time == Time::ZERO {
             self.first_above_time = now + law.interval;
+            return false;
         }
-        Head {
-            packet,
-            sojourn,
-            ok_to_drop,
-        }
+        now >= self.first_above_time
+    }
+
+    /// The delay has been above the target for an interval.
+    #[cold]
+    fn standing(
+        &mut self,
+        law: &Law,
+        packet: Packet,
+        queue: &mut impl Source,
+        now: Time,
+        drops: &mut Drops,
+    ) -> Option<Packet> {
+        let left = if self.dropping {
+            self.next_drops(law, packet, queue, now, drops)
+        } else {
+            self.first_drop(law, packet, queue, now, drops)
+        };
+        left.map(|packet| law.past_threshold(packet, now, drops))
     }
 
     /// Enters the dropping state. If that was left a short time ago, the drop rate that was needed then
     /// is the one to begin with.
-    #[cold]
-    fn begin(
+    fn first_drop(
         &mut self,
         law: &Law,
-        head: Head,
+        mut packet: Packet,
         queue: &mut impl Source,
         now: Time,
         drops: &mut Drops,
-    ) -> Head {
-        let left = match signal(law, head, drops) {
-            Some(marked) => marked,
-            None => self.take(law, queue, now),
+    ) -> Option<Packet> {
+        let left = if law.ecn && drops.mark(&mut packet) {
+            Some(packet)
+        } else {
+            drops.push(packet);
+            let next = self.take(queue);
+            if let Some(next) = &next {
+                self.ok_to_drop(law, next, queue.bytes(), now);
+            }
+            next
         };
         self.dropping = true;
         let since_entered = self.count.saturating_sub(self.lastcount);
@@ -310,29 +331,29 @@ impl Control {
     }
 
     /// Drops until the next drop is in the future or the delay is below the target.
-    #[cold]
-    fn continue_dropping(
+    fn next_drops(
         &mut self,
         law: &Law,
-        mut head: Head,
+        mut packet: Packet,
         queue: &mut impl Source,
         now: Time,
         drops: &mut Drops,
-    ) -> Head {
+    ) -> Option<Packet> {
         while self.dropping && now >= self.drop_next {
             self.count = self.count.saturating_add(1);
             self.refine(law);
-            if let Some(marked) = signal(law, head, drops) {
+            if law.ecn && drops.mark(&mut packet) {
                 self.drop_next = self.control_law(law, self.drop_next);
-                return marked;
+                break;
             }
-            head = self.take(law, queue, now);
-            self.dropping = head.ok_to_drop;
+            drops.push(packet);
+            packet = self.take(queue)?;
+            self.dropping = self.ok_to_drop(law, &packet, queue.bytes(), now);
             if self.dropping {
                 self.drop_next = self.control_law(law, self.drop_next);
             }
         }
-        head
+        Some(packet)
     }
 
     /// `t + interval / √count` (RFC 8289 section 5.4).
@@ -351,19 +372,6 @@ impl Control {
             count.sqrt().recip()
         };
     }
-}
-
-/// Marks the head if that is wanted and possible, else drops it. Returns what is still to be sent.
-fn signal(law: &Law, head: Head, drops: &mut Drops) -> Option<Head> {
-    let mut packet = head.packet?;
-    if law.ecn && drops.mark(&mut packet) {
-        return Some(Head {
-            packet: Some(packet),
-            ..head
-        });
-    }
-    drops.push(packet);
-    None
 }
 
 #[cfg(test)]
