@@ -11,6 +11,7 @@ use crate::packet::{Ecn, Packet};
 pub mod bfifo;
 mod fifo;
 pub mod pfifo;
+pub mod pie;
 
 /// What a queue holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -154,7 +155,11 @@ impl Queue {
 pub type Maker = fn(&Value, &Surroundings) -> Result<Queue, serde_json::Error>;
 
 /// The list: name as in `tc`, and how to make one.
-pub const DISCIPLINES: &[(&str, Maker)] = &[("bfifo", bfifo::make), ("pfifo", pfifo::make)];
+pub const DISCIPLINES: &[(&str, Maker)] = &[
+    ("bfifo", bfifo::make),
+    ("pfifo", pfifo::make),
+    ("pie", pie::make),
+];
 
 /// Looks a discipline up by name and makes it.
 ///
