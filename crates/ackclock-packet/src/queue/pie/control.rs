@@ -123,7 +123,9 @@ impl Control {
     /// A packet leaves; so many bytes stay.
     pub fn on_departure(&mut self, packet: &Packet, now: Time, backlog: u64) {
         if self.settings.dq_rate_estimator {
-            let measured = self.departures.on_departure(packet.wire_bytes, now, backlog);
+            let measured = self
+                .departures
+                .on_departure(packet.wire_bytes, now, backlog);
             self.use_burst(measured);
             return;
         }
