@@ -15,14 +15,19 @@ pub mod bbr;
 pub mod bbr3;
 pub mod bic;
 pub mod cubic;
+pub mod dctcp;
 pub mod fractional_window;
 pub mod highspeed;
+pub mod htcp;
 pub mod hystart;
+pub mod illinois;
 pub mod lincubic;
 pub mod reno;
 pub mod scalable;
 pub mod tahoe;
+pub mod ticks;
 pub mod vegas;
+pub mod westwood;
 pub mod window;
 
 /// What an acknowledgement tells the controller. Windows and counts are in segments.
@@ -95,6 +100,19 @@ pub struct Loss {
     pub marked: bool,
 }
 
+/// What an ACK tells of ECN marks.
+#[derive(Clone, Copy, Debug)]
+pub struct Feedback {
+    /// Segments that it delivers.
+    pub delivered: u32,
+    /// Segments that it reports as marked.
+    pub marked: u32,
+    /// Next segment to be sent for the first time.
+    pub next: u64,
+    /// First segment not cumulatively acknowledged.
+    pub unacknowledged: u64,
+}
+
 /// The application sends again after the sender had nothing in flight.
 #[derive(Clone, Copy, Debug)]
 pub struct Restart {
@@ -136,6 +154,11 @@ pub enum Repair {
 pub trait Controller: Send {
     /// An acknowledgement arrived, in any state.
     fn on_ack(&mut self, ack: &Ack);
+    /// An ACK arrived where ECN is in use: called before [`Controller::on_loss`] and [`Controller::on_ack`], for
+    /// controllers that measure the extent of marking and come down by what this very ACK completes.
+    fn on_feedback(&mut self, feedback: &Feedback) {
+        let _ = feedback;
+    }
     /// A recovery episode begins: one call per episode. After it, [`Controller::cwnd`] and
     /// [`Controller::ssthresh`] are the window that the sender shall come down to.
     fn on_loss(&mut self, loss: &Loss);
@@ -188,12 +211,16 @@ pub const CONTROLLERS: &[(&str, Maker)] = &[
     ("bbr3", bbr3::make),
     ("bic", bic::make),
     ("cubic", cubic::make),
+    ("dctcp", dctcp::make),
     ("highspeed", highspeed::make),
+    ("htcp", htcp::make),
+    ("illinois", illinois::make),
     ("lincubic", lincubic::make),
     ("reno", reno::make),
     ("scalable", scalable::make),
     ("tahoe", tahoe::make),
     ("vegas", vegas::make),
+    ("westwood", westwood::make),
 ];
 
 /// Looks a controller up by name and makes it.

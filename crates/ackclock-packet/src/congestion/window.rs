@@ -181,6 +181,12 @@ impl Window {
         self.credit = 0;
     }
 
+    /// Goes on with a window of `cwnd` (at least [`MIN_SSTHRESH`]) that is the threshold as well.
+    pub fn resume_at(&mut self, cwnd: u32) {
+        self.cwnd = cwnd.max(MIN_SSTHRESH);
+        self.end_slow_start();
+    }
+
     /// Starts again from one segment after a timeout, with `ssthresh` (at least [`MIN_SSTHRESH`]) as
     /// the threshold unless the episode under way has set it already.
     pub fn restart(&mut self, ssthresh: u32) {

@@ -6,7 +6,7 @@ use super::scoreboard::Sending;
 use super::timers::Purpose;
 use super::{syn_option_bytes, whole_segments, Outlet, Phase, Sender, TIMESTAMPS_BYTES};
 use crate::congestion::Restart;
-use crate::packet::{Ecn, Flags, Kind, Packet, NO_SACK};
+use crate::packet::{Flags, Kind, Packet, NO_SACK};
 use crate::record::Happening;
 
 /// A connection's first segments leave at once (Linux, as the fq queue discipline before it).
@@ -215,7 +215,7 @@ impl Sender {
         let (ecn, flags) = if carries_data {
             (self.ecn_of(again), self.flags_of(again))
         } else {
-            (Ecn::NotCapable, Flags::repeating(again))
+            (self.tcp.ecn.of_control(), Flags::repeating(again))
         };
         out.send(Packet {
             sequence,
