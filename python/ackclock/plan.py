@@ -85,6 +85,7 @@ class TcpPlan:
     min_rto_s: float
     max_rto_s: float
     rto_floor_on_variance: bool
+    rto_slop_s: float
     receive_window_bytes: int | None
     loss_detection: str
     tail_loss_probe: bool
@@ -92,6 +93,7 @@ class TcpPlan:
     reduction: str
     pacing: bool
     window_validation: bool
+    ecn: str
 
     @property
     def packet_bytes(self) -> int:
@@ -117,6 +119,7 @@ class FlowPlan:
     start_jitter_s: float
     size_bytes: int | None
     application_rate_bps: float | None
+    priority: int
     forward: PathPlan
     reverse: PathPlan
     base_rtt_s: float

@@ -85,7 +85,7 @@ def _plan(given: Scenario, source: Source) -> Plan:
         packet_bytes=packet_bytes,
         bottleneck=0,
         links=_links(given.network, sizes, len(every_rtt_s)),
-        groups=tuple(_group(flows, tcp) for flows, tcp in zip(given.flows, tcps, strict=True)),
+        groups=tuple(_group(given, group, tcp) for group, tcp in enumerate(tcps)),
         flows=tuple(_flows(given, tcps, rtts_s)),
         record=RecordPlan(given.record.interval, given.record.packets, given.record.pcap),
         scenario_name=Path(source.name).name,
@@ -105,13 +105,26 @@ def _rtts_s(given: Scenario) -> list[list[float]]:
 def _tcp(given: Scenario, group: int, source: Source) -> TcpPlan:
     """The stack's card, then `[tcp]`, then the group's own keys."""
     own = given.flows[group].tcp or Given(None, {})
-    card = catalog.card("stack", own.name or given.tcp.name or DEFAULT_STACK)
+    card = _stack(given, given.flows[group])
     values = card.complete({**given.tcp.values, **own.values})
+    if values["ecn"] == "auto":
+        values["ecn"] = catalog.card("congestion", str(_congestion(given, group).name)).ecn or "off"
     values["delayed_ack"] = DELAYED_ACK[values["delayed_ack"]]
     room = int(values.pop("mtu")) - HEADER_BYTES - TIMESTAMPS_BYTES * values["timestamps"]
     values["mss"] = room if values["mss"] is None else values["mss"]
     _check_tcp(values, room, lambda key: ("flows", group, "tcp", key) if key in own.values else ("tcp", key), source)
     return TcpPlan(header_bytes=HEADER_BYTES, **{card.key(name): _plain(card, name, values[name]) for name in values})
+
+
+def _stack(given: Scenario, flows: Flows) -> catalog.Card:
+    own = flows.tcp.name if flows.tcp else None
+    return catalog.card("stack", own or given.tcp.name or DEFAULT_STACK)
+
+
+def _congestion(given: Scenario, group: int) -> Given:
+    """The group's congestion control, else its stack's."""
+    flows = given.flows[group]
+    return flows.congestion or Given(_stack(given, flows).congestion, {})
 
 
 def _check_tcp(values: Mapping[str, Any], room: int, place: Callable[[str], Loc], source: Source) -> None:
@@ -143,6 +156,7 @@ def _flows(given: Scenario, tcps: Sequence[TcpPlan], rtts_s: Sequence[Sequence[f
                 start_jitter_s=flows.start.jitter,
                 size_bytes=_transfer_bytes(_nth(flows.size, number, flows), tcps[group]),
                 application_rate_bps=_nth(flows.application_rate, number, flows),
+                priority=flows.priority,
                 forward=forward,
                 reverse=reverse,
                 base_rtt_s=rtt_s,
@@ -160,12 +174,12 @@ def _transfer_bytes(size: Size | None, tcp: TcpPlan) -> int | None:
     return max(1, round(size.value * (tcp.mss_bytes if size.unit == "p" else 1)))
 
 
-def _group(flows: Flows, tcp: TcpPlan) -> GroupPlan:
-    given = flows.congestion
-    card = catalog.card("congestion", str(given.name))
-    values = card.complete(given.values, given.variant)
+def _group(given: Scenario, group: int, tcp: TcpPlan) -> GroupPlan:
+    congestion = _congestion(given, group)
+    card = catalog.card("congestion", str(congestion.name))
+    values = card.complete(congestion.values, congestion.variant)
     parameters = {card.key(name): _plain(card, name, value) for name, value in values.items()}
-    return GroupPlan(flows.label or card.name, CongestionPlan(card.name, parameters), tcp)
+    return GroupPlan(given.flows[group].label or card.name, CongestionPlan(card.name, parameters), tcp)
 
 
 def _paths(network: Dumbbell, flow: int, rtt_s: float) -> tuple[PathPlan, PathPlan]:

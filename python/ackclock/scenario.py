@@ -143,7 +143,9 @@ class Flows(Table):
     }
 
     count: Annotated[int, Field(ge=1, le=MOST_FLOWS)] = Field(1, description="number of flows")
-    congestion: Congestion = Field(description='a congestion control, such as "cubic"')
+    congestion: Congestion | None = Field(
+        None, description='a congestion control, such as "cubic"; absent: that of the TCP stack'
+    )
     label: Name | None = Field(None, description="name of the group; absent: its congestion control")
     start: Annotated[Start, _StartAt()] = Field(default_factory=Start, description="when the flows start")
     size: Annotated[Spread, Spreadable(TRANSFER)] | None = Field(
@@ -153,6 +155,9 @@ class Flows(Table):
         None, description="rate at which the application writes; absent: as fast as TCP takes it"
     )
     rtt: Annotated[Spread, Spreadable(RTT)] | None = Field(None, description="instead of network.rtt")
+    priority: Annotated[int, Field(ge=0, le=15)] = Field(
+        0, description="priority of the packets of these flows and of their ACKs, 0 to 15 as in tc-prio(8)"
+    )
     tcp: Tcp | None = Field(None, description="what differs from [tcp] for these flows")
 
     @property

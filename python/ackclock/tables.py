@@ -37,6 +37,7 @@ EVENT_KINDS = (
     "tail_probe",
     "established",
     "finished",
+    "mark_reaction",
 )
 
 #: What happened to a packet of the per-packet log.

@@ -9,15 +9,21 @@
 use ackclock_units::{Rate, Time};
 use serde_json::Value;
 
+pub mod accucubic;
+pub mod aimd;
 pub mod bic;
 pub mod cubic;
+pub mod fractional_window;
 pub mod highspeed;
 pub mod htcp;
 pub mod hystart;
 pub mod illinois;
+pub mod lincubic;
 pub mod reno;
 pub mod scalable;
+pub mod tahoe;
 pub mod ticks;
+pub mod vegas;
 pub mod westwood;
 pub mod window;
 
@@ -63,9 +69,11 @@ pub struct Ack {
     pub next: u64,
     /// First segment not cumulatively acknowledged.
     pub unacknowledged: u64,
-    /// Whether the sender is in fast recovery; a window that reacts once per episode must not grow
-    /// then. The repair after a timeout is slow start, not fast recovery.
+    /// Whether the sender is in fast recovery or comes down for ECN marks; a window that reacts once per episode
+    /// must not grow then. The repair after a timeout is slow start, not fast recovery.
     pub recovering: bool,
+    /// Whether what a timeout took for lost is still being repaired.
+    pub repairing: bool,
     /// Whether the sender is paced.
     pub paced: bool,
 }
@@ -100,6 +108,30 @@ pub struct Restart {
     pub initial_window: u32,
 }
 
+/// The connection has opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Opening {
+    /// The sender's clock.
+    pub now: Time,
+    /// Smoothed RTT, from the handshake; zero if the SYN was sent more than once.
+    pub srtt: Time,
+    /// Payload bytes of a full segment.
+    pub mss_bytes: u32,
+    /// A number of this flow in this run, for controllers that choose at random.
+    pub seed: u64,
+}
+
+/// Who decides what may be sent while losses are repaired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repair {
+    /// The stack, as its card says (proportional rate reduction, or at once down to ssthresh).
+    Stack,
+    /// The controller: its window holds in every phase, and marks are its own business.
+    Controller,
+    /// A loss counts as the loss of everything outstanding, repaired by slow start from the controller's window.
+    FromStart,
+}
+
 /// A congestion control. Windows are in segments and never below 1.
 pub trait Controller: Send {
     /// An acknowledgement arrived, in any state.
@@ -107,6 +139,15 @@ pub trait Controller: Send {
     /// A recovery episode begins: one call per episode. After it, [`Controller::cwnd`] and
     /// [`Controller::ssthresh`] are the window that the sender shall come down to.
     fn on_loss(&mut self, loss: &Loss);
+    /// A loss is found while the window comes down for ECN marks of the same round trip. Linux does not reduce
+    /// again.
+    fn on_loss_after_mark(&mut self, loss: &Loss) {
+        let _ = loss;
+    }
+    /// The connection has opened: the first call, if there is one.
+    fn on_open(&mut self, opening: &Opening) {
+        let _ = opening;
+    }
     /// The retransmission timer expired; the window starts again from one segment. `in_flight` is in
     /// segments, before the loss is deducted. Backed-off repeats of the same timeout are not reported.
     fn on_timeout(&mut self, now: Time, in_flight: u32);
@@ -118,7 +159,15 @@ pub trait Controller: Send {
     fn cwnd(&self) -> f64;
     /// The slow start threshold; infinite until the first loss.
     fn ssthresh(&self) -> f64;
-    /// The rate to pace at, when the controller names one.
+    /// Who decides what may be sent while losses are repaired.
+    fn repair(&self) -> Repair {
+        Repair::Stack
+    }
+    /// Whether the sender paces whatever its stack does.
+    fn needs_pacing(&self) -> bool {
+        false
+    }
+    /// The rate to pace payload at, when the controller names one.
     fn pacing_rate(&self) -> Option<Rate> {
         None
     }
@@ -129,13 +178,18 @@ pub type Maker = fn(&Value, f64) -> Result<Box<dyn Controller>, serde_json::Erro
 
 /// The list: name as in `sysctl`, and how to make one.
 pub const CONTROLLERS: &[(&str, Maker)] = &[
+    ("accucubic", accucubic::make),
+    ("aimd", aimd::make),
     ("bic", bic::make),
     ("cubic", cubic::make),
     ("highspeed", highspeed::make),
     ("htcp", htcp::make),
     ("illinois", illinois::make),
+    ("lincubic", lincubic::make),
     ("reno", reno::make),
     ("scalable", scalable::make),
+    ("tahoe", tahoe::make),
+    ("vegas", vegas::make),
     ("westwood", westwood::make),
 ];
 

@@ -64,8 +64,26 @@ pub struct Link {
     last_transmission: (u32, Time),
     counters: Counters,
     sojourns: Histogram,
-    /// What the discipline dropped during the last call.
-    pub drops: Drops,
+    /// What the discipline dropped and marked during the last call.
+    drops: Drops,
+    settled: Settled,
+}
+
+/// Packets that the discipline dropped, and copies of those it marked, counted and ready to be recorded.
+#[derive(Debug, Default)]
+pub struct Settled {
+    /// Dropped, as they were before this link.
+    pub dropped: Vec<Packet>,
+    /// Marked.
+    pub marked: Vec<Packet>,
+}
+
+impl Settled {
+    /// Whether nothing waits to be recorded.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.dropped.is_empty() && self.marked.is_empty()
+    }
 }
 
 impl Link {
@@ -73,11 +91,13 @@ impl Link {
     ///
     /// # Errors
     /// If the discipline or its parameters are not known.
-    pub fn new(plan: &LinkPlan, flows: usize, seed: u64) -> Result<Link, PlanError> {
+    pub fn new(plan: &LinkPlan, priorities: &[u8], seed: u64) -> Result<Link, PlanError> {
         let surroundings = Surroundings {
             rate_bps: plan.rate.bits_per_second(),
             seed,
+            priorities,
         };
+        let flows = priorities.len();
         let queue = &plan.queue;
         Ok(Link {
             rate: plan.rate,
@@ -92,6 +112,7 @@ impl Link {
             counters: Counters::default(),
             sojourns: Histogram::new(),
             drops: Drops::default(),
+            settled: Settled::default(),
         })
     }
 
@@ -137,7 +158,9 @@ impl Link {
         }
         let packet = self.queue.dequeue(now, &mut self.drops);
         self.settle_drops(now);
-        let packet = packet?;
+        let Some(packet) = packet else {
+            return self.wait(now);
+        };
         self.leave(packet.wire_bytes, now);
         let sojourn = now.since(packet.enqueued);
         self.counters.dequeued += 1;
@@ -147,6 +170,13 @@ impl Link {
         self.counters.busy += duration;
         self.transmitting = Some(packet);
         Some(now + duration)
+    }
+
+    /// The discipline holds its packets back: when to ask again.
+    #[cold]
+    fn wait(&self, now: Time) -> Option<Time> {
+        let ready = self.queue.ready(now).max(now + Time::from_picoseconds(1));
+        (self.queued_packets > 0 && !ready.is_never()).then_some(ready)
     }
 
     #[inline]
@@ -168,14 +198,29 @@ impl Link {
 
     #[cold]
     fn count_drops(&mut self, now: Time) {
-        self.counters.marked += self.drops.take_marks();
         let mut drops = std::mem::take(&mut self.drops);
-        for packet in drops.packets_mut() {
+        for mut packet in drops.drain() {
             self.counters.dropped += 1;
             self.leave(packet.wire_bytes, now);
             packet.wire_bytes -= self.frame_overhead;
+            self.settled.dropped.push(packet);
+        }
+        for packet in drops.drain_marked() {
+            self.counters.marked += 1;
+            self.settled.marked.push(packet);
         }
         self.drops = drops;
+    }
+
+    /// Whether drops or marks wait to be recorded.
+    #[inline]
+    pub fn has_settled(&self) -> bool {
+        !self.settled.is_empty()
+    }
+
+    /// What was dropped and marked since this was last emptied.
+    pub fn settled(&mut self) -> &mut Settled {
+        &mut self.settled
     }
 
     /// A packet enters the queue. The integral of a count over time is Σ leaving times − Σ entering

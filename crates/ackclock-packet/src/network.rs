@@ -11,7 +11,7 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::agenda::Agenda;
 use crate::link::{Link, Offer};
-use crate::packet::{Ecn, Packet, NO_SACK};
+use crate::packet::{Flags, Packet, NO_SACK};
 use crate::path::{first_due, Hop, Route, Stretch};
 use crate::pcap::Capture;
 use crate::plan::Plan;
@@ -50,10 +50,11 @@ impl Network {
     pub fn new(plan: &Plan, seed: u64) -> Result<(Network, Vec<Hop>), PlanError> {
         let mut seeds = Pcg64Mcg::new(u128::from(seed) << 1 | 1);
         seeds.next_u64();
+        let priorities: Vec<u8> = plan.flows.iter().map(|flow| flow.priority).collect();
         let links = plan
             .links
             .iter()
-            .map(|link| Link::new(link, plan.flows.len(), seeds.next_u64()))
+            .map(|link| Link::new(link, &priorities, seeds.next_u64()))
             .collect::<Result<Vec<_>, _>>()?;
         let mut stretches = Vec::new();
         let (routes, entries): (Vec<_>, Vec<_>) = plan
@@ -211,18 +212,23 @@ impl Network {
 
     #[inline(always)]
     fn settle_drops(&mut self, link: usize) {
-        if !self.links[link].drops.is_empty() {
+        if self.links[link].has_settled() {
             self.record_drops(link);
         }
     }
 
     #[cold]
     fn record_drops(&mut self, link: usize) {
-        let mut drops = std::mem::take(&mut self.links[link].drops);
-        for packet in drops.drain() {
+        let mut settled = std::mem::take(self.links[link].settled());
+        for packet in settled.dropped.drain(..) {
             self.lose(link as u32, packet, Happening::Drop);
         }
-        self.links[link].drops = drops;
+        for packet in settled.marked.drain(..) {
+            let (flow, value) = (packet.flow, packet.sequence as f64);
+            let events = &mut self.tables.events;
+            events.push(self.now, flow, link as u32, Happening::Mark, value);
+        }
+        *self.links[link].settled() = settled;
     }
 
     #[cold]
@@ -254,9 +260,9 @@ impl Network {
                 .blocks
                 .map_or(NO_SACK, |blocks| self.sacks.put(blocks)),
             kind: reply.kind,
-            ecn: Ecn::NotCapable,
+            ecn: reply.ecn,
             hop: 0,
-            again: reply.duplicate,
+            flags: Flags::repeating(reply.duplicate).with_echo(reply.marks),
         };
         let route = &self.routes[flow as usize];
         match route.first_hop_back() {

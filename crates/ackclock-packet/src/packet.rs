@@ -22,6 +22,16 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Whether the packet opens a connection: a SYN or SYN/ACK.
+    pub fn opens(self) -> bool {
+        matches!(self, Kind::Syn | Kind::SynAck)
+    }
+
+    /// Whether the packet ends one way of a connection: it carries a FIN.
+    pub fn closes(self) -> bool {
+        matches!(self, Kind::Fin | Kind::FinAck)
+    }
+
     /// Whether the packet travels from the sender to the receiver.
     pub fn is_forward(self) -> bool {
         matches!(self, Kind::Syn | Kind::Data | Kind::Fin | Kind::LastAck)
@@ -40,6 +50,42 @@ pub enum Ecn {
     Capable1,
     /// A router saw congestion.
     Experienced,
+}
+
+/// What a header says in bits: whether the packet repeats something, and the echo of ECN marks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(u8);
+
+impl Flags {
+    /// Nothing is said.
+    pub const NONE: Flags = Flags(0);
+    /// The echo counts modulo this.
+    pub const ECHO_MODULUS: u8 = 128;
+
+    /// A packet that does or does not repeat, and echoes nothing.
+    #[inline(always)]
+    pub fn repeating(again: bool) -> Flags {
+        Flags(u8::from(again))
+    }
+
+    /// The same with an echo, taken modulo [`Flags::ECHO_MODULUS`].
+    #[inline(always)]
+    #[must_use]
+    pub fn with_echo(self, echo: u8) -> Flags {
+        Flags(self.0 & 1 | echo << 1)
+    }
+
+    /// See [`Packet::again`].
+    #[inline(always)]
+    pub fn again(self) -> bool {
+        self.0 & 1 != 0
+    }
+
+    /// See [`Packet::echo`].
+    #[inline(always)]
+    pub fn echo(self) -> u8 {
+        self.0 >> 1
+    }
 }
 
 /// Stands for "no SACK blocks" in [`Packet::sack`].
@@ -66,12 +112,24 @@ pub struct Packet {
     pub ecn: Ecn,
     /// Position on its path: the index of the hop it is in or heading to.
     pub hop: u8,
-    /// Data: whether it was sent before. ACK: whether its first block reports a
-    /// duplicate (RFC 2883).
-    pub again: bool,
+    /// What the header says in bits.
+    pub flags: Flags,
 }
 
 impl Packet {
+    /// Data: whether it was sent before. ACK: whether its first block reports a duplicate (RFC 2883).
+    #[inline(always)]
+    pub fn again(&self) -> bool {
+        self.flags.again()
+    }
+
+    /// ACK: ECE (0 or 1), or with accurate feedback the number of marked packets that the receiver has seen,
+    /// modulo [`Flags::ECHO_MODULUS`]. Data: CWR (0 or 1).
+    #[inline(always)]
+    pub fn echo(&self) -> u8 {
+        self.flags.echo()
+    }
+
     /// The packet as it enters a queue.
     #[inline(always)]
     #[must_use]

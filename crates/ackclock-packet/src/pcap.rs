@@ -14,14 +14,14 @@
 use ackclock_units::Time;
 
 use crate::packet::{Kind, Packet};
-use crate::plan::FlowPlan;
+use crate::plan::{EcnMode, FlowPlan};
 use crate::receiver::Blocks;
 use crate::sender::scoreboard::Block;
 use crate::workload::Workload;
 
 mod frame;
 
-use frame::{Options, Segment, ACK, FIN, SYN};
+use frame::{Options, Segment, ACK, AE, CWR, ECE, FIN, SYN};
 
 /// The largest window scale (RFC 7323 section 2.3).
 const SHIFT_MAX: u8 = 14;
@@ -44,6 +44,7 @@ struct Connection {
     mss: u16,
     sack: bool,
     timestamps: bool,
+    ecn: EcnMode,
     /// Window field of a SYN, which is not scaled, and of all others.
     windows: (u16, u16),
     shift: u8,
@@ -65,6 +66,7 @@ impl Connection {
             mss: saturated(u64::from(tcp.mss_bytes)),
             sack: tcp.sack,
             timestamps: tcp.timestamps,
+            ecn: tcp.ecn,
             windows: (saturated(window), saturated(window >> shift)),
             shift,
             echo_ms: 0,
@@ -114,6 +116,9 @@ impl Connection {
     }
 }
 
+/// RFC 9768 section 3.2.1: the counter of marked packets begins at this number.
+const FIRST_COUNT: u16 = 5;
+
 impl Capture {
     /// A capture of these flows; their order is that of the flow numbers in the packets.
     pub fn new(flows: &[FlowPlan]) -> Capture {
@@ -149,7 +154,7 @@ impl Capture {
             time: now,
             flow: packet.flow,
             forward: packet.kind.is_forward(),
-            flags: flags(packet.kind),
+            flags: flags(packet.kind) | ecn_flags(packet, connection.ecn),
             sequence,
             acknowledgement,
             window: if flags(packet.kind) & SYN == 0 {
@@ -166,7 +171,22 @@ impl Capture {
     }
 }
 
-fn flags(kind: Kind) -> u8 {
+/// The flags of RFC 3168 section 6.1, or the counter in their place (RFC 9768 section 3.2.2), which begins at 5.
+fn ecn_flags(packet: &Packet, ecn: EcnMode) -> u16 {
+    let echo = u16::from(packet.echo());
+    match (ecn, packet.kind) {
+        (EcnMode::Off, _) => 0,
+        (EcnMode::Classic | EcnMode::Dctcp, Kind::Syn) => ECE | CWR,
+        (EcnMode::Classic | EcnMode::Dctcp, Kind::SynAck) => ECE,
+        (EcnMode::Classic | EcnMode::Dctcp, Kind::Data | Kind::Fin) => CWR * echo,
+        (EcnMode::Classic | EcnMode::Dctcp, _) => ECE * echo,
+        (EcnMode::Accurate | EcnMode::L4s, Kind::Syn) => AE | CWR | ECE,
+        (EcnMode::Accurate | EcnMode::L4s, Kind::SynAck) => CWR,
+        (EcnMode::Accurate | EcnMode::L4s, _) => (FIRST_COUNT + echo) % 8 * ECE,
+    }
+}
+
+fn flags(kind: Kind) -> u16 {
     match kind {
         Kind::Syn => SYN,
         Kind::SynAck => SYN | ACK,

@@ -46,6 +46,7 @@ impl Plan {
         }
         for (index, flow) in self.flows.iter().enumerate() {
             flow.tcp.check()?;
+            at_most("priority", u64::from(flow.priority), 15)?;
             self.check_paths(index, flow)?;
         }
         Ok(())
@@ -170,6 +171,8 @@ pub struct FlowPlan {
     /// Rate at which the application writes; `null` is as fast as TCP takes it.
     #[serde(rename = "application_rate_bps")]
     pub application_rate: Option<Rate>,
+    /// Priority of the flow's packets, both ways, 0 to 15 as in `tc-prio(8)`.
+    pub priority: u8,
     /// The congestion control.
     pub congestion: CongestionPlan,
     /// The rest of the TCP.
@@ -244,6 +247,22 @@ pub enum Reduction {
     Immediate,
 }
 
+/// Explicit congestion notification: what the sender sets, and how the receiver tells of marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EcnMode {
+    /// None.
+    Off,
+    /// ECT(0) on new data; ECE until CWR (RFC 3168).
+    Classic,
+    /// ECT(0); ECE tells exactly which segments were marked (RFC 8257 section 3.2).
+    Dctcp,
+    /// ECT(0); the marked packets are counted (RFC 9768).
+    Accurate,
+    /// ECT(1), the low-latency service (RFC 9331); the marked packets are counted.
+    L4s,
+}
+
 /// A TCP stack's behaviour apart from its congestion control.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -275,6 +294,9 @@ pub struct TcpPlan {
     pub max_rto: Time,
     /// Whether the variance term, and not the whole RTO, has the floor (as Linux computes it).
     pub rto_floor_on_variance: bool,
+    /// What is added to the RTO that the samples ask for.
+    #[serde(rename = "rto_slop_s")]
+    pub rto_slop: Time,
     /// Receive window; `null` is unlimited.
     pub receive_window_bytes: Option<u64>,
     /// How losses are found.
@@ -289,6 +311,8 @@ pub struct TcpPlan {
     pub pacing: bool,
     /// Whether the window grows only while the sender fills it (RFC 7661 in spirit; Linux).
     pub window_validation: bool,
+    /// Explicit congestion notification, at both ends.
+    pub ecn: EcnMode,
 }
 
 /// What to write down.

@@ -6,9 +6,10 @@ use ackclock_units::Time;
 use rand_pcg::Pcg64Mcg;
 use serde_json::Value;
 
-use crate::packet::Packet;
+use crate::packet::{Ecn, Packet};
 
 pub mod bfifo;
+mod fifo;
 pub mod pfifo;
 
 /// What a queue holds.
@@ -20,11 +21,11 @@ pub struct Backlog {
     pub bytes: u64,
 }
 
-/// Collects what a discipline drops during one call; the simulation empties it afterwards.
+/// Collects what a discipline drops or marks during one call; the link empties it afterwards.
 #[derive(Debug, Default)]
 pub struct Drops {
     packets: Vec<Packet>,
-    marks: u64,
+    marked: Vec<Packet>,
 }
 
 impl Drops {
@@ -33,19 +34,21 @@ impl Drops {
         self.packets.push(packet);
     }
 
-    /// Reports that a packet was marked instead of dropped.
-    pub fn mark(&mut self) {
-        self.marks += 1;
+    /// Marks a packet (RFC 3168 section 5). Returns whether its transport understands that; if not, the packet
+    /// is as it was.
+    pub fn mark(&mut self, packet: &mut Packet) -> bool {
+        if packet.ecn == Ecn::NotCapable {
+            return false;
+        }
+        packet.ecn = Ecn::Experienced;
+        self.marked.push(packet.for_record());
+        true
     }
 
     /// Whether nothing was dropped or marked.
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.packets.is_empty() && self.marks == 0
-    }
-
-    /// The dropped packets, oldest first.
-    pub fn packets_mut(&mut self) -> &mut [Packet] {
-        &mut self.packets
+        self.packets.is_empty() && self.marked.is_empty()
     }
 
     /// Takes the dropped packets, oldest first.
@@ -53,9 +56,9 @@ impl Drops {
         self.packets.drain(..)
     }
 
-    /// Takes the number of marks.
-    pub fn take_marks(&mut self) -> u64 {
-        std::mem::take(&mut self.marks)
+    /// Takes copies of the marked packets, oldest first.
+    pub fn drain_marked(&mut self) -> impl Iterator<Item = Packet> + '_ {
+        self.marked.drain(..)
     }
 }
 
@@ -67,18 +70,26 @@ pub trait Discipline: Send {
     fn dequeue(&mut self, now: Time, drops: &mut Drops) -> Option<Packet>;
     /// What is queued now.
     fn backlog(&self) -> Backlog;
+    /// When packets wait but [`Discipline::dequeue`] has just given none: the time at which it may give one,
+    /// if none arrives before. A discipline that never holds packets back has no such time.
+    fn ready(&self, now: Time) -> Time {
+        let _ = now;
+        Time::NEVER
+    }
 }
 
 /// What a discipline is made from, besides its parameters.
 #[derive(Clone, Copy, Debug)]
-pub struct Surroundings {
+pub struct Surroundings<'a> {
     /// Rate of the link behind it, bit/s.
     pub rate_bps: f64,
     /// Seed of the discipline's own stream of random numbers.
     pub seed: u64,
+    /// By flow: the priority of its packets, 0 to 15, as in `tc-prio(8)`.
+    pub priorities: &'a [u8],
 }
 
-impl Surroundings {
+impl Surroundings<'_> {
     /// The discipline's own stream of random numbers.
     pub fn random(&self) -> Pcg64Mcg {
         Pcg64Mcg::new(u128::from(self.seed) << 1 | 1)
@@ -121,6 +132,15 @@ impl Queue {
         }
     }
 
+    /// See [`Discipline::ready`].
+    #[cold]
+    pub fn ready(&self, now: Time) -> Time {
+        match self {
+            Queue::Pfifo(queue) => queue.ready(now),
+            Queue::Other(queue) => queue.ready(now),
+        }
+    }
+
     /// See [`Discipline::backlog`].
     pub fn backlog(&self) -> Backlog {
         match self {
@@ -153,4 +173,35 @@ pub fn make(
         algorithm: discipline.to_owned(),
         source,
     })
+}
+
+/// Packets for tests of disciplines.
+#[cfg(test)]
+pub mod testing {
+    use super::Surroundings;
+    use crate::packet::{Ecn, Flags, Kind, Packet, NO_SACK};
+    use ackclock_units::Time;
+
+    /// Behind a link of 1 Gbit/s.
+    pub const SURROUNDINGS: Surroundings = Surroundings {
+        rate_bps: 1e9,
+        seed: 1,
+        priorities: &[],
+    };
+
+    /// A data packet of flow 0.
+    pub fn packet(sequence: u64, wire_bytes: u32) -> Packet {
+        Packet {
+            sequence,
+            timestamp: Time::ZERO,
+            enqueued: Time::ZERO,
+            flow: 0,
+            wire_bytes,
+            sack: NO_SACK,
+            kind: Kind::Data,
+            ecn: Ecn::NotCapable,
+            hop: 0,
+            flags: Flags::NONE,
+        }
+    }
 }

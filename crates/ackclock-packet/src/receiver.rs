@@ -10,13 +10,15 @@
 
 use ackclock_units::Time;
 
-use crate::packet::{Kind, Packet};
+use crate::packet::{Ecn, Kind, Packet};
 use crate::plan::{DelayedAck, FlowPlan};
 use crate::sender::{syn_option_bytes, TIMESTAMPS_BYTES};
 use crate::workload::Workload;
 
+mod echo;
 mod ranges;
 
+use echo::{Asked, Echo};
 use ranges::Ranges;
 pub use ranges::{Blocks, BLOCKS_WITHOUT_TIMESTAMPS, BLOCKS_WITH_TIMESTAMPS};
 
@@ -38,6 +40,10 @@ pub struct Reply {
     pub blocks: Option<Blocks>,
     /// Whether the first block reports a duplicate segment (RFC 2883).
     pub duplicate: bool,
+    /// What it says of ECN marks; see [`Packet::echo`].
+    pub marks: u8,
+    /// Its own ECN bits.
+    pub ecn: Ecn,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +68,11 @@ pub struct Receiver {
     workload: Workload,
     policy: DelayedAck,
     delay: Time,
+    echo_of_marks: Echo,
+    /// Whether the segment being received is to be acknowledged at once.
+    ack_now: bool,
+    /// An ACK that goes out before the one of the segment just received.
+    earlier: Option<Box<Reply>>,
     /// Segments received since the last ACK.
     pending: u32,
     quick: u32,
@@ -100,6 +111,9 @@ impl Receiver {
             workload,
             policy: plan.tcp.delayed_ack,
             delay: plan.tcp.delayed_ack_timeout,
+            echo_of_marks: Echo::new(plan.tcp.ecn),
+            ack_now: false,
+            earlier: None,
             pending: 0,
             quick: QUICK_ACKS,
             echo: Time::ZERO,
@@ -159,6 +173,12 @@ impl Receiver {
                 None
             }
         }
+    }
+
+    /// The ACK that goes out before the one that [`Receiver::on_packet`] has just returned, if there is one.
+    #[inline]
+    pub fn take_earlier(&mut self) -> Option<Reply> {
+        self.earlier.take().map(|reply| *reply)
     }
 
     /// The time named by [`Receiver::wake`] has come.
@@ -223,6 +243,8 @@ impl Receiver {
             },
             blocks: None,
             duplicate: false,
+            marks: self.echo_of_marks.value(),
+            ecn: Ecn::NotCapable,
         }
     }
 
@@ -232,6 +254,9 @@ impl Receiver {
     fn on_segment(&mut self, packet: &Packet, now: Time) -> Option<Reply> {
         if self.phase == Phase::SynReceived {
             self.establish();
+        }
+        if self.echo_of_marks.is_on() {
+            self.hear_marks(packet);
         }
         if packet.sequence != self.next || !self.ranges.is_empty() {
             return Some(self.on_disorder(packet.sequence, packet.timestamp, now));
@@ -249,20 +274,32 @@ impl Receiver {
         self.acknowledge_or_wait(gap, now)
     }
 
+    /// Takes note of a segment's ECN bits; acknowledges what came before it if they have changed.
+    #[inline]
+    fn hear_marks(&mut self, packet: &Packet) {
+        let asked = self.echo_of_marks.asks(packet);
+        self.ack_now = asked != Asked::Nothing;
+        if asked == Asked::AckBefore && self.pending > 0 {
+            self.earlier = Some(Box::new(self.acknowledge(None)));
+        }
+        self.echo_of_marks.take(packet);
+    }
+
     /// RFC 5681 section 4.2: at least every second segment, and within the timer.
     #[inline]
     fn acknowledge_or_wait(&mut self, gap: Time, now: Time) -> Option<Reply> {
-        let at_once = match self.policy {
-            DelayedAck::Off => true,
-            DelayedAck::On => self.pending >= 2,
-            DelayedAck::Quick => {
-                // Linux: after a silence longer than the sender's RTO would be, its window is small again.
-                if gap > QUICK_AFTER && self.last_arrival > gap {
-                    self.quick = self.quick.max(2);
+        let at_once = self.ack_now
+            || match self.policy {
+                DelayedAck::Off => true,
+                DelayedAck::On => self.pending >= 2,
+                DelayedAck::Quick => {
+                    // Linux: after a silence longer than the sender's RTO would be, its window is small again.
+                    if gap > QUICK_AFTER && self.last_arrival > gap {
+                        self.quick = self.quick.max(2);
+                    }
+                    self.pending >= 2 || self.quick > 0
                 }
-                self.pending >= 2 || self.quick > 0
-            }
-        };
+            };
         if at_once {
             return Some(self.acknowledge(None));
         }
@@ -286,6 +323,8 @@ impl Receiver {
             wire_bytes: self.ack_bytes + blocks.as_ref().map_or(0, Blocks::option_bytes),
             blocks,
             duplicate: duplicate.is_some() && self.sack,
+            marks: self.echo_of_marks.value(),
+            ecn: self.echo_of_marks.of_acks(),
         }
     }
 

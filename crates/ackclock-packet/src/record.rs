@@ -34,6 +34,8 @@ pub enum Happening {
     Established,
     /// The last data byte is acknowledged.
     Finished,
+    /// A sender comes down for ECN marks.
+    MarkReaction,
 }
 
 /// Names of the [`Happening`]s in the dataset, by number.
@@ -48,6 +50,7 @@ pub const EVENT_KINDS: &[&str] = &[
     "tail_probe",
     "established",
     "finished",
+    "mark_reaction",
 ];
 
 /// What happened to a packet in the packet log. Its name is in [`PACKET_ACTIONS`].

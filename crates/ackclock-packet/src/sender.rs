@@ -19,6 +19,7 @@
 
 mod acknowledging;
 mod losses;
+mod marks;
 mod opening;
 mod recovery;
 pub mod scoreboard;
@@ -37,6 +38,7 @@ use crate::rtt::RttEstimator;
 use crate::workload::Workload;
 use crate::PlanError;
 
+use marks::Marks;
 use recovery::Prr;
 use scoreboard::{Rack, Scoreboard};
 use timers::{Purpose, Timers};
@@ -95,6 +97,8 @@ enum Phase {
     SynSent,
     Open,
     Disorder,
+    /// Coming down for ECN marks.
+    Reduced,
     Recovery,
     Loss,
     Done,
@@ -137,6 +141,10 @@ pub struct Sender {
     /// A tail loss probe is out: ends when everything below is acknowledged.
     probe_end: Option<u64>,
     probe_repeated: bool,
+    marks: Marks,
+    /// Whether segments are paced.
+    paced: bool,
+    seed: u64,
     /// Segments delivered.
     delivered: u64,
     delivered_at: Time,
@@ -166,6 +174,7 @@ impl Sender {
             &plan.congestion.parameters,
             tcp.initial_window,
         )?;
+        let paced = tcp.pacing || controller.needs_pacing();
         Ok(Sender {
             flow,
             phase: Phase::Closed,
@@ -185,6 +194,9 @@ impl Sender {
             rack: Rack::default(),
             probe_end: None,
             probe_repeated: false,
+            marks: Marks::default(),
+            paced,
+            seed: u64::from(flow),
             delivered: 0,
             delivered_at: Time::ZERO,
             flight_start: Time::ZERO,
@@ -199,6 +211,12 @@ impl Sender {
             counters: Counters::default(),
             tcp,
         })
+    }
+
+    /// The same sender with another seed for its controller's choices.
+    #[must_use]
+    pub fn with_seed(self, seed: u64) -> Sender {
+        Sender { seed, ..self }
     }
 
     // ---- what the simulation calls ----
@@ -264,7 +282,7 @@ impl Sender {
     /// Congestion window in segments.
     pub fn cwnd(&self) -> f64 {
         match self.phase {
-            Phase::Recovery => f64::from(self.window),
+            Phase::Recovery | Phase::Reduced => f64::from(self.window),
             _ => self.controller.cwnd(),
         }
     }

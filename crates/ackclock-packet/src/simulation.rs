@@ -65,7 +65,7 @@ impl Simulation {
         let (network, entrances) = Network::new(plan, seed)?;
         let flows = (0..)
             .zip(plan.flows.iter().zip(entrances))
-            .map(|(index, (flow, entrance))| Flow::new(index, flow, entrance));
+            .map(|(index, (flow, entrance))| Flow::new(index, flow, entrance, seed));
         let flows = flows.collect::<Result<Vec<_>, _>>()?;
         let mut simulation = Simulation {
             now: Time::ZERO,
@@ -180,6 +180,9 @@ impl Simulation {
             }
         }
         if let Some(reply) = receiver.on_packet(packet, local) {
+            if let Some(earlier) = receiver.take_earlier() {
+                self.network.answer(packet.flow, &earlier, local);
+            }
             self.network.answer(packet.flow, &reply, local);
         }
         self.watch_receiver(index);
@@ -260,9 +263,10 @@ impl Simulation {
 }
 
 impl Flow {
-    fn new(index: u32, plan: &FlowPlan, entrance: Hop) -> Result<Flow, PlanError> {
+    fn new(index: u32, plan: &FlowPlan, entrance: Hop, seed: u64) -> Result<Flow, PlanError> {
+        let choices = stream(seed, u64::from(index)).next_u64();
         Ok(Flow {
-            sender: Sender::new(index, plan)?,
+            sender: Sender::new(index, plan)?.with_seed(choices),
             entrance,
             receiver: Receiver::new(plan),
             lead: plan.forward.delay,
@@ -291,10 +295,15 @@ impl Flow {
     }
 }
 
-/// A uniform draw from [0, 1) that depends on the seed and an index alone.
-fn uniform(seed: u64, index: u64) -> f64 {
+/// A stream of random numbers that depends on the seed and an index alone.
+fn stream(seed: u64, index: u64) -> Pcg64Mcg {
     let mut stream = Pcg64Mcg::new((u128::from(seed) << 64 | u128::from(index)) << 1 | 1);
     stream.next_u64();
     stream.next_u64();
-    (stream.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    stream
+}
+
+/// A uniform draw from [0, 1).
+fn uniform(seed: u64, index: u64) -> f64 {
+    (stream(seed, index).next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }

@@ -110,6 +110,10 @@ class Card(BaseModel):
     deviations: tuple[str, ...] = ()
     parameters: dict[str, Parameter] = {}
     variants: dict[str, Variant] = {}
+    #: A congestion control: the ECN feedback that it lives on, if any.
+    ecn: Literal["", "dctcp", "accurate", "l4s"] = ""
+    #: A stack: its congestion control where a scenario names none.
+    congestion: str = ""
 
     @cached_property
     def table(self) -> type[Table]:

@@ -1,8 +1,8 @@
 //! A TCP segment as the bytes of an Ethernet frame in a capture file.
 //!
 //! Sources: RFC 791 (IPv4), RFC 6864 (identification of unfragmented datagrams), RFC 9293 section
-//! 3.1 (TCP), RFC 1071 (checksum), RFC 2018 (SACK), RFC 7323 (window scale, timestamps), RFC 3168 (ECN
-//! bits), and the file format of pcap-savefile(5).
+//! 3.1 (TCP), RFC 1071 (checksum), RFC 2018 (SACK), RFC 7323 (window scale, timestamps), RFC 3168 and 9768
+//! (ECN), and the file format of pcap-savefile(5).
 //!
 //! Payload is all zeros, so its checksum is known without storing it: a frame is cut at [`SNAP_BYTES`].
 
@@ -27,11 +27,17 @@ const RECEIVER_PORT: u16 = 5001;
 const SENDER_PORTS: (u16, u32) = (49_152, 16_384);
 
 /// FIN flag.
-pub const FIN: u8 = 0x01;
+pub const FIN: u16 = 0x01;
 /// SYN flag.
-pub const SYN: u8 = 0x02;
+pub const SYN: u16 = 0x02;
 /// ACK flag.
-pub const ACK: u8 = 0x10;
+pub const ACK: u16 = 0x10;
+/// ECE flag (RFC 3168).
+pub const ECE: u16 = 0x40;
+/// CWR flag (RFC 3168).
+pub const CWR: u16 = 0x80;
+/// AE flag (RFC 9768).
+pub const AE: u16 = 0x100;
 
 /// A segment to be written down.
 #[derive(Clone, Copy, Debug)]
@@ -42,8 +48,8 @@ pub struct Segment<'a> {
     pub flow: u32,
     /// Whether the sender sent it.
     pub forward: bool,
-    /// [`SYN`], [`ACK`], [`FIN`].
-    pub flags: u8,
+    /// [`SYN`], [`ACK`], [`FIN`], [`ECE`], [`CWR`], [`AE`].
+    pub flags: u16,
     /// Sequence number.
     pub sequence: u32,
     /// Acknowledgement number; 0 without [`ACK`].
@@ -168,8 +174,8 @@ fn tcp_header(segment: &Segment) -> Vec<u8> {
     header.extend(destination.to_be_bytes());
     header.extend(segment.sequence.to_be_bytes());
     header.extend(segment.acknowledgement.to_be_bytes());
-    header.push(((TCP_BYTES + options.len()) / 4 * 16) as u8);
-    header.push(segment.flags);
+    let offset = ((TCP_BYTES + options.len()) / 4) as u16;
+    header.extend((offset << 12 | segment.flags).to_be_bytes());
     header.extend(segment.window.to_be_bytes());
     header.extend([0; 4]); // checksum, urgent pointer
     header.extend(options);

@@ -2,7 +2,7 @@
 
 use super::reading::{frames, records, Frame};
 use super::*;
-use crate::packet::{Ecn, NO_SACK};
+use crate::packet::{Ecn, Flags, NO_SACK};
 use serde_json::{json, Value};
 
 /// A flow with some fields of its TCP changed.
@@ -11,16 +11,16 @@ fn flow(size_bytes: Option<u64>, changes: &Value) -> FlowPlan {
         "mss_bytes": 1448, "header_bytes": 40, "sack": true, "timestamps": true,
         "delayed_ack": "off", "delayed_ack_timeout_s": 0.04, "initial_window": 10,
         "initial_rto_s": 1.0, "min_rto_s": 0.2, "max_rto_s": 120.0,
-        "rto_floor_on_variance": true, "receive_window_bytes": null,
+        "rto_floor_on_variance": true, "rto_slop_s": 0.0, "receive_window_bytes": null,
         "loss_detection": "rack", "tail_loss_probe": true, "limited_transmit": true,
-        "reduction": "prr", "pacing": false, "window_validation": true,
+        "reduction": "prr", "pacing": false, "window_validation": true, "ecn": "off",
     });
     for (name, value) in changes.as_object().expect("an object") {
         tcp[name] = value.clone();
     }
     serde_json::from_value(json!({
         "group": 0, "start_s": 0.0, "start_jitter_s": 0.0, "size_bytes": size_bytes,
-        "application_rate_bps": null, "congestion": { "kind": "reno", "parameters": {} },
+        "application_rate_bps": null, "priority": 0, "congestion": { "kind": "reno", "parameters": {} },
         "tcp": tcp, "forward": { "hops": [], "delay_s": 0.01 },
         "reverse": { "hops": [], "delay_s": 0.01 },
     }))
@@ -38,7 +38,7 @@ fn packet(kind: Kind, sequence: u64, wire_bytes: u32) -> Packet {
         kind,
         ecn: Ecn::NotCapable,
         hop: 0,
-        again: false,
+        flags: Flags::NONE,
     }
 }
 
@@ -141,7 +141,7 @@ fn without_timestamps_and_sack_there_are_no_such_options() {
 fn the_length_is_that_of_the_simulated_packet() {
     let flow = flow(None, &json!({ "timestamps": false }));
     let mut ack = packet(Kind::Ack, 1, 40 + 12);
-    ack.again = true;
+    ack.flags = Flags::repeating(true);
     assert_eq!(captured(&flow, &[ack], &[])[0].wire_bytes, 14 + 52);
 }
 

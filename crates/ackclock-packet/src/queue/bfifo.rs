@@ -6,14 +6,13 @@
 //! Deviations: none. Bytes are wire bytes, as `tc` counts them when the link's frame overhead is that
 //! of the device. The packet in transmission is not in the queue and does not count.
 
-use std::collections::VecDeque;
-
 use ackclock_units::Time;
 use serde::de::Error as _;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::packet::Packet;
+use crate::queue::fifo::Fifo;
 use crate::queue::{Backlog, Discipline, Drops, Queue, Surroundings};
 
 /// Parameters as on the card.
@@ -28,8 +27,7 @@ struct Parameters {
 #[derive(Debug)]
 struct Bfifo {
     limit_bytes: u64,
-    bytes: u64,
-    packets: VecDeque<Packet>,
+    packets: Fifo,
 }
 
 /// Makes the discipline.
@@ -43,62 +41,35 @@ pub fn make(parameters: &Value, _surroundings: &Surroundings) -> Result<Queue, s
     }
     Ok(Queue::other(Bfifo {
         limit_bytes,
-        bytes: 0,
-        packets: VecDeque::new(),
+        packets: Fifo::default(),
     }))
 }
 
 impl Discipline for Bfifo {
     fn enqueue(&mut self, packet: Packet, _now: Time, drops: &mut Drops) {
-        let bytes = self.bytes + u64::from(packet.wire_bytes);
-        if bytes <= self.limit_bytes {
-            self.bytes = bytes;
-            self.packets.push_back(packet);
+        if self.packets.bytes() + u64::from(packet.wire_bytes) <= self.limit_bytes {
+            self.packets.push(packet);
         } else {
             drops.push(packet);
         }
     }
 
     fn dequeue(&mut self, _now: Time, _drops: &mut Drops) -> Option<Packet> {
-        let packet = self.packets.pop_front()?;
-        self.bytes -= u64::from(packet.wire_bytes);
-        Some(packet)
+        self.packets.pop()
     }
 
     fn backlog(&self) -> Backlog {
-        Backlog {
-            packets: self.packets.len() as u32,
-            bytes: self.bytes,
-        }
+        self.packets.backlog()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{Ecn, Kind, NO_SACK};
+    use crate::queue::testing::{packet, SURROUNDINGS};
     use proptest::prelude::*;
     use serde_json::json;
-
-    const SURROUNDINGS: Surroundings = Surroundings {
-        rate_bps: 1e9,
-        seed: 1,
-    };
-
-    fn packet(sequence: u64, wire_bytes: u32) -> Packet {
-        Packet {
-            sequence,
-            timestamp: Time::ZERO,
-            enqueued: Time::ZERO,
-            flow: 0,
-            wire_bytes,
-            sack: NO_SACK,
-            kind: Kind::Data,
-            ecn: Ecn::NotCapable,
-            hop: 0,
-            again: false,
-        }
-    }
+    use std::collections::VecDeque;
 
     fn bfifo(limit_bytes: u64) -> Queue {
         make(&json!({ "limit_bytes": limit_bytes }), &SURROUNDINGS).expect("valid parameters")

@@ -77,28 +77,8 @@ impl Discipline for Pfifo {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{Ecn, Kind, NO_SACK};
+    use crate::queue::testing::{packet, SURROUNDINGS};
     use serde_json::json;
-
-    const SURROUNDINGS: Surroundings = Surroundings {
-        rate_bps: 1e9,
-        seed: 1,
-    };
-
-    fn packet(sequence: u64) -> Packet {
-        Packet {
-            sequence,
-            timestamp: Time::ZERO,
-            enqueued: Time::ZERO,
-            flow: 0,
-            wire_bytes: 1514,
-            sack: NO_SACK,
-            kind: Kind::Data,
-            ecn: Ecn::NotCapable,
-            hop: 0,
-            again: false,
-        }
-    }
 
     fn pfifo(limit_packets: u32) -> Queue {
         make(&json!({ "limit_packets": limit_packets }), &SURROUNDINGS).expect("valid parameters")
@@ -109,7 +89,7 @@ mod tests {
         let mut queue = pfifo(2);
         let mut drops = Drops::default();
         for sequence in 0..3 {
-            queue.enqueue(packet(sequence), Time::ZERO, &mut drops);
+            queue.enqueue(packet(sequence, 1514), Time::ZERO, &mut drops);
         }
         let dropped: Vec<u64> = drops.drain().map(|packet| packet.sequence).collect();
         assert_eq!(dropped, [2]);
@@ -127,7 +107,7 @@ mod tests {
         let mut queue = pfifo(10);
         let mut drops = Drops::default();
         for sequence in 0..5 {
-            queue.enqueue(packet(sequence), Time::ZERO, &mut drops);
+            queue.enqueue(packet(sequence, 1514), Time::ZERO, &mut drops);
         }
         let left: Vec<u64> = std::iter::from_fn(|| queue.dequeue(Time::ZERO, &mut drops))
             .map(|packet| packet.sequence)
@@ -142,7 +122,7 @@ mod tests {
         let mut queue = pfifo(1);
         let mut drops = Drops::default();
         for sequence in 0..100 {
-            queue.enqueue(packet(sequence), Time::ZERO, &mut drops);
+            queue.enqueue(packet(sequence, 1514), Time::ZERO, &mut drops);
             let left = queue
                 .dequeue(Time::ZERO, &mut drops)
                 .expect("one is queued");

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::packet::{Ecn, NO_SACK};
-use crate::plan::{CongestionPlan, LossDetection, PathPlan, Reduction, TcpPlan};
+use crate::packet::{Ecn, Flags, NO_SACK};
+use crate::plan::{CongestionPlan, EcnMode, LossDetection, PathPlan, Reduction, TcpPlan};
 use crate::sender::scoreboard::Block;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -20,6 +20,7 @@ fn plan(timestamps: bool, delayed_ack: DelayedAck) -> FlowPlan {
         start_jitter: Time::ZERO,
         size_bytes: None,
         application_rate: None,
+        priority: 0,
         congestion: CongestionPlan {
             kind: "reno".to_owned(),
             parameters: serde_json::json!({}),
@@ -43,6 +44,7 @@ fn tcp(timestamps: bool, delayed_ack: DelayedAck) -> TcpPlan {
         min_rto: Time::from_milliseconds(200),
         max_rto: Time::from_milliseconds(120_000),
         rto_floor_on_variance: true,
+        rto_slop: Time::ZERO,
         receive_window_bytes: None,
         loss_detection: LossDetection::Rack,
         tail_loss_probe: true,
@@ -50,6 +52,7 @@ fn tcp(timestamps: bool, delayed_ack: DelayedAck) -> TcpPlan {
         reduction: Reduction::Prr,
         pacing: false,
         window_validation: true,
+        ecn: EcnMode::Off,
     }
 }
 
@@ -64,7 +67,7 @@ fn packet(kind: Kind, sequence: u64) -> Packet {
         kind,
         ecn: Ecn::NotCapable,
         hop: 0,
-        again: false,
+        flags: Flags::NONE,
     }
 }
 

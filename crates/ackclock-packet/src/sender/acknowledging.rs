@@ -26,9 +26,13 @@ impl Sender {
         let delivery = self.take_delivery(packet, blocks, advanced);
         let rtt = self.measure_rtt(&delivery, packet, advanced, now);
         let rate = self.measure_rate(&delivery, now);
+        let marked = self.marked_segments(packet, delivery.segments);
         let found = self.detect_losses(advanced, now);
         self.settle_probe(packet, advanced, now);
         self.change_state(&delivery, &found, advanced, prior_in_flight, now, out);
+        if self.reports_marks(packet, marked) {
+            self.react_to_marks(prior_in_flight, now, out);
+        }
         self.controller.on_ack(&Ack {
             now,
             newly_acked: delivery.segments,
@@ -48,11 +52,12 @@ impl Sender {
                 .is_some_and(|latest| latest.application_limited),
             window_limited: self.is_window_limited(),
             newly_lost: found.lost,
-            marked_bytes: 0,
+            marked_bytes: u64::from(marked) * u64::from(self.tcp.mss_bytes),
             next: self.board.next(),
             unacknowledged: ack,
-            recovering: self.phase == Phase::Recovery,
-            paced: self.tcp.pacing,
+            recovering: matches!(self.phase, Phase::Recovery | Phase::Reduced),
+            repairing: self.phase == Phase::Loss,
+            paced: self.paced,
         });
         if self.prr.is_none() {
             self.window = whole_segments(self.controller.cwnd());
@@ -78,7 +83,7 @@ impl Sender {
         }
         if self.tcp.sack {
             if let Some(blocks) = blocks {
-                for &block in &blocks.as_slice()[usize::from(packet.again)..] {
+                for &block in &blocks.as_slice()[usize::from(packet.again())..] {
                     self.board.sack(block, &mut delivery);
                 }
             }

@@ -5,7 +5,7 @@ use ackclock_units::Time;
 use super::recovery::Prr;
 use super::scoreboard::{Delivery, Found, DUPLICATE_THRESHOLD};
 use super::{whole_segments, Outlet, Phase, Sender};
-use crate::congestion::Loss;
+use crate::congestion::{Loss, Repair};
 use crate::plan::{LossDetection, Reduction};
 use crate::record::Happening;
 
@@ -15,6 +15,7 @@ impl Sender {
         if self.phase == Phase::Open && self.board.is_clean() {
             return Found::default();
         }
+        self.end_reaction();
         let repairing = matches!(self.phase, Phase::Recovery | Phase::Loss);
         if repairing && self.board.unacknowledged() >= self.recovery_end {
             self.leave_recovery();
@@ -69,7 +70,7 @@ impl Sender {
         out: &mut impl Outlet,
     ) {
         match self.phase {
-            Phase::Open | Phase::Disorder if found.lost > 0 => {
+            Phase::Open | Phase::Disorder | Phase::Reduced if found.lost > 0 => {
                 self.enter_recovery(prior_in_flight, now, out);
             }
             Phase::Open | Phase::Disorder => {
@@ -100,6 +101,7 @@ impl Sender {
     }
 
     pub(super) fn enter_recovery(&mut self, in_flight: u32, now: Time, out: &mut impl Outlet) {
+        let was_reduced = self.phase == Phase::Reduced;
         let prior_window = whole_segments(self.controller.cwnd());
         self.phase = Phase::Recovery;
         self.recovery_end = self.board.next();
@@ -110,24 +112,51 @@ impl Sender {
             Happening::Recovery,
             self.board.unacknowledged() as f64,
         );
-        self.reduce(in_flight, now);
-        let target = whole_segments(self.controller.cwnd());
-        match self.tcp.reduction {
-            Reduction::Prr => self.prr = Some(Prr::new(target, prior_window)),
-            Reduction::Immediate => self.send_lost(now, out),
+        if was_reduced {
+            self.lose_while_reduced(in_flight, now);
+        } else {
+            self.reduce(in_flight, now);
         }
-        self.window = target;
+        let target = whole_segments(self.controller.cwnd());
+        match (self.controller.repair(), self.tcp.reduction) {
+            (Repair::Controller, _) => {}
+            (Repair::FromStart, _) => self.start_over(now, out),
+            (Repair::Stack, Reduction::Prr) if was_reduced && target == prior_window => {}
+            (Repair::Stack, Reduction::Prr) => {
+                self.prr = Some(Prr::new(target, prior_window));
+                self.window = target;
+            }
+            (Repair::Stack, Reduction::Immediate) => {
+                self.window = target;
+                self.send_lost(now, out);
+            }
+        }
     }
 
     pub(super) fn reduce(&mut self, in_flight: u32, now: Time) {
-        self.controller.on_loss(&Loss {
+        let loss = self.loss_at(in_flight, now);
+        self.controller.on_loss(&loss);
+    }
+
+    pub(super) fn loss_at(&self, in_flight: u32, now: Time) -> Loss {
+        Loss {
             now,
             in_flight,
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min_rtt(),
             delivered: self.delivered,
             marked: false,
-        });
+        }
+    }
+
+    /// Everything outstanding counts as lost and is sent again from the first segment on, in slow start
+    /// (Jacobson 1988, section 4 in the code of 4.3BSD-Tahoe).
+    fn start_over(&mut self, now: Time, out: &mut impl Outlet) {
+        self.mark_all_lost(now);
+        self.prr = None;
+        self.phase = Phase::Loss;
+        self.window = whole_segments(self.controller.cwnd());
+        self.send_lost(now, out);
     }
 
     pub(super) fn leave_recovery(&mut self) {

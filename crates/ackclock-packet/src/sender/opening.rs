@@ -4,7 +4,7 @@ use ackclock_units::Time;
 
 use super::timers::{Purpose, Timers};
 use super::{whole_segments, Outlet, Phase, Sender};
-use crate::congestion;
+use crate::congestion::{self, Opening};
 use crate::packet::{Kind, Packet};
 use crate::plan::CongestionPlan;
 use crate::record::Happening;
@@ -45,6 +45,12 @@ impl Sender {
                 self.controller = controller;
             }
         }
+        self.controller.on_open(&Opening {
+            now,
+            srtt: self.rtt.srtt(),
+            mss_bytes: self.tcp.mss_bytes,
+            seed: self.seed,
+        });
         self.window = whole_segments(self.controller.cwnd());
         self.established = Some(now);
         self.delivered_at = now;

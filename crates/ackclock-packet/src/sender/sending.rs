@@ -6,7 +6,7 @@ use super::scoreboard::Sending;
 use super::timers::Purpose;
 use super::{syn_option_bytes, whole_segments, Outlet, Phase, Sender, TIMESTAMPS_BYTES};
 use crate::congestion::Restart;
-use crate::packet::{Ecn, Kind, Packet, NO_SACK};
+use crate::packet::{Ecn, Flags, Kind, Packet, NO_SACK};
 use crate::record::Happening;
 
 impl Sender {
@@ -98,7 +98,7 @@ impl Sender {
 
     #[inline]
     pub(super) fn must_wait(&mut self, now: Time) -> bool {
-        self.tcp.pacing && now < self.next_departure
+        self.paced && now < self.next_departure
     }
 
     #[inline]
@@ -154,8 +154,8 @@ impl Sender {
         if let Some(prr) = &mut self.prr {
             prr.on_sent();
         }
-        if self.tcp.pacing {
-            self.pace(payload + self.header_bytes(), now);
+        if self.paced {
+            self.pace(payload, now);
         }
         self.last_sent = now;
         self.emit(
@@ -189,6 +189,12 @@ impl Sender {
     ) {
         self.counters.sent_packets += 1;
         self.counters.sent_bytes += u64::from(bytes);
+        let carries_data = matches!(kind, Kind::Data | Kind::Fin);
+        let (ecn, flags) = if carries_data {
+            (self.ecn_of(again), self.flags_of(again))
+        } else {
+            (Ecn::NotCapable, Flags::repeating(again))
+        };
         out.send(Packet {
             sequence,
             timestamp: now,
@@ -197,9 +203,9 @@ impl Sender {
             wire_bytes: bytes,
             sack: NO_SACK,
             kind,
-            ecn: Ecn::NotCapable,
+            ecn,
             hop: 0,
-            again,
+            flags,
         });
     }
 
@@ -208,7 +214,7 @@ impl Sender {
         self.tcp.header_bytes + u32::from(self.tcp.timestamps) * TIMESTAMPS_BYTES
     }
 
-    /// Pacing at the controller's rate, else at 2 (slow start) or 1.2 × cwnd/srtt as Linux does.
+    /// Pacing of payload, as Linux counts it, at the controller's rate, else at 2 (slow start) or 1.2 × cwnd/srtt as Linux does.
     pub(super) fn pace(&mut self, bytes: u32, now: Time) {
         let rate = self.controller.pacing_rate().unwrap_or_else(|| {
             let cwnd = self.controller.cwnd();

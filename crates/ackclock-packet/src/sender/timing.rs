@@ -48,7 +48,7 @@ impl Sender {
     pub(super) fn may_probe(&self) -> bool {
         self.tcp.tail_loss_probe
             && self.tcp.sack
-            && self.phase == Phase::Open
+            && matches!(self.phase, Phase::Open | Phase::Reduced)
             && self.probe_end.is_none()
             && self.rtt.has_sample()
     }
@@ -90,11 +90,11 @@ impl Sender {
             return;
         }
         let beyond = packet.sequence > end;
-        let duplicate = packet.again || (!advanced && packet.sack == NO_SACK);
+        let duplicate = packet.again() || (!advanced && packet.sack == NO_SACK);
         if !self.probe_repeated || duplicate || beyond {
             self.probe_end = None;
         }
-        let repaired = self.probe_repeated && beyond && !packet.again;
+        let repaired = self.probe_repeated && beyond && !packet.again();
         if repaired && matches!(self.phase, Phase::Open | Phase::Disorder) {
             self.reduce(self.board.in_flight() + 1, now);
         }
@@ -104,7 +104,7 @@ impl Sender {
         let prior_in_flight = self.board.in_flight();
         let window = self.reordering_window();
         let found = self.board.detect_by_time(&self.rack, window, now);
-        if found.lost > 0 && matches!(self.phase, Phase::Open | Phase::Disorder) {
+        if found.lost > 0 && matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Reduced) {
             self.enter_recovery(prior_in_flight, now, out);
             // As Linux, the timer stands for an ACK that delivered a segment: a first one goes out.
             self.follow_prr(1, false);

@@ -2,7 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use ackclock_packet::packet::{Ecn, Kind, Packet, NO_SACK};
+use ackclock_packet::packet::{Ecn, Flags, Kind, Packet, NO_SACK};
 use ackclock_packet::plan::FlowPlan;
 use ackclock_packet::receiver::{Blocks, Receiver, Reply};
 use ackclock_packet::sender::{Output, Sender};
@@ -206,6 +206,8 @@ impl Conversation {
     fn reach_receiver(&mut self) {
         if let Some((_, packet, _)) = self.forward.pop_front() {
             let reply = self.receiver.on_packet(&packet, self.now);
+            let earlier = self.receiver.take_earlier();
+            self.answer(earlier);
             self.answer(reply);
         }
     }
@@ -277,8 +279,8 @@ pub fn answer(reply: &Reply, now: Time) -> Packet {
         wire_bytes: 52,
         sack: NO_SACK,
         kind: reply.kind,
-        ecn: Ecn::NotCapable,
+        ecn: reply.ecn,
         hop: 0,
-        again: reply.duplicate,
+        flags: Flags::repeating(reply.duplicate).with_echo(reply.marks),
     }
 }

@@ -5,13 +5,14 @@
 //! that [`assert_reads`] compares, line by line.
 #![allow(dead_code, unused_imports)] // each test crate uses its own part
 
+pub mod cards;
 mod conversation;
 mod script;
 mod transcript;
 
 use ackclock_packet::plan::{
-    CongestionPlan, DelayedAck, FlowPlan, HopPlan, LinkPlan, LossDetection, PathPlan, Plan,
-    QueuePlan, RecordPlan, Reduction, TcpPlan,
+    CongestionPlan, DelayedAck, EcnMode, FlowPlan, HopPlan, LinkPlan, LossDetection, PathPlan,
+    Plan, QueuePlan, RecordPlan, Reduction, TcpPlan,
 };
 use ackclock_units::{Rate, Time};
 use serde_json::json;
@@ -49,6 +50,7 @@ pub fn linux() -> TcpPlan {
         min_rto: ms(200),
         max_rto: ms(120_000),
         rto_floor_on_variance: true,
+        rto_slop: Time::ZERO,
         receive_window_bytes: None,
         loss_detection: LossDetection::Rack,
         tail_loss_probe: true,
@@ -56,6 +58,7 @@ pub fn linux() -> TcpPlan {
         reduction: Reduction::Prr,
         pacing: false,
         window_validation: true,
+        ecn: EcnMode::Off,
     }
 }
 
@@ -89,6 +92,7 @@ pub fn flow(tcp: TcpPlan) -> FlowPlan {
         start_jitter: Time::ZERO,
         size_bytes: None,
         application_rate: None,
+        priority: 0,
         congestion: reno(),
         tcp,
         forward: path(Time::ZERO, &[]),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ackclock_packet::packet::{Ecn, Kind, Packet, NO_SACK};
+use ackclock_packet::packet::{Ecn, Flags, Kind, Packet, NO_SACK};
 use ackclock_packet::plan::{DelayedAck, FlowPlan};
 use ackclock_packet::receiver::{Blocks, Receiver};
 use ackclock_packet::sender::{Output, Sender};
@@ -123,7 +123,7 @@ impl Script {
         let packet = Packet {
             sequence,
             timestamp,
-            again,
+            flags: Flags::repeating(again),
             ..packet(kind)
         };
         let shown = blocks.as_ref().map_or(&[][..], Blocks::as_slice);
@@ -187,6 +187,6 @@ pub fn packet(kind: Kind) -> Packet {
         kind,
         ecn: Ecn::NotCapable,
         hop: 0,
-        again: false,
+        flags: Flags::NONE,
     }
 }

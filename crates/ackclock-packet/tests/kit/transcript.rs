@@ -41,7 +41,7 @@ impl Transcript {
         match packet.kind {
             Kind::Data => self.sends_data(now, packet),
             kind => {
-                let again = if packet.again { " again" } else { "" };
+                let again = if packet.again() { " again" } else { "" };
                 let text = format!("{}{again}", name(kind));
                 self.lines.push((now, Line::Sent(text)));
             }
@@ -51,12 +51,12 @@ impl Transcript {
     /// Adds to the line before if that goes on from it.
     fn sends_data(&mut self, now: Time, packet: &Packet) {
         if let Some((at, Line::Data(_, end, again))) = self.lines.last_mut() {
-            if *at == now && *end == packet.sequence && *again == packet.again {
+            if *at == now && *end == packet.sequence && *again == packet.again() {
                 *end += 1;
                 return;
             }
         }
-        let line = Line::Data(packet.sequence, packet.sequence + 1, packet.again);
+        let line = Line::Data(packet.sequence, packet.sequence + 1, packet.again());
         self.lines.push((now, line));
     }
 
@@ -66,7 +66,7 @@ impl Transcript {
             Kind::SynAck => name(packet.kind).to_owned(),
             kind => format!("{} {}", name(kind), packet.sequence),
         };
-        if packet.again {
+        if packet.again() {
             text += " dsack";
         }
         let sack = if blocks.is_empty() { "" } else { " sack" };

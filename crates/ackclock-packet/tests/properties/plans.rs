@@ -1,8 +1,8 @@
 //! Random small networks and their traffic.
 
 use ackclock_packet::plan::{
-    DelayedAck, FlowPlan, LinkPlan, LossDetection, LossPlan, PathPlan, Plan, QueuePlan, RecordPlan,
-    Reduction, TcpPlan,
+    DelayedAck, EcnMode, FlowPlan, LinkPlan, LossDetection, LossPlan, PathPlan, Plan, QueuePlan,
+    RecordPlan, Reduction, TcpPlan,
 };
 use ackclock_packet::Simulation;
 use ackclock_units::{Rate, Time};
@@ -158,6 +158,7 @@ pub fn any_tcp() -> impl Strategy<Value = TcpPlan> {
         limited_transmit: repair.limited_transmit,
         reduction: repair.reduction,
         window_validation: repair.window_validation,
+        ecn: repair.ecn,
         ..segments
     })
 }
@@ -206,19 +207,29 @@ fn any_timers() -> impl Strategy<Value = TcpPlan> {
 fn any_repair() -> impl Strategy<Value = TcpPlan> {
     let loss_detection = select(vec![LossDetection::Rack, LossDetection::DuplicateAcks]);
     let reduction = select(vec![Reduction::Prr, Reduction::Immediate]);
+    let ecn = select(vec![
+        EcnMode::Off,
+        EcnMode::Classic,
+        EcnMode::Dctcp,
+        EcnMode::Accurate,
+        EcnMode::L4s,
+    ]);
     let switches = any::<[bool; 4]>();
-    (loss_detection, reduction, switches).prop_map(|(loss_detection, reduction, switches)| {
-        let [sack, tail_loss_probe, limited_transmit, window_validation] = switches;
-        TcpPlan {
-            sack,
-            loss_detection,
-            tail_loss_probe,
-            limited_transmit,
-            reduction,
-            window_validation,
-            ..linux()
-        }
-    })
+    (loss_detection, reduction, ecn, switches).prop_map(
+        |(loss_detection, reduction, ecn, switches)| {
+            let [sack, tail_loss_probe, limited_transmit, window_validation] = switches;
+            TcpPlan {
+                sack,
+                loss_detection,
+                tail_loss_probe,
+                limited_transmit,
+                reduction,
+                window_validation,
+                ecn,
+                ..linux()
+            }
+        },
+    )
 }
 
 /// Puts the links on the flows' paths: the bottleneck is link 0; then each flow's access link, if there

@@ -1,0 +1,56 @@
+//! First in, first out, without a limit: what disciplines that decide before and after are built on.
+
+use std::collections::VecDeque;
+
+use crate::packet::Packet;
+use crate::queue::Backlog;
+
+/// Packets in order of arrival, and their bytes.
+#[derive(Debug, Default)]
+pub struct Fifo {
+    packets: VecDeque<Packet>,
+    bytes: u64,
+}
+
+impl Fifo {
+    /// Puts a packet last.
+    pub fn push(&mut self, packet: Packet) {
+        self.bytes += u64::from(packet.wire_bytes);
+        self.packets.push_back(packet);
+    }
+
+    /// Takes the first packet.
+    pub fn pop(&mut self) -> Option<Packet> {
+        let packet = self.packets.pop_front()?;
+        self.bytes -= u64::from(packet.wire_bytes);
+        Some(packet)
+    }
+
+    /// The first packet.
+    pub fn first(&self) -> Option<&Packet> {
+        self.packets.front()
+    }
+
+    /// Packets.
+    pub fn len(&self) -> usize {
+        self.packets.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    /// Wire bytes.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Packets and wire bytes.
+    pub fn backlog(&self) -> Backlog {
+        Backlog {
+            packets: self.packets.len() as u32,
+            bytes: self.bytes,
+        }
+    }
+}

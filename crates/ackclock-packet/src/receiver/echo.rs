@@ -1,0 +1,96 @@
+//! How the receiver tells the sender of ECN marks.
+//!
+//! ```text
+//! classic    RFC 3168 section 6.1.3   ECE on every ACK from the first mark until the sender says CWR
+//! dctcp      RFC 8257 section 3.2     ECE on the ACKs of marked segments alone; an ACK whenever that changes
+//! accurate,  RFC 9768 section 3.2     the number of marked packets, on every ACK; an ACK at once when marks begin
+//! l4s
+//! ```
+//!
+//! Deviations: the negotiation on the SYN takes no time and never fails. RFC 9768's counter (3 bits, and more in an
+//! option) is a counter modulo 128 here; it wraps only if 128 marked packets pass without any ACK arriving. As
+//! in Linux, a first mark and a CWR are acknowledged at once.
+
+use crate::packet::{Ecn, Flags, Packet};
+use crate::plan::EcnMode;
+
+/// What the receiver echoes.
+#[derive(Clone, Copy, Debug)]
+pub struct Echo {
+    mode: EcnMode,
+    /// ECE, or the count of marked packets.
+    value: u8,
+    /// Whether the last segment was marked.
+    marked: bool,
+}
+
+/// What a segment's ECN bits ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// Nothing.
+    Nothing,
+    /// This segment's ACK shall go at once.
+    Ack,
+    /// So shall an ACK of the segments before it, which tells what it told until now.
+    AckBefore,
+}
+
+impl Echo {
+    /// Nothing was marked yet.
+    pub fn new(mode: EcnMode) -> Echo {
+        Echo {
+            mode,
+            value: 0,
+            marked: false,
+        }
+    }
+
+    /// Whether ECN is in use.
+    #[inline]
+    pub fn is_on(self) -> bool {
+        self.mode != EcnMode::Off
+    }
+
+    /// What the next ACK says: ECE, or the count of marked packets.
+    #[inline]
+    pub fn value(self) -> u8 {
+        self.value
+    }
+
+    /// The ECN bits of ACKs. RFC 3168 section 6.1.4 forbids them; who reads marks exactly may have its ACKs
+    /// marked instead of dropped, as Linux does with DCTCP.
+    #[inline]
+    pub fn of_acks(self) -> Ecn {
+        match self.mode {
+            EcnMode::Off | EcnMode::Classic => Ecn::NotCapable,
+            EcnMode::Dctcp | EcnMode::Accurate => Ecn::Capable0,
+            EcnMode::L4s => Ecn::Capable1,
+        }
+    }
+
+    /// What a segment asks for. After [`Asked::AckBefore`], and once that ACK is written, [`Echo::take`] follows.
+    pub fn asks(self, packet: &Packet) -> Asked {
+        let marked = packet.ecn == Ecn::Experienced;
+        match self.mode {
+            EcnMode::Classic if packet.echo() > 0 || marked && self.value == 0 => Asked::Ack,
+            EcnMode::Dctcp if marked != self.marked => Asked::AckBefore,
+            EcnMode::Accurate | EcnMode::L4s if marked && !self.marked => Asked::Ack,
+            _ => Asked::Nothing,
+        }
+    }
+
+    /// Takes note of a segment's ECN bits.
+    pub fn take(&mut self, packet: &Packet) {
+        self.marked = packet.ecn == Ecn::Experienced;
+        self.value = match self.mode {
+            EcnMode::Off => 0,
+            EcnMode::Classic => {
+                u8::from(self.marked) | if packet.echo() > 0 { 0 } else { self.value }
+            }
+            EcnMode::Dctcp => u8::from(self.marked),
+            EcnMode::Accurate | EcnMode::L4s => {
+                (self.value + u8::from(self.marked)) % Flags::ECHO_MODULUS
+            }
+        };
+    }
+}
