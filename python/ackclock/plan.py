@@ -40,6 +40,7 @@ class LinkPlan:
 
     name: str
     rate_bps: float
+    burst_bytes: int | None
     frame_overhead_bytes: int
     queue: QueuePlan
     loss: Parameters | None

@@ -45,6 +45,7 @@ topology = "dumbbell"
 rate = "{rate_bps:.0f}bit"
 rtt = "{base_rtt_ms:g}ms"
 frame_overhead = "14B"
+{burst}
 queue = {queue}
 
 [tcp]
@@ -76,6 +77,8 @@ class Run:
     srtt_mean_s: float
     drops: int
     retransmissions: int
+    #: Whether the recorded link is a token bucket, and not one that transmits.
+    token_bucket: bool = True
 
     @property
     def queueing_delay_s(self) -> float:
@@ -100,11 +103,15 @@ class Run:
             flows=self.flows,
             rate_bps=self.rate_bps,
             base_rtt_ms=self.base_rtt_s * 1e3,
+            burst=f'burst = "{BURST}"' if self.token_bucket else "",
             queue=_table("queue", self.discipline, _given(self.queue)),
             congestion=_table("congestion", self.congestion, {}),
             ecn="classic" if "ecn" in self.queue.split() and self.congestion != "dctcp" else "auto",
         )
 
+
+#: Of the recorded token buckets: `htb rate RATE burst 1600`.
+BURST = "1600B"
 
 #: What the kernel's clock of 10 ms (`HZ=100`) makes of times that are looked at once a tick.
 TICKS = {"tick": "10ms", "tupdate": "20ms"}
@@ -207,7 +214,7 @@ class Simulated:
 
 def recorded(name: str) -> list[Run]:
     """The runs of `data/<name>.csv`."""
-    return [_run(row) for row in _rows(name)]
+    return [_run(row, token_bucket=name != "serialising") for row in _rows(name)]
 
 
 def changed() -> dict[str, list[tuple[str, Run]]]:
@@ -226,10 +233,10 @@ def _rows(name: str) -> list[dict[str, str]]:
 WORDS, WHOLE = ("run", "congestion", "queue"), ("flows", "drops", "retransmissions")
 
 
-def _run(row: dict[str, str]) -> Run:
+def _run(row: dict[str, str], *, token_bucket: bool = True) -> Run:
     words = {key: row[key] for key in WORDS}
     counts = {key: int(row[key]) for key in WHOLE}
-    return Run(**words, **counts, **{key: float(text) for key, text in row.items() if key not in WORDS + WHOLE})  # type: ignore[arg-type]
+    return Run(**words, **counts, token_bucket=token_bucket, **{key: float(text) for key, text in row.items() if key not in WORDS + WHOLE})  # type: ignore[arg-type]
 
 
 @cache

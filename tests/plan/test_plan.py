@@ -121,6 +121,7 @@ def test_what_the_engine_reads_has_the_fields_of_the_contract():
     assert made["links"][1] == {
         "name": "reverse",
         "rate_bps": 10e6,
+        "burst_bytes": None,
         "frame_overhead_bytes": 14,
         "loss": None,
         "bottleneck": False,

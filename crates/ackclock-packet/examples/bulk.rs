@@ -85,6 +85,7 @@ impl Workload {
         let link = json!({
             "name": "bottleneck",
             "rate_bps": self.rate_bps,
+            "burst_bytes": null,
             "frame_overhead_bytes": 0,
             "queue": queue,
             "loss": null,

@@ -119,6 +119,8 @@ pub struct LinkPlan {
     /// Transmission rate of wire bytes.
     #[serde(rename = "rate_bps")]
     pub rate: Rate,
+    /// The burst of a token bucket that lets packets go in the transmitter's place; `null` for a transmitter.
+    pub burst_bytes: Option<u64>,
     /// Bytes on the wire beyond the IP packet (14 for an Ethernet header).
     pub frame_overhead_bytes: u32,
     /// The queue in front of the transmitter. The packet in transmission is not in it.

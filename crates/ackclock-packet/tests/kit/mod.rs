@@ -152,6 +152,7 @@ pub fn link(rate_bps: f64, limit_packets: u32) -> LinkPlan {
     LinkPlan {
         name: "bottleneck".to_owned(),
         rate: Rate::from_bits_per_second(rate_bps),
+        burst_bytes: None,
         frame_overhead_bytes: 0,
         queue: pfifo(limit_packets),
         loss: None,
