@@ -203,8 +203,7 @@ impl Bbr {
     #[inline]
     fn batch(&self) -> u32 {
         let rate = self.pacing_bytes_per_s;
-        let least = 1 + u32::from(rate >= SINGLE_SEGMENT_BYTES_PER_S);
-        self.model.pipe.batch(rate, least)
+        self.model.pipe.batch(rate, self.least_batch())
     }
 
     /// What will be in flight when pacing lets the next batch go: it goes on being delivered until then.
