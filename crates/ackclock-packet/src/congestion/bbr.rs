@@ -19,34 +19,34 @@
 //! ```
 
 use ackclock_units::{Rate, Time};
-use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
-use serde::de::Error as _;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Ack, Controller, Loss, Opening, Repair, Restart};
 
 pub mod aggregation;
+mod cycle;
 pub mod filter;
 pub mod full_pipe;
 pub mod min_rtt;
+pub mod parameters;
 pub mod pipe;
 mod policer;
 pub mod rounds;
 mod window;
 
 use aggregation::Aggregation;
+use cycle::Cycle;
 use filter::WindowedMax;
 use full_pipe::FullPipe;
 use min_rtt::{Dip, MinRtt};
+use parameters::Parameters;
 use pipe::{Pipe, BATCHES, MIN_WINDOW};
 use policer::{Look, Policer};
 use rounds::{HeldBack, Rounds};
 use window::{Goal, Window};
 
-/// Phases of the gain cycle: one probes, one drains, six cruise (draft section 4.3.4.2).
-const PHASES: u32 = 8;
 /// The phase that drains; a cycle does not begin with it.
 const DRAINING_PHASE: u32 = 1;
 /// Rounds over which the excess of aggregated ACKs is remembered.
@@ -55,28 +55,6 @@ const AGGREGATION_ROUNDS: u64 = 10;
 const AGGREGATION_MAX_S: f64 = 0.1;
 /// Below this rate (1.2 Mb/s, in B/s) a batch may be a single segment.
 const SINGLE_SEGMENT_BYTES_PER_S: f64 = 150_000.0;
-
-/// Parameters as on the card.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Parameters {
-    /// Pacing and window gain of Startup; Drain paces at its inverse.
-    startup_gain: f64,
-    /// Pacing gain of the probing phase; the draining phase has as much less than 1.
-    probe_gain: f64,
-    /// Window gain in steady state.
-    cwnd_gain: f64,
-    /// Rounds over which the bandwidth is the maximum.
-    bandwidth_window: u64,
-    /// Seconds over which the delay is the minimum.
-    min_rtt_window_s: f64,
-    /// Seconds for which the window is four segments to measure the delay.
-    probe_rtt_duration_s: f64,
-    /// Share by which pacing stays below the bandwidth.
-    pacing_margin: f64,
-    /// Whether policers are looked for.
-    policer_detection: bool,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
@@ -98,13 +76,6 @@ struct Model {
     aggregation: Aggregation,
     policer: Policer,
     held_back: HeldBack,
-}
-
-/// The phase of the gain cycle.
-#[derive(Clone, Copy, Debug, Default)]
-struct Cycle {
-    phase: u32,
-    since: Time,
 }
 
 /// A BBR sender.
@@ -139,48 +110,9 @@ pub fn make(
     Ok(Box::new(Bbr::new(parameters, initial_window)))
 }
 
-/// Refuses parameters of which something does not hold.
-pub(super) fn require(holds: bool, message: &str) -> Result<(), serde_json::Error> {
-    if holds {
-        Ok(())
-    } else {
-        Err(serde_json::Error::custom(message))
-    }
-}
-
 /// The random numbers of a flow.
 pub(super) fn random(seed: u64) -> Pcg64Mcg {
     Pcg64Mcg::new(u128::from(seed) << 1 | 1)
-}
-
-impl Parameters {
-    fn check(&self) -> Result<(), serde_json::Error> {
-        let finite = |value: f64| value.is_finite() && value > 0.0;
-        require(
-            finite(self.startup_gain) && self.startup_gain > 1.0,
-            "startup_gain must be above 1",
-        )?;
-        require(
-            self.probe_gain > 1.0 && self.probe_gain < 2.0,
-            "probe_gain must lie between 1 and 2",
-        )?;
-        require(
-            finite(self.cwnd_gain) && self.cwnd_gain >= 1.0,
-            "cwnd_gain must be at least 1",
-        )?;
-        require(
-            self.bandwidth_window > 0,
-            "bandwidth_window must be a round or more",
-        )?;
-        require(
-            finite(self.min_rtt_window_s) && finite(self.probe_rtt_duration_s),
-            "min_rtt_window and probe_rtt_duration must be above 0",
-        )?;
-        require(
-            (0.0..1.0).contains(&self.pacing_margin),
-            "pacing_margin must lie between 0 and 1",
-        )
-    }
 }
 
 impl Bbr {
@@ -257,7 +189,7 @@ impl Bbr {
         let volume = model
             .pipe
             .volume(model.bandwidth.get(), model.min_rtt.get(), gain);
-        self.with_room_for_batches(volume.ceil() as u32)
+        self.with_room_for_batches(pipe::whole(volume))
     }
 
     /// Room for batches, an even number because of delayed ACKs, and two more to probe a small BDP.
@@ -271,8 +203,7 @@ impl Bbr {
     #[inline]
     fn batch(&self) -> u32 {
         let rate = self.pacing_bytes_per_s;
-        let least = 1 + u32::from(rate >= SINGLE_SEGMENT_BYTES_PER_S);
-        self.model.pipe.batch(rate, least)
+        self.model.pipe.batch(rate, self.least_batch())
     }
 
     /// What will be in flight when pacing lets the next batch go: it goes on being delivered until then.
@@ -281,101 +212,6 @@ impl Bbr {
         let probing = self.mode == Mode::ProbeBw && self.pacing_gain() > 1.0;
         let batch = if probing { self.batch() } else { 0 };
         f64::from(in_flight + batch) - (self.bandwidth() * wait_s).floor()
-    }
-
-    // ---- the state machine ----
-
-    #[inline]
-    fn follow_cycle(&mut self, ack: &Ack) {
-        if self.mode == Mode::ProbeBw && self.phase_is_over(ack) {
-            self.next_phase();
-        }
-    }
-
-    /// A phase lasts a propagation delay. Probing goes on until what is in flight shows it, or losses do;
-    /// draining ends as soon as the queue is gone (draft section 4.3.4.3).
-    fn phase_is_over(&self, ack: &Ack) -> bool {
-        let min_rtt = self.model.min_rtt.get();
-        let full_length = self.delivered_at.since(self.cycle.since) > min_rtt;
-        let gain = self.pacing_gain();
-        if gain > 1.0 {
-            full_length
-                && (ack.newly_lost > 0
-                    || self.in_flight_at_departure(ack.prior_in_flight, ack)
-                        >= f64::from(self.target_in_flight(gain)))
-        } else if gain < 1.0 {
-            full_length
-                || self.in_flight_at_departure(ack.prior_in_flight, ack)
-                    <= f64::from(self.target_in_flight(1.0))
-        } else {
-            full_length
-        }
-    }
-
-    fn next_phase(&mut self) {
-        self.cycle = Cycle {
-            phase: (self.cycle.phase + 1) % PHASES,
-            since: self.delivered_at,
-        };
-    }
-
-    /// Begins the gain cycle in any phase but the draining one, so that flows do not probe together.
-    fn enter_probe_bw(&mut self) {
-        self.mode = Mode::ProbeBw;
-        let choice = self.random.next_u32() % (PHASES - 1);
-        self.cycle.phase = (DRAINING_PHASE + choice) % PHASES;
-        self.next_phase();
-    }
-
-    #[inline]
-    fn look_for_full_pipe(&mut self, ack: &Ack, limited: bool) {
-        let model = &mut self.model;
-        if !model.full.now && model.rounds.started && !limited {
-            model.full.observe(model.bandwidth.get());
-        }
-        if self.mode == Mode::Startup && self.model.full.now {
-            self.mode = Mode::Drain;
-            self.ssthresh = f64::from(self.target_in_flight(1.0));
-        }
-        if self.mode == Mode::Drain
-            && self.in_flight_at_departure(ack.in_flight, ack)
-                <= f64::from(self.target_in_flight(1.0))
-        {
-            self.enter_probe_bw();
-        }
-    }
-
-    /// Dips to four segments when no RTT as small was seen for the window (draft section 4.3.5).
-    #[inline]
-    fn measure_min_rtt(&mut self, ack: &Ack) {
-        let due = self.model.min_rtt.observe(ack.now, ack.rtt);
-        if due && !self.idle_restart && self.mode != Mode::ProbeRtt {
-            self.window.save(false);
-            self.mode = Mode::ProbeRtt;
-            self.dip = Dip::default();
-        }
-        if self.mode == Mode::ProbeRtt {
-            let model = &mut self.model;
-            model.held_back.mark(ack);
-            let duration = Time::from_seconds(self.parameters.probe_rtt_duration_s);
-            if self
-                .dip
-                .follow(ack, MIN_WINDOW, duration, &mut model.rounds)
-            {
-                self.leave_probe_rtt(ack.now);
-            }
-        }
-        self.idle_restart &= ack.newly_acked == 0;
-    }
-
-    fn leave_probe_rtt(&mut self, now: Time) {
-        self.model.min_rtt.refresh(now);
-        self.window.restore();
-        if self.model.full.now {
-            self.enter_probe_bw();
-        } else {
-            self.mode = Mode::Startup;
-        }
     }
 
     // ---- what it controls ----
@@ -431,7 +267,7 @@ impl Bbr {
         } else {
             0.0
         };
-        self.with_room_for_batches(volume.ceil() as u32 + aggregated as u32)
+        self.with_room_for_batches(pipe::whole(volume).saturating_add(aggregated as u32))
     }
 }
 

@@ -34,9 +34,11 @@ use super::bbr::rounds::{HeldBack, Rounds};
 use super::{Ack, Controller, Loss, Opening, Repair, Restart};
 
 mod bounds;
+mod control;
 mod cycle;
 mod flights;
 mod parameters;
+mod startup;
 
 use bounds::{LongTerm, ShortTerm, Signals};
 use cycle::Cycle;
@@ -47,13 +49,8 @@ use parameters::Parameters;
 const BANDWIDTH_CYCLES: u64 = 1;
 /// Rounds over which the excess of aggregated ACKs is remembered once the pipe is full (`ExtraAckedFilterLen`).
 const AGGREGATION_ROUNDS: u64 = 10;
-/// Reports of loss in a round that end Startup (`StartupFullLossCnt`).
-const STARTUP_LOSSES: u32 = 6;
 /// A batch has two segments at least (section 5.6.3).
 const LEAST_BATCH: u32 = 2;
-/// Rounds after which Drain ends whatever is in flight (section 5.3.2).
-const DRAIN_ROUNDS: u64 = 3;
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Startup,
@@ -231,7 +228,8 @@ impl Bbr3 {
     /// `QuantizationBudget`.
     #[inline]
     fn with_room_for_batches(&self, volume: f64) -> f64 {
-        let least = (BATCHES * self.least_batch()).max(MIN_WINDOW);
+        let batch = self.model.pipe.batch(self.pacing_bytes_per_s, LEAST_BATCH);
+        let least = (BATCHES * batch).max(MIN_WINDOW);
         let probing = if self.state == State::Up { 2.0 } else { 0.0 };
         volume.max(f64::from(least)) + probing
     }
@@ -248,49 +246,6 @@ impl Bbr3 {
         model
             .aggregation
             .observe(ack, bandwidth, cwnd, window, round);
-    }
-
-    // ---- Startup and Drain (sections 5.3.1, 5.3.2) ----
-
-    #[inline]
-    fn look_for_full_pipe(&mut self, ack: &Ack, sample: &Sample) {
-        let model = &mut self.model;
-        if model.rounds.started && !sample.limited {
-            model.full.observe(sample.bandwidth);
-            model.full_reached |= model.full.now;
-        }
-        if self.state == State::Startup {
-            self.look_for_high_loss(ack, sample);
-            if self.model.full_reached {
-                self.state = State::Drain;
-                self.drain_start = self.model.rounds.count;
-                let bdp = self.volume(self.bandwidth(), 1.0);
-                self.ssthresh = self.with_room_for_batches(bdp);
-            }
-        }
-    }
-
-    /// A whole round of recovery with losses above the threshold, reported by six ACKs.
-    fn look_for_high_loss(&mut self, ack: &Ack, sample: &Sample) {
-        let signals = &self.model.signals;
-        let lossy = signals.round.started && signals.reports >= STARTUP_LOSSES;
-        if lossy && ack.recovering && sample.flight.is_too_high(self.parameters.loss_threshold) {
-            let delivered = signals.latest.volume;
-            self.model.full_reached = true;
-            self.model.long_term.volume = self.volume(self.bandwidth(), 1.0).max(delivered);
-        }
-    }
-
-    #[inline]
-    fn look_for_drained(&mut self, ack: &Ack) {
-        if self.state != State::Drain {
-            return;
-        }
-        let bdp = self.with_room_for_batches(self.volume(self.bandwidth(), 1.0));
-        let late = self.model.rounds.count > self.drain_start + DRAIN_ROUNDS;
-        if late || f64::from(ack.in_flight) <= bdp {
-            self.go_down(ack.now, ack.delivered);
-        }
     }
 
     // ---- ProbeRTT (section 5.3.4) ----
@@ -332,78 +287,6 @@ impl Bbr3 {
     fn probe_rtt_window(&self) -> u32 {
         let volume = self.volume(self.bandwidth(), self.parameters.probe_rtt_cwnd_gain);
         (volume as u32).max(MIN_WINDOW)
-    }
-
-    // ---- what it controls (section 5.6) ----
-
-    fn pacing_gain(&self) -> f64 {
-        let parameters = &self.parameters;
-        match self.state {
-            State::Startup => parameters.startup_gain,
-            State::Drain => parameters.drain_gain,
-            State::Down => parameters.down_gain,
-            State::Up => parameters.up_gain,
-            State::Cruise | State::Refill | State::ProbeRtt => 1.0,
-        }
-    }
-
-    fn cwnd_gain(&self) -> f64 {
-        match self.state {
-            State::Up => self.parameters.up_cwnd_gain,
-            State::ProbeRtt => self.parameters.probe_rtt_cwnd_gain,
-            _ => self.parameters.cwnd_gain,
-        }
-    }
-
-    #[inline]
-    fn pace(&mut self, gain: f64) {
-        let margin = 1.0 - self.parameters.pacing_margin;
-        let rate = self.model.pipe.bytes_per_s(self.bandwidth() * gain) * margin;
-        if self.model.full_reached || rate > self.pacing_bytes_per_s {
-            self.pacing_bytes_per_s = rate;
-        }
-    }
-
-    fn pace_first(&mut self, srtt: Time) {
-        self.has_seen_rtt = srtt > Time::ZERO;
-        let gain = self.parameters.startup_gain;
-        self.pacing_bytes_per_s = self.model.pipe.first_pacing_bytes_per_s(srtt, gain);
-    }
-
-    fn save_window(&mut self) {
-        let was_cut = self.was_repairing || self.state == State::ProbeRtt;
-        self.saved.save(self.cwnd, was_cut);
-    }
-
-    /// `SetCwnd`.
-    #[inline]
-    fn set_window(&mut self, ack: &Ack) {
-        let model = &self.model;
-        let volume = self.volume(self.bandwidth(), self.cwnd_gain());
-        let most = self.with_room_for_batches(volume + model.aggregation.excess()) as u32;
-        let first = u64::from(model.pipe.initial_window);
-        let grown = self.cwnd.saturating_add(ack.newly_acked);
-        if model.full_reached {
-            self.cwnd = grown.min(most);
-        } else if self.cwnd < most || ack.delivered < first {
-            self.cwnd = grown;
-        }
-        if self.state == State::ProbeRtt {
-            self.cwnd = self.cwnd.min(self.probe_rtt_window());
-        }
-        self.cwnd = self.cwnd.min(self.window_bound()).max(MIN_WINDOW);
-    }
-
-    /// `BoundCwndForModel`.
-    #[inline]
-    fn window_bound(&self) -> u32 {
-        let long_term = &self.model.long_term;
-        let bound = match self.state {
-            State::Startup | State::Drain => f64::INFINITY,
-            State::Down | State::Refill | State::Up => long_term.volume,
-            State::Cruise | State::ProbeRtt => long_term.with_headroom(self.parameters.headroom),
-        };
-        bound.min(self.model.short_term.volume) as u32
     }
 }
 
@@ -485,8 +368,7 @@ impl Controller for Bbr3 {
     }
 
     fn least_batch(&self) -> u32 {
-        let rate = self.pacing_bytes_per_s;
-        self.model.pipe.batch(rate, LEAST_BATCH)
+        LEAST_BATCH
     }
 
     fn pacing_rate(&self) -> Option<Rate> {

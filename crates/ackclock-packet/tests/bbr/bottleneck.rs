@@ -4,8 +4,8 @@ use ackclock_packet::plan::{CongestionPlan, FlowPlan, Plan, TcpPlan};
 use ackclock_packet::record::{Action, FlowSamples, Packets, Totals};
 use ackclock_packet::Simulation;
 use ackclock_units::Time;
-use serde_json::json;
 
+use crate::kit::cards::congestion_controls;
 use crate::kit::{flow, link, linux, ms, path, plan, HEADER_BYTES, MSS_BYTES};
 
 /// Rate of the link.
@@ -21,45 +21,19 @@ pub const PACKETS_PER_S: f64 = RATE_BPS / (8.0 * PACKET_BYTES as f64);
 
 /// BBR with its card's defaults.
 pub fn bbr() -> CongestionPlan {
-    CongestionPlan {
-        kind: "bbr".to_owned(),
-        parameters: json!({
-            "startup_gain": 2.885,
-            "probe_gain": 1.25,
-            "cwnd_gain": 2.0,
-            "bandwidth_window": 10,
-            "min_rtt_window_s": 10.0,
-            "probe_rtt_duration_s": 0.2,
-            "pacing_margin": 0.01,
-            "policer_detection": true,
-        }),
-    }
+    with_defaults("bbr")
 }
 
 /// BBRv3 with its card's defaults.
 pub fn bbr3() -> CongestionPlan {
-    CongestionPlan {
-        kind: "bbr3".to_owned(),
-        parameters: json!({
-            "startup_gain": 2.77,
-            "drain_gain": 0.5,
-            "up_gain": 1.25,
-            "down_gain": 0.9,
-            "cwnd_gain": 2.0,
-            "up_cwnd_gain": 2.25,
-            "probe_rtt_cwnd_gain": 0.5,
-            "loss_threshold": 0.02,
-            "beta": 0.7,
-            "headroom": 0.15,
-            "probe_wait_s": 2.0,
-            "probe_wait_spread_s": 1.0,
-            "reno_rounds": 63,
-            "min_rtt_window_s": 10.0,
-            "probe_rtt_interval_s": 5.0,
-            "probe_rtt_duration_s": 0.2,
-            "pacing_margin": 0.01,
-        }),
-    }
+    with_defaults("bbr3")
+}
+
+fn with_defaults(kind: &str) -> CongestionPlan {
+    let mut cards = congestion_controls().into_iter();
+    cards
+        .find(|control| control.kind == kind)
+        .expect("a card of that name")
 }
 
 /// Flows over one bottleneck behind a queue of `limit_packets`.

@@ -1,7 +1,7 @@
 //! Version 1 (draft-cardwell-iccrg-bbr-congestion-control-00, Linux 6.1).
 
 use ackclock_packet::plan::Plan;
-use ackclock_units::Time;
+use ackclock_units::{Rate, Time};
 
 use crate::bottleneck::{bbr, run, sharing, Run, BDP, PACKETS_PER_S, RTT_MS};
 use crate::kit::reno;
@@ -159,6 +159,21 @@ fn one_percent_of_random_loss_does_not_slow_it_down() {
     };
     assert!(goodput(bbr()) > 0.9);
     assert!(goodput(reno()) < 0.3);
+}
+
+// ---- the application ----
+
+/// A quarter of the link's rate.
+#[test]
+fn an_application_slower_than_the_path_gets_its_rate_and_no_queue() {
+    let mut plan = alone(seconds(30));
+    plan.flows[0].application_rate = Some(Rate::from_bits_per_second(5e6));
+    let run = run(&plan, 1);
+    let bits = 8.0 * run.totals.flows.delivered_bytes[0] as f64;
+    assert!((bits / (30.0 * 5e6) - 1.0).abs() < 0.02, "{bits}");
+    // What the application writes during a dip leaves in a burst afterwards, so there is a little.
+    let sojourn_s = run.totals.links.sojourn_mean_s[0];
+    assert!(sojourn_s < 0.002, "{sojourn_s}");
 }
 
 // ---- chance ----

@@ -24,13 +24,13 @@ impl Aggregation {
     /// Takes an ACK beside the bandwidth in segments per second; `window` and `round` are in rounds.
     #[inline]
     pub fn observe(&mut self, ack: &Ack, bandwidth: f64, cwnd: u32, window: u64, round: u64) {
-        let mut expected = (bandwidth * ack.now.since(self.since).seconds()).floor();
-        if self.acked <= expected {
+        let mut expected = (bandwidth * ack.now.since(self.since).seconds()) as u32;
+        if self.acked <= f64::from(expected) {
             self.restart(ack.now);
-            expected = 0.0;
+            expected = 0;
         }
         self.acked += f64::from(ack.newly_acked);
-        let excess = (self.acked - expected).min(f64::from(cwnd));
+        let excess = (self.acked - f64::from(expected)).min(f64::from(cwnd));
         self.excess.update(window, round, excess);
     }
 

@@ -77,6 +77,14 @@ impl Pipe {
     }
 }
 
+/// The next whole number of segments.
+#[inline]
+pub fn whole(segments: f64) -> u32 {
+    // Conversions are instructions; `ceil` is a call.
+    let below = segments as u32;
+    below.saturating_add(u32::from(f64::from(below) < segments))
+}
+
 /// The window to come back to when a loss is repaired or a dip has ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SavedWindow(u32);

@@ -5,6 +5,7 @@ use ackclock_units::{Rate, Time};
 use serde_json::json;
 
 use super::super::window::testing::{ack, LOSS};
+use super::cycle::PHASES;
 use super::*;
 
 const MSS: u32 = 1000;

@@ -238,8 +238,8 @@ mod tests {
     fn a_round_of_losses_starts_with_the_first_one() {
         let mut signals = Signals::default();
         let at = |prior_delivered: u64, delivered: u64| Ack {
-            prior_delivered,
             delivered,
+            prior_delivered,
             ..ack(Time::ZERO, 1)
         };
         signals.note_loss(100);

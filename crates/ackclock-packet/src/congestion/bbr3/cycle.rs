@@ -61,12 +61,7 @@ impl Bbr3 {
                 self.cycle.is_sample = true;
                 self.go_up(ack, sample);
             }
-            State::Up => {
-                if self.is_time_to_go_down(ack, sample) {
-                    self.cycle.was_too_high = false;
-                    self.go_down(ack.now, ack.delivered);
-                }
-            }
+            State::Up => self.probe(ack, sample),
             _ => {}
         }
     }
@@ -98,6 +93,13 @@ impl Bbr3 {
         self.model.full = FullPipe::from(sample.bandwidth);
         self.model.long_term.steepen(f64::from(self.cwnd));
         self.state = State::Up;
+    }
+
+    fn probe(&mut self, ack: &Ack, sample: &Sample) {
+        if self.is_time_to_go_down(ack, sample) {
+            self.cycle.was_too_high = false;
+            self.go_down(ack.now, ack.delivered);
+        }
     }
 
     /// `PickProbeWait`: chance keeps flows apart.

@@ -99,10 +99,10 @@ mod tests {
 
     fn at(prior_delivered: u64, delivered: u64, prior_in_flight: u32, in_flight: u32) -> Ack {
         Ack {
-            prior_delivered,
-            delivered,
             prior_in_flight,
             in_flight,
+            delivered,
+            prior_delivered,
             ..ack(Time::ZERO, 1)
         }
     }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::super::bbr::require;
+use super::super::bbr::parameters::require;
 
 /// Parameters as on the card.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -46,6 +46,9 @@ pub struct Parameters {
 
 impl Parameters {
     /// Refuses gains without a probe, shares that are none, and times without a length.
+    ///
+    /// # Errors
+    /// What must hold and does not.
     pub fn check(&self) -> Result<(), serde_json::Error> {
         let share = |value: f64| (0.0..1.0).contains(&value);
         let positive = |value: f64| value.is_finite() && value > 0.0;
