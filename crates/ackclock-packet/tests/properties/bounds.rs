@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ackclock_packet::plan::{DelayedAck, FlowPlan, LossDetection, Plan};
+use ackclock_packet::plan::{DelayedAck, FlowPlan, LinkPlan, LossDetection, Plan};
 use ackclock_packet::record::{FlowSamples, Links, QueueSamples, Totals};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
