@@ -11,11 +11,15 @@ use serde_json::Value;
 
 pub mod accucubic;
 pub mod aimd;
+pub mod compound;
 pub mod cubic;
+pub mod fast;
 pub mod fractional_window;
 pub mod hystart;
+pub mod ledbat;
 pub mod lincubic;
 pub mod reno;
+pub mod round;
 pub mod tahoe;
 pub mod vegas;
 pub mod window;
@@ -171,7 +175,10 @@ pub type Maker = fn(&Value, f64) -> Result<Box<dyn Controller>, serde_json::Erro
 pub const CONTROLLERS: &[(&str, Maker)] = &[
     ("accucubic", accucubic::make),
     ("aimd", aimd::make),
+    ("compound", compound::make),
     ("cubic", cubic::make),
+    ("fast", fast::make),
+    ("ledbat", ledbat::make),
     ("lincubic", lincubic::make),
     ("reno", reno::make),
     ("tahoe", tahoe::make),
