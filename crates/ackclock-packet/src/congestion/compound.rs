@@ -185,8 +185,9 @@ impl Controller for Compound {
         self.win()
     }
 
+    /// Reno's threshold with the delay's part on top, as the window has it.
     fn ssthresh(&self) -> f64 {
-        self.window.ssthresh()
+        self.window.ssthresh() + self.dwnd
     }
 }
 
@@ -268,7 +269,7 @@ mod tests {
         compound.on_loss(&LOSS);
         assert_eq!((compound.window.cwnd(), compound.dwnd), (50.0, 78.0));
         compound.on_ack(&recovering(Time::ZERO, 9));
-        assert_eq!(compound.cwnd(), 128.0);
+        assert_eq!((compound.cwnd(), compound.ssthresh()), (128.0, 128.0));
     }
 
     #[test]

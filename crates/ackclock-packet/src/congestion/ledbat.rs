@@ -239,10 +239,10 @@ mod tests {
     fn a_longer_path_is_the_base_after_the_history() {
         let mut ledbat = ledbat(16.0);
         ledbat.on_ack(&delayed(0, 50, 0));
-        for minute in 1..=2 {
-            ledbat.on_ack(&delayed(60 * minute, 150, 0));
+        for at_s in [59, 60, 90, 119, 120] {
+            ledbat.on_ack(&delayed(at_s, 150, 0));
         }
-        ledbat.on_ack(&delayed(121, 150, 8));
+        ledbat.on_ack(&delayed(179, 150, 8));
         assert!((ledbat.cwnd() - 16.0).abs() < 1e-9, "50 ms are remembered");
         ledbat.on_ack(&delayed(180, 150, 8));
         assert!((ledbat.cwnd() - 16.5).abs() < 1e-9, "and forgotten");

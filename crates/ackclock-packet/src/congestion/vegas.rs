@@ -133,7 +133,7 @@ impl Vegas {
         let diff = diff(cwnd, rtt, base_rtt);
         if self.window.in_slow_start() {
             if diff > self.parameters.gamma {
-                let target = without_queue(cwnd, rtt, base_rtt) + 1;
+                let target = without_queue(cwnd, rtt, base_rtt).saturating_add(1);
                 self.window.set(cwnd.min(target));
                 self.window.lower_threshold();
             } else {
@@ -143,7 +143,7 @@ impl Vegas {
             self.window.set(cwnd - 1);
             self.window.lower_threshold();
         } else if diff < self.parameters.alpha {
-            self.window.set(cwnd + 1);
+            self.window.set(cwnd.saturating_add(1));
         }
     }
 }
