@@ -7,6 +7,7 @@
 use ackclock_units::{Rate, Time};
 use serde::Deserialize;
 
+use crate::packet::Ecn;
 use crate::PlanError;
 
 /// One run's network, traffic and recording.
@@ -261,6 +262,19 @@ pub enum EcnMode {
     Accurate,
     /// ECT(1), the low-latency service (RFC 9331); the marked packets are counted.
     L4s,
+}
+
+impl EcnMode {
+    /// The ECN bits of what carries no data: SYNs, ACKs. RFC 3168 sections 6.1.1 and 6.1.4 forbid them; who reads
+    /// marks exactly may have such packets marked instead of dropped, as Linux does with DCTCP.
+    #[inline]
+    pub fn of_control(self) -> Ecn {
+        match self {
+            EcnMode::Off | EcnMode::Classic => Ecn::NotCapable,
+            EcnMode::Dctcp | EcnMode::Accurate => Ecn::Capable0,
+            EcnMode::L4s => Ecn::Capable1,
+        }
+    }
 }
 
 /// A TCP stack's behaviour apart from its congestion control.

@@ -9,8 +9,13 @@ use serde_json::Value;
 use crate::packet::{Ecn, Packet};
 
 pub mod bfifo;
+pub mod codel;
 mod fifo;
+mod fq;
+pub mod fq_codel;
+mod hash;
 pub mod pfifo;
+pub mod pie;
 
 /// What a queue holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,12 +31,15 @@ pub struct Backlog {
 pub struct Drops {
     packets: Vec<Packet>,
     marked: Vec<Packet>,
+    /// Whether there is something in either: the one byte that each packet's way looks at.
+    any: bool,
 }
 
 impl Drops {
     /// Reports a dropped packet.
     pub fn push(&mut self, packet: Packet) {
         self.packets.push(packet);
+        self.any = true;
     }
 
     /// Marks a packet (RFC 3168 section 5). Returns whether its transport understands that; if not, the packet
@@ -42,22 +50,25 @@ impl Drops {
         }
         packet.ecn = Ecn::Experienced;
         self.marked.push(packet.for_record());
+        self.any = true;
         true
     }
 
     /// Whether nothing was dropped or marked.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.packets.is_empty() && self.marked.is_empty()
+        !self.any
     }
 
     /// Takes the dropped packets, oldest first.
     pub fn drain(&mut self) -> impl Iterator<Item = Packet> + '_ {
+        self.any = !self.marked.is_empty();
         self.packets.drain(..)
     }
 
     /// Takes copies of the marked packets, oldest first.
     pub fn drain_marked(&mut self) -> impl Iterator<Item = Packet> + '_ {
+        self.any = !self.packets.is_empty();
         self.marked.drain(..)
     }
 }
@@ -154,7 +165,13 @@ impl Queue {
 pub type Maker = fn(&Value, &Surroundings) -> Result<Queue, serde_json::Error>;
 
 /// The list: name as in `tc`, and how to make one.
-pub const DISCIPLINES: &[(&str, Maker)] = &[("bfifo", bfifo::make), ("pfifo", pfifo::make)];
+pub const DISCIPLINES: &[(&str, Maker)] = &[
+    ("bfifo", bfifo::make),
+    ("codel", codel::make),
+    ("fq_codel", fq_codel::make),
+    ("pfifo", pfifo::make),
+    ("pie", pie::make),
+];
 
 /// Looks a discipline up by name and makes it.
 ///

@@ -153,8 +153,11 @@ pub struct Sender {
     window_limited: bool,
     most_outstanding: u32,
     usage_until: u64,
-    /// Pacing: earliest time of the next segment.
+    /// Until this many segments are delivered, the application limits the rate.
+    application_limited_until: u64,
+    /// Pacing: earliest time of the next batch, and what is left of the present one.
     next_departure: Time,
+    batch_left: u32,
     last_sent: Time,
     established: Option<Time>,
     started: Time,
@@ -203,7 +206,9 @@ impl Sender {
             window_limited: false,
             most_outstanding: 0,
             usage_until: 0,
+            application_limited_until: 0,
             next_departure: Time::ZERO,
+            batch_left: 0,
             last_sent: Time::ZERO,
             established: None,
             started: Time::NEVER,

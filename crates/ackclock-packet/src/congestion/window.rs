@@ -85,6 +85,11 @@ impl Window {
         self.phase == Phase::Recovery
     }
 
+    /// Whether no losses are being repaired, as of the last ACK.
+    pub fn is_open(&self) -> bool {
+        self.phase == Phase::Open
+    }
+
     /// Follows the phases and tells whether this ACK may make the window grow: it advances, the sender
     /// used the window, and no fast recovery is going on.
     pub fn may_grow(&mut self, ack: &Ack) -> bool {
@@ -115,6 +120,22 @@ impl Window {
             self.cwnd += self.credit / per_increment;
             self.credit %= per_increment;
         }
+    }
+
+    /// Acknowledged segments (or what else a controller counts) that no increment has used up.
+    pub fn credit(&self) -> u32 {
+        self.credit
+    }
+
+    /// Adds to the credit, for a controller that counts in its own way.
+    pub fn earn(&mut self, credit: u32) {
+        self.credit = self.credit.saturating_add(credit);
+    }
+
+    /// Grows by `segments`, which use up `cost` of the credit.
+    pub fn buy(&mut self, segments: u32, cost: u32) {
+        self.cwnd = self.cwnd.saturating_add(segments);
+        self.credit = self.credit.saturating_sub(cost);
     }
 
     /// Reno's growth: slow start, then one segment more for each acknowledged window.
@@ -158,6 +179,12 @@ impl Window {
         self.ssthresh = Some(ssthresh.max(MIN_SSTHRESH));
         self.cwnd = ssthresh.max(MIN_SSTHRESH);
         self.credit = 0;
+    }
+
+    /// Goes on with a window of `cwnd` (at least [`MIN_SSTHRESH`]) that is the threshold as well.
+    pub fn resume_at(&mut self, cwnd: u32) {
+        self.cwnd = cwnd.max(MIN_SSTHRESH);
+        self.end_slow_start();
     }
 
     /// Starts again from one segment after a timeout, with `ssthresh` (at least [`MIN_SSTHRESH`]) as
@@ -211,6 +238,7 @@ pub mod testing {
             newly_acked,
             newly_acked_bytes: u64::from(newly_acked) * 1448,
             advanced: true,
+            cumulatively_acked: newly_acked,
             rtt: None,
             srtt: Time::ZERO,
             min_rtt: Time::NEVER,
@@ -228,6 +256,7 @@ pub mod testing {
             recovering: false,
             repairing: false,
             paced: false,
+            next_departure: Time::ZERO,
         }
     }
 

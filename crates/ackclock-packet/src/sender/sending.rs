@@ -6,8 +6,11 @@ use super::scoreboard::Sending;
 use super::timers::Purpose;
 use super::{syn_option_bytes, whole_segments, Outlet, Phase, Sender, TIMESTAMPS_BYTES};
 use crate::congestion::Restart;
-use crate::packet::{Ecn, Flags, Kind, Packet, NO_SACK};
+use crate::packet::{Flags, Kind, Packet, NO_SACK};
 use crate::record::Happening;
+
+/// A connection's first segments leave at once (Linux, as the fq queue discipline before it).
+const UNPACED_SEGMENTS: u64 = 10;
 
 impl Sender {
     /// Sends what the window, the receiver, the application and pacing allow: first what is lost,
@@ -40,6 +43,7 @@ impl Sender {
             }
             let lost = self.board.next_lost();
             if lost.is_none() && !self.has_new(now) {
+                self.note_bubble(now);
                 return false;
             }
             if self.must_wait(now) {
@@ -96,9 +100,25 @@ impl Sender {
         false
     }
 
+    /// The application has nothing to send though the window has room: until what is in flight now has
+    /// been delivered, the delivery rate is the application's (draft-cheng-iccrg-delivery-rate-estimation
+    /// section 3.4).
+    fn note_bubble(&mut self, now: Time) {
+        if self.board.next() >= self.workload.available(now) {
+            let in_flight = u64::from(self.board.in_flight());
+            self.application_limited_until = self.delivered + in_flight + 1;
+        }
+    }
+
     #[inline]
     pub(super) fn must_wait(&mut self, now: Time) -> bool {
-        self.paced && now < self.next_departure
+        if !self.paced {
+            return false;
+        }
+        if now >= self.next_departure {
+            self.batch_left = self.controller.pacing_batch();
+        }
+        self.batch_left == 0
     }
 
     #[inline]
@@ -108,7 +128,7 @@ impl Sender {
             flight_start: self.flight_start,
             delivered_at: self.delivered_at,
             delivered: self.delivered,
-            application_limited: !self.window_limited,
+            application_limited: self.delivered < self.application_limited_until,
         }
     }
 
@@ -154,7 +174,9 @@ impl Sender {
         if let Some(prr) = &mut self.prr {
             prr.on_sent();
         }
-        if self.paced {
+        if self.paced && sequence + 1 < UNPACED_SEGMENTS {
+            self.next_departure = now;
+        } else if self.paced {
             self.pace(payload, now);
         }
         self.last_sent = now;
@@ -193,7 +215,7 @@ impl Sender {
         let (ecn, flags) = if carries_data {
             (self.ecn_of(again), self.flags_of(again))
         } else {
-            (Ecn::NotCapable, Flags::repeating(again))
+            (self.tcp.ecn.of_control(), Flags::repeating(again))
         };
         out.send(Packet {
             sequence,
@@ -226,8 +248,15 @@ impl Sender {
             let bytes = gain * cwnd * f64::from(self.tcp.mss_bytes);
             Rate::from_bytes_per_second(bytes / self.rtt.srtt().seconds().max(1e-6))
         });
-        self.next_departure =
-            self.next_departure.max(now) + rate.transmission_time(u64::from(bytes));
+        self.depart(now, rate.transmission_time(u64::from(bytes)));
+    }
+
+    /// The next segment leaves `spacing` after this one, less what this one was late, but at most by half (Linux).
+    fn depart(&mut self, now: Time, spacing: Time) {
+        self.batch_left = self.batch_left.saturating_sub(1);
+        let late = now.since(self.next_departure);
+        let half = Time::from_picoseconds(spacing.picoseconds() / 2);
+        self.next_departure = self.next_departure.max(now) + spacing.since(late.min(half));
     }
 
     /// Remembers, over one flight, whether the window limited the sender (as Linux's cwnd validation).

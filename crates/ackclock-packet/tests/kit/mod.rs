@@ -5,6 +5,7 @@
 //! that [`assert_reads`] compares, line by line.
 #![allow(dead_code, unused_imports)] // each test crate uses its own part
 
+pub mod cards;
 mod conversation;
 mod script;
 mod transcript;
