@@ -92,6 +92,7 @@ class TcpPlan:
     limited_transmit: bool
     reduction: str
     pacing: bool
+    batches: bool
     window_validation: bool
     ecn: str
 

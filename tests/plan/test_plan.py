@@ -112,6 +112,7 @@ def test_what_the_engine_reads_has_the_fields_of_the_contract():
         "limited_transmit": True,
         "reduction": "prr",
         "pacing": False,
+        "batches": True,
         "window_validation": True,
         "ecn": "off",
     }

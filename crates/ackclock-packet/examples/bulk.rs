@@ -138,6 +138,7 @@ fn tcp() -> Value {
         "limited_transmit": true,
         "reduction": "prr",
         "pacing": false,
+        "batches": false,
         "window_validation": true,
         "ecn": "off",
     })

@@ -194,9 +194,9 @@ pub trait Controller: Send {
     fn needs_pacing(&self) -> bool {
         false
     }
-    /// Segments that leave together when pacing lets them go: a host with segmentation offload sends batches.
-    fn pacing_batch(&self) -> u32 {
-        1
+    /// Segments of a batch, at least, where the stack sends in batches.
+    fn least_batch(&self) -> u32 {
+        2
     }
     /// The rate to pace payload at, when the controller names one.
     fn pacing_rate(&self) -> Option<Rate> {

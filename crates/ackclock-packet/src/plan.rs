@@ -323,6 +323,8 @@ pub struct TcpPlan {
     pub reduction: Reduction,
     /// Pace at the controller's rate, or at 2 (slow start) and 1.2 × cwnd/srtt when it names none.
     pub pacing: bool,
+    /// Whether segments leave in batches of what the pacing rate sends in a millisecond.
+    pub batches: bool,
     /// Whether the window grows only while the sender fills it (RFC 7661 in spirit; Linux).
     pub window_validation: bool,
     /// Explicit congestion notification, at both ends.

@@ -18,6 +18,7 @@
 //! retransmission (RFC 4015), RACK's adaptation of the reordering window to DSACKs.
 
 mod acknowledging;
+mod batches;
 mod losses;
 mod marks;
 mod opening;
@@ -38,6 +39,7 @@ use crate::rtt::RttEstimator;
 use crate::workload::Workload;
 use crate::PlanError;
 
+use batches::Batch;
 use marks::Marks;
 use recovery::Prr;
 use scoreboard::{Rack, Scoreboard};
@@ -155,9 +157,7 @@ pub struct Sender {
     usage_until: u64,
     /// Until this many segments are delivered, the application limits the rate.
     application_limited_until: u64,
-    /// Pacing: earliest time of the next batch, and what is left of the present one.
-    next_departure: Time,
-    batch_left: u32,
+    batch: Batch,
     last_sent: Time,
     established: Option<Time>,
     started: Time,
@@ -207,8 +207,7 @@ impl Sender {
             most_outstanding: 0,
             usage_until: 0,
             application_limited_until: 0,
-            next_departure: Time::ZERO,
-            batch_left: 0,
+            batch: Batch::default(),
             last_sent: Time::ZERO,
             established: None,
             started: Time::NEVER,

@@ -514,8 +514,8 @@ impl Controller for Bbr {
         true
     }
 
-    fn pacing_batch(&self) -> u32 {
-        self.batch()
+    fn least_batch(&self) -> u32 {
+        1 + u32::from(self.pacing_bytes_per_s >= SINGLE_SEGMENT_BYTES_PER_S)
     }
 
     fn pacing_rate(&self) -> Option<Rate> {

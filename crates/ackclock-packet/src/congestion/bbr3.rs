@@ -231,7 +231,7 @@ impl Bbr3 {
     /// `QuantizationBudget`.
     #[inline]
     fn with_room_for_batches(&self, volume: f64) -> f64 {
-        let least = (BATCHES * self.pacing_batch()).max(MIN_WINDOW);
+        let least = (BATCHES * self.least_batch()).max(MIN_WINDOW);
         let probing = if self.state == State::Up { 2.0 } else { 0.0 };
         volume.max(f64::from(least)) + probing
     }
@@ -484,7 +484,7 @@ impl Controller for Bbr3 {
         true
     }
 
-    fn pacing_batch(&self) -> u32 {
+    fn least_batch(&self) -> u32 {
         let rate = self.pacing_bytes_per_s;
         self.model.pipe.batch(rate, LEAST_BATCH)
     }

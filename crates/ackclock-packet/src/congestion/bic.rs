@@ -21,7 +21,8 @@
 //!   1/32 s.
 //! - `per_increment` is divided by the mean number of segments per ACK, although it is segments
 //!   that are counted and not ACKs: with a receiver that acknowledges every other segment the window grows
-//!   twice as fast as above. The parameter `ack_ratio` = false leaves that out.
+//!   twice as fast as above. The mean is a moving one in whole sixteenths that stays at 31/16 even where
+//!   each segment is acknowledged. The parameter `ack_ratio` = false leaves all of that out.
 //! - Before the first loss and after a timeout there is no `w_max`; the window grows by at least 5 % per
 //!   round trip (`per_increment` ≤ 20). The paper has slow start there.
 //! - The plateau is given by its length (`smooth_part` round trips for four segments), where the paper
@@ -267,5 +268,7 @@ impl Controller for Bic {
     }
 }
 
+#[cfg(test)]
+mod response_tests;
 #[cfg(test)]
 mod tests;

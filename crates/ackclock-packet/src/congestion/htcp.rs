@@ -284,4 +284,6 @@ impl Controller for Htcp {
 }
 
 #[cfg(test)]
+mod response_tests;
+#[cfg(test)]
 mod tests;

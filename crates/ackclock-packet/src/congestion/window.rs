@@ -35,10 +35,11 @@ pub enum Phase {
 impl Phase {
     /// What an ACK tells of it.
     pub fn follow(&mut self, ack: &Ack) {
-        if !ack.recovering {
-            *self = Phase::Open;
-        } else if *self == Phase::Open {
-            *self = Phase::Recovery;
+        match (*self, ack.recovering) {
+            (Phase::Open, true) => *self = Phase::Recovery,
+            (Phase::Repair, false) if ack.repairing => {}
+            (_, false) => *self = Phase::Open,
+            _ => {}
         }
     }
 }
@@ -364,6 +365,19 @@ mod tests {
             !window.may_grow(&recovering(Time::ZERO, 1)),
             "a new episode"
         );
+    }
+
+    #[test]
+    fn the_repair_lasts_as_long_as_the_sender_says() {
+        let mut window = window(10, None);
+        window.restart(5);
+        window.may_grow(&Ack {
+            repairing: true,
+            ..ack(Time::ZERO, 1)
+        });
+        assert!(!window.is_open());
+        window.may_grow(&ack(Time::ZERO, 1));
+        assert!(window.is_open());
     }
 
     #[test]

@@ -51,6 +51,7 @@ fn tcp(timestamps: bool, delayed_ack: DelayedAck) -> TcpPlan {
         limited_transmit: true,
         reduction: Reduction::Prr,
         pacing: false,
+        batches: false,
         window_validation: true,
         ecn: EcnMode::Off,
     }

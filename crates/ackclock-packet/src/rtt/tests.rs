@@ -24,6 +24,7 @@ fn plan(min_rto: Time, rto_floor_on_variance: bool) -> TcpPlan {
         limited_transmit: true,
         reduction: Reduction::Prr,
         pacing: false,
+        batches: false,
         window_validation: true,
         ecn: EcnMode::Off,
     }

@@ -64,7 +64,7 @@ impl Sender {
             recovering: matches!(self.phase, Phase::Recovery | Phase::Reduced),
             repairing: self.phase == Phase::Loss,
             paced: self.paced,
-            next_departure: self.next_departure,
+            next_departure: self.batch.next_departure(),
         });
         if self.prr.is_none() {
             self.window = whole_segments(self.controller.cwnd());

@@ -1,16 +1,14 @@
 //! What may be sent now, and whether the window was used.
 
-use ackclock_units::{Rate, Time};
+use ackclock_units::Time;
 
+use super::batches::Turn;
 use super::scoreboard::Sending;
 use super::timers::Purpose;
 use super::{syn_option_bytes, whole_segments, Outlet, Phase, Sender, TIMESTAMPS_BYTES};
 use crate::congestion::Restart;
 use crate::packet::{Flags, Kind, Packet, NO_SACK};
 use crate::record::Happening;
-
-/// A connection's first segments leave at once (Linux, as the fq queue discipline before it).
-const UNPACED_SEGMENTS: u64 = 10;
 
 impl Sender {
     /// Sends what the window, the receiver, the application and pacing allow: first what is lost,
@@ -37,6 +35,7 @@ impl Sender {
     /// Sends until something holds the sender back; tells whether it was the window.
     #[inline(always)]
     fn fill_window(&mut self, now: Time, out: &mut impl Outlet) -> bool {
+        self.batch.cut();
         loop {
             if self.occupied() >= self.window {
                 return true;
@@ -46,9 +45,13 @@ impl Sender {
                 self.note_bubble(now);
                 return false;
             }
-            if self.must_wait(now) {
-                self.timers.pacing = self.next_departure;
-                return false;
+            match self.turn(lost.is_none(), now) {
+                Turn::Now => {}
+                Turn::Later => {
+                    self.timers.pacing = self.batch.next_departure();
+                    return false;
+                }
+                Turn::Gather => return true,
             }
             match lost {
                 Some(sequence) => self.resend(sequence, now, out),
@@ -111,17 +114,6 @@ impl Sender {
     }
 
     #[inline]
-    pub(super) fn must_wait(&mut self, now: Time) -> bool {
-        if !self.paced {
-            return false;
-        }
-        if now >= self.next_departure {
-            self.batch_left = self.controller.pacing_batch();
-        }
-        self.batch_left == 0
-    }
-
-    #[inline]
     pub(super) fn sending(&self, now: Time) -> Sending {
         Sending {
             now,
@@ -174,10 +166,8 @@ impl Sender {
         if let Some(prr) = &mut self.prr {
             prr.on_sent();
         }
-        if self.paced && sequence + 1 < UNPACED_SEGMENTS {
-            self.next_departure = now;
-        } else if self.paced {
-            self.pace(payload, now);
+        if self.paced {
+            self.pace(sequence, payload, now);
         }
         self.last_sent = now;
         self.emit(
@@ -234,29 +224,6 @@ impl Sender {
     #[inline]
     pub(super) fn header_bytes(&self) -> u32 {
         self.tcp.header_bytes + u32::from(self.tcp.timestamps) * TIMESTAMPS_BYTES
-    }
-
-    /// Pacing of payload, as Linux counts it, at the controller's rate, else at 2 (slow start) or 1.2 × cwnd/srtt as Linux does.
-    pub(super) fn pace(&mut self, bytes: u32, now: Time) {
-        let rate = self.controller.pacing_rate().unwrap_or_else(|| {
-            let cwnd = self.controller.cwnd();
-            let gain = if cwnd < self.controller.ssthresh() / 2.0 {
-                2.0
-            } else {
-                1.2
-            };
-            let bytes = gain * cwnd * f64::from(self.tcp.mss_bytes);
-            Rate::from_bytes_per_second(bytes / self.rtt.srtt().seconds().max(1e-6))
-        });
-        self.depart(now, rate.transmission_time(u64::from(bytes)));
-    }
-
-    /// The next segment leaves `spacing` after this one, less what this one was late, but at most by half (Linux).
-    fn depart(&mut self, now: Time, spacing: Time) {
-        self.batch_left = self.batch_left.saturating_sub(1);
-        let late = now.since(self.next_departure);
-        let half = Time::from_picoseconds(spacing.picoseconds() / 2);
-        self.next_departure = self.next_departure.max(now) + spacing.since(late.min(half));
     }
 
     /// Remembers, over one flight, whether the window limited the sender (as Linux's cwnd validation).

@@ -1,6 +1,6 @@
 //! A bottleneck of 20 Mb/s and 50 ms, and what to look at.
 
-use ackclock_packet::plan::{CongestionPlan, FlowPlan, Plan};
+use ackclock_packet::plan::{CongestionPlan, FlowPlan, Plan, TcpPlan};
 use ackclock_packet::record::{Action, FlowSamples, Packets, Totals};
 use ackclock_packet::Simulation;
 use ackclock_units::Time;
@@ -68,7 +68,10 @@ pub fn sharing(congestion: &[CongestionPlan], limit_packets: u32, duration: Time
         congestion: congestion.clone(),
         forward: path(Time::ZERO, &[0]),
         reverse: path(ms(RTT_MS), &[]),
-        ..flow(linux())
+        ..flow(TcpPlan {
+            batches: true,
+            ..linux()
+        })
     };
     let flows = congestion.iter().map(sender).collect();
     let mut plan = plan(duration, vec![link(RATE_BPS, limit_packets)], flows);

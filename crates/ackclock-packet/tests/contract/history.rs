@@ -153,6 +153,7 @@ impl History {
             recovering: self.recovering,
             repairing: self.repairing,
             paced: false,
+            next_departure: self.now,
         }
     }
 

@@ -57,6 +57,7 @@ pub fn linux() -> TcpPlan {
         limited_transmit: true,
         reduction: Reduction::Prr,
         pacing: false,
+        batches: false,
         window_validation: true,
         ecn: EcnMode::Off,
     }

@@ -201,7 +201,7 @@ fn it_governs_its_recovery_and_its_pacing() {
     let bbr = opened(1);
     assert_eq!(bbr.repair(), Repair::Controller);
     assert!(bbr.needs_pacing());
-    assert_eq!(bbr.pacing_batch(), 2);
+    assert_eq!(bbr.least_batch(), 2);
 }
 
 #[test]

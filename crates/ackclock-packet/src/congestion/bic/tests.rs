@@ -18,7 +18,7 @@ fn parameters(changes: &Value) -> Value {
     parameters
 }
 
-fn bic(initial_window: f64, changes: &Value) -> Box<dyn Controller> {
+pub fn bic(initial_window: f64, changes: &Value) -> Box<dyn Controller> {
     make(&parameters(changes), initial_window).expect("the card's parameters")
 }
 

@@ -17,7 +17,7 @@ fn parameters(changes: &Value) -> Value {
     parameters
 }
 
-fn htcp(initial_window: f64, changes: &Value) -> Htcp {
+pub fn htcp(initial_window: f64, changes: &Value) -> Htcp {
     let parameters = Parameters::deserialize(parameters(changes)).expect("valid parameters");
     Htcp::new(parameters, initial_window).expect("a usual tick")
 }

@@ -81,8 +81,8 @@ mod tests {
     fn a_fifth_more_or_less_is_steady() {
         let steady = |before, largest| {
             Throughput {
-                before,
                 largest,
+                before,
                 ..Throughput::default()
             }
             .is_steady()
