@@ -14,8 +14,9 @@
 //! the window; a timeout makes it one segment. There is no slow start.
 //!
 //! Deviations: the delay is the RTT, where the RFC measures one way by timestamps: what waits on the way
-//! of the ACKs counts too, and so may a delayed ACK. The window does not change in fast recovery. After an
-//! idle time the window comes down as Reno's does.
+//! of the ACKs counts too, and so may a delayed ACK. The initial window is the stack's, where the RFC
+//! recommends two segments. The window does not change in fast recovery. After an idle time it comes down as
+//! Reno's does.
 
 use std::collections::VecDeque;
 
@@ -47,8 +48,6 @@ struct Parameters {
     base_history: u32,
     /// `CURRENT_FILTER`, in samples.
     current_filter: u32,
-    /// `INIT_CWND`, in segments.
-    initial_window: u32,
     /// `MIN_CWND`, in segments.
     min_window: u32,
 }
@@ -66,7 +65,7 @@ struct Ledbat {
     current_delays: VecDeque<Time>,
 }
 
-/// Makes the controller. It starts from its own initial window, or the stack's if that is smaller.
+/// Makes the controller.
 ///
 /// # Errors
 /// Parameters other than the card's, or out of the range in which they make sense.
@@ -88,21 +87,19 @@ pub fn make(
             "gain and allowed_increase must be above 0: the window would never grow",
         ));
     }
-    let lengths = [parameters.base_history, parameters.current_filter];
-    let windows = [parameters.initial_window, parameters.min_window];
-    if !lengths
-        .iter()
-        .chain(&windows)
-        .all(|n| (1..=MOST).contains(n))
-    {
+    let counts = [
+        parameters.base_history,
+        parameters.current_filter,
+        parameters.min_window,
+    ];
+    if !counts.iter().all(|n| (1..=MOST).contains(n)) {
         return Err(serde_json::Error::custom(
-            "base_history, current_filter, initial_window and min_window must be between 1 and 10000",
+            "base_history, current_filter and min_window must be between 1 and 10000",
         ));
     }
-    let first = initial_window.min(f64::from(parameters.initial_window));
     Ok(Box::new(Ledbat {
         parameters,
-        window: FractionalWindow::new(first),
+        window: FractionalWindow::new(initial_window),
         base_delays: VecDeque::new(),
         minute: 0,
         current_delays: VecDeque::new(),
@@ -198,7 +195,7 @@ mod tests {
     fn card() -> Value {
         json!({
             "target_s": 0.1, "gain": 1.0, "allowed_increase": 1.0, "base_history": 3,
-            "current_filter": 2, "initial_window": 100, "min_window": 2,
+            "current_filter": 2, "min_window": 2,
         })
     }
 
@@ -284,12 +281,6 @@ mod tests {
         assert_eq!(ledbat.cwnd(), 8.0);
         ledbat.on_timeout(Time::ZERO, 8);
         assert_eq!(ledbat.cwnd(), 1.0);
-    }
-
-    #[test]
-    fn it_starts_from_its_own_window_or_a_smaller_one_of_the_stack() {
-        assert_eq!(ledbat(300.0).cwnd(), 100.0);
-        assert_eq!(ledbat(10.0).cwnd(), 10.0);
     }
 
     #[test]

@@ -26,7 +26,7 @@ fn ledbat(target_s: f64) -> CongestionPlan {
         "ledbat",
         json!({
             "target_s": target_s, "gain": 1.0, "allowed_increase": 1.0, "base_history": 10,
-            "current_filter": 4, "initial_window": 2, "min_window": 2,
+            "current_filter": 4, "min_window": 2,
         }),
     )
 }
