@@ -9,6 +9,7 @@
 use ackclock_units::{Rate, Time};
 use serde_json::Value;
 
+pub mod abcc;
 pub mod cubic;
 pub mod dctcp;
 pub mod hystart;
@@ -182,6 +183,7 @@ pub type Maker = fn(&Value, f64) -> Result<Box<dyn Controller>, serde_json::Erro
 
 /// The list: name as in `sysctl`, and how to make one.
 pub const CONTROLLERS: &[(&str, Maker)] = &[
+    ("abcc", abcc::make),
     ("cubic", cubic::make),
     ("dctcp", dctcp::make),
     ("reno", reno::make),
