@@ -7,6 +7,7 @@
 #[path = "../kit/mod.rs"]
 mod kit;
 
+mod abcc;
 mod application;
 mod closed_forms;
 mod closing;
