@@ -15,6 +15,7 @@ mod fq;
 pub mod fq_codel;
 mod hash;
 pub mod pfifo;
+pub mod red;
 
 /// What a queue holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -163,6 +164,7 @@ pub const DISCIPLINES: &[(&str, Maker)] = &[
     ("codel", codel::make),
     ("fq_codel", fq_codel::make),
     ("pfifo", pfifo::make),
+    ("red", red::make),
 ];
 
 /// Looks a discipline up by name and makes it.
