@@ -9,8 +9,13 @@ use serde_json::Value;
 use crate::packet::{Ecn, Packet};
 
 pub mod bfifo;
+pub mod codel;
 mod fifo;
+mod fq;
+pub mod fq_codel;
+mod hash;
 pub mod pfifo;
+pub mod red;
 
 /// What a queue holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -154,7 +159,13 @@ impl Queue {
 pub type Maker = fn(&Value, &Surroundings) -> Result<Queue, serde_json::Error>;
 
 /// The list: name as in `tc`, and how to make one.
-pub const DISCIPLINES: &[(&str, Maker)] = &[("bfifo", bfifo::make), ("pfifo", pfifo::make)];
+pub const DISCIPLINES: &[(&str, Maker)] = &[
+    ("bfifo", bfifo::make),
+    ("codel", codel::make),
+    ("fq_codel", fq_codel::make),
+    ("pfifo", pfifo::make),
+    ("red", red::make),
+];
 
 /// Looks a discipline up by name and makes it.
 ///
