@@ -70,10 +70,11 @@ impl Sender {
         marked > 0 || (self.tcp.ecn == EcnMode::Classic && packet.echo() > 0)
     }
 
-    /// Leaves the reaction when what was outstanding then is acknowledged.
+    /// Leaves the reaction when more than what was outstanding then is acknowledged: the first new segment
+    /// carries CWR, and until it is acknowledged the receiver echoes the same mark (as Linux holds CWR).
     #[inline]
     pub(super) fn end_reaction(&mut self) {
-        if self.phase == Phase::Reduced && self.board.unacknowledged() >= self.marks.end {
+        if self.phase == Phase::Reduced && self.board.unacknowledged() > self.marks.end {
             self.phase = Phase::Open;
             self.prr = None;
         }
