@@ -1,8 +1,8 @@
 //! Congestion controls: how large the window is.
 //!
 //! A controller is a pure state machine. Time and measurements come in with each call; it reads no
-//! clock and draws no random numbers. What is lost, and how much may be sent during recovery, is the
-//! sender's business ([`crate::sender`]).
+//! clock and draws random numbers only from the seed in [`Opening`]. What is lost, and how much may be
+//! sent during recovery, is the sender's business ([`crate::sender`]).
 //!
 //! Adding one: a file in `congestion/`, a card in the catalog, and a line in `CONTROLLERS`.
 

@@ -13,6 +13,7 @@ mod closed_forms;
 mod closing;
 mod dctcp;
 mod ecn;
+mod ecn_feedback;
 mod handshake;
 mod new_reno;
 mod prr;
