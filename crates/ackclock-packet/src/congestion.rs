@@ -1,18 +1,19 @@
 //! Congestion controls: how large the window is.
 //!
 //! A controller is a pure state machine. Time and measurements come in with each call; it reads no
-//! clock and draws no random numbers. What is lost, and how much may be sent during recovery, is the
-//! sender's business ([`crate::sender`]).
+//! clock and draws random numbers only from the seed in [`Opening`]. What is lost, and how much may be
+//! sent during recovery, is the sender's business ([`crate::sender`]).
 //!
 //! Adding one: a file in `congestion/`, a card in the catalog, and a line in `CONTROLLERS`.
 
 use ackclock_units::{Rate, Time};
 use serde_json::Value;
 
+pub mod abcc;
 pub mod accucubic;
 pub mod aimd;
-pub mod bbr;
 pub mod bbr3;
+pub mod bbr;
 pub mod bic;
 pub mod compound;
 pub mod cubic;
@@ -209,6 +210,7 @@ pub type Maker = fn(&Value, f64) -> Result<Box<dyn Controller>, serde_json::Erro
 
 /// The list: name as in `sysctl`, and how to make one.
 pub const CONTROLLERS: &[(&str, Maker)] = &[
+    ("abcc", abcc::make),
     ("accucubic", accucubic::make),
     ("aimd", aimd::make),
     ("bbr", bbr::make),

@@ -181,7 +181,9 @@ fn ecn_flags(packet: &Packet, ecn: EcnMode) -> u16 {
         (EcnMode::Classic | EcnMode::Dctcp, Kind::Data | Kind::Fin) => CWR * echo,
         (EcnMode::Classic | EcnMode::Dctcp, _) => ECE * echo,
         (EcnMode::Accurate | EcnMode::L4s, Kind::Syn) => AE | CWR | ECE,
-        (EcnMode::Accurate | EcnMode::L4s, Kind::SynAck) => CWR,
+        // RFC 9768 table 2: the answer tells which ECN bits the SYN arrived with.
+        (EcnMode::Accurate, Kind::SynAck) => AE,
+        (EcnMode::L4s, Kind::SynAck) => CWR | ECE,
         (EcnMode::Accurate | EcnMode::L4s, _) => (FIRST_COUNT + echo) % 8 * ECE,
     }
 }

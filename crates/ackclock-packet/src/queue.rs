@@ -16,6 +16,8 @@ pub mod fq_codel;
 mod hash;
 pub mod pfifo;
 pub mod pie;
+pub mod red;
+pub mod sfq;
 
 /// What a queue holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,6 +42,11 @@ impl Drops {
     pub fn push(&mut self, packet: Packet) {
         self.packets.push(packet);
         self.any = true;
+    }
+
+    /// Reports the dropped packet, if there is one.
+    pub fn extend(&mut self, packet: Option<Packet>) {
+        self.packets.extend(packet);
     }
 
     /// Marks a packet (RFC 3168 section 5). Returns whether its transport understands that; if not, the packet
@@ -171,6 +178,8 @@ pub const DISCIPLINES: &[(&str, Maker)] = &[
     ("fq_codel", fq_codel::make),
     ("pfifo", pfifo::make),
     ("pie", pie::make),
+    ("red", red::make),
+    ("sfq", sfq::make),
 ];
 
 /// Looks a discipline up by name and makes it.

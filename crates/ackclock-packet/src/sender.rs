@@ -2,7 +2,7 @@
 //!
 //! Sources: RFC 9293 (connection), RFC 5681 and 6582 (New Reno), RFC 2018 and 6675 (SACK), RFC 6937
 //! (PRR), RFC 8985 (RACK-TLP), RFC 6298 (RTO), RFC 3042 (limited transmit), RFC 6928 (initial window).
-//! The window itself is the [`Controller`]'s.
+//! The window itself is the [`Controller`]'s. ECN marks lead to a phase of their own (`marks.rs`).
 //!
 //! ```text
 //!              SYN/ACK              SACKs or duplicates       losses found

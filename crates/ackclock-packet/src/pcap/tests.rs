@@ -180,3 +180,37 @@ fn only_the_first_bytes_taken_begin_with_the_files_header() {
     assert_eq!(records(&capture.take()).len(), 1);
     assert!(capture.take().is_empty());
 }
+
+#[test]
+fn ecn_flags_are_those_of_each_feedback() {
+    // RFC 3168 section 6.1.1: ECE and CWR on the SYN, ECE on the answer. RFC 9768 table 2: all three flags, then how
+    // the SYN arrived; section 3.2.1: the count in the flags' place, from 5.
+    let marked = |packet: Packet, echo: u8| Packet {
+        flags: Flags::NONE.with_echo(echo),
+        ..packet
+    };
+    let told = |ecn: &str, echo: u8| {
+        let packets = [
+            packet(Kind::Syn, 0, 60),
+            packet(Kind::SynAck, 0, 60),
+            packet(Kind::Data, 0, 1500),
+            marked(packet(Kind::Data, 1, 1500), 1),
+            marked(packet(Kind::Ack, 2, 52), echo),
+        ];
+        let flow = flow(None, &json!({ "ecn": ecn }));
+        let frames = captured(&flow, &packets, &[]);
+        let all: Vec<u16> = frames.iter().map(|f| f.flags & (AE | CWR | ECE)).collect();
+        (all[0], all[1], all[2], all[3], all[4])
+    };
+    assert_eq!(told("off", 0), (0, 0, 0, 0, 0));
+    assert_eq!(told("classic", 1), (ECE | CWR, ECE, 0, CWR, ECE));
+    assert_eq!(told("dctcp", 1), (ECE | CWR, ECE, 0, CWR, ECE));
+    let (syn, answer, _, _, count) = told("accurate", 3);
+    assert_eq!((syn, answer, count), (AE | CWR | ECE, AE, 0), "5 + 3 = 8");
+    let (syn, answer, _, _, count) = told("l4s", 1);
+    assert_eq!(
+        (syn, answer, count),
+        (AE | CWR | ECE, CWR | ECE, CWR | AE),
+        "6"
+    );
+}

@@ -26,6 +26,13 @@ impl Fifo {
         Some(packet)
     }
 
+    /// Takes the last packet.
+    pub fn pop_last(&mut self) -> Option<Packet> {
+        let packet = self.packets.pop_back()?;
+        self.bytes -= u64::from(packet.wire_bytes);
+        Some(packet)
+    }
+
     /// The first packet.
     pub fn first(&self) -> Option<&Packet> {
         self.packets.front()

@@ -3,11 +3,15 @@
 //! M. Alizadeh et al.: Data Center TCP (DCTCP), SIGCOMM 2010, section 3.3, for one flow. A segment leaves each
 //! millisecond and the RTT without queue is 100 ms, so C × RTT = 100 segments.
 
-use ackclock_packet::plan::{CongestionPlan, EcnMode, FlowPlan, Reduction, TcpPlan};
+use ackclock_packet::plan::{
+    CongestionPlan, EcnMode, FlowPlan, LinkPlan, QueuePlan, Reduction, TcpPlan,
+};
+use ackclock_packet::record::Totals;
+use ackclock_packet::Simulation;
 use ackclock_units::Time;
 use serde_json::json;
 
-use crate::kit::{data, flow, linux, ms, Conversation};
+use crate::kit::{data, flow, link, linux, ms, path, plan, Conversation};
 
 const PIPE: f64 = 100.0;
 const UNTIL_S: u64 = 120;
@@ -159,4 +163,87 @@ fn a_loss_halves_where_marks_would_take_little() {
     let after = tcp.sender.ssthresh();
     assert!(before > 100.0, "{before}");
     assert!((50.0..=62.0).contains(&after), "{after}");
+}
+
+// ---- several flows behind RED that marks above a threshold ----
+
+/// Full segments with timestamps: 8 Mbit/s carry 950 of 1052 bytes in a second.
+const SEGMENT_BYTES: u64 = 1052;
+const PIPE_OF_LINK: f64 = 8e6 * 0.1 / 8.0 / 1052.0;
+
+/// Marks each arrival that finds more than `threshold` segments (the average is the present queue).
+fn step(threshold: u64) -> QueuePlan {
+    QueuePlan {
+        discipline: "red".to_owned(),
+        parameters: json!({
+            "limit_bytes": 1_000_000,
+            "min_bytes": threshold * SEGMENT_BYTES,
+            "max_bytes": threshold * SEGMENT_BYTES + 1,
+            "avpkt_bytes": 1000,
+            "burst_packets": null,
+            "weight": 1.0,
+            "probability": 1.0,
+            "bandwidth_bps": null,
+            "ecn": true,
+            "harddrop": false,
+            "nodrop": false,
+            "adaptive": false,
+            "gentle": false,
+            "bytes": true,
+            "weighted": false,
+        }),
+    }
+}
+
+fn several(flows: u64, threshold: u64) -> (Totals, f64) {
+    let one = |index: u64| FlowPlan {
+        start: ms(13 * index),
+        forward: path(ms(50), &[0]),
+        reverse: path(ms(50), &[]),
+        ..dctcp(Reduction::Immediate)
+    };
+    let bottleneck = LinkPlan {
+        queue: step(threshold),
+        ..link(8e6, 1)
+    };
+    let mut plan = plan(ms(220_000), vec![bottleneck], (0..flows).map(one).collect());
+    plan.warmup = ms(20_000);
+    plan.record.packets = false;
+    let mut simulation = Simulation::new(&plan, 1).expect("the kit's plans are sound");
+    simulation.advance(plan.duration);
+    let most = simulation.drain().queue_samples.backlog_p;
+    let settled = &most[most.len() / 10..];
+    let most = settled.iter().copied().max().map_or(0.0, f64::from);
+    (simulation.finish(), most)
+}
+
+#[test]
+fn several_flows_keep_the_papers_queue_and_share_alike() {
+    // Equations 8 to 12: Q_max = K + N, Q_min = K + N − A with A = ½ √(2 N (C × RTT + K)); α ≈ √(2/W*) with
+    // W* = (C × RTT + K)/N.
+    for (flows, threshold) in [(2_u64, 40_u64), (4, 40), (8, 60)] {
+        let (n, k) = (flows as f64, threshold as f64);
+        let (totals, most) = several(flows, threshold);
+        let marked = totals.links.marked_p[0] as f64 / totals.links.departed_p[0] as f64;
+        let expected = (2.0 * n / (PIPE_OF_LINK + k)).sqrt();
+        let amplitude = 0.5 * (2.0 * n * (PIPE_OF_LINK + k)).sqrt();
+        let mean = totals.links.backlog_mean_p[0];
+        assert!(
+            (marked / expected - 1.0).abs() < 0.08,
+            "{n}: {marked}, {expected}"
+        );
+        assert!((most - (k + n)).abs() <= 2.0, "{n}: {most}");
+        let middle = k + n - amplitude / 2.0;
+        assert!((mean - middle).abs() < 3.0, "{n}: {mean}, {middle}");
+        assert!(totals.links.empty_s[0] < 0.01, "the link is kept full");
+        let bytes: Vec<f64> = totals
+            .flows
+            .measured_bytes
+            .iter()
+            .map(|&bytes| bytes as f64)
+            .collect();
+        let squares: f64 = bytes.iter().map(|bytes| bytes * bytes).sum();
+        let jain = bytes.iter().sum::<f64>().powi(2) / (n * squares);
+        assert!(jain > 0.95, "{n}: {jain}");
+    }
 }

@@ -7,11 +7,13 @@
 #[path = "../kit/mod.rs"]
 mod kit;
 
+mod abcc;
 mod application;
 mod closed_forms;
 mod closing;
 mod dctcp;
 mod ecn;
+mod ecn_feedback;
 mod handshake;
 mod new_reno;
 mod prr;

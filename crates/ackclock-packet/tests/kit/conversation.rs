@@ -131,6 +131,12 @@ impl Conversation {
         }
     }
 
+    /// Gives the sender's controller this seed for what it chooses at random.
+    pub fn seeded(mut self, seed: u64) -> Conversation {
+        self.sender = self.sender.with_seed(seed);
+        self
+    }
+
     /// Loses these packets.
     pub fn losing(mut self, losses: impl IntoIterator<Item = Loss>) -> Conversation {
         self.losses.extend(losses);

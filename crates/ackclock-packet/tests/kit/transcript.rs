@@ -82,11 +82,11 @@ impl Transcript {
         if packet.again() {
             text += " dsack";
         }
-        match packet.echo() {
-            0 => {}
-            count if self.counts_marks => text += &format!(" marks {count}"),
-            _ => text += " ece",
-        }
+        text = match packet.echo() {
+            0 => text,
+            count if self.counts_marks => format!("{text} marks {count}"),
+            _ => text + " ece",
+        };
         let sack = if blocks.is_empty() { "" } else { " sack" };
         let ranges = blocks.iter().map(|&(start, end)| range(start, end));
         let words: Vec<String> = iter::once(text + sack).chain(ranges).collect();

@@ -1,0 +1,231 @@
+"""Makes the page on ABCC's open parameters: what each of them does to rate, queue, fairness and short transfers.
+
+Runs the packet engine and writes `concepts/abcc-sensitivity.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import ackclock as ac
+from ackclock.dataset import Dataset
+
+DOCS = Path(__file__).resolve().parent
+#: Of the endless flows, and of the short transfers, which differ more.
+SEEDS, MANY_SEEDS = tuple(range(1, 6)), tuple(range(1, 11))
+
+INTRODUCTION = """<!-- Made by docs/make_abcc_sensitivity.py: edit that. -->
+
+# ABCC's open parameters
+
+The thesis that describes [ABCC](../algorithms/congestion/abcc.md) gives no values for α, β, γ, for the number of
+groups n and for their sizes (x, y). The card's defaults are our choice. This page shows what else they could be.
+All numbers come from
+
+```console
+$ python docs/make_abcc_sensitivity.py
+```
+
+and are means of seeds 1 to 5, completion times of seeds 1 to 10; after ± stands the standard deviation. A cell
+that names no other value has the card's. *Few* is 2 flows through 100 Mb/s with 10 ms,
+*many* 10 flows through 1 Gb/s with 1 ms, both with a queue of 100 packets, as the thesis has it. They start within
+100 ms. The queue is the mean backlog in packets over 5 to 20 s.
+
+What they show:
+
+- α sets the queue, in proportion to the number of flows, until all of them together want more than fits. From there
+  on they lose packets, and the rates that were guessed too high stay: fairness goes first.
+- β trades steadiness for speed. Rate and queue both integrate, so equation 4.3 circles around its equilibrium; a
+  larger β makes the circle wider, and the link idles at its low end.
+- γ below α hardly matters: what keeps the queue from its aim is the circling, not the aim.
+- n, x and y hardly matter to short transfers, because slow start goes on meanwhile, unless the groups are larger than
+  the first flights or so many that they are measured late.
+- Counting whole groups makes the rate too high, which long transfers pay for.
+
+"""
+
+LONG = """
+duration = "20s"
+warmup = "5s"
+[network]
+topology = "dumbbell"
+rate = "{rate}"
+rtt = "{rtt}"
+queue = {{ discipline = "pfifo", limit = "100p" }}
+{network}
+[[flows]]
+count = {flows}
+congestion = {congestion}
+start = {{ jitter = "100ms" }}
+[record]
+interval = "1s"
+"""
+
+SHORT = """
+duration = "30s"
+[network]
+topology = "dumbbell"
+rate = "100Mbit"
+rtt = "10ms"
+queue = {{ discipline = "pfifo", limit = "100p" }}
+[[flows]]
+congestion = {congestion}
+size = "{size}"
+start = {{ at = "5s", jitter = "100ms" }}
+{beside}
+[record]
+interval = "1s"
+"""
+
+BESIDE = """
+[[flows]]
+count = 2
+congestion = "cubic"
+start = { jitter = "100ms" }
+"""
+
+SETTINGS: Mapping[str, Mapping[str, object]] = {
+    "few": {"rate": "100Mbit", "rtt": "10ms", "flows": 2},
+    "many": {"rate": "1Gbit", "rtt": "1ms", "flows": 10},
+}
+
+
+def abcc(**parameters: object) -> str:
+    """The TOML of an ABCC with these parameters."""
+    words = "".join(f", {name} = {str(value).lower()}" for name, value in parameters.items())
+    return f'{{ kind = "abcc"{words} }}'
+
+
+def long_runs(congestion: str, setting: str, network: str = "") -> Dataset:
+    """Endless flows in one of the settings."""
+    text = LONG.format(congestion=congestion, network=network, **SETTINGS[setting])
+    return ac.run(ac.loads(text, "sensitivity.toml").plan(), seeds=SEEDS)
+
+
+def summary(data: Dataset) -> tuple[str, ...]:
+    """Utilisation, mean backlog, loss rate and Jain's index."""
+    links = data.links.filter(data.links["bottleneck"])
+    plan = data.manifest["plan"]
+    seconds = plan["duration_s"] - plan["warmup_s"]
+    used = links["departed_bytes"] * 8 / links["rate_bps"] / seconds
+    lost = links["dropped_p"].sum() / max(1, links["arrived_p"].sum())
+    jain = [jains_index(run["measured_bytes"].to_list()) for run in data.flows.partition_by("run")]
+    return (
+        f"{float(used.mean()):.1%}",  # type: ignore[arg-type]
+        mean_and_deviation(links["backlog_mean_p"].to_list(), "{:.1f}"),
+        f"{lost:.2%}",
+        mean_and_deviation(jain, "{:.3f}"),
+    )
+
+
+def jains_index(shares: Sequence[float]) -> float:
+    """(Σx)² / (n Σx²)."""
+    return sum(shares) ** 2 / (len(shares) * sum(share * share for share in shares))
+
+
+def mean_and_deviation(values: Sequence[float], shape: str) -> str:
+    """`4.5 ± 0.2`."""
+    mean = sum(values) / len(values)
+    deviation = (sum((value - mean) ** 2 for value in values) / (len(values) - 1)) ** 0.5
+    return f"{shape.format(mean)} ± {shape.format(deviation)}"
+
+
+def completion_ms(congestion: str, size: str, beside: str = "") -> str:
+    """How long the short transfer takes."""
+    text = SHORT.format(congestion=congestion, size=size, beside=beside)
+    data = ac.run(ac.loads(text, "sensitivity.toml").plan(), seeds=MANY_SEEDS)
+    first = data.flows.filter(data.flows["flow"] == 0)
+    return mean_and_deviation([1e3 * seconds for seconds in first["completion_s"].to_list()], "{:.0f}")
+
+
+def law(name: str, cases: Mapping[str, Mapping[str, object]]) -> str:
+    """What the parameters of equation 4.3 do to endless flows."""
+    head = (name, *(f"{setting}: {what}" for setting in SETTINGS for what in ("used", "queue", "lost", "Jain")))
+    rows = []
+    for label, parameters in cases.items():
+        cells = [cell for setting in SETTINGS for cell in summary(long_runs(abcc(**parameters), setting))]
+        rows.append((label, *cells))
+    return table(head, rows)
+
+
+SHORT_HEAD = ("64 KB, idle", "1 MB, idle", "10 MB, idle", "1 MB beside two CUBIC flows")
+
+
+def short_row(congestion: str) -> tuple[str, ...]:
+    """Completion times in ms, by size, alone and not."""
+    idle = [completion_ms(congestion, size) for size in ("64KB", "1MB", "10MB")]
+    return (*idle, completion_ms(congestion, "1MB", BESIDE))
+
+
+def prediction(name: str, cases: Mapping[str, Mapping[str, object]]) -> str:
+    """What the groups do to short transfers."""
+    rows = [(label, *short_row(abcc(**parameters))) for label, parameters in cases.items()]
+    return table((name, *SHORT_HEAD), rows)
+
+
+def yardsticks() -> str:
+    """The same transfers with others."""
+    return table(("", *SHORT_HEAD), [(kind, *short_row(f'"{kind}"')) for kind in ("reno", "cubic")])
+
+
+def errors() -> str:
+    """Random losses, the thesis's packet errors."""
+    rows = []
+    for loss in (0.0, 1e-4, 1e-3, 1e-2):
+        network = f"loss = {{ probability = {loss} }}" if loss else ""
+        kinds = (abcc(), '"reno"', '"cubic"')
+        rows.append((f"{loss:g}", *(summary(long_runs(kind, "few", network))[0] for kind in kinds)))
+    return table(("loss probability", "ABCC", "Reno", "CUBIC"), rows)
+
+
+def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    """A Markdown table."""
+    lines = [head, ("---",) * len(head), *rows]
+    return "\n" + "".join("| " + " | ".join(line) + " |\n" for line in lines) + "\n"
+
+
+ALPHA = """## α: how much waits
+
+In segments; γ goes with α, so that equation 4.3 alone decides.
+"""
+BETA = """## β: how fast the gap is closed
+"""
+GAMMA = """## γ: from where on the rate does not rise
+
+In segments; α is 8 here, to leave room below it.
+"""
+GROUPS = """## n: how many groups
+
+Completion times in ms.
+"""
+SIZES = """## x and y: how large the groups are
+
+Completion times in ms; *whole groups* is `count_first = true`, equation 4.1 to the letter.
+"""
+YARDSTICKS = """Reno and CUBIC for the same transfers:
+"""
+ERRORS = """## Random losses
+
+How much of the link two flows use, with the defaults; a loss at a short RTT costs an eighth or little more.
+"""
+
+
+def main() -> None:
+    """Writes the page."""
+    parts = [INTRODUCTION, ALPHA]
+    alphas = {f"{alpha}": {"alpha": float(alpha), "gamma": float(alpha)} for alpha in (1, 2, 4, 8, 16, 32, 64)}
+    parts.append(law("α = γ", alphas))
+    parts += [BETA, law("β", {f"{beta:g}": {"beta": beta} for beta in (0.01, 0.05, 0.1, 0.25, 0.5, 1.0)})]
+    gammas = {f"{gamma}": {"alpha": 8.0, "gamma": float(gamma)} for gamma in (1, 2, 4, 6, 8, 16)}
+    parts += [GAMMA, law("γ", gammas)]
+    parts += [GROUPS, prediction("n", {str(n): {"groups": n} for n in (1, 2, 4, 8, 16)})]
+    bounds = ((2, 2), (2, 4), (4, 8), (8, 10), (8, 16), (16, 32))
+    sizes: dict[str, Mapping[str, object]] = {f"{x} to {y}": {"group_min": x, "group_max": y} for x, y in bounds}
+    sizes["4 to 8, whole groups"] = {"count_first": True}
+    parts += [SIZES, prediction("x to y", sizes), YARDSTICKS, yardsticks(), ERRORS, errors()]
+    (DOCS / "concepts" / "abcc-sensitivity.md").write_text("".join(parts).rstrip() + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
