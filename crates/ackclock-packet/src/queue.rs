@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::packet::{Ecn, Packet};
 
+pub mod ared;
 pub mod bfifo;
 pub mod codel;
 mod fifo;
@@ -16,7 +17,9 @@ pub mod fq_codel;
 mod hash;
 pub mod pfifo;
 pub mod red;
+pub mod redfavor;
 pub mod sfq;
+pub mod spa;
 
 /// What a queue holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -166,12 +169,15 @@ pub type Maker = fn(&Value, &Surroundings) -> Result<Queue, serde_json::Error>;
 
 /// The list: name as in `tc`, and how to make one.
 pub const DISCIPLINES: &[(&str, Maker)] = &[
+    ("ared", ared::make),
     ("bfifo", bfifo::make),
     ("codel", codel::make),
     ("fq_codel", fq_codel::make),
     ("pfifo", pfifo::make),
     ("red", red::make),
+    ("redfavor", redfavor::make),
     ("sfq", sfq::make),
+    ("spa", spa::make),
 ];
 
 /// Looks a discipline up by name and makes it.
