@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::packet::{Ecn, Packet};
 
+pub mod ared;
 pub mod bfifo;
 pub mod codel;
 mod fifo;
@@ -17,7 +18,9 @@ mod hash;
 pub mod pfifo;
 pub mod pie;
 pub mod red;
+pub mod redfavor;
 pub mod sfq;
+pub mod spa;
 
 /// What a queue holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,7 +49,9 @@ impl Drops {
 
     /// Reports the dropped packet, if there is one.
     pub fn extend(&mut self, packet: Option<Packet>) {
-        self.packets.extend(packet);
+        if let Some(packet) = packet {
+            self.push(packet);
+        }
     }
 
     /// Marks a packet (RFC 3168 section 5). Returns whether its transport understands that; if not, the packet
@@ -173,13 +178,16 @@ pub type Maker = fn(&Value, &Surroundings) -> Result<Queue, serde_json::Error>;
 
 /// The list: name as in `tc`, and how to make one.
 pub const DISCIPLINES: &[(&str, Maker)] = &[
+    ("ared", ared::make),
     ("bfifo", bfifo::make),
     ("codel", codel::make),
     ("fq_codel", fq_codel::make),
     ("pfifo", pfifo::make),
     ("pie", pie::make),
     ("red", red::make),
+    ("redfavor", redfavor::make),
     ("sfq", sfq::make),
+    ("spa", spa::make),
 ];
 
 /// Looks a discipline up by name and makes it.
