@@ -95,6 +95,13 @@ impl Control {
         self.probability
     }
 
+    /// The same at another probability, for tests.
+    #[cfg(test)]
+    pub fn with_probability(mut self, probability: f64) -> Control {
+        self.probability = probability;
+        self
+    }
+
     /// Whether to drop or mark a packet that finds so many bytes queued.
     pub fn hits(&mut self, packet: &Packet, backlog: u64, random: &mut impl RngCore) -> bool {
         let is_harmless =
@@ -123,7 +130,9 @@ impl Control {
     /// A packet leaves; so many bytes stay.
     pub fn on_departure(&mut self, packet: &Packet, now: Time, backlog: u64) {
         if self.settings.dq_rate_estimator {
-            let measured = self.departures.on_departure(packet.wire_bytes, now, backlog);
+            let measured = self
+                .departures
+                .on_departure(packet.wire_bytes, now, backlog);
             self.use_burst(measured);
             return;
         }
