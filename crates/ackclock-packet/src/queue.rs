@@ -12,6 +12,7 @@ pub mod bfifo;
 mod fifo;
 pub mod pfifo;
 pub mod pie;
+pub mod tbf;
 
 /// What a queue holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -159,6 +160,7 @@ pub const DISCIPLINES: &[(&str, Maker)] = &[
     ("bfifo", bfifo::make),
     ("pfifo", pfifo::make),
     ("pie", pie::make),
+    ("tbf", tbf::make),
 ];
 
 /// Looks a discipline up by name and makes it.
