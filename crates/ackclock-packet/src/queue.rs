@@ -8,10 +8,12 @@ use serde_json::Value;
 
 use crate::packet::{Ecn, Packet};
 
+mod bands;
 pub mod bfifo;
 mod fifo;
 pub mod pfifo;
 pub mod pie;
+pub mod prio;
 pub mod tbf;
 
 /// What a queue holds.
@@ -160,6 +162,7 @@ pub const DISCIPLINES: &[(&str, Maker)] = &[
     ("bfifo", bfifo::make),
     ("pfifo", pfifo::make),
     ("pie", pie::make),
+    ("prio", prio::make),
     ("tbf", tbf::make),
 ];
 
