@@ -14,6 +14,8 @@ mod fifo;
 pub mod pfifo;
 pub mod pie;
 pub mod prio;
+pub mod synfinprio;
+pub mod synprio;
 pub mod tbf;
 
 /// What a queue holds.
@@ -163,6 +165,8 @@ pub const DISCIPLINES: &[(&str, Maker)] = &[
     ("pfifo", pfifo::make),
     ("pie", pie::make),
     ("prio", prio::make),
+    ("synfinprio", synfinprio::make),
+    ("synprio", synprio::make),
     ("tbf", tbf::make),
 ];
 
