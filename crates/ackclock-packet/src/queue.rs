@@ -10,6 +10,7 @@ use crate::packet::{Ecn, Packet};
 
 mod bands;
 pub mod bfifo;
+pub mod blue;
 mod fifo;
 pub mod pfifo;
 pub mod pie;
@@ -162,6 +163,7 @@ pub type Maker = fn(&Value, &Surroundings) -> Result<Queue, serde_json::Error>;
 /// The list: name as in `tc`, and how to make one.
 pub const DISCIPLINES: &[(&str, Maker)] = &[
     ("bfifo", bfifo::make),
+    ("blue", blue::make),
     ("pfifo", pfifo::make),
     ("pie", pie::make),
     ("prio", prio::make),
