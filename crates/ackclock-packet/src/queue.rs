@@ -11,6 +11,7 @@ use crate::packet::{Ecn, Packet};
 mod bands;
 pub mod bfifo;
 pub mod blue;
+pub mod dualpi2;
 mod fifo;
 pub mod pfifo;
 pub mod pie;
@@ -164,6 +165,7 @@ pub type Maker = fn(&Value, &Surroundings) -> Result<Queue, serde_json::Error>;
 pub const DISCIPLINES: &[(&str, Maker)] = &[
     ("bfifo", bfifo::make),
     ("blue", blue::make),
+    ("dualpi2", dualpi2::make),
     ("pfifo", pfifo::make),
     ("pie", pie::make),
     ("prio", prio::make),
