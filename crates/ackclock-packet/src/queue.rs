@@ -11,11 +11,16 @@ use crate::packet::{Ecn, Packet};
 mod bands;
 pub mod bfifo;
 pub mod blue;
+pub mod codel;
 pub mod dualpi2;
 mod fifo;
+mod fq;
+pub mod fq_codel;
+mod hash;
 pub mod pfifo;
 pub mod pie;
 pub mod prio;
+pub mod red;
 pub mod synfinprio;
 pub mod synprio;
 pub mod tbf;
@@ -165,10 +170,14 @@ pub type Maker = fn(&Value, &Surroundings) -> Result<Queue, serde_json::Error>;
 pub const DISCIPLINES: &[(&str, Maker)] = &[
     ("bfifo", bfifo::make),
     ("blue", blue::make),
+    ("codel", codel::make),
     ("dualpi2", dualpi2::make),
+    ("fq_codel", fq_codel::make),
+    ("pfifo", pfifo::make),
     ("pfifo", pfifo::make),
     ("pie", pie::make),
     ("prio", prio::make),
+    ("red", red::make),
     ("synfinprio", synfinprio::make),
     ("synprio", synprio::make),
     ("tbf", tbf::make),
