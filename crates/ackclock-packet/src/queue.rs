@@ -16,6 +16,7 @@ pub mod dualpi2;
 mod fifo;
 mod fq;
 pub mod fq_codel;
+pub mod fq_pie;
 mod hash;
 pub mod pfifo;
 pub mod pie;
@@ -173,7 +174,9 @@ pub const DISCIPLINES: &[(&str, Maker)] = &[
     ("codel", codel::make),
     ("dualpi2", dualpi2::make),
     ("fq_codel", fq_codel::make),
+    ("fq_pie", fq_pie::make),
     ("pfifo", pfifo::make),
+    ("fq_pie", fq_pie::make),
     ("pfifo", pfifo::make),
     ("pie", pie::make),
     ("prio", prio::make),

@@ -73,29 +73,16 @@ struct Parameters {
 
 impl Parameters {
     fn check(&self) -> Result<(), serde_json::Error> {
+        let is_period = self.tupdate > Time::ZERO && !self.tupdate.is_never();
+        let is_probability = (0.0..=1.0).contains(&self.ecn_threshold);
         let faults = [
-            (self.limit_packets == 0, "limit_packets must be at least 1"),
-            (self.target == Time::ZERO, "target_s must be greater than 0"),
-            (
-                self.tupdate == Time::ZERO || self.tupdate.is_never(),
-                "tupdate_s must be greater than 0",
-            ),
-            (
-                !(0.0..=32.0).contains(&self.alpha),
-                "alpha must be from 0 to 32",
-            ),
-            (
-                !(0.0..=32.0).contains(&self.beta),
-                "beta must be from 0 to 32",
-            ),
-            (
-                !(0.0..=1.0).contains(&self.ecn_threshold),
-                "ecn_threshold must be from 0 to 1",
-            ),
-            (self.mtu_bytes == 0, "mtu_bytes must be at least 1"),
+            (self.limit_packets == 0).then_some("limit_packets must be at least 1"),
+            (!is_period).then_some("tupdate_s must be greater than 0"),
+            (!is_probability).then_some("ecn_threshold must be from 0 to 1"),
+            self.settings().fault(),
         ];
-        match faults.iter().find(|(is_wrong, _)| *is_wrong) {
-            Some((_, words)) => Err(serde_json::Error::custom(words)),
+        match faults.into_iter().flatten().next() {
+            Some(words) => Err(serde_json::Error::custom(words)),
             None => Ok(()),
         }
     }

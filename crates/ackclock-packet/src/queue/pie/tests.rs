@@ -56,16 +56,17 @@ fn parameters() -> Value {
     })
 }
 
-fn pie(changes: &Value) -> Queue {
-    make(&changed(changes), &SURROUNDINGS).expect("valid parameters")
-}
-
 fn changed(changes: &Value) -> Value {
     let mut all = parameters();
     for (key, value) in changes.as_object().into_iter().flatten() {
         all[key] = value.clone();
     }
     all
+}
+
+fn pie(changes: &Value) -> Pie {
+    let parameters = Parameters::deserialize(changed(changes)).expect("valid parameters");
+    Pie::new(parameters, SURROUNDINGS.random())
 }
 
 #[test]
@@ -315,7 +316,8 @@ fn nothing_is_dropped_before_the_first_update_but_for_the_limit() {
     let mut drops = Drops::default();
     for step in 0..490 {
         for _ in 0..5 {
-            queue.enqueue(packet(step, MTU), ms(step), &mut drops);
+            let arriving = packet(step, MTU).entering(ms(step));
+            queue.enqueue(arriving, ms(step), &mut drops);
         }
         queue.dequeue(ms(step), &mut drops);
     }
@@ -338,7 +340,7 @@ fn overload(changes: &Value, seconds: u64) -> (Vec<Time>, Vec<Time>) {
                 ecn: Ecn::Capable0,
                 ..packet(step, MTU)
             };
-            queue.enqueue(capable, ms(step), &mut drops);
+            queue.enqueue(capable.entering(ms(step)), ms(step), &mut drops);
         }
         queue.dequeue(ms(step), &mut drops);
         marked.extend(drops.drain_marked().map(|_| ms(step)));
@@ -366,18 +368,12 @@ fn an_overload_of_twice_the_rate_settles_at_half_the_packets() {
 
 #[test]
 fn updates_that_were_missed_are_made_up_for() {
-    let mut missed = Pie::new(
-        Parameters::deserialize(parameters()).expect("valid"),
-        SURROUNDINGS.random(),
-    );
+    let mut missed = pie(&json!({}));
     missed.control = control(settings(), 0.5, 0, 0);
     missed.catch_up(ms(1_000_000));
     assert_close(missed.control.probability(), 0.0);
     assert_eq!(missed.next_update, ms(500 + 15 * 66_634));
-    let mut two = Pie::new(
-        Parameters::deserialize(parameters()).expect("valid"),
-        SURROUNDINGS.random(),
-    );
+    let mut two = pie(&json!({}));
     two.control = control(settings(), 0.5, 0, 0);
     two.catch_up(ms(515));
     let once = (0.5 - 0.001_875) * 63.0 / 64.0;
