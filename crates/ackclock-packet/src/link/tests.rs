@@ -194,7 +194,7 @@ proptest! {
             let order: Vec<u64> = mine().map(|(_, packet)| packet.sequence).collect();
             prop_assert!(order.windows(2).all(|pair| pair[0] < pair[1]));
             let bytes: u64 = mine().map(|(_, packet)| u64::from(packet.wire_bytes) + 14).sum();
-            let end_s = mine().last().map_or(0.0, |(time, _)| time.seconds());
+            let end_s = mine().next_back().map_or(0.0, |(time, _)| time.seconds());
             prop_assert!(bytes as f64 <= 2000.0 + 5e5 * end_s + 0.01);
         }
     }

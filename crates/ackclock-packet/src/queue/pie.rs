@@ -12,7 +12,8 @@
 //! - Without congestion p falls by 1/64 at an update, not by 2 %.
 //! - A measured departure rate has the weight 1/8 in the average.
 //! - p is a float, not a fixed-point number of 56 bits, and times are not rounded to the kernel's units.
-//!   The kernel rounds `tupdate` up to whole timer ticks: 20 ms with HZ=100, 16 ms with HZ=250.
+//!   The kernel rounds `tupdate` up to whole timer ticks, and its timers fire a tick late: updates are
+//!   30 ms apart with HZ=100, 20 ms with HZ=250 and 16 ms with HZ=1000.
 //!   A mark by the rule of the overdue drop also starts the sum of p anew.
 //!
 //! The packet in transmission is not in the queue and does not count.

@@ -8,7 +8,6 @@
 
 use serde_json::Value;
 
-use crate::packet::Kind;
 use crate::queue::synprio::with_urgent;
 use crate::queue::{Queue, Surroundings};
 
@@ -23,6 +22,7 @@ pub fn make(parameters: &Value, _surroundings: &Surroundings) -> Result<Queue, s
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::Kind;
     use crate::queue::synprio::testing::{offer, order, KINDS};
     use crate::queue::testing::SURROUNDINGS;
     use serde_json::json;

@@ -112,6 +112,7 @@ impl Control {
 
     /// The same at another probability, for tests.
     #[cfg(test)]
+    #[must_use]
     pub fn with_probability(mut self, probability: f64) -> Control {
         self.probability = probability;
         self
