@@ -85,12 +85,14 @@ class TcpPlan:
     min_rto_s: float
     max_rto_s: float
     rto_floor_on_variance: bool
+    rto_slop_s: float
     receive_window_bytes: int | None
     loss_detection: str
     tail_loss_probe: bool
     limited_transmit: bool
     reduction: str
     pacing: bool
+    batches: bool
     window_validation: bool
     ecn: str
 

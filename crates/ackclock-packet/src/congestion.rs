@@ -9,9 +9,25 @@
 use ackclock_units::{Rate, Time};
 use serde_json::Value;
 
+pub mod accucubic;
+pub mod aimd;
+pub mod bbr;
+pub mod bbr3;
+pub mod bic;
 pub mod cubic;
+pub mod dctcp;
+pub mod fractional_window;
+pub mod highspeed;
+pub mod htcp;
 pub mod hystart;
+pub mod illinois;
+pub mod lincubic;
 pub mod reno;
+pub mod scalable;
+pub mod tahoe;
+pub mod ticks;
+pub mod vegas;
+pub mod westwood;
 pub mod window;
 
 /// What an acknowledgement tells the controller. Windows and counts are in segments.
@@ -26,6 +42,8 @@ pub struct Ack {
     pub newly_acked_bytes: u64,
     /// Whether the cumulative acknowledgement advanced.
     pub advanced: bool,
+    /// Segments that it advanced over, those that were delivered selectively before included.
+    pub cumulatively_acked: u32,
     /// RTT of the newest segment delivered by this ACK, if it was sent only once.
     pub rtt: Option<Time>,
     /// Smoothed RTT (RFC 6298); zero before the first sample.
@@ -61,6 +79,8 @@ pub struct Ack {
     pub repairing: bool,
     /// Whether the sender is paced.
     pub paced: bool,
+    /// When pacing lets the next segment go; not later than now if it need not wait.
+    pub next_departure: Time,
 }
 
 /// Start of a recovery episode (fast recovery; a tail loss that a probe repaired; an ECN reaction).
@@ -78,6 +98,19 @@ pub struct Loss {
     pub delivered: u64,
     /// Whether an ECN mark, and not a loss, is the reason.
     pub marked: bool,
+}
+
+/// What an ACK tells of ECN marks.
+#[derive(Clone, Copy, Debug)]
+pub struct Feedback {
+    /// Segments that it delivers.
+    pub delivered: u32,
+    /// Segments that it reports as marked.
+    pub marked: u32,
+    /// Next segment to be sent for the first time.
+    pub next: u64,
+    /// First segment not cumulatively acknowledged.
+    pub unacknowledged: u64,
 }
 
 /// The application sends again after the sender had nothing in flight.
@@ -121,6 +154,11 @@ pub enum Repair {
 pub trait Controller: Send {
     /// An acknowledgement arrived, in any state.
     fn on_ack(&mut self, ack: &Ack);
+    /// An ACK arrived where ECN is in use: called before [`Controller::on_loss`] and [`Controller::on_ack`], for
+    /// controllers that measure the extent of marking and come down by what this very ACK completes.
+    fn on_feedback(&mut self, feedback: &Feedback) {
+        let _ = feedback;
+    }
     /// A recovery episode begins: one call per episode. After it, [`Controller::cwnd`] and
     /// [`Controller::ssthresh`] are the window that the sender shall come down to.
     fn on_loss(&mut self, loss: &Loss);
@@ -152,6 +190,10 @@ pub trait Controller: Send {
     fn needs_pacing(&self) -> bool {
         false
     }
+    /// Segments of a batch, at least, where the stack sends in batches.
+    fn least_batch(&self) -> u32 {
+        2
+    }
     /// The rate to pace payload at, when the controller names one.
     fn pacing_rate(&self) -> Option<Rate> {
         None
@@ -162,7 +204,24 @@ pub trait Controller: Send {
 pub type Maker = fn(&Value, f64) -> Result<Box<dyn Controller>, serde_json::Error>;
 
 /// The list: name as in `sysctl`, and how to make one.
-pub const CONTROLLERS: &[(&str, Maker)] = &[("cubic", cubic::make), ("reno", reno::make)];
+pub const CONTROLLERS: &[(&str, Maker)] = &[
+    ("accucubic", accucubic::make),
+    ("aimd", aimd::make),
+    ("bbr", bbr::make),
+    ("bbr3", bbr3::make),
+    ("bic", bic::make),
+    ("cubic", cubic::make),
+    ("dctcp", dctcp::make),
+    ("highspeed", highspeed::make),
+    ("htcp", htcp::make),
+    ("illinois", illinois::make),
+    ("lincubic", lincubic::make),
+    ("reno", reno::make),
+    ("scalable", scalable::make),
+    ("tahoe", tahoe::make),
+    ("vegas", vegas::make),
+    ("westwood", westwood::make),
+];
 
 /// Looks a controller up by name and makes it.
 ///

@@ -70,6 +70,7 @@ pub struct Link {
     /// What the discipline dropped and marked during the last call.
     drops: Drops,
     settled: Settled,
+    has_settled: bool,
 }
 
 /// Packets that the discipline dropped, and copies of those it marked, counted and ready to be recorded.
@@ -79,14 +80,6 @@ pub struct Settled {
     pub dropped: Vec<Packet>,
     /// Marked.
     pub marked: Vec<Packet>,
-}
-
-impl Settled {
-    /// Whether nothing waits to be recorded.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.dropped.is_empty() && self.marked.is_empty()
-    }
 }
 
 impl Link {
@@ -116,6 +109,7 @@ impl Link {
             sojourns: Histogram::new(),
             drops: Drops::default(),
             settled: Settled::default(),
+            has_settled: false,
         })
     }
 
@@ -213,17 +207,19 @@ impl Link {
             self.settled.marked.push(packet);
         }
         self.drops = drops;
+        self.has_settled = true;
     }
 
     /// Whether drops or marks wait to be recorded.
     #[inline]
     pub fn has_settled(&self) -> bool {
-        !self.settled.is_empty()
+        self.has_settled
     }
 
-    /// What was dropped and marked since this was last emptied.
-    pub fn settled(&mut self) -> &mut Settled {
-        &mut self.settled
+    /// Takes what was dropped and marked, and leaves `empty` to be filled.
+    pub fn take_settled(&mut self, empty: Settled) -> Settled {
+        self.has_settled = false;
+        std::mem::replace(&mut self.settled, empty)
     }
 
     /// A packet enters the queue. The integral of a count over time is Σ leaving times − Σ entering

@@ -7,6 +7,7 @@
 use ackclock_units::{Rate, Time};
 use serde::Deserialize;
 
+use crate::packet::Ecn;
 use crate::PlanError;
 
 /// One run's network, traffic and recording.
@@ -263,6 +264,19 @@ pub enum EcnMode {
     L4s,
 }
 
+impl EcnMode {
+    /// The ECN bits of what carries no data: SYNs, ACKs. RFC 3168 sections 6.1.1 and 6.1.4 forbid them; who reads
+    /// marks exactly may have such packets marked instead of dropped, as Linux does with DCTCP.
+    #[inline]
+    pub fn of_control(self) -> Ecn {
+        match self {
+            EcnMode::Off | EcnMode::Classic => Ecn::NotCapable,
+            EcnMode::Dctcp | EcnMode::Accurate => Ecn::Capable0,
+            EcnMode::L4s => Ecn::Capable1,
+        }
+    }
+}
+
 /// A TCP stack's behaviour apart from its congestion control.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -294,6 +308,9 @@ pub struct TcpPlan {
     pub max_rto: Time,
     /// Whether the variance term, and not the whole RTO, has the floor (as Linux computes it).
     pub rto_floor_on_variance: bool,
+    /// What is added to the RTO that the samples ask for.
+    #[serde(rename = "rto_slop_s")]
+    pub rto_slop: Time,
     /// Receive window; `null` is unlimited.
     pub receive_window_bytes: Option<u64>,
     /// How losses are found.
@@ -306,6 +323,8 @@ pub struct TcpPlan {
     pub reduction: Reduction,
     /// Pace at the controller's rate, or at 2 (slow start) and 1.2 × cwnd/srtt when it names none.
     pub pacing: bool,
+    /// Whether segments leave in batches of what the pacing rate sends in a millisecond.
+    pub batches: bool,
     /// Whether the window grows only while the sender fills it (RFC 7661 in spirit; Linux).
     pub window_validation: bool,
     /// Explicit congestion notification, at both ends.

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::packet::{Ecn, Packet};
 
+pub mod ared;
 mod bands;
 pub mod bfifo;
 pub mod blue;
@@ -22,6 +23,9 @@ pub mod pfifo;
 pub mod pie;
 pub mod prio;
 pub mod red;
+pub mod redfavor;
+pub mod sfq;
+pub mod spa;
 pub mod synfinprio;
 pub mod synprio;
 pub mod tbf;
@@ -40,12 +44,22 @@ pub struct Backlog {
 pub struct Drops {
     packets: Vec<Packet>,
     marked: Vec<Packet>,
+    /// Whether there is something in either: the one byte that each packet's way looks at.
+    any: bool,
 }
 
 impl Drops {
     /// Reports a dropped packet.
     pub fn push(&mut self, packet: Packet) {
         self.packets.push(packet);
+        self.any = true;
+    }
+
+    /// Reports the dropped packet, if there is one.
+    pub fn extend(&mut self, packet: Option<Packet>) {
+        if let Some(packet) = packet {
+            self.push(packet);
+        }
     }
 
     /// Marks a packet (RFC 3168 section 5). Returns whether its transport understands that; if not, the packet
@@ -56,22 +70,25 @@ impl Drops {
         }
         packet.ecn = Ecn::Experienced;
         self.marked.push(packet.for_record());
+        self.any = true;
         true
     }
 
     /// Whether nothing was dropped or marked.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.packets.is_empty() && self.marked.is_empty()
+        !self.any
     }
 
     /// Takes the dropped packets, oldest first.
     pub fn drain(&mut self) -> impl Iterator<Item = Packet> + '_ {
+        self.any = !self.marked.is_empty();
         self.packets.drain(..)
     }
 
     /// Takes copies of the marked packets, oldest first.
     pub fn drain_marked(&mut self) -> impl Iterator<Item = Packet> + '_ {
+        self.any = !self.packets.is_empty();
         self.marked.drain(..)
     }
 }
@@ -169,6 +186,7 @@ pub type Maker = fn(&Value, &Surroundings) -> Result<Queue, serde_json::Error>;
 
 /// The list: name as in `tc`, and how to make one.
 pub const DISCIPLINES: &[(&str, Maker)] = &[
+    ("ared", ared::make),
     ("bfifo", bfifo::make),
     ("blue", blue::make),
     ("codel", codel::make),
@@ -176,11 +194,12 @@ pub const DISCIPLINES: &[(&str, Maker)] = &[
     ("fq_codel", fq_codel::make),
     ("fq_pie", fq_pie::make),
     ("pfifo", pfifo::make),
-    ("fq_pie", fq_pie::make),
-    ("pfifo", pfifo::make),
     ("pie", pie::make),
     ("prio", prio::make),
     ("red", red::make),
+    ("redfavor", redfavor::make),
+    ("sfq", sfq::make),
+    ("spa", spa::make),
     ("synfinprio", synfinprio::make),
     ("synprio", synprio::make),
     ("tbf", tbf::make),

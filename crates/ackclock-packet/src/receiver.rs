@@ -244,7 +244,7 @@ impl Receiver {
             blocks: None,
             duplicate: false,
             marks: self.echo_of_marks.value(),
-            ecn: Ecn::NotCapable,
+            ecn: self.echo_of_marks.of_acks(),
         }
     }
 
@@ -278,7 +278,15 @@ impl Receiver {
     #[inline]
     fn hear_marks(&mut self, packet: &Packet) {
         let asked = self.echo_of_marks.asks(packet);
-        self.ack_now = asked != Asked::Nothing;
+        let quick = self.policy == DelayedAck::Quick;
+        self.ack_now = match asked {
+            Asked::Nothing | Asked::TwoQuick => false,
+            Asked::OneQuick => quick,
+            Asked::Ack | Asked::AckBefore => true,
+        };
+        if asked == Asked::TwoQuick {
+            self.quick = self.quick.max(2);
+        }
         if asked == Asked::AckBefore && self.pending > 0 {
             self.earlier = Some(Box::new(self.acknowledge(None)));
         }

@@ -76,7 +76,9 @@ pub struct Measure {
 /// Bytes or packets that fit.
 #[derive(Clone, Copy, Debug)]
 pub enum Limit {
+    /// Wire bytes.
     Bytes(u64),
+    /// Packets.
     Packets(u32),
 }
 

@@ -7,9 +7,12 @@
 //! l4s
 //! ```
 //!
-//! Deviations: the negotiation on the SYN takes no time and never fails. RFC 9768's counter (3 bits, and more in an
-//! option) is a counter modulo 128 here; it wraps only if 128 marked packets pass without any ACK arriving. As
-//! in Linux, a first mark and a CWR are acknowledged at once.
+//! Linux acknowledges the first marked segment, a retransmission (one that is not ECN-capable) and the segment
+//! after either at once, and also one with CWR: the sender's window may be small. `quick` delayed ACKs do that.
+//!
+//! Deviations: the negotiation on the SYN takes no time and never fails, and a mark on a packet without data is
+//! not echoed. RFC 9768's counter (3 bits, and more in an option) is a counter modulo 128 here; it wraps only if
+//! 128 marked packets pass without any ACK arriving.
 
 use crate::packet::{Ecn, Flags, Packet};
 use crate::plan::EcnMode;
@@ -29,6 +32,10 @@ pub struct Echo {
 pub enum Asked {
     /// Nothing.
     Nothing,
+    /// This segment's ACK and the next one's shall not be delayed, where ACKs are quick.
+    TwoQuick,
+    /// This segment's ACK shall not be delayed, where ACKs are quick.
+    OneQuick,
     /// This segment's ACK shall go at once.
     Ack,
     /// So shall an ACK of the segments before it, which tells what it told until now.
@@ -57,23 +64,21 @@ impl Echo {
         self.value
     }
 
-    /// The ECN bits of ACKs. RFC 3168 section 6.1.4 forbids them; who reads marks exactly may have its ACKs
-    /// marked instead of dropped, as Linux does with DCTCP.
+    /// The ECN bits of what the receiver sends.
     #[inline]
     pub fn of_acks(self) -> Ecn {
-        match self.mode {
-            EcnMode::Off | EcnMode::Classic => Ecn::NotCapable,
-            EcnMode::Dctcp | EcnMode::Accurate => Ecn::Capable0,
-            EcnMode::L4s => Ecn::Capable1,
-        }
+        self.mode.of_control()
     }
 
     /// What a segment asks for. After [`Asked::AckBefore`], and once that ACK is written, [`Echo::take`] follows.
     pub fn asks(self, packet: &Packet) -> Asked {
         let marked = packet.ecn == Ecn::Experienced;
+        let says_cwr = packet.echo() > 0;
         match self.mode {
-            EcnMode::Classic if packet.echo() > 0 || marked && self.value == 0 => Asked::Ack,
+            EcnMode::Classic if marked && (self.value == 0 || says_cwr) => Asked::TwoQuick,
+            EcnMode::Classic if packet.ecn == Ecn::NotCapable => Asked::TwoQuick,
             EcnMode::Dctcp if marked != self.marked => Asked::AckBefore,
+            EcnMode::Classic | EcnMode::Dctcp if says_cwr => Asked::OneQuick,
             EcnMode::Accurate | EcnMode::L4s if marked && !self.marked => Asked::Ack,
             _ => Asked::Nothing,
         }
@@ -82,11 +87,11 @@ impl Echo {
     /// Takes note of a segment's ECN bits.
     pub fn take(&mut self, packet: &Packet) {
         self.marked = packet.ecn == Ecn::Experienced;
+        let says_cwr = packet.echo() > 0;
         self.value = match self.mode {
             EcnMode::Off => 0,
-            EcnMode::Classic => {
-                u8::from(self.marked) | if packet.echo() > 0 { 0 } else { self.value }
-            }
+            // CWR answers the marks before it; a mark on the same segment is a new one.
+            EcnMode::Classic => u8::from(self.marked) | if says_cwr { 0 } else { self.value },
             EcnMode::Dctcp => u8::from(self.marked),
             EcnMode::Accurate | EcnMode::L4s => {
                 (self.value + u8::from(self.marked)) % Flags::ECHO_MODULUS

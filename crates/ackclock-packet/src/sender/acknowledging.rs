@@ -22,22 +22,29 @@ impl Sender {
         }
         let prior_unacknowledged = self.board.unacknowledged();
         let prior_in_flight = self.board.in_flight();
+        let prior_outstanding = self.board.outstanding();
         let advanced = ack > prior_unacknowledged;
         let delivery = self.take_delivery(packet, blocks, advanced);
         let rtt = self.measure_rtt(&delivery, packet, advanced, now);
         let rate = self.measure_rate(&delivery, now);
-        let marked = self.marked_segments(packet, delivery.segments);
+        let old = ack < prior_unacknowledged || prior_outstanding == 0;
+        let marks = self.read_marks(packet, &delivery, old);
         let found = self.detect_losses(advanced, now);
         self.settle_probe(packet, advanced, now);
-        self.change_state(&delivery, &found, advanced, prior_in_flight, now, out);
-        if self.reports_marks(packet, marked) {
+        self.change_state(&found, prior_in_flight, now, out);
+        if marks.asks {
             self.react_to_marks(prior_in_flight, now, out);
         }
+        if delivery.segments > 0 {
+            self.follow_prr(delivery.segments, advanced && found.lost == 0);
+        }
+        self.repair_hole(&found, now, out);
         self.controller.on_ack(&Ack {
             now,
             newly_acked: delivery.segments,
             newly_acked_bytes: u64::from(delivery.segments) * u64::from(self.tcp.mss_bytes),
             advanced,
+            cumulatively_acked: ack.saturating_sub(prior_unacknowledged) as u32,
             rtt,
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min_rtt(),
@@ -51,12 +58,13 @@ impl Sender {
                 .is_some_and(|latest| latest.application_limited),
             window_limited: self.is_window_limited(),
             newly_lost: found.lost,
-            marked_bytes: u64::from(marked) * u64::from(self.tcp.mss_bytes),
+            marked_bytes: u64::from(marks.segments) * u64::from(self.tcp.mss_bytes),
             next: self.board.next(),
             unacknowledged: ack,
             recovering: matches!(self.phase, Phase::Recovery | Phase::Reduced),
             repairing: self.phase == Phase::Loss,
             paced: self.paced,
+            next_departure: self.batch.next_departure(),
         });
         if self.prr.is_none() {
             self.window = whole_segments(self.controller.cwnd());
@@ -104,7 +112,7 @@ impl Sender {
         if advanced {
             let before = self.board.sacked();
             self.board.forget_duplicates(delivery.segments);
-            if matches!(self.phase, Phase::Open | Phase::Disorder) {
+            if matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Reduced) {
                 // RFC 5681 section 3.2 counts duplicates of one and the same ACK.
                 self.board.clear_duplicates();
             }

@@ -3,7 +3,7 @@
 use ackclock_units::Time;
 
 use super::recovery::Prr;
-use super::scoreboard::{Delivery, Found, DUPLICATE_THRESHOLD};
+use super::scoreboard::{Found, DUPLICATE_THRESHOLD};
 use super::{whole_segments, Outlet, Phase, Sender};
 use crate::congestion::{Loss, Repair};
 use crate::plan::{LossDetection, Reduction};
@@ -62,9 +62,7 @@ impl Sender {
 
     pub(super) fn change_state(
         &mut self,
-        delivery: &Delivery,
         found: &Found,
-        advanced: bool,
         prior_in_flight: u32,
         now: Time,
         out: &mut impl Outlet,
@@ -83,11 +81,11 @@ impl Sender {
             }
             _ => {}
         }
-        if delivery.segments > 0 {
-            self.follow_prr(delivery.segments, advanced && found.lost == 0);
-        }
+    }
+
+    /// RFC 6582 section 3.2: without SACK a partial ACK's hole is repaired whatever the window.
+    pub(super) fn repair_hole(&mut self, found: &Found, now: Time, out: &mut impl Outlet) {
         if !self.tcp.sack && self.phase == Phase::Recovery && found.lost > 0 {
-            // RFC 6582 section 3.2: a partial ACK's hole is repaired whatever the window.
             self.send_lost(now, out);
         }
     }
@@ -121,11 +119,13 @@ impl Sender {
         match (self.controller.repair(), self.tcp.reduction) {
             (Repair::Controller, _) => {}
             (Repair::FromStart, _) => self.start_over(now, out),
-            (Repair::Stack, Reduction::Prr) if was_reduced && target == prior_window => {}
-            (Repair::Stack, Reduction::Prr) => {
-                self.prr = Some(Prr::new(target, prior_window));
-                self.window = target;
-            }
+            (Repair::Stack, Reduction::Prr) => match &mut self.prr {
+                Some(prr) if was_reduced => prr.aim(target),
+                _ => {
+                    self.prr = Some(Prr::new(target, prior_window));
+                    self.window = target;
+                }
+            },
             (Repair::Stack, Reduction::Immediate) => {
                 self.window = target;
                 self.send_lost(now, out);
@@ -134,6 +134,7 @@ impl Sender {
     }
 
     pub(super) fn reduce(&mut self, in_flight: u32, now: Time) {
+        self.announce_reduction();
         let loss = self.loss_at(in_flight, now);
         self.controller.on_loss(&loss);
     }

@@ -1,15 +1,19 @@
 //! What the sender does about ECN marks.
 //!
 //! A mark calls for the same reaction as a loss, at most once per round trip (RFC 3168 section 6.1.2); what it
-//! amounts to is the controller's. Until what was outstanding at the reaction has been acknowledged the
-//! sender is in the phase `Reduced`, in which the window comes down as in fast recovery and does not grow.
-//! A loss found in that phase is repaired without a second reduction, as Linux does it.
+//! amounts to is the controller's. Until something sent after the reaction has been acknowledged the sender is in
+//! the phase `Reduced`, in which the window comes down as in fast recovery and does not grow: only then can the
+//! receiver have seen CWR, and an echo stand for another mark.
+//!
+//! As Linux does it: a loss found in that phase is repaired without a second reduction, and CWR follows every
+//! reduction, whatever its reason (RFC 3168 section 6.1.2 as well).
 
 use ackclock_units::Time;
 
 use super::recovery::Prr;
+use super::scoreboard::Delivery;
 use super::{whole_segments, Outlet, Phase, Sender};
-use crate::congestion::{Loss, Repair};
+use crate::congestion::{Feedback, Loss, Repair};
 use crate::packet::{Ecn, Flags, Packet};
 use crate::plan::{EcnMode, Reduction};
 use crate::record::Happening;
@@ -17,12 +21,21 @@ use crate::record::Happening;
 /// What the sender knows of marks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Marks {
-    /// The last echo.
+    /// The last count of marked packets that was echoed.
     echoed: u8,
-    /// The reaction lasts until everything below it is acknowledged.
+    /// The reaction lasts until more than what is below it is acknowledged.
     end: u64,
     /// CWR goes out with the next new segment.
     must_say_cwr: bool,
+}
+
+/// What an ACK tells of marks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Report {
+    /// Segments that it reports as marked.
+    pub segments: u32,
+    /// Whether it asks for a reaction.
+    pub asks: bool,
 }
 
 impl Sender {
@@ -31,14 +44,12 @@ impl Sender {
     #[inline]
     pub(super) fn ecn_of(&self, again: bool) -> Ecn {
         match self.tcp.ecn {
-            EcnMode::Off => Ecn::NotCapable,
-            EcnMode::Classic if again => Ecn::NotCapable,
-            EcnMode::Classic | EcnMode::Dctcp | EcnMode::Accurate => Ecn::Capable0,
-            EcnMode::L4s => Ecn::Capable1,
+            EcnMode::Classic if !again => Ecn::Capable0,
+            mode => mode.of_control(),
         }
     }
 
-    /// The header bits of a segment: CWR once after each reaction, on a new one (RFC 3168 section 6.1.2).
+    /// The header bits of a segment: CWR once after each reduction, on a new one (RFC 3168 section 6.1.2).
     #[inline]
     pub(super) fn flags_of(&mut self, again: bool) -> Flags {
         let flags = Flags::repeating(again);
@@ -49,31 +60,50 @@ impl Sender {
         flags.with_echo(1)
     }
 
-    /// Segments that an ACK reports as marked, `delivered` of which it reports as delivered.
+    /// The window has come down. RFC 8257 section 3.3 sets CWR as RFC 3168 does; with a count there is none.
+    pub(super) fn announce_reduction(&mut self) {
+        self.marks.must_say_cwr = matches!(self.tcp.ecn, EcnMode::Classic | EcnMode::Dctcp);
+    }
+
+    /// Reads what an ACK tells of marks and passes it to the controller. An ACK that another one has overtaken,
+    /// or that finds nothing outstanding, tells nothing new.
     #[inline]
-    pub(super) fn marked_segments(&mut self, packet: &Packet, delivered: u32) -> u32 {
-        match self.tcp.ecn {
-            EcnMode::Off => 0,
-            EcnMode::Classic | EcnMode::Dctcp => delivered * u32::from(packet.echo()),
-            EcnMode::Accurate | EcnMode::L4s => {
-                let modulus = Flags::ECHO_MODULUS;
-                let new = (packet.echo() + modulus - self.marks.echoed) % modulus;
-                self.marks.echoed = packet.echo();
-                u32::from(new)
-            }
+    pub(super) fn read_marks(&mut self, packet: &Packet, delivery: &Delivery, old: bool) -> Report {
+        if self.tcp.ecn == EcnMode::Off || old {
+            return Report::default();
+        }
+        let report = self.report(packet, delivery.segments);
+        self.controller.on_feedback(&Feedback {
+            delivered: delivery.segments,
+            marked: report.segments,
+            next: self.board.next(),
+            unacknowledged: self.board.unacknowledged(),
+        });
+        report
+    }
+
+    /// ECE speaks of all that the ACK delivers (RFC 8257 section 3.3); a count speaks for itself.
+    fn report(&mut self, packet: &Packet, delivered: u32) -> Report {
+        let echo = packet.echo();
+        if matches!(self.tcp.ecn, EcnMode::Classic | EcnMode::Dctcp) {
+            return Report {
+                segments: delivered * u32::from(echo),
+                asks: echo > 0,
+            };
+        }
+        let modulus = Flags::ECHO_MODULUS;
+        let segments = u32::from((echo + modulus - self.marks.echoed) % modulus);
+        self.marks.echoed = echo;
+        Report {
+            segments,
+            asks: segments > 0,
         }
     }
 
-    /// Whether an ACK asks for a reaction: ECE, or newly marked packets.
-    #[inline]
-    pub(super) fn reports_marks(&self, packet: &Packet, marked: u32) -> bool {
-        marked > 0 || (self.tcp.ecn == EcnMode::Classic && packet.echo() > 0)
-    }
-
-    /// Leaves the reaction when what was outstanding then is acknowledged.
+    /// Leaves the reaction when something sent after it is acknowledged.
     #[inline]
     pub(super) fn end_reaction(&mut self) {
-        if self.phase == Phase::Reduced && self.board.unacknowledged() >= self.marks.end {
+        if self.phase == Phase::Reduced && self.board.unacknowledged() > self.marks.end {
             self.phase = Phase::Open;
             self.prr = None;
         }
@@ -81,9 +111,10 @@ impl Sender {
 
     /// Reacts to marks, unless a reaction or a recovery is under way.
     pub(super) fn react_to_marks(&mut self, in_flight: u32, now: Time, out: &mut impl Outlet) {
-        if !matches!(self.phase, Phase::Open | Phase::Disorder)
-            || self.controller.repair() == Repair::Controller
-        {
+        if self.controller.repair() == Repair::Controller {
+            return self.acknowledge_marks();
+        }
+        if !matches!(self.phase, Phase::Open | Phase::Disorder) {
             return;
         }
         out.report(
@@ -94,7 +125,8 @@ impl Sender {
         let prior_window = whole_segments(self.controller.cwnd());
         self.phase = Phase::Reduced;
         self.marks.end = self.board.next();
-        self.marks.must_say_cwr = self.tcp.ecn == EcnMode::Classic;
+        self.probe_end = None;
+        self.announce_reduction();
         let loss = self.loss_at(in_flight, now);
         self.controller.on_loss(&Loss {
             marked: true,
@@ -103,6 +135,14 @@ impl Sender {
         let target = whole_segments(self.controller.cwnd());
         self.prr = (self.tcp.reduction == Reduction::Prr).then(|| Prr::new(target, prior_window));
         self.window = target;
+    }
+
+    /// The controller sees to marks itself; the receiver still waits for CWR, once per round trip.
+    fn acknowledge_marks(&mut self) {
+        if self.board.unacknowledged() > self.marks.end {
+            self.marks.end = self.board.next();
+            self.announce_reduction();
+        }
     }
 
     /// A loss is found during a reaction: repaired without a further reduction, unless the controller

@@ -24,6 +24,11 @@ impl Prr {
         }
     }
 
+    /// Comes down to another window instead, with what was delivered and sent so far.
+    pub fn aim(&mut self, target: u32) {
+        self.target = target;
+    }
+
     /// Counts a segment sent during the reduction.
     pub fn on_sent(&mut self) {
         self.sent += 1;

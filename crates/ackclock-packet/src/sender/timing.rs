@@ -138,6 +138,7 @@ impl Sender {
         }
         self.prr = None;
         self.probe_end = None;
+        self.announce_reduction();
         self.phase = Phase::Loss;
         self.window = whole_segments(self.controller.cwnd());
         self.rtt.backoff();

@@ -10,6 +10,8 @@ mod kit;
 mod application;
 mod closed_forms;
 mod closing;
+mod dctcp;
+mod ecn;
 mod handshake;
 mod new_reno;
 mod prr;

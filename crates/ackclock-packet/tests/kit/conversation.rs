@@ -10,7 +10,7 @@ use ackclock_units::Time;
 
 use super::transcript::Transcript;
 
-/// A packet for the wire to lose.
+/// A packet for the wire to lose or to mark.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss {
     kind: Kind,
@@ -83,6 +83,11 @@ pub struct Conversation {
     spacing: Time,
     last_departure: Time,
     losses: Vec<Loss>,
+    marks: Vec<Loss>,
+    /// A segment that finds more than this many waiting is marked.
+    threshold: Option<u32>,
+    /// How many each segment found waiting, with the time.
+    waiting: Vec<(Time, u32)>,
     /// Numbers of further packets to lose, of all that both ends send.
     lost_numbers: HashSet<u64>,
     sent_packets: u64,
@@ -111,6 +116,9 @@ impl Conversation {
             spacing: Time::ZERO,
             last_departure: Time::ZERO,
             losses: Vec::new(),
+            marks: Vec::new(),
+            threshold: None,
+            waiting: Vec::new(),
             lost_numbers: HashSet::new(),
             sent_packets: 0,
             sent_end: 0,
@@ -118,7 +126,7 @@ impl Conversation {
             sent_segments: 0,
             forward: Wire::new(),
             reverse: Wire::new(),
-            transcript: Transcript::default(),
+            transcript: Transcript::new(flow.tcp.ecn),
             output: Output::default(),
         }
     }
@@ -127,6 +135,23 @@ impl Conversation {
     pub fn losing(mut self, losses: impl IntoIterator<Item = Loss>) -> Conversation {
         self.losses.extend(losses);
         self
+    }
+
+    /// Marks these packets, if they are ECN-capable.
+    pub fn marking(mut self, marks: impl IntoIterator<Item = Loss>) -> Conversation {
+        self.marks.extend(marks);
+        self
+    }
+
+    /// Marks a segment that finds more than `threshold` others waiting for their departure.
+    pub fn marking_beyond(mut self, threshold: u32) -> Conversation {
+        self.threshold = Some(threshold);
+        self
+    }
+
+    /// How many segments each one found waiting for their departure, with the time.
+    pub fn waiting(&self) -> &[(Time, u32)] {
+        &self.waiting
     }
 
     /// Loses the packets of these numbers, counting from 0 all that either end sends.
@@ -228,13 +253,14 @@ impl Conversation {
             self.transcript.happens(self.now, happening);
         }
         self.output.happenings.clear();
-        for packet in std::mem::take(&mut self.output.packets) {
+        for mut packet in std::mem::take(&mut self.output.packets) {
             self.transcript.sends(self.now, &packet);
             if matches!(packet.kind, Kind::Data | Kind::Fin) {
                 self.sent_end = self.sent_end.max(packet.sequence + 1);
                 self.sent_segments += 1;
             }
             let departure = self.departure(&packet);
+            self.mark(&mut packet, departure);
             if !self.is_lost(&packet) {
                 let arrival = departure + self.one_way;
                 self.forward.push_back((arrival, packet, None));
@@ -249,6 +275,20 @@ impl Conversation {
             self.last_departure
         } else {
             self.now.max(self.last_departure)
+        }
+    }
+
+    /// Marks a packet that is named, or that has to wait for too many.
+    fn mark(&mut self, packet: &mut Packet, departure: Time) {
+        let mut marked = self.marks.iter_mut().any(|mark| mark.takes(packet));
+        if packet.kind == Kind::Data && self.spacing > Time::ZERO {
+            let ahead = departure.since(self.now).as_f64() / self.spacing.as_f64();
+            let waiting = ahead.round() as u32;
+            self.waiting.push((self.now, waiting));
+            marked |= self.threshold.is_some_and(|threshold| waiting > threshold);
+        }
+        if marked && packet.ecn != Ecn::NotCapable {
+            packet.ecn = Ecn::Experienced;
         }
     }
 

@@ -35,12 +35,12 @@ impl Script {
             flow: flow.clone(),
             acknowledged: 0,
             sent: HashMap::new(),
-            transcript: Transcript::default(),
+            transcript: Transcript::new(flow.tcp.ecn),
             output: Output::default(),
         };
         script.sender.start(Time::ZERO, &mut script.output);
         script.send();
-        script.deliver(rtt, Kind::SynAck, 0, Time::ZERO, None, false);
+        script.deliver(rtt, Kind::SynAck, 0, Time::ZERO, None, Flags::NONE);
         script
     }
 
@@ -63,18 +63,23 @@ impl Script {
     /// One whose timestamp says which sending it answers.
     pub fn ack_echoing(&mut self, at: Time, next: u64, echo: Time) -> &mut Script {
         self.acknowledged = self.acknowledged.max(next);
-        self.deliver(at, Kind::Ack, next, echo, None, false);
+        self.deliver(at, Kind::Ack, next, echo, None, Flags::NONE);
         self
+    }
+
+    /// One that echoes marks: 1 for ECE, else their count.
+    pub fn ack_marked(&mut self, at: Time, next: u64, marks: u8) -> &mut Script {
+        self.acknowledge(at, next, &[], Flags::NONE.with_echo(marks))
     }
 
     /// One with SACK blocks, the most recent first.
     pub fn sack(&mut self, at: Time, next: u64, blocks: &[(u64, u64)]) -> &mut Script {
-        self.acknowledge(at, next, blocks, false)
+        self.acknowledge(at, next, blocks, Flags::NONE)
     }
 
     /// One that reports a duplicate.
     pub fn dsack(&mut self, at: Time, next: u64) -> &mut Script {
-        self.acknowledge(at, next, &[], true)
+        self.acknowledge(at, next, &[], Flags::repeating(true))
     }
 
     /// The transcript so far.
@@ -89,7 +94,7 @@ impl Script {
 
     /// Forgets the transcript, to go on from here.
     pub fn clear(&mut self) -> &mut Script {
-        self.transcript = Transcript::default();
+        self.transcript = Transcript::new(self.flow.tcp.ecn);
         self
     }
 
@@ -99,12 +104,12 @@ impl Script {
         at: Time,
         next: u64,
         blocks: &[(u64, u64)],
-        duplicate: bool,
+        flags: Flags,
     ) -> &mut Script {
         let echo = *self.sent.get(&self.acknowledged).unwrap_or(&Time::ZERO);
         self.acknowledged = self.acknowledged.max(next);
         let blocks = (!blocks.is_empty()).then(|| self.blocks(blocks));
-        self.deliver(at, Kind::Ack, next, echo, blocks, duplicate);
+        self.deliver(at, Kind::Ack, next, echo, blocks, flags);
         self
     }
 
@@ -115,7 +120,7 @@ impl Script {
         sequence: u64,
         timestamp: Time,
         blocks: Option<Blocks>,
-        again: bool,
+        flags: Flags,
     ) {
         let before = Time::from_picoseconds(at.picoseconds().saturating_sub(1));
         self.wait(before);
@@ -123,7 +128,7 @@ impl Script {
         let packet = Packet {
             sequence,
             timestamp,
-            flags: Flags::repeating(again),
+            flags,
             ..packet(kind)
         };
         let shown = blocks.as_ref().map_or(&[][..], Blocks::as_slice);

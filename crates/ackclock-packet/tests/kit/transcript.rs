@@ -6,21 +6,24 @@
 //! 100 ! recovery            something worth an event
 //! 100 > data 0..10          ten segments at once; a second sending says `again`
 //! 200 < ack 1 sack 2..10    next segment expected, and the blocks, the most recent first
+//! 300 > data 10 ect cwr     ECT(0) (`ect1` is ECT(1)), and congestion window reduced
+//! 400 < ack 11 ece          an echo of marks; where they are counted `marks 3`
 //! ```
 //!
 //! Times are in milliseconds, exact to the picosecond.
 
 use std::iter;
 
-use ackclock_packet::packet::{Kind, Packet};
+use ackclock_packet::packet::{Ecn, Kind, Packet};
+use ackclock_packet::plan::EcnMode;
 use ackclock_packet::record::{Happening, EVENT_KINDS};
 use ackclock_units::Time;
 
 /// A line of a transcript.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Line {
-    /// Data segments from the first up to the second number, and whether they were sent before.
-    Data(u64, u64, bool),
+    /// Data segments from the first up to the second number, and what else their headers say.
+    Data(u64, u64, String),
     /// Anything else that the sender sends.
     Sent(String),
     /// What it receives.
@@ -33,16 +36,25 @@ pub enum Line {
 #[derive(Default)]
 pub struct Transcript {
     lines: Vec<(Time, Line)>,
+    /// Whether marks are counted, and not just echoed.
+    counts_marks: bool,
 }
 
 impl Transcript {
+    /// An empty one of a flow with this feedback of marks.
+    pub fn new(ecn: EcnMode) -> Transcript {
+        Transcript {
+            counts_marks: matches!(ecn, EcnMode::Accurate | EcnMode::L4s),
+            ..Transcript::default()
+        }
+    }
+
     /// Writes down a packet of the sender's.
     pub fn sends(&mut self, now: Time, packet: &Packet) {
         match packet.kind {
             Kind::Data => self.sends_data(now, packet),
             kind => {
-                let again = if packet.again() { " again" } else { "" };
-                let text = format!("{}{again}", name(kind));
+                let text = name(kind).to_owned() + &bits(packet);
                 self.lines.push((now, Line::Sent(text)));
             }
         }
@@ -50,13 +62,14 @@ impl Transcript {
 
     /// Adds to the line before if that goes on from it.
     fn sends_data(&mut self, now: Time, packet: &Packet) {
-        if let Some((at, Line::Data(_, end, again))) = self.lines.last_mut() {
-            if *at == now && *end == packet.sequence && *again == packet.again() {
+        let bits = bits(packet);
+        if let Some((at, Line::Data(_, end, before))) = self.lines.last_mut() {
+            if *at == now && *end == packet.sequence && *before == bits {
                 *end += 1;
                 return;
             }
         }
-        let line = Line::Data(packet.sequence, packet.sequence + 1, packet.again());
+        let line = Line::Data(packet.sequence, packet.sequence + 1, bits);
         self.lines.push((now, line));
     }
 
@@ -68,6 +81,11 @@ impl Transcript {
         };
         if packet.again() {
             text += " dsack";
+        }
+        match packet.echo() {
+            0 => {}
+            count if self.counts_marks => text += &format!(" marks {count}"),
+            _ => text += " ece",
         }
         let sack = if blocks.is_empty() { "" } else { " sack" };
         let ranges = blocks.iter().map(|&(start, end)| range(start, end));
@@ -123,13 +141,28 @@ fn name(kind: Kind) -> &'static str {
     }
 }
 
+/// What the header of a packet of the sender's says besides its number.
+fn bits(packet: &Packet) -> String {
+    let mut bits = String::new();
+    if packet.again() {
+        bits += " again";
+    }
+    bits += match packet.ecn {
+        Ecn::NotCapable => "",
+        Ecn::Capable0 => " ect",
+        Ecn::Capable1 => " ect1",
+        Ecn::Experienced => " ce",
+    };
+    if packet.echo() > 0 {
+        bits += " cwr";
+    }
+    bits
+}
+
 fn write((time, line): &(Time, Line)) -> String {
     let time = milliseconds(*time);
     match line {
-        Line::Data(start, end, again) => {
-            let again = if *again { " again" } else { "" };
-            format!("{time} > data {}{again}\n", range(*start, *end))
-        }
+        Line::Data(start, end, bits) => format!("{time} > data {}{bits}\n", range(*start, *end)),
         Line::Sent(text) => format!("{time} > {text}\n"),
         Line::Received(text) => format!("{time} < {text}\n"),
         Line::Happened(text) => format!("{time} ! {text}\n"),

@@ -1,0 +1,484 @@
+//! Explicit congestion notification: RFC 3168, RFC 8257 section 3.2 and RFC 9768, packet by packet.
+//!
+//! Over the spaced wire the first flight's ACKs come at 200, 201, … ms, each releasing two segments, so that
+//! the window is 13 when segment 3's comes.
+
+use ackclock_packet::packet::Kind;
+use ackclock_packet::plan::{DelayedAck, EcnMode, TcpPlan};
+
+use crate::kit::{
+    assert_reads, data, flow, linux, ms, new_reno, nth, sack_tcp, Conversation, Script,
+};
+
+fn with(ecn: EcnMode, tcp: TcpPlan) -> TcpPlan {
+    TcpPlan { ecn, ..tcp }
+}
+
+fn classic() -> TcpPlan {
+    with(EcnMode::Classic, linux())
+}
+
+fn conversation(tcp: TcpPlan) -> Conversation {
+    Conversation::new(&flow(tcp), ms(50)).spaced(ms(1))
+}
+
+/// Lines of a transcript that contain `what`.
+fn count(text: &str, what: &str) -> usize {
+    text.lines().filter(|line| line.contains(what)).count()
+}
+
+/// The ACKs of a transcript: time, next segment, what they echo.
+fn acks(text: &str) -> Vec<String> {
+    let of = |line: &str| line.split_once(" < ack ").map(|(_, ack)| ack.to_owned());
+    text.lines().filter_map(of).collect()
+}
+
+// ---- RFC 3168: the sender ----
+
+#[test]
+fn new_data_alone_are_ecn_capable_and_cwr_follows_any_reduction() {
+    // Sections 6.1.1, 6.1.4, 6.1.5: not SYNs, ACKs, retransmissions. Section 6.1.2: CWR on the first new segment
+    // after a reduction "for any reason".
+    let mut tcp = conversation(classic()).losing([data(0)]);
+    assert_reads(
+        &tcp.run(ms(303)).sent(),
+        "  0 > syn
+         100 > ack
+         100 > data 0..10 ect   # 0 is lost
+         201 > data 10 ect
+         202 > data 11 ect
+         203 ! recovery
+         203 > data 0 again
+         205 > data 12 ect cwr  # three delivered: ⌈3 × 5/10⌉ − 1
+         207 > data 13 ect
+         301 > data 14 ect
+         302 > data 15 ect
+         303 > data 16 ect",
+    );
+}
+
+#[test]
+fn a_mark_is_echoed_until_cwr_and_halves_the_window_once() {
+    let mut tcp = conversation(classic()).marking([data(3)]);
+    assert_reads(
+        &tcp.run(ms(306)).text(),
+        "  0 > syn
+         100 < syn/ack
+         100 > ack
+         100 > data 0..10 ect   # 3 is marked
+         200 < ack 1
+         200 > data 10..12 ect
+         201 < ack 2
+         201 > data 12..14 ect
+         202 < ack 3
+         202 > data 14..16 ect
+         203 < ack 4 ece
+         203 ! mark_reaction    # from 13 to 6, one segment for 13/6 delivered
+         203 > data 16 ect cwr  # ⌈6/13⌉
+         204 < ack 5 ece
+         205 < ack 6 ece
+         205 > data 17 ect      # ⌈18/13⌉ − 1
+         206 < ack 7 ece
+         207 < ack 8 ece
+         207 > data 18 ect
+         208 < ack 9 ece
+         209 < ack 10 ece
+         209 > data 19 ect
+         300 < ack 11 ece
+         301 < ack 12 ece
+         301 > data 20 ect
+         302 < ack 13 ece
+         303 < ack 14 ece
+         303 > data 21 ect
+         304 < ack 15 ece
+         305 < ack 16 ece       # all that was outstanding at the reaction; CWR may still be on its way
+         306 < ack 17           # the receiver has seen CWR: the end, and six are in flight
+         306 > data 22 ect",
+    );
+    assert_eq!((tcp.sender.cwnd(), tcp.sender.ssthresh()), (6.0, 6.0));
+    assert_eq!(tcp.sender.in_flight(), 6);
+}
+
+#[test]
+fn the_window_does_not_grow_in_the_reaction_and_grows_after_it() {
+    let mut tcp = conversation(classic()).marking([data(3)]);
+    tcp.run(ms(306));
+    assert_eq!(tcp.sender.cwnd(), 6.0);
+    tcp.run(ms(700));
+    assert!(tcp.sender.cwnd() > 6.0);
+    assert_eq!(tcp.sender.ssthresh(), 6.0);
+}
+
+#[test]
+fn further_marks_of_the_same_round_trip_change_nothing() {
+    let once = conversation(classic())
+        .marking([data(3)])
+        .run(ms(1000))
+        .text();
+    let more = [3, 4, 7, 9, 15].map(data);
+    let often = conversation(classic()).marking(more).run(ms(1000)).text();
+    assert_reads(&often, &once);
+}
+
+#[test]
+fn a_mark_on_the_segment_that_says_cwr_is_a_new_one() {
+    // Section 6.1.3: CWR ends the echo of the marks before it, and this segment's own begins another.
+    let mut tcp = conversation(classic()).marking([data(3), data(16)]);
+    let text = tcp.run(ms(306)).text();
+    assert!(
+        text.contains("306 < ack 17 ece\n306 ! mark_reaction\n"),
+        "{text}"
+    );
+    assert_eq!(tcp.sender.ssthresh(), 3.0);
+    assert_eq!(count(&tcp.run(ms(1000)).sent(), "cwr"), 2);
+}
+
+#[test]
+fn a_lost_cwr_leaves_the_echo_on_and_a_second_one_ends_it() {
+    // Section 6.1.2 foresees a second reduction then.
+    let mut tcp = conversation(classic())
+        .marking([data(3)])
+        .losing([data(16)]);
+    let text = tcp.run(ms(1000)).text();
+    assert_eq!(count(&text, "mark_reaction"), 2, "{text}");
+    assert_eq!(count(&text, "cwr"), 2, "{text}");
+    assert_eq!(tcp.sender.counters().recoveries, 1);
+    let last = acks(&text).pop().expect("some");
+    assert!(!last.contains("ece"), "{last}");
+}
+
+#[test]
+fn a_loss_in_the_reaction_is_repaired_without_a_second_reduction() {
+    let mut tcp = conversation(classic()).marking([data(3)]).losing([data(8)]);
+    let text = tcp.run(ms(1000)).text();
+    assert_eq!(count(&text, "mark_reaction"), 1, "{text}");
+    assert!(text.contains("> data 8 again\n"), "without ECT: {text}");
+    assert_eq!(tcp.sender.counters().recoveries, 1);
+    assert_eq!(tcp.sender.counters().timeouts, 0);
+    assert_eq!(tcp.sender.ssthresh(), 6.0);
+}
+
+#[test]
+fn a_mark_in_recovery_calls_for_nothing_while_it_lasts() {
+    // Section 6.1.2: the window has come down already. As in Linux, an echo that is still on when recovery ends
+    // begins another reaction: 12 says CWR and arrives after the repaired 0, whose ACK ends recovery.
+    let mut tcp = conversation(classic()).losing([data(0)]).marking([data(5)]);
+    tcp.run(ms(302));
+    assert_eq!(count(&tcp.text(), "ece"), 7, "{}", tcp.text());
+    assert_eq!(count(&tcp.text(), "mark_reaction"), 0, "{}", tcp.text());
+    assert_eq!(tcp.sender.ssthresh(), 5.0);
+    let text = tcp.run(ms(303)).text();
+    assert!(
+        text.contains("303 < ack 12 ece\n303 ! mark_reaction\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_timeout_in_the_reaction_keeps_the_threshold_and_says_cwr_again() {
+    // What was outstanding at the reaction, the segment with CWR among it, is lost.
+    let tcp = TcpPlan {
+        tail_loss_probe: false,
+        ..classic()
+    };
+    let mut tcp = conversation(tcp)
+        .marking([data(3)])
+        .losing((10..20).map(data));
+    let text = tcp.run(ms(850)).text();
+    assert_eq!(tcp.sender.counters().timeouts, 1, "{text}");
+    assert_eq!(tcp.sender.ssthresh(), 6.0, "{text}");
+    let sent = tcp.sent();
+    let after = sent.split("timeout").nth(1).expect("one timeout");
+    assert_eq!(count(after, "cwr"), 1, "{text}");
+    assert!(!after.contains("again ect"), "{after}");
+}
+
+#[test]
+fn a_timeout_says_cwr_on_the_first_new_segment() {
+    let tcp = TcpPlan {
+        tail_loss_probe: false,
+        ..classic()
+    };
+    let mut tcp = Conversation::new(&flow(tcp), ms(50)).losing((0..10).map(data));
+    assert_reads(
+        &tcp.run(ms(700)).sent(),
+        "  0 > syn
+         100 > ack
+         100 > data 0..10 ect
+         400 ! timeout
+         400 > data 0 again
+         500 > data 1..3 again
+         600 > data 3..7 again
+         700 > data 7..10 again
+         700 > data 10 ect cwr
+         700 > data 11 ect",
+    );
+}
+
+#[test]
+fn without_prr_the_sender_is_silent_until_the_pipe_has_drained() {
+    let mut tcp = conversation(with(EcnMode::Classic, new_reno())).marking([data(3)]);
+    assert_reads(
+        &tcp.run(ms(401)).sent(),
+        "  0 > syn
+         100 > ack
+         100 > data 0..10 ect
+         200 > data 10..12 ect
+         201 > data 12..14 ect
+         202 > data 14..16 ect
+         203 ! mark_reaction    # 12 are in flight, 6 may be
+         300 > data 16 ect cwr
+         301 > data 17 ect
+         302 > data 18 ect
+         303 > data 19 ect
+         304 > data 20 ect
+         305 > data 21 ect      # the echo goes on until 16 arrives
+         400 > data 22 ect
+         401 > data 23 ect",
+    );
+    assert_eq!((tcp.sender.cwnd(), tcp.sender.ssthresh()), (6.0, 6.0));
+}
+
+#[test]
+fn without_sack_three_duplicates_of_one_ack_start_recovery_in_the_reaction() {
+    // RFC 5681 section 3.2: an advance begins the count anew, here as elsewhere.
+    let mut tcp = Script::open(&flow(with(EcnMode::Classic, new_reno())), ms(100));
+    tcp.ack_marked(ms(200), 1, 1);
+    tcp.ack_marked(ms(201), 1, 1).ack_marked(ms(202), 1, 1);
+    tcp.ack_marked(ms(203), 2, 1);
+    tcp.ack_marked(ms(204), 2, 1).ack_marked(ms(205), 2, 1);
+    assert_eq!(tcp.sender.counters().recoveries, 0);
+    tcp.ack_marked(ms(206), 2, 1);
+    assert_eq!(tcp.sender.counters().recoveries, 1);
+    assert_eq!(tcp.sender.ssthresh(), 5.0, "one reduction");
+}
+
+#[test]
+fn an_overtaken_ack_asks_for_nothing() {
+    let mut tcp = Script::open(&flow(classic()), ms(100));
+    tcp.ack(ms(200), 5).ack_marked(ms(201), 3, 1);
+    assert_eq!(tcp.sender.ssthresh(), f64::INFINITY);
+    tcp.ack_marked(ms(202), 6, 1);
+    assert!(tcp.sender.ssthresh() < 100.0);
+}
+
+#[test]
+fn no_mark_is_set_or_heard_where_ecn_is_off() {
+    let mut tcp = conversation(linux()).marking((0..50).map(data));
+    let text = tcp.run(ms(500)).text();
+    assert_eq!(count(&text, "ec"), 0, "{text}");
+}
+
+// ---- RFC 3168: the receiver's delayed ACKs ----
+
+#[test]
+fn a_delayed_ack_echoes_a_mark_on_either_segment() {
+    for marked in [2, 3] {
+        let tcp = TcpPlan {
+            delayed_ack: DelayedAck::On,
+            ..with(EcnMode::Classic, sack_tcp())
+        };
+        let mut tcp = conversation(tcp).marking([data(marked)]);
+        let acks = acks(&tcp.run(ms(210)).text());
+        assert_eq!(acks, ["2", "4 ece", "6 ece", "8 ece", "10 ece"]);
+    }
+}
+
+#[test]
+fn quick_acks_answer_a_first_mark_and_the_segment_after_it_and_cwr_at_once() {
+    // 16 ACKs are quick, then every second segment is acknowledged: 18, 20, 22, …
+    let tcp = TcpPlan {
+        delayed_ack: DelayedAck::Quick,
+        ..classic()
+    };
+    let mut tcp = conversation(tcp).marking([data(22)]);
+    let text = tcp.run(ms(520)).text();
+    let acks = acks(&text);
+    let from = acks.iter().position(|ack| ack == "22").expect("a pair's");
+    assert_eq!(
+        acks[from + 1..from + 5],
+        ["23 ece", "24 ece", "26 ece", "28 ece"]
+    );
+    // CWR is on the first segment of a pair, or its ACK would come at once anyway.
+    let cwr = text.lines().find(|line| line.contains("cwr")).expect("one");
+    let number: u64 = cwr
+        .split(' ')
+        .nth(3)
+        .and_then(|range| range.split("..").next())
+        .and_then(|number| number.parse().ok())
+        .expect("a number");
+    let answer = (number + 1).to_string();
+    assert!(acks.contains(&answer), "no {answer} in {acks:?}");
+    assert_eq!(number % 2, 0, "{cwr}");
+}
+
+// ---- RFC 8257 section 3.2 ----
+
+fn dctcp(delayed_ack: DelayedAck) -> TcpPlan {
+    TcpPlan {
+        delayed_ack,
+        ..with(EcnMode::Dctcp, linux())
+    }
+}
+
+#[test]
+fn a_change_of_state_is_acknowledged_at_once_and_what_came_before_it_by_itself() {
+    let mut tcp = conversation(dctcp(DelayedAck::On)).marking([3, 4].map(data));
+    assert_eq!(
+        acks(&tcp.run(ms(210)).text()),
+        [
+            "2",     // 0 and 1
+            "3",     // 2 had waited: the state before
+            "4 ece", // 3 at once
+            "5 ece", // 4 had waited
+            "6",     // 5 at once
+            "8",     // 6 and 7
+            "10",
+        ]
+    );
+}
+
+#[test]
+fn a_change_after_an_ack_needs_no_ack_before_it() {
+    let mut tcp = conversation(dctcp(DelayedAck::On)).marking([2, 3, 4].map(data));
+    assert_eq!(
+        acks(&tcp.run(ms(210)).text()),
+        ["2", "3 ece", "5 ece", "6", "8", "10"]
+    );
+}
+
+#[test]
+fn the_echo_tells_exactly_how_many_were_marked() {
+    // What the sender adds up: the segments that each ACK with ECE delivers.
+    let patterns: [&[u64]; 5] = [
+        &[0],
+        &[1, 3, 5],
+        &[2, 3],
+        &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
+        &[4, 9],
+    ];
+    for delayed_ack in [DelayedAck::Off, DelayedAck::On, DelayedAck::Quick] {
+        for pattern in patterns {
+            let marks = pattern.iter().map(|&number| data(number));
+            let mut tcp = conversation(dctcp(delayed_ack)).marking(marks);
+            let mut before = 0;
+            let mut marked = 0;
+            for ack in acks(&tcp.run(ms(250)).text()) {
+                let (number, ece) = ack.split_once(' ').unwrap_or((&ack, ""));
+                let number: u64 = number.parse().expect("a number");
+                marked += u64::from(ece == "ece") * (number - before);
+                before = number;
+            }
+            assert_eq!(before, 10);
+            assert_eq!(marked, pattern.len() as u64, "{delayed_ack:?}, {pattern:?}");
+        }
+    }
+}
+
+#[test]
+fn every_packet_of_dctcp_is_ecn_capable_and_cwr_is_set_as_ever() {
+    // As Linux does it; section 3.3 for CWR. The receiver's echo does not heed CWR.
+    let mut tcp = conversation(dctcp(DelayedAck::Off))
+        .marking([data(3)])
+        .losing([data(8)]);
+    let text = tcp.run(ms(320)).text();
+    assert!(text.starts_with("0 > syn ect\n"), "{text}");
+    assert!(text.contains("> ack ect\n"), "{text}");
+    assert!(text.contains("> data 8 again ect\n"), "{text}");
+    assert_eq!(count(&text, "cwr"), 1, "{text}");
+    assert_eq!(count(&text, "ece"), 1, "{text}");
+}
+
+// ---- RFC 9768 ----
+
+#[test]
+fn marks_are_counted_and_reported_on_every_ack() {
+    let mut tcp = conversation(with(EcnMode::Accurate, linux())).marking([2, 3, 7].map(data));
+    let text = tcp.run(ms(209)).text();
+    assert_eq!(
+        acks(&text),
+        [
+            "1",
+            "2",
+            "3 marks 1",
+            "4 marks 2",
+            "5 marks 2",
+            "6 marks 2",
+            "7 marks 2",
+            "8 marks 3",
+            "9 marks 3",
+            "10 marks 3"
+        ]
+    );
+    assert_eq!(count(&text, "mark_reaction"), 1, "{text}");
+    assert_eq!(count(&text, "cwr"), 0, "{text}");
+}
+
+#[test]
+fn a_count_survives_the_loss_of_acks() {
+    // Those of 2 and 3 are lost; the next one tells of both.
+    let mut tcp = conversation(with(EcnMode::Accurate, linux()))
+        .marking([2, 3].map(data))
+        .losing([nth(Kind::Ack, 3).times(2)]);
+    let text = tcp.run(ms(209)).text();
+    assert!(
+        text.contains("204 < ack 5 marks 2\n204 ! mark_reaction\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_same_count_again_is_no_news_after_the_reaction() {
+    let mut tcp = conversation(with(EcnMode::Accurate, linux())).marking([data(3)]);
+    let text = tcp.run(ms(1000)).text();
+    assert_eq!(count(&text, "mark_reaction"), 1, "{text}");
+}
+
+#[test]
+fn a_first_mark_is_reported_at_once() {
+    // Section 3.2.2.5.1: a change-triggered ACK.
+    let tcp = TcpPlan {
+        delayed_ack: DelayedAck::On,
+        ..with(EcnMode::Accurate, linux())
+    };
+    let mut tcp = conversation(tcp).marking([2, 3, 4].map(data));
+    assert_eq!(
+        acks(&tcp.run(ms(210)).text()),
+        ["2", "3 marks 1", "5 marks 3", "7 marks 3", "9 marks 3"]
+    );
+}
+
+#[test]
+fn an_overtaken_count_is_not_read() {
+    let mut tcp = Script::open(&flow(with(EcnMode::Accurate, linux())), ms(100));
+    tcp.ack_marked(ms(200), 5, 3);
+    assert_eq!(tcp.sender.ssthresh(), 5.0);
+    tcp.ack_marked(ms(201), 3, 1);
+    // Beyond all that was outstanding at the reaction: the count is the one known.
+    tcp.ack_marked(ms(300), 10, 3).ack_marked(ms(301), 11, 3);
+    assert_eq!(tcp.sender.ssthresh(), 5.0);
+    tcp.ack_marked(ms(302), 12, 4);
+    assert!(tcp.sender.ssthresh() < 5.0);
+}
+
+#[test]
+fn the_count_wraps() {
+    let mut tcp = Script::open(&flow(with(EcnMode::Accurate, linux())), ms(100));
+    tcp.ack_marked(ms(200), 1, 127);
+    let first = tcp.sender.ssthresh();
+    tcp.ack(ms(300), 10).ack_marked(ms(301), 11, 127);
+    let text = tcp.ack_marked(ms(302), 13, 0).text();
+    assert!(first < 100.0);
+    assert_eq!(count(&text, "mark_reaction"), 2, "127 and one more: {text}");
+}
+
+#[test]
+fn the_low_latency_service_is_asked_for_with_ect1() {
+    let mut tcp = conversation(with(EcnMode::L4s, linux())).marking([data(3)]);
+    let text = tcp.run(ms(203)).text();
+    assert!(text.contains("100 > data 0..10 ect1\n"), "{text}");
+    assert!(
+        text.contains("203 < ack 4 marks 1\n203 ! mark_reaction\n"),
+        "{text}"
+    );
+}
