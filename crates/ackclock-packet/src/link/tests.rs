@@ -144,16 +144,11 @@ fn what_exceeds_the_limit_is_dropped_and_settled_at_once() {
         driver.offer(of(0, sequence), us(0));
     }
     // One in transmission and two waiting; the second of the burst waits for the link.
-    let dropped: Vec<u64> = driver
-        .link
-        .settled()
-        .dropped
-        .iter()
-        .map(|packet| packet.sequence)
-        .collect();
+    let settled = driver.link.take_settled(Settled::default()).dropped;
+    let dropped: Vec<u64> = settled.iter().map(|packet| packet.sequence).collect();
     assert_eq!(dropped, [3, 4, 5, 6]);
+    assert_eq!(settled[0].wire_bytes, 986);
     assert_eq!(driver.link.backlog(), (2, 2000));
-    assert_eq!(driver.link.settled().dropped[0].wire_bytes, 986);
     driver.advance(us(100_000));
     assert_eq!(driver.times(), [us(100), us(200), us(2100)]);
 }
@@ -174,7 +169,7 @@ proptest! {
             now += us(gap_us);
             let arriving = Packet { flow, ..packet(sequence, bytes) };
             driver.offer(arriving, now);
-            dropped.append(&mut driver.link.settled().dropped);
+            dropped.append(&mut driver.link.take_settled(Settled::default()).dropped);
             let left = driver.left.len() + dropped.len();
             prop_assert_eq!(sequence + 1, left as u64 + driver.link.holds());
             let (packets, bytes) = driver.link.backlog();
