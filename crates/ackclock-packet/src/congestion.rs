@@ -26,6 +26,7 @@ pub mod hystart;
 pub mod illinois;
 pub mod ledbat;
 pub mod lincubic;
+pub mod phase;
 pub mod reno;
 pub mod round;
 pub mod scalable;
