@@ -22,6 +22,7 @@ def plan(*, rate_bps: float, duration_s: float, warmup_s: float = 0.0, **more: A
         "name": "bottleneck",
         "rate_bps": rate_bps,
         "bottleneck": True,
+        "burst_bytes": None,
         "frame_overhead_bytes": WIRE - 1500,
         "queue": {"discipline": "pfifo", "parameters": {"limit_packets": int(rate_bps * 0.1 / 8 / WIRE)}},
     }

@@ -40,6 +40,7 @@ class LinkPlan:
 
     name: str
     rate_bps: float
+    burst_bytes: int | None
     frame_overhead_bytes: int
     queue: QueuePlan
     loss: Parameters | None
@@ -85,12 +86,14 @@ class TcpPlan:
     min_rto_s: float
     max_rto_s: float
     rto_floor_on_variance: bool
+    rto_slop_s: float
     receive_window_bytes: int | None
     loss_detection: str
     tail_loss_probe: bool
     limited_transmit: bool
     reduction: str
     pacing: bool
+    batches: bool
     window_validation: bool
     ecn: str
 

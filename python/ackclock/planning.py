@@ -182,6 +182,10 @@ def _group(given: Scenario, group: int, tcp: TcpPlan) -> GroupPlan:
     return GroupPlan(given.flows[group].label or card.name, CongestionPlan(card.name, parameters), tcp)
 
 
+def _burst_bytes(network: Dumbbell) -> int | None:
+    return None if network.burst is None else int(network.burst)
+
+
 def _paths(network: Dumbbell, flow: int, rtt_s: float) -> tuple[PathPlan, PathPlan]:
     """Access link, bottleneck, half the RTT; back over the reverse link, and the other half."""
     reverse = 1 if network.reverse else 0
@@ -195,16 +199,16 @@ def _links(network: Dumbbell, sizes: _Sizes, flows: int) -> tuple[LinkPlan, ...]
     """The bottleneck, the reverse link if there is one, then an access link for each flow if they have a rate."""
     overhead_bytes = int(network.frame_overhead)
     queue = sizes.queue(network.queue, network.rate, ("network", "queue"))
-    links = [LinkPlan("bottleneck", network.rate, overhead_bytes, queue, _loss(network), bottleneck=True)]
+    links = [LinkPlan("bottleneck", network.rate, _burst_bytes(network), overhead_bytes, queue, _loss(network), bottleneck=True)]
     if network.reverse:
         rate_bps = network.reverse.rate
         queue = sizes.queue(network.reverse.queue, rate_bps, ("network", "reverse", "queue"))
-        links.append(LinkPlan("reverse", rate_bps, overhead_bytes, queue, None, bottleneck=False))
+        links.append(LinkPlan("reverse", rate_bps, None, overhead_bytes, queue, None, bottleneck=False))
     if network.access_rate is not None:
         rate_bps = network.access_rate
         queue = sizes.queue(network.access_queue or ACCESS_QUEUE, rate_bps, ("network", "access_queue"))
         links += [
-            LinkPlan(f"access-{flow}", rate_bps, overhead_bytes, queue, None, bottleneck=False) for flow in range(flows)
+            LinkPlan(f"access-{flow}", rate_bps, None, overhead_bytes, queue, None, bottleneck=False) for flow in range(flows)
         ]
     return tuple(links)
 

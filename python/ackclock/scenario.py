@@ -55,6 +55,7 @@ Duration: TypeAlias = Annotated[float, Quantity(units.time_s, "1ms", "720h")]
 Moment: TypeAlias = Annotated[float, MOMENT]
 Interval: TypeAlias = Annotated[float, Quantity(units.time_s, "1us", "1h")]
 Rate: TypeAlias = Annotated[float, RATE]
+Burst: TypeAlias = Annotated[float, Quantity(units.bytes_of, "0B", "1GB")]
 Overhead: TypeAlias = Annotated[float, Quantity(units.bytes_of, "0B", "1000B")]
 Seed: TypeAlias = Annotated[int, Field(ge=0, lt=2**63)]
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_one_line)]
@@ -95,6 +96,10 @@ class Dumbbell(Table):
     queue: Queue = Field(description='the bottleneck\'s queue, such as { discipline = "pfifo", limit = "1bdp" }')
     frame_overhead: Overhead = Field(
         "14B", validate_default=True, description="wire bytes beyond the IP packet; 14 is what tc counts"
+    )
+    burst: Burst | None = Field(
+        None,
+        description="burst of a token bucket in the link's place (htb and tbf of tc); absent: packets are transmitted",
     )
     loss: Loss | None = Field(None, description="random loss of data packets before the bottleneck's queue")
     access_rate: Rate | None = Field(None, description="rate of each flow's own access link; absent: infinite")

@@ -31,13 +31,13 @@ EVENT_KINDS = (
     "loss",
     "mark",
     "recovery",
-    "mark_reaction",
     "timeout",
     "retransmission",
     "syn_retransmission",
     "tail_probe",
     "established",
     "finished",
+    "mark_reaction",
 )
 
 #: What happened to a packet of the per-packet log.

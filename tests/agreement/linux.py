@@ -23,6 +23,8 @@ import numpy.typing as npt
 import polars as pl
 
 import ackclock as ac
+from ackclock import catalog
+from ackclock.catalog import Family
 from ackclock.dataset import Dataset
 
 DATA = Path(__file__).parent / "data"
@@ -43,15 +45,16 @@ topology = "dumbbell"
 rate = "{rate_bps:.0f}bit"
 rtt = "{base_rtt_ms:g}ms"
 frame_overhead = "14B"
-queue = {{ discipline = "pfifo", limit = "{limit_packets}p" }}
+{burst}
+queue = {queue}
 
 [tcp]
 stack = "linux"
-delayed_ack = "quick"
+ecn = "{ecn}"
 
 [[flows]]
 count = {flows}
-congestion = "{congestion}"
+congestion = {congestion}
 start = {{ every = "100ms" }}
 
 [record]
@@ -68,12 +71,14 @@ class Run:
     flows: int
     rate_bps: float
     base_rtt_s: float
-    limit_packets: int
+    queue: str
     goodput_bps: float
     jain: float
     srtt_mean_s: float
     drops: int
     retransmissions: int
+    #: Whether the recorded link is a token bucket, and not one that transmits.
+    token_bucket: bool = True
 
     @property
     def queueing_delay_s(self) -> float:
@@ -81,9 +86,62 @@ class Run:
         return self.srtt_mean_s - self.base_rtt_s
 
     @property
+    def discipline(self) -> str:
+        """The queue discipline's name."""
+        return self.queue.split()[0]
+
+    @property
+    def limit_packets(self) -> int:
+        """The limit of a `pfifo`."""
+        return int(self.queue.split()[-1])
+
+    @property
     def scenario(self) -> str:
         """The same setting as a scenario file."""
-        return SCENARIO.format(**self.__dict__, base_rtt_ms=self.base_rtt_s * 1e3)
+        return SCENARIO.format(
+            run=self.run,
+            flows=self.flows,
+            rate_bps=self.rate_bps,
+            base_rtt_ms=self.base_rtt_s * 1e3,
+            burst=f'burst = "{BURST}"' if self.token_bucket else "",
+            queue=_table("queue", self.discipline, _given(self.queue)),
+            congestion=_table("congestion", self.congestion, {}),
+            ecn="classic" if "ecn" in self.queue.split() and self.congestion != "dctcp" else "auto",
+        )
+
+
+#: Of the recorded token buckets: `htb rate RATE burst 1600`.
+BURST = "1600B"
+
+#: What the kernel's clock of 10 ms (`HZ=100`) makes of times that are looked at once a tick.
+TICKS = {"tick": "10ms", "tupdate": "20ms"}
+
+#: Words of tc that stand alone.
+FLAGS = {"ecn"}
+
+#: Units that tc's words leave out.
+UNITS = {"bytes": "B", "packets": "p"}
+
+
+def _given(words: str) -> dict[str, str]:
+    """The parameters in tc's words: `red limit 400000 ecn` has a limit, and the flag ecn."""
+    given: dict[str, str] = {}
+    rest = iter(words.split()[1:])
+    for word in rest:
+        given[word] = "true" if word in FLAGS else next(rest)
+    return given
+
+
+def _table(family: Family, name: str, given: dict[str, str]) -> str:
+    """The table of a scenario: tc's parameters with the units of the card, and the kernel's clock."""
+    card = catalog.card(family, name)
+    ticks = {key: value for key, value in TICKS.items() if key in card.parameters}
+    values = {f'{catalog.NAME_KEYS[family]} = "{name}"'}
+    for key, value in {**ticks, **given}.items():
+        kind = card.parameters[key].kind
+        text = value if kind in ("number", "integer", "boolean") else f'"{value}{UNITS.get(kind, "")}"'
+        values.add(f"{key} = {text}")
+    return "{ " + ", ".join(sorted(values)) + " }"
 
 
 @dataclass(frozen=True)
@@ -156,7 +214,7 @@ class Simulated:
 
 def recorded(name: str) -> list[Run]:
     """The runs of `data/<name>.csv`."""
-    return [_run(row) for row in _rows(name)]
+    return [_run(row, token_bucket=name != "serialising") for row in _rows(name)]
 
 
 def changed() -> dict[str, list[tuple[str, Run]]]:
@@ -172,13 +230,13 @@ def _rows(name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(lines))
 
 
-WORDS, WHOLE = ("run", "congestion"), ("flows", "limit_packets", "drops", "retransmissions")
+WORDS, WHOLE = ("run", "congestion", "queue"), ("flows", "drops", "retransmissions")
 
 
-def _run(row: dict[str, str]) -> Run:
+def _run(row: dict[str, str], *, token_bucket: bool = True) -> Run:
     words = {key: row[key] for key in WORDS}
     counts = {key: int(row[key]) for key in WHOLE}
-    return Run(**words, **counts, **{key: float(text) for key, text in row.items() if key not in WORDS + WHOLE})  # type: ignore[arg-type]
+    return Run(**words, **counts, token_bucket=token_bucket, **{key: float(text) for key, text in row.items() if key not in WORDS + WHOLE})  # type: ignore[arg-type]
 
 
 @cache
@@ -242,6 +300,6 @@ def printed(results: Iterable[Simulated]) -> str:
     return "\n".join("  ".join(text.rjust(width) for text, width in zip(line, widths, strict=True)) for line in rows)
 
 
-def enough(runs: int) -> int:
-    """How many of so many runs have to agree: nine tenths."""
-    return math.ceil(0.9 * runs)
+def enough(runs: int, share: float = 0.9) -> int:
+    """How many of so many runs have to agree."""
+    return math.ceil(share * runs)

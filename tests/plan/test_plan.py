@@ -105,12 +105,14 @@ def test_what_the_engine_reads_has_the_fields_of_the_contract():
         "min_rto_s": 0.2,
         "max_rto_s": 120.0,
         "rto_floor_on_variance": True,
+        "rto_slop_s": 0.0,
         "receive_window_bytes": None,
         "loss_detection": "rack",
         "tail_loss_probe": True,
         "limited_transmit": True,
         "reduction": "prr",
         "pacing": False,
+        "batches": True,
         "window_validation": True,
         "ecn": "off",
     }
@@ -119,6 +121,7 @@ def test_what_the_engine_reads_has_the_fields_of_the_contract():
     assert made["links"][1] == {
         "name": "reverse",
         "rate_bps": 10e6,
+        "burst_bytes": None,
         "frame_overhead_bytes": 14,
         "loss": None,
         "bottleneck": False,
@@ -314,3 +317,22 @@ def test_a_range_reaches_both_ends(count, low, high):
     assert rtts[0] == low
     assert count == 1 or math.isclose(rtts[-1], high)
     assert all(flow.forward.delay_s + flow.reverse.delay_s == pytest.approx(flow.base_rtt_s) for flow in made.flows)
+
+
+@pytest.mark.parametrize(
+    ("stack", "expected"),
+    [("linux", "cubic"), ("rfc", "reno"), ("freebsd", "reno"), ("windows", "compound"), ("ns2", "reno")],
+)
+def test_flows_that_name_no_congestion_control_have_that_of_their_stack(stack, expected):
+    made = plan(flows=f'[[flows]]\ntcp = {{ stack = "{stack}" }}')
+    assert made.groups[0].congestion.kind == expected
+
+
+def test_ecn_is_what_the_congestion_control_lives_on_unless_it_is_given():
+    made = plan(flows='[[flows]]\n[[flows]]\ncongestion = "reno"\ntcp = { ecn = "classic" }')
+    assert [group.tcp.ecn for group in made.groups] == ["off", "classic"]
+
+
+def test_each_flow_has_the_priority_of_its_group():
+    made = plan(flows="[[flows]]\ncount = 2\npriority = 6\n[[flows]]")
+    assert [flow.priority for flow in made.flows] == [6, 6, 0]

@@ -1,12 +1,13 @@
 //! Bulk transfers through one bottleneck: what `benchmarks/run.py` measures.
 //!
 //! ```text
-//! bulk FLOWS RATE_BPS RTT_S DURATION_S [SAMPLE_INTERVAL_S]
+//! bulk FLOWS RATE_BPS RTT_S DURATION_S [SAMPLE_INTERVAL_S [CONGESTION [QUEUE]]]
 //! ```
 //!
 //! The same network as the peers' programs in `benchmarks/`: base RTTs from `RTT_S` to 1.1 × `RTT_S`,
 //! a drop-tail queue of one bandwidth-delay product, packets of 1500 bytes, Reno with SACK,
-//! timestamps and delayed ACKs, samples every 10 ms unless said otherwise. Prints one line of JSON on standard output.
+//! timestamps and delayed ACKs, samples every 10 ms unless said otherwise. Another congestion control
+//! and queue discipline are given as a plan has them, in JSON. Prints one line of JSON on standard output.
 
 use ackclock_packet::plan::Plan;
 use ackclock_packet::Simulation;
@@ -20,6 +21,9 @@ const MSS_BYTES: u32 = WIRE_BYTES - HEADER_BYTES - TIMESTAMPS_BYTES;
 /// The largest base RTT is larger than the smallest by this share: equal RTTs flatter a simulator.
 const RTT_SPREAD: f64 = 0.1;
 const SAMPLE_INTERVAL_S: &str = "0.01";
+const RENO: &str = r#"{ "kind": "reno", "parameters": {} }"#;
+const USAGE: &str =
+    "usage: bulk FLOWS RATE_BPS RTT_S DURATION_S [SAMPLE_INTERVAL_S [CONGESTION [QUEUE]]]";
 /// The flows start within this time.
 const START_SPREAD_S: f64 = 0.1;
 /// How often the recorded rows are taken, as a program that stores them would.
@@ -31,6 +35,8 @@ struct Workload {
     rtt_s: f64,
     duration_s: f64,
     sample_interval_s: f64,
+    congestion: Value,
+    queue: Option<Value>,
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -54,28 +60,32 @@ impl Workload {
     fn from_arguments(
         arguments: impl Iterator<Item = String>,
     ) -> Result<Workload, Box<dyn std::error::Error>> {
-        let mut arguments: Vec<String> = arguments.collect();
-        if arguments.len() == 4 {
-            arguments.push(SAMPLE_INTERVAL_S.to_owned());
-        }
-        let [flows, rate_bps, rtt_s, duration_s, sample_interval_s] = arguments.as_slice() else {
-            return Err("usage: bulk FLOWS RATE_BPS RTT_S DURATION_S [SAMPLE_INTERVAL_S]".into());
+        let arguments: Vec<String> = arguments.collect();
+        let [flows, rate_bps, rtt_s, duration_s, further @ ..] = arguments.as_slice() else {
+            return Err(USAGE.into());
         };
+        let sample_interval_s = further.first().map_or(SAMPLE_INTERVAL_S, String::as_str);
+        let congestion = further.get(1).map_or(RENO, String::as_str);
+        let queue = further.get(2).map(|text| serde_json::from_str(text));
         Ok(Workload {
             flows: flows.parse()?,
             rate_bps: rate_bps.parse()?,
             rtt_s: rtt_s.parse()?,
             duration_s: duration_s.parse()?,
             sample_interval_s: sample_interval_s.parse()?,
+            congestion: serde_json::from_str(congestion)?,
+            queue: queue.transpose()?,
         })
     }
 
     fn plan(&self) -> serde_json::Result<Plan> {
         let limit = (self.rate_bps * self.rtt_s / (8.0 * f64::from(WIRE_BYTES))) as u32;
-        let queue = json!({ "discipline": "pfifo", "parameters": { "limit_packets": limit } });
+        let pfifo = json!({ "discipline": "pfifo", "parameters": { "limit_packets": limit } });
+        let queue = self.queue.clone().unwrap_or(pfifo);
         let link = json!({
             "name": "bottleneck",
             "rate_bps": self.rate_bps,
+            "burst_bytes": null,
             "frame_overhead_bytes": 0,
             "queue": queue,
             "loss": null,
@@ -101,7 +111,7 @@ impl Workload {
             "size_bytes": null,
             "application_rate_bps": null,
             "priority": 0,
-            "congestion": { "kind": "reno", "parameters": {} },
+            "congestion": self.congestion,
             "tcp": tcp(),
             "forward": { "hops": [{ "delay_s": 0.0, "link": 0 }], "delay_s": one_way_s },
             "reverse": { "hops": [], "delay_s": one_way_s },
@@ -122,12 +132,14 @@ fn tcp() -> Value {
         "min_rto_s": 0.2,
         "max_rto_s": 120.0,
         "rto_floor_on_variance": true,
+        "rto_slop_s": 0.0,
         "receive_window_bytes": null,
         "loss_detection": "rack",
         "tail_loss_probe": true,
         "limited_transmit": true,
         "reduction": "prr",
         "pacing": false,
+        "batches": false,
         "window_validation": true,
         "ecn": "off",
     })

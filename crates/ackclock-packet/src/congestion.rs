@@ -10,10 +10,25 @@ use ackclock_units::{Rate, Time};
 use serde_json::Value;
 
 pub mod abcc;
+pub mod accucubic;
+pub mod aimd;
+pub mod bbr;
+pub mod bbr3;
+pub mod bic;
 pub mod cubic;
 pub mod dctcp;
+pub mod fractional_window;
+pub mod highspeed;
+pub mod htcp;
 pub mod hystart;
+pub mod illinois;
+pub mod lincubic;
 pub mod reno;
+pub mod scalable;
+pub mod tahoe;
+pub mod ticks;
+pub mod vegas;
+pub mod westwood;
 pub mod window;
 
 /// What an acknowledgement tells the controller. Windows and counts are in segments.
@@ -28,6 +43,8 @@ pub struct Ack {
     pub newly_acked_bytes: u64,
     /// Whether the cumulative acknowledgement advanced.
     pub advanced: bool,
+    /// Segments that it advanced over, those that were delivered selectively before included.
+    pub cumulatively_acked: u32,
     /// RTT of the newest segment delivered by this ACK, if it was sent only once.
     pub rtt: Option<Time>,
     /// Smoothed RTT (RFC 6298); zero before the first sample.
@@ -63,6 +80,8 @@ pub struct Ack {
     pub repairing: bool,
     /// Whether the sender is paced.
     pub paced: bool,
+    /// When pacing lets the next segment go; not later than now if it need not wait.
+    pub next_departure: Time,
 }
 
 /// Start of a recovery episode (fast recovery; a tail loss that a probe repaired; an ECN reaction).
@@ -172,6 +191,10 @@ pub trait Controller: Send {
     fn needs_pacing(&self) -> bool {
         false
     }
+    /// Segments of a batch, at least, where the stack sends in batches.
+    fn least_batch(&self) -> u32 {
+        2
+    }
     /// The rate to pace payload at, when the controller names one.
     fn pacing_rate(&self) -> Option<Rate> {
         None
@@ -184,9 +207,22 @@ pub type Maker = fn(&Value, f64) -> Result<Box<dyn Controller>, serde_json::Erro
 /// The list: name as in `sysctl`, and how to make one.
 pub const CONTROLLERS: &[(&str, Maker)] = &[
     ("abcc", abcc::make),
+    ("accucubic", accucubic::make),
+    ("aimd", aimd::make),
+    ("bbr", bbr::make),
+    ("bbr3", bbr3::make),
+    ("bic", bic::make),
     ("cubic", cubic::make),
     ("dctcp", dctcp::make),
+    ("highspeed", highspeed::make),
+    ("htcp", htcp::make),
+    ("illinois", illinois::make),
+    ("lincubic", lincubic::make),
     ("reno", reno::make),
+    ("scalable", scalable::make),
+    ("tahoe", tahoe::make),
+    ("vegas", vegas::make),
+    ("westwood", westwood::make),
 ];
 
 /// Looks a controller up by name and makes it.

@@ -53,6 +53,7 @@ pub enum Offer {
 /// A queueing link.
 pub struct Link {
     rate: Rate,
+    bucket: Option<Bucket>,
     frame_overhead: u32,
     queue: Queue,
     loss: Option<RandomLoss>,
@@ -67,6 +68,36 @@ pub struct Link {
     /// What the discipline dropped and marked during the last call.
     drops: Drops,
     settled: Settled,
+    has_settled: bool,
+}
+
+/// A token bucket in the transmitter's place, as the shapers of `tc` (htb, tbf) are: a packet leaves as soon as the
+/// bucket is not overdrawn, at once and whole, and may overdraw it. In a busy period each packet so leaves up to a
+/// burst and a packet earlier than a transmitter of the same rate would have sent it.
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    /// The burst, as the time in which it is earned.
+    burst: Time,
+    /// Since when, or from when on, the bucket is not overdrawn.
+    filled: Time,
+}
+
+impl Bucket {
+    /// A full bucket.
+    fn new(burst_bytes: u64, rate: Rate) -> Bucket {
+        Bucket {
+            burst: rate.transmission_time(burst_bytes),
+            filled: Time::ZERO,
+        }
+    }
+
+    /// Takes a packet's tokens, given as its transmission time; returns when it has left.
+    fn take(&mut self, cost: Time, now: Time) -> Time {
+        let full =
+            Time::from_picoseconds(now.picoseconds().saturating_sub(self.burst.picoseconds()));
+        self.filled = self.filled.max(full) + cost;
+        now + Time::from_picoseconds(1)
+    }
 }
 
 /// Packets that the discipline dropped, and copies of those it marked, counted and ready to be recorded.
@@ -76,14 +107,6 @@ pub struct Settled {
     pub dropped: Vec<Packet>,
     /// Marked.
     pub marked: Vec<Packet>,
-}
-
-impl Settled {
-    /// Whether nothing waits to be recorded.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.dropped.is_empty() && self.marked.is_empty()
-    }
 }
 
 impl Link {
@@ -101,6 +124,7 @@ impl Link {
         let queue = &plan.queue;
         Ok(Link {
             rate: plan.rate,
+            bucket: plan.burst_bytes.map(|bytes| Bucket::new(bytes, plan.rate)),
             frame_overhead: plan.frame_overhead_bytes,
             queue: queue::make(&queue.discipline, &queue.parameters, &surroundings)?,
             loss: plan.loss.map(|loss| RandomLoss::new(loss, flows, seed)),
@@ -113,6 +137,7 @@ impl Link {
             sojourns: Histogram::new(),
             drops: Drops::default(),
             settled: Settled::default(),
+            has_settled: false,
         })
     }
 
@@ -156,6 +181,11 @@ impl Link {
         if self.queued_packets == 0 {
             return None;
         }
+        if let Some(bucket) = &self.bucket {
+            if now < bucket.filled {
+                return Some(bucket.filled);
+            }
+        }
         let packet = self.queue.dequeue(now, &mut self.drops);
         self.settle_drops(now);
         let Some(packet) = packet else {
@@ -169,7 +199,10 @@ impl Link {
         let duration = self.transmission_time(packet.wire_bytes);
         self.counters.busy += duration;
         self.transmitting = Some(packet);
-        Some(now + duration)
+        match &mut self.bucket {
+            None => Some(now + duration),
+            Some(bucket) => Some(bucket.take(duration, now)),
+        }
     }
 
     /// The discipline holds its packets back: when to ask again.
@@ -210,17 +243,19 @@ impl Link {
             self.settled.marked.push(packet);
         }
         self.drops = drops;
+        self.has_settled = true;
     }
 
     /// Whether drops or marks wait to be recorded.
     #[inline]
     pub fn has_settled(&self) -> bool {
-        !self.settled.is_empty()
+        self.has_settled
     }
 
-    /// What was dropped and marked since this was last emptied.
-    pub fn settled(&mut self) -> &mut Settled {
-        &mut self.settled
+    /// Takes what was dropped and marked, and leaves `empty` to be filled.
+    pub fn take_settled(&mut self, empty: Settled) -> Settled {
+        self.has_settled = false;
+        std::mem::replace(&mut self.settled, empty)
     }
 
     /// A packet enters the queue. The integral of a count over time is Σ leaving times − Σ entering

@@ -10,7 +10,7 @@ use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
 
 use crate::agenda::Agenda;
-use crate::link::{Link, Offer};
+use crate::link::{Link, Offer, Settled};
 use crate::packet::{Flags, Packet, NO_SACK};
 use crate::path::{first_due, Hop, Route, Stretch};
 use crate::pcap::Capture;
@@ -36,6 +36,8 @@ pub struct Network {
     /// By flow, then by stretch: when the first packet arrives at its end.
     arrivals: Agenda,
     sacks: SackStore,
+    /// Room for what a link has dropped and marked, while it is recorded.
+    spare: Settled,
     log_packets: bool,
     capture: Option<Capture>,
     /// Rows since the last drain.
@@ -70,6 +72,7 @@ impl Network {
             routes,
             stretches,
             sacks: SackStore::default(),
+            spare: Settled::default(),
             log_packets: plan.record.packets,
             capture: plan.record.pcap.then(|| Capture::new(&plan.flows)),
             tables: Tables::default(),
@@ -219,7 +222,8 @@ impl Network {
 
     #[cold]
     fn record_drops(&mut self, link: usize) {
-        let mut settled = std::mem::take(self.links[link].settled());
+        let empty = std::mem::take(&mut self.spare);
+        let mut settled = self.links[link].take_settled(empty);
         for packet in settled.dropped.drain(..) {
             self.lose(link as u32, packet, Happening::Drop);
         }
@@ -228,7 +232,7 @@ impl Network {
             let events = &mut self.tables.events;
             events.push(self.now, flow, link as u32, Happening::Mark, value);
         }
-        *self.links[link].settled() = settled;
+        self.spare = settled;
     }
 
     #[cold]

@@ -119,6 +119,8 @@ pub struct LinkPlan {
     /// Transmission rate of wire bytes.
     #[serde(rename = "rate_bps")]
     pub rate: Rate,
+    /// The burst of a token bucket that lets packets go in the transmitter's place; `null` for a transmitter.
+    pub burst_bytes: Option<u64>,
     /// Bytes on the wire beyond the IP packet (14 for an Ethernet header).
     pub frame_overhead_bytes: u32,
     /// The queue in front of the transmitter. The packet in transmission is not in it.
@@ -308,6 +310,9 @@ pub struct TcpPlan {
     pub max_rto: Time,
     /// Whether the variance term, and not the whole RTO, has the floor (as Linux computes it).
     pub rto_floor_on_variance: bool,
+    /// What is added to the RTO that the samples ask for.
+    #[serde(rename = "rto_slop_s")]
+    pub rto_slop: Time,
     /// Receive window; `null` is unlimited.
     pub receive_window_bytes: Option<u64>,
     /// How losses are found.
@@ -320,6 +325,8 @@ pub struct TcpPlan {
     pub reduction: Reduction,
     /// Pace at the controller's rate, or at 2 (slow start) and 1.2 × cwnd/srtt when it names none.
     pub pacing: bool,
+    /// Whether segments leave in batches of what the pacing rate sends in a millisecond.
+    pub batches: bool,
     /// Whether the window grows only while the sender fills it (RFC 7661 in spirit; Linux).
     pub window_validation: bool,
     /// Explicit congestion notification, at both ends.

@@ -15,6 +15,7 @@ mod fq;
 pub mod fq_codel;
 mod hash;
 pub mod pfifo;
+pub mod pie;
 pub mod red;
 pub mod sfq;
 
@@ -32,16 +33,20 @@ pub struct Backlog {
 pub struct Drops {
     packets: Vec<Packet>,
     marked: Vec<Packet>,
+    /// Whether there is something in either: the one byte that each packet's way looks at.
+    any: bool,
 }
 
 impl Drops {
     /// Reports a dropped packet.
     pub fn push(&mut self, packet: Packet) {
         self.packets.push(packet);
+        self.any = true;
     }
 
     /// Reports the dropped packet, if there is one.
     pub fn extend(&mut self, packet: Option<Packet>) {
+        self.any |= packet.is_some();
         self.packets.extend(packet);
     }
 
@@ -53,22 +58,25 @@ impl Drops {
         }
         packet.ecn = Ecn::Experienced;
         self.marked.push(packet.for_record());
+        self.any = true;
         true
     }
 
     /// Whether nothing was dropped or marked.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.packets.is_empty() && self.marked.is_empty()
+        !self.any
     }
 
     /// Takes the dropped packets, oldest first.
     pub fn drain(&mut self) -> impl Iterator<Item = Packet> + '_ {
+        self.any = !self.marked.is_empty();
         self.packets.drain(..)
     }
 
     /// Takes copies of the marked packets, oldest first.
     pub fn drain_marked(&mut self) -> impl Iterator<Item = Packet> + '_ {
+        self.any = !self.packets.is_empty();
         self.marked.drain(..)
     }
 }
@@ -170,6 +178,7 @@ pub const DISCIPLINES: &[(&str, Maker)] = &[
     ("codel", codel::make),
     ("fq_codel", fq_codel::make),
     ("pfifo", pfifo::make),
+    ("pie", pie::make),
     ("red", red::make),
     ("sfq", sfq::make),
 ];

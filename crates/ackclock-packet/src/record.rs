@@ -22,8 +22,6 @@ pub enum Happening {
     Mark,
     /// Fast recovery begins.
     Recovery,
-    /// A sender comes down for ECN marks.
-    MarkReaction,
     /// The retransmission timer expired.
     Timeout,
     /// A segment is sent again.
@@ -36,6 +34,8 @@ pub enum Happening {
     Established,
     /// The last data byte is acknowledged.
     Finished,
+    /// A sender comes down for ECN marks.
+    MarkReaction,
 }
 
 /// Names of the [`Happening`]s in the dataset, by number.
@@ -44,13 +44,13 @@ pub const EVENT_KINDS: &[&str] = &[
     "loss",
     "mark",
     "recovery",
-    "mark_reaction",
     "timeout",
     "retransmission",
     "syn_retransmission",
     "tail_probe",
     "established",
     "finished",
+    "mark_reaction",
 ];
 
 /// What happened to a packet in the packet log. Its name is in [`PACKET_ACTIONS`].

@@ -7,6 +7,7 @@
 //! Deviations:
 //! - The clock is exact, so the granularity term G of the RFC is zero.
 //! - The RTO's floor is the plan's `min_rto`: 1 s by the RFC (2.4), 200 ms in Linux.
+//! - `rto_slop` comes on top of what the samples ask for (FreeBSD adds 200 ms; otherwise it is zero).
 //! - Samples are expected once per ACK, as with timestamps; the gains are not scaled by the number of
 //!   samples per round trip (RFC 7323 appendix G suggests it; Linux does not do it).
 //! - With `rto_floor_on_variance` the variance is Linux's, in three respects:
@@ -51,6 +52,7 @@ struct Limits {
     initial: Time,
     min: Time,
     max: Time,
+    slop: Time,
     floor_on_variance: bool,
 }
 
@@ -72,6 +74,7 @@ impl RttEstimator {
                 initial: plan.initial_rto,
                 min: plan.min_rto,
                 max: plan.max_rto,
+                slop: plan.rto_slop,
                 floor_on_variance: plan.rto_floor_on_variance,
             },
             srtt_8: 0,
@@ -203,9 +206,10 @@ impl RttEstimator {
         if self.srtt_8 == 0 {
             self.limits.initial
         } else if self.limits.floor_on_variance {
-            Time::from_picoseconds(self.srtt_8 / 8 + self.variance_term)
+            Time::from_picoseconds(self.srtt_8 / 8 + self.variance_term) + self.limits.slop
         } else {
-            Time::from_picoseconds(self.srtt_8 / 8 + self.deviation_4).max(self.limits.min)
+            let rto = Time::from_picoseconds(self.srtt_8 / 8 + self.deviation_4);
+            rto.max(self.limits.min) + self.limits.slop
         }
     }
 

@@ -18,6 +18,7 @@
 //! retransmission (RFC 4015), RACK's adaptation of the reordering window to DSACKs.
 
 mod acknowledging;
+mod batches;
 mod losses;
 mod marks;
 mod opening;
@@ -38,6 +39,7 @@ use crate::rtt::RttEstimator;
 use crate::workload::Workload;
 use crate::PlanError;
 
+use batches::Batch;
 use marks::Marks;
 use recovery::Prr;
 use scoreboard::{Rack, Scoreboard};
@@ -153,8 +155,9 @@ pub struct Sender {
     window_limited: bool,
     most_outstanding: u32,
     usage_until: u64,
-    /// Pacing: earliest time of the next segment.
-    next_departure: Time,
+    /// Until this many segments are delivered, the application limits the rate.
+    application_limited_until: u64,
+    batch: Batch,
     last_sent: Time,
     established: Option<Time>,
     started: Time,
@@ -203,7 +206,8 @@ impl Sender {
             window_limited: false,
             most_outstanding: 0,
             usage_until: 0,
-            next_departure: Time::ZERO,
+            application_limited_until: 0,
+            batch: Batch::default(),
             last_sent: Time::ZERO,
             established: None,
             started: Time::NEVER,

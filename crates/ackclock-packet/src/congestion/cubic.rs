@@ -31,14 +31,18 @@
 //! Deviations from Linux: time is continuous, and a tick only limits how often `per_increment` is computed.
 //! Spurious losses are not undone.
 
+mod curve;
 mod fractional;
+mod parameters;
 
 use ackclock_units::Time;
-use serde::de::Error as _;
 use serde::Deserialize;
 use serde_json::Value;
 
+use curve::{per_increment_to, Epoch};
 use fractional::Fractional;
+pub use parameters::Parameters;
+use parameters::BETA_SCALE;
 
 use super::hystart::{HyStart, Path};
 use super::window::Window;
@@ -54,41 +58,35 @@ const MAX_PER_INCREMENT_UNKNOWN: u32 = 20;
 const MIN_PER_INCREMENT: u32 = 2;
 /// The window's growth when the target is not above it: a segment per this many windows.
 const PLATEAU_WINDOWS: u32 = 100;
-/// Linux counts β in parts of this.
-const BETA_SCALE: u32 = 1024;
 /// Linux's pacing rate in slow start and later, in windows per smoothed RTT.
 const PACING_RATIOS: (f64, f64) = (2.0, 1.2);
 
-/// Parameters as on the card.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[allow(clippy::struct_excessive_bools)]
-struct Parameters {
-    /// C, segments/s³.
-    c: f64,
-    /// β: the share of the window that is kept at a loss.
-    beta: f64,
-    /// Whether a loss below `W_max` lowers `W_max` further, to make room for new flows (section 4.7).
-    fast_convergence: bool,
-    /// Whether the window is at least Reno's (section 4.3).
-    reno_friendly: bool,
-    /// Whether `W_est` grows like Reno once it has reached the window before the loss.
-    reno_catch_up: bool,
-    /// Whether `HyStart` may end slow start.
-    hystart: bool,
-    /// Whether growth counts acknowledged segments; otherwise it counts ACKs.
-    delayed_ack_correction: bool,
-    /// Whether windows are whole segments, as in Linux; otherwise they are the RFC's fractions.
-    whole_segments: bool,
-    /// Least time between two looks at the curve; at 0 it is looked at with each ACK.
-    #[serde(rename = "tick_s")]
-    tick: Time,
+/// How the window follows the curve: where CUBIC's relatives in whole segments differ from it.
+pub trait Tracking: Copy + Send + 'static {
+    /// Acknowledged segments per increment at `cwnd` after a loss at `w_max` (0 before the first one),
+    /// where the curve asks for `curve`.
+    fn per_increment(&self, curve: u32, cwnd: u32, w_max: u32) -> u32 {
+        let _ = (cwnd, w_max);
+        curve
+    }
+
+    /// Lets the window follow the curve when segments have been acknowledged.
+    fn follow(cubic: &mut Cubic<Self>, now: Time, acked: u32) {
+        cubic.step(now, acked);
+    }
 }
+
+/// Linux's way: increments so spread that the window is on the curve one round trip later.
+#[derive(Clone, Copy, Debug)]
+pub struct Stepwise;
+
+impl Tracking for Stepwise {}
 
 /// A CUBIC sender's window.
 #[derive(Clone, Debug)]
-struct Cubic {
+pub struct Cubic<T = Stepwise> {
     parameters: Parameters,
+    tracking: T,
     /// β in 1/1024.
     beta_1024: u32,
     /// (1 + β) / (3 (1 − β)), that is 1/α, in whole eighths.
@@ -109,20 +107,6 @@ struct Cubic {
     hystart: Option<HyStart>,
 }
 
-/// The curve of one congestion avoidance phase.
-#[derive(Clone, Copy, Debug)]
-struct Epoch {
-    start: Time,
-    /// The curve's flat point.
-    origin: u32,
-    /// K, seconds from the start to the flat point.
-    k_s: f64,
-    /// Reno's window, `W_est`.
-    w_est: u32,
-    /// Acknowledged segments that `W_est` has not grown by yet.
-    w_est_credit: u32,
-}
-
 /// Makes the controller.
 ///
 /// # Errors
@@ -132,20 +116,29 @@ pub fn make(
     initial_window: f64,
 ) -> Result<Box<dyn Controller>, serde_json::Error> {
     let parameters = Parameters::deserialize(parameters)?;
-    let beta_1024 = (parameters.beta * f64::from(BETA_SCALE)).round() as u32;
-    if !(1..BETA_SCALE).contains(&beta_1024) {
-        return Err(serde_json::Error::custom(
-            "beta, the share of the window that is kept, must be between 0 and 1",
-        ));
-    }
-    if !(parameters.c > 0.0 && parameters.c.is_finite()) {
-        return Err(serde_json::Error::custom("c must be above 0"));
-    }
     if parameters.whole_segments {
-        Ok(Box::new(Cubic::new(parameters, beta_1024, initial_window)))
-    } else {
-        Ok(Box::new(Fractional::new(parameters, initial_window)))
+        return make_tracking(parameters, initial_window, Stepwise);
     }
+    parameters.beta_1024()?;
+    Ok(Box::new(Fractional::new(parameters, initial_window)))
+}
+
+/// Makes a controller whose window follows the curve in a way of its own.
+///
+/// # Errors
+/// C ≤ 0, or β outside (0, 1).
+pub fn make_tracking(
+    parameters: Parameters,
+    initial_window: f64,
+    tracking: impl Tracking,
+) -> Result<Box<dyn Controller>, serde_json::Error> {
+    let beta_1024 = parameters.beta_1024()?;
+    Ok(Box::new(Cubic::new(
+        parameters,
+        beta_1024,
+        initial_window,
+        tracking,
+    )))
 }
 
 /// The rate that Linux keeps ready for pacing, which `HyStart` looks at even without pacing.
@@ -160,30 +153,16 @@ fn pacing_rate_bytes_per_s(cwnd: f64, ssthresh: f64, ack: &Ack) -> f64 {
     ratio * cwnd * segment_bytes / ack.srtt.seconds()
 }
 
-/// K: seconds from the start of the epoch until the curve is flat.
-fn k_s(w_max: u32, cwnd_epoch: u32, c: f64) -> f64 {
-    (f64::from(w_max.saturating_sub(cwnd_epoch)) / c).cbrt()
-}
-
-/// `W_cubic`(t) in whole segments, rounded towards the flat point.
-fn w_cubic(t_s: f64, epoch: &Epoch, c: f64) -> u32 {
-    let distance = (c * (t_s - epoch.k_s).abs().powi(3)) as u32;
-    if t_s < epoch.k_s {
-        epoch.origin.saturating_sub(distance)
-    } else {
-        epoch.origin.saturating_add(distance)
-    }
-}
-
 /// 1/α = (1 + β) / (3 (1 − β)) in whole eighths.
 fn reno_windows_8(beta_1024: u32) -> u32 {
     8 * (BETA_SCALE + beta_1024) / (3 * (BETA_SCALE - beta_1024))
 }
 
-impl Cubic {
-    fn new(parameters: Parameters, beta_1024: u32, initial_window: f64) -> Cubic {
+impl<T: Tracking> Cubic<T> {
+    fn new(parameters: Parameters, beta_1024: u32, initial_window: f64, tracking: T) -> Cubic<T> {
         Cubic {
             parameters,
+            tracking,
             beta_1024,
             reno_windows_8: reno_windows_8(beta_1024),
             window: Window::new(initial_window),
@@ -228,17 +207,42 @@ impl Cubic {
         }
     }
 
-    /// Finds how many acknowledged segments the next increment takes.
-    fn update(&mut self, now: Time, acked: u32) {
-        if let Some(epoch) = &mut self.epoch {
-            epoch.w_est_credit += acked;
-            if self.has_looked(now) {
-                return;
-            }
+    /// Raises the window by a segment each time enough have been acknowledged.
+    fn step(&mut self, now: Time, acked: u32) {
+        let mut epoch = self.epoch_at(now, acked);
+        if !self.has_looked(now) {
+            self.look(now, &mut epoch);
         }
-        let mut epoch = self.epoch.unwrap_or_else(|| self.begin_epoch(now, acked));
-        self.look(now, &mut epoch);
         self.epoch = Some(epoch);
+        self.window.additive_increase(self.per_increment, acked);
+    }
+
+    /// Raises the window to `target`, but by no more than what has been acknowledged.
+    pub fn rise_to(&mut self, target: u32, acked: u32) {
+        let cwnd = self.window.cwnd();
+        self.window
+            .set(target.clamp(cwnd, cwnd.saturating_add(acked)));
+    }
+
+    /// The present epoch, or a new one, with what has been acknowledged put to Reno's account.
+    fn epoch_at(&self, now: Time, acked: u32) -> Epoch {
+        let begin = || Epoch::begin(now, self.window.cwnd(), self.w_max, self.parameters.c);
+        let mut epoch = self.epoch.unwrap_or_else(begin);
+        epoch.w_est_credit += acked;
+        epoch
+    }
+
+    /// The window that the curve asks for at this moment, as it is and not one round trip ahead; at
+    /// least Reno's.
+    pub fn on_curve(&mut self, now: Time, acked: u32) -> f64 {
+        let mut epoch = self.epoch_at(now, acked);
+        let mut w_cubic = epoch.w_cubic(now.since(epoch.start));
+        if self.parameters.reno_friendly {
+            self.grow_w_est(&mut epoch);
+            w_cubic = w_cubic.max(f64::from(epoch.w_est));
+        }
+        self.epoch = Some(epoch);
+        w_cubic
     }
 
     /// Whether the last look at the curve was at this window and is not stale.
@@ -262,24 +266,13 @@ impl Cubic {
         self.per_increment = self.per_increment.max(MIN_PER_INCREMENT);
     }
 
-    fn begin_epoch(&self, now: Time, acked: u32) -> Epoch {
-        let cwnd = self.window.cwnd();
-        Epoch {
-            start: now,
-            origin: self.w_max.max(cwnd),
-            k_s: k_s(self.w_max, cwnd, self.parameters.c),
-            w_est: cwnd,
-            w_est_credit: acked,
-        }
-    }
-
     /// Acknowledged segments per increment to be on the curve one round trip from now.
     fn cubic_per_increment(&self, now: Time, epoch: &Epoch) -> u32 {
         let cwnd = self.window.cwnd();
         let t = now.since(epoch.start) + self.min_rtt.unwrap_or(Time::ZERO);
-        let target = w_cubic(t.seconds(), epoch, self.parameters.c);
-        let per_increment =
-            per_increment_to(target, cwnd).min(cwnd.saturating_mul(PLATEAU_WINDOWS));
+        let target = epoch.w_cubic_towards_flat(t);
+        let curve = per_increment_to(target, cwnd).min(cwnd.saturating_mul(PLATEAU_WINDOWS));
+        let per_increment = self.tracking.per_increment(curve, cwnd, self.w_max);
         if self.w_max == 0 {
             per_increment.min(MAX_PER_INCREMENT_UNKNOWN)
         } else {
@@ -287,19 +280,16 @@ impl Cubic {
         }
     }
 
-    /// Lets Reno's window grow with what has been acknowledged (figure 4).
     fn grow_w_est(&self, epoch: &mut Epoch) {
-        let cwnd = self.window.cwnd();
-        loop {
-            let caught_up = self.parameters.reno_catch_up && epoch.w_est >= self.prior;
-            let windows_8 = if caught_up { 8 } else { self.reno_windows_8 };
-            let per_increment = (cwnd.saturating_mul(windows_8) / 8).max(1);
-            if epoch.w_est_credit <= per_increment {
-                return;
+        let catches_up = |w_est| self.parameters.reno_catch_up && w_est >= self.prior;
+        let windows_8 = |w_est| {
+            if catches_up(w_est) {
+                8
+            } else {
+                self.reno_windows_8
             }
-            epoch.w_est_credit -= per_increment;
-            epoch.w_est += 1;
-        }
+        };
+        epoch.grow_w_est(self.window.cwnd(), windows_8);
     }
 
     /// β × window.
@@ -319,14 +309,7 @@ impl Cubic {
     }
 }
 
-/// Acknowledged segments per increment that raise `cwnd` to `target` within one window; without end if
-/// the target is not above it.
-fn per_increment_to(target: u32, cwnd: u32) -> u32 {
-    cwnd.checked_div(target.saturating_sub(cwnd))
-        .unwrap_or(u32::MAX)
-}
-
-impl Controller for Cubic {
+impl<T: Tracking> Controller for Cubic<T> {
     fn on_ack(&mut self, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
             self.observe(ack, rtt);
@@ -344,8 +327,7 @@ impl Controller for Cubic {
             acked = self.window.slow_start(acked);
         }
         if acked > 0 {
-            self.update(ack.now, acked);
-            self.window.additive_increase(self.per_increment, acked);
+            T::follow(self, ack.now, acked);
         }
     }
 

@@ -46,16 +46,8 @@ pub fn make(
 
 impl Controller for Reno {
     fn on_ack(&mut self, ack: &Ack) {
-        if !self.window.may_grow(ack) {
-            return;
-        }
-        let left = if self.window.in_slow_start() {
-            self.window.slow_start(ack.newly_acked)
-        } else {
-            ack.newly_acked
-        };
-        if left > 0 {
-            self.window.additive_increase(self.window.cwnd(), left);
+        if self.window.may_grow(ack) {
+            self.window.grow_as_reno(ack.newly_acked);
         }
     }
 

@@ -23,13 +23,25 @@ pub const MIN_SSTHRESH: u32 = 2;
 
 /// Whether losses are being repaired, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+pub enum Phase {
     /// They are not.
     Open,
     /// By fast recovery.
     Recovery,
     /// After a timeout.
     Repair,
+}
+
+impl Phase {
+    /// What an ACK tells of it.
+    pub fn follow(&mut self, ack: &Ack) {
+        match (*self, ack.recovering) {
+            (Phase::Open, true) => *self = Phase::Recovery,
+            (Phase::Repair, false) if ack.repairing => {}
+            (_, false) => *self = Phase::Open,
+            _ => {}
+        }
+    }
 }
 
 /// Window and slow start threshold, in segments.
@@ -74,14 +86,15 @@ impl Window {
         self.phase == Phase::Recovery
     }
 
+    /// Whether no losses are being repaired, as of the last ACK.
+    pub fn is_open(&self) -> bool {
+        self.phase == Phase::Open
+    }
+
     /// Follows the phases and tells whether this ACK may make the window grow: it advances, the sender
     /// used the window, and no fast recovery is going on.
     pub fn may_grow(&mut self, ack: &Ack) -> bool {
-        if !ack.recovering {
-            self.phase = Phase::Open;
-        } else if self.phase == Phase::Open {
-            self.phase = Phase::Recovery;
-        }
+        self.phase.follow(ack);
         self.phase != Phase::Recovery && ack.advanced && ack.window_limited
     }
 
@@ -110,9 +123,55 @@ impl Window {
         }
     }
 
+    /// Acknowledged segments (or what else a controller counts) that no increment has used up.
+    pub fn credit(&self) -> u32 {
+        self.credit
+    }
+
+    /// Adds to the credit, for a controller that counts in its own way.
+    pub fn earn(&mut self, credit: u32) {
+        self.credit = self.credit.saturating_add(credit);
+    }
+
+    /// Grows by `segments`, which use up `cost` of the credit.
+    pub fn buy(&mut self, segments: u32, cost: u32) {
+        self.cwnd = self.cwnd.saturating_add(segments);
+        self.credit = self.credit.saturating_sub(cost);
+    }
+
+    /// Reno's growth: slow start, then one segment more for each acknowledged window.
+    pub fn grow_as_reno(&mut self, acked: u32) {
+        let left = if self.in_slow_start() {
+            self.slow_start(acked)
+        } else {
+            acked
+        };
+        if left > 0 {
+            self.additive_increase(self.cwnd, left);
+        }
+    }
+
+    /// Sets the window (at least 1), for controls that compute it; the threshold stays.
+    pub fn set(&mut self, cwnd: u32) {
+        self.cwnd = cwnd.max(1);
+    }
+
     /// Makes the present window the threshold.
     pub fn end_slow_start(&mut self) {
         self.ssthresh = Some(self.cwnd);
+    }
+
+    /// Brings the threshold down to the window (but to [`MIN_SSTHRESH`] at least), if it is above.
+    pub fn lower_threshold(&mut self) {
+        let cwnd = self.cwnd.max(MIN_SSTHRESH);
+        self.ssthresh = Some(self.ssthresh.map_or(cwnd, |ssthresh| ssthresh.min(cwnd)));
+    }
+
+    /// Brings the threshold up to three quarters of the window, if it is below
+    /// (`tcp_current_ssthresh`: a half and a quarter, each in whole segments).
+    pub fn remember(&mut self) {
+        let remembered = self.cwnd / 2 + self.cwnd / 4;
+        self.ssthresh = self.ssthresh.map(|ssthresh| ssthresh.max(remembered));
     }
 
     /// Comes down to `ssthresh` (at least [`MIN_SSTHRESH`]) for a recovery episode.
@@ -121,6 +180,12 @@ impl Window {
         self.ssthresh = Some(ssthresh.max(MIN_SSTHRESH));
         self.cwnd = ssthresh.max(MIN_SSTHRESH);
         self.credit = 0;
+    }
+
+    /// Goes on with a window of `cwnd` (at least [`MIN_SSTHRESH`]) that is the threshold as well.
+    pub fn resume_at(&mut self, cwnd: u32) {
+        self.cwnd = cwnd.max(MIN_SSTHRESH);
+        self.end_slow_start();
     }
 
     /// Starts again from one segment after a timeout, with `ssthresh` (at least [`MIN_SSTHRESH`]) as
@@ -141,8 +206,7 @@ impl Window {
         if restart.now.since(restart.idle_since) <= restart.rto {
             return;
         }
-        let remembered = self.cwnd - self.cwnd / 4;
-        self.ssthresh = self.ssthresh.map(|ssthresh| ssthresh.max(remembered));
+        self.remember();
         let floor = restart.initial_window.min(self.cwnd);
         let mut idle = restart.now.since(restart.idle_since);
         while idle > restart.rto && self.cwnd > floor {
@@ -175,6 +239,7 @@ pub mod testing {
             newly_acked,
             newly_acked_bytes: u64::from(newly_acked) * 1448,
             advanced: true,
+            cumulatively_acked: newly_acked,
             rtt: None,
             srtt: Time::ZERO,
             min_rtt: Time::NEVER,
@@ -192,6 +257,7 @@ pub mod testing {
             recovering: false,
             repairing: false,
             paced: false,
+            next_departure: Time::ZERO,
         }
     }
 
@@ -258,6 +324,21 @@ mod tests {
     }
 
     #[test]
+    fn the_threshold_follows_the_window_down_and_three_quarters_of_it_up() {
+        let mut low = window(87, Some(10));
+        low.remember();
+        assert_eq!(low.ssthresh(), 64.0, "43 and 21, as recorded at 87");
+        low.set(50);
+        low.lower_threshold();
+        assert_eq!((low.cwnd(), low.ssthresh()), (50, 50.0));
+        let mut free = window(10, None);
+        free.remember();
+        assert_eq!(free.ssthresh(), f64::INFINITY);
+        free.lower_threshold();
+        assert_eq!(free.ssthresh(), 10.0);
+    }
+
+    #[test]
     fn only_an_advancing_ack_of_a_full_window_may_grow_it() {
         let mut window = window(10, None);
         let full = ack(Time::ZERO, 1);
@@ -284,6 +365,19 @@ mod tests {
             !window.may_grow(&recovering(Time::ZERO, 1)),
             "a new episode"
         );
+    }
+
+    #[test]
+    fn the_repair_lasts_as_long_as_the_sender_says() {
+        let mut window = window(10, None);
+        window.restart(5);
+        window.may_grow(&Ack {
+            repairing: true,
+            ..ack(Time::ZERO, 1)
+        });
+        assert!(!window.is_open());
+        window.may_grow(&ack(Time::ZERO, 1));
+        assert!(window.is_open());
     }
 
     #[test]

@@ -17,12 +17,14 @@ fn plan(min_rto: Time, rto_floor_on_variance: bool) -> TcpPlan {
         min_rto,
         max_rto: ms(120_000),
         rto_floor_on_variance,
+        rto_slop: Time::ZERO,
         receive_window_bytes: None,
         loss_detection: LossDetection::Rack,
         tail_loss_probe: true,
         limited_transmit: true,
         reduction: Reduction::Prr,
         pacing: false,
+        batches: false,
         window_validation: true,
         ecn: EcnMode::Off,
     }
@@ -178,6 +180,17 @@ fn the_smallest_rtt_is_forgotten_after_its_window() {
     assert_eq!(estimator.min_rtt(), ms(40));
     estimator.sample(ms(3_000_000), ms(60), 4, 3);
     assert_eq!(estimator.min_rtt(), ms(60));
+}
+
+#[test]
+fn slop_is_added_to_what_the_samples_ask_for_and_not_to_the_first_timeout() {
+    let mut freebsd = RttEstimator::new(&TcpPlan {
+        rto_slop: ms(200),
+        ..plan(ms(30), false)
+    });
+    assert_eq!(freebsd.rto(), ms(1000));
+    freebsd.sample(Time::ZERO, ms(100), 0, 0);
+    assert_eq!(freebsd.rto(), ms(100 + 4 * 50 + 200));
 }
 
 proptest! {

@@ -44,6 +44,7 @@ impl Sender {
             newly_acked: delivery.segments,
             newly_acked_bytes: u64::from(delivery.segments) * u64::from(self.tcp.mss_bytes),
             advanced,
+            cumulatively_acked: ack.saturating_sub(prior_unacknowledged) as u32,
             rtt,
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min_rtt(),
@@ -63,6 +64,7 @@ impl Sender {
             recovering: matches!(self.phase, Phase::Recovery | Phase::Reduced),
             repairing: self.phase == Phase::Loss,
             paced: self.paced,
+            next_departure: self.batch.next_departure(),
         });
         if self.prr.is_none() {
             self.window = whole_segments(self.controller.cwnd());

@@ -1,7 +1,8 @@
 //! What may be sent now, and whether the window was used.
 
-use ackclock_units::{Rate, Time};
+use ackclock_units::Time;
 
+use super::batches::Turn;
 use super::scoreboard::Sending;
 use super::timers::Purpose;
 use super::{syn_option_bytes, whole_segments, Outlet, Phase, Sender, TIMESTAMPS_BYTES};
@@ -34,17 +35,23 @@ impl Sender {
     /// Sends until something holds the sender back; tells whether it was the window.
     #[inline(always)]
     fn fill_window(&mut self, now: Time, out: &mut impl Outlet) -> bool {
+        self.batch.cut();
         loop {
             if self.occupied() >= self.window {
                 return true;
             }
             let lost = self.board.next_lost();
             if lost.is_none() && !self.has_new(now) {
+                self.note_bubble(now);
                 return false;
             }
-            if self.must_wait(now) {
-                self.timers.pacing = self.next_departure;
-                return false;
+            match self.turn(lost.is_none(), now) {
+                Turn::Now => {}
+                Turn::Later => {
+                    self.timers.pacing = self.batch.next_departure();
+                    return false;
+                }
+                Turn::Gather => return true,
             }
             match lost {
                 Some(sequence) => self.resend(sequence, now, out),
@@ -96,9 +103,14 @@ impl Sender {
         false
     }
 
-    #[inline]
-    pub(super) fn must_wait(&mut self, now: Time) -> bool {
-        self.paced && now < self.next_departure
+    /// The application has nothing to send though the window has room: until what is in flight now has
+    /// been delivered, the delivery rate is the application's (draft-cheng-iccrg-delivery-rate-estimation
+    /// section 3.4).
+    fn note_bubble(&mut self, now: Time) {
+        if self.board.next() >= self.workload.available(now) {
+            let in_flight = u64::from(self.board.in_flight());
+            self.application_limited_until = self.delivered + in_flight + 1;
+        }
     }
 
     #[inline]
@@ -108,7 +120,7 @@ impl Sender {
             flight_start: self.flight_start,
             delivered_at: self.delivered_at,
             delivered: self.delivered,
-            application_limited: !self.window_limited,
+            application_limited: self.delivered < self.application_limited_until,
         }
     }
 
@@ -155,7 +167,7 @@ impl Sender {
             prr.on_sent();
         }
         if self.paced {
-            self.pace(payload, now);
+            self.pace(sequence, payload, now);
         }
         self.last_sent = now;
         self.emit(
@@ -212,22 +224,6 @@ impl Sender {
     #[inline]
     pub(super) fn header_bytes(&self) -> u32 {
         self.tcp.header_bytes + u32::from(self.tcp.timestamps) * TIMESTAMPS_BYTES
-    }
-
-    /// Pacing of payload, as Linux counts it, at the controller's rate, else at 2 (slow start) or 1.2 × cwnd/srtt as Linux does.
-    pub(super) fn pace(&mut self, bytes: u32, now: Time) {
-        let rate = self.controller.pacing_rate().unwrap_or_else(|| {
-            let cwnd = self.controller.cwnd();
-            let gain = if cwnd < self.controller.ssthresh() / 2.0 {
-                2.0
-            } else {
-                1.2
-            };
-            let bytes = gain * cwnd * f64::from(self.tcp.mss_bytes);
-            Rate::from_bytes_per_second(bytes / self.rtt.srtt().seconds().max(1e-6))
-        });
-        self.next_departure =
-            self.next_departure.max(now) + rate.transmission_time(u64::from(bytes));
     }
 
     /// Remembers, over one flight, whether the window limited the sender (as Linux's cwnd validation).

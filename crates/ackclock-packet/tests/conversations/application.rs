@@ -157,33 +157,28 @@ fn paced() -> TcpPlan {
 }
 
 #[test]
-fn in_slow_start_segments_leave_at_twice_the_windows_rate() {
-    // 2 × 10 × 1000 B each 100 ms: the 1000 B of payload take 5 ms.
+fn the_first_ten_segments_leave_at_once_and_the_next_at_twice_the_windows_rate() {
+    // Ten ACKs come at once: after the first, 2 × 11 × 1000 B each 100 ms, 4.545 ms for 1000 B, of which half
+    // is given because the segment was late; then 2 × 20 × 1000 B, 2.5 ms.
     let mut tcp = Conversation::new(&flow(paced()), ms(50));
     assert_reads(
-        &tcp.run(ms(199)).sent(),
+        &tcp.run(ms(206)).sent(),
         "  0 > syn
          100 > ack
-         100 > data 0
-         105 > data 1
-         110 > data 2
-         115 > data 3
-         120 > data 4
-         125 > data 5
-         130 > data 6
-         135 > data 7
-         140 > data 8
-         145 > data 9",
+         100 > data 0..10
+         200 > data 10
+         202.272727273 > data 11
+         204.772727273 > data 12",
     );
 }
 
 #[test]
 fn in_congestion_avoidance_at_1_2_times_the_windows_rate() {
     let mut tcp = Conversation::new(&flow(paced()), ms(50)).losing([data(0)]);
-    tcp.run(ms(700));
+    tcp.run(ms(760));
     let window = tcp.sender.cwnd();
     let before = tcp.sent().len();
-    tcp.run(ms(750));
+    tcp.run(ms(800));
     assert_eq!(tcp.sender.cwnd(), window, "between two increments");
     let times: Vec<f64> = tcp.sent()[before..]
         .lines()
@@ -203,13 +198,13 @@ fn a_paced_sender_that_was_idle_does_not_make_up_for_it() {
         initial_window: 1,
         ..paced()
     };
-    let mut tcp = Conversation::new(&slowly(transfer(tcp, 3)), ms(20));
+    let mut tcp = Conversation::new(&slowly(transfer(tcp, 12)), ms(20));
+    tcp.run(ms(900));
+    let before = tcp.sent().len();
     assert_reads(
-        &tcp.run(ms(240)).sent(),
-        "  0 > syn
-          40 > ack
-          40 > data 0
-         140 > data 1
-         240 > data 2",
+        &tcp.run(ms(1140)).sent()[before..],
+        " 940 > data 9
+         1040 > data 10
+         1140 > data 11",
     );
 }

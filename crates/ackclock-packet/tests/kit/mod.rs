@@ -5,6 +5,7 @@
 //! that [`assert_reads`] compares, line by line.
 #![allow(dead_code, unused_imports)] // each test crate uses its own part
 
+pub mod cards;
 mod conversation;
 mod script;
 mod transcript;
@@ -49,12 +50,14 @@ pub fn linux() -> TcpPlan {
         min_rto: ms(200),
         max_rto: ms(120_000),
         rto_floor_on_variance: true,
+        rto_slop: Time::ZERO,
         receive_window_bytes: None,
         loss_detection: LossDetection::Rack,
         tail_loss_probe: true,
         limited_transmit: true,
         reduction: Reduction::Prr,
         pacing: false,
+        batches: false,
         window_validation: true,
         ecn: EcnMode::Off,
     }
@@ -149,6 +152,7 @@ pub fn link(rate_bps: f64, limit_packets: u32) -> LinkPlan {
     LinkPlan {
         name: "bottleneck".to_owned(),
         rate: Rate::from_bits_per_second(rate_bps),
+        burst_bytes: None,
         frame_overhead_bytes: 0,
         queue: pfifo(limit_packets),
         loss: None,

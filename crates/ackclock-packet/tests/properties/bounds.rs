@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ackclock_packet::plan::{DelayedAck, FlowPlan, LossDetection, Plan};
+use ackclock_packet::plan::{DelayedAck, FlowPlan, LinkPlan, LossDetection, Plan};
 use ackclock_packet::record::{FlowSamples, Links, QueueSamples, Totals};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -12,6 +12,11 @@ use crate::plans::{any_plan, any_tcp, cases, simulate};
 
 /// Largest IP packet of the generated plans, with room for all options.
 const LARGEST_BYTES: f64 = 1600.0;
+
+/// What a token bucket may let through at once, beyond the packet that overdraws it.
+fn burst_bytes(link: &LinkPlan) -> f64 {
+    link.burst_bytes.map_or(0.0, |bytes| bytes as f64)
+}
 
 fn check_flow_samples(plan: &Plan, samples: &FlowSamples) -> Result<(), TestCaseError> {
     let mut delivered: HashMap<u32, u64> = HashMap::new();
@@ -36,7 +41,7 @@ fn check_queue_samples(plan: &Plan, samples: &QueueSamples) -> Result<(), TestCa
         prop_assert!(samples.backlog_bytes[row] <= limit("limit_bytes"));
         // A packet counts when it has left, so one that was begun before the interval may come on top.
         let interval_bytes = link.rate.bytes_per_second() * plan.record.interval.seconds();
-        let bound = 1.0 + LARGEST_BYTES / interval_bytes;
+        let bound = 1.0 + (LARGEST_BYTES + burst_bytes(link)) / interval_bytes;
         prop_assert!((0.0..=bound).contains(&samples.utilisation[row]));
     }
     Ok(())
@@ -46,10 +51,11 @@ fn check_queue_samples(plan: &Plan, samples: &QueueSamples) -> Result<(), TestCa
 fn check_links(plan: &Plan, links: &Links) -> Result<(), TestCaseError> {
     let measured_s = (plan.duration - plan.warmup).seconds();
     for (index, link) in plan.links.iter().enumerate() {
-        let packet_s = LARGEST_BYTES / link.rate.bytes_per_second();
+        let packet_s = (LARGEST_BYTES + burst_bytes(link)) / link.rate.bytes_per_second();
         prop_assert!(links.busy_s[index] <= measured_s + packet_s);
         prop_assert!((0.0..=measured_s * (1.0 + 1e-12)).contains(&links.empty_s[index]));
-        let bound_bytes = link.rate.bytes_per_second() * measured_s + LARGEST_BYTES;
+        let bound_bytes =
+            link.rate.bytes_per_second() * measured_s + LARGEST_BYTES + burst_bytes(link);
         prop_assert!(links.departed_bytes[index] as f64 <= bound_bytes);
         prop_assert!(links.backlog_mean_bytes[index] >= links.backlog_mean_p[index] * 40.0 - 1e-6);
         let sojourns: u64 = links.sojourn_counts[index].iter().sum();
@@ -70,7 +76,9 @@ fn check_links(plan: &Plan, links: &Links) -> Result<(), TestCaseError> {
 /// Goodput of all flows together is at most the bottleneck's rate.
 fn check_goodput(plan: &Plan, totals: &Totals) -> Result<(), TestCaseError> {
     let delivered: u64 = totals.flows.delivered_bytes.iter().sum();
-    let possible_bytes = plan.links[0].rate.bytes_per_second() * plan.duration.seconds();
+    let possible_bytes = plan.links[0].rate.bytes_per_second() * plan.duration.seconds()
+        + LARGEST_BYTES
+        + burst_bytes(&plan.links[0]);
     prop_assert!(delivered as f64 <= possible_bytes);
     for (index, flow) in plan.flows.iter().enumerate() {
         let delivered = totals.flows.delivered_bytes[index];

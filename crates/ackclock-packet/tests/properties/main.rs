@@ -4,6 +4,7 @@
 mod kit;
 
 mod accounts;
+mod algorithms;
 mod bounds;
 mod completion;
 mod determinism;

@@ -83,10 +83,12 @@ fn link(
     loss: impl Strategy<Value = Option<LossPlan>>,
 ) -> impl Strategy<Value = LinkPlan> {
     let overhead = select(vec![0_u32, 14, 38]);
-    (rates_bps, limits, any::<bool>(), overhead, loss).prop_map(
-        |(rate_bps, limit, in_bytes, frame_overhead_bytes, loss)| LinkPlan {
+    let burst = prop_oneof![3 => Just(None), 1 => (0..5000_u64).prop_map(Some)];
+    (rates_bps, limits, any::<bool>(), (overhead, burst), loss).prop_map(
+        |(rate_bps, limit, in_bytes, (frame_overhead_bytes, burst_bytes), loss)| LinkPlan {
             name: "link".to_owned(),
             rate: Rate::from_bits_per_second(rate_bps),
+            burst_bytes,
             frame_overhead_bytes,
             queue: queue(limit, in_bytes),
             loss,

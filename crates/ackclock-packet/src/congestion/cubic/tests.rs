@@ -32,7 +32,7 @@ pub fn parameters(changes: &Value) -> Value {
 pub fn cubic(initial_window: f64, changes: &Value) -> Cubic {
     let parameters = Parameters::deserialize(parameters(changes)).expect("valid parameters");
     let beta_1024 = (parameters.beta * 1024.0).round() as u32;
-    Cubic::new(parameters, beta_1024, initial_window)
+    Cubic::new(parameters, beta_1024, initial_window, Stepwise)
 }
 
 /// A path without queue: a window's ACKs are spread evenly over each round trip.

@@ -1,0 +1,364 @@
+//! BBR, version 1: a model of the path, bandwidth and propagation delay, instead of a reaction to loss.
+//!
+//! N. Cardwell et al.: BBR: Congestion-Based Congestion Control, ACM Queue 14(5), 2016;
+//! draft-cardwell-iccrg-bbr-congestion-control-00. Here as in Linux 6.1 (`tcp_bbr`), which adds to the
+//! draft: room for aggregated ACKs, the policer detector, a pacing rate 1 % below the estimate, and
+//! room for batches of offloading hosts.
+//!
+//! Deviations from Linux: gains are not rounded to 1/256 (its drain gain is 0.344, not 0.347), bandwidth not
+//! to its fixed point, times not to clock ticks; the excess of aggregated ACKs is the maximum of ten
+//! rounds and not of five to ten; losses that a timer finds are not subtracted from the window. Where a
+//! flow's gain cycle begins is drawn from the flow's seed.
+//!
+//! ```text
+//!               pipe full            in flight ≤ BDP
+//!   Startup ───────────────▶ Drain ───────────────────▶ ProbeBw ◀─┐ next phase
+//!      ▲                       │                         │  ▲ └───┘
+//!      │       10 s without an RTT as small: ProbeRtt ◀──┘  │
+//!      └──────────────── pipe not full ┘ └──── 200 ms ──────┘
+//! ```
+
+use ackclock_units::{Rate, Time};
+use rand_pcg::Pcg64Mcg;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Ack, Controller, Loss, Opening, Repair, Restart};
+
+pub mod aggregation;
+mod cycle;
+pub mod filter;
+pub mod full_pipe;
+pub mod min_rtt;
+pub mod parameters;
+pub mod pipe;
+mod policer;
+pub mod rounds;
+mod window;
+
+use aggregation::Aggregation;
+use cycle::Cycle;
+use filter::WindowedMax;
+use full_pipe::FullPipe;
+use min_rtt::{Dip, MinRtt};
+use parameters::Parameters;
+use pipe::{Pipe, BATCHES, MIN_WINDOW};
+use policer::{Look, Policer};
+use rounds::{HeldBack, Rounds};
+use window::{Goal, Window};
+
+/// The phase that drains; a cycle does not begin with it.
+const DRAINING_PHASE: u32 = 1;
+/// Rounds over which the excess of aggregated ACKs is remembered.
+const AGGREGATION_ROUNDS: u64 = 10;
+/// Aggregation is credited with this much time of the bandwidth at most.
+const AGGREGATION_MAX_S: f64 = 0.1;
+/// Below this rate (1.2 Mb/s, in B/s) a batch may be a single segment.
+const SINGLE_SEGMENT_BYTES_PER_S: f64 = 150_000.0;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Startup,
+    Drain,
+    ProbeBw,
+    ProbeRtt,
+}
+
+/// The model of the path.
+#[derive(Clone, Copy, Debug)]
+struct Model {
+    pipe: Pipe,
+    rounds: Rounds,
+    /// Segments per second.
+    bandwidth: WindowedMax,
+    min_rtt: MinRtt,
+    full: FullPipe,
+    aggregation: Aggregation,
+    policer: Policer,
+    held_back: HeldBack,
+}
+
+/// A BBR sender.
+#[derive(Clone, Debug)]
+struct Bbr {
+    parameters: Parameters,
+    model: Model,
+    mode: Mode,
+    cycle: Cycle,
+    dip: Dip,
+    window: Window,
+    ssthresh: f64,
+    pacing_bytes_per_s: f64,
+    /// Whether the pacing rate rests on a measured RTT or better.
+    has_seen_rtt: bool,
+    idle_restart: bool,
+    /// When the newest delivery was seen.
+    delivered_at: Time,
+    random: Pcg64Mcg,
+}
+
+/// Makes the controller.
+///
+/// # Errors
+/// Parameters other than those of the card, or gains with which there is no probing.
+pub fn make(
+    parameters: &Value,
+    initial_window: f64,
+) -> Result<Box<dyn Controller>, serde_json::Error> {
+    let parameters = Parameters::deserialize(parameters)?;
+    parameters.check()?;
+    Ok(Box::new(Bbr::new(parameters, initial_window)))
+}
+
+/// The random numbers of a flow.
+pub(super) fn random(seed: u64) -> Pcg64Mcg {
+    Pcg64Mcg::new(u128::from(seed) << 1 | 1)
+}
+
+impl Bbr {
+    fn new(parameters: Parameters, initial_window: f64) -> Bbr {
+        let window = Time::from_seconds(parameters.min_rtt_window_s);
+        Bbr {
+            parameters,
+            model: Model {
+                pipe: Pipe::new(initial_window),
+                rounds: Rounds::default(),
+                bandwidth: WindowedMax::default(),
+                min_rtt: MinRtt::new(window, window),
+                full: FullPipe::default(),
+                aggregation: Aggregation::default(),
+                policer: Policer::default(),
+                held_back: HeldBack::default(),
+            },
+            mode: Mode::Startup,
+            cycle: Cycle::default(),
+            dip: Dip::default(),
+            window: Window::new(initial_window),
+            ssthresh: f64::INFINITY,
+            pacing_bytes_per_s: f64::INFINITY,
+            has_seen_rtt: false,
+            idle_restart: false,
+            delivered_at: Time::ZERO,
+            random: random(0),
+        }
+    }
+
+    // ---- the model ----
+
+    /// The maximum of the delivery rate, but for rates that the application or a dip limited (draft section
+    /// 4.1.1).
+    #[inline]
+    fn update_bandwidth(&mut self, ack: &Ack, limited: bool) {
+        let model = &mut self.model;
+        model.rounds.started = false;
+        let Some(rate) = ack.delivery_rate else {
+            model.policer.count_lost(ack.newly_lost);
+            return;
+        };
+        model.rounds.observe(ack);
+        if self.parameters.policer_detection {
+            let look = Look {
+                round_started: model.rounds.started,
+                limited,
+                probing: self.mode == Mode::ProbeBw,
+                segment_bytes: model.pipe.bytes_per_s(1.0),
+            };
+            if model.policer.observe(ack, &look) {
+                self.enter_probe_bw();
+            }
+        }
+        let model = &mut self.model;
+        let bandwidth = model.pipe.segments_per_s(rate);
+        if !limited || bandwidth >= model.bandwidth.get() {
+            let window = self.parameters.bandwidth_window;
+            let round = model.rounds.count;
+            model.bandwidth.update(window, round, bandwidth);
+        }
+    }
+
+    /// Segments per second to send at: the maximum, or a policer's rate.
+    #[inline]
+    fn bandwidth(&self) -> f64 {
+        let policed = self.model.policer.rate();
+        policed.unwrap_or_else(|| self.model.bandwidth.get())
+    }
+
+    /// `gain` × BDP of the largest bandwidth, with room for batches.
+    fn target_in_flight(&self, gain: f64) -> u32 {
+        let model = &self.model;
+        let volume = model
+            .pipe
+            .volume(model.bandwidth.get(), model.min_rtt.get(), gain);
+        self.with_room_for_batches(pipe::whole(volume))
+    }
+
+    /// Room for batches, an even number because of delayed ACKs, and two more to probe a small BDP.
+    fn with_room_for_batches(&self, segments: u32) -> u32 {
+        let segments = segments.saturating_add(BATCHES * self.batch());
+        let probing = self.mode == Mode::ProbeBw && self.cycle.phase == 0;
+        segments.next_multiple_of(2) + 2 * u32::from(probing)
+    }
+
+    /// Segments that leave together: a millisecond's, at least two but at the lowest rates.
+    #[inline]
+    fn batch(&self) -> u32 {
+        let rate = self.pacing_bytes_per_s;
+        self.model.pipe.batch(rate, self.least_batch())
+    }
+
+    /// What will be in flight when pacing lets the next batch go: it goes on being delivered until then.
+    fn in_flight_at_departure(&self, in_flight: u32, ack: &Ack) -> f64 {
+        let wait_s = ack.next_departure.since(ack.now).seconds();
+        let probing = self.mode == Mode::ProbeBw && self.pacing_gain() > 1.0;
+        let batch = if probing { self.batch() } else { 0 };
+        f64::from(in_flight + batch) - (self.bandwidth() * wait_s).floor()
+    }
+
+    // ---- what it controls ----
+
+    #[inline]
+    fn pacing_gain(&self) -> f64 {
+        let probe = self.parameters.probe_gain;
+        match (self.mode, self.cycle.phase) {
+            (Mode::Startup, _) => self.parameters.startup_gain,
+            (Mode::Drain, _) => 1.0 / self.parameters.startup_gain,
+            (Mode::ProbeBw, _) if self.model.policer.rate().is_some() => 1.0,
+            (Mode::ProbeBw, 0) => probe,
+            (Mode::ProbeBw, DRAINING_PHASE) => 2.0 - probe,
+            _ => 1.0,
+        }
+    }
+
+    fn cwnd_gain(&self) -> f64 {
+        match self.mode {
+            Mode::Startup | Mode::Drain => self.parameters.startup_gain,
+            Mode::ProbeBw => self.parameters.cwnd_gain,
+            Mode::ProbeRtt => 1.0,
+        }
+    }
+
+    /// Paces at `gain` × bandwidth; before the pipe is full it never slows down.
+    #[inline]
+    fn pace(&mut self, gain: f64) {
+        let margin = 1.0 - self.parameters.pacing_margin;
+        let rate = self.model.pipe.bytes_per_s(self.bandwidth() * gain) * margin;
+        if self.model.full.now || rate > self.pacing_bytes_per_s {
+            self.pacing_bytes_per_s = rate;
+        }
+    }
+
+    /// The first pacing rate: Startup's gain × the initial window per RTT.
+    fn pace_first(&mut self, srtt: Time) {
+        self.has_seen_rtt = srtt > Time::ZERO;
+        let gain = self.parameters.startup_gain * (1.0 - self.parameters.pacing_margin);
+        self.pacing_bytes_per_s = self.model.pipe.first_pacing_bytes_per_s(srtt, gain);
+    }
+
+    /// The window to grow to: gain × BDP, what aggregated ACKs need, and room for batches.
+    #[inline]
+    fn target_window(&self) -> u32 {
+        let (model, bandwidth) = (&self.model, self.bandwidth());
+        let volume = model
+            .pipe
+            .volume(bandwidth, model.min_rtt.get(), self.cwnd_gain());
+        let aggregated = if model.full.now {
+            let most = bandwidth * AGGREGATION_MAX_S;
+            model.aggregation.excess().min(most)
+        } else {
+            0.0
+        };
+        self.with_room_for_batches(pipe::whole(volume).saturating_add(aggregated as u32))
+    }
+}
+
+impl Controller for Bbr {
+    fn on_open(&mut self, opening: &Opening) {
+        self.random = random(opening.seed);
+        self.model.pipe.open(opening.mss_bytes);
+        self.model.min_rtt.open(opening.now, opening.srtt);
+        self.model.aggregation.restart(opening.now);
+        self.delivered_at = opening.now;
+        self.pace_first(opening.srtt);
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        if ack.newly_acked > 0 {
+            self.delivered_at = ack.now;
+        }
+        let limited = self.model.held_back.limits(ack);
+        self.update_bandwidth(ack, limited);
+        if ack.newly_acked > 0 && ack.delivery_rate.is_some() {
+            let (bandwidth, cwnd) = (self.bandwidth(), self.window.cwnd());
+            let round = self.model.rounds.count;
+            let aggregation = &mut self.model.aggregation;
+            aggregation.observe(ack, bandwidth, cwnd, AGGREGATION_ROUNDS, round);
+        }
+        self.follow_cycle(ack);
+        self.look_for_full_pipe(ack, limited);
+        self.measure_min_rtt(ack);
+        if !self.has_seen_rtt && ack.srtt > Time::ZERO {
+            self.pace_first(ack.srtt);
+        }
+        self.pace(self.pacing_gain());
+        if ack.newly_acked > 0 {
+            let goal = Goal {
+                segments: self.target_window(),
+                full: self.model.full.now,
+                first: self.model.pipe.initial_window,
+            };
+            self.window.update(ack, &goal, &mut self.model.rounds);
+        }
+        if self.mode == Mode::ProbeRtt {
+            self.window.bound(MIN_WINDOW);
+        }
+    }
+
+    fn on_loss(&mut self, _loss: &Loss) {
+        self.window.save(self.mode == Mode::ProbeRtt);
+    }
+
+    fn on_timeout(&mut self, _now: Time, in_flight: u32) {
+        self.window.restart(self.mode == Mode::ProbeRtt);
+        self.model.full.forget_baseline();
+        self.model.policer.count_lost(in_flight);
+    }
+
+    /// Paces at the bandwidth itself after an idle time; an idle time may also have been the dip.
+    fn on_restart(&mut self, restart: &Restart) {
+        self.idle_restart = true;
+        self.model.aggregation.restart(restart.now);
+        if self.mode == Mode::ProbeBw {
+            self.pace(1.0);
+        } else if self.mode == Mode::ProbeRtt && self.dip.is_over(restart.now) {
+            self.leave_probe_rtt(restart.now);
+        }
+    }
+
+    fn cwnd(&self) -> f64 {
+        f64::from(self.window.cwnd())
+    }
+
+    fn ssthresh(&self) -> f64 {
+        self.ssthresh
+    }
+
+    fn repair(&self) -> Repair {
+        Repair::Controller
+    }
+
+    fn needs_pacing(&self) -> bool {
+        true
+    }
+
+    fn least_batch(&self) -> u32 {
+        1 + u32::from(self.pacing_bytes_per_s >= SINGLE_SEGMENT_BYTES_PER_S)
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        let rate = self.pacing_bytes_per_s;
+        rate.is_finite().then(|| Rate::from_bytes_per_second(rate))
+    }
+}
+
+#[cfg(test)]
+mod tests;

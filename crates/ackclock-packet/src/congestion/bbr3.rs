@@ -1,0 +1,381 @@
+//! BBR, version 3: the model of version 1, bounded by what losses say.
+//!
+//! N. Cardwell, I. Swett, J. Beshay (editors): BBR Congestion Control, draft-ietf-ccwg-bbr-06. Windowed
+//! maximum, rounds, full-pipe estimator, delay filter and aggregation are shared with [`super::bbr`].
+//!
+//! Deviations: the sender reports losses per ACK, not per packet, so the newest segment that an ACK delivers
+//! stands for those that it reports lost, and ACKs with losses stand for discontiguous lost ranges in Startup
+//! (as in Linux's version 3); losses that a timer finds count at the timeout only. Recoveries are never undone.
+//! Marks of ECN are ignored; the draft says nothing of them.
+//!
+//! ```text
+//!             pipe full,                in flight ≤ BDP         headroom, in flight ≤ BDP
+//!             or much loss              or 3 rounds
+//!   Startup ───────────────▶ Drain ───────────────▶ ProbeBW_DOWN ───────▶ ProbeBW_CRUISE
+//!                                                        ▲                     │ 2–3 s, or 62–63 rounds
+//!                               full, too much loss,     │     a round         ▼
+//!                               or the risky level  ProbeBW_UP ◀─────── ProbeBW_REFILL
+//!
+//!   any state ── 5 s without an RTT as small ──▶ ProbeRTT ── 200 ms and a round ──▶ CRUISE or Startup
+//! ```
+
+use ackclock_units::{Rate, Time};
+use rand_pcg::Pcg64Mcg;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::bbr::aggregation::Aggregation;
+use super::bbr::filter::WindowedMax;
+use super::bbr::full_pipe::FullPipe;
+use super::bbr::min_rtt::{Dip, MinRtt};
+use super::bbr::pipe::{Pipe, SavedWindow, BATCHES, MIN_WINDOW};
+use super::bbr::random;
+use super::bbr::rounds::{HeldBack, Rounds};
+use super::{Ack, Controller, Loss, Opening, Repair, Restart};
+
+mod bounds;
+mod control;
+mod cycle;
+mod flights;
+mod parameters;
+mod startup;
+
+use bounds::{LongTerm, ShortTerm, Signals};
+use cycle::Cycle;
+use flights::{Flight, Flights};
+use parameters::Parameters;
+
+/// Cycles before the present one whose bandwidth counts (`MaxBwFilterLen` is this one and the last).
+const BANDWIDTH_CYCLES: u64 = 1;
+/// Rounds over which the excess of aggregated ACKs is remembered once the pipe is full (`ExtraAckedFilterLen`).
+const AGGREGATION_ROUNDS: u64 = 10;
+/// A batch has two segments at least (section 5.6.3).
+const LEAST_BATCH: u32 = 2;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Startup,
+    Drain,
+    Down,
+    Cruise,
+    Refill,
+    Up,
+    ProbeRtt,
+}
+
+impl State {
+    fn is_probe_bw(self) -> bool {
+        matches!(
+            self,
+            State::Down | State::Cruise | State::Refill | State::Up
+        )
+    }
+
+    /// Whether losses are the price of probing.
+    fn accelerates(self) -> bool {
+        matches!(self, State::Startup | State::Refill | State::Up)
+    }
+}
+
+/// The model of the path.
+#[derive(Clone, Debug)]
+struct Model {
+    pipe: Pipe,
+    rounds: Rounds,
+    /// Segments per second.
+    bandwidth: WindowedMax,
+    min_rtt: MinRtt,
+    full: FullPipe,
+    /// Whether the pipe was ever full.
+    full_reached: bool,
+    aggregation: Aggregation,
+    held_back: HeldBack,
+    flights: Flights,
+    signals: Signals,
+    short_term: ShortTerm,
+    long_term: LongTerm,
+}
+
+/// A sample: what an ACK tells of the path.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    /// Delivery rate in segments per second, zero if there is none.
+    bandwidth: f64,
+    /// Whether the application or the sender itself limited it.
+    limited: bool,
+    flight: Flight,
+}
+
+/// A BBR sender.
+#[derive(Clone, Debug)]
+struct Bbr3 {
+    parameters: Parameters,
+    model: Model,
+    state: State,
+    cycle: Cycle,
+    dip: Dip,
+    drain_start: u64,
+    cwnd: u32,
+    saved: SavedWindow,
+    was_repairing: bool,
+    ssthresh: f64,
+    pacing_bytes_per_s: f64,
+    has_seen_rtt: bool,
+    idle_restart: bool,
+    random: Pcg64Mcg,
+}
+
+/// Makes the controller.
+///
+/// # Errors
+/// Parameters other than those of the card, or that make no sense.
+pub fn make(
+    parameters: &Value,
+    initial_window: f64,
+) -> Result<Box<dyn Controller>, serde_json::Error> {
+    let parameters = Parameters::deserialize(parameters)?;
+    parameters.check()?;
+    Ok(Box::new(Bbr3::new(parameters, initial_window)))
+}
+
+impl Bbr3 {
+    fn new(parameters: Parameters, initial_window: f64) -> Bbr3 {
+        let pipe = Pipe::new(initial_window);
+        Bbr3 {
+            parameters,
+            model: Model {
+                pipe,
+                rounds: Rounds::default(),
+                bandwidth: WindowedMax::default(),
+                min_rtt: MinRtt::new(
+                    Time::from_seconds(parameters.min_rtt_window_s),
+                    Time::from_seconds(parameters.probe_rtt_interval_s),
+                ),
+                full: FullPipe::default(),
+                full_reached: false,
+                aggregation: Aggregation::default(),
+                held_back: HeldBack::default(),
+                flights: Flights::default(),
+                signals: Signals::default(),
+                short_term: ShortTerm::NONE,
+                long_term: LongTerm::NONE,
+            },
+            state: State::Startup,
+            cycle: Cycle::default(),
+            dip: Dip::default(),
+            drain_start: 0,
+            cwnd: pipe.initial_window,
+            saved: SavedWindow::default(),
+            was_repairing: false,
+            ssthresh: f64::INFINITY,
+            pacing_bytes_per_s: f64::INFINITY,
+            has_seen_rtt: false,
+            idle_restart: false,
+            random: random(0),
+        }
+    }
+
+    // ---- the model (section 5.5) ----
+
+    #[inline]
+    fn sample(&mut self, ack: &Ack) -> Sample {
+        let model = &mut self.model;
+        model.flights.count_lost(ack.newly_lost);
+        Sample {
+            bandwidth: ack
+                .delivery_rate
+                .map_or(0.0, |rate| model.pipe.segments_per_s(rate)),
+            limited: model.held_back.limits(ack),
+            flight: model.flights.look_up(ack),
+        }
+    }
+
+    /// `UpdateLatestDeliverySignals`, `UpdateCongestionSignals`.
+    #[inline]
+    fn update_signals(&mut self, ack: &Ack, sample: &Sample) {
+        let model = &mut self.model;
+        model.signals.observe(ack, sample.bandwidth);
+        model.rounds.observe(ack);
+        self.cycle.rounds += u64::from(model.rounds.started);
+        let rises = sample.bandwidth >= model.bandwidth.get();
+        if sample.bandwidth > 0.0 && (rises || !sample.limited) {
+            let (window, cycle) = (BANDWIDTH_CYCLES, self.cycle.count);
+            model.bandwidth.update(window, cycle, sample.bandwidth);
+        }
+        if model.signals.round.started {
+            if model.signals.lost && !self.state.accelerates() {
+                let (bandwidth, cwnd) = (model.bandwidth.get(), f64::from(self.cwnd));
+                let (latest, beta) = (model.signals.latest, self.parameters.beta);
+                model.short_term.reduce(bandwidth, cwnd, &latest, beta);
+            }
+            model.signals.lost = false;
+        }
+    }
+
+    /// Segments per second to send at (`BoundBWForModel`).
+    #[inline]
+    fn bandwidth(&self) -> f64 {
+        let model = &self.model;
+        model.bandwidth.get().min(model.short_term.bandwidth)
+    }
+
+    /// `BDPMultiple`.
+    #[inline]
+    fn volume(&self, bandwidth: f64, gain: f64) -> f64 {
+        let model = &self.model;
+        model.pipe.volume(bandwidth, model.min_rtt.get(), gain)
+    }
+
+    /// `QuantizationBudget`.
+    #[inline]
+    fn with_room_for_batches(&self, volume: f64) -> f64 {
+        let batch = self.model.pipe.batch(self.pacing_bytes_per_s, LEAST_BATCH);
+        let least = (BATCHES * batch).max(MIN_WINDOW);
+        let probing = if self.state == State::Up { 2.0 } else { 0.0 };
+        volume.max(f64::from(least)) + probing
+    }
+
+    fn observe_aggregation(&mut self, ack: &Ack) {
+        let (bandwidth, cwnd) = (self.bandwidth(), self.cwnd);
+        let model = &mut self.model;
+        let window = if model.full_reached {
+            AGGREGATION_ROUNDS
+        } else {
+            1
+        };
+        let round = model.rounds.count;
+        model
+            .aggregation
+            .observe(ack, bandwidth, cwnd, window, round);
+    }
+
+    // ---- ProbeRTT (section 5.3.4) ----
+
+    #[inline]
+    fn measure_min_rtt(&mut self, ack: &Ack) {
+        let due = self.model.min_rtt.observe(ack.now, ack.rtt);
+        if due && !self.idle_restart && self.state != State::ProbeRtt {
+            self.save_window();
+            self.state = State::ProbeRtt;
+            self.dip = Dip::default();
+            self.cycle.stop_sampling();
+            self.model.rounds.restart(ack.delivered);
+        }
+        if self.state == State::ProbeRtt {
+            self.model.held_back.mark(ack);
+            let window = self.probe_rtt_window();
+            let duration = Time::from_seconds(self.parameters.probe_rtt_duration_s);
+            let rounds = &mut self.model.rounds;
+            if self.dip.follow(ack, window, duration, rounds) {
+                self.leave_probe_rtt(ack.now, ack.delivered);
+            }
+        }
+        self.idle_restart &= ack.newly_acked == 0;
+    }
+
+    fn leave_probe_rtt(&mut self, now: Time, delivered: u64) {
+        self.model.min_rtt.refresh(now);
+        self.cwnd = self.saved.restore(self.cwnd);
+        self.model.short_term = ShortTerm::NONE;
+        if self.model.full_reached {
+            self.go_down(now, delivered);
+            self.state = State::Cruise;
+        } else {
+            self.state = State::Startup;
+        }
+    }
+
+    fn probe_rtt_window(&self) -> u32 {
+        let volume = self.volume(self.bandwidth(), self.parameters.probe_rtt_cwnd_gain);
+        (volume as u32).max(MIN_WINDOW)
+    }
+}
+
+impl Controller for Bbr3 {
+    fn on_open(&mut self, opening: &Opening) {
+        self.random = random(opening.seed);
+        self.model.pipe.open(opening.mss_bytes);
+        self.model.min_rtt.open(opening.now, opening.srtt);
+        self.model.aggregation.restart(opening.now);
+        self.model.flights.open();
+        self.pace_first(opening.srtt);
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        let sample = self.sample(ack);
+        if ack.newly_lost > 0 {
+            self.on_reported_loss(ack, &sample);
+        }
+        if ack.newly_acked > 0 {
+            self.update_signals(ack, &sample);
+            self.observe_aggregation(ack);
+            self.look_for_full_pipe(ack, &sample);
+            self.look_for_drained(ack);
+            self.follow_cycle(ack, &sample);
+        }
+        self.measure_min_rtt(ack);
+        if ack.newly_acked > 0 {
+            self.model.signals.advance(ack, sample.bandwidth);
+        }
+        self.model.flights.remember(ack);
+        if !self.has_seen_rtt && ack.srtt > Time::ZERO {
+            self.pace_first(ack.srtt);
+        }
+        self.pace(self.pacing_gain());
+        let repairing = ack.recovering || ack.repairing;
+        if self.was_repairing && !repairing {
+            self.cwnd = self.saved.restore(self.cwnd);
+        }
+        self.was_repairing = repairing;
+        self.set_window(ack);
+    }
+
+    fn on_loss(&mut self, _loss: &Loss) {
+        self.save_window();
+    }
+
+    fn on_timeout(&mut self, _now: Time, in_flight: u32) {
+        self.save_window();
+        self.was_repairing = true;
+        self.model.flights.count_lost(in_flight);
+        self.cwnd = 1;
+    }
+
+    /// `HandleRestartFromIdle`.
+    fn on_restart(&mut self, restart: &Restart) {
+        self.idle_restart = true;
+        self.model.aggregation.restart(restart.now);
+        if self.state.is_probe_bw() {
+            self.pace(1.0);
+        } else if self.state == State::ProbeRtt && self.dip.is_over(restart.now) {
+            self.leave_probe_rtt(restart.now, self.model.rounds.end());
+        }
+    }
+
+    fn cwnd(&self) -> f64 {
+        f64::from(self.cwnd)
+    }
+
+    fn ssthresh(&self) -> f64 {
+        self.ssthresh
+    }
+
+    fn repair(&self) -> Repair {
+        Repair::Controller
+    }
+
+    fn needs_pacing(&self) -> bool {
+        true
+    }
+
+    fn least_batch(&self) -> u32 {
+        LEAST_BATCH
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        let rate = self.pacing_bytes_per_s;
+        rate.is_finite().then(|| Rate::from_bytes_per_second(rate))
+    }
+}
+
+#[cfg(test)]
+mod tests;

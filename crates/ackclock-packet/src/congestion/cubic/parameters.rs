@@ -1,0 +1,53 @@
+//! CUBIC's parameters, and which of them make sense.
+
+use ackclock_units::Time;
+use serde::de::Error as _;
+use serde::Deserialize;
+
+/// Linux counts β in parts of this.
+pub const BETA_SCALE: u32 = 1024;
+
+/// Parameters as on the card.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools)]
+pub struct Parameters {
+    /// C, segments/s³.
+    pub c: f64,
+    /// β: the share of the window that is kept at a loss.
+    pub beta: f64,
+    /// Whether a loss below `W_max` lowers `W_max` further, to make room for new flows (section 4.7).
+    pub fast_convergence: bool,
+    /// Whether the window is at least Reno's (section 4.3).
+    pub reno_friendly: bool,
+    /// Whether `W_est` grows like Reno once it has reached the window before the loss.
+    pub reno_catch_up: bool,
+    /// Whether `HyStart` may end slow start.
+    pub hystart: bool,
+    /// Whether growth counts acknowledged segments; otherwise it counts ACKs.
+    pub delayed_ack_correction: bool,
+    /// Whether windows are whole segments, as in Linux; otherwise they are the RFC's fractions.
+    pub whole_segments: bool,
+    /// Least time between two looks at the curve; at 0 it is looked at with each ACK.
+    #[serde(rename = "tick_s")]
+    pub tick: Time,
+}
+
+impl Parameters {
+    /// β in 1/1024, if the parameters make sense.
+    ///
+    /// # Errors
+    /// C ≤ 0, or β outside (0, 1).
+    pub fn beta_1024(&self) -> Result<u32, serde_json::Error> {
+        let beta_1024 = (self.beta * f64::from(BETA_SCALE)).round() as u32;
+        if !(1..BETA_SCALE).contains(&beta_1024) {
+            return Err(serde_json::Error::custom(
+                "beta, the share of the window that is kept, must be between 0 and 1",
+            ));
+        }
+        if !(self.c > 0.0 && self.c.is_finite()) {
+            return Err(serde_json::Error::custom("c must be above 0"));
+        }
+        Ok(beta_1024)
+    }
+}

@@ -1,0 +1,167 @@
+//! The congestion window in fractions of segments, for controls whose papers count so.
+//!
+//! The phases are those of [`super::window`]; slow start and idle times work as there. The sender sends
+//! whole segments: it rounds down.
+
+use super::window::{Phase, MIN_SSTHRESH};
+use super::{Ack, Restart};
+
+/// Window and slow start threshold, in segments.
+#[derive(Clone, Copy, Debug)]
+pub struct FractionalWindow {
+    cwnd: f64,
+    ssthresh: f64,
+    phase: Phase,
+}
+
+impl FractionalWindow {
+    /// The initial window, at least 1, and no threshold.
+    pub fn new(initial_window: f64) -> FractionalWindow {
+        FractionalWindow {
+            cwnd: initial_window.max(1.0),
+            ssthresh: f64::INFINITY,
+            phase: Phase::Open,
+        }
+    }
+
+    /// Congestion window.
+    pub fn cwnd(&self) -> f64 {
+        self.cwnd
+    }
+
+    /// Slow start threshold; infinite until the first loss.
+    pub fn ssthresh(&self) -> f64 {
+        self.ssthresh
+    }
+
+    /// Whether an ACK makes the window grow exponentially.
+    pub fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// Whether fast recovery is going on.
+    pub fn in_fast_recovery(&self) -> bool {
+        self.phase == Phase::Recovery
+    }
+
+    /// Follows the phases and tells whether this ACK may make the window grow: it advances, the sender
+    /// used the window, and no fast recovery is going on.
+    pub fn may_grow(&mut self, ack: &Ack) -> bool {
+        self.phase.follow(ack);
+        self.phase != Phase::Recovery && ack.advanced && ack.window_limited
+    }
+
+    /// Grows by `step` segments for each acknowledged one, up to ssthresh. Returns the acknowledged
+    /// segments that are left over for congestion avoidance.
+    #[must_use]
+    pub fn slow_start(&mut self, acked: f64, step: f64) -> f64 {
+        let needed = (self.ssthresh - self.cwnd) / step;
+        if acked < needed {
+            self.cwnd += step * acked;
+            return 0.0;
+        }
+        self.cwnd = self.ssthresh;
+        acked - needed
+    }
+
+    /// Sets the window (at least 1), for controls that compute it; the threshold stays.
+    pub fn set(&mut self, cwnd: f64) {
+        self.cwnd = cwnd.max(1.0);
+    }
+
+    /// Makes the present window the threshold.
+    pub fn end_slow_start(&mut self) {
+        self.ssthresh = self.cwnd.max(f64::from(MIN_SSTHRESH));
+    }
+
+    /// Comes down to `ssthresh` (at least [`MIN_SSTHRESH`]) for a recovery episode.
+    pub fn reduce(&mut self, ssthresh: f64) {
+        self.phase = Phase::Recovery;
+        self.ssthresh = ssthresh.max(f64::from(MIN_SSTHRESH));
+        self.cwnd = self.ssthresh;
+    }
+
+    /// Starts again from one segment after a timeout, with `ssthresh` (at least [`MIN_SSTHRESH`]) as
+    /// the threshold unless the episode under way has set it already.
+    pub fn restart(&mut self, ssthresh: f64) {
+        if self.phase != Phase::Recovery {
+            self.ssthresh = ssthresh.max(f64::from(MIN_SSTHRESH));
+        }
+        self.phase = Phase::Repair;
+        self.cwnd = 1.0;
+    }
+
+    /// Comes down after an idle time, as [`super::window::Window::restart_after_idle`].
+    pub fn restart_after_idle(&mut self, restart: &Restart) {
+        let mut idle = restart.now.since(restart.idle_since);
+        if idle <= restart.rto {
+            return;
+        }
+        self.ssthresh = self.ssthresh.max(0.75 * self.cwnd);
+        let floor = f64::from(restart.initial_window).min(self.cwnd);
+        while idle > restart.rto && self.cwnd > floor {
+            idle = idle - restart.rto;
+            self.cwnd = (self.cwnd / 2.0).max(floor);
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::float_cmp)] // sums of halves
+mod tests {
+    use super::super::window::testing::{ack, recovering};
+    use super::*;
+    use ackclock_units::Time;
+
+    fn below_a_threshold() -> FractionalWindow {
+        let mut window = FractionalWindow::new(10.0);
+        window.restart(8.0);
+        window
+    }
+
+    #[test]
+    fn slow_start_leaves_the_rest_over_at_the_threshold() {
+        let mut window = below_a_threshold();
+        assert_eq!(window.slow_start(3.0, 2.0), 0.0);
+        assert_eq!(window.cwnd(), 7.0);
+        assert_eq!(
+            window.slow_start(3.0, 2.0),
+            2.5,
+            "half a segment was enough"
+        );
+        assert_eq!(window.cwnd(), 8.0);
+        assert!(!window.in_slow_start());
+    }
+
+    #[test]
+    fn without_a_threshold_nothing_is_left_over() {
+        let mut window = FractionalWindow::new(10.0);
+        assert_eq!(window.slow_start(7.0, 1.0), 0.0);
+        assert_eq!(window.cwnd(), 17.0);
+    }
+
+    #[test]
+    fn a_timeout_in_fast_recovery_keeps_the_threshold() {
+        let mut window = FractionalWindow::new(20.0);
+        window.reduce(15.5);
+        assert!(!window.may_grow(&recovering(Time::ZERO, 1)));
+        window.restart(7.0);
+        assert_eq!((window.cwnd(), window.ssthresh()), (1.0, 15.5));
+        assert!(window.may_grow(&ack(Time::ZERO, 1)));
+        window.restart(0.5);
+        assert_eq!((window.cwnd(), window.ssthresh()), (1.0, 2.0));
+    }
+
+    #[test]
+    fn each_timeout_of_idleness_halves_down_to_the_initial_window() {
+        let mut window = below_a_threshold();
+        window.set(41.0);
+        window.restart_after_idle(&Restart {
+            now: Time::from_milliseconds(1401),
+            idle_since: Time::from_milliseconds(1000),
+            rto: Time::from_milliseconds(200),
+            initial_window: 10,
+        });
+        assert_eq!((window.cwnd(), window.ssthresh()), (10.25, 30.75));
+    }
+}

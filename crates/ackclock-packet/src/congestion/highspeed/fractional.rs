@@ -1,0 +1,63 @@
+//! HighSpeed TCP in fractions of segments, as RFC 3649 section 5 writes it: w + a(w)/w for each
+//! acknowledged segment, (1 − b(w)) w at a loss.
+//!
+//! Deviation: a timeout in fast recovery does not lower ssthresh again, as in Linux.
+
+use ackclock_units::Time;
+
+use super::{a, b};
+use crate::congestion::fractional_window::FractionalWindow;
+use crate::congestion::{Ack, Controller, Loss, Restart};
+
+/// A HighSpeed sender's window in fractions of segments.
+#[derive(Clone, Copy, Debug)]
+pub struct Fractional {
+    window: FractionalWindow,
+}
+
+impl Fractional {
+    /// A window of `initial_window` segments.
+    pub fn new(initial_window: f64) -> Fractional {
+        Fractional {
+            window: FractionalWindow::new(initial_window),
+        }
+    }
+
+    fn reduced(&self) -> f64 {
+        self.cwnd() * (1.0 - b(self.cwnd()))
+    }
+}
+
+impl Controller for Fractional {
+    fn on_ack(&mut self, ack: &Ack) {
+        if !self.window.may_grow(ack) {
+            return;
+        }
+        let mut acked = f64::from(ack.newly_acked);
+        if self.window.in_slow_start() {
+            acked = self.window.slow_start(acked, 1.0);
+        }
+        let w = self.cwnd();
+        self.window.set(w + a(w) / w * acked);
+    }
+
+    fn on_loss(&mut self, _loss: &Loss) {
+        self.window.reduce(self.reduced());
+    }
+
+    fn on_timeout(&mut self, _now: Time, _in_flight: u32) {
+        self.window.restart(self.reduced());
+    }
+
+    fn on_restart(&mut self, restart: &Restart) {
+        self.window.restart_after_idle(restart);
+    }
+
+    fn cwnd(&self) -> f64 {
+        self.window.cwnd()
+    }
+
+    fn ssthresh(&self) -> f64 {
+        self.window.ssthresh()
+    }
+}

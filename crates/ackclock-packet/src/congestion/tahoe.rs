@@ -1,0 +1,156 @@
+//! Tahoe: any loss is answered by slow start from one segment.
+//!
+//! V. Jacobson: Congestion avoidance and control, SIGCOMM 1988, section 3 and appendix D; fast retransmit came
+//! with the code of 4.3BSD-Tahoe. The third duplicate ACK does what the timeout does: half the window
+//! becomes the threshold, and everything outstanding is sent again in slow start. Fast recovery came later, with
+//! Reno.
+//!
+//! ```text
+//!              cwnd = ssthresh
+//!   slow start ───────────────▶ congestion avoidance
+//!      ▲ ▲ │ loss or timeout        │ loss or timeout
+//!      │ └─┘                        │
+//!      └────────────────────────────┘   ssthresh = cwnd/2, cwnd = 1
+//! ```
+//!
+//! Deviations: windows are whole segments and growth counts acknowledged ones, as for Reno; the threshold is
+//! half the congestion window, where the code took the smaller of it and the receiver's window. An
+//! ECN mark, which came later, halves the window and no more (RFC 3168 section 6.1.2).
+
+use ackclock_units::Time;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::window::Window;
+use super::{Ack, Controller, Loss, Repair, Restart};
+
+/// Tahoe has no parameters.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Parameters {}
+
+/// A Tahoe sender's window.
+#[derive(Clone, Copy, Debug)]
+struct Tahoe {
+    window: Window,
+}
+
+/// Makes the controller.
+///
+/// # Errors
+/// Any parameter: there are none.
+pub fn make(
+    parameters: &Value,
+    initial_window: f64,
+) -> Result<Box<dyn Controller>, serde_json::Error> {
+    Parameters::deserialize(parameters)?;
+    Ok(Box::new(Tahoe {
+        window: Window::new(initial_window),
+    }))
+}
+
+impl Controller for Tahoe {
+    fn on_ack(&mut self, ack: &Ack) {
+        if self.window.may_grow(ack) {
+            self.window.grow_as_reno(ack.newly_acked);
+        }
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        let half = self.window.cwnd() / 2;
+        if loss.marked {
+            self.window.reduce(half);
+        } else {
+            self.window.restart(half);
+        }
+    }
+
+    fn on_timeout(&mut self, _now: Time, _in_flight: u32) {
+        self.window.restart(self.window.cwnd() / 2);
+    }
+
+    fn on_restart(&mut self, restart: &Restart) {
+        self.window.restart_after_idle(restart);
+    }
+
+    fn repair(&self) -> Repair {
+        Repair::FromStart
+    }
+
+    fn cwnd(&self) -> f64 {
+        f64::from(self.window.cwnd())
+    }
+
+    fn ssthresh(&self) -> f64 {
+        self.window.ssthresh()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::float_cmp)] // windows are whole segments
+mod tests {
+    use super::super::window::testing::{ack, LOSS};
+    use super::*;
+    use serde_json::json;
+
+    fn tahoe(initial_window: f64) -> Box<dyn Controller> {
+        make(&json!({}), initial_window).expect("no parameters are needed")
+    }
+
+    /// Acknowledges a whole window, segment by segment.
+    fn round(controller: &mut dyn Controller) -> f64 {
+        for _ in 0..controller.cwnd() as u32 {
+            controller.on_ack(&Ack {
+                repairing: true,
+                ..ack(Time::ZERO, 1)
+            });
+        }
+        controller.cwnd()
+    }
+
+    #[test]
+    fn a_loss_and_a_timeout_both_start_from_one_towards_half_the_window() {
+        for timeout in [false, true] {
+            let mut tahoe = tahoe(16.0);
+            if timeout {
+                tahoe.on_timeout(Time::ZERO, 16);
+            } else {
+                tahoe.on_loss(&LOSS);
+            }
+            assert_eq!((tahoe.cwnd(), tahoe.ssthresh()), (1.0, 8.0));
+            for expected in [2.0, 4.0, 8.0, 9.0, 10.0] {
+                assert_eq!(round(tahoe.as_mut()), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_outstanding_at_a_loss_is_sent_again_from_the_start() {
+        assert_eq!(tahoe(10.0).repair(), Repair::FromStart);
+    }
+
+    #[test]
+    fn a_second_loss_halves_the_threshold_again() {
+        let mut tahoe = tahoe(16.0);
+        tahoe.on_loss(&LOSS);
+        round(tahoe.as_mut());
+        assert_eq!(round(tahoe.as_mut()), 4.0);
+        tahoe.on_loss(&LOSS);
+        assert_eq!((tahoe.cwnd(), tahoe.ssthresh()), (1.0, 2.0));
+    }
+
+    #[test]
+    fn a_mark_halves_only() {
+        let mut tahoe = tahoe(16.0);
+        tahoe.on_loss(&Loss {
+            marked: true,
+            ..LOSS
+        });
+        assert_eq!((tahoe.cwnd(), tahoe.ssthresh()), (8.0, 8.0));
+    }
+
+    #[test]
+    fn parameters_are_refused() {
+        assert!(make(&json!({ "beta": 0.5 }), 10.0).is_err());
+    }
+}

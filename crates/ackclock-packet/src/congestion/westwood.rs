@@ -1,0 +1,148 @@
+//! Westwood+: after a loss the window is what the path was measured to carry.
+//!
+//! S. Mascolo et al.: TCP Westwood: bandwidth estimation for enhanced transport over wireless links, MobiCom 2001;
+//! A. Dell'Aera, L. A. Grieco, S. Mascolo: Linux 2.4 implementation of Westwood+ TCP with rate-halving, ICC 2004;
+//! as Linux 6.1 behaves (`tcp_westwood.c`). The window grows like Reno's. At a loss
+//!
+//! ```text
+//!   ssthresh = BW × RTT_min
+//! ```
+//!
+//! where BW is a low-pass filter over what was acknowledged in each RTT (50 ms at least), in two stages of 7/8 old
+//! and 1/8 new. A fast recovery comes down to half the window, as Reno's; when it ends, window and ssthresh become
+//! BW × RTT_min. A timeout starts from one segment with that ssthresh, and has `RTT_min` measured anew.
+//!
+//! ```text
+//!            loss: cwnd / 2                       timeout: 1, ssthresh = BW × RTT_min
+//!   Open ────────────────────▶ Recovery   Open ──────────────────────────────────────▶ Repair
+//!     ▲    cwnd = ssthresh =      │         ▲                                             │
+//!     └─────  BW × RTT_min ───────┘         └─────────────────────────────────────────────┘
+//! ```
+//!
+//! As in Linux: time and RTTs are whole ticks of the kernel's clock, a begun tick of an RTT counting, so
+//! BW × `RTT_min` may be several percent above what the path holds; BW is whole bytes per tick; a loss before the
+//! first sample leaves two segments; a timeout in fast recovery leaves ssthresh alone.
+//!
+//! Deviation from Linux: spurious losses are not undone.
+
+mod bandwidth;
+
+use ackclock_units::Time;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::ticks::Clock;
+use super::window::Window;
+use super::{Ack, Controller, Loss, Restart};
+
+use bandwidth::Bandwidth;
+
+/// Parameters as on the card.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Parameters {
+    /// The kernel's clock.
+    #[serde(rename = "tick_s")]
+    tick: Time,
+}
+
+/// A Westwood sender's window.
+#[derive(Clone, Copy, Debug)]
+struct Westwood {
+    clock: Clock,
+    window: Window,
+    bandwidth: Bandwidth,
+    /// Last RTT in ticks; none before the first sample.
+    rtt: Option<u64>,
+    /// Smallest RTT in ticks since the last timeout.
+    min_rtt: Option<u64>,
+}
+
+/// Makes the controller.
+///
+/// # Errors
+/// Parameters other than the card's, or a tick of no length.
+pub fn make(
+    parameters: &Value,
+    initial_window: f64,
+) -> Result<Box<dyn Controller>, serde_json::Error> {
+    let parameters = Parameters::deserialize(parameters)?;
+    Ok(Box::new(Westwood::new(
+        Clock::new(parameters.tick)?,
+        initial_window,
+    )))
+}
+
+impl Westwood {
+    fn new(clock: Clock, initial_window: f64) -> Westwood {
+        Westwood {
+            clock,
+            window: Window::new(initial_window),
+            bandwidth: Bandwidth::default(),
+            rtt: None,
+            min_rtt: None,
+        }
+    }
+
+    /// Takes the ACK into the bandwidth's sample. The RTTs that count are those up to the ACK before.
+    fn observe(&mut self, ack: &Ack) {
+        if let Some(rtt) = self.rtt {
+            let shortest_window = self.clock.per_second() / 20;
+            self.bandwidth
+                .close_sample(self.clock.at(ack.now), rtt.max(shortest_window));
+            self.min_rtt = Some(self.min_rtt.map_or(rtt, |min_rtt| min_rtt.min(rtt)));
+        } else {
+            // The connection was opened when the acknowledged segments were sent.
+            let opened = ack.now - ack.rtt.unwrap_or(Time::ZERO);
+            self.bandwidth.begin(self.clock.at(opened));
+        }
+        self.bandwidth.count(ack);
+        if let Some(rtt) = ack.rtt {
+            self.rtt = Some(self.clock.of(rtt));
+        }
+    }
+
+    /// BW × `RTT_min` in segments.
+    fn measured(&self) -> u32 {
+        self.bandwidth.segments_in(self.min_rtt.unwrap_or(0))
+    }
+}
+
+impl Controller for Westwood {
+    fn on_ack(&mut self, ack: &Ack) {
+        self.observe(ack);
+        if self.window.in_fast_recovery() && !ack.recovering {
+            self.window.resume_at(self.measured());
+        }
+        if self.window.may_grow(ack) {
+            self.window.grow_as_reno(ack.newly_acked);
+        }
+    }
+
+    fn on_loss(&mut self, _loss: &Loss) {
+        self.window.reduce(self.window.cwnd() / 2);
+    }
+
+    fn on_timeout(&mut self, _now: Time, _in_flight: u32) {
+        let in_recovery = self.window.in_fast_recovery();
+        self.window.restart(self.measured());
+        if !in_recovery {
+            self.min_rtt = None;
+        }
+    }
+
+    fn on_restart(&mut self, restart: &Restart) {
+        self.window.restart_after_idle(restart);
+    }
+
+    fn cwnd(&self) -> f64 {
+        f64::from(self.window.cwnd())
+    }
+
+    fn ssthresh(&self) -> f64 {
+        self.window.ssthresh()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,196 @@
+//! `pie`: Proportional Integral controller Enhanced.
+//!
+//! RFC 8033; behaviour and parameters as `tc-pie(8)` in Linux 6.1. A packet is dropped (or marked) when it
+//! arrives, with a probability that an integral controller moves every `tupdate` so that the queueing delay
+//! settles at `target`. The control law is in `pie/control.rs`.
+//!
+//! Deviations, all but the last as Linux has it:
+//! - The delay is that of the last packet that left, not of the queue's head (RFC 8033 section 5.1 leaves
+//!   this open); it is zero when that packet left the queue empty.
+//! - The burst allowance is used up by the time between departures, not by `tupdate` at each update.
+//! - The first update comes half a second after the queue is set up.
+//! - Without congestion p falls by 1/64 at an update, not by 2 %.
+//! - A measured departure rate has the weight 1/8 in the average.
+//! - p is a float, not a fixed-point number of 56 bits, and times are not rounded to the kernel's units.
+//!   The kernel rounds `tupdate` up to whole timer ticks: 20 ms with HZ=100, 16 ms with HZ=250.
+//!   A mark by the rule of the overdue drop also starts the sum of p anew.
+//!
+//! The packet in transmission is not in the queue and does not count.
+
+use ackclock_units::Time;
+use rand_pcg::Pcg64Mcg;
+use serde::de::Error as _;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::packet::Packet;
+use crate::queue::fifo::Fifo;
+use crate::queue::{Backlog, Discipline, Drops, Queue, Surroundings};
+
+pub mod control;
+#[cfg(test)]
+mod tests;
+
+use control::{Control, Settings};
+
+/// The first update: Linux sets its timer so when the queue is set up. Flows that begin with the queue go
+/// through slow start unhindered until then.
+pub const FIRST_UPDATE: Time = Time::from_milliseconds(500);
+
+/// Parameters as on the card.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools)]
+struct Parameters {
+    /// Packets that fit.
+    limit_packets: u32,
+    /// The delay to settle at.
+    #[serde(rename = "target_s")]
+    target: Time,
+    /// Period of the updates.
+    #[serde(rename = "tupdate_s")]
+    tupdate: Time,
+    /// See [`Settings::alpha`].
+    alpha: f64,
+    /// See [`Settings::beta`].
+    beta: f64,
+    /// Whether packets of ECN-capable flows are marked in place of being dropped.
+    ecn: bool,
+    /// The largest drop probability at which packets are marked.
+    ecn_threshold: f64,
+    /// See [`Settings::bytemode`].
+    bytemode: bool,
+    /// See [`Settings::dq_rate_estimator`].
+    dq_rate_estimator: bool,
+    /// See [`Settings::max_burst`].
+    #[serde(rename = "max_burst_s")]
+    max_burst: Time,
+    /// See [`Settings::derandomize`].
+    derandomize: bool,
+    /// See [`Settings::mtu_bytes`].
+    mtu_bytes: u32,
+}
+
+impl Parameters {
+    fn check(&self) -> Result<(), serde_json::Error> {
+        let faults = [
+            (self.limit_packets == 0, "limit_packets must be at least 1"),
+            (self.target == Time::ZERO, "target_s must be greater than 0"),
+            (
+                self.tupdate == Time::ZERO || self.tupdate.is_never(),
+                "tupdate_s must be greater than 0",
+            ),
+            (
+                !(0.0..=32.0).contains(&self.alpha),
+                "alpha must be from 0 to 32",
+            ),
+            (
+                !(0.0..=32.0).contains(&self.beta),
+                "beta must be from 0 to 32",
+            ),
+            (
+                !(0.0..=1.0).contains(&self.ecn_threshold),
+                "ecn_threshold must be from 0 to 1",
+            ),
+            (self.mtu_bytes == 0, "mtu_bytes must be at least 1"),
+        ];
+        match faults.iter().find(|(is_wrong, _)| *is_wrong) {
+            Some((_, words)) => Err(serde_json::Error::custom(words)),
+            None => Ok(()),
+        }
+    }
+
+    fn settings(&self) -> Settings {
+        Settings {
+            target: self.target,
+            alpha: self.alpha,
+            beta: self.beta,
+            bytemode: self.bytemode,
+            dq_rate_estimator: self.dq_rate_estimator,
+            max_burst: self.max_burst,
+            derandomize: self.derandomize,
+            mtu_bytes: self.mtu_bytes,
+        }
+    }
+}
+
+/// A FIFO whose arrivals are dropped by PIE.
+#[derive(Debug)]
+struct Pie {
+    parameters: Parameters,
+    packets: Fifo,
+    control: Control,
+    /// When p is next updated.
+    next_update: Time,
+    random: Pcg64Mcg,
+}
+
+/// Makes the discipline.
+///
+/// # Errors
+/// Parameters other than those of the card, or beyond what makes sense.
+pub fn make(parameters: &Value, surroundings: &Surroundings) -> Result<Queue, serde_json::Error> {
+    let parameters = Parameters::deserialize(parameters)?;
+    parameters.check()?;
+    Ok(Queue::other(Pie::new(parameters, surroundings.random())))
+}
+
+impl Pie {
+    fn new(parameters: Parameters, random: Pcg64Mcg) -> Pie {
+        Pie {
+            control: Control::new(parameters.settings()),
+            packets: Fifo::default(),
+            next_update: FIRST_UPDATE,
+            parameters,
+            random,
+        }
+    }
+
+    /// Carries out the updates up to `now`. Once one changes nothing, those after it do not either.
+    fn catch_up(&mut self, now: Time) {
+        while self.next_update <= now {
+            let mut updates = 1;
+            if !self.control.update(self.packets.bytes()) {
+                let missed = now.since(self.next_update).picoseconds();
+                updates += missed / self.parameters.tupdate.picoseconds();
+            }
+            let time = updates * self.parameters.tupdate.picoseconds();
+            self.next_update += Time::from_picoseconds(time);
+        }
+    }
+
+    /// Marks a packet if it may be: an unresponsive overload is met with drops.
+    fn may_mark(&self) -> bool {
+        self.parameters.ecn && self.control.probability() <= self.parameters.ecn_threshold
+    }
+}
+
+impl Discipline for Pie {
+    fn enqueue(&mut self, mut packet: Packet, now: Time, drops: &mut Drops) {
+        self.catch_up(now);
+        let is_full = self.packets.len() >= self.parameters.limit_packets as usize;
+        let backlog = self.packets.bytes();
+        if !is_full && !self.control.hits(&packet, backlog, &mut self.random) {
+            self.packets.push(packet);
+            return;
+        }
+        self.control.on_hit();
+        if !is_full && self.may_mark() && drops.mark(&mut packet) {
+            self.packets.push(packet);
+        } else {
+            drops.push(packet);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, _drops: &mut Drops) -> Option<Packet> {
+        self.catch_up(now);
+        let packet = self.packets.pop()?;
+        let backlog = self.packets.bytes();
+        self.control.on_departure(&packet, now, backlog);
+        Some(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.packets.backlog()
+    }
+}

@@ -1,0 +1,187 @@
+//! Random histories of a connection: ACKs, losses, marks, timeouts and idle times whose numbers fit together.
+
+use ackclock_packet::congestion::{Ack, Controller, Loss, Opening, Restart};
+use ackclock_units::{Rate, Time};
+use proptest::prelude::*;
+
+/// Payload of a segment.
+pub const MSS_BYTES: u32 = 1448;
+
+/// A step of a history; times in microseconds.
+#[derive(Clone, Copy, Debug)]
+pub enum Step {
+    /// Segments sent and not limited by the window, if false.
+    Send(u32, bool),
+    /// An ACK: time since the step before, segments, queueing delay; whether it advances, and is marked.
+    Ack(u32, u32, u32, bool, bool),
+    /// Fast recovery begins, for a loss or for marks.
+    Loss(bool),
+    /// Fast recovery is over.
+    Recovered,
+    /// The retransmission timer expires.
+    Timeout,
+    /// The application was silent for so long.
+    Idle(u32),
+}
+
+/// Any history.
+pub fn histories() -> impl Strategy<Value = Vec<Step>> {
+    let microseconds = prop_oneof![0..50_u32, 0..10_000_u32, 0..2_000_000_u32];
+    let queueing = prop_oneof![Just(0), 0..2_000_u32, 0..500_000_u32];
+    let step = prop_oneof![
+        4 => (1..100_u32, any::<bool>()).prop_map(|(n, limited)| Step::Send(n, limited)),
+        16 => (microseconds, 0..60_u32, queueing, prop::bool::weighted(0.9), prop::bool::weighted(0.1))
+            .prop_map(|(us, n, queue, advances, marked)| Step::Ack(us, n, queue, advances, marked)),
+        1 => any::<bool>().prop_map(Step::Loss),
+        1 => Just(Step::Recovered),
+        1 => Just(Step::Timeout),
+        1 => (1..100_000_000_u32).prop_map(Step::Idle),
+    ];
+    prop::collection::vec(step, 1..400)
+}
+
+/// The sender's side of a history.
+#[derive(Clone, Debug)]
+pub struct History {
+    now: Time,
+    base_rtt: Time,
+    srtt: Time,
+    min_rtt: Time,
+    next: u64,
+    unacknowledged: u64,
+    delivered: u64,
+    recovering: bool,
+    repairing: bool,
+    window_limited: bool,
+}
+
+impl History {
+    /// A connection over a path of so many microseconds.
+    pub fn new(base_rtt_us: u64) -> History {
+        History {
+            now: Time::from_milliseconds(10),
+            base_rtt: Time::from_microseconds(base_rtt_us),
+            srtt: Time::ZERO,
+            min_rtt: Time::NEVER,
+            next: 0,
+            unacknowledged: 0,
+            delivered: 0,
+            recovering: false,
+            repairing: false,
+            window_limited: true,
+        }
+    }
+
+    /// The connection opens.
+    pub fn open(&mut self, controller: &mut dyn Controller, seed: u64) {
+        self.srtt = self.base_rtt;
+        self.min_rtt = self.base_rtt;
+        controller.on_open(&Opening {
+            now: self.now,
+            srtt: self.srtt,
+            mss_bytes: MSS_BYTES,
+            seed,
+        });
+    }
+
+    /// Tells the controller of a step.
+    pub fn apply(&mut self, step: Step, controller: &mut dyn Controller) {
+        match step {
+            Step::Send(segments, limited) => {
+                self.next += u64::from(segments);
+                self.window_limited = limited;
+            }
+            Step::Ack(after_us, segments, queueing_us, advances, marked) => {
+                let ack = self.ack(after_us, segments, queueing_us, advances, marked);
+                controller.on_ack(&ack);
+            }
+            Step::Loss(marked) => self.lose(controller, marked),
+            Step::Recovered => (self.recovering, self.repairing) = (false, false),
+            Step::Timeout => {
+                controller.on_timeout(self.now, self.in_flight());
+                (self.recovering, self.repairing) = (false, true);
+            }
+            Step::Idle(us) => self.idle(us, controller),
+        }
+    }
+
+    fn in_flight(&self) -> u32 {
+        (self.next - self.unacknowledged) as u32
+    }
+
+    fn ack(
+        &mut self,
+        us: u32,
+        segments: u32,
+        queueing_us: u32,
+        advances: bool,
+        marked: bool,
+    ) -> Ack {
+        self.now += Time::from_microseconds(u64::from(us));
+        let prior_in_flight = self.in_flight();
+        let newly_acked = segments.min(prior_in_flight);
+        let advanced = advances && newly_acked > 0;
+        if advanced {
+            self.unacknowledged += u64::from(newly_acked);
+        }
+        let prior_delivered = self.delivered.saturating_sub(u64::from(prior_in_flight));
+        self.delivered += u64::from(newly_acked);
+        let rtt = self.base_rtt + Time::from_microseconds(u64::from(queueing_us));
+        self.srtt = self.srtt.scaled(0.875) + rtt.scaled(0.125);
+        self.min_rtt = self.min_rtt.min(rtt);
+        let bytes = u64::from(newly_acked) * u64::from(MSS_BYTES);
+        Ack {
+            now: self.now,
+            newly_acked,
+            newly_acked_bytes: bytes,
+            advanced,
+            cumulatively_acked: if advanced { newly_acked } else { 0 },
+            rtt: (newly_acked > 0).then_some(rtt),
+            srtt: self.srtt,
+            min_rtt: self.min_rtt,
+            prior_in_flight,
+            in_flight: self.in_flight(),
+            delivery_rate: (newly_acked > 0).then(|| Rate::of((bytes * 3) as f64, rtt)),
+            delivered: self.delivered,
+            prior_delivered,
+            application_limited: !self.window_limited,
+            window_limited: self.window_limited,
+            newly_lost: 0,
+            marked_bytes: if marked { bytes } else { 0 },
+            next: self.next,
+            unacknowledged: self.unacknowledged,
+            recovering: self.recovering,
+            repairing: self.repairing,
+            paced: false,
+            next_departure: self.now,
+        }
+    }
+
+    /// One call per episode, as the sender does it.
+    fn lose(&mut self, controller: &mut dyn Controller, marked: bool) {
+        if self.recovering || self.repairing {
+            return;
+        }
+        self.recovering = true;
+        controller.on_loss(&Loss {
+            now: self.now,
+            in_flight: self.in_flight(),
+            srtt: self.srtt,
+            min_rtt: self.min_rtt,
+            delivered: self.delivered,
+            marked,
+        });
+    }
+
+    fn idle(&mut self, us: u32, controller: &mut dyn Controller) {
+        let idle_since = self.now;
+        self.now += Time::from_microseconds(u64::from(us));
+        self.unacknowledged = self.next;
+        controller.on_restart(&Restart {
+            now: self.now,
+            idle_since,
+            rto: self.srtt.scaled(3.0) + Time::from_milliseconds(200),
+            initial_window: 10,
+        });
+    }
+}

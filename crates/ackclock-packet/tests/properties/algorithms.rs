@@ -1,0 +1,84 @@
+//! Whole simulations with any congestion control, any queue discipline and any ECN.
+
+use ackclock_packet::plan::Plan;
+use ackclock_packet::Simulation;
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use crate::kit::cards::{congestion_controls, disciplines};
+use crate::plans::{any_plan, cases, finite_plan, simulate};
+
+/// A plan in which each flow's congestion control and each link's queue discipline are drawn from the lists.
+fn mixed(plan: impl Strategy<Value = Plan>) -> impl Strategy<Value = Plan> {
+    let draws = prop::collection::vec(any::<Index>(), 16);
+    let (controls, queues) = (congestion_controls(), disciplines(20));
+    (plan, draws).prop_map(move |(mut plan, draws)| {
+        let mut draws = draws.into_iter().cycle();
+        let mut draw = move |length: usize| draws.next().map_or(0, |draw| draw.index(length));
+        for flow in &mut plan.flows {
+            flow.congestion = controls[draw(controls.len())].clone();
+            flow.priority = draw(16) as u8;
+        }
+        for link in &mut plan.links {
+            link.queue = queues[draw(queues.len())].clone();
+        }
+        plan
+    })
+}
+
+/// Packets sent are gone or under way, and each link's own count is its discipline's.
+fn is_balanced(simulation: &Simulation) -> bool {
+    let (sent, gone) = simulation.packets_sent_and_gone();
+    let links = simulation.links().iter().all(|link| {
+        let backlog = link.discipline_backlog();
+        link.backlog() == (backlog.packets, backlog.bytes)
+    });
+    links && sent == gone + simulation.packets_under_way()
+}
+
+fn everything(plan: &Plan, seed: u64) -> String {
+    let mut simulation = simulate(plan, seed);
+    simulation.advance(plan.duration);
+    format!("{:?}\n{:?}", simulation.drain(), simulation.finish())
+}
+
+proptest! {
+    #![proptest_config(cases(400))]
+
+    #[test]
+    fn packets_are_conserved_and_windows_sane(
+        plan in mixed(any_plan()),
+        seed in any::<u64>(),
+        stops in prop::collection::vec(0.0..1.0_f64, 0..10),
+    ) {
+        let mut simulation = simulate(&plan, seed);
+        let mut stops = stops;
+        stops.sort_by(f64::total_cmp);
+        for stop in stops.into_iter().chain([1.0]) {
+            simulation.advance(plan.duration.scaled(stop));
+            prop_assert!(is_balanced(&simulation));
+        }
+        let samples = simulation.drain().flow_samples;
+        let sane = |&cwnd: &f64| cwnd.is_nan() || cwnd >= 1.0 && cwnd.is_finite();
+        prop_assert!(samples.cwnd.iter().all(sane));
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_tables(plan in mixed(any_plan()), seed in any::<u64>()) {
+        prop_assert!(everything(&plan, seed) == everything(&plan, seed));
+    }
+}
+
+proptest! {
+    #![proptest_config(cases(100))]
+
+    /// Whatever is lost, marked or held back: a transfer that ends, ends.
+    #[test]
+    fn transfers_complete(plan in mixed(finite_plan()), seed in any::<u64>()) {
+        let mut simulation = simulate(&plan, seed);
+        simulation.advance(plan.duration);
+        for (index, sender) in simulation.senders().enumerate() {
+            prop_assert!(sender.finished().is_some(), "flow {index}, {}", plan.flows[index].congestion.kind);
+        }
+    }
+}

@@ -1,0 +1,75 @@
+"""Every parameter of every card: a value outside its range is refused in one line that names file, line and key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from ackclock import catalog, planning
+from ackclock.catalog import NAME_KEYS, Card, Parameter
+from ackclock.errors import ScenarioError
+
+SCENARIO = """duration = "10s"
+[network]
+topology = "dumbbell"
+rate = "10Mbit"
+rtt = "20ms"
+queue = {queue}
+[tcp]
+stack = "{stack}"
+{tcp}
+[[flows]]
+congestion = {congestion}
+"""
+#: Where each family's table stands: its line in the scenario and the beginning of its keys.
+PLACES = {"queue": (6, "network.queue."), "congestion": (11, "flows[0].congestion."), "stack": (9, "tcp.")}
+
+
+def beyond(parameter: Parameter) -> Iterator[str]:
+    """Values just outside the range, and of another kind, as TOML."""
+    if parameter.kind == "boolean":
+        yield from ("2", '"yes"')
+    elif parameter.kind == "choice":
+        yield '"no-such-choice"'
+    elif parameter.kind in ("integer", "number"):
+        low, high = float(parameter.minimum), float(parameter.maximum)
+        step = 1 if parameter.kind == "integer" else max(1e-9, (high - low) * 1e-6)
+        values = (low - step, high + step)
+        yield from (str(int(value)) if parameter.kind == "integer" else repr(value) for value in values)
+        yield '"1ms"'
+    else:
+        unit = {"time": "h", "rate": "Tbit", "bytes": "TB", "packets": "p"}[parameter.kind]
+        yield from (f'"1e15{unit}"' if unit != "p" else '"99999999999999p"', "7", '"-1s"')
+
+
+def scenario(card: Card, name: str, value: str) -> str:
+    given = {n: '"64KB"' if p.kind == "bytes" else '"10p"' for n, p in card.parameters.items() if p.required}
+    given = {**given, name: value}
+    keys = ", ".join(f"{key} = {text}" for key, text in given.items())
+    parts = {"queue": '{ discipline = "pfifo", limit = "50p" }', "congestion": '"reno"', "tcp": "", "stack": "linux"}
+    if card.family == "stack":
+        parts |= {"stack": card.name, "tcp": keys}
+    else:
+        parts[card.family] = f'{{ {NAME_KEYS[card.family]} = "{card.name}", {keys} }}'
+    return SCENARIO.format(**parts)
+
+
+@pytest.mark.parametrize("card", catalog.every(), ids=lambda card: f"{card.family}/{card.name}")
+def test_what_is_outside_the_range_is_refused_where_it_stands(card):
+    line, prefix = PLACES[card.family]
+    for name, parameter in card.parameters.items():
+        for value in beyond(parameter):
+            with pytest.raises(ScenarioError) as caught:
+                planning.loads(scenario(card, name, value), "x.toml").plan()
+            (problem,) = str(caught.value).splitlines()
+            assert problem.startswith(f"x.toml:{line}: {prefix}{name}: found "), (card.name, name, value, problem)
+            assert "; expected " in problem
+
+
+@pytest.mark.parametrize("card", catalog.every(), ids=lambda card: f"{card.family}/{card.name}")
+def test_what_is_at_the_ends_of_the_range_is_accepted(card):
+    for name, parameter in card.parameters.items():
+        for end in (parameter.minimum, parameter.maximum):
+            if end is not None:
+                parameter.read(end)
