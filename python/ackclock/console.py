@@ -142,6 +142,8 @@ def _range(parameter: Any) -> str:
         return "true, false"
     if parameter.choices:
         return ", ".join(map(_toml, parameter.choices))
+    if parameter.kind == "text":
+        return "text"
     extra = [word for word, possible in (("bdp", parameter.bdp), ("unlimited", parameter.unlimited)) if possible]
     return ", ".join([f"{parameter.minimum} to {parameter.maximum}", *extra])
 

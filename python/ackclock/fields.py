@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
@@ -191,6 +192,26 @@ class OneOf:
 
     def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, Any]:
         return {"enum": list(self.choices)}
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """An annotation: a text that matches a regular expression from its beginning to its end."""
+
+    pattern: str
+    expected: str
+
+    def read(self, value: object) -> str:
+        """The text itself."""
+        if isinstance(value, str) and re.fullmatch(self.pattern, value):
+            return value
+        raise fault(shown(value), self.expected)
+
+    def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.read)
+
+    def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, Any]:
+        return {"type": "string", "pattern": f"^({self.pattern})$"}
 
 
 @dataclass(frozen=True, slots=True)

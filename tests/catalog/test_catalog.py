@@ -37,9 +37,10 @@ def test_a_card_is_complete(card):
     for parameter in card.parameters.values():
         assert parameter.description
         assert parameter.source
-        ranged = parameter.kind not in ("boolean", "choice")
+        ranged = parameter.kind not in ("boolean", "choice", "text")
         assert ranged == (parameter.minimum is not None) == (parameter.maximum is not None)
         assert (parameter.kind == "choice") == bool(parameter.choices)
+        assert (parameter.kind == "text") == bool(parameter.pattern)
 
 
 @pytest.mark.parametrize("card", CARDS, ids=names(CARDS))
@@ -98,6 +99,14 @@ def test_names_in_a_plan_carry_the_unit():
     assert catalog.card("queue", "bfifo").key("limit") == "limit_bytes"
     assert catalog.card("stack", "linux").key("min_rto") == "min_rto_s"
     assert catalog.card("congestion", "cubic").key("beta") == "beta"
+
+
+def test_a_text_must_match_its_pattern():
+    priomap = catalog.card("queue", "prio").parameters["priomap"]
+    assert priomap.read("0 1 2 2 1 2 0 0 1 1 1 1 1 1 1 15") == "0 1 2 2 1 2 0 0 1 1 1 1 1 1 1 15"
+    for wrong in ["", "1 2 2", "1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 16", "1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1\n", 1]:
+        with pytest.raises(ValidationError):
+            priomap.read(wrong)
 
 
 def test_an_unknown_card_names_the_nearest():

@@ -12,18 +12,22 @@ use serde_json::Value;
 pub mod abcc;
 pub mod accucubic;
 pub mod aimd;
-pub mod bbr;
 pub mod bbr3;
+pub mod bbr;
 pub mod bic;
+pub mod compound;
 pub mod cubic;
 pub mod dctcp;
+pub mod fast;
 pub mod fractional_window;
 pub mod highspeed;
 pub mod htcp;
 pub mod hystart;
 pub mod illinois;
+pub mod ledbat;
 pub mod lincubic;
 pub mod reno;
+pub mod round;
 pub mod scalable;
 pub mod tahoe;
 pub mod ticks;
@@ -212,11 +216,14 @@ pub const CONTROLLERS: &[(&str, Maker)] = &[
     ("bbr", bbr::make),
     ("bbr3", bbr3::make),
     ("bic", bic::make),
+    ("compound", compound::make),
     ("cubic", cubic::make),
     ("dctcp", dctcp::make),
+    ("fast", fast::make),
     ("highspeed", highspeed::make),
     ("htcp", htcp::make),
     ("illinois", illinois::make),
+    ("ledbat", ledbat::make),
     ("lincubic", lincubic::make),
     ("reno", reno::make),
     ("scalable", scalable::make),

@@ -12,6 +12,9 @@ use crate::plan::{LinkPlan, LossPlan};
 use crate::queue::{self, Drops, Queue, Surroundings};
 use crate::PlanError;
 
+#[cfg(test)]
+mod tests;
+
 /// What passed through a link.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counters {

@@ -8,16 +8,27 @@ use serde_json::Value;
 
 use crate::packet::{Ecn, Packet};
 
+pub mod ared;
+mod bands;
 pub mod bfifo;
+pub mod blue;
 pub mod codel;
+pub mod dualpi2;
 mod fifo;
 mod fq;
 pub mod fq_codel;
+pub mod fq_pie;
 mod hash;
 pub mod pfifo;
 pub mod pie;
+pub mod prio;
 pub mod red;
+pub mod redfavor;
 pub mod sfq;
+pub mod spa;
+pub mod synfinprio;
+pub mod synprio;
+pub mod tbf;
 
 /// What a queue holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,8 +57,9 @@ impl Drops {
 
     /// Reports the dropped packet, if there is one.
     pub fn extend(&mut self, packet: Option<Packet>) {
-        self.any |= packet.is_some();
-        self.packets.extend(packet);
+        if let Some(packet) = packet {
+            self.push(packet);
+        }
     }
 
     /// Marks a packet (RFC 3168 section 5). Returns whether its transport understands that; if not, the packet
@@ -174,13 +186,23 @@ pub type Maker = fn(&Value, &Surroundings) -> Result<Queue, serde_json::Error>;
 
 /// The list: name as in `tc`, and how to make one.
 pub const DISCIPLINES: &[(&str, Maker)] = &[
+    ("ared", ared::make),
     ("bfifo", bfifo::make),
+    ("blue", blue::make),
     ("codel", codel::make),
+    ("dualpi2", dualpi2::make),
     ("fq_codel", fq_codel::make),
+    ("fq_pie", fq_pie::make),
     ("pfifo", pfifo::make),
     ("pie", pie::make),
+    ("prio", prio::make),
     ("red", red::make),
+    ("redfavor", redfavor::make),
     ("sfq", sfq::make),
+    ("spa", spa::make),
+    ("synfinprio", synfinprio::make),
+    ("synprio", synprio::make),
+    ("tbf", tbf::make),
 ];
 
 /// Looks a discipline up by name and makes it.

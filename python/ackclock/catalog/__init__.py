@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 
 from ackclock import units
 from ackclock.errors import InputError
-from ackclock.fields import OneOf, Quantity, SizeQuantity, Table, nearest, shown
+from ackclock.fields import Form, OneOf, Quantity, SizeQuantity, Table, nearest, shown
 
 Family: TypeAlias = Literal["congestion", "queue", "stack"]
 FAMILIES: tuple[Family, ...] = get_args(Family)
@@ -49,13 +49,15 @@ class Parameter(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    kind: Literal["time", "rate", "bytes", "packets", "number", "integer", "boolean", "choice"]
+    kind: Literal["time", "rate", "bytes", "packets", "number", "integer", "boolean", "choice", "text"]
     description: str
     default: Plain | None = None
     required: bool = False
     minimum: Plain | None = None
     maximum: Plain | None = None
     choices: tuple[str | bool, ...] = ()
+    #: A text: the regular expression that all of it must match; its unit says that in words.
+    pattern: str = ""
     unit: str = ""
     bdp: bool = False
     unlimited: bool = False
@@ -68,6 +70,8 @@ class Parameter(BaseModel):
             return bool
         if self.kind == "choice":
             return Annotated[Any, OneOf(self.choices)]
+        if self.kind == "text":
+            return Annotated[Any, Form(self.pattern, self.unit)]
         if self.kind == "integer":
             return Annotated[int, Field(ge=self.minimum, le=self.maximum)]
         if self.kind == "number":

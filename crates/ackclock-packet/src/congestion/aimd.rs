@@ -171,6 +171,31 @@ mod tests {
     }
 
     #[test]
+    fn the_response_function() {
+        // A segment of each 1/p is lost: the window goes from β w to w in (1 − β) w / increase rounds, in which
+        // 1/p segments are sent. Its mean is √(increase (1 + β) / (2 (1 − β) p)).
+        for (increase, beta) in [(1.0, 0.5), (0.2, 0.875), (2.0, 0.8)] {
+            for p in [1e-3, 1e-4] {
+                let mut aimd = aimd(increase, beta, 1.0);
+                let (mut segments, mut rounds) = (0.0, 0.0);
+                for loss in 0..60 {
+                    aimd.on_loss(&LOSS);
+                    for _ in 0..(1.0 / p) as u32 {
+                        aimd.on_ack(&ack(Time::ZERO, 1));
+                        if loss >= 30 {
+                            segments += 1.0;
+                            rounds += 1.0 / aimd.cwnd();
+                        }
+                    }
+                }
+                let expected = (increase * (1.0 + beta) / (2.0 * (1.0 - beta) * p)).sqrt();
+                let mean: f64 = segments / rounds;
+                assert!((mean / expected - 1.0).abs() < 0.02, "{mean} {expected}");
+            }
+        }
+    }
+
+    #[test]
     fn a_timeout_starts_from_one_and_what_slow_start_leaves_over_counts() {
         let mut aimd = aimd(1.0, 0.5, 1.0);
         aimd.on_timeout(Time::ZERO, 16);

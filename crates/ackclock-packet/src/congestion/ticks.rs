@@ -31,9 +31,10 @@ impl Clock {
         now.picoseconds() / self.tick.picoseconds()
     }
 
-    /// Ticks of a measured span; a tick begun counts.
+    /// Ticks of a measured span, which is known in whole microseconds; a tick begun counts.
     pub fn of(self, span: Time) -> u64 {
-        span.picoseconds().div_ceil(self.tick.picoseconds())
+        let measured = Time::from_microseconds(span.microseconds());
+        measured.picoseconds().div_ceil(self.tick.picoseconds())
     }
 
     /// HZ: ticks per second, to the nearest.
@@ -52,6 +53,8 @@ mod tests {
         assert_eq!(clock.at(Time::from_milliseconds(59)), 5);
         assert_eq!(clock.of(Time::from_microseconds(50_001)), 6);
         assert_eq!(clock.of(Time::from_milliseconds(50)), 5);
+        let hardly_more = Time::from_milliseconds(50) + Time::from_picoseconds(999_999);
+        assert_eq!(clock.of(hardly_more), 5);
         assert_eq!(clock.per_second(), 100);
     }
 

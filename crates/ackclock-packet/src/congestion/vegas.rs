@@ -32,6 +32,7 @@ use serde::de::Error as _;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::round::Round;
 use super::window::Window;
 use super::{Ack, Controller, Loss, Restart};
 
@@ -63,30 +64,6 @@ struct Vegas {
     round: Option<Round>,
     /// Whether the last ACK came in the repair after a timeout.
     repairing: bool,
-}
-
-/// A round trip, from one look at the queue to the next.
-#[derive(Clone, Copy, Debug)]
-struct Round {
-    /// The round ends when a segment beyond this one is acknowledged.
-    end: u64,
-    samples: u32,
-    min_rtt: Time,
-}
-
-impl Round {
-    fn until(end: u64) -> Round {
-        Round {
-            end,
-            samples: 0,
-            min_rtt: Time::NEVER,
-        }
-    }
-
-    fn sample(&mut self, rtt: Time) {
-        self.samples += 1;
-        self.min_rtt = self.min_rtt.min(rtt);
-    }
 }
 
 /// Makes the controller.
@@ -141,8 +118,8 @@ impl Vegas {
     /// The round is over: looks at the queue, or without enough samples does as Reno.
     fn end_round(&mut self, round: &Round, ack: &Ack, filled: bool) {
         match self.base_rtt {
-            Some(base_rtt) if round.samples >= MIN_SAMPLES => {
-                self.adjust(round.min_rtt, base_rtt, ack.newly_acked);
+            Some(base_rtt) if round.samples() >= MIN_SAMPLES => {
+                self.adjust(round.min_rtt(), base_rtt, ack.newly_acked);
                 self.window.set(self.window.cwnd().max(MIN_CWND));
                 self.window.remember();
             }
@@ -156,7 +133,7 @@ impl Vegas {
         let diff = diff(cwnd, rtt, base_rtt);
         if self.window.in_slow_start() {
             if diff > self.parameters.gamma {
-                let target = without_queue(cwnd, rtt, base_rtt) + 1;
+                let target = without_queue(cwnd, rtt, base_rtt).saturating_add(1);
                 self.window.set(cwnd.min(target));
                 self.window.lower_threshold();
             } else {
@@ -166,7 +143,7 @@ impl Vegas {
             self.window.set(cwnd - 1);
             self.window.lower_threshold();
         } else if diff < self.parameters.alpha {
-            self.window.set(cwnd + 1);
+            self.window.set(cwnd.saturating_add(1));
         }
     }
 }
@@ -185,12 +162,12 @@ impl Controller for Vegas {
         if self.window.in_fast_recovery() {
             return;
         }
-        let round = *self.round.get_or_insert(Round::until(ack.next));
+        let round = *self.round.get_or_insert(Round::after(ack));
         if !ack.advanced {
             return;
         }
-        if ack.unacknowledged > round.end {
-            self.round = Some(Round::until(ack.next));
+        if round.is_over(ack) {
+            self.round = Some(Round::after(ack));
             self.end_round(&round, ack, filled);
         } else if self.window.in_slow_start() {
             let _ = self.window.slow_start(ack.newly_acked);

@@ -33,6 +33,13 @@ impl Fifo {
         Some(packet)
     }
 
+    /// Takes the last packet of those that are meant.
+    pub fn remove_last(&mut self, meant: impl FnMut(&Packet) -> bool) -> Option<Packet> {
+        let packet = self.packets.remove(self.packets.iter().rposition(meant)?)?;
+        self.bytes -= u64::from(packet.wire_bytes);
+        Some(packet)
+    }
+
     /// The first packet.
     pub fn first(&self) -> Option<&Packet> {
         self.packets.front()

@@ -10,5 +10,6 @@ mod completion;
 mod determinism;
 mod extremes;
 mod plans;
+mod queues;
 mod random_loss;
 mod recording;

@@ -31,6 +31,21 @@ pub struct Settings {
     pub mtu_bytes: u32,
 }
 
+impl Settings {
+    /// What is wrong with them, if anything.
+    pub fn fault(&self) -> Option<&'static str> {
+        let is_weight = |weight: f64| (0.0..=32.0).contains(&weight);
+        let faults = [
+            (self.target == Time::ZERO, "target_s must be greater than 0"),
+            (!is_weight(self.alpha), "alpha must be from 0 to 32"),
+            (!is_weight(self.beta), "beta must be from 0 to 32"),
+            (self.mtu_bytes == 0, "mtu_bytes must be at least 1"),
+        ];
+        let fault = faults.iter().find(|(is_wrong, _)| *is_wrong);
+        fault.map(|(_, words)| *words)
+    }
+}
+
 /// `tc` counts α and β in sixteenths of a hertz.
 const UNITS_PER_HERTZ: f64 = 16.0;
 /// Below this p the weights are scaled down (RFC 8033 section 4.2).
@@ -93,6 +108,14 @@ impl Control {
     /// The drop probability.
     pub fn probability(&self) -> f64 {
         self.probability
+    }
+
+    /// The same at another probability, for tests.
+    #[cfg(test)]
+    #[must_use]
+    pub fn with_probability(mut self, probability: f64) -> Control {
+        self.probability = probability;
+        self
     }
 
     /// Whether to drop or mark a packet that finds so many bytes queued.

@@ -1,9 +1,9 @@
 //! Random early detection: an average of the queue, and the verdict on each arriving packet.
 //!
 //! S. Floyd, V. Jacobson: Random Early Detection Gateways for Congestion Avoidance, IEEE/ACM ToN 1(4), 1993,
-//! figure 2; the uniform spacing of drops is section 7, method 2, computed as at the end of section 12.
+//! figure 2; the uniform spacing of drops is section 7, method 2, with one random number a drop.
 //! `gentle` is the slope of ns-2 (Floyd 2000). The adaptation of the maximum probability is S. Floyd,
-//! R. Gummadi, S. Shenker: Adaptive RED, 2001, figure 3, and the same in Linux 6.1 (`adaptive`).
+//! R. Gummadi, S. Shenker: Adaptive RED, 2001, section 4, and the same in Linux 6.1 (`adaptive`).
 
 use ackclock_units::Time;
 use rand_core::RngCore;
@@ -230,7 +230,7 @@ impl Early {
         }
     }
 
-    /// The maximum probability for an average (Floyd 2001 figure 3).
+    /// The maximum probability for an average (Floyd 2001 section 4).
     fn adapted(&self, average: f64) -> f64 {
         let Settings { min, max, .. } = self.settings;
         let probability = self.settings.max_probability;
