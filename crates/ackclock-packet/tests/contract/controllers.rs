@@ -1,6 +1,7 @@
 //! Every congestion control under any history.
 
 use ackclock_packet::congestion::{self, Controller};
+use ackclock_units::Rate;
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -18,7 +19,7 @@ fn make(plan: &ackclock_packet::plan::CongestionPlan) -> Box<dyn Controller> {
 }
 
 fn shown(controller: &dyn Controller) -> Shown {
-    let rate = controller.pacing_rate().map(|rate| rate.bits_per_second());
+    let rate = controller.pacing_rate().map(Rate::bits_per_second);
     (controller.cwnd(), controller.ssthresh(), rate)
 }
 
@@ -30,12 +31,12 @@ fn play(
 ) -> Vec<Shown> {
     let mut history = History::new(base_rtt_us);
     history.open(controller, seed);
-    let mut seen = vec![shown(controller)];
+    let mut states = vec![shown(controller)];
     for &step in steps {
         history.apply(step, controller);
-        seen.push(shown(controller));
+        states.push(shown(controller));
     }
-    seen
+    states
 }
 
 #[test]

@@ -211,7 +211,7 @@ proptest! {
     fn a_flow_keeps_its_order(plan in select(disciplines(15)), seed in any::<u64>(), steps in steps()) {
         let steps: Vec<Step> = steps.into_iter().map(|step| match step {
             Step::Arrive(us, flow, bytes, ..) => Step::Arrive(us, flow, bytes, Kind::Data, Ecn::Capable0),
-            leave => leave,
+            leave @ Step::Leave(_) => leave,
         }).collect();
         let mut account = Account::new(&plan, seed);
         let mut flows = HashMap::new();

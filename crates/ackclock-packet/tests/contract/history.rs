@@ -120,8 +120,8 @@ impl History {
         self.now += Time::from_microseconds(u64::from(us));
         let prior_in_flight = self.in_flight();
         let newly_acked = segments.min(prior_in_flight);
-        let advanced = advances && newly_acked > 0;
-        if advanced {
+        let moved = advances && newly_acked > 0;
+        if moved {
             self.unacknowledged += u64::from(newly_acked);
         }
         let prior_delivered = self.delivered.saturating_sub(u64::from(prior_in_flight));
@@ -134,8 +134,8 @@ impl History {
             now: self.now,
             newly_acked,
             newly_acked_bytes: bytes,
-            advanced,
-            cumulatively_acked: if advanced { newly_acked } else { 0 },
+            advanced: moved,
+            cumulatively_acked: if moved { newly_acked } else { 0 },
             rtt: (newly_acked > 0).then_some(rtt),
             srtt: self.srtt,
             min_rtt: self.min_rtt,

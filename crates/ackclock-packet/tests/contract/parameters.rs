@@ -12,11 +12,12 @@ const SURROUNDINGS: Surroundings = Surroundings {
     priorities: &[0],
 };
 
-type Made = Result<(), PlanError>;
+/// Makes an algorithm from other parameters.
+type Make = Box<dyn Fn(&Value) -> Result<(), PlanError>>;
 
 /// Name, complete parameters, and a way to try others, of every algorithm.
-fn every() -> Vec<(String, Value, Box<dyn Fn(&Value) -> Made>)> {
-    let mut all: Vec<(String, Value, Box<dyn Fn(&Value) -> Made>)> = Vec::new();
+fn every() -> Vec<(String, Value, Make)> {
+    let mut all: Vec<(String, Value, Make)> = Vec::new();
     for plan in congestion_controls() {
         let kind = plan.kind.clone();
         let make = move |values: &Value| congestion::make(&kind, values, 10).map(drop);
