@@ -6,7 +6,6 @@ use ackclock_packet::Simulation;
 use ackclock_units::Time;
 
 #[path = "../kit/mod.rs"]
-#[allow(dead_code)] // each test program uses a part of it
 mod kit;
 
 use kit::cards::disciplines;
