@@ -1,10 +1,10 @@
 //! `ared`: RED that sets itself from the link's rate and a target delay, and adapts its probability.
 //!
 //! S. Floyd, R. Gummadi, S. Shenker: Adaptive RED: An Algorithm for Increasing the Robustness of RED's Active
-//! Queue Management, 2001. The weight is 1 − exp(−1/C) with the link's rate C in packets per second (section
-//! 4.3), a time constant of one second; the lower threshold is half of the
-//! target, at least five packets (section 4.3), the upper one thrice the lower, so that the middle of the two is
-//! the target; the maximum probability is adapted twice a second (section 4). Gentle, unless told otherwise.
+//! Queue Management, 2001. The weight is 1 − exp(−1/C) with the link's rate C in packets per second, a time
+//! constant of one second; the lower threshold is half of the target, at least five packets, and the upper
+//! one thrice the lower, so that the middle of the two is the target (section 4.3). The maximum probability is
+//! adapted twice a second (section 4). Gentle, unless told otherwise.
 //!
 //! Deviations: those of `red`. Bytes are counted, five packets being as many average ones, unless
 //! `bytes = false`.

@@ -142,6 +142,25 @@ fn a_queue_of_one_packet_is_never_too_long() {
     assert!(drops.is_empty());
 }
 
+/// An ACK leaves each millisecond, and 1514 bytes are left behind it: a full packet, so the queue is not too long
+/// even though no full packet was at its head. With one ACK more it is.
+#[test]
+fn a_full_packets_worth_of_bytes_is_never_too_long() {
+    let law = Law::new(0.005, 0.1).expect("valid");
+    for (behind, drop) in [(&[1514][..], false), (&[1514, 66], true)] {
+        let (mut control, mut drops) = (Control::default(), Drops::default());
+        for millisecond in 10..200 {
+            let mut queue = Fifo::default();
+            queue.push(packet(0, 66));
+            for &wire_bytes in behind {
+                queue.push(packet(1, wire_bytes));
+            }
+            control.dequeue(&law, &mut queue, MS(millisecond), &mut drops);
+        }
+        assert_eq!(!drops.is_empty(), drop);
+    }
+}
+
 #[test]
 fn marks_take_the_place_of_drops_where_the_transport_understands_them() {
     let mut queue = codel(&json!({ "ecn": true }));

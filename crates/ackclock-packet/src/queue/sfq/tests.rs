@@ -82,6 +82,17 @@ fn the_longest_queue_loses_a_packet() {
     }
 }
 
+/// Five packets each, and a third flow's first: the flow that came to five last loses one.
+#[test]
+fn of_equal_queues_the_one_that_grew_last_loses() {
+    for (first, second) in [(0, 1), (1, 0)] {
+        let mut queue = sfq(&json!({ "limit_packets": 10 }));
+        fill(&mut queue, first, 5, 1514);
+        fill(&mut queue, second, 5, 1514);
+        assert_eq!(fill(&mut queue, 2, 1, 1514), [(second, 4)]);
+    }
+}
+
 #[test]
 fn where_each_flow_has_one_packet_the_first_in_turn_loses_it() {
     let mut queue = sfq(&json!({ "limit_packets": 3 }));
