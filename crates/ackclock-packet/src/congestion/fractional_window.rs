@@ -1,9 +1,10 @@
 //! The congestion window in fractions of segments, for controls whose papers count so.
 //!
-//! The phases are those of [`super::window`]; slow start and idle times work as there. The sender sends
+//! The phases are those of [`super::phase`]; slow start and idle times work as in [`super::window`]. The sender sends
 //! whole segments: it rounds down.
 
-use super::window::{Phase, MIN_SSTHRESH};
+use super::phase::Phase;
+use super::window::MIN_SSTHRESH;
 use super::{Ack, Restart};
 
 /// Window and slow start threshold, in segments.

@@ -2,47 +2,13 @@
 //!
 //! RFC 5681 section 3.1, counted as Linux counts it (`tcp_slow_start`, `tcp_cong_avoid_ai`): segments
 //! and not bytes, and a credit of acknowledged segments instead of a fractional window.
-//!
-//! ```text
-//!              reduce                   restart
-//!   ┌─ Open ───────────▶ Recovery ────────────────▶ Repair ◀─┐ restart
-//!   │   ▲ │                  │                       │  ▲ └──┘
-//!   │   │ └──────────────────┼──── restart ──────────┼──┘
-//!   │   └────────────────────┴───────────────────────┘
-//!   └ may grow            an ACK that finds the sender not recovering
-//! ```
-//!
-//! The window grows in *open* and in *repair*: after a timeout the losses are repaired in slow start. It
-//! does not grow in fast recovery. A timeout in fast recovery belongs to the same loss, so it does not
-//! lower ssthresh again.
+//! The phases in which it grows are those of [`super::phase`].
 
+use super::phase::Phase;
 use super::{Ack, Restart};
 
 /// The smallest ssthresh, in segments (RFC 5681, equation 4).
 pub const MIN_SSTHRESH: u32 = 2;
-
-/// Whether losses are being repaired, and how.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// They are not.
-    Open,
-    /// By fast recovery.
-    Recovery,
-    /// After a timeout.
-    Repair,
-}
-
-impl Phase {
-    /// What an ACK tells of it.
-    pub fn follow(&mut self, ack: &Ack) {
-        match (*self, ack.recovering) {
-            (Phase::Open, true) => *self = Phase::Recovery,
-            (Phase::Repair, false) if ack.repairing => {}
-            (_, false) => *self = Phase::Open,
-            _ => {}
-        }
-    }
-}
 
 /// Window and slow start threshold, in segments.
 #[derive(Clone, Copy, Debug)]

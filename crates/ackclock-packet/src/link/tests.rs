@@ -11,6 +11,7 @@ fn shaped(limit_bytes: u64, per_flow: bool) -> Link {
     let plan = LinkPlan {
         name: "link".to_owned(),
         rate: Rate::from_bits_per_second(80e6),
+        burst_bytes: None,
         frame_overhead_bytes: 14,
         queue: QueuePlan {
             discipline: "tbf".to_owned(),

@@ -95,7 +95,7 @@ fn plain(kind: &str, value: &Toml) -> Value {
         (_, Toml::Integer(value)) if kind == "integer" => Value::Number((*value).into()),
         (_, Toml::Integer(value)) => fraction(*value as f64),
         (_, Toml::Float(value)) => fraction(*value),
-        ("choice", Toml::String(value)) => Value::String(value.clone()),
+        ("choice" | "text", Toml::String(value)) => Value::String(value.clone()),
         ("bytes" | "packets", Toml::String(value)) => whole(quantity(value)),
         (_, Toml::String(value)) => fraction(quantity(value)),
         _ => panic!("a default of an unknown form: {value:?}"),
