@@ -108,11 +108,11 @@ def summary(data: Dataset) -> tuple[str, ...]:
     links = data.links.filter(data.links["bottleneck"])
     plan = data.manifest["plan"]
     seconds = plan["duration_s"] - plan["warmup_s"]
-    used = links["departed_bytes"] * 8 / links["rate_bps"] / seconds
-    lost = links["dropped_p"].sum() / max(1, links["arrived_p"].sum())
+    used = [8 * sent / rate / seconds for sent, rate in zip(links["departed_bytes"], links["rate_bps"], strict=True)]
+    lost = sum(links["dropped_p"].to_list()) / max(1, sum(links["arrived_p"].to_list()))
     jain = [jains_index(run["measured_bytes"].to_list()) for run in data.flows.partition_by("run")]
     return (
-        f"{float(used.mean()):.1%}",  # type: ignore[arg-type]
+        f"{sum(used) / len(used):.1%}",
         mean_and_deviation(links["backlog_mean_p"].to_list(), "{:.1f}"),
         f"{lost:.2%}",
         mean_and_deviation(jain, "{:.3f}"),

@@ -26,7 +26,8 @@
 //! - 1/δ is interpolated linearly in the RTT, as the thesis gives only its ends; where all RTTs were equal it is 1/2.
 //! - A loss during prediction halves the window (RFC 5681) and the measurement begins again: R is still 0.
 //! - The window is a cap: twice what the equilibrium has in flight, R RTTmin + α, so that it does not
-//!   bind near the equilibrium and an R far too high fills no more than that. ECN marks count as losses.
+//!   bind near the equilibrium and an R far too high fills no more than that; and no more than 16 times what was
+//!   ever in flight, as bunched ACKs predict any rate. ECN marks count as losses.
 
 use ackclock_units::{Rate, Time};
 use serde::de::Error as _;
@@ -45,6 +46,8 @@ const LEAST_DECREASE: f64 = 1.0 / 8.0;
 const MOST_DECREASE: f64 = 1.0 / 2.0;
 /// The window's cap, in what the equilibrium has in flight.
 const CAP_GAIN: f64 = 2.0;
+/// The cap is no more than so often what was ever in flight: ACKs that arrive bunched predict any rate.
+const TRUST: f64 = 16.0;
 /// Least window: two segments and an ACK delayed for two.
 const LEAST_WINDOW: f64 = 4.0;
 /// While no rate is known the sender is not paced: a rate that no link has.
@@ -93,6 +96,8 @@ struct Abcc {
     /// The window of slow start, before R is known.
     window: Window,
     rtts: Option<Rtts>,
+    /// The most segments that were ever in flight.
+    most_in_flight: u32,
     mss_bytes: f64,
     seed: u64,
 }
@@ -139,6 +144,7 @@ impl Abcc {
             state: State::Predicting(Prediction::new(&parameters, 0)),
             window: Window::new(initial_window),
             rtts: None,
+            most_in_flight: 0,
             mss_bytes: 1.0,
             seed: 0,
         })
@@ -189,11 +195,12 @@ impl Abcc {
         (rate + change).max(self.mss_bytes / rtt)
     }
 
-    /// Segments of the cap: twice R RTTmin + α.
+    /// Segments of the cap: twice R RTTmin + α, within what is to be trusted.
     fn cap(&self, rate: f64) -> f64 {
         let least = self.rtts.map_or(0.0, |rtts| rtts.least.seconds());
         let equilibrium = rate * least / self.mss_bytes + self.parameters.alpha;
-        (CAP_GAIN * equilibrium).max(LEAST_WINDOW)
+        let trusted = TRUST * f64::from(self.most_in_flight);
+        (CAP_GAIN * equilibrium).min(trusted).max(LEAST_WINDOW)
     }
 }
 
@@ -226,6 +233,7 @@ impl Controller for Abcc {
         if let Some(rtt) = ack.rtt {
             self.observe_rtt(rtt);
         }
+        self.most_in_flight = self.most_in_flight.max(ack.prior_in_flight);
         let undisturbed = !ack.recovering && !ack.repairing;
         match &mut self.state {
             State::Predicting(prediction) => {
