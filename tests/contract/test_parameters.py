@@ -30,8 +30,8 @@ def beyond(parameter: Parameter) -> Iterator[str]:
     """Values just outside the range, and of another kind, as TOML."""
     if parameter.kind == "boolean":
         yield from ("2", '"yes"')
-    elif parameter.kind == "choice":
-        yield '"no-such-choice"'
+    elif parameter.kind in ("choice", "text"):
+        yield from ('"no-such-choice"', "7")
     elif parameter.kind in ("integer", "number"):
         low, high = float(parameter.minimum), float(parameter.maximum)
         step = 1 if parameter.kind == "integer" else max(1e-9, (high - low) * 1e-6)

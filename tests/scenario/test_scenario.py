@@ -86,7 +86,7 @@ KNOWN_MISTAKES = {
     "no discipline": (
         'discipline = "pfifo", ',
         "",
-        'x.toml:9: network.queue.discipline: found nothing; expected one of "bf',
+        'x.toml:9: network.queue.discipline: found nothing; expected one of "ared", "bf',
     ),
     "unknown discipline": (
         '"pfifo"',
