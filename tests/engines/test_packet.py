@@ -98,7 +98,9 @@ def test_the_lists_of_algorithms_are_those_of_the_simulator():
 
     assert all(accepted(kind, "pfifo") for kind in catalog.names("congestion"))
     assert all(accepted("cubic", queue) for queue in catalog.names("queue"))
-    assert not accepted("cubic", "no such discipline")
+    plan["links"][0]["queue"]["discipline"] = "no such discipline"
+    with pytest.raises(ValueError, match="no such discipline"):
+        _core.Simulation(json.dumps(plan), 1)
 
 
 def test_an_algorithm_that_it_has_not_is_unsupported():

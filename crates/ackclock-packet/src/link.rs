@@ -2,6 +2,8 @@
 //!
 //! The packet in transmission is not in the queue (as in ns-2, and as behind Linux's shapers).
 
+mod bucket;
+
 use ackclock_units::{Rate, Time};
 use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
@@ -11,6 +13,8 @@ use crate::packet::{Kind, Packet};
 use crate::plan::{LinkPlan, LossPlan};
 use crate::queue::{self, Drops, Queue, Surroundings};
 use crate::PlanError;
+
+use bucket::Bucket;
 
 #[cfg(test)]
 mod tests;
@@ -56,7 +60,7 @@ pub enum Offer {
 /// A queueing link.
 pub struct Link {
     rate: Rate,
-    bucket: Option<Bucket>,
+    bucket: Option<Box<Bucket>>,
     frame_overhead: u32,
     queue: Queue,
     loss: Option<RandomLoss>,
@@ -72,35 +76,6 @@ pub struct Link {
     drops: Drops,
     settled: Settled,
     has_settled: bool,
-}
-
-/// A token bucket in the transmitter's place, as the shapers of `tc` (htb, tbf) are: a packet leaves as soon as the
-/// bucket is not overdrawn, at once and whole, and may overdraw it. In a busy period each packet so leaves up to a
-/// burst and a packet earlier than a transmitter of the same rate would have sent it.
-#[derive(Clone, Copy, Debug)]
-struct Bucket {
-    /// The burst, as the time in which it is earned.
-    burst: Time,
-    /// Since when, or from when on, the bucket is not overdrawn.
-    filled: Time,
-}
-
-impl Bucket {
-    /// A full bucket.
-    fn new(burst_bytes: u64, rate: Rate) -> Bucket {
-        Bucket {
-            burst: rate.transmission_time(burst_bytes),
-            filled: Time::ZERO,
-        }
-    }
-
-    /// Takes a packet's tokens, given as its transmission time; returns when it has left.
-    fn take(&mut self, cost: Time, now: Time) -> Time {
-        let full =
-            Time::from_picoseconds(now.picoseconds().saturating_sub(self.burst.picoseconds()));
-        self.filled = self.filled.max(full) + cost;
-        now + Time::from_picoseconds(1)
-    }
 }
 
 /// Packets that the discipline dropped, and copies of those it marked, counted and ready to be recorded.
@@ -127,7 +102,9 @@ impl Link {
         let queue = &plan.queue;
         Ok(Link {
             rate: plan.rate,
-            bucket: plan.burst_bytes.map(|bytes| Bucket::new(bytes, plan.rate)),
+            bucket: plan
+                .burst_bytes
+                .map(|bytes| Box::new(Bucket::new(bytes, plan.rate))),
             frame_overhead: plan.frame_overhead_bytes,
             queue: queue::make(&queue.discipline, &queue.parameters, &surroundings)?,
             loss: plan.loss.map(|loss| RandomLoss::new(loss, flows, seed)),
@@ -170,7 +147,11 @@ impl Link {
     /// will have left.
     #[inline(always)]
     pub fn finish(&mut self, now: Time) -> (Option<Packet>, Option<Time>) {
-        let left = self.transmitting.take().map(|mut packet| {
+        let left = match &mut self.bucket {
+            None => self.transmitting.take(),
+            Some(bucket) => bucket.pop(),
+        };
+        let left = left.map(|mut packet| {
             self.counters.departed += 1;
             self.counters.departed_bytes += u64::from(packet.wire_bytes);
             packet.wire_bytes -= self.frame_overhead;
@@ -181,19 +162,25 @@ impl Link {
 
     #[inline(always)]
     fn begin(&mut self, now: Time) -> Option<Time> {
-        if self.queued_packets == 0 {
+        if self.queued_packets == 0 && self.bucket.is_none() {
             return None;
         }
-        if let Some(bucket) = &self.bucket {
-            if now < bucket.filled {
-                return Some(bucket.filled);
-            }
+        if self.bucket.is_some() {
+            return self.pour(now);
         }
-        let packet = self.queue.dequeue(now, &mut self.drops);
-        self.settle_drops(now);
-        let Some(packet) = packet else {
+        let Some((packet, duration)) = self.take(now) else {
             return self.wait(now);
         };
+        self.transmitting = Some(packet);
+        Some(now + duration)
+    }
+
+    /// Takes the next packet from the queue; also returns how long it takes at the link's rate.
+    #[inline(always)]
+    fn take(&mut self, now: Time) -> Option<(Packet, Time)> {
+        let packet = self.queue.dequeue(now, &mut self.drops);
+        self.settle_drops(now);
+        let packet = packet?;
         self.leave(packet.wire_bytes, now);
         let sojourn = now.since(packet.enqueued);
         self.counters.dequeued += 1;
@@ -201,11 +188,22 @@ impl Link {
         self.sojourns.record(sojourn);
         let duration = self.transmission_time(packet.wire_bytes);
         self.counters.busy += duration;
-        self.transmitting = Some(packet);
-        match &mut self.bucket {
-            None => Some(now + duration),
-            Some(bucket) => Some(bucket.take(duration, now)),
+        Some((packet, duration))
+    }
+
+    /// Lets through what the bucket allows; returns when to look again.
+    #[cold]
+    fn pour(&mut self, now: Time) -> Option<Time> {
+        let mut bucket = self.bucket.take()?;
+        while self.queued_packets > 0 && bucket.allows(now) {
+            let Some((packet, cost)) = self.take(now) else {
+                break;
+            };
+            bucket.push(packet, cost, now);
         }
+        let next = bucket.next(now).or_else(|| self.wait_for(&bucket, now));
+        self.bucket = Some(bucket);
+        next
     }
 
     /// The discipline holds its packets back: when to ask again.
@@ -213,6 +211,15 @@ impl Link {
     fn wait(&self, now: Time) -> Option<Time> {
         let ready = self.queue.ready(now).max(now + Time::from_picoseconds(1));
         (self.queued_packets > 0 && !ready.is_never()).then_some(ready)
+    }
+
+    /// Nothing is passing: when the bucket allows a packet, or the discipline gives one.
+    fn wait_for(&self, bucket: &Bucket, now: Time) -> Option<Time> {
+        if self.queued_packets > 0 && !bucket.allows(now) {
+            Some(bucket.filled())
+        } else {
+            self.wait(now)
+        }
     }
 
     #[inline]
@@ -307,7 +314,8 @@ impl Link {
 
     /// Packets in the queue and in the transmitter.
     pub fn holds(&self) -> u64 {
-        u64::from(self.queued_packets) + u64::from(self.transmitting.is_some())
+        let passing = self.bucket.as_ref().map_or(0, |bucket| bucket.len());
+        u64::from(self.queued_packets) + u64::from(self.transmitting.is_some()) + passing
     }
 
     /// The discipline's own account of what it holds.

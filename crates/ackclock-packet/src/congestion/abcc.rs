@@ -26,8 +26,8 @@
 //! - 1/δ is interpolated linearly in the RTT, as the thesis gives only its ends; where all RTTs were equal it is 1/2.
 //! - A loss during prediction halves the window (RFC 5681) and the measurement begins again: R is still 0.
 //! - The window is a cap: twice what the equilibrium has in flight, R RTTmin + α, so that it does not
-//!   bind near the equilibrium and an R far too high fills no more than that; and no more than 16 times what was
-//!   ever in flight, as bunched ACKs predict any rate. ECN marks count as losses.
+//!   bind near the equilibrium and an R far too high fills no more than that; and no more than 16 times what
+//!   was ever delivered in a round trip, as bunched ACKs predict any rate. ECN marks count as losses.
 
 use ackclock_units::{Rate, Time};
 use serde::de::Error as _;
@@ -46,7 +46,8 @@ const LEAST_DECREASE: f64 = 1.0 / 8.0;
 const MOST_DECREASE: f64 = 1.0 / 2.0;
 /// The window's cap, in what the equilibrium has in flight.
 const CAP_GAIN: f64 = 2.0;
-/// The cap is no more than so often what was ever in flight: ACKs that arrive bunched predict any rate.
+/// The cap is no more than so often what was ever delivered in a round trip: ACKs that arrive bunched predict
+/// any rate, and what is in flight would follow it.
 const TRUST: f64 = 16.0;
 /// Least window: two segments and an ACK delayed for two.
 const LEAST_WINDOW: f64 = 4.0;
@@ -96,8 +97,8 @@ struct Abcc {
     /// The window of slow start, before R is known.
     window: Window,
     rtts: Option<Rtts>,
-    /// The most segments that were ever in flight.
-    most_in_flight: u32,
+    /// The most segments that were ever delivered in a round trip.
+    most_delivered: u64,
     mss_bytes: f64,
     seed: u64,
 }
@@ -144,7 +145,7 @@ impl Abcc {
             state: State::Predicting(Prediction::new(&parameters, 0)),
             window: Window::new(initial_window),
             rtts: None,
-            most_in_flight: 0,
+            most_delivered: 0,
             mss_bytes: 1.0,
             seed: 0,
         })
@@ -199,7 +200,7 @@ impl Abcc {
     fn cap(&self, rate: f64) -> f64 {
         let least = self.rtts.map_or(0.0, |rtts| rtts.least.seconds());
         let equilibrium = rate * least / self.mss_bytes + self.parameters.alpha;
-        let trusted = TRUST * f64::from(self.most_in_flight);
+        let trusted = TRUST * self.most_delivered as f64;
         (CAP_GAIN * equilibrium).min(trusted).max(LEAST_WINDOW)
     }
 }
@@ -233,7 +234,8 @@ impl Controller for Abcc {
         if let Some(rtt) = ack.rtt {
             self.observe_rtt(rtt);
         }
-        self.most_in_flight = self.most_in_flight.max(ack.prior_in_flight);
+        let delivered = ack.delivered - ack.prior_delivered;
+        self.most_delivered = self.most_delivered.max(delivered);
         let undisturbed = !ack.recovering && !ack.repairing;
         match &mut self.state {
             State::Predicting(prediction) => {

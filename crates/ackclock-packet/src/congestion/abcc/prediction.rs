@@ -110,8 +110,8 @@ impl Prediction {
     }
 }
 
-/// (4.1): D / (T2 − T1), if time has passed.
+/// (4.1): D / (T2 − T1), if time has passed: a host's clock counts microseconds.
 fn rate_of(bytes: u64, first: Time, last: Time) -> Option<f64> {
-    let span = last.since(first).seconds();
-    (span > 0.0).then(|| bytes as f64 / span)
+    let span_us = last.microseconds() - first.microseconds();
+    (span_us > 0).then(|| bytes as f64 * 1e6 / span_us as f64)
 }

@@ -39,7 +39,7 @@ fn paced(rate: f64, least_ms: u64, most_ms: u64, latest_ms: u64) -> Abcc {
     for rtt in [least_ms, most_ms, latest_ms] {
         abcc.observe_rtt(Time::from_milliseconds(rtt));
     }
-    abcc.most_in_flight = 1000;
+    abcc.most_delivered = 1000;
     abcc.state = State::Paced {
         rate,
         round_end: 10,
@@ -288,7 +288,7 @@ fn the_window_is_twice_what_the_equilibrium_has_in_flight() {
 fn bunched_acks_do_not_open_the_window_without_end() {
     // Ten were in flight; 1 ns between ACKs is a terabyte per second.
     let mut abcc = paced(1e12, 100, 120, 110);
-    abcc.most_in_flight = 10;
+    abcc.most_delivered = 10;
     assert_near(abcc.cwnd(), 160.0);
 }
 
