@@ -25,8 +25,8 @@
 //!   the sum that decides about the drops too, which would raise their share above p'².
 //! - The kernel neither drops nor marks by p' while less than two full packets wait; here, as in the RFC,
 //!   there is no such rule.
-//! - `min_qlen_step` is compared with what is left in the L queue when a packet leaves; the kernel looks when
-//!   the packet arrives.
+//! - `min_qlen_step` is compared with what is left in the L queue when a packet leaves, as the RFC's `Th_len`;
+//!   the kernel looks when the packet arrives.
 //! - `limit` counts packets, as `tc` does, not bytes.
 //! - The weights of `wrr` are Linux's: the C queue has `classic_protection` of the link while both have
 //!   packets, and begins in debt by a full packet.
