@@ -6,7 +6,8 @@
 //! Deviations: the sender reports losses per ACK, not per packet, so the newest segment that an ACK delivers
 //! stands for those that it reports lost, and ACKs with losses stand for discontiguous lost ranges in Startup
 //! (as in Linux's version 3); losses that a timer finds count at the timeout only. Recoveries are never undone.
-//! Marks of ECN are ignored; the draft says nothing of them.
+//! Marks of ECN are ignored: the draft (section 3.7) names no response, but wants a sender that claims ECN to
+//! take them for congestion.
 //!
 //! ```text
 //!             pipe full,                in flight ≤ BDP         headroom, in flight ≤ BDP

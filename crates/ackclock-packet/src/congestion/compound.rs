@@ -1,7 +1,8 @@
 //! Compound TCP: Reno's window plus a second one that delay takes back.
 //!
-//! M. Sridharan, K. Tan, D. Bansal, D. Thaler: Compound TCP, draft-sridharan-tcpm-ctcp-02, 2008; K. Tan, J. Song,
-//! Q. Zhang, M. Sridharan: A Compound TCP approach for high-speed and long distance networks, INFOCOM 2006.
+//! M. Sridharan, K. Tan, D. Bansal, D. Thaler: Compound TCP: a new TCP congestion control for high-speed and
+//! long distance networks, draft-sridharan-tcpm-ctcp-02, 2008; K. Tan, J. Song, Q. Zhang, M. Sridharan: A
+//! Compound TCP approach for high-speed and long distance networks, INFOCOM 2006.
 //! The window is win = cwnd + dwnd. cwnd is Reno's, but grows by 1/win per acknowledged segment, so by one
 //! segment per round trip at most. dwnd changes once per round trip:
 //!

@@ -11,7 +11,7 @@
 //!   β    = RTT_min / RTT_max, within 0.5 … 0.8     share of the window that is kept at a loss
 //! ```
 //!
-//! where RTT / 100 ms, the RTT scaling, lies within 0.1 … 2. β is 0.5 at a loss at which the throughput
+//! where RTT / 100 ms, the RTT scaling by the smallest RTT, lies within 0.1 … 2. β is 0.5 at a loss at which the throughput
 //! was more than a fifth away from that at the loss before, and at the next one.
 //!
 //! Where Linux departs from the paper, and this file with it:
@@ -19,7 +19,8 @@
 //! - α(Δ) is a whole number, and remains one after the scaling, at least 1. β and α count in 1/128.
 //! - α is computed when the window has grown by a segment, and at a loss with the Δ at that loss. The first
 //!   segment after a loss is bought at that rate.
-//! - `RTT_max` grows by no more than 20 ms per ACK, and at each loss loses 5 % of its distance to `RTT_min`.
+//! - An RTT more than 20 ms above `RTT_max` does not count for it. At each loss `RTT_max` loses 5 % of its
+//!   distance to `RTT_min`.
 //! - β is 0.5 where `RTT_min` is 10 ms or less.
 //! - What slow start leaves over when it reaches ssthresh is not counted. What is left when the window grows by
 //!   a segment is forgotten.
@@ -48,7 +49,7 @@ const BETA_MIN: u64 = 64;
 const BETA_MAX: u64 = 102;
 /// RTTs of this and less say nothing about the queue.
 const SHORT_RTT: Time = Time::from_milliseconds(10);
-/// Most that one sample may add to the largest RTT.
+/// How far above the largest RTT a sample may be and count for it.
 const MAX_RTT_STEP: Time = Time::from_milliseconds(20);
 /// Share of its distance to the smallest RTT that the largest one keeps at a loss, percent.
 const MAX_RTT_KEPT: u64 = 95;

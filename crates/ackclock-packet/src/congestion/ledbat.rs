@@ -10,12 +10,13 @@
 //! ```
 //!
 //! The base delays are the smallest of each of the last minutes, so that a path that became longer is
-//! noticed after so many minutes. The filter is the smallest of the last few delays (section 4.2). A loss halves
+//! noticed after so many minutes. The filter is the smallest of the last few delays. A loss halves
 //! the window; a timeout makes it one segment. There is no slow start.
 //!
 //! Deviations: the delay is the RTT, where the RFC measures one way by timestamps: what waits on the way
 //! of the ACKs counts too, and so may a delayed ACK. The initial window is the stack's, where the RFC
-//! recommends two segments. The window does not change in fast recovery. After an idle time it comes down as
+//! recommends two segments. The filter holds as many delays whatever the window, the RFC none older than an
+//! RTT. The window does not change in fast recovery. After an idle time it comes down as
 //! Reno's does.
 
 use std::collections::VecDeque;

@@ -1,6 +1,6 @@
 //! Tahoe: any loss is answered by slow start from one segment.
 //!
-//! V. Jacobson: Congestion avoidance and control, SIGCOMM 1988, section 3 and appendix D; fast retransmit came
+//! V. Jacobson: Congestion avoidance and control, SIGCOMM 1988, section 3 and appendix B; fast retransmit came
 //! with the code of 4.3BSD-Tahoe. The third duplicate ACK does what the timeout does: half the window
 //! becomes the threshold, and everything outstanding is sent again in slow start. Fast recovery came later, with
 //! Reno.

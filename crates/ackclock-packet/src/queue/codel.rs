@@ -28,7 +28,7 @@ use crate::queue::{Backlog, Discipline, Drops, Queue, Surroundings};
 /// A queue with no more than this is never above the target: an Ethernet packet with its link header,
 /// which is what Linux takes from the device. A longer packet that was seen replaces it (RFC 8289 section 5.5).
 const MAX_PACKET_BYTES: u32 = 1514;
-/// After that many intervals without a drop the count starts anew (RFC 8289 section 5.6).
+/// After that many intervals without a drop the count starts anew (RFC 8289 section 5).
 const MEMORY_INTERVALS: f64 = 16.0;
 
 /// Parameters as on the card.
@@ -356,7 +356,7 @@ impl Control {
         Some(packet)
     }
 
-    /// `t + interval / √count` (RFC 8289 section 5.4).
+    /// `t + interval / √count` (RFC 8289 section 5, `control_law`).
     fn control_law(&self, law: &Law, t: Time) -> Time {
         t + law.interval.scaled(self.inverse_root)
     }

@@ -15,11 +15,18 @@
 //! ```
 //!
 //! Overload (appendix A.2): once k p' reaches 1, L4S packets too are dropped with p'², and so are classic
-//! packets that could be marked once p'² reaches 1/k².
+//! packets that could be marked once p'² reaches 1/k². With `drop_on_overload = false` p' stays at 1/k or
+//! below instead, and the queue grows to its limit.
 //!
 //! Deviations:
 //! - The probabilities are summed up over the packets (`recur` of appendix A.1): no random numbers. The
 //!   kernel draws.
+//! - In an overload all L4S packets that are not dropped are marked, as in the kernel. The RFC adds k p' to
+//!   the sum that decides about the drops too, which would raise their share above p'².
+//! - The kernel neither drops nor marks by p' while less than two full packets wait; here, as in the RFC,
+//!   there is no such rule.
+//! - `min_qlen_step` is compared with what is left in the L queue when a packet leaves, as the RFC's `Th_len`;
+//!   the kernel looks when the packet arrives.
 //! - `limit` counts packets, as `tc` does, not bytes.
 //! - The weights of `wrr` are Linux's: the C queue has `classic_protection` of the link while both have
 //!   packets, and begins in debt by a full packet.
@@ -82,6 +89,10 @@ struct Parameters {
     tshift: Time,
     /// A full packet's wire bytes.
     mtu_bytes: u32,
+    /// Whether packets with ECT(0) go into the L queue too.
+    any_ect: bool,
+    /// Whether an overload is met with drops; if not, the queue overflows.
+    drop_on_overload: bool,
 }
 
 impl Parameters {
@@ -109,6 +120,15 @@ impl Parameters {
         match faults.iter().find(|(is_wrong, _)| *is_wrong) {
             Some((_, words)) => Err(serde_json::Error::custom(words)),
             None => Ok(()),
+        }
+    }
+
+    /// The largest p'.
+    fn most_base(&self) -> f64 {
+        if self.drop_on_overload {
+            1.0
+        } else {
+            (1.0 / self.coupling_factor).min(1.0)
         }
     }
 
@@ -182,6 +202,15 @@ impl DualPi2 {
         }
     }
 
+    /// Whether such packets go into the L queue.
+    fn is_low_latency(&self, ecn: Ecn) -> bool {
+        match ecn {
+            Ecn::Capable1 | Ecn::Experienced => true,
+            Ecn::Capable0 => self.parameters.any_ect,
+            Ecn::NotCapable => false,
+        }
+    }
+
     /// p_C, the probability for classic packets.
     fn classic_probability(&self) -> f64 {
         self.base * self.base
@@ -190,6 +219,11 @@ impl DualPi2 {
     /// p_CL, the coupled probability for L4S packets; not held to 1.
     fn coupled_probability(&self) -> f64 {
         self.parameters.coupling_factor * self.base
+    }
+
+    /// Whether marks alone do not help the L queue any more (`p_CL ≥ p_Lmax`).
+    fn is_overloaded(&self) -> bool {
+        self.parameters.drop_on_overload && self.coupled_probability() >= 1.0
     }
 
     /// p_Cmax: beyond it ECN is no help against an overload.
@@ -230,7 +264,7 @@ impl DualPi2 {
         let delay_s = self.classic.delay(at).max(self.l4s.delay(at)).seconds();
         let integral = self.parameters.alpha * (delay_s - self.parameters.target.seconds());
         let proportional = self.parameters.beta * (delay_s - self.delay_old_s);
-        self.base = (self.base + integral + proportional).clamp(0.0, 1.0);
+        self.base = (self.base + integral + proportional).clamp(0.0, self.parameters.most_base());
         self.delay_old_s = delay_s;
         before != (self.base, self.delay_old_s)
     }
@@ -264,18 +298,18 @@ impl DualPi2 {
     /// The L queue's first packet, marked or not, or `None` if it was dropped.
     fn take_l4s(&mut self, now: Time, drops: &mut Drops) -> Option<Packet> {
         let mut packet = self.l4s.packets.pop()?;
-        let coupled = self.coupled_probability();
-        let marks = if coupled < 1.0 {
-            let delay = now.since(packet.enqueued);
-            let native = self.native_probability(delay, self.l4s.packets.len());
-            self.l4s.recurs(native.max(coupled))
-        } else {
+        let marks = if self.is_overloaded() {
             let classic = self.classic_probability();
             if self.l4s.recurs(classic) {
                 drops.push(packet);
                 return None;
             }
-            self.l4s.recurs(coupled)
+            true
+        } else {
+            let delay = now.since(packet.enqueued);
+            let native = self.native_probability(delay, self.l4s.packets.len());
+            let coupled = self.coupled_probability().min(1.0);
+            self.l4s.recurs(native.max(coupled))
         };
         if marks {
             drops.mark(&mut packet);
@@ -288,8 +322,8 @@ impl DualPi2 {
         let mut packet = self.classic.packets.pop()?;
         let probability = self.classic_probability();
         if self.classic.recurs(probability) {
-            let may_mark = probability < self.most_classic();
-            if !(may_mark && drops.mark(&mut packet)) {
+            let overloaded = self.parameters.drop_on_overload && probability >= self.most_classic();
+            if overloaded || !drops.mark(&mut packet) {
                 drops.push(packet);
                 return None;
             }
@@ -303,7 +337,7 @@ impl Discipline for DualPi2 {
         self.catch_up(now);
         if self.backlog().packets >= self.parameters.limit_packets {
             drops.push(packet);
-        } else if matches!(packet.ecn, Ecn::Capable1 | Ecn::Experienced) {
+        } else if self.is_low_latency(packet.ecn) {
             self.l4s.packets.push(packet);
         } else {
             self.classic.packets.push(packet);

@@ -1,6 +1,6 @@
 //! `synfinprio`: SYNs and FINs before everything else.
 //!
-//! T. Braud: thesis (2016), chapter 7 ("SYN/FIN Prio"). As `synprio`, with the packets that end a connection
+//! T. Braud's thesis of 2016, section 7.4 ("SYN/FIN Prio"). As `synprio`, with the packets that end a connection
 //! also in the FIFO that is served first: a lost FIN too is repaired by a timeout alone.
 //!
 //! Deviations: those of `synprio`. A FIN here carries no data, so it overtakes the data before it; the

@@ -1,6 +1,6 @@
 //! `synprio`: SYNs before everything else.
 //!
-//! T. Braud: thesis (2016), chapter 7 ("SYN Prio"), built there from `tc`'s `prio` and `iptables`. A lost SYN
+//! T. Braud's thesis of 2016, section 7.4 ("SYN Prio"): queues with priority that isolate SYNs. A lost SYN
 //! or SYN/ACK costs its connection a timeout of a second or more, and it is the first packet, which a full
 //! queue hits as often as any other. So packets with the SYN flag have a FIFO of their own, which is
 //! served first; all others share the second.

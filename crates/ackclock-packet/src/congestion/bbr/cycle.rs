@@ -7,7 +7,7 @@ use super::min_rtt::Dip;
 use super::pipe::MIN_WINDOW;
 use super::{Ack, Bbr, Mode, DRAINING_PHASE};
 
-/// Phases of the gain cycle: one probes, one drains, six cruise (draft section 4.3.4.2).
+/// Phases of the gain cycle: one probes, one drains, six cruise (draft section 4.3.4.1).
 pub const PHASES: u32 = 8;
 
 /// The phase of the gain cycle.

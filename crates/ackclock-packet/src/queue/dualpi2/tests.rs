@@ -19,6 +19,7 @@ fn right() -> Value {
         "limit_packets": 10_000, "target_s": 0.015, "tupdate_s": 0.016, "alpha": 0.16, "beta": 3.2,
         "coupling_factor": 2.0, "step_thresh_s": 0.001, "ramp_s": 0.0, "min_qlen_step_packets": 0,
         "scheduler": "wrr", "classic_protection": 10.0, "tshift_s": 0.03, "mtu_bytes": 1500,
+        "any_ect": false, "drop_on_overload": true,
     })
 }
 
@@ -192,15 +193,49 @@ fn the_greater_of_the_two_l4s_probabilities_counts() {
 fn an_overload_drops_l4s_packets_and_marks_the_rest() {
     // p' = 1/2: p_CL = 1, p_C = 1/4 = p_Cmax.
     let mut queue = at(0.5, &json!({}));
-    offer(&mut queue, Ecn::Capable1, 400, Time::ZERO);
-    let (left, marks, dropped) = send(&mut queue, 400, Time::ZERO);
-    assert_eq!(left.len(), 400 - dropped);
-    assert!((99..=320).contains(&dropped), "{dropped}");
-    assert!(marks > 0 && marks <= left.len());
+    offer(&mut queue, Ecn::Capable1, 401, Time::ZERO);
+    let (left, marks, dropped) = send(&mut queue, 401, Time::ZERO);
+    assert_eq!((left.len(), marks, dropped), (301, 301, 100));
     let mut classic = at(0.5, &json!({}));
     offer(&mut classic, Ecn::Capable0, 401, Time::ZERO);
     let (left, marks, dropped) = send(&mut classic, 401, Time::ZERO);
     assert_eq!((left.len(), marks, dropped), (301, 0, 100));
+}
+
+#[test]
+fn what_an_overload_drops_is_the_square_of_the_base_and_no_more() {
+    // p' = 3/4: p_CL = 3/2, p_C = 9/16; 9/16 of 161 is 90.6.
+    let mut queue = at(0.75, &json!({}));
+    offer(&mut queue, Ecn::Capable1, 161, Time::ZERO);
+    let (left, marks, dropped) = send(&mut queue, 161, Time::ZERO);
+    assert_eq!((left.len(), marks, dropped), (71, 71, 90));
+}
+
+#[test]
+fn without_drops_on_overload_the_base_stays_at_one_over_k() {
+    let change = json!({ "drop_on_overload": false });
+    let mut queue = with(&change);
+    offer(&mut queue, Ecn::NotCapable, 1, Time::ZERO);
+    queue.catch_up(ms(100_000));
+    assert_close(queue.base, 0.5);
+    let mut queue = at(0.5, &change);
+    offer(&mut queue, Ecn::Capable1, 41, Time::ZERO);
+    let (_, marks, dropped) = send(&mut queue, 41, Time::ZERO);
+    assert_eq!((marks, dropped), (40, 0)); // the sum must exceed 1 first
+    offer(&mut queue, Ecn::Capable0, 401, Time::ZERO);
+    let (left, marks, dropped) = send(&mut queue, 401, Time::ZERO);
+    assert_eq!((left.len(), marks, dropped), (401, 100, 0));
+}
+
+#[test]
+fn any_ecn_capable_packet_may_go_into_the_l_queue() {
+    let mut queue = with(&json!({ "any_ect": true }));
+    offer(&mut queue, Ecn::NotCapable, 1, Time::ZERO);
+    offer(&mut queue, Ecn::Capable0, 1, Time::ZERO);
+    offer(&mut queue, Ecn::Capable1, 1, Time::ZERO);
+    offer(&mut queue, Ecn::Experienced, 1, Time::ZERO);
+    assert_eq!(queue.l4s.packets.len(), 3);
+    assert_eq!(queue.classic.packets.len(), 1);
 }
 
 #[test]
