@@ -18,7 +18,7 @@ warmup = "{warmup_s:.6f}s"
 topology = "dumbbell"
 rate = "{rate}"
 rtt = "{rtt_s:.6f}s"
-queue = {{ discipline = "pfifo", limit = "{limit}" }}
+queue = {queue}
 {network}
 [tcp]
 {tcp}
@@ -38,13 +38,14 @@ def run(
     warmup_s: float = 0.0,
     rate: str = ENDLESS_RATE,
     limit: str = "10000000p",
+    queue: str | None = None,
     network: str = "",
     tcp: str = "",
     flows: str = "",
     interval_s: float | None = None,
     seeds: tuple[int, ...] = (1,),
 ) -> Dataset:
-    """Runs it; `network`, `tcp` and `flows` are further lines of those tables, `congestion` is TOML.
+    """Runs it; `network`, `tcp` and `flows` are further lines of those tables, `congestion` and `queue` are TOML.
 
     Raises `ScenarioError` if the words do not make a scenario.
     """
@@ -53,7 +54,7 @@ def run(
         warmup_s=warmup_s,
         rate=rate,
         rtt_s=rtt_s,
-        limit=limit,
+        queue=queue or f'{{ discipline = "pfifo", limit = "{limit}" }}',
         network=network,
         tcp=tcp,
         congestion=congestion,
