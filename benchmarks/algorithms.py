@@ -14,6 +14,7 @@ import argparse
 import json
 import sys
 from dataclasses import dataclass
+from typing import Any
 
 from run import Bench, Cost, Workload, build_ackclock, verdict
 
@@ -34,7 +35,11 @@ class Algorithm(Workload):
 
     def arguments(self, program: str, share: float) -> list[str]:
         """As the workload's, with the algorithms in JSON."""
-        return [*super(Algorithm, self).arguments(program, share), self.congestion, *([self.queue] if self.queue else [])]
+        return [
+            *super(Algorithm, self).arguments(program, share),
+            self.congestion,
+            *([self.queue] if self.queue else []),
+        ]
 
 
 def workload(name: str, congestion: str, queue: str = "") -> Algorithm:
@@ -46,13 +51,14 @@ def plan_json(card: catalog.Card) -> str:
     """An algorithm as a plan has it: the card's defaults, and a buffer of one BDP."""
     limit = LIMIT_BYTES if "limit" in card.parameters and card.parameters["limit"].kind == "bytes" else LIMIT_PACKETS
     values = card.complete({"limit": limit} if "limit" in card.parameters else {})
-    parameters = {card.key(name): value for name, value in values.items()}
-    return json.dumps({catalog.NAME_KEYS[card.family]: card.name, "parameters": parameters}, default=plain)
+    parameters = {card.key(name): plain(card.parameters[name].kind, value) for name, value in values.items()}
+    return json.dumps({catalog.NAME_KEYS[card.family]: card.name, "parameters": parameters})
 
 
-def plain(value: object) -> object:
-    """Sizes as numbers."""
-    return getattr(value, "value", value)
+def plain(kind: str, value: Any) -> Any:
+    """Sizes as whole numbers."""
+    number = getattr(value, "value", value)
+    return int(number) if kind in ("bytes", "packets") and number is not None else number
 
 
 def main() -> int:
@@ -65,7 +71,7 @@ def main() -> int:
     reno = plan_json(catalog.card("congestion", "reno"))
     controls = [workload(name, plan_json(catalog.card("congestion", name))) for name in catalog.names("congestion")]
     queues = [workload(name, reno, plan_json(catalog.card("queue", name))) for name in catalog.names("queue")]
-    held = [*compared(bench, "Congestion controls beside reno", controls, "reno")]
+    held = compared(bench, "Congestion controls beside reno", controls, "reno")
     held += compared(bench, "Queue disciplines beside pfifo", queues, "pfifo")
     return int(not all(held))
 

@@ -199,7 +199,11 @@ def _links(network: Dumbbell, sizes: _Sizes, flows: int) -> tuple[LinkPlan, ...]
     """The bottleneck, the reverse link if there is one, then an access link for each flow if they have a rate."""
     overhead_bytes = int(network.frame_overhead)
     queue = sizes.queue(network.queue, network.rate, ("network", "queue"))
-    links = [LinkPlan("bottleneck", network.rate, _burst_bytes(network), overhead_bytes, queue, _loss(network), bottleneck=True)]
+    links = [
+        LinkPlan(
+            "bottleneck", network.rate, _burst_bytes(network), overhead_bytes, queue, _loss(network), bottleneck=True
+        )
+    ]
     if network.reverse:
         rate_bps = network.reverse.rate
         queue = sizes.queue(network.reverse.queue, rate_bps, ("network", "reverse", "queue"))
@@ -208,7 +212,8 @@ def _links(network: Dumbbell, sizes: _Sizes, flows: int) -> tuple[LinkPlan, ...]
         rate_bps = network.access_rate
         queue = sizes.queue(network.access_queue or ACCESS_QUEUE, rate_bps, ("network", "access_queue"))
         links += [
-            LinkPlan(f"access-{flow}", rate_bps, None, overhead_bytes, queue, None, bottleneck=False) for flow in range(flows)
+            LinkPlan(f"access-{flow}", rate_bps, None, overhead_bytes, queue, None, bottleneck=False)
+            for flow in range(flows)
         ]
     return tuple(links)
 

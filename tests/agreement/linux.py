@@ -236,7 +236,8 @@ WORDS, WHOLE = ("run", "congestion", "queue"), ("flows", "drops", "retransmissio
 def _run(row: dict[str, str], *, token_bucket: bool = True) -> Run:
     words = {key: row[key] for key in WORDS}
     counts = {key: int(row[key]) for key in WHOLE}
-    return Run(**words, **counts, token_bucket=token_bucket, **{key: float(text) for key, text in row.items() if key not in WORDS + WHOLE})  # type: ignore[arg-type]
+    numbers = {key: float(text) for key, text in row.items() if key not in WORDS + WHOLE}
+    return Run(**words, **counts, **numbers, token_bucket=token_bucket)  # type: ignore[arg-type]
 
 
 @cache

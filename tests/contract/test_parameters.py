@@ -69,7 +69,7 @@ def test_what_is_outside_the_range_is_refused_where_it_stands(card):
 
 @pytest.mark.parametrize("card", catalog.every(), ids=lambda card: f"{card.family}/{card.name}")
 def test_what_is_at_the_ends_of_the_range_is_accepted(card):
-    for name, parameter in card.parameters.items():
+    for parameter in card.parameters.values():
         for end in (parameter.minimum, parameter.maximum):
             if end is not None:
                 parameter.read(end)

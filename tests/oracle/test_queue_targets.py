@@ -1,14 +1,15 @@
 """AQMs that are given a target delay: 64 New Reno flows, 10 Mb/s, 100 ms, a buffer of 1000 packets (Belhareth 2014,
 section 6.2, figures 6.5 to 6.8): the delay follows the target, and the goodput stays above 9 Mb/s.
 
-PIE and ARED hold the target itself; ARED down to its floor of five packets. CoDel
-stays above: 64 flows that share 100 ms × 10 Mb/s have a window of two or three packets each, so every flow needs a loss in
-twenty packets to be held there, and CoDel's drops come closer only with the square root of their number.
+PIE and ARED hold the target itself; ARED down to its floor of five packets. CoDel stays above: 64 flows that share
+100 ms × 10 Mb/s have a window of two or three packets each, so every flow needs a loss in twenty packets to be held
+there, and CoDel's drops come closer only with the square root of their number.
 """
 
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 
 import pytest
 from oracle import lab
@@ -41,7 +42,7 @@ def delays_ms(discipline: str) -> list[float]:
 @pytest.mark.parametrize("discipline", ["codel", "pie", "ared"])
 def test_the_delay_follows_the_target(discipline: str) -> None:
     delays = delays_ms(discipline)
-    assert all(after > 0.97 * before for before, after in zip(delays, delays[1:], strict=False)), delays
+    assert all(after > 0.97 * before for before, after in pairwise(delays)), delays
     assert delays[-1] > 1.3 * delays[0], delays
 
 

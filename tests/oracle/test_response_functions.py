@@ -1,14 +1,15 @@
-"""Response functions under periodic loss: the average window is c/p^d, and its slope d is what sets the algorithms apart.
+"""Response functions under periodic loss: the average window is c/p^d, and its slope d sets the algorithms apart.
 
 Each 1/p-th data packet is lost on a link where nothing queues; every segment is acknowledged (`response.measure` does
 the same for RFC 9438's tables). The published slopes (Guillier 2008, table of response functions; RFC 3649 section 5):
 Reno 1/2, HighSpeed 0.835, Scalable 1, BIC 1/2, H-TCP 0.835.
 
 Two of them are not those of the algorithms as they are run. BIC's 1/2 is that of its additive part, which a small
-`max_increment` and a large decrease make nearly the whole of it; with Linux's 16 segments the binary search, whose length does not grow with the
-window, lasts most of an epoch up to windows of thousands, and the slope is between 1 and 1/2. H-TCP's increase
-is α = 1 + 10 (Δ − 1) + (Δ − 1)²/4 segments per round trip at Δ seconds after a loss: while the middle term rules, the
-window grows as T² and 1/p as T³, which is a slope of 2/3 that rises towards 3/4. 0.835 is HighSpeed's.
+`max_increment` and a large decrease make nearly the whole of it; with Linux's 16 segments the binary search, whose
+length does not grow with the window, lasts most of an epoch up to windows of thousands, and the slope is between 1
+and 1/2. H-TCP's increase is α = 1 + 10 (Δ − 1) + (Δ − 1)²/4 segments per round trip at Δ seconds after a loss: while
+the middle term rules, the window grows as T² and 1/p as T³, which is a slope of 2/3 that rises towards 3/4. 0.835 is
+HighSpeed's.
 """
 
 from __future__ import annotations
