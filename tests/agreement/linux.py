@@ -50,6 +50,7 @@ queue = {queue}
 
 [tcp]
 stack = "linux"
+receive_window = "{window}"
 ecn = "{ecn}"
 
 [[flows]]
@@ -101,6 +102,7 @@ class Run:
         return SCENARIO.format(
             run=self.run,
             flows=self.flows,
+            window=WINDOW,
             rate_bps=self.rate_bps,
             base_rtt_ms=self.base_rtt_s * 1e3,
             burst=f'burst = "{BURST}"' if self.token_bucket else "",
@@ -112,6 +114,9 @@ class Run:
 
 #: Of the recorded token buckets: `htb rate RATE burst 1600`.
 BURST = "1600B"
+
+#: The receive window that a socket buffer of 16 MB has room for.
+WINDOW = "8MiB"
 
 #: What the kernel's clock of 10 ms (`HZ=100`) makes of times that are looked at once a tick.
 TICKS = {"tick": "10ms", "tupdate": "20ms"}
