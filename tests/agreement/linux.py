@@ -51,15 +51,24 @@ queue = {queue}
 [tcp]
 stack = "linux"
 receive_window = "{window}"
+timer_tick = "10ms"
 ecn = "{ecn}"
 
 [[flows]]
-count = {flows}
 congestion = {congestion}
-start = {{ every = "100ms" }}
-
+start = "{base_rtt_ms:g}ms"
+{others}
 [record]
 interval = "50ms"
+"""
+
+
+#: The flows after the first, whose SYN has waited a base RTT for the address of the next hop (ARP).
+OTHERS = """
+[[flows]]
+count = {others}
+congestion = {congestion}
+start = {{ at = "100ms", every = "100ms" }}
 """
 
 
@@ -99,15 +108,17 @@ class Run:
     @property
     def scenario(self) -> str:
         """The same setting as a scenario file."""
+        congestion = _table("congestion", self.congestion, {})
+        others = self.flows - 1
         return SCENARIO.format(
             run=self.run,
-            flows=self.flows,
+            others=OTHERS.format(others=others, congestion=congestion) if others else "",
             window=WINDOW,
             rate_bps=self.rate_bps,
             base_rtt_ms=self.base_rtt_s * 1e3,
             burst=f'burst = "{BURST}"' if self.token_bucket else "",
             queue=_table("queue", self.discipline, _given(self.queue)),
-            congestion=_table("congestion", self.congestion, {}),
+            congestion=congestion,
             ecn="classic" if "ecn" in self.queue.split() and self.congestion != "dctcp" else "auto",
         )
 
