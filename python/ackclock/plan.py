@@ -87,6 +87,7 @@ class TcpPlan:
     max_rto_s: float
     rto_floor_on_variance: bool
     rto_slop_s: float
+    timer_tick_s: float
     receive_window_bytes: int | None
     loss_detection: str
     tail_loss_probe: bool

@@ -50,15 +50,25 @@ queue = {queue}
 
 [tcp]
 stack = "linux"
+receive_window = "{window}"
+timer_tick = "10ms"
 ecn = "{ecn}"
 
 [[flows]]
-count = {flows}
 congestion = {congestion}
-start = {{ every = "100ms" }}
-
+start = "{base_rtt_ms:g}ms"
+{others}
 [record]
 interval = "50ms"
+"""
+
+
+#: The flows after the first, whose SYN has waited a base RTT for the address of the next hop (ARP).
+OTHERS = """
+[[flows]]
+count = {others}
+congestion = {congestion}
+start = {{ at = "100ms", every = "100ms" }}
 """
 
 
@@ -98,20 +108,26 @@ class Run:
     @property
     def scenario(self) -> str:
         """The same setting as a scenario file."""
+        congestion = _table("congestion", self.congestion, {})
+        others = self.flows - 1
         return SCENARIO.format(
             run=self.run,
-            flows=self.flows,
+            others=OTHERS.format(others=others, congestion=congestion) if others else "",
+            window=WINDOW,
             rate_bps=self.rate_bps,
             base_rtt_ms=self.base_rtt_s * 1e3,
             burst=f'burst = "{BURST}"' if self.token_bucket else "",
             queue=_table("queue", self.discipline, _given(self.queue)),
-            congestion=_table("congestion", self.congestion, {}),
+            congestion=congestion,
             ecn="classic" if "ecn" in self.queue.split() and self.congestion != "dctcp" else "auto",
         )
 
 
 #: Of the recorded token buckets: `htb rate RATE burst 1600`.
 BURST = "1600B"
+
+#: The receive window that a socket buffer of 16 MB has room for.
+WINDOW = "8MiB"
 
 #: What the kernel's clock of 10 ms (`HZ=100`) makes of times that are looked at once a tick.
 TICKS = {"tick": "10ms", "tupdate": "20ms"}

@@ -106,6 +106,7 @@ def test_what_the_engine_reads_has_the_fields_of_the_contract():
         "max_rto_s": 120.0,
         "rto_floor_on_variance": True,
         "rto_slop_s": 0.0,
+        "timer_tick_s": 0.004,
         "receive_window_bytes": None,
         "loss_detection": "rack",
         "tail_loss_probe": True,

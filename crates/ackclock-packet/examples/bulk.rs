@@ -133,6 +133,7 @@ fn tcp() -> Value {
         "max_rto_s": 120.0,
         "rto_floor_on_variance": true,
         "rto_slop_s": 0.0,
+        "timer_tick_s": 0.0,
         "receive_window_bytes": null,
         "loss_detection": "rack",
         "tail_loss_probe": true,

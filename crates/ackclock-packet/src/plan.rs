@@ -313,6 +313,9 @@ pub struct TcpPlan {
     /// What is added to the RTO that the samples ask for.
     #[serde(rename = "rto_slop_s")]
     pub rto_slop: Time,
+    /// The clock that the reordering timer is set by; 0: an exact one.
+    #[serde(rename = "timer_tick_s")]
+    pub timer_tick: Time,
     /// Receive window; `null` is unlimited.
     pub receive_window_bytes: Option<u64>,
     /// How losses are found.

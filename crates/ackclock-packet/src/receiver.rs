@@ -2,8 +2,8 @@
 //!
 //! Sources: RFC 9293 (connection), RFC 5681 section 4.2 and RFC 1122 section 4.2.3.2 (delayed ACKs), RFC 2018
 //! section 4 (which SACK blocks, in which order), RFC 2883 (duplicates), RFC 7323 section 4.3 (which timestamp
-//! is echoed). `quick` delayed ACKs do as Linux does: the first ACKs of a connection and those after a
-//! duplicate segment or a long gap are not delayed.
+//! is echoed). `quick` delayed ACKs do as Linux does: the first ACKs of a connection, those of segments that open
+//! the receive window and those after a duplicate segment or a long gap are not delayed.
 //!
 //! Deviations: the application reads at once, so the receive window never shrinks; Linux's compression
 //! of SACKs (at most one a millisecond during recovery) is left out.
@@ -16,14 +16,13 @@ use crate::sender::{syn_option_bytes, TIMESTAMPS_BYTES};
 use crate::workload::Workload;
 
 mod echo;
+mod quick;
 mod ranges;
 
 use echo::{Asked, Echo};
+use quick::Quick;
 use ranges::Ranges;
 pub use ranges::{Blocks, BLOCKS_WITHOUT_TIMESTAMPS, BLOCKS_WITH_TIMESTAMPS};
-
-/// Quick ACKs at the start of a connection and after a duplicate (Linux's `TCP_MAX_QUICKACKS`).
-const QUICK_ACKS: u32 = 16;
 
 /// What the receiver answers.
 #[derive(Clone, Copy, Debug)]
@@ -75,7 +74,7 @@ pub struct Receiver {
     earlier: Option<Box<Reply>>,
     /// Segments received since the last ACK.
     pending: u32,
-    quick: u32,
+    quick: Quick,
     /// Timestamp of the earliest segment not yet acknowledged.
     echo: Time,
     last_arrival: Time,
@@ -115,7 +114,7 @@ impl Receiver {
             ack_now: false,
             earlier: None,
             pending: 0,
-            quick: QUICK_ACKS,
+            quick: Quick::new(&plan.tcp),
             echo: Time::ZERO,
             last_arrival: Time::ZERO,
             timer: Time::NEVER,
@@ -262,6 +261,7 @@ impl Receiver {
             return Some(self.on_disorder(packet.sequence, packet.timestamp, now));
         }
         self.next += 1;
+        self.quick.on_new_segment();
         if self.pending == 0 {
             self.echo = packet.timestamp;
         }
@@ -285,7 +285,7 @@ impl Receiver {
             Asked::Ack | Asked::AckBefore => true,
         };
         if asked == Asked::TwoQuick {
-            self.quick = self.quick.max(2);
+            self.quick.at_least(2);
         }
         if asked == Asked::AckBefore && self.pending > 0 {
             self.earlier = Some(Box::new(self.acknowledge(None)));
@@ -303,9 +303,9 @@ impl Receiver {
                 DelayedAck::Quick => {
                     // Linux: after a silence longer than the sender's RTO would be, its window is small again.
                     if gap > QUICK_AFTER && self.last_arrival > gap {
-                        self.quick = self.quick.max(2);
+                        self.quick.at_least(2);
                     }
-                    self.pending >= 2 || self.quick > 0
+                    self.pending >= 2 || self.quick.is_due()
                 }
             };
         if at_once {
@@ -320,7 +320,7 @@ impl Receiver {
     #[inline]
     fn acknowledge(&mut self, duplicate: Option<u64>) -> Reply {
         self.pending = 0;
-        self.quick = self.quick.saturating_sub(1);
+        self.quick.on_ack();
         self.timer = Time::NEVER;
         self.sent_packets += 1;
         let blocks = self.blocks(duplicate);
@@ -354,7 +354,7 @@ impl Receiver {
         let duplicate = sequence < self.next || held.is_some();
         if duplicate {
             self.duplicates += 1;
-            self.quick = QUICK_ACKS;
+            self.quick.on_duplicate();
             if self.phase == Phase::LastAck {
                 return self.control(Kind::FinAck);
             }
@@ -362,8 +362,10 @@ impl Receiver {
                 self.ranges.remember(range);
             }
         } else if sequence == self.next {
+            self.quick.on_new_segment();
             self.next = self.ranges.follow(sequence + 1);
         } else {
+            self.quick.on_new_segment();
             self.ranges.keep(sequence);
         }
         if self.next > self.fin && self.phase == Phase::Established {

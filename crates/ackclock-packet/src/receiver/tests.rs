@@ -45,6 +45,7 @@ fn tcp(timestamps: bool, delayed_ack: DelayedAck) -> TcpPlan {
         max_rto: Time::from_milliseconds(120_000),
         rto_floor_on_variance: true,
         rto_slop: Time::ZERO,
+        timer_tick: Time::ZERO,
         receive_window_bytes: None,
         loss_detection: LossDetection::Rack,
         tail_loss_probe: true,

@@ -18,6 +18,7 @@ fn plan(min_rto: Time, rto_floor_on_variance: bool) -> TcpPlan {
         max_rto: ms(120_000),
         rto_floor_on_variance,
         rto_slop: Time::ZERO,
+        timer_tick: Time::ZERO,
         receive_window_bytes: None,
         loss_detection: LossDetection::Rack,
         tail_loss_probe: true,

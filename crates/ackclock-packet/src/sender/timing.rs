@@ -9,6 +9,9 @@ use crate::packet::{Packet, NO_SACK};
 use crate::plan::LossDetection;
 use crate::record::Happening;
 
+/// Least ticks of the reordering timer (Linux: `TCP_TIMEOUT_MIN`).
+const LEAST_TICKS: u64 = 2;
+
 impl Sender {
     /// Restarts the retransmission timer after an ACK: on progress, or when a SACK shows that what was
     /// sent before the first hole's last sending still arrives (Linux's rule against early timeouts).
@@ -19,7 +22,7 @@ impl Sender {
             return;
         }
         if let Some(due) = found.next {
-            self.timers.set(Purpose::Reordering, due);
+            self.set_reordering_timer(due, now);
             return;
         }
         let still_arrives = || {
@@ -100,6 +103,19 @@ impl Sender {
         }
     }
 
+    /// Linux sets the reordering timer by the clock's ticks, two more than it takes: meanwhile a third SACK may tell
+    /// as much (RFC 8985 section 6.3 has an exact timer).
+    fn set_reordering_timer(&mut self, due: Time, now: Time) {
+        let tick = self.tcp.timer_tick.picoseconds();
+        let due = if tick == 0 {
+            due
+        } else {
+            let ticks = now.picoseconds() / tick + due.since(now).picoseconds().div_ceil(tick);
+            Time::from_picoseconds((ticks + LEAST_TICKS) * tick)
+        };
+        self.timers.set(Purpose::Reordering, due);
+    }
+
     pub(super) fn on_reordering_timer(&mut self, now: Time, out: &mut impl Outlet) {
         let prior_in_flight = self.board.in_flight();
         let window = self.reordering_window();
@@ -110,7 +126,7 @@ impl Sender {
             self.follow_prr(1, false);
         }
         match found.next {
-            Some(due) => self.timers.set(Purpose::Reordering, due),
+            Some(due) => self.set_reordering_timer(due, now),
             None => self.timers.set(Purpose::Timeout, now + self.rtt.rto()),
         }
     }

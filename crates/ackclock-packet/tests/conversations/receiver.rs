@@ -125,6 +125,20 @@ fn quick_acks_are_not_delayed_sixteen_times() {
 }
 
 #[test]
+fn a_segment_that_opens_the_receive_window_is_acknowledged_by_itself() {
+    // Each opens it by two segments: 65 535 B and 20 segments take ten, and the sixteen quick ACKs come after them.
+    let mut ear = Ear::of(TcpPlan {
+        delayed_ack: DelayedAck::Quick,
+        receive_window_bytes: Some(65_535 + 20 * 1000),
+        ..linux()
+    });
+    let segments: Vec<u64> = (0..30).collect();
+    let answers = ear.hears_all(&segments);
+    let silent: Vec<&str> = answers.lines().filter(|line| line.ends_with('-')).collect();
+    assert_eq!(silent, ["26: -", "28: -"]);
+}
+
+#[test]
 fn a_duplicate_makes_acks_quick_again() {
     let mut ear = with(DelayedAck::Quick);
     let segments: Vec<u64> = (0..17).collect();

@@ -51,6 +51,7 @@ pub fn linux() -> TcpPlan {
         max_rto: ms(120_000),
         rto_floor_on_variance: true,
         rto_slop: Time::ZERO,
+        timer_tick: Time::ZERO,
         receive_window_bytes: None,
         loss_detection: LossDetection::Rack,
         tail_loss_probe: true,
