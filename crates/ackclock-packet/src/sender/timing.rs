@@ -107,12 +107,10 @@ impl Sender {
     /// as much (RFC 8985 section 6.3 has an exact timer).
     fn set_reordering_timer(&mut self, due: Time, now: Time) {
         let tick = self.tcp.timer_tick.picoseconds();
-        let due = if tick == 0 {
-            due
-        } else {
-            let ticks = now.picoseconds() / tick + due.since(now).picoseconds().div_ceil(tick);
-            Time::from_picoseconds((ticks + LEAST_TICKS) * tick)
-        };
+        let due = now.picoseconds().checked_div(tick).map_or(due, |passed| {
+            let ticks = passed + due.since(now).picoseconds().div_ceil(tick) + LEAST_TICKS;
+            Time::from_picoseconds(ticks * tick)
+        });
         self.timers.set(Purpose::Reordering, due);
     }
 
