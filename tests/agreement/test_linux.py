@@ -46,8 +46,10 @@ def test_every_algorithm_agrees():
 
 
 def test_retransmissions_are_of_the_same_number(reference):
+    """A run is one outcome of many: a millisecond's shift of one start changes them by tens of per cent."""
     ratios = [result.retransmissions / result.run.retransmissions for result in reference]
-    assert all(1 / 1.6 < ratio < 1.6 for ratio in ratios), ratios
+    assert median(ratios) == pytest.approx(1.0, abs=0.1), ratios
+    assert all(0.5 < ratio < 2 for ratio in ratios), ratios
 
 
 def test_every_drop_is_repaired_once(reference):
