@@ -35,13 +35,15 @@ that names no other value has the card's. *Few* is 2 flows through 100 Mb/s with
 What they show:
 
 - α sets the queue, in proportion to the number of flows, until all of them together want more than fits. From there
-  on they lose packets, and the rates that were guessed too high stay: fairness goes first.
+  on they lose packets; the shares stay even.
 - β trades steadiness for speed. Rate and queue both integrate, so equation 4.3 circles around its equilibrium; a
   larger β makes the circle wider, and the link idles at its low end.
-- γ below α hardly matters: what keeps the queue from its aim is the circling, not the aim.
-- n, x and y hardly matter to short transfers, because slow start goes on meanwhile, unless the groups are larger than
-  the first flights or so many that they are measured late.
+- A γ below α keeps the queue shorter, between the two.
+- One group serves a short transfer best, and more or larger ones delay its rate: with 16 groups, or with groups larger
+  than the first flights, 10 MB take half as long again. Slow start goes on meanwhile, so 64 KB hardly notice.
 - Counting whole groups makes the rate too high, which long transfers pay for.
+- At one loss in a thousand ABCC has less of the link than Reno and CUBIC: losses at a short RTT cost it little each, but
+  nothing brings the rate back faster than equation 4.3.
 
 """
 
