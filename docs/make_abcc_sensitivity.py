@@ -42,7 +42,7 @@ What they show:
 - One group serves a short transfer best, and more or larger ones delay its rate: with 16 groups, or with groups larger
   than the first flights, 10 MB take half as long again. Slow start goes on meanwhile, so 64 KB hardly notice.
 - Counting whole groups makes the rate too high, which long transfers pay for.
-- At one loss in a thousand ABCC has less of the link than Reno and CUBIC: losses at a short RTT cost it little each, but
+- At one loss in a thousand ABCC has less of the link than Reno and CUBIC: a loss at a short RTT costs it little, but
   nothing brings the rate back faster than equation 4.3.
 
 """
