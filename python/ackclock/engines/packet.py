@@ -19,9 +19,12 @@ from ackclock.tables import TABLES, Column
 CONGESTION_CONTROLS = frozenset(_core.CONGESTION_CONTROLS)
 QUEUE_DISCIPLINES = frozenset(_core.QUEUE_DISCIPLINES)
 
-#: A run goes in at least so many steps; after each, rows are taken out, progress is told and an interrupt is heard. The
-#: simulator divides a step in which much happens.
+#: A run goes in at least so many steps; after each, progress is told and an interrupt is heard. The simulator divides
+#: a step in which much happens.
 STEPS = 100
+
+#: Rows are taken out after so many steps, and whenever a step was divided: taking few rows costs as much as many.
+STEPS_PER_TAKING = 10
 
 
 class PacketEngine:
@@ -45,20 +48,21 @@ class PacketEngine:
         with ExitStack() as stack:
             capture = _capture(plan, seed, around.captures, stack)
             simulation = _core.Simulation(json.dumps(plan.engine_input()), seed)
-            for share in _advance(simulation, plan):
-                _take(simulation, spool, capture)
+            for share, taking in _advance(simulation, plan):
+                if taking:
+                    _take(simulation, spool, capture)
                 around.progress(share)
             _finish(simulation, spool, plan)
         return spool.dataset(manifest(plan, self.name, seed, around.command))
 
 
-def _advance(simulation: _core.Simulation, plan: Plan) -> Iterator[float]:
-    """Runs the simulation in steps; yields the share that is done."""
+def _advance(simulation: _core.Simulation, plan: Plan) -> Iterator[tuple[float, bool]]:
+    """Runs the simulation in steps; yields the share that is done, and whether rows shall be taken out."""
     for step in range(1, STEPS + 1):
         all_done = False
         while not all_done:
             reached_s, all_done = simulation.advance_some(plan.duration_s * step / STEPS)
-            yield reached_s / plan.duration_s
+            yield reached_s / plan.duration_s, not all_done or step % STEPS_PER_TAKING == 0
 
 
 def _take(simulation: _core.Simulation, spool: Spool, capture: IO[bytes] | None) -> None:
