@@ -35,11 +35,44 @@ class QueuePlan:
 
 
 @dataclass(frozen=True, slots=True)
-class LinkPlan:
-    """A link that can queue. The random loss is before its queue."""
+class NodePlan:
+    """A host or a switch; flows begin and end at hosts, and no way leads through one."""
 
     name: str
+    host: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EndsPlan:
+    """The two nodes that a link joins, or a flow: indexes into the plan's nodes."""
+
+    source: int
+    destination: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePlan:
+    """A change of a link at a given time; what is None stays. A link that is not `up` loses what it is offered."""
+
+    at_s: float
+    link: int
+    rate_bps: float | None = None
+    delay_s: float | None = None
+    up: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LinkPlan:
+    """A link that can queue: random loss, queue, transmitter, then `delay_s` of propagation.
+
+    `ends` are the nodes that it joins (None: only paths name it); `weight` is its share among equally short ways.
+    """
+
+    name: str
+    ends: EndsPlan | None
     rate_bps: float
+    delay_s: float
+    weight: float
     burst_bytes: int | None
     frame_overhead_bytes: int
     queue: QueuePlan
@@ -106,23 +139,33 @@ class TcpPlan:
 
 @dataclass(frozen=True, slots=True)
 class GroupPlan:
-    """What the flows of one `[[flows]]` entry have in common, and the name they go by."""
+    """What the flows of one `[[flows]]` or `[[traffic]]` entry have in common, and the name they go by.
+
+    `congestion` and `tcp` are None where the flows are not TCP.
+    """
 
     label: str
-    congestion: CongestionPlan
-    tcp: TcpPlan
+    congestion: CongestionPlan | None
+    tcp: TcpPlan | None
 
 
 @dataclass(frozen=True, slots=True)
 class FlowPlan:
-    """One TCP connection that carries data one way; `group` is an index into the plan's groups."""
+    """One TCP connection that carries data one way; `group` is an index into the plan's groups.
+
+    With `ends`, the engine finds the ways between the two hosts and the paths are empty. With `request_bytes`, the
+    receiver opens the connection and asks with so many bytes.
+    """
 
     group: int
     start_s: float
     start_jitter_s: float
+    stop_s: float | None
     size_bytes: int | None
+    request_bytes: int | None
     application_rate_bps: float | None
     priority: int
+    ends: EndsPlan | None
     forward: PathPlan
     reverse: PathPlan
     base_rtt_s: float
@@ -148,7 +191,10 @@ class Plan:
     mean_base_rtt_s: float
     packet_bytes: int
     bottleneck: int
+    nodes: tuple[NodePlan, ...]
     links: tuple[LinkPlan, ...]
+    routing: str
+    changes: tuple[ChangePlan, ...]
     groups: tuple[GroupPlan, ...]
     flows: tuple[FlowPlan, ...]
     record: RecordPlan
@@ -172,13 +218,10 @@ class Plan:
         return values
 
     def engine_input(self) -> dict[str, Any]:
-        """What `crates/ackclock-packet/src/plan.rs` reads: each flow with its congestion control and TCP."""
+        """What `crates/ackclock-packet/src/plan/wire.rs` reads."""
         values = self.to_dict()
-        groups = values.pop("groups")
         for flow in values["flows"]:
             del flow["base_rtt_s"]
-            group = groups[flow["group"]]
-            flow |= {"congestion": group["congestion"], "tcp": group["tcp"]}
         return values
 
     def to_json(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +84,9 @@ def _plan(given: Scenario, source: Source) -> Plan:
         mean_base_rtt_s=mean_rtt_s,
         packet_bytes=packet_bytes,
         bottleneck=0,
+        nodes=(),
+        routing="single",
+        changes=(),
         links=_links(given.network, sizes, len(every_rtt_s)),
         groups=tuple(_group(given, group, tcp) for group, tcp in enumerate(tcps)),
         flows=tuple(_flows(given, tcps, rtts_s)),
@@ -154,6 +157,9 @@ def _flows(given: Scenario, tcps: Sequence[TcpPlan], rtts_s: Sequence[Sequence[f
                 group=group,
                 start_s=round(flows.start.at + number * flows.start.every, PICOSECOND_DIGITS),
                 start_jitter_s=flows.start.jitter,
+                stop_s=None,
+                request_bytes=None,
+                ends=None,
                 size_bytes=_transfer_bytes(_nth(flows.size, number, flows), tcps[group]),
                 application_rate_bps=_nth(flows.application_rate, number, flows),
                 priority=flows.priority,
@@ -199,23 +205,32 @@ def _links(network: Dumbbell, sizes: _Sizes, flows: int) -> tuple[LinkPlan, ...]
     """The bottleneck, the reverse link if there is one, then an access link for each flow if they have a rate."""
     overhead_bytes = int(network.frame_overhead)
     queue = sizes.queue(network.queue, network.rate, ("network", "queue"))
-    links = [
-        LinkPlan(
-            "bottleneck", network.rate, _burst_bytes(network), overhead_bytes, queue, _loss(network), bottleneck=True
-        )
-    ]
+    bottleneck = _link("bottleneck", network.rate, overhead_bytes, queue)
+    links = [replace(bottleneck, burst_bytes=_burst_bytes(network), loss=_loss(network), bottleneck=True)]
     if network.reverse:
         rate_bps = network.reverse.rate
         queue = sizes.queue(network.reverse.queue, rate_bps, ("network", "reverse", "queue"))
-        links.append(LinkPlan("reverse", rate_bps, None, overhead_bytes, queue, None, bottleneck=False))
+        links.append(_link("reverse", rate_bps, overhead_bytes, queue))
     if network.access_rate is not None:
         rate_bps = network.access_rate
         queue = sizes.queue(network.access_queue or ACCESS_QUEUE, rate_bps, ("network", "access_queue"))
-        links += [
-            LinkPlan(f"access-{flow}", rate_bps, None, overhead_bytes, queue, None, bottleneck=False)
-            for flow in range(flows)
-        ]
+        links += [_link(f"access-{flow}", rate_bps, overhead_bytes, queue) for flow in range(flows)]
     return tuple(links)
+
+
+def _link(name: str, rate_bps: float, overhead_bytes: int, queue: QueuePlan) -> LinkPlan:
+    return LinkPlan(
+        name=name,
+        ends=None,
+        rate_bps=rate_bps,
+        delay_s=0.0,
+        weight=1.0,
+        burst_bytes=None,
+        frame_overhead_bytes=overhead_bytes,
+        queue=queue,
+        loss=None,
+        bottleneck=False,
+    )
 
 
 def _loss(network: Dumbbell) -> Mapping[str, Any] | None:

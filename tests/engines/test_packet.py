@@ -87,8 +87,8 @@ def test_the_lists_of_algorithms_are_those_of_the_simulator():
         return {catalog.NAME_KEYS[family]: name, "parameters": {card.key(key): value for key, value in sized.items()}}
 
     def accepted(kind: str, discipline: str) -> bool:
-        for flow in plan["flows"]:
-            flow["congestion"] = complete("congestion", kind)
+        for group in plan["groups"]:
+            group["congestion"] = complete("congestion", kind)
         plan["links"][0]["queue"] = complete("queue", discipline)
         try:
             _core.Simulation(json.dumps(plan), 1)

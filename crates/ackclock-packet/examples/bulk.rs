@@ -84,7 +84,10 @@ impl Workload {
         let queue = self.queue.clone().unwrap_or(pfifo);
         let link = json!({
             "name": "bottleneck",
+            "ends": null,
             "rate_bps": self.rate_bps,
+            "delay_s": 0.0,
+            "weight": 1.0,
             "burst_bytes": null,
             "frame_overhead_bytes": 0,
             "queue": queue,
@@ -95,7 +98,11 @@ impl Workload {
         serde_json::from_value(json!({
             "duration_s": self.duration_s,
             "warmup_s": 0.0,
+            "nodes": [],
             "links": [link],
+            "routing": "single",
+            "changes": [],
+            "groups": [{ "label": "bulk", "congestion": self.congestion, "tcp": tcp() }],
             "flows": flows,
             "record": { "interval_s": self.sample_interval_s, "packets": false, "pcap": false },
         }))
@@ -108,11 +115,12 @@ impl Workload {
             "group": 0,
             "start_s": START_SPREAD_S * f64::from(flow) / f64::from(self.flows),
             "start_jitter_s": 0.0,
+            "stop_s": null,
             "size_bytes": null,
+            "request_bytes": null,
             "application_rate_bps": null,
             "priority": 0,
-            "congestion": self.congestion,
-            "tcp": tcp(),
+            "ends": null,
             "forward": { "hops": [{ "delay_s": 0.0, "link": 0 }], "delay_s": one_way_s },
             "reverse": { "hops": [], "delay_s": one_way_s },
         })

@@ -43,6 +43,9 @@ pub enum PlanError {
         /// What is wrong with them.
         source: serde_json::Error,
     },
+    /// A flow's group is not there, or names no congestion control.
+    #[error("group {0} describes no TCP")]
+    NoTcp(u32),
     /// A flow's path names a link that is not there.
     #[error("flow {flow} passes link {link}, but there are {links} links")]
     UnknownLink {

@@ -10,8 +10,11 @@ use serde::Deserialize;
 use crate::packet::Ecn;
 use crate::PlanError;
 
+mod wire;
+
 /// One run's network, traffic and recording.
 #[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "wire::Plan")]
 pub struct Plan {
     /// End of the run (`duration_s`).
     #[serde(rename = "duration_s")]
@@ -19,8 +22,16 @@ pub struct Plan {
     /// Start of the measured part (`warmup_s`).
     #[serde(rename = "warmup_s")]
     pub warmup: Time,
+    /// Hosts and switches, for flows between two nodes; none if every flow has paths of its own.
+    pub nodes: Vec<NodePlan>,
     /// The links that can queue; everything else is delay.
     pub links: Vec<LinkPlan>,
+    /// How a way is found between two nodes.
+    pub routing: Routing,
+    /// What happens to links during the run, in order of time.
+    pub changes: Vec<ChangePlan>,
+    /// What flows have in common.
+    pub groups: Vec<GroupPlan>,
     /// The transfers.
     pub flows: Vec<FlowPlan>,
     /// What to write down.
@@ -110,15 +121,75 @@ fn at_most(what: &'static str, found: u64, most: u64) -> Result<(), PlanError> {
     }
 }
 
+/// A host or a switch.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodePlan {
+    /// Its name in the dataset.
+    pub name: String,
+    /// Whether flows may begin and end here; no way leads through a host.
+    pub host: bool,
+}
+
+/// How packets find their way between two nodes. All ways are shortest ones, by the number of links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Routing {
+    /// One shortest path for all packets between the same two nodes.
+    Single,
+    /// Each switch hashes the flow, with a salt of its own, onto one of its equally short next links (RFC 2992).
+    Ecmp,
+    /// Each switch draws one of its equally short next links for every packet.
+    EcmpPacket,
+    /// As `ecmp`, in proportion to the links' weights.
+    Weighted,
+}
+
+/// A change of a link at a given time; what is `null` stays.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChangePlan {
+    /// When.
+    #[serde(rename = "at_s")]
+    pub at: Time,
+    /// Index into [`Plan::links`].
+    pub link: u32,
+    /// The rate from now on; a packet in transmission keeps the old one.
+    #[serde(rename = "rate_bps")]
+    pub rate: Option<Rate>,
+    /// The propagation delay from now on; packets do not overtake each other.
+    #[serde(rename = "delay_s")]
+    pub delay: Option<Time>,
+    /// `false`: the link fails, and loses what it holds and is offered; `true`: it works again.
+    pub up: Option<bool>,
+}
+
+/// The two nodes that a link joins, or a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EndsPlan {
+    /// Index into [`Plan::nodes`].
+    pub source: u32,
+    /// Index into [`Plan::nodes`].
+    pub destination: u32,
+}
+
 /// A link that can queue: a queue discipline in front of a transmitter.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkPlan {
     /// Its name in the dataset, for example `bottleneck`.
     pub name: String,
+    /// The nodes that it joins; `null` for a link that only paths name.
+    pub ends: Option<EndsPlan>,
     /// Transmission rate of wire bytes.
     #[serde(rename = "rate_bps")]
     pub rate: Rate,
+    /// Propagation delay behind the transmitter.
+    #[serde(rename = "delay_s")]
+    pub delay: Time,
+    /// Its share among equally short ways, for [`Routing::Weighted`].
+    pub weight: f64,
     /// The burst of a token bucket that lets packets go in the transmitter's place; `null` for a transmitter.
     pub burst_bytes: Option<u64>,
     /// Bytes on the wire beyond the IP packet (14 for an Ethernet header).
@@ -157,22 +228,34 @@ pub enum LossPlan {
     },
 }
 
-/// One TCP connection that carries data one way.
+/// What the flows of a group have in common.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+pub struct GroupPlan {
+    /// The name they go by.
+    pub label: String,
+    /// The congestion control; `null` if it is not TCP.
+    pub congestion: Option<CongestionPlan>,
+    /// The rest of the TCP; `null` if it is not TCP.
+    pub tcp: Option<TcpPlan>,
+}
+
+/// One TCP connection that carries data one way.
+#[derive(Clone, Debug)]
 pub struct FlowPlan {
-    /// Index of the `[[flows]]` entry it came from.
+    /// Index into the plan's groups.
     pub group: u32,
     /// When the SYN is sent.
-    #[serde(rename = "start_s")]
     pub start: Time,
     /// The start moves by a uniform draw from [0, this) per seed.
-    #[serde(rename = "start_jitter_s")]
     pub start_jitter: Time,
+    /// When the application has no more to send; `null` is never.
+    pub stop: Option<Time>,
     /// Bytes to transfer; `null` is endless.
     pub size_bytes: Option<u64>,
+    /// The receiver opens the connection and asks with so many bytes; `null`: the sender opens it.
+    pub request_bytes: Option<u32>,
     /// Rate at which the application writes; `null` is as fast as TCP takes it.
-    #[serde(rename = "application_rate_bps")]
     pub application_rate: Option<Rate>,
     /// Priority of the flow's packets, both ways, 0 to 15 as in `tc-prio(8)`.
     pub priority: u8,
@@ -180,6 +263,8 @@ pub struct FlowPlan {
     pub congestion: CongestionPlan,
     /// The rest of the TCP.
     pub tcp: TcpPlan,
+    /// The hosts between which the engine finds the ways; `null`: they are the two paths that follow.
+    pub ends: Option<EndsPlan>,
     /// Way of the data.
     pub forward: PathPlan,
     /// Way of the ACKs.

@@ -12,7 +12,7 @@ from ackclock import _core
 from ackclock.dataset import Dataset, Spool
 from ackclock.engines.engine import RunOptions, manifest
 from ackclock.errors import Unsupported, UnsupportedError
-from ackclock.plan import Plan
+from ackclock.plan import GroupPlan, Plan
 from ackclock.tables import TABLES, Column
 
 #: What the simulator has: the lists in its `congestion.rs` and `queue.rs`.
@@ -34,7 +34,7 @@ class PacketEngine:
 
     def check(self, plan: Plan) -> list[Unsupported]:
         """Names of algorithms that the simulator has not."""
-        used = {group.congestion.kind for group in plan.groups}
+        used = {group.congestion.kind for group in plan.groups if group.congestion}
         queues = {link.queue.discipline for link in plan.links}
         missing = [*sorted(used - CONGESTION_CONTROLS), *sorted(queues - QUEUE_DISCIPLINES)]
         return [Unsupported(name, self.name) for name in missing]
@@ -84,10 +84,14 @@ def _described(plan: Plan) -> dict[str, Column]:
     return {
         "source": [f"sender-{number}" for number in range(len(plan.flows))],
         "destination": [f"receiver-{number}" for number in range(len(plan.flows))],
-        "congestion": [plan.groups[flow.group].congestion.kind for flow in plan.flows],
+        "congestion": [_protocol(plan.groups[flow.group]) for flow in plan.flows],
         "base_rtt_s": [flow.base_rtt_s for flow in plan.flows],
         "size_bytes": [flow.size_bytes for flow in plan.flows],
     }
+
+
+def _protocol(group: GroupPlan) -> str:
+    return group.congestion.kind if group.congestion else "udp"
 
 
 def _capture(plan: Plan, seed: int, folder: Path | None, stack: ExitStack) -> IO[bytes] | None:

@@ -10,7 +10,10 @@ use serde_json::json;
 fn shaped(limit_bytes: u64, per_flow: bool) -> Link {
     let plan = LinkPlan {
         name: "link".to_owned(),
+        ends: None,
         rate: Rate::from_bits_per_second(80e6),
+        delay: Time::ZERO,
+        weight: 1.0,
         burst_bytes: None,
         frame_overhead_bytes: 14,
         queue: QueuePlan {

@@ -3,6 +3,7 @@
 use super::reading::{frames, records, Frame};
 use super::*;
 use crate::packet::{Ecn, Flags, NO_SACK};
+use crate::plan::{CongestionPlan, PathPlan};
 use serde_json::{json, Value};
 
 /// A flow with some fields of its TCP changed.
@@ -18,13 +19,28 @@ fn flow(size_bytes: Option<u64>, changes: &Value) -> FlowPlan {
     for (name, value) in changes.as_object().expect("an object") {
         tcp[name] = value.clone();
     }
-    serde_json::from_value(json!({
-        "group": 0, "start_s": 0.0, "start_jitter_s": 0.0, "size_bytes": size_bytes,
-        "application_rate_bps": null, "priority": 0, "congestion": { "kind": "reno", "parameters": {} },
-        "tcp": tcp, "forward": { "hops": [], "delay_s": 0.01 },
-        "reverse": { "hops": [], "delay_s": 0.01 },
-    }))
-    .expect("a valid flow")
+    let path = PathPlan {
+        hops: vec![],
+        delay: Time::from_milliseconds(10),
+    };
+    FlowPlan {
+        group: 0,
+        start: Time::ZERO,
+        start_jitter: Time::ZERO,
+        stop: None,
+        size_bytes,
+        request_bytes: None,
+        application_rate: None,
+        priority: 0,
+        congestion: CongestionPlan {
+            kind: "reno".to_owned(),
+            parameters: json!({}),
+        },
+        tcp: serde_json::from_value(tcp).expect("a valid TCP"),
+        ends: None,
+        forward: path.clone(),
+        reverse: path,
+    }
 }
 
 fn packet(kind: Kind, sequence: u64, wire_bytes: u32) -> Packet {

@@ -18,7 +18,9 @@ fn plan(timestamps: bool, delayed_ack: DelayedAck) -> FlowPlan {
         group: 0,
         start: Time::ZERO,
         start_jitter: Time::ZERO,
+        stop: None,
         size_bytes: None,
+        request_bytes: None,
         application_rate: None,
         priority: 0,
         congestion: CongestionPlan {
@@ -26,6 +28,7 @@ fn plan(timestamps: bool, delayed_ack: DelayedAck) -> FlowPlan {
             parameters: serde_json::json!({}),
         },
         tcp: tcp(timestamps, delayed_ack),
+        ends: None,
         forward: path.clone(),
         reverse: path,
     }

@@ -12,7 +12,7 @@ mod transcript;
 
 use ackclock_packet::plan::{
     CongestionPlan, DelayedAck, EcnMode, FlowPlan, HopPlan, LinkPlan, LossDetection, PathPlan,
-    Plan, QueuePlan, RecordPlan, Reduction, TcpPlan,
+    Plan, QueuePlan, RecordPlan, Reduction, Routing, TcpPlan,
 };
 use ackclock_units::{Rate, Time};
 use serde_json::json;
@@ -92,11 +92,14 @@ pub fn flow(tcp: TcpPlan) -> FlowPlan {
         group: 0,
         start: Time::ZERO,
         start_jitter: Time::ZERO,
+        stop: None,
         size_bytes: None,
+        request_bytes: None,
         application_rate: None,
         priority: 0,
         congestion: reno(),
         tcp,
+        ends: None,
         forward: path(Time::ZERO, &[]),
         reverse: path(Time::ZERO, &[]),
     }
@@ -152,7 +155,10 @@ pub fn path(delay: Time, links: &[u32]) -> PathPlan {
 pub fn link(rate_bps: f64, limit_packets: u32) -> LinkPlan {
     LinkPlan {
         name: "bottleneck".to_owned(),
+        ends: None,
         rate: Rate::from_bits_per_second(rate_bps),
+        delay: Time::ZERO,
+        weight: 1.0,
         burst_bytes: None,
         frame_overhead_bytes: 0,
         queue: pfifo(limit_packets),
@@ -182,7 +188,11 @@ pub fn plan(duration: Time, links: Vec<LinkPlan>, flows: Vec<FlowPlan>) -> Plan 
     Plan {
         duration,
         warmup: Time::ZERO,
+        nodes: vec![],
         links,
+        routing: Routing::Single,
+        changes: vec![],
+        groups: vec![],
         flows,
         record: RecordPlan {
             interval: ms(100),

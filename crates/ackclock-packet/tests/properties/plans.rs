@@ -2,7 +2,7 @@
 
 use ackclock_packet::plan::{
     DelayedAck, EcnMode, FlowPlan, LinkPlan, LossDetection, LossPlan, PathPlan, Plan, QueuePlan,
-    RecordPlan, Reduction, TcpPlan,
+    RecordPlan, Reduction, Routing, TcpPlan,
 };
 use ackclock_packet::Simulation;
 use ackclock_units::{Rate, Time};
@@ -87,7 +87,10 @@ fn link(
     (rates_bps, limits, any::<bool>(), (overhead, burst), loss).prop_map(
         |(rate_bps, limit, in_bytes, (frame_overhead_bytes, burst_bytes), loss)| LinkPlan {
             name: "link".to_owned(),
+            ends: None,
             rate: Rate::from_bits_per_second(rate_bps),
+            delay: Time::ZERO,
+            weight: 1.0,
             burst_bytes,
             frame_overhead_bytes,
             queue: queue(limit, in_bytes),
@@ -135,11 +138,14 @@ fn any_flow(size: impl Strategy<Value = Option<u64>>) -> impl Strategy<Value = F
     )
         .prop_map(
             |(tcp, size_bytes, rate_bps, start_us, delay_us, is_reno)| FlowPlan {
+                stop: None,
                 size_bytes,
+                request_bytes: None,
                 application_rate: rate_bps.map(Rate::from_bits_per_second),
                 start: us(start_us.0),
                 start_jitter: us(start_us.1),
                 congestion: if is_reno { reno() } else { cubic() },
+                ends: None,
                 forward: path(us(delay_us.0), &[]),
                 reverse: path(us(delay_us.1), &[]),
                 ..flow(tcp)
@@ -258,7 +264,11 @@ fn assemble(links: Links, mut flows: Vec<FlowPlan>) -> Plan {
     Plan {
         duration: Time::ZERO,
         warmup: Time::ZERO,
+        nodes: vec![],
         links: plan_links,
+        routing: Routing::Single,
+        changes: vec![],
+        groups: vec![],
         flows,
         record: RecordPlan {
             interval: ms(50),

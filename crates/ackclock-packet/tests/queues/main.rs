@@ -1,6 +1,6 @@
 //! What queue disciplines are for, in whole simulations: isolation, SYNs that pass, delays that follow a target.
 
-use ackclock_packet::plan::{FlowPlan, Plan, QueuePlan, RecordPlan};
+use ackclock_packet::plan::{FlowPlan, Plan, QueuePlan, RecordPlan, Routing};
 use ackclock_packet::record::Totals;
 use ackclock_packet::Simulation;
 use ackclock_units::Time;
@@ -34,7 +34,11 @@ fn run(rate_bps: f64, rtt: Time, queue: QueuePlan, mut flows: Vec<FlowPlan>) -> 
     let plan = Plan {
         duration: ms(60_000),
         warmup: ms(20_000),
+        nodes: vec![],
         links: vec![link],
+        routing: Routing::Single,
+        changes: vec![],
+        groups: vec![],
         flows,
         record: RecordPlan {
             interval: ms(1000),
