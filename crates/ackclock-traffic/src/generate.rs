@@ -16,6 +16,12 @@ use crate::{
 };
 
 #[cfg(test)]
+mod loop_tests;
+#[cfg(test)]
+mod property_tests;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
 mod tests;
 
 /// All transfers of a workload in a run of this duration.
@@ -107,9 +113,13 @@ impl Work<'_> {
         }
     }
 
-    /// A transfer whose end nothing waits for.
+    /// A transfer whose end nothing waits for. One that comes too late draws its size all the same: the
+    /// end of the run does not move the others.
     fn transfer_at(&mut self, time: Time, ends: Ends) -> Result<(), WorkloadError> {
         let size_bytes = self.sizes.draw();
+        if time >= self.end {
+            return Ok(());
+        }
         self.made.transfer(Transfer {
             start: Start::At(time),
             size_bytes,

@@ -24,9 +24,7 @@ impl Work<'_> {
         let mut arrivals = self.streams.of(Purpose::Arrivals);
         for ends in pairs.each(&mut self.ends)? {
             let time = self.start + jittered(jitter, &mut arrivals);
-            if time < self.end {
-                self.transfer_at(time, ends)?;
-            }
+            self.transfer_at(time, ends)?;
         }
         Ok(())
     }
