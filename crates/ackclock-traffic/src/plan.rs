@@ -8,6 +8,9 @@ use serde::Deserialize;
 use crate::error::{at_most, positive};
 use crate::{Count, Duration, Size, WorkloadError, MOST_TRANSFERS};
 
+#[cfg(test)]
+mod tests;
+
 /// The generator of one workload.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -33,6 +33,18 @@ fn a_source_thinks_after_each_transfer() {
     );
     assert_eq!(seconds(&played(&made, second())), [1.0, 4.0, 7.0]);
     assert_eq!(made.transfers[4].completes, None);
+    // One that could begin no earlier than the end is not made.
+    let made =
+        among(1, &sources(&json!({ "kind": "fixed", "s": 2 }), None), 9.0).expect("transfers");
+    assert_eq!(made.transfers.len(), 4);
+}
+
+#[test]
+fn each_source_has_think_times_of_its_own() {
+    let think = json!({ "kind": "exponential", "mean_s": 1 });
+    let made = among(2, &sources(&think, Some(2)), 100.0).expect("transfers");
+    assert_eq!(made.gates.len(), 2);
+    assert_ne!(made.gates[0].delay, made.gates[1].delay);
 }
 
 #[test]

@@ -115,6 +115,27 @@ fn a_longer_run_begins_as_the_shorter() {
     assert_eq!(long[..short.len()], short);
 }
 
+/// Gaps and sizes are both exponential, but one does not follow from the other: their correlation is zero,
+/// within four of its deviations 1/√n.
+#[test]
+fn sizes_do_not_follow_from_gaps() {
+    let size = json!({ "kind": "exponential", "mean_bytes": 1e9, "truncation": null });
+    let made = among(1, &workload(&poisson(50.0), &size), 101.0).expect("transfers");
+    let mut before_s = 1.0;
+    let products = made
+        .transfers
+        .iter()
+        .zip(times_s(&made))
+        .map(|(transfer, time_s)| {
+            let gap = (time_s - before_s) * 50.0;
+            before_s = time_s;
+            let size = transfer.size_bytes.expect("a size") as f64 / 1e9;
+            (gap - 1.0) * (size - 1.0)
+        });
+    let count = made.transfers.len() as f64;
+    assert!((products.sum::<f64>() / count).abs() < 4.0 / count.sqrt());
+}
+
 #[test]
 fn periodic_arrivals_are_at_equal_distances() {
     let periodic = json!({ "kind": "periodic", "every_s": 0.25 });
