@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ackclock import metrics
 from ackclock.metrics import RunView
-from ackclock.metrics.epochs import drops_by_epoch, epochs
+from ackclock.metrics.epoch import drops_by_epoch, epochs
 
 PLAN = synthetic.plan(rate_bps=1e7, duration_s=20, warmup_s=5)
 
