@@ -111,6 +111,11 @@ def test_loss_rate_counts_drops_and_random_losses() -> None:
     assert value("loss_rate", {"links": synthetic.link(arrived_p=1000)}) is None
 
 
+def test_mark_rate() -> None:
+    assert value("mark_rate", {"links": synthetic.link(arrived_p=1000, marked_p=25)}) == pytest.approx(0.025)
+    assert value("mark_rate", {"links": synthetic.link(arrived_p=1000)}) is None
+
+
 def test_retransmissions_and_timeouts() -> None:
     rows = {
         "flows": synthetic.flows(
@@ -238,6 +243,23 @@ def test_every_metric_of_the_design_is_there_and_says_what_it_is() -> None:
         "smoothness",
         "responsiveness_s",
         "losses_per_epoch",
+        "throughput_bps",
+        "efficiency",
+        "cwnd_mean",
+        "cwnd_flow",
+        "mark_rate",
+        "aggressiveness",
+        "sd_goodput_bps",
+        "sd_goodput_time_bps",
+        "cov_goodput_time",
+        "max_min_fairness",
+        "proportional_fairness",
+        "epsilon_fairness",
+        "syn_retransmission_probability",
+        "unfinished",
+        "unfinished_share",
+        "completion_km_mean_s",
+        "flows_per_epoch",
     ]
     assert set(promised) <= set(metrics.METRICS)
     for name, metric in metrics.METRICS.items():

@@ -215,10 +215,11 @@ class RunView:
             return self.grid
         return Grid.of(self.flow_samples.filter(pl.col("flow").is_in(self.flows["flow"].filter(chosen).implode())))
 
-    def delivered_at(self, times_s: Array) -> Array:
+    def delivered_at(self, times_s: Array, places: npt.NDArray[np.intp] | None = None) -> Array:
         """Bytes acknowledged at the sender at each instant, of the flows that are `sampled` (instants × flows).
 
-        Linear between the flow's start, its samples and, if it has one, its end; constant afterwards.
+        With `places`, one for each instant, of the sampled flow in that place only (instants). Linear between the
+        flow's start, its samples and, if it has one, its end; constant afterwards.
         """
         flows = self.flows.filter(self.sampled).with_columns(pl.Series("done_s", self.ends_s[self.sampled]))
         count = pl.col("delivered_bytes").cast(pl.Float64)
@@ -226,9 +227,12 @@ class RunView:
         ends = flows.filter(pl.col("done_s").is_finite()).select("flow", pl.col("done_s").alias("time_s"), count)
         samples = self.flow_samples.select("flow", "time_s", count)
         known = pl.concat([starts, samples, ends]).drop_nulls().sort("flow", "time_s", maintain_order=True)
-        places = np.searchsorted(flows["flow"].to_numpy(), known["flow"].to_numpy())
+        of = np.searchsorted(flows["flow"].to_numpy(), known["flow"].to_numpy())
         at_s, values = known["time_s"].to_numpy(), known["delivered_bytes"].to_numpy()
-        return _interpolated(times_s[:, None], np.arange(flows.height), places, at_s, values)
+        if places is not None:
+            return _interpolated(times_s, places, of, at_s, values)
+        moments_s, every = np.meshgrid(times_s, np.arange(flows.height), indexing="ij")
+        return _interpolated(moments_s, every, of, at_s, values)
 
     @cached_property
     def rtt_s(self) -> float:
@@ -248,18 +252,19 @@ def group_label(row: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
         return str(row["congestion"])
 
 
-def _interpolated(times_s: Array, columns: npt.NDArray[Any], places: npt.NDArray[Any], at_s: Array, of: Array) -> Array:
-    """Linear interpolation in many curves at once: points `at_s`, `of` sorted by `places` (the curve), then time."""
-    if not of.size:
-        return np.empty((times_s.shape[0], 0))
-    span_s = float(max(at_s.max(), times_s.max(initial=0.0))) + 1.0
-    before = np.searchsorted(places * span_s + at_s, columns * span_s + times_s, side="right") - 1
-    after = np.minimum(before + 1, of.size - 1)
-    same = places[after] == columns
-    gap_s = np.where(same, at_s[after] - at_s[before], 0.0)
+def _interpolated(
+    times_s: Array, places: npt.NDArray[np.intp], of: npt.NDArray[np.intp], at_s: Array, values: Array
+) -> Array:
+    """Many curves at once: curve `places` at `times_s`, linear between points sorted by curve (`of`) and time."""
+    if not times_s.size:
+        return np.empty(times_s.shape)
+    span_s = float(max(at_s.max(), times_s.max())) + 1.0
+    before = np.searchsorted(of * span_s + at_s, places * span_s + times_s, side="right") - 1
+    after = np.minimum(before + 1, values.size - 1)
+    gap_s = np.where(of[after] == places, at_s[after] - at_s[before], 0.0)
     share = np.divide(times_s - at_s[before], gap_s, out=np.zeros_like(gap_s), where=gap_s > 0)
-    reached = np.asarray(of[before] + share * (of[after] - of[before]))
-    return np.where((before >= 0) & (places[before] == columns), reached, 0.0)
+    reached = values[before] + share * (values[after] - values[before])
+    return np.where((before >= 0) & (of[before] == places), reached, 0.0)
 
 
 def _emptied(frame: pl.DataFrame, columns: list[str]) -> pl.DataFrame:

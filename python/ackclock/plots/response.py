@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from ackclock import curves, shown
 from ackclock.dataset import Dataset
@@ -23,6 +24,7 @@ def response(data: Dataset) -> Figure:
     lines = curves.responses(response_times(data))
     size, size_name = shown.scale(max(float(line.sizes_bytes.max()) for line in lines), "bytes")
     time, time_name = shown.scale(max(float(np.nanmax(line.means_s)) for line in lines), "s")
+    first_cut = next((line for line in lines if line.unfinished), None)
     fig = style.figure(3.4)
     ax = fig.subplots()
     for number, line in enumerate(lines):
@@ -48,12 +50,22 @@ def response(data: Dataset) -> Figure:
             markersize=5,
             markerfacecolor="none",
             color=look["color"],
+            label="with unfinished ones, as far as watched" if line is first_cut else None,
         )
     ax.set_xscale("log")
     ax.set_yscale("log", nonpositive="clip")
-    ax.yaxis.set_major_locator(LogLocator(numticks=8))
+    for axis in (ax.xaxis, ax.yaxis):
+        _readable(axis)
     ax.set_xlabel(f"Size of the transfer ({size_name})")
     ax.set_ylabel(f"Completion time ({time_name})")
     fig.legend(loc="outside lower center", ncols=1 if len(lines) < 4 else 2)
     style.title(fig, "Response time by size: mean and 95 % interval", data, pooled=True)
     return fig
+
+
+def _readable(axis: Axis) -> None:
+    """Marks at 1, 2 and 5 of each decade, as plain numbers; at the decades where there are more than three."""
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1.0,) if high / low > 1e3 else (1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_minor_formatter(NullFormatter())
