@@ -1,6 +1,8 @@
 """Each metric against a truth that was made by hand."""
 
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -266,6 +268,12 @@ def test_every_metric_of_the_design_is_there_and_says_what_it_is() -> None:
         assert metric.name == name
         assert metric.label
         assert len(metric.definition) > 40
+
+
+def test_the_page_of_the_metrics_lists_them_all() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "concepts" / "metrics.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| \[`(\w+)`\]\(\.\./reference/metrics\.md#(\w+)\)", page, re.M)
+    assert [name for name, _ in listed] == [anchor for _, anchor in listed] == list(metrics.METRICS)
 
 
 def test_an_engine_that_knows_nothing_gives_nulls_only() -> None:

@@ -72,7 +72,7 @@ def aggressiveness(view: RunView) -> float | None:
 
 
 def sd_goodput_time_bps(view: RunView) -> float | None:
-    """Standard deviation over time of a flow's goodput, averaged over the flows; its square is the variance.
+    """Standard deviation over time of a flow's goodput, averaged over the flows.
 
     Over the goodputs of the whole seconds of the measured part in which the flow was there (the population's
     deviation), for flows with at least two; null without such a flow. Source: RFC 5166 (minimising oscillations),

@@ -43,8 +43,8 @@ def efficiency(view: RunView) -> float | None:
     """Efficiency: goodput of all flows together over the bottleneck's rate.
 
     What utilisation is for wire bytes, for useful ones: headers, retransmissions and UDP do not count, so that it stays
-    below 1 (below 0.956 with segments of 1448 bytes in packets of 1514). With several bottlenecks their rates are
-    added. Source: Guillier 2008 names it (efficiency E) without a formula; this reading is ours.
+    below 1 (with segments of 1448 bytes in packets of 1514 it is at most 1448 / 1514). With several bottlenecks their
+    rates are added. Source: Guillier 2008 names it (efficiency E) without a formula; this reading is ours.
     """
     goodput, capacity_bps = goodput_bps(view), _capacity_bps(view)
     return None if goodput is None or capacity_bps is None else goodput / capacity_bps

@@ -29,8 +29,8 @@ def response(views: Sequence[RunView]) -> Figure:
         _line(line, number, (size, time), f"{size_name}: %{{y:.3g}} {time_name}") for number, line in enumerate(lines)
     ]
     layout = drawing.plain() | {
-        "xaxis": drawing.axis(f"Size of the transfer ({size_name})", type="log"),
-        "yaxis": drawing.axis(f"Completion time ({time_name})", type="log"),
+        "xaxis": drawing.axis(f"Size of the transfer ({size_name})", type="log", dtick="D2"),
+        "yaxis": drawing.axis(f"Completion time ({time_name})", type="log", dtick="D2"),
         "showlegend": True,
     }
     left = sum(line.unfinished for line in lines)
