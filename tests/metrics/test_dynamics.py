@@ -1,5 +1,7 @@
 """Convergence, smoothness and responsiveness of curves made by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import synthetic
@@ -29,6 +31,13 @@ def test_flows_that_meet_at_a_known_time() -> None:
     """9:1 until 50 s, then equal: the 2 s average is within 30 % of the mean when 5/8 of the window is equal."""
     shares = np.where(TIMES[:, None] <= 50, np.array([9e6, 1e6]), np.array([5e6, 5e6]))
     assert of("convergence_s", view(shares)) == pytest.approx(50 + 2 * 5 / 8, abs=0.11)
+
+
+def test_convergence_in_a_part_counts_from_its_start_and_ends_with_it() -> None:
+    shares = np.where(TIMES[:, None] <= 50, np.array([9e6, 1e6]), np.array([5e6, 5e6]))
+    whole = view(shares)
+    assert of("convergence_s", replace(whole, between=(20.0, 90.0), _known={})) == pytest.approx(31.25, abs=0.11)
+    assert of("convergence_s", replace(whole, between=(20.0, 45.0), _known={})) is None
 
 
 def test_convergence_counts_from_the_last_start() -> None:

@@ -9,6 +9,7 @@ from ackclock import metrics
 from ackclock.dataset import Dataset
 from ackclock.errors import InputError
 from ackclock.metrics.settling import settled
+from ackclock.metrics.throughput import rates_between_bps
 
 PLAN = synthetic.plan(rate_bps=1e7, duration_s=90, warmup_s=10)
 TIMES = np.arange(1, 901) * 0.1
@@ -103,6 +104,13 @@ def test_settled_from_the_first_value_on_that_stays_within() -> None:
     assert settled(np.zeros(6), 0.1) == 0
     assert settled(np.array([10.0, 10.0, 10.0, 10.0, 10.0, 20.0]), 0.1) is None
     assert settled(np.full(4, np.nan), 0.1) is None
+
+
+def test_a_flow_that_is_not_there_for_a_whole_stretch_has_no_rate() -> None:
+    """The second flow is there from 30 to 60 s."""
+    rates = rates_between_bps(next(metrics.runs(phases())), np.array([20.0, 29.0, 31.0, 40.0, 60.0, 70.0]))
+    np.testing.assert_allclose(rates[:, 1], [np.nan, np.nan, 2e6, 2e6, np.nan])
+    np.testing.assert_allclose(rates[:, 0], [5e6, 5.5e6, 6e6, 6e6, 5e6], rtol=1e-2)
 
 
 def test_responsiveness_at_the_phases_of_a_timeline() -> None:

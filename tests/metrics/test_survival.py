@@ -33,6 +33,10 @@ def test_the_published_example() -> None:
     assert survival.median(*remission()) == 23
 
 
+def test_the_median_is_reached_when_exactly_half_are_over() -> None:
+    assert survival.median(np.array([1.0, 2.0, 3.0, 4.0]), np.ones(4, dtype=bool)) == 2
+
+
 def test_the_area_under_the_published_example() -> None:
     """Steps of the table times their lengths, to 35 weeks; R's survfit prints 23.3 as the restricted mean."""
     edges = [0, *PUBLISHED, 35]

@@ -68,6 +68,7 @@ def test_indices_of_known_shares() -> None:
     assert found["epsilon_fairness"] == pytest.approx(3 / 4, rel=1e-6)
     assert found["sd_goodput_bps"] == pytest.approx(math.sqrt(14 / 9) * 1e6, rel=1e-6)
     assert found["cov_goodput"] == pytest.approx(math.sqrt(14) / 7, rel=1e-6)
+    assert shared(1, 1, 4)["proportional_fairness"] == pytest.approx(4 ** (1 / 3) / 2, rel=1e-6)
 
 
 def test_indices_at_their_ends() -> None:
@@ -99,7 +100,9 @@ def test_datagrams_and_flows_that_never_started_are_in_no_metric() -> None:
         "flow_samples": synthetic.samples(TIMES, cwnd=windows[:, :2]),
         "events": synthetic.drops([6.0, 6.01], [0, 1]),
     }
-    found = metrics.of_run(view(rows))
+    seen = view(rows)
+    assert seen.flows["flow"].to_list() == [0]
+    found = metrics.of_run(seen)
     assert found["goodput_flow_bps"] == pytest.approx([8e6])
     assert found["jain"] == 1.0
     assert found["cwnd_mean"] == 10.0
