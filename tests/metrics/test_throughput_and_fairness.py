@@ -145,3 +145,15 @@ def test_only_whole_seconds_in_which_the_flow_was_there() -> None:
 def test_a_swing_within_a_second_is_none() -> None:
     fast = np.where(np.arange(200) % 2 == 0, 6e6, 2e6)
     assert moving(fast[:, None])["cov_goodput_time"] == pytest.approx(0, abs=1e-9)
+
+
+def test_a_run_of_datagrams_only_has_no_tcp_metrics() -> None:
+    rows = {
+        "flows": synthetic.flows(2, congestion=["udp", "udp"], delivered_bytes=[1000, 1000]),
+        "flow_samples": synthetic.samples(TIMES, delivered_bytes=np.cumsum(np.ones((200, 2)), axis=0)),
+        "links": synthetic.link(departed_bytes=3_750_000),
+    }
+    data = synthetic.dataset(PLAN, rows)
+    assert {name for name, known in metrics.of_run(view(rows)).items() if known} == {"utilisation", "throughput_bps"}
+    assert not metrics.epochs(data).height
+    assert metrics.responsiveness_at(data, [5.0]).row(0)[4:] == (None, None, None)
