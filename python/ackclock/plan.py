@@ -173,11 +173,13 @@ class FlowPlan:
 
 @dataclass(frozen=True, slots=True)
 class RecordPlan:
-    """What is written down."""
+    """What is written down: `traffic` samples generated flows too, `all_links` the queues of all links."""
 
     interval_s: float
     packets: bool
     pcap: bool
+    traffic: bool = False
+    all_links: bool = True
 
 
 @dataclass(frozen=True, slots=True)
