@@ -171,7 +171,7 @@ impl Simulation {
     fn reach_sender(&mut self, index: usize, packet: &Packet) {
         let blocks = self.network.take_blocks(packet);
         let Stage::Connection(flow) = &mut self.flows[index] else {
-            return self.reach_source(index, packet);
+            return self.reach_source(index, packet.for_record());
         };
         let mut entrance = flow.entrance(&mut self.network);
         flow.sender
@@ -185,9 +185,9 @@ impl Simulation {
 
     /// An echo reaches the source of its datagram.
     #[cold]
-    fn reach_source(&mut self, index: usize, packet: &Packet) {
+    fn reach_source(&mut self, index: usize, packet: Packet) {
         if let Stage::Stream(stream) = &mut self.flows[index] {
-            stream.source.on_echo(packet, self.now);
+            stream.source.on_echo(&packet, self.now);
             self.timers.set(index, stream.source.wake());
         }
         self.network.await_next(index);
@@ -197,15 +197,8 @@ impl Simulation {
     #[inline(always)]
     fn reach_receiver(&mut self, packet: &Packet, local: Time) {
         let index = packet.flow as usize;
-        let flow = match &mut self.flows[index] {
-            Stage::Connection(flow) => flow,
-            Stage::Stream(stream) => {
-                if let Some(echo) = stream.sink.on_packet(packet, local) {
-                    self.network.answer(packet.flow, &echo, local);
-                }
-                return;
-            }
-            Stage::Waiting | Stage::Over(_) => return,
+        let Stage::Connection(flow) = &mut self.flows[index] else {
+            return self.reach_sink(index, packet.for_record(), local);
         };
         let receiver = &mut flow.receiver;
         if receiver.wake() < local {
@@ -226,6 +219,16 @@ impl Simulation {
         self.timers.advance(self.flows.len() + index, due);
         if is_rare {
             self.follow(index);
+        }
+    }
+
+    /// A datagram reaches its sink.
+    #[cold]
+    fn reach_sink(&mut self, index: usize, packet: Packet, local: Time) {
+        if let Stage::Stream(stream) = &mut self.flows[index] {
+            if let Some(echo) = stream.sink.on_packet(&packet, local) {
+                self.network.answer(packet.flow, &echo, local);
+            }
         }
     }
 
