@@ -144,7 +144,7 @@ def _traffic(
     for table, place in traffic:
         tcp = groups[place.group].tcp
         if tcp and not isinstance(table, Datagrams):
-            yield generated_plan(table, tcp, given.network, place)
+            yield generated_plan(table, tcp, given.network, given.duration, place)
 
 
 def _record(given: Scenario, drawing: Drawing) -> RecordPlan:
