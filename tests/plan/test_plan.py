@@ -379,21 +379,21 @@ def test_changes_come_in_order_of_time_and_name_links():
     assert found == 'by-hand.toml:9: network.changes[0].link: found "reverse"; expected "bottleneck"'
 
 
-GRID = 'access_rate = "1Gbit"\nreverse = { rate = "10Gbit", queue = { discipline = "pfifo", limit = "1bdp" } }'
+GRID = 'access_rate = "1Gbit"\nreverse = { rate = "5Gbit", queue = { discipline = "pfifo", limit = "1bdp" } }'
 
 
 @pytest.mark.parametrize("access", ['access_rate = "1Gbit"', "aggregation = 10"])
 def test_a_congestion_factor_is_a_number_of_sources(access):
-    """K = C/C_a = 10, so a factor of 1.5 is 15 sources; 90 % of the way back is 9."""
+    """K = C/C_a = 10, so a factor of 1.5 is 15 sources; 80 % of 5 Gb/s on the way back are 4."""
     network = GRID.replace('access_rate = "1Gbit"', access)
-    flows = '[[flows]]\ncongestion_factor = 1.5\nstreams = 2\n[[flows]]\ncongestion_factor = 0.9\ndirection = "up"'
+    flows = '[[flows]]\ncongestion_factor = 1.5\nstreams = 2\n[[flows]]\ncongestion_factor = 0.8\ndirection = "up"'
     made = plan(network=network, rate="10Gbit", flows=flows)
-    assert [flow.group for flow in made.flows] == 30 * [0] + 9 * [1]
+    assert [flow.group for flow in made.flows] == 30 * [0] + 4 * [1]
     assert {link.rate_bps for link in made.links[2:]} == {1e9}
-    assert len(made.links) == 2 + 15 + 9
+    assert len(made.links) == 2 + 15 + 4
     load = made.load
     assert (load.aggregation, load.multiplexing) == (10, 15)
-    assert (load.congestion_factor, load.reverse_factor) == pytest.approx((1.5, 0.9))
+    assert (load.congestion_factor, load.reverse_factor) == pytest.approx((1.5, 0.8))
     assert "load" in made.to_dict() and "load" not in made.engine_input()
 
 
