@@ -133,7 +133,13 @@ def test_what_the_engine_reads_has_the_fields_of_the_contract():
         "bottleneck": False,
         "queue": {"discipline": "pfifo", "parameters": {"limit_packets": 100}},
     }
-    assert made["record"] == {"interval_s": 0.01, "packets": False, "pcap": False}
+    assert made["record"] == {
+        "interval_s": 0.01,
+        "packets": False,
+        "pcap": False,
+        "traffic": False,
+        "all_links": True,
+    }
 
 
 def test_ten_thousand_flows_share_what_is_equal():
@@ -343,3 +349,79 @@ def test_ecn_is_what_the_congestion_control_lives_on_unless_it_is_given():
 def test_each_flow_has_the_priority_of_its_group():
     made = plan(flows="[[flows]]\ncount = 2\npriority = 6\n[[flows]]")
     assert [flow.priority for flow in made.flows] == [6, 6, 0]
+
+
+def test_upward_flows_send_over_the_reverse_link_and_their_acks_meet_the_bottleneck():
+    reverse = 'reverse = { rate = "10Mbit", queue = { discipline = "pfifo", limit = "100p" } }'
+    made = plan(network=f'{reverse}\naccess_rate = "1Gbit"', flows='[[flows]]\n[[flows]]\ndirection = "up"')
+    assert [link.name for link in made.links] == ["bottleneck", "reverse", "access-0", "access-1"]
+    down, up = ([[hop.link for hop in way.hops] for way in (flow.forward, flow.reverse)] for flow in made.flows)
+    assert (down, up) == ([[2, 0], [1]], [[3, 1], [0]])
+
+
+def test_the_streams_of_a_source_share_its_access_link():
+    flows = '[[flows]]\ncount = 2\nstreams = 3\nstart = { every = "1s" }\nstop = "9s"\nrequest = "300B"'
+    made = plan(network='access_rate = "1Gbit"', flows=flows)
+    assert [flow.forward.hops[0].link for flow in made.flows] == [1, 1, 1, 2, 2, 2]
+    assert [flow.start_s for flow in made.flows] == [0, 0, 0, 1, 1, 1]
+    assert {(flow.stop_s, flow.request_bytes) for flow in made.flows} == {(9.0, 300)}
+
+
+def test_changes_come_in_order_of_time_and_name_links():
+    changes = """changes = [
+        { at = "20s", link = "bottleneck", up = true },
+        { at = "10s", link = "bottleneck", rate = "1Mbit", up = false },
+    ]"""
+    first, second = plan(network=changes).changes
+    assert (first.at_s, first.link, first.rate_bps, first.delay_s, first.up) == (10.0, 0, 1e6, None, False)
+    assert (second.at_s, second.up, second.rate_bps) == (20.0, True, None)
+    found = refused(network='changes = [{ at = "1s", link = "reverse", up = false }]')
+    assert found == 'by-hand.toml:9: network.changes[0].link: found "reverse"; expected "bottleneck"'
+
+
+GRID = 'access_rate = "1Gbit"\nreverse = { rate = "10Gbit", queue = { discipline = "pfifo", limit = "1bdp" } }'
+
+
+@pytest.mark.parametrize("access", ['access_rate = "1Gbit"', "aggregation = 10"])
+def test_a_congestion_factor_is_a_number_of_sources(access):
+    """K = C/C_a = 10, so a factor of 1.5 is 15 sources; 90 % of the way back is 9."""
+    network = GRID.replace('access_rate = "1Gbit"', access)
+    flows = '[[flows]]\ncongestion_factor = 1.5\nstreams = 2\n[[flows]]\ncongestion_factor = 0.9\ndirection = "up"'
+    made = plan(network=network, rate="10Gbit", flows=flows)
+    assert [flow.group for flow in made.flows] == 30 * [0] + 9 * [1]
+    assert {link.rate_bps for link in made.links[2:]} == {1e9}
+    assert len(made.links) == 2 + 15 + 9
+    load = made.load
+    assert (load.aggregation, load.multiplexing) == (10, 15)
+    assert (load.congestion_factor, load.reverse_factor) == pytest.approx((1.5, 0.9))
+    assert "load" in made.to_dict() and "load" not in made.engine_input()
+
+
+@pytest.mark.parametrize(
+    ("keys", "network", "expected"),
+    [
+        (
+            "congestion_factor = 1.55",
+            GRID,
+            "found 1.55, which makes 15.5 sources; expected a factor that makes a whole",
+        ),
+        ("congestion_factor = 0.05", GRID, "found 0.05, which makes 0.5 sources; expected a factor that makes a whole"),
+        ("congestion_factor = 1", "", "found 1.0; expected network.access_rate or network.aggregation beside it"),
+        ("congestion_factor = 1\ncount = 2", GRID, "found both count and congestion_factor; expected one of count and"),
+    ],
+)
+def test_a_congestion_factor_that_cannot_be(keys, network, expected):
+    found = refused(network=network, rate="10Gbit", flows=f"[[flows]]\n{keys}")
+    assert f".congestion_factor: {expected}" in found
+
+
+def test_the_access_rate_is_said_once():
+    found = refused(network='access_rate = "1Gbit"\naggregation = 10')
+    assert found.endswith(
+        "network.aggregation: found both access_rate and aggregation; expected one of access_rate and aggregation"
+    )
+
+
+def test_a_request_is_one_segment():
+    found = refused(flows='[[flows]]\nrequest = "2KB"')
+    assert found.endswith("flows[0].request: found 2000 B; expected at most 1448 B: a request is one segment")

@@ -58,6 +58,8 @@ pub enum Hop {
         /// Number of the [`Stretch`].
         stretch: u32,
     },
+    /// Wherever the routing says.
+    Routed,
 }
 
 /// A way there and back, compiled. Flows that take it one after the other or together share its stretches.
@@ -73,9 +75,26 @@ pub struct Way {
 }
 
 impl Way {
-    /// The way of two paths; adds the delays before links to `stretches`. The way there has at least one hop:
-    /// [`crate::plan::Plan::check`].
+    /// What a routed flow takes: its packets go nowhere by themselves.
+    pub fn routed() -> Way {
+        Way {
+            entrance: Hop::Routed,
+            base_rtt: Time::NEVER,
+            forward_delay: Time::ZERO,
+            reverse_delay: Time::ZERO,
+            further: Some(Arc::new(Further {
+                forward: Box::default(),
+                reverse: Box::new([Hop::Routed]),
+            })),
+        }
+    }
+
+    /// The way of two paths, or of none for a routed flow; adds the delays before links to `stretches`. A path there has at least one
+    /// hop: [`crate::plan::Plan::check`].
     pub fn new(forward: &PathPlan, reverse: &PathPlan, stretches: &mut Vec<Stretch>) -> Way {
+        if forward.hops.is_empty() {
+            return Way::routed();
+        }
         let hops_there = hops(forward, false, stretches);
         let hops_back = hops(reverse, true, stretches);
         let (entrance, rest) = (hops_there[0], &hops_there[1..]);

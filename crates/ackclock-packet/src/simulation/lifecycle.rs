@@ -92,7 +92,7 @@ impl Simulation {
     fn begin_stream(&mut self, index: usize, number: usize) {
         let plan = &self.plan.datagrams[number];
         let flow = index as u32;
-        let (entrance, _) = self.network.open_route(flow, flow);
+        let (entrance, _) = self.network.open_route(flow, flow, plan.ends);
         let stream = Stream {
             source: Source::new(flow, plan, self.now, self.seed, number as u64),
             entrance,

@@ -11,7 +11,7 @@ use crate::record::{FlowSamples, Flows, Links, Totals, NONE};
 use crate::sender::Sender;
 
 impl Simulation {
-    /// Samples every active flow and every link; ends the warm-up when its time has come.
+    /// Samples every active flow and the links; ends the warm-up when its time has come.
     pub(super) fn on_sampler(&mut self) {
         let now = self.now;
         let period = self.plan.record.interval;
@@ -55,6 +55,9 @@ impl Simulation {
         let mut samples = std::mem::take(&mut self.network.tables.queue_samples);
         let interval = self.plan.record.interval;
         for (index, link) in self.network.links_mut().iter_mut().enumerate() {
+            if !self.plan.record.all_links && !self.plan.links[index].bottleneck {
+                continue;
+            }
             let counters = link.counters(self.now);
             let before = std::mem::replace(&mut self.sampled[index], counters);
             let (packets, bytes) = link.backlog();
@@ -98,26 +101,31 @@ impl Simulation {
     }
 
     /// A row for each flow of the plan, and for each generated transfer that has begun.
-    fn flow_totals(&self) -> Flows {
+    fn flow_totals(&mut self) -> Flows {
         let mut rows = Flows::default();
-        for (index, stage) in self.flows.iter().enumerate() {
-            let gone = || self.network.gone(index);
-            let row = match stage {
-                Stage::Waiting if index >= self.first_transfer() => continue,
-                Stage::Waiting if index >= self.plan.flows.len() => Row::WAITING_STREAM,
-                Stage::Waiting => Row::WAITING,
-                Stage::Connection(flow) => Row::of(flow, gone(), self.now),
-                Stage::Stream(stream) => Row::of_stream(stream, gone()),
-                Stage::Over(row) => **row,
-            };
-            self.describe(index).write(&mut rows);
-            row.write(&mut rows);
+        for index in 0..self.flows.len() {
+            if let Some(row) = self.row(index) {
+                self.describe(index).write(&mut rows);
+                row.write(&mut rows);
+            }
         }
         rows
     }
 
+    fn row(&self, index: usize) -> Option<Row> {
+        let gone = || self.network.gone(index);
+        match &self.flows[index] {
+            Stage::Waiting if index >= self.first_transfer() => None,
+            Stage::Waiting if index >= self.plan.flows.len() => Some(Row::WAITING_STREAM),
+            Stage::Waiting => Some(Row::WAITING),
+            Stage::Connection(flow) => Some(Row::of(flow, gone(), self.now)),
+            Stage::Stream(stream) => Some(Row::of_stream(stream, gone())),
+            Stage::Over(row) => Some(**row),
+        }
+    }
+
     /// What a flow was asked to do.
-    fn describe(&self, index: usize) -> Description {
+    fn describe(&mut self, index: usize) -> Description {
         let flow = index as u32;
         let (group, way, ends, size_bytes);
         if let Some(plan) = self.plan.flows.get(index) {
@@ -137,7 +145,7 @@ impl Simulation {
             flow,
             group,
             ends,
-            base_rtt_s: self.network.base_rtt_s(way),
+            base_rtt_s: self.network.base_rtt_s(flow, way, ends),
             size_bytes,
         }
     }
