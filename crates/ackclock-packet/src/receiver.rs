@@ -15,10 +15,13 @@ use crate::plan::{DelayedAck, FlowPlan};
 use crate::sender::{syn_option_bytes, TIMESTAMPS_BYTES};
 use crate::workload::Workload;
 
+mod client;
 mod echo;
+mod handshake;
 mod quick;
 mod ranges;
 
+pub use client::Client;
 use echo::{Asked, Echo};
 use quick::Quick;
 use ranges::Ranges;
@@ -48,7 +51,11 @@ pub struct Reply {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Listen,
+    /// It opens the connection itself.
+    SynSent,
     SynReceived,
+    /// The request is sent, and no data have come.
+    Requested,
     Established,
     /// The sender's FIN was acknowledged with ours, which awaits its acknowledgement.
     LastAck,
@@ -85,11 +92,13 @@ pub struct Receiver {
     max_rto: Time,
     /// Bytes of an ACK without SACK blocks.
     ack_bytes: u32,
-    /// Bytes of a SYN/ACK.
+    /// Bytes of a SYN or SYN/ACK.
     syn_ack_bytes: u32,
     received_packets: u64,
     sent_packets: u64,
     duplicates: u64,
+    /// The client's side, if this end opens the connection.
+    client: Option<Box<Client>>,
 }
 
 impl Receiver {
@@ -126,6 +135,9 @@ impl Receiver {
             received_packets: 0,
             sent_packets: 0,
             duplicates: 0,
+            client: plan
+                .request_bytes
+                .map(|bytes| Box::new(Client::new(bytes, &plan.tcp))),
         }
     }
 
@@ -133,6 +145,12 @@ impl Receiver {
     #[inline]
     pub fn wake(&self) -> Time {
         self.timer
+    }
+
+    /// Whether the connection is over on this side.
+    #[inline]
+    pub fn is_closed(&self) -> bool {
+        self.phase == Phase::Closed
     }
 
     /// Payload bytes received in order.
@@ -164,9 +182,25 @@ impl Receiver {
     #[inline(always)]
     pub fn on_packet(&mut self, packet: &Packet, now: Time) -> Option<Reply> {
         self.received_packets += 1;
+        let reply = self.handle(packet, now);
+        if self.client.is_some() {
+            self.note_end(now);
+        }
+        reply
+    }
+
+    #[inline(always)]
+    fn handle(&mut self, packet: &Packet, now: Time) -> Option<Reply> {
         match packet.kind {
-            Kind::Data | Kind::Fin => self.on_segment(packet, now),
+            Kind::Data => self.on_segment(packet, now),
+            Kind::Fin => {
+                // It tells where the data end: earlier than planned if the application stopped.
+                self.workload.end_at(packet.sequence);
+                self.fin = packet.sequence;
+                self.on_segment(packet, now)
+            }
             Kind::Syn => self.on_syn(packet.timestamp, now),
+            Kind::ServerSynAck => self.on_server_syn_ack(packet, now),
             _ => {
                 self.on_last_ack();
                 None
@@ -184,6 +218,8 @@ impl Receiver {
     pub fn on_timer(&mut self, now: Time) -> Option<Reply> {
         match self.phase {
             Phase::SynReceived => Some(self.repeat(Kind::SynAck, now)),
+            Phase::SynSent => self.repeat_syn(now),
+            Phase::Requested => self.repeat_request(now),
             Phase::LastAck => Some(self.repeat(Kind::FinAck, now)),
             _ => {
                 self.timer = Time::NEVER;
@@ -192,66 +228,11 @@ impl Receiver {
         }
     }
 
-    // ---- opening and closing ----
-
-    fn on_syn(&mut self, timestamp: Time, now: Time) -> Option<Reply> {
-        match self.phase {
-            Phase::Listen | Phase::SynReceived => {
-                self.phase = Phase::SynReceived;
-                self.echo = timestamp;
-                self.timer = now + self.control_rto;
-                Some(self.control(Kind::SynAck))
-            }
-            // The sender has not seen our SYN/ACK: RFC 9293 section 3.10.7.4 answers with an ACK.
-            _ => None,
-        }
-    }
-
-    fn on_last_ack(&mut self) {
-        match self.phase {
-            Phase::SynReceived => self.establish(),
-            Phase::LastAck => {
-                self.phase = Phase::Closed;
-                self.timer = Time::NEVER;
-            }
-            _ => {}
-        }
-    }
-
-    fn establish(&mut self) {
-        self.phase = Phase::Established;
-        self.timer = Time::NEVER;
-        self.control_rto = self.initial_rto;
-    }
-
-    fn repeat(&mut self, kind: Kind, now: Time) -> Reply {
-        self.control_rto = (self.control_rto + self.control_rto).min(self.max_rto);
-        self.timer = now + self.control_rto;
-        self.control(kind)
-    }
-
-    fn control(&mut self, kind: Kind) -> Reply {
-        self.sent_packets += 1;
-        Reply {
-            kind,
-            ack: self.next,
-            echo: self.echo,
-            wire_bytes: match kind {
-                Kind::SynAck => self.syn_ack_bytes,
-                _ => self.ack_bytes,
-            },
-            blocks: None,
-            duplicate: false,
-            marks: self.echo_of_marks.value(),
-            ecn: self.echo_of_marks.of_acks(),
-        }
-    }
-
     // ---- data ----
 
     #[inline(always)]
     fn on_segment(&mut self, packet: &Packet, now: Time) -> Option<Reply> {
-        if self.phase == Phase::SynReceived {
+        if matches!(self.phase, Phase::SynReceived | Phase::Requested) {
             self.establish();
         }
         if self.echo_of_marks.is_on() {
@@ -334,13 +315,6 @@ impl Receiver {
             marks: self.echo_of_marks.value(),
             ecn: self.echo_of_marks.of_acks(),
         }
-    }
-
-    fn close(&mut self, now: Time) -> Reply {
-        self.phase = Phase::LastAck;
-        self.timer = now + self.control_rto;
-        self.pending = 0;
-        self.control(Kind::FinAck)
     }
 
     /// A segment out of order, a duplicate, or one that fills a hole: acknowledged at once.

@@ -156,12 +156,14 @@ impl Routing {
         };
         if self.keeps {
             self.keep(&mut way)?;
-        } else {
-            self.check_way(ends.source, ends.destination)?;
-            self.check_way(ends.destination, ends.source)?;
         }
         self.ways[flow] = way;
-        Ok(())
+        if self.keeps {
+            Ok(())
+        } else {
+            // A link that has failed may work again, so the flow is routed all the same.
+            self.check_ends(ends)
+        }
     }
 
     /// Finds the links of a way and keeps them if they fit.
@@ -188,6 +190,26 @@ impl Routing {
             node = self.graph.to[link as usize];
         }
         Ok(links)
+    }
+
+    /// Whether ways lead from one host to the other and back.
+    ///
+    /// # Errors
+    /// If not.
+    pub fn check_ends(&mut self, ends: EndsPlan) -> Result<(), PlanError> {
+        self.check_way(ends.source, ends.destination)?;
+        self.check_way(ends.destination, ends.source)
+    }
+
+    /// The links of a flow's two ways; none if each packet draws its own, or there is none.
+    pub fn ways_of(&mut self, number: u32, ends: EndsPlan) -> Option<Vec<u32>> {
+        if self.mode == crate::plan::Routing::EcmpPacket {
+            return None;
+        }
+        let key = number.wrapping_mul(2);
+        let mut links = self.trace(ends.source, ends.destination, key).ok()?;
+        links.extend(self.trace(ends.destination, ends.source, key + 1).ok()?);
+        Some(links)
     }
 
     fn check_way(&mut self, source: u32, destination: u32) -> Result<(), PlanError> {

@@ -1,5 +1,7 @@
 //! Captured conversations, read back.
 
+use std::sync::Arc;
+
 use super::reading::{frames, records, Frame};
 use super::*;
 use crate::packet::{Ecn, Flags, NO_SACK};
@@ -32,10 +34,10 @@ fn flow(size_bytes: Option<u64>, changes: &Value) -> FlowPlan {
         request_bytes: None,
         application_rate: None,
         priority: 0,
-        congestion: CongestionPlan {
+        congestion: Arc::new(CongestionPlan {
             kind: "reno".to_owned(),
             parameters: json!({}),
-        },
+        }),
         tcp: serde_json::from_value(tcp).expect("a valid TCP"),
         ends: None,
         forward: path.clone(),
@@ -60,7 +62,8 @@ fn packet(kind: Kind, sequence: u64, wire_bytes: u32) -> Packet {
 
 /// Captures packets of one flow, a millisecond apart.
 fn captured(flow: &FlowPlan, packets: &[Packet], blocks: &[Block]) -> Vec<Frame> {
-    let mut capture = Capture::new(std::slice::from_ref(flow));
+    let mut capture = Capture::empty();
+    capture.open(0, flow);
     for (at_ms, packet) in packets.iter().enumerate() {
         let now = Time::from_milliseconds(at_ms as u64);
         capture.record(packet, blocks, now);
@@ -190,7 +193,8 @@ fn sequence_numbers_wrap() {
 #[test]
 fn only_the_first_bytes_taken_begin_with_the_files_header() {
     let flow = flow(None, &json!({}));
-    let mut capture = Capture::new(std::slice::from_ref(&flow));
+    let mut capture = Capture::empty();
+    capture.open(0, &flow);
     assert_eq!(capture.take().len(), 24);
     capture.record_packet(&packet(Kind::Data, 0, 1500), None, Time::ZERO);
     assert_eq!(records(&capture.take()).len(), 1);

@@ -2,8 +2,11 @@
 
 use ackclock_units::{Rate, Time};
 
-use super::{ChangePlan, EndsPlan, FlowPlan, LinkPlan, LossPlan, Plan, TcpPlan};
-use crate::PlanError;
+use super::{
+    ChangePlan, CongestionPlan, DatagramPlan, EndsPlan, LinkPlan, LossPlan, PathPlan, Plan,
+    PopulationPlan, TcpPlan, TrafficPlan,
+};
+use crate::{congestion, PlanError};
 
 /// Bytes of the largest IP packet.
 const LARGEST_PACKET_BYTES: u64 = 65_535;
@@ -32,13 +35,50 @@ impl Plan {
         }
         for (index, flow) in self.flows.iter().enumerate() {
             flow.tcp.check()?;
+            flow.tcp.check_request(flow.request_bytes)?;
             at_most("priority", u64::from(flow.priority), 15)?;
-            match flow.ends {
-                Some(ends) => self.check_routed(index, flow, ends)?,
-                None => self.check_paths(index, flow)?,
-            }
+            self.check_way("flow", index, flow.ends, [&flow.forward, &flow.reverse])?;
+        }
+        for (index, datagrams) in self.datagrams.iter().enumerate() {
+            self.check_datagrams(index, datagrams)?;
+        }
+        for (index, traffic) in self.traffic.iter().enumerate() {
+            self.check_traffic(index, traffic)?;
         }
         Ok(())
+    }
+
+    fn check_datagrams(&self, index: usize, plan: &DatagramPlan) -> Result<(), PlanError> {
+        at_most("priority", u64::from(plan.priority), 15)?;
+        let bytes = plan.packet_bytes();
+        at_most("payload_bytes with headers", bytes, LARGEST_PACKET_BYTES)?;
+        if let Some(reason) = plan.source.fault() {
+            return Err(PlanError::Datagrams { index, reason });
+        }
+        self.check_way(
+            "datagrams",
+            index,
+            plan.ends,
+            [&plan.forward, &plan.reverse],
+        )
+    }
+
+    fn check_traffic(&self, index: usize, traffic: &TrafficPlan) -> Result<(), PlanError> {
+        at_most("priority", u64::from(traffic.priority), 15)?;
+        traffic.check_group(&self.groups)?;
+        match &traffic.population {
+            PopulationPlan::Paths { paths } => paths.iter().try_for_each(|way| {
+                self.check_paths("traffic", index, [&way.forward, &way.reverse])
+            }),
+            PopulationPlan::Nodes {
+                sources,
+                destinations,
+                ..
+            } => {
+                let mut nodes = sources.iter().chain(destinations);
+                nodes.try_for_each(|&node| self.check_host("traffic", index, node))
+            }
+        }
     }
 
     /// Two different nodes that are there.
@@ -65,39 +105,61 @@ impl Plan {
         Ok(())
     }
 
-    fn check_routed(&self, index: usize, flow: &FlowPlan, ends: EndsPlan) -> Result<(), PlanError> {
-        let paths = [&flow.forward, &flow.reverse];
-        if paths
-            .iter()
-            .any(|path| !path.hops.is_empty() || path.delay > Time::ZERO)
-        {
-            return Err(PlanError::EndsAndPaths(index));
+    /// Either ends or paths.
+    fn check_way(
+        &self,
+        what: &'static str,
+        index: usize,
+        ends: Option<EndsPlan>,
+        paths: [&PathPlan; 2],
+    ) -> Result<(), PlanError> {
+        let Some(ends) = ends else {
+            return self.check_paths(what, index, paths);
+        };
+        let is_path = |path: &&PathPlan| !path.hops.is_empty() || path.delay > Time::ZERO;
+        if paths.iter().any(is_path) {
+            return Err(PlanError::EndsAndPaths { what, index });
         }
-        self.check_ends("flow", index, ends)?;
-        for node in [ends.source, ends.destination] {
-            let node = &self.nodes[node as usize];
-            if !node.host {
-                return Err(PlanError::NotAHost {
-                    flow: index,
-                    node: node.name.clone(),
-                });
-            }
-        }
-        Ok(())
+        self.check_ends(what, index, ends)?;
+        self.check_host(what, index, ends.source)?;
+        self.check_host(what, index, ends.destination)
     }
 
-    fn check_paths(&self, index: usize, flow: &FlowPlan) -> Result<(), PlanError> {
-        if flow.forward.hops.is_empty() {
-            return Err(PlanError::NoLink(index));
+    fn check_host(&self, what: &'static str, index: usize, node: u32) -> Result<(), PlanError> {
+        match self.nodes.get(node as usize) {
+            Some(found) if found.host => Ok(()),
+            Some(found) => Err(PlanError::NotAHost {
+                what,
+                index,
+                node: found.name.clone(),
+            }),
+            None => Err(PlanError::UnknownNode {
+                what,
+                index,
+                node,
+                nodes: self.nodes.len(),
+            }),
         }
-        for path in [&flow.forward, &flow.reverse] {
+    }
+
+    fn check_paths(
+        &self,
+        what: &'static str,
+        index: usize,
+        [forward, reverse]: [&PathPlan; 2],
+    ) -> Result<(), PlanError> {
+        if forward.hops.is_empty() {
+            return Err(PlanError::NoLink { what, index });
+        }
+        for path in [forward, reverse] {
             at_most("hops of a path", path.hops.len() as u64, MOST_HOPS)?;
         }
-        let mut hops = flow.forward.hops.iter().chain(&flow.reverse.hops);
+        let mut hops = forward.hops.iter().chain(&reverse.hops);
         match hops.find(|hop| hop.link as usize >= self.links.len()) {
             None => Ok(()),
             Some(hop) => Err(PlanError::UnknownLink {
-                flow: index,
+                what,
+                index,
                 link: hop.link,
                 links: self.links.len(),
             }),
@@ -131,13 +193,29 @@ impl ChangePlan {
     }
 }
 
+impl CongestionPlan {
+    /// Refuses what the engine does not have.
+    ///
+    /// # Errors
+    /// If the congestion control or its parameters are not known.
+    pub fn check(&self) -> Result<(), PlanError> {
+        congestion::make(&self.kind, &self.parameters, 1).map(|_| ())
+    }
+}
+
 impl TcpPlan {
-    fn check(&self) -> Result<(), PlanError> {
+    pub(super) fn check(&self) -> Result<(), PlanError> {
         positive("mss_bytes", self.mss_bytes > 0)?;
         positive("initial_rto_s", self.initial_rto > Time::ZERO)?;
         positive("max_rto_s", self.max_rto > Time::ZERO)?;
         let bytes = u64::from(self.mss_bytes) + u64::from(self.header_bytes) + MOST_OPTION_BYTES;
         at_most("mss_bytes with headers", bytes, LARGEST_PACKET_BYTES)
+    }
+
+    /// A request is one segment.
+    pub(super) fn check_request(&self, request_bytes: Option<u32>) -> Result<(), PlanError> {
+        let bytes = u64::from(request_bytes.unwrap_or(0));
+        at_most("request_bytes", bytes, u64::from(self.mss_bytes))
     }
 }
 

@@ -2,9 +2,13 @@
 
 use ackclock_units::{Time, PICOSECONDS_PER_SECOND};
 
-use super::{Simulation, Snapshot};
+use super::connection::Stage;
+use super::rows::{Description, Row};
+use super::stream::Stream;
+use super::Simulation;
 use crate::link::Counters;
-use crate::record::{Flows, Links, Totals};
+use crate::record::{FlowSamples, Flows, Links, Totals, NONE};
+use crate::sender::Sender;
 
 impl Simulation {
     /// Samples every active flow and the links; ends the warm-up when its time has come.
@@ -27,22 +31,23 @@ impl Simulation {
         self.timers.set(2 * self.flows.len(), next);
     }
 
+    /// Samples the active flows in their order; of generated transfers only if asked for.
     fn sample_flows(&mut self) {
-        let samples = &mut self.network.tables.flow_samples;
-        for (index, flow) in self.flows.iter().enumerate() {
-            let sender = &flow.sender;
-            if !sender.is_active() {
-                continue;
-            }
+        let end = if self.plan.record.traffic {
+            self.flows.len()
+        } else {
+            self.first_transfer()
+        };
+        for &index in self.active.range(..end as u32) {
+            let sample = match &self.flows[index as usize] {
+                Stage::Connection(flow) if flow.sender.is_active() => Sample::of(&flow.sender),
+                Stage::Stream(stream) => Sample::of_stream(stream),
+                _ => continue,
+            };
+            let samples = &mut self.network.tables.flow_samples;
             samples.time_s.push(self.now.seconds());
-            samples.flow.push(index as u32);
-            samples.cwnd.push(sender.cwnd());
-            samples.ssthresh.push(finite(sender.ssthresh()));
-            samples
-                .srtt_s
-                .push(sender.srtt().map_or(f64::NAN, Time::seconds));
-            samples.in_flight.push(sender.in_flight());
-            samples.delivered_bytes.push(sender.acknowledged_bytes());
+            samples.flow.push(index);
+            sample.write(samples);
         }
     }
 
@@ -79,11 +84,12 @@ impl Simulation {
             self.links_at_warmup[index] = link.counters(self.now);
             link.clear_sojourns();
         }
-        for flow in &mut self.flows {
-            flow.at_warmup = Snapshot {
-                delivered_bytes: flow.receiver.delivered_bytes(),
-                sent: flow.sender.counters(),
-            };
+        for &index in &self.active {
+            match &mut self.flows[index as usize] {
+                Stage::Connection(flow) => flow.at_warmup = flow.snapshot(),
+                Stage::Stream(stream) => stream.at_warmup = stream.snapshot(),
+                Stage::Waiting | Stage::Over(_) => {}
+            }
         }
     }
 
@@ -94,44 +100,54 @@ impl Simulation {
         }
     }
 
-    fn flow_totals(&self) -> Flows {
+    /// A row for each flow of the plan, and for each generated transfer that has begun.
+    fn flow_totals(&mut self) -> Flows {
         let mut rows = Flows::default();
-        for (index, flow) in self.flows.iter().enumerate() {
-            let sender = &flow.sender;
-            let (all, before) = (sender.counters(), flow.at_warmup.sent);
-            let start = sender.started().seconds();
-            let end = sender.finished().map_or(f64::NAN, Time::seconds);
-            rows.flow.push(index as u32);
-            rows.group.push(self.plan.flows[index].group);
-            rows.start_s.push(if sender.started().is_never() {
-                f64::NAN
-            } else {
-                start
-            });
-            rows.established_s
-                .push(sender.established().map_or(f64::NAN, Time::seconds));
-            rows.end_s.push(end);
-            rows.completion_s.push(end - start);
-            let delivered = flow.receiver.delivered_bytes();
-            rows.delivered_bytes.push(delivered);
-            rows.measured_bytes
-                .push(delivered - flow.at_warmup.delivered_bytes);
-            rows.sent_packets.push(all.sent_packets);
-            rows.sent_bytes.push(all.sent_bytes);
-            rows.received_packets.push(flow.receiver.received_packets());
-            rows.dropped_packets.push(self.network.gone(index));
-            rows.retransmissions.push(all.retransmissions);
-            rows.timeouts.push(all.timeouts);
-            rows.syn_retransmissions.push(all.syn_retransmissions);
-            rows.recoveries.push(all.recoveries);
-            rows.tail_probes.push(all.tail_probes);
-            rows.measured_sent_packets
-                .push(all.sent_packets - before.sent_packets);
-            rows.measured_retransmissions
-                .push(all.retransmissions - before.retransmissions);
-            rows.measured_timeouts.push(all.timeouts - before.timeouts);
+        for index in 0..self.flows.len() {
+            if let Some(row) = self.row(index) {
+                self.describe(index).write(&mut rows);
+                row.write(&mut rows);
+            }
         }
         rows
+    }
+
+    fn row(&self, index: usize) -> Option<Row> {
+        let gone = || self.network.gone(index);
+        match &self.flows[index] {
+            Stage::Waiting if index >= self.first_transfer() => None,
+            Stage::Waiting if index >= self.plan.flows.len() => Some(Row::WAITING_STREAM),
+            Stage::Waiting => Some(Row::WAITING),
+            Stage::Connection(flow) => Some(Row::of(flow, gone(), self.now)),
+            Stage::Stream(stream) => Some(Row::of_stream(stream, gone())),
+            Stage::Over(row) => Some(**row),
+        }
+    }
+
+    /// What a flow was asked to do.
+    fn describe(&mut self, index: usize) -> Description {
+        let flow = index as u32;
+        let (group, way, ends, size_bytes);
+        if let Some(plan) = self.plan.flows.get(index) {
+            (group, way, ends) = (plan.group, flow, plan.ends);
+            size_bytes = plan.size_bytes;
+        } else if index < self.first_transfer() {
+            let plan = &self.plan.datagrams[index - self.plan.flows.len()];
+            (group, way, ends, size_bytes) = (plan.group, flow, plan.ends, None);
+        } else {
+            let transfer = index - self.first_transfer();
+            let (given, nodes) = self.transfers.ends(transfer);
+            (way, ends) = (given.unwrap_or(NONE), nodes);
+            group = self.transfers.common(transfer).group;
+            size_bytes = self.transfers.size_bytes(transfer);
+        }
+        Description {
+            flow,
+            group,
+            ends,
+            base_rtt_s: self.network.base_rtt_s(flow, way, ends),
+            size_bytes,
+        }
     }
 
     fn link_totals(&mut self) -> Links {
@@ -174,6 +190,47 @@ impl Simulation {
             rows.departed_total_p.push(all.departed);
         }
         rows
+    }
+}
+
+/// What is sampled of a flow.
+struct Sample {
+    cwnd: f64,
+    ssthresh: f64,
+    srtt: Option<Time>,
+    in_flight: u32,
+    delivered_bytes: u64,
+}
+
+impl Sample {
+    fn of(sender: &Sender) -> Sample {
+        Sample {
+            cwnd: sender.cwnd(),
+            ssthresh: finite(sender.ssthresh()),
+            srtt: sender.srtt(),
+            in_flight: sender.in_flight(),
+            delivered_bytes: sender.acknowledged_bytes(),
+        }
+    }
+
+    /// A UDP flow has no window; what has arrived counts.
+    fn of_stream(stream: &Stream) -> Sample {
+        Sample {
+            cwnd: f64::NAN,
+            ssthresh: f64::NAN,
+            srtt: stream.source.rtt(),
+            in_flight: NONE,
+            delivered_bytes: stream.sink.delivered_bytes(),
+        }
+    }
+
+    fn write(&self, samples: &mut FlowSamples) {
+        samples.cwnd.push(self.cwnd);
+        samples.ssthresh.push(self.ssthresh);
+        let srtt_s = self.srtt.map_or(f64::NAN, Time::seconds);
+        samples.srtt_s.push(srtt_s);
+        samples.in_flight.push(self.in_flight);
+        samples.delivered_bytes.push(self.delivered_bytes);
     }
 }
 
