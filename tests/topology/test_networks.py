@@ -489,8 +489,10 @@ def nodes(**hosts: bool) -> str:
 
 
 def test_no_way_leads_through_a_host():
-    network = nodes(a=True, middle=True, b=True, aside=False)
-    network += way("a", "middle", "1us") + way("middle", "b", "1us") + way("a", "aside", "1us")
+    network = nodes(a=True, middle=True, b=True, aside=False, beside=False)
+    network += (
+        way("a", "middle", "1us") + way("middle", "b", "1us") + way("a", "aside", "1us") + way("b", "beside", "1us")
+    )
     (found,) = refused(network, '[[flows]]\nfrom = "a"\nto = "b"')
     assert 'found no way from "a" to "b" and back' in found
     network = network.replace('"middle"\nhost = true', '"middle"\nhost = false')
