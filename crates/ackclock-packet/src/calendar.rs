@@ -21,6 +21,8 @@ const MOST_BUCKETS: usize = 1 << 16;
 
 /// The pending event of each source, the earliest first.
 pub struct Calendar {
+    /// Events.
+    count: usize,
     /// By source: when its event is due.
     times: Vec<Time>,
     /// By source: the next one in its bucket's chain.
@@ -50,6 +52,7 @@ impl Calendar {
             .clamp(FEWEST_BUCKETS, MOST_BUCKETS);
         let width = (horizon.picoseconds() / (buckets as u64 / 2)).max(1);
         Calendar {
+            count: 0,
             times: vec![Time::NEVER; sources],
             chain: vec![END; sources],
             heads: vec![END; buckets],
@@ -66,6 +69,9 @@ impl Calendar {
     /// The earliest event: its time ([`Time::NEVER`] if there is none) and its source.
     #[inline(always)]
     pub fn next(&mut self) -> (Time, usize) {
+        if self.count == 0 {
+            return (Time::NEVER, 0);
+        }
         if self.current.is_empty() {
             self.refill();
         }
@@ -79,6 +85,7 @@ impl Calendar {
     #[inline(always)]
     pub fn take(&mut self) {
         if let Some((time, source)) = self.current.pop() {
+            self.count -= 1;
             self.times[source as usize] = Time::NEVER;
             self.floor = self.bucket(time);
         }
@@ -92,10 +99,12 @@ impl Calendar {
             return;
         }
         if !before.is_never() {
+            self.count -= 1;
             self.remove(source, before);
         }
         self.times[source] = time;
         if !time.is_never() {
+            self.count += 1;
             self.insert(source as u32, time);
         }
     }
@@ -149,6 +158,7 @@ impl Calendar {
         }
     }
 
+    #[inline(never)]
     fn remove(&mut self, source: usize, time: Time) {
         let bucket = self.bucket(time);
         if bucket <= self.cursor {
@@ -177,6 +187,7 @@ impl Calendar {
     }
 
     /// Goes on to the next bucket with events.
+    #[inline(never)]
     fn refill(&mut self) {
         self.bring_near();
         let start = self.cursor.max(self.floor);

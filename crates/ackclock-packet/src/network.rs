@@ -255,7 +255,7 @@ impl Network {
     fn offer(&mut self, packet: Packet, link: u32) {
         let link = link as usize;
         if self.wires[link].exists() {
-            return self.offer_wire(packet, link);
+            return self.enter_wire(packet, link);
         }
         let (offer, begun) = self.links[link].offer(packet, self.now);
         if let Some(done) = begun {

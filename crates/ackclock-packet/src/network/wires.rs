@@ -83,7 +83,7 @@ pub fn calendar(plan: &Plan) -> Calendar {
 impl Network {
     /// Handles the event that [`Network::next_hop`] tells of. If a packet has arrived, returns it with the local
     /// time of its arrival; for one that has arrived at its sender, [`Network::take_blocks`] is to follow.
-    #[inline(always)]
+    #[inline(never)]
     pub fn on_hop(&mut self, source: usize) -> Option<(Packet, Time)> {
         self.hops.take();
         let links = self.links.len();
@@ -119,8 +119,14 @@ impl Network {
                 self.lose(NONE, packet, Happening::Loss);
                 None
             }
-            Next::NotRouted => self.pass_on(packet),
+            Next::NotRouted => self.leave_wire(packet),
         }
+    }
+
+    /// A packet with a path goes on.
+    #[inline(never)]
+    fn leave_wire(&mut self, packet: Packet) -> Option<(Packet, Time)> {
+        self.pass_on(packet)
     }
 
     /// Sends a packet of a routed flow off from its host.
@@ -133,9 +139,15 @@ impl Network {
         }
     }
 
+    /// Offers a packet to a link with a flight, from elsewhere than such a link.
+    #[inline(never)]
+    pub(super) fn enter_wire(&mut self, packet: Packet, link: usize) {
+        self.offer_wire(packet, link);
+    }
+
     /// Offers a packet to a link with a flight.
     #[inline(always)]
-    pub(super) fn offer_wire(&mut self, packet: Packet, link: usize) {
+    fn offer_wire(&mut self, packet: Packet, link: usize) {
         let Some(launch) = self.links[link].admit(packet, self.now) else {
             self.lose(link as u32, packet.for_record(), Happening::Loss);
             return;
