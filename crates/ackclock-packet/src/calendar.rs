@@ -19,14 +19,26 @@ const END: u32 = u32::MAX;
 const FEWEST_BUCKETS: usize = 1 << 10;
 const MOST_BUCKETS: usize = 1 << 16;
 
+/// What is known of a source.
+#[derive(Clone, Copy)]
+struct Slot {
+    /// When its event is due.
+    time: Time,
+    /// The next source in its bucket's chain.
+    next: u32,
+}
+
+const EMPTY: Slot = Slot {
+    time: Time::NEVER,
+    next: END,
+};
+
 /// The pending event of each source, the earliest first.
 pub struct Calendar {
     /// Events.
     count: usize,
-    /// By source: when its event is due.
-    times: Vec<Time>,
-    /// By source: the next one in its bucket's chain.
-    chain: Vec<u32>,
+    /// By source.
+    slots: Vec<Slot>,
     /// By bucket: the first of its chain.
     heads: Vec<u32>,
     occupied: Bitmap,
@@ -53,8 +65,7 @@ impl Calendar {
         let width = (horizon.picoseconds() / (buckets as u64 / 2)).max(1);
         Calendar {
             count: 0,
-            times: vec![Time::NEVER; sources],
-            chain: vec![END; sources],
+            slots: vec![EMPTY; sources],
             heads: vec![END; buckets],
             occupied: Bitmap::new(buckets),
             shift: width.next_power_of_two().trailing_zeros(),
@@ -86,15 +97,23 @@ impl Calendar {
     pub fn take(&mut self) {
         if let Some((time, source)) = self.current.pop() {
             self.count -= 1;
-            self.times[source as usize] = Time::NEVER;
+            self.slots[source as usize].time = Time::NEVER;
             self.floor = self.bucket(time);
         }
+    }
+
+    /// Adds the event of a source that has none, not before the present.
+    #[inline(always)]
+    pub fn add(&mut self, source: usize, time: Time) {
+        self.slots[source].time = time;
+        self.count += 1;
+        self.insert(source as u32, time);
     }
 
     /// Sets the source's event, not before the present; [`Time::NEVER`] removes it.
     #[inline(always)]
     pub fn set(&mut self, source: usize, time: Time) {
-        let before = self.times[source];
+        let before = self.slots[source].time;
         if before == time {
             return;
         }
@@ -102,7 +121,7 @@ impl Calendar {
             self.count -= 1;
             self.remove(source, before);
         }
-        self.times[source] = time;
+        self.slots[source].time = time;
         if !time.is_never() {
             self.count += 1;
             self.insert(source as u32, time);
@@ -124,7 +143,7 @@ impl Calendar {
         let bucket = self.bucket(time);
         if bucket > self.cursor && bucket < self.far_from {
             let slot = self.slot(bucket);
-            self.chain[source as usize] = self.heads[slot];
+            self.slots[source as usize].next = self.heads[slot];
             self.heads[slot] = source;
             self.occupied.insert(slot);
         } else {
@@ -171,7 +190,7 @@ impl Calendar {
     }
 
     fn unchain(&mut self, source: u32, slot: usize) {
-        let next = self.chain[source as usize];
+        let next = self.slots[source as usize].next;
         if self.heads[slot] == source {
             self.heads[slot] = next;
             if next == END {
@@ -180,10 +199,10 @@ impl Calendar {
             return;
         }
         let mut before = self.heads[slot];
-        while self.chain[before as usize] != source {
-            before = self.chain[before as usize];
+        while self.slots[before as usize].next != source {
+            before = self.slots[before as usize].next;
         }
-        self.chain[before as usize] = next;
+        self.slots[before as usize].next = next;
     }
 
     /// Goes on to the next bucket with events.
@@ -199,8 +218,9 @@ impl Calendar {
         self.occupied.remove(slot);
         let mut source = std::mem::replace(&mut self.heads[slot], END);
         while source != END {
-            self.current.push((self.times[source as usize], source));
-            source = self.chain[source as usize];
+            self.current
+                .push((self.slots[source as usize].time, source));
+            source = self.slots[source as usize].next;
         }
         if self.current.len() > 1 {
             self.current.sort_unstable_by(|a, b| b.cmp(a));
@@ -217,7 +237,7 @@ impl Calendar {
             }
             self.far.pop();
             let slot = self.slot(self.bucket(time));
-            self.chain[source as usize] = self.heads[slot];
+            self.slots[source as usize].next = self.heads[slot];
             self.heads[slot] = source;
             self.occupied.insert(slot);
         }

@@ -31,14 +31,11 @@ mod wires;
 
 use changes::Changes;
 use sacks::SackStore;
-use wires::Wire;
 
 /// Links, delays and the packets in them.
 pub struct Network {
     now: Time,
     links: Vec<Link>,
-    /// By link: the flight behind it.
-    wires: Vec<Wire>,
     /// Links to be looked at, then flights by link, then the change of a link that comes next.
     hops: Calendar,
     changes: Changes,
@@ -72,21 +69,22 @@ impl Network {
         let links = plan
             .links
             .iter()
-            .map(|link| Link::new(link, &priorities, seeds.next_u64()))
-            .collect::<Result<Vec<_>, _>>()?;
+            .map(|link| Link::new(link, &priorities, seeds.next_u64()));
+        let mut links = links.collect::<Result<Vec<_>, _>>()?;
+        for change in plan.changes.iter().filter(|change| change.delay.is_some()) {
+            links[change.link as usize].wire.exists = true;
+        }
         let mut stretches = Vec::new();
         let (routes, mut entries): (Vec<_>, Vec<_>) = plan
             .flows
             .iter()
             .map(|flow| Route::new(flow, &mut stretches))
             .unzip();
-        let wires = wires::all(plan);
         let mut network = Network {
             now: Time::ZERO,
             hops: wires::calendar(plan),
             changes: Changes::new(plan, priorities),
             routing: Routing::new(plan, seed),
-            wires,
             transmissions: Agenda::new(links.len()),
             arrivals: Agenda::new(routes.len() + stretches.len()),
             links,
@@ -254,7 +252,7 @@ impl Network {
     #[inline(always)]
     fn offer(&mut self, packet: Packet, link: u32) {
         let link = link as usize;
-        if self.wires[link].exists() {
+        if self.links[link].wire.exists {
             return self.enter_wire(packet, link);
         }
         let (offer, begun) = self.links[link].offer(packet, self.now);
@@ -376,7 +374,7 @@ impl Network {
         let queued: u64 = self.links.iter().map(Link::keeps).sum();
         let home = self.routes.iter().map(|route| route.home.len());
         let between = self.stretches.iter().map(|stretch| stretch.flight.len());
-        let behind = self.wires.iter().map(Wire::holds);
+        let behind = self.links.iter().map(|link| link.wire.flight.len());
         queued + home.chain(between).chain(behind).sum::<usize>() as u64
     }
 }

@@ -101,9 +101,6 @@ fn after_a_change_of_rate_each_packet_takes_its_bits_over_the_new_rate() {
 
 #[test]
 fn the_round_trip_follows_a_change_of_delay() {
-    let mut simulation = run(&wired(thin(), vec![to_delay(ms(2050), ms(65))]));
-    let samples = simulation.drain().flow_samples;
-    let _ = &samples;
     // Data: 8.416 ms of transmission and 5 ms; ACK: 52 bytes at 100 Mb/s, and 5 ms. Then 60 ms more.
     let before_s = WIRE_BITS / 1e6 + 0.005 + 8.0 * 52.0 / 100e6 + 0.005;
     let log = run(&wired(thin(), vec![to_delay(ms(2050), ms(65))]))
@@ -115,7 +112,8 @@ fn the_round_trip_follows_a_change_of_delay() {
         .map(|row| log.time_s[row])
         .collect();
     let (mut old, mut new) = (0, 0);
-    for &begin in sent.iter().filter(|&&begin| begin < 3.8) {
+    // The first segment waits behind the handshake's last ACK.
+    for &begin in sent[1..].iter().filter(|&&begin| begin < 3.8) {
         let expected = begin + before_s + if begin < 2.05 { 0.0 } else { 0.06 };
         let is_there = answered.iter().any(|end| (end - expected).abs() < 1e-9);
         assert!(is_there, "sent at {begin} s");
