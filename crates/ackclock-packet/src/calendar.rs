@@ -77,6 +77,12 @@ impl Calendar {
         }
     }
 
+    /// Whether there is no event.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
     /// The earliest event: its time ([`Time::NEVER`] if there is none) and its source.
     #[inline(always)]
     pub fn next(&mut self) -> (Time, usize) {
@@ -90,6 +96,11 @@ impl Calendar {
             Some(&(time, source)) => (time, source as usize),
             None => (Time::NEVER, 0),
         }
+    }
+
+    /// When the source's event is due.
+    pub fn time(&self, source: usize) -> Time {
+        self.slots[source].time
     }
 
     /// Takes the earliest event, which [`Calendar::next`] has just told: it happens now.

@@ -56,6 +56,9 @@ pub struct Counters {
 /// Packets below this size are small: most are either full or carry no data.
 const SMALL_BYTES: u32 = 256;
 
+/// Sojourn times that are kept before they are counted.
+const SOJOURNS: usize = 8;
+
 /// What became of a packet that was offered to a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
@@ -98,6 +101,9 @@ pub struct Link {
     transmission_times: [(u32, Time); 2],
     transmitting: Option<Packet>,
     counters: Counters,
+    /// The last sojourn times, until there are enough to look for their bins together.
+    last_sojourns: [Time; SOJOURNS],
+    last_count: usize,
     sojourns: Histogram,
     /// What the discipline dropped and marked during the last call.
     drops: Drops,
@@ -160,6 +166,8 @@ impl Link {
             transmission_times: [(0, Time::ZERO); 2],
             transmitting: None,
             counters: Counters::default(),
+            last_sojourns: [Time::ZERO; SOJOURNS],
+            last_count: 0,
             sojourns: Histogram::new(),
             drops: Drops::default(),
             bucket: plan
@@ -252,10 +260,28 @@ impl Link {
         let sojourn = now.since(packet.enqueued);
         self.counters.dequeued += 1;
         self.counters.sojourn_time += sojourn.as_f64();
-        self.sojourns.record(sojourn);
-        let duration = self.transmission_time(packet.wire_bytes);
+        self.record_sojourn(sojourn);
+        let duration = self.duration(packet.wire_bytes);
         self.counters.busy += duration;
         Some((packet, duration))
+    }
+
+    #[inline(always)]
+    fn record_sojourn(&mut self, sojourn: Time) {
+        self.last_sojourns[self.last_count % SOJOURNS] = sojourn;
+        self.last_count += 1;
+        if self.last_count == SOJOURNS {
+            self.settle_sojourns();
+        }
+    }
+
+    /// With many links the bins are seldom in the cache; several are fetched at a time.
+    #[inline(never)]
+    fn settle_sojourns(&mut self) {
+        for &sojourn in &self.last_sojourns[..self.last_count] {
+            self.sojourns.record(sojourn);
+        }
+        self.last_count = 0;
     }
 
     /// Lets through what the bucket allows; returns when to look again.
@@ -287,6 +313,15 @@ impl Link {
         } else {
             self.wait(now)
         }
+    }
+
+    /// How long a packet is in transmission.
+    #[inline(always)]
+    fn duration(&mut self, bytes: u32) -> Time {
+        if self.byte_time == 0 {
+            return self.transmission_time(bytes);
+        }
+        Time::from_picoseconds(u64::from(bytes) * self.byte_time)
     }
 
     #[inline(always)]
@@ -421,6 +456,7 @@ impl Link {
     /// Starts the histogram anew (end of the warm-up).
     pub fn clear_sojourns(&mut self) {
         self.made_from.passed_before = self.passed;
+        self.last_count = 0;
         self.sojourns.clear();
     }
 }

@@ -124,10 +124,15 @@ impl Network {
         }))
     }
 
-    /// What happens next behind links with a flight: when, and where ([`Network::on_hop`]).
+    /// What happens next at links with a flight, and when, if that is before everything else: no later than
+    /// `other`, and earlier than the next link without a flight has sent off its packet.
     #[inline(always)]
-    pub fn next_hop(&mut self) -> (Time, usize) {
-        self.hops.next()
+    pub fn hop_before(&mut self, other: Time, transmitted: Time) -> Option<(Time, usize)> {
+        if self.hops.is_empty() {
+            return None;
+        }
+        let (time, source) = self.hops.next();
+        (time <= other && time < transmitted).then_some((time, source))
     }
 
     /// When the next link has sent off its packet, and which link that is.
@@ -374,7 +379,7 @@ impl Network {
         let queued: u64 = self.links.iter().map(Link::keeps).sum();
         let home = self.routes.iter().map(|route| route.home.len());
         let between = self.stretches.iter().map(|stretch| stretch.flight.len());
-        let behind = self.links.iter().map(|link| link.wire.flight.len());
+        let behind = self.links.iter().map(|link| link.wire.holds());
         queued + home.chain(between).chain(behind).sum::<usize>() as u64
     }
 }

@@ -233,7 +233,7 @@ impl Sender {
     }
 
     /// A packet from the receiver arrived.
-    #[inline]
+    #[inline(always)]
     pub fn on_packet(
         &mut self,
         packet: &Packet,

@@ -45,15 +45,6 @@ impl Link {
         self.busy_until
     }
 
-    /// How long a packet is in transmission.
-    #[inline(always)]
-    fn duration(&mut self, bytes: u32) -> Time {
-        if self.byte_time == 0 {
-            return self.transmission_time(bytes);
-        }
-        Time::from_picoseconds(u64::from(bytes) * self.byte_time)
-    }
-
     /// Offers a packet; `None` if it is lost.
     #[inline]
     pub fn admit(&mut self, mut packet: Packet, now: Time) -> Option<Launch> {

@@ -22,7 +22,7 @@ pub fn calendar(plan: &Plan) -> Calendar {
 }
 
 impl Network {
-    /// Handles the event that [`Network::next_hop`] tells of. If a packet has arrived, returns it with the local
+    /// Handles the event that [`Network::hop_before`] tells of. If a packet has arrived, returns it with the local
     /// time of its arrival; for one that has arrived at its sender, [`Network::take_blocks`] is to follow.
     #[inline(never)]
     pub fn on_hop(&mut self, source: usize) -> Option<(Packet, Time)> {
@@ -44,9 +44,9 @@ impl Network {
     fn on_flown(&mut self, link: usize) -> Option<(Packet, Time)> {
         let source = self.links.len() + link;
         let wire = &mut self.links[link].wire;
-        let (_, packet) = wire.flight.pop_front()?;
-        let (end, next) = (wire.end, wire.first_due());
-        if !next.is_never() {
+        let end = wire.end;
+        let (packet, next) = wire.pop();
+        if let Some(next) = next {
             self.hops.add(source, next);
         }
         match self.routing.next(&packet, end) {
@@ -96,9 +96,7 @@ impl Network {
         let next = &mut self.links[link];
         if next.is_idle(now) && !self.log_packets {
             let done = next.pass(packet.wire_bytes, now);
-            let due = next.wire.due(done);
-            next.wire.flight.push_back((due, packet));
-            if next.wire.flight.len() == 1 {
+            if let Some(due) = next.wire.push(packet, done) {
                 self.hops.add(self.links.len() + link, due);
             }
             return;
@@ -132,10 +130,7 @@ impl Network {
             if self.log_packets {
                 self.log_departure(link);
             }
-            let wire = &mut self.links[link].wire;
-            let due = wire.due(done);
-            wire.flight.push_back((due, packet));
-            if wire.flight.len() == 1 {
+            if let Some(due) = self.links[link].wire.push(packet, done) {
                 self.hops.add(self.links.len() + link, due);
             }
             if self.log_packets {
@@ -171,7 +166,7 @@ impl Network {
     fn write_departure(&mut self, link: usize) {
         let wire = &mut self.links[link].wire;
         if std::mem::take(&mut wire.departing) {
-            if let Some(&(_, packet)) = wire.flight.back() {
+            if let Some(&packet) = wire.last() {
                 self.write_log(self.now, link as u32, packet, Action::Dequeue);
             }
         }
@@ -183,20 +178,33 @@ impl Network {
             return None;
         }
         self.links[link].recall(self.now);
+        self.links[link].wire.departing = false;
+        self.take_last(link)
+    }
+
+    /// Takes the last packet of a link's flight.
+    fn take_last(&mut self, link: usize) -> Option<Packet> {
+        let source = self.links.len() + link;
+        let first_due = self.hops.time(source);
         let wire = &mut self.links[link].wire;
-        wire.departing = false;
-        let (_, packet) = wire.flight.pop_back()?;
-        let next = wire.first_due();
-        self.hops.set(self.links.len() + link, next);
-        Some(packet)
+        let packet = wire.pop_last(first_due);
+        if wire.holds() == 0 {
+            self.hops.set(source, Time::NEVER);
+        }
+        packet
     }
 
     /// Sets the propagation delay, for packets that have not yet left the transmitter.
-    pub(super) fn set_delay(&mut self, index: usize, delay: Time) {
-        let link = &mut self.links[index];
-        let busy_until = Some(link.busy_until()).filter(|&done| done > self.now);
-        link.wire.set_delay(delay, busy_until);
-        let next = link.wire.first_due();
-        self.hops.set(self.links.len() + index, next);
+    pub(super) fn set_delay(&mut self, link: usize, delay: Time) {
+        self.links[link].wire.set_delay(delay);
+        let done = self.links[link].busy_until();
+        if done <= self.now {
+            return;
+        }
+        if let Some(packet) = self.take_last(link) {
+            if let Some(due) = self.links[link].wire.push(packet, done) {
+                self.hops.add(self.links.len() + link, due);
+            }
+        }
     }
 }
