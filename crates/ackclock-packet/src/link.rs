@@ -398,14 +398,30 @@ impl Link {
         }
     }
 
-    /// Counts up to `now`.
-    pub fn counters(&self, now: Time) -> Counters {
+    /// The counts with those of the packets that found the link idle.
+    fn counters_with_passed(&self) -> Counters {
         let mut counters = self.counters;
         counters.arrived += self.passed;
         counters.dequeued += self.passed;
         counters.departed += self.passed;
         counters.departed_bytes += self.passed_bytes;
         counters.busy += self.busy;
+        counters
+    }
+
+    /// Adds the packets that found the link idle to the other counts.
+    fn settle_passed(&mut self) {
+        self.sojourns();
+        self.counters = self.counters_with_passed();
+        self.passed = 0;
+        self.passed_bytes = 0;
+        self.busy = Time::ZERO;
+        self.made_from.passed_before = 0;
+    }
+
+    /// Counts up to `now`.
+    pub fn counters(&self, now: Time) -> Counters {
+        let mut counters = self.counters_with_passed();
         let time = i128::from(now.picoseconds());
         counters.packet_time += i128::from(self.queued_packets) * time;
         counters.byte_time += i128::from(self.queued_bytes) * time;

@@ -233,7 +233,7 @@ impl Sender {
     }
 
     /// A packet from the receiver arrived.
-    #[inline(always)]
+    #[inline]
     pub fn on_packet(
         &mut self,
         packet: &Packet,

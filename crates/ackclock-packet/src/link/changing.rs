@@ -91,6 +91,7 @@ impl Link {
     /// The packet in transmission, which was launched, is lost: it has not departed.
     pub fn recall(&mut self, now: Time) {
         if self.busy_until > now {
+            self.settle_passed();
             self.counters.departed -= 1;
             self.counters.departed_bytes -= u64::from(self.launched_bytes);
             self.counters.lost += 1;
