@@ -5,6 +5,7 @@
 mod bucket;
 mod changing;
 mod launching;
+mod wire;
 
 use ackclock_units::{Rate, Time};
 use rand_core::RngCore;
@@ -18,6 +19,7 @@ use crate::PlanError;
 
 use bucket::Bucket;
 pub use launching::Launch;
+pub use wire::Wire;
 
 #[cfg(test)]
 mod tests;
@@ -54,6 +56,9 @@ pub struct Counters {
 /// Packets below this size are small: most are either full or carry no data.
 const SMALL_BYTES: u32 = 256;
 
+/// Sojourn times that are kept before they are counted.
+const SOJOURNS: usize = 8;
+
 /// What became of a packet that was offered to a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
@@ -63,42 +68,59 @@ pub enum Offer {
     Queued,
 }
 
-/// A queueing link.
+/// A queueing link. What each packet needs is in the first cache line, and where it goes in the second.
+#[repr(C, align(128))]
 pub struct Link {
-    rate: Rate,
-    bucket: Option<Box<Bucket>>,
-    frame_overhead: u32,
-    queue: Queue,
-    /// Whether a packet may be lost before it comes to the queue.
-    obstructed: bool,
-    loss: Option<Box<RandomLoss>>,
-    down: bool,
-    transmitting: Option<Packet>,
     /// Until when the packet is in transmission that was launched last.
     busy_until: Time,
-    /// Its wire bytes.
-    launched_bytes: u32,
+    /// Picoseconds to transmit a byte, if that is a whole number; else 0.
+    byte_time: u64,
+    /// Packets that found the link idle, and their bytes; not in `counters`.
+    passed: u64,
+    passed_bytes: u64,
+    /// Time in which launched packets were in transmission; not in `counters`.
+    busy: Time,
     queued_packets: u32,
+    frame_overhead: u32,
+    /// Wire bytes of the packet that was launched last.
+    launched_bytes: u32,
+    /// Whether a packet that finds the link idle is launched without further ado.
+    is_plain: bool,
+    /// Whether a packet may be lost before it comes to the queue.
+    obstructed: bool,
+    down: bool,
+    has_settled: bool,
+    /// What is behind the transmitter.
+    pub wire: Wire,
+    queue: Queue,
     queued_bytes: u64,
     /// Since when the queue has been empty, while it is.
     empty_since: Time,
+    rate: Rate,
     /// Transmission times of the last small and the last large packet.
     transmission_times: [(u32, Time); 2],
+    transmitting: Option<Packet>,
     counters: Counters,
+    /// The last sojourn times, until there are enough to look for their bins together.
+    last_sojourns: [Time; SOJOURNS],
+    last_count: usize,
     sojourns: Histogram,
     /// What the discipline dropped and marked during the last call.
     drops: Drops,
+    bucket: Option<Box<Bucket>>,
+    loss: Option<Box<RandomLoss>>,
     settled: Settled,
-    has_settled: bool,
     made_from: Box<MadeFrom>,
 }
 
-/// What a link's discipline is made from, to make it anew after a failure.
+/// What is rarely needed: what a link's discipline is made from, to make it anew after a failure.
 struct MadeFrom {
     queue: QueuePlan,
     burst_bytes: u64,
     seed: u64,
     failures: u64,
+    /// What `passed` was when the histogram last took the packets that did not wait.
+    passed_before: u64,
 }
 
 /// Packets that the discipline dropped, and copies of those it marked, counted and ready to be recorded.
@@ -123,37 +145,49 @@ impl Link {
         };
         let flows = priorities.len();
         let queue = &plan.queue;
-        Ok(Link {
+        let mut link = Link {
+            busy_until: Time::ZERO,
+            byte_time: 0,
+            passed: 0,
+            passed_bytes: 0,
+            busy: Time::ZERO,
+            queued_packets: 0,
+            frame_overhead: plan.frame_overhead_bytes,
+            launched_bytes: 0,
+            is_plain: false,
+            obstructed: false,
+            down: false,
+            has_settled: false,
+            wire: Wire::new(plan),
+            queue: queue::make(&queue.discipline, &queue.parameters, &surroundings)?,
+            queued_bytes: 0,
+            empty_since: Time::ZERO,
             rate: plan.rate,
+            transmission_times: [(0, Time::ZERO); 2],
+            transmitting: None,
+            counters: Counters::default(),
+            last_sojourns: [Time::ZERO; SOJOURNS],
+            last_count: 0,
+            sojourns: Histogram::new(),
+            drops: Drops::default(),
             bucket: plan
                 .burst_bytes
                 .map(|bytes| Box::new(Bucket::new(bytes, plan.rate))),
-            frame_overhead: plan.frame_overhead_bytes,
-            queue: queue::make(&queue.discipline, &queue.parameters, &surroundings)?,
-            obstructed: plan.loss.is_some(),
             loss: plan
                 .loss
                 .map(|loss| Box::new(RandomLoss::new(loss, flows, seed))),
-            down: false,
-            transmitting: None,
-            busy_until: Time::ZERO,
-            launched_bytes: 0,
-            queued_packets: 0,
-            queued_bytes: 0,
-            empty_since: Time::ZERO,
-            transmission_times: [(0, Time::ZERO); 2],
-            counters: Counters::default(),
-            sojourns: Histogram::new(),
-            drops: Drops::default(),
             settled: Settled::default(),
-            has_settled: false,
             made_from: Box::new(MadeFrom {
                 queue: queue.clone(),
                 burst_bytes: plan.burst_bytes.unwrap_or(0),
                 seed,
                 failures: 0,
+                passed_before: 0,
             }),
-        })
+        };
+        link.set_rate(plan.rate);
+        link.take_stock();
+        Ok(link)
     }
 
     /// Offers a packet; if the transmitter was free, says when the packet will have left.
@@ -226,10 +260,28 @@ impl Link {
         let sojourn = now.since(packet.enqueued);
         self.counters.dequeued += 1;
         self.counters.sojourn_time += sojourn.as_f64();
-        self.sojourns.record(sojourn);
-        let duration = self.transmission_time(packet.wire_bytes);
+        self.record_sojourn(sojourn);
+        let duration = self.duration(packet.wire_bytes);
         self.counters.busy += duration;
         Some((packet, duration))
+    }
+
+    #[inline(always)]
+    fn record_sojourn(&mut self, sojourn: Time) {
+        self.last_sojourns[self.last_count % SOJOURNS] = sojourn;
+        self.last_count += 1;
+        if self.last_count == SOJOURNS {
+            self.settle_sojourns();
+        }
+    }
+
+    /// With many links the bins are seldom in the cache; several are fetched at a time.
+    #[inline(never)]
+    fn settle_sojourns(&mut self) {
+        for &sojourn in &self.last_sojourns[..self.last_count] {
+            self.sojourns.record(sojourn);
+        }
+        self.last_count = 0;
     }
 
     /// Lets through what the bucket allows; returns when to look again.
@@ -261,6 +313,15 @@ impl Link {
         } else {
             self.wait(now)
         }
+    }
+
+    /// How long a packet is in transmission.
+    #[inline(always)]
+    fn duration(&mut self, bytes: u32) -> Time {
+        if self.byte_time == 0 {
+            return self.transmission_time(bytes);
+        }
+        Time::from_picoseconds(u64::from(bytes) * self.byte_time)
     }
 
     #[inline(always)]
@@ -337,9 +398,30 @@ impl Link {
         }
     }
 
+    /// The counts with those of the packets that found the link idle.
+    fn counters_with_passed(&self) -> Counters {
+        let mut counters = self.counters;
+        counters.arrived += self.passed;
+        counters.dequeued += self.passed;
+        counters.departed += self.passed;
+        counters.departed_bytes += self.passed_bytes;
+        counters.busy += self.busy;
+        counters
+    }
+
+    /// Adds the packets that found the link idle to the other counts.
+    fn settle_passed(&mut self) {
+        self.sojourns();
+        self.counters = self.counters_with_passed();
+        self.passed = 0;
+        self.passed_bytes = 0;
+        self.busy = Time::ZERO;
+        self.made_from.passed_before = 0;
+    }
+
     /// Counts up to `now`.
     pub fn counters(&self, now: Time) -> Counters {
-        let mut counters = self.counters;
+        let mut counters = self.counters_with_passed();
         let time = i128::from(now.picoseconds());
         counters.packet_time += i128::from(self.queued_packets) * time;
         counters.byte_time += i128::from(self.queued_bytes) * time;
@@ -381,12 +463,16 @@ impl Link {
 
     /// Sojourn times of the packets that left the queue since the histogram was last cleared.
     pub fn sojourns(&mut self) -> &Histogram {
-        self.sojourns.settle();
+        self.sojourns
+            .add_zeros(self.passed - self.made_from.passed_before);
+        self.made_from.passed_before = self.passed;
         &self.sojourns
     }
 
     /// Starts the histogram anew (end of the warm-up).
     pub fn clear_sojourns(&mut self) {
+        self.made_from.passed_before = self.passed;
+        self.last_count = 0;
         self.sojourns.clear();
     }
 }
