@@ -85,7 +85,7 @@ impl Calendar {
 
     /// The earliest event: its time ([`Time::NEVER`] if there is none) and its source.
     #[inline(always)]
-    pub fn next(&mut self) -> (Time, usize) {
+    pub fn first(&mut self) -> (Time, usize) {
         if self.count == 0 {
             return (Time::NEVER, 0);
         }
@@ -103,7 +103,7 @@ impl Calendar {
         self.slots[source].time
     }
 
-    /// Takes the earliest event, which [`Calendar::next`] has just told: it happens now.
+    /// Takes the earliest event, which [`Calendar::first`] has just told: it happens now.
     #[inline(always)]
     pub fn take(&mut self) {
         if let Some((time, source)) = self.current.pop() {
@@ -341,16 +341,16 @@ mod tests {
         for source in [4, 2, 3] {
             calendar.set(source, Time::from_milliseconds(7));
         }
-        assert_eq!(calendar.next(), (Time::from_milliseconds(7), 2));
+        assert_eq!(calendar.first(), (Time::from_milliseconds(7), 2));
         calendar.set(2, Time::NEVER);
-        assert_eq!(calendar.next(), (Time::from_milliseconds(7), 3));
+        assert_eq!(calendar.first(), (Time::from_milliseconds(7), 3));
     }
 
     #[test]
     fn an_empty_calendar_never_fires() {
-        assert!(Calendar::new(0, Time::ZERO).next().0.is_never());
+        assert!(Calendar::new(0, Time::ZERO).first().0.is_never());
         assert!(Calendar::new(3, Time::from_microseconds(1))
-            .next()
+            .first()
             .0
             .is_never());
     }
@@ -359,11 +359,11 @@ mod tests {
     fn an_event_may_come_before_the_one_that_was_next() {
         let mut calendar = Calendar::new(3, Time::from_microseconds(1));
         calendar.set(0, Time::from_milliseconds(900));
-        assert_eq!(calendar.next().1, 0);
+        assert_eq!(calendar.first().1, 0);
         calendar.set(1, Time::from_microseconds(3));
-        assert_eq!(calendar.next().1, 1);
+        assert_eq!(calendar.first().1, 1);
         calendar.set(2, Time::from_picoseconds(1));
-        assert_eq!(calendar.next().1, 2);
+        assert_eq!(calendar.first().1, 2);
     }
 
     proptest! {
@@ -378,7 +378,7 @@ mod tests {
             let mut now = Time::ZERO;
             for (source, bits, draw, takes) in changes {
                 if takes {
-                    let (time, first) = calendar.next();
+                    let (time, first) = calendar.first();
                     if !time.is_never() {
                         calendar.take();
                         now = time;
@@ -389,10 +389,10 @@ mod tests {
                 times[source] = if bits == 0 { Time::NEVER } else { now + ahead };
                 calendar.set(source, times[source]);
                 let earliest = *times.iter().min().unwrap();
-                prop_assert_eq!(calendar.next().0, earliest);
+                prop_assert_eq!(calendar.first().0, earliest);
                 if !earliest.is_never() {
                     let first = times.iter().position(|&time| time == earliest).unwrap();
-                    prop_assert_eq!(calendar.next().1, first);
+                    prop_assert_eq!(calendar.first().1, first);
                 }
             }
         }

@@ -4,54 +4,27 @@
 
 mod bucket;
 mod changing;
+mod counting;
 mod launching;
+mod loss;
 mod wire;
 
 use ackclock_units::{Rate, Time};
-use rand_core::RngCore;
-use rand_pcg::Pcg64Mcg;
 
 use crate::histogram::Histogram;
-use crate::packet::{Kind, Packet};
-use crate::plan::{LinkPlan, LossPlan, QueuePlan};
+use crate::packet::Packet;
+use crate::plan::{LinkPlan, QueuePlan};
 use crate::queue::{self, Drops, Queue, Surroundings};
 use crate::PlanError;
 
 use bucket::Bucket;
+pub use counting::Counters;
 pub use launching::Launch;
+use loss::RandomLoss;
 pub use wire::Wire;
 
 #[cfg(test)]
 mod tests;
-
-/// What passed through a link.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Counters {
-    /// Packets offered.
-    pub arrived: u64,
-    /// Packets the discipline dropped.
-    pub dropped: u64,
-    /// Packets lost at random, or because the link failed.
-    pub lost: u64,
-    /// Packets marked.
-    pub marked: u64,
-    /// Packets that left the transmitter.
-    pub departed: u64,
-    /// Wire bytes of them.
-    pub departed_bytes: u64,
-    /// Time the transmitter was busy, packets already begun counted whole.
-    pub busy: Time,
-    /// Time the queue held no packet.
-    pub empty: Time,
-    /// Integral of the queued packets over time, in packet-picoseconds.
-    pub packet_time: i128,
-    /// Integral of the queued bytes over time, in byte-picoseconds.
-    pub byte_time: i128,
-    /// Packets that left the queue.
-    pub dequeued: u64,
-    /// Sum of their sojourn times in picoseconds.
-    pub sojourn_time: f64,
-}
 
 /// Packets below this size are small: most are either full or carry no data.
 const SMALL_BYTES: u32 = 256;
@@ -266,24 +239,6 @@ impl Link {
         Some((packet, duration))
     }
 
-    #[inline(always)]
-    fn record_sojourn(&mut self, sojourn: Time) {
-        self.last_sojourns[self.last_count % SOJOURNS] = sojourn;
-        self.last_count += 1;
-        if self.last_count == SOJOURNS {
-            self.settle_sojourns();
-        }
-    }
-
-    /// With many links the bins are seldom in the cache; several are fetched at a time.
-    #[inline(never)]
-    fn settle_sojourns(&mut self) {
-        for &sojourn in &self.last_sojourns[..self.last_count] {
-            self.sojourns.record(sojourn);
-        }
-        self.last_count = 0;
-    }
-
     /// Lets through what the bucket allows; returns when to look again.
     #[cold]
     fn pour(&mut self, now: Time) -> Option<Time> {
@@ -371,70 +326,6 @@ impl Link {
         std::mem::replace(&mut self.settled, empty)
     }
 
-    /// A packet enters the queue. The integral of a count over time is Σ leaving times − Σ entering
-    /// times + count × now, so each change costs one addition, and [`Link::counters`] the last term.
-    #[inline(always)]
-    fn enter(&mut self, bytes: u32, now: Time) {
-        if self.queued_packets == 0 {
-            self.counters.empty += now.since(self.empty_since);
-        }
-        self.queued_packets += 1;
-        self.queued_bytes += u64::from(bytes);
-        let time = i128::from(now.picoseconds());
-        self.counters.packet_time -= time;
-        self.counters.byte_time -= i128::from(bytes) * time;
-    }
-
-    /// A packet leaves the queue.
-    #[inline(always)]
-    fn leave(&mut self, bytes: u32, now: Time) {
-        self.queued_packets -= 1;
-        self.queued_bytes -= u64::from(bytes);
-        let time = i128::from(now.picoseconds());
-        self.counters.packet_time += time;
-        self.counters.byte_time += i128::from(bytes) * time;
-        if self.queued_packets == 0 {
-            self.empty_since = now;
-        }
-    }
-
-    /// The counts with those of the packets that found the link idle.
-    fn counters_with_passed(&self) -> Counters {
-        let mut counters = self.counters;
-        counters.arrived += self.passed;
-        counters.dequeued += self.passed;
-        counters.departed += self.passed;
-        counters.departed_bytes += self.passed_bytes;
-        counters.busy += self.busy;
-        counters
-    }
-
-    /// Adds the packets that found the link idle to the other counts.
-    fn settle_passed(&mut self) {
-        self.sojourns();
-        self.counters = self.counters_with_passed();
-        self.passed = 0;
-        self.passed_bytes = 0;
-        self.busy = Time::ZERO;
-        self.made_from.passed_before = 0;
-    }
-
-    /// Counts up to `now`.
-    pub fn counters(&self, now: Time) -> Counters {
-        let mut counters = self.counters_with_passed();
-        let time = i128::from(now.picoseconds());
-        counters.packet_time += i128::from(self.queued_packets) * time;
-        counters.byte_time += i128::from(self.queued_bytes) * time;
-        if self.queued_packets == 0 {
-            counters.empty += now.since(self.empty_since);
-        }
-        if self.busy_until > now {
-            counters.departed -= 1;
-            counters.departed_bytes -= u64::from(self.launched_bytes);
-        }
-        counters
-    }
-
     /// Packets and bytes in the queue.
     pub fn backlog(&self) -> (u32, u64) {
         (self.queued_packets, self.queued_bytes)
@@ -459,59 +350,5 @@ impl Link {
     /// The rate of the transmitter.
     pub fn rate(&self) -> Rate {
         self.rate
-    }
-
-    /// Sojourn times of the packets that left the queue since the histogram was last cleared.
-    pub fn sojourns(&mut self) -> &Histogram {
-        self.sojourns
-            .add_zeros(self.passed - self.made_from.passed_before);
-        self.made_from.passed_before = self.passed;
-        &self.sojourns
-    }
-
-    /// Starts the histogram anew (end of the warm-up).
-    pub fn clear_sojourns(&mut self) {
-        self.made_from.passed_before = self.passed;
-        self.last_count = 0;
-        self.sojourns.clear();
-    }
-}
-
-/// Loss of data packets that is independent of the queue.
-struct RandomLoss {
-    kind: LossPlan,
-    /// Data packets seen per flow, where they are counted.
-    seen: Vec<u64>,
-    random: Pcg64Mcg,
-}
-
-impl RandomLoss {
-    fn new(kind: LossPlan, flows: usize, seed: u64) -> RandomLoss {
-        RandomLoss {
-            kind,
-            seen: match kind {
-                LossPlan::Every { .. } => vec![0; flows],
-                LossPlan::Bernoulli { .. } => Vec::new(),
-            },
-            random: Pcg64Mcg::new(u128::from(seed) << 64 | 0x9e37_79b9_7f4a_7c15),
-        }
-    }
-
-    /// Whether this packet is lost. Only data are, TCP's and UDP's: handshakes, FINs and ACKs pass.
-    #[inline]
-    fn takes(&mut self, packet: &Packet) -> bool {
-        if !matches!(packet.kind, Kind::Data | Kind::Datagram) {
-            return false;
-        }
-        match self.kind {
-            LossPlan::Every { packets } => {
-                let seen = &mut self.seen[packet.flow as usize];
-                *seen += 1;
-                seen.is_multiple_of(packets)
-            }
-            LossPlan::Bernoulli { probability } => {
-                (self.random.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64) < probability
-            }
-        }
     }
 }

@@ -113,7 +113,7 @@ impl Network {
         if self.hops.is_empty() {
             return None;
         }
-        let (time, source) = self.hops.next();
+        let (time, source) = self.hops.first();
         (time <= other && time < transmitted).then_some((time, source))
     }
 

@@ -154,6 +154,10 @@ proptest! {
         let totals = simulation.finish();
         let ledgers = ledgers(&log, plan.links.len())?;
         check_links(&plan, &simulation, &ledgers, &totals)?;
+        for (index, counts) in totals.links.sojourn_counts.iter().enumerate() {
+            let departed = totals.links.departed_total_p[index];
+            prop_assert!(counts.iter().sum::<u64>().abs_diff(departed) <= 1);
+        }
     }
 
     #[test]
