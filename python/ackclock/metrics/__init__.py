@@ -15,14 +15,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from ackclock.dataset import Dataset
-from ackclock.metrics import completion, delay, dynamics, epochs, fairness, loss, throughput
+from ackclock.metrics import completion, delay, dynamics, epochs, fairness, loss, pendulum, throughput
 from ackclock.metrics.metric import Metric, Value
 from ackclock.metrics.summary import Summary, summarise
 from ackclock.metrics.view import RunView, runs
 
 __all__ = ["METRICS", "Metric", "RunView", "Summary", "of_run", "runs", "summarise", "summary", "table"]
 
-FAMILIES = (throughput, fairness, loss, delay, epochs, completion, dynamics)
+FAMILIES = (throughput, fairness, loss, delay, epochs, completion, dynamics, pendulum)
 
 #: Every metric by its name.
 METRICS: Mapping[str, Metric] = {metric.name: metric for family in FAMILIES for metric in family.METRICS}
