@@ -41,7 +41,7 @@ def every_s(view: RunView) -> float | None:
 def to_up(view: RunView) -> float | None:
     """The share of them that leave the down queue for the up queue."""
     free = _free(view)
-    return float((free["to"] == pendulum.UP).mean()) if free.height else None
+    return float((free["to"] == pendulum.UP).to_numpy().mean()) if free.height else None
 
 
 def balance(view: RunView) -> float | None:
@@ -57,7 +57,8 @@ def _wait_s(view: RunView, flow: int) -> Array:
     packet_bytes = view.plan["packet_bytes"]
     column = [*view.grid.flows].index(flow)
     in_flight = view.grid.matrix("in_flight")[:, column]
-    return in_flight * packet_bytes * 8 / link["rate_bps"] - view.plan["flows"][flow]["base_rtt_s"]
+    base_rtt_s = float(view.plan["flows"][flow]["base_rtt_s"])
+    return in_flight * float(packet_bytes * 8 / link["rate_bps"]) - base_rtt_s
 
 
 def both_busy(view: RunView) -> float | None:
