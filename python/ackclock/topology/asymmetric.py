@@ -59,6 +59,10 @@ class Asymmetric(Topology):
             expected = f"at least {self.rtt_s:g} s, the two delays of the line"
             yield fault_at((*place, "rtt"), 0, expected, f"{least_s:g} s")
 
+    def capacity_bps(self, group: Placed) -> float:
+        """The rate of the link that the data goes over."""
+        return self.up.rate if group.direction == "up" else self.down.rate
+
     def draw(self, flows: Sequence[Placed], traffic: Sequence[Placed]) -> Drawing:
         """Two links; each source's data goes over one of them, its ACKs over the other."""
         links = (self.down.link("down"), self.up.link("up"))
