@@ -12,9 +12,9 @@ use rand_pcg::Pcg64Mcg;
 use crate::agenda::Agenda;
 use crate::link::{Link, Offer, Settled};
 use crate::packet::{Flags, Packet, NO_SACK};
-use crate::path::{first_due, Hop, Route, Stretch};
+use crate::path::{first_due, set_off, Hop, Route, Stretch, Way};
 use crate::pcap::Capture;
-use crate::plan::Plan;
+use crate::plan::{FlowPlan, PathPlan, Plan};
 use crate::receiver::{Blocks, Reply};
 use crate::record::{Action, Happening, Tables, NONE};
 use crate::sender::Outlet;
@@ -28,7 +28,10 @@ use sacks::SackStore;
 pub struct Network {
     now: Time,
     links: Vec<Link>,
-    routes: Vec<Route>,
+    /// The ways of which flows take one.
+    ways: Vec<Way>,
+    /// By flow: its route, from its first packet to its last.
+    routes: Vec<Option<Box<Route>>>,
     /// Delays before queueing links.
     stretches: Vec<Stretch>,
     /// By link: when the packet in transmission has left.
@@ -45,39 +48,63 @@ pub struct Network {
 }
 
 impl Network {
-    /// The network of a plan, and for each flow the hop at which its packets enter it.
+    /// The network of a plan, with the ways that flows may take, there and back, and by flow the priority of its
+    /// packets.
     ///
     /// # Errors
-    /// If a queue discipline or its parameters are not known, or a path names a link that is not there.
-    pub fn new(plan: &Plan, seed: u64) -> Result<(Network, Vec<Hop>), PlanError> {
+    /// If a queue discipline or its parameters are not known.
+    pub fn new<'a>(
+        plan: &Plan,
+        ways: impl Iterator<Item = (&'a PathPlan, &'a PathPlan)>,
+        priorities: &[u8],
+        seed: u64,
+    ) -> Result<Network, PlanError> {
         let mut seeds = Pcg64Mcg::new(u128::from(seed) << 1 | 1);
         seeds.next_u64();
-        let priorities: Vec<u8> = plan.flows.iter().map(|flow| flow.priority).collect();
         let links = plan
             .links
             .iter()
-            .map(|link| Link::new(link, &priorities, seeds.next_u64()))
+            .map(|link| Link::new(link, priorities, seeds.next_u64()))
             .collect::<Result<Vec<_>, _>>()?;
         let mut stretches = Vec::new();
-        let (routes, entries): (Vec<_>, Vec<_>) = plan
-            .flows
-            .iter()
-            .map(|flow| Route::new(flow, &mut stretches))
-            .unzip();
-        let network = Network {
+        let ways = ways.map(|(forward, reverse)| Way::new(forward, reverse, &mut stretches));
+        Ok(Network {
             now: Time::ZERO,
             transmissions: Agenda::new(links.len()),
-            arrivals: Agenda::new(routes.len() + stretches.len()),
+            ways: ways.collect(),
+            arrivals: Agenda::new(priorities.len() + stretches.len()),
             links,
-            routes,
+            routes: priorities.iter().map(|_| None).collect(),
             stretches,
             sacks: SackStore::default(),
             spare: Settled::default(),
             log_packets: plan.record.packets,
-            capture: plan.record.pcap.then(|| Capture::new(&plan.flows)),
+            capture: plan.record.pcap.then(Capture::empty),
             tables: Tables::default(),
-        };
-        Ok((network, entries))
+        })
+    }
+
+    /// A connection begins; returns the hop at which its packets enter the network.
+    pub fn open_connection(&mut self, flow: u32, way: u32, plan: &FlowPlan) -> Hop {
+        if let Some(capture) = &mut self.capture {
+            capture.open(flow, plan);
+        }
+        self.open_route(flow, way)
+    }
+
+    /// A flow takes one of the ways; returns the hop at which its packets enter the network.
+    pub fn open_route(&mut self, flow: u32, way: u32) -> Hop {
+        let way = &self.ways[way as usize];
+        self.routes[flow as usize] = Some(Box::new(Route::along(way)));
+        way.entrance
+    }
+
+    /// Forgets a flow of which no packet is under way.
+    pub fn close_route(&mut self, flow: u32) {
+        self.routes[flow as usize] = None;
+        if let Some(capture) = &mut self.capture {
+            capture.close(flow);
+        }
     }
 
     /// When the next link has sent off its packet, and which link that is.
@@ -117,7 +144,7 @@ impl Network {
             self.leave_stretch(index);
             return None;
         };
-        let (_, packet) = route.home.pop_front()?;
+        let (_, packet) = route.as_mut()?.home.pop_front()?;
         self.log(self.now, NONE, &packet, Action::Arrive);
         Some(packet)
     }
@@ -136,8 +163,9 @@ impl Network {
     /// packet lies is often not in the cache: the sender can be served meanwhile.
     #[inline]
     pub fn await_next(&mut self, flow: usize) {
-        let next = first_due(&self.routes[flow].home);
-        self.arrivals.set(flow, next);
+        if let Some(route) = &self.routes[flow] {
+            self.arrivals.set(flow, first_due(&route.home));
+        }
     }
 
     /// The first packet of a stretch arrives at the link.
@@ -153,7 +181,7 @@ impl Network {
     /// Sends a packet on from a link: to the next one of its path, or to the far end after the last.
     #[inline(always)]
     fn pass_on(&mut self, mut packet: Packet) -> Option<(Packet, Time)> {
-        let route = &self.routes[packet.flow as usize];
+        let route = self.routes[packet.flow as usize].as_deref()?;
         let forward = packet.kind.is_forward();
         if let Some(hop) = route.hop_after(packet.hop, forward) {
             packet.hop += 1;
@@ -182,17 +210,17 @@ impl Network {
     #[inline(always)]
     fn fly(&mut self, stretch: u32, due: Time, packet: Packet) {
         let flight = &mut self.stretches[stretch as usize].flight;
-        flight.push_back((due, packet));
-        if flight.len() == 1 {
+        if set_off(flight, due, packet) {
             self.arrivals.set(self.routes.len() + stretch as usize, due);
         }
     }
 
     #[inline(always)]
     fn fly_home(&mut self, due: Time, packet: Packet) {
-        let home = &mut self.routes[packet.flow as usize].home;
-        home.push_back((due, packet));
-        if home.len() == 1 {
+        let Some(route) = &mut self.routes[packet.flow as usize] else {
+            return;
+        };
+        if set_off(&mut route.home, due, packet) {
             self.arrivals.set(packet.flow as usize, due);
         }
     }
@@ -244,7 +272,9 @@ impl Network {
         };
         self.log(self.now, link, &packet, action);
         self.sacks.take(packet.sack);
-        self.routes[packet.flow as usize].gone += 1;
+        if let Some(route) = &mut self.routes[packet.flow as usize] {
+            route.gone += 1;
+        }
         let value = packet.sequence as f64;
         self.tables
             .events
@@ -268,7 +298,9 @@ impl Network {
             hop: 0,
             flags: Flags::repeating(reply.duplicate).with_echo(reply.marks),
         };
-        let route = &self.routes[flow as usize];
+        let Some(route) = &self.routes[flow as usize] else {
+            return;
+        };
         match route.first_hop_back() {
             Some(Hop::After { delay, stretch }) => self.fly(stretch, local + delay, packet),
             _ => self.fly_home(local + route.reverse_delay, packet),
@@ -311,13 +343,14 @@ impl Network {
 
     /// Packets of a flow that a queue dropped or a link lost.
     pub fn gone(&self, flow: usize) -> u64 {
-        self.routes[flow].gone
+        self.routes[flow].as_ref().map_or(0, |route| route.gone)
     }
 
     /// Packets in queues, transmitters and flights.
     pub fn packets_under_way(&self) -> u64 {
         let queued: u64 = self.links.iter().map(Link::holds).sum();
-        let home = self.routes.iter().map(|route| route.home.len());
+        let routes = self.routes.iter().flatten();
+        let home = routes.map(|route| route.home.len());
         let between = self.stretches.iter().map(|stretch| stretch.flight.len());
         queued + home.chain(between).sum::<usize>() as u64
     }

@@ -7,6 +7,7 @@
 use ackclock_units::{Rate, Time};
 use serde::Deserialize;
 
+use crate::congestion;
 use crate::packet::Ecn;
 use crate::PlanError;
 
@@ -92,6 +93,16 @@ impl LinkPlan {
             Some(LossPlan::Every { packets }) => positive("loss.packets", packets > 0),
             _ => Ok(()),
         }
+    }
+}
+
+impl CongestionPlan {
+    /// Refuses what the engine does not have.
+    ///
+    /// # Errors
+    /// If the congestion control or its parameters are not known.
+    pub fn check(&self) -> Result<(), PlanError> {
+        congestion::make(&self.kind, &self.parameters, 1).map(|_| ())
     }
 }
 
