@@ -20,7 +20,7 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from ackclock.metrics import epochs
+from ackclock.metrics import epoch
 from ackclock.metrics.metric import Metric
 from ackclock.metrics.view import Array, RunView
 
@@ -46,7 +46,7 @@ def tilts(view: RunView) -> pl.DataFrame:
     found = list(_tilts(_holds(view))) if _sides(view) else []
     start_s, end_s = (np.array([tilt[column] for tilt in found], dtype=float) for column in (0, 1))
     cuts_s = np.sort(view.events_of(*CUTS)["time_s"].to_numpy())
-    since_s = start_s - CAUSE_RTTS * epochs.rtt_at(view, start_s)
+    since_s = start_s - CAUSE_RTTS * epoch.rtt_at(view, start_s)
     loss = np.searchsorted(cuts_s, end_s, side="right") > np.searchsorted(cuts_s, since_s)
     to = pl.Series([tilt[2] for tilt in found], dtype=pl.String)
     return pl.DataFrame({"start_s": start_s, "end_s": end_s, "to": to, "loss": loss})
@@ -78,7 +78,7 @@ def _holds(view: RunView) -> list[tuple[float, float, str]]:
     first = np.flatnonzero(np.diff(sides, prepend=-1))
     last = np.flatnonzero(np.diff(sides, append=-1))
     start_s, end_s = at_s[first], at_s[last]
-    lasting = end_s - start_s >= epochs.rtt_at(view, start_s)
+    lasting = end_s - start_s >= epoch.rtt_at(view, start_s)
     names = [(DOWN, UP)[side] for side in sides[first]]
     return [hold for hold, lasts in zip(zip(start_s, end_s, names, strict=True), lasting, strict=True) if lasts]
 
