@@ -149,7 +149,10 @@ def _bloated(measured: Measured) -> list[Row]:
     """Figures 5-5 to 5-7."""
     reno, cubic = (measured[f"slow bloated {name} {name}"] for name in ("reno", "cubic"))
     fast_reno, fast_cubic = (measured[f"fast bloated reno {name}"]["up"] for name in ("reno", "cubic"))
-    victims = [measured[f"fast bloated {down} {up}"] for down in LOSS_BASED for up in ("reno", "compound")]
+    victims, limited = (
+        [measured[f"{line} {down} {up}"] for down in LOSS_BASED for up in ("reno", "compound")]
+        for line in ("fast bloated", "fast bloated 256KiB")
+    )
     return [
         Row("bloated-reno-up", reno["up"], ABOUT_90, ROUND_90),
         Row("bloated-reno-down", reno["down"], ABOUT_50, ROUND_50),
@@ -157,6 +160,7 @@ def _bloated(measured: Measured) -> list[Row]:
         Row("bloated-cubic-rtt", ratio(cubic["up-rtt"], cubic["down-rtt"]), EXPLODES, LONGER),
         Row("fast-bloated-up", _mean(case["up"] for case in victims), HIGH, RATHER_HIGH),
         Row("fast-bloated-down", _mean(case["down"] for case in victims), FROM_20_TO_40, FROM_10_TO_55),
+        Row("fast-bloated-window", _mean(case["down"] for case in limited), FROM_20_TO_40, FROM_10_TO_55, aside=True),
         Row("fast-bloated-vegas-up", _beside_vegas(measured, "fast"), ALMOST_ALL, MUCH),
         Row("fast-bloated-cubic", ratio(fast_cubic, fast_reno), LOWER, NOT_HIGHER),
     ]
