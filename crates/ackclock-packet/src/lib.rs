@@ -9,6 +9,7 @@
 
 pub mod agenda;
 pub mod congestion;
+pub mod datagram;
 pub mod histogram;
 pub mod link;
 pub mod network;
@@ -47,18 +48,41 @@ pub enum PlanError {
     #[error("group {0} describes no TCP")]
     NoTcp(u32),
     /// A flow's path names a link that is not there.
-    #[error("flow {flow} passes link {link}, but there are {links} links")]
+    #[error("{what} {index} passes link {link}, but there are {links} links")]
     UnknownLink {
-        /// The flow.
-        flow: usize,
+        /// What has the path.
+        what: &'static str,
+        /// Its number.
+        index: usize,
         /// The link its path names.
         link: u32,
         /// How many links there are.
         links: usize,
     },
     /// A flow's data pass no link.
-    #[error("flow {0} passes no link: its path needs at least one")]
-    NoLink(usize),
+    #[error("{what} {index} passes no link: its path needs at least one")]
+    NoLink {
+        /// What has the path.
+        what: &'static str,
+        /// Its number.
+        index: usize,
+    },
+    /// A UDP source cannot be.
+    #[error("datagrams {index}: {reason}")]
+    Datagrams {
+        /// Its number.
+        index: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A workload cannot be generated.
+    #[error("traffic {index}: {source}")]
+    Traffic {
+        /// Its number.
+        index: usize,
+        /// What is wrong with it.
+        source: ackclock_traffic::WorkloadError,
+    },
     /// A quantity is beyond what the simulator or a packet can hold.
     #[error("{what} is {found}, but at most {most} is possible")]
     TooLarge {

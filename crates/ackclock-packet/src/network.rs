@@ -84,19 +84,28 @@ impl Network {
         })
     }
 
-    /// A connection begins; returns the hop at which its packets enter the network.
-    pub fn open_connection(&mut self, flow: u32, way: u32, plan: &FlowPlan) -> Hop {
+    /// A connection begins; see [`Network::open_route`].
+    pub fn open_connection(&mut self, flow: u32, way: u32, plan: &FlowPlan) -> (Hop, Time) {
         if let Some(capture) = &mut self.capture {
             capture.open(flow, plan);
         }
         self.open_route(flow, way)
     }
 
-    /// A flow takes one of the ways; returns the hop at which its packets enter the network.
-    pub fn open_route(&mut self, flow: u32, way: u32) -> Hop {
+    /// A flow takes one of the ways; returns the hop at which its packets enter the network, and the delay from
+    /// the last queue to its receiver.
+    pub fn open_route(&mut self, flow: u32, way: u32) -> (Hop, Time) {
         let way = &self.ways[way as usize];
-        self.routes[flow as usize] = Some(Box::new(Route::along(way)));
-        way.entrance
+        let route = Route::along(way);
+        let delay = route.forward_delay;
+        self.routes[flow as usize] = Some(Box::new(route));
+        (way.entrance, delay)
+    }
+
+    /// Sum of the propagation delays there and back; NaN if there is no such way.
+    pub fn base_rtt_s(&self, way: u32) -> f64 {
+        let way = self.ways.get(way as usize);
+        way.map_or(f64::NAN, |way| way.base_rtt.seconds())
     }
 
     /// Forgets a flow of which no packet is under way.

@@ -4,6 +4,8 @@
 //! default has been filled in from the algorithms' cards before it comes here, so each field is
 //! required (`null` where a quantity is absent) and an unknown field is an error.
 
+use std::sync::Arc;
+
 use ackclock_units::{Rate, Time};
 use serde::Deserialize;
 
@@ -11,7 +13,12 @@ use crate::congestion;
 use crate::packet::Ecn;
 use crate::PlanError;
 
+mod datagrams;
+mod traffic;
 mod wire;
+
+pub use datagrams::{DatagramPlan, DatagramSource};
+pub use traffic::{PopulationPlan, TrafficPlan, WayPlan};
 
 /// One run's network, traffic and recording.
 #[derive(Clone, Debug, Deserialize)]
@@ -33,8 +40,12 @@ pub struct Plan {
     pub changes: Vec<ChangePlan>,
     /// What flows have in common.
     pub groups: Vec<GroupPlan>,
-    /// The transfers.
+    /// The transfers that are given one by one.
     pub flows: Vec<FlowPlan>,
+    /// The transfers that are drawn from the seed.
+    pub traffic: Vec<TrafficPlan>,
+    /// The UDP sources.
+    pub datagrams: Vec<DatagramPlan>,
     /// What to write down.
     pub record: RecordPlan,
 }
@@ -59,24 +70,52 @@ impl Plan {
         }
         for (index, flow) in self.flows.iter().enumerate() {
             flow.tcp.check()?;
+            flow.tcp.check_request(flow.request_bytes)?;
             at_most("priority", u64::from(flow.priority), 15)?;
-            self.check_paths(index, flow)?;
+            self.check_paths("flow", index, &flow.forward, &flow.reverse)?;
+        }
+        for (index, datagrams) in self.datagrams.iter().enumerate() {
+            self.check_datagrams(index, datagrams)?;
+        }
+        for (index, traffic) in self.traffic.iter().enumerate() {
+            at_most("priority", u64::from(traffic.priority), 15)?;
+            traffic.check_group(&self.groups)?;
+            for way in traffic.ways() {
+                self.check_paths("a path of traffic", index, &way.forward, &way.reverse)?;
+            }
         }
         Ok(())
     }
 
-    fn check_paths(&self, index: usize, flow: &FlowPlan) -> Result<(), PlanError> {
-        if flow.forward.hops.is_empty() {
-            return Err(PlanError::NoLink(index));
+    fn check_datagrams(&self, index: usize, plan: &DatagramPlan) -> Result<(), PlanError> {
+        at_most("priority", u64::from(plan.priority), 15)?;
+        let bytes = plan.packet_bytes();
+        at_most("payload_bytes with headers", bytes, LARGEST_PACKET_BYTES)?;
+        if let Some(reason) = plan.source.fault() {
+            return Err(PlanError::Datagrams { index, reason });
         }
-        for path in [&flow.forward, &flow.reverse] {
+        self.check_paths("datagrams", index, &plan.forward, &plan.reverse)
+    }
+
+    fn check_paths(
+        &self,
+        what: &'static str,
+        index: usize,
+        forward: &PathPlan,
+        reverse: &PathPlan,
+    ) -> Result<(), PlanError> {
+        if forward.hops.is_empty() {
+            return Err(PlanError::NoLink { what, index });
+        }
+        for path in [forward, reverse] {
             at_most("hops of a path", path.hops.len() as u64, MOST_HOPS)?;
         }
-        let mut hops = flow.forward.hops.iter().chain(&flow.reverse.hops);
+        let mut hops = forward.hops.iter().chain(&reverse.hops);
         match hops.find(|hop| hop.link as usize >= self.links.len()) {
             None => Ok(()),
             Some(hop) => Err(PlanError::UnknownLink {
-                flow: index,
+                what,
+                index,
                 link: hop.link,
                 links: self.links.len(),
             }),
@@ -113,6 +152,12 @@ impl TcpPlan {
         positive("max_rto_s", self.max_rto > Time::ZERO)?;
         let bytes = u64::from(self.mss_bytes) + u64::from(self.header_bytes) + MOST_OPTION_BYTES;
         at_most("mss_bytes with headers", bytes, LARGEST_PACKET_BYTES)
+    }
+
+    /// A request is one segment.
+    fn check_request(&self, request_bytes: Option<u32>) -> Result<(), PlanError> {
+        let bytes = u64::from(request_bytes.unwrap_or(0));
+        at_most("request_bytes", bytes, u64::from(self.mss_bytes))
     }
 }
 
@@ -271,7 +316,7 @@ pub struct FlowPlan {
     /// Priority of the flow's packets, both ways, 0 to 15 as in `tc-prio(8)`.
     pub priority: u8,
     /// The congestion control.
-    pub congestion: CongestionPlan,
+    pub congestion: Arc<CongestionPlan>,
     /// The rest of the TCP.
     pub tcp: TcpPlan,
     /// The hosts between which the engine finds the ways; `null`: they are the two paths that follow.
@@ -435,6 +480,7 @@ pub struct TcpPlan {
 /// What to write down.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools)]
 pub struct RecordPlan {
     /// Period of the flow and queue samples.
     #[serde(rename = "interval_s")]
@@ -443,4 +489,8 @@ pub struct RecordPlan {
     pub packets: bool,
     /// Write a capture of the senders' side.
     pub pcap: bool,
+    /// Sample the flows of generated traffic too.
+    pub traffic: bool,
+    /// Sample every link's queue, not only the bottlenecks'.
+    pub all_links: bool,
 }
