@@ -69,13 +69,13 @@ def retransmission_time(view: RunView) -> float | None:
     flow_and_time = pl.col("flow"), pl.col("time_s")
     drops = view.events_of("drop").select(*flow_and_time, "value", lost_s="time_s")
     again = view.events_of("retransmission").select(*flow_and_time, "value")
-    data = again.join_asof(drops, on="time_s", by=["flow", "value"]).select(
+    data = again.join_asof(drops, on="time_s", by=["flow", "value"], check_sortedness=False).select(
         "flow", wait_s=pl.col("time_s") - pl.col("lost_s")
     )
     syns = (
         view.events_of("syn_retransmission")
         .select(*flow_and_time)
-        .join(view.flows.select("flow", "start_s"), on="flow")
+        .join(view.flows.select("flow", "start_s"), on="flow", maintain_order="left")
     )
     before_s = pl.col("time_s").shift().over("flow").fill_null(pl.col("start_s"))
     waits = pl.concat([data, syns.select("flow", wait_s=pl.col("time_s") - before_s)]).drop_nulls()
