@@ -88,6 +88,8 @@ def _drawn(flows: Flows, place: Loc) -> Iterator[InitErrorDetails]:
     beside = f"beside between = {shown(flows.between)}"
     if flows.streams > 1:
         yield fault_at((*place, "streams"), flows.streams, f"no streams {beside}: count draws so many")
+    if flows.stop is not None:
+        yield fault_at((*place, "stop"), 0, f"no stop {beside}", f"{flows.stop:g} s")
     if flows.start.every:
         yield fault_at((*place, "start", "every"), 0, f"no distance {beside}", f"{flows.start.every:g} s")
     for key, spread in (("size", flows.size), ("application_rate", flows.application_rate)):

@@ -6,7 +6,7 @@ from math import inf
 from ackclock.reproduce import Measured, Row, ratio
 from ackclock.reproduce.entry import Published
 from ackclock.reproduce.measured import Values
-from ackclock.reproduce.measures import completion_of
+from ackclock.reproduce.transfers import completion_of
 
 ENGINES = ("packet",)
 

@@ -4,31 +4,46 @@
 //! (a stretch of pure delay) arrives. What cannot queue is not an event: a packet that leaves its last
 //! queue is handed over at once, with the local time of its arrival, and an answer goes straight
 //! into the flight that leads back.
+//!
+//! Links between nodes are apart, in [`wires`]: each has a flight behind it that all packets share, and at
+//! its end a packet is routed on, or has arrived.
 
 use ackclock_units::Time;
 use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
 
 use crate::agenda::Agenda;
+use crate::calendar::Calendar;
 use crate::link::{Link, Offer, Settled};
 use crate::packet::{Flags, Packet, NO_SACK};
 use crate::path::{first_due, set_off, Hop, Route, Stretch, Way};
 use crate::pcap::Capture;
-use crate::plan::{FlowPlan, PathPlan, Plan};
+use crate::plan::{EndsPlan, FlowPlan, PathPlan, Plan};
 use crate::receiver::{Blocks, Reply};
 use crate::record::{Action, Happening, Tables, NONE};
+use crate::routing::{Next, Routing};
 use crate::sender::Outlet;
 use crate::PlanError;
 
+mod changes;
 mod sacks;
+mod wires;
 
+use changes::Changes;
 use sacks::SackStore;
+use wires::Wire;
 
 /// Links, delays and the packets in them.
 pub struct Network {
     now: Time,
     links: Vec<Link>,
-    /// The ways of which flows take one.
+    /// By link: the flight behind it.
+    wires: Vec<Wire>,
+    /// Links to be looked at, then flights by link, then the change of a link that comes next.
+    hops: Calendar,
+    changes: Changes,
+    routing: Routing,
+    /// The ways of which flows with paths take one.
     ways: Vec<Way>,
     /// By flow: its route, from its first packet to its last.
     routes: Vec<Option<Box<Route>>>,
@@ -68,8 +83,12 @@ impl Network {
             .collect::<Result<Vec<_>, _>>()?;
         let mut stretches = Vec::new();
         let ways = ways.map(|(forward, reverse)| Way::new(forward, reverse, &mut stretches));
-        Ok(Network {
+        let mut network = Network {
             now: Time::ZERO,
+            hops: wires::calendar(plan),
+            changes: Changes::new(plan, priorities.to_vec()),
+            routing: Routing::new(plan, seed),
+            wires: wires::all(plan),
             transmissions: Agenda::new(links.len()),
             ways: ways.collect(),
             arrivals: Agenda::new(priorities.len() + stretches.len()),
@@ -81,31 +100,61 @@ impl Network {
             log_packets: plan.record.packets,
             capture: plan.record.pcap.then(Capture::empty),
             tables: Tables::default(),
-        })
+        };
+        network.schedule_change();
+        Ok(network)
+    }
+
+    /// Refuses hosts between which no way leads.
+    ///
+    /// # Errors
+    /// No way leads from one of the hosts to the other.
+    pub fn check_ways(&mut self, ends: EndsPlan) -> Result<(), PlanError> {
+        self.routing.check(ends)
     }
 
     /// A connection begins; see [`Network::open_route`].
-    pub fn open_connection(&mut self, flow: u32, way: u32, plan: &FlowPlan) -> (Hop, Time) {
+    pub fn open_connection(&mut self, flow: u32, course: Course, plan: &FlowPlan) -> (Hop, Time) {
         if let Some(capture) = &mut self.capture {
             capture.open(flow, plan);
         }
-        self.open_route(flow, way)
+        self.open_route(flow, course)
     }
 
-    /// A flow takes one of the ways; returns the hop at which its packets enter the network, and the delay from
-    /// the last queue to its receiver.
-    pub fn open_route(&mut self, flow: u32, way: u32) -> (Hop, Time) {
-        let way = &self.ways[way as usize];
-        let route = Route::along(way);
+    /// A flow begins; returns the hop at which its packets enter the network, and the delay from the last queue to
+    /// its receiver.
+    pub fn open_route(&mut self, flow: u32, course: Course) -> (Hop, Time) {
+        let index = flow as usize;
+        let (route, entrance) = match course {
+            Course::Way(way) => {
+                let way = &self.ways[way as usize];
+                (Route::along(way), way.entrance)
+            }
+            Course::Between(ends) => {
+                self.routing.open(index, flow, ends);
+                (Route::routed(), self.routing.entrance(index))
+            }
+        };
         let delay = route.forward_delay;
-        self.routes[flow as usize] = Some(Box::new(route));
-        (way.entrance, delay)
+        self.routes[index] = Some(Box::new(route));
+        (entrance, delay)
     }
 
     /// Sum of the propagation delays there and back; NaN if there is no such way.
-    pub fn base_rtt_s(&self, way: u32) -> f64 {
-        let way = self.ways.get(way as usize);
-        way.map_or(f64::NAN, |way| way.base_rtt.seconds())
+    pub fn base_rtt_s(&mut self, flow: u32, course: Course) -> f64 {
+        match course {
+            Course::Way(way) => {
+                let way = self.ways.get(way as usize);
+                way.map_or(f64::NAN, |way| way.base_rtt.seconds())
+            }
+            Course::Between(ends) => {
+                let delay = |link: u32| self.wires[link as usize].delay.unwrap_or(Time::ZERO);
+                let links = self.routing.links(flow, ends);
+                links.map_or(f64::NAN, |links| {
+                    links.into_iter().map(|link| delay(link).seconds()).sum()
+                })
+            }
+        }
     }
 
     /// Forgets a flow of which no packet is under way.
@@ -114,6 +163,12 @@ impl Network {
         if let Some(capture) = &mut self.capture {
             capture.close(flow);
         }
+    }
+
+    /// What happens next behind links with a flight: when, and where ([`Network::on_hop`]).
+    #[inline(always)]
+    pub fn next_hop(&mut self) -> (Time, usize) {
+        self.hops.next()
     }
 
     /// When the next link has sent off its packet, and which link that is.
@@ -172,9 +227,9 @@ impl Network {
     /// packet lies is often not in the cache: the sender can be served meanwhile.
     #[inline]
     pub fn await_next(&mut self, flow: usize) {
-        if let Some(route) = &self.routes[flow] {
-            self.arrivals.set(flow, first_due(&route.home));
-        }
+        let route = self.routes[flow].as_deref();
+        let next = route.map_or(Time::NEVER, |route| first_due(&route.home));
+        self.arrivals.set(flow, next);
     }
 
     /// The first packet of a stretch arrives at the link.
@@ -187,7 +242,7 @@ impl Network {
         }
     }
 
-    /// Sends a packet on from a link: to the next one of its path, or to the far end after the last.
+    /// Sends a packet on from a link of its path: to the next one, or to the far end after the last.
     #[inline(always)]
     fn pass_on(&mut self, mut packet: Packet) -> Option<(Packet, Time)> {
         let route = self.routes[packet.flow as usize].as_deref()?;
@@ -213,6 +268,7 @@ impl Network {
         match hop {
             Hop::Here(link) => self.offer(packet, link),
             Hop::After { delay, stretch } => self.fly(stretch, self.now + delay, packet),
+            Hop::Routed => self.set_off(packet),
         }
     }
 
@@ -238,6 +294,9 @@ impl Network {
     #[inline(always)]
     fn offer(&mut self, packet: Packet, link: u32) {
         let link = link as usize;
+        if self.wires[link].exists() {
+            return self.offer_wire(packet, link);
+        }
         let (offer, begun) = self.links[link].offer(packet, self.now);
         if let Some(done) = begun {
             self.transmissions.set(link, done);
@@ -312,7 +371,8 @@ impl Network {
         };
         match route.first_hop_back() {
             Some(Hop::After { delay, stretch }) => self.fly(stretch, local + delay, packet),
-            _ => self.fly_home(local + route.reverse_delay, packet),
+            Some(Hop::Here(_) | Hop::Routed) => self.set_off(packet),
+            None => self.fly_home(local + route.reverse_delay, packet),
         }
     }
 
@@ -357,11 +417,31 @@ impl Network {
 
     /// Packets in queues, transmitters and flights.
     pub fn packets_under_way(&self) -> u64 {
-        let queued: u64 = self.links.iter().map(Link::holds).sum();
+        let queued: u64 = self.links.iter().map(Link::keeps).sum();
         let routes = self.routes.iter().flatten();
         let home = routes.map(|route| route.home.len());
         let between = self.stretches.iter().map(|stretch| stretch.flight.len());
-        queued + home.chain(between).sum::<usize>() as u64
+        let behind = self.wires.iter().map(Wire::holds);
+        queued + home.chain(between).chain(behind).sum::<usize>() as u64
+    }
+}
+
+/// How a flow's packets find their way.
+#[derive(Clone, Copy, Debug)]
+pub enum Course {
+    /// By paths: the number of one of the network's ways.
+    Way(u32),
+    /// As the routing says between two hosts.
+    Between(EndsPlan),
+}
+
+impl Course {
+    /// The two hosts, if it is between hosts.
+    pub fn ends(self) -> Option<EndsPlan> {
+        match self {
+            Course::Way(_) => None,
+            Course::Between(ends) => Some(ends),
+        }
     }
 }
 

@@ -9,10 +9,9 @@ use std::sync::Arc;
 use ackclock_units::{Rate, Time};
 use serde::Deserialize;
 
-use crate::congestion;
 use crate::packet::Ecn;
-use crate::PlanError;
 
+mod checks;
 mod datagrams;
 mod traffic;
 mod wire;
@@ -48,133 +47,6 @@ pub struct Plan {
     pub datagrams: Vec<DatagramPlan>,
     /// What to write down.
     pub record: RecordPlan,
-}
-
-/// Bytes of the largest IP packet.
-const LARGEST_PACKET_BYTES: u64 = 65_535;
-/// Bytes of the options of a TCP header, at most.
-const MOST_OPTION_BYTES: u64 = 40;
-/// Hops of a path, at most.
-const MOST_HOPS: u64 = 255;
-
-impl Plan {
-    /// Refuses what no simulation could carry out.
-    ///
-    /// # Errors
-    /// The first quantity that is zero where it must not be, or larger than a packet or a path can be;
-    /// a path without a link, or with one that is not there.
-    pub fn check(&self) -> Result<(), PlanError> {
-        positive("record.interval_s", self.record.interval > Time::ZERO)?;
-        for link in &self.links {
-            link.check()?;
-        }
-        for (index, flow) in self.flows.iter().enumerate() {
-            flow.tcp.check()?;
-            flow.tcp.check_request(flow.request_bytes)?;
-            at_most("priority", u64::from(flow.priority), 15)?;
-            self.check_paths("flow", index, &flow.forward, &flow.reverse)?;
-        }
-        for (index, datagrams) in self.datagrams.iter().enumerate() {
-            self.check_datagrams(index, datagrams)?;
-        }
-        for (index, traffic) in self.traffic.iter().enumerate() {
-            at_most("priority", u64::from(traffic.priority), 15)?;
-            traffic.check_group(&self.groups)?;
-            for way in traffic.ways() {
-                self.check_paths("a path of traffic", index, &way.forward, &way.reverse)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn check_datagrams(&self, index: usize, plan: &DatagramPlan) -> Result<(), PlanError> {
-        at_most("priority", u64::from(plan.priority), 15)?;
-        let bytes = plan.packet_bytes();
-        at_most("payload_bytes with headers", bytes, LARGEST_PACKET_BYTES)?;
-        if let Some(reason) = plan.source.fault() {
-            return Err(PlanError::Datagrams { index, reason });
-        }
-        self.check_paths("datagrams", index, &plan.forward, &plan.reverse)
-    }
-
-    fn check_paths(
-        &self,
-        what: &'static str,
-        index: usize,
-        forward: &PathPlan,
-        reverse: &PathPlan,
-    ) -> Result<(), PlanError> {
-        if forward.hops.is_empty() {
-            return Err(PlanError::NoLink { what, index });
-        }
-        for path in [forward, reverse] {
-            at_most("hops of a path", path.hops.len() as u64, MOST_HOPS)?;
-        }
-        let mut hops = forward.hops.iter().chain(&reverse.hops);
-        match hops.find(|hop| hop.link as usize >= self.links.len()) {
-            None => Ok(()),
-            Some(hop) => Err(PlanError::UnknownLink {
-                what,
-                index,
-                link: hop.link,
-                links: self.links.len(),
-            }),
-        }
-    }
-}
-
-impl LinkPlan {
-    fn check(&self) -> Result<(), PlanError> {
-        positive("rate_bps", self.rate.bits_per_second() > 0.0)?;
-        let overhead = u64::from(self.frame_overhead_bytes);
-        at_most("frame_overhead_bytes", overhead, LARGEST_PACKET_BYTES)?;
-        match self.loss {
-            Some(LossPlan::Every { packets }) => positive("loss.packets", packets > 0),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl CongestionPlan {
-    /// Refuses what the engine does not have.
-    ///
-    /// # Errors
-    /// If the congestion control or its parameters are not known.
-    pub fn check(&self) -> Result<(), PlanError> {
-        congestion::make(&self.kind, &self.parameters, 1).map(|_| ())
-    }
-}
-
-impl TcpPlan {
-    fn check(&self) -> Result<(), PlanError> {
-        positive("mss_bytes", self.mss_bytes > 0)?;
-        positive("initial_rto_s", self.initial_rto > Time::ZERO)?;
-        positive("max_rto_s", self.max_rto > Time::ZERO)?;
-        let bytes = u64::from(self.mss_bytes) + u64::from(self.header_bytes) + MOST_OPTION_BYTES;
-        at_most("mss_bytes with headers", bytes, LARGEST_PACKET_BYTES)
-    }
-
-    /// A request is one segment.
-    fn check_request(&self, request_bytes: Option<u32>) -> Result<(), PlanError> {
-        let bytes = u64::from(request_bytes.unwrap_or(0));
-        at_most("request_bytes", bytes, u64::from(self.mss_bytes))
-    }
-}
-
-fn positive(what: &'static str, is_positive: bool) -> Result<(), PlanError> {
-    if is_positive {
-        Ok(())
-    } else {
-        Err(PlanError::NotPositive(what))
-    }
-}
-
-fn at_most(what: &'static str, found: u64, most: u64) -> Result<(), PlanError> {
-    if found <= most {
-        Ok(())
-    } else {
-        Err(PlanError::TooLarge { what, found, most })
-    }
 }
 
 /// A host or a switch.

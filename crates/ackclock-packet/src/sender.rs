@@ -253,7 +253,7 @@ impl Sender {
     }
 
     /// A packet from the receiver arrived.
-    #[inline]
+    #[inline(never)]
     pub fn on_packet(
         &mut self,
         packet: &Packet,
@@ -264,10 +264,10 @@ impl Sender {
         self.counters.received_packets += 1;
         match packet.kind {
             Kind::Ack | Kind::FinAck => {
-                if self.phase == Phase::SynReceived {
-                    self.on_handshake_ack(packet, now, out);
-                } else if self.phase != Phase::Done {
+                if self.is_open() {
                     self.on_ack(packet, blocks, now, out);
+                } else if self.phase == Phase::SynReceived {
+                    self.on_handshake_ack(packet, now, out);
                 }
                 if packet.kind == Kind::FinAck {
                     self.send_control(Kind::LastAck, now, out);

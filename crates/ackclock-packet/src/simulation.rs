@@ -1,7 +1,8 @@
 //! The simulation: senders and receivers around the [`Network`], and the order of events.
 //!
 //! At equal times links come first, then flights (arrivals), then timers of senders, timers of
-//! receivers, and the sampler; among links, flights or flows the lower number comes first.
+//! receivers, and the sampler; among links, flights or flows the lower number comes first. Links with a
+//! flight behind them come after other links and before other flights, and changes of links after them.
 //!
 //! A receiver handles a packet at the moment it leaves its last queue, with its clock running ahead by
 //! the delay in between. Nothing else reads a receiver's state, so no result depends on it.
@@ -16,7 +17,7 @@ use crate::agenda::Agenda;
 use crate::link::{self, Link};
 use crate::network::Network;
 use crate::packet::Packet;
-use crate::plan::{PathPlan, Plan, TrafficPlan};
+use crate::plan::{EndsPlan, PathPlan, Plan, TrafficPlan};
 use crate::record::{Tables, Totals};
 use crate::sender::{Outlet, Sender};
 use crate::PlanError;
@@ -65,7 +66,10 @@ impl Simulation {
         let given = plan.flows.len() + plan.datagrams.len();
         let transfers = Transfers::new(plan, seed, given as u32)?;
         let priorities = priorities(plan, &transfers, given);
-        let network = Network::new(plan, ways(plan), &priorities, seed)?;
+        let mut network = Network::new(plan, ways(plan), &priorities, seed)?;
+        for ends in ends(plan) {
+            network.check_ways(ends)?;
+        }
         let flows = priorities.len();
         let mut simulation = Simulation {
             now: Time::ZERO,
@@ -114,9 +118,10 @@ impl Simulation {
     #[inline]
     fn step(&mut self, until: Time) -> bool {
         let (transmitted, link) = self.network.next_transmission();
+        let (hopping, hop) = self.network.next_hop();
         let (arrival, flight) = self.network.next_arrival();
         let (due, owner) = self.timers.next();
-        let next = transmitted.min(arrival).min(due);
+        let next = transmitted.min(hopping).min(arrival).min(due);
         if next > until || next.is_never() {
             return false;
         }
@@ -126,9 +131,18 @@ impl Simulation {
             if let Some((packet, local)) = self.network.on_transmitted(link) {
                 self.reach_receiver(&packet, local);
             }
+        } else if hopping == next {
+            if let Some((packet, local)) = self.network.on_hop(hop) {
+                if packet.kind.is_forward() {
+                    self.reach_receiver(&packet, local);
+                } else {
+                    self.reach_sender(packet.flow as usize, &packet);
+                }
+            }
         } else if arrival == next {
             if let Some(packet) = self.network.on_arrival(flight) {
                 self.reach_sender(flight, &packet);
+                self.network.await_next(flight);
             }
         } else {
             self.handle_timer(owner);
@@ -157,14 +171,13 @@ impl Simulation {
     fn reach_sender(&mut self, index: usize, packet: &Packet) {
         let blocks = self.network.take_blocks(packet);
         let Stage::Connection(flow) = &mut self.flows[index] else {
-            return self.reach_source(index, packet);
+            return self.reach_source(index, packet.for_record());
         };
         let mut entrance = flow.entrance(&mut self.network);
         flow.sender
             .on_packet(packet, blocks.as_ref(), self.now, &mut entrance);
         self.timers.advance(index, flow.sender.wake());
         let is_rare = flow.is_awaited || flow.sender.is_done();
-        self.network.await_next(index);
         if is_rare {
             self.follow(index);
         }
@@ -172,9 +185,9 @@ impl Simulation {
 
     /// An echo reaches the source of its datagram.
     #[cold]
-    fn reach_source(&mut self, index: usize, packet: &Packet) {
+    fn reach_source(&mut self, index: usize, packet: Packet) {
         if let Stage::Stream(stream) = &mut self.flows[index] {
-            stream.source.on_echo(packet, self.now);
+            stream.source.on_echo(&packet, self.now);
             self.timers.set(index, stream.source.wake());
         }
         self.network.await_next(index);
@@ -184,15 +197,8 @@ impl Simulation {
     #[inline(always)]
     fn reach_receiver(&mut self, packet: &Packet, local: Time) {
         let index = packet.flow as usize;
-        let flow = match &mut self.flows[index] {
-            Stage::Connection(flow) => flow,
-            Stage::Stream(stream) => {
-                if let Some(echo) = stream.sink.on_packet(packet, local) {
-                    self.network.answer(packet.flow, &echo, local);
-                }
-                return;
-            }
-            Stage::Waiting | Stage::Over(_) => return,
+        let Stage::Connection(flow) = &mut self.flows[index] else {
+            return self.reach_sink(index, packet.for_record(), local);
         };
         let receiver = &mut flow.receiver;
         if receiver.wake() < local {
@@ -213,6 +219,16 @@ impl Simulation {
         self.timers.advance(self.flows.len() + index, due);
         if is_rare {
             self.follow(index);
+        }
+    }
+
+    /// A datagram reaches its sink.
+    #[cold]
+    fn reach_sink(&mut self, index: usize, packet: Packet, local: Time) {
+        if let Stage::Stream(stream) = &mut self.flows[index] {
+            if let Some(echo) = stream.sink.on_packet(&packet, local) {
+                self.network.answer(packet.flow, &echo, local);
+            }
         }
     }
 
@@ -309,6 +325,15 @@ fn ways(plan: &Plan) -> impl Iterator<Item = (&PathPlan, &PathPlan)> {
     let datagrams = datagrams.map(|datagrams| (&datagrams.forward, &datagrams.reverse));
     let traffic = plan.traffic.iter().flat_map(TrafficPlan::ways);
     let traffic = traffic.map(|way| (&way.forward, &way.reverse));
+    flows.chain(datagrams).chain(traffic)
+}
+
+/// The hosts between which flows are routed. Of generated transfers, each source with one destination and each
+/// destination with one source: links that lead both ways join the others too.
+fn ends(plan: &Plan) -> impl Iterator<Item = EndsPlan> + '_ {
+    let flows = plan.flows.iter().filter_map(|flow| flow.ends);
+    let datagrams = plan.datagrams.iter().filter_map(|source| source.ends);
+    let traffic = plan.traffic.iter().flat_map(TrafficPlan::some_ends);
     flows.chain(datagrams).chain(traffic)
 }
 

@@ -13,7 +13,6 @@ from ackclock.plan import (
     TIMESTAMPS_BYTES,
     UDP_HEADER_BYTES,
     DatagramPlan,
-    EndsPlan,
     GroupPlan,
     HostsPlan,
     TcpPlan,
@@ -23,8 +22,7 @@ from ackclock.plan import (
 )
 from ackclock.planning.flows import PICOSECOND_DIGITS, transfer_bytes
 from ackclock.source import Source
-from ackclock.topology.pairing import pairs
-from ackclock.topology.parts import NOWHERE, Hosts, Topology, Way
+from ackclock.topology.parts import Hosts, Topology, Way
 from ackclock.traffic.datagrams import Datagrams
 from ackclock.traffic.flows import Flows
 from ackclock.traffic.generated import Generated, Poisson, Web
@@ -84,7 +82,8 @@ def drawn_plans(flows: Flows, group: int, tcp: TcpPlan, hosts: Hosts) -> Iterato
 
 def datagram_plans(traffic: Datagrams, place: Place) -> Iterator[DatagramPlan]:
     """A UDP source for each way."""
-    for number, way in enumerate(_each_way(place.where)):
+    assert not isinstance(place.where, Hosts)
+    for number, way in enumerate(place.where):
         yield DatagramPlan(
             group=place.group,
             start_s=round(traffic.start.at + number * traffic.start.every, PICOSECOND_DIGITS),
@@ -138,11 +137,3 @@ def _population(where: tuple[Way, ...] | Hosts) -> WaysPlan | HostsPlan:
     if isinstance(where, Hosts):
         return HostsPlan(where.sources, where.destinations, where.pairing)
     return WaysPlan(tuple(WayPlan(way.forward, way.reverse, way.base_rtt_s) for way in where))
-
-
-def _each_way(where: tuple[Way, ...] | Hosts) -> Iterator[Way]:
-    if not isinstance(where, Hosts):
-        yield from where
-        return
-    for ends in pairs(where.sources, where.destinations, where.pairing):
-        yield Way(NOWHERE, NOWHERE, where.longest_rtt_s, EndsPlan(*ends))

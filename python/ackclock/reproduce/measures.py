@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import polars as pl
 
 from ackclock import curves
-from ackclock.metrics import RunView, epoch
+from ackclock.metrics import RunView, delay, epoch
 
 #: How long after an epoch's last drop the total window may still be on its way down, in round-trip times: one until
 #: the senders hear of it, one to bring the window down in proportion to what is delivered, one in reserve.
@@ -41,53 +40,23 @@ def window_fall(view: RunView) -> float | None:
     return float(np.mean(falls)) if falls else None
 
 
+def window_peak(view: RunView) -> float | None:
+    """Mean over the congestion epochs of the highest total window (segments) until one RTT after the last drop."""
+    found = view.once(epoch.epochs)
+    times_s, total = view.grid.times_s, curves.windows(view).total()
+    ends_s = found["end_s"].to_numpy()
+    parts = [
+        total[_between(times_s, start_s, end_s)]
+        for start_s, end_s in zip(found["start_s"], ends_s + epoch.rtt_at(view, ends_s), strict=True)
+    ]
+    peaks = [float(part.max()) for part in parts if part.size]
+    return float(np.mean(peaks)) if peaks else None
+
+
+def queue_delay_quantile(share: float) -> Callable[[RunView], float | None]:
+    """The measure of the bottleneck's sojourn time (s) that this share of the packets does not exceed."""
+    return lambda view: delay.weighted_quantile(*delay.sojourn_histogram(view), share)
+
+
 def _between(times_s: np.ndarray, low_s: float, high_s: float) -> slice:
     return slice(*np.searchsorted(times_s, [low_s, high_s]))
-
-
-def completion_of(*, least: int = 1, most: int) -> Callable[[RunView], float | None]:
-    """A measure: the mean completion time of finished transfers of `least` to `most` full segments.
-
-    Source: Braud 2016, figures 7-4 to 7-8 (the median size, and the four fifths that are short).
-    """
-
-    def completion(view: RunView) -> float | None:
-        mss = view.plan["groups"][0]["tcp"]["mss_bytes"]
-        wanted = view.flows.filter(pl.col("size_bytes").is_between(least * mss, most * mss))
-        mean = wanted["completion_s"].mean()
-        return float(mean) if isinstance(mean, (int, float)) else None
-
-    return completion
-
-
-def retransmission_time(view: RunView) -> float | None:
-    """How long a lost packet waits to be sent again (s): the mean over connections of each one's mean.
-
-    From the drop of a segment to its next retransmission; for a SYN from its last transmission to the next. Source:
-    Braud 2016, figures 7-2 to 7-8, “temps de retransmission”.
-    """
-    flow_and_time = pl.col("flow"), pl.col("time_s")
-    drops = view.events_of("drop").select(*flow_and_time, "value", lost_s="time_s")
-    again = view.events_of("retransmission").select(*flow_and_time, "value")
-    data = again.join_asof(drops, on="time_s", by=["flow", "value"], check_sortedness=False).select(
-        "flow", wait_s=pl.col("time_s") - pl.col("lost_s")
-    )
-    syns = (
-        view.events_of("syn_retransmission")
-        .select(*flow_and_time)
-        .join(view.flows.select("flow", "start_s"), on="flow", maintain_order="left")
-    )
-    before_s = pl.col("time_s").shift().over("flow").fill_null(pl.col("start_s"))
-    waits = pl.concat([data, syns.select("flow", wait_s=pl.col("time_s") - before_s)]).drop_nulls()
-    mean = waits.group_by("flow").agg(pl.col("wait_s").mean())["wait_s"].mean()
-    return float(mean) if isinstance(mean, (int, float)) else None
-
-
-def line_rtt(view: RunView) -> float | None:
-    """The mean RTT of a packet on an asymmetric line (s): without queues, in both queues, a full packet's transmission.
-
-    Of the shortest base RTT; a packet's mean wait in each queue is the link's. Source: Braud 2016, equation
-    4.3.
-    """
-    waits_s, rates_bps = view.links["sojourn_mean_s"].to_numpy(), view.links["rate_bps"].to_numpy()
-    return float(view.flows["base_rtt_s"].min() + waits_s.sum() + 8 * view.plan["packet_bytes"] / rates_bps.max())

@@ -7,8 +7,14 @@ from typing import Annotated, TypeAlias
 from ackclock.keys import Chosen, told_apart
 from ackclock.topology.asymmetric import Asymmetric
 from ackclock.topology.dumbbell import Dumbbell
+from ackclock.topology.fat_tree import FatTree
+from ackclock.topology.graph import Graph
+from ackclock.topology.inventec import Inventec
+from ackclock.topology.leaf_spine import LeafSpine
+from ackclock.topology.parking_lot import ParkingLot
+from ackclock.topology.y import Y
 
-AnyTopology: TypeAlias = Dumbbell | Asymmetric
+AnyTopology: TypeAlias = Dumbbell | Asymmetric | Y | ParkingLot | FatTree | LeafSpine | Inventec | Graph
 
 #: Name in the scenario → table.
 TOPOLOGIES = told_apart("topology", AnyTopology)

@@ -10,9 +10,6 @@ from pydantic_core import InitErrorDetails
 from ackclock.fields import Loc, closest, fault_at, shown
 from ackclock.plan import NodePlan
 
-#: How a plan names the patterns.
-PAIRINGS = {"all": "all", "in-turn": "in_turn", "permutation": "permutation", "random": "random"}
-
 #: Patterns that are drawn from the run's seed.
 DRAWN = ("permutation", "random")
 
@@ -52,7 +49,7 @@ def expected_host(name: str, hosts: dict[str, int]) -> str:
 
 def pairs(sources: Sequence[int], destinations: Sequence[int], pattern: str) -> Iterator[tuple[int, int]]:
     """The pairs of a pattern that is not drawn."""
-    if pattern in ("in-turn", "in_turn"):
+    if pattern == "in-turn":
         yield from zip(sources, destinations, strict=True)
         return
     for source in sources:

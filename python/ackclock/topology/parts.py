@@ -86,16 +86,35 @@ class Placed(Table):
         None,
         description="base RTT of these flows, instead of network.rtt; on an asymmetric line with what lies beyond it",
     )
-    from_: HostNames | None = Field(None, alias="from", description='sending hosts: a name, "h*", or a list')
+    from_: HostNames | None = Field(None, alias="from", description='sending hosts: a name, "h*", a list; absent: all')
     to: HostNames | None = Field(None, description="receiving hosts, as from")
     between: Literal["all", "in-turn", "permutation", "random"] | None = Field(
         None,
         description=(
             'who sends to whom: "all" (absent), "in-turn" (first to first, second to second …), "permutation" or '
-            '"random" (drawn from the seed); without from and to among all hosts'
+            '"random" (drawn from the seed)'
         ),
     )
     path: Name | None = Field(None, description='a way by its name, such as "long" or "hop-2" of a parking lot')
+
+    #: Whether the transfers and their ends are drawn from the seed.
+    generated: ClassVar[bool] = False
+
+    def between_hosts(
+        self, sources: Sequence[int], destinations: Sequence[int], place: Loc
+    ) -> Iterator[InitErrorDetails]:
+        """What the group asks for that cannot be between these hosts."""
+        yield from ()
+
+    @property
+    def pattern(self) -> str:
+        """Who may send to whom, as the scenario says it."""
+        return self.between or "all"
+
+    @property
+    def pairing(self) -> str:
+        """Who sends to whom, as a plan says it of what is drawn."""
+        return self.pattern.replace("-", "_")
 
 
 #: The fields of `Placed` that only some topologies have: the key, and what to write where there is none.

@@ -13,7 +13,7 @@ from pydantic_core import InitErrorDetails
 from ackclock.fields import Loc, fault_at, nearest, shown
 from ackclock.keys import Queue
 from ackclock.plan import EndsPlan
-from ackclock.topology.pairing import DRAWN, PAIRINGS, matching, pairs, unmatched, unpaired
+from ackclock.topology.pairing import DRAWN, matching, pairs, unmatched, unpaired
 from ackclock.topology.parts import ACCESS_QUEUE, NOWHERE, Drawing, Hosts, Placed, Topology, Way
 from ackclock.topology.wiring import Cable, Wiring
 
@@ -59,17 +59,17 @@ class Routed(Topology):
         """Hosts that are not there, patterns that cannot be, ends without a way."""
         wrong = [*super().misplaced(group, place), *self._unnamed(group, place)]
         if not wrong:
-            wrong += unpaired(*self._ends(group), self._pattern(group), place)
+            wrong += unpaired(*self._ends(group), group.pattern, place)
+            wrong += group.between_hosts(*self._ends(group), place)
         yield from wrong or self._unconnected(group, place)
 
     def _unnamed(self, group: Placed, place: Loc) -> Iterator[InitErrorDetails]:
         if group.path is not None:
-            yield from self._wrong_path(group, place)
+            yield from self._wrong_path(group, place) if self.named_ways() else ()
             return
-        if group.between is None and (group.from_ is None or group.to is None):
+        if group.between is None and group.from_ is None and group.to is None:
             way = f"path = {shown(next(iter(self.named_ways())))}, or " if self.named_ways() else ""
-            missing = "from" if group.from_ is None else "to"
-            yield fault_at((*place, missing), 0, f"{way}hosts: from and to, or between", "nothing")
+            yield fault_at((*place, "from"), 0, f'{way}hosts: from, to, or between = "all"', "nothing")
         for key, wanted in (("from", group.from_), ("to", group.to)):
             if wanted is not None:
                 yield from unmatched(wanted, self.wiring.hosts, self.wiring.nodes, (*place, key))
@@ -94,44 +94,39 @@ class Routed(Topology):
     def sources(self, group: Placed) -> int:
         """A source for each pair, `count` times; what is drawn has one for each sending host."""
         sources, destinations = self._ends(group)
-        if self._pattern(group) in (*DRAWN, "in-turn"):
+        if group.pattern in (*DRAWN, "in-turn"):
             return len(sources) * group.count
         return group.count * (len(sources) * len(destinations) - len({*sources} & {*destinations}))
 
     def draw(self, flows: Sequence[Placed], traffic: Sequence[Placed]) -> Drawing:
         """Nodes and links; flows with their ends, traffic and what is drawn with its hosts."""
-        placed = [self._drawn(group) if self._pattern(group) in DRAWN else self._ways(group) for group in flows]
-        wiring = self.wiring
-        return Drawing(
-            links=tuple(wiring.links),
-            places=(*placed, *(self._drawn(group) for group in traffic)),
-            nodes=tuple(wiring.nodes),
-            routing=self.routing,
+        nodes, links = tuple(self.wiring.nodes), tuple(self.wiring.links)
+        places = (
+            self._drawn(group) if group.generated or group.pattern in DRAWN else self._ways(group)
+            for group in (*flows, *traffic)
         )
+        return Drawing(links, tuple(places), nodes, self.routing)
 
     def _ways(self, group: Placed) -> tuple[Way, ...]:
         made = []
-        for source, destination in pairs(*self._ends(group), self._pattern(group)):
+        for source, destination in pairs(*self._ends(group), group.pattern):
             rtt_s = self.wiring.rtt_s(source, destination) or 0.0
             made += [Way(NOWHERE, NOWHERE, rtt_s, EndsPlan(source, destination))] * group.count
         return tuple(made)
 
     def _drawn(self, group: Placed) -> Hosts:
         longest_s = max(self.wiring.rtt_s(*ends) or 0.0 for ends in self._extremes(group))
-        return Hosts(*self._ends(group), PAIRINGS[self._pattern(group)], longest_s)
+        return Hosts(*self._ends(group), group.pairing, longest_s)
 
     def _extremes(self, group: Placed) -> Iterator[tuple[int, int]]:
         """Pairs among which the longest way is: of the hosts of a switch, one is enough."""
         sources, destinations = self._ends(group)
-        if self._pattern(group) == "in-turn":
+        if group.pattern == "in-turn":
             yield from zip(sources, destinations, strict=True)
             return
         few = self.wiring.attachments(sources), self.wiring.attachments(destinations)
         yield next(pairs(sources, destinations, "all"))
         yield from pairs(*few, "all")
-
-    def _pattern(self, group: Placed) -> str:
-        return group.between or "all"
 
     def _ends(self, group: Placed) -> tuple[tuple[int, ...], tuple[int, ...]]:
         hosts = self.wiring.hosts

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
+from pydantic_core import InitErrorDetails
 
-from ackclock.fields import Quantity, Table, fault, fault_at, faults
+from ackclock.fields import Loc, Quantity, Table, fault, fault_at, faults
 from ackclock.keys import EventRate, Payload
+from ackclock.topology.pairing import DRAWN
 from ackclock.traffic.flows import StartOfSources, Starts
 from ackclock.traffic.parts import Sending
 from ackclock.traffic.times import Period, Times
@@ -28,6 +30,14 @@ class Datagrams(Sending):
     start: StartOfSources = Field(
         default_factory=Starts, description="when the sources start: a time, or { at, every }"
     )
+
+    def between_hosts(
+        self, sources: Sequence[int], destinations: Sequence[int], place: Loc
+    ) -> Iterator[InitErrorDetails]:
+        """Who sends to whom is not drawn."""
+        if self.pattern in DRAWN:
+            expected = '"all" or "in-turn": the ends of UDP are not drawn from the seed'
+            yield fault_at((*place, "between"), self.pattern, expected)
 
     def last_start_s(self, sources: int) -> float:
         """The latest that a source starts, in seconds."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import Field, model_validator
+from pydantic_core import InitErrorDetails
 
-from ackclock.fields import fault, fault_at, faults
+from ackclock.fields import Loc, fault, fault_at, faults
 from ackclock.keys import EventRate, Moment, Rate
 from ackclock.topology.parts import MOST_FLOWS
 from ackclock.traffic.parts import Transfers
@@ -28,6 +29,8 @@ class Generated(Transfers):
         "streams": "count: each transfer is a flow",
     }
 
+    generated: ClassVar[bool] = True
+
     start: Moment = Field("0s", validate_default=True, description="when the traffic begins")
     size: Sizes = Field(
         description='how large a transfer is: "64KB", "10p", or { distribution = "pareto", … }; p are full segments'
@@ -35,6 +38,14 @@ class Generated(Transfers):
     application_rate: Rate | None = Field(
         None, description="rate at which the application writes; absent: as fast as TCP takes it"
     )
+
+    def between_hosts(
+        self, sources: Sequence[int], destinations: Sequence[int], place: Loc
+    ) -> Iterator[InitErrorDetails]:
+        """The hosts are the sources."""
+        if self.count > 1:
+            key = type(self).model_fields["count"].alias or "count"
+            yield fault_at((*place, key), self.count, "1: each pair of hosts is a source")
 
     def arrivals(self, per_s: float | None) -> Mapping[str, Any]:
         """When transfers begin, as a plan has it. `per_s` is what a load comes to."""
@@ -171,6 +182,13 @@ class Incast(Generated):
 
     kind: Literal["incast"] = Field(description='"incast"')
     count: Annotated[int, Field(ge=1, le=MOST_FLOWS)] = Field(alias="senders", description="senders of a round")
+    between: Literal["random", "in-turn"] | None = Field(
+        None,
+        description=(
+            'of hosts: each round draws its receiver and its senders ("random", absent), or all rounds have the first '
+            'receiver and the first senders ("in-turn")'
+        ),
+    )
     every: Period | None = Field(
         None, description="from one round's start to the next; absent: when the last round is complete"
     )
@@ -181,6 +199,24 @@ class Incast(Generated):
         if self.rounds is None and self.every is None:
             raise faults([fault_at(("rounds",), 0, 'rounds = … or every = "…"', "nothing")])
         return self
+
+    def between_hosts(
+        self, sources: Sequence[int], destinations: Sequence[int], place: Loc
+    ) -> Iterator[InitErrorDetails]:
+        """Whichever host receives, there must be senders enough beside it."""
+        others = len(sources) - any(host in sources for host in destinations)
+        if self.count > others:
+            yield fault_at((*place, "senders"), self.count, f"at most {others}, the hosts beside the receiver")
+
+    @property
+    def pattern(self) -> str:
+        """Anybody may send to anybody."""
+        return "all"
+
+    @property
+    def pairing(self) -> str:
+        """How a round finds its ends."""
+        return (self.between or "random").replace("-", "_")
 
     def arrivals(self, per_s: float | None) -> Mapping[str, Any]:
         """Rounds."""

@@ -117,6 +117,7 @@ impl Receiver {
     }
 
     /// A SYN/ACK is answered with the request; one that comes again, with an ACK (RFC 9293 section 3.10.7.4).
+    #[cold]
     pub(super) fn on_server_syn_ack(&mut self, packet: &Packet, now: Time) -> Option<Reply> {
         match self.phase {
             Phase::SynSent => {}
@@ -155,7 +156,7 @@ impl Receiver {
     }
 
     /// Takes note of the end of the data.
-    #[inline]
+    #[cold]
     pub(super) fn note_end(&mut self, now: Time) {
         let all = self.next >= self.fin.max(1);
         if let Some(client) = &mut self.client {

@@ -17,7 +17,7 @@ impl Sender {
         out: &mut impl Outlet,
     ) {
         let ack = packet.sequence;
-        if ack > self.board.next() || !self.is_open() {
+        if ack > self.board.next() {
             return;
         }
         let prior_unacknowledged = self.board.unacknowledged();

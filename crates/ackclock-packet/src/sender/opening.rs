@@ -23,6 +23,7 @@ impl Sender {
         self.send_syn(now, out);
     }
 
+    #[cold]
     pub(super) fn on_syn_ack(&mut self, packet: &Packet, now: Time, out: &mut impl Outlet) {
         if self.phase == Phase::Closed {
             return;
@@ -61,6 +62,7 @@ impl Sender {
     }
 
     /// The SYN/ACK is acknowledged, but the request is lost, unless it has no bytes.
+    #[cold]
     pub(super) fn on_handshake_ack(&mut self, packet: &Packet, now: Time, out: &mut impl Outlet) {
         self.sample_handshake(packet, now);
         if self.request_bytes == Some(0) {
@@ -68,6 +70,7 @@ impl Sender {
         }
     }
 
+    #[cold]
     pub(super) fn on_request(&mut self, packet: &Packet, now: Time, out: &mut impl Outlet) {
         if self.phase == Phase::SynReceived {
             self.sample_handshake(packet, now);
@@ -91,6 +94,7 @@ impl Sender {
         }
     }
 
+    #[cold]
     fn open(&mut self, now: Time, out: &mut impl Outlet) {
         self.phase = Phase::Open;
         // Linux restarts from one segment when more than one SYN was lost (RFC 5681 section 3.1 after any).

@@ -11,7 +11,7 @@ use crate::record::{FlowSamples, Flows, Links, Totals, NONE};
 use crate::sender::Sender;
 
 impl Simulation {
-    /// Samples every active flow and every link; ends the warm-up when its time has come.
+    /// Samples every active flow and the links; ends the warm-up when its time has come.
     pub(super) fn on_sampler(&mut self) {
         let now = self.now;
         let period = self.plan.record.interval;
@@ -55,6 +55,9 @@ impl Simulation {
         let mut samples = std::mem::take(&mut self.network.tables.queue_samples);
         let interval = self.plan.record.interval;
         for (index, link) in self.network.links_mut().iter_mut().enumerate() {
+            if !self.plan.record.all_links && !self.plan.links[index].bottleneck {
+                continue;
+            }
             let counters = link.counters(self.now);
             let before = std::mem::replace(&mut self.sampled[index], counters);
             let (packets, bytes) = link.backlog();
@@ -98,11 +101,11 @@ impl Simulation {
     }
 
     /// A row for each flow of the plan, and for each generated transfer that has begun.
-    fn flow_totals(&self) -> Flows {
+    fn flow_totals(&mut self) -> Flows {
         let mut rows = Flows::default();
-        for (index, stage) in self.flows.iter().enumerate() {
+        for index in 0..self.flows.len() {
             let gone = || self.network.gone(index);
-            let row = match stage {
+            let row = match &self.flows[index] {
                 Stage::Waiting if index >= self.first_transfer() => continue,
                 Stage::Waiting if index >= self.plan.flows.len() => Row::WAITING_STREAM,
                 Stage::Waiting => Row::WAITING,
@@ -117,27 +120,25 @@ impl Simulation {
     }
 
     /// What a flow was asked to do.
-    fn describe(&self, index: usize) -> Description {
-        let flow = index as u32;
-        let (group, way, ends, size_bytes);
+    fn describe(&mut self, index: usize) -> Description {
+        let course = self.course(index);
+        let (group, size_bytes);
         if let Some(plan) = self.plan.flows.get(index) {
-            (group, way, ends) = (plan.group, flow, plan.ends);
-            size_bytes = plan.size_bytes;
+            (group, size_bytes) = (plan.group, plan.size_bytes);
         } else if index < self.first_transfer() {
             let plan = &self.plan.datagrams[index - self.plan.flows.len()];
-            (group, way, ends, size_bytes) = (plan.group, flow, plan.ends, None);
+            (group, size_bytes) = (plan.group, None);
         } else {
             let transfer = index - self.first_transfer();
-            let (given, nodes) = self.transfers.ends(transfer);
-            (way, ends) = (given.unwrap_or(NONE), nodes);
             group = self.transfers.common(transfer).group;
             size_bytes = self.transfers.size_bytes(transfer);
         }
+        let flow = index as u32;
         Description {
             flow,
             group,
-            ends,
-            base_rtt_s: self.network.base_rtt_s(way),
+            ends: course.ends(),
+            base_rtt_s: self.network.base_rtt_s(flow, course),
             size_bytes,
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ackclock_traffic::{generate, Ends, Gate, Generated, Population, Start, Transfer};
 use ackclock_units::Time;
 
+use crate::network::Course;
 use crate::plan::{EndsPlan, FlowPlan, PathPlan, Plan, PopulationPlan, TrafficPlan};
 use crate::PlanError;
 
@@ -117,26 +118,23 @@ impl Transfers {
         &self.parts[self.part(index)].flow
     }
 
-    /// The way of a transfer, or the nodes between which it is.
-    pub fn ends(&self, index: usize) -> (Option<u32>, Option<EndsPlan>) {
+    /// How the packets of a transfer find their way.
+    pub fn course(&self, index: usize) -> Course {
         match self.list[index].ends {
-            Ends::Path(path) => (Some(self.parts[self.part(index)].first_way + path), None),
+            Ends::Path(path) => Course::Way(self.parts[self.part(index)].first_way + path),
             Ends::Nodes {
                 source,
                 destination,
-            } => (
-                None,
-                Some(EndsPlan {
-                    source,
-                    destination,
-                }),
-            ),
+            } => Course::Between(EndsPlan {
+                source,
+                destination,
+            }),
         }
     }
 
     /// A transfer as a flow, without its paths.
     pub fn flow(&mut self, index: usize) -> &FlowPlan {
-        let (_, ends) = self.ends(index);
+        let ends = self.course(index).ends();
         let size_bytes = self.size_bytes(index);
         let part = self.part(index);
         let flow = &mut self.parts[part].flow;

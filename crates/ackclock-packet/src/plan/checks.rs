@@ -1,0 +1,237 @@
+//! What no simulation could carry out.
+
+use ackclock_units::{Rate, Time};
+
+use super::{
+    ChangePlan, CongestionPlan, DatagramPlan, EndsPlan, LinkPlan, LossPlan, PathPlan, Plan, TcpPlan,
+};
+use crate::congestion;
+use crate::PlanError;
+
+/// Bytes of the largest IP packet.
+const LARGEST_PACKET_BYTES: u64 = 65_535;
+/// Bytes of the options of a TCP header, at most.
+const MOST_OPTION_BYTES: u64 = 40;
+/// Hops of a path, at most.
+const MOST_HOPS: u64 = 255;
+
+impl Plan {
+    /// Refuses what no simulation could carry out.
+    ///
+    /// # Errors
+    /// The first quantity that is zero where it must not be, or larger than a packet or a path can be;
+    /// a path without a link; a link or a node that is not there; ends that are no hosts. Whether a way
+    /// leads from end to end, [`crate::routing::Routing`] finds out.
+    pub fn check(&self) -> Result<(), PlanError> {
+        positive("record.interval_s", self.record.interval > Time::ZERO)?;
+        for (index, link) in self.links.iter().enumerate() {
+            link.check()?;
+            if let Some(ends) = link.ends {
+                self.check_ends("link", index, ends)?;
+            }
+        }
+        for change in &self.changes {
+            change.check(self.links.len())?;
+        }
+        for (index, flow) in self.flows.iter().enumerate() {
+            flow.tcp.check()?;
+            flow.tcp.check_request(flow.request_bytes)?;
+            at_most("priority", u64::from(flow.priority), 15)?;
+            self.check_course("flow", index, flow.ends, [&flow.forward, &flow.reverse])?;
+        }
+        for (index, source) in self.datagrams.iter().enumerate() {
+            self.check_datagrams(index, source)?;
+        }
+        for (index, traffic) in self.traffic.iter().enumerate() {
+            at_most("priority", u64::from(traffic.priority), 15)?;
+            traffic.check_group(&self.groups)?;
+            for way in traffic.ways() {
+                self.check_paths("a path of traffic", index, [&way.forward, &way.reverse])?;
+            }
+            self.check_hosts("traffic", index, traffic.hosts())?;
+        }
+        Ok(())
+    }
+
+    fn check_datagrams(&self, index: usize, plan: &DatagramPlan) -> Result<(), PlanError> {
+        at_most("priority", u64::from(plan.priority), 15)?;
+        let bytes = plan.packet_bytes();
+        at_most("payload_bytes with headers", bytes, LARGEST_PACKET_BYTES)?;
+        if let Some(reason) = plan.source.fault() {
+            return Err(PlanError::Datagrams { index, reason });
+        }
+        self.check_course(
+            "datagrams",
+            index,
+            plan.ends,
+            [&plan.forward, &plan.reverse],
+        )
+    }
+
+    /// Either two hosts or two paths.
+    fn check_course(
+        &self,
+        what: &'static str,
+        index: usize,
+        ends: Option<EndsPlan>,
+        paths: [&PathPlan; 2],
+    ) -> Result<(), PlanError> {
+        let Some(ends) = ends else {
+            return self.check_paths(what, index, paths);
+        };
+        let is_empty = |path: &PathPlan| path.hops.is_empty() && path.delay == Time::ZERO;
+        if !paths.into_iter().all(is_empty) {
+            return Err(PlanError::EndsAndPaths { what, index });
+        }
+        self.check_ends(what, index, ends)?;
+        self.check_hosts(what, index, [ends.source, ends.destination])
+    }
+
+    /// Nodes that are there, and hosts.
+    fn check_hosts(
+        &self,
+        what: &'static str,
+        index: usize,
+        hosts: impl IntoIterator<Item = u32>,
+    ) -> Result<(), PlanError> {
+        let nodes = self.nodes.len();
+        for node in hosts {
+            match self.nodes.get(node as usize) {
+                None => {
+                    return Err(PlanError::UnknownNode {
+                        what,
+                        index,
+                        node,
+                        nodes,
+                    })
+                }
+                Some(found) if !found.host => {
+                    let node = found.name.clone();
+                    return Err(PlanError::NotAHost { what, index, node });
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Two different nodes that are there.
+    fn check_ends(
+        &self,
+        what: &'static str,
+        index: usize,
+        ends: EndsPlan,
+    ) -> Result<(), PlanError> {
+        let nodes = self.nodes.len();
+        let node = ends.source.max(ends.destination);
+        if node as usize >= nodes {
+            return Err(PlanError::UnknownNode {
+                what,
+                index,
+                node,
+                nodes,
+            });
+        }
+        if ends.source == ends.destination {
+            let node = self.nodes[node as usize].name.clone();
+            return Err(PlanError::SameEnds { what, index, node });
+        }
+        Ok(())
+    }
+
+    fn check_paths(
+        &self,
+        what: &'static str,
+        index: usize,
+        [forward, reverse]: [&PathPlan; 2],
+    ) -> Result<(), PlanError> {
+        if forward.hops.is_empty() {
+            return Err(PlanError::NoLink { what, index });
+        }
+        for path in [forward, reverse] {
+            at_most("hops of a path", path.hops.len() as u64, MOST_HOPS)?;
+        }
+        let mut hops = forward.hops.iter().chain(&reverse.hops);
+        match hops.find(|hop| hop.link as usize >= self.links.len()) {
+            None => Ok(()),
+            Some(hop) => Err(PlanError::UnknownLink {
+                what,
+                index,
+                link: hop.link,
+                links: self.links.len(),
+            }),
+        }
+    }
+}
+
+impl LinkPlan {
+    fn check(&self) -> Result<(), PlanError> {
+        check_rate(self.rate)?;
+        positive("weight", self.weight > 0.0 && self.weight.is_finite())?;
+        let overhead = u64::from(self.frame_overhead_bytes);
+        at_most("frame_overhead_bytes", overhead, LARGEST_PACKET_BYTES)?;
+        match self.loss {
+            Some(LossPlan::Every { packets }) => positive("loss.packets", packets > 0),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl ChangePlan {
+    fn check(&self, links: usize) -> Result<(), PlanError> {
+        if self.link as usize >= links {
+            return Err(PlanError::UnknownLinkChanged {
+                at_s: self.at.seconds(),
+                link: self.link,
+                links,
+            });
+        }
+        self.rate.map_or(Ok(()), check_rate)
+    }
+}
+
+impl CongestionPlan {
+    /// Refuses what the engine does not have.
+    ///
+    /// # Errors
+    /// If the congestion control or its parameters are not known.
+    pub fn check(&self) -> Result<(), PlanError> {
+        congestion::make(&self.kind, &self.parameters, 1).map(|_| ())
+    }
+}
+
+impl TcpPlan {
+    pub(super) fn check(&self) -> Result<(), PlanError> {
+        positive("mss_bytes", self.mss_bytes > 0)?;
+        positive("initial_rto_s", self.initial_rto > Time::ZERO)?;
+        positive("max_rto_s", self.max_rto > Time::ZERO)?;
+        let bytes = u64::from(self.mss_bytes) + u64::from(self.header_bytes) + MOST_OPTION_BYTES;
+        at_most("mss_bytes with headers", bytes, LARGEST_PACKET_BYTES)
+    }
+
+    /// A request is one segment.
+    pub(super) fn check_request(&self, request_bytes: Option<u32>) -> Result<(), PlanError> {
+        let bytes = u64::from(request_bytes.unwrap_or(0));
+        at_most("request_bytes", bytes, u64::from(self.mss_bytes))
+    }
+}
+
+fn check_rate(rate: Rate) -> Result<(), PlanError> {
+    positive("rate_bps", rate.bits_per_second() > 0.0)
+}
+
+fn positive(what: &'static str, is_positive: bool) -> Result<(), PlanError> {
+    if is_positive {
+        Ok(())
+    } else {
+        Err(PlanError::NotPositive(what))
+    }
+}
+
+fn at_most(what: &'static str, found: u64, most: u64) -> Result<(), PlanError> {
+    if found <= most {
+        Ok(())
+    } else {
+        Err(PlanError::TooLarge { what, found, most })
+    }
+}
