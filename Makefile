@@ -22,7 +22,7 @@ export PYTHONUTF8 := 1
 export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup demo test oracle lint format bench docs clean debian-test debian-bench
+.PHONY: help setup demo test oracle lint format bench gallery docs clean debian-test debian-bench
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,10 @@ format: $(VENV)/.dev  ## format Rust and Python
 
 bench: $(VENV)/.dev debian-bench  ## speed beside ns-2 and ns-3 (BENCH_OPTIONS=--quick for a short look)
 	$(PY) benchmarks/run.py $(BENCH_OPTIONS)
+
+gallery: $(VENV)/.ackclock  ## all reproductions at full scale, and their pages in docs/gallery
+	$(VENV)/bin/ackclock reproduce --all --out results/gallery
+	$(PY) docs/make_gallery.py results/gallery
 
 docs: $(VENV)/.docs  ## the documentation site, in site/
 	$(PY) docs/make_pages.py

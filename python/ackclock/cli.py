@@ -95,6 +95,12 @@ def _card_names(incomplete: str) -> list[str]:
     return [card.name for card in catalog.every() if card.name.startswith(incomplete)]
 
 
+def _entry_ids(incomplete: str) -> list[str]:
+    from ackclock.reproduce import entries
+
+    return [entry.id for entry in entries() if entry.id.startswith(incomplete)]
+
+
 def _kinds(incomplete: str) -> list[str]:
     return [kind for kind in KINDS.split(", ") if kind.startswith(incomplete)]
 
@@ -235,6 +241,47 @@ def show(
     else:
         for card in _cards(name):
             console.print_card(card)
+
+
+@app.command()
+def reproduce(
+    *,
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID...]", help="Entries to run.", autocompletion=_entry_ids)
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Run all entries.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A short look at a reduced scale: not what the documentation quotes.")
+    ] = False,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the entries' result folders.")] = Path(
+        "results/reproduce"
+    ),
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print a line of JSON for each entry and nothing else.")
+    ] = False,
+    jobs: Annotated[int | None, typer.Option(metavar="N", help="Runs at a time (default: one a core).")] = None,
+) -> None:
+    """Reproduce published results: the value of the paper beside ours, and whether they agree. Without an ID, list all.
+
+    Each entry says agrees, differs or contradicts by the rule in its own file; the exit status is 0 whatever it says.
+
+    Examples:
+        ackclock reproduce
+
+        ackclock reproduce B5.4 --quick
+
+        ackclock reproduce --all --out results/gallery
+    """
+    from ackclock import jobs as work
+    from ackclock.reproduce import entries, find, terminal
+
+    work.check_number("--jobs", jobs, 1, 10_000)
+    known = entries()
+    if not ids and not every:
+        terminal.print_entries(known)
+        return
+    chosen = known if every else list({entry.id: entry for entry in (find(name, known) for name in ids or ())}.values())
+    terminal.run_all(chosen, out, quick=quick, jobs=jobs, as_json=as_json, command=_command())
 
 
 def _cards(name: str) -> list[Any]:

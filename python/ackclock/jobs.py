@@ -126,12 +126,13 @@ def prepare(scenarios: Sequence[Path], planned: Sequence[Plan], options: Options
 def _check_numbers(options: Options) -> None:
     if options.seed is not None and options.repeats is not None:
         raise InputError("--seed: found both --seed and --repeats; expected one of them")
-    _check_number("--seed", options.seed, 0, 2**63 - 1)
-    _check_number("--repeats", options.repeats, 1, MOST_REPEATS)
-    _check_number("--jobs", options.jobs, 1, 10_000)
+    check_number("--seed", options.seed, 0, 2**63 - 1)
+    check_number("--repeats", options.repeats, 1, MOST_REPEATS)
+    check_number("--jobs", options.jobs, 1, 10_000)
 
 
-def _check_number(option: str, found: int | None, low: int, high: int) -> None:
+def check_number(option: str, found: int | None, low: int, high: int) -> None:
+    """Refuses an option's number outside its range."""
     if found is not None and not low <= found <= high:
         raise InputError(f"{option}: found {found}; expected a whole number from {low} to {high}")
 

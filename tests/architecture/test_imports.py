@@ -24,7 +24,7 @@ STAGES = (
     ("running",),
 )
 VIEWS = ("metrics", "curves", "shown", "plots", "report", "console")
-COMMANDS = ("jobs", "cli")
+COMMANDS = ("reproduce", "jobs", "cli")
 
 
 def modules() -> dict[str, Path]:

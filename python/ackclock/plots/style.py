@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, ParamSpec
 
 import matplotlib as mpl
 import numpy as np
@@ -70,16 +70,16 @@ STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
 }
 
-Draw = Callable[[Dataset], Figure]
+Given = ParamSpec("Given")
 
 
-def styled(draw: Draw) -> Draw:
+def styled(draw: Callable[Given, Figure]) -> Callable[Given, Figure]:
     """The same figure, drawn in this style whatever the caller's settings are."""
 
     @wraps(draw)
-    def in_style(data: Dataset) -> Figure:
+    def in_style(*given: Given.args, **named: Given.kwargs) -> Figure:
         with mpl.rc_context(_settings()):
-            return draw(data)
+            return draw(*given, **named)
 
     return in_style
 

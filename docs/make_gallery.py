@@ -1,0 +1,62 @@
+"""Makes the gallery's pages in docs/gallery from the results of the reproductions.
+
+    ackclock reproduce --all --out results/gallery
+    python docs/make_gallery.py results/gallery [ID…]
+
+takes `reproduced.csv` of all entries, or of those named, into `reproductions/ID/` and their figures into
+`docs/gallery/`, and writes the pages. Without a folder the pages are written from what is there. All of it is kept in
+the repository: a run at full scale takes minutes.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from ackclock.reproduce import Entry, Result, entries, find, page
+from ackclock.reproduce.result import FULL
+from ackclock.reproduce.work import TABLE
+
+GALLERY = Path(__file__).resolve().parent / "gallery"
+
+INTRODUCTION = """# The gallery
+
+Published results, run again. Each entry sets what a paper says beside what ackclock gives, and says *agrees*,
+*differs* or *contradicts* by a rule that is written as numbers in the entry's own `check.py`: two bands around the
+published claim. Inside the inner one a value agrees, inside the outer one it differs in size only, outside both it
+contradicts. An entry's verdict is the worst of its rows; rows in parentheses are asides that do not count.
+
+`ackclock reproduce` lists the entries, `ackclock reproduce B5.4` runs one; [how to add one](../guides/reproduce.md).
+Values are means over seeds with 95 % intervals, at full scale; `make gallery` makes these pages.
+"""
+
+
+def main(results: Path | None, ids: Sequence[str]) -> None:
+    """Takes the results over, then writes the pages."""
+    GALLERY.mkdir(exist_ok=True)
+    if results is not None:
+        for entry in [find(name) for name in ids] or entries():
+            take(entry, results / entry.id)
+    for name, text in pages(entries()).items():
+        (GALLERY / name).write_text(text, encoding="utf-8")
+
+
+def take(entry: Entry, folder: Path) -> None:
+    """Copies a result's table and figure. Stops at a result of `--quick`."""
+    if Result.read(folder / TABLE, entry.id).scale != FULL:
+        raise SystemExit(f"{folder}: a result of --quick; the gallery needs the full scale")
+    shutil.copyfile(folder / TABLE, entry.folder / TABLE)
+    shutil.copyfile(folder / "figure.png", GALLERY / f"{entry.id}.png")
+
+
+def pages(known: Iterable[Entry]) -> dict[str, str]:
+    """Every page by its file name, from the entries' tables and READMEs."""
+    found = [(entry, Result.read(entry.folder / TABLE, entry.id)) for entry in known]
+    made = {f"{entry.id}.md": page.entry_page(entry, result, f"{entry.id}.png") for entry, result in found}
+    return {"index.md": page.index_page(found, INTRODUCTION), **made}
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else None, sys.argv[2:])

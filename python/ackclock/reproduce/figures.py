@@ -1,0 +1,125 @@
+"""Figures of the gallery: the one that every entry has, and parts for those that draw their own.
+
+All are drawn in the style of `ackclock.plots`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ackclock import curves, shown
+from ackclock.dataset import Dataset
+from ackclock.plots import style
+from ackclock.reproduce.entry import Published
+from ackclock.reproduce.verdict import Row
+
+#: Height of a row's strip, in inches.
+STRIP_IN = 0.62
+
+#: How far an axis reaches beyond the finite bounds and values of its row, as a share of their range.
+MARGIN = 0.12
+
+
+@style.styled
+def rows(found: Mapping[str, Sequence[Row]], published: Mapping[str, Published]) -> Figure:
+    """A strip for each row: the bands of the rule, the published value, the reproduced ones with their intervals."""
+    keys = list(dict.fromkeys((row.claim, row.at) for each in found.values() for row in each))
+    fig = style.figure(STRIP_IN * len(keys) + 0.3)
+    strips = fig.subplots(len(keys), 1, squeeze=False)[:, 0]
+    for ax, key in zip(strips, keys, strict=True):
+        same = {name: row for name, each in found.items() for row in each if (row.claim, row.at) == key}
+        _strip(ax, same, published[key[0]])
+    return fig
+
+
+def _strip(ax: Axes, same: Mapping[str, Row], claim: Published) -> None:
+    row = next(iter(same.values()))
+    factor, unit = _scale(row, claim)
+    low, high = _reach(same, claim)
+    for band, shade in ((row.differs, "#F3F3F3"), (row.agrees, "#D9E8F5")):
+        ax.axvspan(max(band[0], low) / factor, min(band[1], high) / factor, color=shade, zorder=0)
+    if claim.value is not None:
+        ax.plot([claim.value / factor], [0], "D", mfc="white", mec=style.INK, ms=6, zorder=3, clip_on=False)
+    for number, each in enumerate(same.values()):
+        _point(ax, each, factor, number, len(same))
+    ax.set_xlim(low / factor, high / factor)
+    ax.set_ylim(-1, 1)
+    ax.set_yticks([])
+    ax.spines["left"].set_visible(False)
+    ax.grid(visible=False)
+    what = f"{claim.what}, {row.at}" if row.at else claim.what
+    ax.set_title(f"{what}{f' ({unit})' if unit else ''}", fontsize=8, pad=2)
+
+
+def _point(ax: Axes, row: Row, factor: float, number: int, count: int) -> None:
+    found = row.summary
+    if found.mean is None:
+        return
+    y = 0.0 if count == 1 else 0.6 - 1.2 * number / (count - 1)
+    colour = style.COLOURS[number % len(style.COLOURS)]
+    if found.ci95_low is not None and found.ci95_high is not None:
+        ax.hlines(y, found.ci95_low / factor, found.ci95_high / factor, color=colour, linewidth=2.5, zorder=4)
+    ax.plot([found.mean / factor], [y], "o", color=colour, ms=5, zorder=5, clip_on=False)
+
+
+def _scale(row: Row, claim: Published) -> tuple[float, str]:
+    known = [abs(number) for number in (claim.value, row.summary.mean, *row.agrees) if number and np.isfinite(number)]
+    return shown.scale(max(known, default=1.0), claim.unit)
+
+
+def _reach(same: Mapping[str, Row], claim: Published) -> tuple[float, float]:
+    known = [claim.value]
+    for row in same.values():
+        found = row.summary
+        known += [*row.agrees, *row.differs, found.mean, found.ci95_low, found.ci95_high]
+    finite = [number for number in known if number is not None and np.isfinite(number)]
+    low, high = min(finite, default=0.0), max(finite, default=1.0)
+    margin = MARGIN * (high - low or abs(high) or 1.0)
+    return low - margin, high + margin
+
+
+@style.styled
+def windows_and_epochs(data: Mapping[str, Dataset], names: Mapping[str, str]) -> Figure:
+    """The total window of some cases side by side, and below it what each congestion epoch cost.
+
+    `names` has what each case is called, in the order in which they are drawn.
+    """
+    fig = style.figure(4.6)
+    axes = fig.subplots(2, len(names), sharey="row", squeeze=False)
+    for column, (case, name) in enumerate(names.items()):
+        total_window(axes[0, column], data[case], f"{name}: sum of the windows (segments)")
+        epoch_bars(axes[1, column], data[case], f"{name}: in each congestion epoch")
+    fig.legend(*axes[1, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    return fig
+
+
+def total_window(ax: Axes, data: Dataset, label: str, colour: str = style.COLOURS[0]) -> None:
+    """The sum of all windows over time in the first run, with what the path holds."""
+    view = style.first_run(data)
+    lines = curves.windows(view)
+    style.curve(ax, lines.times_s, lines.total(), color=colour, linewidth=0.9)
+    for value, name in curves.path_limits(view):
+        if curves.in_sight(value, float(lines.total().max())):
+            style.reference(ax, value, name)
+    style.warmup([ax], view)
+    style.time_axis(ax, view)
+    ax.set_ylim(bottom=0)
+    ax.set_title(label)
+
+
+def epoch_bars(ax: Axes, data: Dataset, label: str) -> None:
+    """Synchronised flows and lost packets of each congestion epoch in the first run, side by side."""
+    view = style.first_run(data)
+    _, found = curves.loss_epochs(view)
+    times_s = found["start_s"].to_numpy()
+    width = 0.3 * float(np.median(np.diff(times_s))) if times_s.size > 1 else 0.5
+    pairs = (("flows_hit", "synchronised flows", -0.5), ("drops", "lost packets", 0.5))
+    for (column, name, shift), colour in zip(pairs, style.COLOURS, strict=False):
+        ax.bar(times_s + shift * width, found[column].to_numpy(), width, color=colour, linewidth=0, label=name)
+    style.warmup([ax], view, text=False)
+    style.time_axis(ax, view)
+    ax.set_title(label)

@@ -1,0 +1,37 @@
+"""What was measured: numbers by case and measure, a value for each seed. All that a rule sees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from ackclock.errors import InputError
+from ackclock.metrics import METRICS, RunView
+
+#: A value for each seed, in their order; None where there was nothing to measure.
+Values: TypeAlias = tuple[float | None, ...]
+
+#: Case → measure → values: `measured["cubic"]["losses"]`.
+Measured: TypeAlias = Mapping[str, Mapping[str, Values]]
+
+#: A metric's name, or a function of one run.
+Measure: TypeAlias = str | Callable[[RunView], float | None]
+
+
+def ratio(above: Values, below: Values) -> Values:
+    """Seed by seed, `above` / `below`; None where either is missing or `below` is 0."""
+    return tuple(None if one is None or not other else one / other for one, other in zip(above, below, strict=True))
+
+
+def of_run(view: RunView, measures: Mapping[str, Measure]) -> dict[str, float | None]:
+    """Every measure of one run. Raises `InputError` for a metric that there is not."""
+    return {name: _one(view, measure) for name, measure in measures.items()}
+
+
+def _one(view: RunView, measure: Measure) -> float | None:
+    if not isinstance(measure, str):
+        return measure(view)
+    if measure not in METRICS or METRICS[measure].per_flow:
+        raise InputError(f"MEASURES: found {measure!r}; expected a function of a run, or a metric with one value")
+    value = METRICS[measure].function(view)
+    return None if isinstance(value, list) else value

@@ -1,0 +1,42 @@
+"""Measures that entries share and that are no metrics of their own."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ackclock import curves
+from ackclock.metrics import RunView, epochs
+
+#: How long after an epoch's last drop the total window may still be on its way down, in round-trip times: one until
+#: the senders hear of it, one to bring the window down in proportion to what is delivered, one in reserve.
+SETTLING_RTTS = 3
+
+
+def synchronised_flows(view: RunView) -> float | None:
+    """Mean number of flows that lost a packet in a congestion epoch. Source: Belhareth 2014, figures 5.5 and 5.6."""
+    mean = view.once(epochs.epochs)["flows_hit"].mean()
+    return float(mean) if isinstance(mean, (int, float)) else None
+
+
+def window_fall(view: RunView) -> float | None:
+    """Mean share of the total window that is given up in a congestion epoch.
+
+    1 − (lowest total from the last drop until `SETTLING_RTTS` after it or the next epoch) / (highest total from the
+    first drop until one RTT after the last). Source: Belhareth 2014, section 5.4.1.
+    """
+    found = view.once(epochs.epochs)
+    times_s, total = view.grid.times_s, curves.windows(view).total()
+    starts_s, ends_s = found["start_s"].to_numpy(), found["end_s"].to_numpy()
+    next_s = np.append(starts_s[1:], np.inf)
+    rtts_s = epochs.rtt_at(view, ends_s)
+    falls = []
+    for start_s, end_s, after_s, rtt_s in zip(starts_s, ends_s, next_s, rtts_s, strict=True):
+        peak = total[_between(times_s, start_s, min(end_s + rtt_s, after_s))]
+        trough = total[_between(times_s, end_s, min(end_s + SETTLING_RTTS * rtt_s, after_s))]
+        if peak.size and trough.size:
+            falls.append(1 - float(trough.min()) / float(peak.max()))
+    return float(np.mean(falls)) if falls else None
+
+
+def _between(times_s: np.ndarray, low_s: float, high_s: float) -> slice:
+    return slice(*np.searchsorted(times_s, [low_s, high_s]))

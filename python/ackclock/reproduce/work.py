@@ -1,0 +1,111 @@
+"""Runs an entry: every engine and case, then the rule, the figure and the page, into one folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ackclock import folders, running
+from ackclock.dataset import Dataset
+from ackclock.engines.engine import Progress, no_progress
+from ackclock.errors import InputError
+from ackclock.metrics import runs
+from ackclock.plan import Plan
+from ackclock.plots import style
+from ackclock.reproduce import cases, figures, page
+from ackclock.reproduce.entry import Entry
+from ackclock.reproduce.measured import Measured, of_run
+from ackclock.reproduce.result import FULL, QUICK, Judged, Result
+from ackclock.reproduce.verdict import Row
+
+#: The table that marks a folder as an entry's result.
+TABLE = "reproduced.csv"
+
+
+def run(
+    entry: Entry,
+    folder: Path,
+    *,
+    quick: bool = False,
+    jobs: int | None = None,
+    progress: Progress = no_progress,
+    command: str = "",
+) -> Result:
+    """Runs an entry and writes its folder, whole or not at all.
+
+    The folder holds `ENGINE/CASE/` (datasets), `reproduced.csv`, `figure.png` and `page.md`.
+
+    Args:
+        entry: what to run.
+        folder: where the result goes; an earlier result there is replaced.
+        quick: at the reduced scale of `quick.toml`: a look, not the verdict that the documentation quotes.
+        jobs: runs at a time; by default one for each core.
+        progress: called with the share that is done, 0 to 1.
+        command: what the manifests say was run.
+
+    Raises:
+        InputError: something is wrong in the entry's files, or something else is in the folder's place.
+    """
+    check_folder(folder)
+    plans = cases.plans(entry.folder, quick=quick)
+    total = len(plans) * len(entry.engines)
+    rows: dict[str, list[Row]] = {}
+    with folders.replacing(folder) as new:
+        for number, engine in enumerate(entry.engines):
+            tell = _Part(progress, number * len(plans), total)
+            rows[engine] = entry.check(_measured(entry, plans, engine, new / engine, tell, jobs, command))
+        result = Result(entry.id, list(_judged(entry, rows, QUICK if quick else FULL)))
+        result.write(new / TABLE)
+        _draw(entry, rows, plans, new)
+        (new / "page.md").write_text(page.entry_page(entry, result, "figure.png"), encoding="utf-8")
+    return result
+
+
+def check_folder(folder: Path) -> None:
+    """Refuses a folder that holds something else."""
+    if folder.exists() and not (folder / TABLE).is_file() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise InputError(f"{folder}: found something that is not a reproduction; expected another folder (--out)")
+
+
+class _Part:
+    """The progress of one engine's cases among all."""
+
+    def __init__(self, progress: Progress, first: int, total: int) -> None:
+        self._progress, self._first, self._total = progress, first, total
+
+    def of(self, number: int) -> Progress:
+        return lambda share: self._progress((self._first + number + share) / self._total)
+
+
+def _measured(
+    entry: Entry, plans: Mapping[str, Plan], engine: str, folder: Path, tell: _Part, jobs: int | None, command: str
+) -> Measured:
+    measured = {}
+    for number, (case, plan) in enumerate(plans.items()):
+        data = running.run(plan, engine, jobs=jobs, progress=tell.of(number), command=command)
+        data.write(folder / slug(case))
+        by_run = [of_run(view, entry.measures) for view in runs(data)]
+        measured[case] = {name: tuple(run[name] for run in by_run) for name in entry.measures}
+    return measured
+
+
+def _judged(entry: Entry, rows: Mapping[str, Sequence[Row]], scale: str) -> Sequence[Judged]:
+    return [
+        Judged.of(row, engine, entry.published[row.claim].unit, scale)
+        for engine, found in rows.items()
+        for row in found
+    ]
+
+
+def _draw(entry: Entry, rows: Mapping[str, Sequence[Row]], plans: Mapping[str, Plan], folder: Path) -> None:
+    engine = entry.engines[0]
+    if entry.draw is None:
+        drawn = figures.rows(rows, entry.published)
+    else:
+        drawn = entry.draw({case: Dataset.read(folder / engine / slug(case)) for case in plans})
+    drawn.savefig(folder / "figure.png", dpi=style.STYLE["savefig.dpi"], metadata={"Software": None})
+
+
+def slug(case: str) -> str:
+    """A case's name as a folder: `cubic 0.1bdp` → `cubic-0.1bdp`."""
+    return case.replace(" ", "-")

@@ -1,0 +1,13 @@
+"""Figures 5.4 to 5.6, at one BDP of buffer."""
+
+from collections.abc import Mapping
+
+from matplotlib.figure import Figure
+
+from ackclock.dataset import Dataset
+from ackclock.reproduce import figures
+
+
+def draw(data: Mapping[str, Dataset]) -> Figure:
+    """The first run of each control."""
+    return figures.windows_and_epochs(data, {"cubic 1 BDP": "CUBIC", "reno 1 BDP": "New Reno"})
