@@ -295,6 +295,8 @@ def _explained(table: type[Table], detail: ErrorDetails) -> InitErrorDetails:
         return _unknown_key(table, loc, value)
     if detail["type"] == "missing":
         return fault_at(loc, value, _missing(table, str(loc[-1])), "nothing")
+    if detail["type"] == "literal_error":
+        return fault_at(loc, value, detail["ctx"]["expected"].replace("'", '"'))
     if detail["type"] == "list_type" and isinstance(value, dict):
         return fault_at(loc, value, f"a list of tables: write [[{loc[-1]}]]" if loc else "a list")
     template = EXPECTED.get(detail["type"])

@@ -343,3 +343,31 @@ def test_ecn_is_what_the_congestion_control_lives_on_unless_it_is_given():
 def test_each_flow_has_the_priority_of_its_group():
     made = plan(flows="[[flows]]\ncount = 2\npriority = 6\n[[flows]]")
     assert [flow.priority for flow in made.flows] == [6, 6, 0]
+
+
+def test_upward_flows_send_over_the_reverse_link_and_their_acks_meet_the_bottleneck():
+    reverse = 'reverse = { rate = "10Mbit", queue = { discipline = "pfifo", limit = "100p" } }'
+    made = plan(network=f'{reverse}\naccess_rate = "1Gbit"', flows='[[flows]]\n[[flows]]\ndirection = "up"')
+    assert [link.name for link in made.links] == ["bottleneck", "reverse", "access-0", "access-1"]
+    down, up = ([[hop.link for hop in way.hops] for way in (flow.forward, flow.reverse)] for flow in made.flows)
+    assert (down, up) == ([[2, 0], [1]], [[3, 1], [0]])
+
+
+def test_the_streams_of_a_source_share_its_access_link():
+    flows = '[[flows]]\ncount = 2\nstreams = 3\nstart = { every = "1s" }\nstop = "9s"\nrequest = "300B"'
+    made = plan(network='access_rate = "1Gbit"', flows=flows)
+    assert [flow.forward.hops[0].link for flow in made.flows] == [1, 1, 1, 2, 2, 2]
+    assert [flow.start_s for flow in made.flows] == [0, 0, 0, 1, 1, 1]
+    assert {(flow.stop_s, flow.request_bytes) for flow in made.flows} == {(9.0, 300)}
+
+
+def test_changes_come_in_order_of_time_and_name_links():
+    changes = """changes = [
+        { at = "20s", link = "bottleneck", up = true },
+        { at = "10s", link = "bottleneck", rate = "1Mbit", up = false },
+    ]"""
+    first, second = plan(network=changes).changes
+    assert (first.at_s, first.link, first.rate_bps, first.delay_s, first.up) == (10.0, 0, 1e6, None, False)
+    assert (second.at_s, second.up, second.rate_bps) == (20.0, True, None)
+    found = refused(network='changes = [{ at = "1s", link = "reverse", up = false }]')
+    assert found == 'by-hand.toml:9: network.changes[0].link: found "reverse"; expected "bottleneck"'

@@ -146,10 +146,35 @@ KNOWN_MISTAKES = {
     "a boolean for a count": ("count = 2", "count = true", "x.toml:12: flows[0].count: found true; expected a whole"),
     "warm-up to the end": ('"1s"', '"10s"', "x.toml:3: warmup: found 10 s; expected less than the duration (10 s)"),
     "no warm-up sign": ('"1s"', '"-1s"', 'x.toml:3: warmup: found "-1s"; expected a time such as 20ms, not negative'),
-    "another topology": (
+    "unknown topology": (
         '"dumbbell"',
-        '"fat-tree"\nports = 8',
-        'x.toml:6: network.topology: found "fat-tree"; expected a topology of this version: "dumbbell"',
+        '"dumbell"\nports = 8',
+        'x.toml:6: network.topology: found "dumbell"; expected "dumbbell"',
+    ),
+    "upwards without a link": (
+        "count = 2",
+        'direction = "up"',
+        'x.toml:12: flows[0].direction: found "up"; expected a link for it: network.reverse = {',
+    ),
+    "sideways": (
+        "count = 2",
+        'direction = "left"',
+        'x.toml:12: flows[0].direction: found "left"; expected "down" or "up"',
+    ),
+    "stop before the start": (
+        "count = 2",
+        'start = "2s"\nstop = "2s"',
+        "x.toml:13: flows[0].stop: found 2 s; expected after the last start (2 s)",
+    ),
+    "change of nothing": (
+        'rtt = "20ms"',
+        'rtt = "20ms"\nchanges = [{ at = "1s", link = "bottleneck" }]',
+        'x.toml:9: network.changes[0]: found no change; expected rate = "…", delay = "…", up = false or up = true',
+    ),
+    "change after the end": (
+        'rtt = "20ms"',
+        'rtt = "20ms"\nchanges = [{ at = "10s", link = "bottleneck", up = false }]',
+        "x.toml:9: network.changes[0].at: found 10 s; expected before the end of the duration (10 s)",
     ),
     "no topology": ('topology = "dumbbell"', "", "x.toml:5: network.topology: found nothing; expected a topology"),
     "sweep": (

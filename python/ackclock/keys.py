@@ -1,0 +1,65 @@
+"""The types of the keys that several tables of a scenario share: quantities with their bounds, algorithms, choices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import AfterValidator, Field
+from pydantic_core import core_schema
+
+from ackclock import units
+from ackclock.catalog.given import FromCard, Given
+from ackclock.fields import Quantity, SizeQuantity, Table, fault, fault_at, faults, nearest, shown
+
+DEFAULT_STACK = "linux"
+
+MOMENT = Quantity(units.time_s, "0s", "720h")
+RATE = Quantity(units.rate_bps, "1kbit", "10Tbit")
+RTT = Quantity(units.time_s, "0.1us", "1h")
+TRANSFER = SizeQuantity(units.size, (("B", 1, 1e15), ("p", 1, 1e12)))
+
+
+def _one_line(text: str) -> str:
+    """A name goes into tables, figures and terminals."""
+    if not text.isprintable():
+        raise fault(shown(text), "one line without control characters")
+    return text
+
+
+Duration: TypeAlias = Annotated[float, Quantity(units.time_s, "1ms", "720h")]
+Moment: TypeAlias = Annotated[float, MOMENT]
+Interval: TypeAlias = Annotated[float, Quantity(units.time_s, "1us", "1h")]
+Delay: TypeAlias = Annotated[float, Quantity(units.time_s, "0s", "1h")]
+Rate: TypeAlias = Annotated[float, RATE]
+Burst: TypeAlias = Annotated[float, Quantity(units.bytes_of, "0B", "1GB")]
+Overhead: TypeAlias = Annotated[float, Quantity(units.bytes_of, "0B", "1000B")]
+Request: TypeAlias = Annotated[float, Quantity(units.bytes_of, "1B", "1GB")]
+Seed: TypeAlias = Annotated[int, Field(ge=0, lt=2**63)]
+Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_one_line)]
+Congestion: TypeAlias = Annotated[Given, FromCard("congestion", short=True)]
+Queue: TypeAlias = Annotated[Given, FromCard("queue")]
+Tcp: TypeAlias = Annotated[Given, FromCard("stack", default=DEFAULT_STACK)]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """An annotation of a union of tables: a key says which of them is written."""
+
+    key: str
+    tables: Mapping[str, type[Table]]
+
+    def read(self, value: object) -> Table:
+        """The table that the key names."""
+        if not isinstance(value, dict):
+            raise fault(shown(value), "a table of keys and values")
+        if self.key not in value:
+            raise faults([fault_at((self.key,), value, f"a {self.key}: {nearest('', tuple(self.tables))}", "nothing")])
+        name = value[self.key]
+        if not isinstance(name, str) or name not in self.tables:
+            raise faults([fault_at((self.key,), name, nearest(name, tuple(self.tables)))])
+        return self.tables[name].model_validate(value)
+
+    def __get_pydantic_core_schema__(self, source: object, handler: Any) -> core_schema.CoreSchema:
+        return core_schema.no_info_wrap_validator_function(lambda value, _: self.read(value), handler(source))

@@ -1,0 +1,1 @@
+"""Who sends what, and when."""
