@@ -223,10 +223,10 @@ def count_opening(lines: list[str]) -> int:
 #: Title of a table of the scenario file → its name among the schema's definitions ("" is the file itself).
 SCENARIO_TABLES = {
     "The file": "",
-    "`[network]`, `topology = \"dumbbell\"`": "Dumbbell",
+    '`[network]`, `topology = "dumbbell"`': "Dumbbell",
     "`[network.loss]`": "Loss",
     "`[network.reverse]`": "Reverse",
-    "`[network]`, `topology = \"asymmetric\"`": "Asymmetric",
+    '`[network]`, `topology = "asymmetric"`': "Asymmetric",
     "`[network.down]`, `[network.up]`": "Side",
     "`[[network.changes]]`": "Change",
     "`[[flows]]`": "Flows",

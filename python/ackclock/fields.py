@@ -57,6 +57,11 @@ class Table(BaseModel):
     #: Keys that are not accepted here but deserve a sentence of their own.
     hints: ClassVar[Mapping[str, str]] = {}
 
+    @classmethod
+    def keys(cls) -> list[str]:
+        """The keys as a user writes them."""
+        return [field.alias or name for name, field in cls.model_fields.items()]
+
     @model_validator(mode="wrap")
     @classmethod
     def _explain(cls, value: Any, handler: ModelWrapValidatorHandler[Any]) -> Any:
@@ -104,14 +109,15 @@ def nearest(word: object, known: Collection[object]) -> str:
     """What to say of an unknown word: the nearest known one, and the others if they are few."""
     names = [name if isinstance(name, str) else shown(name) for name in known]
     listed = ", ".join(shown(name) for name in known)
-    close = _close(word, names)
-    if not close:
+    close = closest(word, names)
+    if close is None:
         return f"one of {listed}" if len(names) > 1 else listed
-    return f"{shown(close[0])} (known: {listed})" if 1 < len(names) <= FEW else shown(close[0])
+    return f"{shown(close)} (known: {listed})" if 1 < len(names) <= FEW else shown(close)
 
 
-def _close(word: object, names: Collection[str]) -> list[str]:
-    return difflib.get_close_matches(str(word)[:EXCERPT].lower(), names, n=1)
+def closest(word: object, names: Collection[str]) -> str | None:
+    """The known word that may have been meant."""
+    return next(iter(difflib.get_close_matches(str(word)[:EXCERPT].lower(), names, n=1)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +288,7 @@ def _printable(text: str) -> str:
 def _without_misspelt(table: type[Table], details: list[ErrorDetails]) -> list[ErrorDetails]:
     """Leaves out keys that are missing only because they are misspelt."""
     unknown = [str(detail["loc"][-1]) for detail in details if detail["type"] == "extra_forbidden"]
-    meant = {near for key in unknown for near in _close(key, table.model_fields)}
+    meant = {closest(key, table.keys()) for key in unknown}
     return [detail for detail in details if detail["type"] != "missing" or detail["loc"][-1] not in meant]
 
 
@@ -308,8 +314,9 @@ def _unknown_key(table: type[Table], loc: Loc, value: object) -> InitErrorDetail
     key = str(loc[-1])
     if key in table.hints:
         return fault_at(loc, value, table.hints[key], "a key that does not belong here")
-    return fault_at(loc, value, nearest(key, sorted(table.model_fields)), "an unknown key")
+    return fault_at(loc, value, nearest(key, sorted(table.keys())), "an unknown key")
 
 
 def _missing(table: type[Table], key: str) -> str:
-    return table.model_fields[key].description or "a value"
+    descriptions = (field.description for field in table.model_fields.values())
+    return dict(zip(table.keys(), descriptions, strict=True)).get(key) or "a value"

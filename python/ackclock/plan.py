@@ -20,6 +20,9 @@ from typing import Any, TypeAlias
 #: IPv4 and TCP headers without options, in bytes (RFC 791, RFC 9293).
 HEADER_BYTES = 40
 
+#: IPv4 and UDP headers, in bytes (RFC 791, RFC 768).
+UDP_HEADER_BYTES = 28
+
 #: What timestamps add to every segment: 10 bytes and 2 of padding (RFC 7323 appendix A).
 TIMESTAMPS_BYTES = 12
 
@@ -172,12 +175,73 @@ class FlowPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class WayPlan:
+    """One of several ways between which generated transfers may choose."""
+
+    forward: PathPlan
+    reverse: PathPlan
+    base_rtt_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class WaysPlan:
+    """Who takes part in traffic: the ways, each with a source of its own."""
+
+    paths: tuple[WayPlan, ...]
+    kind: str = "paths"
+
+
+@dataclass(frozen=True, slots=True)
+class HostsPlan:
+    """Who takes part in traffic: hosts, indexes into the plan's nodes, and who sends to whom."""
+
+    sources: tuple[int, ...]
+    destinations: tuple[int, ...]
+    pairing: str
+    kind: str = "nodes"
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficPlan:
+    """TCP transfers that are generated from the seed; `workload` is what `crates/ackclock-traffic` reads."""
+
+    group: int
+    priority: int
+    request_bytes: int | None
+    application_rate_bps: float | None
+    population: WaysPlan | HostsPlan
+    workload: Parameters
+
+
+@dataclass(frozen=True, slots=True)
+class DatagramPlan:
+    """A UDP source; `source` says when its datagrams leave. Its group has neither congestion control nor TCP."""
+
+    group: int
+    start_s: float
+    stop_s: float | None
+    priority: int
+    ends: EndsPlan | None
+    forward: PathPlan
+    reverse: PathPlan
+    payload_bytes: int
+    header_bytes: int
+    source: Parameters
+    base_rtt_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class RecordPlan:
-    """What is written down."""
+    """What is written down.
+
+    `traffic`: samples of generated transfers too; `all_links`: of all links' queues, not of the bottlenecks' alone.
+    """
 
     interval_s: float
     packets: bool
     pcap: bool
+    traffic: bool
+    all_links: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +261,8 @@ class Plan:
     changes: tuple[ChangePlan, ...]
     groups: tuple[GroupPlan, ...]
     flows: tuple[FlowPlan, ...]
+    traffic: tuple[TrafficPlan, ...]
+    datagrams: tuple[DatagramPlan, ...]
     record: RecordPlan
     scenario_name: str = field(default="", compare=False)
     scenario_text: str = field(default="", compare=False, repr=False)
@@ -220,8 +286,9 @@ class Plan:
     def engine_input(self) -> dict[str, Any]:
         """What `crates/ackclock-packet/src/plan/wire.rs` reads."""
         values = self.to_dict()
-        for flow in values["flows"]:
-            del flow["base_rtt_s"]
+        ways = [way for traffic in values["traffic"] for way in traffic["population"].get("paths", ())]
+        for item in [*values["flows"], *values["datagrams"], *ways]:
+            del item["base_rtt_s"]
         return values
 
     def to_json(self) -> str:

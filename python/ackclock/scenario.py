@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -20,6 +20,7 @@ from ackclock.fields import Table, faults
 from ackclock.keys import Duration, Interval, Moment, Name, Seed, Tcp
 from ackclock.source import Source, source_text
 from ackclock.topology import Network
+from ackclock.traffic import Traffic
 from ackclock.traffic.flows import Flows
 
 
@@ -29,6 +30,10 @@ class Record(Table):
     interval: Interval = Field("10ms", validate_default=True, description="period of the samples")
     packets: bool = Field(False, description="a per-packet log")
     pcap: bool = Field(False, description="a packet capture at the senders")
+    traffic: bool = Field(False, description="samples of the flows of [[traffic]] too")
+    links: Literal["bottlenecks", "all"] | None = Field(
+        None, description='whose queues are sampled: "bottlenecks" or "all"; absent: all if there are 16 or fewer'
+    )
 
 
 class Scenario(Table):
@@ -36,7 +41,6 @@ class Scenario(Table):
 
     hints: ClassVar[Mapping[str, str]] = {
         "sweep": "no sweep: this version runs one point; write a scenario for each",
-        "traffic": "[[flows]]: this version has no generated traffic",
     }
 
     name: Name | None = Field(None, description="a title")
@@ -51,7 +55,8 @@ class Scenario(Table):
         default_factory=lambda: Given(None, {}),
         description="the TCP of all flows: a stack and what differs from its card",
     )
-    flows: list[Flows] = Field(description="at least one table [[flows]]")
+    flows: list[Flows] = Field([], description="tables [[flows]]: flows one by one")
+    traffic: list[Traffic] = Field([], description="tables [[traffic]]: flows that are generated, and UDP")
     record: Record = Field(default_factory=Record, description="what is written down")
 
     @model_validator(mode="after")

@@ -38,6 +38,7 @@ EVENT_KINDS = (
     "established",
     "finished",
     "mark_reaction",
+    "link_change",
 )
 
 #: What happened to a packet of the per-packet log.

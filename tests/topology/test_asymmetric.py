@@ -60,3 +60,12 @@ def test_a_side_says_what_it_lacks():
         "x.toml:5: network.down.rate: found 10; expected a rate such as 100Mbit (a number needs its unit)",
         'x.toml:6: network.up.delay: found nothing; expected its propagation delay, such as "21ms"',
     ]
+
+
+def test_a_delay_that_changes_is_the_links_and_no_longer_that_of_the_ways():
+    change = '[[network.changes]]\nat = "10s"\nlink = "up"\ndelay = "100ms"\n'
+    made = plan(f"{change}[[flows]]")
+    assert [link.delay_s for link in made.links] == [0.0, 0.058]
+    assert (made.flows[0].forward.delay_s, made.flows[0].reverse.delay_s) == (0.042, 0.0)
+    assert made.flows[0].base_rtt_s == pytest.approx(0.1)
+    assert (made.changes[0].link, made.changes[0].delay_s) == (1, 0.1)

@@ -104,7 +104,13 @@ impl Workload {
             "changes": [],
             "groups": [{ "label": "bulk", "congestion": self.congestion, "tcp": tcp() }],
             "flows": flows,
-            "record": { "interval_s": self.sample_interval_s, "packets": false, "pcap": false },
+            "record": {
+                "interval_s": self.sample_interval_s,
+                "packets": false,
+                "pcap": false,
+                "traffic": false,
+                "all_links": true,
+            },
         }))
     }
 

@@ -8,6 +8,7 @@
 //! answer travels back. [`simulation`] is the only module that schedules anything.
 
 pub mod agenda;
+pub mod calendar;
 pub mod congestion;
 pub mod histogram;
 pub mod link;
@@ -19,6 +20,7 @@ pub mod plan;
 pub mod queue;
 pub mod receiver;
 pub mod record;
+pub mod routing;
 pub mod rtt;
 pub mod sender;
 pub mod simulation;
@@ -59,6 +61,57 @@ pub enum PlanError {
     /// A flow's data pass no link.
     #[error("flow {0} passes no link: its path needs at least one")]
     NoLink(usize),
+    /// A change names a link that is not there.
+    #[error("a change at {at_s} s names link {link}, but there are {links} links")]
+    UnknownLinkChanged {
+        /// When.
+        at_s: f64,
+        /// The link.
+        link: u32,
+        /// How many links there are.
+        links: usize,
+    },
+    /// A link or a flow names a node that is not there.
+    #[error("{what} {index} names node {node}, but there are {nodes} nodes")]
+    UnknownNode {
+        /// "link" or "flow".
+        what: &'static str,
+        /// Its number.
+        index: usize,
+        /// The node.
+        node: u32,
+        /// How many nodes there are.
+        nodes: usize,
+    },
+    /// A link or a flow leads from a node to the same one.
+    #[error("{what} {index} begins and ends at \"{node}\"")]
+    SameEnds {
+        /// "link" or "flow".
+        what: &'static str,
+        /// Its number.
+        index: usize,
+        /// The node.
+        node: String,
+    },
+    /// A flow begins or ends at a switch.
+    #[error("flow {flow} begins or ends at \"{node}\", which is not a host")]
+    NotAHost {
+        /// The flow.
+        flow: usize,
+        /// The node.
+        node: String,
+    },
+    /// A flow has both ends to be routed between and paths.
+    #[error("flow {0} has ends and paths: it may have only one of them")]
+    EndsAndPaths(usize),
+    /// No way leads from one node to another.
+    #[error("no way leads from \"{source_name}\" to \"{destination_name}\"")]
+    Unreachable {
+        /// The first node.
+        source_name: String,
+        /// The other.
+        destination_name: String,
+    },
     /// A quantity is beyond what the simulator or a packet can hold.
     #[error("{what} is {found}, but at most {most} is possible")]
     TooLarge {

@@ -3,6 +3,8 @@
 //! The packet in transmission is not in the queue (as in ns-2, and as behind Linux's shapers).
 
 mod bucket;
+mod changing;
+mod launching;
 
 use ackclock_units::{Rate, Time};
 use rand_core::RngCore;
@@ -10,11 +12,12 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::histogram::Histogram;
 use crate::packet::{Kind, Packet};
-use crate::plan::{LinkPlan, LossPlan};
+use crate::plan::{LinkPlan, LossPlan, QueuePlan};
 use crate::queue::{self, Drops, Queue, Surroundings};
 use crate::PlanError;
 
 use bucket::Bucket;
+pub use launching::Launch;
 
 #[cfg(test)]
 mod tests;
@@ -26,7 +29,7 @@ pub struct Counters {
     pub arrived: u64,
     /// Packets the discipline dropped.
     pub dropped: u64,
-    /// Packets lost at random.
+    /// Packets lost at random, or because the link failed.
     pub lost: u64,
     /// Packets marked.
     pub marked: u64,
@@ -48,10 +51,13 @@ pub struct Counters {
     pub sojourn_time: f64,
 }
 
+/// Packets below this size are small: most are either full or carry no data.
+const SMALL_BYTES: u32 = 256;
+
 /// What became of a packet that was offered to a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
-    /// It was lost at random.
+    /// It was lost at random, or the link does not work.
     Lost,
     /// The discipline has it (or dropped it or another: see the link's drops).
     Queued,
@@ -63,19 +69,36 @@ pub struct Link {
     bucket: Option<Box<Bucket>>,
     frame_overhead: u32,
     queue: Queue,
-    loss: Option<RandomLoss>,
+    /// Whether a packet may be lost before it comes to the queue.
+    obstructed: bool,
+    loss: Option<Box<RandomLoss>>,
+    down: bool,
     transmitting: Option<Packet>,
+    /// Until when the packet is in transmission that was launched last.
+    busy_until: Time,
+    /// Its wire bytes.
+    launched_bytes: u32,
     queued_packets: u32,
     queued_bytes: u64,
     /// Since when the queue has been empty, while it is.
     empty_since: Time,
-    last_transmission: (u32, Time),
+    /// Transmission times of the last small and the last large packet.
+    transmission_times: [(u32, Time); 2],
     counters: Counters,
     sojourns: Histogram,
     /// What the discipline dropped and marked during the last call.
     drops: Drops,
     settled: Settled,
     has_settled: bool,
+    made_from: Box<MadeFrom>,
+}
+
+/// What a link's discipline is made from, to make it anew after a failure.
+struct MadeFrom {
+    queue: QueuePlan,
+    burst_bytes: u64,
+    seed: u64,
+    failures: u64,
 }
 
 /// Packets that the discipline dropped, and copies of those it marked, counted and ready to be recorded.
@@ -107,17 +130,29 @@ impl Link {
                 .map(|bytes| Box::new(Bucket::new(bytes, plan.rate))),
             frame_overhead: plan.frame_overhead_bytes,
             queue: queue::make(&queue.discipline, &queue.parameters, &surroundings)?,
-            loss: plan.loss.map(|loss| RandomLoss::new(loss, flows, seed)),
+            obstructed: plan.loss.is_some(),
+            loss: plan
+                .loss
+                .map(|loss| Box::new(RandomLoss::new(loss, flows, seed))),
+            down: false,
             transmitting: None,
+            busy_until: Time::ZERO,
+            launched_bytes: 0,
             queued_packets: 0,
             queued_bytes: 0,
             empty_since: Time::ZERO,
-            last_transmission: (0, Time::ZERO),
+            transmission_times: [(0, Time::ZERO); 2],
             counters: Counters::default(),
             sojourns: Histogram::new(),
             drops: Drops::default(),
             settled: Settled::default(),
             has_settled: false,
+            made_from: Box::new(MadeFrom {
+                queue: queue.clone(),
+                burst_bytes: plan.burst_bytes.unwrap_or(0),
+                seed,
+                failures: 0,
+            }),
         })
     }
 
@@ -125,11 +160,8 @@ impl Link {
     #[inline(always)]
     pub fn offer(&mut self, mut packet: Packet, now: Time) -> (Offer, Option<Time>) {
         self.counters.arrived += 1;
-        if let Some(loss) = &mut self.loss {
-            if loss.takes(&packet) {
-                self.counters.lost += 1;
-                return (Offer::Lost, None);
-            }
+        if self.obstructed && self.loses(packet.for_record()) {
+            return (Offer::Lost, None);
         }
         packet.wire_bytes += self.frame_overhead;
         self.enter(packet.wire_bytes, now);
@@ -141,6 +173,15 @@ impl Link {
             None
         };
         (Offer::Queued, begun)
+    }
+
+    /// Whether a packet is lost before it comes to the queue; counts it.
+    #[cold]
+    fn loses(&mut self, packet: Packet) -> bool {
+        let loss = self.loss.as_mut();
+        let is_lost = self.down || loss.is_some_and(|loss| loss.takes(&packet));
+        self.counters.lost += u64::from(is_lost);
+        is_lost
     }
 
     /// The packet in transmission has left; the next one begins. Returns it, and when the next one
@@ -222,14 +263,15 @@ impl Link {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn transmission_time(&mut self, bytes: u32) -> Time {
-        if self.last_transmission.0 != bytes {
+        let last = &mut self.transmission_times[usize::from(bytes >= SMALL_BYTES)];
+        if last.0 != bytes {
             // At least a picosecond, so that time passes on however fast a link.
             let duration = self.rate.transmission_time(u64::from(bytes));
-            self.last_transmission = (bytes, duration.max(Time::from_picoseconds(1)));
+            *last = (bytes, duration.max(Time::from_picoseconds(1)));
         }
-        self.last_transmission.1
+        last.1
     }
 
     #[inline]
@@ -304,6 +346,10 @@ impl Link {
         if self.queued_packets == 0 {
             counters.empty += now.since(self.empty_since);
         }
+        if self.busy_until > now {
+            counters.departed -= 1;
+            counters.departed_bytes -= u64::from(self.launched_bytes);
+        }
         counters
     }
 
@@ -313,7 +359,12 @@ impl Link {
     }
 
     /// Packets in the queue and in the transmitter.
-    pub fn holds(&self) -> u64 {
+    pub fn holds(&self, now: Time) -> u64 {
+        self.keeps() + u64::from(self.busy_until > now)
+    }
+
+    /// Packets in the queue and in the transmitter, but for one that was launched.
+    pub fn keeps(&self) -> u64 {
         let passing = self.bucket.as_ref().map_or(0, |bucket| bucket.len());
         u64::from(self.queued_packets) + u64::from(self.transmitting.is_some()) + passing
     }
@@ -329,7 +380,8 @@ impl Link {
     }
 
     /// Sojourn times of the packets that left the queue since the histogram was last cleared.
-    pub fn sojourns(&self) -> &Histogram {
+    pub fn sojourns(&mut self) -> &Histogram {
+        self.sojourns.settle();
         &self.sojourns
     }
 

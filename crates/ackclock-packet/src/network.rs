@@ -4,30 +4,45 @@
 //! (a stretch of pure delay) arrives. What cannot queue is not an event: a packet that leaves its last
 //! queue is handed over at once, with the local time of its arrival, and an answer goes straight
 //! into the flight that leads back.
+//!
+//! Links between nodes are apart, in [`wires`]: each has a flight behind it that all packets share, and at
+//! its end a packet is routed on, or has arrived.
 
 use ackclock_units::Time;
 use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
 
 use crate::agenda::Agenda;
+use crate::calendar::Calendar;
 use crate::link::{Link, Offer, Settled};
 use crate::packet::{Flags, Packet, NO_SACK};
 use crate::path::{first_due, Hop, Route, Stretch};
 use crate::pcap::Capture;
-use crate::plan::Plan;
+use crate::plan::{FlowPlan, Plan};
 use crate::receiver::{Blocks, Reply};
 use crate::record::{Action, Happening, Tables, NONE};
+use crate::routing::{Next, Routing};
 use crate::sender::Outlet;
 use crate::PlanError;
 
+mod changes;
 mod sacks;
+mod wires;
 
+use changes::Changes;
 use sacks::SackStore;
+use wires::Wire;
 
 /// Links, delays and the packets in them.
 pub struct Network {
     now: Time,
     links: Vec<Link>,
+    /// By link: the flight behind it.
+    wires: Vec<Wire>,
+    /// Links to be looked at, then flights by link, then the change of a link that comes next.
+    hops: Calendar,
+    changes: Changes,
+    routing: Routing,
     routes: Vec<Route>,
     /// Delays before queueing links.
     stretches: Vec<Stretch>,
@@ -48,7 +63,8 @@ impl Network {
     /// The network of a plan, and for each flow the hop at which its packets enter it.
     ///
     /// # Errors
-    /// If a queue discipline or its parameters are not known, or a path names a link that is not there.
+    /// If a queue discipline or its parameters are not known, a path names a link that is not there, or no way
+    /// leads from end to end.
     pub fn new(plan: &Plan, seed: u64) -> Result<(Network, Vec<Hop>), PlanError> {
         let mut seeds = Pcg64Mcg::new(u128::from(seed) << 1 | 1);
         seeds.next_u64();
@@ -59,13 +75,18 @@ impl Network {
             .map(|link| Link::new(link, &priorities, seeds.next_u64()))
             .collect::<Result<Vec<_>, _>>()?;
         let mut stretches = Vec::new();
-        let (routes, entries): (Vec<_>, Vec<_>) = plan
+        let (routes, mut entries): (Vec<_>, Vec<_>) = plan
             .flows
             .iter()
             .map(|flow| Route::new(flow, &mut stretches))
             .unzip();
-        let network = Network {
+        let wires = wires::all(plan);
+        let mut network = Network {
             now: Time::ZERO,
+            hops: wires::calendar(plan),
+            changes: Changes::new(plan, priorities),
+            routing: Routing::new(plan, seed),
+            wires,
             transmissions: Agenda::new(links.len()),
             arrivals: Agenda::new(routes.len() + stretches.len()),
             links,
@@ -77,7 +98,38 @@ impl Network {
             capture: plan.record.pcap.then(|| Capture::new(&plan.flows)),
             tables: Tables::default(),
         };
+        for (index, (flow, entry)) in plan.flows.iter().zip(&mut entries).enumerate() {
+            if let Some(hop) = network.open_route(index, index as u32, flow)? {
+                *entry = hop;
+            }
+        }
+        network.schedule_change();
         Ok((network, entries))
+    }
+
+    /// Opens the route of a routed flow at place `flow`; `number` is the flow's in the dataset. Returns the hop at
+    /// which its packets enter the network; `None` if it has paths, for which there is a [`Route`]. A place may
+    /// be used again once no packet of the flow before is under way.
+    ///
+    /// # Errors
+    /// No way leads from one of its hosts to the other.
+    pub fn open_route(
+        &mut self,
+        flow: usize,
+        number: u32,
+        plan: &FlowPlan,
+    ) -> Result<Option<Hop>, PlanError> {
+        self.routing.open(flow, number, plan.ends)?;
+        Ok(plan.ends.map(|_| match self.routing.kept_entrance(flow) {
+            Some(link) => Hop::Here(link),
+            None => Hop::Routed,
+        }))
+    }
+
+    /// What happens next behind links with a flight: when, and where ([`Network::on_hop`]).
+    #[inline(always)]
+    pub fn next_hop(&mut self) -> (Time, usize) {
+        self.hops.next()
     }
 
     /// When the next link has sent off its packet, and which link that is.
@@ -150,7 +202,7 @@ impl Network {
         }
     }
 
-    /// Sends a packet on from a link: to the next one of its path, or to the far end after the last.
+    /// Sends a packet on from a link of its path: to the next one, or to the far end after the last.
     #[inline(always)]
     fn pass_on(&mut self, mut packet: Packet) -> Option<(Packet, Time)> {
         let route = &self.routes[packet.flow as usize];
@@ -176,6 +228,7 @@ impl Network {
         match hop {
             Hop::Here(link) => self.offer(packet, link),
             Hop::After { delay, stretch } => self.fly(stretch, self.now + delay, packet),
+            Hop::Routed => self.set_off(packet),
         }
     }
 
@@ -201,6 +254,9 @@ impl Network {
     #[inline(always)]
     fn offer(&mut self, packet: Packet, link: u32) {
         let link = link as usize;
+        if self.wires[link].exists() {
+            return self.offer_wire(packet, link);
+        }
         let (offer, begun) = self.links[link].offer(packet, self.now);
         if let Some(done) = begun {
             self.transmissions.set(link, done);
@@ -271,7 +327,8 @@ impl Network {
         let route = &self.routes[flow as usize];
         match route.first_hop_back() {
             Some(Hop::After { delay, stretch }) => self.fly(stretch, local + delay, packet),
-            _ => self.fly_home(local + route.reverse_delay, packet),
+            Some(Hop::Here(_) | Hop::Routed) => self.set_off(packet),
+            None => self.fly_home(local + route.reverse_delay, packet),
         }
     }
 
@@ -316,10 +373,11 @@ impl Network {
 
     /// Packets in queues, transmitters and flights.
     pub fn packets_under_way(&self) -> u64 {
-        let queued: u64 = self.links.iter().map(Link::holds).sum();
+        let queued: u64 = self.links.iter().map(Link::keeps).sum();
         let home = self.routes.iter().map(|route| route.home.len());
         let between = self.stretches.iter().map(|stretch| stretch.flight.len());
-        queued + home.chain(between).sum::<usize>() as u64
+        let behind = self.wires.iter().map(Wire::holds);
+        queued + home.chain(between).chain(behind).sum::<usize>() as u64
     }
 }
 

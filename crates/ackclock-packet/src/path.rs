@@ -37,6 +37,8 @@ pub enum Hop {
         /// Number of the [`Stretch`].
         stretch: u32,
     },
+    /// Wherever the routing says.
+    Routed,
 }
 
 /// A flow's way there and back, and the packets on its last part. It fits one cache line: with many
@@ -65,8 +67,11 @@ struct Further {
 
 impl Route {
     /// The route of a flow, and the hop at which its packets enter it; adds the delays before links to
-    /// `stretches`. The way there has at least one hop: [`crate::plan::Plan::check`].
+    /// `stretches`. Paths have at least one hop there: [`crate::plan::Plan::check`].
     pub fn new(plan: &FlowPlan, stretches: &mut Vec<Stretch>) -> (Route, Hop) {
+        if plan.ends.is_some() {
+            return (Route::routed(), Hop::Routed);
+        }
         let forward = hops(&plan.forward, false, stretches);
         let reverse = hops(&plan.reverse, true, stretches);
         let (entrance, forward) = (forward[0], &forward[1..]);
@@ -83,6 +88,20 @@ impl Route {
             gone: 0,
         };
         (route, entrance)
+    }
+
+    /// What a routed flow has: its packets go nowhere by themselves.
+    fn routed() -> Route {
+        Route {
+            home: Flight::new(),
+            forward_delay: Time::ZERO,
+            reverse_delay: Time::ZERO,
+            further: Some(Box::new(Further {
+                forward: Box::default(),
+                reverse: Box::new([Hop::Routed]),
+            })),
+            gone: 0,
+        }
     }
 
     /// The hop after number `index` on the way there (`forward`) or back.

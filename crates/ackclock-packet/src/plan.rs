@@ -8,8 +8,8 @@ use ackclock_units::{Rate, Time};
 use serde::Deserialize;
 
 use crate::packet::Ecn;
-use crate::PlanError;
 
+mod checks;
 mod wire;
 
 /// One run's network, traffic and recording.
@@ -36,89 +36,6 @@ pub struct Plan {
     pub flows: Vec<FlowPlan>,
     /// What to write down.
     pub record: RecordPlan,
-}
-
-/// Bytes of the largest IP packet.
-const LARGEST_PACKET_BYTES: u64 = 65_535;
-/// Bytes of the options of a TCP header, at most.
-const MOST_OPTION_BYTES: u64 = 40;
-/// Hops of a path, at most.
-const MOST_HOPS: u64 = 255;
-
-impl Plan {
-    /// Refuses what no simulation could carry out.
-    ///
-    /// # Errors
-    /// The first quantity that is zero where it must not be, or larger than a packet or a path can be;
-    /// a path without a link, or with one that is not there.
-    pub fn check(&self) -> Result<(), PlanError> {
-        positive("record.interval_s", self.record.interval > Time::ZERO)?;
-        for link in &self.links {
-            link.check()?;
-        }
-        for (index, flow) in self.flows.iter().enumerate() {
-            flow.tcp.check()?;
-            at_most("priority", u64::from(flow.priority), 15)?;
-            self.check_paths(index, flow)?;
-        }
-        Ok(())
-    }
-
-    fn check_paths(&self, index: usize, flow: &FlowPlan) -> Result<(), PlanError> {
-        if flow.forward.hops.is_empty() {
-            return Err(PlanError::NoLink(index));
-        }
-        for path in [&flow.forward, &flow.reverse] {
-            at_most("hops of a path", path.hops.len() as u64, MOST_HOPS)?;
-        }
-        let mut hops = flow.forward.hops.iter().chain(&flow.reverse.hops);
-        match hops.find(|hop| hop.link as usize >= self.links.len()) {
-            None => Ok(()),
-            Some(hop) => Err(PlanError::UnknownLink {
-                flow: index,
-                link: hop.link,
-                links: self.links.len(),
-            }),
-        }
-    }
-}
-
-impl LinkPlan {
-    fn check(&self) -> Result<(), PlanError> {
-        positive("rate_bps", self.rate.bits_per_second() > 0.0)?;
-        let overhead = u64::from(self.frame_overhead_bytes);
-        at_most("frame_overhead_bytes", overhead, LARGEST_PACKET_BYTES)?;
-        match self.loss {
-            Some(LossPlan::Every { packets }) => positive("loss.packets", packets > 0),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl TcpPlan {
-    fn check(&self) -> Result<(), PlanError> {
-        positive("mss_bytes", self.mss_bytes > 0)?;
-        positive("initial_rto_s", self.initial_rto > Time::ZERO)?;
-        positive("max_rto_s", self.max_rto > Time::ZERO)?;
-        let bytes = u64::from(self.mss_bytes) + u64::from(self.header_bytes) + MOST_OPTION_BYTES;
-        at_most("mss_bytes with headers", bytes, LARGEST_PACKET_BYTES)
-    }
-}
-
-fn positive(what: &'static str, is_positive: bool) -> Result<(), PlanError> {
-    if is_positive {
-        Ok(())
-    } else {
-        Err(PlanError::NotPositive(what))
-    }
-}
-
-fn at_most(what: &'static str, found: u64, most: u64) -> Result<(), PlanError> {
-    if found <= most {
-        Ok(())
-    } else {
-        Err(PlanError::TooLarge { what, found, most })
-    }
 }
 
 /// A host or a switch.
@@ -424,6 +341,7 @@ pub struct TcpPlan {
 /// What to write down.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools)]
 pub struct RecordPlan {
     /// Period of the flow and queue samples.
     #[serde(rename = "interval_s")]
@@ -432,4 +350,8 @@ pub struct RecordPlan {
     pub packets: bool,
     /// Write a capture of the senders' side.
     pub pcap: bool,
+    /// Sample the flows of generated traffic too.
+    pub traffic: bool,
+    /// Sample every link's queue, not only the bottlenecks'.
+    pub all_links: bool,
 }

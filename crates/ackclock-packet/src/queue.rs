@@ -18,7 +18,7 @@ mod fifo;
 mod fq;
 pub mod fq_codel;
 pub mod fq_pie;
-mod hash;
+pub(crate) mod hash;
 pub mod pfifo;
 pub mod pie;
 pub mod prio;
@@ -152,6 +152,13 @@ impl Queue {
             Queue::Pfifo(queue) => queue.enqueue(packet.entering(now), now, drops),
             Queue::Other(queue) => queue.enqueue(packet.entering(now), now, drops),
         }
+    }
+
+    /// Whether a packet that finds the queue empty and the transmitter idle goes through it as if it were not
+    /// there. A discipline that keeps accounts of what passes is not such a one.
+    #[inline(always)]
+    pub fn lets_through(&self) -> bool {
+        matches!(self, Queue::Pfifo(_))
     }
 
     /// See [`Discipline::dequeue`].

@@ -16,7 +16,7 @@ pub const NONE: u32 = u32::MAX;
 pub enum Happening {
     /// A queue dropped a packet.
     Drop,
-    /// A packet was lost at random.
+    /// A packet was lost at random, by a link that fails, or for want of a way.
     Loss,
     /// A queue marked a packet.
     Mark,
@@ -36,6 +36,8 @@ pub enum Happening {
     Finished,
     /// A sender comes down for ECN marks.
     MarkReaction,
+    /// A link's rate or delay changes, it fails or works again; the value is its rate from now on, 0 if it is down.
+    LinkChange,
 }
 
 /// Names of the [`Happening`]s in the dataset, by number.
@@ -51,6 +53,7 @@ pub const EVENT_KINDS: &[&str] = &[
     "established",
     "finished",
     "mark_reaction",
+    "link_change",
 ];
 
 /// What happened to a packet in the packet log. Its name is in [`PACKET_ACTIONS`].
@@ -63,7 +66,7 @@ pub enum Action {
     Dequeue,
     /// Dropped by the queue.
     Drop,
-    /// Lost at random.
+    /// Lost at random, by a link that fails, or for want of a way.
     Loss,
     /// Reached the far end.
     Arrive,

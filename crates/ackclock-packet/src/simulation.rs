@@ -1,7 +1,8 @@
 //! The simulation: senders and receivers around the [`Network`], and the order of events.
 //!
 //! At equal times links come first, then flights (arrivals), then timers of senders, timers of
-//! receivers, and the sampler; among links, flights or flows the lower number comes first.
+//! receivers, and the sampler; among links, flights or flows the lower number comes first. Links with a
+//! flight behind them come after other links and before other flights, and changes of links after them.
 //!
 //! A receiver handles a packet at the moment it leaves its last queue, with its clock running ahead by
 //! the delay in between. Nothing else reads a receiver's state, so no result depends on it.
@@ -118,9 +119,10 @@ impl Simulation {
     #[inline]
     fn step(&mut self, until: Time) -> bool {
         let (transmitted, link) = self.network.next_transmission();
+        let (hopping, hop) = self.network.next_hop();
         let (arrival, flight) = self.network.next_arrival();
         let (due, owner) = self.timers.next();
-        let next = transmitted.min(arrival).min(due);
+        let next = transmitted.min(hopping).min(arrival).min(due);
         if next > until || next.is_never() {
             return false;
         }
@@ -130,9 +132,18 @@ impl Simulation {
             if let Some((packet, local)) = self.network.on_transmitted(link) {
                 self.reach_receiver(&packet, local);
             }
+        } else if hopping == next {
+            if let Some((packet, local)) = self.network.on_hop(hop) {
+                if packet.kind.is_forward() {
+                    self.reach_receiver(&packet, local);
+                } else {
+                    self.reach_sender(packet.flow as usize, &packet);
+                }
+            }
         } else if arrival == next {
             if let Some(packet) = self.network.on_arrival(flight) {
                 self.reach_sender(flight, &packet);
+                self.network.await_next(flight);
             }
         } else {
             self.handle_timer(owner);
@@ -165,7 +176,6 @@ impl Simulation {
         flow.sender
             .on_packet(packet, blocks.as_ref(), self.now, &mut entrance);
         self.timers.advance(index, flow.sender.wake());
-        self.network.await_next(index);
     }
 
     /// A packet reaches the receiver at its local time; a delayed ACK that was due before goes first.

@@ -8,15 +8,28 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ackclock import scenario
-from ackclock.errors import ScenarioError
-from ackclock.fields import nearest, shown
-from ackclock.plan import ChangePlan, FlowPlan, LinkPlan, Plan, RecordPlan, TcpPlan
+from ackclock.plan import (
+    UDP_HEADER_BYTES,
+    FlowPlan,
+    GroupPlan,
+    LinkPlan,
+    Plan,
+    RecordPlan,
+    TrafficPlan,
+)
+from ackclock.planning.changes import change_plans
 from ackclock.planning.flows import flow_plans
 from ackclock.planning.groups import group_plan
 from ackclock.planning.sizes import Sizes
+from ackclock.planning.traffic import Place, datagram_group, datagram_plans, drawn_plans, generated_plan
 from ackclock.scenario import Scenario
 from ackclock.source import Source
-from ackclock.topology.parts import Drawing, Link
+from ackclock.topology.parts import Drawing, Hosts, Link, Way
+from ackclock.traffic import AnyTraffic
+from ackclock.traffic.datagrams import Datagrams
+
+#: Up to so many links, the queues of all are sampled unless the scenario says otherwise.
+FEW_LINKS = 16
 
 
 @dataclass(frozen=True)
@@ -46,13 +59,11 @@ def _seeds(given: Scenario) -> tuple[int, ...]:
 
 
 def _plan(given: Scenario, source: Source) -> Plan:
-    groups = tuple(group_plan(flows, given.tcp, ("flows", number), source) for number, flows in enumerate(given.flows))
-    tcps = [group.tcp for group in groups if group.tcp]
-    drawing = given.network.draw(given.flows, ())
-    mean_rtt_s = _mean_rtt_s(drawing)
-    overhead_bytes = int(given.network.frame_overhead)
-    packet_bytes = max(tcp.packet_bytes for tcp in tcps) + overhead_bytes
-    sizes = Sizes(mean_rtt_s, packet_bytes, source)
+    groups = tuple(_groups(given, source))
+    drawing = given.network.draw(given.flows, given.traffic)
+    mean_rtt_s = _mean_rtt_s(drawing, len(given.flows))
+    packet_bytes = _packet_bytes(given, groups)
+    traffic = tuple(_placed_traffic(given, drawing, source))
     return Plan(
         name=given.name or Path(source.name).stem,
         duration_s=given.duration,
@@ -60,23 +71,85 @@ def _plan(given: Scenario, source: Source) -> Plan:
         seeds=_seeds(given),
         mean_base_rtt_s=mean_rtt_s,
         packet_bytes=packet_bytes,
-        bottleneck=next(number for number, link in enumerate(drawing.links) if link.bottleneck),
+        bottleneck=next((number for number, link in enumerate(drawing.links) if link.bottleneck), 0),
         nodes=drawing.nodes,
-        links=_links(drawing.links, sizes, overhead_bytes),
+        links=_links(drawing.links, Sizes(mean_rtt_s, packet_bytes, source), int(given.network.frame_overhead)),
         routing=drawing.routing,
-        changes=_changes(given, drawing.links, source),
+        changes=change_plans(given.network.changes, drawing, source),
         groups=groups,
-        flows=tuple(_flows(given, tcps, drawing)),
-        record=RecordPlan(given.record.interval, given.record.packets, given.record.pcap),
+        flows=tuple(_flows(given, groups, drawing)),
+        traffic=tuple(_traffic(given, groups, drawing, traffic)),
+        datagrams=tuple(
+            plan for table, place in traffic if isinstance(table, Datagrams) for plan in datagram_plans(table, place)
+        ),
+        record=_record(given, drawing),
         scenario_name=Path(source.name).name,
         scenario_text=source.text,
     )
 
 
-def _mean_rtt_s(drawing: Drawing) -> float:
-    """Of all sources of the flows."""
-    rtts_s = [way.base_rtt_s for ways in drawing.ways for way in ways]
-    return math.fsum(rtts_s) / len(rtts_s)
+def _groups(given: Scenario, source: Source) -> Iterator[GroupPlan]:
+    """First those of the flows, then those of the traffic."""
+    for number, flows in enumerate(given.flows):
+        yield group_plan(flows, given.tcp, ("flows", number), source)
+    for number, traffic in enumerate(given.traffic):
+        if isinstance(traffic, Datagrams):
+            yield datagram_group(traffic)
+        else:
+            yield group_plan(traffic, given.tcp, ("traffic", number), source)
+
+
+def _packet_bytes(given: Scenario, groups: Iterable[GroupPlan]) -> int:
+    """The largest wire size of a full data packet; of a datagram if there is no TCP."""
+    segments = [group.tcp.packet_bytes for group in groups if group.tcp]
+    datagrams = [int(table.packet) + UDP_HEADER_BYTES for table in given.traffic if isinstance(table, Datagrams)]
+    return max(segments or datagrams) + int(given.network.frame_overhead)
+
+
+def _mean_rtt_s(drawing: Drawing, flows: int) -> float:
+    """Over all sources of the flows; without flows over those of the traffic. Of what is drawn, the longest way."""
+    counts_s = [_rtts_s(where) for where in drawing.places[:flows] or drawing.places]
+    return math.fsum(sum_s for _, sum_s in counts_s) / sum(count for count, _ in counts_s)
+
+
+def _rtts_s(where: tuple[Way, ...] | Hosts) -> tuple[int, float]:
+    """How many, and the sum of their base RTTs."""
+    if isinstance(where, Hosts):
+        return len(where.sources), len(where.sources) * where.longest_rtt_s
+    return len(where), math.fsum(way.base_rtt_s for way in where)
+
+
+def _flows(given: Scenario, groups: Sequence[GroupPlan], drawing: Drawing) -> Iterator[FlowPlan]:
+    for number, flows in enumerate(given.flows):
+        where, tcp = drawing.places[number], groups[number].tcp
+        if tcp and not isinstance(where, Hosts):
+            yield from flow_plans(flows, number, tcp, where)
+
+
+def _placed_traffic(given: Scenario, drawing: Drawing, source: Source) -> Iterator[tuple[AnyTraffic, Place]]:
+    first = len(given.flows)
+    for number, table in enumerate(given.traffic):
+        yield table, Place(source, ("traffic", number), first + number, drawing.places[first + number])
+
+
+def _traffic(
+    given: Scenario, groups: Sequence[GroupPlan], drawing: Drawing, traffic: Iterable[tuple[AnyTraffic, Place]]
+) -> Iterator[TrafficPlan]:
+    """Flows whose ends are drawn, then generated transfers."""
+    for number, flows in enumerate(given.flows):
+        where, tcp = drawing.places[number], groups[number].tcp
+        if tcp and isinstance(where, Hosts):
+            yield from drawn_plans(flows, number, tcp, where)
+    for table, place in traffic:
+        tcp = groups[place.group].tcp
+        if tcp and not isinstance(table, Datagrams):
+            yield generated_plan(table, tcp, given.network, place)
+
+
+def _record(given: Scenario, drawing: Drawing) -> RecordPlan:
+    record = given.record
+    all_links = len(drawing.links) <= FEW_LINKS if record.links is None else record.links == "all"
+    return RecordPlan(record.interval, record.packets, record.pcap, record.traffic, all_links)
 
 
 def _links(drawn: Iterable[Link], sizes: Sizes, overhead_bytes: int) -> tuple[LinkPlan, ...]:
@@ -95,25 +168,3 @@ def _links(drawn: Iterable[Link], sizes: Sizes, overhead_bytes: int) -> tuple[Li
         )
         for link in drawn
     )
-
-
-def _flows(given: Scenario, tcps: Sequence[TcpPlan], drawing: Drawing) -> Iterator[FlowPlan]:
-    for group, (flows, tcp) in enumerate(zip(given.flows, tcps, strict=True)):
-        yield from flow_plans(flows, group, tcp, drawing.ways[group])
-
-
-def _changes(given: Scenario, links: Sequence[Link], source: Source) -> tuple[ChangePlan, ...]:
-    """In order of time. Raises `ScenarioError` for links that are not there."""
-    numbers = {link.name: number for number, link in enumerate(links)}
-    problems = [
-        source.problem(("network", "changes", number, "link"), shown(change.link), nearest(change.link, tuple(numbers)))
-        for number, change in enumerate(given.network.changes)
-        if change.link not in numbers
-    ]
-    if problems:
-        raise ScenarioError(problems)
-    made = [
-        ChangePlan(change.at, numbers[change.link], change.rate, change.delay, change.up)
-        for change in given.network.changes
-    ]
-    return tuple(sorted(made, key=lambda change: change.at_s))

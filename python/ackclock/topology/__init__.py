@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias, get_args
+from typing import Annotated, TypeAlias
 
-from ackclock.keys import Chosen
+from ackclock.keys import Chosen, told_apart
 from ackclock.topology.asymmetric import Asymmetric
 from ackclock.topology.dumbbell import Dumbbell
-from ackclock.topology.parts import Topology
+from ackclock.topology.fat_tree import FatTree
+from ackclock.topology.graph import Graph
+from ackclock.topology.inventec import Inventec
+from ackclock.topology.leaf_spine import LeafSpine
+from ackclock.topology.parking_lot import ParkingLot
+from ackclock.topology.y import Y
 
-AnyTopology: TypeAlias = Dumbbell | Asymmetric
+AnyTopology: TypeAlias = Dumbbell | Asymmetric | Y | ParkingLot | FatTree | LeafSpine | Inventec | Graph
 
 #: Name in the scenario → table.
-TOPOLOGIES: dict[str, type[Topology]] = {
-    get_args(table.model_fields["topology"].annotation)[0]: table for table in get_args(AnyTopology)
-}
+TOPOLOGIES = told_apart("topology", AnyTopology)
 
 Network: TypeAlias = Annotated[AnyTopology, Chosen("topology", TOPOLOGIES)]

@@ -29,12 +29,14 @@ class Side(Table):
     burst: Burst | None = Field(None, description="burst of a token bucket in the link's place; absent: a transmitter")
     loss: Loss | None = Field(None, description="random loss of data packets before the queue")
 
-    def link(self, name: str) -> Link:
-        """The link; its delay is that of the ways over it."""
+    def link(self, name: str, delay_s: float) -> Link:
+        """The link; what is not its own of the delay is that of the ways over it."""
         burst_bytes = None if self.burst is None else int(self.burst)
         loss = self.loss.planned() if self.loss else None
         place = ("network", name, "queue")
-        return Link(name, self.rate, self.queue, place, burst_bytes=burst_bytes, loss=loss, bottleneck=True)
+        return Link(
+            name, self.rate, self.queue, place, None, delay_s, burst_bytes=burst_bytes, loss=loss, bottleneck=True
+        )
 
 
 class Asymmetric(Topology):
@@ -59,13 +61,22 @@ class Asymmetric(Topology):
             expected = f"at least {self.rtt_s:g} s, the two delays of the line"
             yield fault_at((*place, "rtt"), 0, expected, f"{least_s:g} s")
 
+    def capacity_bps(self, group: Placed) -> float:
+        """The rate of the link that the data goes over."""
+        return self.up.rate if group.direction == "up" else self.down.rate
+
     def draw(self, flows: Sequence[Placed], traffic: Sequence[Placed]) -> Drawing:
         """Two links; each source's data goes over one of them, its ACKs over the other."""
-        links = (self.down.link("down"), self.up.link("up"))
+        links = (self.down.link("down", self._own_s("down")), self.up.link("up", self._own_s("up")))
         ways = [
             tuple(self._way(group.direction, rtt_s) for rtt_s in self._rtts_s(group)) for group in [*flows, *traffic]
         ]
         return Drawing(links, tuple(ways))
+
+    def _own_s(self, name: str) -> float:
+        """The delay of a link whose delay changes; one that does not change is cheaper in the ways."""
+        changes = any(change.link == name and change.delay is not None for change in self.changes)
+        return (self.down if name == "down" else self.up).delay if changes else 0.0
 
     def _rtts_s(self, group: Placed) -> list[float]:
         count = self.sources(group)
@@ -74,6 +85,6 @@ class Asymmetric(Topology):
     def _way(self, direction: str | None, rtt_s: float) -> Way:
         """What a flow's RTT has beyond the line is split evenly behind both links."""
         rest_s = (rtt_s - self.rtt_s) / 2
-        down = PathPlan((HopPlan(0.0, DOWN),), self.down.delay + rest_s)
-        up = PathPlan((HopPlan(0.0, UP),), self.up.delay + rest_s)
+        down = PathPlan((HopPlan(0.0, DOWN),), self.down.delay - self._own_s("down") + rest_s)
+        up = PathPlan((HopPlan(0.0, UP),), self.up.delay - self._own_s("up") + rest_s)
         return Way(up, down, rtt_s) if direction == "up" else Way(down, up, rtt_s)

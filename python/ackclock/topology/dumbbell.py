@@ -59,6 +59,10 @@ class Dumbbell(Topology):
         if group.direction == "up" and self.reverse is None:
             yield fault_at((*place, "direction"), "up", "a link for it: network.reverse = { rate = …, queue = … }")
 
+    def capacity_bps(self, group: Placed) -> float:
+        """The rate of the link that the data goes over."""
+        return self.reverse.rate if group.direction == "up" and self.reverse else self.rate
+
     def draw(self, flows: Sequence[Placed], traffic: Sequence[Placed]) -> Drawing:
         """Bottleneck and reverse link; behind them an access link for each source, if they have a rate."""
         shared = iter(self.rtt.over(self._users(flows)))

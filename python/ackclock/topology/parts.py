@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import InitErrorDetails
 
 from ackclock.catalog.given import Given
-from ackclock.fields import Loc, Spread, Spreadable, Table, fault, fault_at
+from ackclock.fields import Loc, Spread, Spreadable, Table, fault, fault_at, shown
 from ackclock.keys import RTT, Delay, Moment, Name, Overhead, Rate
 from ackclock.plan import EndsPlan, NodePlan, PathPlan
 from ackclock.units import Size
@@ -20,6 +20,9 @@ ACCESS_QUEUE = Given("pfifo", {"limit": Size(1000, "p")})
 
 #: Most flows of a scenario, and most ways of its generated traffic.
 MOST_FLOWS = 1_000_000
+
+#: The path of what names its ends instead.
+NOWHERE = PathPlan((), 0.0)
 
 Direction: TypeAlias = Literal["down", "up"]
 
@@ -60,10 +63,22 @@ class Change(Table):
         return self
 
 
+def _names(value: object) -> object:
+    """One name, or a list of them."""
+    if isinstance(value, str) or (isinstance(value, list) and all(isinstance(name, str) for name in value)):
+        return value
+    raise fault(shown(value), 'the name of a host, a pattern such as "h*", or a list of them')
+
+
+HostNames: TypeAlias = Annotated[str | list[str], BeforeValidator(_names)]
+
+
 class Placed(Table):
     """Where a group's data goes, and how many send it. Which of the keys there are depends on the topology."""
 
-    count: Annotated[int, Field(ge=1, le=MOST_FLOWS)] = Field(1, description="number of sources")
+    count: Annotated[int, Field(ge=1, le=MOST_FLOWS)] = Field(
+        1, description="number of sources; between hosts: of each pair"
+    )
     direction: Direction | None = Field(
         None, description='way of the data: "down" (absent), or "up", against it; dumbbell and asymmetric'
     )
@@ -71,12 +86,45 @@ class Placed(Table):
         None,
         description="base RTT of these flows, instead of network.rtt; on an asymmetric line with what lies beyond it",
     )
+    from_: HostNames | None = Field(None, alias="from", description='sending hosts: a name, "h*", a list; absent: all')
+    to: HostNames | None = Field(None, description="receiving hosts, as from")
+    between: Literal["all", "in-turn", "permutation", "random"] | None = Field(
+        None,
+        description=(
+            'who sends to whom: "all" (absent), "in-turn" (first to first, second to second …), "permutation" or '
+            '"random" (drawn from the seed)'
+        ),
+    )
+    path: Name | None = Field(None, description='a way by its name, such as "long" or "hop-2" of a parking lot')
+
+    #: Whether the transfers and their ends are drawn from the seed.
+    generated: ClassVar[bool] = False
+
+    def between_hosts(
+        self, sources: Sequence[int], destinations: Sequence[int], place: Loc
+    ) -> Iterator[InitErrorDetails]:
+        """What the group asks for that cannot be between these hosts."""
+        yield from ()
+
+    @property
+    def pattern(self) -> str:
+        """Who may send to whom, as the scenario says it."""
+        return self.between or "all"
+
+    @property
+    def pairing(self) -> str:
+        """Who sends to whom, as a plan says it of what is drawn."""
+        return self.pattern.replace("-", "_")
 
 
-#: The keys of `Placed` that only some topologies have, and what to write where they have not.
-PLACING: Mapping[str, str] = {
-    "direction": "no direction on this topology",
-    "rtt": "no rtt: the delays of the links make it",
+#: The fields of `Placed` that only some topologies have: the key, and what to write where there is none.
+PLACING: Mapping[str, tuple[str, str]] = {
+    "direction": ("direction", "no direction: name hosts with from and to"),
+    "rtt": ("rtt", "no rtt: the delays of the links make it"),
+    "from_": ("from", "no from: this topology has no hosts to name"),
+    "to": ("to", "no to: this topology has no hosts to name"),
+    "between": ("between", "no between: this topology has no hosts to name"),
+    "path": ("path", "no path: this topology has none to name"),
 }
 
 
@@ -107,11 +155,21 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
+class Hosts:
+    """The hosts between which a group sends, and who sends to whom; the ways are drawn from the seed."""
+
+    sources: tuple[int, ...]
+    destinations: tuple[int, ...]
+    pairing: str
+    longest_rtt_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Drawing:
-    """A network drawn for its groups: for each group, the ways of its sources."""
+    """A network drawn for its groups: for each group, the ways of its sources, or its hosts."""
 
     links: tuple[Link, ...]
-    ways: tuple[tuple[Way, ...], ...]
+    places: tuple[tuple[Way, ...] | Hosts, ...]
     nodes: tuple[NodePlan, ...] = ()
     routing: str = "single"
 
@@ -135,13 +193,17 @@ class Topology(Table):
 
     def misplaced(self, group: Placed, place: Loc) -> Iterator[InitErrorDetails]:
         """What one group asks for that is not there. `place` is the group's."""
-        for key in PLACING.keys() - self.placed_by:
-            if getattr(group, key) is not None:
-                yield fault_at((*place, key), 0, PLACING[key], "a key that does not belong here")
+        for name, (key, told) in PLACING.items():
+            if name not in self.placed_by and getattr(group, name) is not None:
+                yield fault_at((*place, key), 0, told, "a key that does not belong here")
 
     def sources(self, group: Placed) -> int:
         """How many sources a group has."""
         return group.count
+
+    def capacity_bps(self, group: Placed) -> float:
+        """The rate that a group's `load` is a share of."""
+        raise NotImplementedError
 
     def draw(self, flows: Sequence[Placed], traffic: Sequence[Placed]) -> Drawing:
         """Links and ways: first those of the flows, then those of the traffic."""

@@ -1,1 +1,16 @@
-"""Who sends what, and when."""
+"""Who sends what, and when: `[[flows]]` one by one, and the kinds of `[[traffic]]`."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeAlias
+
+from ackclock.keys import Chosen, told_apart
+from ackclock.traffic.datagrams import OnOff, Udp
+from ackclock.traffic.generated import Incast, Once, Periodic, Poisson, Sources, Web
+
+AnyTraffic: TypeAlias = Poisson | Periodic | Once | Sources | Web | Incast | Udp | OnOff
+
+#: Kind in the scenario → table.
+KINDS = told_apart("kind", AnyTraffic)
+
+Traffic: TypeAlias = Annotated[AnyTraffic, Chosen("kind", KINDS)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import core_schema
@@ -13,11 +13,16 @@ from ackclock.topology.parts import MOST_FLOWS
 from ackclock.traffic.parts import Transfers
 
 
-class Start(Table):
-    """When the flows of a group start: flow i at `at` + i × `every` + a draw from [0, `jitter`) of the run's seed."""
+class Starts(Table):
+    """When sources start: source i at `at` + i × `every`."""
 
-    at: Moment = Field("0s", validate_default=True, description="start of the first flow")
-    every: Moment = Field("0s", validate_default=True, description="distance between one start and the next")
+    at: Moment = Field("0s", validate_default=True, description="start of the first source")
+    every: Moment = Field("0s", validate_default=True, description="distance between one source's start and the next")
+
+
+class Start(Starts):
+    """When flows start: those of source i at `at` + i × `every` + a draw from [0, `jitter`) of the run's seed."""
+
     jitter: Moment = Field("0s", validate_default=True, description="width of the draw that is added to each start")
 
 
@@ -26,7 +31,7 @@ class _StartAt:
 
     @staticmethod
     def table(value: object) -> object:
-        if isinstance(value, (dict, Start)):
+        if isinstance(value, (dict, Starts)):
             return value
         MOMENT.read(value)
         return {"at": value}
@@ -38,13 +43,18 @@ class _StartAt:
         return {"anyOf": [{"type": "string"}, handler(schema)]}
 
 
+#: A bare time, or a table.
+StartOfSources: TypeAlias = Annotated[Starts, _StartAt()]
+StartOfFlows: TypeAlias = Annotated[Start, _StartAt()]
+
+
 class Flows(Transfers):
     """A group of like flows."""
 
     streams: Annotated[int, Field(ge=1, le=MOST_FLOWS)] = Field(
         1, description="parallel flows of each source, over the same access link"
     )
-    start: Annotated[Start, _StartAt()] = Field(default_factory=Start, description="when the flows start")
+    start: StartOfFlows = Field(default_factory=Start, description="when the flows start")
     size: Annotated[Spread, Spreadable(TRANSFER)] | None = Field(
         None, description='data to transfer, such as "64KB" or "10p" (full segments); absent: endless'
     )

@@ -16,7 +16,10 @@ class Sending(Placed):
     """A group that sends something."""
 
     label: Name | None = Field(None, description="name of the group; absent: its congestion control")
-    stop: Moment | None = Field(None, description="when the sources have no more to send; absent: the end of the run")
+    stop: Moment | None = Field(
+        None,
+        description="flows and UDP: from then on the sources have no more to send; other traffic: no transfer begins",
+    )
     priority: Annotated[int, Field(ge=0, le=15)] = Field(
         0, description="priority of the packets of these flows and of their ACKs, 0 to 15 as in tc-prio(8)"
     )

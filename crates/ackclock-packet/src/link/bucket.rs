@@ -33,6 +33,11 @@ impl Bucket {
         }
     }
 
+    /// The burst at another rate. What was earned or is overdrawn stays as it is, in time.
+    pub fn set_burst(&mut self, burst_bytes: u64, rate: Rate) {
+        self.burst = rate.transmission_time(burst_bytes);
+    }
+
     /// Whether a packet may leave.
     pub fn allows(&self, now: Time) -> bool {
         now >= self.filled

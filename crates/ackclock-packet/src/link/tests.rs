@@ -89,7 +89,7 @@ fn a_packet_that_is_held_back_begins_at_the_exact_time() {
     // Two at once, one after the other; then one each 2 ms, and 100 µs to send it. The second packet's tokens
     // were taken at 100 µs, from a bucket that had 50 bytes more by then.
     assert_eq!(driver.times(), [us(100), us(200), us(2100), us(4100)]);
-    assert_eq!(driver.link.holds(), 0);
+    assert_eq!(driver.link.keeps(), 0);
     assert_eq!(driver.due, None);
 }
 
@@ -175,13 +175,13 @@ proptest! {
             driver.offer(arriving, now);
             dropped.append(&mut driver.link.take_settled(Settled::default()).dropped);
             let left = driver.left.len() + dropped.len();
-            prop_assert_eq!(sequence + 1, left as u64 + driver.link.holds());
+            prop_assert_eq!(sequence + 1, left as u64 + driver.link.keeps());
             let (packets, bytes) = driver.link.backlog();
             prop_assert_eq!(driver.link.discipline_backlog(), queue::Backlog { packets, bytes });
-            prop_assert!(driver.link.holds() == 0 || driver.due.is_some(), "held for ever");
+            prop_assert!(driver.link.keeps() == 0 || driver.due.is_some(), "held for ever");
         }
         driver.advance(Time::NEVER - us(1));
-        prop_assert_eq!(driver.link.holds(), 0);
+        prop_assert_eq!(driver.link.keeps(), 0);
         prop_assert_eq!((driver.left.len() + dropped.len()) as u64, offered);
         let counters = driver.link.counters(now);
         prop_assert_eq!(counters.arrived, offered);

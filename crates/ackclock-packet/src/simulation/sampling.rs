@@ -7,7 +7,7 @@ use crate::link::Counters;
 use crate::record::{Flows, Links, Totals};
 
 impl Simulation {
-    /// Samples every active flow and every link; ends the warm-up when its time has come.
+    /// Samples every active flow and the links; ends the warm-up when its time has come.
     pub(super) fn on_sampler(&mut self) {
         let now = self.now;
         let period = self.plan.record.interval;
@@ -50,6 +50,9 @@ impl Simulation {
         let mut samples = std::mem::take(&mut self.network.tables.queue_samples);
         let interval = self.plan.record.interval;
         for (index, link) in self.network.links_mut().iter_mut().enumerate() {
+            if !self.plan.record.all_links && !self.plan.links[index].bottleneck {
+                continue;
+            }
             let counters = link.counters(self.now);
             let before = std::mem::replace(&mut self.sampled[index], counters);
             let (packets, bytes) = link.backlog();

@@ -198,6 +198,8 @@ pub fn plan(duration: Time, links: Vec<LinkPlan>, flows: Vec<FlowPlan>) -> Plan 
             interval: ms(100),
             packets: true,
             pcap: false,
+            traffic: false,
+            all_links: true,
         },
     }
 }

@@ -101,7 +101,7 @@ fn check_links(
 ) -> Result<(), TestCaseError> {
     let links = &totals.links;
     for (index, ledger) in ledgers.iter().enumerate() {
-        let held = simulation.links()[index].holds();
+        let held = simulation.links()[index].holds(simulation.now());
         prop_assert_eq!(ledger.held.len() as u64, held);
         prop_assert_eq!(
             ledger.offered,

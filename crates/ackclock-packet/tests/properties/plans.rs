@@ -274,6 +274,8 @@ fn assemble(links: Links, mut flows: Vec<FlowPlan>) -> Plan {
             interval: ms(50),
             packets: true,
             pcap: false,
+            traffic: false,
+            all_links: true,
         },
     }
 }

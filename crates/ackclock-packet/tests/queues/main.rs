@@ -44,6 +44,8 @@ fn run(rate_bps: f64, rtt: Time, queue: QueuePlan, mut flows: Vec<FlowPlan>) -> 
             interval: ms(1000),
             packets: false,
             pcap: false,
+            traffic: false,
+            all_links: true,
         },
     };
     let mut simulation = Simulation::new(&plan, 1).expect("a sound plan");

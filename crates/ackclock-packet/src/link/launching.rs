@@ -1,0 +1,118 @@
+//! A link in front of a flight: a packet goes into the flight as soon as its transmission begins.
+//!
+//! When it will have left is known by then, so a link whose queue is empty needs no event of its own: a
+//! packet that finds it idle costs one event a hop, its arrival. Behind a token bucket or a discipline that
+//! holds packets back, packets are launched when they leave.
+
+use ackclock_units::Time;
+
+use super::Link;
+use crate::packet::Packet;
+
+/// What became of a packet that was offered, and what the link does next.
+#[derive(Clone, Copy, Debug)]
+pub struct Launch {
+    /// The packet whose transmission begins, and when it will have left.
+    pub packet: Option<(Packet, Time)>,
+    /// When the link is to be looked at again.
+    pub again: Option<Time>,
+}
+
+impl Launch {
+    const NOTHING: Launch = Launch {
+        packet: None,
+        again: None,
+    };
+}
+
+impl Link {
+    /// Offers a packet; `None` if it is lost.
+    #[inline(always)]
+    pub fn admit(&mut self, mut packet: Packet, now: Time) -> Option<Launch> {
+        self.counters.arrived += 1;
+        if self.obstructed && self.loses(packet.for_record()) {
+            return None;
+        }
+        packet.wire_bytes += self.frame_overhead;
+        let is_idle = self.busy_until <= now && self.queued_packets == 0;
+        if is_idle && self.queue.lets_through() && self.bucket.is_none() {
+            return Some(self.pass(packet, now));
+        }
+        self.enter(packet.wire_bytes, now);
+        self.queue.enqueue(packet, now, &mut self.drops);
+        self.settle_drops(now);
+        Some(self.look(now))
+    }
+
+    /// The packet finds the link idle.
+    #[inline(always)]
+    fn pass(&mut self, packet: Packet, now: Time) -> Launch {
+        self.counters.dequeued += 1;
+        self.sojourns.record_zero();
+        let duration = self.transmission_time(packet.wire_bytes);
+        self.counters.busy += duration;
+        Launch {
+            packet: Some(self.launch(packet, now + duration)),
+            again: None,
+        }
+    }
+
+    /// A packet was queued, or the time has come at which the link was to be looked at.
+    #[inline]
+    pub fn look(&mut self, now: Time) -> Launch {
+        if self.bucket.is_some() {
+            return Launch {
+                packet: None,
+                again: self.begin(now),
+            };
+        }
+        if self.queued_packets == 0 {
+            return Launch::NOTHING;
+        }
+        if self.busy_until > now {
+            return Launch {
+                packet: None,
+                again: Some(self.busy_until),
+            };
+        }
+        let Some((packet, duration)) = self.take(now) else {
+            return Launch {
+                packet: None,
+                again: self.wait(now),
+            };
+        };
+        let launched = self.launch(packet, now + duration);
+        Launch {
+            packet: Some(launched),
+            again: (self.queued_packets > 0).then_some(self.busy_until),
+        }
+    }
+
+    #[inline(always)]
+    fn launch(&mut self, mut packet: Packet, done: Time) -> (Packet, Time) {
+        self.busy_until = done;
+        self.launched_bytes = packet.wire_bytes;
+        self.counters.departed += 1;
+        self.counters.departed_bytes += u64::from(packet.wire_bytes);
+        packet.wire_bytes -= self.frame_overhead;
+        (packet, done)
+    }
+
+    /// The time has come at which the link was to be looked at.
+    #[inline]
+    pub fn resume(&mut self, now: Time) -> Launch {
+        if self.bucket.is_none() {
+            return self.look(now);
+        }
+        let (packet, again) = self.finish(now);
+        Launch {
+            packet: packet.map(|packet| (packet, now)),
+            again,
+        }
+    }
+
+    /// Until when the launched packet is in transmission.
+    pub fn busy_until(&self) -> Time {
+        self.busy_until
+    }
+}

@@ -1,0 +1,305 @@
+//! How packets find their way between two hosts of a graph.
+//!
+//! Each node knows the links that begin a shortest way ([`tables`]) and takes one of them: always the first
+//! (`single`), the one that a hash of the flow names (`ecmp`: D. Thaler, C. Hopps, RFC 2991; C. Hopps, RFC 2992;
+//! `weighted`), or one that it draws for each packet (`ecmp-packet`).
+//!
+//! Every node's hash has a salt of its own, drawn from the seed. With one salt for all, flows that one switch
+//! sends the same way would go the same way at every further one, and a part of the links would never be used
+//! (polarisation). The two ways of a flow are hashed apart.
+//!
+//! A hash names the same way for each packet, so where links do not fail, a flow's way is found once and kept.
+//!
+//! Deviations: RFC 2992 analyses a hash-threshold over regions of equal size; this is one, over 32 bits.
+
+use rand_core::RngCore;
+use rand_pcg::Pcg64Mcg;
+
+use crate::packet::Packet;
+use crate::plan::{EndsPlan, Plan};
+use crate::queue::hash::FlowHash;
+use crate::PlanError;
+
+pub mod graph;
+pub mod tables;
+#[cfg(test)]
+mod tests;
+
+use graph::{Graph, NONE};
+use tables::Tables;
+
+/// Links of a flow's two ways together that are kept.
+const KEPT_LINKS: usize = 12;
+
+/// What comes next for a packet at a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// This link.
+    Link(u32),
+    /// It is where it should be.
+    Arrived,
+    /// No way leads on.
+    Nowhere,
+    /// Its flow is not routed: it has paths.
+    NotRouted,
+}
+
+/// The two ways of a flow, in one cache line.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Way {
+    /// The links there, then the links back, if they are kept.
+    links: [u32; KEPT_LINKS],
+    /// The sender's node; [`NONE`] if the flow is not routed.
+    source: u32,
+    /// The receiver's node.
+    destination: u32,
+    /// What is hashed for the way there; one more for the way back.
+    key: u32,
+    /// Kept links there; 0 if the links are looked up at each node.
+    forward: u8,
+    /// Kept links back.
+    reverse: u8,
+}
+
+impl Way {
+    const NOT_ROUTED: Way = Way {
+        links: [NONE; KEPT_LINKS],
+        source: NONE,
+        destination: NONE,
+        key: 0,
+        forward: 0,
+        reverse: 0,
+    };
+
+    fn end(&self, forward: bool) -> u32 {
+        if forward {
+            self.destination
+        } else {
+            self.source
+        }
+    }
+
+    fn key(&self, forward: bool) -> u32 {
+        self.key + u32::from(!forward)
+    }
+}
+
+/// Routes all flows.
+#[derive(Debug)]
+pub struct Routing {
+    mode: crate::plan::Routing,
+    graph: Graph,
+    names: Vec<String>,
+    tables: Tables,
+    /// By node: its hash.
+    hashes: Vec<FlowHash>,
+    /// By node: what it draws from for each packet.
+    draws: Vec<Pcg64Mcg>,
+    /// By flow.
+    ways: Vec<Way>,
+    /// Whether a flow's way can be kept.
+    keeps: bool,
+    spare: Vec<u32>,
+}
+
+impl Routing {
+    /// The routing of a plan; no flow is open.
+    pub fn new(plan: &Plan, seed: u64) -> Routing {
+        let mut random = Pcg64Mcg::new(u128::from(seed) << 64 | 0x726f_7574_696e_6701);
+        random.next_u64();
+        let hashes = plan.nodes.iter().map(|_| FlowHash::draw(&mut random));
+        Routing::with_hashes(plan, hashes.collect(), &mut random)
+    }
+
+    fn with_hashes(plan: &Plan, hashes: Vec<FlowHash>, random: &mut Pcg64Mcg) -> Routing {
+        let graph = Graph::new(plan);
+        let mut stream = || Pcg64Mcg::new(u128::from(random.next_u64()) << 1 | 1);
+        let per_packet = plan.routing == crate::plan::Routing::EcmpPacket;
+        let drawing = if per_packet { plan.nodes.len() } else { 0 };
+        Routing {
+            mode: plan.routing,
+            tables: Tables::new(&graph),
+            names: plan.nodes.iter().map(|node| node.name.clone()).collect(),
+            hashes,
+            draws: (0..drawing).map(|_| stream()).collect(),
+            ways: Vec::new(),
+            keeps: !per_packet && plan.changes.iter().all(|change| change.up.is_none()),
+            spare: Vec::new(),
+            graph,
+        }
+    }
+
+    /// Opens flow `flow` between two hosts, or with paths of its own (`None`). Hashes use `number`, the flow's
+    /// number in the dataset, so that flows that use the same place one after the other are told apart.
+    ///
+    /// # Errors
+    /// No way leads from one of the hosts to the other.
+    pub fn open(
+        &mut self,
+        flow: usize,
+        number: u32,
+        ends: Option<EndsPlan>,
+    ) -> Result<(), PlanError> {
+        if self.ways.len() <= flow {
+            self.ways.resize(flow + 1, Way::NOT_ROUTED);
+        }
+        self.ways[flow] = Way::NOT_ROUTED;
+        let Some(ends) = ends else {
+            return Ok(());
+        };
+        let mut way = Way {
+            source: ends.source,
+            destination: ends.destination,
+            key: number.wrapping_mul(2),
+            ..Way::NOT_ROUTED
+        };
+        if self.keeps {
+            self.keep(&mut way)?;
+        } else {
+            self.check_way(ends.source, ends.destination)?;
+            self.check_way(ends.destination, ends.source)?;
+        }
+        self.ways[flow] = way;
+        Ok(())
+    }
+
+    /// Finds the links of a way and keeps them if they fit.
+    fn keep(&mut self, way: &mut Way) -> Result<(), PlanError> {
+        let forward = self.trace(way.source, way.destination, way.key(true))?;
+        let reverse = self.trace(way.destination, way.source, way.key(false))?;
+        if forward.len() + reverse.len() <= KEPT_LINKS {
+            way.forward = forward.len() as u8;
+            way.reverse = reverse.len() as u8;
+            for (place, link) in way.links.iter_mut().zip(forward.into_iter().chain(reverse)) {
+                *place = link;
+            }
+        }
+        Ok(())
+    }
+
+    /// The links from one host to another that a key chooses.
+    fn trace(&mut self, source: u32, destination: u32, key: u32) -> Result<Vec<u32>, PlanError> {
+        let (mut node, mut links) = (source, Vec::new());
+        while node != destination {
+            let link = self.choose(node, destination, key);
+            let link = link.ok_or_else(|| self.unreachable(source, destination))?;
+            links.push(link);
+            node = self.graph.to[link as usize];
+        }
+        Ok(links)
+    }
+
+    fn check_way(&mut self, source: u32, destination: u32) -> Result<(), PlanError> {
+        let (graph, spare) = (&self.graph, &mut self.spare);
+        let links = self.tables.next_links(graph, source, destination, spare);
+        if links.is_empty() {
+            return Err(self.unreachable(source, destination));
+        }
+        Ok(())
+    }
+
+    fn unreachable(&self, source: u32, destination: u32) -> PlanError {
+        PlanError::Unreachable {
+            source_name: self.names[source as usize].clone(),
+            destination_name: self.names[destination as usize].clone(),
+        }
+    }
+
+    /// The first link of a flow's way there (`forward`) or back.
+    #[inline]
+    pub fn first(&mut self, flow: usize, forward: bool) -> Next {
+        let Some(&way) = self.ways.get(flow).filter(|way| way.source != NONE) else {
+            return Next::NotRouted;
+        };
+        if way.forward > 0 {
+            let index = if forward { 0 } else { way.forward };
+            return Next::Link(way.links[usize::from(index)]);
+        }
+        self.look_up(way.end(!forward), way.end(forward), way.key(forward))
+    }
+
+    /// The link by which all packets of a flow enter the network, if that is known beforehand.
+    pub fn kept_entrance(&self, flow: usize) -> Option<u32> {
+        let way = &self.ways[flow];
+        (way.forward > 0).then(|| way.links[0])
+    }
+
+    /// What comes next for a packet that a link has brought to a node.
+    #[inline(always)]
+    pub fn next(&mut self, packet: &Packet, node: u32) -> Next {
+        let way = &self.ways[packet.flow as usize];
+        let forward = packet.kind.is_forward();
+        if way.forward > 0 {
+            let hop = packet.hop + 1;
+            let (start, length) = if forward {
+                (0, way.forward)
+            } else {
+                (way.forward, way.reverse)
+            };
+            if hop == length {
+                return Next::Arrived;
+            }
+            return Next::Link(way.links[usize::from(start + hop) % KEPT_LINKS]);
+        }
+        if way.source == NONE {
+            return Next::NotRouted;
+        }
+        let (destination, key) = (way.end(forward), way.key(forward));
+        self.look_up(node, destination, key)
+    }
+
+    #[inline]
+    fn look_up(&mut self, node: u32, destination: u32, key: u32) -> Next {
+        if node == destination {
+            return Next::Arrived;
+        }
+        let link = self.choose(node, destination, key);
+        link.map_or(Next::Nowhere, Next::Link)
+    }
+
+    /// The link by which a packet with this key leaves a node.
+    #[inline]
+    fn choose(&mut self, node: u32, destination: u32, key: u32) -> Option<u32> {
+        use crate::plan::Routing::{Ecmp, EcmpPacket, Single, Weighted};
+        let (graph, spare) = (&self.graph, &mut self.spare);
+        let links = self.tables.next_links(graph, node, destination, spare);
+        if links.len() <= 1 {
+            return links.first().copied();
+        }
+        let node = node as usize;
+        let index = match self.mode {
+            Single => 0,
+            Ecmp => self.hashes[node].queue(key, links.len()),
+            EcmpPacket => {
+                let draw = self.draws[node].next_u64() >> 32;
+                ((draw * links.len() as u64) >> 32) as usize
+            }
+            Weighted => weighted(self.hashes[node].of(key), links, &graph.weights),
+        };
+        Some(links[index])
+    }
+
+    /// A link fails or works again: the tables are made anew.
+    pub fn set_up(&mut self, link: usize, up: bool) {
+        self.graph.up[link] = up;
+        self.tables = Tables::new(&self.graph);
+    }
+
+    /// The node to which a link leads; `u32::MAX` if it has no ends.
+    pub fn end_of(&self, link: usize) -> u32 {
+        self.graph.to[link]
+    }
+}
+
+/// The index of the link into whose share of the hash's range a value falls.
+fn weighted(value: u32, links: &[u32], weights: &[f64]) -> usize {
+    let weight = |&link: &u32| weights[link as usize];
+    let sum: f64 = links.iter().map(weight).sum();
+    let mut left = f64::from(value) / 2_f64.powi(32) * sum;
+    let within = |link: &u32| {
+        left -= weight(link);
+        left < 0.0
+    };
+    links.iter().position(within).unwrap_or(links.len() - 1)
+}
