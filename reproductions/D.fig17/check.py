@@ -36,9 +36,8 @@ def wire_bps(group: str) -> Measure:
     """The same in bytes on the wire, as the published numbers add up to 10 and 1 Gb/s."""
 
     def measure(view: RunView) -> float:
-        tcp = view.plan["groups"][0]["tcp"]
-        packet_bytes = view.plan["packet_bytes"] + view.plan["links"][0]["frame_overhead_bytes"]
-        return float(rates_bps(view, group).mean()) * packet_bytes / tcp["mss_bytes"]
+        payload_bytes = view.plan["groups"][0]["tcp"]["mss_bytes"]
+        return float(rates_bps(view, group).mean()) * view.plan["packet_bytes"] / payload_bytes
 
     return measure
 
