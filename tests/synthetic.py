@@ -91,6 +91,40 @@ def samples(times_s: np.ndarray, **matrices: np.ndarray) -> dict[str, Any]:
     }
 
 
+def transfers(
+    count: int = 300, seeds: int = 2, duration_s: float = 30.0, warmup_s: float = 5.0, *, sampled: bool = False
+) -> Dataset:
+    """Transfers of 10 kB, 100 kB and 1 MB in turn, spread over the run, at a rate that differs from seed to seed."""
+    made = plan(rate_bps=1e8, duration_s=duration_s, warmup_s=warmup_s)
+    return Dataset.concat([_transfers_run(made, count, seed, sampled) for seed in range(1, seeds + 1)])
+
+
+def _transfers_run(made: Mapping[str, Any], count: int, seed: int, sampled: bool) -> Dataset:
+    sizes = np.resize([10_000, 100_000, 1_000_000], count)
+    starts = np.linspace(0, made["duration_s"], count, endpoint=False)
+    times = 0.2 + sizes * 8 / (2e6 + 1e5 * seed)
+    done = starts + times <= made["duration_s"]
+    columns = {
+        "start_s": starts,
+        "size_bytes": sizes.astype(np.uint64),
+        "completion_s": np.where(done, times, np.nan),
+        "measured_bytes": np.where(done, sizes, 0).astype(np.uint64),
+        "delivered_bytes": np.where(done, sizes, 0).astype(np.uint64),
+        "syn_retransmissions": np.zeros(count, np.uint64),
+    }
+    tables = {"flows": flows(count, **columns), "links": link(rate_bps=1e8, departed_bytes=int(1e8))}
+    if sampled:
+        early, late = starts + 0.01, np.minimum(starts + times, made["duration_s"])
+        tables["flow_samples"] = {
+            "time_s": np.append(early, late),
+            "flow": np.tile(np.arange(count, dtype=np.uint32), 2),
+            "cwnd": np.full(2 * count, 10.0),
+            "srtt_s": np.full(2 * count, 0.1),
+            "delivered_bytes": np.append(np.zeros(count), sizes),
+        }
+    return dataset(made, tables, seed)
+
+
 def sawtooth(
     *, flow_count: int = 10, seeds: int = 5, duration_s: float = 60.0, warmup_s: float = 10.0, step_s: float = 0.01
 ) -> Dataset:

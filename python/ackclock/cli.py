@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 from ackclock.errors import AckclockError, InputError
 
 #: Kinds of figures, for the help; `ackclock.plots.KINDS` is the list itself.
-KINDS = "cwnd, cwnd_total, goodput, queue, cdf, epochs"
+KINDS = "cwnd, cwnd_total, goodput, queue, cdf, epochs, response"
 
 
 class _Group(TyperGroup):

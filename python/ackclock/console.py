@@ -40,6 +40,8 @@ ROWS = (
     "synchronisation",
     "completion_mean_s",
     "completion_p95_s",
+    "unfinished",
+    "completion_km_mean_s",
 )
 
 #: What means nothing where one flow is alone.

@@ -16,8 +16,8 @@ import numpy.typing as npt
 import polars as pl
 
 from ackclock.errors import InputError
-from ackclock.metrics import delay, dynamics, epochs, throughput
-from ackclock.metrics.view import Array, RunView
+from ackclock.metrics import dynamics, epoch
+from ackclock.metrics.view import Array, RunView, group_label
 
 #: Points a bucket keeps.
 KEPT = 4
@@ -74,18 +74,31 @@ class Queue:
     limit_p: float | None
 
 
+@dataclass(frozen=True, slots=True)
+class Responses:
+    """A group's mean completion times by size (NaN where unknown), and how many transfers were finished."""
+
+    label: str
+    sizes_bytes: Array
+    means_s: Array
+    lows_s: Array
+    highs_s: Array
+    whole_means_s: Array
+    cut: npt.NDArray[np.bool_]
+    finished: int
+    unfinished: int
+
+
 def flow_labels(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """`flow 3`, and `flow 3 cubic` where the flows' congestion controls differ."""
     differ = len({row["congestion"] for row in rows}) > 1
     return tuple(f"flow {row['flow']}{' ' + row['congestion'] if differ else ''}" for row in rows)
 
 
-def group_label(row: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
-    """The label of the flow's group in the plan, else its congestion control."""
-    try:
-        return str(plan["groups"][row["group"]]["label"] or row["congestion"])
-    except (IndexError, KeyError, TypeError):
-        return str(row["congestion"])
+def flow_count(view: RunView) -> int:
+    """How many places an axis of flow numbers needs: one more than the greatest number."""
+    greatest = view.flows["flow"].max()
+    return int(greatest) + 1 if isinstance(greatest, int) else 0
 
 
 def windows(view: RunView) -> Lines:
@@ -166,35 +179,37 @@ def sum_label(lines: Lines) -> str:
     return f"Sum of {lines.count} windows (segments)" if lines.count > 1 else "Window (segments)"
 
 
-def cdf(values: Array, weights: Array | None = None) -> tuple[Array, Array]:
-    """The empirical distribution function: ascending values and the share at or below each."""
-    known = ~np.isnan(values)
-    order = np.argsort(values[known], kind="stable")
-    ascending = values[known][order]
-    weight = np.ones(ascending.size) if weights is None else weights[known][order]
-    total = weight.sum()
-    return ascending, np.cumsum(weight) / total if total > 0 else weight
-
-
-def sojourn_cdf(view: RunView) -> tuple[Array, Array]:
-    """Distribution of the bottleneck's sojourn times (s) over packets."""
-    return cdf(*delay.sojourn_histogram(view))
-
-
-def rtt_cdf(view: RunView) -> tuple[Array, Array]:
-    """Distribution of the flows' sampled smoothed RTTs (s)."""
-    return cdf(view.measured_samples["srtt_s"].drop_nulls().to_numpy())
-
-
-def goodput_cdf(view: RunView) -> tuple[Array, Array]:
-    """Distribution of the flows' goodputs while they were there (bit/s)."""
-    rates = view.once(throughput.rates_while_there_bps)
-    return cdf(np.empty(0) if rates is None else rates)
-
-
 def loss_epochs(view: RunView) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The drops with their epoch, and the epochs (see `metrics.epochs`)."""
-    return view.once(epochs.drops_by_epoch), view.once(epochs.epochs)
+    """The drops with their epoch, and the epochs (see `metrics.epoch`)."""
+    return view.once(epoch.drops_by_epoch), view.once(epoch.epochs)
+
+
+def responses(found: pl.DataFrame) -> list[Responses]:
+    """The lines of `metrics.response_times`, one a group; a bin stands at the geometric mean of its ends.
+
+    `whole_means_s` counts unfinished transfers, `cut` says where there are some. Raises `InputError` if no transfer of
+    known size was finished.
+    """
+    known = found.filter(pl.col("n") > 0, pl.col("size_low_bytes") > 0)
+    if not known.height:
+        raise InputError("the result has no finished transfers to draw")
+    return [_responses(rows) for rows in known.partition_by("group", maintain_order=True)]
+
+
+def _responses(rows: pl.DataFrame) -> Responses:
+    ends = [rows[name].cast(pl.Float64).to_numpy() for name in ("size_low_bytes", "size_high_bytes")]
+    left = rows["unfinished"].to_numpy()
+    return Responses(
+        label=str(rows["label"][0]),
+        sizes_bytes=np.sqrt(ends[0] * ends[1]),
+        means_s=rows["mean_s"].to_numpy(),
+        lows_s=rows["ci95_low_s"].to_numpy(),
+        highs_s=rows["ci95_high_s"].to_numpy(),
+        whole_means_s=rows["km_mean_s"].to_numpy(),
+        cut=left > 0,
+        finished=int(rows["n"].sum()),
+        unfinished=int(left.sum()),
+    )
 
 
 def thinned(x: Array, y: Array, points: int) -> tuple[Array, Array]:

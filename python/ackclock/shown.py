@@ -10,6 +10,7 @@ SCALES = {
     "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")),
     "share": ((0.01, "%"),),
     "packets": ((1.0, "packets"),),
+    "segments": ((1.0, "segments"),),
     "bytes": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "bytes")),
 }
 

@@ -22,15 +22,17 @@ HIGHER, THE_SAME = (1.1, inf), (1 / 1.1, inf)
 
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
-    """Rows by claim and buffer."""
-    rows = []
-    for at in BUFFERS:
-        cubic, reno, linux = (measured[f"{name} {at}"] for name in ("cubic", "reno", "linux"))
-        rows += [
-            Row("cubic-fall", cubic["fall"], CLOSE_TO_20, ABOUT_20, at),
-            Row("reno-fall", reno["fall"], CLEARLY_BELOW_50, BELOW_50, at),
-            Row("losses", ratio(cubic["losses"], reno["losses"]), HIGHER, THE_SAME, at),
-            Row("flows", ratio(cubic["flows"], reno["flows"]), HIGHER, THE_SAME, at),
-            Row("linux-fall", linux["fall"], CLOSE_TO_20, ABOUT_20, at, aside=True),
-        ]
+    """Rows by claim and buffer, and as asides those of a kernel of 2014."""
+    rows = [row for kernel in ("", " 2014") for buffer in BUFFERS for row in _rows(measured, kernel, buffer)]
     return sorted(rows, key=lambda row: [*published].index(row.claim))
+
+
+def _rows(measured: Measured, kernel: str, buffer: str) -> list[Row]:
+    cubic, reno = (measured[f"{name}{kernel} {buffer}"] for name in ("cubic", "reno"))
+    at, aside = (f"{buffer}, kernel of 2014", True) if kernel else (buffer, False)
+    return [
+        Row("cubic-fall", cubic["fall"], CLOSE_TO_20, ABOUT_20, at, aside),
+        Row("reno-fall", reno["fall"], CLEARLY_BELOW_50, BELOW_50, at, aside),
+        Row("losses", ratio(cubic["losses"], reno["losses"]), HIGHER, THE_SAME, at, aside),
+        Row("flows", ratio(cubic["flows"], reno["flows"]), HIGHER, THE_SAME, at, aside),
+    ]

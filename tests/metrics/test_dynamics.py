@@ -1,5 +1,7 @@
 """Convergence, smoothness and responsiveness of curves made by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import synthetic
@@ -31,6 +33,13 @@ def test_flows_that_meet_at_a_known_time() -> None:
     assert of("convergence_s", view(shares)) == pytest.approx(50 + 2 * 5 / 8, abs=0.11)
 
 
+def test_convergence_in_a_part_counts_from_its_start_and_ends_with_it() -> None:
+    shares = np.where(TIMES[:, None] <= 50, np.array([9e6, 1e6]), np.array([5e6, 5e6]))
+    whole = view(shares)
+    assert of("convergence_s", replace(whole, between=(20.0, 90.0), _known={})) == pytest.approx(31.25, abs=0.11)
+    assert of("convergence_s", replace(whole, between=(20.0, 45.0), _known={})) is None
+
+
 def test_convergence_counts_from_the_last_start() -> None:
     shares = np.full((1000, 2), 5e6)
     shares[:300, 1] = 0
@@ -51,6 +60,35 @@ def test_smoothness_is_the_deepest_cut_in_an_rtt() -> None:
     assert of("smoothness", view(rates, cwnd=np.column_stack([halves, gentle]))) == pytest.approx(0.6)
     growing = np.column_stack([TIMES, TIMES])
     assert of("smoothness", view(rates, cwnd=growing)) == 1.0
+
+
+def test_aggressiveness_is_the_greatest_growth_in_an_rtt() -> None:
+    """One segment in each RTT of 0.1 s; the other flow doubles from 10 to 20 once; what shrinks does not grow."""
+    reno, jump = 10 + TIMES * 10, np.where(TIMES < 50, 10.0, 20.0)
+    rates = np.full((1000, 2), 5e6)
+    found = view(rates, cwnd=np.column_stack([reno, jump]))
+    assert of("aggressiveness", found) == pytest.approx((1 + 10) / 2)
+    slow = view(rates, cwnd=np.column_stack([reno, jump]), srtt_s=np.full((1000, 2), 0.4))
+    assert of("aggressiveness", slow) == pytest.approx((4 + 10) / 2)
+    assert of("aggressiveness", view(rates, cwnd=np.column_stack([-reno + 2000, -reno + 2000]))) == 0
+
+
+def test_flows_without_samples_change_nothing() -> None:
+    """Two sampled flows and a hundred generated ones that come and go: the two are judged as if alone."""
+    shares = np.where(TIMES[:, None] <= 50, np.array([9e6, 1e6]), np.array([5e6, 5e6]))
+    windows = np.column_stack([np.where(TIMES < 50, 40.0, 20.0)] * 2)
+    alone = view(shares, cwnd=windows)
+    crowd = synthetic.flows(102, start_s=np.append([0.0, 0.0], np.linspace(1, 99, 100)))
+    for name in ("convergence_s", "smoothness", "aggressiveness", "cov_goodput_time"):
+        assert of(name, view(shares, crowd, cwnd=windows)) == of(name, alone) is not None
+
+
+def test_an_unsampled_flow_takes_no_part_in_the_answer_to_a_change() -> None:
+    stays = np.interp(TIMES, [50, 60], [5e6, 10e6])
+    leaves = np.where(TIMES <= 50, 5e6, 0)
+    flows = synthetic.flows(3, completion_s=[np.nan, 50.0, np.nan])
+    found = of("responsiveness_s", view(np.column_stack([stays, leaves]), flows))
+    assert found == pytest.approx(5.1, abs=0.25)
 
 
 def test_a_cut_in_the_warm_up_does_not_count() -> None:

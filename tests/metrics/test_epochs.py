@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ackclock import metrics
+from ackclock.dataset import Dataset
 from ackclock.metrics import RunView
-from ackclock.metrics.epochs import drops_by_epoch, epochs
+from ackclock.metrics.epoch import drops_by_epoch, epochs
 
 PLAN = synthetic.plan(rate_bps=1e7, duration_s=20, warmup_s=5)
 
@@ -33,6 +34,32 @@ def test_the_metrics_of_these_epochs() -> None:
     assert found["synchronisation"] == pytest.approx((0.5 + 0.25) / 2)
     assert found["losses_per_epoch"] == 2
     assert found["epoch_duration_mean_s"] == pytest.approx(0.149 / 2)
+
+
+def test_spread_over_the_epochs() -> None:
+    """Epochs with 4, 1 and 1 drops and 2, 1 and 1 flows hit, at 6, 8 and 12 s."""
+    found = metrics.of_run(view([6.0, 6.05, 6.1, 6.15, 8.0, 12.0], [0, 1, 0, 1, 2, 2]))
+    assert (found["losses_per_epoch"], found["losses_per_epoch_max"]) == (2, 4)
+    assert found["losses_per_epoch_sd"] == pytest.approx(2**0.5)
+    assert (found["flows_per_epoch"], found["flows_per_epoch_max"]) == (pytest.approx(4 / 3), 2)
+    assert found["flows_per_epoch_sd"] == pytest.approx((2 / 9) ** 0.5)
+    assert found["synchronisation_sd"] == pytest.approx((2 / 9) ** 0.5 / 4)
+    assert found["epoch_interval_mean_s"] == pytest.approx(3.0)
+    assert found["epoch_time_share"] == pytest.approx(0.15 / 15)
+
+
+def test_the_epochs_of_all_runs_are_one_table() -> None:
+    rows = {"flows": synthetic.flows(2), "events": synthetic.drops([6.0, 8.0], [0, 1])}
+    data = Dataset.concat([synthetic.dataset(PLAN, rows, 3), synthetic.dataset(PLAN, rows, 4)])
+    found = metrics.epochs(data)
+    assert found.select("run", "seed", "epoch", "flows_hit").rows() == [
+        (0, 3, 0, 1), (0, 3, 1, 1), (1, 4, 0, 1), (1, 4, 1, 1),
+    ]  # fmt: skip
+
+
+def test_sampled_counts_of_drops_tell_that_there_were_none() -> None:
+    samples = {"time_s": [6.0, 7.0], "link": [0, 0], "drops_p": np.zeros(2, np.uint64)}
+    assert metrics.of_run(view([], [], queue_samples=samples))["congestion_epochs"] == 0
 
 
 def test_drops_in_the_warm_up_and_on_other_links_do_not_count() -> None:

@@ -1,6 +1,8 @@
 """Each metric against a truth that was made by hand."""
 
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -109,6 +111,11 @@ def test_loss_rate_counts_drops_and_random_losses() -> None:
     assert value("loss_rate", {"links": synthetic.link(arrived_p=1000, dropped_p=7, lost_p=3)}) == pytest.approx(0.01)
     assert value("loss_rate", {"links": synthetic.link(arrived_p=0, dropped_p=0, lost_p=0)}) is None
     assert value("loss_rate", {"links": synthetic.link(arrived_p=1000)}) is None
+
+
+def test_mark_rate() -> None:
+    assert value("mark_rate", {"links": synthetic.link(arrived_p=1000, marked_p=25)}) == pytest.approx(0.025)
+    assert value("mark_rate", {"links": synthetic.link(arrived_p=1000)}) is None
 
 
 def test_retransmissions_and_timeouts() -> None:
@@ -238,12 +245,35 @@ def test_every_metric_of_the_design_is_there_and_says_what_it_is() -> None:
         "smoothness",
         "responsiveness_s",
         "losses_per_epoch",
+        "throughput_bps",
+        "efficiency",
+        "cwnd_mean",
+        "cwnd_flow",
+        "mark_rate",
+        "aggressiveness",
+        "sd_goodput_bps",
+        "sd_goodput_time_bps",
+        "cov_goodput_time",
+        "max_min_fairness",
+        "proportional_fairness",
+        "epsilon_fairness",
+        "syn_retransmission_probability",
+        "unfinished",
+        "unfinished_share",
+        "completion_km_mean_s",
+        "flows_per_epoch",
     ]
     assert set(promised) <= set(metrics.METRICS)
     for name, metric in metrics.METRICS.items():
         assert metric.name == name
         assert metric.label
         assert len(metric.definition) > 40
+
+
+def test_the_page_of_the_metrics_lists_them_all() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "concepts" / "metrics.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| \[`(\w+)`\]\(\.\./reference/metrics\.md#(\w+)\)", page, re.M)
+    assert [name for name, _ in listed] == [anchor for _, anchor in listed] == list(metrics.METRICS)
 
 
 def test_an_engine_that_knows_nothing_gives_nulls_only() -> None:

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from ackclock import curves, metrics, plots
 from ackclock.dataset import Dataset, Part
 from ackclock.errors import InputError
+from ackclock.metrics.distributions import empirical
 
 
 @pytest.fixture(scope="module")
@@ -26,11 +27,19 @@ def crowd() -> Dataset:
     return synthetic.sawtooth(flow_count=100, seeds=1, duration_s=20, warmup_s=5, step_s=0.05)
 
 
+def drawable(data: Dataset, kind: str) -> Dataset:
+    """What a kind can draw: response times need transfers that end, which the endless flows of `data` do not."""
+    return named(synthetic.transfers(), data.manifest["plan"]["name"]) if kind == "response" else data
+
+
+def named(data: Dataset, name: str) -> Dataset:
+    return replace(data, manifest={**data.manifest, "plan": {**data.manifest["plan"], "name": name}})
+
+
 def mixed(data: Dataset, name: str) -> Dataset:
     even = pl.col("flow") % 2 == 0
     flows = data.flows.with_columns(congestion=pl.when(even).then(pl.lit("reno")).otherwise(pl.lit("cubic")))
-    plan = {**data.manifest["plan"], "name": name}
-    return replace(data, manifest={**data.manifest, "plan": plan}, parts={**data.parts, "flows": (Part(flows),)})
+    return replace(named(data, name), parts={**data.parts, "flows": (Part(flows),)})
 
 
 def texts(figure: Figure) -> str:
@@ -41,7 +50,7 @@ def texts(figure: Figure) -> str:
 
 @pytest.mark.parametrize("kind", plots.KINDS)
 def test_every_kind_says_what_it_shows_with_units(demo: Dataset, kind: str) -> None:
-    figure = plots.KINDS[kind](demo)
+    figure = plots.KINDS[kind](drawable(demo, kind))
     words = [axes.get_xlabel() + axes.get_ylabel() for axes in figure.axes]
     words += [figure.get_supylabel()]
     assert re.search(r"\((s|ms|Mb/s|segments|packets)\)", "".join(words))
@@ -53,7 +62,7 @@ def test_every_kind_says_what_it_shows_with_units(demo: Dataset, kind: str) -> N
 
 @pytest.mark.parametrize("kind", plots.KINDS)
 def test_every_kind_takes_a_crowd_without_a_long_legend(crowd: Dataset, kind: str) -> None:
-    figure = plots.KINDS[kind](crowd)
+    figure = plots.KINDS[kind](drawable(crowd, kind))
     entries = [text for legend in figure.legends for text in legend.get_texts()]
     assert len(entries) <= 4
     assert len(texts(figure)) < 3_000_000
@@ -61,7 +70,7 @@ def test_every_kind_takes_a_crowd_without_a_long_legend(crowd: Dataset, kind: st
 
 @pytest.mark.parametrize("kind", plots.KINDS)
 def test_odd_names_are_text_and_not_markup(demo: Dataset, kind: str) -> None:
-    svg = texts(plots.KINDS[kind](mixed(demo, "costs $5 & <b>$x_1^$")))
+    svg = texts(plots.KINDS[kind](mixed(drawable(demo, kind), "costs $5 & <b>$x_1^$")))
     assert "costs $5" in svg
 
 
@@ -70,11 +79,11 @@ def test_the_callers_settings_stay_as_they_are(demo: Dataset, kind: str) -> None
     import matplotlib as mpl
 
     before = dict(mpl.rcParams)
-    plots.KINDS[kind](demo)
+    plots.KINDS[kind](drawable(demo, kind))
     assert dict(mpl.rcParams) == before
 
 
-@pytest.mark.parametrize("kind", [kind for kind in plots.KINDS if kind not in ("cdf", "epochs")])
+@pytest.mark.parametrize("kind", [kind for kind in plots.KINDS if kind not in ("cdf", "epochs", "response")])
 def test_without_samples_there_is_a_reason(kind: str) -> None:
     rows = {"flows": synthetic.flows(2), "links": synthetic.link()}
     data = synthetic.dataset(synthetic.plan(rate_bps=1e7, duration_s=10), rows)
@@ -82,6 +91,27 @@ def test_without_samples_there_is_a_reason(kind: str) -> None:
         plots.KINDS[kind](data)
     with pytest.raises(InputError, match="no runs"):
         plots.KINDS[kind](Dataset({"runs": []}, {}))
+
+
+def test_response_draws_the_means_of_its_table() -> None:
+    data = synthetic.transfers(seeds=1)
+    line = plots.response(data).axes[0].lines[0]
+    found = metrics.response_times(data)
+    np.testing.assert_allclose(line.get_xdata(), [0.01, 0.1, 1.0])  # MB
+    np.testing.assert_allclose(line.get_ydata(), found["mean_s"].to_numpy())
+
+
+def test_without_finished_transfers_there_is_no_response_time(demo: Dataset) -> None:
+    with pytest.raises(InputError, match="no finished transfers"):
+        plots.response(demo)
+
+
+def test_completion_times_have_a_panel_where_transfers_were_finished(demo: Dataset) -> None:
+    def labels(data: Dataset) -> str:
+        return " ".join(axes.get_xlabel() for axes in plots.cdf(data).axes if axes.get_visible())
+
+    assert "Completion time" in labels(synthetic.transfers())
+    assert "Completion time" not in labels(demo)
 
 
 def test_cwnd_draws_the_samples(demo: Dataset) -> None:
@@ -135,6 +165,6 @@ def test_thinning_drops_gaps() -> None:
 
 
 def test_distribution_function() -> None:
-    values, share = curves.cdf(np.array([3.0, 1.0, math.nan, 2.0]), np.array([1.0, 1.0, 9.0, 2.0]))
+    values, share = empirical(np.array([3.0, 1.0, math.nan, 2.0]), np.array([1.0, 1.0, 9.0, 2.0]))
     assert list(values) == [1, 2, 3]
     assert list(share) == [0.25, 0.75, 1.0]

@@ -80,8 +80,17 @@ def test_it_holds_every_figure_the_metrics_and_their_definitions(page: str) -> N
     assert list(specs(page)) == [f"result0-{k}" for k in ("cwnd", "cwnd_total", "goodput", "queue", "cdf", "epochs")]
     words = body(page)
     assert "Jain, Chiu, Hawe 1984" in words
-    assert "Not known or not defined here: SYN retransmission rate; Mean completion time" in words
+    assert "Not known or not defined here: Mark rate at the bottleneck; SYN retransmission rate" in words
+    assert "; Transfers not finished;" in words
     assert "flow_samples" not in words
+
+
+def test_response_times_are_shown_from_twenty_finished_transfers_on() -> None:
+    enough = report.render([synthetic.transfers(seeds=1)])
+    figure = specs(enough)["result0-response"]
+    assert [trace["name"] for trace in figure["data"]] == ["cubic: 234 finished, 16 not"]
+    assert "transfers were not finished" in body(enough)
+    assert "result0-response" not in specs(report.render([synthetic.transfers(count=20, seeds=1)]))
 
 
 def test_figures_are_described_for_those_who_cannot_see_them(page: str) -> None:

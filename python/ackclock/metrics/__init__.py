@@ -3,6 +3,11 @@
     from ackclock import metrics
     metrics.table(data)          # {"scenario", "engine", "runs": [{"seed", "metrics"}], "summary"}
     metrics.METRICS["jain"]      # its unit, label, definition and function
+    metrics.table(data, between=(20, 40))          # of a part of each run, in seconds
+    metrics.response_times(data)                   # completion times by size
+    metrics.epochs(data)                           # the congestion epochs
+    metrics.cdf(data, "completion_s")              # distribution functions
+    metrics.responsiveness_at(data, [20, 40])      # how soon it is steady again after these instants
 
 To add one, write a function of a `RunView` whose docstring says what it is and where it comes from, and add it to its
 file's `METRICS`.
@@ -14,15 +19,34 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import polars as pl
+
 from ackclock.dataset import Dataset
-from ackclock.metrics import completion, delay, dynamics, epochs, fairness, loss, throughput
+from ackclock.metrics import completion, delay, dynamics, epoch, fairness, loss, throughput
+from ackclock.metrics.distributions import cdf
 from ackclock.metrics.metric import Metric, Value
+from ackclock.metrics.response import response_times
+from ackclock.metrics.settling import responsiveness_at
 from ackclock.metrics.summary import Summary, summarise
 from ackclock.metrics.view import RunView, runs
 
-__all__ = ["METRICS", "Metric", "RunView", "Summary", "of_run", "runs", "summarise", "summary", "table"]
+__all__ = [
+    "METRICS",
+    "Metric",
+    "RunView",
+    "Summary",
+    "cdf",
+    "epochs",
+    "of_run",
+    "response_times",
+    "responsiveness_at",
+    "runs",
+    "summarise",
+    "summary",
+    "table",
+]
 
-FAMILIES = (throughput, fairness, loss, delay, epochs, completion, dynamics)
+FAMILIES = (throughput, fairness, loss, delay, epoch, completion, dynamics)
 
 #: Every metric by its name.
 METRICS: Mapping[str, Metric] = {metric.name: metric for family in FAMILIES for metric in family.METRICS}
@@ -43,9 +67,31 @@ def _summary(metric: Metric, values: list[float | None]) -> Summary:
     return summarise(values, 0.0, metric.most)
 
 
-def table(data: Dataset) -> dict[str, Any]:
-    """Metrics of each run and their summaries, as `ackclock run --json` prints them."""
-    views = list(runs(data))
+def epochs(data: Dataset, between: tuple[float, float] | None = None) -> pl.DataFrame:
+    """The congestion epochs of all runs, a row each, in order.
+
+    `run`, `seed`; `epoch`, its number in the run; `start_s` and `end_s`, its first and last drop; `drops`, packets
+    dropped; `flows_hit`, the synchronised flows: those that lost one; `flows_active` that were there; `share`, hit out
+    of active. `between` looks at a part of each run (seconds).
+    """
+    found = [
+        view.once(epoch.epochs).select(
+            pl.lit(view.run, pl.UInt32).alias("run"), pl.lit(view.seed, pl.Int64).alias("seed"), pl.all()
+        )
+        for view in runs(data, between)
+    ]
+    return pl.concat(found) if found else pl.DataFrame()
+
+
+def table(data: Dataset, between: tuple[float, float] | None = None) -> dict[str, Any]:
+    """Metrics of each run and their summaries, as `ackclock run --json` prints them.
+
+    With `between`, of that part of each run (seconds, from and to), the warm-up not considered: for runs with phases.
+    What the engine counted over the whole measured part only is null there; goodputs, utilisation, delays and loss
+    come from samples (a flow without samples is taken to deliver evenly from its start to its end). Transfers belong
+    to the part in which they began, and count as unfinished at its end.
+    """
+    views = list(runs(data, between))
     values = [of_run(view) for view in views]
     return {
         "scenario": (data.manifest.get("plan") or {}).get("name"),

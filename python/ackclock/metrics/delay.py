@@ -1,4 +1,4 @@
-"""How long packets waited: RFC 5166 section 2.1.2."""
+"""How long packets waited: RFC 5166's delay."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ def rtt_mean_s(view: RunView) -> float | None:
     """Mean of the flows' smoothed round-trip times.
 
     The senders' srtt (RFC 6298 section 2), sampled at the recording interval in the measured part, all flows and
-    instants alike. Source: RFC 5166 section 2.1.2.
+    instants alike. Source: RFC 5166 (delay).
     """
     return _mean(view.measured_samples["srtt_s"])
 
 
 def rtt_p95_s(view: RunView) -> float | None:
-    """95th percentile of the same smoothed round-trip times. Source: RFC 5166 section 2.1.2."""
+    """95th percentile of the same smoothed round-trip times. Source: RFC 5166 (delay)."""
     value = view.measured_samples["srtt_s"].quantile(0.95, interpolation="linear")
     return None if value is None else float(value)
 
@@ -28,7 +28,7 @@ def queue_delay_mean_s(view: RunView) -> float | None:
     """Mean time that packets waited in the bottleneck's queue.
 
     Mean sojourn time over the packets that left the queue in the measured part, transmission not included. Without
-    the per-packet mean, the sampled sojourn times weighted by departures. Source: RFC 5166 section 2.1.2, RFC 8289
+    the per-packet mean, the sampled sojourn times weighted by departures. Source: RFC 5166 (delay), RFC 8289
     section 3 (sojourn time).
     """
     links = view.links.drop_nulls(["sojourn_mean_s", "departed_p"])
@@ -41,7 +41,7 @@ def queue_delay_p95_s(view: RunView) -> float | None:
     """95th percentile of the time that packets waited in the bottleneck's queue.
 
     From the link's histogram of sojourn times: the upper edge of the bin in which 95 % of the packets are reached.
-    Without a histogram, from the sampled sojourn times weighted by departures. Source: RFC 5166 section 2.1.2.
+    Without a histogram, from the sampled sojourn times weighted by departures. Source: RFC 5166 (delay).
     """
     times_s, counts = sojourn_histogram(view)
     return weighted_quantile(times_s, counts, 0.95)
@@ -50,7 +50,7 @@ def queue_delay_p95_s(view: RunView) -> float | None:
 def queue_mean_p(view: RunView) -> float | None:
     """Mean backlog of the bottleneck's queue in packets, averaged over time; the packet in transmission is not in it.
 
-    Source: RFC 5166 section 2.1.2.
+    Source: RFC 5166 (delay).
     """
     mean = _mean(view.links["backlog_mean_p"])
     return _mean(view.queue_samples["backlog_p"]) if mean is None else mean
@@ -59,7 +59,7 @@ def queue_mean_p(view: RunView) -> float | None:
 def queue_empty_fraction(view: RunView) -> float | None:
     """Share of the measured time in which no packet waited in the bottleneck's queue (one may be in transmission).
 
-    Without the time itself, the share of the samples with an empty queue. Source: RFC 5166 section 2.1.2.
+    Without the time itself, the share of the samples with an empty queue. Source: RFC 5166 (delay).
     """
     empty_s = _mean(view.links["empty_s"])
     if empty_s is not None:

@@ -1,7 +1,12 @@
-"""How evenly the flows shared: RFC 5166 section 2.3.1.
+"""How evenly the flows shared: RFC 5166's metrics for fairness between flows.
 
 The shares are the flows' goodputs while they were there: a transfer's payload in the measured part over the time in
-it before the transfer was over, so that a short transfer is judged by its rate and not by its size.
+it before the transfer was over, so that a short transfer is judged by its rate and not by its size. TCP flows only.
+
+Max-min and proportional fairness are properties of an allocation. At one bottleneck, among flows that would take all
+they can get, both are had by equal shares and by no others; so what is measured here is how far the flows are from
+equal shares, in each property's own terms. Where flows cross different bottlenecks, equal shares are not what either
+asks for, and the numbers say how equal the rates are and no more.
 """
 
 from __future__ import annotations
@@ -17,22 +22,65 @@ def jain(view: RunView) -> float | None:
     """Jain's fairness index of the flows' goodputs: 1 when all are equal, 1/n when one has everything.
 
     (Σx)² / (n Σx²) over the flows that were there in the measured part, x being a flow's goodput while it was there;
-    null if nothing was delivered. Source: Jain, Chiu, Hawe 1984 (DEC TR-301); RFC 5166 section 2.3.1.
+    null if nothing was delivered. Source: Jain, Chiu, Hawe 1984 (DEC TR-301); RFC 5166 (fairness between flows).
     """
     rates = view.once(rates_while_there_bps)
     return None if rates is None else jain_index(rates)
+
+
+def max_min_fairness(view: RunView) -> float | None:
+    """Max-min fairness: the smallest goodput over the equal share: 1 when all are equal, 0 when a flow gets nothing.
+
+    min x / mean x, x as in Jain's index; a max-min fair allocation makes the smallest share as large as can be, which
+    at one bottleneck is the equal share. With different bottlenecks it is no distance from the max-min fair
+    allocation. Null if nothing was delivered. Source: RFC 5166 (fairness), Guillier 2008; the ratio is ours.
+    """
+    rates = _delivering(view)
+    return None if rates is None else float(rates.min() / rates.mean())
+
+
+def proportional_fairness(view: RunView) -> float | None:
+    """Proportional fairness: geometric over arithmetic mean of the goodputs; 1 when all are equal, 0 if one starves.
+
+    A proportionally fair allocation maximises Σ log x, which at one bottleneck of given total is the equal share; the
+    value is exp(mean log x − log mean x), x as in Jain's index: RFC 5166's product measure, made independent of the
+    unit and the number of flows. Null if nothing was delivered. Source: Kelly 1998; RFC 5166 (fairness), Guillier
+    2008; the normalisation is ours.
+    """
+    rates = _delivering(view)
+    if rates is None:
+        return None
+    return float(np.exp(np.mean(np.log(rates / rates.mean())))) if rates.min() > 0 else 0.0
+
+
+def epsilon_fairness(view: RunView) -> float | None:
+    """ε-fairness: the smallest ε for which the goodputs are ε-fair; 0 when all are equal, 1 when a flow gets nothing.
+
+    An allocation is ε-fair if min x / max x ≥ 1 − ε, so the value is 1 − min x / max x, x as in Jain's index: the worst
+    case of two flows. Less is fairer, unlike the other indices. Null if nothing was delivered. Source: RFC 5166
+    (fairness), Guillier 2008.
+    """
+    rates = _delivering(view)
+    return None if rates is None else float(1 - rates.min() / rates.max())
 
 
 def cov_goodput(view: RunView) -> float | None:
     """Coefficient of variation of the flows' goodputs while they were there: standard deviation over mean.
 
     The standard deviation is the population's (divided by n), so that Jain's index is 1 / (1 + cov²). Source: RFC
-    5166 section 2.2.2, Guillier 2008.
+    5166, Guillier 2008 (coefficient of variation CoV).
+    """
+    rates = _delivering(view)
+    return None if rates is None else float(np.std(rates) / np.mean(rates))
+
+
+def sd_goodput_bps(view: RunView) -> float | None:
+    """Standard deviation of the flows' goodputs while they were there, the population's; its square is the variance.
+
+    Source: Guillier 2008 (variance σ).
     """
     rates = view.once(rates_while_there_bps)
-    if rates is None or rates.sum() <= 0:
-        return None
-    return float(np.std(rates) / np.mean(rates))
+    return None if rates is None else float(np.std(rates))
 
 
 def jain_index(shares: Array) -> float | None:
@@ -44,7 +92,17 @@ def jain_index(shares: Array) -> float | None:
     return float(scaled.sum() ** 2 / (scaled.size * (scaled**2).sum()))
 
 
+def _delivering(view: RunView) -> Array | None:
+    """The flows' goodputs; None if nothing tells them or nothing was delivered."""
+    rates = view.once(rates_while_there_bps)
+    return None if rates is None or rates.sum() <= 0 else rates
+
+
 METRICS = (
     Metric("jain", "1", "Jain's fairness index", jain),
+    Metric("max_min_fairness", "1", "Max-min fairness", max_min_fairness),
+    Metric("proportional_fairness", "1", "Proportional fairness", proportional_fairness),
+    Metric("epsilon_fairness", "1", "ε-fairness (0 is fair)", epsilon_fairness),
     Metric("cov_goodput", "1", "Variation between flows", cov_goodput),
+    Metric("sd_goodput_bps", "bit/s", "Standard deviation between flows", sd_goodput_bps),
 )

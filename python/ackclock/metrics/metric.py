@@ -17,8 +17,8 @@ Value: TypeAlias = "float | list[float] | None"
 class Metric:
     """One metric; its definition and source are its function's docstring.
 
-    `unit` is `s`, `bit/s`, `packets`, `share` (0–1, for people in per cent), `1` (an index) or empty (a count);
-    `per_flow` says that the value is a list with an item for each flow.
+    `unit` is `s`, `bit/s`, `packets`, `segments`, `share` (0–1, for people in per cent), `1` (an index) or empty (a
+    count); `per_flow` says that the value is a list with an item for each flow.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Metric:
     @property
     def most(self) -> float:
         """The greatest value that the metric can have; the least is 0 for all."""
-        return 1.0 if self.unit in ("share", "1") and self.name != "cov_goodput" else float("inf")
+        return 1.0 if self.unit in ("share", "1") and not self.name.startswith("cov_") else float("inf")
 
     @property
     def definition(self) -> str:

@@ -1,12 +1,14 @@
 """One run as the metrics see it: its tables, its measured part, and its samples as matrices.
 
-The measured part is from the warm-up's end to the run's end; every metric looks at nothing else unless it says so.
+The measured part is from the warm-up's end to the run's end, or the part that was asked for; every metric looks at
+nothing else unless it says so. Flows are TCP's, and those that started: a flow whose start was still to come when the
+run ended is in no metric, and datagrams are not judged by TCP's metrics.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeAlias, TypeVar, cast
 
@@ -19,6 +21,12 @@ from ackclock.errors import InputError
 
 Array: TypeAlias = npt.NDArray[np.float64]
 Result = TypeVar("Result")
+
+#: What the `congestion` of a flow without congestion control says.
+DATAGRAMS = "udp"
+
+#: Columns of `links` that say which link it is; the others count over the measured part or the whole run.
+LINK_NAMES = ("run", "link", "name", "bottleneck", "rate_bps")
 
 
 @dataclass(frozen=True)
@@ -83,11 +91,15 @@ def _filled(matrix: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class RunView:
-    """One run of a dataset. Tables are read when first used."""
+    """One run of a dataset, or with `between` (seconds, from and to) a part of it. Tables are read when first used.
+
+    What the engine counted over the whole measured part is null in a part: the metrics take samples and events.
+    """
 
     data: Dataset
     run: int
     seed: int | None
+    between: tuple[float, float] | None = None
     _known: dict[Callable[..., Any], Any] = field(default_factory=dict, repr=False)
 
     def once(self, function: Callable[[RunView], Result]) -> Result:
@@ -105,12 +117,12 @@ class RunView:
     @cached_property
     def duration_s(self) -> float:
         """End of the measured part."""
-        return float(self.plan["duration_s"])
+        return float(self.plan["duration_s"]) if self.between is None else self.between[1]
 
     @cached_property
     def warmup_s(self) -> float:
         """Start of the measured part."""
-        return float(self.plan.get("warmup_s", 0.0))
+        return float(self.plan.get("warmup_s", 0.0)) if self.between is None else self.between[0]
 
     @property
     def measured_s(self) -> float:
@@ -126,13 +138,22 @@ class RunView:
 
     @cached_property
     def flows(self) -> pl.DataFrame:
-        """All the run's flows, in their order."""
-        return self._table("flows").sort("flow")
+        """The run's TCP flows that started, in their order."""
+        flows = self._table("flows", pl.col("start_s").is_not_null(), pl.col("congestion") != DATAGRAMS).sort("flow")
+        if self.between is None:
+            return flows
+        counted = [name for name in flows.columns if name.startswith("measured_")]
+        return _emptied(flows.filter(pl.col("start_s") < self.duration_s), counted)
 
     @cached_property
     def flow_samples(self) -> pl.DataFrame:
-        """All the run's flow samples, warm-up included."""
-        return self._table("flow_samples")
+        """All the samples of these flows, warm-up included; of a part of a run, until its end."""
+        samples = self._table("flow_samples", *self._until())
+        others = self._table("flows", pl.col("congestion") == DATAGRAMS)["flow"]
+        return samples.filter(~pl.col("flow").is_in(others.implode())) if others.len() else samples
+
+    def _until(self) -> tuple[pl.Expr, ...]:
+        return () if self.between is None else (pl.col("time_s") <= self.duration_s,)
 
     @cached_property
     def measured_samples(self) -> pl.DataFrame:
@@ -147,7 +168,8 @@ class RunView:
     @cached_property
     def links(self) -> pl.DataFrame:
         """The bottleneck links (what the plan calls so)."""
-        return self._table("links", pl.col("bottleneck"))
+        links = self._table("links", pl.col("bottleneck"))
+        return links if self.between is None else _emptied(links, [c for c in links.columns if c not in LINK_NAMES])
 
     @cached_property
     def queue_samples(self) -> pl.DataFrame:
@@ -180,7 +202,37 @@ class RunView:
     @cached_property
     def starts_s(self) -> Array:
         """When each flow started, in the order of `flows`."""
-        return self.flows["start_s"].fill_null(0.0).to_numpy()
+        return self.flows["start_s"].to_numpy()
+
+    @cached_property
+    def sampled(self) -> npt.NDArray[np.bool_]:
+        """Which of `flows` have samples: those of generated traffic have none by default."""
+        return np.asarray(self.flows["flow"].is_in(self.flow_samples["flow"].unique().implode()).to_numpy(), dtype=bool)
+
+    def grid_of(self, chosen: npt.NDArray[np.bool_]) -> Grid:
+        """The samples of some of `flows` as matrices."""
+        if (chosen | ~self.sampled).all():
+            return self.grid
+        return Grid.of(self.flow_samples.filter(pl.col("flow").is_in(self.flows["flow"].filter(chosen).implode())))
+
+    def delivered_at(self, times_s: Array, places: npt.NDArray[np.intp] | None = None) -> Array:
+        """Bytes acknowledged at the sender at each instant, of the flows that are `sampled` (instants × flows).
+
+        With `places`, one for each instant, of the sampled flow in that place only (instants). Linear between the
+        flow's start, its samples and, if it has one, its end; constant afterwards.
+        """
+        flows = self.flows.filter(self.sampled).with_columns(pl.Series("done_s", self.ends_s[self.sampled]))
+        count = pl.col("delivered_bytes").cast(pl.Float64)
+        starts = flows.select("flow", pl.col("start_s").alias("time_s"), pl.lit(0.0).alias("delivered_bytes"))
+        ends = flows.filter(pl.col("done_s").is_finite()).select("flow", pl.col("done_s").alias("time_s"), count)
+        samples = self.flow_samples.select("flow", "time_s", count)
+        known = pl.concat([starts, samples, ends]).drop_nulls().sort("flow", "time_s", maintain_order=True)
+        of = np.searchsorted(flows["flow"].to_numpy(), known["flow"].to_numpy())
+        at_s, values = known["time_s"].to_numpy(), known["delivered_bytes"].to_numpy()
+        if places is not None:
+            return _interpolated(times_s, places, of, at_s, values)
+        moments_s, every = np.meshgrid(times_s, np.arange(flows.height), indexing="ij")
+        return _interpolated(moments_s, every, of, at_s, values)
 
     @cached_property
     def rtt_s(self) -> float:
@@ -192,7 +244,42 @@ class RunView:
         return float("nan")
 
 
-def runs(data: Dataset) -> Iterator[RunView]:
-    """Views of the dataset's runs, in the manifest's order."""
+def group_label(row: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
+    """The label of the flow's group in the plan, else its congestion control."""
+    try:
+        return str(plan["groups"][row["group"]]["label"] or row["congestion"])
+    except (IndexError, KeyError, TypeError):
+        return str(row["congestion"])
+
+
+def _interpolated(
+    times_s: Array, places: npt.NDArray[np.intp], of: npt.NDArray[np.intp], at_s: Array, values: Array
+) -> Array:
+    """Many curves at once: curve `places` at `times_s`, linear between points sorted by curve (`of`) and time."""
+    if not times_s.size:
+        return np.empty(times_s.shape)
+    span_s = float(max(at_s.max(), times_s.max())) + 1.0
+    before = np.searchsorted(of * span_s + at_s, places * span_s + times_s, side="right") - 1
+    after = np.minimum(before + 1, values.size - 1)
+    gap_s = np.where(of[after] == places, at_s[after] - at_s[before], 0.0)
+    share = np.divide(times_s - at_s[before], gap_s, out=np.zeros_like(gap_s), where=gap_s > 0)
+    reached = values[before] + share * (values[after] - values[before])
+    return np.where((before >= 0) & (of[before] == places), reached, 0.0)
+
+
+def _emptied(frame: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
+    return frame.with_columns(pl.lit(None, dtype=frame.schema[name]).alias(name) for name in columns)
+
+
+def runs(data: Dataset, between: tuple[float, float] | None = None) -> Iterator[RunView]:
+    """Views of the dataset's runs, in the manifest's order; with `between`, of that part of each (seconds).
+
+    Raises `InputError` if a run has no such part.
+    """
     for run in data.runs:
-        yield RunView(data, int(run["run"]), run.get("seed"))
+        view = RunView(data, int(run["run"]), run.get("seed"))
+        if between is not None and not 0 <= between[0] < between[1] <= view.duration_s:
+            raise InputError(
+                f"between: found {between[0]:g} s to {between[1]:g} s; expected a part of 0 s to {view.duration_s:g} s"
+            )
+        yield replace(view, between=between, _known={})

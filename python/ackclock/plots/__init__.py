@@ -17,8 +17,9 @@ from ackclock.plots.cwnd_total import cwnd_total
 from ackclock.plots.epochs import epochs
 from ackclock.plots.goodput import goodput
 from ackclock.plots.queue import queue
+from ackclock.plots.response import response
 
-__all__ = ["KINDS", "cdf", "cwnd", "cwnd_total", "epochs", "goodput", "queue"]
+__all__ = ["KINDS", "cdf", "cwnd", "cwnd_total", "epochs", "goodput", "queue", "response"]
 
 #: Every kind of figure by its name.
 KINDS: Mapping[str, Callable[[Dataset], Figure]] = {
@@ -28,4 +29,5 @@ KINDS: Mapping[str, Callable[[Dataset], Figure]] = {
     "queue": queue,
     "cdf": cdf,
     "epochs": epochs,
+    "response": response,
 }

@@ -1,37 +1,51 @@
-"""Distributions: sojourn time, round-trip time, goodput."""
+"""Distribution functions of delays, windows, shares and completion times in the measured part."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ackclock import curves, shown
+from ackclock import shown
 from ackclock.dataset import Dataset
+from ackclock.metrics.distributions import DISTRIBUTIONS, Distribution, empirical
 from ackclock.metrics.view import Array, RunView, runs
 from ackclock.plots import style
 
-Distribution = Callable[[RunView], tuple[Array, Array]]
+#: What is drawn: quantity, unit, the axis's label. Completion times only where a transfer was finished.
+PANELS = (
+    ("queue_delay_s", "s", "Sojourn time ({})"),
+    ("rtt_s", "s", "Smoothed RTT ({})"),
+    ("goodput_bps", "bit/s", "Goodput of a flow ({})"),
+    ("cwnd", "segments", "cwnd ({})"),
+    ("completion_s", "s", "Completion time ({})"),
+)
 
 
 @style.styled
 def cdf(data: Dataset) -> Figure:
-    """Draws the distribution functions of sojourn times, smoothed RTTs and flows' goodputs, one line a run."""
+    """Draws the distribution functions of delays, windows, flows' goodputs and completion times, one line a run."""
     views = list(runs(data))
-    fig = style.figure(2.7)
-    delay, rtt, goodput = fig.subplots(1, 3, sharey=True)
-    _panel(delay, views, curves.sojourn_cdf, "s", "Sojourn time ({})")
-    _panel(rtt, views, curves.rtt_cdf, "s", "Smoothed RTT ({})")
-    _panel(goodput, views, curves.goodput_cdf, "bit/s", "Goodput of a flow ({})")
-    delay.set_ylabel("Share at or below")
-    delay.set_ylim(0, 1.02)
-    delay.set_yticks([0, 0.25, 0.5, 0.75, 1])
+    panels = [panel for panel in PANELS if panel[0] != "completion_s" or _any(views, DISTRIBUTIONS[panel[0]])]
+    columns = 2 if len(panels) == 4 else 3
+    fig = style.figure(4.8)
+    grid = fig.subplots(2, columns, sharey=True)
+    for ax, (quantity, unit, label) in zip(grid.flat, panels, strict=False):
+        _panel(ax, views, DISTRIBUTIONS[quantity], unit, label)
+    for ax in list(grid.flat)[len(panels) :]:
+        ax.set_visible(False)
+    for ax in grid[:, 0]:
+        ax.set_ylabel("Share at or below")
+    grid[0, 0].set_ylim(0, 1.02)
+    grid[0, 0].set_yticks([0, 0.25, 0.5, 0.75, 1])
     if len(views) > 1:
-        fig.legend(*delay.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+        fig.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     style.title(fig, "Distributions in the measured part", data, pooled=True)
     return fig
+
+
+def _any(views: list[RunView], distribution: Distribution) -> bool:
+    return any(distribution(view)[0].size for view in views)
 
 
 def _panel(ax: Axes, views: list[RunView], distribution: Distribution, unit: str, label: str) -> None:
@@ -51,9 +65,10 @@ def _panel(ax: Axes, views: list[RunView], distribution: Distribution, unit: str
 
 
 def _pooled(known: list[tuple[Array, Array]], factor: float) -> tuple[Array, Array]:
-    """All runs as one distribution, each run with the same weight."""
+    """All runs as one distribution, each run with the same weight; it ends where theirs do on average."""
     weights = np.concatenate([np.diff(share, prepend=0.0) for _, share in known])
-    return curves.cdf(np.concatenate([x for x, _ in known]) / factor, weights)
+    x, share = empirical(np.concatenate([x for x, _ in known]) / factor, weights)
+    return x, share * float(np.mean([share[-1] for _, share in known]))
 
 
 def _step(ax: Axes, x: Array, share: Array, **look: object) -> None:

@@ -19,7 +19,7 @@ def epochs(data: Dataset) -> Figure:
     drops, found = curves.loss_epochs(view)
     fig = style.figure(4.4)
     above, below = fig.subplots(2, 1, sharex=True, height_ratios=(1.6, 1))
-    _drops(above, drops, found, view.flows.height)
+    _drops(above, drops, found, curves.flow_count(view))
     _share(below, found)
     style.warmup([above, below], view)
     style.time_axis(below, view)

@@ -15,6 +15,7 @@ from ackclock.metrics.view import RunView
 from ackclock.report import answer, drawing
 from ackclock.report.distributions import distributions
 from ackclock.report.drawing import Figure, Trace
+from ackclock.report.response import response
 
 #: What pointing at a curve says (plotly templates).
 SEGMENTS = "%{y:.0f} segments at %{x:.2f} s"
@@ -33,6 +34,7 @@ def of_run(view: RunView, views: Sequence[RunView], points: int) -> list[Figure]
         lambda: queue(view, points),
         lambda: distributions(views, points),
         lambda: epochs(view),
+        lambda: response(views),
     )
     return [figure for figure in map(possible, made) if figure is not None]
 
@@ -154,7 +156,7 @@ def epochs(view: RunView) -> Figure:
         },
     ]
     layout = drawing.two_panels(view, "Flow that lost", "Flows hit (%)") | {"showlegend": False}
-    layout["yaxis"] |= {"range": [-0.8, view.flows.height - 0.2], "rangemode": "normal"}
+    layout["yaxis"] |= {"range": [-0.8, curves.flow_count(view) - 0.2], "rangemode": "normal"}
     layout["yaxis2"] |= {"range": [0, 108], "tickvals": [0, 50, 100]}
     mean = float(np.mean(found["share"].to_numpy()))
     drawing.reference(layout, "y2", 100 * mean, f"mean<br>{100 * mean:.0f} %")

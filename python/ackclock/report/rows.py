@@ -8,9 +8,10 @@ from typing import Any
 
 import polars as pl
 
-from ackclock import curves, shown
+from ackclock import shown
 from ackclock.metrics import METRICS, RunView, Summary
 from ackclock.metrics.metric import Value
+from ackclock.metrics.view import group_label
 
 #: Flows that the table shows.
 MOST_FLOWS = 100
@@ -125,7 +126,7 @@ def _says_more(column: int, rows: Sequence[Sequence[str]]) -> bool:
 def _flow_row(row: Mapping[str, Any], plan: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         str(row["flow"]),
-        curves.group_label(row, plan),
+        group_label(row, plan),
         str(row["congestion"]),
         shown.value(row["base_rtt_s"], "s"),
         shown.value(row["start_s"], "s"),

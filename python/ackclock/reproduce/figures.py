@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from ackclock import curves, shown
 from ackclock.dataset import Dataset
@@ -18,7 +20,13 @@ from ackclock.reproduce.entry import Published
 from ackclock.reproduce.verdict import Row
 
 #: Height of a row's strip, in inches.
-STRIP_IN = 0.62
+STRIP_IN = 0.72
+
+#: Height of the legend below the strips, in inches.
+FOOT_IN = 0.7
+
+#: Colours of the bands in which a row agrees and differs.
+INNER, OUTER = "#D9E8F5", "#F0F0F0"
 
 #: How far an axis reaches beyond the finite bounds and values of its row, as a share of their range.
 MARGIN = 0.12
@@ -28,19 +36,30 @@ MARGIN = 0.12
 def rows(found: Mapping[str, Sequence[Row]], published: Mapping[str, Published]) -> Figure:
     """A strip for each row: the bands of the rule, the published value, the reproduced ones with their intervals."""
     keys = list(dict.fromkeys((row.claim, row.at) for each in found.values() for row in each))
-    fig = style.figure(STRIP_IN * len(keys) + 0.3)
+    fig = style.figure(STRIP_IN * len(keys) + FOOT_IN)
     strips = fig.subplots(len(keys), 1, squeeze=False)[:, 0]
     for ax, key in zip(strips, keys, strict=True):
         same = {name: row for name, each in found.items() for row in each if (row.claim, row.at) == key}
         _strip(ax, same, published[key[0]])
+    fig.legend(handles=_signs(list(found)), loc="outside lower center", ncols=3 + len(found))
     return fig
+
+
+def _signs(engines: Sequence[str]) -> list[Patch | Line2D]:
+    dots = [Line2D([], [], marker="o", color=_colour(number), label=name) for number, name in enumerate(engines)]
+    diamond = Line2D([], [], marker="D", mfc="white", mec=style.INK, linestyle="", label="published")
+    return [diamond, *dots, Patch(color=INNER, label="agrees"), Patch(color=OUTER, label="differs")]
+
+
+def _colour(engine: int) -> str:
+    return style.COLOURS[engine % len(style.COLOURS)]
 
 
 def _strip(ax: Axes, same: Mapping[str, Row], claim: Published) -> None:
     row = next(iter(same.values()))
     factor, unit = _scale(row, claim)
     low, high = _reach(same, claim)
-    for band, shade in ((row.differs, "#F3F3F3"), (row.agrees, "#D9E8F5")):
+    for band, shade in ((row.differs, OUTER), (row.agrees, INNER)):
         ax.axvspan(max(band[0], low) / factor, min(band[1], high) / factor, color=shade, zorder=0)
     if claim.value is not None:
         ax.plot([claim.value / factor], [0], "D", mfc="white", mec=style.INK, ms=6, zorder=3, clip_on=False)
@@ -60,7 +79,7 @@ def _point(ax: Axes, row: Row, factor: float, number: int, count: int) -> None:
     if found.mean is None:
         return
     y = 0.0 if count == 1 else 0.6 - 1.2 * number / (count - 1)
-    colour = style.COLOURS[number % len(style.COLOURS)]
+    colour = _colour(number)
     if found.ci95_low is not None and found.ci95_high is not None:
         ax.hlines(y, found.ci95_low / factor, found.ci95_high / factor, color=colour, linewidth=2.5, zorder=4)
     ax.plot([found.mean / factor], [y], "o", color=colour, ms=5, zorder=5, clip_on=False)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ackclock import curves
-from ackclock.metrics import RunView, epochs
+from ackclock.metrics import RunView, delay, epochs
 
 #: How long after an epoch's last drop the total window may still be on its way down, in round-trip times: one until
 #: the senders hear of it, one to bring the window down in proportion to what is delivered, one in reserve.
@@ -36,6 +38,24 @@ def window_fall(view: RunView) -> float | None:
         if peak.size and trough.size:
             falls.append(1 - float(trough.min()) / float(peak.max()))
     return float(np.mean(falls)) if falls else None
+
+
+def window_peak(view: RunView) -> float | None:
+    """Mean over the congestion epochs of the highest total window (segments) until one RTT after the last drop."""
+    found = view.once(epochs.epochs)
+    times_s, total = view.grid.times_s, curves.windows(view).total()
+    ends_s = found["end_s"].to_numpy()
+    parts = [
+        total[_between(times_s, start_s, end_s)]
+        for start_s, end_s in zip(found["start_s"], ends_s + epochs.rtt_at(view, ends_s), strict=True)
+    ]
+    peaks = [float(part.max()) for part in parts if part.size]
+    return float(np.mean(peaks)) if peaks else None
+
+
+def queue_delay_quantile(share: float) -> Callable[[RunView], float | None]:
+    """The measure of the bottleneck's sojourn time (s) that this share of the packets does not exceed."""
+    return lambda view: delay.weighted_quantile(*delay.sojourn_histogram(view), share)
 
 
 def _between(times_s: np.ndarray, low_s: float, high_s: float) -> slice:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from ackclock import shown
@@ -11,13 +12,17 @@ from ackclock.reproduce.result import QUICK, Judged, Result
 MADE = "<!-- Made by `make gallery` from reproductions/: edit those. -->\n\n"
 
 
+#: A README's link to another entry's; on the site it is the entry's page.
+_LINK = re.compile(r"\(\.\./([^/)]+)/README\.md\)")
+
+
 def index_page(found: Sequence[tuple[Entry, Result]], introduction: str) -> str:
-    """The overview: a line for each row of each entry."""
+    """The overview: a line for each row of each entry that counts."""
     lines = []
     for entry, result in found:
         link = f"[{entry.id}]({entry.id}.md)"
         lines.append((f"**{link}**", f"**{entry.title}**", "", "", "", f"**{result.verdict}**"))
-        lines += [("", *cells(entry, row)) for row in result.rows]
+        lines += [("", *cells(entry, row)) for row in result.rows if row.counts]
     head = ("id", "what", "published", "engine", "reproduced", "verdict")
     return MADE + introduction + "\n" + _table(head, lines)
 
@@ -39,7 +44,7 @@ def entry_page(entry: Entry, result: Result, figure: str) -> str:
         "## What the paper says",
         "",
         _table(("what", "published", "where", "how it was read"), sources),
-        entry.text,
+        _LINK.sub(r"(\1.md)", entry.text),
     ))  # fmt: skip
 
 

@@ -25,13 +25,16 @@ from ackclock.metrics.view import Array, RunView
 
 
 def epochs(view: RunView) -> pl.DataFrame:
-    """One row an epoch: `start_s`, `end_s` (first and last drop), `drops`, `flows_hit`, `flows_active`, `share`."""
+    """One row an epoch: `start_s`, `end_s` (first and last drop), `drops`, `flows_hit`, `flows_active`, `share`.
+
+    `drops` counts all packets, `flows_hit` and `flows_active` TCP flows; `share` is their ratio.
+    """
     drops = drops_by_epoch(view)
     found = drops.group_by("epoch", maintain_order=True).agg(
         pl.col("time_s").first().alias("start_s"),
         pl.col("time_s").last().alias("end_s"),
         pl.len().alias("drops"),
-        pl.col("flow").drop_nulls().n_unique().alias("flows_hit"),
+        pl.col("flow").filter(pl.col("flow").is_in(view.flows["flow"].implode())).n_unique().alias("flows_hit"),
     )
     active = _active(view, found["start_s"].to_numpy(), found["end_s"].to_numpy())
     share = found["flows_hit"].to_numpy() / np.maximum(active, 1)
@@ -86,6 +89,58 @@ def losses_per_epoch(view: RunView) -> float | None:
     return _epoch_mean(view, "drops")
 
 
+def synchronisation_sd(view: RunView) -> float | None:
+    """Standard deviation over the epochs of the share of the active flows that lost a packet (the population's).
+
+    Source: Belhareth 2014 sections 5.3–5.4 shows the epochs one by one.
+    """
+    return _epoch_sd(view, "share")
+
+
+def losses_per_epoch_sd(view: RunView) -> float | None:
+    """Standard deviation over the epochs of the number of packets dropped (the population's); null without epochs."""
+    return _epoch_sd(view, "drops")
+
+
+def losses_per_epoch_max(view: RunView) -> float | None:
+    """Greatest number of packets dropped in a congestion epoch; null without epochs."""
+    return _epoch_max(view, "drops")
+
+
+def flows_per_epoch(view: RunView) -> float | None:
+    """Synchronised flows: mean over the congestion epochs of the number of flows that lost a packet.
+
+    Null without epochs. Source: Belhareth 2014, figures 5.5–5.11 (synchronised flows at each congestion epoch).
+    """
+    return _epoch_mean(view, "flows_hit")
+
+
+def flows_per_epoch_sd(view: RunView) -> float | None:
+    """Standard deviation over the epochs of the number of synchronised flows (the population's)."""
+    return _epoch_sd(view, "flows_hit")
+
+
+def flows_per_epoch_max(view: RunView) -> float | None:
+    """Greatest number of flows that lost a packet in one congestion epoch; null without epochs."""
+    return _epoch_max(view, "flows_hit")
+
+
+def epoch_interval_mean_s(view: RunView) -> float | None:
+    """Mean time from the start of a congestion epoch to the start of the next; null with fewer than two epochs."""
+    starts_s = view.once(epochs)["start_s"].to_numpy()
+    return float(np.diff(starts_s).mean()) if starts_s.size > 1 else None
+
+
+def epoch_time_share(view: RunView) -> float | None:
+    """Share of the measured time that lies in a congestion epoch, between its first and its last drop.
+
+    Null without epochs. Near 1 the bottleneck is overloaded without pause, and the number of epochs says little.
+    """
+    found = view.once(epochs)
+    lasted_s = float((found["end_s"] - found["start_s"]).sum())
+    return lasted_s / view.measured_s if found.height else None
+
+
 def epoch_duration_mean_s(view: RunView) -> float | None:
     """Mean time from the first to the last drop of a congestion epoch; null without epochs.
 
@@ -100,16 +155,33 @@ def _epoch_mean(view: RunView, column: str) -> float | None:
     return float(mean) if isinstance(mean, (int, float)) else None
 
 
+def _epoch_sd(view: RunView, column: str) -> float | None:
+    found = view.once(epochs)
+    return float(np.std(found[column].to_numpy())) if found.height else None
+
+
+def _epoch_max(view: RunView, column: str) -> float | None:
+    found = view.once(epochs)
+    return float(np.max(found[column].to_numpy())) if found.height else None
+
+
 def _is_recorded(view: RunView) -> bool:
-    dropped = view.links["dropped_p"]
-    if dropped.null_count() == dropped.len():
-        return view.drops.height > 0
-    return view.drops.height > 0 or int(dropped.sum()) == 0
+    """Whether the drops are known one by one: there are some, or something counted none."""
+    counts = (view.links["dropped_p"].drop_nulls(), view.queue_samples["drops_p"].drop_nulls())
+    return view.drops.height > 0 or any(count.len() > 0 and count.sum() == 0 for count in counts)
 
 
 METRICS = (
     Metric("congestion_epochs", "", "Congestion epochs", congestion_epochs),
     Metric("synchronisation", "share", "Loss synchronisation", synchronisation),
+    Metric("synchronisation_sd", "share", "Its standard deviation over the epochs", synchronisation_sd),
+    Metric("flows_per_epoch", "", "Synchronised flows in an epoch", flows_per_epoch),
+    Metric("flows_per_epoch_sd", "", "Standard deviation of the synchronised flows", flows_per_epoch_sd),
+    Metric("flows_per_epoch_max", "", "Most synchronised flows in an epoch", flows_per_epoch_max),
     Metric("losses_per_epoch", "packets", "Packets lost in an epoch", losses_per_epoch),
+    Metric("losses_per_epoch_sd", "packets", "Standard deviation of the packets lost", losses_per_epoch_sd),
+    Metric("losses_per_epoch_max", "packets", "Most packets lost in an epoch", losses_per_epoch_max),
     Metric("epoch_duration_mean_s", "s", "Mean duration of an epoch", epoch_duration_mean_s),
+    Metric("epoch_interval_mean_s", "s", "Mean time from epoch to epoch", epoch_interval_mean_s),
+    Metric("epoch_time_share", "share", "Time in congestion epochs", epoch_time_share),
 )

@@ -1,0 +1,82 @@
+//! Streams of random numbers: one for each purpose.
+
+use rand::{RngCore, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+/// What a stream of random numbers is drawn for.
+///
+/// Each purpose has its own stream, so that a change in one part of a workload leaves the draws of the
+/// others as they were (common random numbers): with another size distribution the same transfers
+/// begin at the same times between the same ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// When transfers begin.
+    Arrivals = 0,
+    /// Between whom.
+    Ends = 1,
+    /// How large they are; of a web page, the embedded objects.
+    Sizes = 2,
+    /// How large the main objects of web pages are.
+    MainSizes = 3,
+    /// How many objects a page has.
+    Objects = 4,
+    /// How long users and sources think.
+    Thinks = 5,
+    /// How long an on/off source sends.
+    OnPeriods = 6,
+    /// How long an on/off source is silent.
+    OffPeriods = 7,
+}
+
+/// The stream of random numbers of one purpose.
+///
+/// It depends on the run's `seed`, the number of the `stream` (which workload of the plan) and the
+/// purpose, on nothing else. Each of the three is folded in by seeding a generator with the last one's
+/// first output, so that neighbouring numbers give unrelated streams.
+pub fn stream(seed: u64, stream: u64, purpose: Purpose) -> Pcg64Mcg {
+    [stream, purpose as u64]
+        .iter()
+        .fold(Pcg64Mcg::seed_from_u64(seed), |mut random, index| {
+            Pcg64Mcg::seed_from_u64(random.next_u64() ^ index)
+        })
+}
+
+/// The streams of one workload.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Streams {
+    pub seed: u64,
+    pub stream: u64,
+}
+
+impl Streams {
+    /// The stream for a purpose, from its beginning.
+    pub fn of(self, purpose: Purpose) -> Pcg64Mcg {
+        stream(self.seed, self.stream, purpose)
+    }
+}
+
+/// A stream of its own for the next pair: how much one pair draws does not move the others.
+pub(crate) fn next_pair(random: &mut Pcg64Mcg) -> Pcg64Mcg {
+    Pcg64Mcg::seed_from_u64(random.next_u64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seed_stream_and_purpose_each_make_another_stream() {
+        let first = |seed, index, purpose| stream(seed, index, purpose).next_u64();
+        let draws = [
+            first(1, 0, Purpose::Arrivals),
+            first(0, 1, Purpose::Arrivals),
+            first(0, 0, Purpose::Ends),
+            first(0, 0, Purpose::Arrivals),
+            first(1, 1, Purpose::Arrivals),
+        ];
+        for (index, draw) in draws.iter().enumerate() {
+            assert!(!draws[..index].contains(draw), "draw {index}");
+        }
+        assert_eq!(draws[0], first(1, 0, Purpose::Arrivals));
+    }
+}

@@ -1,0 +1,83 @@
+"""Distribution functions of what was measured, one of each run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import polars as pl
+
+from ackclock.dataset import Dataset
+from ackclock.errors import InputError
+from ackclock.metrics import delay, survival, throughput
+from ackclock.metrics.completion import transfers, watched
+from ackclock.metrics.view import Array, RunView, runs
+
+Distribution = Callable[[RunView], tuple[Array, Array]]
+
+
+def cdf(data: Dataset, quantity: str, between: tuple[float, float] | None = None) -> pl.DataFrame:
+    """The distribution function of a quantity in the measured part: `run`, `seed`, the quantity, `share`.
+
+    `share` of the values of the run are at or below. Quantities: `completion_s` (of the transfers begun in the
+    measured part, by Kaplan and Meier: unfinished ones count, so that it ends below 1 if some are), `cwnd` (segments)
+    and `rtt_s` (smoothed) over samples, `queue_delay_s` over packets, `goodput_bps` over flows. `between` looks at a
+    part of each run (seconds). Raises `InputError` for another quantity.
+    """
+    if quantity not in DISTRIBUTIONS:
+        raise InputError(f"quantity: found {quantity!r}; expected one of {', '.join(DISTRIBUTIONS)}")
+    schema = {"run": pl.UInt32, "seed": pl.Int64, quantity: pl.Float64, "share": pl.Float64}
+    frames = [pl.DataFrame(schema=schema)]
+    for view in runs(data, between):
+        values, share = DISTRIBUTIONS[quantity](view)
+        rows = pl.DataFrame({quantity: values, "share": share}, schema={quantity: pl.Float64, "share": pl.Float64})
+        seed, run = pl.lit(view.seed, pl.Int64).alias("seed"), pl.lit(view.run, pl.UInt32).alias("run")
+        frames.append(rows.select(run, seed, quantity, "share"))
+    return pl.concat(frames)
+
+
+def empirical(values: Array, weights: Array | None = None) -> tuple[Array, Array]:
+    """The empirical distribution function: ascending values and the share at or below each."""
+    known = ~np.isnan(values)
+    order = np.argsort(values[known], kind="stable")
+    ascending = values[known][order]
+    weight = np.ones(ascending.size) if weights is None else weights[known][order]
+    total = weight.sum()
+    return ascending, np.cumsum(weight) / total if total > 0 else weight
+
+
+def completions(view: RunView) -> tuple[Array, Array]:
+    """Share of the transfers begun in the measured part that were finished within each time (s): Kaplan and Meier."""
+    times_s, lasting = survival.kaplan_meier(*watched(view.once(transfers)))
+    return times_s, 1 - lasting
+
+
+def windows(view: RunView) -> tuple[Array, Array]:
+    """Distribution of the sampled congestion windows (segments)."""
+    return empirical(view.measured_samples["cwnd"].drop_nulls().to_numpy())
+
+
+def rtts(view: RunView) -> tuple[Array, Array]:
+    """Distribution of the flows' sampled smoothed RTTs (s)."""
+    return empirical(view.measured_samples["srtt_s"].drop_nulls().to_numpy())
+
+
+def queue_delays(view: RunView) -> tuple[Array, Array]:
+    """Distribution of the bottleneck's sojourn times (s) over packets."""
+    return empirical(*delay.sojourn_histogram(view))
+
+
+def goodputs(view: RunView) -> tuple[Array, Array]:
+    """Distribution of the flows' goodputs while they were there (bit/s)."""
+    rates = view.once(throughput.rates_while_there_bps)
+    return empirical(np.empty(0) if rates is None else rates)
+
+
+#: Every distribution by its quantity.
+DISTRIBUTIONS: Mapping[str, Distribution] = {
+    "completion_s": completions,
+    "cwnd": windows,
+    "rtt_s": rtts,
+    "queue_delay_s": queue_delays,
+    "goodput_bps": goodputs,
+}

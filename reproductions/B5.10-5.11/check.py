@@ -1,0 +1,31 @@
+"""The rule of B5.10–5.11: 100 flows at 500 ms, CUBIC beside New Reno."""
+
+from collections.abc import Mapping
+from math import inf
+
+from ackclock.reproduce import Measured, Row
+from ackclock.reproduce.entry import Published
+from ackclock.reproduce.measures import synchronised_flows
+
+ENGINES = ("packet",)
+MEASURES = {"flows": synchronised_flows}
+
+#: “Close to 100”: at least 90; with 70 or more, most flows lose together.
+CLOSE_TO_100, MOST = (90, inf), (70, inf)
+
+#: “Below 30”; with fewer than half, most flows do not lose together.
+BELOW_30, FEWER_THAN_HALF = (-inf, 30), (-inf, 50)
+
+
+def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
+    """Rows by claim, and as asides those of a kernel of 2014."""
+    rows = [*_rows(measured, ""), *_rows(measured, " 2014")]
+    return sorted(rows, key=lambda row: [*published].index(row.claim))
+
+
+def _rows(measured: Measured, kernel: str) -> list[Row]:
+    at, aside = ("kernel of 2014", True) if kernel else ("", False)
+    return [
+        Row("cubic-flows", measured[f"cubic{kernel}"]["flows"], CLOSE_TO_100, MOST, at, aside),
+        Row("reno-flows", measured[f"reno{kernel}"]["flows"], BELOW_30, FEWER_THAN_HALF, at, aside),
+    ]

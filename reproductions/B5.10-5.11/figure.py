@@ -1,0 +1,13 @@
+"""Figures 5.10 and 5.11."""
+
+from collections.abc import Mapping
+
+from matplotlib.figure import Figure
+
+from ackclock.dataset import Dataset
+from ackclock.reproduce import figures
+
+
+def draw(data: Mapping[str, Dataset]) -> Figure:
+    """The first run of each control."""
+    return figures.windows_and_epochs(data, {"cubic": "CUBIC", "reno": "New Reno"})

@@ -1,0 +1,59 @@
+"""The rule of B6.5–6.6: delay and goodput of three AQMs by their target."""
+
+from collections.abc import Mapping
+from itertools import combinations
+from math import fsum, inf
+
+from ackclock.reproduce import Measured, Row, Values, near, ratio
+from ackclock.reproduce.entry import Published
+from ackclock.reproduce.measures import queue_delay_quantile
+
+ENGINES = ("packet",)
+MEASURES = {"median": queue_delay_quantile(0.5), "p95": queue_delay_quantile(0.95), "goodput": "goodput_bps"}
+AQMS = {"ared": "ARED", "codel": "CoDel", "pie": "PIE"}
+TARGETS = ("1 ms", "5 ms", "10 ms", "20 ms", "30 ms")
+
+#: “Decrease proportionally to the decrease of target delay”: in nine of ten pairs of targets; in half it is a trend.
+ORDERED, MOSTLY = (0.9, 1.0), (0.5, 1.0)
+
+#: “Always above 9Mbps”; 8.5 Mb/s could be read so from a bar.
+ABOVE_9, ABOUT_9 = (9e6, inf), (8.5e6, inf)
+
+#: “No difference”: within 5 %; up to 20 % it would not be seen in a box plot of all AQMs.
+NO_DIFFERENCE, HARDLY_ANY = near(1, 0.05), near(1, 0.2)
+
+#: “Longer tail”: by a tenth at least; within a tenth they are the same.
+LONGER, THE_SAME = (1.1, inf), (1 / 1.1, inf)
+
+
+def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
+    """Rows by claim, and AQM or target."""
+    del published
+    tails = {aqm: _tail(measured, aqm) for aqm in AQMS}
+    gentle = {at: (measured[f"ared-gentle {at}"]["median"], measured[f"ared {at}"]["median"]) for at in TARGETS}
+    return [
+        *(Row("delay", _in_order(measured, aqm), ORDERED, MOSTLY, name) for aqm, name in AQMS.items()),
+        *(Row("goodput", _lowest(measured, aqm), ABOVE_9, ABOUT_9, name) for aqm, name in AQMS.items()),
+        *(Row("gentle", ratio(*pair), NO_DIFFERENCE, HARDLY_ANY, at) for at, pair in gentle.items()),
+        *(Row("tail", ratio(tails[aqm], tails["pie"]), LONGER, THE_SAME, AQMS[aqm]) for aqm in ("codel", "ared")),
+    ]
+
+
+def _by_seed(measured: Measured, aqm: str, measure: str) -> list[tuple[float, ...]]:
+    """For each seed the values at the five targets; 0 where nothing was measured."""
+    columns = (measured[f"{aqm} {at}"][measure] for at in TARGETS)
+    return [tuple(value or 0.0 for value in values) for values in zip(*columns, strict=True)]
+
+
+def _in_order(measured: Measured, aqm: str) -> Values:
+    pairs = [list(combinations(medians, 2)) for medians in _by_seed(measured, aqm, "median")]
+    return tuple(sum(low < high for low, high in each) / len(each) for each in pairs)
+
+
+def _lowest(measured: Measured, aqm: str) -> Values:
+    return tuple(map(min, _by_seed(measured, aqm, "goodput")))
+
+
+def _tail(measured: Measured, aqm: str) -> Values:
+    medians, highs = _by_seed(measured, aqm, "median"), _by_seed(measured, aqm, "p95")
+    return tuple((fsum(high) - fsum(median)) / len(TARGETS) for median, high in zip(medians, highs, strict=True))

@@ -1,0 +1,159 @@
+"""Throughput, efficiency, windows, and the fairness indices against numbers worked out by hand."""
+
+import math
+
+import numpy as np
+import pytest
+import synthetic
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ackclock import metrics
+from ackclock.metrics import RunView
+
+PLAN = synthetic.plan(rate_bps=1e7, duration_s=20, warmup_s=5)
+TIMES = np.arange(1, 201) * 0.1
+
+
+def view(tables: dict[str, dict], plan: dict = PLAN) -> RunView:
+    return next(metrics.runs(synthetic.dataset(plan, tables)))
+
+
+def shared(*megabits: float) -> dict[str, float]:
+    """The metrics of flows with these rates over 15 s."""
+    counted = [round(rate * 1e6 * 15 / 8) for rate in megabits]
+    rows = {"flows": synthetic.flows(len(megabits), measured_bytes=counted), "links": synthetic.link()}
+    return metrics.of_run(view(rows))  # type: ignore[return-value]
+
+
+def test_throughput_is_wire_bytes_and_efficiency_is_payload() -> None:
+    """15 s at 10 Mb/s hold 18.75 MB: 15 MB of wire bytes are 8 Mb/s, 12 MB of payload are 6.4 Mb/s."""
+    rows = {
+        "flows": synthetic.flows(2, measured_bytes=[8_000_000, 4_000_000]),
+        "links": synthetic.link(departed_bytes=15_000_000),
+    }
+    found = metrics.of_run(view(rows))
+    assert found["throughput_bps"] == pytest.approx(8e6)
+    assert found["utilisation"] == pytest.approx(0.8)
+    assert found["efficiency"] == pytest.approx(0.64)
+
+
+def test_several_bottlenecks_add_up() -> None:
+    two = {
+        "link": [0, 1],
+        "name": ["left", "right"],
+        "bottleneck": [True, True],
+        "rate_bps": [1e7, 3e7],
+        "departed_bytes": [18_750_000, 18_750_000],
+    }
+    found = metrics.of_run(view({"flows": synthetic.flows(1, measured_bytes=[18_750_000]), "links": two}))
+    assert found["throughput_bps"] == pytest.approx(2e7)
+    assert found["efficiency"] == pytest.approx(0.25)
+
+
+def test_windows_of_the_measured_part() -> None:
+    """Flow 0 has 10, flow 1 has 30 segments; 50 segments in the warm-up do not count; flow 2 has no samples."""
+    windows = np.where(TIMES[:, None] < 5, 50.0, np.array([10.0, 30.0]))
+    rows = {"flows": synthetic.flows(3), "flow_samples": synthetic.samples(TIMES, cwnd=windows)}
+    found = metrics.of_run(view(rows))
+    assert found["cwnd_mean"] == pytest.approx(20.0)
+    assert found["cwnd_flow"] == pytest.approx([10.0, 30.0])
+
+
+def test_indices_of_known_shares() -> None:
+    """1, 2 and 4 Mb/s: mean 7/3, geometric mean 2, variance 14/9 (10^12 bit²/s²)."""
+    found = shared(1, 2, 4)
+    assert found["max_min_fairness"] == pytest.approx(3 / 7, rel=1e-6)
+    assert found["proportional_fairness"] == pytest.approx(6 / 7, rel=1e-6)
+    assert found["epsilon_fairness"] == pytest.approx(3 / 4, rel=1e-6)
+    assert found["sd_goodput_bps"] == pytest.approx(math.sqrt(14 / 9) * 1e6, rel=1e-6)
+    assert found["cov_goodput"] == pytest.approx(math.sqrt(14) / 7, rel=1e-6)
+    assert shared(1, 1, 4)["proportional_fairness"] == pytest.approx(4 ** (1 / 3) / 2, rel=1e-6)
+
+
+def test_indices_at_their_ends() -> None:
+    even, starved = shared(2, 2, 2), shared(4, 0)
+    names = ("max_min_fairness", "proportional_fairness", "epsilon_fairness", "cov_goodput")
+    assert [even[name] for name in names] == pytest.approx([1, 1, 0, 0])
+    assert [starved[name] for name in names] == pytest.approx([0, 0, 1, 1])
+    assert {shared(0, 0)[name] for name in names} == {None}
+
+
+@given(st.lists(st.integers(1, 10**6), min_size=2, max_size=20))
+def test_the_indices_agree_on_order(shares: list[int]) -> None:
+    """min ≤ geometric mean ≤ arithmetic mean, and ε compares with the largest share, which is no less than the mean."""
+    found = shared(*[share / 1e3 for share in shares])
+    assert 0 < found["max_min_fairness"] <= found["proportional_fairness"] + 1e-9 <= 1 + 2e-9
+    assert 1 - found["epsilon_fairness"] <= found["max_min_fairness"] + 1e-9
+
+
+def test_datagrams_and_flows_that_never_started_are_in_no_metric() -> None:
+    tcp = {
+        "congestion": ["cubic", "udp", "reno"],
+        "start_s": [0.0, 0.0, math.nan],
+        "measured_bytes": [15_000_000, 3_000_000, 0],
+        "delivered_bytes": [20_000_000, 4_000_000, 0],
+    }
+    windows = np.column_stack([np.full(200, 10.0), np.full(200, 99.0), np.full(200, 99.0)])
+    rows = {
+        "flows": synthetic.flows(3, **tcp),
+        "flow_samples": synthetic.samples(TIMES, cwnd=windows[:, :2]),
+        "events": synthetic.drops([6.0, 6.01], [0, 1]),
+    }
+    seen = view(rows)
+    assert seen.flows["flow"].to_list() == [0]
+    found = metrics.of_run(seen)
+    assert found["goodput_flow_bps"] == pytest.approx([8e6])
+    assert found["jain"] == 1.0
+    assert found["cwnd_mean"] == 10.0
+    assert (found["losses_per_epoch"], found["flows_per_epoch"], found["synchronisation"]) == (2, 1, 1.0)
+
+
+# --- variation over time
+
+
+def moving(rates_bps: np.ndarray, **flows: object) -> dict[str, float]:
+    """The metrics of flows with these rates (times × flows)."""
+    delivered = np.cumsum(rates_bps / 8 * 0.1, axis=0)
+    rows = {
+        "flows": synthetic.flows(rates_bps.shape[1], **flows),
+        "flow_samples": synthetic.samples(TIMES, delivered_bytes=delivered),
+    }
+    return metrics.of_run(view(rows))  # type: ignore[return-value]
+
+
+def test_variation_over_time_is_of_each_flow_and_then_averaged() -> None:
+    """From 5 s on, 14 whole pairs of seconds and one: 8 seconds at 6, 7 at 2 Mb/s; the other flow is steady."""
+    second = np.ceil(TIMES - 1e-9)
+    swings = np.where(second % 2 == 0, 6e6, 2e6)
+    found = moving(np.column_stack([swings, np.full(200, 4e6)]))
+    mean = (8 * 6 + 7 * 2) / 15
+    deviation = math.sqrt((8 * (6 - mean) ** 2 + 7 * (2 - mean) ** 2) / 15)
+    assert found["sd_goodput_time_bps"] == pytest.approx(deviation * 1e6 / 2, rel=1e-6)
+    assert found["cov_goodput_time"] == pytest.approx(deviation / mean / 2, rel=1e-6)
+
+
+def test_only_whole_seconds_in_which_the_flow_was_there() -> None:
+    """Steady at 4 Mb/s from 7.5 s to 12.5 s: the two half seconds at the ends would show as a variation."""
+    there = (TIMES > 7.5 + 1e-9) & (TIMES <= 12.5 + 1e-9)
+    rates = np.where(there, 4e6, 0.0)[:, None]
+    ended = {"start_s": [7.5], "completion_s": [5.0], "delivered_bytes": [2_500_000]}
+    assert moving(rates, **ended)["cov_goodput_time"] == pytest.approx(0, abs=1e-9)
+    assert moving(rates[:, :0])["cov_goodput_time"] is None
+
+
+def test_a_swing_within_a_second_is_none() -> None:
+    fast = np.where(np.arange(200) % 2 == 0, 6e6, 2e6)
+    assert moving(fast[:, None])["cov_goodput_time"] == pytest.approx(0, abs=1e-9)
+
+
+def test_a_run_of_datagrams_only_has_no_tcp_metrics() -> None:
+    rows = {
+        "flows": synthetic.flows(2, congestion=["udp", "udp"], delivered_bytes=[1000, 1000]),
+        "flow_samples": synthetic.samples(TIMES, delivered_bytes=np.cumsum(np.ones((200, 2)), axis=0)),
+        "links": synthetic.link(departed_bytes=3_750_000),
+    }
+    data = synthetic.dataset(PLAN, rows)
+    assert {name for name, known in metrics.of_run(view(rows)).items() if known} == {"utilisation", "throughput_bps"}
+    assert not metrics.epochs(data).height
+    assert metrics.responsiveness_at(data, [5.0]).row(0)[4:] == (None, None, None)
