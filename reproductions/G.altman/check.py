@@ -9,7 +9,6 @@ from ackclock.reproduce import Measured, Row, Values, near
 from ackclock.reproduce.entry import Published
 
 
-
 def total_share(view: RunView) -> float | None:
     """Goodput of all flows as a share of the bottleneck's rate."""
     total_bps = goodput_bps(view)

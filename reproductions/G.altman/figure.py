@@ -35,6 +35,7 @@ def draw(data: Mapping[str, Dataset]) -> Figure:
     )
     found = [(int(case.split()[0]), _share(each)) for case, each in data.items()]
     ax.plot(*zip(*found, strict=True), "o", color=style.INK, label="reproduced")
+    ax.margins(x=0.03)
     ax.set_xlabel("streams of a source")
     ax.set_title("Total goodput (% of what the link carries)")
     ax.legend(loc="lower right")
