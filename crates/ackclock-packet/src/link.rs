@@ -394,7 +394,7 @@ impl Link {
 /// Loss of data packets that is independent of the queue.
 struct RandomLoss {
     kind: LossPlan,
-    /// Data packets seen per flow.
+    /// Data packets seen per flow, where they are counted.
     seen: Vec<u64>,
     random: Pcg64Mcg,
 }
@@ -403,7 +403,10 @@ impl RandomLoss {
     fn new(kind: LossPlan, flows: usize, seed: u64) -> RandomLoss {
         RandomLoss {
             kind,
-            seen: vec![0; flows],
+            seen: match kind {
+                LossPlan::Every { .. } => vec![0; flows],
+                LossPlan::Bernoulli { .. } => Vec::new(),
+            },
             random: Pcg64Mcg::new(u128::from(seed) << 64 | 0x9e37_79b9_7f4a_7c15),
         }
     }

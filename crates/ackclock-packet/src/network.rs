@@ -16,9 +16,9 @@ use crate::agenda::Agenda;
 use crate::calendar::Calendar;
 use crate::link::{Link, Offer, Settled};
 use crate::packet::{Flags, Packet, NO_SACK};
-use crate::path::{first_due, Hop, Route, Stretch};
+use crate::path::{first_due, set_off, Hop, Route, Stretch, Way};
 use crate::pcap::Capture;
-use crate::plan::{FlowPlan, Plan};
+use crate::plan::{EndsPlan, FlowPlan, PathPlan, Plan};
 use crate::receiver::{Blocks, Reply};
 use crate::record::{Action, Happening, Tables, NONE};
 use crate::routing::{Next, Routing};
@@ -43,7 +43,10 @@ pub struct Network {
     hops: Calendar,
     changes: Changes,
     routing: Routing,
-    routes: Vec<Route>,
+    /// The ways of which flows with paths take one.
+    ways: Vec<Way>,
+    /// By flow: its route, from its first packet to its last.
+    routes: Vec<Option<Box<Route>>>,
     /// Delays before queueing links.
     stretches: Vec<Stretch>,
     /// By link: when the packet in transmission has left.
@@ -60,70 +63,87 @@ pub struct Network {
 }
 
 impl Network {
-    /// The network of a plan, and for each flow the hop at which its packets enter it.
+    /// The network of a plan, with the ways that flows may take, there and back, and by flow the priority of its
+    /// packets.
     ///
     /// # Errors
-    /// If a queue discipline or its parameters are not known, a path names a link that is not there, or no way
-    /// leads from end to end.
-    pub fn new(plan: &Plan, seed: u64) -> Result<(Network, Vec<Hop>), PlanError> {
+    /// If a queue discipline or its parameters are not known.
+    pub fn new<'a>(
+        plan: &Plan,
+        ways: impl Iterator<Item = (&'a PathPlan, &'a PathPlan)>,
+        priorities: &[u8],
+        seed: u64,
+    ) -> Result<Network, PlanError> {
         let mut seeds = Pcg64Mcg::new(u128::from(seed) << 1 | 1);
         seeds.next_u64();
-        let priorities: Vec<u8> = plan.flows.iter().map(|flow| flow.priority).collect();
         let links = plan
             .links
             .iter()
-            .map(|link| Link::new(link, &priorities, seeds.next_u64()))
+            .map(|link| Link::new(link, priorities, seeds.next_u64()))
             .collect::<Result<Vec<_>, _>>()?;
         let mut stretches = Vec::new();
-        let (routes, mut entries): (Vec<_>, Vec<_>) = plan
-            .flows
-            .iter()
-            .map(|flow| Route::new(flow, &mut stretches))
-            .unzip();
-        let wires = wires::all(plan);
+        let ways = ways.map(|(forward, reverse)| Way::new(forward, reverse, &mut stretches));
         let mut network = Network {
             now: Time::ZERO,
             hops: wires::calendar(plan),
-            changes: Changes::new(plan, priorities),
+            changes: Changes::new(plan, priorities.to_vec()),
             routing: Routing::new(plan, seed),
-            wires,
+            wires: wires::all(plan),
             transmissions: Agenda::new(links.len()),
-            arrivals: Agenda::new(routes.len() + stretches.len()),
+            ways: ways.collect(),
+            arrivals: Agenda::new(priorities.len() + stretches.len()),
             links,
-            routes,
+            routes: priorities.iter().map(|_| None).collect(),
             stretches,
             sacks: SackStore::default(),
             spare: Settled::default(),
             log_packets: plan.record.packets,
-            capture: plan.record.pcap.then(|| Capture::new(&plan.flows)),
+            capture: plan.record.pcap.then(Capture::empty),
             tables: Tables::default(),
         };
-        for (index, (flow, entry)) in plan.flows.iter().zip(&mut entries).enumerate() {
-            if let Some(hop) = network.open_route(index, index as u32, flow)? {
-                *entry = hop;
-            }
-        }
         network.schedule_change();
-        Ok((network, entries))
+        Ok(network)
     }
 
-    /// Opens the route of a routed flow at place `flow`; `number` is the flow's in the dataset. Returns the hop at
-    /// which its packets enter the network; `None` if it has paths, for which there is a [`Route`]. A place may
-    /// be used again once no packet of the flow before is under way.
+    /// Refuses hosts between which no way leads.
     ///
     /// # Errors
-    /// No way leads from one of its hosts to the other.
-    pub fn open_route(
-        &mut self,
-        flow: usize,
-        number: u32,
-        plan: &FlowPlan,
-    ) -> Result<Option<Hop>, PlanError> {
-        self.routing.open(flow, number, plan.ends)?;
-        Ok(plan.ends.map(|_| match self.routing.kept_entrance(flow) {
-            Some(link) => Hop::Here(link),
-            None => Hop::Routed,
-        }))
+    /// No way leads from one of the hosts to the other.
+    pub fn check_ways(&mut self, ends: EndsPlan) -> Result<(), PlanError> {
+        self.routing.check(ends)
+    }
+
+    /// A connection begins; returns the hop at which its packets enter the network.
+    pub fn open_connection(&mut self, flow: u32, course: Course, plan: &FlowPlan) -> Hop {
+        if let Some(capture) = &mut self.capture {
+            capture.open(flow, plan);
+        }
+        self.open_route(flow, course)
+    }
+
+    /// A flow begins; returns the hop at which its packets enter the network.
+    pub fn open_route(&mut self, flow: u32, course: Course) -> Hop {
+        let index = flow as usize;
+        let (route, entrance) = match course {
+            Course::Way(way) => {
+                let way = &self.ways[way as usize];
+                (Route::along(way), way.entrance)
+            }
+            Course::Between(ends) => {
+                self.routing.open(index, flow, ends);
+                (Route::routed(), self.routing.entrance(index))
+            }
+        };
+        self.routes[index] = Some(Box::new(route));
+        entrance
+    }
+
+    /// Forgets a flow of which no packet is under way.
+    pub fn close_route(&mut self, flow: u32) {
+        self.routes[flow as usize] = None;
+        if let Some(capture) = &mut self.capture {
+            capture.close(flow);
+        }
     }
 
     /// What happens next behind links with a flight: when, and where ([`Network::on_hop`]).
@@ -169,7 +189,7 @@ impl Network {
             self.leave_stretch(index);
             return None;
         };
-        let (_, packet) = route.home.pop_front()?;
+        let (_, packet) = route.as_mut()?.home.pop_front()?;
         self.log(self.now, NONE, &packet, Action::Arrive);
         Some(packet)
     }
@@ -188,8 +208,9 @@ impl Network {
     /// packet lies is often not in the cache: the sender can be served meanwhile.
     #[inline]
     pub fn await_next(&mut self, flow: usize) {
-        let next = first_due(&self.routes[flow].home);
-        self.arrivals.set(flow, next);
+        if let Some(route) = &self.routes[flow] {
+            self.arrivals.set(flow, first_due(&route.home));
+        }
     }
 
     /// The first packet of a stretch arrives at the link.
@@ -205,7 +226,7 @@ impl Network {
     /// Sends a packet on from a link of its path: to the next one, or to the far end after the last.
     #[inline(always)]
     fn pass_on(&mut self, mut packet: Packet) -> Option<(Packet, Time)> {
-        let route = &self.routes[packet.flow as usize];
+        let route = self.routes[packet.flow as usize].as_deref()?;
         let forward = packet.kind.is_forward();
         if let Some(hop) = route.hop_after(packet.hop, forward) {
             packet.hop += 1;
@@ -235,17 +256,17 @@ impl Network {
     #[inline(always)]
     fn fly(&mut self, stretch: u32, due: Time, packet: Packet) {
         let flight = &mut self.stretches[stretch as usize].flight;
-        flight.push_back((due, packet));
-        if flight.len() == 1 {
+        if set_off(flight, due, packet) {
             self.arrivals.set(self.routes.len() + stretch as usize, due);
         }
     }
 
     #[inline(always)]
     fn fly_home(&mut self, due: Time, packet: Packet) {
-        let home = &mut self.routes[packet.flow as usize].home;
-        home.push_back((due, packet));
-        if home.len() == 1 {
+        let Some(route) = &mut self.routes[packet.flow as usize] else {
+            return;
+        };
+        if set_off(&mut route.home, due, packet) {
             self.arrivals.set(packet.flow as usize, due);
         }
     }
@@ -300,7 +321,9 @@ impl Network {
         };
         self.log(self.now, link, &packet, action);
         self.sacks.take(packet.sack);
-        self.routes[packet.flow as usize].gone += 1;
+        if let Some(route) = &mut self.routes[packet.flow as usize] {
+            route.gone += 1;
+        }
         let value = packet.sequence as f64;
         self.tables
             .events
@@ -324,7 +347,9 @@ impl Network {
             hop: 0,
             flags: Flags::repeating(reply.duplicate).with_echo(reply.marks),
         };
-        let route = &self.routes[flow as usize];
+        let Some(route) = &self.routes[flow as usize] else {
+            return;
+        };
         match route.first_hop_back() {
             Some(Hop::After { delay, stretch }) => self.fly(stretch, local + delay, packet),
             Some(Hop::Here(_) | Hop::Routed) => self.set_off(packet),
@@ -368,17 +393,27 @@ impl Network {
 
     /// Packets of a flow that a queue dropped or a link lost.
     pub fn gone(&self, flow: usize) -> u64 {
-        self.routes[flow].gone
+        self.routes[flow].as_ref().map_or(0, |route| route.gone)
     }
 
     /// Packets in queues, transmitters and flights.
     pub fn packets_under_way(&self) -> u64 {
         let queued: u64 = self.links.iter().map(Link::keeps).sum();
-        let home = self.routes.iter().map(|route| route.home.len());
+        let routes = self.routes.iter().flatten();
+        let home = routes.map(|route| route.home.len());
         let between = self.stretches.iter().map(|stretch| stretch.flight.len());
         let behind = self.wires.iter().map(Wire::holds);
         queued + home.chain(between).chain(behind).sum::<usize>() as u64
     }
+}
+
+/// How a flow's packets find their way.
+#[derive(Clone, Copy, Debug)]
+pub enum Course {
+    /// By paths: the number of one of the network's ways.
+    Way(u32),
+    /// As the routing says between two hosts.
+    Between(EndsPlan),
 }
 
 /// The network as one sender sees it.

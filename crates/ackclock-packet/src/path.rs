@@ -1,11 +1,12 @@
 //! Routes as the simulation follows them: queueing links, and delays where nothing can queue.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use ackclock_units::Time;
 
 use crate::packet::Packet;
-use crate::plan::{FlowPlan, HopPlan, PathPlan};
+use crate::plan::{HopPlan, PathPlan};
 
 /// Packets in a delay that nothing can shorten or lengthen, each with the time of its arrival.
 pub type Flight = VecDeque<(Time, Packet)>;
@@ -14,6 +15,26 @@ pub type Flight = VecDeque<(Time, Packet)>;
 #[inline(always)]
 pub fn first_due(flight: &Flight) -> Time {
     flight.front().map_or(Time::NEVER, |&(due, _)| due)
+}
+
+/// Adds a packet to a flight; returns whether it is the first to arrive now. A packet that starts ahead of the
+/// clock may be overtaken by one that does not, so a later one may have to go before it.
+#[inline(always)]
+pub fn set_off(flight: &mut Flight, due: Time, packet: Packet) -> bool {
+    match flight.back() {
+        Some(&(last, _)) if last > due => put_in_order(flight, due, packet),
+        _ => {
+            flight.push_back((due, packet));
+            flight.len() == 1
+        }
+    }
+}
+
+#[cold]
+fn put_in_order(flight: &mut Flight, due: Time, packet: Packet) -> bool {
+    let place = flight.partition_point(|&(time, _)| time <= due);
+    flight.insert(place, (due, packet));
+    place == 0
 }
 
 /// A delay before a queueing link.
@@ -41,6 +62,40 @@ pub enum Hop {
     Routed,
 }
 
+/// A way there and back, compiled. Flows that take it one after the other or together share its stretches.
+#[derive(Debug)]
+pub struct Way {
+    /// The hop at which packets enter it.
+    pub entrance: Hop,
+    forward_delay: Time,
+    reverse_delay: Time,
+    further: Option<Arc<Further>>,
+}
+
+impl Way {
+    /// The way of two paths; adds the delays before links to `stretches`. Only routed flows, which take none, have
+    /// paths without a hop there: [`crate::plan::Plan::check`].
+    pub fn new(forward: &PathPlan, reverse: &PathPlan, stretches: &mut Vec<Stretch>) -> Way {
+        let hops_there = hops(forward, false, stretches);
+        let hops_back = hops(reverse, true, stretches);
+        let (entrance, rest) = match hops_there.split_first() {
+            Some((&entrance, rest)) => (entrance, rest),
+            None => (Hop::Routed, &[][..]),
+        };
+        let is_short = rest.is_empty() && hops_back.is_empty();
+        let further = Further {
+            forward: rest.into(),
+            reverse: hops_back,
+        };
+        Way {
+            entrance,
+            forward_delay: forward.delay,
+            reverse_delay: reverse.delay,
+            further: (!is_short).then(|| Arc::new(further)),
+        }
+    }
+}
+
 /// A flow's way there and back, and the packets on its last part. It fits one cache line: with many
 /// flows, each packet costs as much as the lines that it needs.
 #[derive(Debug)]
@@ -53,7 +108,7 @@ pub struct Route {
     /// Delay from the last queue (or the receiver, if there is none) to the sender.
     pub reverse_delay: Time,
     /// Queues other than the first one, if there are any.
-    further: Option<Box<Further>>,
+    further: Option<Arc<Further>>,
     /// Packets of the flow that a queue dropped or a link lost.
     pub gone: u64,
 }
@@ -66,37 +121,24 @@ struct Further {
 }
 
 impl Route {
-    /// The route of a flow, and the hop at which its packets enter it; adds the delays before links to
-    /// `stretches`. Paths have at least one hop there: [`crate::plan::Plan::check`].
-    pub fn new(plan: &FlowPlan, stretches: &mut Vec<Stretch>) -> (Route, Hop) {
-        if plan.ends.is_some() {
-            return (Route::routed(), Hop::Routed);
-        }
-        let forward = hops(&plan.forward, false, stretches);
-        let reverse = hops(&plan.reverse, true, stretches);
-        let (entrance, forward) = (forward[0], &forward[1..]);
-        let is_short = forward.is_empty() && reverse.is_empty();
-        let further = Further {
-            forward: forward.into(),
-            reverse,
-        };
-        let route = Route {
+    /// The route of a flow that takes this way.
+    pub fn along(way: &Way) -> Route {
+        Route {
             home: Flight::new(),
-            forward_delay: plan.forward.delay,
-            reverse_delay: plan.reverse.delay,
-            further: (!is_short).then(|| Box::new(further)),
+            forward_delay: way.forward_delay,
+            reverse_delay: way.reverse_delay,
+            further: way.further.clone(),
             gone: 0,
-        };
-        (route, entrance)
+        }
     }
 
     /// What a routed flow has: its packets go nowhere by themselves.
-    fn routed() -> Route {
+    pub fn routed() -> Route {
         Route {
             home: Flight::new(),
             forward_delay: Time::ZERO,
             reverse_delay: Time::ZERO,
-            further: Some(Box::new(Further {
+            further: Some(Arc::new(Further {
                 forward: Box::default(),
                 reverse: Box::new([Hop::Routed]),
             })),

@@ -11,6 +11,8 @@
 //! - The value of an ACK's timestamp is the time at which it entered its last queue on the way back, or left
 //!   the receiver if it met none.
 
+use std::collections::BTreeMap;
+
 use ackclock_units::Time;
 
 use crate::packet::{Kind, Packet};
@@ -34,7 +36,8 @@ const SACK_BLOCKS: usize = 4;
 #[derive(Debug)]
 pub struct Capture {
     bytes: Vec<u8>,
-    connections: Vec<Connection>,
+    /// By flow.
+    connections: BTreeMap<u32, Connection>,
 }
 
 /// What a capture knows of a connection.
@@ -120,12 +123,22 @@ impl Connection {
 const FIRST_COUNT: u16 = 5;
 
 impl Capture {
-    /// A capture of these flows; their order is that of the flow numbers in the packets.
-    pub fn new(flows: &[FlowPlan]) -> Capture {
+    /// A capture without frames.
+    pub fn empty() -> Capture {
         Capture {
             bytes: frame::file_header(),
-            connections: flows.iter().map(Connection::new).collect(),
+            connections: BTreeMap::new(),
         }
+    }
+
+    /// A connection begins.
+    pub fn open(&mut self, flow: u32, plan: &FlowPlan) {
+        self.connections.insert(flow, Connection::new(plan));
+    }
+
+    /// The last packet of a flow was recorded.
+    pub fn close(&mut self, flow: u32) {
+        self.connections.remove(&flow);
     }
 
     /// The bytes since the last call; those of the first call begin with the file's header.
@@ -140,7 +153,12 @@ impl Capture {
     }
 
     fn record(&mut self, packet: &Packet, blocks: &[Block], now: Time) {
-        let connection = &mut self.connections[packet.flow as usize];
+        let Some(connection) = self.connections.get_mut(&packet.flow) else {
+            return;
+        };
+        if packet.kind == Kind::Fin {
+            connection.workload.end_at(packet.sequence);
+        }
         let workload = &connection.workload;
         let mut sack = [(0, 0); SACK_BLOCKS];
         let count = blocks.len().min(SACK_BLOCKS);

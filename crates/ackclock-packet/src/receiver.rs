@@ -135,6 +135,12 @@ impl Receiver {
         self.timer
     }
 
+    /// Whether the connection is over on this side.
+    #[inline]
+    pub fn is_closed(&self) -> bool {
+        self.phase == Phase::Closed
+    }
+
     /// Payload bytes received in order.
     pub fn delivered_bytes(&self) -> u64 {
         self.workload.payload_before(self.next)
@@ -165,7 +171,13 @@ impl Receiver {
     pub fn on_packet(&mut self, packet: &Packet, now: Time) -> Option<Reply> {
         self.received_packets += 1;
         match packet.kind {
-            Kind::Data | Kind::Fin => self.on_segment(packet, now),
+            Kind::Data => self.on_segment(packet, now),
+            Kind::Fin => {
+                // It tells where the data end: earlier than planned if the application stopped.
+                self.workload.end_at(packet.sequence);
+                self.fin = packet.sequence;
+                self.on_segment(packet, now)
+            }
             Kind::Syn => self.on_syn(packet.timestamp, now),
             _ => {
                 self.on_last_ack();

@@ -16,6 +16,7 @@ use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
 
 use crate::packet::Packet;
+use crate::path::Hop;
 use crate::plan::{EndsPlan, Plan};
 use crate::queue::hash::FlowHash;
 use crate::PlanError;
@@ -130,24 +131,12 @@ impl Routing {
         }
     }
 
-    /// Opens flow `flow` between two hosts, or with paths of its own (`None`). Hashes use `number`, the flow's
-    /// number in the dataset, so that flows that use the same place one after the other are told apart.
-    ///
-    /// # Errors
-    /// No way leads from one of the hosts to the other.
-    pub fn open(
-        &mut self,
-        flow: usize,
-        number: u32,
-        ends: Option<EndsPlan>,
-    ) -> Result<(), PlanError> {
+    /// Opens flow `flow` between two hosts. Hashes use `number`, the flow's number in the dataset, so that flows that
+    /// use the same place one after the other are told apart.
+    pub fn open(&mut self, flow: usize, number: u32, ends: EndsPlan) {
         if self.ways.len() <= flow {
             self.ways.resize(flow + 1, Way::NOT_ROUTED);
         }
-        self.ways[flow] = Way::NOT_ROUTED;
-        let Some(ends) = ends else {
-            return Ok(());
-        };
         let mut way = Way {
             source: ends.source,
             destination: ends.destination,
@@ -155,19 +144,18 @@ impl Routing {
             ..Way::NOT_ROUTED
         };
         if self.keeps {
-            self.keep(&mut way)?;
-        } else {
-            self.check_way(ends.source, ends.destination)?;
-            self.check_way(ends.destination, ends.source)?;
+            self.keep(&mut way);
         }
         self.ways[flow] = way;
-        Ok(())
     }
 
     /// Finds the links of a way and keeps them if they fit.
-    fn keep(&mut self, way: &mut Way) -> Result<(), PlanError> {
-        let forward = self.trace(way.source, way.destination, way.key(true))?;
-        let reverse = self.trace(way.destination, way.source, way.key(false))?;
+    fn keep(&mut self, way: &mut Way) {
+        let forward = self.trace(way.source, way.destination, way.key(true));
+        let reverse = self.trace(way.destination, way.source, way.key(false));
+        let (Some(forward), Some(reverse)) = (forward, reverse) else {
+            return;
+        };
         if forward.len() + reverse.len() <= KEPT_LINKS {
             way.forward = forward.len() as u8;
             way.reverse = reverse.len() as u8;
@@ -175,19 +163,26 @@ impl Routing {
                 *place = link;
             }
         }
-        Ok(())
     }
 
     /// The links from one host to another that a key chooses.
-    fn trace(&mut self, source: u32, destination: u32, key: u32) -> Result<Vec<u32>, PlanError> {
+    fn trace(&mut self, source: u32, destination: u32, key: u32) -> Option<Vec<u32>> {
         let (mut node, mut links) = (source, Vec::new());
         while node != destination {
-            let link = self.choose(node, destination, key);
-            let link = link.ok_or_else(|| self.unreachable(source, destination))?;
+            let link = self.choose(node, destination, key)?;
             links.push(link);
             node = self.graph.to[link as usize];
         }
-        Ok(links)
+        Some(links)
+    }
+
+    /// Refuses hosts between which no way leads.
+    ///
+    /// # Errors
+    /// No way leads from one of the hosts to the other.
+    pub fn check(&mut self, ends: EndsPlan) -> Result<(), PlanError> {
+        self.check_way(ends.source, ends.destination)?;
+        self.check_way(ends.destination, ends.source)
     }
 
     fn check_way(&mut self, source: u32, destination: u32) -> Result<(), PlanError> {
@@ -219,16 +214,22 @@ impl Routing {
         self.look_up(way.end(!forward), way.end(forward), way.key(forward))
     }
 
-    /// The link by which all packets of a flow enter the network, if that is known beforehand.
-    pub fn kept_entrance(&self, flow: usize) -> Option<u32> {
+    /// The hop at which a flow's packets enter the network.
+    pub fn entrance(&self, flow: usize) -> Hop {
         let way = &self.ways[flow];
-        (way.forward > 0).then(|| way.links[0])
+        if way.forward > 0 {
+            Hop::Here(way.links[0])
+        } else {
+            Hop::Routed
+        }
     }
 
     /// What comes next for a packet that a link has brought to a node.
     #[inline(always)]
     pub fn next(&mut self, packet: &Packet, node: u32) -> Next {
-        let way = &self.ways[packet.flow as usize];
+        let Some(way) = self.ways.get(packet.flow as usize) else {
+            return Next::NotRouted;
+        };
         let forward = packet.kind.is_forward();
         if way.forward > 0 {
             let hop = packet.hop + 1;

@@ -229,6 +229,8 @@ impl Sender {
     pub fn start(&mut self, now: Time, out: &mut impl Outlet) {
         self.phase = Phase::SynSent;
         self.started = now;
+        self.workload.begin(now);
+        self.timers.application = self.workload.stop();
         self.send_syn(now, out);
     }
 
@@ -267,7 +269,10 @@ impl Sender {
             }
         }
         self.timers.pacing = Time::NEVER;
-        self.timers.application = Time::NEVER;
+        self.timers.application = self.workload.stop();
+        if self.workload.stop() <= now {
+            self.on_stop(now, out);
+        }
         let sent = self.counters.sent_packets;
         self.transmit(now, out);
         if self.counters.sent_packets > sent && self.may_probe() {
@@ -329,6 +334,12 @@ impl Sender {
     /// When the last data byte was acknowledged.
     pub fn finished(&self) -> Option<Time> {
         self.finished
+    }
+
+    /// Whether the connection is over on this side; it still answers the receiver's FIN.
+    #[inline]
+    pub fn is_done(&self) -> bool {
+        self.phase == Phase::Done
     }
 
     /// Whether the connection is between its SYN and its last acknowledgement.

@@ -7,47 +7,40 @@
 //! A receiver handles a packet at the moment it leaves its last queue, with its clock running ahead by
 //! the delay in between. Nothing else reads a receiver's state, so no result depends on it.
 
+use std::collections::BTreeSet;
+
 use ackclock_units::Time;
 use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
 
 use crate::agenda::Agenda;
 use crate::link::{self, Link};
-use crate::network::{Entrance, Network};
+use crate::network::Network;
 use crate::packet::Packet;
-use crate::path::Hop;
-use crate::plan::{FlowPlan, Plan};
-use crate::receiver::Receiver;
+use crate::plan::Plan;
 use crate::record::{Tables, Totals};
-use crate::sender::{self, Sender};
+use crate::sender::Sender;
 use crate::PlanError;
 
+mod connection;
+mod lifecycle;
+mod rows;
 mod sampling;
 
-/// The two ends of a connection.
-struct Flow {
-    sender: Sender,
-    /// Where the sender's packets enter the network.
-    entrance: Hop,
-    receiver: Receiver,
-    /// How far the receiver's clock runs ahead of the simulation's.
-    lead: Time,
-    at_warmup: Snapshot,
-}
-
-/// A flow's counts at the end of the warm-up.
-#[derive(Clone, Copy, Default)]
-struct Snapshot {
-    delivered_bytes: u64,
-    sent: sender::Counters,
-}
+use connection::Stage;
 
 /// A run in progress.
 pub struct Simulation {
     now: Time,
     plan: Plan,
+    seed: u64,
     network: Network,
-    flows: Vec<Flow>,
+    /// By flow: where it is in its life.
+    flows: Vec<Stage>,
+    /// The flows that have begun and are not over.
+    active: BTreeSet<u32>,
+    /// Packets that flows now over had sent.
+    sent_before: u64,
     /// Timers of the senders, of the receivers, and the sampler.
     timers: Agenda,
     sampled: Vec<link::Counters>,
@@ -63,31 +56,29 @@ impl Simulation {
     /// card's.
     pub fn new(plan: &Plan, seed: u64) -> Result<Simulation, PlanError> {
         plan.check()?;
-        let (network, entrances) = Network::new(plan, seed)?;
-        let flows = (0..)
-            .zip(plan.flows.iter().zip(entrances))
-            .map(|(index, (flow, entrance))| Flow::new(index, flow, entrance, seed));
-        let flows = flows.collect::<Result<Vec<_>, _>>()?;
+        let ways = plan.flows.iter().map(|flow| (&flow.forward, &flow.reverse));
+        let priorities: Vec<u8> = plan.flows.iter().map(|flow| flow.priority).collect();
+        let mut network = Network::new(plan, ways, &priorities, seed)?;
+        for flow in &plan.flows {
+            flow.congestion.check()?;
+            flow.ends.map_or(Ok(()), |ends| network.check_ways(ends))?;
+        }
+        let flows = priorities.len();
         let mut simulation = Simulation {
             now: Time::ZERO,
+            seed,
             network,
-            timers: Agenda::new(2 * flows.len() + 1),
+            timers: Agenda::new(2 * flows + 1),
             sampled: vec![link::Counters::default(); plan.links.len()],
             links_at_warmup: vec![link::Counters::default(); plan.links.len()],
             warmed_up: plan.warmup == Time::ZERO,
             plan: plan.clone(),
-            flows,
+            flows: priorities.iter().map(|_| Stage::Waiting).collect(),
+            active: BTreeSet::new(),
+            sent_before: 0,
         };
-        simulation.schedule_starts(seed);
+        simulation.schedule_starts();
         Ok(simulation)
-    }
-
-    fn schedule_starts(&mut self, seed: u64) {
-        for (index, flow) in self.plan.flows.iter().enumerate() {
-            let start = flow.start + flow.start_jitter.scaled(uniform(seed, index as u64));
-            self.timers.set(index, start);
-        }
-        self.timers.set(2 * self.flows.len(), Time::ZERO);
     }
 
     /// Handles all events up to and including `until`, at most the end of the run; returns the time
@@ -171,18 +162,26 @@ impl Simulation {
     #[inline(always)]
     fn reach_sender(&mut self, index: usize, packet: &Packet) {
         let blocks = self.network.take_blocks(packet);
-        let flow = &mut self.flows[index];
+        let Stage::Connection(flow) = &mut self.flows[index] else {
+            return;
+        };
         let mut entrance = flow.entrance(&mut self.network);
         flow.sender
             .on_packet(packet, blocks.as_ref(), self.now, &mut entrance);
         self.timers.advance(index, flow.sender.wake());
+        if flow.sender.is_done() {
+            self.end_if_over(index);
+        }
     }
 
     /// A packet reaches the receiver at its local time; a delayed ACK that was due before goes first.
     #[inline(always)]
     fn reach_receiver(&mut self, packet: &Packet, local: Time) {
         let index = packet.flow as usize;
-        let receiver = &mut self.flows[index].receiver;
+        let Stage::Connection(flow) = &mut self.flows[index] else {
+            return;
+        };
+        let receiver = &mut flow.receiver;
         if receiver.wake() < local {
             let due = receiver.wake();
             if let Some(reply) = receiver.on_timer(due) {
@@ -195,14 +194,13 @@ impl Simulation {
             }
             self.network.answer(packet.flow, &reply, local);
         }
-        self.watch_receiver(index);
-    }
-
-    /// Keeps the receiver's entry in the agenda no later than its timer.
-    #[inline]
-    fn watch_receiver(&mut self, index: usize) {
-        let due = self.flows[index].receiver_due();
+        let is_closed = receiver.is_closed();
+        // The receiver's entry in the agenda is no later than its timer.
+        let due = flow.receiver_due();
         self.timers.advance(self.flows.len() + index, due);
+        if is_closed {
+            self.end_if_over(index);
+        }
     }
 
     // ---- timers ----
@@ -220,26 +218,31 @@ impl Simulation {
 
     /// Timers are lazy: an entry may be earlier than the deadline it stands for, never later.
     fn on_sender_timer(&mut self, index: usize) {
-        let flow = &mut self.flows[index];
-        let mut entrance = flow.entrance(&mut self.network);
-        if flow.sender.started().is_never() {
-            flow.sender.start(self.now, &mut entrance);
-        } else if flow.sender.wake() <= self.now {
-            flow.sender.on_timer(self.now, &mut entrance);
+        match &mut self.flows[index] {
+            Stage::Waiting => self.begin(index),
+            Stage::Connection(flow) => {
+                if flow.sender.wake() <= self.now {
+                    let mut entrance = flow.entrance(&mut self.network);
+                    flow.sender.on_timer(self.now, &mut entrance);
+                }
+                self.timers.set(index, flow.sender.wake());
+            }
+            Stage::Over(_) => self.timers.set(index, Time::NEVER),
         }
-        self.timers.set(index, flow.sender.wake());
     }
 
     /// A receiver's clock runs ahead of the simulation's by the delay from the last queue to it.
     fn on_receiver_timer(&mut self, index: usize) {
-        let flow = &mut self.flows[index];
-        let local = self.now + flow.lead;
-        if flow.receiver.wake() <= local {
-            if let Some(reply) = flow.receiver.on_timer(local) {
-                self.network.answer(index as u32, &reply, local);
+        let mut due = Time::NEVER;
+        if let Stage::Connection(flow) = &mut self.flows[index] {
+            let local = self.now + flow.lead;
+            if flow.receiver.wake() <= local {
+                if let Some(reply) = flow.receiver.on_timer(local) {
+                    self.network.answer(index as u32, &reply, local);
+                }
             }
+            due = flow.receiver_due();
         }
-        let due = flow.receiver_due();
         self.timers.set(self.flows.len() + index, due);
     }
 
@@ -252,12 +255,11 @@ impl Simulation {
 
     /// Packets sent, by senders and receivers, and packets gone: arrived, dropped or lost.
     pub fn packets_sent_and_gone(&self) -> (u64, u64) {
-        let flows = self.flows.iter().enumerate();
-        flows.fold((0, 0), |(sent, gone), (index, flow)| {
-            let counters = flow.sender.counters();
-            let out = counters.sent_packets + flow.receiver.sent_packets();
-            let arrived = counters.received_packets + flow.receiver.received_packets();
-            (sent + out, gone + arrived + self.network.gone(index))
+        let before = (self.sent_before, self.sent_before);
+        self.active.iter().fold(before, |(sent, gone), &index| {
+            let (out, arrived) = self.flows[index as usize].packets();
+            let lost = self.network.gone(index as usize);
+            (sent + out, gone + arrived + lost)
         })
     }
 
@@ -266,42 +268,13 @@ impl Simulation {
         self.network.links()
     }
 
-    /// The senders, for inspection.
+    /// The senders of the connections that have begun and are not over, in their order, for inspection.
     pub fn senders(&self) -> impl Iterator<Item = &Sender> {
-        self.flows.iter().map(|flow| &flow.sender)
-    }
-}
-
-impl Flow {
-    fn new(index: u32, plan: &FlowPlan, entrance: Hop, seed: u64) -> Result<Flow, PlanError> {
-        let choices = stream(seed, u64::from(index)).next_u64();
-        Ok(Flow {
-            sender: Sender::new(index, plan)?.with_seed(choices),
-            entrance,
-            receiver: Receiver::new(plan),
-            lead: plan.forward.delay,
-            at_warmup: Snapshot::default(),
+        let stages = self.active.iter().map(|&index| &self.flows[index as usize]);
+        stages.filter_map(|stage| match stage {
+            Stage::Connection(flow) => Some(&flow.sender),
+            _ => None,
         })
-    }
-
-    /// When the receiver's timer is due by the simulation's clock.
-    #[inline]
-    fn receiver_due(&self) -> Time {
-        let wake = self.receiver.wake();
-        if wake.is_never() {
-            wake
-        } else {
-            wake - self.lead
-        }
-    }
-
-    /// The network as this flow's sender sees it.
-    #[inline]
-    fn entrance<'a>(&self, network: &'a mut Network) -> Entrance<'a> {
-        Entrance {
-            network,
-            hop: self.entrance,
-        }
     }
 }
 

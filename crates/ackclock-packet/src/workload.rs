@@ -13,6 +13,7 @@ pub struct Workload {
     /// the clock.
     period: Option<Time>,
     started: Time,
+    stop: Time,
 }
 
 impl Workload {
@@ -27,12 +28,41 @@ impl Workload {
                 .map(|rate| rate.transmission_time(mss_bytes))
                 .filter(|&period| period > Time::ZERO),
             started: Time::NEVER,
+            stop: plan.stop.unwrap_or(Time::NEVER),
         }
     }
 
     /// The connection is open: the application starts to write.
     pub fn start(&mut self, now: Time) {
         self.started = now;
+    }
+
+    /// The flow begins: the application cannot have stopped before.
+    pub fn begin(&mut self, now: Time) {
+        self.stop = self.stop.max(now);
+    }
+
+    /// When the application stops writing; [`Time::NEVER`] if it does not, or already has.
+    #[inline]
+    pub fn stop(&self) -> Time {
+        self.stop
+    }
+
+    /// The application has stopped by `now`, when TCP had taken `taken` segments: the transfer ends with what was
+    /// written, which without a rate is what TCP has taken.
+    pub fn stop_writing(&mut self, taken: u64, now: Time) {
+        self.stop = Time::NEVER;
+        self.end_at(match self.period {
+            None => taken,
+            Some(_) => self.written(now),
+        });
+    }
+
+    /// The transfer ends after `segments` data segments, if it does not end earlier.
+    pub fn end_at(&mut self, segments: u64) {
+        if segments < self.segments() {
+            self.size_bytes = Some(segments.saturating_mul(self.mss_bytes));
+        }
     }
 
     /// Data segments of the whole transfer; `u64::MAX` if endless.
@@ -44,16 +74,22 @@ impl Workload {
     /// Segments written up to `now`, the FIN included once all data are.
     #[inline]
     pub fn available(&self, now: Time) -> u64 {
-        let written = match self.period {
-            None => u64::MAX,
-            Some(_) if self.started > now => 0,
-            Some(period) => 1 + now.since(self.started).picoseconds() / period.picoseconds(),
-        };
+        let written = self.written(now);
         let total = self.segments();
         if total == u64::MAX || written < total {
             written
         } else {
             total + 1
+        }
+    }
+
+    /// Segments written up to `now`, were the transfer endless.
+    #[inline]
+    fn written(&self, now: Time) -> u64 {
+        match self.period {
+            None => u64::MAX,
+            Some(_) if self.started > now => 0,
+            Some(period) => 1 + now.since(self.started).picoseconds() / period.picoseconds(),
         }
     }
 

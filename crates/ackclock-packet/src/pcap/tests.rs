@@ -60,7 +60,8 @@ fn packet(kind: Kind, sequence: u64, wire_bytes: u32) -> Packet {
 
 /// Captures packets of one flow, a millisecond apart.
 fn captured(flow: &FlowPlan, packets: &[Packet], blocks: &[Block]) -> Vec<Frame> {
-    let mut capture = Capture::new(std::slice::from_ref(flow));
+    let mut capture = Capture::empty();
+    capture.open(0, flow);
     for (at_ms, packet) in packets.iter().enumerate() {
         let now = Time::from_milliseconds(at_ms as u64);
         capture.record(packet, blocks, now);
@@ -190,7 +191,8 @@ fn sequence_numbers_wrap() {
 #[test]
 fn only_the_first_bytes_taken_begin_with_the_files_header() {
     let flow = flow(None, &json!({}));
-    let mut capture = Capture::new(std::slice::from_ref(&flow));
+    let mut capture = Capture::empty();
+    capture.open(0, &flow);
     assert_eq!(capture.take().len(), 24);
     capture.record_packet(&packet(Kind::Data, 0, 1500), None, Time::ZERO);
     assert_eq!(records(&capture.take()).len(), 1);

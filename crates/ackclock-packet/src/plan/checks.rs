@@ -2,7 +2,8 @@
 
 use ackclock_units::{Rate, Time};
 
-use super::{ChangePlan, EndsPlan, FlowPlan, LinkPlan, LossPlan, Plan, TcpPlan};
+use super::{ChangePlan, CongestionPlan, EndsPlan, FlowPlan, LinkPlan, LossPlan, Plan, TcpPlan};
+use crate::congestion;
 use crate::PlanError;
 
 /// Bytes of the largest IP packet.
@@ -128,6 +129,16 @@ impl ChangePlan {
             });
         }
         self.rate.map_or(Ok(()), check_rate)
+    }
+}
+
+impl CongestionPlan {
+    /// Refuses what the engine does not have.
+    ///
+    /// # Errors
+    /// If the congestion control or its parameters are not known.
+    pub fn check(&self) -> Result<(), PlanError> {
+        congestion::make(&self.kind, &self.parameters, 1).map(|_| ())
     }
 }
 

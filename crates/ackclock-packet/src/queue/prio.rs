@@ -67,7 +67,7 @@ impl Parameters {
 #[derive(Debug)]
 struct Prio {
     bands: Bands,
-    band_of_flow: Vec<usize>,
+    band_of_flow: Vec<u8>,
     /// The band of a flow of which nothing is known: that of priority 0.
     default_band: usize,
 }
@@ -84,7 +84,7 @@ pub fn make(parameters: &Value, surroundings: &Surroundings) -> Result<Queue, se
     Ok(Queue::other(Prio {
         bands: Bands::new(parameters.bands, parameters.limit_packets),
         band_of_flow: flows
-            .map(|priority| map[usize::from(*priority) % PRIORITIES])
+            .map(|priority| map[usize::from(*priority) % PRIORITIES] as u8)
             .collect(),
         default_band: map[0],
     }))
@@ -93,7 +93,7 @@ pub fn make(parameters: &Value, surroundings: &Surroundings) -> Result<Queue, se
 impl Discipline for Prio {
     fn enqueue(&mut self, packet: Packet, _now: Time, drops: &mut Drops) {
         let band = self.band_of_flow.get(packet.flow as usize);
-        let band = *band.unwrap_or(&self.default_band);
+        let band = band.map_or(self.default_band, |band| usize::from(*band));
         self.bands.push(band, packet, drops);
     }
 

@@ -60,6 +60,15 @@ impl Sender {
         self.transmit(now, out);
     }
 
+    /// The application stops writing: what it has handed over is sent, then the FIN.
+    pub(super) fn on_stop(&mut self, now: Time, out: &mut impl Outlet) {
+        self.workload.stop_writing(self.board.next(), now);
+        self.timers.application = Time::NEVER;
+        if self.established.is_some() {
+            self.check_end(now, out);
+        }
+    }
+
     pub(super) fn check_end(&mut self, now: Time, out: &mut impl Outlet) {
         let total = self.workload.segments();
         let acknowledged = self.board.unacknowledged();

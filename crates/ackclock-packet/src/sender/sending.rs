@@ -98,7 +98,8 @@ impl Sender {
             return true;
         }
         if !self.workload.is_fin(next) && next < self.workload.segments() {
-            self.timers.application = self.workload.written_at(next);
+            let written = self.workload.written_at(next);
+            self.timers.application = written.min(self.workload.stop());
         }
         false
     }

@@ -23,7 +23,7 @@ pub struct Timers {
     pub purpose: Purpose,
     /// When pacing lets the next segment go, if one waits.
     pub pacing: Time,
-    /// When the application writes the next segment, if the sender waits for it.
+    /// When the application writes the next segment, if the sender waits for it, or stops.
     pub application: Time,
 }
 

@@ -2,7 +2,9 @@
 
 use ackclock_units::{Time, PICOSECONDS_PER_SECOND};
 
-use super::{Simulation, Snapshot};
+use super::connection::Stage;
+use super::rows::Row;
+use super::Simulation;
 use crate::link::Counters;
 use crate::record::{Flows, Links, Totals};
 
@@ -29,13 +31,16 @@ impl Simulation {
 
     fn sample_flows(&mut self) {
         let samples = &mut self.network.tables.flow_samples;
-        for (index, flow) in self.flows.iter().enumerate() {
+        for &index in &self.active {
+            let Stage::Connection(flow) = &self.flows[index as usize] else {
+                continue;
+            };
             let sender = &flow.sender;
             if !sender.is_active() {
                 continue;
             }
             samples.time_s.push(self.now.seconds());
-            samples.flow.push(index as u32);
+            samples.flow.push(index);
             samples.cwnd.push(sender.cwnd());
             samples.ssthresh.push(finite(sender.ssthresh()));
             samples
@@ -79,11 +84,10 @@ impl Simulation {
             self.links_at_warmup[index] = link.counters(self.now);
             link.clear_sojourns();
         }
-        for flow in &mut self.flows {
-            flow.at_warmup = Snapshot {
-                delivered_bytes: flow.receiver.delivered_bytes(),
-                sent: flow.sender.counters(),
-            };
+        for &index in &self.active {
+            if let Stage::Connection(flow) = &mut self.flows[index as usize] {
+                flow.at_warmup = flow.snapshot();
+            }
         }
     }
 
@@ -96,40 +100,16 @@ impl Simulation {
 
     fn flow_totals(&self) -> Flows {
         let mut rows = Flows::default();
-        for (index, flow) in self.flows.iter().enumerate() {
-            let sender = &flow.sender;
-            let (all, before) = (sender.counters(), flow.at_warmup.sent);
-            let start = sender.started().seconds();
-            let end = sender.finished().map_or(f64::NAN, Time::seconds);
+        for (index, stage) in self.flows.iter().enumerate() {
             rows.flow.push(index as u32);
             rows.group.push(self.plan.flows[index].group);
-            rows.start_s.push(if sender.started().is_never() {
-                f64::NAN
-            } else {
-                start
-            });
-            rows.established_s
-                .push(sender.established().map_or(f64::NAN, Time::seconds));
-            rows.end_s.push(end);
-            rows.completion_s.push(end - start);
-            let delivered = flow.receiver.delivered_bytes();
-            rows.delivered_bytes.push(delivered);
-            rows.measured_bytes
-                .push(delivered - flow.at_warmup.delivered_bytes);
-            rows.sent_packets.push(all.sent_packets);
-            rows.sent_bytes.push(all.sent_bytes);
-            rows.received_packets.push(flow.receiver.received_packets());
-            rows.dropped_packets.push(self.network.gone(index));
-            rows.retransmissions.push(all.retransmissions);
-            rows.timeouts.push(all.timeouts);
-            rows.syn_retransmissions.push(all.syn_retransmissions);
-            rows.recoveries.push(all.recoveries);
-            rows.tail_probes.push(all.tail_probes);
-            rows.measured_sent_packets
-                .push(all.sent_packets - before.sent_packets);
-            rows.measured_retransmissions
-                .push(all.retransmissions - before.retransmissions);
-            rows.measured_timeouts.push(all.timeouts - before.timeouts);
+            match stage {
+                Stage::Waiting => Row::WAITING.write(&mut rows),
+                Stage::Connection(flow) => {
+                    Row::of(flow, self.network.gone(index)).write(&mut rows);
+                }
+                Stage::Over(row) => row.write(&mut rows),
+            }
         }
         rows
     }

@@ -6,6 +6,7 @@ fn workload(size_bytes: Option<u64>, rate_bytes_per_s: Option<f64>) -> Workload 
         size_bytes,
         period: rate_bytes_per_s.map(|rate| Time::from_seconds(1000.0 / rate)),
         started: Time::NEVER,
+        stop: Time::NEVER,
     }
 }
 

@@ -21,5 +21,6 @@ mod rack;
 mod receiver;
 mod sack_recovery;
 mod slow_start;
+mod stopping;
 mod tail_loss;
 mod timeout;

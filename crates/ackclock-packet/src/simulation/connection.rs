@@ -1,0 +1,94 @@
+//! A flow in its stages, and the two ends of a connection.
+
+use ackclock_units::Time;
+
+use super::rows::Row;
+use crate::network::{Entrance, Network};
+use crate::path::Hop;
+use crate::receiver::Receiver;
+use crate::sender::{self, Sender};
+
+/// Where a flow is in its life.
+///
+/// The two ends exist from the first packet to the last; a flow that waits or is over takes as little room as
+/// possible, because there may be a million of them.
+pub enum Stage {
+    /// It has not begun.
+    Waiting,
+    /// A connection, from its first packet to its last.
+    Connection(Box<Connection>),
+    /// Only its row is left.
+    Over(Box<Row>),
+}
+
+/// The two ends of a connection.
+pub struct Connection {
+    pub sender: Sender,
+    /// Where the sender's packets enter the network.
+    pub entrance: Hop,
+    pub receiver: Receiver,
+    /// How far the receiver's clock runs ahead of the simulation's.
+    pub lead: Time,
+    pub at_warmup: Snapshot,
+}
+
+/// A flow's counts at the end of the warm-up.
+#[derive(Clone, Copy, Default)]
+pub struct Snapshot {
+    pub delivered_bytes: u64,
+    pub sent: sender::Counters,
+}
+
+impl Stage {
+    /// Packets that the two ends of an active flow have sent, and those that have arrived.
+    pub fn packets(&self) -> (u64, u64) {
+        match self {
+            Stage::Connection(flow) => flow.packets(),
+            _ => (0, 0),
+        }
+    }
+}
+
+impl Connection {
+    /// Packets that the two ends have sent, and those that have arrived.
+    pub fn packets(&self) -> (u64, u64) {
+        let counters = self.sender.counters();
+        (
+            counters.sent_packets + self.receiver.sent_packets(),
+            counters.received_packets + self.receiver.received_packets(),
+        )
+    }
+
+    /// Whether both ends are closed.
+    pub fn is_closed(&self) -> bool {
+        self.sender.is_done() && self.receiver.is_closed()
+    }
+
+    /// The counts so far.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            delivered_bytes: self.receiver.delivered_bytes(),
+            sent: self.sender.counters(),
+        }
+    }
+
+    /// When the receiver's timer is due by the simulation's clock.
+    #[inline]
+    pub fn receiver_due(&self) -> Time {
+        let wake = self.receiver.wake();
+        if wake.is_never() {
+            wake
+        } else {
+            wake - self.lead
+        }
+    }
+
+    /// The network as this flow's sender sees it.
+    #[inline]
+    pub fn entrance<'a>(&self, network: &'a mut Network) -> Entrance<'a> {
+        Entrance {
+            network,
+            hop: self.entrance,
+        }
+    }
+}
