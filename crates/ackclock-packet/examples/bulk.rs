@@ -104,6 +104,8 @@ impl Workload {
             "changes": [],
             "groups": [{ "label": "bulk", "congestion": self.congestion, "tcp": tcp() }],
             "flows": flows,
+            "traffic": [],
+            "datagrams": [],
             "record": {
                 "interval_s": self.sample_interval_s,
                 "packets": false,

@@ -10,6 +10,7 @@
 pub mod agenda;
 pub mod calendar;
 pub mod congestion;
+pub mod datagram;
 pub mod histogram;
 pub mod link;
 pub mod network;
@@ -49,18 +50,25 @@ pub enum PlanError {
     #[error("group {0} describes no TCP")]
     NoTcp(u32),
     /// A flow's path names a link that is not there.
-    #[error("flow {flow} passes link {link}, but there are {links} links")]
+    #[error("{what} {index} passes link {link}, but there are {links} links")]
     UnknownLink {
-        /// The flow.
-        flow: usize,
+        /// What has the path.
+        what: &'static str,
+        /// Its number.
+        index: usize,
         /// The link its path names.
         link: u32,
         /// How many links there are.
         links: usize,
     },
     /// A flow's data pass no link.
-    #[error("flow {0} passes no link: its path needs at least one")]
-    NoLink(usize),
+    #[error("{what} {index} passes no link: its path needs at least one")]
+    NoLink {
+        /// What has the path.
+        what: &'static str,
+        /// Its number.
+        index: usize,
+    },
     /// A change names a link that is not there.
     #[error("a change at {at_s} s names link {link}, but there are {links} links")]
     UnknownLinkChanged {
@@ -94,16 +102,23 @@ pub enum PlanError {
         node: String,
     },
     /// A flow begins or ends at a switch.
-    #[error("flow {flow} begins or ends at \"{node}\", which is not a host")]
+    #[error("{what} {index} begins or ends at \"{node}\", which is not a host")]
     NotAHost {
-        /// The flow.
-        flow: usize,
+        /// What it is.
+        what: &'static str,
+        /// Its number.
+        index: usize,
         /// The node.
         node: String,
     },
     /// A flow has both ends to be routed between and paths.
-    #[error("flow {0} has ends and paths: it may have only one of them")]
-    EndsAndPaths(usize),
+    #[error("{what} {index} has ends and paths: it may have only one of them")]
+    EndsAndPaths {
+        /// What it is.
+        what: &'static str,
+        /// Its number.
+        index: usize,
+    },
     /// No way leads from one node to another.
     #[error("no way leads from \"{source_name}\" to \"{destination_name}\"")]
     Unreachable {
@@ -111,6 +126,22 @@ pub enum PlanError {
         source_name: String,
         /// The other.
         destination_name: String,
+    },
+    /// A UDP source cannot be.
+    #[error("datagrams {index}: {reason}")]
+    Datagrams {
+        /// Its number.
+        index: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A workload cannot be generated.
+    #[error("traffic {index}: {source}")]
+    Traffic {
+        /// Its number.
+        index: usize,
+        /// What is wrong with it.
+        source: ackclock_traffic::WorkloadError,
     },
     /// A quantity is beyond what the simulator or a packet can hold.
     #[error("{what} is {found}, but at most {most} is possible")]

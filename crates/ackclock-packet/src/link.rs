@@ -411,10 +411,10 @@ impl RandomLoss {
         }
     }
 
-    /// Whether this packet is lost. Only data are: handshakes, FINs and ACKs pass.
+    /// Whether this packet is lost. Only data are, TCP's and UDP's: handshakes, FINs and ACKs pass.
     #[inline]
     fn takes(&mut self, packet: &Packet) -> bool {
-        if packet.kind != Kind::Data {
+        if !matches!(packet.kind, Kind::Data | Kind::Datagram) {
             return false;
         }
         match self.kind {

@@ -113,16 +113,17 @@ impl Network {
         self.routing.check(ends)
     }
 
-    /// A connection begins; returns the hop at which its packets enter the network.
-    pub fn open_connection(&mut self, flow: u32, course: Course, plan: &FlowPlan) -> Hop {
+    /// A connection begins; see [`Network::open_route`].
+    pub fn open_connection(&mut self, flow: u32, course: Course, plan: &FlowPlan) -> (Hop, Time) {
         if let Some(capture) = &mut self.capture {
             capture.open(flow, plan);
         }
         self.open_route(flow, course)
     }
 
-    /// A flow begins; returns the hop at which its packets enter the network.
-    pub fn open_route(&mut self, flow: u32, course: Course) -> Hop {
+    /// A flow begins; returns the hop at which its packets enter the network, and the delay from the last queue to
+    /// its receiver.
+    pub fn open_route(&mut self, flow: u32, course: Course) -> (Hop, Time) {
         let index = flow as usize;
         let (route, entrance) = match course {
             Course::Way(way) => {
@@ -134,8 +135,26 @@ impl Network {
                 (Route::routed(), self.routing.entrance(index))
             }
         };
+        let delay = route.forward_delay;
         self.routes[index] = Some(Box::new(route));
-        entrance
+        (entrance, delay)
+    }
+
+    /// Sum of the propagation delays there and back; NaN if there is no such way.
+    pub fn base_rtt_s(&mut self, flow: u32, course: Course) -> f64 {
+        match course {
+            Course::Way(way) => {
+                let way = self.ways.get(way as usize);
+                way.map_or(f64::NAN, |way| way.base_rtt.seconds())
+            }
+            Course::Between(ends) => {
+                let delay = |link: u32| self.wires[link as usize].delay.unwrap_or(Time::ZERO);
+                let links = self.routing.links(flow, ends);
+                links.map_or(f64::NAN, |links| {
+                    links.into_iter().map(|link| delay(link).seconds()).sum()
+                })
+            }
+        }
     }
 
     /// Forgets a flow of which no packet is under way.
@@ -208,9 +227,9 @@ impl Network {
     /// packet lies is often not in the cache: the sender can be served meanwhile.
     #[inline]
     pub fn await_next(&mut self, flow: usize) {
-        if let Some(route) = &self.routes[flow] {
-            self.arrivals.set(flow, first_due(&route.home));
-        }
+        let route = self.routes[flow].as_deref();
+        let next = route.map_or(Time::NEVER, |route| first_due(&route.home));
+        self.arrivals.set(flow, next);
     }
 
     /// The first packet of a stretch arrives at the link.
@@ -414,6 +433,16 @@ pub enum Course {
     Way(u32),
     /// As the routing says between two hosts.
     Between(EndsPlan),
+}
+
+impl Course {
+    /// The two hosts, if it is between hosts.
+    pub fn ends(self) -> Option<EndsPlan> {
+        match self {
+            Course::Way(_) => None,
+            Course::Between(ends) => Some(ends),
+        }
+    }
 }
 
 /// The network as one sender sees it.

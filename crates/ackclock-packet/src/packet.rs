@@ -19,12 +19,25 @@ pub enum Kind {
     FinAck,
     /// The sender's last acknowledgement (of the SYN/ACK or of the receiver's FIN).
     LastAck,
+    /// Opens a connection in which the receiver asks for the data; from the receiver.
+    ClientSyn,
+    /// Answers it; from the sender.
+    ServerSynAck,
+    /// What the receiver asks with.
+    Request,
+    /// A UDP datagram.
+    Datagram,
+    /// What answers a datagram.
+    Echo,
 }
 
 impl Kind {
     /// Whether the packet opens a connection: a SYN or SYN/ACK.
     pub fn opens(self) -> bool {
-        matches!(self, Kind::Syn | Kind::SynAck)
+        matches!(
+            self,
+            Kind::Syn | Kind::SynAck | Kind::ClientSyn | Kind::ServerSynAck
+        )
     }
 
     /// Whether the packet ends one way of a connection: it carries a FIN.
@@ -34,7 +47,15 @@ impl Kind {
 
     /// Whether the packet travels from the sender to the receiver.
     pub fn is_forward(self) -> bool {
-        matches!(self, Kind::Syn | Kind::Data | Kind::Fin | Kind::LastAck)
+        matches!(
+            self,
+            Kind::Syn
+                | Kind::Data
+                | Kind::Fin
+                | Kind::LastAck
+                | Kind::ServerSynAck
+                | Kind::Datagram
+        )
     }
 }
 

@@ -67,6 +67,8 @@ pub enum Hop {
 pub struct Way {
     /// The hop at which packets enter it.
     pub entrance: Hop,
+    /// Sum of the propagation delays both ways.
+    pub base_rtt: Time,
     forward_delay: Time,
     reverse_delay: Time,
     further: Option<Arc<Further>>,
@@ -89,6 +91,7 @@ impl Way {
         };
         Way {
             entrance,
+            base_rtt: delay(forward) + delay(reverse),
             forward_delay: forward.delay,
             reverse_delay: reverse.delay,
             further: (!is_short).then(|| Arc::new(further)),
@@ -163,6 +166,13 @@ impl Route {
     pub fn first_hop_back(&self) -> Option<Hop> {
         self.further.as_ref()?.reverse.first().copied()
     }
+}
+
+/// Propagation delay of a path.
+fn delay(path: &PathPlan) -> Time {
+    path.hops
+        .iter()
+        .fold(path.delay, |sum, hop| sum + hop.delay)
 }
 
 /// The hops of a path, in order. One without delay needs no stretch, unless packets start towards it

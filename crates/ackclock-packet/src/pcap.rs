@@ -44,6 +44,8 @@ pub struct Capture {
 #[derive(Clone, Copy, Debug)]
 struct Connection {
     workload: Workload,
+    /// Bytes with which the receiver asks.
+    request_bytes: u32,
     mss: u16,
     sack: bool,
     timestamps: bool,
@@ -66,6 +68,7 @@ impl Connection {
             .unwrap_or(SHIFT_MAX);
         Connection {
             workload: Workload::new(plan),
+            request_bytes: plan.request_bytes.unwrap_or(0),
             mss: saturated(u64::from(tcp.mss_bytes)),
             sack: tcp.sack,
             timestamps: tcp.timestamps,
@@ -96,7 +99,7 @@ impl Connection {
         sack: &'a [(u32, u32)],
         payload_bytes: u32,
     ) -> Options<'a> {
-        let opens = matches!(packet.kind, Kind::Syn | Kind::SynAck);
+        let opens = packet.kind.opens();
         let option_bytes = packet
             .wire_bytes
             .saturating_sub(HEADER_BYTES + payload_bytes);
@@ -107,6 +110,33 @@ impl Connection {
             timestamps: self.timestamps(packet),
             sack,
             least_bytes: option_bytes as usize,
+        }
+    }
+
+    fn payload_bytes(&self, packet: &Packet) -> u32 {
+        match packet.kind {
+            Kind::Data => self.workload.payload_bytes(packet.sequence) as u32,
+            Kind::Request => self.request_bytes,
+            _ => 0,
+        }
+    }
+
+    /// Sequence and acknowledgement number. The receiver's bytes are its SYN, number 0, its request, from 1 on, and
+    /// its FIN.
+    fn numbers(&self, packet: &Packet) -> (u32, u32) {
+        let first = byte(packet.sequence, &self.workload);
+        let asked = 1 + self.request_bytes;
+        match packet.kind {
+            Kind::Syn | Kind::ClientSyn => (0, 0),
+            Kind::SynAck | Kind::ServerSynAck => (0, 1),
+            Kind::Data | Kind::Fin => (first, asked),
+            Kind::Ack | Kind::FinAck => (asked, first),
+            Kind::LastAck if self.closing => {
+                let end = self.workload.segments().saturating_add(1);
+                (byte(end, &self.workload), asked + 1)
+            }
+            Kind::LastAck | Kind::Request => (1, 1),
+            Kind::Datagram | Kind::Echo => (0, 0),
         }
     }
 
@@ -153,6 +183,9 @@ impl Capture {
     }
 
     fn record(&mut self, packet: &Packet, blocks: &[Block], now: Time) {
+        if matches!(packet.kind, Kind::Datagram | Kind::Echo) {
+            return frame::append_datagram(&mut self.bytes, packet, now);
+        }
         let Some(connection) = self.connections.get_mut(&packet.flow) else {
             return;
         };
@@ -165,8 +198,8 @@ impl Capture {
         for (edges, (left, right)) in sack.iter_mut().zip(blocks) {
             *edges = (byte(*left, workload), byte(*right, workload));
         }
-        let payload_bytes = payload_bytes(packet, workload);
-        let (sequence, acknowledgement) = numbers(packet, connection.closing, workload);
+        let payload_bytes = connection.payload_bytes(packet);
+        let (sequence, acknowledgement) = connection.numbers(packet);
         let (of_syn, of_others) = connection.windows;
         let segment = Segment {
             time: now,
@@ -194,44 +227,25 @@ fn ecn_flags(packet: &Packet, ecn: EcnMode) -> u16 {
     let echo = u16::from(packet.echo());
     match (ecn, packet.kind) {
         (EcnMode::Off, _) => 0,
-        (EcnMode::Classic | EcnMode::Dctcp, Kind::Syn) => ECE | CWR,
-        (EcnMode::Classic | EcnMode::Dctcp, Kind::SynAck) => ECE,
+        (EcnMode::Classic | EcnMode::Dctcp, Kind::Syn | Kind::ClientSyn) => ECE | CWR,
+        (EcnMode::Classic | EcnMode::Dctcp, Kind::SynAck | Kind::ServerSynAck) => ECE,
         (EcnMode::Classic | EcnMode::Dctcp, Kind::Data | Kind::Fin) => CWR * echo,
         (EcnMode::Classic | EcnMode::Dctcp, _) => ECE * echo,
-        (EcnMode::Accurate | EcnMode::L4s, Kind::Syn) => AE | CWR | ECE,
+        (EcnMode::Accurate | EcnMode::L4s, Kind::Syn | Kind::ClientSyn) => AE | CWR | ECE,
         // RFC 9768 table 2: the answer tells which ECN bits the SYN arrived with.
-        (EcnMode::Accurate, Kind::SynAck) => AE,
-        (EcnMode::L4s, Kind::SynAck) => CWR | ECE,
+        (EcnMode::Accurate, Kind::SynAck | Kind::ServerSynAck) => AE,
+        (EcnMode::L4s, Kind::SynAck | Kind::ServerSynAck) => CWR | ECE,
         (EcnMode::Accurate | EcnMode::L4s, _) => (FIRST_COUNT + echo) % 8 * ECE,
     }
 }
 
 fn flags(kind: Kind) -> u16 {
     match kind {
-        Kind::Syn => SYN,
-        Kind::SynAck => SYN | ACK,
-        Kind::Data | Kind::Ack | Kind::LastAck => ACK,
+        Kind::Syn | Kind::ClientSyn => SYN,
+        Kind::SynAck | Kind::ServerSynAck => SYN | ACK,
+        Kind::Data | Kind::Ack | Kind::LastAck | Kind::Request => ACK,
         Kind::Fin | Kind::FinAck => FIN | ACK,
-    }
-}
-
-fn payload_bytes(packet: &Packet, workload: &Workload) -> u32 {
-    match packet.kind {
-        Kind::Data => workload.payload_bytes(packet.sequence) as u32,
-        _ => 0,
-    }
-}
-
-/// Sequence and acknowledgement number. The receiver's bytes are its SYN, number 0, and its FIN, 1.
-fn numbers(packet: &Packet, closing: bool, workload: &Workload) -> (u32, u32) {
-    let first = byte(packet.sequence, workload);
-    match packet.kind {
-        Kind::Syn => (0, 0),
-        Kind::SynAck => (0, 1),
-        Kind::Data | Kind::Fin => (first, 1),
-        Kind::Ack | Kind::FinAck => (1, first),
-        Kind::LastAck if closing => (byte(workload.segments().saturating_add(1), workload), 2),
-        Kind::LastAck => (1, 1),
+        Kind::Datagram | Kind::Echo => 0,
     }
 }
 

@@ -4,13 +4,20 @@
 //! default has been filled in from the algorithms' cards before it comes here, so each field is
 //! required (`null` where a quantity is absent) and an unknown field is an error.
 
+use std::sync::Arc;
+
 use ackclock_units::{Rate, Time};
 use serde::Deserialize;
 
 use crate::packet::Ecn;
 
 mod checks;
+mod datagrams;
+mod traffic;
 mod wire;
+
+pub use datagrams::{DatagramPlan, DatagramSource};
+pub use traffic::{PopulationPlan, TrafficPlan, WayPlan};
 
 /// One run's network, traffic and recording.
 #[derive(Clone, Debug, Deserialize)]
@@ -32,8 +39,12 @@ pub struct Plan {
     pub changes: Vec<ChangePlan>,
     /// What flows have in common.
     pub groups: Vec<GroupPlan>,
-    /// The transfers.
+    /// The transfers that are given one by one.
     pub flows: Vec<FlowPlan>,
+    /// The transfers that are drawn from the seed.
+    pub traffic: Vec<TrafficPlan>,
+    /// The UDP sources.
+    pub datagrams: Vec<DatagramPlan>,
     /// What to write down.
     pub record: RecordPlan,
 }
@@ -177,7 +188,7 @@ pub struct FlowPlan {
     /// Priority of the flow's packets, both ways, 0 to 15 as in `tc-prio(8)`.
     pub priority: u8,
     /// The congestion control.
-    pub congestion: CongestionPlan,
+    pub congestion: Arc<CongestionPlan>,
     /// The rest of the TCP.
     pub tcp: TcpPlan,
     /// The hosts between which the engine finds the ways; `null`: they are the two paths that follow.

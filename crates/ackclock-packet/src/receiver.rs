@@ -15,10 +15,12 @@ use crate::plan::{DelayedAck, FlowPlan};
 use crate::sender::{syn_option_bytes, TIMESTAMPS_BYTES};
 use crate::workload::Workload;
 
+mod client;
 mod echo;
 mod quick;
 mod ranges;
 
+pub use client::Client;
 use echo::{Asked, Echo};
 use quick::Quick;
 use ranges::Ranges;
@@ -48,7 +50,11 @@ pub struct Reply {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Listen,
+    /// It opens the connection itself.
+    SynSent,
     SynReceived,
+    /// The request is sent, and no data have come.
+    Requested,
     Established,
     /// The sender's FIN was acknowledged with ours, which awaits its acknowledgement.
     LastAck,
@@ -85,11 +91,13 @@ pub struct Receiver {
     max_rto: Time,
     /// Bytes of an ACK without SACK blocks.
     ack_bytes: u32,
-    /// Bytes of a SYN/ACK.
+    /// Bytes of a SYN or SYN/ACK.
     syn_ack_bytes: u32,
     received_packets: u64,
     sent_packets: u64,
     duplicates: u64,
+    /// The client's side, if this end opens the connection.
+    client: Option<Box<Client>>,
 }
 
 impl Receiver {
@@ -126,6 +134,9 @@ impl Receiver {
             received_packets: 0,
             sent_packets: 0,
             duplicates: 0,
+            client: plan
+                .request_bytes
+                .map(|bytes| Box::new(Client::new(bytes, &plan.tcp))),
         }
     }
 
@@ -170,6 +181,15 @@ impl Receiver {
     #[inline(always)]
     pub fn on_packet(&mut self, packet: &Packet, now: Time) -> Option<Reply> {
         self.received_packets += 1;
+        let reply = self.handle(packet, now);
+        if self.client.is_some() {
+            self.note_end(now);
+        }
+        reply
+    }
+
+    #[inline(always)]
+    fn handle(&mut self, packet: &Packet, now: Time) -> Option<Reply> {
         match packet.kind {
             Kind::Data => self.on_segment(packet, now),
             Kind::Fin => {
@@ -179,6 +199,7 @@ impl Receiver {
                 self.on_segment(packet, now)
             }
             Kind::Syn => self.on_syn(packet.timestamp, now),
+            Kind::ServerSynAck => self.on_server_syn_ack(packet, now),
             _ => {
                 self.on_last_ack();
                 None
@@ -196,6 +217,8 @@ impl Receiver {
     pub fn on_timer(&mut self, now: Time) -> Option<Reply> {
         match self.phase {
             Phase::SynReceived => Some(self.repeat(Kind::SynAck, now)),
+            Phase::SynSent => self.repeat_syn(now),
+            Phase::Requested => self.repeat_request(now),
             Phase::LastAck => Some(self.repeat(Kind::FinAck, now)),
             _ => {
                 self.timer = Time::NEVER;
@@ -249,7 +272,7 @@ impl Receiver {
             ack: self.next,
             echo: self.echo,
             wire_bytes: match kind {
-                Kind::SynAck => self.syn_ack_bytes,
+                Kind::SynAck | Kind::ClientSyn => self.syn_ack_bytes,
                 _ => self.ack_bytes,
             },
             blocks: None,
@@ -263,7 +286,7 @@ impl Receiver {
 
     #[inline(always)]
     fn on_segment(&mut self, packet: &Packet, now: Time) -> Option<Reply> {
-        if self.phase == Phase::SynReceived {
+        if matches!(self.phase, Phase::SynReceived | Phase::Requested) {
             self.establish();
         }
         if self.echo_of_marks.is_on() {

@@ -1,6 +1,6 @@
 //! What a run writes down, as columns.
 //!
-//! Absent values are NaN in float columns and `u32::MAX` in integer ones. Rows wait here until
+//! Absent values are NaN in float columns and the type's largest value in integer ones. Rows wait here until
 //! [`crate::Simulation::drain`] takes them, so memory stays bounded however long the run is.
 
 use ackclock_units::Time;
@@ -77,7 +77,18 @@ pub const PACKET_ACTIONS: &[&str] = &["enqueue", "dequeue", "drop", "loss", "arr
 
 /// Names of the [`crate::packet::Kind`]s, by number.
 pub const PACKET_KINDS: &[&str] = &[
-    "syn", "syn_ack", "data", "fin", "ack", "fin_ack", "last_ack",
+    "syn",
+    "syn_ack",
+    "data",
+    "fin",
+    "ack",
+    "fin_ack",
+    "last_ack",
+    "client_syn",
+    "server_syn_ack",
+    "request",
+    "datagram",
+    "echo",
 ];
 
 /// Samples of the flows.
@@ -169,12 +180,16 @@ pub struct Tables {
     pub packets: Packets,
 }
 
-/// One row a flow.
+/// One row a flow, and one for each generated transfer that began. What TCP alone has is absent from UDP's rows.
 #[derive(Debug, Default)]
 #[allow(missing_docs)]
 pub struct Flows {
     pub flow: Vec<u32>,
     pub group: Vec<u32>,
+    pub source_node: Vec<u32>,
+    pub destination_node: Vec<u32>,
+    pub base_rtt_s: Vec<f64>,
+    pub size_bytes: Vec<u64>,
     pub start_s: Vec<f64>,
     pub established_s: Vec<f64>,
     pub end_s: Vec<f64>,
@@ -193,6 +208,7 @@ pub struct Flows {
     pub measured_sent_packets: Vec<u64>,
     pub measured_retransmissions: Vec<u64>,
     pub measured_timeouts: Vec<u64>,
+    pub delay_mean_s: Vec<f64>,
 }
 
 /// One row a link; counts are of the measured part unless they say `total`.

@@ -176,6 +176,14 @@ impl Routing {
         Some(links)
     }
 
+    /// The links of a flow there and back; `None` if no way leads.
+    pub fn links(&mut self, number: u32, ends: EndsPlan) -> Option<Vec<u32>> {
+        let key = number.wrapping_mul(2);
+        let mut links = self.trace(ends.source, ends.destination, key)?;
+        links.extend(self.trace(ends.destination, ends.source, key + 1)?);
+        Some(links)
+    }
+
     /// Refuses hosts between which no way leads.
     ///
     /// # Errors

@@ -28,6 +28,8 @@ mod sending;
 mod timers;
 mod timing;
 
+use std::sync::Arc;
+
 use ackclock_units::Time;
 
 use crate::congestion::{self, Controller};
@@ -97,6 +99,10 @@ pub struct Counters {
 enum Phase {
     Closed,
     SynSent,
+    /// The receiver is to open the connection.
+    Listen,
+    /// Its SYN is answered, and it has not asked yet.
+    SynReceived,
     Open,
     Disorder,
     /// Coming down for ECN marks.
@@ -124,7 +130,11 @@ pub struct Sender {
     flow: u32,
     phase: Phase,
     tcp: TcpPlan,
-    congestion: CongestionPlan,
+    congestion: Arc<CongestionPlan>,
+    /// The bytes with which the receiver asks, if it opens the connection.
+    request_bytes: Option<u32>,
+    /// SYNs or SYN/ACKs that were sent again.
+    opening_repeats: u32,
     controller: Box<dyn Controller>,
     /// The controller's window in whole segments, or recovery's.
     window: u32,
@@ -172,18 +182,18 @@ impl Sender {
     /// If the congestion control or its parameters are not known.
     pub fn new(flow: u32, plan: &FlowPlan) -> Result<Sender, PlanError> {
         let tcp = plan.tcp.clone();
-        let controller = congestion::make(
-            &plan.congestion.kind,
-            &plan.congestion.parameters,
-            tcp.initial_window,
-        )?;
+        let congestion = Arc::clone(&plan.congestion);
+        let controller =
+            congestion::make(&congestion.kind, &congestion.parameters, tcp.initial_window)?;
         let paced = tcp.pacing || controller.needs_pacing();
         Ok(Sender {
             flow,
             phase: Phase::Closed,
             window: tcp.initial_window,
             controller,
-            congestion: plan.congestion.clone(),
+            congestion,
+            request_bytes: plan.request_bytes,
+            opening_repeats: 0,
             board: Scoreboard::default(),
             rtt: RttEstimator::new(&tcp),
             workload: Workload::new(plan),
@@ -234,8 +244,16 @@ impl Sender {
         self.send_syn(now, out);
     }
 
+    /// Waits for the receiver to open the connection.
+    pub fn listen(&mut self, now: Time) {
+        self.phase = Phase::Listen;
+        self.started = now;
+        self.workload.begin(now);
+        self.timers.application = self.workload.stop();
+    }
+
     /// A packet from the receiver arrived.
-    #[inline]
+    #[inline(never)]
     pub fn on_packet(
         &mut self,
         packet: &Packet,
@@ -246,14 +264,18 @@ impl Sender {
         self.counters.received_packets += 1;
         match packet.kind {
             Kind::Ack | Kind::FinAck => {
-                if self.phase != Phase::Done {
+                if self.is_open() {
                     self.on_ack(packet, blocks, now, out);
+                } else if self.phase == Phase::SynReceived {
+                    self.on_handshake_ack(packet, now, out);
                 }
                 if packet.kind == Kind::FinAck {
                     self.send_control(Kind::LastAck, now, out);
                 }
             }
             Kind::SynAck => self.on_syn_ack(packet, now, out),
+            Kind::ClientSyn => self.on_client_syn(now, out),
+            Kind::Request => self.on_request(packet, now, out),
             _ => {}
         }
     }
@@ -263,6 +285,7 @@ impl Sender {
         if self.timers.retransmission <= now {
             match (self.phase, self.timers.purpose) {
                 (Phase::SynSent, _) => self.on_syn_timeout(now, out),
+                (Phase::SynReceived, _) => self.on_syn_ack_timeout(now, out),
                 (_, Purpose::Timeout) => self.on_timeout(now, out),
                 (_, Purpose::Probe) => self.on_probe_timer(now, out),
                 (_, Purpose::Reordering) => self.on_reordering_timer(now, out),
@@ -321,7 +344,7 @@ impl Sender {
         self.counters
     }
 
-    /// When the SYN was first sent; [`Time::NEVER`] before.
+    /// When the SYN was first sent, by either end; [`Time::NEVER`] before.
     pub fn started(&self) -> Time {
         self.started
     }

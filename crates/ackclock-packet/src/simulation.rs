@@ -17,17 +17,20 @@ use crate::agenda::Agenda;
 use crate::link::{self, Link};
 use crate::network::Network;
 use crate::packet::Packet;
-use crate::plan::Plan;
+use crate::plan::{EndsPlan, PathPlan, Plan, TrafficPlan};
 use crate::record::{Tables, Totals};
-use crate::sender::Sender;
+use crate::sender::{Outlet, Sender};
 use crate::PlanError;
 
 mod connection;
 mod lifecycle;
 mod rows;
 mod sampling;
+mod stream;
+mod transfers;
 
 use connection::Stage;
+use transfers::Transfers;
 
 /// A run in progress.
 pub struct Simulation {
@@ -37,6 +40,7 @@ pub struct Simulation {
     network: Network,
     /// By flow: where it is in its life.
     flows: Vec<Stage>,
+    transfers: Transfers,
     /// The flows that have begun and are not over.
     active: BTreeSet<u32>,
     /// Packets that flows now over had sent.
@@ -56,12 +60,15 @@ impl Simulation {
     /// card's.
     pub fn new(plan: &Plan, seed: u64) -> Result<Simulation, PlanError> {
         plan.check()?;
-        let ways = plan.flows.iter().map(|flow| (&flow.forward, &flow.reverse));
-        let priorities: Vec<u8> = plan.flows.iter().map(|flow| flow.priority).collect();
-        let mut network = Network::new(plan, ways, &priorities, seed)?;
         for flow in &plan.flows {
             flow.congestion.check()?;
-            flow.ends.map_or(Ok(()), |ends| network.check_ways(ends))?;
+        }
+        let given = plan.flows.len() + plan.datagrams.len();
+        let transfers = Transfers::new(plan, seed, given as u32)?;
+        let priorities = priorities(plan, &transfers, given);
+        let mut network = Network::new(plan, ways(plan), &priorities, seed)?;
+        for ends in ends(plan) {
+            network.check_ways(ends)?;
         }
         let flows = priorities.len();
         let mut simulation = Simulation {
@@ -74,6 +81,7 @@ impl Simulation {
             warmed_up: plan.warmup == Time::ZERO,
             plan: plan.clone(),
             flows: priorities.iter().map(|_| Stage::Waiting).collect(),
+            transfers,
             active: BTreeSet::new(),
             sent_before: 0,
         };
@@ -163,15 +171,26 @@ impl Simulation {
     fn reach_sender(&mut self, index: usize, packet: &Packet) {
         let blocks = self.network.take_blocks(packet);
         let Stage::Connection(flow) = &mut self.flows[index] else {
-            return;
+            return self.reach_source(index, packet.for_record());
         };
         let mut entrance = flow.entrance(&mut self.network);
         flow.sender
             .on_packet(packet, blocks.as_ref(), self.now, &mut entrance);
         self.timers.advance(index, flow.sender.wake());
-        if flow.sender.is_done() {
-            self.end_if_over(index);
+        let is_rare = flow.is_awaited || flow.sender.is_done();
+        if is_rare {
+            self.follow(index);
         }
+    }
+
+    /// An echo reaches the source of its datagram.
+    #[cold]
+    fn reach_source(&mut self, index: usize, packet: Packet) {
+        if let Stage::Stream(stream) = &mut self.flows[index] {
+            stream.source.on_echo(&packet, self.now);
+            self.timers.set(index, stream.source.wake());
+        }
+        self.network.await_next(index);
     }
 
     /// A packet reaches the receiver at its local time; a delayed ACK that was due before goes first.
@@ -179,7 +198,7 @@ impl Simulation {
     fn reach_receiver(&mut self, packet: &Packet, local: Time) {
         let index = packet.flow as usize;
         let Stage::Connection(flow) = &mut self.flows[index] else {
-            return;
+            return self.reach_sink(index, packet.for_record(), local);
         };
         let receiver = &mut flow.receiver;
         if receiver.wake() < local {
@@ -194,12 +213,22 @@ impl Simulation {
             }
             self.network.answer(packet.flow, &reply, local);
         }
-        let is_closed = receiver.is_closed();
+        let is_rare = receiver.is_closed() || receiver.client().is_some();
         // The receiver's entry in the agenda is no later than its timer.
         let due = flow.receiver_due();
         self.timers.advance(self.flows.len() + index, due);
-        if is_closed {
-            self.end_if_over(index);
+        if is_rare {
+            self.follow(index);
+        }
+    }
+
+    /// A datagram reaches its sink.
+    #[cold]
+    fn reach_sink(&mut self, index: usize, packet: Packet, local: Time) {
+        if let Stage::Stream(stream) = &mut self.flows[index] {
+            if let Some(echo) = stream.sink.on_packet(&packet, local) {
+                self.network.answer(packet.flow, &echo, local);
+            }
         }
     }
 
@@ -227,21 +256,32 @@ impl Simulation {
                 }
                 self.timers.set(index, flow.sender.wake());
             }
+            Stage::Stream(stream) => {
+                if stream.source.wake() <= self.now {
+                    let datagram = stream.source.send(self.now);
+                    stream.entrance(&mut self.network).send(datagram);
+                }
+                self.timers.set(index, stream.source.wake());
+            }
             Stage::Over(_) => self.timers.set(index, Time::NEVER),
         }
     }
 
-    /// A receiver's clock runs ahead of the simulation's by the delay from the last queue to it.
+    /// A receiver's clock runs ahead of the simulation's by the delay from the last queue to it; only its first
+    /// SYN is sent by the simulation's clock, so a timer may be due before the clocks have come apart.
     fn on_receiver_timer(&mut self, index: usize) {
         let mut due = Time::NEVER;
         if let Stage::Connection(flow) = &mut self.flows[index] {
-            let local = self.now + flow.lead;
+            let local = (self.now + flow.lead).min(flow.receiver.wake());
             if flow.receiver.wake() <= local {
                 if let Some(reply) = flow.receiver.on_timer(local) {
                     self.network.answer(index as u32, &reply, local);
                 }
             }
-            due = flow.receiver_due();
+            due = flow.receiver_due().max(self.now);
+            if flow.receiver.client().is_some() {
+                self.follow(index);
+            }
         }
         self.timers.set(self.flows.len() + index, due);
     }
@@ -276,6 +316,35 @@ impl Simulation {
             _ => None,
         })
     }
+}
+
+/// The ways that are given: of the flows, of the datagrams, of the traffic.
+fn ways(plan: &Plan) -> impl Iterator<Item = (&PathPlan, &PathPlan)> {
+    let flows = plan.flows.iter().map(|flow| (&flow.forward, &flow.reverse));
+    let datagrams = plan.datagrams.iter();
+    let datagrams = datagrams.map(|datagrams| (&datagrams.forward, &datagrams.reverse));
+    let traffic = plan.traffic.iter().flat_map(TrafficPlan::ways);
+    let traffic = traffic.map(|way| (&way.forward, &way.reverse));
+    flows.chain(datagrams).chain(traffic)
+}
+
+/// The hosts between which flows are routed. Of generated transfers, each source with one destination and each
+/// destination with one source: links that lead both ways join the others too.
+fn ends(plan: &Plan) -> impl Iterator<Item = EndsPlan> + '_ {
+    let flows = plan.flows.iter().filter_map(|flow| flow.ends);
+    let datagrams = plan.datagrams.iter().filter_map(|source| source.ends);
+    let traffic = plan.traffic.iter().flat_map(TrafficPlan::some_ends);
+    flows.chain(datagrams).chain(traffic)
+}
+
+/// By flow: the priority of its packets. `given` flows are not generated.
+fn priorities(plan: &Plan, transfers: &Transfers, given: usize) -> Vec<u8> {
+    let mut priorities = Vec::with_capacity(given + transfers.len());
+    priorities.extend(plan.flows.iter().map(|flow| flow.priority));
+    priorities.extend(plan.datagrams.iter().map(|datagrams| datagrams.priority));
+    let of_transfer = |index| transfers.common(index).priority;
+    priorities.extend((0..transfers.len()).map(of_transfer));
+    priorities
 }
 
 /// A stream of random numbers that depends on the seed and an index alone.

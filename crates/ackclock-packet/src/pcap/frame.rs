@@ -1,4 +1,4 @@
-//! A TCP segment as the bytes of an Ethernet frame in a capture file.
+//! A TCP segment or a UDP datagram as the bytes of an Ethernet frame in a capture file.
 //!
 //! Sources: RFC 791 (IPv4), RFC 6864 (identification of unfragmented datagrams), RFC 9293 section
 //! 3.1 (TCP), RFC 1071 (checksum), RFC 2018 (SACK), RFC 7323 (window scale, timestamps), RFC 3168 and 9768
@@ -8,7 +8,7 @@
 
 use ackclock_units::Time;
 
-use crate::packet::Ecn;
+use crate::packet::{Ecn, Packet};
 
 /// Bytes kept of a frame. The longest headers are 14 + 20 + 60.
 pub const SNAP_BYTES: u32 = 128;
@@ -19,6 +19,11 @@ const LINK_TYPE: u32 = 1;
 const ETHERNET_BYTES: usize = 14;
 const IP_BYTES: usize = 20;
 const TCP_BYTES: usize = 20;
+const UDP_BYTES: u32 = 8;
+const UDP_IP_BYTES: u32 = IP_BYTES as u32 + UDP_BYTES;
+/// Protocol numbers in the IP header.
+const TCP: u8 = 6;
+const UDP: u8 = 17;
 /// Most bytes of TCP options.
 pub const OPTION_BYTES_MAX: usize = 40;
 /// Port of every receiver; ports of the senders follow from the flow.
@@ -94,11 +99,48 @@ pub fn file_header() -> Vec<u8> {
 
 /// Appends a segment's record: its header and the first [`SNAP_BYTES`] bytes of its frame.
 pub fn append(bytes: &mut Vec<u8>, segment: &Segment) {
+    let way = segment.way();
     let tcp = tcp_header(segment);
-    let headers = ETHERNET_BYTES + IP_BYTES + tcp.len();
-    let frame_bytes = headers as u32 + segment.payload_bytes;
+    let carried = tcp.len() as u32 + segment.payload_bytes;
+    let ip = ip_header(way, TCP, segment.ecn, carried);
+    append_frame(
+        bytes,
+        segment.time,
+        way,
+        &[&ip, &tcp],
+        segment.payload_bytes,
+    );
+}
+
+/// Appends a UDP datagram's record (RFC 768). What is on the wire beyond 28 bytes of headers is payload.
+pub fn append_datagram(bytes: &mut Vec<u8>, packet: &Packet, now: Time) {
+    let way = Way {
+        flow: packet.flow,
+        forward: packet.kind.is_forward(),
+    };
+    let payload_bytes = packet.wire_bytes.saturating_sub(UDP_IP_BYTES);
+    let carried = UDP_BYTES + payload_bytes;
+    let (source, destination) = ports(way);
+    let mut udp = [0; UDP_BYTES as usize];
+    udp[..2].copy_from_slice(&source.to_be_bytes());
+    udp[2..4].copy_from_slice(&destination.to_be_bytes());
+    udp[4..6].copy_from_slice(&length_field(carried).to_be_bytes());
+    // A checksum of 0 means that there is none, so one that comes out as 0 is written as its other form.
+    let checksum = match !sum(&[&pseudo_header(way, UDP, carried), &udp]) {
+        0 => 0xffff,
+        checksum => checksum,
+    };
+    udp[6..].copy_from_slice(&checksum.to_be_bytes());
+    let ip = ip_header(way, UDP, packet.ecn, carried);
+    append_frame(bytes, now, way, &[&ip, &udp], payload_bytes);
+}
+
+/// Appends a record: the headers of IP and of what it carries, and a payload of zeros.
+fn append_frame(bytes: &mut Vec<u8>, time: Time, way: Way, headers: &[&[u8]], payload_bytes: u32) {
+    let header_bytes = headers.iter().map(|header| header.len()).sum::<usize>() + ETHERNET_BYTES;
+    let frame_bytes = header_bytes as u32 + payload_bytes;
     let kept = frame_bytes.min(SNAP_BYTES);
-    let nanoseconds = segment.time.nanoseconds();
+    let nanoseconds = time.nanoseconds();
     for field in [
         (nanoseconds / 1_000_000_000) as u32,
         (nanoseconds % 1_000_000_000) as u32,
@@ -107,18 +149,35 @@ pub fn append(bytes: &mut Vec<u8>, segment: &Segment) {
     ] {
         bytes.extend(field.to_le_bytes());
     }
-    bytes.extend(ethernet_header(segment));
-    bytes.extend(ip_header(segment, tcp.len()));
-    bytes.extend(&tcp);
-    bytes.resize(bytes.len() + kept as usize - headers, 0);
+    bytes.extend(ethernet_header(way));
+    for header in headers {
+        bytes.extend(*header);
+    }
+    bytes.resize(bytes.len() + kept as usize - header_bytes, 0);
+}
+
+/// Between whom a packet travels, and which way.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    flow: u32,
+    forward: bool,
+}
+
+impl Segment<'_> {
+    fn way(&self) -> Way {
+        Way {
+            flow: self.flow,
+            forward: self.forward,
+        }
+    }
 }
 
 /// Source and destination address.
-fn addresses(segment: &Segment) -> ([u8; 4], [u8; 4]) {
-    let host = segment.flow.wrapping_add(1).to_be_bytes();
+fn addresses(way: Way) -> ([u8; 4], [u8; 4]) {
+    let host = way.flow.wrapping_add(1).to_be_bytes();
     let sender = [10, host[1] & 0x7f, host[2], host[3]];
     let receiver = [10, host[1] | 0x80, host[2], host[3]];
-    if segment.forward {
+    if way.forward {
         (sender, receiver)
     } else {
         (receiver, sender)
@@ -126,10 +185,10 @@ fn addresses(segment: &Segment) -> ([u8; 4], [u8; 4]) {
 }
 
 /// Source and destination port.
-fn ports(segment: &Segment) -> (u16, u16) {
+fn ports(way: Way) -> (u16, u16) {
     let (first, count) = SENDER_PORTS;
-    let sender = first + (segment.flow % count) as u16;
-    if segment.forward {
+    let sender = first + (way.flow % count) as u16;
+    if way.forward {
         (sender, RECEIVER_PORT)
     } else {
         (RECEIVER_PORT, sender)
@@ -137,8 +196,8 @@ fn ports(segment: &Segment) -> (u16, u16) {
 }
 
 /// Locally administered addresses that contain the IP addresses.
-fn ethernet_header(segment: &Segment) -> [u8; ETHERNET_BYTES] {
-    let (source, destination) = addresses(segment);
+fn ethernet_header(way: Way) -> [u8; ETHERNET_BYTES] {
+    let (source, destination) = addresses(way);
     let mut header = [0; ETHERNET_BYTES];
     header[0] = 2;
     header[2..6].copy_from_slice(&destination);
@@ -148,16 +207,17 @@ fn ethernet_header(segment: &Segment) -> [u8; ETHERNET_BYTES] {
     header
 }
 
-fn ip_header(segment: &Segment, tcp_bytes: usize) -> [u8; IP_BYTES] {
-    let (source, destination) = addresses(segment);
-    let length = length_field((IP_BYTES + tcp_bytes) as u32 + segment.payload_bytes);
+/// The header before `bytes` of a protocol.
+fn ip_header(way: Way, protocol: u8, ecn: Ecn, bytes: u32) -> [u8; IP_BYTES] {
+    let (source, destination) = addresses(way);
+    let length = length_field(IP_BYTES as u32 + bytes);
     let mut header = [0; IP_BYTES];
     header[0] = 0x45;
-    header[1] = ecn_bits(segment.ecn);
+    header[1] = ecn_bits(ecn);
     header[2..4].copy_from_slice(&length.to_be_bytes());
     header[6] = 0x40; // don't fragment
     header[8] = 64;
-    header[9] = 6;
+    header[9] = protocol;
     header[12..16].copy_from_slice(&source);
     header[16..].copy_from_slice(&destination);
     let checksum = !sum(&[&header]);
@@ -167,7 +227,7 @@ fn ip_header(segment: &Segment, tcp_bytes: usize) -> [u8; IP_BYTES] {
 
 /// The header with its options and checksum.
 fn tcp_header(segment: &Segment) -> Vec<u8> {
-    let (source, destination) = ports(segment);
+    let (source, destination) = ports(segment.way());
     let options = option_bytes(&segment.options);
     let mut header = Vec::with_capacity(TCP_BYTES + OPTION_BYTES_MAX);
     header.extend(source.to_be_bytes());
@@ -179,18 +239,20 @@ fn tcp_header(segment: &Segment) -> Vec<u8> {
     header.extend(segment.window.to_be_bytes());
     header.extend([0; 4]); // checksum, urgent pointer
     header.extend(options);
-    let checksum = !sum(&[&pseudo_header(segment, header.len()), &header]);
+    let carried = header.len() as u32 + segment.payload_bytes;
+    let pseudo = pseudo_header(segment.way(), TCP, carried);
+    let checksum = !sum(&[&pseudo, &header]);
     header[16..18].copy_from_slice(&checksum.to_be_bytes());
     header
 }
 
-fn pseudo_header(segment: &Segment, tcp_bytes: usize) -> [u8; 12] {
-    let (source, destination) = addresses(segment);
-    let length = length_field(tcp_bytes as u32 + segment.payload_bytes);
+fn pseudo_header(way: Way, protocol: u8, bytes: u32) -> [u8; 12] {
+    let (source, destination) = addresses(way);
+    let length = length_field(bytes);
     let mut header = [0; 12];
     header[..4].copy_from_slice(&source);
     header[4..8].copy_from_slice(&destination);
-    header[9] = 6;
+    header[9] = protocol;
     header[10..].copy_from_slice(&length.to_be_bytes());
     header
 }

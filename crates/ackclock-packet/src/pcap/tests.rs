@@ -1,5 +1,7 @@
 //! Captured conversations, read back.
 
+use std::sync::Arc;
+
 use super::reading::{frames, records, Frame};
 use super::*;
 use crate::packet::{Ecn, Flags, NO_SACK};
@@ -32,10 +34,10 @@ fn flow(size_bytes: Option<u64>, changes: &Value) -> FlowPlan {
         request_bytes: None,
         application_rate: None,
         priority: 0,
-        congestion: CongestionPlan {
+        congestion: Arc::new(CongestionPlan {
             kind: "reno".to_owned(),
             parameters: json!({}),
-        },
+        }),
         tcp: serde_json::from_value(tcp).expect("a valid TCP"),
         ends: None,
         forward: path.clone(),

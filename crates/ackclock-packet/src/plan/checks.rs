@@ -2,7 +2,9 @@
 
 use ackclock_units::{Rate, Time};
 
-use super::{ChangePlan, CongestionPlan, EndsPlan, FlowPlan, LinkPlan, LossPlan, Plan, TcpPlan};
+use super::{
+    ChangePlan, CongestionPlan, DatagramPlan, EndsPlan, LinkPlan, LossPlan, PathPlan, Plan, TcpPlan,
+};
 use crate::congestion;
 use crate::PlanError;
 
@@ -33,10 +35,81 @@ impl Plan {
         }
         for (index, flow) in self.flows.iter().enumerate() {
             flow.tcp.check()?;
+            flow.tcp.check_request(flow.request_bytes)?;
             at_most("priority", u64::from(flow.priority), 15)?;
-            match flow.ends {
-                Some(ends) => self.check_routed(index, flow, ends)?,
-                None => self.check_paths(index, flow)?,
+            self.check_course("flow", index, flow.ends, [&flow.forward, &flow.reverse])?;
+        }
+        for (index, source) in self.datagrams.iter().enumerate() {
+            self.check_datagrams(index, source)?;
+        }
+        for (index, traffic) in self.traffic.iter().enumerate() {
+            at_most("priority", u64::from(traffic.priority), 15)?;
+            traffic.check_group(&self.groups)?;
+            for way in traffic.ways() {
+                self.check_paths("a path of traffic", index, [&way.forward, &way.reverse])?;
+            }
+            self.check_hosts("traffic", index, traffic.hosts())?;
+        }
+        Ok(())
+    }
+
+    fn check_datagrams(&self, index: usize, plan: &DatagramPlan) -> Result<(), PlanError> {
+        at_most("priority", u64::from(plan.priority), 15)?;
+        let bytes = plan.packet_bytes();
+        at_most("payload_bytes with headers", bytes, LARGEST_PACKET_BYTES)?;
+        if let Some(reason) = plan.source.fault() {
+            return Err(PlanError::Datagrams { index, reason });
+        }
+        self.check_course(
+            "datagrams",
+            index,
+            plan.ends,
+            [&plan.forward, &plan.reverse],
+        )
+    }
+
+    /// Either two hosts or two paths.
+    fn check_course(
+        &self,
+        what: &'static str,
+        index: usize,
+        ends: Option<EndsPlan>,
+        paths: [&PathPlan; 2],
+    ) -> Result<(), PlanError> {
+        let Some(ends) = ends else {
+            return self.check_paths(what, index, paths);
+        };
+        let is_empty = |path: &PathPlan| path.hops.is_empty() && path.delay == Time::ZERO;
+        if !paths.into_iter().all(is_empty) {
+            return Err(PlanError::EndsAndPaths { what, index });
+        }
+        self.check_ends(what, index, ends)?;
+        self.check_hosts(what, index, [ends.source, ends.destination])
+    }
+
+    /// Nodes that are there, and hosts.
+    fn check_hosts(
+        &self,
+        what: &'static str,
+        index: usize,
+        hosts: impl IntoIterator<Item = u32>,
+    ) -> Result<(), PlanError> {
+        let nodes = self.nodes.len();
+        for node in hosts {
+            match self.nodes.get(node as usize) {
+                None => {
+                    return Err(PlanError::UnknownNode {
+                        what,
+                        index,
+                        node,
+                        nodes,
+                    })
+                }
+                Some(found) if !found.host => {
+                    let node = found.name.clone();
+                    return Err(PlanError::NotAHost { what, index, node });
+                }
+                Some(_) => {}
             }
         }
         Ok(())
@@ -66,39 +139,24 @@ impl Plan {
         Ok(())
     }
 
-    fn check_routed(&self, index: usize, flow: &FlowPlan, ends: EndsPlan) -> Result<(), PlanError> {
-        let paths = [&flow.forward, &flow.reverse];
-        if paths
-            .iter()
-            .any(|path| !path.hops.is_empty() || path.delay > Time::ZERO)
-        {
-            return Err(PlanError::EndsAndPaths(index));
+    fn check_paths(
+        &self,
+        what: &'static str,
+        index: usize,
+        [forward, reverse]: [&PathPlan; 2],
+    ) -> Result<(), PlanError> {
+        if forward.hops.is_empty() {
+            return Err(PlanError::NoLink { what, index });
         }
-        self.check_ends("flow", index, ends)?;
-        for node in [ends.source, ends.destination] {
-            let node = &self.nodes[node as usize];
-            if !node.host {
-                return Err(PlanError::NotAHost {
-                    flow: index,
-                    node: node.name.clone(),
-                });
-            }
-        }
-        Ok(())
-    }
-
-    fn check_paths(&self, index: usize, flow: &FlowPlan) -> Result<(), PlanError> {
-        if flow.forward.hops.is_empty() {
-            return Err(PlanError::NoLink(index));
-        }
-        for path in [&flow.forward, &flow.reverse] {
+        for path in [forward, reverse] {
             at_most("hops of a path", path.hops.len() as u64, MOST_HOPS)?;
         }
-        let mut hops = flow.forward.hops.iter().chain(&flow.reverse.hops);
+        let mut hops = forward.hops.iter().chain(&reverse.hops);
         match hops.find(|hop| hop.link as usize >= self.links.len()) {
             None => Ok(()),
             Some(hop) => Err(PlanError::UnknownLink {
-                flow: index,
+                what,
+                index,
                 link: hop.link,
                 links: self.links.len(),
             }),
@@ -143,12 +201,18 @@ impl CongestionPlan {
 }
 
 impl TcpPlan {
-    fn check(&self) -> Result<(), PlanError> {
+    pub(super) fn check(&self) -> Result<(), PlanError> {
         positive("mss_bytes", self.mss_bytes > 0)?;
         positive("initial_rto_s", self.initial_rto > Time::ZERO)?;
         positive("max_rto_s", self.max_rto > Time::ZERO)?;
         let bytes = u64::from(self.mss_bytes) + u64::from(self.header_bytes) + MOST_OPTION_BYTES;
         at_most("mss_bytes with headers", bytes, LARGEST_PACKET_BYTES)
+    }
+
+    /// A request is one segment.
+    pub(super) fn check_request(&self, request_bytes: Option<u32>) -> Result<(), PlanError> {
+        let bytes = u64::from(request_bytes.unwrap_or(0));
+        at_most("request_bytes", bytes, u64::from(self.mss_bytes))
     }
 }
 

@@ -1,9 +1,14 @@
 //! The plan as it is written: flows name their group, and what a group has in common is said once.
 
+use std::sync::Arc;
+
 use ackclock_units::{Rate, Time};
 use serde::Deserialize;
 
-use super::{ChangePlan, EndsPlan, GroupPlan, LinkPlan, NodePlan, PathPlan, RecordPlan, Routing};
+use super::{
+    ChangePlan, DatagramPlan, EndsPlan, GroupPlan, LinkPlan, NodePlan, PathPlan, RecordPlan,
+    Routing, TrafficPlan,
+};
 use crate::PlanError;
 
 #[derive(Deserialize)]
@@ -18,6 +23,8 @@ pub(super) struct Plan {
     changes: Vec<ChangePlan>,
     groups: Vec<GroupPlan>,
     flows: Vec<Flow>,
+    traffic: Vec<TrafficPlan>,
+    datagrams: Vec<DatagramPlan>,
     record: RecordPlan,
 }
 
@@ -55,6 +62,8 @@ impl TryFrom<Plan> for super::Plan {
             routing: plan.routing,
             changes: plan.changes,
             groups: plan.groups,
+            traffic: plan.traffic,
+            datagrams: plan.datagrams,
             record: plan.record,
         })
     }
@@ -75,7 +84,7 @@ impl Flow {
             request_bytes: self.request_bytes,
             application_rate: self.application_rate,
             priority: self.priority,
-            congestion,
+            congestion: Arc::new(congestion),
             tcp,
             ends: self.ends,
             forward: self.forward,

@@ -1,5 +1,7 @@
 //! The receiver against a naive one that keeps every segment it has seen.
 
+use std::sync::Arc;
+
 use std::collections::BTreeSet;
 
 use super::*;
@@ -23,10 +25,10 @@ fn plan(timestamps: bool, delayed_ack: DelayedAck) -> FlowPlan {
         request_bytes: None,
         application_rate: None,
         priority: 0,
-        congestion: CongestionPlan {
+        congestion: Arc::new(CongestionPlan {
             kind: "reno".to_owned(),
             parameters: serde_json::json!({}),
-        },
+        }),
         tcp: tcp(timestamps, delayed_ack),
         ends: None,
         forward: path.clone(),

@@ -30,6 +30,8 @@ fn graph(hosts: u32, nodes: u32, links: &[(u32, u32)], routing: crate::plan::Rou
         changes: vec![],
         groups: vec![],
         flows: vec![],
+        traffic: vec![],
+        datagrams: vec![],
         record: RecordPlan {
             interval: Time::from_milliseconds(1),
             packets: false,

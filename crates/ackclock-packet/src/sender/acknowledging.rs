@@ -17,7 +17,7 @@ impl Sender {
         out: &mut impl Outlet,
     ) {
         let ack = packet.sequence;
-        if ack > self.board.next() || matches!(self.phase, Phase::Closed | Phase::SynSent) {
+        if ack > self.board.next() {
             return;
         }
         let prior_unacknowledged = self.board.unacknowledged();

@@ -17,11 +17,13 @@ impl Sender {
 
     pub(super) fn on_syn_timeout(&mut self, now: Time, out: &mut impl Outlet) {
         self.counters.syn_retransmissions += 1;
+        self.opening_repeats += 1;
         out.report(self.flow, Happening::SynRetransmission, f64::NAN);
         self.rtt.backoff();
         self.send_syn(now, out);
     }
 
+    #[cold]
     pub(super) fn on_syn_ack(&mut self, packet: &Packet, now: Time, out: &mut impl Outlet) {
         if self.phase == Phase::Closed {
             return;
@@ -30,17 +32,74 @@ impl Sender {
         if self.phase != Phase::SynSent {
             return;
         }
-        self.phase = Phase::Open;
+        self.sample_handshake(packet, now);
+        self.open(now, out);
+    }
+
+    // ---- the receiver opens the connection: see `receiver/client.rs` ----
+
+    /// A SYN that comes again is answered again, and the wait for its answer begins anew.
+    pub(super) fn on_client_syn(&mut self, now: Time, out: &mut impl Outlet) {
+        if self.phase == Phase::Listen {
+            self.phase = Phase::SynReceived;
+        } else if self.phase == Phase::SynReceived {
+            self.opening_repeats += 1;
+        } else {
+            return;
+        }
+        self.send_syn_ack(now, out);
+    }
+
+    pub(super) fn on_syn_ack_timeout(&mut self, now: Time, out: &mut impl Outlet) {
+        self.opening_repeats += 1;
+        self.rtt.backoff();
+        self.send_syn_ack(now, out);
+    }
+
+    fn send_syn_ack(&mut self, now: Time, out: &mut impl Outlet) {
+        self.send_control(Kind::ServerSynAck, now, out);
+        self.timers.set(Purpose::Timeout, now + self.rtt.rto());
+    }
+
+    /// The SYN/ACK is acknowledged, but the request is lost, unless it has no bytes.
+    #[cold]
+    pub(super) fn on_handshake_ack(&mut self, packet: &Packet, now: Time, out: &mut impl Outlet) {
+        self.sample_handshake(packet, now);
+        if self.request_bytes == Some(0) {
+            self.open(now, out);
+        }
+    }
+
+    #[cold]
+    pub(super) fn on_request(&mut self, packet: &Packet, now: Time, out: &mut impl Outlet) {
+        if self.phase == Phase::SynReceived {
+            self.sample_handshake(packet, now);
+            self.open(now, out);
+        }
+    }
+
+    // ---- both ----
+
+    /// The answer to a SYN or SYN/ACK: the first RTT (RFC 6298 section 2.2), unless Karn's rule forbids it.
+    fn sample_handshake(&mut self, packet: &Packet, now: Time) {
         self.timers.stop();
+        if self.rtt.has_sample() {
+            return;
+        }
         self.rtt.reset_backoff();
-        if self.tcp.timestamps || self.counters.syn_retransmissions == 0 {
+        if self.tcp.timestamps || self.opening_repeats == 0 {
             self.rtt.sample(now, now.since(packet.timestamp), 0, 0);
         } else {
             self.rtt.start_after_lost_syn();
         }
+    }
+
+    #[cold]
+    fn open(&mut self, now: Time, out: &mut impl Outlet) {
+        self.phase = Phase::Open;
         // Linux restarts from one segment when more than one SYN was lost (RFC 5681 section 3.1 after any).
-        if self.counters.syn_retransmissions > 1 {
-            let CongestionPlan { kind, parameters } = &self.congestion;
+        if self.opening_repeats > 1 {
+            let CongestionPlan { kind, parameters } = self.congestion.as_ref();
             if let Ok(controller) = congestion::make(kind, parameters, 1) {
                 self.controller = controller;
             }
@@ -56,8 +115,15 @@ impl Sender {
         self.delivered_at = now;
         self.flight_start = now;
         self.workload.start(now);
-        out.report(self.flow, Happening::Established, f64::NAN);
+        self.report_opening(Happening::Established, out);
         self.transmit(now, out);
+    }
+
+    /// The connection's opening and its end are the client's to tell, if there is one.
+    fn report_opening(&mut self, happening: Happening, out: &mut impl Outlet) {
+        if self.request_bytes.is_none() {
+            out.report(self.flow, happening, f64::NAN);
+        }
     }
 
     /// The application stops writing: what it has handed over is sent, then the FIN.
@@ -77,7 +143,7 @@ impl Sender {
         }
         if self.finished.is_none() {
             self.finished = Some(now);
-            out.report(self.flow, Happening::Finished, f64::NAN);
+            self.report_opening(Happening::Finished, out);
         }
         if acknowledged > total {
             self.phase = Phase::Done;

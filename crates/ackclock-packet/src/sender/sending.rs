@@ -15,7 +15,7 @@ impl Sender {
     /// then new segments.
     #[inline(always)]
     pub(super) fn transmit(&mut self, now: Time, out: &mut impl Outlet) {
-        if matches!(self.phase, Phase::Closed | Phase::SynSent | Phase::Done) {
+        if !self.is_open() {
             return;
         }
         let was_idle = self.board.outstanding() == 0;
@@ -30,6 +30,15 @@ impl Sender {
         if was_idle && self.board.outstanding() > 0 {
             self.start_timer(now);
         }
+    }
+
+    /// Whether the connection is established and not over.
+    #[inline]
+    pub(super) fn is_open(&self) -> bool {
+        !matches!(
+            self.phase,
+            Phase::Closed | Phase::SynSent | Phase::Listen | Phase::SynReceived | Phase::Done
+        )
     }
 
     /// Sends until something holds the sender back; tells whether it was the window.
@@ -183,10 +192,10 @@ impl Sender {
 
     pub(super) fn send_control(&mut self, kind: Kind, now: Time, out: &mut impl Outlet) {
         let bytes = match kind {
-            Kind::Syn => self.tcp.header_bytes + syn_option_bytes(&self.tcp),
+            Kind::Syn | Kind::ServerSynAck => self.tcp.header_bytes + syn_option_bytes(&self.tcp),
             _ => self.header_bytes(),
         };
-        let again = kind == Kind::Syn && self.counters.syn_retransmissions > 0;
+        let again = kind.opens() && self.opening_repeats > 0;
         self.emit(kind, 0, bytes, again, now, out);
     }
 

@@ -3,6 +3,7 @@
 use ackclock_units::Time;
 
 use super::rows::Row;
+use super::stream::Stream;
 use crate::network::{Entrance, Network};
 use crate::path::Hop;
 use crate::receiver::Receiver;
@@ -17,6 +18,8 @@ pub enum Stage {
     Waiting,
     /// A connection, from its first packet to its last.
     Connection(Box<Connection>),
+    /// Datagrams, from the first to the end of the run.
+    Stream(Box<Stream>),
     /// Only its row is left.
     Over(Box<Row>),
 }
@@ -30,6 +33,8 @@ pub struct Connection {
     /// How far the receiver's clock runs ahead of the simulation's.
     pub lead: Time,
     pub at_warmup: Snapshot,
+    /// Whether other transfers wait for this one's completion.
+    pub is_awaited: bool,
 }
 
 /// A flow's counts at the end of the warm-up.
@@ -44,6 +49,7 @@ impl Stage {
     pub fn packets(&self) -> (u64, u64) {
         match self {
             Stage::Connection(flow) => flow.packets(),
+            Stage::Stream(stream) => stream.packets(),
             _ => (0, 0),
         }
     }
@@ -57,6 +63,22 @@ impl Connection {
             counters.sent_packets + self.receiver.sent_packets(),
             counters.received_packets + self.receiver.received_packets(),
         )
+    }
+
+    /// When the connection was established, as its client sees it.
+    pub fn established(&self) -> Option<Time> {
+        match self.receiver.client() {
+            Some(client) => client.established(),
+            None => self.sender.established(),
+        }
+    }
+
+    /// When the transfer was complete: its last byte acknowledged, or there, if its receiver has asked for it.
+    pub fn finished(&self) -> Option<Time> {
+        match self.receiver.client() {
+            Some(client) => client.finished(),
+            None => self.sender.finished(),
+        }
     }
 
     /// Whether both ends are closed.
@@ -79,7 +101,7 @@ impl Connection {
         if wake.is_never() {
             wake
         } else {
-            wake - self.lead
+            wake.since(self.lead)
         }
     }
 

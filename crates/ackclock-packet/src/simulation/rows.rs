@@ -3,7 +3,10 @@
 use ackclock_units::Time;
 
 use super::connection::Connection;
-use crate::record::Flows;
+use super::stream::Stream;
+use crate::plan::EndsPlan;
+use crate::receiver::Client;
+use crate::record::{Flows, NONE};
 
 /// A flow's totals, and those of the measured part.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +29,37 @@ pub struct Row {
     syn_retransmissions: u32,
     recoveries: u32,
     tail_probes: u32,
+    /// Mean delay of the packets from end to end, where it is measured.
+    delay_mean: Time,
+}
+
+/// Stands for a count that there is not.
+const ABSENT: u32 = u32::MAX;
+
+/// What a flow was asked to do.
+#[derive(Clone, Copy, Debug)]
+pub struct Description {
+    pub flow: u32,
+    pub group: u32,
+    pub ends: Option<EndsPlan>,
+    /// Sum of the propagation delays both ways; NaN if it is not known.
+    pub base_rtt_s: f64,
+    pub size_bytes: Option<u64>,
+}
+
+impl Description {
+    /// Adds itself to the table.
+    pub fn write(&self, rows: &mut Flows) {
+        rows.flow.push(self.flow);
+        rows.group.push(self.group);
+        let (source, destination) = self
+            .ends
+            .map_or((NONE, NONE), |ends| (ends.source, ends.destination));
+        rows.source_node.push(source);
+        rows.destination_node.push(destination);
+        rows.base_rtt_s.push(self.base_rtt_s);
+        rows.size_bytes.push(self.size_bytes.unwrap_or(u64::MAX));
+    }
 }
 
 impl Row {
@@ -48,16 +82,50 @@ impl Row {
         syn_retransmissions: 0,
         recoveries: 0,
         tail_probes: 0,
+        delay_mean: Time::NEVER,
     };
 
-    /// The row of a connection of which `gone` packets were dropped or lost.
-    pub fn of(flow: &Connection, gone: u64) -> Row {
+    /// The row of a UDP flow that has not begun.
+    pub const WAITING_STREAM: Row = Row {
+        retransmissions: u64::MAX,
+        measured_retransmissions: u64::MAX,
+        timeouts: ABSENT,
+        measured_timeouts: ABSENT,
+        syn_retransmissions: ABSENT,
+        recoveries: ABSENT,
+        tail_probes: ABSENT,
+        ..Row::WAITING
+    };
+
+    /// The row of a UDP flow of which `gone` packets were dropped or lost.
+    pub fn of_stream(stream: &Stream, gone: u64) -> Row {
+        let (delivered_bytes, sent_packets) = stream.snapshot();
+        let (delivered_before, sent_before) = stream.at_warmup;
+        Row {
+            start: stream.started,
+            delivered_bytes,
+            measured_bytes: delivered_bytes - delivered_before,
+            sent_packets,
+            sent_bytes: stream.source.sent_bytes(),
+            received_packets: stream.sink.received_packets(),
+            dropped_packets: gone,
+            measured_sent_packets: sent_packets - sent_before,
+            delay_mean: stream.sink.delay_mean().unwrap_or(Time::NEVER),
+            ..Row::WAITING_STREAM
+        }
+    }
+
+    /// The row at `now` of a connection of which `gone` packets were dropped or lost. A receiver's clock may be
+    /// ahead; what it has seen after `now` is yet to come.
+    pub fn of(flow: &Connection, gone: u64, now: Time) -> Row {
+        let reached = |time: Option<Time>| time.filter(|&time| time <= now);
+        let client = flow.receiver.client();
         let (all, before) = (flow.sender.counters(), flow.at_warmup.sent);
         let delivered_bytes = flow.receiver.delivered_bytes();
         Row {
             start: flow.sender.started(),
-            established: flow.sender.established().unwrap_or(Time::NEVER),
-            end: flow.sender.finished().unwrap_or(Time::NEVER),
+            established: reached(flow.established()).unwrap_or(Time::NEVER),
+            end: reached(flow.finished()).unwrap_or(Time::NEVER),
             delivered_bytes,
             measured_bytes: delivered_bytes - flow.at_warmup.delivered_bytes,
             sent_packets: all.sent_packets,
@@ -69,9 +137,11 @@ impl Row {
             measured_retransmissions: all.retransmissions - before.retransmissions,
             timeouts: all.timeouts as u32,
             measured_timeouts: (all.timeouts - before.timeouts) as u32,
-            syn_retransmissions: all.syn_retransmissions as u32,
+            syn_retransmissions: client.map_or(all.syn_retransmissions, Client::syn_retransmissions)
+                as u32,
             recoveries: all.recoveries as u32,
             tail_probes: all.tail_probes as u32,
+            delay_mean: Time::NEVER,
         }
     }
 
@@ -97,16 +167,25 @@ impl Row {
         rows.received_packets.push(self.received_packets);
         rows.dropped_packets.push(self.dropped_packets);
         rows.retransmissions.push(self.retransmissions);
-        rows.timeouts.push(u64::from(self.timeouts));
+        rows.timeouts.push(count(self.timeouts));
         rows.syn_retransmissions
-            .push(u64::from(self.syn_retransmissions));
-        rows.recoveries.push(u64::from(self.recoveries));
-        rows.tail_probes.push(u64::from(self.tail_probes));
+            .push(count(self.syn_retransmissions));
+        rows.recoveries.push(count(self.recoveries));
+        rows.tail_probes.push(count(self.tail_probes));
         rows.measured_sent_packets.push(self.measured_sent_packets);
         rows.measured_retransmissions
             .push(self.measured_retransmissions);
-        rows.measured_timeouts
-            .push(u64::from(self.measured_timeouts));
+        rows.measured_timeouts.push(count(self.measured_timeouts));
+        rows.delay_mean_s.push(seconds(self.delay_mean));
+    }
+}
+
+/// A count as it is written.
+fn count(value: u32) -> u64 {
+    if value == ABSENT {
+        u64::MAX
+    } else {
+        u64::from(value)
     }
 }
 

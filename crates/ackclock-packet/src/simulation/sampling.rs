@@ -3,10 +3,12 @@
 use ackclock_units::{Time, PICOSECONDS_PER_SECOND};
 
 use super::connection::Stage;
-use super::rows::Row;
+use super::rows::{Description, Row};
+use super::stream::Stream;
 use super::Simulation;
 use crate::link::Counters;
-use crate::record::{Flows, Links, Totals};
+use crate::record::{FlowSamples, Flows, Links, Totals, NONE};
+use crate::sender::Sender;
 
 impl Simulation {
     /// Samples every active flow and the links; ends the warm-up when its time has come.
@@ -29,25 +31,23 @@ impl Simulation {
         self.timers.set(2 * self.flows.len(), next);
     }
 
+    /// Samples the active flows in their order; of generated transfers only if asked for.
     fn sample_flows(&mut self) {
-        let samples = &mut self.network.tables.flow_samples;
-        for &index in &self.active {
-            let Stage::Connection(flow) = &self.flows[index as usize] else {
-                continue;
+        let end = if self.plan.record.traffic {
+            self.flows.len()
+        } else {
+            self.first_transfer()
+        };
+        for &index in self.active.range(..end as u32) {
+            let sample = match &self.flows[index as usize] {
+                Stage::Connection(flow) if flow.sender.is_active() => Sample::of(&flow.sender),
+                Stage::Stream(stream) => Sample::of_stream(stream),
+                _ => continue,
             };
-            let sender = &flow.sender;
-            if !sender.is_active() {
-                continue;
-            }
+            let samples = &mut self.network.tables.flow_samples;
             samples.time_s.push(self.now.seconds());
             samples.flow.push(index);
-            samples.cwnd.push(sender.cwnd());
-            samples.ssthresh.push(finite(sender.ssthresh()));
-            samples
-                .srtt_s
-                .push(sender.srtt().map_or(f64::NAN, Time::seconds));
-            samples.in_flight.push(sender.in_flight());
-            samples.delivered_bytes.push(sender.acknowledged_bytes());
+            sample.write(samples);
         }
     }
 
@@ -85,8 +85,10 @@ impl Simulation {
             link.clear_sojourns();
         }
         for &index in &self.active {
-            if let Stage::Connection(flow) = &mut self.flows[index as usize] {
-                flow.at_warmup = flow.snapshot();
+            match &mut self.flows[index as usize] {
+                Stage::Connection(flow) => flow.at_warmup = flow.snapshot(),
+                Stage::Stream(stream) => stream.at_warmup = stream.snapshot(),
+                Stage::Waiting | Stage::Over(_) => {}
             }
         }
     }
@@ -98,20 +100,47 @@ impl Simulation {
         }
     }
 
-    fn flow_totals(&self) -> Flows {
+    /// A row for each flow of the plan, and for each generated transfer that has begun.
+    fn flow_totals(&mut self) -> Flows {
         let mut rows = Flows::default();
-        for (index, stage) in self.flows.iter().enumerate() {
-            rows.flow.push(index as u32);
-            rows.group.push(self.plan.flows[index].group);
-            match stage {
-                Stage::Waiting => Row::WAITING.write(&mut rows),
-                Stage::Connection(flow) => {
-                    Row::of(flow, self.network.gone(index)).write(&mut rows);
-                }
-                Stage::Over(row) => row.write(&mut rows),
-            }
+        for index in 0..self.flows.len() {
+            let gone = || self.network.gone(index);
+            let row = match &self.flows[index] {
+                Stage::Waiting if index >= self.first_transfer() => continue,
+                Stage::Waiting if index >= self.plan.flows.len() => Row::WAITING_STREAM,
+                Stage::Waiting => Row::WAITING,
+                Stage::Connection(flow) => Row::of(flow, gone(), self.now),
+                Stage::Stream(stream) => Row::of_stream(stream, gone()),
+                Stage::Over(row) => **row,
+            };
+            self.describe(index).write(&mut rows);
+            row.write(&mut rows);
         }
         rows
+    }
+
+    /// What a flow was asked to do.
+    fn describe(&mut self, index: usize) -> Description {
+        let course = self.course(index);
+        let (group, size_bytes);
+        if let Some(plan) = self.plan.flows.get(index) {
+            (group, size_bytes) = (plan.group, plan.size_bytes);
+        } else if index < self.first_transfer() {
+            let plan = &self.plan.datagrams[index - self.plan.flows.len()];
+            (group, size_bytes) = (plan.group, None);
+        } else {
+            let transfer = index - self.first_transfer();
+            group = self.transfers.common(transfer).group;
+            size_bytes = self.transfers.size_bytes(transfer);
+        }
+        let flow = index as u32;
+        Description {
+            flow,
+            group,
+            ends: course.ends(),
+            base_rtt_s: self.network.base_rtt_s(flow, course),
+            size_bytes,
+        }
     }
 
     fn link_totals(&mut self) -> Links {
@@ -154,6 +183,47 @@ impl Simulation {
             rows.departed_total_p.push(all.departed);
         }
         rows
+    }
+}
+
+/// What is sampled of a flow.
+struct Sample {
+    cwnd: f64,
+    ssthresh: f64,
+    srtt: Option<Time>,
+    in_flight: u32,
+    delivered_bytes: u64,
+}
+
+impl Sample {
+    fn of(sender: &Sender) -> Sample {
+        Sample {
+            cwnd: sender.cwnd(),
+            ssthresh: finite(sender.ssthresh()),
+            srtt: sender.srtt(),
+            in_flight: sender.in_flight(),
+            delivered_bytes: sender.acknowledged_bytes(),
+        }
+    }
+
+    /// A UDP flow has no window; what has arrived counts.
+    fn of_stream(stream: &Stream) -> Sample {
+        Sample {
+            cwnd: f64::NAN,
+            ssthresh: f64::NAN,
+            srtt: stream.source.rtt(),
+            in_flight: NONE,
+            delivered_bytes: stream.sink.delivered_bytes(),
+        }
+    }
+
+    fn write(&self, samples: &mut FlowSamples) {
+        samples.cwnd.push(self.cwnd);
+        samples.ssthresh.push(self.ssthresh);
+        let srtt_s = self.srtt.map_or(f64::NAN, Time::seconds);
+        samples.srtt_s.push(srtt_s);
+        samples.in_flight.push(self.in_flight);
+        samples.delivered_bytes.push(self.delivered_bytes);
     }
 }
 

@@ -39,7 +39,7 @@ fn with_defaults(kind: &str) -> CongestionPlan {
 /// Flows over one bottleneck behind a queue of `limit_packets`.
 pub fn sharing(congestion: &[CongestionPlan], limit_packets: u32, duration: Time) -> Plan {
     let sender = |congestion: &CongestionPlan| FlowPlan {
-        congestion: congestion.clone(),
+        congestion: congestion.clone().into(),
         forward: path(Time::ZERO, &[0]),
         reverse: path(ms(RTT_MS), &[]),
         ..flow(TcpPlan {

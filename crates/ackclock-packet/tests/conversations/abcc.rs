@@ -2,6 +2,8 @@
 //!
 //! A segment leaves each millisecond and the RTT without queue is 100 ms.
 
+use std::sync::Arc;
+
 use ackclock_packet::plan::{CongestionPlan, DelayedAck, FlowPlan, TcpPlan};
 use ackclock_packet::Simulation;
 use ackclock_units::Time;
@@ -23,10 +25,10 @@ fn card() -> Value {
 
 fn abcc(parameters: Value, tcp: TcpPlan) -> FlowPlan {
     FlowPlan {
-        congestion: CongestionPlan {
+        congestion: Arc::new(CongestionPlan {
             kind: "abcc".to_owned(),
             parameters,
-        },
+        }),
         ..flow(tcp)
     }
 }

@@ -3,6 +3,8 @@
 //! M. Alizadeh et al.: Data Center TCP (DCTCP), SIGCOMM 2010, section 3.3, for one flow. A segment leaves each
 //! millisecond and the RTT without queue is 100 ms, so C × RTT = 100 segments.
 
+use std::sync::Arc;
+
 use ackclock_packet::plan::{
     CongestionPlan, EcnMode, FlowPlan, LinkPlan, QueuePlan, Reduction, TcpPlan,
 };
@@ -25,10 +27,10 @@ fn dctcp(reduction: Reduction) -> FlowPlan {
         ..linux()
     };
     FlowPlan {
-        congestion: CongestionPlan {
+        congestion: Arc::new(CongestionPlan {
             kind: "dctcp".to_owned(),
             parameters: json!({ "shift_g": 4, "initial_alpha": 1.0, "clamp_alpha_on_loss": false }),
-        },
+        }),
         ..flow(tcp)
     }
 }

@@ -19,6 +19,7 @@ mod new_reno;
 mod prr;
 mod rack;
 mod receiver;
+mod request;
 mod sack_recovery;
 mod slow_start;
 mod stopping;

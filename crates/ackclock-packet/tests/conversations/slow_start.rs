@@ -89,7 +89,7 @@ fn beyond_ssthresh_a_round_trip_adds_one_segment() {
 #[test]
 fn cubic_starts_in_the_same_way() {
     let mut cubic_flow = flow(linux());
-    cubic_flow.congestion = cubic();
+    cubic_flow.congestion = cubic().into();
     let [mut reno, mut cubic] = [flow(linux()), cubic_flow].map(|flow| {
         // 3 ms apart, no train of ACKs ends slow start.
         Conversation::new(&flow, ms(50)).spaced(ms(3))

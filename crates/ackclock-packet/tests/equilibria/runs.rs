@@ -50,7 +50,7 @@ impl Bottleneck {
         let one_way = ms(self.rtt_ms / 2);
         let flow_of = |(index, congestion): (u64, &CongestionPlan)| FlowPlan {
             start: ms(1000 * index),
-            congestion: congestion.clone(),
+            congestion: congestion.clone().into(),
             forward: path(one_way, &[0]),
             reverse: path(one_way, &[]),
             ..flow(tcp.clone())

@@ -178,8 +178,7 @@ impl Conversation {
     /// If more is said than a person would read: nothing limits a window here.
     pub fn run(&mut self, until: Time) -> &mut Conversation {
         if self.sender.started().is_never() {
-            self.sender.start(self.now, &mut self.output);
-            self.send();
+            self.start();
         }
         while self.next() <= until {
             self.step();
@@ -187,6 +186,18 @@ impl Conversation {
         }
         self.now = until;
         self
+    }
+
+    /// The sender opens the connection, or the receiver if it has a request.
+    fn start(&mut self) {
+        if self.receiver.client().is_some() {
+            self.sender.listen(self.now);
+            let syn = self.receiver.open(self.now);
+            self.answer(syn);
+        } else {
+            self.sender.start(self.now, &mut self.output);
+            self.send();
+        }
     }
 
     /// The transcript so far.

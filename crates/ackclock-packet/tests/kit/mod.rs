@@ -97,7 +97,7 @@ pub fn flow(tcp: TcpPlan) -> FlowPlan {
         request_bytes: None,
         application_rate: None,
         priority: 0,
-        congestion: reno(),
+        congestion: reno().into(),
         tcp,
         ends: None,
         forward: path(Time::ZERO, &[]),
@@ -194,6 +194,8 @@ pub fn plan(duration: Time, links: Vec<LinkPlan>, flows: Vec<FlowPlan>) -> Plan 
         changes: vec![],
         groups: vec![],
         flows,
+        traffic: vec![],
+        datagrams: vec![],
         record: RecordPlan {
             interval: ms(100),
             packets: true,

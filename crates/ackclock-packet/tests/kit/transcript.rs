@@ -76,10 +76,13 @@ impl Transcript {
     /// Writes down a packet of the receiver's.
     pub fn receives(&mut self, now: Time, packet: &Packet, blocks: &[(u64, u64)]) {
         let mut text = match packet.kind {
-            Kind::SynAck => name(packet.kind).to_owned(),
+            Kind::SynAck | Kind::ClientSyn | Kind::Request if packet.again() => {
+                name(packet.kind).to_owned() + " again"
+            }
+            Kind::SynAck | Kind::ClientSyn | Kind::Request => name(packet.kind).to_owned(),
             kind => format!("{} {}", name(kind), packet.sequence),
         };
-        if packet.again() {
+        if packet.again() && packet.kind == Kind::Ack {
             text += " dsack";
         }
         text = match packet.echo() {
@@ -132,9 +135,12 @@ impl Transcript {
 
 fn name(kind: Kind) -> &'static str {
     match kind {
-        Kind::Syn => "syn",
-        Kind::SynAck => "syn/ack",
+        Kind::Syn | Kind::ClientSyn => "syn",
+        Kind::SynAck | Kind::ServerSynAck => "syn/ack",
         Kind::Data => "data",
+        Kind::Request => "request",
+        Kind::Datagram => "datagram",
+        Kind::Echo => "echo",
         Kind::Fin => "fin",
         Kind::Ack | Kind::LastAck => "ack",
         Kind::FinAck => "fin/ack",

@@ -17,7 +17,7 @@ fn mixed(plan: impl Strategy<Value = Plan>) -> impl Strategy<Value = Plan> {
         let mut draws = draws.into_iter().cycle();
         let mut draw = move |length: usize| draws.next().map_or(0, |draw| draw.index(length));
         for flow in &mut plan.flows {
-            flow.congestion = controls[draw(controls.len())].clone();
+            flow.congestion = controls[draw(controls.len())].clone().into();
             flow.priority = draw(16) as u8;
         }
         for link in &mut plan.links {

@@ -126,7 +126,7 @@ fn trial() -> impl Strategy<Value = Trial> {
         .prop_map(
             |(tcp, segments, is_reno, lost, one_way_ms, spacing_us)| Trial {
                 flow: FlowPlan {
-                    congestion: if is_reno { reno() } else { cubic() },
+                    congestion: if is_reno { reno() } else { cubic() }.into(),
                     ..transfer(tcp, segments)
                 },
                 lost,

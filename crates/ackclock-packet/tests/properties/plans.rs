@@ -144,7 +144,7 @@ fn any_flow(size: impl Strategy<Value = Option<u64>>) -> impl Strategy<Value = F
                 application_rate: rate_bps.map(Rate::from_bits_per_second),
                 start: us(start_us.0),
                 start_jitter: us(start_us.1),
-                congestion: if is_reno { reno() } else { cubic() },
+                congestion: if is_reno { reno() } else { cubic() }.into(),
                 ends: None,
                 forward: path(us(delay_us.0), &[]),
                 reverse: path(us(delay_us.1), &[]),
@@ -270,6 +270,8 @@ fn assemble(links: Links, mut flows: Vec<FlowPlan>) -> Plan {
         changes: vec![],
         groups: vec![],
         flows,
+        traffic: vec![],
+        datagrams: vec![],
         record: RecordPlan {
             interval: ms(50),
             packets: true,

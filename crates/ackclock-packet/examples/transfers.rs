@@ -1,0 +1,127 @@
+//! Many short transfers through one link: what a transfer costs.
+//!
+//! ```text
+//! transfers NUMBER [SEGMENTS]
+//! ```
+//!
+//! Poisson arrivals at half the capacity of a link of 10 Gbit/s, 100 paths of 2 to 4 ms, CUBIC's place taken by
+//! Reno. Prints one line of JSON on standard output.
+
+use ackclock_packet::plan::Plan;
+use ackclock_packet::Simulation;
+use ackclock_units::Time;
+use serde_json::{json, Value};
+
+const RATE_BPS: f64 = 1e10;
+const MSS_BYTES: u32 = 1448;
+const WIRE_BYTES: u32 = 1500;
+const PATHS: u32 = 100;
+const USAGE: &str = "usage: transfers NUMBER [SEGMENTS]";
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let number: u32 = arguments.next().ok_or(USAGE)?.parse()?;
+    let segments: u32 = arguments.next().map_or(Ok(10), |text| text.parse())?;
+    let plan = plan(number, segments)?;
+    let mut simulation = Simulation::new(&plan, 1)?;
+    let mut reached = Time::ZERO;
+    while reached < plan.duration {
+        reached = simulation.advance((reached + Time::from_milliseconds(100)).min(plan.duration));
+        std::hint::black_box(simulation.drain());
+    }
+    let flows = simulation.finish().flows;
+    let complete = flows.end_s.iter().filter(|end_s| end_s.is_finite()).count();
+    let packets: u64 = flows.sent_packets.iter().sum();
+    println!(
+        "{}",
+        json!({ "transfers": flows.flow.len(), "complete": complete, "packets": packets })
+    );
+    Ok(())
+}
+fn plan(number: u32, segments: u32) -> serde_json::Result<Plan> {
+    let bits = 8.0 * f64::from(segments * WIRE_BYTES);
+    let per_s = 0.5 * RATE_BPS / bits;
+    let seconds = f64::from(number) / per_s;
+    let paths: Vec<Value> = (0..PATHS).map(way).collect();
+    serde_json::from_value(json!({
+        "duration_s": seconds + 5.0,
+        "warmup_s": 0.0,
+        "nodes": [],
+        "links": [{
+            "name": "bottleneck",
+            "ends": null,
+            "rate_bps": RATE_BPS,
+            "delay_s": 0.0,
+            "weight": 1.0,
+            "burst_bytes": null,
+            "frame_overhead_bytes": 0,
+            "queue": { "discipline": "pfifo", "parameters": { "limit_packets": 1000 } },
+            "loss": null,
+            "bottleneck": true,
+        }],
+        "routing": "single",
+        "changes": [],
+        "groups": [{
+            "label": "short",
+            "congestion": { "kind": "reno", "parameters": {} },
+            "tcp": tcp(),
+        }],
+        "flows": [],
+        "traffic": [{
+            "group": 0,
+            "priority": 0,
+            "request_bytes": null,
+            "application_rate_bps": null,
+            "population": { "kind": "paths", "paths": paths },
+            "workload": {
+                "start_s": 0.0,
+                "stop_s": seconds,
+                "arrivals": { "kind": "poisson", "per_s": per_s },
+                "size": { "kind": "fixed", "bytes": segments * MSS_BYTES },
+            },
+        }],
+        "datagrams": [],
+        "record": {
+            "interval_s": 0.1,
+            "packets": false,
+            "pcap": false,
+            "traffic": false,
+            "all_links": true,
+        },
+    }))
+}
+
+fn way(path: u32) -> Value {
+    let one_way_s = 0.001 * (1.0 + f64::from(path) / f64::from(PATHS));
+    json!({
+        "forward": { "hops": [{ "delay_s": 0.0, "link": 0 }], "delay_s": one_way_s },
+        "reverse": { "hops": [], "delay_s": one_way_s },
+    })
+}
+
+fn tcp() -> Value {
+    json!({
+        "mss_bytes": MSS_BYTES,
+        "header_bytes": 40,
+        "sack": true,
+        "timestamps": true,
+        "delayed_ack": "on",
+        "delayed_ack_timeout_s": 0.04,
+        "initial_window": 10,
+        "initial_rto_s": 1.0,
+        "min_rto_s": 0.2,
+        "max_rto_s": 120.0,
+        "rto_floor_on_variance": true,
+        "rto_slop_s": 0.0,
+        "timer_tick_s": 0.0,
+        "receive_window_bytes": null,
+        "loss_detection": "rack",
+        "tail_loss_probe": true,
+        "limited_transmit": true,
+        "reduction": "prr",
+        "pacing": false,
+        "batches": false,
+        "window_validation": true,
+        "ecn": "off",
+    })
+}

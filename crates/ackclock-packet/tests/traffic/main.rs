@@ -1,0 +1,20 @@
+//! Generated transfers, requests and datagrams on links, against closed forms.
+
+#[path = "../kit/mod.rs"]
+mod kit;
+
+mod datagrams;
+mod requests;
+mod transfers;
+
+use ackclock_packet::plan::Plan;
+use ackclock_packet::record::{Tables, Totals};
+use ackclock_packet::Simulation;
+
+/// Runs a plan to its end.
+pub fn run(plan: &Plan, seed: u64) -> (Simulation, Tables, Totals) {
+    let mut simulation = Simulation::new(plan, seed).expect("a sound plan");
+    simulation.advance(plan.duration);
+    let (tables, totals) = (simulation.drain(), simulation.finish());
+    (simulation, tables, totals)
+}
