@@ -28,6 +28,8 @@ from ackclock.catalog import NAME_KEYS, Card, Parameter
 from ackclock.metrics import METRICS
 from ackclock.scenario import json_schema
 from ackclock.tables import TABLES
+from ackclock.topology import TOPOLOGIES
+from ackclock.traffic import KINDS
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -223,14 +225,17 @@ def count_opening(lines: list[str]) -> int:
 #: Title of a table of the scenario file → its name among the schema's definitions ("" is the file itself).
 SCENARIO_TABLES = {
     "The file": "",
-    '`[network]`, `topology = "dumbbell"`': "Dumbbell",
-    "`[network.loss]`": "Loss",
-    "`[network.reverse]`": "Reverse",
-    '`[network]`, `topology = "asymmetric"`': "Asymmetric",
-    "`[network.down]`, `[network.up]`": "Side",
+    **{f'`[network]`, `topology = "{name}"`': table.__name__ for name, table in TOPOLOGIES.items()},
+    "`[network.down]`, `[network.up]` of `asymmetric`": "Side",
+    "`[[network.branches]]`, `[network.trunk]` of `y`": "Leg",
+    "`[[network.nodes]]` of `graph`": "Node",
+    "`[[network.links]]` of `graph`": "Edge",
+    "`loss` of a link": "Loss",
+    "`[network.reverse]` of `dumbbell`": "Reverse",
     "`[[network.changes]]`": "Change",
     "`[[flows]]`": "Flows",
     "`start` of `[[flows]]`": "Start",
+    **{f'`[[traffic]]`, `kind = "{kind}"`': table.__name__ for kind, table in KINDS.items()},
     "`[record]`": "Record",
 }
 

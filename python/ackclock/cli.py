@@ -121,6 +121,9 @@ def run(  # noqa: PLR0913 (each is an option of the command line)
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the metrics as JSON and nothing else.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan (JSON, SI units); run nothing.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Only a look: one seed, a tenth of the duration and of the warm-up.")
+    ] = False,
     report: Annotated[bool, typer.Option(help="Write report.html into the folder.")] = True,
     jobs: Annotated[int | None, typer.Option(metavar="N", help="Runs at a time (default: one a core).")] = None,
 ) -> None:
@@ -138,7 +141,7 @@ def run(  # noqa: PLR0913 (each is an option of the command line)
     from ackclock import jobs as work
 
     options = work.Options(
-        engines=engine, seed=seed, repeats=repeats, out=out, jobs=jobs, report=report, command=_command()
+        engines=engine, seed=seed, repeats=repeats, out=out, jobs=jobs, report=report, quick=quick, command=_command()
     )
     plans = work.plans(scenarios, options)
     if dry_run:

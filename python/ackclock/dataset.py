@@ -32,7 +32,7 @@ from ackclock.errors import InputError
 from ackclock.tables import Column
 
 #: Version of the folder's layout and of the tables' columns; a reader refuses another.
-FORMAT = 1
+FORMAT = 2
 
 #: Files of a result folder besides the tables. What else a user keeps there is carried along.
 OWN_FILES = ("manifest.json", "report.html")

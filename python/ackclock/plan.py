@@ -175,6 +175,20 @@ class FlowPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadPlan:
+    """What sources with access links may ask of the links that they share; engines need not know it.
+
+    `aggregation` is K = C/C_a, `multiplexing` M the number of sources, `congestion_factor` ΣC_a/C, and
+    `reverse_factor` R the same on the way back; None where there is no such link (Guillier's workload parameters).
+    """
+
+    aggregation: float
+    multiplexing: int
+    congestion_factor: float
+    reverse_factor: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class WayPlan:
     """One of several ways between which generated transfers may choose."""
 
@@ -255,6 +269,7 @@ class Plan:
     mean_base_rtt_s: float
     packet_bytes: int
     bottleneck: int
+    load: LoadPlan | None
     nodes: tuple[NodePlan, ...]
     links: tuple[LinkPlan, ...]
     routing: str
@@ -286,6 +301,7 @@ class Plan:
     def engine_input(self) -> dict[str, Any]:
         """What `crates/ackclock-packet/src/plan/wire.rs` reads."""
         values = self.to_dict()
+        del values["load"]
         ways = [way for traffic in values["traffic"] for way in traffic["population"].get("paths", ())]
         for item in [*values["flows"], *values["datagrams"], *ways]:
             del item["base_rtt_s"]

@@ -67,7 +67,7 @@ FLOWS = {
     **_required(U32, "run flow group"),
     **_nullable(STR, "source destination"),
     **_required(STR, "congestion"),
-    **_nullable(F64, "base_rtt_s start_s established_s end_s completion_s"),
+    **_nullable(F64, "base_rtt_s start_s established_s end_s completion_s delay_mean_s"),
     **_nullable(
         U64,
         "size_bytes delivered_bytes measured_bytes sent_packets sent_bytes received_packets dropped_packets "

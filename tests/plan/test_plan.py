@@ -377,3 +377,51 @@ def test_changes_come_in_order_of_time_and_name_links():
     assert (second.at_s, second.up, second.rate_bps) == (20.0, True, None)
     found = refused(network='changes = [{ at = "1s", link = "reverse", up = false }]')
     assert found == 'by-hand.toml:9: network.changes[0].link: found "reverse"; expected "bottleneck"'
+
+
+GRID = 'access_rate = "1Gbit"\nreverse = { rate = "5Gbit", queue = { discipline = "pfifo", limit = "1bdp" } }'
+
+
+@pytest.mark.parametrize("access", ['access_rate = "1Gbit"', "aggregation = 10"])
+def test_a_congestion_factor_is_a_number_of_sources(access):
+    """K = C/C_a = 10, so a factor of 1.5 is 15 sources; 80 % of 5 Gb/s on the way back are 4."""
+    network = GRID.replace('access_rate = "1Gbit"', access)
+    flows = '[[flows]]\ncongestion_factor = 1.5\nstreams = 2\n[[flows]]\ncongestion_factor = 0.8\ndirection = "up"'
+    made = plan(network=network, rate="10Gbit", flows=flows)
+    assert [flow.group for flow in made.flows] == 30 * [0] + 4 * [1]
+    assert {link.rate_bps for link in made.links[2:]} == {1e9}
+    assert len(made.links) == 2 + 15 + 4
+    load = made.load
+    assert (load.aggregation, load.multiplexing) == (10, 15)
+    assert (load.congestion_factor, load.reverse_factor) == pytest.approx((1.5, 0.8))
+    assert "load" in made.to_dict() and "load" not in made.engine_input()
+
+
+@pytest.mark.parametrize(
+    ("keys", "network", "expected"),
+    [
+        (
+            "congestion_factor = 1.55",
+            GRID,
+            "found 1.55, which makes 15.5 sources; expected a factor that makes a whole",
+        ),
+        ("congestion_factor = 0.05", GRID, "found 0.05, which makes 0.5 sources; expected a factor that makes a whole"),
+        ("congestion_factor = 1", "", "found 1.0; expected network.access_rate or network.aggregation beside it"),
+        ("congestion_factor = 1\ncount = 2", GRID, "found both count and congestion_factor; expected one of count and"),
+    ],
+)
+def test_a_congestion_factor_that_cannot_be(keys, network, expected):
+    found = refused(network=network, rate="10Gbit", flows=f"[[flows]]\n{keys}")
+    assert f".congestion_factor: {expected}" in found
+
+
+def test_the_access_rate_is_said_once():
+    found = refused(network='access_rate = "1Gbit"\naggregation = 10')
+    assert found.endswith(
+        "network.aggregation: found both access_rate and aggregation; expected one of access_rate and aggregation"
+    )
+
+
+def test_a_request_is_one_segment():
+    found = refused(flows='[[flows]]\nrequest = "2KB"')
+    assert found.endswith("flows[0].request: found 2000 B; expected at most 1448 B: a request is one segment")

@@ -288,3 +288,18 @@ def test_the_segments_of_a_transfer():
     # Geometric: the sum over k of P(S > k m) is 1 ÷ (1 − exp(−m/mean)).
     exponential = laws.Truncated(laws.Exponential(2000), None, None)
     assert laws.mean_segments(exponential, 1448) == pytest.approx(1 / (1 - math.exp(-1448 / 2000)), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        'kind = "poisson"\nrate = "1000000/s"',
+        'kind = "periodic"\nevery = "1us"',
+        'kind = "sources"\nthink = "1us"',
+        'kind = "web"\nthink = "1us"\nobjects = 1',
+        'kind = "incast"\nsenders = 1000\nevery = "1ms"',
+    ],
+)
+def test_more_transfers_than_can_be_drawn_are_refused(keys):
+    assert "transfers; expected at most 1e+07 in a run" in refused(f'[[traffic]]\nsize = "1KB"\n{keys}')
+    assert plan(f'[[traffic]]\nsize = "1KB"\nstop = "1ms"\n{keys}').traffic

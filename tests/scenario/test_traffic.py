@@ -109,7 +109,7 @@ MISTAKES = {
     ),
     "on and off in no time": (
         'kind = "on-off"\npacket = "1B"\nrate = "1/s"\non = "0s"\noff = "0s"',
-        "11: traffic[0].on: found no time in both; expected on or off to take time",
+        "11: traffic[0].on: found 0 s; expected more than no time",
     ),
     "hosts of a dumbbell": (
         POISSON + 'size = "1KB"\nfrom = "h0"',

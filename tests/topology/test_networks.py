@@ -477,3 +477,43 @@ def test_an_unknown_link_has_a_neighbour():
     assert found.startswith(
         'x.toml:13: network.changes[0].link: found "leaf-0>spine-9"; expected a link such as "leaf-0'
     )
+
+
+def way(source: str, destination: str, delay: str) -> str:
+    return f'[[network.links]]\nfrom = "{source}"\nto = "{destination}"\nrate = "1Gbit"\ndelay = "{delay}"\n{QUEUE}\n'
+
+
+def nodes(**hosts: bool) -> str:
+    tables = (f'[[network.nodes]]\nname = "{name}"\nhost = {str(host).lower()}\n' for name, host in hosts.items())
+    return 'topology = "graph"\n' + "".join(tables)
+
+
+def test_no_way_leads_through_a_host():
+    network = nodes(a=True, middle=True, b=True, aside=False, beside=False)
+    network += (
+        way("a", "middle", "1us") + way("middle", "b", "1us") + way("a", "aside", "1us") + way("b", "beside", "1us")
+    )
+    (found,) = refused(network, '[[flows]]\nfrom = "a"\nto = "b"')
+    assert 'found no way from "a" to "b" and back' in found
+    network = network.replace('"middle"\nhost = true', '"middle"\nhost = false')
+    assert plan(network, '[[flows]]\nfrom = "a"\nto = "b"').flows[0].base_rtt_s == pytest.approx(4e-6)
+
+
+def test_the_base_rtt_is_the_least_of_the_ways_with_the_fewest_links():
+    network = nodes(a=True, b=True, one=False, two=False, three=False)
+    for switch, delay in (("one", "3us"), ("two", "5us")):
+        network += way("a", switch, delay) + way(switch, "b", delay)
+    network += way("two", "three", "0s") + way("three", "b", "0s")
+    made = plan(network, '[[flows]]\nfrom = "a"\nto = "b"')
+    assert made.flows[0].base_rtt_s == pytest.approx(12e-6)
+
+
+def test_a_load_between_hosts_is_one_of_the_cards_that_carry_less():
+    traffic = '[[traffic]]\nkind = "poisson"\nload = 0.5\nsize = "1p"\n'
+    to_one = plan(FAT_TREE, f'{traffic}from = "h[0-3]"\nto = "h4"').traffic[0]
+    assert to_one.workload["arrivals"]["per_s"] == pytest.approx(0.5 * 1e9 / 8 / 1514)
+
+
+def test_a_branch_that_is_faster_than_the_trunk_is_no_bottleneck():
+    made = plan(Y.replace('"40Mbit"', '"100Mbit"'), '[[flows]]\npath = "branch-1"')
+    assert [link.name for link in made.links if link.bottleneck] == ["trunk", "branch-0"]

@@ -69,6 +69,22 @@ pub enum PlanError {
         /// Its number.
         index: usize,
     },
+    /// A UDP source cannot be.
+    #[error("datagrams {index}: {reason}")]
+    Datagrams {
+        /// Its number.
+        index: usize,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A workload cannot be generated.
+    #[error("traffic {index}: {source}")]
+    Traffic {
+        /// Its number.
+        index: usize,
+        /// What is wrong with it.
+        source: ackclock_traffic::WorkloadError,
+    },
     /// A change names a link that is not there.
     #[error("a change at {at_s} s names link {link}, but there are {links} links")]
     UnknownLinkChanged {
@@ -104,7 +120,7 @@ pub enum PlanError {
     /// A flow begins or ends at a switch.
     #[error("{what} {index} begins or ends at \"{node}\", which is not a host")]
     NotAHost {
-        /// What it is.
+        /// "flow", "datagrams" or "traffic".
         what: &'static str,
         /// Its number.
         index: usize,
@@ -114,7 +130,7 @@ pub enum PlanError {
     /// A flow has both ends to be routed between and paths.
     #[error("{what} {index} has ends and paths: it may have only one of them")]
     EndsAndPaths {
-        /// What it is.
+        /// "flow" or "datagrams".
         what: &'static str,
         /// Its number.
         index: usize,
@@ -126,22 +142,6 @@ pub enum PlanError {
         source_name: String,
         /// The other.
         destination_name: String,
-    },
-    /// A UDP source cannot be.
-    #[error("datagrams {index}: {reason}")]
-    Datagrams {
-        /// Its number.
-        index: usize,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// A workload cannot be generated.
-    #[error("traffic {index}: {source}")]
-    Traffic {
-        /// Its number.
-        index: usize,
-        /// What is wrong with it.
-        source: ackclock_traffic::WorkloadError,
     },
     /// A quantity is beyond what the simulator or a packet can hold.
     #[error("{what} is {found}, but at most {most} is possible")]

@@ -18,7 +18,7 @@ use crate::link::{Link, Offer, Settled};
 use crate::packet::{Flags, Packet, NO_SACK};
 use crate::path::{first_due, set_off, Hop, Route, Stretch, Way};
 use crate::pcap::Capture;
-use crate::plan::{EndsPlan, FlowPlan, PathPlan, Plan};
+use crate::plan::{PathPlan, Plan};
 use crate::receiver::{Blocks, Reply};
 use crate::record::{Action, Happening, Tables, NONE};
 use crate::routing::{Next, Routing};
@@ -26,6 +26,7 @@ use crate::sender::Outlet;
 use crate::PlanError;
 
 mod changes;
+mod opening;
 mod sacks;
 mod wires;
 
@@ -83,6 +84,7 @@ impl Network {
             .collect::<Result<Vec<_>, _>>()?;
         let mut stretches = Vec::new();
         let ways = ways.map(|(forward, reverse)| Way::new(forward, reverse, &mut stretches));
+        let ways = ways.collect();
         let mut network = Network {
             now: Time::ZERO,
             hops: wires::calendar(plan),
@@ -90,7 +92,7 @@ impl Network {
             routing: Routing::new(plan, seed),
             wires: wires::all(plan),
             transmissions: Agenda::new(links.len()),
-            ways: ways.collect(),
+            ways,
             arrivals: Agenda::new(priorities.len() + stretches.len()),
             links,
             routes: priorities.iter().map(|_| None).collect(),
@@ -103,66 +105,6 @@ impl Network {
         };
         network.schedule_change();
         Ok(network)
-    }
-
-    /// Refuses hosts between which no way leads.
-    ///
-    /// # Errors
-    /// No way leads from one of the hosts to the other.
-    pub fn check_ways(&mut self, ends: EndsPlan) -> Result<(), PlanError> {
-        self.routing.check(ends)
-    }
-
-    /// A connection begins; see [`Network::open_route`].
-    pub fn open_connection(&mut self, flow: u32, course: Course, plan: &FlowPlan) -> (Hop, Time) {
-        if let Some(capture) = &mut self.capture {
-            capture.open(flow, plan);
-        }
-        self.open_route(flow, course)
-    }
-
-    /// A flow begins; returns the hop at which its packets enter the network, and the delay from the last queue to
-    /// its receiver.
-    pub fn open_route(&mut self, flow: u32, course: Course) -> (Hop, Time) {
-        let index = flow as usize;
-        let (route, entrance) = match course {
-            Course::Way(way) => {
-                let way = &self.ways[way as usize];
-                (Route::along(way), way.entrance)
-            }
-            Course::Between(ends) => {
-                self.routing.open(index, flow, ends);
-                (Route::routed(), self.routing.entrance(index))
-            }
-        };
-        let delay = route.forward_delay;
-        self.routes[index] = Some(Box::new(route));
-        (entrance, delay)
-    }
-
-    /// Sum of the propagation delays there and back; NaN if there is no such way.
-    pub fn base_rtt_s(&mut self, flow: u32, course: Course) -> f64 {
-        match course {
-            Course::Way(way) => {
-                let way = self.ways.get(way as usize);
-                way.map_or(f64::NAN, |way| way.base_rtt.seconds())
-            }
-            Course::Between(ends) => {
-                let delay = |link: u32| self.wires[link as usize].delay.unwrap_or(Time::ZERO);
-                let links = self.routing.links(flow, ends);
-                links.map_or(f64::NAN, |links| {
-                    links.into_iter().map(|link| delay(link).seconds()).sum()
-                })
-            }
-        }
-    }
-
-    /// Forgets a flow of which no packet is under way.
-    pub fn close_route(&mut self, flow: u32) {
-        self.routes[flow as usize] = None;
-        if let Some(capture) = &mut self.capture {
-            capture.close(flow);
-        }
     }
 
     /// What happens next behind links with a flight: when, and where ([`Network::on_hop`]).
@@ -227,7 +169,7 @@ impl Network {
     /// packet lies is often not in the cache: the sender can be served meanwhile.
     #[inline]
     pub fn await_next(&mut self, flow: usize) {
-        let route = self.routes[flow].as_deref();
+        let route = self.routes[flow].as_ref();
         let next = route.map_or(Time::NEVER, |route| first_due(&route.home));
         self.arrivals.set(flow, next);
     }
@@ -423,25 +365,6 @@ impl Network {
         let between = self.stretches.iter().map(|stretch| stretch.flight.len());
         let behind = self.wires.iter().map(Wire::holds);
         queued + home.chain(between).chain(behind).sum::<usize>() as u64
-    }
-}
-
-/// How a flow's packets find their way.
-#[derive(Clone, Copy, Debug)]
-pub enum Course {
-    /// By paths: the number of one of the network's ways.
-    Way(u32),
-    /// As the routing says between two hosts.
-    Between(EndsPlan),
-}
-
-impl Course {
-    /// The two hosts, if it is between hosts.
-    pub fn ends(self) -> Option<EndsPlan> {
-        match self {
-            Course::Way(_) => None,
-            Course::Between(ends) => Some(ends),
-        }
     }
 }
 

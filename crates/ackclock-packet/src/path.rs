@@ -75,15 +75,29 @@ pub struct Way {
 }
 
 impl Way {
-    /// The way of two paths; adds the delays before links to `stretches`. Only routed flows, which take none, have
-    /// paths without a hop there: [`crate::plan::Plan::check`].
+    /// What a routed flow takes: its packets go nowhere by themselves.
+    pub fn routed() -> Way {
+        Way {
+            entrance: Hop::Routed,
+            base_rtt: Time::NEVER,
+            forward_delay: Time::ZERO,
+            reverse_delay: Time::ZERO,
+            further: Some(Arc::new(Further {
+                forward: Box::default(),
+                reverse: Box::new([Hop::Routed]),
+            })),
+        }
+    }
+
+    /// The way of two paths, or of none for a routed flow; adds the delays before links to `stretches`. A path there has at least one
+    /// hop: [`crate::plan::Plan::check`].
     pub fn new(forward: &PathPlan, reverse: &PathPlan, stretches: &mut Vec<Stretch>) -> Way {
+        if forward.hops.is_empty() {
+            return Way::routed();
+        }
         let hops_there = hops(forward, false, stretches);
         let hops_back = hops(reverse, true, stretches);
-        let (entrance, rest) = match hops_there.split_first() {
-            Some((&entrance, rest)) => (entrance, rest),
-            None => (Hop::Routed, &[][..]),
-        };
+        let (entrance, rest) = (hops_there[0], &hops_there[1..]);
         let is_short = rest.is_empty() && hops_back.is_empty();
         let further = Further {
             forward: rest.into(),
@@ -131,20 +145,6 @@ impl Route {
             forward_delay: way.forward_delay,
             reverse_delay: way.reverse_delay,
             further: way.further.clone(),
-            gone: 0,
-        }
-    }
-
-    /// What a routed flow has: its packets go nowhere by themselves.
-    pub fn routed() -> Route {
-        Route {
-            home: Flight::new(),
-            forward_delay: Time::ZERO,
-            reverse_delay: Time::ZERO,
-            further: Some(Arc::new(Further {
-                forward: Box::default(),
-                reverse: Box::new([Hop::Routed]),
-            })),
             gone: 0,
         }
     }

@@ -17,6 +17,7 @@ use crate::workload::Workload;
 
 mod client;
 mod echo;
+mod handshake;
 mod quick;
 mod ranges;
 
@@ -227,61 +228,6 @@ impl Receiver {
         }
     }
 
-    // ---- opening and closing ----
-
-    fn on_syn(&mut self, timestamp: Time, now: Time) -> Option<Reply> {
-        match self.phase {
-            Phase::Listen | Phase::SynReceived => {
-                self.phase = Phase::SynReceived;
-                self.echo = timestamp;
-                self.timer = now + self.control_rto;
-                Some(self.control(Kind::SynAck))
-            }
-            // The sender has not seen our SYN/ACK: RFC 9293 section 3.10.7.4 answers with an ACK.
-            _ => None,
-        }
-    }
-
-    fn on_last_ack(&mut self) {
-        match self.phase {
-            Phase::SynReceived => self.establish(),
-            Phase::LastAck => {
-                self.phase = Phase::Closed;
-                self.timer = Time::NEVER;
-            }
-            _ => {}
-        }
-    }
-
-    fn establish(&mut self) {
-        self.phase = Phase::Established;
-        self.timer = Time::NEVER;
-        self.control_rto = self.initial_rto;
-    }
-
-    fn repeat(&mut self, kind: Kind, now: Time) -> Reply {
-        self.control_rto = (self.control_rto + self.control_rto).min(self.max_rto);
-        self.timer = now + self.control_rto;
-        self.control(kind)
-    }
-
-    fn control(&mut self, kind: Kind) -> Reply {
-        self.sent_packets += 1;
-        Reply {
-            kind,
-            ack: self.next,
-            echo: self.echo,
-            wire_bytes: match kind {
-                Kind::SynAck | Kind::ClientSyn => self.syn_ack_bytes,
-                _ => self.ack_bytes,
-            },
-            blocks: None,
-            duplicate: false,
-            marks: self.echo_of_marks.value(),
-            ecn: self.echo_of_marks.of_acks(),
-        }
-    }
-
     // ---- data ----
 
     #[inline(always)]
@@ -369,13 +315,6 @@ impl Receiver {
             marks: self.echo_of_marks.value(),
             ecn: self.echo_of_marks.of_acks(),
         }
-    }
-
-    fn close(&mut self, now: Time) -> Reply {
-        self.phase = Phase::LastAck;
-        self.timer = now + self.control_rto;
-        self.pending = 0;
-        self.control(Kind::FinAck)
     }
 
     /// A segment out of order, a duplicate, or one that fills a hole: acknowledged at once.

@@ -16,7 +16,6 @@ use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
 
 use crate::packet::Packet;
-use crate::path::Hop;
 use crate::plan::{EndsPlan, Plan};
 use crate::queue::hash::FlowHash;
 use crate::PlanError;
@@ -131,12 +130,24 @@ impl Routing {
         }
     }
 
-    /// Opens flow `flow` between two hosts. Hashes use `number`, the flow's number in the dataset, so that flows that
-    /// use the same place one after the other are told apart.
-    pub fn open(&mut self, flow: usize, number: u32, ends: EndsPlan) {
+    /// Opens flow `flow` between two hosts, or with paths of its own (`None`). Hashes use `number`, the flow's
+    /// number in the dataset, so that flows that use the same place one after the other are told apart.
+    ///
+    /// # Errors
+    /// No way leads from one of the hosts to the other.
+    pub fn open(
+        &mut self,
+        flow: usize,
+        number: u32,
+        ends: Option<EndsPlan>,
+    ) -> Result<(), PlanError> {
         if self.ways.len() <= flow {
             self.ways.resize(flow + 1, Way::NOT_ROUTED);
         }
+        self.ways[flow] = Way::NOT_ROUTED;
+        let Some(ends) = ends else {
+            return Ok(());
+        };
         let mut way = Way {
             source: ends.source,
             destination: ends.destination,
@@ -144,18 +155,21 @@ impl Routing {
             ..Way::NOT_ROUTED
         };
         if self.keeps {
-            self.keep(&mut way);
+            self.keep(&mut way)?;
         }
         self.ways[flow] = way;
+        if self.keeps {
+            Ok(())
+        } else {
+            // A link that has failed may work again, so the flow is routed all the same.
+            self.check_ends(ends)
+        }
     }
 
     /// Finds the links of a way and keeps them if they fit.
-    fn keep(&mut self, way: &mut Way) {
-        let forward = self.trace(way.source, way.destination, way.key(true));
-        let reverse = self.trace(way.destination, way.source, way.key(false));
-        let (Some(forward), Some(reverse)) = (forward, reverse) else {
-            return;
-        };
+    fn keep(&mut self, way: &mut Way) -> Result<(), PlanError> {
+        let forward = self.trace(way.source, way.destination, way.key(true))?;
+        let reverse = self.trace(way.destination, way.source, way.key(false))?;
         if forward.len() + reverse.len() <= KEPT_LINKS {
             way.forward = forward.len() as u8;
             way.reverse = reverse.len() as u8;
@@ -163,34 +177,39 @@ impl Routing {
                 *place = link;
             }
         }
+        Ok(())
     }
 
     /// The links from one host to another that a key chooses.
-    fn trace(&mut self, source: u32, destination: u32, key: u32) -> Option<Vec<u32>> {
+    fn trace(&mut self, source: u32, destination: u32, key: u32) -> Result<Vec<u32>, PlanError> {
         let (mut node, mut links) = (source, Vec::new());
         while node != destination {
-            let link = self.choose(node, destination, key)?;
+            let link = self.choose(node, destination, key);
+            let link = link.ok_or_else(|| self.unreachable(source, destination))?;
             links.push(link);
             node = self.graph.to[link as usize];
         }
-        Some(links)
+        Ok(links)
     }
 
-    /// The links of a flow there and back; `None` if no way leads.
-    pub fn links(&mut self, number: u32, ends: EndsPlan) -> Option<Vec<u32>> {
-        let key = number.wrapping_mul(2);
-        let mut links = self.trace(ends.source, ends.destination, key)?;
-        links.extend(self.trace(ends.destination, ends.source, key + 1)?);
-        Some(links)
-    }
-
-    /// Refuses hosts between which no way leads.
+    /// Whether ways lead from one host to the other and back.
     ///
     /// # Errors
-    /// No way leads from one of the hosts to the other.
-    pub fn check(&mut self, ends: EndsPlan) -> Result<(), PlanError> {
+    /// If not.
+    pub fn check_ends(&mut self, ends: EndsPlan) -> Result<(), PlanError> {
         self.check_way(ends.source, ends.destination)?;
         self.check_way(ends.destination, ends.source)
+    }
+
+    /// The links of a flow's two ways; none if each packet draws its own, or there is none.
+    pub fn ways_of(&mut self, number: u32, ends: EndsPlan) -> Option<Vec<u32>> {
+        if self.mode == crate::plan::Routing::EcmpPacket {
+            return None;
+        }
+        let key = number.wrapping_mul(2);
+        let mut links = self.trace(ends.source, ends.destination, key).ok()?;
+        links.extend(self.trace(ends.destination, ends.source, key + 1).ok()?);
+        Some(links)
     }
 
     fn check_way(&mut self, source: u32, destination: u32) -> Result<(), PlanError> {
@@ -222,22 +241,16 @@ impl Routing {
         self.look_up(way.end(!forward), way.end(forward), way.key(forward))
     }
 
-    /// The hop at which a flow's packets enter the network.
-    pub fn entrance(&self, flow: usize) -> Hop {
+    /// The link by which all packets of a flow enter the network, if that is known beforehand.
+    pub fn kept_entrance(&self, flow: usize) -> Option<u32> {
         let way = &self.ways[flow];
-        if way.forward > 0 {
-            Hop::Here(way.links[0])
-        } else {
-            Hop::Routed
-        }
+        (way.forward > 0).then(|| way.links[0])
     }
 
     /// What comes next for a packet that a link has brought to a node.
     #[inline(always)]
     pub fn next(&mut self, packet: &Packet, node: u32) -> Next {
-        let Some(way) = self.ways.get(packet.flow as usize) else {
-            return Next::NotRouted;
-        };
+        let way = &self.ways[packet.flow as usize];
         let forward = packet.kind.is_forward();
         if way.forward > 0 {
             let hop = packet.hop + 1;

@@ -67,8 +67,8 @@ impl Simulation {
         let transfers = Transfers::new(plan, seed, given as u32)?;
         let priorities = priorities(plan, &transfers, given);
         let mut network = Network::new(plan, ways(plan), &priorities, seed)?;
-        for ends in ends(plan) {
-            network.check_ways(ends)?;
+        for ends in ends(plan, &transfers) {
+            network.check_ends(ends)?;
         }
         let flows = priorities.len();
         let mut simulation = Simulation {
@@ -177,8 +177,7 @@ impl Simulation {
         flow.sender
             .on_packet(packet, blocks.as_ref(), self.now, &mut entrance);
         self.timers.advance(index, flow.sender.wake());
-        let is_rare = flow.is_awaited || flow.sender.is_done();
-        if is_rare {
+        if flow.is_awaited || flow.sender.is_done() {
             self.follow(index);
         }
     }
@@ -190,7 +189,6 @@ impl Simulation {
             stream.source.on_echo(&packet, self.now);
             self.timers.set(index, stream.source.wake());
         }
-        self.network.await_next(index);
     }
 
     /// A packet reaches the receiver at its local time; a delayed ACK that was due before goes first.
@@ -328,13 +326,12 @@ fn ways(plan: &Plan) -> impl Iterator<Item = (&PathPlan, &PathPlan)> {
     flows.chain(datagrams).chain(traffic)
 }
 
-/// The hosts between which flows are routed. Of generated transfers, each source with one destination and each
-/// destination with one source: links that lead both ways join the others too.
-fn ends(plan: &Plan) -> impl Iterator<Item = EndsPlan> + '_ {
-    let flows = plan.flows.iter().filter_map(|flow| flow.ends);
-    let datagrams = plan.datagrams.iter().filter_map(|source| source.ends);
-    let traffic = plan.traffic.iter().flat_map(TrafficPlan::some_ends);
-    flows.chain(datagrams).chain(traffic)
+/// The hosts between which flows are routed.
+fn ends<'a>(plan: &'a Plan, transfers: &'a Transfers) -> impl Iterator<Item = EndsPlan> + 'a {
+    let flows = plan.flows.iter().map(|flow| flow.ends);
+    let datagrams = plan.datagrams.iter().map(|datagrams| datagrams.ends);
+    let transfers = (0..transfers.len()).map(|index| transfers.ends(index).1);
+    flows.chain(datagrams).chain(transfers).flatten()
 }
 
 /// By flow: the priority of its packets. `given` flows are not generated.

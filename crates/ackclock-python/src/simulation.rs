@@ -183,6 +183,10 @@ columns!(
     Flows {
         flow,
         group,
+        source_node,
+        destination_node,
+        base_rtt_s,
+        size_bytes,
         start_s,
         established_s,
         end_s,
@@ -201,6 +205,7 @@ columns!(
         measured_sent_packets,
         measured_retransmissions,
         measured_timeouts,
+        delay_mean_s,
     }
 );
 columns!(

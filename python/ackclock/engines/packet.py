@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
+
+import numpy as np
 
 from ackclock import _core
 from ackclock.dataset import Dataset, Spool
@@ -76,18 +78,33 @@ def _finish(simulation: _core.Simulation, spool: Spool, plan: Plan) -> None:
     """The last rows, and the totals; the simulator's books may hold more than the dataset has columns for."""
     for table, columns in simulation.finish().items():
         known: dict[str, Column] = {name: columns[name] for name in TABLES[table] if name in columns}
-        spool.append(table, known | _described(plan) if table == "flows" else known)
+        spool.append(table, known | _described(columns, plan) if table == "flows" else known)
 
 
-def _described(plan: Plan) -> dict[str, Column]:
-    """What a flow is called and was asked to do."""
+def _described(columns: Mapping[str, Column], plan: Plan) -> dict[str, Column]:
+    """What each flow is called. The plan's flows and UDP sources come first, then the generated transfers."""
+    given = (*plan.flows, *plan.datagrams)
+    base_rtt_s = np.array(columns["base_rtt_s"])
+    planned = np.array([item.base_rtt_s for item in given], dtype=float)
+    routed = np.array([item.ends is not None for item in given], dtype=bool)
+    keep = routed & np.isfinite(base_rtt_s[: len(given)])
+    base_rtt_s[: len(given)][~keep] = planned[~keep]
+    protocols = np.array([_protocol(group) for group in plan.groups], dtype=object)
     return {
-        "source": [f"sender-{number}" for number in range(len(plan.flows))],
-        "destination": [f"receiver-{number}" for number in range(len(plan.flows))],
-        "congestion": [_protocol(plan.groups[flow.group]) for flow in plan.flows],
-        "base_rtt_s": [flow.base_rtt_s for flow in plan.flows],
-        "size_bytes": [flow.size_bytes for flow in plan.flows],
+        "source": _ends(columns["source_node"], "sender", plan, len(given)),
+        "destination": _ends(columns["destination_node"], "receiver", plan, len(given)),
+        "congestion": protocols[np.asarray(columns["group"])].tolist(),
+        "base_rtt_s": base_rtt_s,
     }
+
+
+def _ends(nodes: Column, end: str, plan: Plan, given: int) -> list[str | None]:
+    """Names of nodes; the ends of a path that the plan gives are numbered, a generated transfer's have no name."""
+    names = np.array([*(node.name for node in plan.nodes), None], dtype=object)
+    found: list[str | None] = names[np.minimum(nodes, len(plan.nodes))].tolist()
+    for number in range(given):
+        found[number] = found[number] or f"{end}-{number}"
+    return found
 
 
 def _protocol(group: GroupPlan) -> str:

@@ -72,6 +72,7 @@ def _plan(given: Scenario, source: Source) -> Plan:
         mean_base_rtt_s=mean_rtt_s,
         packet_bytes=packet_bytes,
         bottleneck=next((number for number, link in enumerate(drawing.links) if link.bottleneck), 0),
+        load=drawing.load,
         nodes=drawing.nodes,
         links=_links(drawing.links, Sizes(mean_rtt_s, packet_bytes, source), int(given.network.frame_overhead)),
         routing=drawing.routing,
@@ -143,7 +144,7 @@ def _traffic(
     for table, place in traffic:
         tcp = groups[place.group].tcp
         if tcp and not isinstance(table, Datagrams):
-            yield generated_plan(table, tcp, given.network, place)
+            yield generated_plan(table, tcp, given.network, given.duration, place)
 
 
 def _record(given: Scenario, drawing: Drawing) -> RecordPlan:

@@ -25,6 +25,9 @@ def group_plan(group: Transfers, common: Given, place: Loc, source: Source) -> G
     values = card.complete(congestion.values, congestion.variant)
     parameters = {card.key(name): _plain(card, name, value) for name, value in values.items()}
     tcp = _tcp(group, common, card.ecn or "off", place, source)
+    if group.request is not None and group.request > tcp.mss_bytes:
+        found, expected = f"{group.request:g} B", f"at most {tcp.mss_bytes} B: a request is one segment"
+        raise ScenarioError([source.problem((*place, "request"), found, expected)])
     return GroupPlan(group.label or card.name, CongestionPlan(card.name, parameters), tcp)
 
 

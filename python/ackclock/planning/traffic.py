@@ -29,6 +29,9 @@ from ackclock.traffic.generated import Generated, Poisson, Web
 from ackclock.traffic.laws import Fixed, Law, mean_segments
 from ackclock.traffic.sizes import AnySize
 
+#: Most transfers that the engines draw for one `[[traffic]]`.
+MOST_TRANSFERS = 10_000_000
+
 
 @dataclass(frozen=True)
 class Place:
@@ -44,12 +47,13 @@ class Place:
         return ScenarioError([self.source.problem((*self.loc, *key), found, expected)])
 
 
-def generated_plan(traffic: Generated, tcp: TcpPlan, network: Topology, place: Place) -> TrafficPlan:
+def generated_plan(traffic: Generated, tcp: TcpPlan, network: Topology, duration_s: float, place: Place) -> TrafficPlan:
     """Transfers that are generated from the seed."""
     law = _law("size", traffic.size, tcp, place)
     arrivals = dict(traffic.arrivals(_per_s(traffic, law, tcp, network, place)))
     if isinstance(traffic, Web) and traffic.main is not None:
         arrivals["size_main"] = _law("main", traffic.main, tcp, place).planned()
+    _check_number(traffic, arrivals, duration_s, place)
     return TrafficPlan(
         group=place.group,
         priority=traffic.priority,
@@ -111,6 +115,19 @@ def wire_bytes(law: Law, tcp: TcpPlan, overhead_bytes: int) -> float:
     """
     headers_bytes = tcp.header_bytes + TIMESTAMPS_BYTES * tcp.timestamps + overhead_bytes
     return law.mean_bytes + headers_bytes * mean_segments(law, tcp.mss_bytes)
+
+
+def _check_number(traffic: Generated, arrivals: Mapping[str, Any], duration_s: float, place: Place) -> None:
+    span_s = min(traffic.stop or duration_s, duration_s) - traffic.start
+    pairs = len(place.where) if not isinstance(place.where, Hosts) else _pairs(place.where)
+    if (transfers := traffic.transfers_of(arrivals, pairs, span_s)) > MOST_TRANSFERS:
+        raise place.refuse((), f"about {transfers:.2g} transfers", f"at most {MOST_TRANSFERS:.0e} in a run")
+
+
+def _pairs(hosts: Hosts) -> int:
+    if hosts.pairing == "all":
+        return len(hosts.sources) * len(hosts.destinations)
+    return len(hosts.sources)
 
 
 def _per_s(traffic: Generated, law: Law, tcp: TcpPlan, network: Topology, place: Place) -> float | None:

@@ -12,7 +12,7 @@ from pydantic_core import InitErrorDetails
 from ackclock.catalog.given import Given
 from ackclock.fields import Loc, Spread, Spreadable, Table, fault, fault_at, shown
 from ackclock.keys import RTT, Delay, Moment, Name, Overhead, Rate
-from ackclock.plan import EndsPlan, NodePlan, PathPlan
+from ackclock.plan import EndsPlan, LoadPlan, NodePlan, PathPlan
 from ackclock.units import Size
 
 #: The queue of an access link or a network card that the scenario gives none: Linux's default transmit queue.
@@ -79,6 +79,13 @@ class Placed(Table):
     count: Annotated[int, Field(ge=1, le=MOST_FLOWS)] = Field(
         1, description="number of sources; between hosts: of each pair"
     )
+    congestion_factor: Annotated[float, Field(gt=0, le=1000)] | None = Field(
+        None,
+        description=(
+            "instead of count: so many sources that their access rates together are this multiple of the rate of the "
+            "link that their data shares; dumbbell with access_rate or aggregation"
+        ),
+    )
     direction: Direction | None = Field(
         None, description='way of the data: "down" (absent), or "up", against it; dumbbell and asymmetric'
     )
@@ -119,6 +126,7 @@ class Placed(Table):
 
 #: The fields of `Placed` that only some topologies have: the key, and what to write where there is none.
 PLACING: Mapping[str, tuple[str, str]] = {
+    "congestion_factor": ("congestion_factor", "count = …: a congestion factor is that of a dumbbell's access links"),
     "direction": ("direction", "no direction: name hosts with from and to"),
     "rtt": ("rtt", "no rtt: the delays of the links make it"),
     "from_": ("from", "no from: this topology has no hosts to name"),
@@ -172,6 +180,7 @@ class Drawing:
     places: tuple[tuple[Way, ...] | Hosts, ...]
     nodes: tuple[NodePlan, ...] = ()
     routing: str = "single"
+    load: LoadPlan | None = None
 
 
 class Topology(Table):

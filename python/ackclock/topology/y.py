@@ -43,7 +43,10 @@ class Y(Routed):
     trunk: Leg = Field(description="what they join in: { rate, delay, queue }")
 
     def wire(self) -> Wiring:
-        """Hosts `branch-0` … and `end`, and a switch `join`; the branch's queue is at its host."""
+        """Hosts `branch-0` … and `end`, and a switch `join`; the branch's queue is at its host.
+
+        The trunk is a bottleneck, and so is each branch that is not faster.
+        """
         wiring = Wiring()
         join, end = wiring.switch("join"), wiring.host("end")
         there, back = self.trunk.cables(("network", "trunk"))
@@ -52,7 +55,7 @@ class Y(Routed):
         for number, leg in enumerate(self.branches):
             host = wiring.host(f"branch-{number}")
             there, back = leg.cables(("network", "branches", number))
-            wiring.link(host, join, there, f"branch-{number}", bottleneck=True)
+            wiring.link(host, join, there, f"branch-{number}", bottleneck=leg.rate <= self.trunk.rate)
             wiring.link(join, host, back, bottleneck=False)
         return wiring
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
@@ -51,6 +52,10 @@ class Generated(Transfers):
         """When transfers begin, as a plan has it. `per_s` is what a load comes to."""
         raise NotImplementedError
 
+    def transfers_of(self, arrivals: Mapping[str, Any], pairs: int, span_s: float) -> float:
+        """How many transfers there may be in a time, were each to take none."""
+        raise NotImplementedError
+
     def last_start_s(self, sources: int) -> float:
         """The latest that a source may start, in seconds."""
         return self.start
@@ -76,6 +81,10 @@ class Poisson(Generated):
         """A rate."""
         return {"kind": "poisson", "per_s": self.rate if self.rate is not None else per_s}
 
+    def transfers_of(self, arrivals: Mapping[str, Any], pairs: int, span_s: float) -> float:
+        """The rate × the time."""
+        return float(arrivals["per_s"] * span_s)
+
 
 class Periodic(Generated):
     """Transfers at equal distances."""
@@ -87,6 +96,10 @@ class Periodic(Generated):
         """A distance."""
         return {"kind": "periodic", "every_s": self.every}
 
+    def transfers_of(self, arrivals: Mapping[str, Any], pairs: int, span_s: float) -> float:
+        """The distances in the time."""
+        return span_s / self.every
+
 
 class Once(Generated):
     """One transfer of each source, or between each pair of hosts."""
@@ -97,6 +110,10 @@ class Once(Generated):
     def arrivals(self, per_s: float | None) -> Mapping[str, Any]:
         """All at the start."""
         return {"kind": "once", "jitter_s": self.jitter}
+
+    def transfers_of(self, arrivals: Mapping[str, Any], pairs: int, span_s: float) -> float:
+        """One of each pair."""
+        return pairs
 
     def last_start_s(self, sources: int) -> float:
         """With the draw's width."""
@@ -116,6 +133,11 @@ class Loop(Generated):
     def last_start_s(self, sources: int) -> float:
         """With the draw's width."""
         return self.start + self.jitter
+
+    def rounds_in(self, span_s: float, limit: int | None) -> float:
+        """How often it may begin in a time."""
+        by_time = 1 + span_s / self.think.mean_s if self.think.mean_s else math.inf
+        return min(by_time, math.inf if limit is None else limit)
 
     def needs_limit(self, key: str) -> Iterator[Any]:
         """A loop that takes no time needs a limit."""
@@ -139,6 +161,10 @@ class Sources(Loop):
         """A closed loop."""
         think = self.think.planned()
         return {"kind": "sources", "jitter_s": self.jitter, "think": think, "transfers": self.transfers}
+
+    def transfers_of(self, arrivals: Mapping[str, Any], pairs: int, span_s: float) -> float:
+        """Of all sources."""
+        return pairs * self.rounds_in(span_s, self.transfers)
 
 
 class Web(Loop):
@@ -173,6 +199,10 @@ class Web(Loop):
             "objects": self.objects.planned(),
             "parallel": self.parallel,
         }
+
+    def transfers_of(self, arrivals: Mapping[str, Any], pairs: int, span_s: float) -> float:
+        """The objects of all users' pages."""
+        return pairs * self.rounds_in(span_s, self.pages) * (1 + self.objects.mean_count)
 
 
 class Incast(Generated):
@@ -221,3 +251,8 @@ class Incast(Generated):
     def arrivals(self, per_s: float | None) -> Mapping[str, Any]:
         """Rounds."""
         return {"kind": "incast", "senders": self.count, "every_s": self.every, "rounds": self.rounds}
+
+    def transfers_of(self, arrivals: Mapping[str, Any], pairs: int, span_s: float) -> float:
+        """The senders of all rounds."""
+        by_time = span_s / self.every if self.every else math.inf
+        return self.count * min(by_time, math.inf if self.rounds is None else self.rounds)

@@ -101,6 +101,11 @@ class FixedCount(Table):
     distribution: Literal["fixed"] = Field(description='"fixed"')
     value: Annotated[int, Field(ge=0, le=MOST_OBJECTS)] = Field(description="the number")
 
+    @property
+    def mean_count(self) -> float:
+        """How many on average."""
+        return self.value
+
     def planned(self) -> Mapping[str, Any]:
         """As a plan has it."""
         return {"kind": "fixed", "n": self.value}
@@ -111,6 +116,11 @@ class GeometricCount(Table):
 
     distribution: Literal["geometric"] = Field(description='"geometric"')
     mean: Annotated[float, Field(ge=0, le=MOST_OBJECTS)] = Field(description="the mean")
+
+    @property
+    def mean_count(self) -> float:
+        """How many on average."""
+        return self.mean
 
     def planned(self) -> Mapping[str, Any]:
         """As a plan has it."""
@@ -129,6 +139,11 @@ class UniformCount(Table):
         if self.to < self.from_:
             raise faults([fault_at(("to",), self.to, f"at least from ({self.from_})")])
         return self
+
+    @property
+    def mean_count(self) -> float:
+        """How many on average."""
+        return (self.from_ + self.to) / 2
 
     def planned(self) -> Mapping[str, Any]:
         """As a plan has it."""

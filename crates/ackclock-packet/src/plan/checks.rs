@@ -3,10 +3,10 @@
 use ackclock_units::{Rate, Time};
 
 use super::{
-    ChangePlan, CongestionPlan, DatagramPlan, EndsPlan, LinkPlan, LossPlan, PathPlan, Plan, TcpPlan,
+    ChangePlan, CongestionPlan, DatagramPlan, EndsPlan, LinkPlan, LossPlan, PathPlan, Plan,
+    PopulationPlan, TcpPlan, TrafficPlan,
 };
-use crate::congestion;
-use crate::PlanError;
+use crate::{congestion, PlanError};
 
 /// Bytes of the largest IP packet.
 const LARGEST_PACKET_BYTES: u64 = 65_535;
@@ -37,18 +37,13 @@ impl Plan {
             flow.tcp.check()?;
             flow.tcp.check_request(flow.request_bytes)?;
             at_most("priority", u64::from(flow.priority), 15)?;
-            self.check_course("flow", index, flow.ends, [&flow.forward, &flow.reverse])?;
+            self.check_way("flow", index, flow.ends, [&flow.forward, &flow.reverse])?;
         }
-        for (index, source) in self.datagrams.iter().enumerate() {
-            self.check_datagrams(index, source)?;
+        for (index, datagrams) in self.datagrams.iter().enumerate() {
+            self.check_datagrams(index, datagrams)?;
         }
         for (index, traffic) in self.traffic.iter().enumerate() {
-            at_most("priority", u64::from(traffic.priority), 15)?;
-            traffic.check_group(&self.groups)?;
-            for way in traffic.ways() {
-                self.check_paths("a path of traffic", index, [&way.forward, &way.reverse])?;
-            }
-            self.check_hosts("traffic", index, traffic.hosts())?;
+            self.check_traffic(index, traffic)?;
         }
         Ok(())
     }
@@ -60,7 +55,7 @@ impl Plan {
         if let Some(reason) = plan.source.fault() {
             return Err(PlanError::Datagrams { index, reason });
         }
-        self.check_course(
+        self.check_way(
             "datagrams",
             index,
             plan.ends,
@@ -68,51 +63,22 @@ impl Plan {
         )
     }
 
-    /// Either two hosts or two paths.
-    fn check_course(
-        &self,
-        what: &'static str,
-        index: usize,
-        ends: Option<EndsPlan>,
-        paths: [&PathPlan; 2],
-    ) -> Result<(), PlanError> {
-        let Some(ends) = ends else {
-            return self.check_paths(what, index, paths);
-        };
-        let is_empty = |path: &PathPlan| path.hops.is_empty() && path.delay == Time::ZERO;
-        if !paths.into_iter().all(is_empty) {
-            return Err(PlanError::EndsAndPaths { what, index });
-        }
-        self.check_ends(what, index, ends)?;
-        self.check_hosts(what, index, [ends.source, ends.destination])
-    }
-
-    /// Nodes that are there, and hosts.
-    fn check_hosts(
-        &self,
-        what: &'static str,
-        index: usize,
-        hosts: impl IntoIterator<Item = u32>,
-    ) -> Result<(), PlanError> {
-        let nodes = self.nodes.len();
-        for node in hosts {
-            match self.nodes.get(node as usize) {
-                None => {
-                    return Err(PlanError::UnknownNode {
-                        what,
-                        index,
-                        node,
-                        nodes,
-                    })
-                }
-                Some(found) if !found.host => {
-                    let node = found.name.clone();
-                    return Err(PlanError::NotAHost { what, index, node });
-                }
-                Some(_) => {}
+    fn check_traffic(&self, index: usize, traffic: &TrafficPlan) -> Result<(), PlanError> {
+        at_most("priority", u64::from(traffic.priority), 15)?;
+        traffic.check_group(&self.groups)?;
+        match &traffic.population {
+            PopulationPlan::Paths { paths } => paths.iter().try_for_each(|way| {
+                self.check_paths("traffic", index, [&way.forward, &way.reverse])
+            }),
+            PopulationPlan::Nodes {
+                sources,
+                destinations,
+                ..
+            } => {
+                let mut nodes = sources.iter().chain(destinations);
+                nodes.try_for_each(|&node| self.check_host("traffic", index, node))
             }
         }
-        Ok(())
     }
 
     /// Two different nodes that are there.
@@ -137,6 +103,43 @@ impl Plan {
             return Err(PlanError::SameEnds { what, index, node });
         }
         Ok(())
+    }
+
+    /// Either ends or paths.
+    fn check_way(
+        &self,
+        what: &'static str,
+        index: usize,
+        ends: Option<EndsPlan>,
+        paths: [&PathPlan; 2],
+    ) -> Result<(), PlanError> {
+        let Some(ends) = ends else {
+            return self.check_paths(what, index, paths);
+        };
+        let is_path = |path: &&PathPlan| !path.hops.is_empty() || path.delay > Time::ZERO;
+        if paths.iter().any(is_path) {
+            return Err(PlanError::EndsAndPaths { what, index });
+        }
+        self.check_ends(what, index, ends)?;
+        self.check_host(what, index, ends.source)?;
+        self.check_host(what, index, ends.destination)
+    }
+
+    fn check_host(&self, what: &'static str, index: usize, node: u32) -> Result<(), PlanError> {
+        match self.nodes.get(node as usize) {
+            Some(found) if found.host => Ok(()),
+            Some(found) => Err(PlanError::NotAHost {
+                what,
+                index,
+                node: found.name.clone(),
+            }),
+            None => Err(PlanError::UnknownNode {
+                what,
+                index,
+                node,
+                nodes: self.nodes.len(),
+            }),
+        }
     }
 
     fn check_paths(

@@ -4,7 +4,7 @@ use ackclock_traffic::{Pairing, Workload};
 use ackclock_units::Rate;
 use serde::Deserialize;
 
-use super::{EndsPlan, GroupPlan, PathPlan};
+use super::{GroupPlan, PathPlan};
 use crate::PlanError;
 
 /// TCP transfers that are drawn from the seed.
@@ -67,45 +67,6 @@ impl TrafficPlan {
             PopulationPlan::Paths { paths } => paths,
             PopulationPlan::Nodes { .. } => &[],
         }
-    }
-
-    /// All its hosts, if it is between hosts.
-    pub fn hosts(&self) -> impl Iterator<Item = u32> + '_ {
-        let (sources, destinations) = match &self.population {
-            PopulationPlan::Paths { .. } => (&[][..], &[][..]),
-            PopulationPlan::Nodes {
-                sources,
-                destinations,
-                ..
-            } => (&sources[..], &destinations[..]),
-        };
-        sources.iter().chain(destinations).copied()
-    }
-
-    /// Each source with one destination, and each destination with one source.
-    pub fn some_ends(&self) -> Vec<EndsPlan> {
-        let PopulationPlan::Nodes {
-            sources,
-            destinations,
-            ..
-        } = &self.population
-        else {
-            return Vec::new();
-        };
-        let other = |among: &[u32], node: u32| among.iter().copied().find(|&one| one != node);
-        let there = sources.iter().filter_map(|&source| {
-            other(destinations, source).map(|destination| EndsPlan {
-                source,
-                destination,
-            })
-        });
-        let back = destinations.iter().filter_map(|&destination| {
-            other(sources, destination).map(|source| EndsPlan {
-                source,
-                destination,
-            })
-        });
-        there.chain(back).collect()
     }
 
     /// Its group, which must describe a TCP.

@@ -12,7 +12,6 @@ use super::rows::Row;
 use super::stream::Stream;
 use super::{uniform, Simulation};
 use crate::datagram::{Sink, Source};
-use crate::network::Course;
 use crate::receiver::Receiver;
 use crate::record::NONE;
 use crate::sender::Sender;
@@ -50,35 +49,22 @@ impl Simulation {
         self.active.insert(index as u32);
     }
 
-    /// How the packets of a flow find their way.
-    pub(super) fn course(&self, index: usize) -> Course {
-        let way = index as u32;
-        let flows = self.plan.flows.len();
-        if index >= self.first_transfer() {
-            self.transfers.course(index - self.first_transfer())
-        } else if index < flows {
-            let ends = self.plan.flows[index].ends;
-            ends.map_or(Course::Way(way), Course::Between)
-        } else {
-            let ends = self.plan.datagrams[index - flows].ends;
-            ends.map_or(Course::Way(way), Course::Between)
-        }
-    }
-
     fn begin_connection(&mut self, index: usize) {
         let number = index as u32;
         let transfer = index.checked_sub(self.first_transfer());
-        let course = self.course(index);
-        let plan = match transfer {
-            None => &self.plan.flows[index],
-            Some(transfer) => self.transfers.flow(transfer),
+        let (plan, way) = match transfer {
+            None => (&self.plan.flows[index], number),
+            Some(transfer) => {
+                let (way, _) = self.transfers.ends(transfer);
+                (self.transfers.flow(transfer), way.unwrap_or(NONE))
+            }
         };
         // `Simulation::new` has seen to it that the plan names a congestion control.
         let Ok(sender) = Sender::new(number, plan) else {
             return;
         };
         let choices = super::stream(self.seed, index as u64).next_u64();
-        let (entrance, lead) = self.network.open_connection(number, course, plan);
+        let (entrance, lead) = self.network.open_connection(number, way, plan);
         let receiver = Receiver::new(plan);
         let mut flow = Box::new(Connection {
             sender: sender.with_seed(choices),
@@ -106,8 +92,7 @@ impl Simulation {
     fn begin_stream(&mut self, index: usize, number: usize) {
         let plan = &self.plan.datagrams[number];
         let flow = index as u32;
-        let course = plan.ends.map_or(Course::Way(flow), Course::Between);
-        let (entrance, _) = self.network.open_route(flow, course);
+        let (entrance, _) = self.network.open_route(flow, flow, plan.ends);
         let stream = Stream {
             source: Source::new(flow, plan, self.now, self.seed, number as u64),
             entrance,

@@ -104,41 +104,48 @@ impl Simulation {
     fn flow_totals(&mut self) -> Flows {
         let mut rows = Flows::default();
         for index in 0..self.flows.len() {
-            let gone = || self.network.gone(index);
-            let row = match &self.flows[index] {
-                Stage::Waiting if index >= self.first_transfer() => continue,
-                Stage::Waiting if index >= self.plan.flows.len() => Row::WAITING_STREAM,
-                Stage::Waiting => Row::WAITING,
-                Stage::Connection(flow) => Row::of(flow, gone(), self.now),
-                Stage::Stream(stream) => Row::of_stream(stream, gone()),
-                Stage::Over(row) => **row,
-            };
-            self.describe(index).write(&mut rows);
-            row.write(&mut rows);
+            if let Some(row) = self.row(index) {
+                self.describe(index).write(&mut rows);
+                row.write(&mut rows);
+            }
         }
         rows
     }
 
+    fn row(&self, index: usize) -> Option<Row> {
+        let gone = || self.network.gone(index);
+        match &self.flows[index] {
+            Stage::Waiting if index >= self.first_transfer() => None,
+            Stage::Waiting if index >= self.plan.flows.len() => Some(Row::WAITING_STREAM),
+            Stage::Waiting => Some(Row::WAITING),
+            Stage::Connection(flow) => Some(Row::of(flow, gone(), self.now)),
+            Stage::Stream(stream) => Some(Row::of_stream(stream, gone())),
+            Stage::Over(row) => Some(**row),
+        }
+    }
+
     /// What a flow was asked to do.
     fn describe(&mut self, index: usize) -> Description {
-        let course = self.course(index);
-        let (group, size_bytes);
+        let flow = index as u32;
+        let (group, way, ends, size_bytes);
         if let Some(plan) = self.plan.flows.get(index) {
-            (group, size_bytes) = (plan.group, plan.size_bytes);
+            (group, way, ends) = (plan.group, flow, plan.ends);
+            size_bytes = plan.size_bytes;
         } else if index < self.first_transfer() {
             let plan = &self.plan.datagrams[index - self.plan.flows.len()];
-            (group, size_bytes) = (plan.group, None);
+            (group, way, ends, size_bytes) = (plan.group, flow, plan.ends, None);
         } else {
             let transfer = index - self.first_transfer();
+            let (given, nodes) = self.transfers.ends(transfer);
+            (way, ends) = (given.unwrap_or(NONE), nodes);
             group = self.transfers.common(transfer).group;
             size_bytes = self.transfers.size_bytes(transfer);
         }
-        let flow = index as u32;
         Description {
             flow,
             group,
-            ends: course.ends(),
-            base_rtt_s: self.network.base_rtt_s(flow, course),
+            ends,
+            base_rtt_s: self.network.base_rtt_s(flow, way, ends),
             size_bytes,
         }
     }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use ackclock_traffic::{generate, Ends, Gate, Generated, Population, Start, Transfer};
 use ackclock_units::Time;
 
-use crate::network::Course;
 use crate::plan::{EndsPlan, FlowPlan, PathPlan, Plan, PopulationPlan, TrafficPlan};
 use crate::PlanError;
 
@@ -118,23 +117,26 @@ impl Transfers {
         &self.parts[self.part(index)].flow
     }
 
-    /// How the packets of a transfer find their way.
-    pub fn course(&self, index: usize) -> Course {
+    /// The way of a transfer, or the nodes between which it is.
+    pub fn ends(&self, index: usize) -> (Option<u32>, Option<EndsPlan>) {
         match self.list[index].ends {
-            Ends::Path(path) => Course::Way(self.parts[self.part(index)].first_way + path),
+            Ends::Path(path) => (Some(self.parts[self.part(index)].first_way + path), None),
             Ends::Nodes {
                 source,
                 destination,
-            } => Course::Between(EndsPlan {
-                source,
-                destination,
-            }),
+            } => (
+                None,
+                Some(EndsPlan {
+                    source,
+                    destination,
+                }),
+            ),
         }
     }
 
     /// A transfer as a flow, without its paths.
     pub fn flow(&mut self, index: usize) -> &FlowPlan {
-        let ends = self.course(index).ends();
+        let (_, ends) = self.ends(index);
         let size_bytes = self.size_bytes(index);
         let part = self.part(index);
         let flow = &mut self.parts[part].flow;

@@ -90,11 +90,8 @@ fn check_books(plan: &Plan, simulation: &Simulation, totals: &Totals) {
     let (sent, gone) = simulation.packets_sent_and_gone();
     assert_eq!(sent, gone + simulation.packets_under_way());
     let links = &totals.links;
-    let held: u64 = simulation
-        .links()
-        .iter()
-        .map(ackclock_packet::link::Link::holds)
-        .sum();
+    let now = simulation.now();
+    let held: u64 = simulation.links().iter().map(|link| link.holds(now)).sum();
     assert_eq!(
         links.arrived_total_p[0],
         links.dropped_total_p[0] + links.lost_total_p[0] + links.departed_total_p[0] + held

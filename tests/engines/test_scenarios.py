@@ -1,0 +1,30 @@
+"""Every scenario that comes with ackclock runs: a look at each, as `ackclock run --quick` takes it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ackclock import jobs, running
+
+SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.toml"))
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+def test_a_look_at_each(path):
+    (plan,) = jobs.plans([path], jobs.Options(quick=True))
+    data = running.run(plan)
+    assert data.flows["run"].n_unique() == 1
+    assert data.flows["delivered_bytes"].sum() > 0
+    assert data.links["departed_p"].sum() > 0
+    assert data.flows.height >= len(plan.flows)
+    begun = set(data.flows["group"].to_list())
+    expected = {flow.group for flow in plan.flows} | {traffic.group for traffic in plan.traffic}
+    assert begun >= {group for group in expected if starts(plan, group) < plan.duration_s}
+
+
+def starts(plan, group):
+    """When the first transfer of a group may begin, in seconds."""
+    times = [flow.start_s for flow in plan.flows if flow.group == group]
+    return min(times + [traffic.workload["start_s"] for traffic in plan.traffic if traffic.group == group])
