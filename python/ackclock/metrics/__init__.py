@@ -22,7 +22,7 @@ from typing import Any
 import polars as pl
 
 from ackclock.dataset import Dataset
-from ackclock.metrics import completion, delay, dynamics, epoch, fairness, loss, throughput
+from ackclock.metrics import completion, delay, dynamics, epoch, fairness, loss, pendulum, throughput
 from ackclock.metrics.distributions import cdf
 from ackclock.metrics.metric import Metric, Value
 from ackclock.metrics.response import response_times
@@ -46,7 +46,7 @@ __all__ = [
     "table",
 ]
 
-FAMILIES = (throughput, fairness, loss, delay, epoch, completion, dynamics)
+FAMILIES = (throughput, fairness, loss, delay, epoch, completion, dynamics, pendulum)
 
 #: Every metric by its name.
 METRICS: Mapping[str, Metric] = {metric.name: metric for family in FAMILIES for metric in family.METRICS}

@@ -182,6 +182,10 @@ class RunView:
         wanted = (pl.col("kind") == "drop", pl.col("link").is_in(self.bottlenecks), self._measured)
         return self._table("events", *wanted).sort("time_s")
 
+    def events_of(self, *kinds: str) -> pl.DataFrame:
+        """Events of these kinds on all links and of all flows, warm-up included, in time order."""
+        return self._table("events", pl.col("kind").is_in(kinds)).sort("time_s")
+
     @cached_property
     def bottlenecks(self) -> list[int]:
         """Numbers of the bottleneck links."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ackclock import curves
-from ackclock.metrics import RunView, delay, epochs
+from ackclock.metrics import RunView, delay, epoch
 
 #: How long after an epoch's last drop the total window may still be on its way down, in round-trip times: one until
 #: the senders hear of it, one to bring the window down in proportion to what is delivered, one in reserve.
@@ -16,7 +16,7 @@ SETTLING_RTTS = 3
 
 def synchronised_flows(view: RunView) -> float | None:
     """Mean number of flows that lost a packet in a congestion epoch. Source: Belhareth 2014, figures 5.5 and 5.6."""
-    mean = view.once(epochs.epochs)["flows_hit"].mean()
+    mean = view.once(epoch.epochs)["flows_hit"].mean()
     return float(mean) if isinstance(mean, (int, float)) else None
 
 
@@ -26,11 +26,11 @@ def window_fall(view: RunView) -> float | None:
     1 − (lowest total from the last drop until `SETTLING_RTTS` after it or the next epoch) / (highest total from the
     first drop until one RTT after the last). Source: Belhareth 2014, section 5.4.1.
     """
-    found = view.once(epochs.epochs)
+    found = view.once(epoch.epochs)
     times_s, total = view.grid.times_s, curves.windows(view).total()
     starts_s, ends_s = found["start_s"].to_numpy(), found["end_s"].to_numpy()
     next_s = np.append(starts_s[1:], np.inf)
-    rtts_s = epochs.rtt_at(view, ends_s)
+    rtts_s = epoch.rtt_at(view, ends_s)
     falls = []
     for start_s, end_s, after_s, rtt_s in zip(starts_s, ends_s, next_s, rtts_s, strict=True):
         peak = total[_between(times_s, start_s, min(end_s + rtt_s, after_s))]
@@ -42,12 +42,12 @@ def window_fall(view: RunView) -> float | None:
 
 def window_peak(view: RunView) -> float | None:
     """Mean over the congestion epochs of the highest total window (segments) until one RTT after the last drop."""
-    found = view.once(epochs.epochs)
+    found = view.once(epoch.epochs)
     times_s, total = view.grid.times_s, curves.windows(view).total()
     ends_s = found["end_s"].to_numpy()
     parts = [
         total[_between(times_s, start_s, end_s)]
-        for start_s, end_s in zip(found["start_s"], ends_s + epochs.rtt_at(view, ends_s), strict=True)
+        for start_s, end_s in zip(found["start_s"], ends_s + epoch.rtt_at(view, ends_s), strict=True)
     ]
     peaks = [float(part.max()) for part in parts if part.size]
     return float(np.mean(peaks)) if peaks else None

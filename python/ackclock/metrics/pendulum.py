@@ -1,0 +1,120 @@
+"""The pendulum of two antiparallel flows: the backlog moves from one queue of an asymmetric line to the other.
+
+Data of one direction and ACKs of the other share each queue. But for short times only one of both queues is occupied;
+when the backlog leaves it for the other, the pendulum *tilts*: after a loss, or without one, when the window of the
+other side has outgrown it (equation 4.4: w*_up / C_up = w*_down / C_down).
+
+A queue *holds* the backlog while at least three quarters of the queueing delay of both are its own, for an RTT at
+least. A tilt lies between two holds of different queues; what is shorter, such as the bounce after a loss, is part of
+the tilt. A tilt is *with loss* if a sender cut its window (fast recovery or timeout) while the backlog moved or in the
+two RTTs before: in the first the sender is silent, in the second its queue drains.
+
+Source: Braud 2016, sections 4.1 and 4.2, which have no thresholds; these are ours.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+import polars as pl
+
+from ackclock.metrics import epoch
+from ackclock.metrics.metric import Metric
+from ackclock.metrics.view import Array, RunView
+
+#: The links of an asymmetric line, as a plan names them.
+DOWN, UP = "down", "up"
+
+#: The share of the whole queueing delay from which on a queue holds the backlog.
+HOLDS = 0.75
+
+#: How long before a tilt a cut of a window is its cause, in round-trip times.
+CAUSE_RTTS = 2
+
+#: The events at which a sender cuts its window.
+CUTS = ("recovery", "timeout")
+
+
+def tilts(view: RunView) -> pl.DataFrame:
+    """One row a tilt of the measured part.
+
+    `start_s` (the first queue held the backlog for the last time), `end_s` (the second did for the first), `to` (the
+    second: "down" or "up"), `loss`. Empty on other topologies. Source: Braud 2016, section 4.2.
+    """
+    found = list(_tilts(_holds(view))) if _sides(view) else []
+    start_s, end_s = (np.array([tilt[column] for tilt in found], dtype=float) for column in (0, 1))
+    cuts_s = np.sort(view.events_of(*CUTS)["time_s"].to_numpy())
+    since_s = start_s - CAUSE_RTTS * epoch.rtt_at(view, start_s)
+    loss = np.searchsorted(cuts_s, end_s, side="right") > np.searchsorted(cuts_s, since_s)
+    to = pl.Series([tilt[2] for tilt in found], dtype=pl.String)
+    return pl.DataFrame({"start_s": start_s, "end_s": end_s, "to": to, "loss": loss})
+
+
+def queueing_delays_s(view: RunView) -> tuple[Array, Array]:
+    """Sample times (T) and both queues' backlog / rate (T × 2: down, up). Raises `ValueError` for other topologies."""
+    columns = []
+    for number, rate_bps in _sides(view):
+        samples = view.queue_samples.filter(pl.col("link") == number).sort("time_s")
+        times_s, backlog_bytes = (samples[name].to_numpy() for name in ("time_s", "backlog_bytes"))
+        columns.append(8 * backlog_bytes / rate_bps)
+    return times_s, np.column_stack(columns)
+
+
+def _sides(view: RunView) -> list[tuple[int, float]]:
+    """Number and rate of the two links, down first; nothing on other topologies."""
+    known = {name: (int(link), float(rate)) for name, link, rate in view.links["name", "link", "rate_bps"].iter_rows()}
+    return [known[name] for name in (DOWN, UP)] if known.keys() == {DOWN, UP} else []
+
+
+def _holds(view: RunView) -> list[tuple[float, float, str]]:
+    """First and last sample at which a queue holds the backlog, and which, of holds of an RTT and more."""
+    times_s, delays_s = queueing_delays_s(view)
+    total_s = delays_s.sum(axis=1)
+    held = (delays_s >= HOLDS * total_s[:, None]) & (total_s >= _least_s(view))[:, None]
+    sides = np.where(held[:, 0], 0, 1)[held.any(axis=1)]
+    at_s = times_s[held.any(axis=1)]
+    first = np.flatnonzero(np.diff(sides, prepend=-1))
+    last = np.flatnonzero(np.diff(sides, append=-1))
+    start_s, end_s = at_s[first], at_s[last]
+    lasting = end_s - start_s >= epoch.rtt_at(view, start_s)
+    names = [(DOWN, UP)[side] for side in sides[first]]
+    return [hold for hold, lasts in zip(zip(start_s, end_s, names, strict=True), lasting, strict=True) if lasts]
+
+
+def _least_s(view: RunView) -> float:
+    """The queueing delay of a full packet on the slower link: less is no backlog."""
+    return 8 * float(view.plan["packet_bytes"]) / min(rate_bps for _, rate_bps in _sides(view))
+
+
+def _tilts(holds: list[tuple[float, float, str]]) -> Iterator[tuple[float, float, str]]:
+    """From the end of a hold to the start of the next one by the other queue, and which that is."""
+    for (_, end_s, before), (start_s, _, after) in itertools.pairwise(holds):
+        if before != after:
+            yield end_s, start_s, after
+
+
+def tilts_without_loss(view: RunView) -> float | None:
+    """How often the backlog of an asymmetric line moved from one queue to the other without a loss.
+
+    A queue holds the backlog while at least three quarters of both queues' delay are its own, for at least an RTT. A
+    tilt lies between holds of different queues; it is without loss if no sender cut its window then or in the two RTTs
+    before. Null on other topologies. Source: Braud 2016, section 4.2.
+    """
+    return _count(view, pl.col("loss").not_())
+
+
+def tilts_with_loss(view: RunView) -> float | None:
+    """As tilts_without_loss, but after a sender has cut its window. Source: Braud 2016, section 4.2."""
+    return _count(view, pl.col("loss"))
+
+
+def _count(view: RunView, wanted: pl.Expr) -> float | None:
+    return float(view.once(tilts).filter(wanted).height) if _sides(view) else None
+
+
+METRICS = (
+    Metric("tilts_without_loss", "", "Tilts without loss", tilts_without_loss),
+    Metric("tilts_with_loss", "", "Tilts after a loss", tilts_with_loss),
+)

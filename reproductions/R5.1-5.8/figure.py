@@ -1,0 +1,51 @@
+"""Figures 5-1, 5-3, 5-5 and 5-7: the use of both links by every pair of controls."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ackclock.dataset import Dataset
+from ackclock.metrics import runs
+from ackclock.plots import style
+
+LINES = ("slow right-sized", "fast right-sized", "slow bloated", "fast bloated")
+NAMES = {"reno": "N", "cubic": "C", "vegas": "V", "compound": "T"}
+
+#: What table 5.1 gives as a link's capacity for TCP, beside its rate.
+TCP_SHARE = 0.96
+
+
+@style.styled
+def draw(data: Mapping[str, Dataset]) -> Figure:
+    """Means over the seeds."""
+    fig = style.figure(4.4)
+    axes = fig.subplots(2, 2, sharey=True)
+    for ax, line in zip(axes.flat, LINES, strict=True):
+        _bars(ax, {f"{d} {u}": data[f"{line} {d} {u}"] for d in NAMES for u in NAMES})
+        ax.set_title(f"{line}: use of the links")
+    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper right", ncols=2)
+    fig.supxlabel("download and upload: New Reno, Cubic, Vegas, Compound (T)", fontsize=8)
+    return fig
+
+
+def _bars(ax: Axes, pairs: Mapping[str, Dataset]) -> None:
+    used = np.array([_used(data) for data in pairs.values()])
+    places = np.arange(len(pairs))
+    for flow, label in enumerate(("download", "upload")):
+        ax.bar(places + 0.4 * flow - 0.2, used[:, flow], 0.4, color=style.COLOURS[flow], linewidth=0, label=label)
+    ax.set_xticks(places, ["".join(NAMES[name] for name in pair.split()) for pair in pairs], fontsize=6)
+    ax.grid(visible=False, axis="x")
+
+
+def _used(data: Dataset) -> list[float]:
+    """Mean over the runs of each flow's share of its link."""
+    shares = [
+        [
+            8 * measured / view.measured_s / (link["rate_bps"] * TCP_SHARE)
+            for measured, link in zip(view.flows["measured_bytes"], view.plan["links"], strict=True)
+        ]
+        for view in runs(data)
+    ]
+    return [float(share) for share in np.mean(shares, axis=0)]

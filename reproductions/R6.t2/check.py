@@ -1,0 +1,65 @@
+"""The rule of R6.t2: small UDP packets shorten the delay of a full upload."""
+
+from collections.abc import Mapping
+
+from ackclock.metrics import RunView
+from ackclock.reproduce import Measured, Row, near, ratio
+from ackclock.reproduce.entry import Published
+from ackclock.reproduce.measured import Values
+
+ENGINES = ("packet",)
+
+#: A measurement on a testbed: within a tenth; within a quarter it is of its kind.
+SAME, ALIKE = 0.1, 0.25
+
+#: The upload is the first flow, and the up link the second.
+UPLOAD, LINK = 0, 1
+
+
+def rtt_s(view: RunView) -> float | None:
+    """The upload's mean smoothed RTT."""
+    samples = view.measured_samples
+    return float(samples.filter(samples["flow"] == UPLOAD)["srtt_s"].to_numpy().mean())
+
+
+def goodput_bps(view: RunView) -> float | None:
+    """What the upload delivers."""
+    return float(8 * view.flows["measured_bytes"][UPLOAD] / view.measured_s)
+
+
+def use(view: RunView) -> float | None:
+    """The share of the up link's capacity for TCP, 1448 of 1500 bytes, that the upload takes."""
+    capacity_bps = view.plan["links"][LINK]["rate_bps"] * 1448 / 1500
+    return float(8 * view.flows["measured_bytes"][UPLOAD] / view.measured_s / capacity_bps)
+
+
+MEASURES = {"rtt": rtt_s, "goodput": goodput_bps, "use": use}
+
+
+#: The readings: the queue as printed, that of the same line in table 6.3, and the latter with padded packets.
+READINGS = (("120p", "udp"), ("20p", "udp"), ("20p", "padded"))
+
+
+def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
+    """Rows in the order of the claims; but for the first reading they do not count."""
+    rows = [row for reading in READINGS for row in _rows(measured, published, *reading)]
+    return sorted(rows, key=lambda row: [*published].index(row.claim))
+
+
+def _rows(measured: Measured, published: Mapping[str, Published], queue: str, packets: str) -> list[Row]:
+    alone, beside = (measured[f"{queue} {name}"] for name in ("alone", packets))
+    of_the_upload = {"rtt-alone": alone["rtt"], "goodput-alone": alone["goodput"], "use-alone": alone["use"]}
+    of_both = {
+        "rtt-udp": beside["rtt"],
+        "goodput-udp": beside["goodput"],
+        "use-udp": ratio(beside["goodput"], alone["goodput"]),
+        "shorter": ratio(alone["rtt"], beside["rtt"]),
+    }
+    found = of_both if packets == "padded" else of_the_upload | of_both
+    at = f"queue of {queue}" + ", padded" * (packets == "padded")
+    return [_row(published[claim], values, at, aside=queue != "120p") for claim, values in found.items()]
+
+
+def _row(claim: Published, values: Values, at: str, *, aside: bool) -> Row:
+    value = claim.value or 0.0
+    return Row(claim.claim, values, near(value, SAME), near(value, ALIKE), at, aside)
