@@ -146,6 +146,8 @@ fn plan(tree: &FatTree, options: &Options) -> Result<Plan, Failure> {
         "changes": [],
         "groups": [{ "label": "all", "congestion": congestion, "tcp": tcp(options.text("delayed_ack")) }],
         "flows": flows,
+            "traffic": [],
+            "datagrams": [],
         "record": {
             "interval_s": duration_s / 10.0,
             "packets": false,

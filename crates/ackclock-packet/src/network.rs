@@ -106,6 +106,11 @@ impl Network {
         Ok(network)
     }
 
+    /// Whether any link has a flight behind it, or changes.
+    pub fn has_flights(&self) -> bool {
+        self.changes.are_planned() || self.links.iter().any(|link| link.wire.exists)
+    }
+
     /// What happens next at links with a flight, and when, if that is before everything else: no later than
     /// `other`, and earlier than the next link without a flight has sent off its packet.
     #[inline(always)]

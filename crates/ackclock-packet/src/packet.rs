@@ -113,7 +113,12 @@ impl Flags {
 pub const NO_SACK: u32 = u32::MAX;
 
 /// A packet on its way. Sequence numbers count segments, from 0 for the first data segment.
+///
+/// The order of the fields is that of memory: what changes on the way ([`Packet::wire_bytes`]) and what tells a packet
+/// from none (`ecn`) lie between pieces that are copied in words. A piece that is no multiple of a word is copied in two
+/// that overlap, and to read it back then means to wait for both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub struct Packet {
     /// Data: its segment number. ACK: the next segment expected.
     pub sequence: u64,
@@ -123,14 +128,14 @@ pub struct Packet {
     pub enqueued: Time,
     /// The connection.
     pub flow: u32,
-    /// Size on the wire, headers, options and frame included.
-    pub wire_bytes: u32,
     /// Where the ACK's SACK blocks are kept, or [`NO_SACK`].
     pub sack: u32,
-    /// What it is for.
-    pub kind: Kind,
+    /// Size on the wire, headers, options and frame included.
+    pub wire_bytes: u32,
     /// ECN bits.
     pub ecn: Ecn,
+    /// What it is for.
+    pub kind: Kind,
     /// Position on its path: the index of the hop it is in or heading to.
     pub hop: u8,
     /// What the header says in bits.

@@ -253,7 +253,7 @@ impl Sender {
     }
 
     /// A packet from the receiver arrived.
-    #[inline(never)]
+    #[inline(always)]
     pub fn on_packet(
         &mut self,
         packet: &Packet,

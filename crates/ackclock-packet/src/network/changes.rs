@@ -25,6 +25,11 @@ impl Changes {
             priorities,
         }
     }
+
+    /// Whether changes are still to come.
+    pub fn are_planned(&self) -> bool {
+        !self.to_come.is_empty()
+    }
 }
 
 impl Network {

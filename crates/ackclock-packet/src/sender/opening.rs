@@ -39,6 +39,7 @@ impl Sender {
     // ---- the receiver opens the connection: see `receiver/client.rs` ----
 
     /// A SYN that comes again is answered again, and the wait for its answer begins anew.
+    #[cold]
     pub(super) fn on_client_syn(&mut self, now: Time, out: &mut impl Outlet) {
         if self.phase == Phase::Listen {
             self.phase = Phase::SynReceived;
@@ -50,6 +51,7 @@ impl Sender {
         self.send_syn_ack(now, out);
     }
 
+    #[cold]
     pub(super) fn on_syn_ack_timeout(&mut self, now: Time, out: &mut impl Outlet) {
         self.opening_repeats += 1;
         self.rtt.backoff();
@@ -127,6 +129,7 @@ impl Sender {
     }
 
     /// The application stops writing: what it has handed over is sent, then the FIN.
+    #[cold]
     pub(super) fn on_stop(&mut self, now: Time, out: &mut impl Outlet) {
         self.workload.stop_writing(self.board.next(), now);
         self.timers.application = Time::NEVER;
