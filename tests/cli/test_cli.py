@@ -137,6 +137,14 @@ def test_repeats_replace_the_scenarios(here):
     assert [run["seed"] for run in found["runs"]] == [1, 2, 3]
 
 
+def test_a_quick_look_is_one_seed_and_a_tenth_of_the_time(here):
+    whole = json.loads(call("run", "small.toml", "--dry-run").stdout)
+    look = json.loads(call("run", "small.toml", "--quick", "--dry-run").stdout)
+    assert look["seeds"] == whole["seeds"][:1]
+    assert look["duration_s"] == pytest.approx(whole["duration_s"] / 10)
+    assert look["warmup_s"] == pytest.approx(whole["warmup_s"] / 10)
+
+
 def test_several_scenarios_get_a_folder_each_and_a_line_of_json_each(here):
     (here / "other.toml").write_text(SMALL.replace("cubic", "reno"))
     result = call("run", "small.toml", "other.toml", "--out", "both", "--no-report", "--json")
@@ -194,6 +202,7 @@ def test_mistakes_of_all_files_are_told_line_by_line(here):
         (["--repeats", "0"], "--repeats: found 0; expected a whole number from 1 to 10000"),
         (["--seed", "-1"], "--seed: found -1; expected a whole number from 0 to 9223372036854775807"),
         (["--seed", "1", "--repeats", "2"], "--seed: found both --seed and --repeats; expected one of them"),
+        (["--quick", "--repeats", "2"], "--quick: found both --quick and --repeats; expected one of them"),
         (["--jobs", "0"], "--jobs: found 0; expected a whole number from 1 to 10000"),
         (["--engine", "fluid"], 'engine: found "fluid"; expected one of "packet"'),
         (["--engine", "packet,,"], 'engine: found ""; expected one of "packet"'),

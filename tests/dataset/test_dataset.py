@@ -178,7 +178,7 @@ BROKEN = {
     "empty": "has no manifest.json",
     "text": "manifest.json: damaged",
     "other": "does not name an ackclock version",
-    "future": "in format 99; this ackclock reads format 1",
+    "future": "in format 99; this ackclock reads format 2",
     "no-runs": "lists no runs",
     "lost-part": "lists 1 parts of flows, found 0",
     "cut-part": "damaged part",

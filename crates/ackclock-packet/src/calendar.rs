@@ -19,12 +19,26 @@ const END: u32 = u32::MAX;
 const FEWEST_BUCKETS: usize = 1 << 10;
 const MOST_BUCKETS: usize = 1 << 16;
 
+/// What is known of a source.
+#[derive(Clone, Copy)]
+struct Slot {
+    /// When its event is due.
+    time: Time,
+    /// The next source in its bucket's chain.
+    next: u32,
+}
+
+const EMPTY: Slot = Slot {
+    time: Time::NEVER,
+    next: END,
+};
+
 /// The pending event of each source, the earliest first.
 pub struct Calendar {
-    /// By source: when its event is due.
-    times: Vec<Time>,
-    /// By source: the next one in its bucket's chain.
-    chain: Vec<u32>,
+    /// Events.
+    count: usize,
+    /// By source.
+    slots: Vec<Slot>,
     /// By bucket: the first of its chain.
     heads: Vec<u32>,
     occupied: Bitmap,
@@ -50,8 +64,8 @@ impl Calendar {
             .clamp(FEWEST_BUCKETS, MOST_BUCKETS);
         let width = (horizon.picoseconds() / (buckets as u64 / 2)).max(1);
         Calendar {
-            times: vec![Time::NEVER; sources],
-            chain: vec![END; sources],
+            count: 0,
+            slots: vec![EMPTY; sources],
             heads: vec![END; buckets],
             occupied: Bitmap::new(buckets),
             shift: width.next_power_of_two().trailing_zeros(),
@@ -63,9 +77,18 @@ impl Calendar {
         }
     }
 
+    /// Whether there is no event.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
     /// The earliest event: its time ([`Time::NEVER`] if there is none) and its source.
     #[inline(always)]
-    pub fn next(&mut self) -> (Time, usize) {
+    pub fn first(&mut self) -> (Time, usize) {
+        if self.count == 0 {
+            return (Time::NEVER, 0);
+        }
         if self.current.is_empty() {
             self.refill();
         }
@@ -75,27 +98,43 @@ impl Calendar {
         }
     }
 
-    /// Takes the earliest event, which [`Calendar::next`] has just told: it happens now.
+    /// When the source's event is due.
+    pub fn time(&self, source: usize) -> Time {
+        self.slots[source].time
+    }
+
+    /// Takes the earliest event, which [`Calendar::first`] has just told: it happens now.
     #[inline(always)]
     pub fn take(&mut self) {
         if let Some((time, source)) = self.current.pop() {
-            self.times[source as usize] = Time::NEVER;
+            self.count -= 1;
+            self.slots[source as usize].time = Time::NEVER;
             self.floor = self.bucket(time);
         }
+    }
+
+    /// Adds the event of a source that has none, not before the present.
+    #[inline(always)]
+    pub fn add(&mut self, source: usize, time: Time) {
+        self.slots[source].time = time;
+        self.count += 1;
+        self.insert(source as u32, time);
     }
 
     /// Sets the source's event, not before the present; [`Time::NEVER`] removes it.
     #[inline(always)]
     pub fn set(&mut self, source: usize, time: Time) {
-        let before = self.times[source];
+        let before = self.slots[source].time;
         if before == time {
             return;
         }
         if !before.is_never() {
+            self.count -= 1;
             self.remove(source, before);
         }
-        self.times[source] = time;
+        self.slots[source].time = time;
         if !time.is_never() {
+            self.count += 1;
             self.insert(source as u32, time);
         }
     }
@@ -115,7 +154,7 @@ impl Calendar {
         let bucket = self.bucket(time);
         if bucket > self.cursor && bucket < self.far_from {
             let slot = self.slot(bucket);
-            self.chain[source as usize] = self.heads[slot];
+            self.slots[source as usize].next = self.heads[slot];
             self.heads[slot] = source;
             self.occupied.insert(slot);
         } else {
@@ -149,6 +188,7 @@ impl Calendar {
         }
     }
 
+    #[inline(never)]
     fn remove(&mut self, source: usize, time: Time) {
         let bucket = self.bucket(time);
         if bucket <= self.cursor {
@@ -161,7 +201,7 @@ impl Calendar {
     }
 
     fn unchain(&mut self, source: u32, slot: usize) {
-        let next = self.chain[source as usize];
+        let next = self.slots[source as usize].next;
         if self.heads[slot] == source {
             self.heads[slot] = next;
             if next == END {
@@ -170,13 +210,14 @@ impl Calendar {
             return;
         }
         let mut before = self.heads[slot];
-        while self.chain[before as usize] != source {
-            before = self.chain[before as usize];
+        while self.slots[before as usize].next != source {
+            before = self.slots[before as usize].next;
         }
-        self.chain[before as usize] = next;
+        self.slots[before as usize].next = next;
     }
 
     /// Goes on to the next bucket with events.
+    #[inline(never)]
     fn refill(&mut self) {
         self.bring_near();
         let start = self.cursor.max(self.floor);
@@ -188,8 +229,9 @@ impl Calendar {
         self.occupied.remove(slot);
         let mut source = std::mem::replace(&mut self.heads[slot], END);
         while source != END {
-            self.current.push((self.times[source as usize], source));
-            source = self.chain[source as usize];
+            self.current
+                .push((self.slots[source as usize].time, source));
+            source = self.slots[source as usize].next;
         }
         if self.current.len() > 1 {
             self.current.sort_unstable_by(|a, b| b.cmp(a));
@@ -206,7 +248,7 @@ impl Calendar {
             }
             self.far.pop();
             let slot = self.slot(self.bucket(time));
-            self.chain[source as usize] = self.heads[slot];
+            self.slots[source as usize].next = self.heads[slot];
             self.heads[slot] = source;
             self.occupied.insert(slot);
         }
@@ -299,16 +341,16 @@ mod tests {
         for source in [4, 2, 3] {
             calendar.set(source, Time::from_milliseconds(7));
         }
-        assert_eq!(calendar.next(), (Time::from_milliseconds(7), 2));
+        assert_eq!(calendar.first(), (Time::from_milliseconds(7), 2));
         calendar.set(2, Time::NEVER);
-        assert_eq!(calendar.next(), (Time::from_milliseconds(7), 3));
+        assert_eq!(calendar.first(), (Time::from_milliseconds(7), 3));
     }
 
     #[test]
     fn an_empty_calendar_never_fires() {
-        assert!(Calendar::new(0, Time::ZERO).next().0.is_never());
+        assert!(Calendar::new(0, Time::ZERO).first().0.is_never());
         assert!(Calendar::new(3, Time::from_microseconds(1))
-            .next()
+            .first()
             .0
             .is_never());
     }
@@ -317,11 +359,11 @@ mod tests {
     fn an_event_may_come_before_the_one_that_was_next() {
         let mut calendar = Calendar::new(3, Time::from_microseconds(1));
         calendar.set(0, Time::from_milliseconds(900));
-        assert_eq!(calendar.next().1, 0);
+        assert_eq!(calendar.first().1, 0);
         calendar.set(1, Time::from_microseconds(3));
-        assert_eq!(calendar.next().1, 1);
+        assert_eq!(calendar.first().1, 1);
         calendar.set(2, Time::from_picoseconds(1));
-        assert_eq!(calendar.next().1, 2);
+        assert_eq!(calendar.first().1, 2);
     }
 
     proptest! {
@@ -336,7 +378,7 @@ mod tests {
             let mut now = Time::ZERO;
             for (source, bits, draw, takes) in changes {
                 if takes {
-                    let (time, first) = calendar.next();
+                    let (time, first) = calendar.first();
                     if !time.is_never() {
                         calendar.take();
                         now = time;
@@ -347,10 +389,10 @@ mod tests {
                 times[source] = if bits == 0 { Time::NEVER } else { now + ahead };
                 calendar.set(source, times[source]);
                 let earliest = *times.iter().min().unwrap();
-                prop_assert_eq!(calendar.next().0, earliest);
+                prop_assert_eq!(calendar.first().0, earliest);
                 if !earliest.is_never() {
                     let first = times.iter().position(|&time| time == earliest).unwrap();
-                    prop_assert_eq!(calendar.next().1, first);
+                    prop_assert_eq!(calendar.first().1, first);
                 }
             }
         }

@@ -23,8 +23,6 @@ type Octave = Box<[u64; SUB_BINS]>;
 #[derive(Clone, Debug)]
 pub struct Histogram {
     octaves: Box<[Option<Octave>; OCTAVES]>,
-    /// Values of exactly zero that have no bin yet.
-    zeros: u64,
     count: u64,
     sum: u128,
     max: Time,
@@ -41,25 +39,17 @@ impl Histogram {
     pub fn new() -> Histogram {
         Histogram {
             octaves: Box::new([const { None }; OCTAVES]),
-            zeros: 0,
             count: 0,
             sum: 0,
             max: Time::ZERO,
         }
     }
 
-    /// Adds a value of zero.
-    #[inline(always)]
-    pub fn record_zero(&mut self) {
-        self.zeros += 1;
-    }
-
-    /// Puts the zeros into their bin.
-    pub fn settle(&mut self) {
-        if self.zeros > 0 {
-            self.octaves[0].get_or_insert_with(empty_octave)[0] += self.zeros;
-            self.count += self.zeros;
-            self.zeros = 0;
+    /// Adds so many values of exactly zero.
+    pub fn add_zeros(&mut self, zeros: u64) {
+        if zeros > 0 {
+            self.octaves[0].get_or_insert_with(empty_octave)[0] += zeros;
+            self.count += zeros;
         }
     }
 
@@ -113,7 +103,6 @@ impl Histogram {
         for octave in self.octaves.iter_mut().flatten() {
             octave.fill(0);
         }
-        self.zeros = 0;
         self.count = 0;
         self.sum = 0;
         self.max = Time::ZERO;

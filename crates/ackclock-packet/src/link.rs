@@ -4,55 +4,33 @@
 
 mod bucket;
 mod changing;
+mod counting;
 mod launching;
+mod loss;
+mod wire;
 
 use ackclock_units::{Rate, Time};
-use rand_core::RngCore;
-use rand_pcg::Pcg64Mcg;
 
 use crate::histogram::Histogram;
-use crate::packet::{Kind, Packet};
-use crate::plan::{LinkPlan, LossPlan, QueuePlan};
+use crate::packet::Packet;
+use crate::plan::{LinkPlan, QueuePlan};
 use crate::queue::{self, Drops, Queue, Surroundings};
 use crate::PlanError;
 
 use bucket::Bucket;
+pub use counting::Counters;
 pub use launching::Launch;
+use loss::RandomLoss;
+pub use wire::Wire;
 
 #[cfg(test)]
 mod tests;
 
-/// What passed through a link.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Counters {
-    /// Packets offered.
-    pub arrived: u64,
-    /// Packets the discipline dropped.
-    pub dropped: u64,
-    /// Packets lost at random, or because the link failed.
-    pub lost: u64,
-    /// Packets marked.
-    pub marked: u64,
-    /// Packets that left the transmitter.
-    pub departed: u64,
-    /// Wire bytes of them.
-    pub departed_bytes: u64,
-    /// Time the transmitter was busy, packets already begun counted whole.
-    pub busy: Time,
-    /// Time the queue held no packet.
-    pub empty: Time,
-    /// Integral of the queued packets over time, in packet-picoseconds.
-    pub packet_time: i128,
-    /// Integral of the queued bytes over time, in byte-picoseconds.
-    pub byte_time: i128,
-    /// Packets that left the queue.
-    pub dequeued: u64,
-    /// Sum of their sojourn times in picoseconds.
-    pub sojourn_time: f64,
-}
-
 /// Packets below this size are small: most are either full or carry no data.
 const SMALL_BYTES: u32 = 256;
+
+/// Sojourn times that are kept before they are counted.
+const SOJOURNS: usize = 8;
 
 /// What became of a packet that was offered to a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,42 +41,59 @@ pub enum Offer {
     Queued,
 }
 
-/// A queueing link.
+/// A queueing link. What each packet needs is in the first cache line, and where it goes in the second.
+#[repr(C, align(128))]
 pub struct Link {
-    rate: Rate,
-    bucket: Option<Box<Bucket>>,
-    frame_overhead: u32,
-    queue: Queue,
-    /// Whether a packet may be lost before it comes to the queue.
-    obstructed: bool,
-    loss: Option<Box<RandomLoss>>,
-    down: bool,
-    transmitting: Option<Packet>,
     /// Until when the packet is in transmission that was launched last.
     busy_until: Time,
-    /// Its wire bytes.
-    launched_bytes: u32,
+    /// Picoseconds to transmit a byte, if that is a whole number; else 0.
+    byte_time: u64,
+    /// Packets that found the link idle, and their bytes; not in `counters`.
+    passed: u64,
+    passed_bytes: u64,
+    /// Time in which launched packets were in transmission; not in `counters`.
+    busy: Time,
     queued_packets: u32,
+    frame_overhead: u32,
+    /// Wire bytes of the packet that was launched last.
+    launched_bytes: u32,
+    /// Whether a packet that finds the link idle is launched without further ado.
+    is_plain: bool,
+    /// Whether a packet may be lost before it comes to the queue.
+    obstructed: bool,
+    down: bool,
+    has_settled: bool,
+    /// What is behind the transmitter.
+    pub wire: Wire,
+    queue: Queue,
     queued_bytes: u64,
     /// Since when the queue has been empty, while it is.
     empty_since: Time,
+    rate: Rate,
     /// Transmission times of the last small and the last large packet.
     transmission_times: [(u32, Time); 2],
+    transmitting: Option<Packet>,
     counters: Counters,
+    /// The last sojourn times, until there are enough to look for their bins together.
+    last_sojourns: [Time; SOJOURNS],
+    last_count: usize,
     sojourns: Histogram,
     /// What the discipline dropped and marked during the last call.
     drops: Drops,
+    bucket: Option<Box<Bucket>>,
+    loss: Option<Box<RandomLoss>>,
     settled: Settled,
-    has_settled: bool,
     made_from: Box<MadeFrom>,
 }
 
-/// What a link's discipline is made from, to make it anew after a failure.
+/// What is rarely needed: what a link's discipline is made from, to make it anew after a failure.
 struct MadeFrom {
     queue: QueuePlan,
     burst_bytes: u64,
     seed: u64,
     failures: u64,
+    /// What `passed` was when the histogram last took the packets that did not wait.
+    passed_before: u64,
 }
 
 /// Packets that the discipline dropped, and copies of those it marked, counted and ready to be recorded.
@@ -123,37 +118,49 @@ impl Link {
         };
         let flows = priorities.len();
         let queue = &plan.queue;
-        Ok(Link {
+        let mut link = Link {
+            busy_until: Time::ZERO,
+            byte_time: 0,
+            passed: 0,
+            passed_bytes: 0,
+            busy: Time::ZERO,
+            queued_packets: 0,
+            frame_overhead: plan.frame_overhead_bytes,
+            launched_bytes: 0,
+            is_plain: false,
+            obstructed: false,
+            down: false,
+            has_settled: false,
+            wire: Wire::new(plan),
+            queue: queue::make(&queue.discipline, &queue.parameters, &surroundings)?,
+            queued_bytes: 0,
+            empty_since: Time::ZERO,
             rate: plan.rate,
+            transmission_times: [(0, Time::ZERO); 2],
+            transmitting: None,
+            counters: Counters::default(),
+            last_sojourns: [Time::ZERO; SOJOURNS],
+            last_count: 0,
+            sojourns: Histogram::new(),
+            drops: Drops::default(),
             bucket: plan
                 .burst_bytes
                 .map(|bytes| Box::new(Bucket::new(bytes, plan.rate))),
-            frame_overhead: plan.frame_overhead_bytes,
-            queue: queue::make(&queue.discipline, &queue.parameters, &surroundings)?,
-            obstructed: plan.loss.is_some(),
             loss: plan
                 .loss
                 .map(|loss| Box::new(RandomLoss::new(loss, flows, seed))),
-            down: false,
-            transmitting: None,
-            busy_until: Time::ZERO,
-            launched_bytes: 0,
-            queued_packets: 0,
-            queued_bytes: 0,
-            empty_since: Time::ZERO,
-            transmission_times: [(0, Time::ZERO); 2],
-            counters: Counters::default(),
-            sojourns: Histogram::new(),
-            drops: Drops::default(),
             settled: Settled::default(),
-            has_settled: false,
             made_from: Box::new(MadeFrom {
                 queue: queue.clone(),
                 burst_bytes: plan.burst_bytes.unwrap_or(0),
                 seed,
                 failures: 0,
+                passed_before: 0,
             }),
-        })
+        };
+        link.set_rate(plan.rate);
+        link.take_stock();
+        Ok(link)
     }
 
     /// Offers a packet; if the transmitter was free, says when the packet will have left.
@@ -226,8 +233,8 @@ impl Link {
         let sojourn = now.since(packet.enqueued);
         self.counters.dequeued += 1;
         self.counters.sojourn_time += sojourn.as_f64();
-        self.sojourns.record(sojourn);
-        let duration = self.transmission_time(packet.wire_bytes);
+        self.record_sojourn(sojourn);
+        let duration = self.duration(packet.wire_bytes);
         self.counters.busy += duration;
         Some((packet, duration))
     }
@@ -261,6 +268,15 @@ impl Link {
         } else {
             self.wait(now)
         }
+    }
+
+    /// How long a packet is in transmission.
+    #[inline(always)]
+    fn duration(&mut self, bytes: u32) -> Time {
+        if self.byte_time == 0 {
+            return self.transmission_time(bytes);
+        }
+        Time::from_picoseconds(u64::from(bytes) * self.byte_time)
     }
 
     #[inline(always)]
@@ -310,49 +326,6 @@ impl Link {
         std::mem::replace(&mut self.settled, empty)
     }
 
-    /// A packet enters the queue. The integral of a count over time is Σ leaving times − Σ entering
-    /// times + count × now, so each change costs one addition, and [`Link::counters`] the last term.
-    #[inline(always)]
-    fn enter(&mut self, bytes: u32, now: Time) {
-        if self.queued_packets == 0 {
-            self.counters.empty += now.since(self.empty_since);
-        }
-        self.queued_packets += 1;
-        self.queued_bytes += u64::from(bytes);
-        let time = i128::from(now.picoseconds());
-        self.counters.packet_time -= time;
-        self.counters.byte_time -= i128::from(bytes) * time;
-    }
-
-    /// A packet leaves the queue.
-    #[inline(always)]
-    fn leave(&mut self, bytes: u32, now: Time) {
-        self.queued_packets -= 1;
-        self.queued_bytes -= u64::from(bytes);
-        let time = i128::from(now.picoseconds());
-        self.counters.packet_time += time;
-        self.counters.byte_time += i128::from(bytes) * time;
-        if self.queued_packets == 0 {
-            self.empty_since = now;
-        }
-    }
-
-    /// Counts up to `now`.
-    pub fn counters(&self, now: Time) -> Counters {
-        let mut counters = self.counters;
-        let time = i128::from(now.picoseconds());
-        counters.packet_time += i128::from(self.queued_packets) * time;
-        counters.byte_time += i128::from(self.queued_bytes) * time;
-        if self.queued_packets == 0 {
-            counters.empty += now.since(self.empty_since);
-        }
-        if self.busy_until > now {
-            counters.departed -= 1;
-            counters.departed_bytes -= u64::from(self.launched_bytes);
-        }
-        counters
-    }
-
     /// Packets and bytes in the queue.
     pub fn backlog(&self) -> (u32, u64) {
         (self.queued_packets, self.queued_bytes)
@@ -377,55 +350,5 @@ impl Link {
     /// The rate of the transmitter.
     pub fn rate(&self) -> Rate {
         self.rate
-    }
-
-    /// Sojourn times of the packets that left the queue since the histogram was last cleared.
-    pub fn sojourns(&mut self) -> &Histogram {
-        self.sojourns.settle();
-        &self.sojourns
-    }
-
-    /// Starts the histogram anew (end of the warm-up).
-    pub fn clear_sojourns(&mut self) {
-        self.sojourns.clear();
-    }
-}
-
-/// Loss of data packets that is independent of the queue.
-struct RandomLoss {
-    kind: LossPlan,
-    /// Data packets seen per flow, where they are counted.
-    seen: Vec<u64>,
-    random: Pcg64Mcg,
-}
-
-impl RandomLoss {
-    fn new(kind: LossPlan, flows: usize, seed: u64) -> RandomLoss {
-        RandomLoss {
-            kind,
-            seen: match kind {
-                LossPlan::Every { .. } => vec![0; flows],
-                LossPlan::Bernoulli { .. } => Vec::new(),
-            },
-            random: Pcg64Mcg::new(u128::from(seed) << 64 | 0x9e37_79b9_7f4a_7c15),
-        }
-    }
-
-    /// Whether this packet is lost. Only data are, TCP's and UDP's: handshakes, FINs and ACKs pass.
-    #[inline]
-    fn takes(&mut self, packet: &Packet) -> bool {
-        if !matches!(packet.kind, Kind::Data | Kind::Datagram) {
-            return false;
-        }
-        match self.kind {
-            LossPlan::Every { packets } => {
-                let seen = &mut self.seen[packet.flow as usize];
-                *seen += 1;
-                seen.is_multiple_of(packets)
-            }
-            LossPlan::Bernoulli { probability } => {
-                (self.random.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64) < probability
-            }
-        }
     }
 }

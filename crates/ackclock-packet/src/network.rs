@@ -32,14 +32,11 @@ mod wires;
 
 use changes::Changes;
 use sacks::SackStore;
-use wires::Wire;
 
 /// Links, delays and the packets in them.
 pub struct Network {
     now: Time,
     links: Vec<Link>,
-    /// By link: the flight behind it.
-    wires: Vec<Wire>,
     /// Links to be looked at, then flights by link, then the change of a link that comes next.
     hops: Calendar,
     changes: Changes,
@@ -80,8 +77,11 @@ impl Network {
         let links = plan
             .links
             .iter()
-            .map(|link| Link::new(link, priorities, seeds.next_u64()))
-            .collect::<Result<Vec<_>, _>>()?;
+            .map(|link| Link::new(link, priorities, seeds.next_u64()));
+        let mut links = links.collect::<Result<Vec<_>, _>>()?;
+        for change in plan.changes.iter().filter(|change| change.delay.is_some()) {
+            links[change.link as usize].wire.exists = true;
+        }
         let mut stretches = Vec::new();
         let ways = ways.map(|(forward, reverse)| Way::new(forward, reverse, &mut stretches));
         let ways = ways.collect();
@@ -90,7 +90,6 @@ impl Network {
             hops: wires::calendar(plan),
             changes: Changes::new(plan, priorities.to_vec()),
             routing: Routing::new(plan, seed),
-            wires: wires::all(plan),
             transmissions: Agenda::new(links.len()),
             ways,
             arrivals: Agenda::new(priorities.len() + stretches.len()),
@@ -107,10 +106,15 @@ impl Network {
         Ok(network)
     }
 
-    /// What happens next behind links with a flight: when, and where ([`Network::on_hop`]).
+    /// What happens next at links with a flight, and when, if that is before everything else: no later than
+    /// `other`, and earlier than the next link without a flight has sent off its packet.
     #[inline(always)]
-    pub fn next_hop(&mut self) -> (Time, usize) {
-        self.hops.next()
+    pub fn hop_before(&mut self, other: Time, transmitted: Time) -> Option<(Time, usize)> {
+        if self.hops.is_empty() {
+            return None;
+        }
+        let (time, source) = self.hops.first();
+        (time <= other && time < transmitted).then_some((time, source))
     }
 
     /// When the next link has sent off its packet, and which link that is.
@@ -236,8 +240,8 @@ impl Network {
     #[inline(always)]
     fn offer(&mut self, packet: Packet, link: u32) {
         let link = link as usize;
-        if self.wires[link].exists() {
-            return self.offer_wire(packet, link);
+        if self.links[link].wire.exists {
+            return self.enter_wire(packet, link);
         }
         let (offer, begun) = self.links[link].offer(packet, self.now);
         if let Some(done) = begun {
@@ -363,7 +367,7 @@ impl Network {
         let routes = self.routes.iter().flatten();
         let home = routes.map(|route| route.home.len());
         let between = self.stretches.iter().map(|stretch| stretch.flight.len());
-        let behind = self.wires.iter().map(Wire::holds);
+        let behind = self.links.iter().map(|link| link.wire.holds());
         queued + home.chain(between).chain(behind).sum::<usize>() as u64
     }
 }

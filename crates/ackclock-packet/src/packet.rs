@@ -137,6 +137,20 @@ pub struct Packet {
     pub flags: Flags,
 }
 
+/// What lies in a place for a packet as long as there is none.
+pub const NO_PACKET: Packet = Packet {
+    sequence: 0,
+    timestamp: Time::ZERO,
+    enqueued: Time::ZERO,
+    flow: 0,
+    wire_bytes: 0,
+    sack: NO_SACK,
+    kind: Kind::Ack,
+    ecn: Ecn::NotCapable,
+    hop: 0,
+    flags: Flags::NONE,
+};
+
 impl Packet {
     /// Data: whether it was sent before. ACK: whether its first block reports a duplicate (RFC 2883).
     #[inline(always)]

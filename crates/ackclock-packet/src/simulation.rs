@@ -118,26 +118,29 @@ impl Simulation {
     #[inline]
     fn step(&mut self, until: Time) -> bool {
         let (transmitted, link) = self.network.next_transmission();
-        let (hopping, hop) = self.network.next_hop();
         let (arrival, flight) = self.network.next_arrival();
         let (due, owner) = self.timers.next();
-        let next = transmitted.min(hopping).min(arrival).min(due);
+        let mut next = transmitted.min(arrival).min(due);
+        let hop = self.network.hop_before(next, transmitted);
+        if let Some((time, _)) = hop {
+            next = time;
+        }
         if next > until || next.is_never() {
             return false;
         }
         self.now = next;
         self.network.set_time(next);
-        if transmitted == next {
-            if let Some((packet, local)) = self.network.on_transmitted(link) {
-                self.reach_receiver(&packet, local);
-            }
-        } else if hopping == next {
+        if let Some((_, hop)) = hop {
             if let Some((packet, local)) = self.network.on_hop(hop) {
                 if packet.kind.is_forward() {
                     self.reach_receiver(&packet, local);
                 } else {
                     self.reach_sender(packet.flow as usize, &packet);
                 }
+            }
+        } else if transmitted == next {
+            if let Some((packet, local)) = self.network.on_transmitted(link) {
+                self.reach_receiver(&packet, local);
             }
         } else if arrival == next {
             if let Some(packet) = self.network.on_arrival(flight) {

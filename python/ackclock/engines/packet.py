@@ -14,7 +14,7 @@ from ackclock import _core
 from ackclock.dataset import Dataset, Spool
 from ackclock.engines.engine import RunOptions, manifest
 from ackclock.errors import Unsupported, UnsupportedError
-from ackclock.plan import GroupPlan, Plan
+from ackclock.plan import DatagramPlan, FlowPlan, GroupPlan, Plan
 from ackclock.tables import TABLES, Column
 
 #: What the simulator has: the lists in its `congestion.rs` and `queue.rs`.
@@ -83,10 +83,10 @@ def _finish(simulation: _core.Simulation, spool: Spool, plan: Plan) -> None:
 
 def _described(columns: Mapping[str, Column], plan: Plan) -> dict[str, Column]:
     """What each flow is called. The plan's flows and UDP sources come first, then the generated transfers."""
-    given = (*plan.flows, *plan.datagrams)
+    given: list[FlowPlan | DatagramPlan] = [*plan.flows, *plan.datagrams]
     base_rtt_s = np.array(columns["base_rtt_s"])
-    planned = np.array([item.base_rtt_s for item in given], dtype=float)
-    routed = np.array([item.ends is not None for item in given], dtype=bool)
+    planned = np.array([item.base_rtt_s for item in given], dtype=np.float64)
+    routed = np.array([item.ends is not None for item in given], dtype=np.bool_)
     keep = routed & np.isfinite(base_rtt_s[: len(given)])
     base_rtt_s[: len(given)][~keep] = planned[~keep]
     protocols = np.array([_protocol(group) for group in plan.groups], dtype=object)

@@ -1,17 +1,30 @@
 //! A link's rate changes, it fails, and works again.
 
-use ackclock_units::{Rate, Time};
+use ackclock_units::{Rate, Time, PICOSECONDS_PER_SECOND};
 
 use super::Link;
 use crate::packet::Packet;
 use crate::queue::{self, Surroundings};
 use crate::PlanError;
 
+/// Whole picoseconds for a byte below which those for a packet are exact in a float.
+const LARGEST_BYTE_TIME: f64 = 1e11;
+
 impl Link {
+    /// What a packet has to expect.
+    pub(super) fn take_stock(&mut self) {
+        self.obstructed = self.down || self.loss.is_some();
+        let lets_through = self.queue.lets_through() && self.bucket.is_none();
+        self.is_plain = lets_through && !self.obstructed;
+    }
+
     /// The rate from now on. A packet in transmission keeps the old one, and the discipline is told nothing: as
     /// in Linux, one that was set up for a rate keeps it.
     pub fn set_rate(&mut self, rate: Rate) {
         self.rate = rate;
+        let byte_time = 8.0 * PICOSECONDS_PER_SECOND as f64 / rate.bits_per_second();
+        let is_whole = byte_time.fract() == 0.0 && (1.0..LARGEST_BYTE_TIME).contains(&byte_time);
+        self.byte_time = if is_whole { byte_time as u64 } else { 0 };
         self.transmission_times = Default::default();
         if let Some(bucket) = &mut self.bucket {
             bucket.set_burst(self.made_from.burst_bytes, rate);
@@ -26,7 +39,7 @@ impl Link {
     /// The link works again, with an empty queue.
     pub fn restore(&mut self) {
         self.down = false;
-        self.obstructed = self.loss.is_some();
+        self.take_stock();
     }
 
     /// The link fails; returns the packets in its queue and transmitter, which are lost. What was launched is
@@ -36,7 +49,7 @@ impl Link {
     /// None that did not come when the link was made.
     pub fn fail(&mut self, priorities: &[u8], now: Time) -> Result<Vec<Packet>, PlanError> {
         self.down = true;
-        self.obstructed = true;
+        self.take_stock();
         let mut lost = self.empty_queue(now);
         lost.extend(self.transmitting.take());
         if let Some(bucket) = &mut self.bucket {
@@ -78,6 +91,7 @@ impl Link {
     /// The packet in transmission, which was launched, is lost: it has not departed.
     pub fn recall(&mut self, now: Time) {
         if self.busy_until > now {
+            self.settle_passed();
             self.counters.departed -= 1;
             self.counters.departed_bytes -= u64::from(self.launched_bytes);
             self.counters.lost += 1;

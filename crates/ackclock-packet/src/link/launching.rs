@@ -26,35 +26,44 @@ impl Launch {
 }
 
 impl Link {
-    /// Offers a packet; `None` if it is lost.
+    /// Whether a packet would find the link idle.
     #[inline(always)]
+    pub fn is_idle(&self, now: Time) -> bool {
+        self.is_plain && self.busy_until <= now && self.queued_packets == 0
+    }
+
+    /// A packet of so many bytes finds the link idle; returns when it will have left.
+    #[inline(always)]
+    pub fn pass(&mut self, bytes: u32, now: Time) -> Time {
+        let bytes = bytes + self.frame_overhead;
+        let duration = self.duration(bytes);
+        self.passed += 1;
+        self.passed_bytes += u64::from(bytes);
+        self.busy += duration;
+        self.launched_bytes = bytes;
+        self.busy_until = now + duration;
+        self.busy_until
+    }
+
+    /// Offers a packet; `None` if it is lost.
+    #[inline]
     pub fn admit(&mut self, mut packet: Packet, now: Time) -> Option<Launch> {
+        if self.is_idle(now) {
+            let done = self.pass(packet.wire_bytes, now);
+            return Some(Launch {
+                packet: Some((packet, done)),
+                again: None,
+            });
+        }
         self.counters.arrived += 1;
         if self.obstructed && self.loses(packet.for_record()) {
             return None;
         }
         packet.wire_bytes += self.frame_overhead;
-        let is_idle = self.busy_until <= now && self.queued_packets == 0;
-        if is_idle && self.queue.lets_through() && self.bucket.is_none() {
-            return Some(self.pass(packet, now));
-        }
         self.enter(packet.wire_bytes, now);
         self.queue.enqueue(packet, now, &mut self.drops);
         self.settle_drops(now);
         Some(self.look(now))
-    }
-
-    /// The packet finds the link idle.
-    #[inline(always)]
-    fn pass(&mut self, packet: Packet, now: Time) -> Launch {
-        self.counters.dequeued += 1;
-        self.sojourns.record_zero();
-        let duration = self.transmission_time(packet.wire_bytes);
-        self.counters.busy += duration;
-        Launch {
-            packet: Some(self.launch(packet, now + duration)),
-            again: None,
-        }
     }
 
     /// A packet was queued, or the time has come at which the link was to be looked at.

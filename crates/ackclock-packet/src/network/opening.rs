@@ -48,8 +48,10 @@ impl Network {
 
     /// Sum of the links' propagation delays.
     fn delay_s(&self, links: &[u32]) -> f64 {
-        let delays = links.iter().map(|&link| self.wires[link as usize].delay);
-        let sum = delays.flatten().fold(Time::ZERO, |sum, delay| sum + delay);
+        let delays = links
+            .iter()
+            .map(|&link| self.links[link as usize].wire.delay);
+        let sum = delays.fold(Time::ZERO, |sum, delay| sum + delay);
         sum.seconds()
     }
 

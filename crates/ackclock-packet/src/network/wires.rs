@@ -6,71 +6,12 @@
 //! A packet is in the flight from the beginning of its transmission ([`crate::link::Launch`]), so most hops
 //! cost one event.
 
-use super::{first_due, Action, Calendar, Happening, Network, Next, Packet, Plan, Time, NONE};
+use super::{Action, Calendar, Happening, Network, Next, Packet, Plan, Time, NONE};
 use crate::link::Launch;
-use crate::path::Flight;
 use crate::plan::LinkPlan;
 
 /// Wire bytes by which the calendar's horizon is reckoned.
 const TYPICAL_BYTES: u64 = 1500;
-
-/// What is behind a link's transmitter.
-pub struct Wire {
-    /// The packets in it, and the one in transmission.
-    pub flight: Flight,
-    /// The propagation delay; `None` if there is no flight: packets go on by their paths at once.
-    pub delay: Option<Time>,
-    /// The node at its end, [`NONE`] if it has none.
-    end: u32,
-    /// Whether the last packet's departure is still to be logged.
-    departing: bool,
-}
-
-impl Wire {
-    fn new(plan: &LinkPlan, may_have_delay: bool) -> Wire {
-        Wire {
-            flight: Flight::new(),
-            delay: (plan.ends.is_some() || may_have_delay).then_some(plan.delay),
-            end: plan.ends.map_or(NONE, |ends| ends.destination),
-            departing: false,
-        }
-    }
-
-    /// Whether packets go through a flight.
-    #[inline(always)]
-    pub fn exists(&self) -> bool {
-        self.delay.is_some()
-    }
-
-    /// Packets in the flight and in transmission.
-    pub fn holds(&self) -> usize {
-        self.flight.len()
-    }
-
-    /// When a packet that leaves the transmitter arrives: it does not overtake those before it.
-    #[inline(always)]
-    pub fn due(&self, done: Time) -> Time {
-        let due = done + self.delay.unwrap_or(Time::ZERO);
-        self.flight.back().map_or(due, |&(last, _)| due.max(last))
-    }
-}
-
-/// The wires of a plan's links.
-pub fn all(plan: &Plan) -> Vec<Wire> {
-    let mut delayed: Vec<bool> = plan
-        .links
-        .iter()
-        .map(|link| link.delay > Time::ZERO)
-        .collect();
-    for change in &plan.changes {
-        delayed[change.link as usize] |= change.delay.is_some();
-    }
-    plan.links
-        .iter()
-        .zip(delayed)
-        .map(|(link, delayed)| Wire::new(link, delayed))
-        .collect()
-}
 
 /// The calendar of a plan's wires: most events are no further ahead than a transmission and a delay.
 pub fn calendar(plan: &Plan) -> Calendar {
@@ -81,9 +22,9 @@ pub fn calendar(plan: &Plan) -> Calendar {
 }
 
 impl Network {
-    /// Handles the event that [`Network::next_hop`] tells of. If a packet has arrived, returns it with the local
+    /// Handles the event that [`Network::hop_before`] tells of. If a packet has arrived, returns it with the local
     /// time of its arrival; for one that has arrived at its sender, [`Network::take_blocks`] is to follow.
-    #[inline(always)]
+    #[inline(never)]
     pub fn on_hop(&mut self, source: usize) -> Option<(Packet, Time)> {
         self.hops.take();
         let links = self.links.len();
@@ -101,10 +42,13 @@ impl Network {
     /// The first packet of a link's flight arrives at its end.
     #[inline(always)]
     fn on_flown(&mut self, link: usize) -> Option<(Packet, Time)> {
-        let wire = &mut self.wires[link];
-        let (_, packet) = wire.flight.pop_front()?;
-        let (end, next) = (wire.end, first_due(&wire.flight));
-        self.hops.set(self.links.len() + link, next);
+        let source = self.links.len() + link;
+        let wire = &mut self.links[link].wire;
+        let end = wire.end;
+        let (packet, next) = wire.pop();
+        if let Some(next) = next {
+            self.hops.add(source, next);
+        }
         match self.routing.next(&packet, end) {
             Next::Link(next) => {
                 let hop = packet.hop.wrapping_add(1);
@@ -119,8 +63,14 @@ impl Network {
                 self.lose(NONE, packet, Happening::Loss);
                 None
             }
-            Next::NotRouted => self.pass_on(packet),
+            Next::NotRouted => self.leave_wire(packet),
         }
+    }
+
+    /// A packet with a path goes on.
+    #[inline(never)]
+    fn leave_wire(&mut self, packet: Packet) -> Option<(Packet, Time)> {
+        self.pass_on(packet)
     }
 
     /// Sends a packet of a routed flow off from its host.
@@ -133,15 +83,37 @@ impl Network {
         }
     }
 
+    /// Offers a packet to a link with a flight, from elsewhere than such a link.
+    #[inline(never)]
+    pub(super) fn enter_wire(&mut self, packet: Packet, link: usize) {
+        self.offer_wire(packet, link);
+    }
+
     /// Offers a packet to a link with a flight.
     #[inline(always)]
-    pub(super) fn offer_wire(&mut self, packet: Packet, link: usize) {
-        let Some(launch) = self.links[link].admit(packet, self.now) else {
-            self.lose(link as u32, packet.for_record(), Happening::Loss);
+    fn offer_wire(&mut self, packet: Packet, link: usize) {
+        let now = self.now;
+        let next = &mut self.links[link];
+        if next.is_idle(now) && !self.log_packets {
+            let done = next.pass(packet.wire_bytes, now);
+            if let Some(due) = next.wire.push(packet, done) {
+                self.hops.add(self.links.len() + link, due);
+            }
             return;
-        };
-        self.log(self.now, link as u32, &packet, Action::Enqueue);
-        self.carry_out(link, launch);
+        }
+        self.admit(packet, link);
+    }
+
+    /// Offers a packet to a link that is not idle, or whose packets are logged.
+    #[inline(never)]
+    fn admit(&mut self, packet: Packet, link: usize) {
+        match self.links[link].admit(packet, self.now) {
+            None => self.lose(link as u32, packet, Happening::Loss),
+            Some(launch) => {
+                self.log(self.now, link as u32, &packet, Action::Enqueue);
+                self.carry_out(link, launch);
+            }
+        }
     }
 
     /// A link's transmitter is free, or its discipline may give a packet.
@@ -158,11 +130,8 @@ impl Network {
             if self.log_packets {
                 self.log_departure(link);
             }
-            let wire = &mut self.wires[link];
-            let due = wire.due(done);
-            wire.flight.push_back((due, packet));
-            if wire.flight.len() == 1 {
-                self.hops.set(self.links.len() + link, due);
+            if let Some(due) = self.links[link].wire.push(packet, done) {
+                self.hops.add(self.links.len() + link, due);
             }
             if self.log_packets {
                 self.await_departure(link, done);
@@ -177,7 +146,7 @@ impl Network {
     /// The log says when a packet leaves, so that has to be an event.
     #[cold]
     fn await_departure(&mut self, link: usize, done: Time) {
-        self.wires[link].departing = true;
+        self.links[link].wire.departing = true;
         if done > self.now {
             self.hops.set(link, done);
         } else {
@@ -195,9 +164,9 @@ impl Network {
 
     #[cold]
     fn write_departure(&mut self, link: usize) {
-        let wire = &mut self.wires[link];
+        let wire = &mut self.links[link].wire;
         if std::mem::take(&mut wire.departing) {
-            if let Some(&(_, packet)) = wire.flight.back() {
+            if let Some(&packet) = wire.last() {
                 self.write_log(self.now, link as u32, packet, Action::Dequeue);
             }
         }
@@ -209,27 +178,33 @@ impl Network {
             return None;
         }
         self.links[link].recall(self.now);
-        let wire = &mut self.wires[link];
-        wire.departing = false;
-        let (_, packet) = wire.flight.pop_back()?;
-        let next = first_due(&wire.flight);
-        self.hops.set(self.links.len() + link, next);
-        Some(packet)
+        self.links[link].wire.departing = false;
+        self.take_last(link)
+    }
+
+    /// Takes the last packet of a link's flight.
+    fn take_last(&mut self, link: usize) -> Option<Packet> {
+        let source = self.links.len() + link;
+        let first_due = self.hops.time(source);
+        let wire = &mut self.links[link].wire;
+        let packet = wire.pop_last(first_due);
+        if wire.holds() == 0 {
+            self.hops.set(source, Time::NEVER);
+        }
+        packet
     }
 
     /// Sets the propagation delay, for packets that have not yet left the transmitter.
     pub(super) fn set_delay(&mut self, link: usize, delay: Time) {
-        let busy_until = self.links[link].busy_until();
-        let wire = &mut self.wires[link];
-        wire.delay = Some(delay);
-        if busy_until <= self.now {
+        self.links[link].wire.set_delay(delay);
+        let done = self.links[link].busy_until();
+        if done <= self.now {
             return;
         }
-        if let Some((_, packet)) = wire.flight.pop_back() {
-            let due = wire.due(busy_until);
-            wire.flight.push_back((due, packet));
-            let next = first_due(&wire.flight);
-            self.hops.set(self.links.len() + link, next);
+        if let Some(packet) = self.take_last(link) {
+            if let Some(due) = self.links[link].wire.push(packet, done) {
+                self.hops.add(self.links.len() + link, due);
+            }
         }
     }
 }

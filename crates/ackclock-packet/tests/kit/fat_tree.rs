@@ -12,7 +12,7 @@ pub struct FatTree {
 
 impl FatTree {
     pub fn new(ports: u32, levels: u32) -> FatTree {
-        assert!(ports >= 2 && ports % 2 == 0 && levels >= 1);
+        assert!(ports >= 2 && ports.is_multiple_of(2) && levels >= 1);
         FatTree { ports, levels }
     }
 

@@ -11,8 +11,8 @@ mod script;
 mod transcript;
 
 use ackclock_packet::plan::{
-    CongestionPlan, DelayedAck, EcnMode, FlowPlan, HopPlan, LinkPlan, LossDetection, PathPlan,
-    Plan, QueuePlan, RecordPlan, Reduction, Routing, TcpPlan,
+    ChangePlan, CongestionPlan, DelayedAck, EcnMode, EndsPlan, FlowPlan, HopPlan, LinkPlan,
+    LossDetection, NodePlan, PathPlan, Plan, QueuePlan, RecordPlan, Reduction, Routing, TcpPlan,
 };
 use ackclock_units::{Rate, Time};
 use serde_json::json;
@@ -164,6 +164,52 @@ pub fn link(rate_bps: f64, limit_packets: u32) -> LinkPlan {
         queue: pfifo(limit_packets),
         loss: None,
         bottleneck: true,
+    }
+}
+
+/// The same link from one node to another, with a propagation delay.
+pub fn between(source: u32, destination: u32, delay: Time, link: LinkPlan) -> LinkPlan {
+    LinkPlan {
+        name: format!("{source}-{destination}"),
+        ends: Some(EndsPlan {
+            source,
+            destination,
+        }),
+        delay,
+        ..link
+    }
+}
+
+/// The same flow between two hosts.
+pub fn routed(source: u32, destination: u32, flow: FlowPlan) -> FlowPlan {
+    FlowPlan {
+        ends: Some(EndsPlan {
+            source,
+            destination,
+        }),
+        forward: path(Time::ZERO, &[]),
+        reverse: path(Time::ZERO, &[]),
+        ..flow
+    }
+}
+
+/// `hosts` hosts, then switches, `count` nodes together.
+pub fn nodes(hosts: u32, count: u32) -> Vec<NodePlan> {
+    let node = |number| NodePlan {
+        name: format!("n{number}"),
+        host: number < hosts,
+    };
+    (0..count).map(node).collect()
+}
+
+/// A change of nothing, of a link at a time.
+pub fn change(at: Time, link: u32) -> ChangePlan {
+    ChangePlan {
+        at,
+        link,
+        rate: None,
+        delay: None,
+        up: None,
     }
 }
 

@@ -35,7 +35,7 @@ fn is_forward(name: &Name) -> bool {
 }
 
 /// The simulation steps through a plan in some number of strides; at each stop the accounts agree.
-fn check_balances(simulation: &mut Simulation, until: Time) -> Result<(), TestCaseError> {
+pub fn check_balances(simulation: &mut Simulation, until: Time) -> Result<(), TestCaseError> {
     simulation.advance(until);
     let (sent, gone) = simulation.packets_sent_and_gone();
     prop_assert_eq!(sent, gone + simulation.packets_under_way());
@@ -49,7 +49,7 @@ fn check_balances(simulation: &mut Simulation, until: Time) -> Result<(), TestCa
 
 /// What the log says of one link.
 #[derive(Default)]
-struct Ledger {
+pub struct Ledger {
     /// What is in the queue or in transmission, in the order of its arrival.
     held: VecDeque<Name>,
     offered: u64,
@@ -84,7 +84,7 @@ impl Ledger {
     }
 }
 
-fn ledgers(log: &Packets, links: usize) -> Result<Vec<Ledger>, TestCaseError> {
+pub fn ledgers(log: &Packets, links: usize) -> Result<Vec<Ledger>, TestCaseError> {
     let mut ledgers: Vec<Ledger> = (0..links).map(|_| Ledger::default()).collect();
     for (_, link, name, what) in rows(log).filter(|row| row.1 != NONE) {
         ledgers[link as usize].write(name, what)?;
@@ -93,7 +93,7 @@ fn ledgers(log: &Packets, links: usize) -> Result<Vec<Ledger>, TestCaseError> {
 }
 
 /// Each link: offered = lost + dropped + departed + held, by the log, the counters and the queue itself.
-fn check_links(
+pub fn check_links(
     plan: &Plan,
     simulation: &Simulation,
     ledgers: &[Ledger],

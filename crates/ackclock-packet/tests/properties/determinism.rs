@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use crate::plans::{any_plan, cases, simulate};
 
 /// Everything that a run writes, as text: floats are written so that no two different ones look alike.
-fn run(plan: &Plan, seed: u64, stops: &[f64]) -> String {
+pub fn run(plan: &Plan, seed: u64, stops: &[f64]) -> String {
     let mut simulation = simulate(plan, seed);
     let mut tables = Tables::default();
     for &stop in stops {

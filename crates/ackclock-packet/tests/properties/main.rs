@@ -9,6 +9,7 @@ mod bounds;
 mod completion;
 mod determinism;
 mod extremes;
+mod graphs;
 mod plans;
 mod queues;
 mod random_loss;

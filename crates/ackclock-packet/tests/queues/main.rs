@@ -40,6 +40,8 @@ fn run(rate_bps: f64, rtt: Time, queue: QueuePlan, mut flows: Vec<FlowPlan>) -> 
         changes: vec![],
         groups: vec![],
         flows,
+        traffic: vec![],
+        datagrams: vec![],
         record: RecordPlan {
             interval: ms(1000),
             packets: false,

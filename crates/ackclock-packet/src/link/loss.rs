@@ -1,0 +1,47 @@
+//! Random loss before a queue.
+
+use rand_core::RngCore;
+use rand_pcg::Pcg64Mcg;
+
+use crate::packet::{Kind, Packet};
+use crate::plan::LossPlan;
+
+/// Loss of data packets that is independent of the queue.
+pub struct RandomLoss {
+    kind: LossPlan,
+    /// Data packets seen per flow, where they are counted.
+    seen: Vec<u64>,
+    random: Pcg64Mcg,
+}
+
+impl RandomLoss {
+    /// The loss of a plan, among so many flows.
+    pub fn new(kind: LossPlan, flows: usize, seed: u64) -> RandomLoss {
+        RandomLoss {
+            kind,
+            seen: match kind {
+                LossPlan::Every { .. } => vec![0; flows],
+                LossPlan::Bernoulli { .. } => Vec::new(),
+            },
+            random: Pcg64Mcg::new(u128::from(seed) << 64 | 0x9e37_79b9_7f4a_7c15),
+        }
+    }
+
+    /// Whether this packet is lost. Only data are, TCP's and UDP's: handshakes, FINs and ACKs pass.
+    #[inline]
+    pub fn takes(&mut self, packet: &Packet) -> bool {
+        if !matches!(packet.kind, Kind::Data | Kind::Datagram) {
+            return false;
+        }
+        match self.kind {
+            LossPlan::Every { packets } => {
+                let seen = &mut self.seen[packet.flow as usize];
+                *seen += 1;
+                seen.is_multiple_of(packets)
+            }
+            LossPlan::Bernoulli { probability } => {
+                (self.random.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64) < probability
+            }
+        }
+    }
+}
