@@ -118,8 +118,8 @@ def _stretch(windows: Array, rates: tuple[float, float], full: list[float]) -> t
     """The flow with the backlog, its window at the end of the state, how long that takes (s), its mean until then.
 
     Without a backlog both windows grow by a packet in each RTT, until one fills its link (equation 4.8). Then the
-    window with the larger w / C grows as in 4.10 until its queue is full (4.13) or the backlog tilts (4.12, in which
-    the print lacks a factor C_i).
+    window with the larger w / C grows as in 4.10 until the backlog tilts (4.12, in which the print lacks a factor C_i)
+    or the queue is full (4.13), as it may be at once after a tilt.
     """
     pipes = [rate * RTT_S for rate in rates]
     missing = [pipe - window for pipe, window in zip(pipes, windows, strict=True)]
@@ -129,7 +129,7 @@ def _stretch(windows: Array, rates: tuple[float, float], full: list[float]) -> t
     mine = int(windows[1] / rates[1] * (1 + ROUNDING) >= windows[0] / rates[0])
     before, gap = windows[mine], windows[1 - mine] - windows[mine]
     tilt = rates[mine] * gap / (rates[1 - mine] - rates[mine])
-    until = min(full[mine], tilt) if tilt > before else full[mine]
+    until = max(before, min(full[mine], tilt) if tilt > before else full[mine])
     lasted_s = (until**2 - before**2) / (2 * PACKET_BYTES * rates[mine])
     mean = 2 / 3 * (until**2 + until * before + before**2) / (until + before)
     return mine, until, lasted_s, mean
