@@ -117,9 +117,9 @@ mod tests {
         Control::new(TARGET, 10.0, 1000.0)
     }
 
-    /// One change with this queueing delay; a first RTT without any tells the smallest.
+    /// One change with this queueing delay, long after the last; a first RTT without any tells the smallest.
     fn rate_after(control: &mut Control, queueing: Time, now: &mut Time) -> f64 {
-        *now += Time::from_seconds(1.0);
+        *now += Time::from_seconds(10.0);
         control.on_rtt(BASE + queueing, *now);
         control.per_s
     }
