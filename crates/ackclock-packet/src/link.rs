@@ -59,6 +59,10 @@ pub struct Link {
     launched_bytes: u32,
     /// Whether a packet that finds the link idle is launched without further ado.
     is_plain: bool,
+    /// Whether packets are launched when somebody looks, see [`Link::catch_up`].
+    is_lazy: bool,
+    /// Whether somebody has to know of each launch at its time.
+    is_watched: bool,
     /// Whether a packet may be lost before it comes to the queue.
     obstructed: bool,
     down: bool,
@@ -128,6 +132,8 @@ impl Link {
             frame_overhead: plan.frame_overhead_bytes,
             launched_bytes: 0,
             is_plain: false,
+            is_lazy: false,
+            is_watched: false,
             obstructed: false,
             down: false,
             has_settled: false,

@@ -80,7 +80,10 @@ impl Network {
             .map(|link| Link::new(link, priorities, seeds.next_u64()));
         let mut links = links.collect::<Result<Vec<_>, _>>()?;
         for change in plan.changes.iter().filter(|change| change.delay.is_some()) {
-            links[change.link as usize].wire.exists = true;
+            links[change.link as usize].give_flight();
+        }
+        if plan.record.packets {
+            links.iter_mut().for_each(Link::watch);
         }
         let mut stretches = Vec::new();
         let ways = ways.map(|(forward, reverse)| Way::new(forward, reverse, &mut stretches));

@@ -114,6 +114,7 @@ impl Simulation {
         for _ in 0..most_events {
             if !self.step::<FLIGHTS>(until) {
                 self.now = until;
+                self.network.catch_up(until);
                 return true;
             }
         }

@@ -16,6 +16,19 @@ impl Link {
         self.obstructed = self.down || self.loss.is_some();
         let lets_through = self.queue.lets_through() && self.bucket.is_none();
         self.is_plain = lets_through && !self.obstructed;
+        self.is_lazy = lets_through && self.wire.exists && !self.is_watched;
+    }
+
+    /// There is a flight behind the link, because its delay will change.
+    pub fn give_flight(&mut self) {
+        self.wire.exists = true;
+        self.take_stock();
+    }
+
+    /// Somebody has to know of each launch at its time.
+    pub fn watch(&mut self) {
+        self.is_watched = true;
+        self.take_stock();
     }
 
     /// The rate from now on. A packet in transmission keeps the old one, and the discipline is told nothing: as

@@ -3,6 +3,11 @@
 //! When it will have left is known by then, so a link whose queue is empty needs no event of its own: a
 //! packet that finds it idle costs one event a hop, its arrival. Behind a token bucket or a discipline that
 //! holds packets back, packets are launched when they leave.
+//!
+//! A FIFO with a limit needs no event either when packets wait: who leaves next, and when, is settled with the
+//! arrival of each. So it is reckoned up when somebody looks, at the times at which it happened: before a packet
+//! arrives, when one has flown, before the counts are read. As long as a packet waits there is one in the flight,
+//! and when that one arrives the next has long been launched.
 
 use ackclock_units::Time;
 
@@ -43,6 +48,52 @@ impl Link {
         self.launched_bytes = bytes;
         self.busy_until = now + duration;
         self.busy_until
+    }
+
+    /// Launches the packets whose transmission has begun by `now`, each at its time. Returns when the first one
+    /// arrives if the flight was empty.
+    #[inline(always)]
+    pub fn catch_up(&mut self, now: Time) -> Option<Time> {
+        let mut first_due = None;
+        while self.is_lazy && self.queued_packets > 0 && self.busy_until <= now {
+            let begin = self.busy_until;
+            let Some((packet, duration)) = self.take(begin) else {
+                break;
+            };
+            let (packet, done) = self.launch(packet, begin + duration);
+            first_due = first_due.or(self.wire.push(packet, done));
+        }
+        first_due
+    }
+
+    /// Whether packets are launched when somebody looks.
+    #[inline(always)]
+    pub fn is_lazy(&self) -> bool {
+        self.is_lazy
+    }
+
+    /// Offers a packet to a lazy link. An error if it is lost; else when the first packet of the flight arrives if
+    /// that was empty.
+    #[inline]
+    pub fn admit_lazily(&mut self, mut packet: Packet, now: Time) -> Result<Option<Time>, Packet> {
+        self.catch_up(now);
+        if self.is_idle(now) {
+            let done = self.pass(packet.wire_bytes, now);
+            return Ok(self.wire.push(packet, done));
+        }
+        self.counters.arrived += 1;
+        if self.obstructed && self.loses(packet.for_record()) {
+            return Err(packet);
+        }
+        packet.wire_bytes += self.frame_overhead;
+        self.enter(packet.wire_bytes, now);
+        self.queue.enqueue(packet, now, &mut self.drops);
+        self.settle_drops(now);
+        if self.busy_until > now {
+            return Ok(None);
+        }
+        self.busy_until = now;
+        Ok(self.catch_up(now))
     }
 
     /// Offers a packet; `None` if it is lost.

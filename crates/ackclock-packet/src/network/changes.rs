@@ -47,6 +47,7 @@ impl Network {
             return;
         };
         let link = change.link as usize;
+        self.catch_up_with(link, self.now);
         if let Some(rate) = change.rate {
             self.links[link].set_rate(rate);
         }

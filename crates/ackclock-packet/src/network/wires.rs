@@ -43,10 +43,11 @@ impl Network {
     #[inline(always)]
     fn on_flown(&mut self, link: usize) -> Option<(Packet, Time)> {
         let source = self.links.len() + link;
-        let wire = &mut self.links[link].wire;
-        let end = wire.end;
-        let (packet, next) = wire.pop();
-        if let Some(next) = next {
+        let this = &mut self.links[link];
+        let end = this.wire.end;
+        let (packet, next) = this.wire.pop();
+        let launched = this.catch_up(self.now);
+        if let Some(next) = next.or(launched) {
             self.hops.add(source, next);
         }
         match self.routing.next(&packet, end) {
@@ -107,7 +108,16 @@ impl Network {
     /// Offers a packet to a link that is not idle, or whose packets are logged.
     #[inline(never)]
     fn admit(&mut self, packet: Packet, link: usize) {
-        match self.links[link].admit(packet, self.now) {
+        let this = &mut self.links[link];
+        if this.is_lazy() {
+            match this.admit_lazily(packet, self.now) {
+                Err(packet) => self.lose(link as u32, packet, Happening::Loss),
+                Ok(Some(due)) => self.hops.add(self.links.len() + link, due),
+                Ok(None) => {}
+            }
+            return self.settle_drops(link);
+        }
+        match this.admit(packet, self.now) {
             None => self.lose(link as u32, packet, Happening::Loss),
             Some(launch) => {
                 self.log(self.now, link as u32, &packet, Action::Enqueue);
@@ -169,6 +179,20 @@ impl Network {
             if let Some(&packet) = wire.last() {
                 self.write_log(self.now, link as u32, packet, Action::Dequeue);
             }
+        }
+    }
+
+    /// Reckons up what has happened by `now` at links that nobody has looked at.
+    pub fn catch_up(&mut self, now: Time) {
+        for link in 0..self.links.len() {
+            self.catch_up_with(link, now);
+        }
+    }
+
+    /// Reckons up what has happened by `now` at a link.
+    pub(super) fn catch_up_with(&mut self, link: usize, now: Time) {
+        if let Some(due) = self.links[link].catch_up(now) {
+            self.hops.add(self.links.len() + link, due);
         }
     }
 

@@ -14,6 +14,7 @@ impl Simulation {
     /// Samples every active flow and the links; ends the warm-up when its time has come.
     pub(super) fn on_sampler(&mut self) {
         let now = self.now;
+        self.network.catch_up(now);
         let period = self.plan.record.interval;
         if now.picoseconds().is_multiple_of(period.picoseconds()) {
             self.sample_flows();
@@ -94,6 +95,7 @@ impl Simulation {
     }
 
     pub(super) fn totals(&mut self) -> Totals {
+        self.network.catch_up(self.now);
         Totals {
             flows: self.flow_totals(),
             links: self.link_totals(),
