@@ -69,6 +69,15 @@ REQUIRED_SPREAD_BY_FLOWS = 3.0
 REQUIRED_TIMES_REAL_TIME = 10.0
 REQUIRED_PEAK_MIB = 512.0
 
+#: Fat trees: options of the example `fat_tree`.
+FAT_TREES = {
+    "8×3 fat tree, 128 hosts, 1 Gb/s, endless permutation": "--ports 8 --rate_bps 1e9 --duration_s 1",
+    "16×3 fat tree, 1024 hosts, 10 Gb/s, 2 MB permutation": "--ports 16 --rate_bps 1e10 --bytes 2000000 --duration_s 1",
+}
+REQUIRED_HOPS_PER_S = 15e6
+REQUIRED_TREE_PEAK_MIB = 2048.0
+REQUIRED_BUILT_S = 5.0
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -116,7 +125,8 @@ def main() -> int:
     programs = build()
     bench = Bench(programs, options.repeats)
     print(f"{platform.machine()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f} before the start\n")
-    held = [beside_peers(bench), long_and_fast(bench), by_rate(bench), by_flows(bench), first_contact(options.repeats)]
+    held = [beside_peers(bench), long_and_fast(bench), by_rate(bench), by_flows(bench), fat_trees(options.repeats)]
+    held.append(first_contact(options.repeats))
     if options.json:
         Path(options.json).write_text(json.dumps([asdict(cost) for cost in bench.costs], indent=1) + "\n")
     return int(options.check and not all(held))
@@ -149,11 +159,11 @@ def build() -> dict[str, list[str]]:
     return programs
 
 
-def build_ackclock() -> Path:
-    """Builds the packet engine's example program."""
-    command = ["cargo", "build", "--release", "--locked", "--package", "ackclock-packet", "--example", "bulk"]
+def build_ackclock(example: str = "bulk") -> Path:
+    """Builds one of the packet engine's example programs."""
+    command = ["cargo", "build", "--release", "--locked", "--package", "ackclock-packet", "--example", example]
     subprocess.run([*command, "--quiet"], cwd=ROOT, check=True)
-    return target() / "release/examples/bulk"
+    return target() / "release/examples" / example
 
 
 def build_ns3() -> Path:
@@ -280,6 +290,29 @@ def spread(bench: Bench, title: str, workloads: list[Workload], required: float)
     nanoseconds = [cost.packet_ns for cost in costs]
     most = max(nanoseconds) / min(nanoseconds)
     return verdict("dearest / cheapest packet", f"{most:.2f} ×", required, most, "<=")
+
+
+def fat_trees(repeats: int) -> bool:
+    """Data centres: packets that links have sent on, by CPU second; memory, and the time to find all ways."""
+    program = build_ackclock("fat_tree")
+    held = [fat_tree(program, title, options.split(), repeats) for title, options in FAT_TREES.items()]
+    return all(held)
+
+
+def fat_tree(program: Path, title: str, options: list[str], repeats: int) -> bool:
+    """One fat tree, with queues of 100 packets and links of 1 µs."""
+    command = [str(program), *options, "--limit", "100", "--delay_s", "1e-6"]
+    runs = [json.loads(subprocess.run(command, check=True, capture_output=True).stdout) for _ in range(repeats)]
+    best = min(runs, key=lambda run: run["processor_s"])
+    print(f"\n{title}: {best['packet_hops'] / 1e6:.1f} M packet-hops, {best['processor_s']:.1f} CPU s")
+    rate, peak_mib = best["packet_hops_per_s"], best["peak_resident_bytes"] / 2**20
+    return all(
+        [
+            verdict("packet-hops per CPU second", f"{rate / 1e6:.1f} M/s", REQUIRED_HOPS_PER_S, rate, ">="),
+            verdict("peak memory", f"{peak_mib:.0f} MiB", REQUIRED_TREE_PEAK_MIB, peak_mib, "<="),
+            verdict("network and routing tables", f"{best['built_s']:.2f} s", REQUIRED_BUILT_S, best["built_s"], "<="),
+        ]
+    )
 
 
 def first_contact(repeats: int) -> bool:
