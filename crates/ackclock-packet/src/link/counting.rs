@@ -35,8 +35,13 @@ pub struct Counters {
 }
 
 impl Link {
+    /// With many links the bins are seldom in the cache: those between nodes wait until several are fetched together.
     #[inline(always)]
     pub(super) fn record_sojourn(&mut self, sojourn: Time) {
+        if !self.wire.exists {
+            self.sojourns.record(sojourn);
+            return;
+        }
         self.last_sojourns[self.last_count % SOJOURNS] = sojourn;
         self.last_count += 1;
         if self.last_count == SOJOURNS {
@@ -44,7 +49,7 @@ impl Link {
         }
     }
 
-    /// With many links the bins are seldom in the cache; several are fetched at a time.
+    /// Counts the sojourn times that wait.
     #[inline(never)]
     pub(super) fn settle_sojourns(&mut self) {
         for &sojourn in &self.last_sojourns[..self.last_count] {
