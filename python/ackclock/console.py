@@ -49,11 +49,17 @@ OF_SEVERAL = ("jain", "synchronisation")
 
 #: The answer in words: metric, and what is said of its mean.
 ANSWER = (
-    ("utilisation", "The link was {} busy"),
+    ("utilisation", "{links} {} busy"),
     ("jain", "Jain's index of the shares is {}"),
     ("queue_delay_mean_s", "a packet waited {} in the queue on average"),
     ("queue_delay_p95_s", "19 of 20 waited less than {}"),
 )
+
+#: What is said instead where the mean is 0.
+NOTHING = {
+    "queue_delay_mean_s": "no packet waited in the queue",
+    "queue_delay_p95_s": "19 of 20 did not wait",
+}
 
 #: Folders of a checkout where an algorithm's files may be.
 PLACES = ("crates", "python", "tests", "reproductions", "scenarios", "benchmarks", "docs")
@@ -68,19 +74,25 @@ def print_result(data: Dataset, found: Mapping[str, Any]) -> None:
     console.print(Text(str(found["scenario"]), style="bold"))
     alone = len(data.manifest["plan"]["flows"]) == 1
     summary = {name: row for name, row in found["summary"].items() if not (alone and name in OF_SEVERAL)}
-    console.print(_answer(summary))
+    console.print(_answer(summary, sum(bool(link["bottleneck"]) for link in data.manifest["plan"]["links"])))
     console.print(_table(summary, data.manifest["engine"], len(found["runs"])))
 
 
-def _answer(summary: Mapping[str, Any]) -> str:
+def _answer(summary: Mapping[str, Any], bottlenecks: int) -> str:
+    means = {name: mean for name, _ in ANSWER if (mean := summary.get(name, {}).get("mean")) is not None}
+    if means.get("queue_delay_mean_s") == 0:
+        means.pop("queue_delay_p95_s", None)
+    links = "The link was" if bottlenecks == 1 else f"The {bottlenecks:,} bottlenecks were together"
+    parts = [_said(name, sentence, means[name], links) for name, sentence in ANSWER if name in means]
+    return "; ".join(parts) + "." if parts else "Nothing was measured."
+
+
+def _said(name: str, sentence: str, mean: float, links: str) -> str:
     from ackclock.metrics import METRICS
 
-    parts = [
-        sentence.format(shown.value(mean, METRICS[name].unit))
-        for name, sentence in ANSWER
-        if (mean := summary.get(name, {}).get("mean")) is not None
-    ]
-    return "; ".join(parts) + "." if parts else "Nothing was measured."
+    if mean == 0 and name in NOTHING:
+        return NOTHING[name]
+    return sentence.format(shown.value(mean, METRICS[name].unit), links=links)
 
 
 def _table(summary: Mapping[str, Any], engine: str, runs: int) -> Table:

@@ -17,7 +17,7 @@ import polars as pl
 
 from ackclock.errors import InputError
 from ackclock.metrics import dynamics, epoch
-from ackclock.metrics.view import Array, RunView, group_label
+from ackclock.metrics.view import Array, Grid, RunView, group_label
 
 #: Points a bucket keeps.
 KEPT = 4
@@ -31,6 +31,11 @@ class Lines:
     values: Array
     labels: tuple[str, ...]
     groups: tuple[str, ...]
+
+    def beside(self, other: Lines) -> Lines:
+        """These lines and others over the same times."""
+        values = np.concatenate([self.values, other.values], axis=1)
+        return Lines(self.times_s, values, self.labels + other.labels, self.groups + other.groups)
 
     @property
     def count(self) -> int:
@@ -66,8 +71,12 @@ class Lines:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """The bottleneck's queue over time; `limit_p` is None where the plan has no packet limit."""
+    """The bottleneck's queue over time; `limit_p` is None where the plan has no packet limit.
 
+    `where` names it: *the bottleneck*, or the link where there are several.
+    """
+
+    where: str
     times_s: Array
     backlog_p: Array
     sojourn_s: Array
@@ -115,6 +124,18 @@ def goodputs(view: RunView, window_s: float | None = None) -> Lines:
     return Lines(lines.times_s[::step], np.where(there, lines.values[::step], np.nan), lines.labels, lines.groups)
 
 
+def datagram_goodputs(view: RunView, times_s: Array, window_s: float) -> Lines:
+    """Payload of each UDP flow that arrived over the `window_s` before these times, in bit/s."""
+    grid = Grid.of(view.datagram_samples)
+    values = np.empty((times_s.size, grid.flows.size))
+    for column, sofar in enumerate(grid.delivered_bytes.T):
+        now, before = (np.interp(at_s, grid.times_s, sofar) for at_s in (times_s, times_s - window_s))
+        values[:, column] = 8 * (now - before) / window_s
+    rows = view.datagrams.filter(pl.col("flow").is_in(pl.Series(grid.flows).implode())).iter_rows(named=True)
+    named = [(f"flow {row['flow']} {row['congestion']}", group_label(row, view.plan)) for row in rows]
+    return Lines(times_s, values, tuple(label for label, _ in named), tuple(group for _, group in named))
+
+
 def _there(view: RunView, times_s: Array, after_s: float) -> npt.NDArray[np.bool_]:
     """At which times (rows) which of the sampled flows (columns) had started and not been over for `after_s`."""
     rows = np.searchsorted(view.flows["flow"].to_numpy(), view.grid.flows)
@@ -128,15 +149,37 @@ def goodput_window(view: RunView) -> float:
 
 
 def queue(view: RunView) -> Queue:
-    """The (first) bottleneck's queue, warm-up included. Raises `InputError` if nothing was sampled."""
-    if not view.bottlenecks:
+    """The busiest bottleneck's queue, warm-up included. Raises `InputError` if nothing was sampled."""
+    link = view.once(busiest)
+    if link is None:
         raise InputError("the result names no bottleneck link: there is no queue to draw")
-    wanted = (pl.col("run") == view.run) & (pl.col("link") == view.bottlenecks[0])
+    wanted = (pl.col("run") == view.run) & (pl.col("link") == link)
     samples = view.data.scan("queue_samples").filter(wanted).sort("time_s").collect()
     if not samples.height:
         raise InputError("the result has no queue samples to draw")
     columns = [samples[name].cast(pl.Float64).to_numpy() for name in ("time_s", "backlog_p", "sojourn_s")]
-    return Queue(columns[0], columns[1], columns[2], queue_limit(view))
+    return Queue(_where(view, link), columns[0], columns[1], columns[2], queue_limit(view))
+
+
+def busiest(view: RunView) -> int | None:
+    """The bottleneck link of whose rate most was used in the measured part (of equals the first); None without one."""
+    links = view.links.sort("link")
+    place = (links["departed_bytes"].cast(pl.Float64) / links["rate_bps"]).arg_max()
+    if place is not None:
+        return int(links["link"][place])
+    return view.bottlenecks[0] if view.bottlenecks else None
+
+
+def _where(view: RunView, link: int) -> str:
+    if not is_shared(view):
+        return "the bottleneck"
+    name = _bottleneck(view).get("name", f"link {link}")
+    return f"{name}, the busiest of {len(view.bottlenecks):,} bottlenecks"
+
+
+def is_shared(view: RunView) -> bool:
+    """Whether several bottlenecks share the flows: then no one rate limits their sum."""
+    return len(view.bottlenecks) > 1
 
 
 def queue_limit(view: RunView) -> float | None:
@@ -152,7 +195,9 @@ def in_sight(value: float | None, peak: float) -> bool:
 
 
 def link_rate(view: RunView) -> float | None:
-    """The bottleneck's rate in bit/s."""
+    """The bottleneck's rate in bit/s; None where there are several."""
+    if is_shared(view):
+        return None
     rate = _bottleneck(view).get("rate_bps")
     return float(rate) if isinstance(rate, (int, float)) else None
 
@@ -167,9 +212,12 @@ def pipe_segments(view: RunView) -> float | None:
 
 
 def path_limits(view: RunView) -> list[tuple[float, str]]:
-    """What the path holds, in segments, where known: the bandwidth-delay product, and with the buffer full."""
+    """What the path holds, in segments, where known: the bandwidth-delay product, and with the buffer full.
+
+    Nothing where there are several bottlenecks: the flows' paths differ.
+    """
     pipe, limit = pipe_segments(view), queue_limit(view)
-    if pipe is None:
+    if pipe is None or is_shared(view):
         return []
     return [(pipe, "BDP")] if limit is None else [(pipe, "BDP"), (pipe + limit, "BDP + buffer")]
 
@@ -239,5 +287,6 @@ def _lines(view: RunView, values: Array) -> Lines:
 
 def _bottleneck(view: RunView) -> Mapping[str, Any]:
     links = view.plan.get("links") or ()
-    found: Mapping[str, Any] = links[view.bottlenecks[0]] if view.bottlenecks and links else {}
+    number = view.once(busiest)
+    found: Mapping[str, Any] = links[number] if number is not None and links else {}
     return found

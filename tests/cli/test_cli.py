@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from ackclock import cli, plots
+from ackclock import cli, console, plots
 
 ROOT = Path(__file__).parents[2]
 DUMBBELL = str(ROOT / "scenarios" / "dumbbell.toml")
@@ -110,6 +110,30 @@ def test_run_prints_the_answer_and_writes_the_result(here):
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["scenario"] == SMALL
     assert manifest["command"].startswith("ackclock")
+
+
+@pytest.mark.parametrize(
+    ("bottlenecks", "delay_s", "expected"),
+    [
+        (
+            1,
+            0.02,
+            "The link was 99.0 % busy; a packet waited 20.0 ms in the queue on average; 19 of 20 waited less than",
+        ),
+        (1, 0.0, "The link was 99.0 % busy; no packet waited in the queue."),
+        (1000, 0.02, "The 1,000 bottlenecks were together 99.0 % busy; a packet waited"),
+    ],
+)
+def test_the_answer_in_words(bottlenecks, delay_s, expected):
+    means = {"utilisation": 0.99, "queue_delay_mean_s": delay_s, "queue_delay_p95_s": 2 * delay_s}
+    said = console._answer({name: {"mean": mean} for name, mean in means.items()}, bottlenecks)
+    assert said.startswith(expected)
+
+
+def test_where_few_packets_wait_most_do_not():
+    means = {"queue_delay_mean_s": 3.65e-7, "queue_delay_p95_s": 0.0}
+    said = console._answer({name: {"mean": mean} for name, mean in means.items()}, 1)
+    assert said == "a packet waited 365 ns in the queue on average; 19 of 20 did not wait."
 
 
 def test_json_is_alone_on_standard_output(here):

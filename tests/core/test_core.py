@@ -103,7 +103,10 @@ def test_time_stops_at_the_end_of_the_plan(plan: dict[str, Any]) -> None:
         ({"duration_s": "soon"}, "expected f64"),
         ({"flows": [{}]}, "missing field"),
         ({"links": []}, "link"),
-        ({"record": {"interval_s": 0.0, "packets": False, "pcap": False}}, "interval_s"),
+        (
+            {"record": {"interval_s": 0.0, "packets": False, "pcap": False, "traffic": False, "all_links": True}},
+            "interval_s",
+        ),
     ],
 )
 def test_a_plan_that_cannot_be_run_is_refused(plan: dict[str, Any], change: dict[str, Any], message: str) -> None:

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from ackclock.metrics import Summary
@@ -38,6 +40,20 @@ def test_one_flow_alone_does_not_share() -> None:
     assert said[0].startswith("One flow had the bottleneck to itself: it used 99.4 %")
     assert not any("Jain" in sentence for sentence in said)
     assert said[-1].startswith("This is one run")
+
+
+def test_several_bottlenecks_and_udp_are_named() -> None:
+    several = replace(subject(**FULL), bottlenecks=96, rate_bps=9.6e9)
+    assert sentences(several)[0].startswith(
+        "Ten flows shared 96 bottlenecks: together they used 99.4 % of their 9.60 Gb/s"
+    )
+    beside = replace(subject(flows=1, **FULL), datagrams=1)
+    assert sentences(beside)[0] == (
+        "One flow shared the bottleneck with one UDP flow: together they used 99.4 % of its 100 Mb/s "
+        "and delivered 95.1 Mb/s of TCP data."
+    )
+    alone = replace(subject(flows=1, **FULL), bottlenecks=2)
+    assert sentences(alone)[0].startswith("One flow crossed two bottlenecks: it used 99.4 % of their 100 Mb/s")
 
 
 def test_what_is_not_known_is_not_said() -> None:

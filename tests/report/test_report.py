@@ -1,3 +1,4 @@
+import base64
 import json
 import re
 import time
@@ -5,6 +6,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 import synthetic
 
@@ -128,6 +130,72 @@ def test_one_run_is_flagged_and_has_no_interval() -> None:
     assert "One run: no intervals" in words
     assert "This is one run" in words
     assert "n = 1" in words
+
+
+def values(column: dict[str, str]) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(column["bdata"]), column["dtype"])
+
+
+def beside_udp() -> Dataset:
+    """8 Mb/s of TCP, and 2 Mb/s of UDP from 2 s on, measured from 4 s to 10 s; of two links the second is busier."""
+    times_s = np.arange(1, 101) / 10
+    delivered = np.column_stack([1e6 * times_s, 0.25e6 * np.clip(times_s - 2, 0, None)])
+    link = synthetic.plan(rate_bps=1e7, duration_s=10)["links"][0]
+    plan = synthetic.plan(
+        rate_bps=1e7,
+        duration_s=10,
+        warmup_s=4,
+        links=[{**link, "name": "up"}, {**link, "name": "down"}],
+        datagrams=[{"start_s": 2.0, "stop_s": None}],
+    )
+    flows = synthetic.flows(
+        2,
+        congestion=["cubic", "udp"],
+        start_s=[0.0, 2.0],
+        measured_sent_packets=[600, 1500],
+        measured_retransmissions=[6, None],
+        measured_bytes=[6_000_000, 1_500_000],
+        delivered_bytes=[10_000_000, 2_000_000],
+    )
+    links = {"link": [0, 1], "name": ["up", "down"], "bottleneck": [True, True], "rate_bps": [1e7, 1e7]}
+    queue = {"time_s": [5.0, 5.0, 6.0, 6.0], "link": [0, 1, 0, 1], "backlog_p": [1, 20, 2, 30]}
+    tables = {
+        "flows": flows,
+        "flow_samples": synthetic.samples(times_s, delivered_bytes=delivered),
+        "links": {**links, "departed_bytes": [1_000_000, 7_500_000]},
+        "queue_samples": {**queue, "sojourn_s": [0.001, 0.02, 0.002, 0.03]},
+    }
+    return synthetic.dataset(plan, tables)
+
+
+def test_udp_is_in_the_figure_and_in_the_table() -> None:
+    page = report.render([beside_udp()])
+    figure = specs(page)["result0-goodput"]
+    last = {trace["name"]: values(trace["y"])[-1] for trace in figure["data"]}
+    assert last["flow 0"] == pytest.approx(8.0)
+    assert last["flow 1 udp"] == pytest.approx(2.0)
+    assert last["all flows"] == pytest.approx(8.0), "of TCP"
+    read = body(page)
+    assert "One flow shared two bottlenecks with one UDP flow" in read
+    assert re.search(r"0 cubic 100 ms 0 s 8\.00 Mb/s 100 % 1\.0 % – 1 udp 100 ms 2\.00 s 2\.00 Mb/s – – –", read)
+
+
+def test_of_several_bottlenecks_the_busiest_is_drawn() -> None:
+    page = report.render([beside_udp()])
+    queue = specs(page)["result0-queue"]
+    assert list(values(queue["data"][0]["y"])) == [20, 30]
+    assert "Packets waiting at down, the busiest of 2 bottlenecks" in body(page)
+    assert "rate" not in json.dumps(specs(page)["result0-goodput"]["layout"]["annotations"]), "none limits the sum"
+
+
+def test_the_rate_of_a_single_bottleneck_is_drawn(page: str) -> None:
+    assert "link<br>rate" in json.dumps(specs(page)["result0-goodput"]["layout"]["annotations"])
+
+
+def test_a_distribution_that_no_run_has_takes_no_room() -> None:
+    layout = specs(report.render([beside_udp()]))["result0-cdf"]["layout"]
+    titles = [axis["title"]["text"] for name, axis in layout.items() if name.startswith("xaxis")]
+    assert titles == ["Goodput of a flow (Mb/s)"]
 
 
 def test_several_results_stand_side_by_side(demo: Dataset) -> None:

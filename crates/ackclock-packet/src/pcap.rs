@@ -127,7 +127,7 @@ impl Connection {
         let first = byte(packet.sequence, &self.workload);
         let asked = 1 + self.request_bytes;
         match packet.kind {
-            Kind::Syn | Kind::ClientSyn => (0, 0),
+            Kind::Syn | Kind::ClientSyn | Kind::Datagram | Kind::Echo => (0, 0),
             Kind::SynAck | Kind::ServerSynAck => (0, 1),
             Kind::Data | Kind::Fin => (first, asked),
             Kind::Ack | Kind::FinAck => (asked, first),
@@ -136,7 +136,6 @@ impl Connection {
                 (byte(end, &self.workload), asked + 1)
             }
             Kind::LastAck | Kind::Request => (1, 1),
-            Kind::Datagram | Kind::Echo => (0, 0),
         }
     }
 

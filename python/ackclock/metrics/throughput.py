@@ -102,6 +102,16 @@ def rates_while_there_bps(view: RunView) -> Array | None:
     return np.asarray(8 * counted[chosen] / there_s[chosen])
 
 
+def datagram_rates_bps(view: RunView) -> Array:
+    """Payload of each UDP flow over the time that it sent in the measured part, in bit/s; NaN if it did not."""
+    plans = view.plan.get("datagrams") or [{}] * view.datagrams.height
+    stops_s = np.array([plan.get("stop_s") or np.inf for plan in plans])
+    starts_s = view.datagrams["start_s"].cast(pl.Float64).fill_null(np.inf).to_numpy()
+    there_s = np.minimum(stops_s, view.duration_s) - np.maximum(starts_s, view.warmup_s)
+    bits = 8 * view.datagrams["measured_bytes"].cast(pl.Float64).to_numpy()
+    return np.asarray(np.divide(bits, there_s, out=np.full(bits.shape, np.nan), where=there_s > 0))
+
+
 def rates_between_bps(view: RunView, edges_s: Array) -> Array:
     """Goodput at the sender of each sampled flow between successive instants (intervals × flows), in bit/s.
 

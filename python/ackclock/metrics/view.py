@@ -146,11 +146,21 @@ class RunView:
         return _emptied(flows.filter(pl.col("start_s") < self.duration_s), counted)
 
     @cached_property
+    def datagrams(self) -> pl.DataFrame:
+        """The run's UDP flows, in their order. No metric of flows counts them; the bottleneck's metrics do."""
+        return self._table("flows", pl.col("congestion") == DATAGRAMS).sort("flow")
+
+    @cached_property
     def flow_samples(self) -> pl.DataFrame:
-        """All the samples of these flows, warm-up included; of a part of a run, until its end."""
+        """All the samples of the TCP flows, warm-up included; of a part of a run, until its end."""
         samples = self._table("flow_samples", *self._until())
-        others = self._table("flows", pl.col("congestion") == DATAGRAMS)["flow"]
+        others = self.datagrams["flow"]
         return samples.filter(~pl.col("flow").is_in(others.implode())) if others.len() else samples
+
+    @cached_property
+    def datagram_samples(self) -> pl.DataFrame:
+        """Those of the UDP flows."""
+        return self._table("flow_samples", pl.col("flow").is_in(self.datagrams["flow"].implode()), *self._until())
 
     def _until(self) -> tuple[pl.Expr, ...]:
         return () if self.between is None else (pl.col("time_s") <= self.duration_s,)

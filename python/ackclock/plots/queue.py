@@ -24,7 +24,7 @@ def queue(data: Dataset) -> Figure:
     unit_s, unit = shown.scale(float(np.nanmax(samples.sojourn_s, initial=0)), "s")
     style.curve(below, samples.times_s, samples.sojourn_s / unit_s, color=style.COLOURS[1], linewidth=0.8)
     mean_s, p95_s = delay.queue_delay_mean_s(view), delay.queue_delay_p95_s(view)
-    if mean_s is not None and p95_s is not None:
+    if mean_s is not None and p95_s is not None and not curves.is_shared(view):
         below_mean = p95_s < mean_s
         style.reference(below, mean_s / unit_s, f"mean\n{shown.value(mean_s, 's')}", side=_side(below_mean))
         style.reference(below, p95_s / unit_s, f"95 % below\n{shown.value(p95_s, 's')}", side=_side(not below_mean))
@@ -33,7 +33,7 @@ def queue(data: Dataset) -> Figure:
         ax.set_ylabel(label)
     style.warmup([above, below], view)
     style.time_axis(below, view)
-    style.title(fig, "Queue at the bottleneck", data)
+    style.title(fig, f"Queue at {samples.where}", data)
     return fig
 
 

@@ -53,8 +53,7 @@ class Result:
     def subject(self) -> Subject:
         """What the answer's sentences need."""
         known = [float(rate) for rate in self.rates["goodput_bps"]]
-        plan = self.views[0].plan
-        return answer.subject_of(self.name, plan, self.summaries, known, len(self.views), self.views[0].flows.height)
+        return answer.subject_of(self.name, self.views[0], self.summaries, known, len(self.views))
 
 
 def write(results: Sequence[Path | str], out: Path | str) -> Path:
@@ -102,6 +101,16 @@ def _rates(views: Sequence[RunView]) -> pl.DataFrame:
     return found.group_by("flow").agg(pl.col("goodput_bps", "share").mean()).sort("flow")
 
 
+def _datagram_rates(views: Sequence[RunView]) -> pl.DataFrame:
+    """As `_rates` of the UDP flows, whose bytes are no part of the shares."""
+    parts = [
+        pl.DataFrame({"flow": view.datagrams["flow"], "goodput_bps": throughput.datagram_rates_bps(view)})
+        for view in views
+    ]
+    found = pl.concat(parts).group_by("flow").agg(pl.col("goodput_bps").mean()).sort("flow")
+    return found.with_columns(pl.lit(None, dtype=pl.Float64).alias("share"))
+
+
 def _rates_of(view: RunView) -> pl.DataFrame | None:
     rates, data = view.once(throughput.rates_while_there_bps), view.once(throughput.flow_rates_bps)
     if rates is None or data is None:
@@ -141,7 +150,7 @@ def _section(number: int, result: Result, points: int) -> dict[str, Any]:
         "cards": _cards(result.summaries),
         "figures": figures.of_run(result.views[0], result.views, points),
         "drawn": _drawn(result.views),
-        "flows": rows.flow_table(result.views, result.rates),
+        "flows": rows.flow_table(result.views, pl.concat([result.rates, _datagram_rates(result.views)])),
         "runs": len(result.views),
         "scenario": manifest.get("scenario") or "",
         "file": manifest.get("scenario_path") or "scenario.toml",

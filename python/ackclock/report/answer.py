@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ackclock import shown
-from ackclock.metrics import Summary
+from ackclock.metrics import RunView, Summary
 
 #: From these values of Jain's index on, the shares are called so.
 FAIRNESS = ((0.98, "close to equal"), (0.9, "uneven"), (0.0, "very unequal"))
@@ -22,7 +21,10 @@ Summaries = Mapping[str, Summary]
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What the sentences are about: a result's name, its summaries, and a few numbers of its plan."""
+    """What the sentences are about: a result's name, its summaries, and a few numbers of its plan.
+
+    `flows` are those of TCP, `datagrams` those of UDP; `rate_bps` is that of all bottlenecks together.
+    """
 
     name: str
     summaries: Summaries
@@ -32,6 +34,8 @@ class Subject:
     base_rtt_s: float | None
     slowest_bps: float | None
     fastest_bps: float | None
+    bottlenecks: int = 1
+    datagrams: int = 0
 
     def mean(self, metric: str) -> float | None:
         """A metric's mean over the runs."""
@@ -65,12 +69,16 @@ def counted(number: int, noun: str) -> str:
 
 def _use(subject: Subject) -> str:
     share, goodput = subject.mean("utilisation"), subject.mean("goodput_bps")
-    who = counted(subject.flows, "flow").capitalize()
-    alone = subject.flows == 1
-    start = f"{who} had the bottleneck to itself" if alone else f"{who} shared the bottleneck"
-    rate = f"its {shown.value(subject.rate_bps, 'bit/s')}" if subject.rate_bps else "its rate"
-    facts = [f"used {shown.value(share, 'share')} of {rate}"] if share is not None else []
-    facts += [f"delivered {shown.value(goodput, 'bit/s')} of data"] if goodput is not None else []
+    several, alone = subject.bottlenecks > 1, subject.flows == 1 and not subject.datagrams
+    place = counted(subject.bottlenecks, "bottleneck") if several else "the bottleneck"
+    beside = f" with {counted(subject.datagrams, 'UDP flow')}" if subject.datagrams else ""
+    did = f"shared {place}{beside}" if not alone else f"crossed {place}" if several else f"had {place} to itself"
+    start = f"{counted(subject.flows, 'flow').capitalize()} {did}"
+    rate = shown.value(subject.rate_bps, "bit/s") if subject.rate_bps else "rate"
+    of = f"{'their' if several else 'its'} {rate}"
+    facts = [f"used {shown.value(share, 'share')} of {of}"] if share is not None else []
+    data = "TCP data" if subject.datagrams else "data"
+    facts += [f"delivered {shown.value(goodput, 'bit/s')} of {data}"] if goodput is not None else []
     return f"{start}: {'it' if alone else 'together they'} {' and '.join(facts)}." if facts else f"{start}."
 
 
@@ -153,11 +161,19 @@ def _unit(metric: str) -> str:
     return METRICS[metric].unit
 
 
-def subject_of(
-    name: str, plan: Mapping[str, Any], summaries: Summaries, rates_bps: Sequence[float], seeds: int, flows: int
-) -> Subject:
-    """The subject of one result; `rates_bps` are the flows' mean goodputs."""
-    links = plan.get("links") or [{}]
-    link = links[plan.get("bottleneck") or 0]
-    ends = (min(rates_bps), max(rates_bps)) if rates_bps else (None, None)
-    return Subject(name, summaries, flows, seeds, link.get("rate_bps"), plan.get("mean_base_rtt_s"), *ends)
+def subject_of(name: str, view: RunView, summaries: Summaries, rates_bps: Sequence[float], seeds: int) -> Subject:
+    """The subject of one result, of which this is the first run; `rates_bps` are the flows' mean goodputs."""
+    links = [link for link in view.plan.get("links") or () if link.get("bottleneck")]
+    rates = [link.get("rate_bps") for link in links]
+    return Subject(
+        name,
+        summaries,
+        view.flows.height,
+        seeds,
+        sum(rates) if rates and None not in rates else None,
+        view.plan.get("mean_base_rtt_s"),
+        min(rates_bps, default=None),
+        max(rates_bps, default=None),
+        bottlenecks=max(len(links), 1),
+        datagrams=view.datagrams.height,
+    )

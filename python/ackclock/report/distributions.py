@@ -14,34 +14,44 @@ from ackclock.metrics.view import Array, RunView
 from ackclock.report import drawing
 from ackclock.report.drawing import Figure, Trace
 
+#: A distribution, its unit, its axis, and of what it is.
+SOURCES = (
+    (queue_delays, "s", "Sojourn time", "packets"),
+    (rtts, "s", "Smoothed RTT", "RTT samples"),
+    (goodputs, "bit/s", "Goodput of a flow", "flows"),
+    (completions, "s", "Completion time", "transfers"),
+)
+
 
 def distributions(views: Sequence[RunView], points: int, names: Sequence[str] | None = None) -> Figure:
-    """Distribution functions, one line a run (or a result, with its name)."""
-    sources = [
-        (queue_delays, "s", "Sojourn time"),
-        (rtts, "s", "Smoothed RTT"),
-        (goodputs, "bit/s", "Goodput of a flow"),
-    ]
-    if any(completions(view)[0].size for view in views):
-        sources.append((completions, "s", "Completion time"))
+    """Distribution functions, one line a run (or a result, with its name); those that some run has."""
+    found = [(source, [source[0](view) for view in views]) for source in SOURCES]
+    panels = [(source, known) for source, known in found if any(x.size for x, _ in known)]
+    if not panels:
+        raise InputError("nothing to show the distribution of")
     labels = names or [f"seed {view.seed}" for view in views]
     data: list[Trace] = []
-    layout, narrow = drawing.plain(), {"height": 300 * len(sources)}
-    for panel, (source, unit, title) in enumerate(sources, start=1):
-        known = [source(view) for view in views]
-        factor, name = shown.scale(max((float(x[-1]) for x, _ in known if x.size), default=1.0), unit)
-        each = max(100, points // len(sources) // len(views))
+    layout, narrow = drawing.plain(), {"height": 300 * len(panels)}
+    for panel, ((_, unit, title, _), known) in enumerate(panels, start=1):
+        factor, name = shown.scale(max(float(x[-1]) for x, _ in known if x.size), unit)
+        each = max(100, points // len(panels) // len(views))
         for run, (x, share) in enumerate(known):
             data += _distribution(x / factor, share, each, labels[run], drawing.look(run), panel, name)
-        _panel(layout, narrow, (panel, len(sources)), f"{title} ({name})")
-    if not data:
-        raise InputError("nothing to show the distribution of")
+        _panel(layout, narrow, (panel, len(panels)), f"{title} ({name})")
     layout["showlegend"] = len(views) > 1
-    what = "of the first run of each result" if names else "of the measured part, one line a run"
-    caption = f"Distribution functions of packets, RTT samples and flows {what}: the share of the values at or below."
-    if len(sources) > 3:
+    return Figure(
+        "cdf", "Distributions", _caption([source[3] for source, _ in panels], bool(names)), data, layout, narrow
+    )
+
+
+def _caption(kinds: Sequence[str], compares: bool) -> str:
+    *others, last = kinds
+    every = f"{', '.join(others)} and {last}" if others else last
+    what = "of the first run of each result" if compares else "of the measured part, one line a run"
+    caption = f"Distribution functions of {every} {what}: the share of the values at or below."
+    if "transfers" in kinds:
         caption += " Completion times end below 1 where transfers were not finished."
-    return Figure("cdf", "Distributions", caption, data, layout, narrow)
+    return caption
 
 
 def _panel(layout: dict[str, Any], narrow: dict[str, Any], place: tuple[int, int], title: str) -> None:

@@ -77,21 +77,24 @@ def goodput(view: RunView, points: int) -> Figure:
     lines = curves.goodputs(view, window_s)
     rate_bps, total = curves.link_rate(view), lines.total()
     factor, unit = shown.scale(max(float(total.max(initial=0)), rate_bps or 0.0), "bit/s")
+    datagrams = curves.datagram_goodputs(view, lines.times_s, window_s)
     each_factor, each_unit = shown.scale(float(np.nanmax(lines.values, initial=0)), "bit/s")
-    scaled = Lines(lines.times_s, lines.values / each_factor, lines.labels, lines.groups)
+    every = lines.beside(datagrams)
+    scaled = Lines(every.times_s, every.values / each_factor, every.labels, every.groups)
     above = drawing.curve(
         lines.times_s, total / factor, points, {"color": drawing.INK}, "all flows", f"%{{y:.4g}} {unit} at %{{x:.1f}} s"
     )
     below = drawing.traces(scaled, points, f"%{{y:.3g}} {each_unit} at %{{x:.1f}} s")
     data = [above | {"showlegend": False}, *[trace | {"yaxis": "y2"} for trace in below]]
-    layout = drawing.two_panels(view, f"All flows ({unit})", f"Each flow ({each_unit})")
+    whole = "All TCP flows" if datagrams.count else "All flows"
+    layout = drawing.two_panels(view, f"{whole} ({unit})", f"Each flow ({each_unit})")
     layout["showlegend"] = len(below) > 1
     if rate_bps:
         drawing.reference(layout, "y", rate_bps / factor, "link<br>rate")
-    caption = drawing.explained(
-        lines,
-        f"Goodput seen at the senders, averaged over the last {window_s:.2g} s: of all flows together, and of each",
-    )
+    what = f"Goodput seen at the senders, averaged over the last {window_s:.2g} s: of all flows together, and of each"
+    caption = drawing.explained(every, what)
+    if datagrams.count:
+        caption += " UDP flows are drawn by what their receivers got; the upper curve is without them."
     return Figure("goodput", "Goodput", caption, data, layout)
 
 
@@ -113,11 +116,11 @@ def queue(view: RunView, points: int) -> Figure:
     layout = drawing.two_panels(view, "Backlog (packets)", f"Sojourn time ({unit})")
     if samples.limit_p is not None and curves.in_sight(samples.limit_p, float(np.nanmax(samples.backlog_p))):
         drawing.reference(layout, "y", samples.limit_p, "limit")
-    mean_s = delay.queue_delay_mean_s(view)
+    mean_s = None if curves.is_shared(view) else delay.queue_delay_mean_s(view)
     if mean_s is not None:
         drawing.reference(layout, "y2", mean_s / factor, f"mean<br>{shown.value(mean_s, 's')}")
     caption = (
-        "Packets waiting at the bottleneck, and how long those that left in each interval had waited (their mean)."
+        f"Packets waiting at {samples.where}, and how long those that left in each interval had waited (their mean)."
     )
     return Figure(
         "queue", "Queue at the bottleneck", caption, [above, below | {"yaxis": "y2"}], layout | {"showlegend": False}

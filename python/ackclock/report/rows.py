@@ -91,7 +91,7 @@ def _cell(summary: Summary, unit: str, values: Sequence[Value]) -> tuple[str, st
 
 
 def flow_table(views: Sequence[RunView], rates: pl.DataFrame) -> FlowTable:
-    """Flows with their means over the runs; `rates` has `flow`, `goodput_bps` and `share`."""
+    """Flows with their means over the runs; `rates` has `flow`, `goodput_bps` and `share` (UDP has none)."""
     columns = (
         "flow",
         "group",
@@ -104,13 +104,13 @@ def flow_table(views: Sequence[RunView], rates: pl.DataFrame) -> FlowTable:
         "measured_sent_packets",
         "measured_timeouts",
     )
-    every = pl.concat([view.flows.select(columns) for view in views])
+    every = pl.concat([flows.select(columns) for view in views for flows in (view.flows, view.datagrams)])
+    again = pl.col("measured_retransmissions").sum() / pl.col("measured_sent_packets").sum()
+    counted = pl.col("measured_retransmissions").count() > 0
     means = every.group_by("flow").agg(
         pl.col("group", "congestion").first(),
         pl.col("base_rtt_s", "start_s", "size_bytes", "completion_s", "measured_timeouts").mean(),
-        (pl.col("measured_retransmissions").sum() / pl.col("measured_sent_packets").sum())
-        .fill_nan(None)
-        .alias("again"),
+        pl.when(counted).then(again.fill_nan(None)).alias("again"),
     )
     joined = means.join(rates, on="flow", how="left").sort("flow")
     rows = tuple(_flow_row(row, views[0].plan) for row in joined.head(MOST_FLOWS).iter_rows(named=True))

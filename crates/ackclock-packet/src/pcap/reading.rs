@@ -51,17 +51,30 @@ fn address(bytes: &[u8], port: &[u8]) -> String {
     )
 }
 
-/// The frames of a capture file that begins with its header.
+/// The TCP frames of a capture file that begins with its header.
 pub fn frames(file: &[u8]) -> Vec<Frame> {
+    records(after_header(file))
+}
+
+/// The UDP frames of such a file.
+pub fn datagrams(file: &[u8]) -> Vec<Frame> {
+    read(after_header(file), datagram)
+}
+
+/// The TCP frames of records without a file header.
+pub fn records(bytes: &[u8]) -> Vec<Frame> {
+    read(bytes, segment)
+}
+
+fn after_header(file: &[u8]) -> &[u8] {
     assert_eq!(le(&file[..4]), 0xa1b2_3c4d);
     assert_eq!(file[4..8], [2, 0, 4, 0]);
     assert_eq!(le(&file[16..20]), 128);
     assert_eq!(le(&file[20..24]), 1);
-    records(&file[24..])
+    &file[24..]
 }
 
-/// The frames of records without a file header.
-pub fn records(mut bytes: &[u8]) -> Vec<Frame> {
+fn read(mut bytes: &[u8], frame: fn(&[u8], usize) -> Frame) -> Vec<Frame> {
     let mut frames = Vec::new();
     while !bytes.is_empty() {
         let (kept, length) = (le(&bytes[8..12]), le(&bytes[12..16]));
@@ -76,37 +89,50 @@ pub fn records(mut bytes: &[u8]) -> Vec<Frame> {
     frames
 }
 
-fn frame(bytes: &[u8], frame_bytes: usize) -> Frame {
+/// The header of what an IP packet carries, checked; and the frame as far as IP and the ports tell.
+fn carried(bytes: &[u8], frame_bytes: usize, protocol: u8, header_bytes: usize) -> (&[u8], Frame) {
     assert_eq!(bytes[12..14], [8, 0], "IPv4");
     let ip = &bytes[14..34];
     assert_eq!(ip[0], 0x45);
-    assert_eq!(ip[9], 6, "TCP");
+    assert_eq!(ip[9], protocol);
     assert_eq!(be(&ip[2..4]) as usize, frame_bytes - 14);
     assert!(adds_up(ip), "IP checksum");
-    let header_bytes = usize::from(bytes[46] >> 4) * 4;
-    let tcp = &bytes[34..34 + header_bytes];
-    let segment_bytes = frame_bytes - 34;
+    let (header, payload) = bytes[34..].split_at(header_bytes);
+    let length = frame_bytes - 34;
     let mut covered = ip[12..20].to_vec();
-    covered.extend([0, 6, (segment_bytes >> 8) as u8, segment_bytes as u8]);
-    covered.extend(tcp);
-    assert!(adds_up(&covered), "TCP checksum over zero payload");
-    assert!(
-        bytes[34 + header_bytes..].iter().all(|byte| *byte == 0),
-        "payload"
-    );
+    covered.extend([0, protocol, (length >> 8) as u8, length as u8]);
+    covered.extend(header);
+    assert!(adds_up(&covered), "checksum over zero payload");
+    assert!(payload.iter().all(|byte| *byte == 0), "payload");
+    let frame = Frame {
+        wire_bytes: frame_bytes,
+        tos: ip[1],
+        source: address(&ip[12..16], &header[..2]),
+        destination: address(&ip[16..20], &header[2..4]),
+        payload_bytes: length - header_bytes,
+        ..Frame::default()
+    };
+    (header, frame)
+}
+
+fn datagram(bytes: &[u8], frame_bytes: usize) -> Frame {
+    let (udp, frame) = carried(bytes, frame_bytes, 17, 8);
+    assert_eq!(be(&udp[4..6]) as usize, frame_bytes - 34, "UDP length");
+    assert_ne!(be(&udp[6..]), 0, "0 is no checksum");
+    frame
+}
+
+fn segment(bytes: &[u8], frame_bytes: usize) -> Frame {
+    let header_bytes = usize::from(bytes[46] >> 4) * 4;
+    let (tcp, frame) = carried(bytes, frame_bytes, 6, header_bytes);
     with_options(
         Frame {
-            wire_bytes: frame_bytes,
-            tos: ip[1],
-            source: address(&ip[12..16], &tcp[..2]),
-            destination: address(&ip[16..20], &tcp[2..4]),
             sequence: be(&tcp[4..8]),
             acknowledgement: be(&tcp[8..12]),
             flags: u16::from_be_bytes([tcp[12] & 0x0f, tcp[13]]),
             window: be(&tcp[14..16]) as u16,
-            payload_bytes: segment_bytes - header_bytes,
             option_bytes: header_bytes - 20,
-            ..Frame::default()
+            ..frame
         },
         &tcp[20..],
     )

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::reading::{frames, records, Frame};
+use super::reading::{datagrams, frames, records, Frame};
 use super::*;
 use crate::packet::{Ecn, Flags, NO_SACK};
 use crate::plan::{CongestionPlan, PathPlan};
@@ -233,4 +233,109 @@ fn ecn_flags_are_those_of_each_feedback() {
         (AE | CWR | ECE, CWR | ECE, CWR | AE),
         "6"
     );
+}
+
+/// RFC 9293 section 3.5 with the roles changed: the client's SYN is number 0, its request follows from 1 on, and
+/// its ACKs and FIN come after the request.
+#[test]
+fn a_connection_that_the_client_opens() {
+    let asking = FlowPlan {
+        request_bytes: Some(300),
+        ..flow(Some(2000), &json!({}))
+    };
+    let packets = [
+        packet(Kind::ClientSyn, 0, 60),
+        packet(Kind::ServerSynAck, 0, 60),
+        packet(Kind::Request, 0, 352),
+        packet(Kind::Request, 0, 352),
+        packet(Kind::Data, 0, 1500),
+        packet(Kind::Ack, 1, 52),
+        packet(Kind::Data, 1, 604),
+        packet(Kind::Fin, 2, 52),
+        packet(Kind::FinAck, 3, 52),
+        packet(Kind::LastAck, 0, 52),
+    ];
+    let frames = captured(&asking, &packets, &[]);
+    let told: Vec<_> = frames
+        .iter()
+        .map(|f| {
+            let from_client = f.source.ends_with(":5001");
+            let numbers = (f.sequence, f.acknowledgement, f.payload_bytes);
+            (from_client, f.flags, numbers, f.wire_bytes)
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (true, SYN, (0, 0, 0), 74),
+            (false, SYN | ACK, (0, 1, 0), 74),
+            (true, ACK, (1, 1, 300), 366),
+            (true, ACK, (1, 1, 300), 366),
+            (false, ACK, (1, 301, 1448), 1514),
+            (true, ACK, (301, 1449, 0), 66),
+            (false, ACK, (1449, 301, 552), 618),
+            (false, FIN | ACK, (2001, 301, 0), 66),
+            (true, FIN | ACK, (301, 2002, 0), 66),
+            (false, ACK, (2002, 302, 0), 66),
+        ]
+    );
+    assert!(frames[0].sack_permitted && frames[1].sack_permitted);
+    assert_eq!((frames[0].mss, frames[1].mss), (Some(1448), Some(1448)));
+    assert_eq!(frames[2].mss, None);
+    let (server, client) = ("10.0.0.1:49152", "10.128.0.1:5001");
+    assert_eq!(
+        (&*frames[0].source, &*frames[0].destination),
+        (client, server)
+    );
+    assert_eq!(
+        (&*frames[4].source, &*frames[4].destination),
+        (server, client)
+    );
+}
+
+/// RFC 768, on a way there and back; a UDP flow needs no connection in the capture.
+#[test]
+fn datagrams_and_their_echoes() {
+    let of = |flow, kind, wire_bytes| Packet {
+        flow,
+        ..packet(kind, 7, wire_bytes)
+    };
+    let packets = [
+        of(0, Kind::Datagram, 1028),
+        of(0, Kind::Echo, 37),
+        of(16_384, Kind::Datagram, 29),
+        of(16_385, Kind::Datagram, 28),
+    ];
+    let mut capture = Capture::empty();
+    for (at_ms, packet) in packets.iter().enumerate() {
+        capture.record(packet, &[], Time::from_milliseconds(at_ms as u64));
+    }
+    let frames = datagrams(&capture.take());
+    let expected = [
+        (0, "10.0.0.1:49152", "10.128.0.1:5001", 1000, 1042),
+        (1, "10.128.0.1:5001", "10.0.0.1:49152", 9, 51),
+        // 16 385 is 64 · 256 + 1; the ports begin again, the addresses do not.
+        (2, "10.0.64.1:49152", "10.128.64.1:5001", 1, 43),
+        (3, "10.0.64.2:49153", "10.128.64.2:5001", 0, 42),
+    ];
+    let told: Vec<_> = frames
+        .iter()
+        .map(|f| {
+            let (at_ms, ends) = (f.nanoseconds / 1_000_000, (&*f.source, &*f.destination));
+            (at_ms, ends.0, ends.1, f.payload_bytes, f.wire_bytes)
+        })
+        .collect();
+    assert_eq!(told, expected);
+    assert!(frames.iter().all(|f| f.flags == 0 && f.tos == 0));
+}
+
+/// RFC 1071 by hand: the words of pseudo header and header, 0a00 + 0001 + 0a80 + 0001 + 0011 + 03f0 and c000 + 1389 +
+/// 03f0, add up to effc without a carry.
+#[test]
+fn the_checksum_of_a_datagram_by_hand() {
+    let mut capture = Capture::empty();
+    capture.record(&packet(Kind::Datagram, 0, 1028), &[], Time::ZERO);
+    let file = capture.take();
+    let udp = &file[24 + 16 + 34..][..8];
+    assert_eq!(udp, [0xc0, 0x00, 0x13, 0x89, 0x03, 0xf0, 0x10, 0x03]);
 }

@@ -12,7 +12,7 @@ use super::rows::Row;
 use super::stream::Stream;
 use super::{uniform, Simulation};
 use crate::datagram::{Sink, Source};
-use crate::receiver::Receiver;
+use crate::receiver::{Client, Receiver};
 use crate::record::NONE;
 use crate::sender::Sender;
 
@@ -110,7 +110,7 @@ impl Simulation {
         let Stage::Connection(flow) = &mut self.flows[index] else {
             return;
         };
-        let news = flow.receiver.client_mut().map(|client| client.take_news());
+        let news = flow.receiver.client_mut().map(Client::take_news);
         for (time, happening) in news.unwrap_or_default() {
             let events = &mut self.network.tables.events;
             events.push(time, index as u32, NONE, happening, f64::NAN);

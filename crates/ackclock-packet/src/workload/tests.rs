@@ -78,3 +78,18 @@ fn an_endless_transfer_has_no_fin() {
     assert_eq!(workload.payload_bytes(1 << 60), 1000);
     assert_eq!(workload.payload_before(u64::MAX), u64::MAX);
 }
+
+/// A jitter may begin a flow after its stop; its timer must not be due before there is a flow.
+#[test]
+fn an_application_stops_no_earlier_than_its_flow_begins() {
+    let stopping = |begin| {
+        let mut workload = Workload {
+            stop: ms(500),
+            ..workload(None, None)
+        };
+        workload.begin(begin);
+        workload.stop()
+    };
+    assert_eq!(stopping(ms(1000)), ms(1000));
+    assert_eq!(stopping(ms(100)), ms(500));
+}

@@ -113,6 +113,42 @@ fn the_sender_repeats_its_syn_ack_by_itself() {
 }
 
 #[test]
+fn each_syn_ack_that_the_sender_repeats_by_itself_waits_twice_as_long() {
+    // The client's SYNs come at 50, 1050, 3050 and 7050; between them the sender waits 1 s, then 2 s, then 4 s.
+    let mut tcp = asking(100, [nth(Kind::ServerSynAck, 1).times(9)]);
+    assert_reads(
+        &tcp.run(ms(7100)).text(),
+        "  50 < syn
+           50 > syn/ack
+         1050 < syn again
+         1050 > syn/ack again
+         2050 > syn/ack again
+         3050 < syn again
+         3050 > syn/ack again
+         5050 > syn/ack again
+         7050 < syn again
+         7050 > syn/ack again",
+    );
+}
+
+#[test]
+fn after_a_lost_syn_the_request_waits_three_seconds() {
+    // RFC 6298 (5.7): a SYN that was sent again gives no sample, and the RTO is 3 s, not doubled: 1100 + 3000 + 50.
+    let lost = [nth(Kind::ClientSyn, 1), nth(Kind::Request, 1)];
+    let mut tcp = asking(100, lost);
+    assert_reads(
+        &tcp.run(ms(4150)).text(),
+        "1050 < syn again
+         1050 > syn/ack
+         2050 > syn/ack again
+         2150 < ack 0
+         4150 < request again
+         4150 > data 0..3
+         4150 > fin",
+    );
+}
+
+#[test]
 fn a_lost_request_is_sent_again_after_the_timeout_of_the_handshakes_rtt() {
     // Linux's timeout: 100 ms and the floor of 200 ms, from 100 on. Then twice as long.
     let mut tcp = asking(100, [nth(Kind::Request, 1).times(2)]);

@@ -7,6 +7,7 @@
 
 pub mod cards;
 mod conversation;
+pub mod fat_tree;
 mod script;
 mod transcript;
 

@@ -6,3 +6,4 @@ mod kit;
 mod agreement;
 mod changes;
 mod failures;
+mod generated;

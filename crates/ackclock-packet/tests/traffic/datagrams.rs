@@ -97,7 +97,7 @@ fn a_burst_waits_for_itself() {
     let plan = network(ms(5099), 8e6, 1000, vec![source(bursts)]);
     let (_, _, totals) = run(&plan, 1);
     assert_eq!(totals.flows.received_packets, [1000]);
-    let mean_s = 0.011 + (0.0 + 99.0) / 2.0 * 0.0005;
+    let mean_s = 0.011 + 49.5 * 0.0005;
     assert!((totals.flows.delay_mean_s[0] - mean_s).abs() < 1e-12);
 }
 

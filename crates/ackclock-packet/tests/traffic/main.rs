@@ -12,7 +12,7 @@ use ackclock_packet::record::{Tables, Totals};
 use ackclock_packet::Simulation;
 
 /// Runs a plan to its end.
-pub fn run(plan: &Plan, seed: u64) -> (Simulation, Tables, Totals) {
+fn run(plan: &Plan, seed: u64) -> (Simulation, Tables, Totals) {
     let mut simulation = Simulation::new(plan, seed).expect("a sound plan");
     simulation.advance(plan.duration);
     let (tables, totals) = (simulation.drain(), simulation.finish());

@@ -98,15 +98,9 @@ fn several_on_one_way_do_not_mind_each_other() {
     let (simulation, tables, totals) = run(&network(flows), 1);
     assert!(totals.flows.end_s.iter().all(|end_s| end_s.is_finite()));
     assert_eq!(simulation.packets_under_way(), 0);
-    assert_eq!(
-        tables
-            .events
-            .kind
-            .iter()
-            .filter(|&&kind| kind == Happening::Finished as u8)
-            .count(),
-        20
-    );
+    let finished = Happening::Finished as u8;
+    let ends = tables.events.kind.iter().filter(|kind| **kind == finished);
+    assert_eq!(ends.count(), 20);
 }
 
 #[test]

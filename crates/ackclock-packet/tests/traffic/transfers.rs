@@ -225,6 +225,20 @@ fn what_the_run_does_not_come_to_has_no_row() {
     assert_eq!(totals.flows.flow, [0], "the gate opens after the stop");
 }
 
+/// At the stop itself nothing begins any more; a picosecond earlier it does.
+#[test]
+fn a_gate_that_opens_at_the_stop_begins_nothing() {
+    let until = |stop_s: Option<f64>| {
+        let mut stopping = sources(0.3, 4);
+        stopping["stop_s"] = json!(stop_s);
+        let plan = network(ms(10_000), vec![traffic(1, stopping)]);
+        run(&plan, 1).2.flows.start_s
+    };
+    let opens_s = until(None)[1];
+    assert_eq!(until(Some(opens_s)), [0.5]);
+    assert_eq!(until(Some(opens_s + 1e-12)), [0.5, opens_s]);
+}
+
 #[test]
 fn an_incast_waits_for_its_slowest() {
     let rounds = json!({
