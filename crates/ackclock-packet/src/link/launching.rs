@@ -72,8 +72,10 @@ impl Link {
         self.is_lazy
     }
 
-    /// Offers a packet to a lazy link. An error if it is lost; else when the first packet of the flight arrives if
-    /// that was empty.
+    /// Offers a packet to a lazy link; returns when the first packet of the flight arrives if that was empty.
+    ///
+    /// # Errors
+    /// The packet itself, if it is lost before it comes to the queue.
     #[inline]
     pub fn admit_lazily(&mut self, mut packet: Packet, now: Time) -> Result<Option<Time>, Packet> {
         self.catch_up(now);
