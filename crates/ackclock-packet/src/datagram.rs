@@ -1,6 +1,6 @@
 //! UDP: a source of datagrams and what receives them.
 //!
-//! Nothing is repeated and nothing is held back. A source that follows the delay ([`adaptive`]) has each of its
+//! Nothing is repeated and nothing is held back. A source that follows the delay (`adaptive`) has each of its
 //! datagrams answered.
 //!
 //! Times are computed from the start, not added up, so a constant rate does not drift.

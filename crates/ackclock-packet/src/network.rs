@@ -5,7 +5,7 @@
 //! queue is handed over at once, with the local time of its arrival, and an answer goes straight
 //! into the flight that leads back.
 //!
-//! Links between nodes are apart, in [`wires`]: each has a flight behind it that all packets share, and at
+//! Links between nodes are apart, in `wires`: each has a flight behind it that all packets share, and at
 //! its end a packet is routed on, or has arrived.
 
 use ackclock_units::Time;
