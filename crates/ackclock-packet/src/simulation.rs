@@ -43,8 +43,6 @@ pub struct Simulation {
     transfers: Transfers,
     /// The flows that have begun and are not over.
     active: BTreeSet<u32>,
-    /// Packets that flows now over had sent.
-    sent_before: u64,
     /// Timers of the senders, of the receivers, and the sampler.
     timers: Agenda,
     sampled: Vec<link::Counters>,
@@ -83,7 +81,6 @@ impl Simulation {
             flows: priorities.iter().map(|_| Stage::Waiting).collect(),
             transfers,
             active: BTreeSet::new(),
-            sent_before: 0,
         };
         simulation.schedule_starts();
         Ok(simulation)
@@ -318,10 +315,9 @@ impl Simulation {
         self.network.packets_under_way()
     }
 
-    /// Packets sent, by senders and receivers, and packets gone: arrived, dropped or lost.
+    /// Of the flows that are not over: packets sent, by both ends, and packets gone: arrived, dropped or lost.
     pub fn packets_sent_and_gone(&self) -> (u64, u64) {
-        let before = (self.sent_before, self.sent_before);
-        self.active.iter().fold(before, |(sent, gone), &index| {
+        self.active.iter().fold((0, 0), |(sent, gone), &index| {
             let (out, arrived) = self.flows[index as usize].packets();
             let lost = self.network.gone(index as usize);
             (sent + out, gone + arrived + lost)

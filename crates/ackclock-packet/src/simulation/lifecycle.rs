@@ -146,7 +146,6 @@ impl Simulation {
         if !self.warmed_up {
             row.forget();
         }
-        self.sent_before += sent;
         self.flows[index] = Stage::Over(Box::new(row));
         self.active.remove(&(index as u32));
         self.network.close_route(index as u32);
