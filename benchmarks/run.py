@@ -1,4 +1,4 @@
-"""Speed of the packet engine beside ns-2 and ns-3, in one run on one machine.
+"""Speed of the packet engine beside ns-2 and ns-3, and of the fluid engine, in one run on one machine.
 
 Every program simulates the same workloads and prints how many data packets arrived in order. The unit of
 cost is the CPU second (user + system) of the whole process less that of the same program with nothing to
@@ -23,6 +23,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 NS3_LIBRARIES = ["applications", "internet", "point-to-point", "traffic-control", "network", "core"]
@@ -69,6 +70,9 @@ REQUIRED_SPREAD_BY_FLOWS = 3.0
 REQUIRED_TIMES_REAL_TIME = 10.0
 REQUIRED_PEAK_MIB = 512.0
 
+#: Of a simulated second, for the mean field of flows of 1 Gb/s and 50 ms (Belhareth 2014, inter-DC).
+REQUIRED_MEAN_FIELD_S = 0.1
+
 #: Fat trees: options of the example `fat_tree`.
 FAT_TREES = {
     "8×3 fat tree, 128 hosts, 1 Gb/s, endless permutation": "--ports 8 --rate_bps 1e9 --duration_s 1",
@@ -77,6 +81,14 @@ FAT_TREES = {
 REQUIRED_HOPS_PER_S = 15e6
 REQUIRED_TREE_PEAK_MIB = 2048.0
 REQUIRED_BUILT_S = 5.0
+
+#: The fluid engine's set-up (Kumar, Azad and Park 2010) packet by packet; it is simulated for a fifth of the time.
+LONG_AND_FAR = Workload("10 flows, 10 Gb/s, 170 ms", 10, 10e9, 0.17, 20.0)
+FLUID_RATES_BPS = (1e9, 10e9, 100e9)
+FLUID_GRID = ("1000", "2")
+REQUIRED_FLUID_RUN_MS = 30.0
+REQUIRED_FLUID_GRID_S = 25.0
+REQUIRED_FLUID_TIMES_PACKET = 100.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +138,7 @@ def main() -> int:
     bench = Bench(programs, options.repeats)
     print(f"{platform.machine()}, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f} before the start\n")
     held = [beside_peers(bench), long_and_fast(bench), by_rate(bench), by_flows(bench), fat_trees(options.repeats)]
-    held.append(first_contact(options.repeats))
+    held += [fluid(bench), mean_field(options.repeats), first_contact(options.repeats)]
     if options.json:
         Path(options.json).write_text(json.dumps([asdict(cost) for cost in bench.costs], indent=1) + "\n")
     return int(options.check and not all(held))
@@ -159,9 +171,9 @@ def build() -> dict[str, list[str]]:
     return programs
 
 
-def build_ackclock(example: str = "bulk") -> Path:
-    """Builds one of the packet engine's example programs."""
-    command = ["cargo", "build", "--release", "--locked", "--package", "ackclock-packet", "--example", example]
+def build_ackclock(example: str = "bulk", package: str = "ackclock-packet") -> Path:
+    """Builds one of the example programs of an engine."""
+    command = ["cargo", "build", "--release", "--locked", "--package", package, "--example", example]
     subprocess.run([*command, "--quiet"], cwd=ROOT, check=True)
     return target() / "release/examples" / example
 
@@ -313,6 +325,47 @@ def fat_tree(program: Path, title: str, options: list[str], repeats: int) -> boo
             verdict("network and routing tables", f"{best['built_s']:.2f} s", REQUIRED_BUILT_S, best["built_s"], "<="),
         ]
     )
+
+
+def fluid(bench: Bench) -> bool:
+    """The fluid engine: 100 s of 10 flows at 10 Gb/s, a grid of such runs, beside packets, and by rate."""
+    program = str(build_ackclock("fluid_grid", "ackclock-models"))
+    runs = {rate_bps: printed(program, "one", f"{rate_bps:g}") for rate_bps in FLUID_RATES_BPS}
+    slowest_ms = {rate_bps: max(run["run_ms"].values()) for rate_bps, run in runs.items()}
+    grids = [printed(program, "grid", *FLUID_GRID)["wall_s"] for _ in range(bench.repeats)]
+    (packets,) = bench.measure([LONG_AND_FAR], ["ackclock"])
+    packet_cpu_s = min(packets.cpu_s()) * runs[10e9]["simulated_s"] / packets.runs[0].simulated_s
+    times, most = 1e3 * packet_cpu_s / slowest_ms[10e9], max(slowest_ms.values()) / min(slowest_ms.values())
+    print("\nFluid: 10 flows, 10 Gb/s, 100 s; the slowest of four variants")
+    return all(
+        [
+            verdict("one run", f"{slowest_ms[10e9]:.1f} ms", REQUIRED_FLUID_RUN_MS, slowest_ms[10e9], "<="),
+            verdict("1000 runs, 2 threads", f"{min(grids):.1f} s", REQUIRED_FLUID_GRID_S, min(grids), "<="),
+            verdict("CPU of packet / CPU of fluid", f"{times:.0f} ×", REQUIRED_FLUID_TIMES_PACKET, times, ">="),
+            verdict("dearest / cheapest of 1, 10, 100 Gb/s", f"{most:.2f} ×", REQUIRED_SPREAD_BY_RATE, most, "<="),
+        ]
+    )
+
+
+def printed(program: str, *arguments: str) -> dict[str, Any]:
+    """What a program prints as JSON."""
+    found: dict[str, Any] = json.loads(subprocess.run([program, *arguments], check=True, capture_output=True).stdout)
+    return found
+
+
+def mean_field(repeats: int) -> bool:
+    """The mean field of the three networks of Belhareth 2014: wall-clock seconds for a simulated one."""
+    print("\nMean field, seconds for a simulated second")
+    program = build_ackclock("meanfield", "ackclock-models")
+    best: dict[str, float] = {}
+    for _ in range(repeats):
+        lines = subprocess.run([str(program)], check=True, capture_output=True, text=True).stdout
+        for found in map(json.loads, lines.splitlines()):
+            cost_s = found["seconds_per_simulated_second"]
+            best[found["name"]] = min(cost_s, best.get(found["name"], cost_s))
+    required = {"inter-DC": REQUIRED_MEAN_FIELD_S}
+    held = [verdict(name, f"{cost_s:.3f} s", required.get(name), cost_s, "<=") for name, cost_s in best.items()]
+    return all(held)
 
 
 def first_contact(repeats: int) -> bool:

@@ -31,6 +31,8 @@ PAGES = (
     "docs/guides/getting-started.md",
     "README.md",
     "docs/guides/python.md",
+    "docs/guides/sweeps.md",
+    "docs/guides/models.md",
     "docs/concepts/loss-synchronisation.md",
     "docs/concepts/dataset.md",
 )

@@ -13,9 +13,12 @@ from pathlib import Path
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS.parent / "tests"))
 
-from oracle import formulas, lab, response  # type: ignore[import-not-found] # noqa: E402
+from oracle import lab, response  # type: ignore[import-not-found] # noqa: E402
 from oracle import test_closed_forms as forms  # noqa: E402
 from oracle.response import FRACTIONS, RENO, WHOLE_SEGMENTS, Cell  # type: ignore[import-not-found] # noqa: E402
+
+from ackclock import theory  # noqa: E402
+from ackclock.theory.throughput import RANDOM  # noqa: E402
 
 INTRODUCTION = """<!-- Made by docs/make_oracles.py: edit that. -->
 
@@ -43,7 +46,7 @@ of the two, which the table gives: it is the larger one at every moment.
 
 """
 
-RANDOM = """
+RANDOM_LOSSES = """
 ## Random losses
 
 One Reno flow of 100 ms, each packet lost with probability p; goodput in segments per second. Mathis et al. (1997) have
@@ -95,9 +98,9 @@ def random_losses() -> str:
         data = forms.bernoulli(loss)
         rate, events = forms.segments_per_s(data), forms.loss_events(data)
         expected = (
-            formulas.mathis_window(loss, formulas.MATHIS_PERIODIC) / forms.RTT_S,
-            formulas.mathis_window(loss, formulas.MATHIS_RANDOM) / forms.RTT_S,
-            formulas.pftk_rate(events, forms.RTT_S, forms.RTO_S),
+            theory.mathis_window(loss) / forms.RTT_S,
+            theory.mathis_window(loss, constant=RANDOM) / forms.RTT_S,
+            forms.pftk(events),
         )
         beside = [f"{value:.1f} ({rate / value - 1:+.1%})" for value in expected]
         rows.append((f"{loss:g}", f"{rate:.1f}", *beside[:2], f"{events:.3g}", beside[2]))
@@ -109,7 +112,7 @@ def sawtooth() -> str:
     rows = []
     for buffer in (0.05, 0.1, 0.25, 0.5, 1.0):
         data = lab.run(600.0, 0.1, '"reno"', warmup_s=60.0, rate="50Mbit", limit=f"{buffer}bdp")
-        expected, found = formulas.reno_utilisation(buffer), lab.utilisation(data)
+        expected, found = theory.sawtooth_utilisation(buffer), lab.utilisation(data)
         rows.append((f"{buffer:g}", f"{expected:.4f}", f"{found:.4f}", f"{found / expected - 1:+.2%}"))
     return table(("b", "formula", "engine", "difference"), rows)
 
@@ -124,7 +127,7 @@ def main() -> None:
     """Writes the page."""
     deep = "--long" in sys.argv[1:]
     tables = windows(range(3, 8 if deep else 6), range(3, 7 if deep else 5))
-    text = INTRODUCTION + tables + CUBIC + RANDOM + random_losses() + SAWTOOTH + sawtooth()
+    text = INTRODUCTION + tables + CUBIC + RANDOM_LOSSES + random_losses() + SAWTOOTH + sawtooth()
     (DOCS / "reference" / "oracles.md").write_text(text, encoding="utf-8")
 
 

@@ -237,6 +237,10 @@ SCENARIO_TABLES = {
     "`start` of `[[flows]]`": "Start",
     **{f'`[[traffic]]`, `kind = "{kind}"`': table.__name__ for kind, table in KINDS.items()},
     "`[record]`": "Record",
+    "`[theory]`": "Theory",
+    "`single_cubic` of `[theory]`": "SingleCubicOptions",
+    "`pendulum` of `[theory]`": "PendulumOptions",
+    "`syn_loss` of `[theory]`": "SynLossOptions",
 }
 
 SCENARIO_INTRODUCTION = """# Scenario file

@@ -19,11 +19,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ackclock import metrics as metrics
     from ackclock import plots as plot
+    from ackclock import theory as theory
+    from ackclock.comparing.compare import compare
     from ackclock.dataset import Dataset
     from ackclock.errors import AckclockError, InputError, ScenarioError, Unsupported, UnsupportedError
     from ackclock.plan import Plan
     from ackclock.planning import Loaded, load, loads
     from ackclock.running import run
+    from ackclock.sweeping.run import sweep
 
     __version__: str
 
@@ -38,11 +41,14 @@ _PUBLIC: dict[str, tuple[str, str | None]] = {
     "Unsupported": ("ackclock.errors", "Unsupported"),
     "UnsupportedError": ("ackclock.errors", "UnsupportedError"),
     "__version__": ("ackclock._core", "version"),
+    "compare": ("ackclock.comparing.compare", "compare"),
     "load": ("ackclock.planning", "load"),
     "loads": ("ackclock.planning", "loads"),
     "metrics": ("ackclock.metrics", None),
     "plot": ("ackclock.plots", None),
     "run": ("ackclock.running", "run"),
+    "sweep": ("ackclock.sweeping.run", "sweep"),
+    "theory": ("ackclock.theory", None),
 }
 
 __all__ = [
@@ -55,11 +61,14 @@ __all__ = [
     "Unsupported",
     "UnsupportedError",
     "__version__",
+    "compare",
     "load",
     "loads",
     "metrics",
     "plot",
     "run",
+    "sweep",
+    "theory",
 ]
 
 

@@ -1,5 +1,6 @@
-"""The native part of ackclock: the packet engine, and the lines of a TOML text's keys."""
+"""The native part of ackclock: the packet engine, the models, and the lines of a TOML text's keys."""
 
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, final
 
 import numpy as np
@@ -20,6 +21,32 @@ PACKET_KINDS: list[str]
 
 PACKET_ACTIONS: list[str]
 """Names of the codes in column `what` of the `packets` table."""
+
+FLUID_LAWS: list[str]
+"""Congestion controls of which the fluid engine has the growth law."""
+
+FLUID_EVENT_KINDS: list[str]
+"""Names of the codes in column `kind` of the fluid engine's events."""
+
+def fluid_many(
+    plans_json: Sequence[str], seeds: Sequence[int], threads: int, progress: Callable[[int], object] | None = None
+) -> list[dict[str, dict[str, _Column]]]:
+    """Run each plan (JSON) with its seed on so many threads; the results do not depend on their number.
+
+    Args:
+        plans_json: what `crates/ackclock-models/src/fluid/plan.rs` reads.
+        seeds: one for each plan.
+        threads: at most so many at a time.
+        progress: called with the number of runs that are done; what it raises ends the call.
+
+    Returns:
+        For each plan, in their order: table name → column name → values. Packets are fractions of packets; missing
+        values are NaN, and 2³² − 1 in `link`.
+
+    Raises:
+        ValueError: a plan cannot be run; the message says why.
+        RuntimeError: the engine failed.
+    """
 
 def toml_spans(text: str) -> list[tuple[tuple[str | int, ...], int]]:
     """The 1-based line of every key and array item of a TOML text.
@@ -65,3 +92,34 @@ class Simulation:
 
     def capture(self) -> bytes:
         """Take the capture (pcap) written since the last call; empty unless the plan asks for one."""
+
+@final
+class MeanField:
+    """One run of the mean-field model: the same plan and seed give the same bytes."""
+
+    def __new__(cls, plan_json: str, seed: int) -> MeanField:
+        """Set a run up; the seed matters to particles only.
+
+        Args:
+            plan_json: what `crates/ackclock-models/src/meanfield/plan.rs` reads, as JSON.
+            seed: the run's seed, 0 … 2⁶⁴ − 1.
+
+        Raises:
+            ValueError: the plan is not one that the model can run; the message says why.
+        """
+
+    def advance(self, until_s: float) -> float:
+        """Go on to `until_s` seconds, or the end of the plan, without holding the interpreter.
+
+        Returns:
+            The time reached, in seconds.
+
+        Raises:
+            RuntimeError: the model failed; the run cannot be used any more.
+        """
+
+    def drain(self) -> dict[str, dict[str, NDArray[Any]]]:
+        """Take the rows since the last call: `flow_samples`, `queue_samples`, `hits` and `episodes` by column."""
+
+    def finish(self) -> dict[str, Any]:
+        """The last rows, and the totals: `flows` by column, `link` by name."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +17,9 @@ import typer
 from typer.core import TyperGroup
 
 from ackclock.errors import AckclockError, InputError
+
+#: Names of engines, for the help; `ackclock.engines.ENGINES` is the list itself.
+ENGINES = "packet, theory, fluid, meanfield"
 
 #: Kinds of figures, for the help; `ackclock.plots.KINDS` is the list itself.
 KINDS = "cwnd, cwnd_total, goodput, queue, cdf, epochs, response"
@@ -102,7 +106,7 @@ def _entry_ids(incomplete: str) -> list[str]:
 
 
 def _kinds(incomplete: str) -> list[str]:
-    return [kind for kind in KINDS.split(", ") if kind.startswith(incomplete)]
+    return [kind for kind in (*KINDS.split(", "), "sweep") if kind.startswith(incomplete)]
 
 
 @app.command()
@@ -111,7 +115,9 @@ def run(  # noqa: PLR0913 (each is an option of the command line)
     scenarios: Annotated[list[Path], typer.Argument(metavar="SCENARIO...", help="Scenario files (TOML).")],
     engine: Annotated[
         str,
-        typer.Option(metavar="NAME[,NAME]", help="Engines to run it with.", autocompletion=_engine_names),
+        typer.Option(
+            metavar="NAME[,NAME]", help=f"Engines to run it with, of {ENGINES}.", autocompletion=_engine_names
+        ),
     ] = "packet",
     seed: Annotated[int | None, typer.Option(metavar="N", help="One run with this seed.")] = None,
     repeats: Annotated[int | None, typer.Option(metavar="N", help="Runs with the seeds 1 to N.")] = None,
@@ -136,6 +142,8 @@ def run(  # noqa: PLR0913 (each is an option of the command line)
 
         ackclock run scenarios/dumbbell.toml --seed 7 --json --no-report
 
+        ackclock run scenarios/pendulum.toml --engine packet,theory
+
     With several scenarios or engines, --out is the folder of the results' folders, and --json prints a line for each.
     """
     from ackclock import jobs as work
@@ -145,11 +153,86 @@ def run(  # noqa: PLR0913 (each is an option of the command line)
     )
     plans = work.plans(scenarios, options)
     if dry_run:
+        work.able(plans, options)
         for plan in plans:
             typer.echo(plan.to_json())
         return
     for job in work.prepare(scenarios, plans, options):
         _run_one(job, as_json)
+
+
+@app.command()
+def sweep(  # noqa: PLR0913 (each is an option of the command line)
+    *,
+    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="Scenario file with a table \\[sweep].")],
+    engine: Annotated[
+        str, typer.Option(metavar="NAME[,NAME]", help="Engines to run it with.", autocompletion=_engine_names)
+    ] = "packet",
+    seed: Annotated[int | None, typer.Option(metavar="N", help="One run of each point, with this seed.")] = None,
+    repeats: Annotated[int | None, typer.Option(metavar="N", help="Runs of each point with the seeds 1 to N.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder of the result (default: results/SCENARIO-ENGINE).")
+    ] = None,
+    metrics: Annotated[
+        str | None, typer.Option(metavar="NAME[,NAME]", help="Compute these metrics only (default: all).")
+    ] = None,
+    where: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=VALUE[,VALUE]", help="Only the points that have one of these.")
+    ] = None,
+    samples: Annotated[bool, typer.Option("--samples", help="Keep samples and events of every run.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Begin anew; forget what the folder has of a sweep.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a line of JSON and nothing else.")] = False,
+    report: Annotated[bool, typer.Option(help="Write report.html into the folder.")] = True,
+    jobs: Annotated[int | None, typer.Option(metavar="N", help="Processes (default: one a core).")] = None,
+) -> None:
+    """Run every point of a scenario's sweep with every seed, over all cores, into one table.
+
+    After an interruption, a kill included, the same command goes on: what is done is not run again.
+
+    Examples:
+        ackclock sweep scenarios/buffer-sizing.toml
+
+        ackclock sweep mine.toml --engine fluid --repeats 20 --out results/mine --json
+
+        ackclock sweep mine.toml --engine packet --where network.queue.limit=0.1bdp,1bdp
+    """
+    from ackclock.sweeping import command
+
+    given = command.Given(engine, seed, repeats, out, metrics, samples, where or [], fresh, report, jobs, _command())
+    command.run(scenario, given, as_json=as_json)
+
+
+@app.command()
+def compare(
+    *,
+    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="Scenario file (TOML).")],
+    engine: Annotated[
+        str,
+        typer.Option(metavar="NAME,NAME", help="Engines; differences are to the first.", autocompletion=_engine_names),
+    ],
+    seed: Annotated[int | None, typer.Option(metavar="N", help="One run with this seed.")] = None,
+    repeats: Annotated[int | None, typer.Option(metavar="N", help="Runs with the seeds 1 to N.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder of the result (default: results/SCENARIO-compare).")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a line of JSON and nothing else.")] = False,
+    report: Annotated[bool, typer.Option(help="Write report.html into the folder.")] = True,
+    jobs: Annotated[int | None, typer.Option(metavar="N", help="Runs at a time (default: one a core).")] = None,
+) -> None:
+    """Run a scenario with several engines; print their metrics side by side, with differences and intervals.
+
+    An engine that cannot run the scenario has "–" and its reasons below.
+
+    Examples:
+        ackclock compare scenarios/dumbbell.toml --engine packet,fluid
+
+        ackclock compare scenarios/pendulum.toml --engine packet,theory --repeats 20 --json
+    """
+    from ackclock import jobs as work
+    from ackclock.comparing import command
+
+    options = work.Options(engine, seed, repeats, out, jobs, report, command=_command())
+    command.run(scenario, options, as_json=as_json)
 
 
 def _run_one(job: Any, as_json: bool) -> None:
@@ -169,9 +252,14 @@ def _run_one(job: Any, as_json: bool) -> None:
 @app.command()
 def plot(
     result: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a result.")],
-    kind: Annotated[str, typer.Argument(metavar="KIND", help=f"One of {KINDS}.", autocompletion=_kinds)],
+    kind: Annotated[
+        str, typer.Argument(metavar="KIND", help=f"One of {KINDS}; of a sweep: sweep.", autocompletion=_kinds)
+    ],
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="PNG, PDF or SVG file (default: RUN/KIND.png).")
+    ] = None,
+    over: Annotated[
+        list[Path] | None, typer.Option(metavar="RUN", help="A result whose curves are laid over, dashed; several too.")
     ] = None,
 ) -> None:
     """Draw a figure for print.
@@ -180,20 +268,14 @@ def plot(
         ackclock plot results/dumbbell-packet cwnd
 
         ackclock plot results/dumbbell-packet queue --out queue.pdf
-    """
-    from ackclock import plots
-    from ackclock.dataset import Dataset
-    from ackclock.fields import nearest, shown
 
-    if kind not in plots.KINDS:
-        raise InputError(f"KIND: found {shown(kind)}; expected {nearest(kind, tuple(plots.KINDS))}")
-    path = out or result / f"{kind}.png"
-    if path.suffix.lower() not in (".png", ".pdf", ".svg"):
-        raise InputError(f"--out: found {shown(path.suffix)}; expected a file name that ends in .png, .pdf or .svg")
-    figure = plots.KINDS[kind](Dataset.read(result))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path)
-    typer.echo(f"wrote {path}")
+        ackclock plot results/pendulum-packet cwnd --over results/pendulum-theory
+
+        ackclock plot results/buffer-sizing-fluid sweep
+    """
+    from ackclock import jobs as work
+
+    typer.echo(f"wrote {work.draw(result, kind, out, over or [])}")
 
 
 @app.command()
@@ -204,18 +286,16 @@ def report(
         typer.Option(metavar="FILE", help="HTML file (default: report.html in the folder, or here for several)."),
     ] = None,
 ) -> None:
-    """Write a report: one HTML file that opens offline. Several results are set side by side.
+    """Write a report: one HTML file that opens offline. Several results are set side by side, sweeps over each other.
 
     Examples:
         ackclock report results/dumbbell-packet
 
         ackclock report results/cubic-packet results/reno-packet --out both.html
     """
-    from ackclock import report as reports
+    from ackclock import jobs as work
 
-    path = out or (results[0] / "report.html" if len(results) == 1 else Path("report.html"))
-    reports.write(results, path)
-    typer.echo(f"wrote {path}")
+    typer.echo(f"wrote {work.write_report(results, out)}")
 
 
 @app.command()
@@ -308,6 +388,7 @@ def _say(message: str) -> None:
 
 def main() -> None:
     """The program `ackclock`."""
+    warnings.showwarning = lambda message, *_: _say(f"warning: {message}")
     app(prog_name="ackclock")
 
 

@@ -24,6 +24,8 @@ MOST_SAMPLES = 1e9
 
 def mistakes(scenario: Scenario) -> Iterator[InitErrorDetails]:
     """Everything that does not fit together."""
+    if scenario.sweep:
+        yield fault_at(("sweep",), scenario.sweep, "one scenario here: a sweep is run by `ackclock sweep`", "a sweep")
     yield from _times(scenario)
     yield from _seeds(scenario)
     misplaced = [*scenario.network.mistakes(scenario.flows, scenario.traffic)]

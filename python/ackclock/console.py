@@ -74,8 +74,9 @@ def print_result(data: Dataset, found: Mapping[str, Any]) -> None:
     console.print(Text(str(found["scenario"]), style="bold"))
     alone = len(data.manifest["plan"]["flows"]) == 1
     summary = {name: row for name, row in found["summary"].items() if not (alone and name in OF_SEVERAL)}
-    console.print(_answer(summary, sum(bool(link["bottleneck"]) for link in data.manifest["plan"]["links"])))
-    console.print(_table(summary, data.manifest["engine"], len(found["runs"])))
+    if answer := _answer(summary, sum(bool(link["bottleneck"]) for link in data.manifest["plan"]["links"])):
+        console.print(answer)
+    console.print(_table(summary, shown.engine(data.manifest), len(found["runs"])))
 
 
 def _answer(summary: Mapping[str, Any], bottlenecks: int) -> str:
@@ -84,7 +85,9 @@ def _answer(summary: Mapping[str, Any], bottlenecks: int) -> str:
         means.pop("queue_delay_p95_s", None)
     links = "The link was" if bottlenecks == 1 else f"The {bottlenecks:,} bottlenecks were together"
     parts = [_said(name, sentence, means[name], links) for name, sentence in ANSWER if name in means]
-    return "; ".join(parts) + "." if parts else "Nothing was measured."
+    if parts:
+        return "; ".join(parts) + "."
+    return "" if any(row.get("mean") is not None for row in summary.values()) else "Nothing was measured."
 
 
 def _said(name: str, sentence: str, mean: float, links: str) -> str:
@@ -98,7 +101,7 @@ def _said(name: str, sentence: str, mean: float, links: str) -> str:
 def _table(summary: Mapping[str, Any], engine: str, runs: int) -> Table:
     from ackclock.metrics import METRICS
 
-    title = f"{engine} engine, {runs} runs" if runs > 1 else f"{engine} engine, one run: no intervals"
+    title = f"{engine}, {runs} runs" if runs > 1 else f"{engine}, one run: no intervals"
     table = Table(title=title, title_justify="left", title_style="", box=None, pad_edge=False, header_style="bold")
     table.add_column("metric")
     for heading in ("mean", "95 % interval", "n"):

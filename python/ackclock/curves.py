@@ -73,9 +73,10 @@ class Lines:
 class Queue:
     """The bottleneck's queue over time; `limit_p` is None where the plan has no packet limit.
 
-    `where` names it: *the bottleneck*, or the link where there are several.
+    `link` is its number, `where` names it: *the bottleneck*, or the link where there are several.
     """
 
+    link: int
     where: str
     times_s: Array
     backlog_p: Array
@@ -148,9 +149,12 @@ def goodput_window(view: RunView) -> float:
     return min(dynamics.window(view), max(view.duration_s / 10, view.grid.interval_s))
 
 
-def queue(view: RunView) -> Queue:
-    """The busiest bottleneck's queue, warm-up included. Raises `InputError` if nothing was sampled."""
-    link = view.once(busiest)
+def queue(view: RunView, link: int | None = None) -> Queue:
+    """A link's queue, warm-up included: by default the busiest bottleneck's.
+
+    Raises `InputError` if nothing was sampled.
+    """
+    link = view.once(busiest) if link is None else link
     if link is None:
         raise InputError("the result names no bottleneck link: there is no queue to draw")
     wanted = (pl.col("run") == view.run) & (pl.col("link") == link)
@@ -158,7 +162,7 @@ def queue(view: RunView) -> Queue:
     if not samples.height:
         raise InputError("the result has no queue samples to draw")
     columns = [samples[name].cast(pl.Float64).to_numpy() for name in ("time_s", "backlog_p", "sojourn_s")]
-    return Queue(_where(view, link), columns[0], columns[1], columns[2], queue_limit(view))
+    return Queue(link, _where(view, link), columns[0], columns[1], columns[2], queue_limit(view))
 
 
 def busiest(view: RunView) -> int | None:

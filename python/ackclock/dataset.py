@@ -302,6 +302,8 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
 def _checked(manifest: object, folder: Path) -> dict[str, Any]:
     if not isinstance(manifest, dict) or "ackclock" not in manifest:
         raise InputError(f"{folder}: not an ackclock result: manifest.json does not name an ackclock version")
+    if "sweep" in manifest:
+        raise InputError(f"{folder}: found a sweep; expected the result of `ackclock run`: a sweep has points.parquet")
     if manifest.get("format") != FORMAT:
         wrote = f"written by ackclock {manifest['ackclock']} in format {manifest.get('format')}"
         raise InputError(f"{folder}: {wrote}; this ackclock reads format {FORMAT}: run the scenario again")

@@ -46,7 +46,7 @@ def _put(new: Path, target: Path, carry: Callable[[str], bool]) -> None:
             entry.replace(target / entry.name)
     else:
         new.replace(target)
-    _sync(target.parent)
+    sync(target.parent)
 
 
 def _swap(one: Path, other: Path) -> None:
@@ -81,10 +81,11 @@ def _swap_in_steps(one: Path, other: Path) -> None:
 
 def _to_disk(folder: Path) -> None:
     for path in [*folder.rglob("*"), folder]:
-        _sync(path)
+        sync(path)
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Forces a file or folder to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         with suppress(OSError):  # some file systems cannot sync a folder

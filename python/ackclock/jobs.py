@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ackclock import engines, planning
 from ackclock.errors import InputError, Problem, ScenarioError, UnsupportedError
+from ackclock.fields import nearest, shown
 from ackclock.plan import Plan
 
 if TYPE_CHECKING:
@@ -58,12 +59,12 @@ class Job:
 
     def run(self, progress: Callable[[float], None]) -> Dataset:
         """Runs the plan and writes the folder, whole or not at all; returns what was written."""
-        from ackclock import running
+        from ackclock import replay, running
 
         captures = _temporary(self.folder) if self.plan.record.pcap else None
         try:
             data = running.run(
-                self.plan,
+                replay.resolved(self.plan) if self.engine == replay.ENGINE else self.plan,
                 self.engine,
                 jobs=self.options.jobs,
                 progress=progress,
@@ -101,12 +102,13 @@ class Job:
 
 def plans(scenarios: Sequence[Path], options: Options) -> list[Plan]:
     """The plan of each scenario. Raises `InputError`, and `ScenarioError` with all mistakes of all files."""
-    _check_numbers(options)
+    asked = seeds(options)
     made: list[Plan] = []
     problems: list[Problem] = []
     for path in scenarios:
         try:
-            made.append(_shortened(_seeded(planning.load(path).plan(), options), options))
+            plan = planning.load(path).plan()
+            made.append(shortened(plan if asked is None else replace(plan, seeds=asked), options))
         except ScenarioError as error:
             problems += error.problems
     if problems:
@@ -114,17 +116,72 @@ def plans(scenarios: Sequence[Path], options: Options) -> list[Plan]:
     return made
 
 
+def able(planned: Sequence[Plan], options: Options) -> list[str]:
+    """The names of the engines. Raises `InputError` for unknown ones, `UnsupportedError` for what one cannot model."""
+    names = engine_names(options.engines)
+    chosen = [engines.engine(name) for name in names]
+    if reasons := [reason for plan in planned for engine in chosen for reason in engines.refusals(engine, plan)]:
+        raise UnsupportedError(dict.fromkeys(reasons))
+    return names
+
+
 def prepare(scenarios: Sequence[Path], planned: Sequence[Plan], options: Options) -> list[Job]:
     """The jobs, checked. Raises `InputError` for engines and folders, `UnsupportedError`."""
-    names = list(dict.fromkeys(name.strip() for name in options.engines.split(",")))
-    chosen = [engines.engine(name) for name in names]
-    if reasons := [reason for plan in planned for engine in chosen for reason in engine.check(plan)]:
-        raise UnsupportedError(dict.fromkeys(reasons))
+    names = able(planned, options)
     several = len(planned) * len(names) > 1
     pairs = [(path, plan, name) for path, plan in zip(scenarios, planned, strict=True) for name in names]
-    made = [Job(plan, name, _folder(path, name, options.out, several), options) for path, plan, name in pairs]
+    made = [Job(plan, name, folder(path, name, options.out, several=several), options) for path, plan, name in pairs]
     _check_folders([job.folder for job in made])
+    _check_replayed(made)
     return made
+
+
+def _check_replayed(made: Sequence[Job]) -> None:
+    """Results that are to be replayed must be there, or come of a job before."""
+    from ackclock import replay
+
+    for number, job in enumerate(made):
+        if job.engine == replay.ENGINE:
+            replay.check(job.plan, [other.folder for other in made[:number]])
+
+
+#: The kind of figure that shows a sweep.
+SWEEP = "sweep"
+
+
+def draw(result: Path, kind: str, out: Path | None, over: Sequence[Path]) -> Path:
+    """Draws a figure of a result, others laid over, into a file; returns its path. Raises `InputError`."""
+    from ackclock import plots
+    from ackclock.dataset import Dataset
+    from ackclock.sweeping import table
+
+    if kind not in (*plots.KINDS, SWEEP):
+        raise InputError(f"KIND: found {shown(kind)}; expected {nearest(kind, (*plots.KINDS, SWEEP))}")
+    path = out or result / f"{kind}.png"
+    if path.suffix.lower() not in (".png", ".pdf", ".svg"):
+        raise InputError(f"--out: found {shown(path.suffix)}; expected a file name that ends in .png, .pdf or .svg")
+    if over and kind not in (*plots.OVERLAID, SWEEP):
+        raise InputError(f"--over: found {shown(kind)}; expected one of {', '.join((*plots.OVERLAID, SWEEP))}")
+    if kind == SWEEP:
+        figure = plots.swept(*map(table.read, [result, *over]))
+    else:
+        laid = {"over": [Dataset.read(other) for other in over]} if over else {}
+        figure = plots.KINDS[kind](Dataset.read(result), **laid)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path)
+    return path
+
+
+def write_report(results: Sequence[Path], out: Path | None) -> Path:
+    """Writes the report of results, or of sweeps, and returns its path. Raises `InputError`."""
+    from ackclock import report
+    from ackclock.report import swept
+    from ackclock.sweeping import parts, table
+
+    path = out or (results[0] / "report.html" if len(results) == 1 else Path("report.html"))
+    if any(map(parts.is_sweep, results)):
+        return swept.write([table.read(folder) for folder in results], path)
+    return report.write(results, path)
 
 
 def _check_numbers(options: Options) -> None:
@@ -143,15 +200,20 @@ def check_number(option: str, found: int | None, low: int, high: int) -> None:
         raise InputError(f"{option}: found {found}; expected a whole number from {low} to {high}")
 
 
-def _seeded(plan: Plan, options: Options) -> Plan:
+def seeds(options: Options) -> tuple[int, ...] | None:
+    """The seeds that the options ask for; None for the scenario's own. Raises `InputError` for impossible numbers."""
+    _check_numbers(options)
     if options.seed is not None:
-        return replace(plan, seeds=(options.seed,))
-    if options.repeats is not None:
-        return replace(plan, seeds=tuple(range(1, options.repeats + 1)))
-    return plan
+        return (options.seed,)
+    return tuple(range(1, options.repeats + 1)) if options.repeats is not None else None
 
 
-def _shortened(plan: Plan, options: Options) -> Plan:
+def engine_names(given: str) -> list[str]:
+    """What `--engine` names, each once."""
+    return list(dict.fromkeys(name.strip() for name in given.split(",")))
+
+
+def shortened(plan: Plan, options: Options) -> Plan:
     """A look: one seed, a tenth of the time. What begins later does not begin."""
     if not options.quick:
         return plan
@@ -160,17 +222,18 @@ def _shortened(plan: Plan, options: Options) -> Plan:
     return replace(plan, duration_s=duration_s, warmup_s=plan.warmup_s / QUICK, seeds=plan.seeds[:1], record=record)
 
 
-def _folder(scenario: Path, engine: str, out: Path | None, several: bool) -> Path:
+def folder(scenario: Path, engine: str, out: Path | None, *, several: bool) -> Path:
+    """Where a result goes: `out`, or a folder in it if there are several results, or one of `results`."""
     if out is not None and not several:
         return out
     return (out or Path("results")) / f"{scenario.stem}-{engine}"
 
 
 def _check_folders(folders: Sequence[Path]) -> None:
-    if twice := {folder for folder in folders if folders.count(folder) > 1}:
+    if twice := {place for place in folders if folders.count(place) > 1}:
         raise InputError(f"{twice.pop()}: found two results for this folder; expected scenarios with different names")
-    for folder in folders:
-        _check_folder(folder)
+    for place in folders:
+        _check_folder(place)
 
 
 def _check_folder(folder: Path) -> None:

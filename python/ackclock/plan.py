@@ -260,7 +260,10 @@ class RecordPlan:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One scenario as complete numbers; `seeds` has one run each."""
+    """One scenario as complete numbers; `seeds` has one run each.
+
+    `options` are what one engine alone has, by its name: see `ackclock.options`.
+    """
 
     name: str
     duration_s: float
@@ -279,6 +282,7 @@ class Plan:
     traffic: tuple[TrafficPlan, ...]
     datagrams: tuple[DatagramPlan, ...]
     record: RecordPlan
+    options: Mapping[str, Parameters]
     scenario_name: str = field(default="", compare=False)
     scenario_text: str = field(default="", compare=False, repr=False)
 
@@ -301,7 +305,7 @@ class Plan:
     def engine_input(self) -> dict[str, Any]:
         """What `crates/ackclock-packet/src/plan/wire.rs` reads."""
         values = self.to_dict()
-        del values["load"]
+        del values["load"], values["options"]
         ways = [way for traffic in values["traffic"] for way in traffic["population"].get("paths", ())]
         for item in [*values["flows"], *values["datagrams"], *ways]:
             del item["base_rtt_s"]

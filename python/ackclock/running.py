@@ -42,6 +42,8 @@ def run(
 ) -> Dataset:
     """Runs the plan once for each seed and returns all runs as one dataset.
 
+    An engine that draws nothing runs once, with the first seed: all seeds have the same result.
+
     Args:
         plan: what to run.
         engine: name of the engine.
@@ -56,12 +58,14 @@ def run(
         InputError: an unknown engine, or seeds that are not different whole numbers ≥ 0.
     """
     chosen = engines.engine(engine)
-    complete = plan if seeds is None else replace(plan, seeds=_checked(tuple(seeds)))
-    if reasons := chosen.check(complete):
+    complete = plan if seeds is None else replace(plan, seeds=checked(tuple(seeds)))
+    if reasons := engines.refusals(chosen, complete):
         raise UnsupportedError(reasons)
+    if not chosen.draws(complete):
+        complete = replace(complete, seeds=complete.seeds[:1])
     spool_bytes = max(LEAST_SPOOL_BYTES, SPOOL_BYTES // len(complete.seeds))
     options = RunOptions(captures=captures, spool_bytes=spool_bytes, command=command)
-    return Dataset.concat(_all(chosen, complete, options, jobs or _cores(), progress))
+    return Dataset.concat(_all(chosen, complete, options, jobs or cores(), progress))
 
 
 def _all(engine: Engine, plan: Plan, options: RunOptions, jobs: int, progress: Progress) -> list[Dataset]:
@@ -111,11 +115,13 @@ class _Shares:
         return tell
 
 
-def _checked(seeds: tuple[int, ...]) -> tuple[int, ...]:
+def checked(seeds: tuple[int, ...]) -> tuple[int, ...]:
+    """The seeds. Raises `InputError` if they are not different whole numbers ≥ 0."""
     if not seeds or len(set(seeds)) != len(seeds) or not all(0 <= seed < 2**63 for seed in seeds):
         raise InputError(f"seeds: found {list(seeds)[:5]}; expected one or more different whole numbers from 0")
     return seeds
 
 
-def _cores() -> int:
+def cores() -> int:
+    """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -8,8 +8,7 @@ open: defaults of algorithms and TCP stacks are on their cards and are filled in
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -18,7 +17,8 @@ from ackclock.catalog.given import Given
 from ackclock.errors import ScenarioError
 from ackclock.fields import Table, faults
 from ackclock.keys import Duration, Interval, Moment, Name, Seed, Tcp
-from ackclock.source import Source, source_text
+from ackclock.options import Fluid, MeanField, Theory
+from ackclock.source import Source
 from ackclock.topology import Network
 from ackclock.traffic import Traffic
 from ackclock.traffic.flows import Flows
@@ -39,10 +39,6 @@ class Record(Table):
 class Scenario(Table):
     """The whole file."""
 
-    hints: ClassVar[Mapping[str, str]] = {
-        "sweep": "no sweep: this version runs one point; write a scenario for each",
-    }
-
     name: Name | None = Field(None, description="a title")
     duration: Duration = Field(description='how long to simulate, such as "60s"')
     warmup: Moment = Field("0s", validate_default=True, description="the beginning that is left out of the metrics")
@@ -58,6 +54,12 @@ class Scenario(Table):
     flows: list[Flows] = Field([], description="tables [[flows]]: flows one by one")
     traffic: list[Traffic] = Field([], description="tables [[traffic]]: flows that are generated, and UDP")
     record: Record = Field(default_factory=Record, description="what is written down")
+    theory: Theory = Field(default_factory=Theory, description="options of the closed-form engine")
+    fluid: Fluid = Field(default_factory=Fluid, description="options of the fluid engine")
+    meanfield: MeanField = Field(default_factory=MeanField, description="options of the mean-field engine")
+    sweep: dict[str, Any] = Field(
+        {}, description='lists of values by dotted keys, such as "network.queue.limit": every combination is a point'
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> Scenario:
@@ -66,17 +68,10 @@ class Scenario(Table):
         return self
 
 
-def read(path: str | Path) -> tuple[Scenario, Source]:
-    """Reads a scenario file. Raises `ScenarioError` if it cannot be read, or with every mistake in it."""
-    return parse(source_text(path), str(path))
-
-
-def parse(text: str, name: str = "scenario") -> tuple[Scenario, Source]:
-    """Reads a scenario from TOML text. Raises `ScenarioError` with every mistake in it."""
-    source = Source(name, text)
-    content = source.toml()
+def checked(content: Mapping[str, Any], source: Source) -> Scenario:
+    """The scenario that a file's values are. Raises `ScenarioError` with every mistake, each in its place."""
     try:
-        return Scenario.model_validate(content), source
+        return Scenario.model_validate(content)
     except ValidationError as error:
         problems = [source.problem(d["loc"], d["ctx"]["found"], d["ctx"]["expected"]) for d in error.errors()]
         raise ScenarioError(sorted(problems, key=lambda problem: problem.line or 0)) from None

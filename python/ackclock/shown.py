@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 #: Unit → steps of (factor, name), greatest first.
 SCALES = {
@@ -19,6 +21,12 @@ WHOLE = ("", "packets", "bytes")
 
 #: What stands where there is no value.
 NOTHING = "–"
+
+
+def engine(manifest: Mapping[str, Any]) -> str:
+    """The engine of a result, with the model that answered if it has several: `theory engine (pendulum)`."""
+    model = manifest.get("model")
+    return f"{manifest.get('engine') or ''} engine" + (f" ({model})" if model else "")
 
 
 def value(number: float | None, unit: str, digits: int = 3) -> str:
@@ -39,6 +47,32 @@ def interval(mean: float | None, low: float | None, high: float | None, unit: st
     decimals = max(_decimals(middle, 3), min(_decimals(half, 1), _decimals(middle, 3) + 1) if half > 0 else 0)
     texts = [_fixed(number / factor, decimals) for number in (low, high)]
     return _joined(_fixed(middle, decimals), name), f"{texts[0]} – {texts[1]}"
+
+
+def plus_minus(mean: float, half: float, unit: str) -> str:
+    """A mean and half the width of its interval: `95.66 ± 0.05 Mb/s`."""
+    factor, name = scale(mean, unit)
+    decimals = max(_decimals(mean / factor, 3), min(_decimals(half / factor, 1), _decimals(mean / factor, 3) + 1))
+    return _joined(f"{_fixed(mean / factor, decimals)} ± {_fixed(half / factor, decimals)}", name)
+
+
+def estimate(mean: float | None, low: float | None, high: float | None, unit: str) -> str:
+    """A mean with half its interval, the longer half where the interval was cut; without an interval the mean alone."""
+    if mean is None or low is None or high is None:
+        return value(mean, unit)
+    return plus_minus(mean, max(mean - low, high - mean), unit)
+
+
+def signed(number: float | None, unit: str, half: float | None = None) -> str:
+    """A difference with its sign, and half the width of its interval if there is one: `+1.2 ± 0.3 ms`."""
+    if number is None:
+        return NOTHING
+    greatest = max(abs(number), half or 0.0)
+    factor, name = scale(greatest, unit)
+    decimals = _decimals(greatest / factor, 3)
+    text = _fixed(number / factor, decimals)
+    sign = "+" if number > 0 and text.strip("0.") else ""
+    return _joined(sign + text + ("" if half is None else f" ± {_fixed(half / factor, decimals)}"), name)
 
 
 def scale(number: float, unit: str) -> tuple[float, str]:

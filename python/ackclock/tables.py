@@ -168,11 +168,11 @@ def _series(
     rows = max((len(column) for column in columns.values()), default=0)
     for name, field in TABLES[table].items():
         if name == "run":
-            yield pl.repeat(run, rows, dtype=pl.UInt32, eager=True).alias("run")
+            yield pl.Series("run", np.full(rows, run, dtype=np.uint32))
         elif name in columns:
             yield _one(f"{table}.{name}", columns[name], field, names).alias(name)
         elif field.nullable:
-            yield pl.repeat(None, rows, dtype=field.dtype, eager=True).alias(name)
+            yield pl.Series(name, [None], dtype=field.dtype).new_from_index(0, rows)
         else:
             raise ValueError(f"table {table!r} needs the column {name!r}")
 
@@ -191,10 +191,14 @@ def _without_sentinels(series: pl.Series, field: Field) -> pl.Series:
     if not field.nullable:
         return series
     if series.dtype.is_float():
-        return series.set(series.is_finite().not_().fill_null(value=False), None)
-    if series.dtype.is_unsigned_integer():
-        return series.set(series == SENTINELS[series.dtype], None)
+        return _null_where(~np.isfinite(series.to_numpy()), series)
+    if series.dtype.is_unsigned_integer() and not series.null_count():
+        return _null_where(series.to_numpy() == SENTINELS[series.dtype], series)
     return series
+
+
+def _null_where(wanted: np.ndarray[Any, np.dtype[np.bool_]], series: pl.Series) -> pl.Series:
+    return series.set(pl.Series(wanted), None) if wanted.any() else series
 
 
 def _words(key: str, column: Column, names: Mapping[str, Sequence[str]]) -> pl.Series:

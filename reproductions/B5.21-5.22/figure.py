@@ -21,8 +21,9 @@ def draw(data: Mapping[str, Dataset]) -> Figure:
     axes = fig.subplots(len(CONTROLS), 2, sharex=True, sharey=True)
     for row, (control, name) in enumerate(CONTROLS.items()):
         for column, fc in enumerate(("FC on", "FC off")):
-            figures.total_window(axes[row, column], data[f"{control} {fc}"], f"{name}, {fc}: window (segments)")
-            axes[row, column].set(xlim=SHOWN_S, ylim=SHOWN_SEGMENTS)
+            label = f"{name}, {fc}: window (segments)"
+            figures.total_window(axes[row, column], data[f"{control} {fc}"], label, SHOWN_SEGMENTS, named=column == 1)
+            axes[row, column].set_xlim(SHOWN_S)
             if row < len(CONTROLS) - 1:
                 axes[row, column].set_xlabel("")
     return fig

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from ackclock.dataset import Dataset
 from ackclock.metrics.throughput import goodput_bps
 from ackclock.plots import style
+from ackclock.theory import altman
 
 #: As in the slide's table, Mb/s.
 PUBLISHED_MBPS = {1: 8353.66, 2: 8793.92, 5: 8987.49, 10: 9207.78}
@@ -17,14 +18,14 @@ CARRIED_MBPS = 10_000 * 1448 / 1538
 
 
 @style.styled
-def draw(data: Mapping[str, Dataset]) -> Figure:
+def draw(data: Mapping[str, Dataset], _formula: Mapping[str, Dataset]) -> Figure:
     """Total goodput over the streams of a source, as a share of what the link carries."""
     fig = style.figure(3.0)
     ax = fig.subplots()
     streams = np.linspace(1, 10, 200)
     for number, (kept, dash) in enumerate(((0.8, "-"), (0.875, "--"))):
-        share = 1 - 1 / (1 + streams * (1 + kept) / (1 - kept))
-        ax.plot(streams, 100 * share, dash, color=style.COLOURS[number], label=f"Altman, {kept:g} is kept at a loss")
+        share = altman(streams, 100.0, kept)
+        ax.plot(streams, share, dash, color=style.COLOURS[number], label=f"Altman, {kept:g} is kept at a loss")
     ax.plot(
         list(PUBLISHED_MBPS),
         [100 * total / CARRIED_MBPS for total in PUBLISHED_MBPS.values()],

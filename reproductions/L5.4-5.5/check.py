@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from math import inf
 
-from ackclock.metrics import RunView
 from ackclock.reproduce import Measured, Row, near, ratio
 from ackclock.reproduce.entry import Published
+from ackclock.reproduce.measures import transfer_loss
 
 SCHEMES = ("single path", "ECMP, TCP", "ECMP, ABCC")
 
@@ -20,15 +20,8 @@ OF_ITS_KIND = 10.0
 FEWER, NOT_MORE = (-inf, 0.9), (-inf, 1.1)
 
 
-def loss(view: RunView) -> float | None:
-    """Equation 5.3: packets dropped / (dropped + received), over all transfers."""
-    flows = view.flows
-    dropped, received = float(flows["dropped_packets"].sum()), float(flows["received_packets"].sum())
-    return dropped / (dropped + received) if received else None
-
-
 ENGINES = ("packet",)
-MEASURES = {"goodput": "goodput_bps", "loss": loss}
+MEASURES = {"goodput": "goodput_bps", "loss": transfer_loss}
 
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:

@@ -20,14 +20,17 @@ STAGES = (
     ("keys",),
     ("topology",),
     ("traffic",),
-    ("consistency", "scenario"),
+    ("options",),
+    ("consistency", "scenario", "points"),
     ("planning",),
     ("tables", "folders", "dataset"),
     ("engines",),
     ("running",),
 )
-VIEWS = ("metrics", "curves", "shown", "plots", "report", "console")
-COMMANDS = ("reproduce", "jobs", "cli")
+#: Formulas of the field: they know nothing of the stages, and every stage and view may use them.
+FORMULAS = ("theory",)
+VIEWS = ("metrics", "curves", "charts", "shown", "plots", "report", "console")
+COMMANDS = ("replay", "reproduce", "sweeping", "comparing", "jobs", "cli")
 
 
 def modules() -> dict[str, Path]:
@@ -62,7 +65,7 @@ FILES = [name for name in ALL if name != "ackclock"]
 
 
 def test_every_module_has_a_place():
-    known = {name for stage in STAGES for name in stage} | {*VIEWS, *COMMANDS}
+    known = {name for stage in STAGES for name in stage} | {*VIEWS, *COMMANDS, *FORMULAS}
     assert {top(name) for name in FILES} <= known
 
 
@@ -78,6 +81,11 @@ def test_no_stage_reaches_back(module):
     assert below <= allowed, f"{module} imports {sorted(below)}, which come after it"
 
 
+@pytest.mark.parametrize("module", [name for name in FILES if top(name) in FORMULAS])
+def test_formulas_know_nothing_of_the_stages(module):
+    assert {top(name) for name in imports(ALL[module])} <= {*FORMULAS, "errors"}
+
+
 @pytest.mark.parametrize("module", [name for name in FILES if top(name) in VIEWS])
 def test_views_do_not_know_the_engines(module):
     used = {top(name) for name in imports(ALL[module])}
@@ -86,7 +94,8 @@ def test_views_do_not_know_the_engines(module):
 
 def test_engines_do_not_know_each_other():
     folder = PACKAGE / "engines"
-    names = {path.stem for path in folder.iterdir() if path.stem not in ("__init__", "engine", "__pycache__")}
+    shared = ("__init__", "engine", "features", "red", "__pycache__")
+    names = {path.stem for path in folder.iterdir() if path.stem not in shared}
     for name in names:
         files = [path for module, path in ALL.items() if module.startswith(f"ackclock.engines.{name}")]
         used = {found for path in files for found in imports(path)}

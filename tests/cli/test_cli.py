@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from ackclock import cli, console, plots
+from ackclock import cli, console, engines, plots
 
 ROOT = Path(__file__).parents[2]
 DUMBBELL = str(ROOT / "scenarios" / "dumbbell.toml")
@@ -67,11 +67,15 @@ def results(tmp_path_factory):
 
 def test_help_teaches():
     text = call("--help").output
-    for command in ("run", "plot", "report", "show", "ackclock run scenarios/dumbbell.toml", "--version"):
+    for command in ("run", "sweep", "plot", "report", "show", "ackclock run scenarios/dumbbell.toml", "--version"):
         assert command in text
-    for command in ("run", "plot", "report", "show"):
+    for command in ("run", "sweep", "plot", "report", "show"):
         assert f"ackclock {command} " in call(command, "--help").output
     assert call().exit_code in (0, 2)
+
+
+def test_the_help_lists_the_engines():
+    assert cli.ENGINES.split(", ") == list(engines.ENGINES)
 
 
 def test_the_help_lists_the_kinds_of_plots():
@@ -228,8 +232,8 @@ def test_mistakes_of_all_files_are_told_line_by_line(here):
         (["--seed", "1", "--repeats", "2"], "--seed: found both --seed and --repeats; expected one of them"),
         (["--quick", "--repeats", "2"], "--quick: found both --quick and --repeats; expected one of them"),
         (["--jobs", "0"], "--jobs: found 0; expected a whole number from 1 to 10000"),
-        (["--engine", "fluid"], 'engine: found "fluid"; expected one of "packet"'),
-        (["--engine", "packet,,"], 'engine: found ""; expected one of "packet"'),
+        (["--engine", "pakcet"], 'engine: found "pakcet"; expected one of "packet", "theory"'),
+        (["--engine", "packet,,"], 'engine: found ""; expected one of "packet", "theory"'),
         (["--out", "/dev/null/x"], "/dev/null/x: found an error ("),
         (["--out", "/proc/x"], "/proc/x: found an error ("),
     ],
@@ -247,8 +251,9 @@ def test_the_same_folder_twice(here):
 def test_what_the_engine_has_not_exits_with_3(here, monkeypatch):
     from ackclock.engines import packet
 
-    monkeypatch.setattr(packet, "CONGESTION_CONTROLS", frozenset({"reno"}))
-    assert refused("run", "small.toml", status=3) == 'Unsupported: engine "packet" has no cubic'
+    monkeypatch.setattr(packet.PacketEngine, "has", packet.PacketEngine.has - {'congestion control "cubic"'})
+    said = refused("run", "small.toml", status=3)
+    assert said.startswith('Unsupported: engine "packet" has no congestion control "cubic"; available in ')
 
 
 def test_an_option_that_does_not_exist_exits_with_2(here):
@@ -298,6 +303,12 @@ def test_plot(results, tmp_path, kind):
     result = call("plot", results / "out", kind, "--out", tmp_path / f"{kind}.png")
     assert result.exit_code == 0, result.output
     assert (tmp_path / f"{kind}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_plot_lays_a_result_over(results, tmp_path):
+    call("plot", results / "out", "cwnd", "--over", results / "out", "--out", tmp_path / "two.png")
+    assert (tmp_path / "two.png").stat().st_size > 10_000
+    assert refused("plot", results / "out", "epochs", "--over", results / "out").startswith('--over: found "epochs"')
 
 
 def test_plot_refuses(results, tmp_path):

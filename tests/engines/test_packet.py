@@ -143,7 +143,7 @@ def test_an_algorithm_that_it_has_not_is_unsupported():
 
     plan = ac.loads(TEXT).plan()
     group = replace(plan.groups[0], congestion=CongestionPlan("hybla", {}))
-    with pytest.raises(UnsupportedError, match='engine "packet" has no hybla'):
+    with pytest.raises(UnsupportedError, match='engine "packet" has no congestion control "hybla"'):
         ac.run(replace(plan, groups=(group, plan.groups[1])))
 
 
@@ -158,10 +158,12 @@ def test_captures_go_to_the_folder(tmp_path):
     assert data.packets.height > 1000
 
 
-def test_rows_beyond_the_memory_go_to_disk(tmp_path):
+def test_rows_beyond_the_memory_go_to_disk(monkeypatch):
+    monkeypatch.setattr(packet, "ROWS_PER_TAKING", 1)
     plan = ac.loads(TEXT).plan()
     engine = packet.PacketEngine()
     small = engine.run(plan, 1, RunOptions(spool_bytes=10_000))
     assert len(small.parts["flow_samples"]) > 3
+    monkeypatch.undo()
     whole = engine.run(plan, 1)
     assert_frame_equal(small.flow_samples, whole.flow_samples)

@@ -42,6 +42,9 @@ class FakeEngine:
     def check(self, plan):
         return [Unsupported(name, self.name, ("linux",)) for name in self.missing]
 
+    def draws(self, plan):
+        return True
+
     def run(self, plan, seed, options: RunOptions | None = None) -> Dataset:
         around = options or RunOptions()
         self.started.append(seed)

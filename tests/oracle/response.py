@@ -21,7 +21,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import polars as pl
-from oracle import formulas, lab
+from oracle import lab
+
+from ackclock import theory
 
 #: Tables 1 and 2 of RFC 9438: RTT in s → loss rate 10^-exponent → Reno, and CUBIC with C = 0.04, 0.4 and 4.
 TABLES = {
@@ -96,7 +98,8 @@ class Cell:
         """
         if self.c is None:
             return False
-        pair = TABLES[self.rtt_s][self.exponent][0], formulas.cubic_window(1 / self.period, self.rtt_s, self.c)
+        cubic = theory.cubic_window(1 / self.period, self.rtt_s, c=self.c, friendly=False)
+        pair = TABLES[self.rtt_s][self.exponent][0], cubic
         return max(pair) < 1.2 * min(pair)
 
     def __str__(self) -> str:

@@ -8,6 +8,8 @@ import pytest
 from oracle import formulas, lab
 
 import ackclock as ac
+from ackclock import theory
+from ackclock.theory.throughput import RANDOM
 
 RTT_S = 0.1
 SEEDS = (1, 2, 3)
@@ -18,7 +20,7 @@ RTO_S = RTT_S + 0.2
 @cache
 def bernoulli(loss: float, delayed_ack: str = "false") -> ac.Dataset:
     """One Reno flow under Bernoulli loss on a link where nothing queues; about 300 loss epochs a run."""
-    duration_s = min(20_000.0, max(1_000.0, 300 * RTT_S / formulas.mathis_window(1.0, 1.2) / loss**0.5))
+    duration_s = min(20_000.0, max(1_000.0, 300 * RTT_S / 1.2 / loss**0.5))
     return lab.run(
         duration_s,
         RTT_S,
@@ -35,6 +37,11 @@ def segments_per_s(data: ac.Dataset) -> float:
     return lab.goodput_bps(data) / 8 / lab.MSS_BYTES
 
 
+def pftk(loss: float) -> float:
+    """What is sent, in segments a second."""
+    return theory.pftk_simple(loss, RTT_S, lab.MSS_BYTES, rto_s=RTO_S) / 8 / lab.MSS_BYTES
+
+
 def loss_events(data: ac.Dataset) -> float:
     """Fast recoveries and timeouts per packet sent."""
     flows = data.flows
@@ -45,14 +52,14 @@ def loss_events(data: ac.Dataset) -> float:
 @pytest.mark.parametrize("loss", [3e-4, 1e-3, 3e-3, 1e-2])
 def test_mathis(loss: float, delayed_ack: str) -> None:
     """Delayed ACKs make no difference to it: growth counts acknowledged segments, as in Linux (RFC 3465's L = ∞)."""
-    expected = formulas.mathis_window(loss, formulas.MATHIS_PERIODIC) / RTT_S
+    expected = theory.mathis_window(loss) / RTT_S
     assert segments_per_s(bernoulli(loss, delayed_ack)) == pytest.approx(expected, rel=0.1)
 
 
 @pytest.mark.parametrize("loss", [1e-4, 1e-3, 3e-3])
 def test_mathis_for_random_losses(loss: float) -> None:
     """The constant of independent losses is 1.31 instead of the sawtooth's 1.22, until recovery takes its share."""
-    expected = formulas.mathis_window(loss, formulas.MATHIS_RANDOM) / RTT_S
+    expected = theory.mathis_window(loss, constant=RANDOM) / RTT_S
     assert segments_per_s(bernoulli(loss)) == pytest.approx(expected, rel=0.05)
 
 
@@ -61,15 +68,14 @@ def test_pftk(loss: float) -> None:
     """Its domain here ends near 1e-2: it takes all later segments of a round for lost with the first, so it expects
     timeouts where independent losses with SACK give none. The RTO of the linux stack is RTT + 200 ms.
     """
-    assert segments_per_s(bernoulli(loss)) == pytest.approx(formulas.pftk_rate(loss, RTT_S, RTO_S), rel=0.1)
+    assert segments_per_s(bernoulli(loss)) == pytest.approx(pftk(loss), rel=0.1)
 
 
 @pytest.mark.parametrize("loss", [1e-4, 1e-3, 1e-2, 3e-2, 1e-1])
 def test_pftk_by_loss_events(loss: float) -> None:
     """With p as the paper estimates it, loss indications per packet sent, the formula holds to one loss in ten."""
     data = bernoulli(loss)
-    expected = formulas.pftk_rate(loss_events(data), RTT_S, RTO_S)
-    assert segments_per_s(data) == pytest.approx(expected, rel=0.1)
+    assert segments_per_s(data) == pytest.approx(pftk(loss_events(data)), rel=0.1)
 
 
 @pytest.mark.parametrize("congestion", ["reno", "cubic"])
@@ -82,7 +88,7 @@ def test_one_flow_with_a_buffer_of_one_bdp_fills_the_link(congestion: str, rate:
 @pytest.mark.parametrize("buffer", [0.1, 0.25, 0.5])
 def test_reno_over_a_short_buffer_is_a_sawtooth(buffer: float) -> None:
     data = lab.run(600.0, 0.1, '"reno"', warmup_s=60.0, rate="50Mbit", limit=f"{buffer}bdp")
-    assert lab.utilisation(data) == pytest.approx(formulas.reno_utilisation(buffer), rel=0.02)
+    assert lab.utilisation(data) == pytest.approx(theory.sawtooth_utilisation(buffer), rel=0.02)
 
 
 @pytest.mark.parametrize("segments", [1, 10, 11, 30, 31, 150, 1000])

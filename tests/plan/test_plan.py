@@ -44,10 +44,11 @@ def refused(**given: str) -> str:
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
 def test_every_example_has_a_plan(path):
-    made = planning.load(path).plan()
-    assert made.scenario_name == path.name
-    assert made.scenario_text == path.read_text(encoding="utf-8")
-    assert json.loads(made.to_json()) == json.loads(json.dumps(made.to_dict()))
+    for point in planning.load(path).points():
+        made = point.plan
+        assert made.scenario_name == path.name
+        assert made.scenario_text == path.read_text(encoding="utf-8")
+        assert json.loads(made.to_json()) == json.loads(json.dumps(made.to_dict()))
 
 
 def test_the_demo_is_the_one_of_the_documents():

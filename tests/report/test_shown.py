@@ -43,3 +43,24 @@ def test_value(number: float | None, unit: str, text: str) -> None:
 )
 def test_interval(numbers: tuple[float | None, ...], unit: str, texts: tuple[str, str]) -> None:
     assert shown.interval(*numbers, unit) == texts  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("number", "unit", "half", "expected"),
+    [
+        (0.0012, "s", 0.0003, "+1.20 ± 0.30 ms"),
+        (219e-9, "s", 652e-6, "0 ± 652 µs"),
+        (-0.1, "share", None, "−10.0 %"),
+        (1e-20, "1", None, "0.000000000"),
+        (0.0, "", 0.0, "0 ± 0"),
+        (None, "s", None, "–"),
+    ],
+)
+def test_differences_have_a_sign_and_one_unit(number, unit, half, expected):
+    assert shown.signed(number, unit, half) == expected
+
+
+def test_estimates_show_half_of_the_interval_and_the_longer_half_of_a_cut_one():
+    assert shown.estimate(95.66e6, 95.61e6, 95.71e6, "bit/s") == "95.66 ± 0.05 Mb/s"
+    assert shown.estimate(0.99, 0.95, 1.0, "share") == "99.0 ± 4.0 %"
+    assert shown.estimate(0.99, None, None, "share") == "99.0 %"

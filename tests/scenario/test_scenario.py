@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ackclock import scenario
+from ackclock import planning, scenario
 from ackclock.errors import ScenarioError
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +33,7 @@ congestion = "cubic"
 
 def mistakes(text: str) -> list[str]:
     with pytest.raises(ScenarioError) as caught:
-        scenario.parse(text, "x.toml")
+        planning.loads(text, "x.toml")
     return str(caught.value).split("\n")
 
 
@@ -43,7 +43,7 @@ def changed(old: str, new: str) -> str:
 
 
 def test_the_good_one_is_good():
-    found, _ = scenario.parse(GOOD)
+    found = planning.loads(GOOD).scenario
     assert (found.duration, found.warmup, found.network.rate) == (10.0, 1.0, 10e6)
     assert found.flows[0].count == 2
     assert found.record.interval == 0.01
@@ -180,7 +180,7 @@ KNOWN_MISTAKES = {
     "sweep": (
         "[[flows]]",
         '[sweep]\n"network.rate" = []\n\n[[flows]]',
-        "x.toml:11: sweep: found a key that does not belong",
+        "x.toml:12: sweep.network.rate: found an empty list; expected a list of different values",
     ),
     "late start": (
         "count = 2",
@@ -227,6 +227,11 @@ KNOWN_MISTAKES = {
         'rtt = "20ms"',
         'rtt = "20ms"\nloss = { every = 10, probability = 0.1 }',
         "x.toml:9: network.loss: found both of two keys; expected { every = 1000 } or { probability = 1e-3 }",
+    ),
+    "lost SYNs beside each so many-th": (
+        'rtt = "20ms"',
+        'rtt = "20ms"\nloss = { every = 10, syn = 0.1 }',
+        "x.toml:9: network.loss: found syn beside every; expected syn beside a probability",
     ),
     "loss of all": (
         'rtt = "20ms"',
@@ -344,7 +349,7 @@ def test_a_syntax_error_names_the_line():
 
 def read_mistake(path: Path) -> str:
     with pytest.raises(ScenarioError) as caught:
-        scenario.read(path)
+        planning.load(path)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -373,7 +378,7 @@ def test_windows_line_ends_and_a_byte_order_mark_do_no_harm(tmp_path):
 @given(st.text(max_size=200))
 def test_any_text_is_a_scenario_or_a_scenario_error(text):
     try:
-        scenario.parse(text)
+        planning.loads(text)
     except ScenarioError as error:
         assert error.problems
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ackclock import scenario
+from ackclock import planning
 from ackclock.errors import ScenarioError
 
 HEAD = """\
@@ -129,7 +129,7 @@ MISTAKES = {
 @pytest.mark.parametrize(("traffic", "expected"), MISTAKES.values(), ids=MISTAKES.keys())
 def test_one_mistake_is_one_line(traffic, expected):
     with pytest.raises(ScenarioError) as caught:
-        scenario.parse(HEAD + traffic, "x.toml")
+        planning.loads(HEAD + traffic, "x.toml")
     found = str(caught.value).split("\n")
     assert len(found) == 1
     assert found[0].startswith(f"x.toml:{expected}")

@@ -14,10 +14,11 @@ use ackclock_packet::Simulation;
 use ackclock_units::Time;
 use serde_json::{json, Value};
 
+mod parts;
+use parts::{tcp, MSS_BYTES};
+
 const WIRE_BYTES: u32 = 1500;
-const HEADER_BYTES: u32 = 40;
-const TIMESTAMPS_BYTES: u32 = 12;
-const MSS_BYTES: u32 = WIRE_BYTES - HEADER_BYTES - TIMESTAMPS_BYTES;
+
 /// The largest base RTT is larger than the smallest by this share: equal RTTs flatter a simulator.
 const RTT_SPREAD: f64 = 0.1;
 const SAMPLE_INTERVAL_S: &str = "0.01";
@@ -102,7 +103,7 @@ impl Workload {
             "links": [link],
             "routing": "single",
             "changes": [],
-            "groups": [{ "label": "bulk", "congestion": self.congestion, "tcp": tcp() }],
+            "groups": [{ "label": "bulk", "congestion": self.congestion, "tcp": tcp("on") }],
             "flows": flows,
             "traffic": [],
             "datagrams": [],
@@ -133,33 +134,6 @@ impl Workload {
             "reverse": { "hops": [], "delay_s": one_way_s },
         })
     }
-}
-
-fn tcp() -> Value {
-    json!({
-        "mss_bytes": MSS_BYTES,
-        "header_bytes": HEADER_BYTES,
-        "sack": true,
-        "timestamps": true,
-        "delayed_ack": "on",
-        "delayed_ack_timeout_s": 0.04,
-        "initial_window": 10,
-        "initial_rto_s": 1.0,
-        "min_rto_s": 0.2,
-        "max_rto_s": 120.0,
-        "rto_floor_on_variance": true,
-        "rto_slop_s": 0.0,
-        "timer_tick_s": 0.0,
-        "receive_window_bytes": null,
-        "loss_detection": "rack",
-        "tail_loss_probe": true,
-        "limited_transmit": true,
-        "reduction": "prr",
-        "pacing": false,
-        "batches": false,
-        "window_validation": true,
-        "ecn": "off",
-    })
 }
 
 /// Runs the workload; returns the data packets delivered in order.

@@ -22,6 +22,9 @@ use ackclock_packet::Simulation;
 use fat_tree::FatTree;
 use serde_json::{json, Value};
 
+mod parts;
+use parts::tcp;
+
 type Failure = Box<dyn std::error::Error>;
 
 /// How often the recorded rows are taken, as a program that stores them would.
@@ -189,33 +192,6 @@ fn flow(source: u32, destination: u32, options: &Options) -> Result<Value, Failu
         "forward": { "hops": [], "delay_s": 0.0 },
         "reverse": { "hops": [], "delay_s": 0.0 },
     }))
-}
-
-fn tcp(delayed_ack: &str) -> Value {
-    json!({
-        "mss_bytes": 1448,
-        "header_bytes": 40,
-        "sack": true,
-        "timestamps": true,
-        "delayed_ack": delayed_ack,
-        "delayed_ack_timeout_s": 0.04,
-        "initial_window": 10,
-        "initial_rto_s": 1.0,
-        "min_rto_s": 0.2,
-        "max_rto_s": 120.0,
-        "rto_floor_on_variance": true,
-        "rto_slop_s": 0.0,
-        "timer_tick_s": 0.0,
-        "receive_window_bytes": null,
-        "loss_detection": "rack",
-        "tail_loss_probe": true,
-        "limited_transmit": true,
-        "reduction": "prr",
-        "pacing": false,
-        "batches": false,
-        "window_validation": true,
-        "ecn": "off",
-    })
 }
 
 /// To whom each of `hosts` hosts sends: everyone to one other, everyone from one (Sattolo's algorithm).

@@ -12,9 +12,12 @@ use ackclock_packet::Simulation;
 use ackclock_units::Time;
 use serde_json::{json, Value};
 
-const RATE_BPS: f64 = 1e10;
-const MSS_BYTES: u32 = 1448;
+mod parts;
+use parts::{tcp, MSS_BYTES};
+
 const WIRE_BYTES: u32 = 1500;
+
+const RATE_BPS: f64 = 1e10;
 const PATHS: u32 = 100;
 const USAGE: &str = "usage: transfers NUMBER [SEGMENTS]";
 
@@ -64,7 +67,7 @@ fn plan(number: u32, segments: u32) -> serde_json::Result<Plan> {
         "groups": [{
             "label": "short",
             "congestion": { "kind": "reno", "parameters": {} },
-            "tcp": tcp(),
+            "tcp": tcp("on"),
         }],
         "flows": [],
         "traffic": [{
@@ -96,32 +99,5 @@ fn way(path: u32) -> Value {
     json!({
         "forward": { "hops": [{ "delay_s": 0.0, "link": 0 }], "delay_s": one_way_s },
         "reverse": { "hops": [], "delay_s": one_way_s },
-    })
-}
-
-fn tcp() -> Value {
-    json!({
-        "mss_bytes": MSS_BYTES,
-        "header_bytes": 40,
-        "sack": true,
-        "timestamps": true,
-        "delayed_ack": "on",
-        "delayed_ack_timeout_s": 0.04,
-        "initial_window": 10,
-        "initial_rto_s": 1.0,
-        "min_rto_s": 0.2,
-        "max_rto_s": 120.0,
-        "rto_floor_on_variance": true,
-        "rto_slop_s": 0.0,
-        "timer_tick_s": 0.0,
-        "receive_window_bytes": null,
-        "loss_detection": "rack",
-        "tail_loss_probe": true,
-        "limited_transmit": true,
-        "reduction": "prr",
-        "pacing": false,
-        "batches": false,
-        "window_validation": true,
-        "ecn": "off",
     })
 }

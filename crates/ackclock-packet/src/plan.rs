@@ -140,7 +140,7 @@ pub struct QueuePlan {
     pub parameters: serde_json::Value,
 }
 
-/// Loss of data packets that is independent of the queue.
+/// Loss of packets that is independent of the queue.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum LossPlan {
@@ -153,6 +153,13 @@ pub enum LossPlan {
     Bernoulli {
         /// Probability in (0, 1).
         probability: f64,
+    },
+    /// As `Bernoulli`, and what opens a connection (a SYN or SYN/ACK) is lost with a probability of its own.
+    WithSyn {
+        /// Probability of each data packet, in [0, 1).
+        probability: f64,
+        /// Probability of each SYN or SYN/ACK, in (0, 1).
+        syn: f64,
     },
 }
 

@@ -14,7 +14,7 @@ pub fn guarded<T>(call: impl FnOnce() -> T) -> Result<T, String> {
 fn message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-    format!("the packet engine failed: {}", text.unwrap_or("no message"))
+    format!("the engine failed: {}", text.unwrap_or("no message"))
 }
 
 #[cfg(test)]
@@ -30,20 +30,14 @@ mod tests {
     fn a_panic_becomes_its_message() {
         let index = 3;
         let formatted = guarded(|| -> () { panic!("no link {index}") });
-        assert_eq!(
-            formatted,
-            Err("the packet engine failed: no link 3".to_owned())
-        );
+        assert_eq!(formatted, Err("the engine failed: no link 3".to_owned()));
         let plain = guarded(|| -> () { panic!("plain") });
-        assert_eq!(plain, Err("the packet engine failed: plain".to_owned()));
+        assert_eq!(plain, Err("the engine failed: plain".to_owned()));
     }
 
     #[test]
     fn a_panic_without_words_is_an_error_too() {
         let silent = guarded(|| -> () { std::panic::panic_any(7_u8) });
-        assert_eq!(
-            silent,
-            Err("the packet engine failed: no message".to_owned())
-        );
+        assert_eq!(silent, Err("the engine failed: no message".to_owned()));
     }
 }

@@ -6,7 +6,11 @@
 
 #[cfg(feature = "python")]
 mod columns;
+#[cfg(feature = "python")]
+mod fluid;
 pub mod guard;
+#[cfg(feature = "python")]
+mod meanfield;
 #[cfg(feature = "python")]
 mod simulation;
 pub mod toml_spans;
@@ -15,6 +19,7 @@ pub mod toml_spans;
 #[cfg(feature = "python")]
 #[pyo3::pymodule]
 mod _core {
+    use ackclock_models::fluid::{growth::LAWS, record::EVENT_KINDS as FLUID_EVENT_KINDS};
     use ackclock_packet::congestion::CONTROLLERS;
     use ackclock_packet::queue::DISCIPLINES;
     use ackclock_packet::record::{EVENT_KINDS, PACKET_ACTIONS, PACKET_KINDS};
@@ -22,6 +27,10 @@ mod _core {
     use pyo3::prelude::*;
     use pyo3::types::{PyList, PyTuple};
 
+    #[pymodule_export]
+    use crate::fluid::fluid_many;
+    #[pymodule_export]
+    use crate::meanfield::MeanField;
     #[pymodule_export]
     use crate::simulation::Simulation;
     use crate::toml_spans::{PathLine, Step};
@@ -71,6 +80,8 @@ mod _core {
         module.add("EVENT_KINDS", EVENT_KINDS.to_vec())?;
         module.add("PACKET_KINDS", PACKET_KINDS.to_vec())?;
         module.add("PACKET_ACTIONS", PACKET_ACTIONS.to_vec())?;
+        module.add("FLUID_LAWS", names(LAWS))?;
+        module.add("FLUID_EVENT_KINDS", FLUID_EVENT_KINDS.to_vec())?;
         module.add("version", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -89,7 +89,11 @@ class Parameter(BaseModel):
 
     def read(self, value: object) -> Any:
         """A value in SI units. Raises pydantic's `ValidationError`."""
-        return TypeAdapter(self.annotation).validate_python(value, strict=True)
+        return self._adapter.validate_python(value, strict=True)
+
+    @cached_property
+    def _adapter(self) -> TypeAdapter[Any]:
+        return TypeAdapter(self.annotation)
 
 
 class Variant(BaseModel):

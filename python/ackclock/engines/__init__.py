@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 
 from ackclock.engines.engine import Engine
-from ackclock.errors import InputError
+from ackclock.errors import InputError, Unsupported
+from ackclock.plan import Plan
 
 #: Name → module and class; a module is imported when its engine is asked for.
-ENGINES = {"packet": ("ackclock.engines.packet", "PacketEngine")}
+ENGINES = {
+    "packet": ("ackclock.engines.packet", "PacketEngine"),
+    "theory": ("ackclock.engines.theory", "TheoryEngine"),
+    "fluid": ("ackclock.engines.fluid", "FluidEngine"),
+    "meanfield": ("ackclock.engines.meanfield", "MeanFieldEngine"),
+}
 
 
 def engine(name: str) -> Engine:
@@ -19,3 +26,15 @@ def engine(name: str) -> Engine:
     module, kind = ENGINES[name]
     made: Engine = getattr(import_module(module), kind)()
     return made
+
+
+def refusals(chosen: Engine, plan: Plan) -> list[Unsupported]:
+    """What of the plan the engine cannot model, and which engines can."""
+    return [
+        replace(reason, available_in=reason.available_in or _with(reason.what, plan)) for reason in chosen.check(plan)
+    ]
+
+
+def _with(what: str, plan: Plan) -> tuple[str, ...]:
+    """The engines that have a feature, or can run all of the plan."""
+    return tuple(name for name in ENGINES if what in engine(name).has or not engine(name).check(plan))

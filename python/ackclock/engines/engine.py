@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from ackclock import _core
+from ackclock.engines.features import features
 from ackclock.errors import Unsupported
 from ackclock.plan import Plan
 
@@ -33,37 +35,80 @@ class RunOptions:
     """Around a run, not in it: they do not change its result.
 
     `spool_bytes` is what may wait in memory before it goes to disk; packet captures go to the folder `captures`.
+    Without `samples`, an engine that knows the metrics may leave the tables of samples and events empty.
     """
 
     progress: Progress = no_progress
     captures: Path | None = None
     spool_bytes: int = 64 << 20
     command: str = ""
+    samples: bool = True
 
 
 class Engine(Protocol):
-    """Runs plans. It models all of a plan or says beforehand what it cannot."""
+    """Runs plans. It models all of a plan or says beforehand what it cannot.
+
+    One more method is optional: `run_many(runs, options, jobs=…)` takes many pairs of plan and seed in one call.
+    """
 
     name: str
 
+    @property
+    def has(self) -> Collection[str]:
+        """What it has: algorithms and features, in the words of `ackclock.engines.features`."""
+
     def check(self, plan: Plan) -> list[Unsupported]:
         """What of the plan the engine cannot model; empty if it can run it."""
+
+    def draws(self, plan: Plan) -> bool:
+        """Whether chance has a part in the result; if not, all seeds have the same, and one run is enough."""
 
     def run(self, plan: Plan, seed: int, options: RunOptions | None = None) -> Dataset:
         """One run. Raises `UnsupportedError` if `check` would find something."""
 
 
-def manifest(plan: Plan, engine: str, seed: int, command: str) -> dict[str, Any]:
-    """All that is needed to doubt a run's result and to run it again."""
+def missing(plan: Plan, engine: Engine) -> list[Unsupported]:
+    """What the plan asks for and the engine has not."""
+    return [Unsupported(what, engine.name) for what in features(plan) if what not in engine.has]
+
+
+def manifest(
+    plan: Plan,
+    engine: str,
+    seed: int,
+    command: str,
+    metrics: Mapping[str, Any] | None = None,
+    *,
+    model: str | None = None,
+) -> dict[str, Any]:
+    """All that is needed to doubt a run's result and to run it again.
+
+    `metrics`, by their names, are what an engine knows without tables: averages that a closed form gives. `model` is
+    which of its models answered, if it has several.
+    """
+    known = {"metrics": dict(metrics)} if metrics else {}
     return {
         "ackclock": _core.version,
         "engine": engine,
+        **({"model": model} if model else {}),
         "scenario": plan.scenario_text,
         "scenario_path": plan.scenario_name,
         "plan": plan.to_dict(),
-        "runs": [{"run": 0, "point": 0, "seed": seed}],
-        "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
+        "runs": [{"run": 0, "point": 0, "seed": seed, **known}],
+        **circumstances(command),
+    }
+
+
+def circumstances(command: str) -> dict[str, Any]:
+    """With what, when, where and how something was run, for a manifest."""
+    return {
+        "versions": _versions(),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "platform": f"{platform.system()} {platform.release()} {platform.machine()}",
         "command": command,
     }
+
+
+@cache
+def _versions() -> dict[str, str]:
+    return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}

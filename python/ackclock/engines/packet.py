@@ -12,34 +12,39 @@ import numpy as np
 
 from ackclock import _core
 from ackclock.dataset import Dataset, Spool
-from ackclock.engines.engine import RunOptions, manifest
+from ackclock.engines import features
+from ackclock.engines.engine import RunOptions, manifest, missing
 from ackclock.errors import Unsupported, UnsupportedError
 from ackclock.plan import DatagramPlan, FlowPlan, GroupPlan, Plan
 from ackclock.tables import TABLES, Column
-
-#: What the simulator has: the lists in its `congestion.rs` and `queue.rs`.
-CONGESTION_CONTROLS = frozenset(_core.CONGESTION_CONTROLS)
-QUEUE_DISCIPLINES = frozenset(_core.QUEUE_DISCIPLINES)
 
 #: A run goes in at least so many steps; after each, progress is told and an interrupt is heard. The simulator divides
 #: a step in which much happens.
 STEPS = 100
 
-#: Rows are taken out after so many steps, and whenever a step was divided: taking few rows costs as much as many.
-STEPS_PER_TAKING = 10
+#: Rows are taken out so often, and whenever a step was divided. Taking few rows costs as much as many, so a run that
+#: makes few takes them less often: after about so many rows, if each packet and each sample were one.
+MOST_TAKINGS = 10
+ROWS_PER_TAKING = 50_000
 
 
 class PacketEngine:
     """A discrete-event simulator of complete TCP connections."""
 
     name = "packet"
+    has = (
+        features.ALL
+        | {features.congestion(name) for name in _core.CONGESTION_CONTROLS}
+        | {features.queue(name) for name in _core.QUEUE_DISCIPLINES}
+    )
 
     def check(self, plan: Plan) -> list[Unsupported]:
-        """Names of algorithms that the simulator has not."""
-        used = {group.congestion.kind for group in plan.groups if group.congestion}
-        queues = {link.queue.discipline for link in plan.links}
-        missing = [*sorted(used - CONGESTION_CONTROLS), *sorted(queues - QUEUE_DISCIPLINES)]
-        return [Unsupported(name, self.name) for name in missing]
+        """Algorithms that the simulator has not."""
+        return missing(plan, self)
+
+    def draws(self, plan: Plan) -> bool:
+        """Starts, hashes, algorithms and sizes draw from the seed."""
+        return True
 
     def run(self, plan: Plan, seed: int, options: RunOptions | None = None) -> Dataset:
         """One run. Raises `UnsupportedError`; whatever `options.progress` raises ends the run."""
@@ -60,11 +65,19 @@ class PacketEngine:
 
 def _advance(simulation: _core.Simulation, plan: Plan) -> Iterator[tuple[float, bool]]:
     """Runs the simulation in steps; yields the share that is done, and whether rows shall be taken out."""
+    steps_per_taking = STEPS // _takings(plan)
     for step in range(1, STEPS + 1):
         all_done = False
         while not all_done:
             reached_s, all_done = simulation.advance_some(plan.duration_s * step / STEPS)
-            yield reached_s / plan.duration_s, not all_done or step % STEPS_PER_TAKING == 0
+            yield reached_s / plan.duration_s, not all_done or step % steps_per_taking == 0
+
+
+def _takings(plan: Plan) -> int:
+    """How often rows are taken out of a run."""
+    packets = sum(link.rate_bps for link in plan.links) * plan.duration_s / (8 * plan.packet_bytes)
+    samples = (len(plan.flows) + len(plan.links)) * plan.duration_s / plan.record.interval_s
+    return max(1, min(MOST_TAKINGS, int((packets + samples) / ROWS_PER_TAKING)))
 
 
 def _take(simulation: _core.Simulation, spool: Spool, capture: IO[bytes] | None) -> None:

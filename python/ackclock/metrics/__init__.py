@@ -7,6 +7,7 @@
     metrics.response_times(data)                   # completion times by size
     metrics.epochs(data)                           # the congestion epochs
     metrics.cdf(data, "completion_s")              # distribution functions
+    metrics.windows_over_time(data)                # mean and coefficient of variation of the windows at each instant
     metrics.responsiveness_at(data, [20, 40])      # how soon it is steady again after these instants
 
 To add one, write a function of a `RunView` whose docstring says what it is and where it comes from, and add it to its
@@ -22,8 +23,8 @@ from typing import Any
 import polars as pl
 
 from ackclock.dataset import Dataset
-from ackclock.metrics import completion, delay, dynamics, epoch, fairness, loss, pendulum, throughput
-from ackclock.metrics.distributions import cdf
+from ackclock.metrics import completion, delay, dynamics, epoch, fairness, loss, oscillation, pendulum, throughput
+from ackclock.metrics.distributions import cdf, windows_over_time
 from ackclock.metrics.metric import Metric, Value
 from ackclock.metrics.response import response_times
 from ackclock.metrics.settling import responsiveness_at
@@ -44,9 +45,11 @@ __all__ = [
     "summarise",
     "summary",
     "table",
+    "value",
+    "windows_over_time",
 ]
 
-FAMILIES = (throughput, fairness, loss, delay, epoch, completion, dynamics, pendulum)
+FAMILIES = (throughput, fairness, loss, delay, epoch, completion, dynamics, oscillation, pendulum)
 
 #: Every metric by its name.
 METRICS: Mapping[str, Metric] = {metric.name: metric for family in FAMILIES for metric in family.METRICS}
@@ -54,7 +57,16 @@ METRICS: Mapping[str, Metric] = {metric.name: metric for family in FAMILIES for 
 
 def of_run(view: RunView) -> dict[str, Value]:
     """All the metrics of one run."""
-    return {name: _finite(metric.function(view)) for name, metric in METRICS.items()}
+    return {name: value(view, name) for name in METRICS}
+
+
+def value(view: RunView, name: str) -> Value:
+    """One metric of one run: as its engine gave it for want of tables, else from the tables; null if not finite.
+
+    Raises `KeyError` for a metric that there is not.
+    """
+    metric = METRICS[name]
+    return _finite(view.given[name] if name in view.given else metric.function(view))
 
 
 def summary(values: list[dict[str, Value]]) -> dict[str, Summary]:

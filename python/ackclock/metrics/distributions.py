@@ -21,7 +21,8 @@ def cdf(data: Dataset, quantity: str, between: tuple[float, float] | None = None
 
     `share` of the values of the run are at or below. Quantities: `completion_s` (of the transfers begun in the
     measured part, by Kaplan and Meier: unfinished ones count, so that it ends below 1 if some are), `cwnd` (segments)
-    and `rtt_s` (smoothed) over samples, `queue_delay_s` over packets, `goodput_bps` over flows. `between` looks at a
+    and `rtt_s` (smoothed) over samples, `queue_delay_s` over packets, `queue_p` over samples of the bottleneck's queue,
+    `goodput_bps` over flows. `between` looks at a
     part of each run (seconds). Raises `InputError` for another quantity.
     """
     if quantity not in DISTRIBUTIONS:
@@ -33,6 +34,25 @@ def cdf(data: Dataset, quantity: str, between: tuple[float, float] | None = None
         rows = pl.DataFrame({quantity: values, "share": share}, schema={quantity: pl.Float64, "share": pl.Float64})
         seed, run = pl.lit(view.seed, pl.Int64).alias("seed"), pl.lit(view.run, pl.UInt32).alias("run")
         frames.append(rows.select(run, seed, quantity, "share"))
+    return pl.concat(frames)
+
+
+def windows_over_time(data: Dataset, between: tuple[float, float] | None = None) -> pl.DataFrame:
+    """How the flows' windows are spread at each instant of the measured part.
+
+    `run`, `seed`, `time_s`, `mean` (segments) and `cov`, the coefficient of variation over the flows (the population's
+    standard deviation / mean). `between` looks at a part of each run (s). Source: Belhareth 2014, figures 3.12 to 3.14.
+    """
+    schema = {"run": pl.UInt32, "seed": pl.Int64, "time_s": pl.Float64, "mean": pl.Float64, "cov": pl.Float64}
+    frames = [pl.DataFrame(schema=schema)]
+    for view in runs(data, between):
+        cwnd, seed, run = pl.col("cwnd"), pl.lit(view.seed, pl.Int64), pl.lit(view.run, pl.UInt32)
+        spread = (
+            view.measured_samples.drop_nulls("cwnd")
+            .group_by("time_s")
+            .agg(cwnd.mean().alias("mean"), (cwnd.std(ddof=0) / cwnd.mean()).alias("cov"))
+        )
+        frames.append(spread.sort("time_s").select(run.alias("run"), seed.alias("seed"), "time_s", "mean", "cov"))
     return pl.concat(frames)
 
 
@@ -67,6 +87,11 @@ def queue_delays(view: RunView) -> tuple[Array, Array]:
     return empirical(*delay.sojourn_histogram(view))
 
 
+def backlogs(view: RunView) -> tuple[Array, Array]:
+    """Distribution of the bottleneck's sampled backlog (packets) over time."""
+    return empirical(view.queue_samples["backlog_p"].drop_nulls().to_numpy())
+
+
 def goodputs(view: RunView) -> tuple[Array, Array]:
     """Distribution of the flows' goodputs while they were there (bit/s)."""
     rates = view.once(throughput.rates_while_there_bps)
@@ -79,5 +104,6 @@ DISTRIBUTIONS: Mapping[str, Distribution] = {
     "cwnd": windows,
     "rtt_s": rtts,
     "queue_delay_s": queue_delays,
+    "queue_p": backlogs,
     "goodput_bps": goodputs,
 }

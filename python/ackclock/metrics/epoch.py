@@ -73,7 +73,7 @@ def congestion_epochs(view: RunView) -> float | None:
     RTT at that moment) of the drop before. Null if the bottleneck dropped packets that were not recorded one by one.
     Source: Belhareth 2014 chapter 5; RFC 5348 section 5.2.
     """
-    return float(view.once(epochs).height) if _is_recorded(view) else None
+    return float(view.once(epochs).height) if is_recorded(view) else None
 
 
 def synchronisation(view: RunView) -> float | None:
@@ -165,7 +165,7 @@ def _epoch_max(view: RunView, column: str) -> float | None:
     return float(np.max(found[column].to_numpy())) if found.height else None
 
 
-def _is_recorded(view: RunView) -> bool:
+def is_recorded(view: RunView) -> bool:
     """Whether the drops are known one by one: there are some, or something counted none."""
     counts = (view.links["dropped_p"].drop_nulls(), view.queue_samples["drops_p"].drop_nulls())
     return view.drops.height > 0 or any(count.len() > 0 and count.sum() == 0 for count in counts)

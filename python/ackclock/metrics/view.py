@@ -93,6 +93,7 @@ def _filled(matrix: Array) -> Array:
 class RunView:
     """One run of a dataset, or with `between` (seconds, from and to) a part of it. Tables are read when first used.
 
+    `given` are metrics that the engine itself gave, for want of tables (closed forms); of a part there are none.
     What the engine counted over the whole measured part is null in a part: the metrics take samples and events.
     """
 
@@ -100,6 +101,7 @@ class RunView:
     run: int
     seed: int | None
     between: tuple[float, float] | None = None
+    given: Mapping[str, Any] = field(default_factory=dict)
     _known: dict[Callable[..., Any], Any] = field(default_factory=dict, repr=False)
 
     def once(self, function: Callable[[RunView], Result]) -> Result:
@@ -291,9 +293,10 @@ def runs(data: Dataset, between: tuple[float, float] | None = None) -> Iterator[
     Raises `InputError` if a run has no such part.
     """
     for run in data.runs:
-        view = RunView(data, int(run["run"]), run.get("seed"))
+        view = RunView(data, int(run["run"]), run.get("seed"), given=run.get("metrics") or {})
         if between is not None and not 0 <= between[0] < between[1] <= view.duration_s:
             raise InputError(
                 f"between: found {between[0]:g} s to {between[1]:g} s; expected a part of 0 s to {view.duration_s:g} s"
             )
-        yield replace(view, between=between, _known={})
+        given = view.given if between is None else {}
+        yield replace(view, between=between, given=given, _known={})

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from ackclock import scenario
+from ackclock import points, scenario
+from ackclock.errors import InputError, Problem, ScenarioError
+from ackclock.options import OPTIONS
 from ackclock.plan import (
     UDP_HEADER_BYTES,
     FlowPlan,
@@ -23,7 +26,7 @@ from ackclock.planning.groups import group_plan
 from ackclock.planning.sizes import Sizes
 from ackclock.planning.traffic import Place, datagram_group, datagram_plans, drawn_plans, generated_plan
 from ackclock.scenario import Scenario
-from ackclock.source import Source
+from ackclock.source import Source, source_text
 from ackclock.topology.parts import Drawing, Hosts, Link, Way
 from ackclock.traffic import AnyTraffic
 from ackclock.traffic.datagrams import Datagrams
@@ -32,26 +35,103 @@ from ackclock.traffic.datagrams import Datagrams
 FEW_LINKS = 16
 
 
+#: A sweep is given up after so many different mistakes.
+MOST_PROBLEMS = 20
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of a sweep: its number from 0, what it has at the swept keys (as written), and its plan."""
+
+    number: int
+    values: Mapping[str, Any]
+    plan: Plan
+
+
 @dataclass(frozen=True)
 class Loaded:
-    """A checked scenario and its text."""
+    """A checked scenario and its text. One with a sweep has a scenario for each of its points, and none of its own."""
 
-    scenario: Scenario
+    scenario: Scenario | None
     source: Source
+    sweep: points.Sweep | None = None
 
     def plan(self) -> Plan:
-        """The plan. Raises `ScenarioError` for values that do not fit together."""
+        """The plan. Raises `ScenarioError` for values that do not fit together, and for a scenario with a sweep."""
+        if self.scenario is None:
+            raise ScenarioError([_is_a_sweep(self)])
         return _plan(self.scenario, self.source)
+
+    def only(self, chosen: Mapping[str, Sequence[str]]) -> Loaded:
+        """The sweep's points that have some of the values only: `{"network.queue.limit": ["1bdp"]}`.
+
+        Raises `InputError` for keys and values that are not swept.
+        """
+        if not chosen:
+            return self
+        if self.sweep is None:
+            raise InputError(f"{self.source.name}: found no table [sweep]; expected one with {', '.join(chosen)}")
+        return replace(self, sweep=self.sweep.only(chosen))
+
+    def points(self) -> Iterator[Point]:
+        """Every point of the sweep; of a scenario without one, the only point.
+
+        Raises `ScenarioError` after the last point, with the mistakes of all points, each in its place.
+        """
+        if self.sweep is None:
+            yield Point(0, {}, self.plan())
+            return
+        mistakes: dict[Problem, list[int]] = {}
+        for number in range(self.sweep.count):
+            try:
+                planned = self.point(number)
+            except ScenarioError as error:
+                for problem in error.problems:
+                    mistakes.setdefault(problem, []).append(number)
+                if len(mistakes) >= MOST_PROBLEMS:
+                    break
+            else:
+                yield planned
+        if mistakes:
+            raise ScenarioError(_of_points(mistakes, self.sweep))
+
+    def point(self, number: int) -> Point:
+        """One point of the sweep. Raises `ScenarioError` with its mistakes."""
+        if self.sweep is None:
+            return Point(0, {}, self.plan())
+        content, source = self.sweep.content(number)
+        return Point(number, self.sweep.values(number), _plan(scenario.checked(content, source), source))
 
 
 def load(path: str | Path) -> Loaded:
-    """Reads and checks a scenario file. Raises `ScenarioError` with every mistake in it."""
-    return Loaded(*scenario.read(path))
+    """Reads and checks a scenario file. Raises `ScenarioError` with every mistake in it.
+
+    Of one with a sweep the table `[sweep]` is checked; `Loaded.points` checks the points.
+    """
+    return loads(source_text(path), str(path))
 
 
 def loads(text: str, name: str = "scenario") -> Loaded:
     """As `load`, from TOML text."""
-    return Loaded(*scenario.parse(text, name))
+    source = Source(name, text)
+    content = source.toml()
+    sweep = points.sweep(content, source)
+    return Loaded(None if sweep else scenario.checked(content, source), source, sweep)
+
+
+def _is_a_sweep(loaded: Loaded) -> Problem:
+    name, count = loaded.source.name, loaded.sweep.count if loaded.sweep else 0
+    return loaded.source.problem(("sweep",), f"a sweep of {count} points", f"one scenario; run `ackclock sweep {name}`")
+
+
+def _of_points(mistakes: Mapping[Problem, list[int]], sweep: points.Sweep) -> Iterator[Problem]:
+    """Mistakes in file order; one that is not in a swept value and not in every point says where it is made."""
+    for problem, numbers in sorted(mistakes.items(), key=lambda item: item[0].line or 0):
+        if problem.key.startswith("sweep.") or len(numbers) == sweep.count:
+            yield problem
+        else:
+            where = points.described(sweep.values(numbers[0]))
+            yield replace(problem, expected=f"{problem.expected} (where {where})")
 
 
 def _seeds(given: Scenario) -> tuple[int, ...]:
@@ -84,6 +164,7 @@ def _plan(given: Scenario, source: Source) -> Plan:
             plan for table, place in traffic if isinstance(table, Datagrams) for plan in datagram_plans(table, place)
         ),
         record=_record(given, drawing),
+        options={name: getattr(given, name).planned() for name in OPTIONS},
         scenario_name=Path(source.name).name,
         scenario_text=source.text,
     )

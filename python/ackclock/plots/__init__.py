@@ -1,7 +1,8 @@
 """Figures for print: `ac.plot.cwnd(data)` returns a matplotlib figure.
 
 Each kind is one file with one function of a dataset; `KINDS` is the list of all. Results of several runs show the
-first, and say so; distributions show every run.
+first, and say so; distributions show every run. `ac.plot.cwnd(data, over=other)` lays another result over the first:
+the same scenario with another engine, say.
 """
 
 from __future__ import annotations
@@ -10,19 +11,32 @@ from collections.abc import Callable, Mapping
 
 from matplotlib.figure import Figure
 
-from ackclock.dataset import Dataset
 from ackclock.plots.cdf import cdf
+from ackclock.plots.compared import compared
 from ackclock.plots.cwnd import cwnd
 from ackclock.plots.cwnd_total import cwnd_total
 from ackclock.plots.epochs import epochs
 from ackclock.plots.goodput import goodput
 from ackclock.plots.queue import queue
 from ackclock.plots.response import response
+from ackclock.plots.swept import swept
 
-__all__ = ["KINDS", "cdf", "cwnd", "cwnd_total", "epochs", "goodput", "queue", "response"]
+__all__ = [
+    "KINDS",
+    "OVERLAID",
+    "cdf",
+    "compared",
+    "cwnd",
+    "cwnd_total",
+    "epochs",
+    "goodput",
+    "queue",
+    "response",
+    "swept",
+]
 
 #: Every kind of figure by its name.
-KINDS: Mapping[str, Callable[[Dataset], Figure]] = {
+KINDS: Mapping[str, Callable[..., Figure]] = {
     "cwnd": cwnd,
     "cwnd_total": cwnd_total,
     "goodput": goodput,
@@ -31,3 +45,6 @@ KINDS: Mapping[str, Callable[[Dataset], Figure]] = {
     "epochs": epochs,
     "response": response,
 }
+
+#: Those over which other results can be laid (`over`).
+OVERLAID = ("cwnd", "cwnd_total", "goodput", "queue", "cdf")

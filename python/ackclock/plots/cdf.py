@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ackclock import shown
 from ackclock.dataset import Dataset
+from ackclock.errors import InputError
 from ackclock.metrics.distributions import DISTRIBUTIONS, Distribution, empirical
 from ackclock.metrics.view import Array, RunView, runs
-from ackclock.plots import style
+from ackclock.plots import overlay, style
+from ackclock.plots.overlay import Other, Over
 
 #: What is drawn: quantity, unit, the axis's label. Completion times only where a transfer was finished.
 PANELS = (
@@ -23,23 +27,29 @@ PANELS = (
 
 
 @style.styled
-def cdf(data: Dataset) -> Figure:
-    """Draws the distribution functions of delays, windows, flows' goodputs and completion times, one line a run."""
-    views = list(runs(data))
+def cdf(data: Dataset, over: Over = None) -> Figure:
+    """Draws the distribution functions of delays, windows, flows' goodputs and completion times, one line a run.
+
+    `over`: dashed, those of other results, all their runs together.
+    """
+    views, laid = list(runs(data)), overlay.others(data, over)
+    if not any(_any(views, DISTRIBUTIONS[quantity]) for quantity, *_ in PANELS):
+        raise InputError("the result has no samples: there are no distributions to draw")
     panels = [panel for panel in PANELS if panel[0] != "completion_s" or _any(views, DISTRIBUTIONS[panel[0]])]
     columns = 2 if len(panels) == 4 else 3
     fig = style.figure(4.8)
     grid = fig.subplots(2, columns, sharey=True)
     for ax, (quantity, unit, label) in zip(grid.flat, panels, strict=False):
-        _panel(ax, views, DISTRIBUTIONS[quantity], unit, label)
+        _panel(ax, views, DISTRIBUTIONS[quantity], unit, label, laid)
     for ax in list(grid.flat)[len(panels) :]:
         ax.set_visible(False)
     for ax in grid[:, 0]:
         ax.set_ylabel("Share at or below")
     grid[0, 0].set_ylim(0, 1.02)
     grid[0, 0].set_yticks([0, 0.25, 0.5, 0.75, 1])
-    if len(views) > 1:
-        fig.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    handles = [*grid[0, 0].get_legend_handles_labels()[0], *overlay.signs(data, laid, coloured=True)]
+    if handles:
+        fig.legend(handles=handles, loc="outside lower center", ncols=2 + len(laid))
     style.title(fig, "Distributions in the measured part", data, pooled=True)
     return fig
 
@@ -48,7 +58,9 @@ def _any(views: list[RunView], distribution: Distribution) -> bool:
     return any(distribution(view)[0].size for view in views)
 
 
-def _panel(ax: Axes, views: list[RunView], distribution: Distribution, unit: str, label: str) -> None:
+def _panel(
+    ax: Axes, views: list[RunView], distribution: Distribution, unit: str, label: str, laid: Sequence[Other]
+) -> None:
     known = [found for found in map(distribution, views) if found[0].size]
     largest = max((float(x[-1]) for x, _ in known), default=1.0)
     factor, name = shown.scale(largest, unit)
@@ -59,6 +71,9 @@ def _panel(ax: Axes, views: list[RunView], distribution: Distribution, unit: str
         _step(ax, x / factor, share, color=colour, linewidth=0.8 if several else 1.2, label=text)
     if several:
         _step(ax, *_pooled(known, factor), color=style.COLOURS[0], linewidth=1.5, label="all runs together")
+    for other in laid:
+        if theirs := [found for found in map(distribution, other.views) if found[0].size]:
+            _step(ax, *_pooled(theirs, factor), color=other.colour, linewidth=1.2, **other.look)
     if largest > 4 * min((float(x[0]) for x, _ in known), default=0.0):
         ax.set_xlim(left=0)
     ax.set_xlabel(label.format(name))

@@ -9,6 +9,8 @@ from matplotlib.figure import Figure
 
 from ackclock import curves, shown
 from ackclock.dataset import Dataset
+from ackclock.errors import InputError
+from ackclock.metrics import epoch
 from ackclock.plots import style
 
 
@@ -16,6 +18,8 @@ from ackclock.plots import style
 def epochs(data: Dataset) -> Figure:
     """Draws each drop at the bottleneck in the first run's measured part, its epoch, and the share of flows hit."""
     view = style.first_run(data)
+    if not epoch.is_recorded(view):
+        raise InputError("the result has no record of drops to draw")
     drops, found = curves.loss_epochs(view)
     fig = style.figure(4.4)
     above, below = fig.subplots(2, 1, sharex=True, height_ratios=(1.6, 1))

@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from ackclock import curves, shown
+from ackclock.curves import Responses
 from ackclock.dataset import Dataset
 from ackclock.metrics.response import response_times
-from ackclock.plots import style
+from ackclock.metrics.view import Array
+from ackclock.plots import overlay, style
+
+#: Closed forms by their names: seconds for sizes in bytes.
+Formulas: TypeAlias = Mapping[str, Callable[[Array], Array]]
+
+#: Points of a formula's curve.
+FORMULA_POINTS = 200
 
 
 @style.styled
-def response(data: Dataset) -> Figure:
+def response(data: Dataset, formulas: Formulas | None = None) -> Figure:
     """Draws the mean completion time over the size of the transfer, both on logarithmic scales, one line a group.
 
     The bars are 95 % intervals; a hollow mark is the mean that counts unfinished transfers as far as they were
-    watched (Kaplan and Meier), where there are some.
+    watched (Kaplan and Meier), where there are some. `formulas` are laid over, dashed: by their names, functions that
+    give seconds for sizes in bytes (arrays).
     """
     style.first_run(data)
     lines = curves.responses(response_times(data))
@@ -52,6 +65,7 @@ def response(data: Dataset) -> Figure:
             color=look["color"],
             label="with unfinished ones, as far as watched" if line is first_cut else None,
         )
+    _lay_over(ax, formulas or {}, lines, size, time)
     ax.set_xscale("log")
     ax.set_yscale("log", nonpositive="clip")
     for axis in (ax.xaxis, ax.yaxis):
@@ -61,6 +75,15 @@ def response(data: Dataset) -> Figure:
     fig.legend(loc="outside lower center", ncols=1 if len(lines) < 4 else 2)
     style.title(fig, "Response time by size: mean and 95 % interval", data, pooled=True)
     return fig
+
+
+def _lay_over(ax: Axes, formulas: Formulas, lines: Sequence[Responses], size: float, time: float) -> None:
+    """The formulas over the sizes that were measured."""
+    measured = np.concatenate([line.sizes_bytes for line in lines])
+    sizes_bytes = np.geomspace(measured.min(), measured.max(), FORMULA_POINTS)
+    for number, (name, seconds) in enumerate(formulas.items()):
+        dashes = overlay.DASHES[number % len(overlay.DASHES)]
+        ax.plot(sizes_bytes / size, seconds(sizes_bytes) / time, color=style.INK, linestyle=dashes, label=name)
 
 
 def _readable(axis: Axis) -> None:

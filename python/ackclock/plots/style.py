@@ -13,6 +13,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
+from ackclock import shown
 from ackclock.curves import Lines, thinned
 from ackclock.dataset import Dataset
 from ackclock.errors import InputError
@@ -24,6 +25,9 @@ INK, QUIET, FAINT = "#222222", "#777777", "#DDDDDD"
 
 #: A page's text width, in inches.
 WIDTH_IN = 7.0
+
+#: The height of a usual figure, in inches: what stands below the top of a higher one is as far from it.
+BASE_HEIGHT_IN = 4.0
 
 #: Points of a drawn curve: several for each dot of a printed line.
 POINTS = 4000
@@ -103,11 +107,16 @@ def figure(height_in: float) -> Figure:
 def title(fig: Figure, what: str, data: Dataset, *, pooled: bool = False) -> None:
     """The title: what is shown, of which scenario, from which run."""
     name = (data.manifest.get("plan") or {}).get("name") or ""
+    headline(fig, what, " · ".join(filter(None, (name, _which(data, pooled)))))
+
+
+def headline(fig: Figure, what: str, below: str) -> None:
+    """What is shown, and a line in small letters under it."""
     fig.suptitle(f"{what}\n", x=0.01, ha="left", fontweight="bold", color=INK)
     fig.text(
         0.01,
-        0.985,
-        "\n" + _escaped(" · ".join(filter(None, (name, _which(data, pooled))))),
+        1 - 0.015 * BASE_HEIGHT_IN / fig.get_figheight(),
+        "\n" + _escaped(below),
         va="top",
         ha="left",
         fontsize=8,
@@ -117,11 +126,11 @@ def title(fig: Figure, what: str, data: Dataset, *, pooled: bool = False) -> Non
 
 
 def _which(data: Dataset, pooled: bool) -> str:
-    seeds, engine = [run.get("seed") for run in data.runs], data.manifest.get("engine") or ""
+    seeds, engine = [run.get("seed") for run in data.runs], shown.engine(data.manifest)
     if len(seeds) <= 1:
-        return f"{engine} engine, seed {seeds[0]}" if seeds else str(engine)
+        return f"{engine}, seed {seeds[0]}" if seeds else engine
     which = f"{len(seeds)} runs" if pooled else f"seed {seeds[0]} (one of {len(seeds)} runs)"
-    return f"{engine} engine, {which}"
+    return f"{engine}, {which}"
 
 
 def _escaped(text: str) -> str:
@@ -201,6 +210,7 @@ def warmup(axes: Sequence[Axes], view: RunView, *, text: bool = True) -> None:
             va="top",
             fontsize=7.5,
             color=QUIET,
+            annotation_clip=True,
         )
 
 

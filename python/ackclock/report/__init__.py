@@ -10,11 +10,8 @@ it to load anything. Several results are compared side by side.
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +22,7 @@ from ackclock.dataset import Dataset
 from ackclock.errors import InputError
 from ackclock.metrics import RunView, Summary, throughput
 from ackclock.metrics.metric import Value
-from ackclock.report import answer, figures, rows, together
+from ackclock.report import answer, figures, page, rows, together
 from ackclock.report.answer import Subject
 
 #: Points of all curves of a report; about 11 bytes each.
@@ -61,19 +58,8 @@ def write(results: Sequence[Path | str], out: Path | str) -> Path:
 
     Raises `InputError` for a folder that is no result and for a place that cannot be written.
     """
-    page = render([Dataset.read(folder) for folder in results], [Path(folder).resolve().name for folder in results])
-    path = Path(out)
-    new = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        new.write_text(page, encoding="utf-8")
-        new.replace(path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
-    finally:
-        with suppress(OSError):
-            new.unlink()
-    return path
+    names = [Path(folder).resolve().name for folder in results]
+    return page.write(render([Dataset.read(folder) for folder in results], names), out)
 
 
 def render(datasets: Sequence[Dataset], names: Sequence[str] | None = None) -> str:
@@ -82,7 +68,7 @@ def render(datasets: Sequence[Dataset], names: Sequence[str] | None = None) -> s
         raise InputError("nothing to report on: give one result folder or more")
     titles = _titles(datasets, names or [f"result {number + 1}" for number in range(len(datasets))])
     results = [_result(name, data) for name, data in zip(titles, datasets, strict=True)]
-    return str(_template().render(_content(results)))
+    return page.render("report.html.j2", **_content(results))
 
 
 def _result(name: str, data: Dataset) -> Result:
@@ -220,26 +206,3 @@ def _cut(value: Any) -> Any:
         left = len(value) - len(kept)
         return [*kept, f"… {left:,} more in manifest.json"] if left else kept
     return value
-
-
-def _template() -> Any:
-    from jinja2 import DictLoader, Environment, StrictUndefined
-    from markupsafe import Markup
-
-    assets = files("ackclock.report") / "assets"
-    text = {name: (assets / name).read_text(encoding="utf-8") for name in ASSETS}
-    environment = Environment(
-        loader=DictLoader(text), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.globals["asset"] = lambda name: Markup(text[name])  # our own files, not the user's
-    environment.filters["script_json"] = lambda value: Markup(_script_json(value))
-    return environment.get_template("report.html.j2")
-
-
-ASSETS = ("report.html.j2", "report.css", "report.js", "plotly-cartesian.min.js")
-
-
-def _script_json(value: Any) -> str:
-    """JSON that cannot end the script element it stands in."""
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

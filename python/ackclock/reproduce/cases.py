@@ -22,12 +22,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
-from ackclock.errors import InputError, Problem, ScenarioError
+from ackclock.errors import InputError, Problem
+from ackclock.fields import Loc, dotted
 from ackclock.plan import Plan
 from ackclock.planning import Loaded
-from ackclock.scenario import Scenario
+from ackclock.scenario import checked
 from ackclock.source import Source, source_text
 
 #: The only case of an entry without `cases.toml`.
@@ -70,15 +69,15 @@ def _are_tables(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(item, Mapping) for item in value)
 
 
+class _Case(Source):
+    """A case's values, which stand in several files: mistakes have no line."""
+
+    def problem(self, loc: Loc, found: str, expected: str) -> Problem:
+        return Problem(self.name, None, dotted(loc), found, expected)
+
+
 def _plan(content: Mapping[str, Any], source: Source, case: str) -> Plan:
-    try:
-        return Loaded(Scenario.model_validate(content), source).plan()
-    except ValidationError as error:
-        place = f"{source.name} ({case})"
-        found = [(d["loc"], d["ctx"]) for d in error.errors()]
-        raise ScenarioError(
-            [Problem(place, None, ".".join(map(str, loc)), ctx["found"], ctx["expected"]) for loc, ctx in found]
-        ) from None
+    return Loaded(checked(content, _Case(f"{source.name} ({case})", source.text)), source).plan()
 
 
 def _values(path: Path, dimension: str, table: Any) -> list[tuple[str, Mapping[str, Any]]]:

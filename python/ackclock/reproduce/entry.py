@@ -12,8 +12,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
+from ackclock.dataset import Dataset
 from ackclock.errors import InputError
 from ackclock.fields import shown
+from ackclock.plan import Plan
 from ackclock.reproduce.measured import Measure, Measured
 from ackclock.reproduce.verdict import Row
 
@@ -76,6 +78,20 @@ class Entry:
         """The engines that it is made for."""
         return tuple(self._part("check", "ENGINES"))
 
+    def runs(self, engine: str, case: str) -> bool:
+        """Whether an engine runs a case: all do all, unless `check.py` has a function `runs(engine, case)`."""
+        chosen: Callable[[str, str], bool] | None = getattr(self._check, "runs", None)
+        return chosen is None or chosen(engine, case)
+
+    def fed(self, engine: str, case: str, plan: Plan, result: Callable[[str, str], Dataset]) -> Plan:
+        """What an engine runs of a case: its plan, unless `check.py` has a function `fed` with these arguments.
+
+        `result(engine, case)` is what an engine that comes before in `ENGINES` made of a case.
+        """
+        rule: Callable[[str, str, Plan, Callable[[str, str], Dataset]], Plan] | None
+        rule = getattr(self._check, "fed", None)
+        return plan if rule is None else rule(engine, case, plan, result)
+
     @property
     def measures(self) -> Mapping[str, Measure]:
         """What is measured in each run."""
@@ -84,7 +100,19 @@ class Entry:
     def check(self, measured: Measured) -> list[Row]:
         """The rows with their verdicts. Raises `InputError` for a claim that is not published."""
         rule = cast("Callable[[Measured, Mapping[str, Published]], list[Row]]", self._part("check", "check"))
-        rows = rule(measured, self.published)
+        return self._known(rule(measured, self.published))
+
+    def beside(self, measured: Mapping[str, Measured]) -> list[Row]:
+        """Rows that set engines beside each other, if `check.py` has a function `beside(measured, published)`."""
+        rule: Callable[[Mapping[str, Measured], Mapping[str, Published]], list[Row]] | None
+        rule = getattr(self._check, "beside", None)
+        return [] if rule is None else self._known(rule(measured, self.published))
+
+    @property
+    def _check(self) -> ModuleType:
+        return _module(self.folder / "check.py")
+
+    def _known(self, rows: list[Row]) -> list[Row]:
         for row in rows:
             if row.claim not in self.published:
                 raise InputError(f"{self.folder / 'check.py'}: found {shown(row.claim)}; expected a published claim")

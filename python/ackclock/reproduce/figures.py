@@ -116,17 +116,24 @@ def windows_and_epochs(data: Mapping[str, Dataset], names: Mapping[str, str]) ->
     return fig
 
 
-def total_window(ax: Axes, data: Dataset, label: str, colour: str = style.COLOURS[0]) -> None:
-    """The sum of all windows over time in the first run, with what the path holds."""
+def total_window(
+    ax: Axes, data: Dataset, label: str, between: tuple[float, float] | None = None, *, named: bool = True
+) -> None:
+    """The sum of all windows over time in the first run, with what the path holds.
+
+    `between` are the windows that are shown (segments): all by default. Without `named`, what the path holds is a line
+    alone, for panels with others to their right.
+    """
     view = style.first_run(data)
     lines = curves.windows(view)
-    style.curve(ax, lines.times_s, lines.total(), color=colour, linewidth=0.9)
+    style.curve(ax, lines.times_s, lines.total(), color=style.COLOURS[0], linewidth=0.9)
+    low, high = between or (0.0, float("inf"))
     for value, name in curves.path_limits(view):
-        if curves.in_sight(value, float(lines.total().max())):
-            style.reference(ax, value, name)
+        if low <= value <= high and curves.in_sight(value, float(lines.total().max())):
+            style.reference(ax, value, name if named else "")
     style.warmup([ax], view)
     style.time_axis(ax, view)
-    ax.set_ylim(bottom=0)
+    ax.set_ylim(low, high if between else None)
     ax.set_title(label)
 
 
@@ -142,3 +149,27 @@ def epoch_bars(ax: Axes, data: Dataset, label: str) -> None:
     style.warmup([ax], view, text=False)
     style.time_axis(ax, view)
     ax.set_title(label)
+
+
+def windows_together(ax: Axes, runs: Mapping[str, Dataset], span_s: float, label: str) -> None:
+    """The windows of one flow in several runs over each other, `span_s` from a loss on.
+
+    Each from the loss in the measured part that begins its longest cycle, since the runs are not in step.
+    """
+    for (name, data), colour in zip(runs.items(), style.COLOURS, strict=False):
+        view = style.first_run(data)
+        lines, since_s = curves.windows(view), _longest_from(curves.loss_epochs(view)[1]["start_s"].to_numpy(), span_s)
+        shown_here = (lines.times_s >= since_s) & (lines.times_s <= since_s + span_s)
+        style.curve(ax, lines.times_s[shown_here] - since_s, lines.total()[shown_here], color=colour, label=name)
+    ax.set_xlim(0, span_s)
+    ax.set_xlabel("Time since a loss (s)")
+    ax.set_title(label)
+
+
+def _longest_from(losses_s: np.ndarray, span_s: float) -> float:
+    """The loss before the longest time without one, of those with the span behind them; 0 if there are none."""
+    if losses_s.size < 2:
+        return 0.0
+    gaps_s = np.diff(losses_s)
+    whole = losses_s[:-1] + span_s <= losses_s[-1]
+    return float(losses_s[:-1][np.argmax(np.where(whole, np.round(gaps_s, 1), 0.0))])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from ackclock.errors import InputError
-from ackclock.metrics import METRICS, RunView
+from ackclock.metrics import METRICS, RunView, value
 
 #: A value for each seed, in their order; None where there was nothing to measure.
 Values: TypeAlias = tuple[float | None, ...]
@@ -19,8 +19,17 @@ Measure: TypeAlias = str | Callable[[RunView], float | None]
 
 
 def ratio(above: Values, below: Values) -> Values:
-    """Seed by seed, `above` / `below`; None where either is missing or `below` is 0."""
-    return tuple(None if one is None or not other else one / other for one, other in zip(above, below, strict=True))
+    """Seed by seed, `above` / `below`; None where either is missing or `below` is 0.
+
+    A single value, as of an engine that draws nothing, stands for every seed.
+    """
+    runs = max(len(above), len(below))
+    pairs = zip(_each(above, runs), _each(below, runs), strict=True)
+    return tuple(None if one is None or not other else one / other for one, other in pairs)
+
+
+def _each(values: Values, runs: int) -> Values:
+    return values * runs if len(values) == 1 else values
 
 
 def of_run(view: RunView, measures: Mapping[str, Measure]) -> dict[str, float | None]:
@@ -33,5 +42,5 @@ def _one(view: RunView, measure: Measure) -> float | None:
         return measure(view)
     if measure not in METRICS or METRICS[measure].per_flow:
         raise InputError(f"MEASURES: found {measure!r}; expected a function of a run, or a metric with one value")
-    value = METRICS[measure].function(view)
-    return None if isinstance(value, list) else value
+    found = value(view, measure)
+    return None if isinstance(found, list) else found

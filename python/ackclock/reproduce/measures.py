@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import polars as pl
 
 from ackclock import curves
 from ackclock.metrics import RunView, delay, epoch
@@ -53,9 +54,47 @@ def window_peak(view: RunView) -> float | None:
     return float(np.mean(peaks)) if peaks else None
 
 
+def transfer_loss(view: RunView) -> float | None:
+    """Packets dropped / (dropped + received), over all TCP flows. Source: Le 2011, equation 5.3."""
+    dropped, received = float(view.flows["dropped_packets"].sum()), float(view.flows["received_packets"].sum())
+    return dropped / (dropped + received) if received else None
+
+
 def queue_delay_quantile(share: float) -> Callable[[RunView], float | None]:
     """The measure of the bottleneck's sojourn time (s) that this share of the packets does not exceed."""
     return lambda view: delay.weighted_quantile(*delay.sojourn_histogram(view), share)
+
+
+def window_quantile(share: float) -> Callable[[RunView], float | None]:
+    """The measure of the window that this share of the samples of all flows and instants does not exceed."""
+
+    def measure(view: RunView) -> float | None:
+        value = view.measured_samples["cwnd"].quantile(share, interpolation="linear")
+        return None if value is None else float(value)
+
+    return measure
+
+
+def window_swing(view: RunView) -> float | None:
+    """Range of the mean window over the flows: its 95th less its 5th percentile over time, in segments."""
+    means = mean_windows(view)["cwnd"]
+    return float(np.quantile(means, 0.95) - np.quantile(means, 0.05)) if means.len() else None
+
+
+def mean_windows(view: RunView) -> pl.DataFrame:
+    """At each sampled instant of the measured part the mean of the flows' windows, and their deviation `sd`."""
+    samples = (
+        view.measured_samples.drop_nulls("cwnd")
+        .group_by("time_s")
+        .agg(pl.col("cwnd").mean(), pl.col("cwnd").std(ddof=0).alias("sd"))
+    )
+    return samples.sort("time_s")
+
+
+def queue_swing(view: RunView) -> float | None:
+    """Range of the bottleneck's backlog: its 95th less its 5th percentile over time, in packets."""
+    backlog = view.queue_samples["backlog_p"].drop_nulls()
+    return float(np.quantile(backlog, 0.95) - np.quantile(backlog, 0.05)) if backlog.len() else None
 
 
 def _between(times_s: np.ndarray, low_s: float, high_s: float) -> slice:

@@ -48,17 +48,30 @@ def run(
     """
     check_folder(folder)
     plans = cases.plans(entry.folder, quick=quick)
-    total = len(plans) * len(entry.engines)
-    rows: dict[str, list[Row]] = {}
+    by_engine = {engine: _chosen(entry, engine, plans) for engine in entry.engines}
+    total = sum(map(len, by_engine.values()))
+    measured: dict[str, Measured] = {}
     with folders.replacing(folder) as new:
-        for number, engine in enumerate(entry.engines):
-            tell = _Part(progress, number * len(plans), total)
-            rows[engine] = entry.check(_measured(entry, plans, engine, new / engine, tell, jobs, command))
+        for number, (engine, chosen) in enumerate(by_engine.items()):
+            tell = _Part(progress, sum(map(len, [*by_engine.values()][:number])), total)
+            measured[engine] = _measured(entry, chosen, engine, new / engine, tell, jobs, command)
+        rows = _rows(entry, measured)
         result = Result(entry.id, list(_judged(entry, rows, QUICK if quick else FULL)))
         result.write(new / TABLE)
         _draw(entry, rows, plans, new)
         (new / "page.md").write_text(page.entry_page(entry, result, "figure.png"), encoding="utf-8")
     return result
+
+
+def _chosen(entry: Entry, engine: str, plans: Mapping[str, Plan]) -> dict[str, Plan]:
+    return {case: plan for case, plan in plans.items() if entry.runs(engine, case)}
+
+
+def _rows(entry: Entry, measured: Mapping[str, Measured]) -> dict[str, list[Row]]:
+    """Each engine's rows, then those that set engines beside each other."""
+    rows = {engine: entry.check(found) for engine, found in measured.items()}
+    together = entry.beside(measured)
+    return rows | ({", ".join(measured): together} if together else {})
 
 
 def check_folder(folder: Path) -> None:
@@ -81,7 +94,8 @@ def _measured(
     entry: Entry, plans: Mapping[str, Plan], engine: str, folder: Path, tell: _Part, jobs: int | None, command: str
 ) -> Measured:
     measured = {}
-    for number, (case, plan) in enumerate(plans.items()):
+    for number, (case, planned) in enumerate(plans.items()):
+        plan = entry.fed(engine, case, planned, lambda other, of: Dataset.read(folder.parent / other / slug(of)))
         data = running.run(plan, engine, jobs=jobs, progress=tell.of(number), command=command)
         data.write(folder / slug(case))
         by_run = [of_run(view, entry.measures) for view in runs(data)]
@@ -98,11 +112,15 @@ def _judged(entry: Entry, rows: Mapping[str, Sequence[Row]], scale: str) -> Sequ
 
 
 def _draw(entry: Entry, rows: Mapping[str, Sequence[Row]], plans: Mapping[str, Plan], folder: Path) -> None:
-    engine = entry.engines[0]
     if entry.draw is None:
         drawn = figures.rows(rows, entry.published)
     else:
-        drawn = entry.draw({case: Dataset.read(folder / engine / slug(case)) for case in plans})
+        drawn = entry.draw(
+            *(
+                {case: Dataset.read(folder / engine / slug(case)) for case in _chosen(entry, engine, plans)}
+                for engine in entry.engines
+            )
+        )
     drawn.savefig(folder / "figure.png", dpi=style.STYLE["savefig.dpi"], metadata={"Software": None})
 
 

@@ -27,7 +27,7 @@ class Side(Table):
     delay: Delay = Field(description='its propagation delay, such as "21ms"')
     queue: Queue = Field(description='its queue, such as { discipline = "bfifo", limit = "36KB" }')
     burst: Burst | None = Field(None, description="burst of a token bucket in the link's place; absent: a transmitter")
-    loss: Loss | None = Field(None, description="random loss of data packets before the queue")
+    loss: Loss | None = Field(None, description="random loss before the queue")
 
     def link(self, name: str, delay_s: float) -> Link:
         """The link; what is not its own of the delay is that of the ways over it."""

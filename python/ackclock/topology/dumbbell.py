@@ -39,7 +39,7 @@ class Dumbbell(Topology):
         None,
         description="burst of a token bucket in the link's place (htb and tbf of tc); absent: packets are transmitted",
     )
-    loss: Loss | None = Field(None, description="random loss of data packets before the bottleneck's queue")
+    loss: Loss | None = Field(None, description="random loss before the bottleneck's queue")
     access_rate: Rate | None = Field(None, description="rate of each source's own access link; absent: infinite")
     aggregation: Annotated[float, Field(gt=0, le=1e6)] | None = Field(
         None, description="instead of access_rate: the bottleneck's rate is so many times that of an access link"

@@ -43,7 +43,7 @@ class Edge(Table):
         1.0, description='its share among equally short ways, for routing = "weighted"'
     )
     burst: Burst | None = Field(None, description="burst of a token bucket in the link's place; absent: a transmitter")
-    loss: Loss | None = Field(None, description="random loss of data packets before the queue")
+    loss: Loss | None = Field(None, description="random loss before the queue")
     bottleneck: bool | None = Field(
         None, description="whether the metrics look at it; absent: where a switch sends into it"
     )

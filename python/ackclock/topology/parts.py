@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
@@ -28,22 +29,29 @@ Direction: TypeAlias = Literal["down", "up"]
 
 
 class Loss(Table):
-    """Random loss of data packets on a link: each so many-th of a flow, or by chance."""
+    """Random loss of data packets on a link: each so many-th of a flow, or by chance; of SYNs if it says so."""
 
     every: Annotated[int, Field(ge=2, le=10**15)] | None = Field(None, description="each so many-th packet of a flow")
     probability: Annotated[float, Field(gt=0, lt=1)] | None = Field(None, description="chance of each packet")
+    syn: Annotated[float, Field(gt=0, lt=1)] | None = Field(
+        None, description="beside a probability: chance of each SYN and SYN/ACK; without it they pass"
+    )
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Loss:
         if (self.every is None) == (self.probability is None):
             found = "neither of two keys" if self.every is None else "both of two keys"
             raise fault(found, "{ every = 1000 } or { probability = 1e-3 }")
+        if self.syn is not None and self.probability is None:
+            raise fault("syn beside every", "syn beside a probability")
         return self
 
     def planned(self) -> Mapping[str, Any]:
         """As a plan has it."""
         if self.every is not None:
             return {"kind": "every", "packets": self.every}
+        if self.syn is not None:
+            return {"kind": "with_syn", "probability": self.probability, "syn": self.syn}
         return {"kind": "bernoulli", "probability": self.probability}
 
 
@@ -210,13 +218,13 @@ class Topology(Table):
         """How many sources a group has."""
         return group.count
 
+    @abstractmethod
     def capacity_bps(self, group: Placed) -> float:
         """The rate that a group's `load` is a share of."""
-        raise NotImplementedError
 
+    @abstractmethod
     def draw(self, flows: Sequence[Placed], traffic: Sequence[Placed]) -> Drawing:
         """Links and ways: first those of the flows, then those of the traffic."""
-        raise NotImplementedError
 
 
 def not_longer(spread: Spread | None, flows: int, loc: Loc) -> Iterator[InitErrorDetails]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import ClassVar, Literal
@@ -36,9 +37,9 @@ class Routed(Topology):
     )
     host_queue: Queue | None = Field(None, description="queue of each host's own card; absent: pfifo of 1000 packets")
 
+    @abstractmethod
     def wire(self) -> Wiring:
         """Nodes and links."""
-        raise NotImplementedError
 
     def named_ways(self) -> dict[str, tuple[str, str]]:
         """Ways that `path` may name → the hosts at their ends."""

@@ -20,7 +20,7 @@ class Leg(Table):
     delay: Delay = Field(description='its propagation delay, such as "10ms"')
     queue: Queue = Field(description='its queue, such as { discipline = "pfifo", limit = "100p" }')
     burst: Burst | None = Field(None, description="burst of a token bucket in the link's place; absent: a transmitter")
-    loss: Loss | None = Field(None, description="random loss of data packets before the queue, towards the end")
+    loss: Loss | None = Field(None, description="random loss before the queue, towards the end")
 
     def cables(self, place: Loc) -> tuple[Cable, Cable]:
         """There, and back."""

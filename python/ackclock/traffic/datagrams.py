@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -43,9 +44,9 @@ class Datagrams(Sending):
         """The latest that a source starts, in seconds."""
         return self.start.at + (sources - 1) * self.start.every
 
+    @abstractmethod
     def source(self) -> Mapping[str, Any]:
         """When datagrams leave, as a plan has it."""
-        raise NotImplementedError
 
 
 class Burst(Table):

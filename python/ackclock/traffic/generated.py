@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
@@ -48,13 +49,13 @@ class Generated(Transfers):
             key = type(self).model_fields["count"].alias or "count"
             yield fault_at((*place, key), self.count, "1: each pair of hosts is a source")
 
+    @abstractmethod
     def arrivals(self, per_s: float | None) -> Mapping[str, Any]:
         """When transfers begin, as a plan has it. `per_s` is what a load comes to."""
-        raise NotImplementedError
 
+    @abstractmethod
     def transfers_of(self, arrivals: Mapping[str, Any], pairs: int, span_s: float) -> float:
         """How many transfers there may be in a time, were each to take none."""
-        raise NotImplementedError
 
     def last_start_s(self, sources: int) -> float:
         """The latest that a source may start, in seconds."""

@@ -6,7 +6,7 @@ use rand_pcg::Pcg64Mcg;
 use crate::packet::{Kind, Packet};
 use crate::plan::LossPlan;
 
-/// Loss of data packets that is independent of the queue.
+/// Loss of packets that is independent of the queue.
 pub struct RandomLoss {
     kind: LossPlan,
     /// Data packets seen per flow, where they are counted.
@@ -21,27 +21,36 @@ impl RandomLoss {
             kind,
             seen: match kind {
                 LossPlan::Every { .. } => vec![0; flows],
-                LossPlan::Bernoulli { .. } => Vec::new(),
+                LossPlan::Bernoulli { .. } | LossPlan::WithSyn { .. } => Vec::new(),
             },
             random: Pcg64Mcg::new(u128::from(seed) << 64 | 0x9e37_79b9_7f4a_7c15),
         }
     }
 
-    /// Whether this packet is lost. Only data are, TCP's and UDP's: handshakes, FINs and ACKs pass.
+    /// Whether this packet is lost. Only data are, TCP's and UDP's, and SYNs where the plan says so: FINs and ACKs pass.
     #[inline]
     pub fn takes(&mut self, packet: &Packet) -> bool {
-        if !matches!(packet.kind, Kind::Data | Kind::Datagram) {
-            return false;
-        }
+        let carries = matches!(packet.kind, Kind::Data | Kind::Datagram);
         match self.kind {
-            LossPlan::Every { packets } => {
-                let seen = &mut self.seen[packet.flow as usize];
-                *seen += 1;
-                seen.is_multiple_of(packets)
+            LossPlan::WithSyn { syn, .. } if packet.kind.opens() => self.falls_on(syn),
+            LossPlan::Bernoulli { probability } | LossPlan::WithSyn { probability, .. } => {
+                carries && self.falls_on(probability)
             }
-            LossPlan::Bernoulli { probability } => {
-                (self.random.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64) < probability
-            }
+            LossPlan::Every { packets } => carries && self.is_due(packet.flow, packets),
         }
+    }
+
+    /// Whether this is the flow's n-th packet since the last that was.
+    #[inline]
+    fn is_due(&mut self, flow: u32, packets: u64) -> bool {
+        let seen = &mut self.seen[flow as usize];
+        *seen += 1;
+        seen.is_multiple_of(packets)
+    }
+
+    /// One draw.
+    #[inline]
+    fn falls_on(&mut self, probability: f64) -> bool {
+        (self.random.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64) < probability
     }
 }

@@ -96,3 +96,25 @@ fn handshakes_fins_and_acks_pass() {
     }
     assert!(is_lost(&mut link, Kind::Data, 0));
 }
+
+#[test]
+fn syns_are_lost_where_the_plan_says_so() {
+    let plan = LossPlan::WithSyn {
+        probability: 0.02,
+        syn: 0.3,
+    };
+    let mut link = make(plan, 1);
+    for kind in [Kind::Fin, Kind::Ack, Kind::FinAck, Kind::LastAck] {
+        assert!((0..1000).all(|_| !is_lost(&mut link, kind, 0)), "{kind:?}");
+    }
+    let openings = [Kind::Syn, Kind::SynAck, Kind::ClientSyn, Kind::ServerSynAck];
+    let expected = openings
+        .map(|kind| (kind, 0.3))
+        .into_iter()
+        .chain([(Kind::Data, 0.02), (Kind::Datagram, 0.02)]);
+    for (kind, expected) in expected {
+        let count = (0..20_000).filter(|_| is_lost(&mut link, kind, 0)).count();
+        let share = count as f64 / 20_000.0;
+        assert!((share - expected).abs() < 0.02, "{kind:?}: {share}");
+    }
+}

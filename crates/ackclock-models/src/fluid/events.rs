@@ -1,0 +1,170 @@
+//! Congestion events: who is hit, when the windows come down, and when the next event may open.
+
+use rand_distr::{Distribution, Exp1};
+use rand_pcg::Pcg64Mcg;
+
+use super::growth::Moment;
+use super::network::{Network, Rates, Regime, State};
+use super::plan::Plan;
+use super::record::{Epochs, Events, Kind, NONE};
+use super::victims::Candidate;
+use super::{random, synchronisation, victims};
+
+/// No window is smaller than this, packets.
+pub const LEAST_WINDOW: f64 = 1.0;
+
+/// The last event of a queue.
+#[derive(Clone, Debug, Default)]
+struct Event {
+    /// When the last of its victims has reduced its window.
+    closes_s: f64,
+    /// P: whom it hits.
+    victims: Vec<usize>,
+}
+
+/// The two controllers, the queues' events and what is recorded of them.
+pub struct Congestion {
+    /// How many flows an event hits.
+    pub synchronisation: synchronisation::Controller,
+    victims: victims::Controller,
+    random: Pcg64Mcg,
+    by_link: Vec<Event>,
+    /// Early drops that a flow has yet to expect until its next one.
+    until_early: Vec<f64>,
+    /// Rows of the dataset.
+    pub rows: Events,
+    /// A row for each event.
+    pub epochs: Epochs,
+}
+
+impl Congestion {
+    /// Before the first event.
+    pub fn new(plan: &Plan, seed: u64) -> Congestion {
+        let mut random = random::stream(seed, random::EARLY);
+        Congestion {
+            synchronisation: synchronisation::Controller::new(&plan.synchronisation, seed),
+            victims: victims::Controller::new(&plan.victims, seed),
+            by_link: vec![Event::default(); plan.links.len()],
+            until_early: plan
+                .flows
+                .iter()
+                .map(|_| Exp1.sample(&mut random))
+                .collect(),
+            random,
+            rows: Events::default(),
+            epochs: Epochs::default(),
+        }
+    }
+
+    /// Opens an event at each queue that overflows and has none.
+    pub fn open(&mut self, network: &mut Network, state: &State, rates: &Rates, now_s: f64) {
+        if self.synchronisation.is_smooth() {
+            return;
+        }
+        for link in 0..network.links.len() {
+            if network.regimes[link] == Regime::Full && self.by_link[link].closes_s <= now_s {
+                self.open_at(link, network, state, rates, now_s);
+            }
+        }
+    }
+
+    fn open_at(
+        &mut self,
+        link: usize,
+        network: &mut Network,
+        state: &State,
+        rates: &Rates,
+        now_s: f64,
+    ) {
+        let members = &network.links[link].members;
+        let active = members.iter().filter(|&&flow| network.flows[flow].active);
+        let active: Vec<usize> = active.copied().collect();
+        let free = |flow: &&usize| network.flows[**flow].immune_s <= now_s;
+        let candidate = |&flow: &usize| Candidate {
+            flow,
+            rate_p_s: rates.sent_p_s[flow],
+            window_p: state.windows_p[flow],
+        };
+        let mut candidates: Vec<Candidate> = active.iter().filter(free).map(candidate).collect();
+        self.victims.order(&mut candidates);
+        candidates.truncate(self.synchronisation.flows_hit(active.len()));
+        let hit: Vec<usize> = candidates.iter().map(|one| one.flow).collect();
+        self.epochs.push(now_s, link, hit.len(), active.len());
+        for &flow in &hit {
+            self.hit(flow, link, network, rates.rtt_s[flow], now_s);
+        }
+        let last_s = hit.iter().map(|&flow| network.flows[flow].reduces_s);
+        let immune_s = active.iter().map(|&flow| network.flows[flow].immune_s);
+        let closes_s = if hit.is_empty() {
+            immune_s.fold(f64::INFINITY, f64::min)
+        } else {
+            last_s.fold(now_s, f64::max)
+        };
+        self.by_link[link] = Event {
+            closes_s,
+            victims: hit,
+        };
+    }
+
+    /// A flow loses; it hears of it one round trip later.
+    fn hit(&mut self, flow: usize, link: usize, network: &mut Network, rtt_s: f64, now_s: f64) {
+        let victim = &mut network.flows[flow];
+        victim.reduces_s = victim.reduces_s.min(now_s + rtt_s);
+        self.rows
+            .push(now_s, flow as u32, link as u32, Kind::Drop, f64::NAN);
+    }
+
+    /// Early drops in a step that ends at `now_s`: a Poisson process of each flow with the rate A k, where k is the share that the queue drops.
+    pub fn drop_early(&mut self, network: &mut Network, rates: &Rates, step_s: f64, now_s: f64) {
+        if self.synchronisation.is_smooth() {
+            return;
+        }
+        for link in 0..network.links.len() {
+            let probability = network.early[link];
+            if probability == 0.0 {
+                continue;
+            }
+            for place in 0..network.links[link].members.len() {
+                let flow = network.links[link].members[place];
+                self.until_early[flow] -= probability * rates.sent_p_s[flow] * step_s;
+                if self.until_early[flow] < 0.0 {
+                    self.until_early[flow] = Exp1.sample(&mut self.random);
+                    if network.flows[flow].immune_s <= now_s {
+                        self.hit(flow, link, network, rates.rtt_s[flow], now_s);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Who shares a queue's losses now: the victims of the event that is open, else all who cross it.
+    pub fn losers<'a>(&'a self, link: usize, network: &'a Network, now_s: f64) -> &'a [usize] {
+        let event = &self.by_link[link];
+        let is_there = |&flow: &usize| network.flows[flow].active;
+        if event.closes_s >= now_s && event.victims.iter().any(is_there) {
+            &event.victims
+        } else {
+            &network.links[link].members
+        }
+    }
+
+    /// The next end of an event after `now_s`.
+    pub fn next_end_s(&self, now_s: f64) -> f64 {
+        let ends = self.by_link.iter().map(|event| event.closes_s);
+        ends.filter(|&end_s| end_s > now_s)
+            .fold(f64::INFINITY, f64::min)
+    }
+
+    /// A flow reduces its window, once; losses of the round trip that follows do not count.
+    pub fn reduce(&mut self, flow: usize, network: &mut Network, state: &mut State, at: &Moment) {
+        let victim = &mut network.flows[flow];
+        let left_p = (at.window_p * (1.0 - victim.law.share_removed(at))).max(LEAST_WINDOW);
+        victim.law.lose(at, left_p);
+        victim.slow_start = false;
+        victim.reduces_s = f64::INFINITY;
+        victim.immune_s = at.now_s + at.rtt_s;
+        state.windows_p[flow] = left_p;
+        self.rows
+            .push(at.now_s, flow as u32, NONE, Kind::Recovery, left_p);
+    }
+}

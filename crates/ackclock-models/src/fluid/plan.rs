@@ -1,0 +1,205 @@
+//! What comes in: a plan as JSON; no field has a default.
+
+use serde::Deserialize;
+use serde_json::Value;
+use thiserror::Error;
+
+use super::queue::Queue;
+use super::synchronisation::Synchronisation;
+use super::victims::Victims;
+
+/// Why a plan cannot be run.
+#[derive(Debug, Error)]
+pub enum PlanError {
+    /// Not the JSON of a plan.
+    #[error("plan: {0}")]
+    Json(#[from] serde_json::Error),
+    /// A growth law that there is not, or parameters other than its card's.
+    #[error("flow {flow}: {reason}")]
+    Growth {
+        /// Which flow.
+        flow: usize,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A number outside its range.
+    #[error("{0}")]
+    Value(String),
+    /// Two paths cross the same links in different orders.
+    #[error("the paths of the flows cross their links in a circle")]
+    Circle,
+}
+
+/// A run: links, flows, and the two controllers.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Length of the run.
+    pub duration_s: f64,
+    /// The beginning that the measured totals leave out.
+    pub warmup_s: f64,
+    /// The longest step; absent: a tenth of the shortest base RTT.
+    pub step_s: Option<f64>,
+    /// Time between samples; absent: there are none.
+    pub interval_s: Option<f64>,
+    /// Whether flows begin with slow start.
+    pub slow_start: bool,
+    /// The queues.
+    pub links: Vec<Link>,
+    /// The flows.
+    pub flows: Vec<Flow>,
+    /// How many flows an event hits.
+    pub synchronisation: Synchronisation,
+    /// Which flows.
+    pub victims: Victims,
+}
+
+/// A queue and its server.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// C: packets per second.
+    pub rate_p_s: f64,
+    /// The queue before it.
+    pub queue: Queue,
+}
+
+/// A long-lived flow.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    /// Indexes of the links that it crosses, in order.
+    pub path: Vec<usize>,
+    /// T: its RTT without queues.
+    pub base_rtt_s: f64,
+    /// When it begins.
+    pub start_s: f64,
+    /// Up to so much later, drawn from the seed.
+    pub start_jitter_s: f64,
+    /// When it ends, if it does.
+    pub stop_s: Option<f64>,
+    /// Packets of its first window.
+    pub initial_window: f64,
+    /// M: packets of its largest window.
+    pub largest_window: Option<f64>,
+    /// Name of its growth law.
+    pub law: String,
+    /// The parameters of the law's card; those that concern packets only are ignored.
+    pub parameters: Value,
+}
+
+impl Plan {
+    /// Reads a plan.
+    ///
+    /// # Errors
+    /// It is not one, or has numbers without meaning.
+    pub fn from_json(text: &str) -> Result<Plan, PlanError> {
+        let plan: Plan = serde_json::from_str(text)?;
+        plan.check()?;
+        Ok(plan)
+    }
+
+    /// The longest step, s: well below the shortest RTT, the time in which the equations change.
+    pub fn step_s(&self) -> f64 {
+        let shortest = self.flows.iter().map(|flow| flow.base_rtt_s);
+        let automatic = shortest.fold(f64::INFINITY, f64::min) / STEPS_PER_RTT;
+        self.step_s.unwrap_or(automatic).min(self.duration_s)
+    }
+
+    /// The links in an order in which every path crosses them.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn order(&self) -> Result<Vec<usize>, PlanError> {
+        let mut order: Vec<usize> = Vec::with_capacity(self.links.len());
+        while order.len() < self.links.len() {
+            let first = |link: usize| !order.contains(&link) && self.is_first(link, &order);
+            let next = (0..self.links.len()).find(|&link| first(link));
+            order.push(next.ok_or(PlanError::Circle)?);
+        }
+        Ok(order)
+    }
+
+    /// Whether all the links before this one, on every path, are among those `done`.
+    fn is_first(&self, link: usize, done: &[usize]) -> bool {
+        let before = |flow: &Flow| {
+            let place = flow.path.iter().position(|&other| other == link);
+            flow.path[..place.unwrap_or(0)]
+                .iter()
+                .all(|other| done.contains(other))
+        };
+        self.flows.iter().all(before)
+    }
+
+    /// Refuses numbers without meaning.
+    ///
+    /// # Errors
+    /// The first such number.
+    pub fn check(&self) -> Result<(), PlanError> {
+        positive("duration_s", self.duration_s)?;
+        between("warmup_s", self.warmup_s, 0.0, self.duration_s)?;
+        for (name, value) in [("step_s", self.step_s), ("interval_s", self.interval_s)] {
+            value.map_or(Ok(()), |value| positive(name, value))?;
+        }
+        if self.flows.is_empty() {
+            return Err(PlanError::Value("flows: found none; expected one".into()));
+        }
+        self.links.iter().try_for_each(Link::check)?;
+        let of_flow = |flow: &Flow| flow.check(self.links.len());
+        self.flows.iter().try_for_each(of_flow)?;
+        self.synchronisation.check()?;
+        self.victims.check(self.flows.len())
+    }
+}
+
+/// Steps in the shortest base RTT. The equations relax within one RTT; with a method of second order and
+/// events found within a step, twice as many move no utilisation by 0.1 points.
+const STEPS_PER_RTT: f64 = 10.0;
+
+impl Link {
+    fn check(&self) -> Result<(), PlanError> {
+        positive("rate_p_s", self.rate_p_s)?;
+        self.queue.check()
+    }
+}
+
+impl Flow {
+    fn check(&self, links: usize) -> Result<(), PlanError> {
+        let twice = |(place, link)| self.path[..place].contains(link);
+        if self.path.is_empty() || self.path.iter().any(|&link| link >= links) {
+            let message = format!("path: found {:?}; expected links below {links}", self.path);
+            return Err(PlanError::Value(message));
+        }
+        if self.path.iter().enumerate().any(twice) {
+            return Err(PlanError::Circle);
+        }
+        positive("base_rtt_s", self.base_rtt_s)?;
+        positive("initial_window", self.initial_window)?;
+        between("start_s", self.start_s, 0.0, f64::MAX)?;
+        between("start_jitter_s", self.start_jitter_s, 0.0, f64::MAX)?;
+        self.stop_s
+            .map_or(Ok(()), |stop| between("stop_s", stop, 0.0, f64::MAX))?;
+        self.largest_window
+            .map_or(Ok(()), |most| positive("largest_window", most))
+    }
+}
+
+/// Refuses what is not a finite number above 0.
+///
+/// # Errors
+/// It is not.
+pub(super) fn positive(name: &str, value: f64) -> Result<(), PlanError> {
+    between(name, value, f64::MIN_POSITIVE, f64::MAX)
+}
+
+/// Refuses what is not a finite number within bounds.
+///
+/// # Errors
+/// It is not.
+pub(super) fn between(name: &str, value: f64, low: f64, high: f64) -> Result<(), PlanError> {
+    if (low..=high).contains(&value) {
+        return Ok(());
+    }
+    let message = format!("{name}: found {value}; expected a number from {low:e} to {high:e}");
+    Err(PlanError::Value(message))
+}

@@ -1,0 +1,159 @@
+//! The synchronisation controller: how many flows a congestion event hits.
+//!
+//! Kumar, Azad and Park 2010 draw the number from a normal distribution that is bounded from below by the
+//! synchronisation ratio X; they leave its mean and deviation open. Or it is a black box that is fed with the
+//! shares measured elsewhere.
+
+use rand_distr::{Distribution, Normal};
+use rand_pcg::Pcg64Mcg;
+use serde::Deserialize;
+
+use super::plan::{between, PlanError};
+use super::random;
+
+/// A draw outside the bounds is repeated so often; then the nearest bound is taken.
+const MOST_DRAWS: u32 = 1000;
+
+/// The kinds of controllers.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+pub enum Synchronisation {
+    /// There are no events: each flow is reduced smoothly by −W b λ (Misra, Gong, Towsley 2000).
+    None,
+    /// A whole number from a normal distribution, within [X N, N].
+    Normal {
+        /// X: the least share of the flows.
+        least: f64,
+        /// Mean in flows; absent: halfway between the bounds.
+        mean: Option<f64>,
+        /// Standard deviation in flows.
+        sd: f64,
+    },
+    /// All flows.
+    Full,
+    /// These shares of the flows, event by event, and again from the first.
+    Replayed {
+        /// One for each event.
+        shares: Vec<f64>,
+    },
+}
+
+impl Synchronisation {
+    /// Refuses numbers without meaning.
+    ///
+    /// # Errors
+    /// The first such number.
+    pub fn check(&self) -> Result<(), PlanError> {
+        match self {
+            Synchronisation::None | Synchronisation::Full => Ok(()),
+            Synchronisation::Normal { least, mean, sd } => {
+                between("least", *least, 0.0, 1.0)?;
+                between("sd", *sd, 0.0, f64::MAX)?;
+                mean.map_or(Ok(()), |mean| between("mean", mean, 0.0, f64::MAX))
+            }
+            Synchronisation::Replayed { shares } if shares.is_empty() => Err(PlanError::Value(
+                "shares: found none; expected one for each event".into(),
+            )),
+            Synchronisation::Replayed { shares } => shares
+                .iter()
+                .try_for_each(|&share| between("share", share, 0.0, 1.0)),
+        }
+    }
+}
+
+/// The controller in a run.
+#[derive(Debug)]
+pub struct Controller {
+    kind: Synchronisation,
+    random: Pcg64Mcg,
+    events: usize,
+}
+
+impl Controller {
+    /// A controller before its first event.
+    pub fn new(kind: &Synchronisation, seed: u64) -> Controller {
+        Controller {
+            kind: kind.clone(),
+            random: random::stream(seed, random::SYNCHRONISATION),
+            events: 0,
+        }
+    }
+
+    /// Whether losses are smooth and there are no events.
+    pub fn is_smooth(&self) -> bool {
+        matches!(self.kind, Synchronisation::None)
+    }
+
+    /// How many of `flows` flows the next event hits: at least one of them.
+    pub fn flows_hit(&mut self, flows: usize) -> usize {
+        let event = self.events;
+        self.events += 1;
+        let count = flows as f64;
+        let hit = match &self.kind {
+            Synchronisation::None | Synchronisation::Full => count,
+            Synchronisation::Replayed { shares } => (shares[event % shares.len()] * count).round(),
+            Synchronisation::Normal { least, mean, sd } => {
+                let low = (least * count - 1e-9).ceil().max(1.0);
+                let mean = mean.unwrap_or(count * (1.0 + least) / 2.0);
+                truncated(mean, *sd, low, count, &mut self.random)
+            }
+        };
+        (hit as usize).clamp(1, flows.max(1))
+    }
+}
+
+/// A whole number from a normal distribution, drawn again while it is outside the bounds.
+fn truncated(mean: f64, sd: f64, low: f64, high: f64, random: &mut Pcg64Mcg) -> f64 {
+    let Ok(normal) = Normal::new(mean, sd) else {
+        return mean.round().clamp(low, high);
+    };
+    let mut draws = (0..MOST_DRAWS).map(|_| normal.sample(random).round());
+    let found = draws.find(|drawn| (low..=high).contains(drawn));
+    found.unwrap_or(mean.round().clamp(low, high))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(kind: &Synchronisation, flows: usize, events: usize) -> Vec<usize> {
+        let mut controller = Controller::new(kind, 7);
+        (0..events).map(|_| controller.flows_hit(flows)).collect()
+    }
+
+    fn normal(least: f64, mean: Option<f64>, sd: f64) -> Synchronisation {
+        Synchronisation::Normal { least, mean, sd }
+    }
+
+    #[test]
+    fn draws_stay_within_the_bounds_and_reach_them() {
+        let found = drawn(&normal(0.3, None, 1.5), 10, 5000);
+        assert_eq!(found.iter().min(), Some(&3));
+        assert_eq!(found.iter().max(), Some(&10));
+    }
+
+    /// The mean of the paper's set-up is 10 (1 + X)/2, and the bounds lie symmetrically about it.
+    #[test]
+    fn the_mean_is_halfway_between_the_bounds() {
+        for (least, expected) in [(0.3, 6.5), (0.6, 8.0)] {
+            let found = drawn(&normal(least, None, 1.5), 10, 20_000);
+            let mean = found.iter().sum::<usize>() as f64 / found.len() as f64;
+            assert!((mean - expected).abs() < 0.05, "{least}: {mean}");
+        }
+    }
+
+    #[test]
+    fn a_mean_and_a_deviation_may_be_given() {
+        assert_eq!(drawn(&normal(0.1, Some(4.0), 0.0), 10, 3), [4, 4, 4]);
+        assert_eq!(drawn(&normal(0.5, Some(1.0), 0.0), 10, 2), [5, 5]);
+    }
+
+    #[test]
+    fn full_is_all_and_shares_come_round() {
+        assert_eq!(drawn(&Synchronisation::Full, 7, 2), [7, 7]);
+        let shares = Synchronisation::Replayed {
+            shares: vec![0.2, 0.0, 1.0],
+        };
+        assert_eq!(drawn(&shares, 10, 4), [2, 1, 10, 2]);
+    }
+}

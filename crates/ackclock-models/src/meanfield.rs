@@ -1,0 +1,274 @@
+//! The distribution of infinitely many flows through one queue, as the number of flows grows.
+//!
+//! A. Belhareth, *Transport Architectures for Cloud Computing* (thesis, 2014), chapter 3, after F. Baccelli,
+//! D. McDonald, J. Reynier: *A Mean-Field Model for Multiple TCP Connections through a Buffer Implementing
+//! RED*, Performance Evaluation 49, 2002. Flows send at w/r; the queue drops a share k(t) of what comes;
+//! a flow hears of it a round trip later and reduces with hazard k(t − r) w/r.
+//!
+//! Our deviations:
+//! - The distribution is kept as cohorts by the time since the last loss and the window then, not on a
+//!   lattice of windows: growth is exact, each cohort follows its own curve, and the average time of the
+//!   last loss that (3.6) puts in the place of each flow's own is not needed.
+//! - As printed, (3.2) does not conserve mass: the in-flux carries a factor (w − 1)/r too many, and
+//!   δ(w_max, w/(1 − β)) loses mass on whole windows. Here each loss moves mass.
+//! - A flow reduces once in a round trip at most, as TCP does; the thesis has nothing of the kind, and then
+//!   an overflow cuts each flow several times. `one_reduction_per_rtt = false` is as printed.
+//! - An empty queue may grow again, and a full one drops: see [`queue`].
+//!
+//! Mixtures of controls and of round-trip times, RED and a finite number of flows go beyond the thesis.
+
+mod class;
+pub mod cohorts;
+pub mod field;
+pub mod history;
+pub mod law;
+pub mod particles;
+pub mod plan;
+pub mod queue;
+pub mod record;
+
+use class::Class;
+use cohorts::Cohorts;
+use field::Resolution;
+use history::History;
+use plan::{Plan, PlanError, Scaling};
+use queue::Queue;
+use record::{Flows, LinkBooks, LinkTotals, Rows};
+
+/// A run of the model.
+#[derive(Clone, Debug)]
+pub struct MeanField {
+    plan: Plan,
+    scaling: Scaling,
+    step_s: f64,
+    steps_per_sample: u64,
+    step: u64,
+    last_step: u64,
+    queue: Queue,
+    history: History,
+    classes: Vec<Class>,
+    episode: Option<Episode>,
+    link: LinkBooks,
+    rows: Rows,
+}
+
+/// A series of drops that is not over.
+#[derive(Clone, Copy, Debug)]
+struct Episode {
+    start_s: f64,
+    end_s: f64,
+    dropped_p: f64,
+}
+
+impl MeanField {
+    /// Sets a run up. The seed matters to particles only.
+    ///
+    /// # Errors
+    /// A plan that is not one.
+    pub fn new(plan: &Plan, seed: u64) -> Result<MeanField, PlanError> {
+        MeanField::with_resolution(plan, seed, Resolution::default())
+    }
+
+    /// The same with cohorts told apart more or less finely.
+    ///
+    /// # Errors
+    /// A plan that is not one.
+    pub fn with_resolution(
+        plan: &Plan,
+        seed: u64,
+        resolution: Resolution,
+    ) -> Result<MeanField, PlanError> {
+        plan.check()?;
+        let scaling = plan.scaling()?;
+        let plan = plan.scaled_down(scaling);
+        let (steps_per_sample, step_s) = plan.steps();
+        let classes = plan.classes.iter().zip(0..);
+        Ok(MeanField {
+            scaling,
+            step_s,
+            steps_per_sample,
+            step: 0,
+            last_step: (plan.duration_s / step_s).round() as u64,
+            queue: Queue::new(plan.rate_pps, plan.buffer_p, plan.policy),
+            history: History::default(),
+            classes: classes
+                .map(|(class, number)| Class::new(&plan, class, seed, number, resolution))
+                .collect(),
+            episode: None,
+            link: LinkBooks::new(&plan),
+            rows: Rows::default(),
+            plan,
+        })
+    }
+
+    /// Goes on to a time, or to the end of the plan; returns the time reached.
+    pub fn advance(&mut self, until_s: f64) -> f64 {
+        let until = (until_s / self.scaling.time / self.step_s).round() as u64;
+        while self.step < until.min(self.last_step) {
+            self.go_one_step();
+        }
+        self.now_s() * self.scaling.time
+    }
+
+    /// Takes the rows since the last call.
+    pub fn drain(&mut self) -> Rows {
+        std::mem::take(&mut self.rows)
+    }
+
+    /// The last sample, and what flows and link did; afterwards, drain what is left.
+    pub fn finish(&mut self) -> (Flows, LinkTotals) {
+        self.send();
+        self.sample();
+        self.close_episode(true);
+        let packets = self.scaling.amount * self.scaling.time;
+        let mut flows = Flows::default();
+        self.classes
+            .iter()
+            .for_each(|class| class.totals(&mut flows, packets));
+        (flows, self.link.totals(self.scaling))
+    }
+
+    /// The cohorts of a class.
+    pub fn cohorts(&self, class: usize) -> &Cohorts {
+        self.classes[class].cohorts()
+    }
+
+    /// Packets in the queue.
+    pub fn backlog_p(&self) -> f64 {
+        self.queue.backlog_p() * self.scaling.amount
+    }
+
+    fn now_s(&self) -> f64 {
+        self.step as f64 * self.step_s
+    }
+
+    fn go_one_step(&mut self) {
+        let arriving_pps = self.send();
+        self.sample();
+        let (now_s, waited_s) = (self.now_s(), self.queue.delay_s());
+        let measured = now_s >= self.plan.warmup_s;
+        let found = self.queue.step(arriving_pps, self.step_s);
+        self.link.count(
+            found,
+            self.step_s,
+            self.queue.backlog_p(),
+            waited_s,
+            measured,
+        );
+        self.history.push(self.step, found.loss_probability());
+        self.watch_episode(now_s, found.dropped_p);
+        self.reduce(now_s);
+        let through = if found.arrived_p > 0.0 {
+            found.departed_p / found.arrived_p
+        } else {
+            0.0
+        };
+        for class in &mut self.classes {
+            class.pass(self.step_s, through, measured);
+        }
+        self.step += 1;
+    }
+
+    /// All windows at present; returns the rate of what is sent.
+    fn send(&mut self) -> f64 {
+        let (now_s, queue_s) = (self.now_s(), self.queue.delay_s());
+        self.classes
+            .iter_mut()
+            .map(|class| class.grow(now_s, queue_s))
+            .sum()
+    }
+
+    /// Flows hear of what was lost a round trip ago.
+    fn reduce(&mut self, now_s: f64) {
+        if self.history.is_empty() {
+            return;
+        }
+        let (step_s, once, time) = (
+            self.step_s,
+            self.plan.one_reduction_per_rtt,
+            self.scaling.time,
+        );
+        for class in &mut self.classes {
+            let then_s = now_s - class.rtt_s;
+            let probability = self.history.at(then_s / step_s);
+            if probability > 0.0 {
+                let hits = &mut self.rows.hits;
+                class.lose(now_s, probability, step_s, once, |flow| {
+                    hits.dropped_s.push(then_s * time);
+                    hits.reduced_s.push(now_s * time);
+                    hits.flow.push(flow);
+                });
+            }
+        }
+        let longest_s = self.longest_rtt_s() + self.plan.buffer_p / self.plan.rate_pps;
+        self.history.forget((now_s - longest_s) / self.step_s - 2.0);
+    }
+
+    fn longest_rtt_s(&self) -> f64 {
+        self.classes
+            .iter()
+            .map(|class| class.rtt_s)
+            .fold(0.0, f64::max)
+    }
+
+    fn watch_episode(&mut self, now_s: f64, dropped_p: f64) {
+        if dropped_p > 0.0 {
+            let open = Episode {
+                start_s: now_s,
+                end_s: now_s,
+                dropped_p: 0.0,
+            };
+            let episode = self.episode.get_or_insert(open);
+            episode.end_s = now_s;
+            episode.dropped_p += dropped_p;
+        } else if self.episode.is_some() {
+            self.close_episode(false);
+        }
+    }
+
+    /// An episode is over when all flows have heard of its last drop.
+    fn close_episode(&mut self, at_once: bool) {
+        let heard_s = self.now_s() - self.longest_rtt_s() - 2.0 * self.step_s;
+        let Some(episode) = self
+            .episode
+            .take_if(|episode| at_once || episode.end_s < heard_s)
+        else {
+            return;
+        };
+        let (time, packets) = (self.scaling.time, self.scaling.amount * self.scaling.time);
+        let rows = &mut self.rows.episodes;
+        for (class, number) in self.classes.iter().zip(0..) {
+            rows.start_s.push(episode.start_s * time);
+            rows.end_s.push(episode.end_s * time);
+            rows.class.push(number);
+            rows.share
+                .push(class.cohorts().reduced_since(episode.start_s).min(1.0));
+            rows.dropped_p.push(episode.dropped_p * packets);
+        }
+    }
+
+    fn sample(&mut self) {
+        if self.step == 0 || !self.step.is_multiple_of(self.steps_per_sample) {
+            return;
+        }
+        let (now_s, backlog_p) = (self.now_s(), self.queue.backlog_p());
+        self.link.sample(
+            &mut self.rows.queue_samples,
+            now_s,
+            backlog_p,
+            &self.plan,
+            self.scaling,
+        );
+        let packets = self.scaling.amount * self.scaling.time;
+        let rows = &mut self.rows.flow_samples;
+        for class in &self.classes {
+            for (flow, window, delivered_p) in class.samples() {
+                rows.time_s.push(now_s * self.scaling.time);
+                rows.flow.push(flow);
+                rows.cwnd.push(window * self.scaling.amount);
+                rows.srtt_s.push(class.rtt_s);
+                rows.delivered_p.push(delivered_p * packets);
+            }
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Flows as cohorts: those that reduced at about the same time, from about the same window.
+//!
+//! Arrays of structs taken apart: the windows of all cohorts are computed in each step.
+
+use super::law::{Law, Start};
+
+/// What a loss may hit: flows that reduced not later than `until_s`, each with `hazard` times its window.
+#[derive(Clone, Copy, Debug)]
+pub struct Exposure {
+    /// Time of the loss's detection.
+    pub now_s: f64,
+    /// Round trips so far, ∫ dt / r.
+    pub rounds: f64,
+    /// Chance of a reduction in this step, for each packet of the window.
+    pub hazard: f64,
+    /// Flows that reduced after that do not hear of it.
+    pub until_s: f64,
+}
+
+/// Cohorts: share of the flows, and since when they have been growing from where.
+#[derive(Clone, Debug, Default)]
+pub struct Cohorts {
+    /// Share of the class's flows.
+    pub mass: Vec<f64>,
+    /// Time of the last reduction.
+    pub birth_s: Vec<f64>,
+    /// Round trips that had gone by then.
+    pub rounds: Vec<f64>,
+    /// Window after it.
+    pub start: Vec<f64>,
+    /// `w_max` of the curve.
+    pub plateau: Vec<f64>,
+    /// V, when the curve reaches it.
+    inflection_s: Vec<f64>,
+    /// Windows at the last call of [`Cohorts::grow`].
+    pub window: Vec<f64>,
+}
+
+impl Cohorts {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.mass.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.mass.is_empty()
+    }
+
+    /// A cohort more.
+    pub fn push(&mut self, law: &Law, mass: f64, birth_s: f64, rounds: f64, start: Start) {
+        self.mass.push(mass);
+        self.birth_s.push(birth_s);
+        self.rounds.push(rounds);
+        self.start.push(start.window);
+        self.plateau.push(start.plateau);
+        self.inflection_s.push(law.inflection_s(start));
+        self.window.push(start.window);
+    }
+
+    /// Begins cohort `i` anew after a loss.
+    pub fn restart(&mut self, i: usize, law: &Law, now_s: f64, rounds: f64) {
+        let start = law.after_loss(self.window[i], self.plateau[i]);
+        self.birth_s[i] = now_s;
+        self.rounds[i] = rounds;
+        self.start[i] = start.window;
+        self.plateau[i] = start.plateau;
+        self.inflection_s[i] = law.inflection_s(start);
+    }
+
+    /// The windows at a time, and their mean over the flows.
+    pub fn grow(&mut self, law: &Law, now_s: f64, rounds: f64) -> f64 {
+        match (law.curve(), law.increase()) {
+            (Some(c), Some(a)) => self.fill(
+                |age, gone, start, top, v| {
+                    cubic(c, age - v, top).max(start + a * gone_since(rounds, gone))
+                },
+                now_s,
+            ),
+            (Some(c), None) => self.fill(|age, _, _, top, v| cubic(c, age - v, top), now_s),
+            (None, a) => {
+                let a = a.unwrap_or(0.0);
+                self.fill(
+                    |_, gone, start, _, _| start + a * gone_since(rounds, gone),
+                    now_s,
+                );
+            }
+        }
+        weighted(&self.mass, &self.window)
+    }
+
+    fn fill(&mut self, window: impl Fn(f64, f64, f64, f64, f64) -> f64, now_s: f64) {
+        let rest = self
+            .birth_s
+            .iter()
+            .zip(&self.rounds)
+            .zip(&self.start)
+            .zip(&self.plateau)
+            .zip(&self.inflection_s);
+        for (value, ((((birth_s, rounds), start), plateau), v)) in self.window.iter_mut().zip(rest)
+        {
+            *value = window(now_s - birth_s, *rounds, *start, *plateau, *v);
+        }
+    }
+
+    /// All the mass there is: 1, but for rounding.
+    pub fn total(&self) -> f64 {
+        self.mass.iter().sum()
+    }
+
+    /// Share of the flows that have reduced since a time.
+    pub fn reduced_since(&self, time_s: f64) -> f64 {
+        let born = self.mass.iter().zip(&self.birth_s);
+        born.filter(|(_, birth_s)| **birth_s >= time_s)
+            .map(|(mass, _)| mass)
+            .sum()
+    }
+}
+
+/// Sum of products, in four sums that do not wait for each other.
+fn weighted(masses: &[f64], windows: &[f64]) -> f64 {
+    let (fours, of_windows) = (masses.chunks_exact(4), windows.chunks_exact(4));
+    let rest = fours.remainder().iter().zip(of_windows.remainder());
+    let rest: f64 = rest.map(|(mass, window)| mass * window).sum();
+    let mut sums = [0.0; 4];
+    for (masses, windows) in fours.zip(of_windows) {
+        for lane in 0..4 {
+            sums[lane] += masses[lane] * windows[lane];
+        }
+    }
+    sums.iter().sum::<f64>() + rest
+}
+
+fn cubic(c: f64, t: f64, plateau: f64) -> f64 {
+    c * t * t * t + plateau
+}
+
+fn gone_since(rounds: f64, before: f64) -> f64 {
+    rounds - before
+}

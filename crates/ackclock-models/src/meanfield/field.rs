@@ -1,0 +1,243 @@
+//! The limit of infinitely many flows: cohorts that split when some of their flows lose.
+//!
+//! A loss sends a share of each cohort back to age 0. Flows that reduce in the same step from windows in
+//! the same cell, see `Field::cell`, become one new cohort at their mean; so a step adds at most one cohort
+//! for each cell. When there are more than a limit, cohorts that lie in the same cell of the plane
+//! (time of reduction, window after it) are merged, see `Field::merge`. Merging keeps the share, the
+//! mean time and the mean windows; what it loses is the variance inside a cell, of second order in the
+//! cell's width.
+
+use super::cohorts::{Cohorts, Exposure};
+use super::law::{Law, Start};
+
+/// An octave of windows has 2⁷ cells, which are 0.4 to 0.8 % wide.
+const OCTAVE_BITS: u32 = 7;
+
+/// Width of a cell in time, as a share of the base RTT.
+const SLOT: f64 = 0.125;
+
+/// Cohorts with less mass than this may lie in wider cells.
+const LIGHT: f64 = 1e-7;
+
+/// Less than this is none: means could not be taken of it.
+const NOTHING: f64 = 1e-200;
+
+/// Each time that cohorts remain too many, heavier ones count as light.
+const HEAVIER: f64 = 4.0;
+
+/// How finely cohorts are told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resolution {
+    /// Cells are 2ⁿ times as narrow, in window and in time.
+    pub finer: u32,
+    /// More cohorts than this are merged.
+    pub most_cohorts: usize,
+}
+
+impl Default for Resolution {
+    fn default() -> Resolution {
+        Resolution {
+            finer: 0,
+            most_cohorts: 2048,
+        }
+    }
+}
+
+/// A class of flows in the limit.
+#[derive(Clone, Debug)]
+pub struct Field {
+    law: Law,
+    resolution: Resolution,
+    slot_s: f64,
+    cohorts: Cohorts,
+    newborn: Newborn,
+}
+
+impl Field {
+    /// All flows alike, just after a loss.
+    pub fn new(law: Law, base_rtt_s: f64, start: Start, resolution: Resolution) -> Field {
+        let mut cohorts = Cohorts::default();
+        cohorts.push(&law, 1.0, 0.0, 0.0, start);
+        let slot_s = SLOT * base_rtt_s / f64::from(1 << resolution.finer);
+        Field {
+            law,
+            resolution,
+            slot_s,
+            cohorts,
+            newborn: Newborn::default(),
+        }
+    }
+
+    /// The cohorts.
+    pub fn cohorts(&self) -> &Cohorts {
+        &self.cohorts
+    }
+
+    /// Their windows at a time; returns the mean.
+    pub fn grow(&mut self, now_s: f64, rounds: f64) -> f64 {
+        self.cohorts.grow(&self.law, now_s, rounds)
+    }
+
+    /// Lets flows lose; returns the share that reduces.
+    pub fn lose(&mut self, loss: &Exposure) -> f64 {
+        let mut sum = 0.0;
+        for i in 0..self.cohorts.len() {
+            if self.cohorts.birth_s[i] > loss.until_s {
+                continue;
+            }
+            let window = self.cohorts.window[i];
+            let leaving = self.cohorts.mass[i] * -(-loss.hazard * window).exp_m1();
+            self.cohorts.mass[i] -= leaving;
+            sum += leaving;
+            let start = self.law.after_loss(window, self.cohorts.plateau[i]);
+            let sum = Sum::of(leaving, loss.now_s, loss.rounds, start);
+            self.newborn.add(
+                2 * self.cell(start.window) + usize::from(self.law.aims_lower(start)),
+                sum,
+            );
+        }
+        self.settle();
+        sum
+    }
+
+    /// Takes the newborn in, a cohort for each cell.
+    fn settle(&mut self) {
+        let mut newborn = std::mem::take(&mut self.newborn);
+        newborn.drain(|sum| self.push(sum));
+        self.newborn = newborn;
+        if self.cohorts.len() > self.resolution.most_cohorts {
+            self.merge();
+        }
+    }
+
+    fn push(&mut self, sum: &Sum) {
+        if sum.mass > NOTHING {
+            let start = Start {
+                window: sum.start / sum.mass,
+                plateau: sum.plateau / sum.mass,
+            };
+            let (birth_s, rounds) = (sum.birth_s / sum.mass, sum.rounds / sum.mass);
+            self.cohorts
+                .push(&self.law, sum.mass, birth_s, rounds, start);
+        }
+    }
+
+    /// The cell of a window of at least 1: the leading bits of the number, its exponent among them.
+    fn cell(&self, window: f64) -> usize {
+        let cut = f64::MANTISSA_DIGITS - 1 - OCTAVE_BITS - self.resolution.finer;
+        (window.to_bits().saturating_sub(1f64.to_bits()) >> cut) as usize
+    }
+
+    /// Merges cohorts in the same cell. Cells are twice as wide for each factor of four that a cohort's
+    /// mass lies below a limit, so that each merger loses about the same share of the variance. The limit
+    /// rises until at most half of the allowed number is left.
+    fn merge(&mut self) {
+        let mut light = LIGHT;
+        while self.cohorts.len() > self.resolution.most_cohorts / 2 {
+            let old = std::mem::take(&mut self.cohorts);
+            let mut keyed: Vec<_> = (0..old.len())
+                .map(|i| (self.place(&old, i, light), i))
+                .collect();
+            keyed.sort_unstable();
+            for group in keyed.chunk_by(|(left, _), (right, _)| left == right) {
+                let mut sum = Sum::default();
+                for (_, i) in group {
+                    sum.add(&Sum::from(&old, *i));
+                }
+                self.push(&sum);
+            }
+            light *= HEAVIER;
+        }
+    }
+
+    fn place(&self, cohorts: &Cohorts, i: usize, light: f64) -> (u32, i64, usize, bool) {
+        let start = Start {
+            window: cohorts.start[i],
+            plateau: cohorts.plateau[i],
+        };
+        let lightness = (light / cohorts.mass[i]).log2() / 2.0;
+        let level = lightness.ceil().clamp(0.0, 40.0) as u32;
+        let slot = (cohorts.birth_s[i] / self.slot_s).floor() as i64;
+        (
+            level,
+            slot >> level,
+            self.cell(start.window) >> level,
+            self.law.aims_lower(start),
+        )
+    }
+}
+
+/// Flows that reduce in this step, by the cell of their window.
+#[derive(Clone, Debug, Default)]
+struct Newborn {
+    cells: Vec<Sum>,
+    first: usize,
+    end: usize,
+}
+
+impl Newborn {
+    fn add(&mut self, cell: usize, sum: Sum) {
+        if cell >= self.cells.len() {
+            self.cells.resize(cell + 1, Sum::default());
+        }
+        self.first = if self.end == 0 {
+            cell
+        } else {
+            self.first.min(cell)
+        };
+        self.end = self.end.max(cell + 1);
+        self.cells[cell].add(&sum);
+    }
+
+    fn drain(&mut self, mut take: impl FnMut(&Sum)) {
+        for sum in &mut self.cells[self.first..self.end] {
+            take(sum);
+            *sum = Sum::default();
+        }
+        (self.first, self.end) = (0, 0);
+    }
+}
+
+/// Sums over flows that are to become one cohort: mass, and moments times mass.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    mass: f64,
+    birth_s: f64,
+    rounds: f64,
+    start: f64,
+    plateau: f64,
+}
+
+impl Sum {
+    fn of(mass: f64, birth_s: f64, rounds: f64, start: Start) -> Sum {
+        let (start, plateau) = (mass * start.window, mass * start.plateau);
+        Sum {
+            mass,
+            birth_s: mass * birth_s,
+            rounds: mass * rounds,
+            start,
+            plateau,
+        }
+    }
+
+    fn from(cohorts: &Cohorts, i: usize) -> Sum {
+        let start = Start {
+            window: cohorts.start[i],
+            plateau: cohorts.plateau[i],
+        };
+        Sum::of(
+            cohorts.mass[i],
+            cohorts.birth_s[i],
+            cohorts.rounds[i],
+            start,
+        )
+    }
+
+    fn add(&mut self, other: &Sum) {
+        self.mass += other.mass;
+        self.birth_s += other.birth_s;
+        self.rounds += other.rounds;
+        self.start += other.start;
+        self.plateau += other.plateau;
+    }
+}

@@ -1,0 +1,219 @@
+//! What comes in: complete numbers, as JSON. No field has a default.
+
+use serde::Deserialize;
+use thiserror::Error;
+
+use super::law::{Control, Mode};
+use crate::red::{Policy, EXPECTED};
+
+/// A run of the model.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// Length of the run.
+    pub duration_s: f64,
+    /// Totals count from here on.
+    pub warmup_s: f64,
+    /// Time between samples.
+    pub interval_s: f64,
+    /// Longest step; `None`: a 25th of the shortest base RTT.
+    pub step_s: Option<f64>,
+    /// Rate of the bottleneck in packets per second.
+    pub rate_pps: f64,
+    /// Packets that may wait.
+    pub buffer_p: f64,
+    /// What is dropped beside what does not fit.
+    pub policy: Policy,
+    /// Flows that are alike.
+    pub classes: Vec<ClassPlan>,
+    /// Whether a flow reduces once in a round trip at most.
+    pub one_reduction_per_rtt: bool,
+    /// Whether each flow is a particle; else the limit of infinitely many.
+    pub particles: bool,
+    /// The window of the loss after which flows begin; `None`: a flow's share of what link and buffer hold.
+    pub first_loss_p: Option<f64>,
+    /// Scale: the model runs at 1/`scale` of the rate and the buffer, and its results are scaled up.
+    pub scale: f64,
+}
+
+/// Flows of one control and one base RTT.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClassPlan {
+    /// Their numbers in the dataset; how many there are is the class's weight.
+    pub flows: Vec<u32>,
+    /// Round-trip time without waiting.
+    pub base_rtt_s: f64,
+    /// Their congestion control.
+    pub control: Control,
+}
+
+/// Factors from what is run to what is meant: of windows and backlogs, and of time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scaling {
+    /// α.
+    pub amount: f64,
+    /// α in TCP mode, its cube root in cubic mode.
+    pub time: f64,
+}
+
+/// A plan that cannot be run.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct PlanError(pub String);
+
+/// Shares of a step in the shortest base RTT.
+const STEPS_PER_RTT: f64 = 25.0;
+
+impl Plan {
+    /// Refuses what is not a network.
+    ///
+    /// # Errors
+    /// A number that is not positive and finite, or no flows.
+    pub fn check(&self) -> Result<(), PlanError> {
+        let positive = [
+            ("duration_s", self.duration_s),
+            ("interval_s", self.interval_s),
+            ("step_s", self.step_s.unwrap_or(1.0)),
+            ("rate_pps", self.rate_pps),
+            ("buffer_p", self.buffer_p),
+            ("first_loss_p", self.first_loss_p.unwrap_or(1.0)),
+            ("scale", self.scale),
+        ];
+        let rtts = self
+            .classes
+            .iter()
+            .map(|class| ("base_rtt_s", class.base_rtt_s));
+        for (name, value) in positive.into_iter().chain(rtts) {
+            if !(value > 0.0 && value.is_finite()) {
+                return Err(PlanError(format!(
+                    "{name}: found {value}; expected a positive number"
+                )));
+            }
+        }
+        if !(0.0..self.duration_s).contains(&self.warmup_s) {
+            return Err(PlanError(format!(
+                "warmup_s: found {}; expected 0 to the duration",
+                self.warmup_s
+            )));
+        }
+        if self.classes.is_empty() || self.classes.iter().any(|class| class.flows.is_empty()) {
+            return Err(PlanError(
+                "classes: found one without flows; expected flows".to_owned(),
+            ));
+        }
+        self.scaling()?;
+        self.check_parameters()
+    }
+
+    /// How results at 1/`scale` become results of the plan (Belhareth 2014, section 3.3.2).
+    ///
+    /// # Errors
+    /// A scale other than 1 for flows that do not all follow the same single curve, or with RED.
+    pub fn scaling(&self) -> Result<Scaling, PlanError> {
+        if self.scale == 1.0 {
+            return Ok(Scaling {
+                amount: 1.0,
+                time: 1.0,
+            });
+        }
+        let all =
+            |wanted: fn(&Control) -> bool| self.classes.iter().all(|class| wanted(&class.control));
+        let time = if all(|control| {
+            matches!(
+                control,
+                Control::Reno
+                    | Control::Cubic {
+                        mode: Mode::Tcp,
+                        ..
+                    }
+            )
+        }) {
+            self.scale
+        } else if all(|control| {
+            matches!(
+                control,
+                Control::Cubic {
+                    mode: Mode::Cubic,
+                    ..
+                }
+            )
+        }) {
+            self.scale.cbrt()
+        } else {
+            return Err(PlanError(
+                "scale: found flows of several modes; expected mode \"cubic\" or \"tcp\""
+                    .to_owned(),
+            ));
+        };
+        if matches!(self.policy, Policy::Red(_)) {
+            return Err(PlanError(
+                "scale: found RED; expected a tail-drop queue".to_owned(),
+            ));
+        }
+        Ok(Scaling {
+            amount: self.scale,
+            time,
+        })
+    }
+
+    /// The plan that is run in the place of this one.
+    #[must_use]
+    pub fn scaled_down(&self, by: Scaling) -> Plan {
+        Plan {
+            duration_s: self.duration_s / by.time,
+            warmup_s: self.warmup_s / by.time,
+            interval_s: self.interval_s / by.time,
+            rate_pps: self.rate_pps / by.amount,
+            buffer_p: self.buffer_p / by.amount,
+            first_loss_p: self.first_loss_p.map(|window| window / by.amount),
+            ..self.clone()
+        }
+    }
+
+    fn check_parameters(&self) -> Result<(), PlanError> {
+        match self.policy {
+            Policy::Red(red) if !red.is_sound() => {
+                return Err(PlanError(format!(
+                    "policy: found {red:?}; expected {EXPECTED}"
+                )));
+            }
+            _ => {}
+        }
+        for class in &self.classes {
+            if let Control::Cubic { c, beta, .. } = class.control {
+                if !(c > 0.0 && c.is_finite() && beta > 0.0 && beta < 1.0) {
+                    return Err(PlanError(format!(
+                        "cubic: found c = {c}, beta = {beta}; expected c > 0, 0 < beta < 1"
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How many flows there are.
+    pub fn flow_count(&self) -> usize {
+        self.classes.iter().map(|class| class.flows.len()).sum()
+    }
+
+    /// How many steps there are between samples, and how long each is.
+    pub fn steps(&self) -> (u64, f64) {
+        let shortest_s = self
+            .classes
+            .iter()
+            .map(|class| class.base_rtt_s)
+            .fold(f64::INFINITY, f64::min);
+        let most_s = shortest_s / STEPS_PER_RTT;
+        let longest_s = self.step_s.map_or(most_s, |step_s| step_s.min(most_s));
+        let count = (self.interval_s / longest_s).ceil().max(1.0);
+        (count as u64, self.interval_s / count)
+    }
+
+    /// The window of the loss after which the flows of a class begin.
+    pub fn first_loss_p(&self, class: &ClassPlan) -> f64 {
+        let flows = self.flow_count() as f64;
+        let share_p = (self.rate_pps * class.base_rtt_s + self.buffer_p) / flows;
+        self.first_loss_p.unwrap_or(share_p)
+    }
+}

@@ -1,0 +1,130 @@
+//! The bottleneck: a fluid queue that drops what does not fit, or what RED picks.
+//!
+//! Belhareth 2014, equations 3.3 and 3.5, as a balance: in each step what arrives is sent on, queued or
+//! dropped, exactly. As printed, (3.3) keeps an empty queue from ever growing and (3.5) tests q > B; here the
+//! queue grows when more arrives than leaves, and drops when it is full.
+
+use crate::red::Policy;
+
+/// What became of the packets of one step.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Step {
+    /// Packets that came.
+    pub arrived_p: f64,
+    /// Packets that were sent on.
+    pub departed_p: f64,
+    /// Packets that were dropped.
+    pub dropped_p: f64,
+}
+
+impl Step {
+    /// Probability that a packet that came was dropped, k.
+    pub fn loss_probability(&self) -> f64 {
+        if self.dropped_p > 0.0 {
+            (self.dropped_p / self.arrived_p).min(1.0)
+        } else {
+            0.0
+        }
+    }
+}
+
+/// The queue of the bottleneck.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    rate_pps: f64,
+    buffer_p: f64,
+    policy: Policy,
+    backlog_p: f64,
+    average_p: f64,
+}
+
+impl Queue {
+    /// An empty queue.
+    pub fn new(rate_pps: f64, buffer_p: f64, policy: Policy) -> Queue {
+        Queue {
+            rate_pps,
+            buffer_p,
+            policy,
+            backlog_p: 0.0,
+            average_p: 0.0,
+        }
+    }
+
+    /// What waits.
+    pub fn backlog_p(&self) -> f64 {
+        self.backlog_p
+    }
+
+    /// How long what arrives now will wait.
+    pub fn delay_s(&self) -> f64 {
+        self.backlog_p / self.rate_pps
+    }
+
+    /// Lets packets arrive at a rate for a time.
+    pub fn step(&mut self, arriving_pps: f64, step_s: f64) -> Step {
+        let arrived_p = arriving_pps * step_s;
+        let early_p = arrived_p * self.early(arrived_p, step_s);
+        let there_p = self.backlog_p + arrived_p - early_p;
+        let departed_p = (self.rate_pps * step_s).min(there_p);
+        let left_p = there_p - departed_p;
+        self.backlog_p = left_p.min(self.buffer_p);
+        Step {
+            arrived_p,
+            departed_p,
+            dropped_p: early_p + (left_p - self.backlog_p),
+        }
+    }
+
+    /// The share that RED drops; the average moves on.
+    fn early(&mut self, arrived_p: f64, step_s: f64) -> f64 {
+        let Policy::Red(red) = self.policy else {
+            return 0.0;
+        };
+        let sendable_p = self.rate_pps * step_s;
+        self.average_p = red.averaged(self.average_p, self.backlog_p, arrived_p, sendable_p);
+        red.dropped(self.average_p)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::red::Red;
+
+    #[test]
+    fn what_does_not_fit_is_dropped_and_nothing_else_is_lost() {
+        let mut queue = Queue::new(100.0, 5.0, Policy::Droptail);
+        let step = queue.step(130.0, 0.1);
+        assert_eq!(
+            (step.departed_p, step.dropped_p, queue.backlog_p()),
+            (10.0, 0.0, 3.0)
+        );
+        let step = queue.step(130.0, 0.1);
+        assert_eq!(
+            (step.departed_p, step.dropped_p, queue.backlog_p()),
+            (10.0, 1.0, 5.0)
+        );
+        assert!((step.loss_probability() - 1.0 / 13.0).abs() < 1e-12);
+        assert_eq!(queue.step(0.0, 1.0).departed_p, 5.0);
+    }
+
+    /// Halfway between the thresholds p is 0.1; a share of 2p / (1 + p) is dropped, and the average moves on.
+    #[test]
+    fn red_drops_by_its_average() {
+        let policy = Policy::Red(Red {
+            min_p: 10.0,
+            max_p: 30.0,
+            probability: 0.2,
+            weight: 0.5,
+            gentle: true,
+        });
+        let mut queue = Queue::new(1000.0, 1e9, policy);
+        (queue.backlog_p, queue.average_p) = (20.0, 20.0);
+        let step = queue.step(1100.0, 0.01);
+        assert!((step.dropped_p - 11.0 * 0.2 / 1.1).abs() < 1e-12);
+        assert!((queue.backlog_p - 19.0).abs() < 1e-12);
+        (queue.backlog_p, queue.average_p) = (20.0, 0.0);
+        queue.step(1000.0, 0.001);
+        assert_eq!(queue.average_p, 10.0);
+    }
+}

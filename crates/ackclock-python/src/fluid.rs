@@ -1,0 +1,164 @@
+//! The fluid engine, driven from Python: many plans in one call.
+//!
+//! The interpreter is released while the engine works; it is asked for between runs, to tell progress and to hear
+//! an interrupt. A panic in the engine becomes a `RuntimeError`.
+
+use ackclock_models::fluid::record::{Epochs, Events, FlowSamples, Flows, Links, QueueSamples};
+use ackclock_models::fluid::{run_many, Outcome, Plan};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use crate::columns::columns;
+use crate::guard::guarded;
+
+/// Runs each plan (JSON) with its seed on so many threads; the results come in the order of the plans and do not
+/// depend on the number of threads.
+///
+/// `progress` is called with the number of runs that are done; what it raises ends the call. Raises `ValueError`
+/// if a plan cannot be run.
+#[pyfunction]
+#[pyo3(signature = (plans_json, seeds, threads, progress=None))]
+pub fn fluid_many<'py>(
+    py: Python<'py>,
+    plans_json: Vec<String>,
+    seeds: Vec<u64>,
+    threads: usize,
+    progress: Option<Bound<'_, PyAny>>,
+) -> PyResult<Bound<'py, PyList>> {
+    if plans_json.len() != seeds.len() {
+        return Err(PyValueError::new_err("as many seeds as plans are needed"));
+    }
+    let work: Vec<_> = plans_json.into_iter().zip(seeds).collect();
+    let progress = progress.map(Bound::unbind);
+    let mut raised = None;
+    let outcomes = py.detach(|| {
+        let proceed = |done| match tell(progress.as_ref(), done) {
+            Ok(()) => true,
+            Err(error) => {
+                raised = Some(error);
+                false
+            }
+        };
+        guarded(|| run_all(&work, threads, proceed))
+    });
+    if let Some(error) = raised {
+        return Err(error);
+    }
+    let outcomes = outcomes
+        .map_err(PyRuntimeError::new_err)?
+        .map_err(PyValueError::new_err)?;
+    let rows = outcomes.into_iter().map(|outcome| tables(py, outcome));
+    PyList::new(py, rows.collect::<PyResult<Vec<_>>>()?)
+}
+
+fn tell(progress: Option<&Py<PyAny>>, done: usize) -> PyResult<()> {
+    Python::attach(|py| {
+        py.check_signals()?;
+        progress.map_or(Ok(()), |call| call.call1(py, (done,)).map(|_| ()))
+    })
+}
+
+fn run_all(
+    work: &[(String, u64)],
+    threads: usize,
+    proceed: impl FnMut(usize) -> bool,
+) -> Result<Vec<Outcome>, String> {
+    let read = |(json, seed): &(String, u64)| Plan::from_json(json).map(|plan| (plan, *seed));
+    let plans: Result<Vec<_>, _> = work.iter().map(read).collect();
+    let plans = plans.map_err(|error| error.to_string())?;
+    let outcomes = run_many(&plans, threads, proceed).map_err(|error| error.to_string())?;
+    Ok(outcomes.unwrap_or_default())
+}
+
+fn tables(py: Python<'_>, outcome: Outcome) -> PyResult<Bound<'_, PyDict>> {
+    let result = PyDict::new(py);
+    result.set_item(
+        "flow_samples",
+        flow_sample_columns(py, outcome.flow_samples)?,
+    )?;
+    result.set_item(
+        "queue_samples",
+        queue_sample_columns(py, outcome.queue_samples)?,
+    )?;
+    result.set_item("events", event_columns(py, outcome.events)?)?;
+    result.set_item("epochs", epoch_columns(py, outcome.epochs)?)?;
+    result.set_item("flows", flow_columns(py, outcome.flows)?)?;
+    result.set_item("links", link_columns(py, outcome.links)?)?;
+    Ok(result)
+}
+
+columns!(
+    flow_sample_columns,
+    FlowSamples {
+        time_s,
+        flow,
+        cwnd,
+        srtt_s,
+        delivered_p,
+    }
+);
+columns!(
+    queue_sample_columns,
+    QueueSamples {
+        time_s,
+        link,
+        backlog_p,
+        departed_p,
+        dropped_p,
+    }
+);
+columns!(
+    event_columns,
+    Events {
+        time_s,
+        flow,
+        link,
+        kind,
+        value,
+    }
+);
+columns!(
+    epoch_columns,
+    Epochs {
+        time_s,
+        link,
+        hit,
+        active,
+        dropped_p,
+    }
+);
+columns!(
+    flow_columns,
+    Flows {
+        start_s,
+        end_s,
+        sent_p,
+        delivered_p,
+        dropped_p,
+        recoveries,
+        measured_sent_p,
+        measured_delivered_p,
+        window_mean_p,
+        rtt_mean_s,
+    }
+);
+columns!(
+    link_columns,
+    Links {
+        arrived_p,
+        dropped_p,
+        departed_p,
+        busy_s,
+        empty_s,
+        backlog_mean_p,
+        sojourn_mean_s,
+        sojourn_max_s,
+        sojourn_edges_s,
+        sojourn_counts,
+        arrived_total_p,
+        dropped_total_p,
+        departed_total_p,
+        backlog_end_p,
+    }
+);

@@ -1,0 +1,102 @@
+"""What a plan asks of an engine, in words: the names of its algorithms, and features of its network and traffic.
+
+An engine says which of these it has. What it lacks becomes `Unsupported`, with the engines that have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ackclock.plan import FlowPlan, GroupPlan, LinkPlan, Plan
+
+FINITE = "finite transfers"
+STOPS = "flows that stop"
+REQUESTS = "requests"
+APPLICATION = "application-limited flows"
+PRIORITIES = "priorities"
+STARTS = "flows that start later"
+GENERATED = "generated traffic"
+UDP = "UDP"
+ROUTED = "routed networks"
+SEVERAL_LINKS = "path through several queues"
+REVERSE = "queue on the way back"
+RANDOM_LOSS = "random loss"
+BURSTS = "token buckets"
+CHANGES = "changes of links"
+ECN = "explicit congestion notification"
+PACKET_LOG = "per-packet log"
+CAPTURES = "packet captures"
+SIZES = "packets of several sizes"
+
+#: What is no algorithm's name.
+ALL = frozenset({
+    FINITE, STOPS, REQUESTS, APPLICATION, PRIORITIES, STARTS, GENERATED, UDP, ROUTED, SEVERAL_LINKS, REVERSE,
+    RANDOM_LOSS, BURSTS, CHANGES, ECN, PACKET_LOG, CAPTURES,
+    SIZES,
+})  # fmt: skip
+
+
+def congestion(name: str) -> str:
+    """The feature of a congestion control."""
+    return f'congestion control "{name}"'
+
+
+def queue(name: str) -> str:
+    """The feature of a queue discipline."""
+    return f'queue discipline "{name}"'
+
+
+def features(plan: Plan) -> list[str]:
+    """Everything that the plan asks for, in the order in which it is missed."""
+    return list(dict.fromkeys(_features(plan)))
+
+
+def _features(plan: Plan) -> Iterator[str]:
+    yield from sorted(congestion(group.congestion.kind) for group in plan.groups if group.congestion)
+    yield from sorted(queue(link.queue.discipline) for link in plan.links if _used(plan, link))
+    yield from _true(
+        {
+            GENERATED: bool(plan.traffic),
+            UDP: bool(plan.datagrams),
+            ROUTED: bool(plan.nodes),
+            CHANGES: bool(plan.changes),
+            PACKET_LOG: plan.record.packets,
+            CAPTURES: plan.record.pcap,
+            ECN: any(map(_marks, plan.groups)),
+            RANDOM_LOSS: any(link.loss for link in plan.links),
+            BURSTS: any(link.burst_bytes is not None for link in plan.links),
+            SIZES: len({(group.tcp.packet_bytes, group.tcp.mss_bytes) for group in plan.groups if group.tcp}) > 1,
+        }
+    )
+    for flow in plan.flows:
+        yield from _of_flow(flow)
+
+
+def _used(plan: Plan, link: LinkPlan) -> bool:
+    """Whether a link's queue is one that data crosses, or may cross."""
+    data = {hop.link for flow in plan.flows for hop in flow.forward.hops}
+    return bool(plan.nodes or plan.traffic or plan.datagrams) or plan.links.index(link) in data
+
+
+def _of_flow(flow: FlowPlan) -> Iterator[str]:
+    yield from _true(
+        {
+            FINITE: flow.size_bytes is not None,
+            STOPS: flow.stop_s is not None,
+            STARTS: flow.start_s > 0 or flow.start_jitter_s > 0,
+            REQUESTS: flow.request_bytes is not None,
+            APPLICATION: flow.application_rate_bps is not None,
+            PRIORITIES: flow.priority != 0,
+            SEVERAL_LINKS: len(flow.forward.hops) > 1,
+            REVERSE: bool(flow.reverse.hops),
+        }
+    )
+
+
+def _true(found: dict[str, bool]) -> Iterator[str]:
+    return (name for name, there in found.items() if there)
+
+
+def _marks(group: GroupPlan) -> bool:
+    """Whether the group's senders ask for marks; a queue that could mark is nothing without them."""
+    return group.tcp is not None and group.tcp.ecn != "off"

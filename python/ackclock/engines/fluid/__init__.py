@@ -1,0 +1,75 @@
+"""The fluid engine: each flow's window and each queue as differential equations, by `crates/ackclock-models`.
+
+What it assumes and where it departs from print is in `docs/concepts/fluid.md`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from ackclock import _core
+from ackclock.dataset import Dataset
+from ackclock.engines import features
+from ackclock.engines.engine import RunOptions, missing
+from ackclock.engines.fluid import plans, tables, ways
+from ackclock.engines.fluid.queues import QUEUES
+from ackclock.errors import InputError, Unsupported, UnsupportedError
+from ackclock.plan import Plan
+
+
+class FluidEngine:
+    """N flows through queues with loss synchronisation."""
+
+    name = "fluid"
+    has = (
+        frozenset({features.STARTS, features.STOPS, features.SEVERAL_LINKS, features.ROUTED})
+        | {features.congestion(name) for name in _core.FLUID_LAWS}
+        | {features.queue(name) for name in QUEUES}
+    )
+
+    def check(self, plan: Plan) -> list[Unsupported]:
+        """What is not a long-lived flow, a choice of ways, and what its queues have no probability for."""
+        finer = [*ways.beyond(plan), *plans.beyond(ways.laid(plan))]
+        return [*missing(plan, self), *(Unsupported(what, self.name) for what in finer)]
+
+    def draws(self, plan: Plan) -> bool:
+        """Whether starts, the number of flows hit, or which, are left to chance."""
+        return plans.draws(plan)
+
+    def run(self, plan: Plan, seed: int, options: RunOptions | None = None) -> Dataset:
+        """One run. Raises `UnsupportedError`, and `InputError` for paths in a circle or shares still to be measured."""
+        around = options or RunOptions()
+        (data,) = self.run_many([(plan, seed)], around, jobs=1)
+        around.progress(1.0)
+        return data
+
+    def run_many(
+        self, runs: Sequence[tuple[Plan, int]], options: RunOptions | None = None, *, jobs: int | None = None
+    ) -> list[Dataset]:
+        """Many plans with their seeds in one call, over the cores; a dataset for each, in their order.
+
+        The results do not depend on `jobs`, the number of runs at a time. Raises as `run` does; whatever
+        `options.progress` raises ends the call.
+        """
+        around = options or RunOptions()
+        for plan, _ in runs:
+            if reasons := self.check(plan):
+                raise UnsupportedError(reasons)
+
+        def tell(done: int) -> None:
+            around.progress(done / len(runs))
+
+        inputs = [plans.fluid(ways.laid(plan), samples=around.samples) for plan, _ in runs]
+        try:
+            outcomes = _core.fluid_many(inputs, [seed for _, seed in runs], jobs or _cores(), tell)
+        except ValueError as error:
+            raise InputError(str(error)) from error
+        return [
+            tables.dataset(plan, seed, outcome, around, self.name)
+            for (plan, seed), outcome in zip(runs, outcomes, strict=True)
+        ]
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

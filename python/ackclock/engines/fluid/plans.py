@@ -1,0 +1,95 @@
+"""A plan as `crates/ackclock-models/src/fluid/plan.rs` reads it: packets, packets/s, seconds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ackclock.engines.fluid import queues
+from ackclock.errors import InputError
+from ackclock.plan import FlowPlan, GroupPlan, LinkPlan, Plan
+
+#: A step is never longer than so many-th of the shortest RTT: what is lost is heard of a round trip later.
+STEPS_PER_RTT = 10
+
+#: The queue of a link that no data crosses.
+UNUSED = {"kind": "droptail", "limit_p": 1.0}
+
+
+def fluid(plan: Plan, *, samples: bool) -> str:
+    """The plan in JSON; without `samples` nothing is recorded over time."""
+    options = plan.options["fluid"]
+    used = {hop.link for flow in plan.flows for hop in flow.forward.hops}
+    return json.dumps(
+        {
+            "duration_s": plan.duration_s,
+            "warmup_s": plan.warmup_s,
+            "step_s": None if options["step_s"] is None else min(options["step_s"], _longest_step_s(plan)),
+            "interval_s": plan.record.interval_s if samples else None,
+            "slow_start": options["slow_start"],
+            "links": [_link(plan, link, number in used) for number, link in enumerate(plan.links)],
+            "flows": [_flow(flow, plan.groups[flow.group]) for flow in plan.flows],
+            "synchronisation": _controller("synchronisation", options["synchronisation"]),
+            "victims": _controller("victims", options["victims"]),
+        }
+    )
+
+
+def _longest_step_s(plan: Plan) -> float:
+    return min(flow.base_rtt_s for flow in plan.flows) / STEPS_PER_RTT
+
+
+def beyond(plan: Plan) -> Iterator[str]:
+    """What of the plan's queues a fluid does not have."""
+    used = {hop.link for flow in plan.flows for hop in flow.forward.hops}
+    yield from dict.fromkeys(what for link in sorted(used) for what in queues.beyond(plan.links[link].queue))
+
+
+def draws(plan: Plan) -> bool:
+    """Whether anything is drawn: starts with jitter, sizes of loss events, their victims, RED's early drops."""
+    options = plan.options["fluid"]
+    events = options["synchronisation"]["kind"] != "none"
+    return (
+        any(flow.start_jitter_s for flow in plan.flows)
+        or options["synchronisation"]["kind"] == "normal"
+        or (events and options["victims"]["kind"] == "random")
+        or (events and any(link.queue.discipline == "red" for link in plan.links))
+    )
+
+
+def rate_p_s(plan: Plan, link: LinkPlan) -> float:
+    """C: full data packets per second."""
+    return link.rate_bps / (8 * plan.packet_bytes)
+
+
+def _link(plan: Plan, link: LinkPlan, used: bool) -> dict[str, Any]:
+    queue = queues.translated(link.queue, plan.packet_bytes) if used else UNUSED
+    return {"rate_p_s": rate_p_s(plan, link), "queue": queue}
+
+
+def _flow(flow: FlowPlan, group: GroupPlan) -> dict[str, Any]:
+    assert group.congestion is not None
+    assert group.tcp is not None
+    window_bytes = group.tcp.receive_window_bytes
+    return {
+        "path": [hop.link for hop in flow.forward.hops],
+        "base_rtt_s": flow.base_rtt_s,
+        "start_s": flow.start_s,
+        "start_jitter_s": flow.start_jitter_s,
+        "stop_s": flow.stop_s,
+        "initial_window": float(group.tcp.initial_window),
+        "largest_window": None if window_bytes is None else window_bytes / group.tcp.mss_bytes,
+        "law": group.congestion.kind,
+        "parameters": dict(group.congestion.parameters),
+    }
+
+
+def _controller(table: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """What a controller reads: what a result is to tell has been measured by now."""
+    if chosen.get("from"):
+        raise InputError(
+            f'fluid.{table}.from: found "{chosen["from"]}", not measured yet; '
+            "expected what ackclock.replay.resolved(plan) puts in its place"
+        )
+    return {key: value for key, value in chosen.items() if key != "from"}

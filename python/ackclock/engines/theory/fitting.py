@@ -1,0 +1,43 @@
+"""What models ask of a plan before they answer it, and what they read of it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ackclock.engines.features import congestion, features
+from ackclock.plan import LinkPlan, Plan, TcpPlan
+
+
+def strangers(plan: Plan, known: Collection[str], *, any_queue: bool = False) -> list[str]:
+    """What the plan asks for beyond what the model knows; with `any_queue`, disciplines do not matter to it."""
+    disciplines = {f'queue discipline "{link.queue.discipline}"' for link in plan.links} if any_queue else set()
+    return [what for what in features(plan) if what not in known and what not in disciplines]
+
+
+def controls(*names: str) -> frozenset[str]:
+    """The features of some congestion controls."""
+    return frozenset(map(congestion, names))
+
+
+def endless(plan: Plan) -> bool:
+    """Whether there are flows and nothing else, all without an end."""
+    return bool(plan.flows) and all(flow.size_bytes is None and flow.stop_s is None for flow in plan.flows)
+
+
+def loss_probability(link: LinkPlan) -> float | None:
+    """The share of data packets that a link loses at random; None if it loses none."""
+    loss = link.loss
+    if loss is None:
+        return None
+    return 1 / loss["packets"] if loss["kind"] == "every" else float(loss["probability"])
+
+
+def wire_bytes(tcp: TcpPlan, link: LinkPlan) -> int:
+    """A full data packet on a link."""
+    return tcp.packet_bytes + link.frame_overhead_bytes
+
+
+def timeout_s(tcp: TcpPlan, rtt_s: float) -> float:
+    """The retransmission timeout at an RTT that does not vary (RFC 6298; Linux has its floor on the variance)."""
+    shortest_s = rtt_s + tcp.min_rto_s if tcp.rto_floor_on_variance else max(rtt_s, tcp.min_rto_s)
+    return shortest_s + tcp.rto_slop_s

@@ -1,0 +1,115 @@
+"""Endless flows over a link that loses packets at random and never fills: what each gets by its response function.
+
+Reno: Padhye's formula with timeouts. CUBIC: RFC 9438's average window. HighSpeed TCP: RFC 3649's. BIC, H-TCP and
+Scalable TCP: Guillier's c/pᵈ; for BIC and H-TCP these are not the slopes of the algorithms as they are run (see
+`ackclock.theory.responses`). But for Padhye's, the formulas are for periodic losses.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from ackclock import theory
+from ackclock.engines import features
+from ackclock.engines.theory.fitting import controls, endless, loss_probability, strangers, timeout_s, wire_bytes
+from ackclock.engines.theory.model import Answer
+from ackclock.plan import CongestionPlan, FlowPlan, Plan, TcpPlan
+
+KNOWN = controls("reno", "cubic", "bic", "highspeed", "htcp", "scalable") | {
+    features.RANDOM_LOSS,
+    features.STARTS,
+    features.SIZES,
+}
+
+#: Scalable TCP's constant 0.08 is that of these (Kelly 2003).
+SCALABLE = {"a": 0.01, "b": 0.125}
+
+
+class RandomLoss:
+    """Response functions."""
+
+    name = "random-loss"
+
+    def misfits(self, plan: Plan) -> list[str]:
+        """All but endless flows over one link that loses at random and has room for them."""
+        return strangers(plan, KNOWN, any_queue=True) + list(_finer(plan))
+
+    def draws(self, plan: Plan) -> bool:
+        """A closed form: the seed changes nothing."""
+        return False
+
+    def answer(self, plan: Plan, seed: int) -> Answer:
+        """Goodputs, windows, and what the link carries."""
+        link, p = plan.bottleneck_link, loss_probability(plan.bottleneck_link) or 0.0
+        flows = [(*_parts(plan, flow), flow.base_rtt_s) for flow in plan.flows]
+        windows = [window(congestion, tcp, p, rtt_s) for congestion, tcp, rtt_s in flows]
+        segments_hz = [each / rtt_s for each, (_, _, rtt_s) in zip(windows, flows, strict=True)]
+        goodputs = [8 * tcp.mss_bytes * hz * (1 - p) for hz, (_, tcp, _) in zip(segments_hz, flows, strict=True)]
+        carried = [8 * wire_bytes(tcp, link) * hz * (1 - p) for hz, (_, tcp, _) in zip(segments_hz, flows, strict=True)]
+        return Answer(
+            {
+                "goodput_bps": sum(goodputs),
+                "goodput_flow_bps": goodputs,
+                "throughput_bps": sum(carried),
+                "utilisation": sum(carried) / link.rate_bps,
+                "efficiency": sum(goodputs) / link.rate_bps,
+                "cwnd_mean": sum(windows) / len(windows),
+                "cwnd_flow": windows,
+                "loss_rate": p,
+                "retransmission_rate": p,
+                "rtt_mean_s": plan.mean_base_rtt_s,
+            }
+        )
+
+
+def window(congestion: CongestionPlan, tcp: TcpPlan, p: float, rtt_s: float) -> float:
+    """The average window in segments; Reno's is what makes its rate, timeouts included."""
+    most = tcp.receive_window_bytes / tcp.mss_bytes if tcp.receive_window_bytes else math.inf
+    if congestion.kind == "reno":
+        rate_bps = theory.pftk(p, rtt_s, tcp.mss_bytes, rto_s=timeout_s(tcp, rtt_s), max_window=most)
+        return float(rate_bps * rtt_s / 8 / tcp.mss_bytes)
+    return min(most, float(_free_window(congestion, p, rtt_s)))
+
+
+def _free_window(congestion: CongestionPlan, p: float, rtt_s: float) -> float:
+    given = congestion.parameters
+    if congestion.kind == "cubic":
+        return theory.cubic_window(p, rtt_s, c=given["c"], beta=given["beta"], friendly=given["reno_friendly"])
+    if congestion.kind == "highspeed":
+        return theory.highspeed_window(p)
+    return theory.response_window(congestion.kind, p)
+
+
+def _finer(plan: Plan) -> Iterator[str]:
+    if not endless(plan) or plan.traffic or plan.datagrams:
+        yield "response function of flows that end"
+        return
+    if loss_probability(plan.bottleneck_link) is None:
+        yield "answer without random loss"
+        return
+    if any(_parts(plan, flow)[0].kind == "scalable" and _other_constants(plan, flow) for flow in plan.flows):
+        yield "response function of Scalable TCP with other constants"
+    if not strangers(plan, KNOWN, any_queue=True) and _asked_bps(plan) > plan.bottleneck_link.rate_bps:
+        yield "response function of flows that fill the link"
+
+
+def _asked_bps(plan: Plan) -> float:
+    """What the flows would send."""
+    link, p = plan.bottleneck_link, loss_probability(plan.bottleneck_link) or 0.0
+    parts = [(*_parts(plan, flow), flow.base_rtt_s) for flow in plan.flows]
+    return sum(
+        8 * wire_bytes(tcp, link) * window(congestion, tcp, p, rtt_s) / rtt_s for congestion, tcp, rtt_s in parts
+    )
+
+
+def _other_constants(plan: Plan, flow: FlowPlan) -> bool:
+    given = _parts(plan, flow)[0].parameters
+    return any(given[name] != value for name, value in SCALABLE.items())
+
+
+def _parts(plan: Plan, flow: FlowPlan) -> tuple[CongestionPlan, TcpPlan]:
+    group = plan.groups[flow.group]
+    assert group.congestion
+    assert group.tcp
+    return group.congestion, group.tcp

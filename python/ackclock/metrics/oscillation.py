@@ -1,0 +1,96 @@
+"""How the window swings: period, highest and lowest values of the mean window over the flows.
+
+The curve is the mean of the congestion windows of the flows sampled at each time of the measured part. A *peak* is a
+maximum that stands out: on both sides the curve falls by at least a third of its range (between the 5th and the 95th
+percentile) and a hundredth of its mean before it rises above the peak or ends. So a sawtooth and a cubic have one peak
+a cycle, and neither the noise of many flows nor the steps of whole segments make more. A *trough* is the lowest value
+between two successive peaks. The thresholds are ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from ackclock.metrics.metric import Metric
+from ackclock.metrics.view import Array, RunView
+
+#: How far a peak stands out at least: this share of the range of the curve …
+STANDS_OUT = 1 / 3
+
+#: … and this share of its mean: a curve that is flat but for rounding has no peaks.
+LEAST_SWING = 0.01
+
+#: Where the range of the curve begins and ends: a slow start or a timeout is not to set it alone.
+RANGE = (0.05, 0.95)
+
+#: With fewer peaks there is no period to speak of.
+FEWEST_PEAKS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Swings:
+    """Times and heights of the peaks (P), and the troughs between them (P − 1)."""
+
+    times_s: Array
+    peaks: Array
+    troughs: Array
+
+
+def swings(view: RunView) -> Swings | None:
+    """The peaks and troughs of the mean window of a run; None with fewer than three peaks."""
+    from scipy.signal import find_peaks
+
+    mean = pl.col("cwnd").mean()
+    curve = view.measured_samples.group_by("time_s").agg(mean).drop_nulls().sort("time_s")
+    times_s, windows = curve["time_s"].to_numpy(), curve["cwnd"].to_numpy()
+    if windows.size < FEWEST_PEAKS:
+        return None
+    low, high = np.quantile(windows, RANGE)
+    standing = max(STANDS_OUT * float(high - low), LEAST_SWING * float(windows.mean()))
+    found, _ = find_peaks(windows, prominence=max(standing, np.finfo(float).tiny))
+    if found.size < FEWEST_PEAKS:
+        return None
+    troughs = np.minimum.reduceat(windows[: found[-1]], found[:-1])
+    return Swings(times_s[found], windows[found], troughs)
+
+
+def cwnd_period_s(view: RunView) -> float | None:
+    """Period of the window: mean time between successive peaks of the mean window over the flows.
+
+    A peak is a maximum on both sides of which the curve falls by at least a third of its range (5th to 95th
+    percentile) and a hundredth of its mean. Null with fewer than three peaks. Of one flow, or of flows that lose
+    together, this is the time between losses; of many that do not, their mean hardly swings, and what is left may be
+    chance. Belhareth 2014 (section 2.4.2) compares "the frequency of oscillations" by eye; the definition is ours.
+    """
+    found = view.once(swings)
+    return None if found is None else float(np.diff(found.times_s).mean())
+
+
+def cwnd_high(view: RunView) -> float | None:
+    """Height of the window's peaks: mean over the peaks of the mean window over the flows, in segments.
+
+    Peaks as in cwnd_period_s; null with fewer than three. With cwnd_low, the amplitude that Belhareth 2014 (section
+    2.4.2) compares by eye.
+    """
+    found = view.once(swings)
+    return None if found is None else float(found.peaks.mean())
+
+
+def cwnd_low(view: RunView) -> float | None:
+    """Depth of the window's troughs: mean of the lowest values between successive peaks, in segments.
+
+    Of the mean window over the flows; peaks as in cwnd_period_s; null with fewer than three. A timeout, or a recovery
+    that shrinks the window for a moment, counts as it is.
+    """
+    found = view.once(swings)
+    return None if found is None else float(found.troughs.mean())
+
+
+METRICS = (
+    Metric("cwnd_period_s", "s", "Period of the window", cwnd_period_s),
+    Metric("cwnd_high", "segments", "Peaks of the window", cwnd_high),
+    Metric("cwnd_low", "segments", "Troughs of the window", cwnd_low),
+)

@@ -1,0 +1,177 @@
+"""One direction of the line, and the state in which one queue fills: equations 4.10 to 4.19 of Braud 2016."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ackclock.errors import InputError
+
+#: Fewer packets than this on a way with its queue full are no window that could be halved.
+LEAST_P = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One direction: the link that a flow's data go over, and that flow's RTT with empty queues.
+
+    `rate_p` packets/s and `queue_p` packets, of the size by which a window grows; `base_rtt_s` seconds. With
+    `counts_acks` an ACK of the other flow takes as much of the queue as a packet of data (a limit in packets),
+    without it nothing (a limit in bytes): section 4.4.
+    """
+
+    rate_p: float
+    queue_p: float
+    base_rtt_s: float
+    counts_acks: bool = False
+
+    @property
+    def pipe_p(self) -> float:
+        """What fills the link with the queue empty: C τ (packets)."""
+        return self.rate_p * self.base_rtt_s
+
+    @property
+    def full_p(self) -> float:
+        """The window at which the queue is full of the flow's own data: Q + C τ (packets)."""
+        return self.queue_p + self.pipe_p
+
+    def wait_s(self, window_p: float) -> float:
+        """w* / C of the flow: its wait here if the backlog is here; negative while it does not fill the link."""
+        return window_p / self.rate_p - self.base_rtt_s
+
+
+def side(
+    rate_bps: float,
+    base_rtt_s: float,
+    *,
+    packet_bytes: float,
+    queue_bytes: float | None = None,
+    queue_packets: float | None = None,
+) -> Side:
+    """A direction from its rate (bit/s), the RTT with empty queues (s), a full packet on the wire (bytes) and a limit.
+
+    The limit is in bytes, where ACKs are taken to need no room, or in packets, where each takes that of a full one.
+    Raises `InputError` if not exactly one is given, for numbers that are not positive, and for a way that cannot hold
+    two packets.
+    """
+    if (queue_bytes is None) == (queue_packets is None):
+        raise InputError("pendulum: found both or neither of queue_bytes and queue_packets; expected one of them")
+    if not (rate_bps > 0 and base_rtt_s > 0 and packet_bytes > 0):
+        raise InputError("pendulum: found a rate, RTT or packet size that is not positive; expected positive numbers")
+    queue_p = queue_packets if queue_bytes is None else queue_bytes / packet_bytes
+    made = Side(rate_bps / (8 * packet_bytes), float(queue_p or 0), base_rtt_s, queue_bytes is None)
+    if made.queue_p < 0 or made.full_p < LEAST_P:
+        raise InputError(f"pendulum: found a way that holds {made.full_p:.2g} packets; expected {LEAST_P:g} at least")
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """The state fill(i): the queue of `mine` holds the backlog, that of `other` is empty.
+
+    It begins with the windows `mine_p` and `other_p` (packets). `growth_p` is what a window gains in each of its RTTs:
+    1, or 1 / `acked` where a sender counts ACKs; `acked` is how many packets an ACK acknowledges (b).
+
+    Everything is a function of the window w_i of `mine`: its RTT is w_i / C_i, that of `other` (w_i + a) / C_i with
+    a = C_i (τ_j − τ_i).
+    """
+
+    mine: Side
+    other: Side
+    mine_p: float
+    other_p: float
+    growth_p: float = 1.0
+    acked: float = 2.0
+
+    @property
+    def lead_p(self) -> float:
+        """The constant a = C_i (τ_j − τ_i): 0 for equal RTTs."""
+        return self.mine.rate_p * (self.other.base_rtt_s - self.mine.base_rtt_s)
+
+    def window_at(self, elapsed_s: float) -> float:
+        """w_i after some time in the state: equation 4.10."""
+        return math.sqrt(self.mine_p**2 + 2 * self.growth_p * self.mine.rate_p * elapsed_s)
+
+    def lasts_s(self, window_p: float) -> float:
+        """When w_i has grown to this: equation 4.10 the other way round."""
+        return (window_p**2 - self.mine_p**2) / (2 * self.growth_p * self.mine.rate_p)
+
+    def other_at(self, window_p: float) -> float:
+        """w_j by the time of w_i: equation 4.11, and for unequal RTTs less a ln[(w_i + a) / (w_i0 + a)]."""
+        return float(other_windows(window_p, self.mine_p, self.other_p, self.lead_p))
+
+    def acks_p(self, window_p: float) -> float:
+        """The other flow's ACKs in this queue: its rate w_j / RTT_j, an ACK for b packets, × the time in the queue."""
+        share = self.other_at(window_p) / (window_p + self.lead_p)
+        return share / self.acked * (window_p - self.mine.pipe_p)
+
+    def overflow(self) -> float:
+        """w_i at which the queue is full; at least w_i now.
+
+        In bytes w_i = Q + C τ (equation 4.13). In packets the root of w*_i + n_ack = Q (condition 4.17), which 4.19
+        misses; with equal RTTs it is that of a quadratic.
+        """
+        if not self.mine.counts_acks:
+            return max(self.mine_p, self.mine.full_p)
+        root = self._overflow_equal() if self.lead_p == 0 else self._overflow_unequal()
+        return max(self.mine_p, root)
+
+    def _overflow_equal(self) -> float:
+        """(w − K)((b + 1) w + D) = b Q w, with D = w_j0 − w_i0 and K = C_i τ."""
+        pipe_p, gap_p, b = self.mine.pipe_p, self.other_p - self.mine_p, self.acked
+        half = gap_p - (b + 1) * pipe_p - b * self.mine.queue_p
+        return (math.sqrt(half**2 + 4 * (b + 1) * pipe_p * gap_p) - half) / (2 * (b + 1))
+
+    def _overflow_unequal(self) -> float:
+        def over(window_p: float) -> float:
+            return window_p - self.mine.full_p + self.acks_p(window_p)
+
+        if over(self.mine_p) >= 0:
+            return self.mine_p
+        return _root(over, self.mine_p, self.mine.full_p)
+
+    def tilt(self) -> float | None:
+        """w_i at which w*_i / C_i = w*_j / C_j, before the queue is full; None if there is no tilt.
+
+        For equal RTTs C_i (w_j0 − w_i0) / (C_j − C_i): equation 4.12 with the factor C_i that the print lacks.
+        """
+        low, high = self._falling()
+        if low >= high or self._ahead(high) > 0:
+            return None
+        if self.lead_p == 0:
+            root = self.mine.rate_p * (self.other_p - self.mine_p) / (self.other.rate_p - self.mine.rate_p)
+            return max(root, self.mine_p)
+        return low if self._ahead(low) <= 0 else _root(self._ahead, low, high)
+
+    def _ahead(self, window_p: float) -> float:
+        """By how much w*_i / C_i is greater than w*_j / C_j (s)."""
+        return self.mine.wait_s(window_p) - self.other.wait_s(self.other_at(window_p))
+
+    def _falling(self) -> tuple[float, float]:
+        """The windows from which to which that lead becomes smaller: where C_j RTT_j < C_i RTT_i.
+
+        Its derivative is 1 / C_i − w / (C_j (w + a)), whose only zero is w = C_j a / (C_i − C_j).
+        """
+        mine, other, end = self.mine.rate_p, self.other.rate_p, self.overflow()
+        if mine == other:
+            return (self.mine_p, end) if self.lead_p < 0 else (end, end)
+        turn = other * self.lead_p / (mine - other)
+        return (max(self.mine_p, turn), end) if mine > other else (self.mine_p, min(turn, end))
+
+
+def other_windows(
+    windows_p: npt.ArrayLike, mine_p: npt.ArrayLike, other_p: npt.ArrayLike, lead_p: npt.ArrayLike
+) -> npt.NDArray[np.float64]:
+    """w_j by the time of w_i: `Filling.other_at` for many states at once."""
+    windows, mine, other, lead = (np.asarray(part, dtype=float) for part in (windows_p, mine_p, other_p, lead_p))
+    return np.asarray(other + windows - mine - lead * np.log((windows + lead) / (mine + lead)))
+
+
+def _root(function: Callable[[float], float], low: float, high: float) -> float:
+    from scipy.optimize import brentq
+
+    return float(brentq(function, low, high, xtol=1e-12, rtol=8.9e-16))

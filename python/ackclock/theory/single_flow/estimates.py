@@ -1,0 +1,126 @@
+"""Reno's estimate, in its two ways to grow: its curve while it leads, and when it begins and ends to lead.
+
+By ACKs (`acks`): as senders do it, the estimate grows by a packets for each window of ACKs, so with a queue
+dW/dt = aC/W. By RTT (`rtt`): as the print has it, W = W1 + a t / R(t) with R(t) = (W − a)/C, the RTT of a round before
+(equations 2.10 and 2.11), and never less than τ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ackclock.theory.single_flow.crossings import real_roots, turning
+from ackclock.theory.single_flow.curves import Cubic, Curve, Line, Root
+from ackclock.theory.single_flow.flow import Epoch, SingleFlow
+
+
+class Estimate(Protocol):
+    """Reno's estimate while there is a queue."""
+
+    def leads(self, t_s: float, window: float) -> Iterator[tuple[float, Curve]]:
+        """From t_s on, where it is `window`: pieces of its curve, each with the time at which it begins."""
+
+    def after_cubic(self, start_s: float, end_s: float, window: float) -> float:
+        """What it is when the cubic has led from start_s, where it was `window`, to end_s."""
+
+    def ends_s(self, t_s: float, window: float) -> float:
+        """C → D: when the cubic passes it, which is `window` at t_s."""
+
+    def begins_s(self, t_s: float, window: float) -> float:
+        """D → C: when it passes the cubic."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByAcks:
+    """Growth by a packets for each window of ACKs, whatever the window."""
+
+    flow: SingleFlow
+    cubic: Cubic
+
+    @property
+    def _pace(self) -> float:
+        return self.flow.growth_p * self.flow.capacity_pps
+
+    def leads(self, t_s: float, window: float) -> Iterator[tuple[float, Curve]]:
+        """√(W² + 2aC (t − t0))."""
+        yield t_s, self._own(t_s, window)
+
+    def _own(self, t_s: float, window: float) -> Root:
+        return Root(t_s, 0.0, window, 2 * self._pace)
+
+    def after_cubic(self, start_s: float, end_s: float, window: float) -> float:
+        """W + aC ∫ dt / w_c: the round trips are the cubic's."""
+        return window + self._pace * self.cubic.rounds(start_s, end_s)
+
+    def ends_s(self, t_s: float, window: float) -> float:
+        """Where w_c² = W² + 2aC (t − t0)."""
+
+        def difference(at_s: float) -> float:
+            return float(self.cubic.at(at_s)) ** 2 - window**2 - 2 * self._pace * (at_s - t_s)
+
+        return turning(difference, t_s, self._stationary_s(), -1)
+
+    def begins_s(self, t_s: float, window: float) -> float:
+        """Where w_c = W + aC ∫ dt / w_c."""
+
+        def difference(at_s: float) -> float:
+            return float(self.cubic.at(at_s)) - self.after_cubic(t_s, at_s, window)
+
+        return turning(difference, t_s, self._stationary_s(), 1)
+
+    def _stationary_s(self) -> list[float]:
+        """Where w_c dw_c/dt = aC: of both differences."""
+        roots = real_roots([self.cubic.c, 0, 0, self.cubic.plateau, 0, -self._pace / (3 * self.cubic.c)])
+        return [self.cubic.to_plateau_s + root for root in roots]
+
+
+@dataclass(frozen=True, slots=True)
+class ByRtt:
+    """W = W1 + a t / max(τ, (W − a)/C), a function of time alone."""
+
+    flow: SingleFlow
+    cubic: Cubic
+    start: float
+
+    def leads(self, t_s: float, window: float) -> Iterator[tuple[float, Curve]]:
+        """Equation 2.5 until W = Cτ + a, then equation 2.11."""
+        a, capacity = self.flow.growth_p, self.flow.capacity_pps
+        line = Line(0.0, self.start, a / self.flow.rtt_s)
+        bend_s = line.when(self.flow.pipe_p + a)
+        if t_s < bend_s:
+            yield t_s, line
+        yield max(t_s, bend_s), Root(0.0, (self.start + a) / 2, abs(self.start - a) / 2, a * capacity)
+
+    def after_cubic(self, start_s: float, end_s: float, window: float) -> float:
+        """Not needed: it does not depend on the past."""
+        return window
+
+    def ends_s(self, t_s: float, window: float) -> float:
+        """Where (w_c − W1) max(τ, (w_c − a)/C) = a t."""
+        return turning(self._difference, t_s, self._stationary_s(), -1)
+
+    def begins_s(self, t_s: float, window: float) -> float:
+        """The same, the other way."""
+        return turning(self._difference, t_s, self._stationary_s(), 1)
+
+    def _difference(self, t_s: float) -> float:
+        """Of (w_c − W1) R and a t, both over t."""
+        v = self.cubic.to_plateau_s
+        rise = self.cubic.c * (t_s**2 - 3 * v * t_s + 3 * v**2)
+        trip_s = (float(self.cubic.at(t_s)) - self.flow.growth_p) / self.flow.capacity_pps
+        return rise * max(self.flow.rtt_s, trip_s) - self.flow.growth_p
+
+    def _stationary_s(self) -> list[float]:
+        cubic, v = self.cubic, self.cubic.to_plateau_s
+        product = np.polymul([1, -v, v**2], [cubic.c, 0, 0, cubic.plateau - self.flow.growth_p])
+        bend_s = cubic.when(self.flow.pipe_p + self.flow.growth_p)
+        return [1.5 * v, bend_s, *(v + root for root in real_roots(np.polyder(product)))]
+
+
+def estimate(flow: SingleFlow, epoch: Epoch, cubic: Cubic) -> Estimate:
+    """The flow's estimate after a loss."""
+    return ByAcks(flow, cubic) if flow.growth == "acks" else ByRtt(flow, cubic, epoch.start)

@@ -1,0 +1,102 @@
+"""The set-up: one CUBIC flow, one link, one drop-tail buffer; and what a loss leaves to the flow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+from ackclock.theory.checks import POSITIVE, SHARE, Domain, Words, at_least, check, single
+
+#: How Reno's estimate grows: by `a` packets for each window of ACKs, or as the print has it, W1 + a t / R(t).
+Growth: TypeAlias = Literal["acks", "rtt"]
+
+#: What is a whole number of packets: nothing; the window at which a packet is lost; or the window itself.
+Whole: TypeAlias = Literal["nothing", "loss", "window"]
+
+#: When the sender learns of a loss: at once, at the end of the round (slots of an RTT), or an RTT later.
+Seen: TypeAlias = Literal["at_once", "next_round", "rtt_later"]
+
+#: What the set-up of a flow may have.
+DOMAINS: Mapping[str, Domain] = {
+    **dict.fromkeys(("capacity_pps", "rtt_s", "c", "packets_per_ack"), single(POSITIVE)),
+    "buffer_p": single(at_least(0)),
+    "beta": single(SHARE),
+    "growth": Words(get_args(Growth)),
+    "whole": Words(get_args(Whole)),
+    "seen": Words(get_args(Seen)),
+}
+
+#: Two windows nearer than this, as a share, are the same: no fast convergence because of rounding errors.
+SAME = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class SingleFlow:
+    """One endless CUBIC flow alone on a link with a drop-tail buffer (Belhareth 2014, section 2.3, table 2.1).
+
+    `capacity_pps` C in packets/s, `rtt_s` τ without queue, `buffer_p` B in packets, without the one in transmission.
+    `beta` is the share given up at a loss, `c` CUBIC's constant in packets/s³, `packets_per_ack` b (2 if every second
+    packet is acknowledged and the sender counts ACKs).
+    """
+
+    capacity_pps: float
+    rtt_s: float
+    buffer_p: float
+    beta: float = 0.2
+    c: float = 0.4
+    packets_per_ack: float = 1.0
+    fast_convergence: bool = True
+    growth: Growth = "acks"
+    whole: Whole = "nothing"
+    seen: Seen = "at_once"
+
+    def __post_init__(self) -> None:
+        """Raises `InputError` for what is no set-up."""
+        check(self, DOMAINS)
+
+    @property
+    def pipe_p(self) -> float:
+        """Cτ, the packets that the path holds without a queue."""
+        return self.capacity_pps * self.rtt_s
+
+    @property
+    def full_p(self) -> float:
+        """Cτ + B + 1: path, buffer, and the packet in transmission; W_E in table 2.4."""
+        return self.pipe_p + self.buffer_p + 1
+
+    @property
+    def loss_window(self) -> float:
+        """The window at which a packet is lost: W_E, or the first whole number of packets above."""
+        return self.full_p if self.whole == "nothing" else math.floor(self.full_p * (1 + SAME)) + 1.0
+
+    @property
+    def growth_p(self) -> float:
+        """The growth a = 3β / (b (2 − β)), packets for each window of ACKs in TCP mode (equation 2.14)."""
+        return 3 * self.beta / (self.packets_per_ack * (2 - self.beta))
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """What a loss leaves: the window W1 afterwards, and the plateau that the cubic aims at."""
+
+    start: float
+    plateau: float
+
+    def to_plateau_s(self, c: float) -> float:
+        """V, the time to the plateau: ∛((plateau − W1) / c) (equations 2.12 and 2.13)."""
+        return math.cbrt((self.plateau - self.start) / c)
+
+
+def after_loss(flow: SingleFlow, window: float, last_plateau: float) -> Epoch:
+    """The epoch after a loss seen at `window`, which aimed at `last_plateau` before.
+
+    If the window has not come up to that, fast convergence lowers the plateau to (1 − β/2) W (section 2.4.1.1).
+    """
+    shrinking = flow.fast_convergence and window < last_plateau * (1 - SAME)
+    plateau = (1 - flow.beta / 2) * window if shrinking else window
+    kept = (1 - flow.beta) * window
+    if flow.whole == "window":
+        return Epoch(max(1.0, float(math.floor(kept * (1 + SAME)))), float(math.floor(plateau * (1 + SAME))))
+    return Epoch(kept, plateau)

@@ -1,0 +1,83 @@
+"""The rule of B2.6: fast convergence in the model and in the simulation."""
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from math import inf
+
+import numpy as np
+
+from ackclock.metrics import RunView
+from ackclock.reproduce import Measured, Row, near, ratio
+from ackclock.reproduce.entry import Published
+from ackclock.reproduce.measured import Values
+from ackclock.theory import single_flow
+
+ENGINES = ("theory", "packet")
+BOTH, NONE = "both", "no fast convergence"
+
+#: The model with both expressions matches: within 10 %; up to 25 % it is of its kind.
+MATCH, ALIKE = 0.10, 0.25
+
+#: “Less good”: further off than with both by 5 % at least; further off at all.
+LESS_GOOD, NOT_BETTER = (0.05, inf), (0.0, inf)
+
+#: “Not always at the same level”: a tenth of a packet is what a figure could show; a hundredth is not rounding.
+LEVELS, ALMOST_ONE = (0.1, inf), (0.01, inf)
+
+#: Cycles of the model with the first expression alone: some to settle, and those that are measured.
+SETTLING, LOOKED_AT = 10, 60
+
+
+def runs(engine: str, case: str) -> bool:
+    """The simulation has fast convergence, as ns-2 had."""
+    return engine == "theory" or case == BOTH
+
+
+def first_alone(flow: single_flow.SingleFlow, window: float, last: float) -> single_flow.Epoch:
+    """Fast convergence lowers w_max to (1 − β/2) W, and V = ∛(β w_max / c) as without it (equation 2.12)."""
+    w_max = single_flow.after_loss(flow, window, last).plateau
+    return single_flow.Epoch((1 - flow.beta) * w_max, w_max)
+
+
+def alone(view: RunView) -> Iterator[single_flow.Cycle]:
+    """The cycles of the run's model with the first expression alone."""
+    link, given = view.plan["links"][0], view.plan["options"]["theory"]["single_cubic"]
+    capacity_pps = link["rate_bps"] / (8 * view.plan["packet_bytes"])
+    limit_p = link["queue"]["parameters"]["limit_packets"]
+    flow = single_flow.SingleFlow(capacity_pps, view.plan["mean_base_rtt_s"], limit_p, **given)
+    return islice(single_flow.cycles(flow, first_alone), SETTLING, SETTLING + LOOKED_AT)
+
+
+def alone_period_s(view: RunView) -> float:
+    """Their mean length."""
+    return float(np.mean([cycle.end_s for cycle in alone(view)]))
+
+
+def alone_levels_p(view: RunView) -> float:
+    """Greatest less smallest of the windows at which they see their loss."""
+    return float(np.ptp([cycle.end_window for cycle in alone(view)]))
+
+
+MEASURES = {"period": "cwnd_period_s", "alone": alone_period_s, "levels": alone_levels_p}
+
+
+def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
+    """What the model alone says."""
+    return [Row("levels", measured[BOTH]["levels"], LEVELS, ALMOST_ONE)] if NONE in measured else []
+
+
+def beside(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> list[Row]:
+    """Periods, model over simulation, and how much further off the other readings are."""
+    theory, simulated = measured["theory"], measured["packet"][BOTH]["period"]
+    both = ratio(theory[BOTH]["period"], simulated)
+    first, none = ratio(theory[BOTH]["alone"], simulated), ratio(theory[NONE]["period"], simulated)
+    return [
+        Row("both", both, near(1.0, MATCH), near(1.0, ALIKE)),
+        Row("alone", _further(first, both), LESS_GOOD, NOT_BETTER),
+        Row("alone", _further(none, both), LESS_GOOD, NOT_BETTER, NONE, aside=True),
+    ]
+
+
+def _further(one: Values, other: Values) -> Values:
+    """How much further from 1 `one` is than `other`."""
+    return tuple(None if a is None or b is None else abs(a - 1) - abs(b - 1) for a, b in zip(one, other, strict=True))

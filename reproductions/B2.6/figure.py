@@ -1,0 +1,42 @@
+"""Figure 2.6: the window of the model over the simulation's, with both expressions of V and with the first one."""
+
+from collections.abc import Mapping
+from itertools import islice
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from ackclock.dataset import Dataset
+from ackclock.plots import style
+from ackclock.reproduce import figures
+from ackclock.theory import single_flow
+
+SPAN_S = 30.0
+
+#: Of the cycles of the first expression alone, those drawn: a long one is the first.
+DRAWN = (10, 16)
+
+
+@style.styled
+def draw(theory: Mapping[str, Dataset], packet: Mapping[str, Dataset]) -> Figure:
+    """A panel for each model."""
+    fig = style.figure(3.1)
+    both, alone = fig.subplots(1, 2, sharey=True, squeeze=False)[0]
+    together = {"simulation": packet["both"], "model": theory["both"]}
+    figures.windows_together(both, together, SPAN_S, "both expressions of V: window (segments)")
+    figures.windows_together(alone, {"simulation": packet["both"]}, SPAN_S, "the first one alone: window (segments)")
+    flow = single_flow.SingleFlow(1e8 / 12_000, 0.05, 50, growth="rtt", seen="next_round")
+    start_s, times_s, windows = 0.0, np.empty(0), np.empty(0)
+    for cycle in islice(single_flow.cycles(flow, first_alone), *DRAWN):
+        local_s = np.linspace(0, cycle.end_s, 400)
+        times_s, windows = np.append(times_s, start_s + local_s), np.append(windows, cycle.windows(local_s))
+        start_s += cycle.end_s
+    alone.plot(times_s, windows, color=style.COLOURS[1], label="model")
+    fig.legend(*both.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    return fig
+
+
+def first_alone(flow: single_flow.SingleFlow, window: float, last: float) -> single_flow.Epoch:
+    """Fast convergence lowers w_max to (1 − β/2) W, and V = ∛(β w_max / c) as without it (equation 2.12)."""
+    w_max = single_flow.after_loss(flow, window, last).plateau
+    return single_flow.Epoch((1 - flow.beta) * w_max, w_max)

@@ -1,0 +1,53 @@
+"""The rule of B2.7: delayed ACKs in TCP mode."""
+
+from collections.abc import Mapping
+from math import inf
+
+from ackclock.metrics import RunView
+from ackclock.metrics.oscillation import cwnd_high, cwnd_low, cwnd_period_s
+from ackclock.reproduce import Measured, Row, near, ratio
+from ackclock.reproduce.entry import Published
+from ackclock.reproduce.measured import Values
+
+ENGINES = ("theory", "packet")
+
+#: With an ACK for each packet both agree: within 10 %; up to 25 % they are alike.
+MATCH, ALIKE = 0.10, 0.25
+
+#: “Different”: delayed ACKs change the ratio by more than 10 %, which is what does not agree; by more than 5 %.
+DIFFERENT, A_LITTLE = (MATCH, inf), (0.05, inf)
+
+
+def runs(engine: str, case: str) -> bool:
+    """The model has one case with b = 2."""
+    return engine == "packet" or case != "b=2 corrected"
+
+
+def slope(view: RunView) -> float | None:
+    """Packets per second from trough to peak."""
+    high, low, period_s = cwnd_high(view), cwnd_low(view), cwnd_period_s(view)
+    return None if high is None or low is None or period_s is None else (high - low) / period_s
+
+
+MEASURES = {"slope": slope}
+
+
+def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
+    """Nothing is published of either alone."""
+    return []
+
+
+def beside(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> list[Row]:
+    """Slopes, model over simulation."""
+    theory, packet = measured["theory"], measured["packet"]
+    slopes = {case: ratio(theory[case[:3]]["slope"], packet[case]["slope"]) for case in packet}
+    return [
+        Row("b=1", slopes["b=1"], near(1.0, MATCH), near(1.0, ALIKE)),
+        Row("b=2", _change(slopes["b=2"], slopes["b=1"]), DIFFERENT, A_LITTLE),
+        Row("corrected", _change(slopes["b=2 corrected"], slopes["b=1"]), DIFFERENT, A_LITTLE, aside=True),
+    ]
+
+
+def _change(delayed: Values, each: Values) -> Values:
+    """By which share the ratio is another with delayed ACKs."""
+    return tuple(None if value is None else abs(value - 1) for value in ratio(delayed, each))

@@ -1,0 +1,29 @@
+"""Figures 2.9 to 2.13: the window of the model over that of the simulation in five set-ups."""
+
+from collections.abc import Mapping
+
+from matplotlib.figure import Figure
+
+from ackclock.dataset import Dataset
+from ackclock.plots import style
+from ackclock.reproduce import figures
+
+#: Set-up → seconds that are shown.
+SPANS_S = {"ADSL": 10.0, "100 Mb/s": 30.0, "200 Mb/s": 10.0, "300 Mb/s": 25.0, "400 Mb/s": 10.0}
+
+
+@style.styled
+def draw(theory: Mapping[str, Dataset], packet: Mapping[str, Dataset]) -> Figure:
+    """A panel for each set-up, and the signs in the sixth place."""
+    fig = style.figure(6.6)
+    axes = fig.subplots(3, 2).flatten()
+    for ax, (set_up, span_s) in zip(axes, SPANS_S.items(), strict=False):
+        together = {
+            "simulation": packet[f"{set_up} as printed"],
+            "model as printed": theory[f"{set_up} as printed"],
+            "model by ACKs": theory[f"{set_up} by ACKs"],
+        }
+        figures.windows_together(ax, together, span_s, f"{set_up}: window (segments)")
+    axes[-1].set_axis_off()
+    axes[-1].legend(*axes[0].get_legend_handles_labels(), loc="center")
+    return fig

@@ -1,0 +1,87 @@
+"""RED in the models: parameters as the packet engine fills them in, and one queue in the fluid and the mean field."""
+
+from __future__ import annotations
+
+import pytest
+
+import ackclock as ac
+from ackclock import engines
+from ackclock.engines import red
+from ackclock.engines.fluid import queues
+from ackclock.engines.meanfield.classes import model_input
+from ackclock.errors import InputError
+
+TEXT = """
+duration = "30s"
+warmup = "10s"
+[network]
+topology = "dumbbell"
+rate = "400Mbit"
+rtt = "50ms"
+frame_overhead = "0B"
+queue = {{ discipline = "red", {queue} }}
+[[flows]]
+count = 40
+congestion = "reno"
+"""
+SPACED = 'limit = "3MB", min = "75KB", max = "750KB", probability = 0.004, gentle = true, avpkt = "1500B"'
+
+
+def plan(queue):
+    return ac.loads(TEXT.format(queue=queue)).plan()
+
+
+@pytest.mark.parametrize(
+    ("queue", "thresholds_p", "weight"),
+    [
+        # Bursts of the packet engine's `the_weight_follows_from_the_burst`, given and not.
+        ('limit = "400KB", min = "30KB", max = "90KB", avpkt = "1500B"', (20, 60), 0.0625),
+        ('limit = "600KB", min = "15KB", max = "45KB", avpkt = "1500B"', (10, 30), 0.125),
+        ('limit = "600KB", min = "30KB", max = "90KB", avpkt = "1500B", burst = "20p"', (20, 60), 0.5),
+        # A quarter of the limit and a third of that: a burst of (2 × 30 + 90) / 3 = 50 packets over 30.
+        ('limit = "360KB", avpkt = "1000B"', (20, 60), 0.03125),
+        # A burst of 1.5 packets is one, and the threshold counts as no more than that.
+        ('limit = "600KB", min = "1500B", max = "1600B", avpkt = "1000B"', (1, 16 / 15), 0.5),
+        ('limit = "600KB", min = "15KB", max = "45KB", weight = 0.002', (10, 30), 0.002),
+    ],
+)
+def test_what_is_not_given_is_filled_in_alike(queue, thresholds_p, weight):
+    made = plan(queue)
+    (link,) = made.links
+    fluid, meanfield = queues.translated(link.queue, 1500), model_input(made)
+    assert fluid == {"limit_p": meanfield["buffer_p"], **meanfield["policy"]}
+    assert (fluid["min_p"], fluid["max_p"]) == pytest.approx(thresholds_p)
+    assert fluid["weight"] == weight
+
+
+def test_packets_may_be_counted_as_average_ones():
+    (link,) = plan('limit = "100500B", min = "10KB", max = "30KB", avpkt = "1000B", bytes = false').links
+    found = queues.translated(link.queue, 1500)
+    assert (found["limit_p"], found["min_p"], found["max_p"]) == (100, 10, 30)
+
+
+@pytest.mark.parametrize(
+    ("queue", "line"),
+    [
+        ('min = "30KB", max = "90KB", burst = "19p"', "burst must be at least min/avpkt = 20 packets, found 19"),
+        ('min = "90KB", max = "30KB"', "thresholds must be 0 < min < max, found 90000 and 30000"),
+    ],
+)
+def test_what_means_nothing_is_refused_in_the_packet_engine_s_words(queue, line):
+    made = plan(f'limit = "600KB", avpkt = "1500B", {queue}')
+    with pytest.raises(InputError, match=f"^{line}$"):
+        red.in_packets(made.links[0].queue.parameters, 1500)
+    with pytest.raises(ValueError, match=line):
+        engines.engine("packet").run(made, 1)
+
+
+def test_the_fluid_drops_as_the_mean_field_and_the_packet_engine_do():
+    """Reno's window is √(2/k) at a share k = 2p/(1 + p): a queue that drops p itself is half as long again."""
+    waiting = {name: _mean_queue_p(name) for name in ("packet", "fluid", "meanfield")}
+    assert waiting["fluid"] == pytest.approx(waiting["meanfield"], rel=0.1)
+    assert waiting["fluid"] == pytest.approx(waiting["packet"], rel=0.2)
+
+
+def _mean_queue_p(name: str) -> float:
+    data = engines.engine(name).run(plan(SPACED), 1)
+    return float(data.links["backlog_mean_p"][0])

@@ -1,0 +1,46 @@
+"""Windows and queues as distributions over flows and time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ackclock as ac
+from ackclock import metrics
+
+SCENARIO = """
+duration = "20s"
+warmup = "5s"
+[network]
+topology = "dumbbell"
+rate = "20Mbit"
+rtt = "40ms"
+queue = { discipline = "pfifo", limit = "60p" }
+[[flows]]
+count = 4
+congestion = "cubic"
+start = { every = "100ms" }
+[record]
+interval = "50ms"
+"""
+
+
+@pytest.fixture(scope="module")
+def data():
+    return ac.run(ac.loads(SCENARIO).plan(), engine="packet")
+
+
+def test_the_coefficient_of_variation_at_each_instant(data):
+    found = metrics.windows_over_time(data, between=(10, 15))
+    assert found["time_s"].is_sorted() and found["time_s"].min() >= 10 and found["time_s"].max() <= 15
+    row = found.row(7, named=True)
+    at_once = data.flow_samples.filter(data.flow_samples["time_s"] == row["time_s"])["cwnd"].to_numpy()
+    assert row["mean"] == pytest.approx(at_once.mean())
+    assert row["cov"] == pytest.approx(at_once.std() / at_once.mean()) and row["cov"] > 0
+
+
+def test_the_distribution_of_the_queue(data):
+    found = metrics.cdf(data, "queue_p")
+    backlogs = data.queue_samples.filter(data.queue_samples["time_s"] >= 5)["backlog_p"].to_numpy()
+    assert found["queue_p"].max() == backlogs.max() <= 60
+    assert np.interp(np.median(backlogs), found["queue_p"], found["share"]) == pytest.approx(0.5, abs=0.05)
