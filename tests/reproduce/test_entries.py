@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from ackclock import cli
 from ackclock.errors import InputError, ScenarioError
-from ackclock.reproduce import AGREES, CONTRADICTS, DIFFERS, Entry, Row, cases, entries, find, near, ratio
+from ackclock.reproduce import AGREES, CONTRADICTS, DIFFERS, Entry, Row, cases, entries, find, near, ratio, work
 from ackclock.reproduce.entry import REPRODUCTIONS
 from ackclock.reproduce.measured import of_run
 from ackclock.reproduce.result import FULL, Judged, Result
@@ -235,6 +235,20 @@ def test_json_is_a_line_for_each_entry_and_a_contradiction_exits_0(only, tmp_pat
     assert (found["id"], found["scale"], found["verdict"]) == ("X1.2-1.3", "quick", "contradicts")
     assert found["engines"]["packet"][0]["claim"] == "rate"
     assert 4e6 < found["engines"]["packet"][0]["reproduced"] < 5e6
+
+
+def test_an_engine_that_the_machine_lacks_is_left_out_and_named(entry, tmp_path, monkeypatch):
+    text = CHECK.replace('("packet",)', '("fluid", "packet")')
+    (entry.folder / "check.py").write_text(text)
+    (entry.folder / "figure.py").write_text(
+        "from matplotlib.figure import Figure\n"
+        "def draw(fluid, packet):\n    assert not fluid and len(packet) == 4\n    return Figure()\n"
+    )
+    monkeypatch.setattr("ackclock.engines.lacking", lambda name: "no glass" if name == "fluid" else None)
+    with pytest.warns(UserWarning, match=r'X1\.2-1\.3 is run without the engine "fluid": no glass'):
+        found = work.run(entry, tmp_path / "out", quick=True)
+    assert found.engines == ["packet"]
+    assert not (tmp_path / "out" / "fluid").exists()
 
 
 def test_another_folder_is_left_alone(only, tmp_path):

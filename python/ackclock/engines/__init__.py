@@ -28,6 +28,13 @@ def engine(name: str) -> Engine:
     return made
 
 
+def lacking(name: str) -> str | None:
+    """What this machine lacks to run an engine at all, and how to get it; None if nothing."""
+    asked = getattr(engine(name), "lacking", None)
+    found: str | None = asked() if asked else None
+    return found
+
+
 def refusals(chosen: Engine, plan: Plan) -> list[Unsupported]:
     """What of the plan the engine cannot model, and which engines can."""
     return [

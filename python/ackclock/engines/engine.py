@@ -48,7 +48,8 @@ class RunOptions:
 class Engine(Protocol):
     """Runs plans. It models all of a plan or says beforehand what it cannot.
 
-    One more method is optional: `run_many(runs, options, jobs=…)` takes many pairs of plan and seed in one call.
+    Two more methods are optional: `run_many(runs, options, jobs=…)` takes many pairs of plan and seed in one call, and
+    `lacking()` says what this machine lacks to run anything with it, and how to get it (None: nothing).
     """
 
     name: str

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ackclock import folders, running
+from ackclock import engines, folders, running
 from ackclock.dataset import Dataset
 from ackclock.engines.engine import Progress, no_progress
 from ackclock.errors import InputError
@@ -33,7 +34,8 @@ def run(
 ) -> Result:
     """Runs an entry and writes its folder, whole or not at all.
 
-    The folder holds `ENGINE/CASE/` (datasets), `reproduced.csv`, `figure.png` and `page.md`.
+    The folder holds `ENGINE/CASE/` (datasets), `reproduced.csv`, `figure.png` and `page.md`. An engine that this
+    machine lacks is left out with a warning: its rows are missing, and the figure is given no datasets of it.
 
     Args:
         entry: what to run.
@@ -48,7 +50,7 @@ def run(
     """
     check_folder(folder)
     plans = cases.plans(entry.folder, quick=quick)
-    by_engine = {engine: _chosen(entry, engine, plans) for engine in entry.engines}
+    by_engine = {engine: _chosen(entry, engine, plans) for engine in _there(entry)}
     total = sum(map(len, by_engine.values()))
     measured: dict[str, Measured] = {}
     with folders.replacing(folder) as new:
@@ -58,9 +60,18 @@ def run(
         rows = _rows(entry, measured)
         result = Result(entry.id, list(_judged(entry, rows, QUICK if quick else FULL)))
         result.write(new / TABLE)
-        _draw(entry, rows, plans, new)
+        _draw(entry, rows, by_engine, new)
         (new / "page.md").write_text(page.entry_page(entry, result, "figure.png"), encoding="utf-8")
     return result
+
+
+def _there(entry: Entry) -> list[str]:
+    """The entry's engines that this machine can run."""
+    lacks = {engine: engines.lacking(engine) for engine in entry.engines}
+    for engine, lack in lacks.items():
+        if lack:
+            warnings.warn(f'{entry.id} is run without the engine "{engine}": {lack}', stacklevel=3)
+    return [engine for engine, lack in lacks.items() if not lack]
 
 
 def _chosen(entry: Entry, engine: str, plans: Mapping[str, Plan]) -> dict[str, Plan]:
@@ -111,13 +122,15 @@ def _judged(entry: Entry, rows: Mapping[str, Sequence[Row]], scale: str) -> Sequ
     ]
 
 
-def _draw(entry: Entry, rows: Mapping[str, Sequence[Row]], plans: Mapping[str, Plan], folder: Path) -> None:
+def _draw(
+    entry: Entry, rows: Mapping[str, Sequence[Row]], by_engine: Mapping[str, Mapping[str, Plan]], folder: Path
+) -> None:
     if entry.draw is None:
         drawn = figures.rows(rows, entry.published)
     else:
         drawn = entry.draw(
             *(
-                {case: Dataset.read(folder / engine / slug(case)) for case in _chosen(entry, engine, plans)}
+                {case: Dataset.read(folder / engine / slug(case)) for case in by_engine.get(engine, ())}
                 for engine in entry.engines
             )
         )

@@ -1,0 +1,180 @@
+"""Makes the page that sets the packet engine beside the real kernel, cell by cell: `concepts/linux-agreement.md`.
+
+The cells are those of `tests/agreement/matrix.toml`, each run by both engines:
+
+    ackclock sweep tests/agreement/matrix.toml --engine packet
+    ackclock sweep tests/agreement/matrix.toml --engine linux
+    python docs/make_matrix.py results/matrix-packet results/matrix-linux
+
+The last command keeps the metrics in `tests/agreement/data/matrix.csv`; without arguments the page is made from that.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import polars as pl
+from matplotlib.colors import TwoSlopeNorm
+from matplotlib.figure import Figure
+
+from ackclock.sweeping.table import read
+
+DOCS = Path(__file__).resolve().parent
+TABLE = DOCS.parent / "tests" / "agreement" / "data" / "matrix.csv"
+
+#: What a row or a column of the figure is of.
+Key: TypeAlias = tuple[Any, ...]
+
+#: Metric → its name on the page, and the relative difference that is aimed at (None: none is).
+METRICS: dict[str, tuple[str, float | None]] = {
+    "goodput_bps": ("goodput", 0.02),
+    "queue_delay_mean_s": ("queueing delay", 0.10),
+    "loss_rate": ("loss rate", 0.20),
+    "jain": ("Jain's index", None),
+    "cwnd_period_s": ("period of the window", None),
+}
+AIMED = {name: aim for name, (_, aim) in METRICS.items() if aim is not None}
+
+#: By what the cells are grouped, as the page calls it.
+GROUPS = {"congestion control": "congestion", "queue": "queue", "RTT": "rtt", "rate": "rate", "flows": "flows"}
+
+#: What counts as nearly: seconds of delay, and drops in the measured part.
+NEARLY_S, NEARLY_DROPS = 0.001, 5.0
+MEASURED_S, SEGMENT_BITS = 50.0, 1448 * 8.0
+
+#: The swept keys, under the names they have here.
+KEYS = {
+    "network.rate": "rate",
+    "network.rtt": "rtt",
+    "flows[0].count": "flows",
+    "flows[0].congestion": "congestion",
+    "network.queue": "queue",
+}
+
+INTRODUCTION = """<!-- Made by docs/make_matrix.py: edit that. -->
+
+# The packet engine beside the kernel
+
+One scenario (`tests/agreement/matrix.toml`), two engines, {cells} cells: {congestion} congestion controls over `pfifo`
+of 0.1, 0.3 and 1 BDP, CoDel, PIE, FQ-CoDel and RED, with one flow and ten, at 10 and 100 Mb/s, 10, 50 and 200 ms; 60 s,
+of which the first 10 are left out; one run each. A difference is the packet engine's value over the kernel's, less one.
+The aim is a goodput within 2 %, a queueing delay within 10 % and a loss rate within 20 % in nine of ten cells.
+
+A run of either engine is one outcome of many: where the losses of a flow decide, a shift of a start by a millisecond
+moves a loss rate by tens of per cent in both. *Or nearly* counts a cell too if its delays differ by less than 1 ms, or
+its drops by less than 5 in the 50 s.
+
+"""
+
+
+def keep(folders: dict[str, Path]) -> None:
+    """Writes the metrics of the engines' sweeps side by side."""
+    parts = []
+    for engine, folder in folders.items():
+        table = read(folder).table.rename(KEYS)
+        parts.append(table.select(*KEYS.values(), "seed", *METRICS).with_columns(engine=pl.lit(engine)))
+    pl.concat(parts).write_csv(TABLE)
+
+
+def beside(table: pl.DataFrame) -> pl.DataFrame:
+    """A row a cell: the values of both engines, their relative differences, and whether these are as aimed at."""
+    keys = list(KEYS.values())
+    packet, kernel = (table.filter(pl.col("engine") == name).drop("engine", "seed") for name in ("packet", "linux"))
+    cells = kernel.join(packet, on=keys, suffix="_packet", how="inner", maintain_order="left")
+    cells = cells.with_columns(_difference(name).alias(f"{name}_difference") for name in METRICS)
+    cells = cells.with_columns(
+        (pl.col(f"{name}_difference").abs() <= aim).alias(name_of(name)) for name, aim in AIMED.items()
+    )
+    return cells.with_columns(
+        (pl.col(name_of(name)) | (_gap(name) < least)).alias(f"{name_of(name)}, or nearly")
+        for name, least in (("queue_delay_mean_s", NEARLY_S), ("loss_rate", NEARLY_DROPS))
+    )
+
+
+def name_of(metric: str) -> str:
+    """What a metric is called on the page."""
+    return METRICS[metric][0]
+
+
+def _difference(name: str) -> pl.Expr:
+    """Relative; nothing against nothing is no difference."""
+    packet, kernel = pl.col(f"{name}_packet"), pl.col(name)
+    return pl.when(packet == kernel).then(0.0).otherwise(packet / kernel - 1)
+
+
+def _gap(name: str) -> pl.Expr:
+    """The difference itself, a loss rate's as a number of packets."""
+    gap = (pl.col(f"{name}_packet") - pl.col(name)).abs()
+    return gap * pl.col("goodput_bps") * MEASURED_S / SEGMENT_BITS if name == "loss_rate" else gap
+
+
+def shares(cells: pl.DataFrame, by: str) -> str:
+    """A table: the share of the cells that are as aimed at, by one of the keys and over all."""
+    names = [name for aimed in map(name_of, AIMED) for name in (aimed, f"{aimed}, or nearly") if name in cells.columns]
+    groups = [*cells.group_by(by, maintain_order=True), (("all",), cells)]
+    head = [by, "cells", *names, "median difference of the goodput"]
+    rows = [
+        [str(key), str(group.height), *(_percent(group[name].mean()) for name in names), _median(group)]
+        for (key,), group in groups
+    ]
+    return "".join("| " + " | ".join(line) + " |\n" for line in [head, ["---"] * len(head), *rows])
+
+
+def _percent(value: Any) -> str:
+    return f"{value:.0%}"
+
+
+def _median(group: pl.DataFrame) -> str:
+    return f"{group['goodput_bps_difference'].abs().median():.2%}"
+
+
+def draw(cells: pl.DataFrame) -> Figure:
+    """Every cell's differences as colours: a row a control and number of flows, a column a network and queue."""
+    figure = Figure(figsize=(13, 12), layout="constrained")
+    axes = figure.subplots(len(AIMED), 1, sharex=True)
+    rows = cells.select("congestion", "flows").unique(maintain_order=True).rows()
+    columns = cells.select("rate", "rtt", "queue").unique(maintain_order=True).rows()
+    for axis, (name, aim) in zip(axes, AIMED.items(), strict=True):
+        norm = TwoSlopeNorm(0, -5 * aim, 5 * aim)
+        image = axis.imshow(_grid(cells, name, rows, columns), "RdBu_r", norm, aspect="auto")
+        axis.set_title(f"{name_of(name)}: packet engine over kernel, less one (aim: ±{aim:.0%})", loc="left")
+        axis.set_yticks(range(len(rows)), [f"{control} × {flows}" for control, flows in rows], fontsize=6)
+        figure.colorbar(image, ax=axis, format="{x:+.0%}", extend="both")
+    axes[-1].set_xticks(range(len(columns)), [" ".join(map(str, key)) for key in columns], fontsize=5, rotation=90)
+    return figure
+
+
+def _grid(cells: pl.DataFrame, name: str, rows: list[Key], columns: list[Key]) -> np.ndarray[Any, Any]:
+    grid = np.full((len(rows), len(columns)), np.nan)
+    for cell in cells.drop_nulls(f"{name}_difference").iter_rows(named=True):
+        row, column = (cell["congestion"], cell["flows"]), (cell["rate"], cell["rtt"], cell["queue"])
+        grid[rows.index(row), columns.index(column)] = cell[f"{name}_difference"]
+    return grid
+
+
+def named(table: pl.DataFrame) -> pl.DataFrame:
+    """Short names: a table of a scenario becomes the algorithm's name, and a limit where there is one."""
+    queue = pl.col("queue")
+    limit = queue.str.extract(r"limit\W+([\d.]+)bdp").fill_null("")
+    discipline = queue.str.extract(r"discipline\W+(\w+)")
+    short = pl.when(discipline == "pfifo").then(pl.concat_str(discipline, pl.lit(" "), limit)).otherwise(discipline)
+    congestion = pl.col("congestion")
+    return table.with_columns(short.alias("queue"), congestion.str.extract(r"kind\W+(\w+)").fill_null(congestion))
+
+
+def page(cells: pl.DataFrame) -> str:
+    """The page in Markdown."""
+    text = INTRODUCTION.format(cells=cells.height, congestion=cells["congestion"].n_unique())
+    parts = [f"## By {word}\n\n{shares(cells, by)}" for word, by in GROUPS.items()]
+    return text + "![The differences of all cells](linux-agreement.png)\n\n" + "\n".join(parts)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        keep(dict(zip(("packet", "linux"), map(Path, sys.argv[1:]), strict=True)))
+    found = beside(named(pl.read_csv(TABLE)))
+    (DOCS / "concepts" / "linux-agreement.md").write_text(page(found), encoding="utf-8")
+    draw(found).savefig(DOCS / "concepts" / "linux-agreement.png", dpi=110, metadata={"Software": None})
