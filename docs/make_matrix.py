@@ -128,7 +128,7 @@ def _percent(value: Any) -> str:
 
 
 def _median(group: pl.DataFrame) -> str:
-    return f"{group['goodput_bps_difference'].abs().median():.2%}"
+    return f"{np.median(group['goodput_bps_difference'].abs().to_numpy()):.2%}"
 
 
 def draw(cells: pl.DataFrame) -> Figure:

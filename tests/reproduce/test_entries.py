@@ -127,6 +127,17 @@ def test_quick_is_merged_last(entry):
     assert {(plan.duration_s, plan.seeds) for plan in cases.plans(entry.folder, quick=True).values()} == {(2.0, (1,))}
 
 
+def test_an_engine_may_be_given_something_else(entry):
+    (entry.folder / "packet.toml").write_text('duration = "3s"\nrepeats = 5\n[network]\nqueue.limit = "7p"\n')
+    seeds = {plan.seeds for plan in cases.plans(entry.folder, engine="packet").values()}
+    assert seeds == {(1, 2, 3, 4, 5)}
+    plans = cases.plans(entry.folder, engine="packet")
+    limits = {plan.links[0].queue.parameters["limit_packets"] for plan in plans.values()}
+    assert limits == {7}
+    assert {plan.duration_s for plan in cases.plans(entry.folder, engine="packet", quick=True).values()} == {2.0}
+    assert {plan.duration_s for plan in cases.plans(entry.folder, engine="fluid").values()} == {4.0}
+
+
 def test_without_cases_there_is_one(entry):
     (entry.folder / "cases.toml").unlink()
     assert list(cases.plans(entry.folder)) == ["all"]

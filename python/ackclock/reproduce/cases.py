@@ -11,7 +11,8 @@
     large.network.queue.limit = "1bdp"
 
 gives `cubic small`, `cubic large`, `reno small` and `reno large`. Tables are merged key by key, lists of tables
-table by table; anything else is replaced. `quick.toml` is merged last, into every case.
+table by table; anything else is replaced. What an engine is given otherwise than the others stands in a file of its
+name, such as `linux.toml`, and is merged into every case; `quick.toml` comes last.
 """
 
 from __future__ import annotations
@@ -35,11 +36,12 @@ ONLY = "all"
 _NOTHING: Mapping[str, Any] = {}
 
 
-def plans(folder: Path, *, quick: bool = False) -> dict[str, Plan]:
-    """The plan of each case. Raises `ScenarioError` or `InputError` for what is wrong in the entry's files."""
+def plans(folder: Path, *, engine: str | None = None, quick: bool = False) -> dict[str, Plan]:
+    """The plan of each case, for an engine. Raises `ScenarioError` or `InputError` for what is wrong in the files."""
     source = Source(str(folder / "scenario.toml"), source_text(folder / "scenario.toml"))
     common = source.toml()
-    scale = _table(folder / "quick.toml") if quick else {}
+    own = folder / f"{engine}.toml"
+    scale = merged(_table(own) if own.is_file() else {}, _table(folder / "quick.toml") if quick else {})
     return {name: _plan(merged(merged(common, changes), scale), source, name) for name, changes in cases(folder)}
 
 

@@ -49,8 +49,10 @@ def run(
         InputError: something is wrong in the entry's files, or something else is in the folder's place.
     """
     check_folder(folder)
-    plans = cases.plans(entry.folder, quick=quick)
-    by_engine = {engine: _chosen(entry, engine, plans) for engine in _there(entry)}
+    by_engine = {
+        engine: _chosen(entry, engine, cases.plans(entry.folder, engine=engine, quick=quick))
+        for engine in _there(entry)
+    }
     total = sum(map(len, by_engine.values()))
     measured: dict[str, Measured] = {}
     with folders.replacing(folder) as new:
