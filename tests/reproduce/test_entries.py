@@ -262,6 +262,18 @@ def test_an_engine_that_the_machine_lacks_is_left_out_and_named(entry, tmp_path,
     assert not (tmp_path / "out" / "fluid").exists()
 
 
+def test_an_engine_may_run_some_cases_only(entry, tmp_path):
+    rows = ', Row("rate", measured["reno small"]["rate"], (0, 1e9), (0, 1e9), "reno"), *measured["other"].values()]'
+    only = 'def runs(engine, case):\n    return case == "cubic small"\n'
+    (entry.folder / "check.py").write_text(CHECK.replace("(0, 1e9))]", "(0, 1e9))" + rows) + only)
+    with pytest.raises(KeyError, match="other"):
+        work.run(entry, tmp_path / "out", quick=True)
+    text = (entry.folder / "check.py").read_text().replace(', *measured["other"].values()', "")
+    (entry.folder / "check.py").write_text(text)
+    found = work.run(entry, tmp_path / "out", quick=True)
+    assert [(row.claim, row.at, row.verdict) for row in found.rows] == [("rate", "", "agrees")]
+
+
 def test_another_folder_is_left_alone(only, tmp_path):
     (tmp_path / "out" / only.id).mkdir(parents=True)
     (tmp_path / "out" / only.id / "thesis.tex").write_text("")

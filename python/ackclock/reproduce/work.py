@@ -15,7 +15,7 @@ from ackclock.plan import Plan
 from ackclock.plots import style
 from ackclock.reproduce import cases, figures, page
 from ackclock.reproduce.entry import Entry
-from ackclock.reproduce.measured import Measured, of_run
+from ackclock.reproduce.measured import Measured, Values, of_run
 from ackclock.reproduce.result import FULL, QUICK, Judged, Result
 from ackclock.reproduce.verdict import Row
 
@@ -59,7 +59,7 @@ def run(
         for number, (engine, chosen) in enumerate(by_engine.items()):
             tell = _Part(progress, sum(map(len, [*by_engine.values()][:number])), total)
             measured[engine] = _measured(entry, chosen, engine, new / engine, tell, jobs, command)
-        rows = _rows(entry, measured)
+        rows = _rows(entry, measured, [case for case, _ in cases.cases(entry.folder)])
         result = Result(entry.id, list(_judged(entry, rows, QUICK if quick else FULL)))
         result.write(new / TABLE)
         _draw(entry, rows, by_engine, new)
@@ -80,11 +80,33 @@ def _chosen(entry: Entry, engine: str, plans: Mapping[str, Plan]) -> dict[str, P
     return {case: plan for case, plan in plans.items() if entry.runs(engine, case)}
 
 
-def _rows(entry: Entry, measured: Mapping[str, Measured]) -> dict[str, list[Row]]:
+def _rows(entry: Entry, measured: Mapping[str, Measured], every: Sequence[str]) -> dict[str, list[Row]]:
     """Each engine's rows, then those that set engines beside each other."""
-    rows = {engine: entry.check(found) for engine, found in measured.items()}
+    rows = {engine: _own_rows(entry, found, every) for engine, found in measured.items()}
     together = entry.beside(measured)
     return rows | ({", ".join(measured): together} if together else {})
+
+
+def _own_rows(entry: Entry, found: Measured, every: Sequence[str]) -> list[Row]:
+    """An engine that does not run every case has no value in the others, and no row about them alone."""
+    if len(found) == len(every):
+        return entry.check(found)
+    return [row for row in entry.check(_Some(entry, found, every)) if row.summary.n]
+
+
+class _Some(dict[str, Mapping[str, Values]]):
+    """What was measured in some of the cases. In another it is None for each seed, though that case is not listed."""
+
+    def __init__(self, entry: Entry, found: Measured, every: Sequence[str]) -> None:
+        super().__init__(found)
+        seeds = max((len(values) for case in found.values() for values in case.values()), default=0)
+        self._nothing = dict.fromkeys(entry.measures, (None,) * seeds)
+        self._every = every
+
+    def __missing__(self, case: str) -> Mapping[str, Values]:
+        if case not in self._every:
+            raise KeyError(case)
+        return self._nothing
 
 
 def check_folder(folder: Path) -> None:
