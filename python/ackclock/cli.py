@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from ackclock import kernel_load
 from ackclock.errors import AckclockError, InputError
 
 #: Names of engines, for the help; `ackclock.engines.ENGINES` is the list itself.
@@ -365,6 +366,12 @@ def reproduce(
         return
     chosen = known if every else list({entry.id: entry for entry in (find(name, known) for name in ids or ())}.values())
     terminal.run_all(chosen, out, quick=quick, jobs=jobs, as_json=as_json, command=_command())
+
+
+kernel = typer.Typer(no_args_is_help=True, help="Kernels, and our congestion controls in the one that is running.")
+kernel.command()(kernel_load.load)
+kernel.command()(kernel_load.unload)
+app.add_typer(kernel, name="kernel")
 
 
 def _cards(name: str) -> list[Any]:
