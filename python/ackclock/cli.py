@@ -368,10 +368,7 @@ def reproduce(
     terminal.run_all(chosen, out, quick=quick, jobs=jobs, as_json=as_json, command=_command())
 
 
-kernel = typer.Typer(no_args_is_help=True, help="Kernels, and our congestion controls in the one that is running.")
-kernel.command()(kernel_load.load)
-kernel.command()(kernel_load.unload)
-app.add_typer(kernel, name="kernel")
+app.add_typer(kernel_load.app, name="kernel")
 
 
 def _cards(name: str) -> list[Any]:
