@@ -3,7 +3,6 @@
 import ctypes
 import itertools
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -319,8 +318,13 @@ class TestWhatIsMissing:
         available.write_text("reno cubic\n")
         monkeypatch.setattr(bpf, "AVAILABLE", available)
         monkeypatch.setattr(bpf, "BTF", available)
-        monkeypatch.setattr(bpf, "_require_rights", lambda: None)
+        self.may(monkeypatch, tmp_path, "000001ffffffffff")
         return available
+
+    def may(self, monkeypatch, tmp_path, rights):
+        status = tmp_path / "status"
+        status.write_text(f"Name:\tackclock\nCapEff:\t{rights}\n")
+        monkeypatch.setattr(bpf, "STATUS", status)
 
     def refusal(self, *words):
         result = CliRunner().invoke(app, ["kernel", *words])
@@ -331,6 +335,11 @@ class TestWhatIsMissing:
     def test_no_types(self, monkeypatch, tmp_path):
         monkeypatch.setattr(bpf, "BTF", tmp_path / "vmlinux")
         assert "CONFIG_DEBUG_INFO_BTF" in self.refusal("load", "lincubic")
+
+    @pytest.mark.parametrize("rights", ["0000000000000000", "0000008000000000", "0000000000001000"])
+    def test_no_rights(self, monkeypatch, tmp_path, rights):
+        self.may(monkeypatch, tmp_path, rights)
+        assert "CAP_BPF and CAP_NET_ADMIN" in self.refusal("load", "lincubic")
 
     def test_no_tool(self, monkeypatch):
         monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
@@ -354,24 +363,15 @@ class TestWhatIsMissing:
         assert "is the default" in self.refusal("unload", "lincubic")
 
 
-def test_no_rights(monkeypatch, tmp_path):
-    if not sys.platform.startswith("linux"):
-        pytest.skip("needs Linux")
-    if os.geteuid() == 0:
-        pytest.skip("needs a user who is not root")
-    monkeypatch.setattr(bpf, "BTF", tmp_path)
-    monkeypatch.setattr(bpf, "loaded", tuple)
-    with pytest.raises(InputError, match="CAP_BPF"):
-        bpf.load("lincubic", {})
-
-
 def missing_for_live():
     """What a live test lacks here, in words; none: it can run."""
-    lacks = [f"{tool}" for tool in ("bpftool", "clang", "ip", "tc", "unshare") if shutil.which(tool) is None]
+    lacks = [tool for tool in ("bpftool", "clang", "ip", "tc", "unshare") if shutil.which(tool) is None]
     try:
         bpf._require_kernel()
     except (InputError, OSError) as error:
         lacks.append(str(error))
+    if not Path("/usr/include/bpf/bpf_helpers.h").exists():
+        lacks.append("libbpf-dev")
     if bpf.loaded():
         lacks.append("a kernel without what is to be loaded")
     return ", ".join(lacks)

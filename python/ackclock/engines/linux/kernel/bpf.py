@@ -29,6 +29,9 @@ BTF = Path("/sys/kernel/btf/vmlinux")
 AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 DEFAULT = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 
+#: What this process may do.
+STATUS = Path("/proc/self/status")
+
 #: The Debian package of each tool.
 PACKAGES = {"bpftool": "bpftool", "clang": "clang"}
 
@@ -109,8 +112,7 @@ def _require_kernel() -> None:
 
 def _require_rights() -> None:
     """That this process may change what the kernel has; of a container's root, who may not either, bpftool says so."""
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    effective = re.search(r"^CapEff:\s*([0-9a-f]+)", status, re.MULTILINE)
+    effective = re.search(r"^CapEff:\s*([0-9a-f]+)", STATUS.read_text(encoding="utf-8"), re.MULTILINE)
     rights = int(effective[1], 16) if effective else 0
     if not all(rights >> capability & 1 for capability in (CAP_NET_ADMIN, CAP_BPF)):
         raise InputError("what is in the kernel can be changed by root only (CAP_BPF and CAP_NET_ADMIN); try sudo")
