@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from ackclock import kernel_load
 from ackclock.errors import AckclockError, InputError
 
 #: Names of engines, for the help; `ackclock.engines.ENGINES` is the list itself.
@@ -365,6 +366,9 @@ def reproduce(
         return
     chosen = known if every else list({entry.id: entry for entry in (find(name, known) for name in ids or ())}.values())
     terminal.run_all(chosen, out, quick=quick, jobs=jobs, as_json=as_json, command=_command())
+
+
+app.add_typer(kernel_load.app, name="kernel")
 
 
 def _cards(name: str) -> list[Any]:

@@ -1,0 +1,1 @@
+"""The engine `linux`: the real Linux TCP stack and queue disciplines."""

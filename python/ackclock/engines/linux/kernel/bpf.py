@@ -1,0 +1,159 @@
+"""Our congestion controls in the kernel that is running, as BPF programs: no module, no reboot, gone on request.
+
+The code is compiled against the kernel's own description of its types (BTF) and registered as a `struct_ops`, which
+takes its place among the kernel's congestion controls: for every namespace, until it is unloaded.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from ackclock import catalog
+from ackclock.engines.linux.kernel import ours
+from ackclock.errors import AckclockError, InputError
+from ackclock.fields import dotted, nearest, shown
+
+#: The types of the kernel that is running.
+BTF = Path("/sys/kernel/btf/vmlinux")
+
+#: What sockets may choose, and what they get unless they do.
+AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+DEFAULT = Path("/proc/sys/net/ipv4/tcp_congestion_control")
+
+#: What this process may do.
+STATUS = Path("/proc/self/status")
+
+#: The Debian package of each tool.
+PACKAGES = {"bpftool": "bpftool", "clang": "clang"}
+
+#: The type that a kernel has if BPF programs may be its congestion controls.
+STRUCT_OPS = "bpf_struct_ops_tcp_congestion_ops"
+
+CAP_NET_ADMIN, CAP_BPF = 12, 39
+
+
+def load(name: str, parameters: Mapping[str, Any]) -> dict[str, int]:
+    """Loads a congestion control; returns its parameters as the code counts them.
+
+    Args:
+        name: `lincubic` or `accucubic`.
+        parameters: some of the card's, as a scenario writes them (`{"beta": 0.7, "tick": "1ms"}`).
+
+    Raises:
+        InputError: an unknown name or parameter, a value out of the card's range, a name that is loaded already, a
+            missing tool or right, or a kernel that cannot.
+    """
+    values = ours.values(name, complete(name, parameters))
+    if name in loaded():
+        raise InputError(f"{name} is loaded already; ackclock kernel unload {name} removes it")
+    _require_kernel()
+    with tempfile.TemporaryDirectory(prefix="ackclock-bpf-") as folder:
+        program = _compiled(name, values, Path(folder))
+        _bpftool("struct_ops", "register", str(program))
+    return values
+
+
+def unload(name: str) -> None:
+    """Removes a congestion control; connections that have it keep it until they end.
+
+    Raises `InputError` where it is not loaded or is what new connections get.
+    """
+    _require_known(name)
+    if name not in loaded():
+        raise InputError(f"{name} is not loaded; ackclock kernel load {name} loads it")
+    if DEFAULT.read_text(encoding="ascii").strip() == name:
+        raise InputError(
+            f"{name} is the default; first choose another: sysctl -w net.ipv4.tcp_congestion_control=cubic"
+        )
+    _require_rights()
+    _bpftool("struct_ops", "unregister", "name", name)
+
+
+def loaded() -> tuple[str, ...]:
+    """Which of our congestion controls sockets may choose now."""
+    if not AVAILABLE.exists():
+        return ()
+    available = AVAILABLE.read_text(encoding="ascii").split()
+    return tuple(name for name in ours.NAMES if name in available)
+
+
+def complete(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """All parameters, with the names and units of a plan; raises `InputError` for what the card does not accept."""
+    _require_known(name)
+    card = catalog.card("congestion", name)
+    try:
+        table = card.table.model_validate({"kind": name, **parameters})
+    except ValidationError as error:
+        mistakes = (f"{name}: {dotted(detail['loc'])}: {detail['msg']}" for detail in error.errors())
+        raise InputError("\n".join(mistakes)) from None
+    given = {key: getattr(table, key) for key in table.model_fields_set & card.parameters.keys()}
+    return {card.key(key): value for key, value in card.complete(given, getattr(table, "variant", None)).items()}
+
+
+def _require_known(name: str) -> None:
+    if name not in ours.NAMES:
+        raise InputError(f"found {shown(name)}; expected {nearest(name, ours.NAMES)}")
+
+
+def _require_kernel() -> None:
+    if not BTF.exists():
+        raise InputError(f"found no {BTF}; expected a Linux kernel with its types in it (CONFIG_DEBUG_INFO_BTF)")
+    _require_rights()
+
+
+def _require_rights() -> None:
+    """That this process may change what the kernel has; of a container's root, who may not either, bpftool says so."""
+    effective = re.search(r"^CapEff:\s*([0-9a-f]+)", STATUS.read_text(encoding="utf-8"), re.MULTILINE)
+    rights = int(effective[1], 16) if effective else 0
+    if not all(rights >> capability & 1 for capability in (CAP_NET_ADMIN, CAP_BPF)):
+        raise InputError("what is in the kernel can be changed by root only (CAP_BPF and CAP_NET_ADMIN); try sudo")
+
+
+def _compiled(name: str, values: Mapping[str, int], folder: Path) -> Path:
+    """The program for this kernel, with its parameters in it."""
+    types = _bpftool("btf", "dump", "file", str(BTF), "format", "c")
+    if STRUCT_OPS not in types:
+        raise InputError("this kernel has no BPF congestion controls; expected Linux 6.1 or newer with CONFIG_BPF_JIT")
+    (folder / "vmlinux.h").write_text(types, encoding="utf-8")
+    program = folder / f"{name}.o"
+    settings = [f"-D{key.upper()}={value}" for key, value in values.items()]
+    options = ["-O2", "-g", "-target", "bpf", "-DBPF_NO_KFUNC_PROTOTYPES", f"-I{folder}", *settings]
+    _run([_tool("clang"), *options, "-c", str(ours.FOLDER / f"{name}.c"), "-o", str(program)])
+    return program
+
+
+def _bpftool(*arguments: str) -> str:
+    return _run([_tool("bpftool"), *arguments])
+
+
+def _tool(name: str) -> str:
+    found = shutil.which(name, path=os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin")))
+    if found is None:
+        raise InputError(f"found no {name}; apt install {PACKAGES[name]}")
+    return found
+
+
+def _run(command: Sequence[str]) -> str:
+    """What a tool prints; its reason in one line where it fails."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return done.stdout
+    if "bpf/bpf_helpers.h" in done.stderr:
+        raise InputError("found no bpf/bpf_helpers.h; apt install libbpf-dev")
+    raise AckclockError(f"{Path(command[0]).name}: {_reason(done.stderr) or f'exit status {done.returncode}'}")
+
+
+def _reason(text: str) -> str:
+    """The first line that speaks of an error, else the last one."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = (line for line in lines if re.search(r"error|fail", line, re.IGNORECASE))
+    return next(errors, lines[-1] if lines else "")
