@@ -16,6 +16,9 @@ from ackclock.plan import LinkPlan, Plan
 #: A gateway that is nowhere: with it each device has one neighbour, and not one for each address.
 GATEWAY = "10.0.0.1"
 
+#: The handle of what loses data at random.
+LOST = "13:"
+
 #: Packets that a delay may hold: more than any link sends meanwhile.
 FLYING_P = 1_000_000
 

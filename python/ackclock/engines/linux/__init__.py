@@ -1,0 +1,117 @@
+"""The engine of the real Linux: its TCP and its queue disciplines, in a guest in virtual time or on this machine.
+
+The plan becomes namespaces, cables and routes (`network`), ordinary commands (`script`) and an order (`order`) that
+the process inside carries out: `crates/ackclock-linux`.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from ackclock.dataset import Dataset
+from ackclock.engines import features
+from ackclock.engines.engine import RunOptions, missing
+from ackclock.engines.linux import disciplines, live, network, stack
+from ackclock.engines.linux.order import Order, order
+from ackclock.errors import InputError, Unsupported, UnsupportedError
+from ackclock.plan import Plan
+
+LACKING = {features.ROUTED, features.CHANGES, features.PACKET_LOG, features.CAPTURES}
+
+
+class LinuxEngine:
+    """Linux itself."""
+
+    name = "linux"
+    has = (
+        (features.ALL - LACKING)
+        | {features.congestion(name) for name in stack.CONTROLS}
+        | {features.queue(name) for name in disciplines.NAMES}
+    )
+
+    def check(self, plan: Plan) -> list[Unsupported]:
+        """What the kernel has not, or cannot be told; of the one that is there, what it was built without."""
+        lacking = missing(plan, self)
+        lacking += [Unsupported(what, self.name) for what in dict.fromkeys(_finer(plan))]
+        if lacking or plan.options["linux"]["kernel"] != "live":
+            return lacking
+        setup = order(plan, 0, network.lay(plan)).setup
+        return [Unsupported(what, self.name) for what in live.missing(plan, setup)]
+
+    def draws(self, plan: Plan) -> bool:
+        """Starts, hashes and sizes draw from the seed, and so does a guest's kernel."""
+        return True
+
+    def run(self, plan: Plan, seed: int, options: RunOptions | None = None) -> Dataset:
+        """One run. Raises `UnsupportedError`, `InputError` for what this machine lacks, and whatever
+        `options.progress` raises, which ends it.
+        """
+        around = options or RunOptions()
+        if reasons := self.check(plan):
+            raise UnsupportedError(reasons)
+        return _carried_out(order(plan, seed, network.lay(plan)), around)
+
+
+def _finer(plan: Plan) -> Iterator[str]:
+    """What is finer than features."""
+    yield from stack.beyond(plan)
+    for link in plan.links:
+        if link.queue.discipline in disciplines.NAMES:
+            yield from disciplines.beyond(link.queue)
+        if link.loss and link.loss["kind"] == "every":
+            yield "loss of each so many-th packet"
+    if not plan.nodes:
+        yield from network.beyond(plan)
+
+
+def _carried_out(given: Order, around: RunOptions) -> Dataset:
+    with tempfile.TemporaryDirectory(prefix="ackclock-") as name:
+        folder = Path(name)
+        path, file = folder / "order.json", folder / "result.bin"
+        path.write_text(json.dumps(given.to_dict(file)), encoding="utf-8")
+        _execute(given, path, around)
+        return _read(given, file, around)
+
+
+def _execute(given: Order, path: Path, around: RunOptions) -> None:
+    if given.clock == REAL:
+        live.run(guest.inside(path), around.progress)
+    else:
+        kernel = _kernel(given.plan.options["linux"]["kernel"])
+        parameters = stack.modules(given.plan)
+        guest.run(guest.Guest(kernel, given.seed, parameters=parameters), path, around.progress)
+
+
+def _kernel(name: str) -> Path:
+    """The file of a guest's kernel: "guest", a path, or the version of one in the cache. Raises `InputError`."""
+    if name == "guest":
+        return cache.chosen().kernel
+    if "/" in name:
+        return Path(name)
+    versions = {kept.version: kept.kernel for kept in reversed(cache.every()) if kept.current}
+    if name not in versions:
+        known = ", ".join(f'"{version}"' for version in versions)
+        raise InputError(f'linux.kernel: found "{name}"; expected "guest", "live", a path{known and f", or {known}"}')
+    return versions[name]
+
+
+def _about(given: Order) -> dict[str, Any]:
+    """What the manifest says of a run, besides its kernel."""
+    parameters = stack.modules(given.plan)
+    return {
+        "mode": "live" if given.clock == REAL else "guest",
+        "setup": list(given.setup),
+        "sysctls": dict(given.plan.options["linux"]["sysctls"]),
+        "parameters": parameters,
+    }
+
+
+def _read(given: Order, file: Path, around: RunOptions) -> Dataset:
+    found = _core.linux_result(file.read_bytes())
+    about = _about(given) | _released(found)
+    if given.clock == REAL:
+        about["held"] = held.measured(given.plan, found)
+    return result.dataset(given.plan, given.seed, found, around, about)
