@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import json
 import tempfile
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+from ackclock import _core
 from ackclock.dataset import Dataset
 from ackclock.engines import features
 from ackclock.engines.engine import RunOptions, missing
-from ackclock.engines.linux import disciplines, live, network, stack
-from ackclock.engines.linux.order import Order, order
+from ackclock.engines.linux import disciplines, guest, held, live, network, result, stack
+from ackclock.engines.linux.kernel import cache
+from ackclock.engines.linux.order import REAL, Order, order
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.plan import Plan
 
@@ -111,7 +115,9 @@ def _about(given: Order) -> dict[str, Any]:
 
 def _read(given: Order, file: Path, around: RunOptions) -> Dataset:
     found = _core.linux_result(file.read_bytes())
-    about = _about(given) | _released(found)
+    about = _about(given)
     if given.clock == REAL:
         about["held"] = held.measured(given.plan, found)
+        for doubt in held.doubts(given.plan, about["held"]):
+            warnings.warn(doubt, stacklevel=2)
     return result.dataset(given.plan, given.seed, found, around, about)

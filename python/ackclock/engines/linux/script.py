@@ -117,9 +117,11 @@ def _hardware(number: int) -> str:
 
 
 def _addresses(network: Network) -> Iterator[str]:
-    for host, addresses in network.addresses.items():
-        yield f"ip -n {host} link set lo up"
-        yield from (f"ip -n {host} addr add {address}/32 dev lo" for address in addresses)
+    """Without `lo`, a node has no table of its own addresses, and takes no gateway."""
+    for node in network.nodes:
+        yield f"ip -n {node} link set lo up"
+        addresses = network.addresses.get(node, ())
+        yield from (f"ip -n {node} addr add {address}/32 dev lo" for address in addresses)
 
 
 def _qdiscs(network: Network, plan: Plan, live: bool) -> Iterator[str]:
