@@ -23,6 +23,9 @@ from ackclock.engines.linux.order import REAL, Order, order
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.plan import Plan
 
+#: Packets up to this length are taken for ACKs where packets are lost at random.
+ACK_BYTES = 255
+
 LACKING = {features.ROUTED, features.CHANGES, features.PACKET_LOG, features.CAPTURES}
 
 
@@ -50,8 +53,9 @@ class LinuxEngine:
         return True
 
     def run(self, plan: Plan, seed: int, options: RunOptions | None = None) -> Dataset:
-        """One run. Raises `UnsupportedError`, `InputError` for what this machine lacks, and whatever
-        `options.progress` raises, which ends it.
+        """One run. Raises `UnsupportedError`, and `InputError` for what this machine lacks.
+
+        Whatever `options.progress` raises ends the run, and nothing of it remains.
         """
         around = options or RunOptions()
         if reasons := self.check(plan):
@@ -67,6 +71,8 @@ def _finer(plan: Plan) -> Iterator[str]:
             yield from disciplines.beyond(link.queue)
         if link.loss and link.loss["kind"] == "every":
             yield "loss of each so many-th packet"
+        if link.loss and any(group.tcp and group.tcp.packet_bytes <= ACK_BYTES for group in plan.groups):
+            yield f"random loss of packets of {ACK_BYTES} B and less"
     if not plan.nodes:
         yield from network.beyond(plan)
 

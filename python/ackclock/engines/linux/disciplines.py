@@ -88,7 +88,7 @@ def _bfifo(parameters: Parameters, link: LinkPlan) -> str:
 
 
 def _red(parameters: Parameters, link: LinkPlan) -> str:
-    """Thresholds and burst that are not given have the same defaults in tc; idle times are counted at the link's rate."""
+    """Thresholds and burst have the same defaults in tc; idle times are counted at the link's rate, as on the card."""
     return (
         f"red limit {parameters['limit_bytes']}"
         + _given("min", parameters["min_bytes"])

@@ -7,9 +7,10 @@ before the next is due.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from ackclock.plan import Plan
 from ackclock.tables import Column
@@ -20,7 +21,8 @@ LEAST_SHARE = 0.98
 #: So many samples of a busy link are needed to say how fast it was.
 LEAST_SAMPLES = 10
 
-Tables = Mapping[str, Mapping[str, Column]]
+Tables: TypeAlias = Mapping[str, Mapping[str, Column]]
+Array: TypeAlias = npt.NDArray[np.float64]
 
 
 def measured(plan: Plan, found: Tables) -> dict[str, Any]:
@@ -59,7 +61,7 @@ def _share(samples: Mapping[str, Column], link: int) -> float | None:
     return float(np.asarray(samples["utilisation"], dtype=np.float64)[rows][1:][busy].mean())
 
 
-def _late_s(time_s: np.ndarray[Any, np.dtype[np.float64]], interval_s: float) -> np.ndarray[Any, np.dtype[np.float64]]:
+def _late_s(time_s: Array, interval_s: float) -> Array:
     """How long after a whole number of intervals each sample was taken, if none is left out."""
     times_s = np.unique(time_s)
-    return np.maximum(times_s - interval_s * np.arange(times_s.size), 0.0)
+    return np.asarray(np.maximum(times_s - interval_s * np.arange(times_s.size), 0.0))

@@ -40,7 +40,10 @@ LEAST = {
 
 #: A word of the setup → what of the kernel it needs, in words, and how it is tried.
 DEVICE = ("veth devices", "ip link add probe0 type veth peer name probe1")
-FILTER = ("u32 filters", "tc qdisc add dev lo root handle 1: htb && tc filter add dev lo parent 1: u32 match u8 0 0 at 0")
+FILTER = (
+    "u32 filters",
+    "tc qdisc add dev lo root handle 1: htb && tc filter add dev lo parent 1: u32 match u8 0 0 at 0",
+)
 
 
 class LiveError(AckclockError):
@@ -79,7 +82,11 @@ def _tried(tries: tuple[tuple[str, str], ...]) -> tuple[frozenset[str], tuple[st
         lines.append(f"({command}) >/dev/null 2>&1 || echo missing {number}")
         lines.append("tc qdisc del dev lo root 2>/dev/null")
     done = subprocess.run(
-        private(["sh", "-c", "\n".join([*lines, "true"])]), capture_output=True, text=True, check=False, env=_environment()
+        private(["sh", "-c", "\n".join([*lines, "true"])]),
+        capture_output=True,
+        text=True,
+        check=False,
+        env=_environment(),
     )
     if done.returncode:
         said = done.stderr.strip().splitlines() or ["no reason given"]

@@ -17,7 +17,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ackclock.engines.linux.stack import HostSettings, settings
-from ackclock.plan import DatagramPlan, FlowPlan, HopPlan, LinkPlan, Parameters, PathPlan, Plan, TrafficPlan, WayPlan, WaysPlan
+from ackclock.plan import (
+    DatagramPlan,
+    FlowPlan,
+    HopPlan,
+    LinkPlan,
+    Parameters,
+    PathPlan,
+    Plan,
+    TrafficPlan,
+    WayPlan,
+    WaysPlan,
+)
 
 #: Ways that the addresses of one priority are enough for: 10.x.0.1 to 10.x.255.255.
 MOST_WAYS = 65_535
@@ -133,8 +144,8 @@ class _Way:
 
 
 def _planned(plan: Plan) -> Iterator[_Way]:
-    for item in (*plan.flows, *plan.datagrams):
-        yield _way(plan, item, item)
+    yield from (_way(plan, flow, flow) for flow in plan.flows)
+    yield from (_way(plan, source, source) for source in plan.datagrams)
 
 
 def _generated(plan: Plan) -> Iterator[_Way]:
@@ -144,9 +155,7 @@ def _generated(plan: Plan) -> Iterator[_Way]:
                 yield _way(plan, traffic, path)
 
 
-def _way(
-    plan: Plan, item: FlowPlan | DatagramPlan | TrafficPlan, path: FlowPlan | DatagramPlan | WayPlan
-) -> _Way:
+def _way(plan: Plan, item: FlowPlan | DatagramPlan | TrafficPlan, path: FlowPlan | DatagramPlan | WayPlan) -> _Way:
     return _Way(path.forward, path.reverse, item.priority, settings(plan.groups[item.group]))
 
 

@@ -63,9 +63,7 @@ def _queues(network: Network) -> list[tuple[int, int]]:
 
 def _losses(network: Network) -> list[tuple[int, int]]:
     """An entrance has the number of its link."""
-    return [
-        (int(cable.source[1:]), number) for number, cable in enumerate(network.cables) if cable.loss is not None
-    ]
+    return [(int(cable.source[1:]), number) for number, cable in enumerate(network.cables) if cable.loss is not None]
 
 
 def _device(link: int, cable: int, network: Network, handle: str) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from ackclock.engines.engine import RunOptions, manifest
 from ackclock.plan import DatagramPlan, FlowPlan, GroupPlan, Plan
 from ackclock.tables import EVENT_KINDS, TABLES, Column
 
-Tables = Mapping[str, Mapping[str, Column]]
+Tables: TypeAlias = Mapping[str, Mapping[str, Column]]
 
 
 def dataset(plan: Plan, seed: int, found: Tables, around: RunOptions, about: Mapping[str, Any]) -> Dataset:
