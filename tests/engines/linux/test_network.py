@@ -260,7 +260,7 @@ def test_the_users_sysctls_come_last_in_every_host():
 
 
 def test_live_nothing_speaks_ipv6_and_the_bucket_forgives_lateness():
-    lines = commands(plan(), live=True)
+    lines = commands(plan(), live=True, ipv6=True)
     for node in ("tx0", "rx0", "q0", "w0", "d0"):
         assert f"ip netns exec {node} sysctl -qw net.ipv6.conf.default.disable_ipv6=1" in lines
     assert any("burst 1600" in line for line in lines)

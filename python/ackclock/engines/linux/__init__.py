@@ -7,6 +7,7 @@ the process inside carries out: `crates/ackclock-linux`.
 from __future__ import annotations
 
 import json
+import platform
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from ackclock.engines import features
 from ackclock.engines.engine import RunOptions, missing
 from ackclock.engines.linux import disciplines, guest, held, live, network, result, stack
 from ackclock.engines.linux.kernel import cache
-from ackclock.engines.linux.order import REAL, Order, order
+from ackclock.engines.linux.order import Order, order
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.plan import Plan
 
@@ -60,7 +61,7 @@ class LinuxEngine:
         around = options or RunOptions()
         if reasons := self.check(plan):
             raise UnsupportedError(reasons)
-        return _carried_out(order(plan, seed, network.lay(plan)), around)
+        return _carried_out(plan, seed, around)
 
 
 def _finer(plan: Plan) -> Iterator[str]:
@@ -77,22 +78,20 @@ def _finer(plan: Plan) -> Iterator[str]:
         yield from network.beyond(plan)
 
 
-def _carried_out(given: Order, around: RunOptions) -> Dataset:
+def _carried_out(plan: Plan, seed: int, around: RunOptions) -> Dataset:
+    """Everything that can be missing is looked for before anything is done."""
+    options = plan.options["linux"]
+    kernel = None if options["kernel"] == "live" else _kernel(options["kernel"])
+    before = () if kernel is None else tuple(stack.loaded(plan, kernel.parent / "modules"))
+    given = order(plan, seed, network.lay(plan), before)
     with tempfile.TemporaryDirectory(prefix="ackclock-") as name:
-        folder = Path(name)
-        path, file = folder / "order.json", folder / "result.bin"
+        path, file = Path(name) / "order.json", Path(name) / "result.bin"
         path.write_text(json.dumps(given.to_dict(file)), encoding="utf-8")
-        _execute(given, path, around)
-        return _read(given, file, around)
-
-
-def _execute(given: Order, path: Path, around: RunOptions) -> None:
-    if given.clock == REAL:
-        live.run(guest.inside(path), around.progress)
-    else:
-        kernel = _kernel(given.plan.options["linux"]["kernel"])
-        parameters = stack.modules(given.plan)
-        guest.run(guest.Guest(kernel, given.seed, parameters=parameters), path, around.progress)
+        if kernel is None:
+            live.run(guest.inside(path), around.progress)
+        else:
+            guest.run(guest.Guest(kernel, seed, parameters=stack.modules(plan)), path, around.progress)
+        return _read(given, file, kernel, around)
 
 
 def _kernel(name: str) -> Path:
@@ -108,21 +107,31 @@ def _kernel(name: str) -> Path:
     return versions[name]
 
 
-def _about(given: Order) -> dict[str, Any]:
-    """What the manifest says of a run, besides its kernel."""
-    parameters = stack.modules(given.plan)
+def _about(given: Order, kernel: Path | None) -> dict[str, Any]:
+    """What the manifest says of a run; `kernel` is the guest's."""
     return {
-        "mode": "live" if given.clock == REAL else "guest",
+        **_release(kernel),
+        "mode": "live" if kernel is None else "guest",
         "setup": list(given.setup),
         "sysctls": dict(given.plan.options["linux"]["sysctls"]),
-        "parameters": parameters,
+        "parameters": stack.modules(given.plan),
     }
 
 
-def _read(given: Order, file: Path, around: RunOptions) -> Dataset:
+def _release(kernel: Path | None) -> dict[str, str]:
+    """Which kernel it was: that of this machine, or what is said beside a guest's file."""
+    if kernel is None:
+        return {"release": platform.release(), "version": platform.version()}
+    try:
+        return {"release": json.loads((kernel.parent / "about.json").read_text(encoding="utf-8"))["version"]}
+    except (OSError, ValueError, KeyError):
+        return {"release": str(kernel)}
+
+
+def _read(given: Order, file: Path, kernel: Path | None, around: RunOptions) -> Dataset:
     found = _core.linux_result(file.read_bytes())
-    about = _about(given)
-    if given.clock == REAL:
+    about = _about(given, kernel)
+    if kernel is None:
         about["held"] = held.measured(given.plan, found)
         for doubt in held.doubts(given.plan, about["held"]):
             warnings.warn(doubt, stacklevel=2)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO
 
 from ackclock.engines import features
+from ackclock.engines.linux import stack
 from ackclock.errors import AckclockError, InputError
 from ackclock.plan import Plan
 
@@ -62,6 +63,11 @@ def missing(plan: Plan, setup: Iterable[str]) -> Iterator[str]:
             yield f"{features.congestion(kind)} in the running kernel {platform.release()}"
     for what in lacking:
         yield f"{what} in the running kernel {platform.release()}"
+    for name, value in stack.knobs(plan).items():
+        module, parameter = name.split(".")
+        file = Path("/sys/module") / module / "parameters" / parameter
+        if file.exists() and int(file.read_text()) != value:
+            yield f"{name} = {value} in the running kernel {platform.release()}, where it is {int(file.read_text())}"
 
 
 def _needs(setup: Iterable[str]) -> list[tuple[str, str]]:

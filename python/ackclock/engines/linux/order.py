@@ -49,12 +49,22 @@ class Order:
         }
 
 
-def order(plan: Plan, seed: int, network: Network) -> Order:
-    """The order of one run. The clock is the world's on the kernel that is there, and a guest's own in a guest."""
+def order(plan: Plan, seed: int, network: Network, before: Sequence[str] = ()) -> Order:
+    """The order of one run; the commands `before` come before the network's.
+
+    The clock is the world's on the kernel that is there, and a guest's own in a guest.
+    """
     options = plan.options["linux"]
     live = options["kernel"] == "live"
-    setup = script(network, plan, offloads=options["offloads"], sysctls=options["sysctls"], live=live)
-    return Order(plan, seed, network, setup, REAL if live else VIRTUAL)
+    setup = script(
+        network,
+        plan,
+        offloads=options["offloads"],
+        sysctls=options["sysctls"],
+        live=live,
+        ipv6=live and Path("/proc/sys/net/ipv6").exists(),
+    )
+    return Order(plan, seed, network, [*before, *setup], REAL if live else VIRTUAL)
 
 
 def _queues(network: Network) -> list[tuple[int, int]]:

@@ -35,13 +35,14 @@ def script(
     offloads: bool = False,
     sysctls: Mapping[str, str | int] | None = None,
     live: bool = False,
+    ipv6: bool = False,
 ) -> list[str]:
     """The commands, in their order. `sysctls` are set in every host, after those of the plan.
 
-    `live`: the kernel is the host's, with IPv6 if it has it, and late at times.
+    `live`: the kernel shares its processor, and is late at times; `ipv6`: it has IPv6, which is to be silent.
     """
     return [
-        *_nodes(network, live),
+        *_nodes(network, ipv6),
         *_host_sysctls(network, sysctls or {}),
         *_cables(network, offloads),
         *_addresses(network),
@@ -50,20 +51,20 @@ def script(
     ]
 
 
-def _nodes(network: Network, live: bool) -> Iterator[str]:
+def _nodes(network: Network, ipv6: bool) -> Iterator[str]:
     for node in network.nodes:
         yield f"ip netns add {node}"
     for node in network.nodes:
-        yield from (_sysctl(node, name, value) for name, value in _of_node(node in network.hosts, live))
+        yield from (_sysctl(node, name, value) for name, value in _of_node(node in network.hosts, ipv6))
 
 
-def _of_node(host: bool, live: bool) -> Iterator[tuple[str, str]]:
+def _of_node(host: bool, ipv6: bool) -> Iterator[tuple[str, str]]:
     """Routers forward; nobody asks whether a packet came the way that an answer would go."""
     yield "net.ipv4.conf.all.rp_filter", "0"
     yield "net.ipv4.conf.default.rp_filter", "0"
     if not host:
         yield "net.ipv4.ip_forward", "1"
-    if live:
+    if ipv6:
         yield "net.ipv6.conf.default.disable_ipv6", "1"
 
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from ackclock.engines.linux.kernel import ours
 from ackclock.plan import TIMESTAMPS_BYTES, CongestionPlan, GroupPlan, Plan, TcpPlan
 
 #: Most that a socket may buffer, as in the recorded runs of Linux: never what holds a flow back.
@@ -60,7 +62,7 @@ def _metrics(tcp: TcpPlan) -> tuple[tuple[str, str], ...]:
         "advmss": str(tcp.mss_bytes + TIMESTAMPS_BYTES * tcp.timestamps),
         "initcwnd": str(tcp.initial_window),
         "rto_min": f"{round(tcp.min_rto_s * 1000)}ms",
-        "quickack": "1" if str(tcp.delayed_ack) == "False" else "",
+        "quickack": "1" if tcp.delayed_ack == "off" else "",
     }
     return tuple((name, value) for name, value in given.items() if value)
 
@@ -93,8 +95,8 @@ def beyond(plan: Plan) -> Iterator[str]:
 
 def _of_tcp(tcp: TcpPlan, kind: str) -> Iterator[str]:
     found = {
-        "delayed ACKs without quick ACKs": str(tcp.delayed_ack) == "True",
-        f"a delayed-ACK timer of {_ms(tcp.delayed_ack_timeout_s)}": str(tcp.delayed_ack) != "False"
+        "delayed ACKs without quick ACKs": tcp.delayed_ack not in ("off", "quick"),
+        f"a delayed-ACK timer of {_ms(tcp.delayed_ack_timeout_s)}": tcp.delayed_ack != "off"
         and tcp.delayed_ack_timeout_s != 0.04,
         f"an initial timeout of {_ms(tcp.initial_rto_s)}": tcp.initial_rto_s != 1.0,
         f"a minimum timeout of {_ms(tcp.min_rto_s)}": _is_broken(tcp.min_rto_s),
@@ -149,6 +151,9 @@ def _control(module: str = "", *, fixed: Mapping[str, Any] | None = None, **knob
     return Control(module, knobs, fixed or {})
 
 
+#: Those that are modules of our own; `kernel.ours` has their parameters.
+OURS = ours.NAMES
+
 #: Congestion control → what the kernel can be told of it. Ticks describe the kernel's own clock.
 CONTROLS: Mapping[str, Control] = {
     "reno": _control(),
@@ -192,6 +197,8 @@ CONTROLS: Mapping[str, Control] = {
         initial_alpha=Knob("dctcp_alpha_on_init", _scaled(1024)),
         fixed={"clamp_alpha_on_loss": False},
     ),
+    "accucubic": _control(fixed={"hystart": False}),
+    "lincubic": _control(fixed={"hystart": False}),
     "bbr": _control(
         fixed={
             "startup_gain": 2.885, "probe_gain": 1.25, "cwnd_gain": 2.0, "bandwidth_window": 10,
@@ -211,13 +218,30 @@ DEFAULTS: Mapping[str, int] = {
 }  # fmt: skip
 
 
-def modules(plan: Plan) -> dict[str, int]:
-    """What of the modules' parameters is not the kernel's default: `{"tcp_cubic.beta": 819}`, for its command line."""
+def knobs(plan: Plan) -> dict[str, int]:
+    """The parameters of the kernel's modules that a plan's controls have: `{"tcp_cubic.beta": 717, …}`."""
     found: dict[str, int] = {}
     for group in plan.groups:
         if group.congestion is not None:
             found |= _knobs(group.congestion)
-    return {name: value for name, value in sorted(found.items()) if DEFAULTS[name] != value}
+    return dict(sorted(found.items()))
+
+
+def modules(plan: Plan) -> dict[str, int]:
+    """Of these what is not the kernel's default, for its command line.
+
+    CUBIC computes other numbers from its parameters when it starts, so they cannot be set later.
+    """
+    return {name: value for name, value in knobs(plan).items() if DEFAULTS[name] != value}
+
+
+def loaded(plan: Plan, folder: Path) -> Iterator[str]:
+    """The commands that load our own controls, with the plan's parameters, from a guest's folder of modules."""
+    found = {group.congestion.kind: group.congestion for group in plan.groups if group.congestion}
+    for kind in sorted(found.keys() & set(OURS)):
+        values = ours.values(kind, found[kind].parameters)
+        words = "".join(f" {name}={value}" for name, value in values.items())
+        yield f"insmod {folder / kind}.ko{words}"
 
 
 def _knobs(congestion: CongestionPlan) -> dict[str, int]:
@@ -233,7 +257,7 @@ def _of_control(congestion: CongestionPlan) -> Iterator[str]:
     for name, value in congestion.parameters.items():
         if name in control.fixed and value != control.fixed[name]:
             yield f'congestion control "{congestion.kind}" with {name} = {_toml(value)}'
-        if name == "tick_s" and value not in TICKS_S:
+        if name == "tick_s" and value not in TICKS_S and congestion.kind not in OURS:
             yield f'congestion control "{congestion.kind}" with a tick of {_ms(value)}'
 
 
@@ -243,9 +267,10 @@ def _toml(value: object) -> str:
 
 def _several(plan: Plan) -> Iterator[str]:
     """A module's parameters are one for all its flows."""
-    found: dict[str, dict[str, int]] = {}
+    found: dict[str, dict[str, Any]] = {}
     for group in plan.groups:
         if group.congestion is not None and group.congestion.kind in CONTROLS:
-            knobs = _knobs(group.congestion)
+            own = group.congestion.kind in OURS
+            knobs = dict(group.congestion.parameters) if own else _knobs(group.congestion)
             if found.setdefault(group.congestion.kind, knobs) != knobs:
                 yield f'congestion control "{group.congestion.kind}" with two sets of parameters'
