@@ -226,6 +226,10 @@ def address(priority: int, side: int, number: int) -> str:
     return f"10.{16 * priority + side}.{number >> 8}.{number & 255}"
 
 
+#: A shorter delay is none: handing a packet over takes as long.
+LEAST_DELAY_S = 1e-6
+
+
 def road(source: str, path: PathPlan, target: str, links: Sequence[LinkPlan]) -> Iterator[Cable]:
     """The cables of a path, in their order."""
     place, delay_s, before = source, 0.0, None
@@ -242,6 +246,8 @@ def road(source: str, path: PathPlan, target: str, links: Sequence[LinkPlan]) ->
 
 def _join(source: str, target: str, delay_s: float, link: LinkPlan | None) -> Iterator[Cable]:
     """From one node to another, after a delay; behind a link its packets are still being transmitted."""
+    if delay_s < LEAST_DELAY_S:
+        delay_s = 0.0
     if link is not None:
         rate_bps = link.rate_bps if link.burst_bytes is None else None
         yield Cable(source, target, delay_s, rate_bps, link.frame_overhead_bytes)
