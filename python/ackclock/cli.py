@@ -20,7 +20,7 @@ from ackclock import kernel_load
 from ackclock.errors import AckclockError, InputError
 
 #: Names of engines, for the help; `ackclock.engines.ENGINES` is the list itself.
-ENGINES = "packet, theory, fluid, meanfield"
+ENGINES = "packet, theory, fluid, meanfield, linux"
 
 #: Kinds of figures, for the help; `ackclock.plots.KINDS` is the list itself.
 KINDS = "cwnd, cwnd_total, goodput, queue, cdf, epochs, response"

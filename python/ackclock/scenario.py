@@ -17,7 +17,7 @@ from ackclock.catalog.given import Given
 from ackclock.errors import ScenarioError
 from ackclock.fields import Table, faults
 from ackclock.keys import Duration, Interval, Moment, Name, Seed, Tcp
-from ackclock.options import Fluid, MeanField, Theory
+from ackclock.options import Fluid, Linux, MeanField, Theory
 from ackclock.source import Source
 from ackclock.topology import Network
 from ackclock.traffic import Traffic
@@ -57,6 +57,7 @@ class Scenario(Table):
     theory: Theory = Field(default_factory=Theory, description="options of the closed-form engine")
     fluid: Fluid = Field(default_factory=Fluid, description="options of the fluid engine")
     meanfield: MeanField = Field(default_factory=MeanField, description="options of the mean-field engine")
+    linux: Linux = Field(default_factory=Linux, description="options of the engine of the real Linux kernel")
     sweep: dict[str, Any] = Field(
         {}, description='lists of values by dotted keys, such as "network.queue.limit": every combination is a point'
     )

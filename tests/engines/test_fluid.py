@@ -145,12 +145,12 @@ def test_what_progress_raises_ends_the_call():
 @pytest.mark.parametrize(
     ("change", "missing", "others"),
     [
-        (('congestion = "reno"', 'congestion = "bbr"'), 'congestion control "bbr"', ("packet",)),
-        (('discipline = "pfifo"', 'discipline = "fq_codel"'), 'queue discipline "fq_codel"', ("packet",)),
-        (('"cubic"', '"cubic"\nsize = "1MB"'), features.FINITE, ("packet",)),
-        (('frame_overhead = "0B"', "loss = { probability = 0.01 }"), features.RANDOM_LOSS, ("packet", "theory")),
-        (('"pfifo", limit = "200p"', '"red", limit = "1bdp", adaptive = true'), "adaptive RED", ("packet",)),
-        (('"reno"', '"reno"\ntcp = { mtu = "576B" }'), features.SIZES, ("packet",)),
+        (('congestion = "reno"', 'congestion = "bbr"'), 'congestion control "bbr"', ("packet", "linux")),
+        (('discipline = "pfifo"', 'discipline = "fq_codel"'), 'queue discipline "fq_codel"', ("packet", "linux")),
+        (('"cubic"', '"cubic"\nsize = "1MB"'), features.FINITE, ("packet", "linux")),
+        (('frame_overhead = "0B"', "loss = { probability = 0.01 }"), features.RANDOM_LOSS, ("packet", "theory", "linux")),
+        (('"pfifo", limit = "200p"', '"red", limit = "1bdp", adaptive = true'), "adaptive RED", ("packet", "linux")),
+        (('"reno"', '"reno"\ntcp = { mtu = "576B" }'), features.SIZES, ("packet", "linux")),
     ],
 )
 def test_what_it_has_not_is_refused_with_the_engines_that_have(change, missing, others):

@@ -114,8 +114,9 @@ def test_bytes_are_packets_of_the_full_size():
 
 
 #: The engines that have what this one lacks.
-PACKET = ("packet",)
-FLUID_TOO = ("packet", "fluid")
+PACKET = ("packet", "linux")
+FLUID_TOO = ("packet", "fluid", "linux")
+NOT_LINUX = ("packet", "fluid")
 
 
 @pytest.mark.parametrize(
@@ -130,8 +131,8 @@ FLUID_TOO = ("packet", "fluid")
         (FTTH.replace('"pfifo", limit = "500p"', '"codel", limit = "500p"'), 'queue discipline "codel"', PACKET),
         (FTTH.replace("count = 10", 'count = 10\nstart = "30s"'), "flows that start after the warm-up", FLUID_TOO),
         (FTTH.replace('{ mtu = "1480B" }', '{ receive_window = "64KB" }'), "limited receive windows", FLUID_TOO),
-        (FTTH.replace("beta = 0.8", "reno_catch_up = true"), "a Reno estimate that catches up", FLUID_TOO),
-        (FTTH.replace("beta = 0.8", "delayed_ack_correction = false"), "growth that counts ACKs", FLUID_TOO),
+        (FTTH.replace("beta = 0.8", "reno_catch_up = true"), "a Reno estimate that catches up", NOT_LINUX),
+        (FTTH.replace("beta = 0.8", "delayed_ack_correction = false"), "growth that counts ACKs", NOT_LINUX),
         (FTTH + "[meanfield]\nscale = 2.0\n", "scaling of flows in several modes", FLUID_TOO),
         (FTTH + '[[flows]]\ncongestion = "reno"\n', "packets of several sizes", PACKET),
         (FTTH.replace('"pfifo", limit = "500p"', '"red", limit = "1MB", adaptive = true'), "RED with adaptive", PACKET),

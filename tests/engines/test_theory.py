@@ -234,7 +234,7 @@ def test_what_does_not_fit_is_one_line_that_names_who_can(change, what):
     (reason,) = engines.refusals(engines.engine("theory"), changed)
     assert what in str(reason)
     assert str(reason).startswith('Unsupported: engine "theory" has no model of this: "pendulum" has no ')
-    assert reason.available_in == ("packet",)
+    assert reason.available_in == ("packet", "linux")
     with pytest.raises(UnsupportedError):
         ac.run(changed, engine="theory")
 

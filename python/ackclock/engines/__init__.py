@@ -15,6 +15,7 @@ ENGINES = {
     "theory": ("ackclock.engines.theory", "TheoryEngine"),
     "fluid": ("ackclock.engines.fluid", "FluidEngine"),
     "meanfield": ("ackclock.engines.meanfield", "MeanFieldEngine"),
+    "linux": ("ackclock.engines.linux", "LinuxEngine"),
 }
 
 

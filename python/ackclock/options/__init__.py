@@ -1,4 +1,4 @@
-"""What a scenario says to one engine alone: its tables `[theory]`, `[fluid]` and `[meanfield]`.
+"""What a scenario says to one engine alone: its tables `[theory]`, `[fluid]`, `[meanfield]` and `[linux]`.
 
 The network, its traffic and its algorithms are said once for all engines; here is what only a model has, such as how
 its flows lose in step. An engine reads its own complete values from `Plan.options`.
@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ackclock.options.fluid import Fluid
+from ackclock.options.linux import Linux
 from ackclock.options.meanfield import MeanField
 from ackclock.options.parts import Options
 from ackclock.options.theory import Theory
 
-__all__ = ["OPTIONS", "Fluid", "MeanField", "Options", "Theory"]
+__all__ = ["OPTIONS", "Fluid", "Linux", "MeanField", "Options", "Theory"]
 
 #: Engine → its table.
-OPTIONS: Mapping[str, type[Options]] = {"theory": Theory, "fluid": Fluid, "meanfield": MeanField}
+OPTIONS: Mapping[str, type[Options]] = {"theory": Theory, "fluid": Fluid, "meanfield": MeanField, "linux": Linux}

@@ -1,1 +1,138 @@
-"""The engine `linux`: the real Linux TCP stack and queue disciplines."""
+"""The engine of the real Linux: its TCP and its queue disciplines, in a guest in virtual time or on this machine.
+
+The plan becomes namespaces, cables and routes (`network`), ordinary commands (`script`) and an order (`order`) that
+the process inside carries out: `crates/ackclock-linux`.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ackclock import _core
+from ackclock.dataset import Dataset
+from ackclock.engines import features
+from ackclock.engines.engine import RunOptions, missing
+from ackclock.engines.linux import disciplines, guest, held, live, network, result, stack
+from ackclock.engines.linux.kernel import cache
+from ackclock.engines.linux.order import Order, order
+from ackclock.errors import InputError, Unsupported, UnsupportedError
+from ackclock.plan import Plan
+
+#: Packets up to this length are taken for ACKs where packets are lost at random.
+ACK_BYTES = 255
+
+LACKING = {features.ROUTED, features.CHANGES, features.PACKET_LOG, features.CAPTURES}
+
+
+class LinuxEngine:
+    """Linux itself."""
+
+    name = "linux"
+    has = (
+        (features.ALL - LACKING)
+        | {features.congestion(name) for name in stack.CONTROLS}
+        | {features.queue(name) for name in disciplines.NAMES}
+    )
+
+    def check(self, plan: Plan) -> list[Unsupported]:
+        """What the kernel has not, or cannot be told; of the one that is there, what it was built without."""
+        lacking = missing(plan, self)
+        lacking += [Unsupported(what, self.name) for what in dict.fromkeys(_finer(plan))]
+        if lacking or plan.options["linux"]["kernel"] != "live":
+            return lacking
+        setup = order(plan, 0, network.lay(plan)).setup
+        return [Unsupported(what, self.name) for what in live.missing(plan, setup)]
+
+    def draws(self, plan: Plan) -> bool:
+        """Starts, hashes and sizes draw from the seed, and so does a guest's kernel."""
+        return True
+
+    def run(self, plan: Plan, seed: int, options: RunOptions | None = None) -> Dataset:
+        """One run. Raises `UnsupportedError`, and `InputError` for what this machine lacks.
+
+        Whatever `options.progress` raises ends the run, and nothing of it remains.
+        """
+        around = options or RunOptions()
+        if reasons := self.check(plan):
+            raise UnsupportedError(reasons)
+        return _carried_out(plan, seed, around)
+
+
+def _finer(plan: Plan) -> Iterator[str]:
+    """What is finer than features."""
+    yield from stack.beyond(plan)
+    for link in plan.links:
+        if link.queue.discipline in disciplines.NAMES:
+            yield from disciplines.beyond(link.queue)
+        if link.loss and link.loss["kind"] == "every":
+            yield "loss of each so many-th packet"
+        if link.loss and any(group.tcp and group.tcp.packet_bytes <= ACK_BYTES for group in plan.groups):
+            yield f"random loss of packets of {ACK_BYTES} B and less"
+    if not plan.nodes:
+        yield from network.beyond(plan)
+
+
+def _carried_out(plan: Plan, seed: int, around: RunOptions) -> Dataset:
+    """Everything that can be missing is looked for before anything is done."""
+    options = plan.options["linux"]
+    kernel = None if options["kernel"] == "live" else _kernel(options["kernel"])
+    before = () if kernel is None else tuple(stack.loaded(plan, kernel.parent / "modules"))
+    given = order(plan, seed, network.lay(plan), before)
+    with tempfile.TemporaryDirectory(prefix="ackclock-") as name:
+        path, file = Path(name) / "order.json", Path(name) / "result.bin"
+        path.write_text(json.dumps(given.to_dict(file)), encoding="utf-8")
+        if kernel is None:
+            live.run(guest.inside(path), around.progress)
+        else:
+            guest.run(guest.Guest(kernel, seed, parameters=stack.modules(plan)), path, around.progress)
+        return _read(given, file, kernel, around)
+
+
+def _kernel(name: str) -> Path:
+    """The file of a guest's kernel: "guest", a path, or the version of one in the cache. Raises `InputError`."""
+    if name == "guest":
+        return cache.chosen().kernel
+    if "/" in name:
+        return Path(name)
+    versions = {kept.version: kept.kernel for kept in reversed(cache.every()) if kept.current}
+    if name not in versions:
+        known = ", ".join(f'"{version}"' for version in versions)
+        raise InputError(f'linux.kernel: found "{name}"; expected "guest", "live", a path{known and f", or {known}"}')
+    return versions[name]
+
+
+def _about(given: Order, kernel: Path | None) -> dict[str, Any]:
+    """What the manifest says of a run; `kernel` is the guest's."""
+    return {
+        **_release(kernel),
+        "mode": "live" if kernel is None else "guest",
+        "setup": list(given.setup),
+        "sysctls": dict(given.plan.options["linux"]["sysctls"]),
+        "parameters": stack.modules(given.plan),
+    }
+
+
+def _release(kernel: Path | None) -> dict[str, str]:
+    """Which kernel it was: that of this machine, or what is said beside a guest's file."""
+    if kernel is None:
+        return {"release": platform.release(), "version": platform.version()}
+    try:
+        return {"release": json.loads((kernel.parent / "about.json").read_text(encoding="utf-8"))["version"]}
+    except (OSError, ValueError, KeyError):
+        return {"release": str(kernel)}
+
+
+def _read(given: Order, file: Path, kernel: Path | None, around: RunOptions) -> Dataset:
+    found = _core.linux_result(file.read_bytes())
+    about = _about(given, kernel)
+    if kernel is None:
+        about["held"] = held.measured(given.plan, found)
+        for doubt in held.doubts(given.plan, about["held"]):
+            warnings.warn(doubt, stacklevel=2)
+    return result.dataset(given.plan, given.seed, found, around, about)

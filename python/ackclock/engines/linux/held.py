@@ -1,0 +1,67 @@
+"""Whether the kernel of this machine kept up: what a run in real time says of itself.
+
+The rate is held if a link that always has packets sends as fast as it should; the samples are in time if each is taken
+before the next is due.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ackclock.plan import Plan
+from ackclock.tables import Column
+
+#: Below this share of its rate, a busy link was held up by the machine.
+LEAST_SHARE = 0.98
+
+#: So many samples of a busy link are needed to say how fast it was.
+LEAST_SAMPLES = 10
+
+Tables: TypeAlias = Mapping[str, Mapping[str, Column]]
+Array: TypeAlias = npt.NDArray[np.float64]
+
+
+def measured(plan: Plan, found: Tables) -> dict[str, Any]:
+    """The links' rates that were held, as shares of the rates asked for, and how late the samples were, in seconds.
+
+    A share is the mean utilisation over the samples that found packets waiting, and so did the sample before; None
+    where there are too few of them.
+    """
+    samples = found.get("queue_samples", {})
+    late_s = _late_s(np.asarray(samples.get("time_s", ()), dtype=np.float64), plan.record.interval_s)
+    return {
+        "shares": {link.name: _share(samples, number) for number, link in enumerate(plan.links)},
+        "late_mean_s": float(late_s.mean()) if late_s.size else None,
+        "late_max_s": float(late_s.max()) if late_s.size else None,
+    }
+
+
+def doubts(plan: Plan, held: Mapping[str, Any]) -> Iterator[str]:
+    """What speaks against a run: a line each."""
+    for name, share in held["shares"].items():
+        if share is not None and share < LEAST_SHARE:
+            yield f'this machine could not keep up: the link "{name}" held {100 * share:.1f} % of its rate while busy'
+    late_s, interval_s = held["late_max_s"], plan.record.interval_s
+    if late_s is not None and late_s > interval_s:
+        yield f"this machine could not keep up: a sample came {1000 * late_s:.3g} ms late, of {1000 * interval_s:g} ms"
+
+
+def _share(samples: Mapping[str, Column], link: int) -> float | None:
+    if not samples:
+        return None
+    rows = np.asarray(samples["link"]) == link
+    waiting = np.asarray(samples["backlog_p"], dtype=np.float64)[rows] > 0
+    busy = waiting[1:] & waiting[:-1]
+    if busy.sum() < LEAST_SAMPLES:
+        return None
+    return float(np.asarray(samples["utilisation"], dtype=np.float64)[rows][1:][busy].mean())
+
+
+def _late_s(time_s: Array, interval_s: float) -> Array:
+    """How long after a whole number of intervals each sample was taken, if none is left out."""
+    times_s = np.unique(time_s)
+    return np.asarray(np.maximum(times_s - interval_s * np.arange(times_s.size), 0.0))

@@ -1,0 +1,273 @@
+"""A plan's network as nodes and cables: which namespaces there are, what joins them, and who goes where.
+
+- `tx0`, `rx0`, `tx1` …: hosts, a pair for each set of host settings. Connections with the same settings share a pair;
+  each way between two hosts has an address at either end.
+- `q3`: in front of link 3; its only way out is the device `out`, where the link's rate and discipline are.
+- `w3`: behind link 3. Cables fan out from here, with the delays that follow the link.
+- `e3`: before `q3`, if packets are lost at random there.
+- `d0`: delays that follow no link begin here.
+
+Only cables out of `w` and `d` nodes have delays: behind a delay on a host its TCP would wait for its own packets, and
+one in front of a queue would be another queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ackclock.engines.linux.stack import HostSettings, settings
+from ackclock.plan import (
+    DatagramPlan,
+    FlowPlan,
+    HopPlan,
+    LinkPlan,
+    Parameters,
+    PathPlan,
+    Plan,
+    TrafficPlan,
+    WayPlan,
+    WaysPlan,
+)
+
+#: Ways that the addresses of one priority are enough for: 10.x.0.1 to 10.x.255.255.
+MOST_WAYS = 65_535
+
+#: Ethernet's header, which the kernel counts in a packet's length.
+ETHERNET_BYTES = 14
+
+#: The least MTU of a cable.
+LEAST_MTU_BYTES = 1500
+
+DELAYS = "d0"
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Random loss: chances of a packet with data and of a SYN."""
+
+    data: float
+    syn: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cable:
+    """One direction from a node to another; what is sent arrives after `delay_s`.
+
+    Behind a link that transmits, `rate_bps` is the link's: a packet arrives when its last bit does.
+    """
+
+    source: str
+    target: str
+    delay_s: float = 0.0
+    rate_bps: float | None = None
+    overhead_bytes: int = ETHERNET_BYTES
+    link: int | None = None
+    loss: Loss | None = None
+
+    @property
+    def delays(self) -> bool:
+        """Whether it does more than hand over."""
+        return self.delay_s > 0 or self.rate_bps is not None
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """Where a socket is: its namespace and address."""
+
+    namespace: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """The two hosts of a connection."""
+
+    source: End
+    destination: End
+
+
+@dataclass(slots=True)
+class Network:
+    """All that is to be set up. `routes` are by node and address: the number of the next cable."""
+
+    mtu_bytes: int
+    nodes: list[str] = field(default_factory=list)
+    hosts: dict[str, HostSettings] = field(default_factory=dict)
+    cables: list[Cable] = field(default_factory=list)
+    addresses: dict[str, list[str]] = field(default_factory=dict)
+    routes: dict[str, dict[str, int]] = field(default_factory=dict)
+    flows: list[Ends] = field(default_factory=list)
+    datagrams: list[Ends] = field(default_factory=list)
+    traffic: list[list[Ends]] = field(default_factory=list)
+    priorities: set[int] = field(default_factory=set)
+
+    def device(self, cable: int) -> str:
+        """The sending end's name."""
+        return "out" if self.cables[cable].link is not None else f"c{cable}"
+
+    def walk(self, ends: Ends, *, back: bool = False) -> Iterator[Cable]:
+        """The cables from one end to the other, by the routes. Raises `KeyError` where there is none."""
+        start, goal = (ends.destination, ends.source) if back else (ends.source, ends.destination)
+        node = start.namespace
+        while node != goal.namespace:
+            cable = self.cables[self.routes[node][goal.address]]
+            node = cable.target
+            yield cable
+
+
+def lay(plan: Plan) -> Network:
+    """The network of a plan whose ways are paths. The plan must be one that `beyond` finds nothing in."""
+    return _Laying(plan).network
+
+
+def beyond(plan: Plan) -> Iterator[str]:
+    """What of a plan's ways cannot be laid."""
+    ways: dict[int, set[object]] = {}
+    for item in (*_planned(plan), *_generated(plan)):
+        ways.setdefault(item.priority, set()).add(item)
+        if any(_twice(path.hops) for path in (item.forward, item.reverse)):
+            yield "ways that cross a link twice"
+            break
+    if any(len(found) > MOST_WAYS for found in ways.values()):
+        yield f"more than {MOST_WAYS} ways"
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """What has addresses of its own: two paths between a pair of hosts, and a priority."""
+
+    forward: PathPlan
+    reverse: PathPlan
+    priority: int
+    settings: HostSettings
+
+
+def _planned(plan: Plan) -> Iterator[_Way]:
+    yield from (_way(plan, flow, flow) for flow in plan.flows)
+    yield from (_way(plan, source, source) for source in plan.datagrams)
+
+
+def _generated(plan: Plan) -> Iterator[_Way]:
+    for traffic in plan.traffic:
+        if isinstance(traffic.population, WaysPlan):
+            for path in traffic.population.paths:
+                yield _way(plan, traffic, path)
+
+
+def _way(plan: Plan, item: FlowPlan | DatagramPlan | TrafficPlan, path: FlowPlan | DatagramPlan | WayPlan) -> _Way:
+    return _Way(path.forward, path.reverse, item.priority, settings(plan.groups[item.group]))
+
+
+def _twice(hops: Sequence[HopPlan]) -> bool:
+    links = [hop.link for hop in hops]
+    return len(set(links)) < len(links)
+
+
+class _Laying:
+    """Ways become addresses, cables and routes; what is there already is used again."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.network = Network(_mtu_bytes(plan))
+        self._numbers: dict[Cable, int] = {}
+        self._pairs: dict[HostSettings, int] = {}
+        self._ways: dict[_Way, Ends] = {}
+        self._counts: dict[int, int] = {}
+        net = self.network
+        net.flows = [self._ends(_way(plan, flow, flow)) for flow in plan.flows]
+        net.datagrams = [self._ends(_way(plan, item, item)) for item in plan.datagrams]
+        net.traffic = [[self._ends(_way(plan, item, path)) for path in _paths(item)] for item in plan.traffic]
+
+    def _ends(self, way: _Way) -> Ends:
+        if way not in self._ways:
+            self._ways[way] = self._connect(way)
+        return self._ways[way]
+
+    def _connect(self, way: _Way) -> Ends:
+        pair = self._pairs.setdefault(way.settings, len(self._pairs))
+        number = self._counts[way.priority] = self._counts.get(way.priority, 0) + 1
+        self.network.priorities.add(way.priority)
+        source, destination = (
+            self._host(f"{end}{pair}", address(way.priority, side, number), way.settings)
+            for side, end in ((1, "tx"), (2, "rx"))
+        )
+        self._route(source, way.forward, destination)
+        self._route(destination, way.reverse, source)
+        return Ends(source, destination)
+
+    def _host(self, name: str, address: str, settings: HostSettings) -> End:
+        self._node(name)
+        self.network.hosts[name] = settings
+        self.network.addresses.setdefault(name, []).append(address)
+        return End(name, address)
+
+    def _node(self, name: str) -> str:
+        if name not in self.network.routes:
+            self.network.nodes.append(name)
+            self.network.routes[name] = {}
+        return name
+
+    def _route(self, source: End, path: PathPlan, destination: End) -> None:
+        for cable in road(source.namespace, path, destination.namespace, self.plan.links):
+            self._node(cable.source)
+            self._node(cable.target)
+            self.network.routes[cable.source][destination.address] = self._number(cable)
+
+    def _number(self, cable: Cable) -> int:
+        if cable not in self._numbers:
+            self._numbers[cable] = len(self.network.cables)
+            self.network.cables.append(cable)
+        return self._numbers[cable]
+
+
+def address(priority: int, side: int, number: int) -> str:
+    """The address of a way's end: the priority is the upper half of the second byte, where a filter finds it."""
+    return f"10.{16 * priority + side}.{number >> 8}.{number & 255}"
+
+
+#: A shorter delay is none: handing a packet over takes as long.
+LEAST_DELAY_S = 1e-6
+
+
+def road(source: str, path: PathPlan, target: str, links: Sequence[LinkPlan]) -> Iterator[Cable]:
+    """The cables of a path, in their order."""
+    place, delay_s, before = source, 0.0, None
+    for hop in path.hops:
+        link = links[hop.link]
+        entrance = f"e{hop.link}" if link.loss else f"q{hop.link}"
+        yield from _join(place, entrance, delay_s + hop.delay_s, before)
+        if link.loss:
+            yield Cable(entrance, f"q{hop.link}", loss=_loss(link.loss))
+        yield Cable(f"q{hop.link}", f"w{hop.link}", link=hop.link)
+        place, delay_s, before = f"w{hop.link}", link.delay_s, link
+    yield from _join(place, target, delay_s + path.delay_s, before)
+
+
+def _join(source: str, target: str, delay_s: float, link: LinkPlan | None) -> Iterator[Cable]:
+    """From one node to another, after a delay; behind a link its packets are still being transmitted."""
+    if delay_s < LEAST_DELAY_S:
+        delay_s = 0.0
+    if link is not None:
+        rate_bps = link.rate_bps if link.burst_bytes is None else None
+        yield Cable(source, target, delay_s, rate_bps, link.frame_overhead_bytes)
+    elif delay_s > 0:
+        yield Cable(source, DELAYS)
+        yield Cable(DELAYS, target, delay_s)
+    else:
+        yield Cable(source, target)
+
+
+def _loss(given: Parameters) -> Loss:
+    return Loss(given["probability"], given.get("syn", 0.0))
+
+
+def _paths(traffic: TrafficPlan) -> tuple[WayPlan, ...]:
+    return traffic.population.paths if isinstance(traffic.population, WaysPlan) else ()
+
+
+def _mtu_bytes(plan: Plan) -> int:
+    """That of the largest packet, and Ethernet's at least."""
+    segments = (group.tcp.packet_bytes for group in plan.groups if group.tcp)
+    datagrams = (item.payload_bytes + item.header_bytes for item in plan.datagrams)
+    return max(LEAST_MTU_BYTES, *segments, *datagrams)

@@ -1,0 +1,187 @@
+"""A network as a list of ordinary `ip`, `tc`, `sysctl` and `ethtool` commands, one a line.
+
+They run as they stand, as root or in `unshare --map-root-user --net --mount`, in their order. Where they run, plain
+names do: the namespaces around are private, and all goes with the process.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from ackclock.engines.linux import disciplines
+from ackclock.engines.linux.network import ETHERNET_BYTES, Cable, Network
+from ackclock.plan import LinkPlan, Plan
+
+#: A gateway that is nowhere: with it each device has one neighbour, and not one for each address.
+GATEWAY = "10.0.0.1"
+
+#: The handle of what loses data at random.
+LOST = "13:"
+
+#: Packets that a delay may hold: more than any link sends meanwhile.
+FLYING_P = 1_000_000
+
+#: The bucket of a link that transmits. It is empty from the first byte on, so a packet leaves when the one before has
+#: been sent; a kernel that shares its processor is late, and needs some credit to hold the rate.
+TRANSMITTER_BYTES = 1
+LATE_TRANSMITTER_BYTES = 1600
+
+
+def script(
+    network: Network,
+    plan: Plan,
+    *,
+    offloads: bool = False,
+    sysctls: Mapping[str, str | int] | None = None,
+    live: bool = False,
+    ipv6: bool = False,
+) -> list[str]:
+    """The commands, in their order. `sysctls` are set in every host, after those of the plan.
+
+    `live`: the kernel shares its processor, and is late at times; `ipv6`: it has IPv6, which is to be silent.
+    """
+    return [
+        *_nodes(network, ipv6),
+        *_host_sysctls(network, sysctls or {}),
+        *_cables(network, offloads),
+        *_addresses(network),
+        *_qdiscs(network, plan, live),
+        *_routes(network),
+    ]
+
+
+def _nodes(network: Network, ipv6: bool) -> Iterator[str]:
+    for node in network.nodes:
+        yield f"ip netns add {node}"
+    for node in network.nodes:
+        yield from (_sysctl(node, name, value) for name, value in _of_node(node in network.hosts, ipv6))
+
+
+def _of_node(host: bool, ipv6: bool) -> Iterator[tuple[str, str]]:
+    """Routers forward; nobody asks whether a packet came the way that an answer would go."""
+    yield "net.ipv4.conf.all.rp_filter", "0"
+    yield "net.ipv4.conf.default.rp_filter", "0"
+    if not host:
+        yield "net.ipv4.ip_forward", "1"
+    if ipv6:
+        yield "net.ipv6.conf.default.disable_ipv6", "1"
+
+
+def _sysctl(node: str, name: str, value: str) -> str:
+    quoted = f"'{name}={value}'" if " " in value else f"{name}={value}"
+    return f"ip netns exec {node} sysctl -qw {quoted}"
+
+
+def _host_sysctls(network: Network, more: Mapping[str, str | int]) -> Iterator[str]:
+    for node, settings in network.hosts.items():
+        for name, value in settings.sysctls:
+            yield _sysctl(node, f"net.ipv4.{name}", value)
+        for name, given in more.items():
+            yield _sysctl(node, name, str(given))
+
+
+def _cables(network: Network, offloads: bool) -> Iterator[str]:
+    """Both ends have the same hardware address, so what is sent to one's own arrives.
+
+    Commands of a node stand together: where they run, such are given to one process.
+    """
+    numbered = sorted(enumerate(network.cables), key=lambda item: item[1].source)
+    for number, cable in numbered:
+        yield _cable(network, number, cable)
+    ends = [(cable.source, network.device(number)) for number, cable in numbered]
+    ends += [(cable.target, f"c{number}") for number, cable in numbered]
+    yield from (f"ip -n {node} link set {device} up" for node, device in sorted(ends))
+    if not offloads:
+        for number, cable in numbered:
+            if cable.source in network.hosts:
+                yield f"ip netns exec {cable.source} ethtool -K {network.device(number)} tso off gso off gro off"
+
+
+def _cable(network: Network, number: int, cable: Cable) -> str:
+    common = f"arp off mtu {network.mtu_bytes} address {_hardware(number)}"
+    alone = " gso_max_segs 1" if _alone(network, cable) else ""
+    return (
+        f"ip -n {cable.source} link add {network.device(number)} {common}{alone}"
+        f" type veth peer name c{number} {common} netns {cable.target}"
+    )
+
+
+def _alone(network: Network, cable: Cable) -> bool:
+    """Whether segments leave one by one, and not in batches that are cut up."""
+    return cable.source in network.hosts and not network.hosts[cable.source].batches
+
+
+def _hardware(number: int) -> str:
+    """An address of our own for a cable."""
+    return "02:" + ":".join(f"{number >> shift & 255:02x}" for shift in (32, 24, 16, 8, 0))
+
+
+def _addresses(network: Network) -> Iterator[str]:
+    """Without `lo`, a node has no table of its own addresses, and takes no gateway."""
+    for node in network.nodes:
+        yield f"ip -n {node} link set lo up"
+        addresses = network.addresses.get(node, ())
+        yield from (f"ip -n {node} addr add {address}/32 dev lo" for address in addresses)
+
+
+def _qdiscs(network: Network, plan: Plan, live: bool) -> Iterator[str]:
+    for number, cable in enumerate(network.cables):
+        tc, device = f"tc -n {cable.source}", network.device(number)
+        if cable.link is not None:
+            link = plan.links[cable.link]
+            yield from (f"{tc} {words}" for words in _shaper(link, device, network.mtu_bytes, live))
+            yield from (f"{tc} {words}" for words in disciplines.commands(link, device, network.priorities))
+        elif cable.loss is not None:
+            yield from (f"{tc} {words}" for words in _losses(cable, device))
+        elif cable.delays:
+            yield f"{tc} qdisc add dev {device} root netem limit {FLYING_P}{_delay(cable)}"
+
+
+def _shaper(link: LinkPlan, device: str, mtu_bytes: int, live: bool) -> Iterator[str]:
+    overhead_bytes = link.frame_overhead_bytes - ETHERNET_BYTES
+    stab = f"stab overhead {overhead_bytes} linklayer ethernet " if overhead_bytes else ""
+    transmitter_bytes = LATE_TRANSMITTER_BYTES if live else TRANSMITTER_BYTES
+    burst_bytes = transmitter_bytes if link.burst_bytes is None else link.burst_bytes
+    rate = disciplines.rate(link.rate_bps)
+    yield f"qdisc add dev {device} root handle 1: {stab}htb default 1"
+    yield (
+        f"class add dev {device} parent 1: classid 1:1 htb rate {rate} ceil {rate} burst {burst_bytes}"
+        f" cburst {burst_bytes} quantum {mtu_bytes + ETHERNET_BYTES}"
+    )
+
+
+def _delay(cable: Cable) -> str:
+    """With a rate, netem adds the transmission times; packets come one by one, so nobody waits for another's."""
+    words = f" delay {disciplines.time(cable.delay_s)}" if cable.delay_s > 0 else ""
+    if cable.rate_bps is not None:
+        words += f" rate {disciplines.rate(cable.rate_bps)}"
+        if cable.overhead_bytes != ETHERNET_BYTES:
+            words += f" {cable.overhead_bytes - ETHERNET_BYTES}"
+    return words
+
+
+def _losses(cable: Cable, device: str) -> Iterator[str]:
+    """Three bands: SYNs, packets below 256 bytes (which are taken for ACKs and pass), and data."""
+    assert cable.loss is not None
+    lost = f"netem limit {FLYING_P} loss {{}}%"
+    bands = [lost.format(disciplines.number(100 * chance)) for chance in (cable.loss.syn, 0.0, cable.loss.data)]
+    yield f"qdisc add dev {device} root handle 1: prio bands 3 priomap {' '.join('2' * 16)}"
+    for band, words in enumerate(bands, 1):
+        yield f"qdisc add dev {device} parent 1:{band} handle 1{band}: {words}"
+    filters = f"filter add dev {device} parent 1: protocol ip prio"
+    yield f"{filters} 1 u32 {disciplines.flagged(disciplines.SYN)} flowid 1:1"
+    yield f"{filters} 2 u32 {disciplines.TCP} match u16 0x0000 0xff00 at 2 flowid 1:2"
+
+
+def _routes(network: Network) -> Iterator[str]:
+    """The cable that most addresses are behind is a node's default."""
+    for node, routes in network.routes.items():
+        metrics = network.hosts[node].metrics if node in network.hosts else ()
+        words = "".join(f" {name} {value}" for name, value in metrics)
+        counts = Counter(routes.values()).most_common(1)
+        default = counts[0][0] if counts else None
+        others = [(f"{address}/32", cable) for address, cable in routes.items() if cable != default]
+        for prefix, cable in [("default", default), *others]:
+            if cable is not None:
+                yield f"ip -n {node} route add {prefix} via {GATEWAY} dev {network.device(cable)} onlink{words}"

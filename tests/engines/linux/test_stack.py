@@ -1,0 +1,143 @@
+"""TCP and congestion controls as the kernel is told of them, and what it cannot be told."""
+
+from __future__ import annotations
+
+import pytest
+
+import ackclock as ac
+from ackclock import catalog, engines
+from ackclock.engines.linux import stack
+from ackclock.engines.linux.kernel import ours
+
+TEXT = """
+duration = "10s"
+[network]
+topology = "dumbbell"
+rate = "10Mbit"
+rtt = "40ms"
+queue = { discipline = "pfifo", limit = "20p" }
+[[flows]]
+"""
+
+
+def plan(flows='congestion = "cubic"', tcp=""):
+    return ac.loads(f"{TEXT}{flows}\n[tcp]\n{tcp}\n").plan()
+
+
+def refused(planned):
+    return [str(reason) for reason in engines.refusals(engines.engine("linux"), planned)]
+
+
+@pytest.mark.parametrize("kind", sorted(stack.CONTROLS))
+def test_every_control_runs_with_its_cards_defaults_and_these_are_the_kernels(kind):
+    planned = plan(f'congestion = "{kind}"')
+    assert refused(planned) == []
+    assert stack.modules(planned) == {}
+    assert stack.socket(planned.groups[0])["congestion"] == kind
+
+
+def test_every_parameter_of_a_card_is_set_fixed_or_the_clock():
+    for kind, control in stack.CONTROLS.items():
+        names = set(catalog.card("congestion", kind).parameters)
+        known = {*control.knobs, *(name.removesuffix("_s") for name in control.fixed), "tick"}
+        assert kind in ours.NAMES or names <= known
+
+
+def test_parameters_of_modules_are_in_their_units():
+    """C = 0.4 is 41/1024 × 10 in the kernel, beta = 0.8 is 819/1024."""
+    given = 'congestion = { kind = "cubic", c = 0.8, beta = 0.8, hystart = false, fast_convergence = false }'
+    assert stack.modules(plan(given)) == {
+        "tcp_cubic.beta": 819,
+        "tcp_cubic.bic_scale": 82,
+        "tcp_cubic.fast_convergence": 0,
+        "tcp_cubic.hystart": 0,
+    }
+
+
+def test_our_own_controls_are_loaded_with_the_plans_parameters(tmp_path):
+    (line,) = stack.loaded(plan('congestion = { kind = "accucubic", beta = 0.7 }'), tmp_path)
+    assert line.startswith(f"insmod {tmp_path}/accucubic.ko ")
+    assert " beta_1024=717" in line
+
+
+def test_settings_of_hosts():
+    tcp = (
+        'sack = false\ntimestamps = false\nloss_detection = "duplicate_acks"\ntail_loss_probe = false\necn = "classic"'
+    )
+    settings = stack.settings(plan(tcp=tcp + '\ndelayed_ack = false\nmin_rto = "50ms"\ninitial_window = 3').groups[0])
+    sysctls, metrics = dict(settings.sysctls), dict(settings.metrics)
+    assert [sysctls[f"tcp_{name}"] for name in ("sack", "timestamps", "recovery", "early_retrans", "ecn")] == list(
+        "00001"
+    )
+    assert metrics == {"advmss": "1460", "initcwnd": "3", "rto_min": "50ms", "quickack": "1"}
+
+
+def test_the_advertised_mss_has_the_timestamps_in_it():
+    """RFC 6691: 500 bytes of payload and 12 of timestamps."""
+    assert dict(stack.settings(plan(tcp='mss = "500B"').groups[0]).metrics)["advmss"] == "512"
+    without = plan(tcp='mss = "500B"\ntimestamps = false')
+    assert dict(stack.settings(without.groups[0]).metrics)["advmss"] == "500"
+
+
+def test_a_receive_window_is_a_clamp_and_a_buffer_that_does_not_grow():
+    options = stack.socket(plan(tcp='receive_window = "64KiB"').groups[0])
+    assert (options["window_clamp_bytes"], options["receive_buffer_bytes"]) == (65536, 131072)
+    assert stack.socket(plan().groups[0])["window_clamp_bytes"] is None
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        ("delayed_ack = true", "delayed ACKs without quick ACKs"),
+        ('delayed_ack_timeout = "100ms"', "a delayed-ACK timer of 100 ms"),
+        ('initial_rto = "3s"', "an initial timeout of 3000 ms"),
+        ('min_rto = "1500us"', "a minimum timeout of 1.5 ms"),
+        ('max_rto = "60s"', "a maximum timeout of 60000 ms"),
+        ("rto_floor_on_variance = false", "a minimum timeout that applies to the whole timeout"),
+        ('rto_slop = "200ms"', "a timeout with 200 ms added"),
+        ('timer_tick = "0ms"', "a clock with ticks of 0 ms"),
+        ('receive_window = "2000B"', "a receive window below 2304 B"),
+        ("limited_transmit = false", "fast retransmit without limited transmit"),
+        ('reduction = "immediate"', "a window that comes down at once"),
+        ("pacing = true", 'pacing with "cubic"'),
+        ("window_validation = false", "a window that grows unused"),
+        ('ecn = "accurate"', 'ECN feedback "accurate"'),
+        ('ecn = "dctcp"', 'ECN feedback "dctcp" with "cubic"'),
+    ],
+)
+def test_what_the_kernel_cannot_be_told_is_refused(given, what):
+    (reason,) = refused(plan(tcp=given))
+    assert reason.startswith(f'Unsupported: engine "linux" has no {what}; available in "packet"')
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "what"),
+    [
+        ("cubic", "reno_catch_up = true", "reno_catch_up = true"),
+        ("cubic", "whole_segments = false", "whole_segments = false"),
+        ("cubic", 'tick = "0ms"', "a tick of 0 ms"),
+        ("scalable", "b = 0.25", "b = 0.25"),
+        ("bbr", 'min_rtt_window = "5s"', "min_rtt_window_s = 5.0"),
+        ("dctcp", "clamp_alpha_on_loss = true", "clamp_alpha_on_loss = true"),
+        ("lincubic", "hystart = true", "hystart = true"),
+    ],
+)
+def test_what_is_fixed_in_a_control_is_refused(kind, given, what):
+    assert refused(plan(f'congestion = {{ kind = "{kind}", {given} }}'))[0].startswith(
+        f'Unsupported: engine "linux" has no congestion control "{kind}" with {what}; available in "packet"'
+    )
+
+
+def test_a_module_has_one_set_of_parameters():
+    two = 'congestion = "cubic"\n[[flows]]\ncongestion = { kind = "cubic", beta = 0.8 }'
+    (reason,) = refused(plan(two))
+    assert reason.startswith(
+        'Unsupported: engine "linux" has no congestion control "cubic" with two sets of parameters'
+    )
+
+
+@pytest.mark.parametrize("name", ["rfc", "freebsd", "windows", "ns2"])
+def test_other_stacks_are_refused_by_what_differs(name):
+    reasons = refused(plan(tcp=f'stack = "{name}"'))
+    assert any("a window that comes down at once" in reason for reason in reasons)
+    assert all('; available in "packet"' in reason for reason in reasons)

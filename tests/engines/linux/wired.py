@@ -1,0 +1,71 @@
+"""The commands of a network read back as a graph, so that packets can be followed through it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+DELAY = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+
+
+@dataclass
+class Wired:
+    """Namespaces, and what their devices and routes are."""
+
+    peers: dict[tuple[str, str], str] = field(default_factory=dict)
+    routes: dict[str, dict[str, str]] = field(default_factory=dict)
+    addresses: dict[str, str] = field(default_factory=dict)
+    delay_s: dict[tuple[str, str], float] = field(default_factory=dict)
+    shaped: set[tuple[str, str]] = field(default_factory=set)
+    transmits: dict[tuple[str, str], str] = field(default_factory=dict)
+    up: set[tuple[str, str]] = field(default_factory=set)
+
+    def follow(self, source: str, address: str) -> list[tuple[str, str]]:
+        """The devices through which a packet leaves, from a node to where the address is."""
+        node, taken = source, []
+        while node != self.addresses[address]:
+            routes = self.routes[node]
+            device = routes.get(f"{address}/32") or routes["default"]
+            assert (node, device) not in taken, "a loop"
+            assert (node, device) in self.up
+            taken.append((node, device))
+            node = self.peers[node, device]
+        return taken
+
+
+def read(lines: list[str]) -> Wired:
+    wired = Wired()
+    for line in lines:
+        _read(line, wired)
+    return wired
+
+
+def _read(line: str, wired: Wired) -> None:
+    if found := re.match(r"ip -n (\S+) link add (\S+) arp off .* type veth peer name (\S+) .* netns (\S+)$", line):
+        node, device, peer, other = found.groups()
+        assert (node, device) not in wired.peers
+        assert (other, peer) not in wired.peers
+        wired.peers[node, device] = other
+        wired.peers[other, peer] = node
+        hardware = re.findall(r"address (\S+)", line)
+        assert len(set(hardware)) == 1
+    elif found := re.match(r"ip -n (\S+) link set (\S+) up$", line):
+        wired.up.add(found.groups())
+    elif found := re.match(r"ip -n (\S+) addr add (\S+)/32 dev lo$", line):
+        assert found[2] not in wired.addresses
+        wired.addresses[found[2]] = found[1]
+    elif found := re.match(r"ip -n (\S+) route add (\S+) via 10.0.0.1 dev (\S+) onlink", line):
+        assert found[2] not in wired.routes.setdefault(found[1], {})
+        wired.routes[found[1]][found[2]] = found[3]
+    elif found := re.match(r"tc -n (\S+) qdisc add dev (\S+) root (.*)$", line):
+        _qdisc((found[1], found[2]), found[3], wired)
+
+
+def _qdisc(device: tuple[str, str], words: str, wired: Wired) -> None:
+    assert device in wired.peers
+    if found := re.search(r"delay (\d+)([a-z]+)", words):
+        wired.delay_s[device] = int(found[1]) * DELAY[found[2]]
+    if found := re.search(r" rate (\S+)", words):
+        wired.transmits[device] = found[1]
+    if "htb" in words:
+        wired.shaped.add(device)
