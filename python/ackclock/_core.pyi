@@ -48,6 +48,29 @@ def fluid_many(
         RuntimeError: the engine failed.
     """
 
+def linux_inside(path: str) -> None:
+    """Carry out the order in a file, inside a Linux kernel's namespaces: set up, run, write the result.
+
+    To be called in a process that is alone in its network and mount namespaces. It tells how far it is on the standard
+    output (`progress 0.25`), and what is wrong (`error …`).
+
+    Args:
+        path: the order, as JSON of `crates/ackclock-linux/src/order.rs`.
+
+    Raises:
+        SystemExit: with status 1, after an error was told.
+    """
+
+def linux_result(result: bytes) -> dict[str, dict[str, _Column]]:
+    """The tables of a result that `linux_inside` has written: table name → column name → values.
+
+    Columns are named as in the dataset; missing values are NaN, and the greatest value of an unsigned integer type.
+    The codes in column `kind` of `events` are those of `EVENT_KINDS`.
+
+    Raises:
+        ValueError: the bytes are no such result.
+    """
+
 def toml_spans(text: str) -> list[tuple[tuple[str | int, ...], int]]:
     """The 1-based line of every key and array item of a TOML text.
 

@@ -2,3 +2,69 @@
 //!
 //! One process sets the network up by ordinary `ip`, `tc` and `sysctl` commands, serves all sockets of all namespaces, and
 //! writes what it saw as the tables of the dataset.
+//!
+//! # Few system calls
+//!
+//! A system call is what costs in a guest, so the kernel is asked to say when there is something to do. A sender is woken
+//! when a third of its send buffer is free, and fills it. A prompt reader is woken when [`order::Reader::Prompt`]'s share
+//! of data is there (`SO_RCVLOWAT`), and throws it away without copying (`MSG_TRUNC`). A transfer's completion is an event
+//! of its own: the acknowledgement of its FIN, or, where the receiver has asked, its last byte.
+
+mod error;
+pub mod order;
+pub mod result;
+
+#[cfg(target_os = "linux")]
+mod clock;
+#[cfg(target_os = "linux")]
+mod connection;
+#[cfg(target_os = "linux")]
+mod drops;
+#[cfg(target_os = "linux")]
+mod hosts;
+#[cfg(target_os = "linux")]
+mod info;
+#[cfg(target_os = "linux")]
+mod namespaces;
+#[cfg(target_os = "linux")]
+mod netlink;
+#[cfg(target_os = "linux")]
+mod plans;
+#[cfg(target_os = "linux")]
+mod queues;
+#[cfg(target_os = "linux")]
+mod rows;
+#[cfg(target_os = "linux")]
+mod run;
+#[cfg(target_os = "linux")]
+mod setup;
+#[cfg(target_os = "linux")]
+mod sys;
+#[cfg(target_os = "linux")]
+mod tables;
+
+pub use error::Error;
+
+/// Carries an order out: sets the network up, runs the traffic, writes the result.
+///
+/// It must be alone in its network and mount namespaces, with the right to make others.
+///
+/// # Errors
+/// The order is not one, a command failed, or the kernel refused something.
+#[cfg(target_os = "linux")]
+pub fn carry_out(order: &str) -> Result<(), Error> {
+    let order = order::Order::parse(order)?;
+    let path = order.result.clone();
+    let tables = run::Run::new(order)?.finish()?;
+    result::write(&tables, &path)
+}
+
+/// As on Linux, where alone it can be.
+///
+/// # Errors
+/// This is not Linux.
+#[cfg(not(target_os = "linux"))]
+pub fn carry_out(order: &str) -> Result<(), Error> {
+    order::Order::parse(order)?;
+    Err(Error::Order("it needs Linux".to_owned()))
+}

@@ -10,8 +10,6 @@
 use std::collections::BTreeSet;
 
 use ackclock_units::Time;
-use rand_core::RngCore;
-use rand_pcg::Pcg64Mcg;
 
 use crate::agenda::Agenda;
 use crate::link::{self, Link};
@@ -365,17 +363,4 @@ fn priorities(plan: &Plan, transfers: &Transfers, given: usize) -> Vec<u8> {
     let of_transfer = |index| transfers.common(index).priority;
     priorities.extend((0..transfers.len()).map(of_transfer));
     priorities
-}
-
-/// A stream of random numbers that depends on the seed and an index alone.
-fn stream(seed: u64, index: u64) -> Pcg64Mcg {
-    let mut stream = Pcg64Mcg::new((u128::from(seed) << 64 | u128::from(index)) << 1 | 1);
-    stream.next_u64();
-    stream.next_u64();
-    stream
-}
-
-/// A uniform draw from [0, 1).
-fn uniform(seed: u64, index: u64) -> f64 {
-    (stream(seed, index).next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }

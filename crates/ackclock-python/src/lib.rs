@@ -10,6 +10,8 @@ mod columns;
 mod fluid;
 pub mod guard;
 #[cfg(feature = "python")]
+mod linux;
+#[cfg(feature = "python")]
 mod meanfield;
 #[cfg(feature = "python")]
 mod simulation;
@@ -29,6 +31,8 @@ mod _core {
 
     #[pymodule_export]
     use crate::fluid::fluid_many;
+    #[pymodule_export]
+    use crate::linux::{linux_inside, linux_result};
     #[pymodule_export]
     use crate::meanfield::MeanField;
     #[pymodule_export]

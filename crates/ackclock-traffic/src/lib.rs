@@ -51,6 +51,7 @@ mod generated;
 mod plan;
 mod population;
 mod random;
+mod schedule;
 mod size;
 
 pub use count::Count;
@@ -60,5 +61,6 @@ pub use generate::generate;
 pub use generated::{Gate, Generated, Start, Transfer, MOST_TRANSFERS};
 pub use plan::{Arrivals, Web, Workload};
 pub use population::{Ends, Pairing, Population};
-pub use random::{stream, Purpose};
+pub use random::{flow_stream, start_draw, stream, Purpose};
+pub use schedule::Schedule;
 pub use size::{Size, SizeSampler, Truncation, LARGEST_BYTES};

@@ -41,6 +41,19 @@ pub fn stream(seed: u64, stream: u64, purpose: Purpose) -> Pcg64Mcg {
         })
 }
 
+/// The stream of random numbers of one flow of the plan: it depends on the seed and the flow's number alone.
+pub fn flow_stream(seed: u64, flow: u64) -> Pcg64Mcg {
+    let mut stream = Pcg64Mcg::new((u128::from(seed) << 64 | u128::from(flow)) << 1 | 1);
+    stream.next_u64();
+    stream.next_u64();
+    stream
+}
+
+/// A uniform draw from [0, 1): what share of its jitter a flow starts late.
+pub fn start_draw(seed: u64, flow: u64) -> f64 {
+    (flow_stream(seed, flow).next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+}
+
 /// The streams of one workload.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Streams {

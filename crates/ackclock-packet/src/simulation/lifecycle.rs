@@ -4,13 +4,14 @@
 //! closed and every packet that they sent has arrived or is lost, so nothing can come late for a flow that is over.
 //! (A flow whose very last packet is lost keeps them to the end of the run.)
 
+use ackclock_traffic::{flow_stream, start_draw};
 use ackclock_units::Time;
 use rand_core::RngCore;
 
 use super::connection::{Connection, Snapshot, Stage};
 use super::rows::Row;
 use super::stream::Stream;
-use super::{uniform, Simulation};
+use super::Simulation;
 use crate::datagram::{Sink, Source};
 use crate::receiver::{Client, Receiver};
 use crate::record::NONE;
@@ -19,7 +20,7 @@ use crate::sender::Sender;
 impl Simulation {
     pub(super) fn schedule_starts(&mut self) {
         for (index, flow) in self.plan.flows.iter().enumerate() {
-            let start = flow.start + flow.start_jitter.scaled(uniform(self.seed, index as u64));
+            let start = flow.start + flow.start_jitter.scaled(start_draw(self.seed, index as u64));
             self.timers.set(index, start);
         }
         let first = self.plan.flows.len();
@@ -63,7 +64,7 @@ impl Simulation {
         let Ok(sender) = Sender::new(number, plan) else {
             return;
         };
-        let choices = super::stream(self.seed, index as u64).next_u64();
+        let choices = flow_stream(self.seed, index as u64).next_u64();
         let (entrance, lead) = self.network.open_connection(number, way, plan);
         let receiver = Receiver::new(plan);
         let mut flow = Box::new(Connection {

@@ -1,0 +1,119 @@
+//! The run's time: seconds since all was set up.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use ackclock_units::Time;
+use rustix::time::{
+    clock_gettime, timerfd_create, timerfd_settime, ClockId, Itimerspec, TimerfdClockId,
+    TimerfdFlags, TimerfdTimerFlags, Timespec,
+};
+
+use crate::error::Tried;
+use crate::order::ClockKind;
+use crate::{sys, Error};
+
+const NANOSECONDS_PER_SECOND: i64 = 1_000_000_000;
+
+/// How late the process was, behind its own times.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Lateness {
+    /// The worst time, in seconds.
+    pub worst_s: f64,
+    /// Sum over all, in seconds.
+    pub sum_s: f64,
+    /// Over how many.
+    pub count: u64,
+}
+
+/// A clock that begins at a whole second of the kernel's, and a timer by it.
+#[derive(Debug)]
+pub struct Clock {
+    kind: ClockKind,
+    timer: OwnedFd,
+    /// Time 0 by the kernel's clocks.
+    zero_ns: i64,
+    real_zero_ns: i64,
+    armed: Time,
+    /// How late the process was at its times; nothing in virtual time.
+    pub lateness: Lateness,
+}
+
+impl Clock {
+    /// A clock whose time 0 is the second whole second from now, so that the kernel's ticks are in the same phase in each
+    /// run.
+    pub fn new(kind: ClockKind) -> Result<Clock, Error> {
+        sys::wake_exactly().tried(|| "timer slack".to_owned())?;
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags).tried(|| "timerfd_create".to_owned())?;
+        let now_ns = nanoseconds(clock_gettime(ClockId::Monotonic));
+        let real_ns = nanoseconds(clock_gettime(ClockId::Realtime));
+        let zero_ns = (now_ns / NANOSECONDS_PER_SECOND + 2) * NANOSECONDS_PER_SECOND;
+        Ok(Clock {
+            kind,
+            timer,
+            zero_ns,
+            real_zero_ns: real_ns + zero_ns - now_ns,
+            armed: Time::NEVER,
+            lateness: Lateness::default(),
+        })
+    }
+
+    /// What becomes readable at the time that is armed.
+    pub fn timer(&self) -> BorrowedFd<'_> {
+        self.timer.as_fd()
+    }
+
+    /// Rings at `at`, unless it has been asked to.
+    pub fn arm(&mut self, at: Time) -> Result<(), Error> {
+        if self.armed == at {
+            return Ok(());
+        }
+        self.armed = at;
+        // A timer of 0 would be none.
+        let due_ns = (self.zero_ns + at.picoseconds().div_ceil(1000) as i64).max(1);
+        let value = Itimerspec {
+            it_interval: timespec(0),
+            it_value: timespec(due_ns),
+        };
+        timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &value).tried(|| "timerfd_settime".to_owned())?;
+        Ok(())
+    }
+
+    /// The time; 0 before it begins.
+    pub fn now(&self) -> Time {
+        self.since_zero(nanoseconds(clock_gettime(ClockId::Monotonic)) - self.zero_ns)
+    }
+
+    /// The time, if the timer has just rung: exactly what was armed where time stands still for work.
+    pub fn rung(&mut self) -> Time {
+        let due = self.armed;
+        if self.kind == ClockKind::Virtual {
+            return due;
+        }
+        let late_s = self.now().since(due).seconds();
+        self.lateness.worst_s = self.lateness.worst_s.max(late_s);
+        self.lateness.sum_s += late_s;
+        self.lateness.count += 1;
+        self.now().max(due)
+    }
+
+    /// The time of a stamp of the kernel's real-time clock.
+    pub fn of_real(&self, real_ns: u64) -> Time {
+        self.since_zero(real_ns as i64 - self.real_zero_ns)
+    }
+
+    fn since_zero(&self, nanoseconds: i64) -> Time {
+        Time::from_picoseconds(nanoseconds.max(0) as u64 * 1000)
+    }
+}
+
+fn nanoseconds(time: Timespec) -> i64 {
+    time.tv_sec * NANOSECONDS_PER_SECOND + time.tv_nsec
+}
+
+fn timespec(nanoseconds: i64) -> Timespec {
+    Timespec {
+        tv_sec: nanoseconds / NANOSECONDS_PER_SECOND,
+        tv_nsec: nanoseconds % NANOSECONDS_PER_SECOND,
+    }
+}

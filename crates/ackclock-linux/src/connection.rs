@@ -1,0 +1,263 @@
+//! One TCP connection: its two sockets, what its applications do, and what is known of it.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use ackclock_units::{Rate, Time};
+use rustix::io::Errno;
+use rustix::net::{send, shutdown, SendFlags, Shutdown};
+
+use crate::info::{Info, LOSS, RECOVERY};
+use crate::sys;
+
+/// Most bytes that are taken out of a socket at once.
+const READ_BYTES: usize = 1 << 30;
+
+/// What is written, again and again.
+static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
+
+/// What a transfer is asked to do.
+#[derive(Clone, Copy, Debug)]
+pub struct Task {
+    /// Bytes to transfer; none: endless.
+    pub size_bytes: Option<u64>,
+    /// The receiver opens the connection and asks with so many bytes.
+    pub request_bytes: Option<u32>,
+    /// Rate at which the application writes.
+    pub rate: Option<Rate>,
+    /// Payload of a segment, by which such an application writes.
+    pub mss_bytes: u32,
+}
+
+/// A connection.
+#[derive(Debug)]
+pub struct Connection {
+    pub task: Task,
+    pub sender: Option<OwnedFd>,
+    pub receiver: Option<OwnedFd>,
+    /// Bytes that the application has yet to write; `u64::MAX`: without end.
+    unwritten: u64,
+    written: u64,
+    /// Bytes of the request that have yet to arrive.
+    unasked: u32,
+    /// When an application of a given rate writes again.
+    writes_at: Time,
+    is_shut: bool,
+    /// Bytes that the receiver has read.
+    pub received: u64,
+    pub start: Time,
+    pub established: Time,
+    pub finished: Time,
+    /// Of the sender, when it was last looked at.
+    pub info: Info,
+    pub counts: Counts,
+    pub at_warmup: Counts,
+    /// Whether other transfers wait for this one's completion.
+    pub is_awaited: bool,
+}
+
+/// Counts of a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Counts {
+    pub delivered_bytes: u64,
+    pub sent_packets: u64,
+    pub retransmissions: u64,
+    pub syn_retransmissions: u64,
+    pub timeouts: u64,
+    pub recoveries: u64,
+}
+
+impl Connection {
+    /// A connection that begins now.
+    pub fn new(task: Task, start: Time, is_awaited: bool) -> Connection {
+        Connection {
+            task,
+            sender: None,
+            receiver: None,
+            unwritten: task.size_bytes.unwrap_or(u64::MAX),
+            written: 0,
+            unasked: task.request_bytes.unwrap_or(0),
+            writes_at: Time::ZERO,
+            is_shut: false,
+            received: 0,
+            start,
+            established: Time::NEVER,
+            finished: Time::NEVER,
+            info: Info::default(),
+            counts: Counts::default(),
+            at_warmup: Counts::default(),
+            is_awaited,
+        }
+    }
+
+    /// Whether the receiver has opened it.
+    pub fn is_asked(&self) -> bool {
+        self.task.request_bytes.is_some()
+    }
+
+    /// Whether the sender has said that it has no more data.
+    pub fn is_shut(&self) -> bool {
+        self.is_shut
+    }
+
+    /// Whether both ends are closed.
+    pub fn is_closed(&self) -> bool {
+        self.sender.is_none() && self.receiver.is_none()
+    }
+
+    /// Asks for the data, as the receiver.
+    pub fn ask(&self) -> io::Result<()> {
+        let bytes = self.task.request_bytes.unwrap_or(0) as usize;
+        if let Some(receiver) = self.receiver.as_ref().filter(|_| bytes > 0) {
+            send(receiver, &ZEROS[..bytes.min(ZEROS.len())], SendFlags::NOSIGNAL)?;
+        }
+        Ok(())
+    }
+
+    /// Takes what there is of the request, as the sender.
+    pub fn hear(&mut self) -> io::Result<()> {
+        while let Some(sender) = self.sender.as_ref().filter(|_| self.unasked > 0) {
+            match sys::discard(sender.as_fd(), self.unasked as usize) {
+                Ok(0) => break,
+                Ok(bytes) => self.unasked -= bytes as u32,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what TCP takes and the application has; closes the sender's side when that is all.
+    pub fn write(&mut self, now: Time) -> io::Result<()> {
+        let Some(sender) = self.sender.as_ref().filter(|_| self.unasked == 0 && !self.is_shut) else {
+            return Ok(());
+        };
+        loop {
+            let most = self.unwritten.min(self.available(now));
+            let chunk = most.min(ZEROS.len() as u64) as usize;
+            if chunk == 0 {
+                break;
+            }
+            match send(sender, &ZEROS[..chunk], SendFlags::NOSIGNAL) {
+                Ok(taken) => {
+                    self.written += taken as u64;
+                    if self.unwritten != u64::MAX {
+                        self.unwritten -= taken as u64;
+                    }
+                    if taken < chunk {
+                        break;
+                    }
+                }
+                Err(Errno::AGAIN) => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if self.unwritten == 0 {
+            self.is_shut = true;
+            shutdown(sender, Shutdown::Write)?;
+        }
+        Ok(())
+    }
+
+    /// Bytes that an application of a given rate has ready: a segment when the connection opens, then one after the other.
+    fn available(&self, now: Time) -> u64 {
+        let Some(period) = self.period() else { return u64::MAX };
+        let segments = now.since(self.established).picoseconds() / period.picoseconds() + 1;
+        (segments * u64::from(self.task.mss_bytes)).saturating_sub(self.written)
+    }
+
+    /// When an application of a given rate writes again; none if that is known already, or it writes as TCP takes it, or
+    /// has written all.
+    pub fn next_write(&mut self, now: Time, serve: Time) -> Option<Time> {
+        let period = self.period().filter(|_| !self.is_shut && self.writes_at <= now)?;
+        let open = now.since(self.established).picoseconds();
+        let next = (open / period.picoseconds() + 1) * period.picoseconds();
+        self.writes_at = (self.established + Time::from_picoseconds(next)).max(now + serve);
+        Some(self.writes_at)
+    }
+
+    fn period(&self) -> Option<Time> {
+        let rate = self.task.rate?;
+        let period = rate.transmission_time(u64::from(self.task.mss_bytes));
+        (period > Time::ZERO).then_some(period)
+    }
+
+    /// The application has no more to send than what TCP has taken.
+    pub fn stop(&mut self, now: Time) -> io::Result<()> {
+        self.unwritten = 0;
+        self.unasked = 0;
+        self.write(now)
+    }
+
+    /// Reads what there is; whether that is the end of the data.
+    pub fn read(&mut self, to_the_end: bool) -> io::Result<bool> {
+        while let Some(receiver) = &self.receiver {
+            match sys::discard(receiver.as_fd(), READ_BYTES) {
+                Ok(0) => return Ok(true),
+                Ok(bytes) => self.received += bytes as u64,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+            if !to_the_end {
+                break;
+            }
+        }
+        Ok(false)
+    }
+
+    /// Looks at the sender; what has happened since the last look.
+    pub fn look(&mut self) -> io::Result<Counts> {
+        let Some(sender) = &self.sender else { return Ok(Counts::default()) };
+        let (bytes, length) = sys::tcp_info(sender.as_fd())?;
+        let now = Info::parse(&bytes[..length]);
+        let before = std::mem::replace(&mut self.info, now);
+        let again = u64::from(now.total_retransmissions.saturating_sub(before.total_retransmissions));
+        let opening = !before.is_open() || before == Info::default();
+        let news = Counts {
+            syn_retransmissions: if opening { again } else { 0 },
+            retransmissions: if opening { 0 } else { again },
+            timeouts: if opening { 0 } else { timeouts(&before, &now) },
+            recoveries: u64::from(is_recovering(&now) && !is_recovering(&before)),
+            ..Counts::default()
+        };
+        self.counts.sent_packets = u64::from(now.segments_out);
+        self.counts.syn_retransmissions += news.syn_retransmissions;
+        self.counts.retransmissions += news.retransmissions;
+        self.counts.timeouts += news.timeouts;
+        self.counts.recoveries += news.recoveries;
+        Ok(news)
+    }
+
+    /// Counts what the receiver has, read or not.
+    pub fn count_delivered(&mut self) -> io::Result<()> {
+        self.counts.delivered_bytes = match &self.receiver {
+            None => self.received,
+            Some(receiver) => {
+                let (bytes, length) = sys::tcp_info(receiver.as_fd())?;
+                let arrived = Info::parse(&bytes[..length]).bytes_received;
+                arrived.min(self.task.size_bytes.unwrap_or(u64::MAX)).max(self.received)
+            }
+        };
+        Ok(())
+    }
+
+    /// Bytes acknowledged, without the SYN and the FIN that the kernel counts with them.
+    pub fn acknowledged_bytes(&self) -> u64 {
+        let syn = u64::from(!self.is_asked());
+        self.info.bytes_acked.saturating_sub(syn).min(self.written)
+    }
+}
+
+fn is_recovering(info: &Info) -> bool {
+    info.congestion_state == RECOVERY
+}
+
+/// Timeouts between two looks: as many as the kernel counts, or as can be seen.
+fn timeouts(before: &Info, now: &Info) -> u64 {
+    match (before.timeouts, now.timeouts) {
+        (Some(before), Some(now)) => u64::from(now.wrapping_sub(before)),
+        _ if now.retransmits > before.retransmits => u64::from(now.retransmits - before.retransmits),
+        _ => u64::from(now.congestion_state == LOSS && before.congestion_state != LOSS),
+    }
+}

@@ -1,0 +1,135 @@
+//! The drop monitor: which packet the kernel dropped, where and when (include/uapi/linux/net_dropmon.h).
+//!
+//! It tells of the drops of all namespaces, in the first namespace alone. The link is found by the Ethernet address that
+//! the queue's device wrote onto the packet.
+
+use std::net::Ipv4Addr;
+use std::os::fd::AsFd;
+
+use crate::netlink::{attribute, double, family_request, half, messages, parse_family, text, Message, Netlink, ACK};
+use crate::Error;
+
+const CONFIGURE: u8 = 2;
+const START: u8 = 3;
+const PACKET_ALERT: u8 = 5;
+
+const ALERT_MODE: u16 = 1;
+const SYMBOL: u16 = 3;
+const TIMESTAMP: u16 = 5;
+const PAYLOAD: u16 = 7;
+const TRUNCATION: u16 = 9;
+const QUEUE_LENGTH: u16 = 11;
+const SOFTWARE: u16 = 20;
+const REASON: u16 = 22;
+
+const PACKET_MODE: u8 = 1;
+/// Ethernet, IPv4 with options, the ports.
+const HEADERS_BYTES: u32 = 80;
+/// Drops that wait to be told, at most.
+const MOST_WAITING: u32 = 100_000;
+/// Buffer of the socket, in bytes: what may be told between two looks.
+const SOCKET_BYTES: i32 = 16 << 20;
+
+/// A packet that the kernel dropped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dropped {
+    /// By the real-time clock.
+    pub real_ns: u64,
+    /// The Ethernet address of the device that was to send it.
+    pub from: [u8; 6],
+    /// Source and destination.
+    pub source: (Ipv4Addr, u16),
+    /// Where it was to go.
+    pub destination: (Ipv4Addr, u16),
+    /// The kernel's word for the reason; empty if it has none.
+    pub reason: String,
+    /// Where in the kernel.
+    pub symbol: String,
+}
+
+/// Listens to the kernel's drops.
+#[derive(Debug)]
+pub struct Monitor {
+    netlink: Netlink,
+    family: u16,
+}
+
+impl Monitor {
+    /// Begins to listen, in the thread's namespace.
+    ///
+    /// # Errors
+    /// The kernel has no drop monitor, or not for this namespace or user.
+    pub fn open() -> Result<Monitor, Error> {
+        let mut netlink = Netlink::open(Some(rustix::net::netlink::GENERIC))?;
+        let answer = netlink.ask("drop monitor", &family_request("NET_DM"))?;
+        let (family, group) = parse_family(answer)
+            .ok_or_else(|| Error::Order("the kernel's drop monitor does not describe itself".to_owned()))?;
+        let configure = Message::new(family, ACK, &[CONFIGURE, 1, 0, 0])
+            .with(ALERT_MODE, &[PACKET_MODE])
+            .with(TRUNCATION, &HEADERS_BYTES.to_ne_bytes())
+            .with(QUEUE_LENGTH, &MOST_WAITING.to_ne_bytes());
+        netlink.ask("drop monitor", &configure.finish())?;
+        let socket = netlink.socket().as_fd();
+        // Without the privilege the buffer stays as it is.
+        let _ = crate::sys::set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, SOCKET_BYTES);
+        let start = Message::new(family, ACK, &[START, 1, 0, 0]).with(SOFTWARE, &[]);
+        netlink.ask("drop monitor", &start.finish())?;
+        netlink.join(group)?;
+        Ok(Monitor { netlink, family })
+    }
+
+    /// What becomes readable when there is news.
+    pub fn socket(&self) -> impl AsFd + '_ {
+        self.netlink.socket()
+    }
+
+    /// The drops told since the last call.
+    pub fn take(&mut self) -> Vec<Dropped> {
+        let mut drops = Vec::new();
+        while let Some(bytes) = self.netlink.poll() {
+            let family = self.family;
+            let told = messages(bytes).filter(|(kind, _)| *kind == family);
+            drops.extend(told.filter_map(|(_, body)| parse(body)));
+        }
+        drops
+    }
+}
+
+/// A packet alert; none if it tells of something else than an IPv4 packet with ports.
+fn parse(body: &[u8]) -> Option<Dropped> {
+    if *body.first()? != PACKET_ALERT {
+        return None;
+    }
+    let body = body.get(4..)?;
+    let word = |wanted| attribute(body, wanted).map_or("", text).to_owned();
+    let (from, source, destination) = headers(attribute(body, PAYLOAD)?)?;
+    Some(Dropped {
+        real_ns: attribute(body, TIMESTAMP).and_then(|value| double(value, 0))?,
+        from,
+        source,
+        destination,
+        reason: word(REASON),
+        symbol: word(SYMBOL),
+    })
+}
+
+type Address = (Ipv4Addr, u16);
+
+/// The sending device and the two ends of an Ethernet frame with IPv4 and TCP or UDP.
+fn headers(frame: &[u8]) -> Option<([u8; 6], Address, Address)> {
+    const IPV4: u16 = 0x0800;
+    let from = frame.get(6..12)?.try_into().ok()?;
+    if half(frame, 12).map(u16::from_be)? != IPV4 {
+        return None;
+    }
+    let packet = frame.get(14..)?;
+    if !matches!(packet.get(9)?, 6 | 17) {
+        return None;
+    }
+    let ports = usize::from(packet[0] & 0xf) * 4;
+    let end = |address: usize, port: usize| {
+        let bytes: [u8; 4] = packet.get(address..address + 4)?.try_into().ok()?;
+        Some((Ipv4Addr::from(bytes), u16::from_be(half(packet, port)?)))
+    };
+    Some((from, end(12, ports)?, end(16, ports + 2)?))
+}

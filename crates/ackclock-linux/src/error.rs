@@ -1,0 +1,58 @@
+//! What can go wrong inside, in one line each.
+
+use std::io;
+
+use ackclock_traffic::WorkloadError;
+
+/// Why a run inside a kernel failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The order is no JSON, or not of the form.
+    #[error("order: {0}")]
+    Json(#[from] serde_json::Error),
+    /// The order contradicts itself or the plan.
+    #[error("order: {0}")]
+    Order(String),
+    /// A command of the setup failed.
+    #[error("{command}: {said}")]
+    Command {
+        /// The line of the script.
+        command: String,
+        /// What the tool said.
+        said: String,
+    },
+    /// A workload cannot be generated.
+    #[error("traffic {index}: {source}")]
+    Traffic {
+        /// Which of the plan's.
+        index: usize,
+        /// Why.
+        source: WorkloadError,
+    },
+    /// The kernel refused something.
+    #[error("{what}: {source}")]
+    System {
+        /// What was tried.
+        what: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The bytes are not a result.
+    #[error("result: {0}")]
+    Result(#[from] postcard::Error),
+}
+
+/// Says what was tried when the kernel refuses it.
+pub(crate) trait Tried<T> {
+    /// The value, or the error with what was tried.
+    fn tried(self, what: impl FnOnce() -> String) -> Result<T, Error>;
+}
+
+impl<T, E: Into<io::Error>> Tried<T> for Result<T, E> {
+    fn tried(self, what: impl FnOnce() -> String) -> Result<T, Error> {
+        self.map_err(|error| Error::System {
+            what: what(),
+            source: error.into(),
+        })
+    }
+}

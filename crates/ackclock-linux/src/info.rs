@@ -1,0 +1,124 @@
+//! `TCP_INFO`: what the kernel tells of a connection.
+
+/// State of a connection, as the kernel numbers them: its SYN is not answered.
+pub const SYN_SENT: u8 = 2;
+/// Its SYN/ACK is not answered.
+pub const SYN_RECEIVED: u8 = 3;
+/// Its FIN is acknowledged.
+pub const FIN_WAIT2: u8 = 5;
+/// Both ends have sent their FIN.
+pub const TIME_WAIT: u8 = 6;
+/// It is over.
+pub const CLOSED: u8 = 7;
+
+/// The congestion state from which on a window is reduced: CWR, recovery, loss.
+pub const RECOVERY: u8 = 3;
+/// As [`RECOVERY`]: a retransmission timeout.
+pub const LOSS: u8 = 4;
+
+/// A slow start threshold that is none.
+const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
+
+/// What is read of `struct tcp_info` (include/uapi/linux/tcp.h); what a kernel lacks is 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct Info {
+    pub state: u8,
+    pub congestion_state: u8,
+    /// Timeouts since data were last acknowledged.
+    pub retransmits: u8,
+    pub unacked: u32,
+    pub sacked: u32,
+    pub lost: u32,
+    pub retransmitted: u32,
+    pub rtt_us: u32,
+    pub ssthresh: u32,
+    pub cwnd: u32,
+    pub reordering: u32,
+    pub total_retransmissions: u32,
+    pub bytes_acked: u64,
+    pub bytes_received: u64,
+    pub segments_out: u32,
+    pub segments_in: u32,
+    pub busy_us: u64,
+    pub window_limited_us: u64,
+    pub buffer_limited_us: u64,
+    pub delivered_marked: u32,
+    pub bytes_sent: u64,
+    pub bytes_retransmitted: u64,
+    /// Timeouts in all; Linux 6.7 and later.
+    pub timeouts: Option<u16>,
+}
+
+impl Info {
+    /// Reads the kernel's bytes, however many it gave.
+    pub fn parse(bytes: &[u8]) -> Info {
+        let byte = |at: usize| bytes.get(at).copied().unwrap_or(0);
+        let word = |at: usize| read(bytes, at).map_or(0, u32::from_ne_bytes);
+        let double = |at: usize| read(bytes, at).map_or(0, u64::from_ne_bytes);
+        Info {
+            state: byte(0),
+            congestion_state: byte(1),
+            retransmits: byte(2),
+            unacked: word(24),
+            sacked: word(28),
+            lost: word(32),
+            retransmitted: word(36),
+            rtt_us: word(68),
+            ssthresh: word(76),
+            cwnd: word(80),
+            reordering: word(88),
+            total_retransmissions: word(100),
+            bytes_acked: double(120),
+            bytes_received: double(128),
+            segments_out: word(136),
+            segments_in: word(140),
+            busy_us: double(168),
+            window_limited_us: double(176),
+            buffer_limited_us: double(184),
+            delivered_marked: word(196),
+            bytes_sent: double(200),
+            bytes_retransmitted: double(208),
+            timeouts: read(bytes, 240).map(u16::from_ne_bytes),
+        }
+    }
+
+    /// Segments in flight (RFC 6675's pipe, as Linux counts it).
+    pub fn in_flight(&self) -> u32 {
+        let gone = self.sacked.saturating_add(self.lost);
+        let sent = self.unacked.saturating_add(self.retransmitted);
+        sent.saturating_sub(gone)
+    }
+
+    /// Slow start threshold in segments; NaN if there is none yet.
+    pub fn ssthresh_p(&self) -> f64 {
+        if self.ssthresh >= INFINITE_SSTHRESH {
+            f64::NAN
+        } else {
+            f64::from(self.ssthresh)
+        }
+    }
+
+    /// Smoothed round-trip time; NaN before the first sample.
+    pub fn srtt_s(&self) -> f64 {
+        if self.rtt_us == 0 {
+            f64::NAN
+        } else {
+            f64::from(self.rtt_us) / 1e6
+        }
+    }
+
+    /// Whether the handshake is over.
+    pub fn is_open(&self) -> bool {
+        !matches!(self.state, SYN_SENT | SYN_RECEIVED)
+    }
+
+    /// Whether all data and the FIN behind them are acknowledged.
+    pub fn is_acknowledged(&self) -> bool {
+        matches!(self.state, FIN_WAIT2 | TIME_WAIT | CLOSED)
+    }
+}
+
+fn read<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..at + N)?.try_into().ok()
+}

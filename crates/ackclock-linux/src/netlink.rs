@@ -1,0 +1,288 @@
+//! Netlink messages: devices, queue disciplines, generic families.
+//!
+//! Sources: netlink(7), rtnetlink(7), include/uapi/linux/{rtnetlink,gen_stats,pkt_sched,genetlink}.h.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::{
+    bind, recv, send, socket_with, AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType,
+};
+
+use crate::error::Tried;
+use crate::{sys, Error};
+
+const HEADER_BYTES: usize = 16;
+const ERROR: u16 = 2;
+
+/// Asks for something.
+pub const REQUEST: u16 = 1;
+/// Asks for the answer that others get, too.
+const ECHO: u16 = 8;
+/// Asks for an answer in any case.
+pub const ACK: u16 = 4;
+
+const NEW_LINK: u16 = 16;
+const GET_LINK: u16 = 18;
+const NEW_QDISC: u16 = 36;
+const GET_QDISC: u16 = 38;
+
+const SOL_NETLINK: i32 = 270;
+const ADD_MEMBERSHIP: i32 = 1;
+
+/// Largest message that is read.
+const MOST_BYTES: usize = 1 << 16;
+
+/// A netlink socket.
+#[derive(Debug)]
+pub struct Netlink {
+    socket: OwnedFd,
+    buffer: Vec<u8>,
+}
+
+impl Netlink {
+    /// A socket in the thread's namespace.
+    pub fn open(protocol: Option<Protocol>) -> Result<Netlink, Error> {
+        let flags = SocketFlags::CLOEXEC;
+        let socket =
+            socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, protocol).tried(|| "netlink".to_owned())?;
+        bind(&socket, &SocketAddrNetlink::new(0, 0)).tried(|| "netlink".to_owned())?;
+        Ok(Netlink {
+            socket,
+            buffer: vec![0; MOST_BYTES],
+        })
+    }
+
+    /// The socket.
+    pub fn socket(&self) -> &OwnedFd {
+        &self.socket
+    }
+
+    /// Listens to what is told to a group.
+    pub fn join(&self, group: u32) -> Result<(), Error> {
+        sys::set_option(self.socket.as_fd(), SOL_NETLINK, ADD_MEMBERSHIP, group as i32)
+            .tried(|| format!("netlink group {group}"))
+    }
+
+    /// Asks, and returns the first message of the answer: its type and what follows the header.
+    pub fn ask(&mut self, what: &str, message: &[u8]) -> Result<(u16, &[u8]), Error> {
+        send(&self.socket, message, SendFlags::empty()).tried(|| what.to_owned())?;
+        let (_, length) =
+            recv(&self.socket, self.buffer.as_mut_slice(), RecvFlags::empty()).tried(|| what.to_owned())?;
+        let answer = messages(&self.buffer[..length.min(MOST_BYTES)]).next();
+        let (kind, body) = answer.ok_or(Errno::BADMSG).tried(|| what.to_owned())?;
+        if kind == ERROR {
+            let code = word(body, 0).unwrap_or(0) as i32;
+            if code != 0 {
+                return Err(Errno::from_raw_os_error(-code)).tried(|| what.to_owned());
+            }
+        }
+        Ok((kind, body))
+    }
+
+    /// The next datagram without waiting; none if there is none now.
+    pub fn poll(&mut self) -> Option<&[u8]> {
+        let read = recv(&self.socket, self.buffer.as_mut_slice(), RecvFlags::DONTWAIT);
+        let length = read.ok()?.1.min(MOST_BYTES);
+        Some(&self.buffer[..length])
+    }
+}
+
+/// A message that is being made.
+#[derive(Debug)]
+pub struct Message(Vec<u8>);
+
+impl Message {
+    /// A message of a type, with its family's header behind netlink's.
+    pub fn new(kind: u16, flags: u16, header: &[u8]) -> Message {
+        let mut bytes = vec![0; HEADER_BYTES];
+        bytes[4..6].copy_from_slice(&kind.to_ne_bytes());
+        bytes[6..8].copy_from_slice(&(flags | REQUEST).to_ne_bytes());
+        bytes.extend(header);
+        Message(bytes)
+    }
+
+    /// Adds an attribute.
+    #[must_use]
+    pub fn with(mut self, kind: u16, value: &[u8]) -> Message {
+        self.0.extend((4 + value.len() as u16).to_ne_bytes());
+        self.0.extend(kind.to_ne_bytes());
+        self.0.extend(value);
+        self.0.resize(self.0.len().next_multiple_of(4), 0);
+        self
+    }
+
+    /// The bytes.
+    pub fn finish(mut self) -> Vec<u8> {
+        let length = self.0.len() as u32;
+        self.0[..4].copy_from_slice(&length.to_ne_bytes());
+        self.0
+    }
+}
+
+/// The messages of a datagram: type, and what follows the header.
+pub fn messages(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let length = word(bytes, 0)? as usize;
+        let body = bytes.get(HEADER_BYTES..length)?;
+        let kind = half(bytes, 4)?;
+        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or(&[]);
+        Some((kind, body))
+    })
+}
+
+/// The attributes of a message: type without its flags, and value.
+pub fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let length = usize::from(half(bytes, 0)?);
+        let value = bytes.get(4..length)?;
+        let kind = half(bytes, 2)? & 0x3fff;
+        bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or(&[]);
+        Some((kind, value))
+    })
+}
+
+/// One attribute of those.
+pub fn attribute(bytes: &[u8], wanted: u16) -> Option<&[u8]> {
+    attributes(bytes).find(|(kind, _)| *kind == wanted).map(|(_, value)| value)
+}
+
+/// A text that ends at its zero byte.
+pub fn text(bytes: &[u8]) -> &str {
+    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    std::str::from_utf8(&bytes[..end]).unwrap_or("")
+}
+
+/// Four bytes as a number.
+pub fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+/// Two bytes as a number.
+pub fn half(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
+}
+
+/// Eight bytes as a number.
+pub fn double(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+}
+
+/// A device: its number in the namespace and its Ethernet address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Interface {
+    /// Its number.
+    pub index: u32,
+    /// Its address.
+    pub address: [u8; 6],
+}
+
+/// Asks for a device by its name.
+pub fn link_request(name: &str) -> Vec<u8> {
+    const NAME: u16 = 3;
+    let name = [name.as_bytes(), &[0]].concat();
+    Message::new(GET_LINK, 0, &[0; 16]).with(NAME, &name).finish()
+}
+
+/// The answer to [`link_request`].
+pub fn parse_link((kind, body): (u16, &[u8])) -> Option<Interface> {
+    const ADDRESS: u16 = 1;
+    let is_link = kind == NEW_LINK;
+    let address = attribute(body.get(16..)?, ADDRESS).and_then(|value| value.try_into().ok());
+    is_link.then_some(Interface {
+        index: word(body, 4)?,
+        address: address.unwrap_or_default(),
+    })
+}
+
+/// What a queue discipline counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct QueueCounters {
+    pub backlog_p: u32,
+    pub backlog_bytes: u32,
+    pub departed_p: u64,
+    pub departed_bytes: u64,
+    pub dropped_p: u64,
+    pub marked_p: u64,
+}
+
+/// Asks for a queue discipline by its device and handle.
+pub fn queue_request(interface: u32, handle: u32) -> Vec<u8> {
+    let mut header = [0; 20];
+    header[4..8].copy_from_slice(&interface.to_ne_bytes());
+    header[8..12].copy_from_slice(&handle.to_ne_bytes());
+    Message::new(GET_QDISC, ECHO, &header).finish()
+}
+
+/// A handle as `tc` writes it: `10:`, hexadecimal.
+pub fn parse_handle(handle: &str) -> Option<u32> {
+    let (major, minor) = handle.split_once(':')?;
+    let minor = if minor.is_empty() { "0" } else { minor };
+    let (major, minor) = (u16::from_str_radix(major, 16).ok()?, u16::from_str_radix(minor, 16).ok()?);
+    Some(u32::from(major) << 16 | u32::from(minor))
+}
+
+/// The answer to [`queue_request`].
+pub fn parse_queue((kind, body): (u16, &[u8])) -> Option<QueueCounters> {
+    const KIND: u16 = 1;
+    const STATISTICS: u16 = 7;
+    const BASIC: u16 = 1;
+    const QUEUE: u16 = 3;
+    const APPLICATION: u16 = 4;
+    const PACKETS: u16 = 8;
+    if kind != NEW_QDISC {
+        return None;
+    }
+    let body = body.get(20..)?;
+    let statistics = attribute(body, STATISTICS)?;
+    let basic = attribute(statistics, BASIC)?;
+    let queue = attribute(statistics, QUEUE)?;
+    let packets = attribute(statistics, PACKETS).and_then(|value| double(value, 0));
+    let marks = attribute(statistics, APPLICATION)
+        .zip(attribute(body, KIND))
+        .and_then(|(counts, name)| marks(text(name), counts));
+    Some(QueueCounters {
+        backlog_p: word(queue, 0)?,
+        backlog_bytes: word(queue, 4)?,
+        departed_p: packets.or(word(basic, 8).map(u64::from))?,
+        departed_bytes: double(basic, 0)?,
+        dropped_p: u64::from(word(queue, 8)?),
+        marked_p: marks.unwrap_or(0),
+    })
+}
+
+/// Packets that a discipline has marked; none if it marks nothing.
+fn marks(discipline: &str, counts: &[u8]) -> Option<u64> {
+    let at = match discipline {
+        "red" | "choke" | "fq_codel" => 12,
+        "fq_pie" => 16,
+        "sfb" => 20,
+        "codel" => 24,
+        "pie" => 36,
+        "fq" => return double(counts, 80),
+        _ => return None,
+    };
+    word(counts, at).map(u64::from)
+}
+
+/// Asks for a generic family by its name.
+pub fn family_request(name: &str) -> Vec<u8> {
+    const CONTROL: u16 = 16;
+    const GET_FAMILY: u8 = 3;
+    const NAME: u16 = 2;
+    let name = [name.as_bytes(), &[0]].concat();
+    Message::new(CONTROL, 0, &[GET_FAMILY, 1, 0, 0]).with(NAME, &name).finish()
+}
+
+/// The answer to [`family_request`]: the family's number and that of its first group.
+pub fn parse_family((_, body): (u16, &[u8])) -> Option<(u16, u32)> {
+    const NUMBER: u16 = 1;
+    const GROUPS: u16 = 7;
+    const GROUP_NUMBER: u16 = 2;
+    let body = body.get(4..)?;
+    let number = attribute(body, NUMBER).and_then(|value| half(value, 0))?;
+    let (_, group) = attributes(attribute(body, GROUPS)?).next()?;
+    Some((number, attribute(group, GROUP_NUMBER).and_then(|value| word(value, 0))?))
+}

@@ -1,0 +1,402 @@
+//! The order: what the process inside is told, as JSON.
+//!
+//! Each field is required (`null` where a quantity is absent) and an unknown field is an error. The plan inside is the
+//! frozen plan that `ackclock run --dry-run` prints; of it only what matters here is read.
+
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+use ackclock_traffic::{Pairing, Population, Workload};
+use ackclock_units::{Rate, Time};
+use serde::Deserialize;
+
+use crate::Error;
+
+/// What to set up, to send and to write down.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Order {
+    /// The frozen plan.
+    pub plan: Plan,
+    /// The run's seed.
+    pub seed: u64,
+    /// Whose time it is.
+    pub clock: ClockKind,
+    /// Commands that make the network, one a line, in order.
+    pub setup: Vec<String>,
+    /// Commands at given times, in order of time.
+    pub changes: Vec<Change>,
+    /// By group of the plan: its sockets; `null` if it is not TCP.
+    pub sockets: Vec<Option<SocketOptions>>,
+    /// By flow of the plan: its two hosts.
+    pub flows: Vec<Way>,
+    /// By UDP source of the plan: its two hosts.
+    pub datagrams: Vec<Way>,
+    /// By traffic of the plan: its ways. Of paths, one each, in their order; of nodes, one for each pair that may
+    /// meet, which names it.
+    pub traffic: Vec<Vec<Way>>,
+    /// The queues of the links.
+    pub queues: Vec<Device>,
+    /// Where packets are lost at random.
+    pub losses: Vec<Device>,
+    /// How often a lazy reader reads, and an application of a given rate writes at most.
+    #[serde(rename = "serve_s")]
+    pub serve: Time,
+    /// When the applications read.
+    pub reader: Reader,
+    /// Where the result goes.
+    pub result: PathBuf,
+    /// Folder of the captures; `null`: none.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub captures: Option<PathBuf>,
+}
+
+/// Whose time a run has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClockKind {
+    /// A guest's, which stands still while there is work.
+    Virtual,
+    /// The world's.
+    Real,
+}
+
+/// When an application reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reader {
+    /// The kernel acknowledges as if the application read at once.
+    Prompt,
+    /// Every `serve_s`.
+    Lazy,
+}
+
+/// Commands at a time.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Change {
+    /// When.
+    #[serde(rename = "at_s")]
+    pub at: Time,
+    /// The link that changes.
+    pub link: u32,
+    /// Its rate from now on, 0 if it is down: the value of the event.
+    pub rate_bps: f64,
+    /// As in [`Order::setup`].
+    pub commands: Vec<String>,
+}
+
+/// What the sockets of a group are set to; `null` is the kernel's default.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SocketOptions {
+    /// `TCP_CONGESTION`, at both ends.
+    pub congestion: String,
+    /// `TCP_MAXSEG`: as the kernel counts it, the options not taken off.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub mss_bytes: Option<u32>,
+    /// `SO_SNDBUF`; the kernel doubles it.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub send_buffer_bytes: Option<u32>,
+    /// `SO_RCVBUF`; the kernel doubles it.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub receive_buffer_bytes: Option<u32>,
+    /// `TCP_WINDOW_CLAMP` of the receiver.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub window_clamp_bytes: Option<u32>,
+}
+
+/// A host: its namespace and its address there.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Host {
+    /// Name of the namespace.
+    pub namespace: String,
+    /// An address of it.
+    pub address: Ipv4Addr,
+}
+
+/// The two hosts of a flow.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Way {
+    /// Where the data come from.
+    pub source: Host,
+    /// Where they go to.
+    pub destination: Host,
+    /// The plan's nodes for which they stand, of traffic between nodes.
+    #[serde(default)]
+    pub nodes: Option<[u32; 2]>,
+}
+
+/// A queue discipline on a device.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Device {
+    /// Index into the plan's links.
+    pub link: u32,
+    /// Name of the namespace.
+    pub namespace: String,
+    /// Name of the device.
+    pub device: String,
+    /// The discipline's handle, as `tc` writes it: `10:`.
+    pub handle: String,
+}
+
+/// What is read of the plan; `crates/ackclock-packet/src/plan.rs` describes it.
+#[derive(Clone, Debug, Deserialize)]
+#[allow(missing_docs)]
+pub struct Plan {
+    #[serde(rename = "duration_s")]
+    pub duration: Time,
+    #[serde(rename = "warmup_s")]
+    pub warmup: Time,
+    pub links: Vec<Link>,
+    pub groups: Vec<Group>,
+    pub flows: Vec<Flow>,
+    pub traffic: Vec<Traffic>,
+    pub datagrams: Vec<Datagrams>,
+    pub record: Record,
+}
+
+/// A link of the plan.
+#[derive(Clone, Debug, Deserialize)]
+#[allow(missing_docs)]
+pub struct Link {
+    pub name: String,
+    #[serde(rename = "rate_bps")]
+    pub rate: Rate,
+    #[serde(rename = "delay_s")]
+    pub delay: Time,
+    pub bottleneck: bool,
+}
+
+/// A group of the plan.
+#[derive(Clone, Debug, Deserialize)]
+#[allow(missing_docs)]
+pub struct Group {
+    pub tcp: Option<Tcp>,
+}
+
+/// The TCP of a group.
+#[derive(Clone, Debug, Deserialize)]
+#[allow(missing_docs)]
+pub struct Tcp {
+    pub mss_bytes: u32,
+    pub header_bytes: u32,
+    pub timestamps: bool,
+}
+
+/// A transfer of the plan.
+#[derive(Clone, Debug, Deserialize)]
+#[allow(missing_docs)]
+pub struct Flow {
+    pub group: u32,
+    #[serde(rename = "start_s")]
+    pub start: Time,
+    #[serde(rename = "start_jitter_s")]
+    pub start_jitter: Time,
+    #[serde(rename = "stop_s")]
+    pub stop: Option<Time>,
+    pub size_bytes: Option<u64>,
+    pub request_bytes: Option<u32>,
+    #[serde(rename = "application_rate_bps")]
+    pub application_rate: Option<Rate>,
+    pub priority: u8,
+    pub ends: Option<Ends>,
+}
+
+/// The two nodes of a flow.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[allow(missing_docs)]
+pub struct Ends {
+    pub source: u32,
+    pub destination: u32,
+}
+
+/// Traffic of the plan.
+#[derive(Clone, Debug, Deserialize)]
+#[allow(missing_docs)]
+pub struct Traffic {
+    pub group: u32,
+    pub priority: u8,
+    pub request_bytes: Option<u32>,
+    #[serde(rename = "application_rate_bps")]
+    pub application_rate: Option<Rate>,
+    pub population: Participants,
+    pub workload: Workload,
+}
+
+/// Between whom traffic is.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[allow(missing_docs)]
+pub enum Participants {
+    Paths {
+        paths: Vec<Paths>,
+    },
+    Nodes {
+        sources: Vec<u32>,
+        destinations: Vec<u32>,
+        pairing: Pairing,
+    },
+}
+
+/// A way there and back.
+#[derive(Clone, Debug, Deserialize)]
+#[allow(missing_docs)]
+pub struct Paths {
+    pub forward: Path,
+    pub reverse: Path,
+}
+
+/// A way.
+#[derive(Clone, Debug, Deserialize)]
+#[allow(missing_docs)]
+pub struct Path {
+    pub hops: Vec<Hop>,
+    #[serde(rename = "delay_s")]
+    pub delay: Time,
+}
+
+/// A link on a way.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[allow(missing_docs)]
+pub struct Hop {
+    #[serde(rename = "delay_s")]
+    pub delay: Time,
+    pub link: u32,
+}
+
+/// A UDP source of the plan.
+#[derive(Clone, Debug, Deserialize)]
+#[allow(missing_docs)]
+pub struct Datagrams {
+    pub group: u32,
+    #[serde(rename = "start_s")]
+    pub start: Time,
+    #[serde(rename = "stop_s")]
+    pub stop: Option<Time>,
+    pub priority: u8,
+    pub ends: Option<Ends>,
+    pub payload_bytes: u32,
+    pub header_bytes: u32,
+    pub source: serde_json::Value,
+}
+
+/// What to write down.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[allow(missing_docs)]
+pub struct Record {
+    #[serde(rename = "interval_s")]
+    pub interval: Time,
+    pub pcap: bool,
+    pub traffic: bool,
+    pub all_links: bool,
+}
+
+impl Order {
+    /// Reads an order.
+    ///
+    /// # Errors
+    /// It is not JSON, lacks a field or has an unknown one, or its lists do not fit the plan.
+    pub fn parse(json: &str) -> Result<Order, Error> {
+        let order: Order = serde_json::from_str(json)?;
+        order.check()?;
+        Ok(order)
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let plan = &self.plan;
+        same_length("flows", self.flows.len(), plan.flows.len())?;
+        same_length("datagrams", self.datagrams.len(), plan.datagrams.len())?;
+        same_length("traffic", self.traffic.len(), plan.traffic.len())?;
+        same_length("sockets", self.sockets.len(), plan.groups.len())?;
+        let groups = plan.flows.iter().map(|flow| flow.group);
+        for group in groups.chain(plan.traffic.iter().map(|traffic| traffic.group)) {
+            self.sockets_of(group)?;
+        }
+        for (traffic, ways) in plan.traffic.iter().zip(&self.traffic) {
+            if let Participants::Paths { paths } = &traffic.population {
+                same_length("traffic's ways", ways.len(), paths.len())?;
+            }
+        }
+        let links = self.queues.iter().chain(&self.losses).map(|of| of.link);
+        let links = links.chain(self.changes.iter().map(|change| change.link));
+        let hops = plan.traffic.iter().flat_map(Traffic::hops);
+        for link in links.chain(hops) {
+            if link as usize >= plan.links.len() {
+                return Err(Error::Order(format!("link {link} is not in the plan")));
+            }
+        }
+        positive("plan.record.interval_s", plan.record.interval)?;
+        positive("plan.duration_s", plan.duration)?;
+        positive("serve_s", self.serve)
+    }
+
+    /// The sockets of a group and its TCP.
+    ///
+    /// # Errors
+    /// It has none.
+    pub fn sockets_of(&self, group: u32) -> Result<(&SocketOptions, &Tcp), Error> {
+        let sockets = self.sockets.get(group as usize).and_then(Option::as_ref);
+        let tcp = self.plan.groups.get(group as usize).and_then(|group| group.tcp.as_ref());
+        sockets
+            .zip(tcp)
+            .ok_or_else(|| Error::Order(format!("group {group} has no TCP sockets")))
+    }
+}
+
+impl Plan {
+    /// The propagation delay of a way there and back.
+    pub fn base_rtt(&self, way: &Paths) -> Time {
+        let one_way = |path: &Path| {
+            let hops = path.hops.iter();
+            hops.fold(path.delay, |sum, hop| {
+                sum + hop.delay + self.links[hop.link as usize].delay
+            })
+        };
+        one_way(&way.forward) + one_way(&way.reverse)
+    }
+}
+
+impl Traffic {
+    /// Who takes part, as the generator is told.
+    pub fn population(&self) -> Population<'_> {
+        match &self.population {
+            Participants::Paths { paths } => Population::Paths(paths.len() as u32),
+            Participants::Nodes {
+                sources,
+                destinations,
+                pairing,
+            } => Population::Nodes {
+                sources,
+                destinations,
+                pairing: *pairing,
+            },
+        }
+    }
+
+    fn hops(&self) -> impl Iterator<Item = u32> + '_ {
+        let paths: &[Paths] = match &self.population {
+            Participants::Paths { paths } => paths,
+            Participants::Nodes { .. } => &[],
+        };
+        let both = paths.iter().flat_map(|way| [&way.forward, &way.reverse]);
+        both.flat_map(|path| path.hops.iter().map(|hop| hop.link))
+    }
+}
+
+fn same_length(name: &str, found: usize, expected: usize) -> Result<(), Error> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(Error::Order(format!("{name}: {found} given, but the plan has {expected}")))
+}
+
+fn positive(name: &str, time: Time) -> Result<(), Error> {
+    if time > Time::ZERO {
+        return Ok(());
+    }
+    Err(Error::Order(format!("{name} must be positive")))
+}

@@ -1,0 +1,148 @@
+//! All flows of a run by number: those of the plan, its UDP sources, then the generated transfers.
+
+use std::collections::HashMap;
+
+use ackclock_traffic::{generate, start_draw, Ends, Schedule};
+use ackclock_units::Time;
+
+use crate::connection::Task;
+use crate::order::{Order, Participants, Way};
+use crate::tables::NONE;
+use crate::Error;
+
+/// What a flow is asked to do, and between whom.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct Description<'a> {
+    pub group: u32,
+    pub priority: u8,
+    pub task: Task,
+    pub stop: Option<Time>,
+    pub way: &'a Way,
+    pub nodes: [u32; 2],
+    pub base_rtt_s: f64,
+}
+
+/// The flows of a run.
+#[derive(Debug)]
+pub struct Plans {
+    flows: usize,
+    first_transfer: usize,
+    pub schedule: Schedule,
+    /// By traffic and nodes: which of its ways.
+    between: HashMap<(usize, [u32; 2]), usize>,
+}
+
+impl Plans {
+    /// Draws the generated transfers.
+    pub fn new(order: &Order) -> Result<Plans, Error> {
+        let mut workloads = Vec::new();
+        for (index, traffic) in order.plan.traffic.iter().enumerate() {
+            let (population, stream) = (traffic.population(), index as u64);
+            let made = generate(&traffic.workload, population, order.plan.duration, order.seed, stream)
+                .map_err(|source| Error::Traffic { index, source })?;
+            workloads.push(made);
+        }
+        let ways = order.traffic.iter().enumerate();
+        let ways = ways.flat_map(|(traffic, ways)| ways.iter().enumerate().map(move |(way, of)| (traffic, way, of)));
+        let between = ways.filter_map(|(traffic, way, of)| Some(((traffic, of.nodes?), way)));
+        let plans = Plans {
+            flows: order.flows.len(),
+            first_transfer: order.flows.len() + order.datagrams.len(),
+            schedule: Schedule::new(workloads),
+            between: between.collect(),
+        };
+        plans.check()?;
+        Ok(plans)
+    }
+
+    /// Every transfer has a way.
+    fn check(&self) -> Result<(), Error> {
+        for index in 0..self.schedule.len() {
+            let traffic = self.schedule.workload(index);
+            if let Ends::Nodes { source, destination } = self.schedule.ends(index) {
+                if !self.between.contains_key(&(traffic, [source, destination])) {
+                    let nodes = format!("from node {source} to node {destination}");
+                    return Err(Error::Order(format!("traffic {traffic} has no way {nodes}")));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.first_transfer + self.schedule.len()
+    }
+
+    /// The numbers of the UDP sources.
+    pub fn datagrams(&self) -> std::ops::Range<usize> {
+        self.flows..self.first_transfer
+    }
+
+    /// The number of the first generated transfer.
+    pub fn first_transfer(&self) -> usize {
+        self.first_transfer
+    }
+
+    /// When a connection begins; never, if it waits for others.
+    pub fn start(&self, order: &Order, index: usize) -> Time {
+        match order.plan.flows.get(index) {
+            Some(flow) => flow.start + flow.start_jitter.scaled(start_draw(order.seed, index as u64)),
+            None => self.schedule.start(index - self.first_transfer),
+        }
+    }
+
+    /// What a connection is asked to do.
+    pub fn describe<'a>(&self, order: &'a Order, index: usize) -> Result<Description<'a>, Error> {
+        let Some(flow) = order.plan.flows.get(index) else {
+            return self.describe_transfer(order, index - self.first_transfer);
+        };
+        Ok(Description {
+            group: flow.group,
+            priority: flow.priority,
+            task: Task {
+                size_bytes: flow.size_bytes,
+                request_bytes: flow.request_bytes,
+                rate: flow.application_rate,
+                mss_bytes: order.sockets_of(flow.group)?.1.mss_bytes,
+            },
+            stop: flow.stop,
+            way: &order.flows[index],
+            nodes: flow.ends.map_or([NONE; 2], |ends| [ends.source, ends.destination]),
+            base_rtt_s: f64::NAN,
+        })
+    }
+
+    fn describe_transfer<'a>(&self, order: &'a Order, transfer: usize) -> Result<Description<'a>, Error> {
+        let number = self.schedule.workload(transfer);
+        let traffic = &order.plan.traffic[number];
+        let (way, nodes, base_rtt_s) = match self.schedule.ends(transfer) {
+            Ends::Path(path) => {
+                let base_rtt_s = match &traffic.population {
+                    Participants::Paths { paths } => order.plan.base_rtt(&paths[path as usize]).seconds(),
+                    Participants::Nodes { .. } => f64::NAN,
+                };
+                (path as usize, [NONE; 2], base_rtt_s)
+            }
+            Ends::Nodes { source, destination } => {
+                let nodes = [source, destination];
+                (self.between[&(number, nodes)], nodes, f64::NAN)
+            }
+        };
+        Ok(Description {
+            group: traffic.group,
+            priority: traffic.priority,
+            task: Task {
+                size_bytes: self.schedule.size_bytes(transfer),
+                request_bytes: traffic.request_bytes,
+                rate: traffic.application_rate,
+                mss_bytes: order.sockets_of(traffic.group)?.1.mss_bytes,
+            },
+            stop: None,
+            way: &order.traffic[number][way],
+            nodes,
+            base_rtt_s,
+        })
+    }
+}

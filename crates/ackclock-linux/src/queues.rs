@@ -1,0 +1,230 @@
+//! The queues of the links: samples and totals from the kernel's counters.
+
+use std::collections::BTreeMap;
+
+use crate::error::Tried;
+use crate::namespaces::Namespaces;
+use crate::netlink::{
+    link_request, parse_handle, parse_link, parse_queue, queue_request, Netlink, QueueCounters,
+};
+use crate::order::{Device, Order};
+use crate::tables::{Links, QueueSamples, UNKNOWN};
+use crate::Error;
+
+/// A queue discipline that is asked again and again.
+#[derive(Debug)]
+struct Queue {
+    link: u32,
+    netlink: usize,
+    request: Vec<u8>,
+    /// The Ethernet address of its device.
+    address: [u8; 6],
+    name: String,
+    sampled: QueueCounters,
+    at_warmup: QueueCounters,
+    /// Sums over the samples of the measured part.
+    backlog_p: u64,
+    backlog_bytes: u64,
+}
+
+/// All queues, and what loses packets at random.
+#[derive(Debug)]
+pub struct Queues {
+    sockets: Vec<Netlink>,
+    queues: Vec<Queue>,
+    losses: Vec<Queue>,
+    /// Samples of the measured part.
+    samples: u64,
+    warmed_up: bool,
+}
+
+/// What a device does to the packets that it does not send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Its queue drops them.
+    Dropped,
+    /// They are lost at random.
+    Lost,
+}
+
+impl Queues {
+    /// Finds the devices and their queues.
+    pub fn open(order: &Order, namespaces: &mut Namespaces) -> Result<Queues, Error> {
+        let mut opened = BTreeMap::new();
+        let mut sockets = Vec::new();
+        let mut all = |devices: &[Device]| -> Result<Vec<Queue>, Error> {
+            devices
+                .iter()
+                .map(|device| {
+                    let socket = match opened.get(&device.namespace) {
+                        Some(&socket) => socket,
+                        None => {
+                            namespaces.enter(&device.namespace)?;
+                            sockets.push(Netlink::open(None)?);
+                            opened.insert(device.namespace.clone(), sockets.len() - 1);
+                            sockets.len() - 1
+                        }
+                    };
+                    Queue::open(device, socket, &mut sockets[socket])
+                })
+                .collect()
+        };
+        let (queues, losses) = (all(&order.queues)?, all(&order.losses)?);
+        namespaces.enter("")?;
+        Ok(Queues {
+            sockets,
+            queues,
+            losses,
+            samples: 0,
+            warmed_up: false,
+        })
+    }
+
+    /// Whose a dropped packet is that this device was to send: the link, and what it means.
+    pub fn origin(&self, address: [u8; 6]) -> Option<(u32, Fate)> {
+        let of = |queues: &[Queue]| queues.iter().find(|queue| queue.address == address).map(|queue| queue.link);
+        let dropped = of(&self.queues).map(|link| (link, Fate::Dropped));
+        dropped.or_else(|| of(&self.losses).map(|link| (link, Fate::Lost)))
+    }
+
+    /// Writes a sample of each queue; returns what each link has dropped since the last one.
+    pub fn sample(&mut self, time_s: f64, order: &Order, rows: &mut QueueSamples) -> Result<Vec<(u32, u64)>, Error> {
+        let mut drops = Vec::new();
+        let record = order.plan.record;
+        for queue in &mut self.queues {
+            let plan = &order.plan.links[queue.link as usize];
+            let now = queue.ask(&mut self.sockets)?;
+            let before = std::mem::replace(&mut queue.sampled, now);
+            if self.warmed_up {
+                queue.backlog_p += u64::from(now.backlog_p);
+                queue.backlog_bytes += u64::from(now.backlog_bytes);
+            }
+            drops.push((queue.link, now.dropped_p.saturating_sub(before.dropped_p)));
+            if !record.all_links && !plan.bottleneck {
+                continue;
+            }
+            let possible = plan.rate.bits_per_second() * record.interval.seconds();
+            let sent = now.departed_bytes.saturating_sub(before.departed_bytes);
+            rows.time_s.push(time_s);
+            rows.link.push(queue.link);
+            rows.backlog_p.push(now.backlog_p);
+            rows.backlog_bytes.push(u64::from(now.backlog_bytes));
+            rows.sojourn_s.push(f64::NAN);
+            rows.departures_p.push(now.departed_p.saturating_sub(before.departed_p));
+            rows.drops_p.push(now.dropped_p.saturating_sub(before.dropped_p));
+            rows.marks_p.push(now.marked_p.saturating_sub(before.marked_p));
+            rows.utilisation.push(sent as f64 * 8.0 / possible);
+        }
+        self.samples += u64::from(self.warmed_up);
+        Ok(drops)
+    }
+
+    /// The measured part begins.
+    pub fn end_warmup(&mut self) -> Result<(), Error> {
+        for queue in self.queues.iter_mut().chain(&mut self.losses) {
+            queue.at_warmup = queue.ask(&mut self.sockets)?;
+        }
+        self.warmed_up = true;
+        Ok(())
+    }
+
+    /// The totals of each link of the plan.
+    pub fn totals(&mut self, order: &Order) -> Result<Links, Error> {
+        let mut rows = Links::default();
+        for (index, plan) in order.plan.links.iter().enumerate() {
+            let lost = self.lost(index as u32)?;
+            let queue = self.queues.iter_mut().find(|queue| queue.link as usize == index);
+            rows.link.push(index as u32);
+            rows.name.push(plan.name.clone());
+            rows.bottleneck.push(plan.bottleneck);
+            rows.rate_bps.push(plan.rate.bits_per_second());
+            rows.empty_s.push(f64::NAN);
+            rows.sojourn_mean_s.push(f64::NAN);
+            rows.sojourn_max_s.push(f64::NAN);
+            rows.lost_p.push(lost.0);
+            rows.lost_total_p.push(lost.1);
+            match queue {
+                Some(queue) => {
+                    let now = queue.ask(&mut self.sockets)?;
+                    queue.write(&now, plan.rate.bits_per_second(), self.samples, &mut rows);
+                }
+                None => write_unknown(&mut rows),
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Packets that a link has lost at random: in the measured part, and in all.
+    fn lost(&mut self, link: u32) -> Result<(u64, u64), Error> {
+        let (mut measured, mut total) = (0, 0);
+        for loss in self.losses.iter().filter(|loss| loss.link == link) {
+            let now = loss.ask(&mut self.sockets)?;
+            measured += now.dropped_p.saturating_sub(loss.at_warmup.dropped_p);
+            total += now.dropped_p;
+        }
+        Ok((measured, total))
+    }
+}
+
+impl Queue {
+    fn open(device: &Device, socket: usize, netlink: &mut Netlink) -> Result<Queue, Error> {
+        let name = format!("{} in {}", device.device, device.namespace);
+        let handle = parse_handle(&device.handle)
+            .ok_or_else(|| Error::Order(format!("handle {:?} of {name} is none; expected 10:", device.handle)))?;
+        let answer = netlink.ask(&name, &link_request(&device.device))?;
+        let interface = parse_link(answer).ok_or(rustix::io::Errno::NODEV).tried(|| name.clone())?;
+        Ok(Queue {
+            link: device.link,
+            netlink: socket,
+            request: queue_request(interface.index, handle),
+            address: interface.address,
+            name,
+            sampled: QueueCounters::default(),
+            at_warmup: QueueCounters::default(),
+            backlog_p: 0,
+            backlog_bytes: 0,
+        })
+    }
+
+    fn ask(&self, sockets: &mut [Netlink]) -> Result<QueueCounters, Error> {
+        let answer = sockets[self.netlink].ask(&self.name, &self.request)?;
+        parse_queue(answer).ok_or(rustix::io::Errno::BADMSG).tried(|| format!("statistics of {}", self.name))
+    }
+
+    /// What the kernel counts; of the time only what its counters imply.
+    fn write(&self, now: &QueueCounters, rate_bps: f64, samples: u64, rows: &mut Links) {
+        let before = &self.at_warmup;
+        let arrived = |of: &QueueCounters| of.departed_p + of.dropped_p + u64::from(of.backlog_p);
+        let departed_bytes = now.departed_bytes.saturating_sub(before.departed_bytes);
+        rows.arrived_p.push(arrived(now).saturating_sub(arrived(before)));
+        rows.dropped_p.push(now.dropped_p.saturating_sub(before.dropped_p));
+        rows.marked_p.push(now.marked_p.saturating_sub(before.marked_p));
+        rows.departed_p.push(now.departed_p.saturating_sub(before.departed_p));
+        rows.departed_bytes.push(departed_bytes);
+        rows.busy_s.push(departed_bytes as f64 * 8.0 / rate_bps);
+        rows.backlog_mean_p.push(self.backlog_p as f64 / samples as f64);
+        rows.backlog_mean_bytes.push(self.backlog_bytes as f64 / samples as f64);
+        rows.arrived_total_p.push(arrived(now));
+        rows.dropped_total_p.push(now.dropped_p);
+        rows.departed_total_p.push(now.departed_p);
+    }
+}
+
+/// A link without a queue of its own.
+fn write_unknown(rows: &mut Links) {
+    for counts in [
+        &mut rows.arrived_p,
+        &mut rows.dropped_p,
+        &mut rows.marked_p,
+        &mut rows.departed_p,
+        &mut rows.departed_bytes,
+        &mut rows.arrived_total_p,
+        &mut rows.dropped_total_p,
+        &mut rows.departed_total_p,
+    ] {
+        counts.push(UNKNOWN);
+    }
+    for times in [&mut rows.busy_s, &mut rows.backlog_mean_p, &mut rows.backlog_mean_bytes] {
+        times.push(f64::NAN);
+    }
+}

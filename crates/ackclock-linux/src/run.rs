@@ -1,0 +1,325 @@
+//! A run inside the kernel: one loop that waits for sockets and for its own times.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::io::{self, Write};
+use std::net::SocketAddrV4;
+use std::os::fd::{AsFd, OwnedFd};
+
+use ackclock_units::Time;
+use rustix::event::epoll;
+
+use crate::clock::Clock;
+use crate::connection::Connection;
+use crate::drops::Monitor;
+use crate::error::Tried;
+use crate::hosts::{Hosts, Service};
+use crate::namespaces::Namespaces;
+use crate::order::{Order, Reader};
+use crate::plans::Plans;
+use crate::queues::{Fate, Queues};
+use crate::result::Tables;
+use crate::rows::Row;
+use crate::tables::{Happening, Record, NONE};
+use crate::{setup, Error};
+
+mod sampling;
+mod serving;
+
+/// Events that are taken from the kernel at once, at most.
+const MOST_EVENTS: usize = 256;
+/// How often progress is told.
+const STEPS: f64 = 50.0;
+
+/// What is to be done at a time; at the same time, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Task {
+    /// A change of the network, by its number.
+    Change(usize),
+    /// A flow begins.
+    Start(u32),
+    /// The application of a flow stops.
+    Stop(u32),
+    /// An application of a given rate writes.
+    Write(u32),
+    /// The lazy readers read.
+    Read,
+    Sample,
+    EndWarmup,
+    End,
+}
+
+/// Whom an event of a file descriptor concerns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whose {
+    Clock,
+    Monitor,
+    Listener(u32),
+    Sender(u32),
+    Receiver(u32),
+}
+
+impl Whose {
+    fn data(self) -> epoll::EventData {
+        let (kind, number) = match self {
+            Whose::Clock => (0, 0),
+            Whose::Monitor => (1, 0),
+            Whose::Listener(number) => (2, number),
+            Whose::Sender(flow) => (3, flow),
+            Whose::Receiver(flow) => (4, flow),
+        };
+        epoll::EventData::new_u64(kind << 32 | u64::from(number))
+    }
+
+    fn of(data: epoll::EventData) -> Whose {
+        let number = data.u64() as u32;
+        match data.u64() >> 32 {
+            0 => Whose::Clock,
+            1 => Whose::Monitor,
+            2 => Whose::Listener(number),
+            3 => Whose::Sender(number),
+            _ => Whose::Receiver(number),
+        }
+    }
+}
+
+/// A flow in its stages.
+#[derive(Debug)]
+enum Stage {
+    Waiting,
+    Active(Box<Connection>),
+    Over(Box<Row>),
+}
+
+/// A run under way.
+pub struct Run {
+    order: Order,
+    clock: Clock,
+    poll: OwnedFd,
+    agenda: BinaryHeap<Reverse<(Time, Task)>>,
+    hosts: Hosts,
+    plans: Plans,
+    flows: Vec<Stage>,
+    active: BTreeSet<u32>,
+    /// By the two addresses of the one that opened it: the connection.
+    by_client: HashMap<(SocketAddrV4, SocketAddrV4), u32>,
+    /// By address and port of the one that opened it, among those that are not accepted.
+    unaccepted: HashMap<SocketAddrV4, u32>,
+    queues: Queues,
+    monitor: Option<Monitor>,
+    /// By flow; without a monitor, none.
+    dropped: Vec<u64>,
+    record: Record,
+    now: Time,
+    warmed_up: bool,
+    is_over: bool,
+    told: f64,
+}
+
+impl Run {
+    /// Sets the network up, and has everybody listen.
+    pub fn new(order: Order) -> Result<Run, Error> {
+        let plans = Plans::new(&order)?;
+        let mut namespaces = Namespaces::new()?;
+        setup::run(&order.setup, &mut namespaces)?;
+        let monitor = Monitor::open().ok();
+        let queues = Queues::open(&order, &mut namespaces)?;
+        let poll = epoll::create(epoll::CreateFlags::CLOEXEC).tried(|| "epoll".to_owned())?;
+        let count = plans.len();
+        let mut run = Run {
+            clock: Clock::new(order.clock)?,
+            poll,
+            agenda: BinaryHeap::new(),
+            hosts: Hosts::new(namespaces, order.reader),
+            flows: std::iter::repeat_with(|| Stage::Waiting).take(count).collect(),
+            active: BTreeSet::new(),
+            by_client: HashMap::new(),
+            unaccepted: HashMap::new(),
+            queues,
+            dropped: vec![0; if monitor.is_some() { count } else { 0 }],
+            monitor,
+            record: Record::default(),
+            now: Time::ZERO,
+            warmed_up: false,
+            is_over: false,
+            told: 0.0,
+            plans,
+            order,
+        };
+        run.listen()?;
+        run.schedule();
+        // The listeners took time; it begins when all is ready.
+        run.clock = Clock::new(run.order.clock)?;
+        run.watch(run.clock.timer(), Whose::Clock, epoll::EventFlags::IN)?;
+        if let Some(monitor) = &run.monitor {
+            run.watch(monitor.socket(), Whose::Monitor, epoll::EventFlags::IN)?;
+        }
+        Ok(run)
+    }
+
+    /// Everybody listens that somebody may connect with.
+    fn listen(&mut self) -> Result<(), Error> {
+        let flows = self.order.plan.flows.iter().zip(&self.order.flows);
+        let flows = flows.map(|(flow, way)| (flow.group, flow.priority, flow.request_bytes, way));
+        let traffic = self.order.plan.traffic.iter().zip(&self.order.traffic);
+        let traffic = traffic.flat_map(|(traffic, ways)| {
+            let of = (traffic.group, traffic.priority, traffic.request_bytes);
+            ways.iter().map(move |way| (of.0, of.1, of.2, way))
+        });
+        let mut listeners = Vec::new();
+        for (group, priority, request, way) in flows.chain(traffic) {
+            let server = if request.is_some() { &way.source } else { &way.destination };
+            let service = Service {
+                namespace: server.namespace.clone(),
+                group,
+                priority,
+            };
+            listeners.extend(self.hosts.serve(service, self.order.sockets_of(group)?.0)?);
+        }
+        self.hosts.namespaces.enter("")?;
+        for number in listeners {
+            let whose = Whose::Listener(number as u32);
+            self.watch(self.hosts.listener(number), whose, epoll::EventFlags::IN)?;
+        }
+        Ok(())
+    }
+
+    fn schedule(&mut self) {
+        let plan = &self.order.plan;
+        let datagrams = self.plans.datagrams();
+        for index in (0..self.plans.len()).filter(|index| !datagrams.contains(index)) {
+            let start = self.plans.start(&self.order, index);
+            if start <= plan.duration {
+                self.agenda.push(Reverse((start, Task::Start(index as u32))));
+            }
+        }
+        let changes = self.order.changes.iter().enumerate();
+        let changes = changes.map(|(number, change)| (change.at, Task::Change(number)));
+        let others = [
+            (Time::ZERO, Task::Sample),
+            (plan.warmup, Task::EndWarmup),
+            (plan.duration, Task::End),
+        ];
+        self.agenda.extend(changes.chain(others).map(Reverse));
+        if self.order.reader == Reader::Lazy {
+            self.agenda.push(Reverse((self.order.serve, Task::Read)));
+        }
+    }
+
+    fn watch(&self, source: impl AsFd, whose: Whose, flags: epoll::EventFlags) -> Result<(), Error> {
+        epoll::add(&self.poll, source, whose.data(), flags).tried(|| "epoll".to_owned())
+    }
+
+    /// Goes on to the end; the tables of the run.
+    pub fn finish(mut self) -> Result<Tables, Error> {
+        let mut events = Vec::with_capacity(MOST_EVENTS);
+        while !self.is_over {
+            if let Some(&Reverse((next, _))) = self.agenda.peek() {
+                self.clock.arm(next)?;
+            }
+            events.clear();
+            let room = rustix::buffer::spare_capacity(&mut events);
+            match epoll::wait(&self.poll, room, None) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error).tried(|| "epoll".to_owned()),
+            }
+            self.handle(&events)?;
+        }
+        Ok(self.record.tables())
+    }
+
+    fn handle(&mut self, events: &[epoll::Event]) -> Result<(), Error> {
+        let rang = events.iter().any(|event| Whose::of(event.data) == Whose::Clock);
+        self.now = if rang { self.clock.rung() } else { self.clock.now() };
+        for event in events {
+            match Whose::of(event.data) {
+                Whose::Clock => {}
+                Whose::Monitor => self.on_drops(),
+                Whose::Listener(number) => self.accept(number as usize)?,
+                Whose::Sender(flow) => self.on_sender(flow, event.flags)?,
+                Whose::Receiver(flow) => self.on_receiver(flow, event.flags)?,
+            }
+        }
+        while let Some(&Reverse((at, task))) = self.agenda.peek() {
+            if at > self.now || self.is_over {
+                break;
+            }
+            self.agenda.pop();
+            self.perform(at, task)?;
+        }
+        Ok(())
+    }
+
+    fn perform(&mut self, at: Time, task: Task) -> Result<(), Error> {
+        match task {
+            Task::Change(number) => self.change(number),
+            Task::Start(flow) => self.begin(flow),
+            Task::Stop(flow) => self.stop(flow),
+            Task::Write(flow) => self.write(flow),
+            Task::Read => {
+                self.agenda.push(Reverse((at + self.order.serve, Task::Read)));
+                self.read_all()
+            }
+            Task::Sample => {
+                let next = at + self.order.plan.record.interval;
+                if next <= self.order.plan.duration {
+                    self.agenda.push(Reverse((next, Task::Sample)));
+                }
+                self.tell_progress(at);
+                self.sample(at)
+            }
+            Task::EndWarmup => self.end_warmup(),
+            Task::End => {
+                self.is_over = true;
+                self.total(at)
+            }
+        }
+    }
+
+    /// The network changes.
+    fn change(&mut self, number: usize) -> Result<(), Error> {
+        let change = &self.order.changes[number];
+        setup::run(&change.commands, &mut self.hosts.namespaces)?;
+        let (link, rate_bps) = (change.link, change.rate_bps);
+        self.event(NONE, link, Happening::LinkChange, rate_bps);
+        Ok(())
+    }
+
+    /// Something happened now.
+    fn event(&mut self, flow: u32, link: u32, happening: Happening, value: f64) {
+        self.record.events.push(self.now.seconds(), flow, link, happening, value);
+    }
+
+    /// Packets were dropped, each at its time.
+    fn on_drops(&mut self) {
+        let Some(monitor) = &mut self.monitor else { return };
+        for drop in monitor.take() {
+            let Some((link, fate)) = self.queues.origin(drop.from) else { continue };
+            let (source, destination) = (
+                SocketAddrV4::new(drop.source.0, drop.source.1),
+                SocketAddrV4::new(drop.destination.0, drop.destination.1),
+            );
+            let there = self.by_client.get(&(source, destination));
+            let flow = there.or_else(|| self.by_client.get(&(destination, source))).copied();
+            if let Some(count) = flow.and_then(|flow| self.dropped.get_mut(flow as usize)) {
+                *count += 1;
+            }
+            let happening = match fate {
+                Fate::Dropped => Happening::Drop,
+                Fate::Lost => Happening::Loss,
+            };
+            let time_s = self.clock.of_real(drop.real_ns).seconds();
+            self.record.events.push(time_s, flow.unwrap_or(NONE), link, happening, f64::NAN);
+        }
+    }
+
+    /// Tells the host how far the run is.
+    fn tell_progress(&mut self, at: Time) {
+        let share = at.seconds() / self.order.plan.duration.seconds();
+        if share >= self.told + 1.0 / STEPS {
+            self.told = (share * STEPS).floor() / STEPS;
+            // Nobody may be listening.
+            let _ = writeln!(io::stdout(), "progress {:.2}", self.told);
+        }
+    }
+}

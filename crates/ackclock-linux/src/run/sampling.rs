@@ -1,0 +1,124 @@
+//! Samples, the end of the warm-up, and the totals at the end.
+//!
+//! What TCP does between two samples is seen at the second: retransmissions and SYN retransmissions by the kernel's
+//! counts, timeouts by its count or the backoff, recoveries by the congestion state. A recovery that begins and ends
+//! between two samples is not seen.
+
+use ackclock_units::Time;
+
+use super::serving::active;
+use super::{Run, Stage};
+use crate::connection::{Connection, Counts};
+use crate::error::Tried;
+use crate::rows::Row;
+use crate::tables::{Events, FlowSamples, Happening, NONE};
+use crate::Error;
+
+impl Run {
+    /// Samples the active connections in their order, and the queues.
+    pub(super) fn sample(&mut self, at: Time) -> Result<(), Error> {
+        let first_transfer = self.plans.first_transfer();
+        for &flow in &self.active {
+            let Some(connection) = active(&mut self.flows, flow) else { continue };
+            // A sender that the kernel gave up is closed when its socket says so.
+            let news = connection.look().unwrap_or_default();
+            tell(&news, at, flow, &mut self.record.events);
+            let is_recorded = self.order.plan.record.traffic || (flow as usize) < first_transfer;
+            if is_recorded && connection.sender.is_some() && connection.info.is_open() {
+                write(connection, at, flow, &mut self.record.flow_samples);
+            }
+        }
+        self.sample_queues(at)
+    }
+
+    fn sample_queues(&mut self, at: Time) -> Result<(), Error> {
+        let drops = self.queues.sample(at.seconds(), &self.order, &mut self.record.queue_samples)?;
+        if self.monitor.is_some() {
+            return Ok(());
+        }
+        // Without a monitor, a queue's own count tells how many packets it dropped, not whose.
+        for (link, count) in drops {
+            for _ in 0..count {
+                let events = &mut self.record.events;
+                events.push(at.seconds(), NONE, link, Happening::Drop, f64::NAN);
+            }
+        }
+        Ok(())
+    }
+
+    /// The measured part begins.
+    pub(super) fn end_warmup(&mut self) -> Result<(), Error> {
+        self.warmed_up = true;
+        self.queues.end_warmup()?;
+        for &flow in &self.active {
+            let Some(connection) = active(&mut self.flows, flow) else { continue };
+            let news = connection.look().unwrap_or_default();
+            tell(&news, self.now, flow, &mut self.record.events);
+            connection.count_delivered().tried(|| "TCP_INFO".to_owned())?;
+            connection.at_warmup = connection.counts;
+        }
+        Ok(())
+    }
+
+    /// Writes the tables that are complete only at the end.
+    pub(super) fn total(&mut self, at: Time) -> Result<(), Error> {
+        self.on_drops();
+        self.record.links = self.queues.totals(&self.order)?;
+        for &flow in &self.active {
+            let Some(connection) = active(&mut self.flows, flow) else { continue };
+            let news = connection.look().unwrap_or_default();
+            tell(&news, at, flow, &mut self.record.events);
+            connection.count_delivered().tried(|| "TCP_INFO".to_owned())?;
+        }
+        for index in 0..self.flows.len() {
+            self.write_row(index)?;
+        }
+        let lateness = self.clock.lateness;
+        self.record.timeliness.lateness_worst_s.push(lateness.worst_s);
+        self.record.timeliness.lateness_mean_s.push(lateness.sum_s / lateness.count.max(1) as f64);
+        Ok(())
+    }
+
+    /// A row for each flow of the plan, and for each generated transfer that has begun.
+    fn write_row(&mut self, index: usize) -> Result<(), Error> {
+        let row = match &self.flows[index] {
+            Stage::Waiting if index >= self.plans.first_transfer() => return Ok(()),
+            Stage::Waiting if self.plans.datagrams().contains(&index) => return Ok(()),
+            Stage::Waiting => Row::waiting(),
+            Stage::Active(connection) => Row::of(connection),
+            Stage::Over(row) => **row,
+        };
+        let plan = self.plans.describe(&self.order, index)?;
+        let (_, tcp) = self.order.sockets_of(plan.group)?;
+        let dropped = self.dropped.get(index).copied();
+        row.write(index as u32, &plan, tcp, dropped, &mut self.record.flows);
+        row.write_limits(index as u32, &mut self.record.limits);
+        Ok(())
+    }
+}
+
+/// Events of what has happened to a connection since the last look.
+fn tell(news: &Counts, at: Time, flow: u32, events: &mut Events) {
+    let happened = [
+        (Happening::SynRetransmission, news.syn_retransmissions),
+        (Happening::Timeout, news.timeouts),
+        (Happening::Recovery, news.recoveries),
+        (Happening::Retransmission, news.retransmissions),
+    ];
+    for (happening, count) in happened {
+        for _ in 0..count {
+            events.push(at.seconds(), flow, NONE, happening, f64::NAN);
+        }
+    }
+}
+
+fn write(connection: &Connection, at: Time, flow: u32, samples: &mut FlowSamples) {
+    let info = &connection.info;
+    samples.time_s.push(at.seconds());
+    samples.flow.push(flow);
+    samples.cwnd.push(f64::from(info.cwnd));
+    samples.ssthresh.push(info.ssthresh_p());
+    samples.srtt_s.push(info.srtt_s());
+    samples.in_flight.push(info.in_flight());
+    samples.delivered_bytes.push(connection.acknowledged_bytes());
+}

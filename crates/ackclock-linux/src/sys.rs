@@ -1,0 +1,64 @@
+//! The calls of the kernel that no library wraps safely: socket options by number, `TCP_INFO`, reading without copying.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// Room for `tcp_info` of kernels to come.
+const INFO_BYTES: usize = 512;
+
+/// Sets an integer option of a socket.
+pub fn set_option(socket: BorrowedFd, level: i32, name: i32, value: i32) -> io::Result<()> {
+    // SAFETY: the kernel reads four bytes from `value`, which outlives the call.
+    let code = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            name,
+            (&raw const value).cast(),
+            size_of::<i32>() as libc::socklen_t,
+        )
+    };
+    outcome(code as isize).map(drop)
+}
+
+/// The bytes of the kernel's `struct tcp_info`, as many as it has.
+pub fn tcp_info(socket: BorrowedFd) -> io::Result<([u8; INFO_BYTES], usize)> {
+    let mut info = [0; INFO_BYTES];
+    let mut length = INFO_BYTES as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes to `info`, which has as many.
+    let code = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            info.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    outcome(code as isize).map(|_| (info, length as usize))
+}
+
+/// Takes at most so many bytes out of a TCP socket and throws them away; how many there were, 0 at the end of the data.
+pub fn discard(socket: BorrowedFd, most: usize) -> io::Result<usize> {
+    // SAFETY: with MSG_TRUNC a TCP socket counts the data and writes nothing (tcp(7)).
+    outcome(unsafe {
+        libc::recv(
+            socket.as_raw_fd(),
+            std::ptr::null_mut(),
+            most,
+            libc::MSG_TRUNC | libc::MSG_DONTWAIT,
+        )
+    })
+}
+
+/// Has the kernel wake this thread exactly when it asked for.
+pub fn wake_exactly() -> io::Result<()> {
+    // SAFETY: the call takes a number and touches no memory.
+    outcome(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) } as isize).map(drop)
+}
+
+fn outcome(code: isize) -> io::Result<usize> {
+    usize::try_from(code).map_err(|_| io::Error::last_os_error())
+}

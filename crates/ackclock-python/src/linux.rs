@@ -1,0 +1,55 @@
+//! What runs inside a Linux kernel, and what it brings back.
+
+use std::io::{self, Write};
+
+use ackclock_linux::result::Column;
+use pyo3::exceptions::{PySystemExit, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::columns::IntoColumn;
+use crate::guard::guarded;
+
+/// Carries out the order in a file, inside namespaces of its own: sets the network up, runs the traffic, writes the result.
+///
+/// Tells how far it is on the standard output (`progress 0.25`); after an error (`error …`) it raises `SystemExit` with
+/// status 1.
+#[pyfunction]
+pub fn linux_inside(py: Python<'_>, path: &str) -> PyResult<()> {
+    let outcome = py.detach(|| {
+        let order = std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))?;
+        guarded(|| ackclock_linux::carry_out(&order).map_err(|error| error.to_string()))?
+    });
+    outcome.map_err(|error| {
+        let line = error.replace('\n', " ");
+        // Without a reader the status is all that is left.
+        let _ = writeln!(io::stdout(), "error {line}");
+        PySystemExit::new_err(1)
+    })
+}
+
+/// The tables of a result file: table name → column name → values.
+#[pyfunction]
+pub fn linux_result<'py>(py: Python<'py>, result: &[u8]) -> PyResult<Bound<'py, PyDict>> {
+    let tables = ackclock_linux::result::read(result).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let named = PyDict::new(py);
+    for (table, columns) in tables {
+        let values = PyDict::new(py);
+        for (name, column) in columns {
+            values.set_item(name, into_python(py, column)?)?;
+        }
+        named.set_item(table, values)?;
+    }
+    Ok(named)
+}
+
+fn into_python(py: Python<'_>, column: Column) -> PyResult<Bound<'_, PyAny>> {
+    match column {
+        Column::Float(values) => values.into_column(py),
+        Column::Long(values) => values.into_column(py),
+        Column::Word(values) => values.into_column(py),
+        Column::Byte(values) => values.into_column(py),
+        Column::Flag(values) => values.into_column(py),
+        Column::Text(values) => values.into_column(py),
+    }
+}
