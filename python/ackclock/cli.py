@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from ackclock import kernels
 from ackclock.errors import AckclockError, InputError
 
 #: Names of engines, for the help; `ackclock.engines.ENGINES` is the list itself.
@@ -68,6 +69,8 @@ What is there to choose from, and what are its parameters:
 """,
     epilog="Exit status: 0 done, 2 bad input, 3 unsupported by the engine, 1 anything else.",
 )
+
+app.add_typer(kernels.app, name="kernel")
 
 
 def _version(wanted: bool) -> None:
