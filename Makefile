@@ -22,7 +22,7 @@ export PYTHONUTF8 := 1
 export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup demo test oracle lint format bench gallery docs clean debian-test debian-bench
+.PHONY: help setup demo test oracle kernel lint format bench gallery docs clean debian-test debian-bench debian-kernel
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,7 +33,10 @@ demo: $(VENV)/.ackclock  ## ten CUBIC flows through one bottleneck: a table and 
 	$(VENV)/bin/ackclock run scenarios/dumbbell.toml --out results/demo
 	@printf '\nOpen the report: file://%s\n' '$(abspath results/demo/report.html)'
 
-test: $(VENV)/.dev debian-test  ## all tests but the long oracles
+kernel: $(VENV)/.ackclock debian-kernel  ## the guest kernel of the engine linux, in ~/.cache/ackclock (minutes, once)
+	$(VENV)/bin/ackclock kernel build
+
+test: $(VENV)/.dev debian-test kernel  ## all tests but the long oracles
 	tools/test.sh $(PY)
 
 oracle: $(VENV)/.dev  ## long comparisons with published numbers
@@ -103,3 +106,7 @@ debian-test:
 
 debian-bench:
 	tools/need-debian.sh ns=ns2 g++=g++ /usr/include/ns3/core-module.h=libns3-dev
+
+debian-kernel:
+	tools/need-debian.sh gcc=gcc make=make flex=flex bison=bison bc=bc xz=xz-utils \
+		/usr/include/stdlib.h=libc6-dev ip=iproute2 mount=mount setarch=util-linux

@@ -316,14 +316,16 @@ def command_line_page() -> str:
     """The help texts, as they are printed."""
     text = "# Command line\n\n" + fenced("text", help_text())
     for command in commands():
-        text += f"\n## `ackclock {command}`\n\n" + fenced("text", help_text(command))
+        text += f"\n## `ackclock {command}`\n\n" + fenced("text", help_text(*command.split()))
     return text
 
 
 def commands() -> Iterator[str]:
-    """The names of the commands."""
+    """The names of the commands, each followed by those below it."""
     group: Any = typer.main.get_command(cli.app)
-    yield from group.commands
+    for name, command in group.commands.items():
+        yield name
+        yield from (f"{name} {below}" for below in getattr(command, "commands", ()))
 
 
 def help_text(*arguments: str) -> str:

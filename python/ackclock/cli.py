@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from ackclock import kernel_load
+from ackclock import kernels
 from ackclock.errors import AckclockError, InputError
 
 #: Names of engines, for the help; `ackclock.engines.ENGINES` is the list itself.
@@ -69,6 +69,8 @@ What is there to choose from, and what are its parameters:
 """,
     epilog="Exit status: 0 done, 2 bad input, 3 unsupported by the engine, 1 anything else.",
 )
+
+app.add_typer(kernels.app, name="kernel")
 
 
 def _version(wanted: bool) -> None:
@@ -366,9 +368,6 @@ def reproduce(
         return
     chosen = known if every else list({entry.id: entry for entry in (find(name, known) for name in ids or ())}.values())
     terminal.run_all(chosen, out, quick=quick, jobs=jobs, as_json=as_json, command=_command())
-
-
-app.add_typer(kernel_load.app, name="kernel")
 
 
 def _cards(name: str) -> list[Any]:

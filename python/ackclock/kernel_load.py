@@ -10,8 +10,6 @@ import typer
 
 from ackclock.errors import InputError
 
-app = typer.Typer(no_args_is_help=True, help="Our congestion controls in the kernel that is running.")
-
 
 def _names(incomplete: str) -> list[str]:
     from ackclock.engines.linux.kernel import ours
@@ -19,7 +17,6 @@ def _names(incomplete: str) -> list[str]:
     return [name for name in ours.NAMES if name.startswith(incomplete)]
 
 
-@app.command()
 def load(
     name: Annotated[str, typer.Argument(metavar="NAME", help="lincubic or accucubic.", autocompletion=_names)],
     settings: Annotated[
@@ -43,7 +40,6 @@ def load(
     typer.echo(f"sockets choose it by TCP_CONGESTION, or all: sysctl -w net.ipv4.tcp_congestion_control={name}")
 
 
-@app.command()
 def unload(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What was loaded.", autocompletion=_names)],
 ) -> None:

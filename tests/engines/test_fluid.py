@@ -148,7 +148,11 @@ def test_what_progress_raises_ends_the_call():
         (('congestion = "reno"', 'congestion = "bbr"'), 'congestion control "bbr"', ("packet", "linux")),
         (('discipline = "pfifo"', 'discipline = "fq_codel"'), 'queue discipline "fq_codel"', ("packet", "linux")),
         (('"cubic"', '"cubic"\nsize = "1MB"'), features.FINITE, ("packet", "linux")),
-        (('frame_overhead = "0B"', "loss = { probability = 0.01 }"), features.RANDOM_LOSS, ("packet", "theory", "linux")),
+        (
+            ('frame_overhead = "0B"', "loss = { probability = 0.01 }"),
+            features.RANDOM_LOSS,
+            ("packet", "theory", "linux"),
+        ),
         (('"pfifo", limit = "200p"', '"red", limit = "1bdp", adaptive = true'), "adaptive RED", ("packet", "linux")),
         (('"reno"', '"reno"\ntcp = { mtu = "576B" }'), features.SIZES, ("packet", "linux")),
     ],

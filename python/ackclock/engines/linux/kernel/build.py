@@ -1,0 +1,291 @@
+"""Builds a guest: configure, compile, start it once, keep it.
+
+Everything happens in one temporary folder of the cache, which goes whatever happens; a guest appears there whole or not
+at all. A user's own source tree is read only (`make O=`). What is built does not depend on the day, the user or the
+host's name.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ackclock import folders
+from ackclock.engines.linux import guest
+from ackclock.engines.linux.kernel import cache, config, source
+from ackclock.errors import AckclockError, InputError
+
+#: Commands, or files, that a build needs, and the Debian packages that have them.
+TOOLS = {
+    "gcc": "gcc",
+    "ld": "binutils",
+    "make": "make",
+    "flex": "flex",
+    "bison": "bison",
+    "bc": "bc",
+    "perl": "perl-base",
+}
+FETCHING = {"apt-get": "apt", "apt-cache": "apt"}
+UNPACKING = {"dpkg-deb": "dpkg", "tar": "tar", "xz": "xz-utils"}
+
+#: Objects that are compiled, more or less: for the progress bar alone.
+OBJECTS = 1100
+
+#: 8-byte words that the guest keeps of a process's vector registers: 12 KiB.
+REGISTER_WORDS = 1536
+
+#: Room that a build needs, in bytes: the source, and what is made of it.
+ROOM = 2 << 30
+
+#: The guest that a build starts to see whether it works has this much memory.
+TRIAL_MEMORY_BYTES = 128 << 20
+
+#: What the trial asks the guest.
+TRIAL = ["sh", "-c", "cat /proc/sys/net/ipv4/tcp_available_congestion_control /proc/version >answer"]
+
+Progress = Callable[[float], None]
+Say = Callable[[str], None]
+
+
+def build(given: Path | None, progress: Progress, say: Say, *, again: bool = False) -> cache.Kept:
+    """Makes a guest of a source tree (by default Debian's newest), or finds that it is there already.
+
+    `progress` is called with the share that is done, `say` with what is done next. Raises `InputError` for a missing tool or
+    a source that cannot be used, `AckclockError` if the build fails; then nothing is left but a log.
+    """
+    source.check(given)
+    if given is None and not again and (there := cache.taken(cache.every())):
+        return there
+    _check_host(given)
+    with cache.only_one(say):
+        if given is None and not again and (there := cache.taken(cache.every())):  # made while we waited
+            return there
+        with _workshop() as work:
+            return _made(source.tree(given, work, say), work, progress, say, again)
+
+
+def _check_host(given: Path | None) -> None:
+    if platform.machine() != "x86_64":
+        raise InputError(f"The guest kernel: found a {platform.machine()} machine; expected x86_64")
+    needed = TOOLS | (FETCHING if given is None else {}) | ({} if given and given.is_dir() else UNPACKING)
+    missing = {package for tool, package in needed.items() if not shutil.which(tool)}
+    if shutil.which("gcc") and not _has_static_libc():
+        missing.add("libc6-dev")
+    if missing:
+        names = " ".join(sorted(missing))
+        raise InputError(
+            f"The guest kernel cannot be built without {names}. As root on Debian: apt-get install {names}"
+        )
+    cache.home().mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(cache.home()).free
+    if free < ROOM:
+        raise InputError(f"{cache.home()}: found {free >> 20} MiB free; expected {ROOM >> 20} MiB to build a kernel in")
+
+
+def _has_static_libc() -> bool:
+    found = subprocess.run(["gcc", "-print-file-name=libc.a"], capture_output=True, text=True, check=False)
+    return Path(found.stdout.strip()).is_absolute()
+
+
+@contextmanager
+def _workshop() -> Iterator[Path]:
+    """An empty folder, gone at the end; what a killed build has left goes too."""
+    work = cache.home() / ".build"
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir()
+    try:
+        yield work
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _made(tree: Path, work: Path, progress: Progress, say: Say, again: bool) -> cache.Kept:
+    make = Make(tree, work / "objects", work / "build.log")
+    version = make.version()
+    target = cache.folder_of(version)
+    if not again and (there := next((kept for kept in cache.every() if kept.folder == target), None)):
+        return there
+    try:
+        settings = _configured(make, version)
+        make.run(["prepare"])
+        _widen_registers(make.objects)
+        say(f"compiling Linux {version}")
+        make.run(["linux"], progress)
+        modules = _modules(make, work, say)
+        say("starting it once")
+        answer = _trial(make.objects / "linux", work)
+    except (AckclockError, OSError):
+        _keep_log(make.log)
+        raise
+    about = _about(version, settings, answer)
+    with folders.replacing(target) as new:
+        shutil.copy(make.objects / "linux", new / "linux")
+        shutil.copy(make.log, new / "build.log")
+        shutil.copy(make.objects / ".config", new / "config")
+        (new / "modules").mkdir()
+        for module in modules:
+            shutil.copy(module, new / "modules" / module.name)
+        (new / "about.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+    return cache.Kept(target, about)
+
+
+def _keep_log(log: Path) -> None:
+    if log.exists():
+        shutil.copy(log, failed_log())
+
+
+def failed_log() -> Path:
+    """Where the log of the last failed build is kept."""
+    return cache.home() / "failed.log"
+
+
+class Make:
+    """`make` for a tree and a folder of objects, with all that makes the result the same everywhere."""
+
+    def __init__(self, tree: Path, objects: Path, log: Path) -> None:
+        self.tree, self.objects, self.log = tree, objects, log
+        objects.mkdir()
+        # A file beside the objects: the path of the package may have a space in it.
+        header = objects / config.HEADER.name
+        shutil.copy(config.HEADER, header)
+        self.words = ["make", "-C", str(tree), f"O={objects}", "ARCH=um", f"KCFLAGS=-include {header}"]
+        self.environment = {
+            "PATH": os.environ.get("PATH", os.defpath),
+            "LC_ALL": "C",
+            "KBUILD_BUILD_TIMESTAMP": "1970-01-01",
+            "KBUILD_BUILD_USER": "ackclock",
+            "KBUILD_BUILD_HOST": "ackclock",
+        }
+
+    def version(self) -> str:
+        """The tree's version: `6.1.192`. Raises `AckclockError`."""
+        return self._asked("kernelversion")
+
+    def release(self) -> str:
+        """The version with all its additions, as `uname -r` says it."""
+        return self._asked("kernelrelease")
+
+    def _asked(self, what: str) -> str:
+        command = [*self.words, "-s", "--no-print-directory", what]
+        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False)
+        lines = done.stdout.split()
+        if done.returncode or not lines:
+            raise AckclockError(
+                f"{self.tree}: make {what} failed: {(done.stderr.splitlines() or ['no reason given'])[-1]}"
+            )
+        return lines[-1]
+
+    def run(self, targets: Sequence[str], progress: Callable[[float], None] = lambda _: None) -> None:
+        """Makes targets on all cores. Raises `AckclockError` with the first error's line."""
+        command = [*self.words, f"-j{len(os.sched_getaffinity(0))}", *targets]
+        done, said = 0, []
+        with self.log.open("a", encoding="utf-8") as log, _ended(command, self.environment) as making:
+            assert making.stdout is not None
+            for line in making.stdout:
+                log.write(line)
+                if re.match(r"  (CC|AS|LD|AR)\b", line):
+                    done += 1
+                    progress(min(done / OBJECTS, 0.99))
+                elif re.search(r"\berror\b|\*\*\*", line, re.IGNORECASE):
+                    said.append(line.strip())
+        if making.returncode:
+            reason = said[0] if said else f"status {making.returncode}"
+            raise AckclockError(f"The guest kernel was not built: {reason} (all of it: {failed_log()})")
+
+
+@contextmanager
+def _ended(command: Sequence[str], environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
+    """A process whose whole group has ended with the block."""
+    with subprocess.Popen(
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    ) as process:
+        try:
+            yield process
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+
+
+def _configured(make: Make, version: str) -> dict[str, str]:
+    wanted = make.objects / "wanted.config"
+    wanted.write_text(config.all_lines(make.tree), encoding="utf-8")
+    make.environment["KCONFIG_ALLCONFIG"] = str(wanted)
+    make.run(["allnoconfig"])
+    settings = config.settings((make.objects / ".config").read_text(encoding="utf-8"))
+    config.check(settings, version)
+    return settings
+
+
+def _widen_registers(objects: Path) -> None:
+    """Gives the guest room for the vector registers of any host.
+
+    Linux 6.1 has 2696 bytes for them, but a processor with AMX has 11008, and there a guest does not start. The number is
+    taken from a file that `make prepare` has made from the source. Newer kernels ask the host, and have no such number.
+    """
+    file = objects / "arch/x86/um/user-offsets.s"
+    if file.exists():
+        text = file.read_text(encoding="utf-8")
+        file.write_text(re.sub(r"(->HOST_FP_SIZE \$)\d+", rf"\g<1>{REGISTER_WORDS}", text), encoding="utf-8")
+
+
+def _modules(make: Make, work: Path, say: Say) -> list[Path]:
+    """Our kernel modules, built against the tree."""
+    files = config.module_files()
+    if not files:
+        return []
+    say("compiling modules")
+    folder = work / "modules"
+    folder.mkdir()
+    for path in files:
+        shutil.copy(path, folder)
+    make.run(["modules_prepare"])
+    make.run([f"M={folder}", "modules"])
+    return sorted(folder.glob("*.ko"))
+
+
+def _trial(kernel: Path, work: Path) -> dict[str, str]:
+    """Starts the guest once. Raises `AckclockError` if it does not work on this host."""
+    folder = work / "trial"
+    folder.mkdir()
+    trial = guest.Guest(kernel, memory_bytes=TRIAL_MEMORY_BYTES)
+    try:
+        guest.run(trial, folder / "order", lambda _: None, ["sh", "-c", f"cd {folder} && {TRIAL[2]}"])
+    finally:
+        _append(folder / "console.log", work / "build.log")
+    congestion, version = (folder / "answer").read_text(encoding="utf-8").splitlines()
+    return {"congestion": congestion, "version": version}
+
+
+def _append(what: Path, log: Path) -> None:
+    if what.exists():
+        with log.open("a", encoding="utf-8") as file:
+            file.write("\nThe guest's console\n" + what.read_text(encoding="utf-8", errors="replace"))
+
+
+def _about(version: str, settings: dict[str, str], answer: dict[str, str]) -> dict[str, Any]:
+    return {
+        "version": version,
+        "release": answer["version"],
+        "inputs": config.inputs_hash(),
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        "congestion": sorted(answer["congestion"].split()),
+        "disciplines": config.disciplines(settings),
+        "options": settings,
+    }

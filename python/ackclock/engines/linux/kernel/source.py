@@ -1,0 +1,75 @@
+"""Where Linux comes from: Debian's newest package `linux-source-*`, or a tree of the user's."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from ackclock.errors import AckclockError, InputError
+
+Say = Callable[[str], None]
+
+
+def check(given: Path | None) -> None:
+    """Raises `InputError` unless `given` is a tree of Linux, or a package or archive with one, or nothing."""
+    if given is None or (given.is_file() and re.search(r"\.(deb|tar(\.\w+)?)$", given.name)):
+        return
+    if not (given / "Kconfig").is_file() or not (given / "arch" / "um").is_dir():
+        raise InputError(f"--source {given}: found no Linux there; expected a source tree, a .deb or a .tar.xz of one")
+    if (given / ".config").exists() or (given / "include" / "config").exists():
+        raise InputError(
+            f"--source {given}: found a tree in which a kernel was built; expected a clean one (make ARCH=um mrproper)"
+        )
+
+
+def tree(given: Path | None, work: Path, say: Say) -> Path:
+    """A source tree: the given one as it is, else one unpacked below `work`. Raises `AckclockError`."""
+    if given is not None and given.is_dir():
+        return given.absolute()
+    if given is None:
+        say("fetching Linux's source")
+        given = _fetched(work)
+    say("unpacking Linux's source")
+    return _unpacked(given.absolute(), work)
+
+
+def _fetched(work: Path) -> Path:
+    package = _newest(_run(["apt-cache", "search", "--names-only", r"^linux-source-[0-9.]+$"], work))
+    _run(["apt-get", "download", "-q", package], work)
+    return next(work.glob("linux-source-*.deb"))
+
+
+def _newest(listed: str) -> str:
+    names: list[str] = re.findall(r"^linux-source-[0-9.]+", listed, re.MULTILINE)
+    if not names:
+        raise InputError(
+            "apt knows no package linux-source-*: `apt-get update` as root may help; "
+            "else --source DIR takes any tree of Linux"
+        )
+    return max(names, key=lambda name: [int(number) for number in re.findall(r"\d+", name)])
+
+
+def _unpacked(archive: Path, work: Path) -> Path:
+    if archive.suffix == ".deb":
+        _run(["dpkg-deb", "-x", str(archive), "package"], work)
+        inner = sorted((work / "package").glob("usr/src/linux-source-*.tar.*"))
+        if not inner:
+            raise InputError(f"{archive}: found no usr/src/linux-source-*.tar.xz in it; expected Debian's linux-source")
+        archive = inner[0]
+    folder = work / "source"
+    folder.mkdir()
+    _run(["tar", "-xf", str(archive), "--strip-components=1", "-C", str(folder)], work)
+    if not (folder / "arch" / "um").is_dir():
+        raise InputError(f"{archive}: found no Linux in it; expected a source tree with arch/um")
+    return folder
+
+
+def _run(command: list[str], work: Path) -> str:
+    done = subprocess.run(command, cwd=work, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("W:")]
+        reason = lines[-1] if lines else f"status {done.returncode}"
+        raise AckclockError(f"{' '.join(command[:2])} failed: {reason}")
+    return done.stdout
