@@ -96,9 +96,7 @@ def inside(order: Path) -> list[str]:
     return [sys.executable, "-s", "-c", f"from ackclock import _core; _core.linux_inside({str(order)!r})"]
 
 
-def run(
-    guest: Guest, order: Path, progress: Callable[[float], None], command: Sequence[str] | None = None
-) -> None:
+def run(guest: Guest, order: Path, progress: Callable[[float], None], command: Sequence[str] | None = None) -> None:
     """Carries out an order in a guest, in the order's folder, where `console.log` is left.
 
     `progress` is called with the share that is done, and may raise to end the guest. `command` is what runs instead of
@@ -124,7 +122,9 @@ def check(kernel: Path) -> None:
     if missing:
         raise InputError(f"The engine linux needs Debian's {', '.join(sorted(missing))}: apt-get install them as root.")
     if not os.access(kernel, os.X_OK):
-        raise InputError(f"{kernel}: found no guest kernel that can be run; expected one made by `ackclock kernel build`")
+        raise InputError(
+            f"{kernel}: found no guest kernel that can be run; expected one made by `ackclock kernel build`"
+        )
     if not _fixed_addresses_allowed():
         raise InputError(
             "The engine linux needs fixed addresses (setarch -R), and this system refuses them: "
@@ -240,7 +240,9 @@ def _judge(said: Sequence[str], status: int, guest: Guest, log: Path) -> None:
     if ended is None:
         raise GuestError(f"The guest ended early, with status {status}{_last(said, log)}")
     if ended != "ended 0":
-        raise GuestError(f"The process in the guest failed with status {ended.removeprefix('ended ')}{_last(said, log)}")
+        raise GuestError(
+            f"The process in the guest failed with status {ended.removeprefix('ended ')}{_last(said, log)}"
+        )
 
 
 def _last(said: Sequence[str], log: Path) -> str:
