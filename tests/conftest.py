@@ -1,6 +1,22 @@
-"""What all tests share: the modules of this folder (`synthetic`) can be imported."""
+"""What all tests share: the modules of this folder (`synthetic`) can be imported; the guest kernel of the engine linux."""
 
+import os
 import sys
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture(scope="session")
+def guest_kernel() -> Path:
+    """The guest that a run takes. Without one the test is skipped by name; where `CI` is set, it fails."""
+    from ackclock.engines.linux.kernel import cache
+
+    if kept := cache.taken(cache.every()):
+        return kept.kernel
+    missing = "no guest kernel: run `make kernel`"
+    if os.environ.get("CI"):
+        pytest.fail(missing)
+    pytest.skip(missing)

@@ -20,7 +20,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ackclock.errors import AckclockError, InputError
@@ -63,11 +63,12 @@ class GuestError(AckclockError):
 
 @dataclass(frozen=True, slots=True)
 class Guest:
-    """How to start a guest: the kernel's file, the seed of its randomness, its memory."""
+    """How to start a guest: the kernel's file, the seed of its randomness, its memory, parameters of its modules."""
 
     kernel: Path
     seed: int = 1
     memory_bytes: int = MEMORY_BYTES
+    parameters: Mapping[str, int] = field(default_factory=dict)
 
     def arguments(self) -> list[str]:
         """The command line: the same on every host."""
@@ -88,6 +89,7 @@ class Guest:
             "quiet",
             "oops=panic",
             f"ackclock.seed={self.seed}",
+            *(f"{name}={value}" for name, value in self.parameters.items()),
         ]
 
 

@@ -60,8 +60,8 @@ Say = Callable[[str], None]
 def build(given: Path | None, progress: Progress, say: Say, *, again: bool = False) -> cache.Kept:
     """Makes a guest of a source tree (by default Debian's newest), or finds that it is there already.
 
-    `progress` is called with the share that is done, `say` with what is done next. Raises `InputError` for a missing tool or
-    a source that cannot be used, `AckclockError` if the build fails; then nothing is left but a log.
+    `progress` is called with the share that is done, `say` with what is done next. Raises `InputError` for a missing
+    tool or a source that cannot be used, `AckclockError` if the build fails; then nothing is left but a log.
     """
     source.check(given)
     if given is None and not again and (there := cache.taken(cache.every())):
@@ -79,7 +79,7 @@ def _check_host(given: Path | None) -> None:
         raise InputError(f"The guest kernel: found a {platform.machine()} machine; expected x86_64")
     needed = TOOLS | (FETCHING if given is None else {}) | ({} if given and given.is_dir() else UNPACKING)
     missing = {package for tool, package in needed.items() if not shutil.which(tool)}
-    if shutil.which("gcc") and not _has_static_libc():
+    if shutil.which("gcc") and not _has_libc():
         missing.add("libc6-dev")
     if missing:
         names = " ".join(sorted(missing))
@@ -92,8 +92,8 @@ def _check_host(given: Path | None) -> None:
         raise InputError(f"{cache.home()}: found {free >> 20} MiB free; expected {ROOM >> 20} MiB to build a kernel in")
 
 
-def _has_static_libc() -> bool:
-    found = subprocess.run(["gcc", "-print-file-name=libc.a"], capture_output=True, text=True, check=False)
+def _has_libc() -> bool:
+    found = subprocess.run(["gcc", "-print-file-name=crt1.o"], capture_output=True, text=True, check=False)
     return Path(found.stdout.strip()).is_absolute()
 
 
@@ -236,8 +236,8 @@ def _configured(make: Make, version: str) -> dict[str, str]:
 def _widen_registers(objects: Path) -> None:
     """Gives the guest room for the vector registers of any host.
 
-    Linux 6.1 has 2696 bytes for them, but a processor with AMX has 11008, and there a guest does not start. The number is
-    taken from a file that `make prepare` has made from the source. Newer kernels ask the host, and have no such number.
+    Linux 6.1 has 2696 bytes for them, but a processor with AMX has 11008, and there a guest does not start. The number
+    is in a file that `make prepare` has made from the source. Newer kernels ask the host, and have no such number.
     """
     file = objects / "arch/x86/um/user-offsets.s"
     if file.exists():

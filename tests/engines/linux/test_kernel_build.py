@@ -1,0 +1,226 @@
+"""How a guest kernel is made and kept: with made-up tools and trees, so that nothing is compiled."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from ackclock.cli import app
+from ackclock.engines.linux import guest
+from ackclock.engines.linux.kernel import build, cache, config, source
+from ackclock.errors import AckclockError, InputError
+
+#: A `make` that answers as Linux's does, and "builds" a guest that runs its own trial.
+MAKE = """#!/bin/sh
+for word; do case $word in O=*) out=${word#O=} ;; esac; done
+case $* in
+    *kernelversion*) echo 6.1.7 ;;
+    *allnoconfig*) grep -v '=n$' "$KCONFIG_ALLCONFIG" >"$out/.config" ;;
+    *" prepare"*) mkdir -p "$out/arch/x86/um"; echo '.ascii "->HOST_FP_SIZE $337 2696 / 8"' >"$out/arch/x86/um/user-offsets.s" ;;
+    *" linux"*) FAIL_HERE
+        echo "  CC      a.o"; cp "$out/arch/x86/um/user-offsets.s" "$out/linux"; chmod +x "$out/linux" ;;
+esac
+"""
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "ackclock" / "kernels"
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A tree of Linux, as far as a build looks at it before `make`."""
+    folder = tmp_path / "linux tree"
+    for name, text in {
+        "Kconfig": "",
+        "arch/um/Makefile": "",
+        "net/ipv4/Kconfig": "config TCP_CONG_CUBIC\n\ttristate\nconfig TCP_CONG_NEWER\n\ttristate\nconfig DEFAULT_X\n",
+        "net/sched/Kconfig": "config NET_SCH_NEWER\n\ttristate\nconfig NET_ACT_NEWER\n",
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+@pytest.fixture
+def tools(tmp_path, monkeypatch):
+    """A folder of made-up tools ahead of the real ones; `tools("make", text)` adds one. The trial is not run."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+    def add(name: str, text: str) -> None:
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+
+    for name in ("flex", "bison", "bc"):
+        add(name, "#!/bin/sh\n")
+    monkeypatch.setattr(build, "_trial", lambda *_: {"congestion": "reno cubic", "version": "Linux version 6.1.7"})
+    monkeypatch.setattr(build, "_has_libc", lambda: True)
+    add("make", MAKE.replace("FAIL_HERE", ""))
+    return add
+
+
+def made(tree: Path, **options: bool) -> cache.Kept:
+    return build.build(tree, lambda _: None, lambda _: None, **options)
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_a_guest_is_kept_whole(home, tree, tools):
+    kept = made(tree)
+    assert kept.folder == home / f"6.1.7-{config.inputs_hash()}"
+    assert {"linux", "about.json", "build.log", "config"} <= names(kept.folder)
+    assert names(home) == {kept.folder.name, ".lock"}
+    about = json.loads((kept.folder / "about.json").read_text())
+    assert (about["version"], about["congestion"]) == ("6.1.7", ["cubic", "reno"])
+    assert {"htb", "fq_codel", "netem", "newer"} <= set(about["disciplines"])
+    assert cache.chosen().kernel == kept.kernel
+    assert stat.S_IMODE(kept.kernel.stat().st_mode) & 0o111
+
+
+def test_the_users_tree_is_left_as_it_is(home, tree, tools):
+    before = sorted(path for path in tree.rglob("*"))
+    made(tree)
+    assert sorted(path for path in tree.rglob("*")) == before
+
+
+def test_there_is_room_for_the_registers_of_any_host(home, tree, tools):
+    words = re.search(r"HOST_FP_SIZE \$(\d+)", made(tree).kernel.read_text())  # the made-up guest is this file
+    assert words is not None
+    assert int(words[1]) * 8 >= 11_008  # XSAVE area with AMX tile data: 2816 + 8192 bytes (Intel SDM vol. 1, 13.5)
+
+
+def test_what_is_there_is_not_built_again(home, tree, tools):
+    first = made(tree)
+    tools("make", MAKE.replace("FAIL_HERE", "exit 1"))
+    assert made(tree).about == first.about
+    assert build.build(None, lambda _: None, lambda _: None).folder == first.folder
+    with pytest.raises(AckclockError):
+        made(tree, again=True)
+    assert cache.chosen().about == first.about
+
+
+def test_a_failed_build_leaves_a_log_and_says_why(home, tree, tools):
+    tools("make", MAKE.replace("FAIL_HERE", "echo 'net/a.c:7: error: no such thing'; exit 2"))
+    with pytest.raises(AckclockError, match=r"net/a.c:7: error: no such thing .*failed.log") as failed:
+        made(tree)
+    assert "\n" not in str(failed.value)
+    assert names(home) == {".lock", "failed.log"}
+
+
+def test_what_a_killed_build_has_left_is_not_taken(home, tree, tools):
+    for left in (".build", ".6.1.7-abc.0000.tmp", "6.1.8-torn"):
+        (home / left).mkdir(parents=True)
+        (home / left / "linux").touch()
+    assert cache.every() == []
+    made(tree)
+    assert not (home / ".build").exists()
+
+
+def test_two_builds_wait_for_each_other(home, tree, tools):
+    said: list[str] = []
+    with cache.only_one(said.append):
+        other = threading.Thread(target=build.build, args=(tree, lambda _: None, said.append))
+        other.start()
+        while "waiting for another build to end" not in said:
+            assert other.is_alive()
+        assert cache.every() == []
+    other.join()
+    assert [kept.version for kept in cache.every()] == ["6.1.7"]
+
+
+def test_options_that_a_tree_lacks_are_named(home, tree, tools):
+    tools("make", MAKE.replace('=n$', '=n$\\|_VETH\\|_HTB'))
+    with pytest.raises(InputError, match="CONFIG_VETH, CONFIG_NET_SCH_HTB"):
+        made(tree)
+
+
+def test_all_of_a_tree_is_asked_for(tree):
+    lines = config.all_lines(tree).splitlines()
+    assert {"CONFIG_TCP_CONG_NEWER=y", "CONFIG_NET_SCH_NEWER=y", "CONFIG_NET_ACT_NEWER=y"} <= set(lines)
+    assert "CONFIG_DEFAULT_X=y" not in lines
+    assert lines.count("CONFIG_TCP_CONG_CUBIC=y") == 1
+
+
+@pytest.mark.parametrize(("tool", "package"), [("flex", "flex"), ("bc", "bc"), ("xz", "xz-utils"), ("apt-get", "apt")])
+def test_a_missing_tool_is_named_with_its_package(home, tool, package, monkeypatch):
+    found = build.shutil.which
+    monkeypatch.setattr(build.shutil, "which", lambda name, **_: None if name == tool else found(name) or "/bin/true")
+    result = CliRunner().invoke(app, ["kernel", "build"])
+    assert result.exit_code == 2
+    assert len(result.stderr.splitlines()) == 1
+    assert f"apt-get install {package}" in result.stderr
+    assert not home.exists()
+
+
+@pytest.mark.parametrize("what", ["nothing", "a file", "a folder"])
+def test_a_source_that_is_none_is_refused(home, tmp_path, what):
+    given = tmp_path / "given"
+    if what == "a file":
+        given.touch()
+    elif what == "a folder":
+        given.mkdir()
+    result = CliRunner().invoke(app, ["kernel", "build", "--source", str(given)])
+    assert result.exit_code == 2
+    assert "found no Linux there; expected a source tree" in result.stderr
+    assert not home.exists()
+
+
+def test_a_tree_that_was_built_in_is_refused(tree):
+    (tree / ".config").touch()
+    with pytest.raises(InputError, match="mrproper"):
+        source.check(tree)
+
+
+def test_the_newest_package_is_taken(home, tree, tools, tmp_path):
+    tools("apt-cache", "#!/bin/sh\necho 'linux-source-6.9 - source'; echo 'linux-source-6.12 - source'\n")
+    tools("apt-get", "#!/bin/sh\necho \"$*\" >&2; exit 1\n")
+    with pytest.raises(AckclockError, match=r"apt-get download failed: download -q linux-source-6\.12"):
+        build.build(None, lambda _: None, lambda _: None)
+
+
+def test_an_apt_that_knows_no_source_is_explained(home, tools):
+    tools("apt-cache", "#!/bin/sh\n")
+    tools("apt-get", "#!/bin/sh\n")
+    with pytest.raises(InputError, match=r"apt-get update.*--source DIR"):
+        build.build(None, lambda _: None, lambda _: None)
+
+
+def test_the_list_says_which_one_a_run_takes(home, tree, tools):
+    assert "ackclock kernel build" in CliRunner().invoke(app, ["kernel", "list"]).stdout
+    kept = made(tree)
+    other = home / "9.9.9-000000000000"
+    other.mkdir()
+    (other / "linux").touch()
+    (other / "about.json").write_text(json.dumps(kept.about | {"version": "9.9.9", "inputs": "000000000000"}))
+    printed = CliRunner().invoke(app, ["kernel", "list"], env={"COLUMNS": "300"}).stdout.splitlines()
+    assert ["9.9.9" in printed[1], "of another ackclock" in printed[1]] == [True, True]
+    assert ["6.1.7" in printed[2], "a run takes this one" in printed[2]] == [True, True]
+
+
+def test_without_a_guest_a_run_says_how_to_make_one(home):
+    with pytest.raises(InputError, match="ackclock kernel build"):
+        cache.chosen()
+
+
+def test_relative_cache_folders_are_ignored(monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    assert cache.home() == Path.home() / ".cache" / "ackclock" / "kernels"
+
+
+def test_the_command_line_names_no_file_but_the_kernel():
+    words = guest.Guest(Path("/some/where/linux"), seed=7).arguments()
+    assert [word for word in words if "/some" in word] == ["/some/where/linux"]
+    assert "ackclock.seed=7" in words
