@@ -27,7 +27,7 @@ def build(
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="Build it even if it is there.")] = False,
 ) -> None:
-    """Make the guest kernel, of Debian's newest linux-source or of a tree of yours. Takes a few minutes, once; no root.
+    """Make the guest kernel, of Debian's own linux-source or of a tree of yours. Takes a few minutes, once; no root.
 
     Examples:
         ackclock kernel build

@@ -44,7 +44,8 @@ impl Clock {
     pub fn new(kind: ClockKind) -> Result<Clock, Error> {
         sys::wake_exactly().tried(|| "timer slack".to_owned())?;
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
-        let timer = timerfd_create(TimerfdClockId::Monotonic, flags).tried(|| "timerfd_create".to_owned())?;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)
+            .tried(|| "timerfd_create".to_owned())?;
         let now_ns = nanoseconds(clock_gettime(ClockId::Monotonic));
         let real_ns = nanoseconds(clock_gettime(ClockId::Realtime));
         let zero_ns = (now_ns / NANOSECONDS_PER_SECOND + 2) * NANOSECONDS_PER_SECOND;
@@ -75,7 +76,8 @@ impl Clock {
             it_interval: timespec(0),
             it_value: timespec(due_ns),
         };
-        timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &value).tried(|| "timerfd_settime".to_owned())?;
+        timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &value)
+            .tried(|| "timerfd_settime".to_owned())?;
         Ok(())
     }
 

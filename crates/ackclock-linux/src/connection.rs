@@ -110,7 +110,11 @@ impl Connection {
     pub fn ask(&self) -> io::Result<()> {
         let bytes = self.task.request_bytes.unwrap_or(0) as usize;
         if let Some(receiver) = self.receiver.as_ref().filter(|_| bytes > 0) {
-            send(receiver, &ZEROS[..bytes.min(ZEROS.len())], SendFlags::NOSIGNAL)?;
+            send(
+                receiver,
+                &ZEROS[..bytes.min(ZEROS.len())],
+                SendFlags::NOSIGNAL,
+            )?;
         }
         Ok(())
     }
@@ -130,7 +134,11 @@ impl Connection {
 
     /// Writes what TCP takes and the application has; closes the sender's side when that is all.
     pub fn write(&mut self, now: Time) -> io::Result<()> {
-        let Some(sender) = self.sender.as_ref().filter(|_| self.unasked == 0 && !self.is_shut) else {
+        let Some(sender) = self
+            .sender
+            .as_ref()
+            .filter(|_| self.unasked == 0 && !self.is_shut)
+        else {
             return Ok(());
         };
         loop {
@@ -162,7 +170,9 @@ impl Connection {
 
     /// Bytes that an application of a given rate has ready: a segment when the connection opens, then one after the other.
     fn available(&self, now: Time) -> u64 {
-        let Some(period) = self.period() else { return u64::MAX };
+        let Some(period) = self.period() else {
+            return u64::MAX;
+        };
         let segments = now.since(self.established).picoseconds() / period.picoseconds() + 1;
         (segments * u64::from(self.task.mss_bytes)).saturating_sub(self.written)
     }
@@ -170,7 +180,9 @@ impl Connection {
     /// When an application of a given rate writes again; none if that is known already, or it writes as TCP takes it, or
     /// has written all.
     pub fn next_write(&mut self, now: Time, serve: Time) -> Option<Time> {
-        let period = self.period().filter(|_| !self.is_shut && self.writes_at <= now)?;
+        let period = self
+            .period()
+            .filter(|_| !self.is_shut && self.writes_at <= now)?;
         let open = now.since(self.established).picoseconds();
         let next = (open / period.picoseconds() + 1) * period.picoseconds();
         self.writes_at = (self.established + Time::from_picoseconds(next)).max(now + serve);
@@ -208,11 +220,16 @@ impl Connection {
 
     /// Looks at the sender; what has happened since the last look.
     pub fn look(&mut self) -> io::Result<Counts> {
-        let Some(sender) = &self.sender else { return Ok(Counts::default()) };
+        let Some(sender) = &self.sender else {
+            return Ok(Counts::default());
+        };
         let (bytes, length) = sys::tcp_info(sender.as_fd())?;
         let now = Info::parse(&bytes[..length]);
         let before = std::mem::replace(&mut self.info, now);
-        let again = u64::from(now.total_retransmissions.saturating_sub(before.total_retransmissions));
+        let again = u64::from(
+            now.total_retransmissions
+                .saturating_sub(before.total_retransmissions),
+        );
         let opening = !before.is_open() || before == Info::default();
         let news = Counts {
             syn_retransmissions: if opening { again } else { 0 },
@@ -236,7 +253,9 @@ impl Connection {
             Some(receiver) => {
                 let (bytes, length) = sys::tcp_info(receiver.as_fd())?;
                 let arrived = Info::parse(&bytes[..length]).bytes_received;
-                arrived.min(self.task.size_bytes.unwrap_or(u64::MAX)).max(self.received)
+                arrived
+                    .min(self.task.size_bytes.unwrap_or(u64::MAX))
+                    .max(self.received)
             }
         };
         Ok(())
@@ -257,7 +276,9 @@ fn is_recovering(info: &Info) -> bool {
 fn timeouts(before: &Info, now: &Info) -> u64 {
     match (before.timeouts, now.timeouts) {
         (Some(before), Some(now)) => u64::from(now.wrapping_sub(before)),
-        _ if now.retransmits > before.retransmits => u64::from(now.retransmits - before.retransmits),
+        _ if now.retransmits > before.retransmits => {
+            u64::from(now.retransmits - before.retransmits)
+        }
         _ => u64::from(now.congestion_state == LOSS && before.congestion_state != LOSS),
     }
 }

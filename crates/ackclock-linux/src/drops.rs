@@ -6,7 +6,9 @@
 use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
 
-use crate::netlink::{attribute, double, family_request, half, messages, parse_family, text, Message, Netlink, ACK};
+use crate::netlink::{
+    attribute, double, family_request, half, messages, parse_family, text, Message, Netlink, ACK,
+};
 use crate::Error;
 
 const CONFIGURE: u8 = 2;
@@ -62,8 +64,9 @@ impl Monitor {
     pub fn open() -> Result<Monitor, Error> {
         let mut netlink = Netlink::open(Some(rustix::net::netlink::GENERIC))?;
         let answer = netlink.ask("drop monitor", &family_request("NET_DM"))?;
-        let (family, group) = parse_family(answer)
-            .ok_or_else(|| Error::Order("the kernel's drop monitor does not describe itself".to_owned()))?;
+        let (family, group) = parse_family(answer).ok_or_else(|| {
+            Error::Order("the kernel's drop monitor does not describe itself".to_owned())
+        })?;
         let configure = Message::new(family, ACK, &[CONFIGURE, 1, 0, 0])
             .with(ALERT_MODE, &[PACKET_MODE])
             .with(TRUNCATION, &HEADERS_BYTES.to_ne_bytes())
@@ -71,7 +74,8 @@ impl Monitor {
         netlink.ask("drop monitor", &configure.finish())?;
         let socket = netlink.socket().as_fd();
         // Without the privilege the buffer stays as it is.
-        let _ = crate::sys::set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, SOCKET_BYTES);
+        let _ =
+            crate::sys::set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, SOCKET_BYTES);
         let start = Message::new(family, ACK, &[START, 1, 0, 0]).with(SOFTWARE, &[]);
         netlink.ask("drop monitor", &start.finish())?;
         netlink.join(group)?;

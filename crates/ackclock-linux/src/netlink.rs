@@ -7,7 +7,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{
-    bind, recv, send, socket_with, AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType,
+    bind, recv, send, socket_with, AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags,
+    SocketType,
 };
 
 use crate::error::Tried;
@@ -45,8 +46,8 @@ impl Netlink {
     /// A socket in the thread's namespace.
     pub fn open(protocol: Option<Protocol>) -> Result<Netlink, Error> {
         let flags = SocketFlags::CLOEXEC;
-        let socket =
-            socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, protocol).tried(|| "netlink".to_owned())?;
+        let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, protocol)
+            .tried(|| "netlink".to_owned())?;
         bind(&socket, &SocketAddrNetlink::new(0, 0)).tried(|| "netlink".to_owned())?;
         Ok(Netlink {
             socket,
@@ -61,15 +62,20 @@ impl Netlink {
 
     /// Listens to what is told to a group.
     pub fn join(&self, group: u32) -> Result<(), Error> {
-        sys::set_option(self.socket.as_fd(), SOL_NETLINK, ADD_MEMBERSHIP, group as i32)
-            .tried(|| format!("netlink group {group}"))
+        sys::set_option(
+            self.socket.as_fd(),
+            SOL_NETLINK,
+            ADD_MEMBERSHIP,
+            group as i32,
+        )
+        .tried(|| format!("netlink group {group}"))
     }
 
     /// Asks, and returns the first message of the answer: its type and what follows the header.
     pub fn ask(&mut self, what: &str, message: &[u8]) -> Result<(u16, &[u8]), Error> {
         send(&self.socket, message, SendFlags::empty()).tried(|| what.to_owned())?;
-        let (_, length) =
-            recv(&self.socket, self.buffer.as_mut_slice(), RecvFlags::empty()).tried(|| what.to_owned())?;
+        let (_, length) = recv(&self.socket, self.buffer.as_mut_slice(), RecvFlags::empty())
+            .tried(|| what.to_owned())?;
         let answer = messages(&self.buffer[..length.min(MOST_BYTES)]).next();
         let (kind, body) = answer.ok_or(Errno::BADMSG).tried(|| what.to_owned())?;
         if kind == ERROR {
@@ -83,7 +89,11 @@ impl Netlink {
 
     /// The next datagram without waiting; none if there is none now.
     pub fn poll(&mut self) -> Option<&[u8]> {
-        let read = recv(&self.socket, self.buffer.as_mut_slice(), RecvFlags::DONTWAIT);
+        let read = recv(
+            &self.socket,
+            self.buffer.as_mut_slice(),
+            RecvFlags::DONTWAIT,
+        );
         let length = read.ok()?.1.min(MOST_BYTES);
         Some(&self.buffer[..length])
     }
@@ -145,12 +155,17 @@ pub fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
 
 /// One attribute of those.
 pub fn attribute(bytes: &[u8], wanted: u16) -> Option<&[u8]> {
-    attributes(bytes).find(|(kind, _)| *kind == wanted).map(|(_, value)| value)
+    attributes(bytes)
+        .find(|(kind, _)| *kind == wanted)
+        .map(|(_, value)| value)
 }
 
 /// A text that ends at its zero byte.
 pub fn text(bytes: &[u8]) -> &str {
-    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    let end = bytes
+        .iter()
+        .position(|&byte| byte == 0)
+        .unwrap_or(bytes.len());
     std::str::from_utf8(&bytes[..end]).unwrap_or("")
 }
 
@@ -182,7 +197,9 @@ pub struct Interface {
 pub fn link_request(name: &str) -> Vec<u8> {
     const NAME: u16 = 3;
     let name = [name.as_bytes(), &[0]].concat();
-    Message::new(GET_LINK, 0, &[0; 16]).with(NAME, &name).finish()
+    Message::new(GET_LINK, 0, &[0; 16])
+        .with(NAME, &name)
+        .finish()
 }
 
 /// The answer to [`link_request`].
@@ -220,7 +237,10 @@ pub fn queue_request(interface: u32, handle: u32) -> Vec<u8> {
 pub fn parse_handle(handle: &str) -> Option<u32> {
     let (major, minor) = handle.split_once(':')?;
     let minor = if minor.is_empty() { "0" } else { minor };
-    let (major, minor) = (u16::from_str_radix(major, 16).ok()?, u16::from_str_radix(minor, 16).ok()?);
+    let (major, minor) = (
+        u16::from_str_radix(major, 16).ok()?,
+        u16::from_str_radix(minor, 16).ok()?,
+    );
     Some(u32::from(major) << 16 | u32::from(minor))
 }
 
@@ -273,7 +293,9 @@ pub fn family_request(name: &str) -> Vec<u8> {
     const GET_FAMILY: u8 = 3;
     const NAME: u16 = 2;
     let name = [name.as_bytes(), &[0]].concat();
-    Message::new(CONTROL, 0, &[GET_FAMILY, 1, 0, 0]).with(NAME, &name).finish()
+    Message::new(CONTROL, 0, &[GET_FAMILY, 1, 0, 0])
+        .with(NAME, &name)
+        .finish()
 }
 
 /// The answer to [`family_request`]: the family's number and that of its first group.
@@ -284,5 +306,8 @@ pub fn parse_family((_, body): (u16, &[u8])) -> Option<(u16, u32)> {
     let body = body.get(4..)?;
     let number = attribute(body, NUMBER).and_then(|value| half(value, 0))?;
     let (_, group) = attributes(attribute(body, GROUPS)?).next()?;
-    Some((number, attribute(group, GROUP_NUMBER).and_then(|value| word(value, 0))?))
+    Some((
+        number,
+        attribute(group, GROUP_NUMBER).and_then(|value| word(value, 0))?,
+    ))
 }

@@ -340,7 +340,11 @@ impl Order {
     /// It has none.
     pub fn sockets_of(&self, group: u32) -> Result<(&SocketOptions, &Tcp), Error> {
         let sockets = self.sockets.get(group as usize).and_then(Option::as_ref);
-        let tcp = self.plan.groups.get(group as usize).and_then(|group| group.tcp.as_ref());
+        let tcp = self
+            .plan
+            .groups
+            .get(group as usize)
+            .and_then(|group| group.tcp.as_ref());
         sockets
             .zip(tcp)
             .ok_or_else(|| Error::Order(format!("group {group} has no TCP sockets")))
@@ -391,7 +395,9 @@ fn same_length(name: &str, found: usize, expected: usize) -> Result<(), Error> {
     if found == expected {
         return Ok(());
     }
-    Err(Error::Order(format!("{name}: {found} given, but the plan has {expected}")))
+    Err(Error::Order(format!(
+        "{name}: {found} given, but the plan has {expected}"
+    )))
 }
 
 fn positive(name: &str, time: Time) -> Result<(), Error> {

@@ -39,12 +39,22 @@ impl Plans {
         let mut workloads = Vec::new();
         for (index, traffic) in order.plan.traffic.iter().enumerate() {
             let (population, stream) = (traffic.population(), index as u64);
-            let made = generate(&traffic.workload, population, order.plan.duration, order.seed, stream)
-                .map_err(|source| Error::Traffic { index, source })?;
+            let made = generate(
+                &traffic.workload,
+                population,
+                order.plan.duration,
+                order.seed,
+                stream,
+            )
+            .map_err(|source| Error::Traffic { index, source })?;
             workloads.push(made);
         }
         let ways = order.traffic.iter().enumerate();
-        let ways = ways.flat_map(|(traffic, ways)| ways.iter().enumerate().map(move |(way, of)| (traffic, way, of)));
+        let ways = ways.flat_map(|(traffic, ways)| {
+            ways.iter()
+                .enumerate()
+                .map(move |(way, of)| (traffic, way, of))
+        });
         let between = ways.filter_map(|(traffic, way, of)| Some(((traffic, of.nodes?), way)));
         let plans = Plans {
             flows: order.flows.len(),
@@ -60,10 +70,16 @@ impl Plans {
     fn check(&self) -> Result<(), Error> {
         for index in 0..self.schedule.len() {
             let traffic = self.schedule.workload(index);
-            if let Ends::Nodes { source, destination } = self.schedule.ends(index) {
+            if let Ends::Nodes {
+                source,
+                destination,
+            } = self.schedule.ends(index)
+            {
                 if !self.between.contains_key(&(traffic, [source, destination])) {
                     let nodes = format!("from node {source} to node {destination}");
-                    return Err(Error::Order(format!("traffic {traffic} has no way {nodes}")));
+                    return Err(Error::Order(format!(
+                        "traffic {traffic} has no way {nodes}"
+                    )));
                 }
             }
         }
@@ -88,7 +104,12 @@ impl Plans {
     /// When a connection begins; never, if it waits for others.
     pub fn start(&self, order: &Order, index: usize) -> Time {
         match order.plan.flows.get(index) {
-            Some(flow) => flow.start + flow.start_jitter.scaled(start_draw(order.seed, index as u64)),
+            Some(flow) => {
+                flow.start
+                    + flow
+                        .start_jitter
+                        .scaled(start_draw(order.seed, index as u64))
+            }
             None => self.schedule.start(index - self.first_transfer),
         }
     }
@@ -109,23 +130,34 @@ impl Plans {
             },
             stop: flow.stop,
             way: &order.flows[index],
-            nodes: flow.ends.map_or([NONE; 2], |ends| [ends.source, ends.destination]),
+            nodes: flow
+                .ends
+                .map_or([NONE; 2], |ends| [ends.source, ends.destination]),
             base_rtt_s: f64::NAN,
         })
     }
 
-    fn describe_transfer<'a>(&self, order: &'a Order, transfer: usize) -> Result<Description<'a>, Error> {
+    fn describe_transfer<'a>(
+        &self,
+        order: &'a Order,
+        transfer: usize,
+    ) -> Result<Description<'a>, Error> {
         let number = self.schedule.workload(transfer);
         let traffic = &order.plan.traffic[number];
         let (way, nodes, base_rtt_s) = match self.schedule.ends(transfer) {
             Ends::Path(path) => {
                 let base_rtt_s = match &traffic.population {
-                    Participants::Paths { paths } => order.plan.base_rtt(&paths[path as usize]).seconds(),
+                    Participants::Paths { paths } => {
+                        order.plan.base_rtt(&paths[path as usize]).seconds()
+                    }
                     Participants::Nodes { .. } => f64::NAN,
                 };
                 (path as usize, [NONE; 2], base_rtt_s)
             }
-            Ends::Nodes { source, destination } => {
+            Ends::Nodes {
+                source,
+                destination,
+            } => {
                 let nodes = [source, destination];
                 (self.between[&(number, nodes)], nodes, f64::NAN)
             }

@@ -82,13 +82,23 @@ impl Queues {
 
     /// Whose a dropped packet is that this device was to send: the link, and what it means.
     pub fn origin(&self, address: [u8; 6]) -> Option<(u32, Fate)> {
-        let of = |queues: &[Queue]| queues.iter().find(|queue| queue.address == address).map(|queue| queue.link);
+        let of = |queues: &[Queue]| {
+            queues
+                .iter()
+                .find(|queue| queue.address == address)
+                .map(|queue| queue.link)
+        };
         let dropped = of(&self.queues).map(|link| (link, Fate::Dropped));
         dropped.or_else(|| of(&self.losses).map(|link| (link, Fate::Lost)))
     }
 
     /// Writes a sample of each queue; returns what each link has dropped since the last one.
-    pub fn sample(&mut self, time_s: f64, order: &Order, rows: &mut QueueSamples) -> Result<Vec<(u32, u64)>, Error> {
+    pub fn sample(
+        &mut self,
+        time_s: f64,
+        order: &Order,
+        rows: &mut QueueSamples,
+    ) -> Result<Vec<(u32, u64)>, Error> {
         let mut drops = Vec::new();
         let record = order.plan.record;
         for queue in &mut self.queues {
@@ -110,9 +120,12 @@ impl Queues {
             rows.backlog_p.push(now.backlog_p);
             rows.backlog_bytes.push(u64::from(now.backlog_bytes));
             rows.sojourn_s.push(f64::NAN);
-            rows.departures_p.push(now.departed_p.saturating_sub(before.departed_p));
-            rows.drops_p.push(now.dropped_p.saturating_sub(before.dropped_p));
-            rows.marks_p.push(now.marked_p.saturating_sub(before.marked_p));
+            rows.departures_p
+                .push(now.departed_p.saturating_sub(before.departed_p));
+            rows.drops_p
+                .push(now.dropped_p.saturating_sub(before.dropped_p));
+            rows.marks_p
+                .push(now.marked_p.saturating_sub(before.marked_p));
             rows.utilisation.push(sent as f64 * 8.0 / possible);
         }
         self.samples += u64::from(self.warmed_up);
@@ -133,20 +146,29 @@ impl Queues {
         let mut rows = Links::default();
         for (index, plan) in order.plan.links.iter().enumerate() {
             let lost = self.lost(index as u32)?;
-            let queue = self.queues.iter_mut().find(|queue| queue.link as usize == index);
+            let queue = self
+                .queues
+                .iter_mut()
+                .find(|queue| queue.link as usize == index);
             rows.link.push(index as u32);
             rows.name.push(plan.name.clone());
             rows.bottleneck.push(plan.bottleneck);
             rows.rate_bps.push(plan.rate.bits_per_second());
             rows.empty_s.push(f64::NAN);
-            rows.sojourn_mean_s.push(f64::NAN);
             rows.sojourn_max_s.push(f64::NAN);
             rows.lost_p.push(lost.0);
             rows.lost_total_p.push(lost.1);
             match queue {
                 Some(queue) => {
                     let now = queue.ask(&mut self.sockets)?;
-                    queue.write(&now, plan.rate.bits_per_second(), self.samples, &mut rows);
+                    let measured_s = order.plan.duration.since(order.plan.warmup).seconds();
+                    queue.write(
+                        &now,
+                        plan.rate.bits_per_second(),
+                        measured_s,
+                        self.samples,
+                        &mut rows,
+                    );
                 }
                 None => write_unknown(&mut rows),
             }
@@ -169,10 +191,16 @@ impl Queues {
 impl Queue {
     fn open(device: &Device, socket: usize, netlink: &mut Netlink) -> Result<Queue, Error> {
         let name = format!("{} in {}", device.device, device.namespace);
-        let handle = parse_handle(&device.handle)
-            .ok_or_else(|| Error::Order(format!("handle {:?} of {name} is none; expected 10:", device.handle)))?;
+        let handle = parse_handle(&device.handle).ok_or_else(|| {
+            Error::Order(format!(
+                "handle {:?} of {name} is none; expected 10:",
+                device.handle
+            ))
+        })?;
         let answer = netlink.ask(&name, &link_request(&device.device))?;
-        let interface = parse_link(answer).ok_or(rustix::io::Errno::NODEV).tried(|| name.clone())?;
+        let interface = parse_link(answer)
+            .ok_or(rustix::io::Errno::NODEV)
+            .tried(|| name.clone())?;
         Ok(Queue {
             link: device.link,
             netlink: socket,
@@ -188,22 +216,40 @@ impl Queue {
 
     fn ask(&self, sockets: &mut [Netlink]) -> Result<QueueCounters, Error> {
         let answer = sockets[self.netlink].ask(&self.name, &self.request)?;
-        parse_queue(answer).ok_or(rustix::io::Errno::BADMSG).tried(|| format!("statistics of {}", self.name))
+        parse_queue(answer)
+            .ok_or(rustix::io::Errno::BADMSG)
+            .tried(|| format!("statistics of {}", self.name))
     }
 
-    /// What the kernel counts; of the time only what its counters imply.
-    fn write(&self, now: &QueueCounters, rate_bps: f64, samples: u64, rows: &mut Links) {
+    /// What the kernel counts; of the time only what its counters imply: the mean sojourn time is the mean backlog over
+    /// the rate of departures (Little's law).
+    fn write(
+        &self,
+        now: &QueueCounters,
+        rate_bps: f64,
+        measured_s: f64,
+        samples: u64,
+        rows: &mut Links,
+    ) {
         let before = &self.at_warmup;
         let arrived = |of: &QueueCounters| of.departed_p + of.dropped_p + u64::from(of.backlog_p);
         let departed_bytes = now.departed_bytes.saturating_sub(before.departed_bytes);
-        rows.arrived_p.push(arrived(now).saturating_sub(arrived(before)));
-        rows.dropped_p.push(now.dropped_p.saturating_sub(before.dropped_p));
-        rows.marked_p.push(now.marked_p.saturating_sub(before.marked_p));
-        rows.departed_p.push(now.departed_p.saturating_sub(before.departed_p));
+        rows.arrived_p
+            .push(arrived(now).saturating_sub(arrived(before)));
+        rows.dropped_p
+            .push(now.dropped_p.saturating_sub(before.dropped_p));
+        rows.marked_p
+            .push(now.marked_p.saturating_sub(before.marked_p));
+        let departed_p = now.departed_p.saturating_sub(before.departed_p);
+        let backlog_mean_p = self.backlog_p as f64 / samples as f64;
+        rows.departed_p.push(departed_p);
         rows.departed_bytes.push(departed_bytes);
         rows.busy_s.push(departed_bytes as f64 * 8.0 / rate_bps);
-        rows.backlog_mean_p.push(self.backlog_p as f64 / samples as f64);
-        rows.backlog_mean_bytes.push(self.backlog_bytes as f64 / samples as f64);
+        rows.backlog_mean_p.push(backlog_mean_p);
+        rows.sojourn_mean_s
+            .push(backlog_mean_p * measured_s / departed_p as f64);
+        rows.backlog_mean_bytes
+            .push(self.backlog_bytes as f64 / samples as f64);
         rows.arrived_total_p.push(arrived(now));
         rows.dropped_total_p.push(now.dropped_p);
         rows.departed_total_p.push(now.departed_p);
@@ -224,7 +270,12 @@ fn write_unknown(rows: &mut Links) {
     ] {
         counts.push(UNKNOWN);
     }
-    for times in [&mut rows.busy_s, &mut rows.backlog_mean_p, &mut rows.backlog_mean_bytes] {
+    for times in [
+        &mut rows.busy_s,
+        &mut rows.backlog_mean_p,
+        &mut rows.backlog_mean_bytes,
+        &mut rows.sojourn_mean_s,
+    ] {
         times.push(f64::NAN);
     }
 }

@@ -53,7 +53,14 @@ impl Row {
     }
 
     /// Adds the row to the table; `dropped` of its packets were dropped.
-    pub fn write(&self, flow: u32, plan: &Description, tcp: &Tcp, dropped: Option<u64>, rows: &mut Flows) {
+    pub fn write(
+        &self,
+        flow: u32,
+        plan: &Description,
+        tcp: &Tcp,
+        dropped: Option<u64>,
+        rows: &mut Flows,
+    ) {
         let (all, before) = (&self.counts, &self.before);
         let header_bytes = tcp.header_bytes + if tcp.timestamps { TIMESTAMPS_BYTES } else { 0 };
         rows.flow.push(flow);
@@ -61,15 +68,19 @@ impl Row {
         rows.source_node.push(plan.nodes[0]);
         rows.destination_node.push(plan.nodes[1]);
         rows.base_rtt_s.push(plan.base_rtt_s);
-        rows.size_bytes.push(plan.task.size_bytes.unwrap_or(UNKNOWN));
+        rows.size_bytes
+            .push(plan.task.size_bytes.unwrap_or(UNKNOWN));
         rows.start_s.push(seconds(self.start));
         rows.established_s.push(seconds(self.established));
         rows.end_s.push(seconds(self.finished));
-        rows.completion_s.push(seconds(self.finished) - seconds(self.start));
+        rows.completion_s
+            .push(seconds(self.finished) - seconds(self.start));
         rows.delivered_bytes.push(all.delivered_bytes);
-        rows.measured_bytes.push(all.delivered_bytes - before.delivered_bytes);
+        rows.measured_bytes
+            .push(all.delivered_bytes - before.delivered_bytes);
         rows.sent_packets.push(all.sent_packets);
-        rows.sent_bytes.push(self.info.bytes_sent + all.sent_packets * u64::from(header_bytes));
+        rows.sent_bytes
+            .push(self.info.bytes_sent + all.sent_packets * u64::from(header_bytes));
         rows.received_packets.push(u64::from(self.info.segments_in));
         rows.dropped_packets.push(dropped.unwrap_or(UNKNOWN));
         rows.retransmissions.push(all.retransmissions);
@@ -77,8 +88,10 @@ impl Row {
         rows.syn_retransmissions.push(all.syn_retransmissions);
         rows.recoveries.push(all.recoveries);
         rows.tail_probes.push(UNKNOWN);
-        rows.measured_sent_packets.push(all.sent_packets - before.sent_packets);
-        rows.measured_retransmissions.push(all.retransmissions - before.retransmissions);
+        rows.measured_sent_packets
+            .push(all.sent_packets - before.sent_packets);
+        rows.measured_retransmissions
+            .push(all.retransmissions - before.retransmissions);
         rows.measured_timeouts.push(all.timeouts - before.timeouts);
         rows.delay_mean_s.push(f64::NAN);
     }
@@ -88,8 +101,10 @@ impl Row {
         let seconds = |microseconds: u64| microseconds as f64 / 1e6;
         rows.flow.push(flow);
         rows.busy_s.push(seconds(self.info.busy_us));
-        rows.window_limited_s.push(seconds(self.info.window_limited_us));
-        rows.buffer_limited_s.push(seconds(self.info.buffer_limited_us));
+        rows.window_limited_s
+            .push(seconds(self.info.window_limited_us));
+        rows.buffer_limited_s
+            .push(seconds(self.info.buffer_limited_us));
         rows.reordering_p.push(self.info.reordering);
         rows.delivered_marked_p.push(self.info.delivered_marked);
     }

@@ -131,7 +131,9 @@ impl Run {
             poll,
             agenda: BinaryHeap::new(),
             hosts: Hosts::new(namespaces, order.reader),
-            flows: std::iter::repeat_with(|| Stage::Waiting).take(count).collect(),
+            flows: std::iter::repeat_with(|| Stage::Waiting)
+                .take(count)
+                .collect(),
             active: BTreeSet::new(),
             by_client: HashMap::new(),
             unaccepted: HashMap::new(),
@@ -168,7 +170,11 @@ impl Run {
         });
         let mut listeners = Vec::new();
         for (group, priority, request, way) in flows.chain(traffic) {
-            let server = if request.is_some() { &way.source } else { &way.destination };
+            let server = if request.is_some() {
+                &way.source
+            } else {
+                &way.destination
+            };
             let service = Service {
                 namespace: server.namespace.clone(),
                 group,
@@ -190,7 +196,8 @@ impl Run {
         for index in (0..self.plans.len()).filter(|index| !datagrams.contains(index)) {
             let start = self.plans.start(&self.order, index);
             if start <= plan.duration {
-                self.agenda.push(Reverse((start, Task::Start(index as u32))));
+                self.agenda
+                    .push(Reverse((start, Task::Start(index as u32))));
             }
         }
         let changes = self.order.changes.iter().enumerate();
@@ -206,7 +213,12 @@ impl Run {
         }
     }
 
-    fn watch(&self, source: impl AsFd, whose: Whose, flags: epoll::EventFlags) -> Result<(), Error> {
+    fn watch(
+        &self,
+        source: impl AsFd,
+        whose: Whose,
+        flags: epoll::EventFlags,
+    ) -> Result<(), Error> {
         epoll::add(&self.poll, source, whose.data(), flags).tried(|| "epoll".to_owned())
     }
 
@@ -229,8 +241,14 @@ impl Run {
     }
 
     fn handle(&mut self, events: &[epoll::Event]) -> Result<(), Error> {
-        let rang = events.iter().any(|event| Whose::of(event.data) == Whose::Clock);
-        self.now = if rang { self.clock.rung() } else { self.clock.now() };
+        let rang = events
+            .iter()
+            .any(|event| Whose::of(event.data) == Whose::Clock);
+        self.now = if rang {
+            self.clock.rung()
+        } else {
+            self.clock.now()
+        };
         for event in events {
             match Whose::of(event.data) {
                 Whose::Clock => {}
@@ -257,7 +275,8 @@ impl Run {
             Task::Stop(flow) => self.stop(flow),
             Task::Write(flow) => self.write(flow),
             Task::Read => {
-                self.agenda.push(Reverse((at + self.order.serve, Task::Read)));
+                self.agenda
+                    .push(Reverse((at + self.order.serve, Task::Read)));
                 self.read_all()
             }
             Task::Sample => {
@@ -287,20 +306,28 @@ impl Run {
 
     /// Something happened now.
     fn event(&mut self, flow: u32, link: u32, happening: Happening, value: f64) {
-        self.record.events.push(self.now.seconds(), flow, link, happening, value);
+        self.record
+            .events
+            .push(self.now.seconds(), flow, link, happening, value);
     }
 
     /// Packets were dropped, each at its time.
     fn on_drops(&mut self) {
-        let Some(monitor) = &mut self.monitor else { return };
+        let Some(monitor) = &mut self.monitor else {
+            return;
+        };
         for drop in monitor.take() {
-            let Some((link, fate)) = self.queues.origin(drop.from) else { continue };
+            let Some((link, fate)) = self.queues.origin(drop.from) else {
+                continue;
+            };
             let (source, destination) = (
                 SocketAddrV4::new(drop.source.0, drop.source.1),
                 SocketAddrV4::new(drop.destination.0, drop.destination.1),
             );
             let there = self.by_client.get(&(source, destination));
-            let flow = there.or_else(|| self.by_client.get(&(destination, source))).copied();
+            let flow = there
+                .or_else(|| self.by_client.get(&(destination, source)))
+                .copied();
             if let Some(count) = flow.and_then(|flow| self.dropped.get_mut(flow as usize)) {
                 *count += 1;
             }
@@ -309,7 +336,9 @@ impl Run {
                 Fate::Lost => Happening::Loss,
             };
             let time_s = self.clock.of_real(drop.real_ns).seconds();
-            self.record.events.push(time_s, flow.unwrap_or(NONE), link, happening, f64::NAN);
+            self.record
+                .events
+                .push(time_s, flow.unwrap_or(NONE), link, happening, f64::NAN);
         }
     }
 

@@ -184,10 +184,20 @@ def test_a_tree_that_was_built_in_is_refused(tree):
         source.check(tree)
 
 
-def test_the_newest_package_is_taken(home, tree, tools, tmp_path):
-    tools("apt-cache", "#!/bin/sh\necho 'linux-source-6.9 - source'; echo 'linux-source-6.12 - source'\n")
+APT_CACHE = """#!/bin/sh
+case $1 in
+search) echo 'linux-source-6.1 - source'; echo 'linux-source-6.12 - source' ;;
+pkgnames) echo linux-source-6.1; {own} ;;
+depends) printf 'linux-source\\n  Depends: linux-source-6.1\\n' ;;
+esac
+"""
+
+
+@pytest.mark.parametrize(("own", "taken"), [("echo linux-source", r"6\.1"), (":", r"6\.12")])
+def test_the_package_of_the_releases_own_kernel_is_taken_or_the_newest(home, tree, tools, own, taken):
+    tools("apt-cache", APT_CACHE.format(own=own))
     tools("apt-get", "#!/bin/sh\necho \"$*\" >&2; exit 1\n")
-    with pytest.raises(AckclockError, match=r"apt-get download failed: download -q linux-source-6\.12"):
+    with pytest.raises(AckclockError, match=rf"apt-get download failed: download -q linux-source-{taken}$"):
         build.build(None, lambda _: None, lambda _: None)
 
 

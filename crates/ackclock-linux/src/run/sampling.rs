@@ -19,7 +19,9 @@ impl Run {
     pub(super) fn sample(&mut self, at: Time) -> Result<(), Error> {
         let first_transfer = self.plans.first_transfer();
         for &flow in &self.active {
-            let Some(connection) = active(&mut self.flows, flow) else { continue };
+            let Some(connection) = active(&mut self.flows, flow) else {
+                continue;
+            };
             // A sender that the kernel gave up is closed when its socket says so.
             let news = connection.look().unwrap_or_default();
             tell(&news, at, flow, &mut self.record.events);
@@ -32,7 +34,9 @@ impl Run {
     }
 
     fn sample_queues(&mut self, at: Time) -> Result<(), Error> {
-        let drops = self.queues.sample(at.seconds(), &self.order, &mut self.record.queue_samples)?;
+        let drops =
+            self.queues
+                .sample(at.seconds(), &self.order, &mut self.record.queue_samples)?;
         if self.monitor.is_some() {
             return Ok(());
         }
@@ -51,10 +55,14 @@ impl Run {
         self.warmed_up = true;
         self.queues.end_warmup()?;
         for &flow in &self.active {
-            let Some(connection) = active(&mut self.flows, flow) else { continue };
+            let Some(connection) = active(&mut self.flows, flow) else {
+                continue;
+            };
             let news = connection.look().unwrap_or_default();
             tell(&news, self.now, flow, &mut self.record.events);
-            connection.count_delivered().tried(|| "TCP_INFO".to_owned())?;
+            connection
+                .count_delivered()
+                .tried(|| "TCP_INFO".to_owned())?;
             connection.at_warmup = connection.counts;
         }
         Ok(())
@@ -65,17 +73,27 @@ impl Run {
         self.on_drops();
         self.record.links = self.queues.totals(&self.order)?;
         for &flow in &self.active {
-            let Some(connection) = active(&mut self.flows, flow) else { continue };
+            let Some(connection) = active(&mut self.flows, flow) else {
+                continue;
+            };
             let news = connection.look().unwrap_or_default();
             tell(&news, at, flow, &mut self.record.events);
-            connection.count_delivered().tried(|| "TCP_INFO".to_owned())?;
+            connection
+                .count_delivered()
+                .tried(|| "TCP_INFO".to_owned())?;
         }
         for index in 0..self.flows.len() {
             self.write_row(index)?;
         }
         let lateness = self.clock.lateness;
-        self.record.timeliness.lateness_worst_s.push(lateness.worst_s);
-        self.record.timeliness.lateness_mean_s.push(lateness.sum_s / lateness.count.max(1) as f64);
+        self.record
+            .timeliness
+            .lateness_worst_s
+            .push(lateness.worst_s);
+        self.record
+            .timeliness
+            .lateness_mean_s
+            .push(lateness.sum_s / lateness.count.max(1) as f64);
         Ok(())
     }
 
@@ -120,5 +138,7 @@ fn write(connection: &Connection, at: Time, flow: u32, samples: &mut FlowSamples
     samples.ssthresh.push(info.ssthresh_p());
     samples.srtt_s.push(info.srtt_s());
     samples.in_flight.push(info.in_flight());
-    samples.delivered_bytes.push(connection.acknowledged_bytes());
+    samples
+        .delivered_bytes
+        .push(connection.acknowledged_bytes());
 }

@@ -58,7 +58,7 @@ Say = Callable[[str], None]
 
 
 def build(given: Path | None, progress: Progress, say: Say, *, again: bool = False) -> cache.Kept:
-    """Makes a guest of a source tree (by default Debian's newest), or finds that it is there already.
+    """Makes a guest of a source tree (by default Debian's own), or finds that it is there already.
 
     `progress` is called with the share that is done, `say` with what is done next. Raises `InputError` for a missing
     tool or a source that cannot be used, `AckclockError` if the build fails; then nothing is left but a log.

@@ -1,4 +1,4 @@
-"""Where Linux comes from: Debian's newest package `linux-source-*`, or a tree of the user's."""
+"""Where Linux comes from: the package `linux-source-*` of Debian's own kernel, or a tree of the user's."""
 
 from __future__ import annotations
 
@@ -36,13 +36,21 @@ def tree(given: Path | None, work: Path, say: Say) -> Path:
 
 
 def _fetched(work: Path) -> Path:
-    package = _newest(_run(["apt-cache", "search", "--names-only", r"^linux-source-[0-9.]+$"], work))
-    _run(["apt-get", "download", "-q", package], work)
+    known = _run(["apt-cache", "search", "--names-only", r"^linux-source-[0-9.]+$"], work)
+    own = _run(["apt-cache", "depends", "linux-source"], work) if "linux-source" in _run(_PACKAGES, work).split() else ""
+    _run(["apt-get", "download", "-q", _chosen(known, own)], work)
     return next(work.glob("linux-source-*.deb"))
 
 
-def _newest(listed: str) -> str:
-    names: list[str] = re.findall(r"^linux-source-[0-9.]+", listed, re.MULTILINE)
+#: Prints the package whose dependency is the release's own kernel, if there is one.
+_PACKAGES = ["apt-cache", "pkgnames", "linux-source"]
+
+
+def _chosen(known: str, own: str) -> str:
+    """The package of the release's own kernel, or the newest of those that apt knows."""
+    if depends := re.search(r"Depends: (linux-source-[0-9.]+)", own):
+        return depends[1]
+    names: list[str] = re.findall(r"^linux-source-[0-9.]+", known, re.MULTILINE)
     if not names:
         raise InputError(
             "apt knows no package linux-source-*: `apt-get update` as root may help; "
