@@ -25,7 +25,8 @@ WORDS = [
     (
         "red",
         'limit = "400KB", min = "30KB", max = "90KB", burst = "50p", probability = 1e-5, ecn = true, adaptive = true',
-        "red limit 400000 min 30000 max 90000 avpkt 1000 burst 50 probability 0.00001 bandwidth 10000000bit ecn adaptive",
+        "red limit 400000 min 30000 max 90000 avpkt 1000 burst 50 probability 0.00001 bandwidth 10000000bit ecn"
+        " adaptive",
     ),
     # 10 Mb/s × 20 ms = 25,000 B: 12,500 and thrice that.
     (
