@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-DELAY = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+DELAY = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
 
 
 @dataclass
@@ -79,8 +79,8 @@ def _read(line: str, wired: Wired) -> None:
 
 def _qdisc(device: tuple[str, str], words: str, wired: Wired) -> None:
     assert device in wired.peers
-    if found := re.search(r"delay (\d+)([a-z]+)", words):
-        wired.delay_s[device] = int(found[1]) * DELAY[found[2]]
+    if found := re.search(r"delay ([\d.]+)([a-z]+)", words):
+        wired.delay_s[device] = float(found[1]) * DELAY[found[2]]
     if found := re.search(r" rate (\S+)", words):
         wired.transmits[device] = found[1]
     if "htb" in words:
