@@ -25,7 +25,8 @@ WORDS = [
     (
         "red",
         'limit = "400KB", min = "30KB", max = "90KB", burst = "50p", probability = 1e-5, ecn = true, adaptive = true',
-        "red limit 400000 min 30000 max 90000 avpkt 1000 burst 50 probability 0.00001 bandwidth 10000000bit ecn adaptive",
+        "red limit 400000 min 30000 max 90000 avpkt 1000 burst 50 probability 0.00001 bandwidth 10000000bit ecn"
+        " adaptive",
     ),
     # 10 Mb/s × 20 ms = 25,000 B: 12,500 and thrice that.
     (
@@ -170,6 +171,6 @@ def test_disciplines_that_it_has_not(name):
 
 
 def test_times_and_numbers_are_as_tc_reads_them():
-    times = [(0.05, "50ms"), (0.0125, "12500us"), (2.0, "2s"), (1e-9, "1ns"), (0.1234567, "123456700ns")]
+    times = [(0.05, "50ms"), (0.0125, "12500us"), (2.0, "2s"), (1e-9, "0.001us"), (1 / 30, "33333.333us")]
     assert [disciplines.time(seconds) for seconds, _ in times] == [words for _, words in times]
     assert [disciplines.number(value) for value in (1e-5, 0.1, 1.0, 12.5)] == ["0.00001", "0.1", "1", "12.5"]

@@ -33,7 +33,7 @@ congestion = "cubic"
 """
 
 #: What a pair of links and delays needs, reasoned by hand: the host's segments go into q0, are queued at its way out,
-#: are transmitted and delayed 20 ms behind w0; ACKs go through d0, which delays them 20 ms.
+#: are transmitted and delayed 20 ms behind w0; ACKs go through d0, which delays them 20 ms. 10 Mb/s × 5 µs are 6 bytes.
 BY_HAND = """\
 ip netns add tx0
 ip netns add rx0
@@ -105,7 +105,7 @@ ip -n q0 link set lo up
 ip -n w0 link set lo up
 ip -n d0 link set lo up
 tc -n q0 qdisc add dev out root handle 1: htb default 1
-tc -n q0 class add dev out parent 1: classid 1:1 htb rate 10000000bit ceil 10000000bit burst 1 cburst 1 quantum 1514
+tc -n q0 class add dev out parent 1: classid 1:1 htb rate 10000000bit ceil 10000000bit burst 6 cburst 6 quantum 1514
 tc -n q0 qdisc add dev out parent 1:1 handle 10: pfifo limit 20
 tc -n w0 qdisc add dev c2 root netem limit 1000000 delay 20ms rate 10000000bit
 tc -n d0 qdisc add dev c4 root netem limit 1000000 delay 20ms

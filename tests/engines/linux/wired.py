@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-DELAY = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+DELAY = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
 
 
 @dataclass
@@ -19,6 +19,19 @@ class Wired:
     shaped: set[tuple[str, str]] = field(default_factory=set)
     transmits: dict[tuple[str, str], str] = field(default_factory=dict)
     up: set[tuple[str, str]] = field(default_factory=set)
+
+    def next_nodes(self, node: str, address: str) -> set[str]:
+        """The nodes to which a packet may go from a node."""
+        routes = self.routes[node]
+        devices = routes.get(f"{address}/32") or routes["default"]
+        assert all((node, device) in self.up for device in devices.split())
+        return {self.peers[node, device] for device in devices.split()}
+
+    def ways(self, source: str, address: str) -> set[tuple[str, ...]]:
+        """All ways of a packet from a node to where the address is, as nodes."""
+        if source == self.addresses[address]:
+            return {(source,)}
+        return {(source, *rest) for node in self.next_nodes(source, address) for rest in self.ways(node, address)}
 
     def follow(self, source: str, address: str) -> list[tuple[str, str]]:
         """The devices through which a packet leaves, from a node to where the address is."""
@@ -57,14 +70,17 @@ def _read(line: str, wired: Wired) -> None:
     elif found := re.match(r"ip -n (\S+) route add (\S+) via 10.0.0.1 dev (\S+) onlink", line):
         assert found[2] not in wired.routes.setdefault(found[1], {})
         wired.routes[found[1]][found[2]] = found[3]
+    elif found := re.match(r"ip -n (\S+) route add (\S+) (nexthop .*)$", line):
+        assert found[2] not in wired.routes.setdefault(found[1], {})
+        wired.routes[found[1]][found[2]] = " ".join(re.findall(r"nexthop via 10.0.0.1 dev (\S+)", found[3]))
     elif found := re.match(r"tc -n (\S+) qdisc add dev (\S+) root (.*)$", line):
         _qdisc((found[1], found[2]), found[3], wired)
 
 
 def _qdisc(device: tuple[str, str], words: str, wired: Wired) -> None:
     assert device in wired.peers
-    if found := re.search(r"delay (\d+)([a-z]+)", words):
-        wired.delay_s[device] = int(found[1]) * DELAY[found[2]]
+    if found := re.search(r"delay ([\d.]+)([a-z]+)", words):
+        wired.delay_s[device] = float(found[1]) * DELAY[found[2]]
     if found := re.search(r" rate (\S+)", words):
         wired.transmits[device] = found[1]
     if "htb" in words:

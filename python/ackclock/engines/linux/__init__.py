@@ -18,8 +18,9 @@ from ackclock import _core
 from ackclock.dataset import Dataset
 from ackclock.engines import features
 from ackclock.engines.engine import RunOptions, missing
-from ackclock.engines.linux import disciplines, guest, held, live, network, result, stack
+from ackclock.engines.linux import disciplines, guest, held, live, network, result, routed, stack
 from ackclock.engines.linux.kernel import cache
+from ackclock.engines.linux.network import Network
 from ackclock.engines.linux.order import Order, order
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.plan import Plan
@@ -27,7 +28,7 @@ from ackclock.plan import Plan
 #: Packets up to this length are taken for ACKs where packets are lost at random.
 ACK_BYTES = 255
 
-LACKING = {features.ROUTED, features.CHANGES, features.PACKET_LOG, features.CAPTURES}
+LACKING = {features.CHANGES, features.PACKET_LOG, features.CAPTURES}
 
 
 class LinuxEngine:
@@ -46,7 +47,7 @@ class LinuxEngine:
         lacking += [Unsupported(what, self.name) for what in dict.fromkeys(_finer(plan))]
         if lacking or plan.options["linux"]["kernel"] != "live":
             return lacking
-        setup = order(plan, 0, network.lay(plan)).setup
+        setup = order(plan, 0, _laid(plan)).setup
         return [Unsupported(what, self.name) for what in live.missing(plan, setup)]
 
     def draws(self, plan: Plan) -> bool:
@@ -74,8 +75,11 @@ def _finer(plan: Plan) -> Iterator[str]:
             yield "loss of each so many-th packet"
         if link.loss and any(group.tcp and group.tcp.packet_bytes <= ACK_BYTES for group in plan.groups):
             yield f"random loss of packets of {ACK_BYTES} B and less"
-    if not plan.nodes:
-        yield from network.beyond(plan)
+    yield from routed.beyond(plan) if plan.nodes else network.beyond(plan)
+
+
+def _laid(plan: Plan) -> Network:
+    return routed.lay(plan) if plan.nodes else network.lay(plan)
 
 
 def _carried_out(plan: Plan, seed: int, around: RunOptions) -> Dataset:
@@ -83,7 +87,7 @@ def _carried_out(plan: Plan, seed: int, around: RunOptions) -> Dataset:
     options = plan.options["linux"]
     kernel = None if options["kernel"] == "live" else _kernel(options["kernel"])
     before = () if kernel is None else tuple(stack.loaded(plan, kernel.parent / "modules"))
-    given = order(plan, seed, network.lay(plan), before)
+    given = order(plan, seed, _laid(plan), before)
     with tempfile.TemporaryDirectory(prefix="ackclock-") as name:
         path, file = Path(name) / "order.json", Path(name) / "result.bin"
         path.write_text(json.dumps(given.to_dict(file)), encoding="utf-8")

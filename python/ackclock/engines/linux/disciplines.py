@@ -25,12 +25,12 @@ Parameters: TypeAlias = Mapping[str, Any]
 
 
 def time(seconds: float) -> str:
-    """A time for tc: 50ms, 12500us, 40ns."""
+    """A time for tc, to the nanosecond: 2s, 50ms, 12500us, 33333.333us. It takes no ns."""
     nanoseconds = round(seconds * 1e9)
-    for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
+    for unit, size in (("s", 10**9), ("ms", 10**6)):
         if nanoseconds % size == 0:
             return f"{nanoseconds // size}{unit}"
-    return f"{nanoseconds}ns"
+    return f"{number(nanoseconds / 1000)}us"
 
 
 def rate(bits_per_second: float) -> str:

@@ -81,39 +81,53 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """The two hosts of a connection."""
+    """The two hosts of a connection; `nodes` are the plan's nodes for which they stand, in a routed network."""
 
     source: End
     destination: End
+    nodes: tuple[int, int] | None = None
 
 
 @dataclass(slots=True)
 class Network:
-    """All that is to be set up. `routes` are by node and address: the number of the next cable."""
+    """All that is to be set up. `routes` are by node and address: the next cables' numbers, several where ways part.
+
+    `defaults` are the only ways out of a node; `weights`, by cable, are 1 where there is none.
+    """
 
     mtu_bytes: int
     nodes: list[str] = field(default_factory=list)
     hosts: dict[str, HostSettings] = field(default_factory=dict)
     cables: list[Cable] = field(default_factory=list)
     addresses: dict[str, list[str]] = field(default_factory=dict)
-    routes: dict[str, dict[str, int]] = field(default_factory=dict)
+    routes: dict[str, dict[str, tuple[int, ...]]] = field(default_factory=dict)
+    defaults: dict[str, int] = field(default_factory=dict)
+    weights: dict[int, int] = field(default_factory=dict)
+    sysctls: dict[str, dict[str, str]] = field(default_factory=dict)
     flows: list[Ends] = field(default_factory=list)
     datagrams: list[Ends] = field(default_factory=list)
     traffic: list[list[Ends]] = field(default_factory=list)
     priorities: set[int] = field(default_factory=set)
+    _numbers: dict[Cable, int] = field(default_factory=dict)
 
     def device(self, cable: int) -> str:
         """The sending end's name."""
         return "out" if self.cables[cable].link is not None else f"c{cable}"
 
-    def walk(self, ends: Ends, *, back: bool = False) -> Iterator[Cable]:
-        """The cables from one end to the other, by the routes. Raises `KeyError` where there is none."""
-        start, goal = (ends.destination, ends.source) if back else (ends.source, ends.destination)
-        node = start.namespace
-        while node != goal.namespace:
-            cable = self.cables[self.routes[node][goal.address]]
-            node = cable.target
-            yield cable
+    def node(self, name: str) -> None:
+        """Makes a node, if it is not there."""
+        if name not in self.routes:
+            self.nodes.append(name)
+            self.routes[name] = {}
+
+    def cable(self, cable: Cable) -> int:
+        """The number of a cable, which is laid if it is not there."""
+        if cable not in self._numbers:
+            self.node(cable.source)
+            self.node(cable.target)
+            self._numbers[cable] = len(self.cables)
+            self.cables.append(cable)
+        return self._numbers[cable]
 
 
 def lay(plan: Plan) -> Network:
@@ -169,8 +183,7 @@ class _Laying:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.network = Network(_mtu_bytes(plan))
-        self._numbers: dict[Cable, int] = {}
+        self.network = Network(mtu_bytes(plan))
         self._pairs: dict[HostSettings, int] = {}
         self._ways: dict[_Way, Ends] = {}
         self._counts: dict[int, int] = {}
@@ -197,28 +210,15 @@ class _Laying:
         return Ends(source, destination)
 
     def _host(self, name: str, address: str, settings: HostSettings) -> End:
-        self._node(name)
+        self.network.node(name)
         self.network.hosts[name] = settings
         self.network.addresses.setdefault(name, []).append(address)
         return End(name, address)
 
-    def _node(self, name: str) -> str:
-        if name not in self.network.routes:
-            self.network.nodes.append(name)
-            self.network.routes[name] = {}
-        return name
-
     def _route(self, source: End, path: PathPlan, destination: End) -> None:
         for cable in road(source.namespace, path, destination.namespace, self.plan.links):
-            self._node(cable.source)
-            self._node(cable.target)
-            self.network.routes[cable.source][destination.address] = self._number(cable)
-
-    def _number(self, cable: Cable) -> int:
-        if cable not in self._numbers:
-            self._numbers[cable] = len(self.network.cables)
-            self.network.cables.append(cable)
-        return self._numbers[cable]
+            number = self.network.cable(cable)
+            self.network.routes[cable.source][destination.address] = (number,)
 
 
 def address(priority: int, side: int, number: int) -> str:
@@ -235,16 +235,20 @@ def road(source: str, path: PathPlan, target: str, links: Sequence[LinkPlan]) ->
     place, delay_s, before = source, 0.0, None
     for hop in path.hops:
         link = links[hop.link]
-        entrance = f"e{hop.link}" if link.loss else f"q{hop.link}"
-        yield from _join(place, entrance, delay_s + hop.delay_s, before)
-        if link.loss:
-            yield Cable(entrance, f"q{hop.link}", loss=_loss(link.loss))
-        yield Cable(f"q{hop.link}", f"w{hop.link}", link=hop.link)
-        place, delay_s, before = f"w{hop.link}", link.delay_s, link
-    yield from _join(place, target, delay_s + path.delay_s, before)
+        through = queued(hop.link, link)
+        yield from joined(place, through[0].source, delay_s + hop.delay_s, before)
+        yield from through
+        place, delay_s, before = through[-1].target, link.delay_s, link
+    yield from joined(place, target, delay_s + path.delay_s, before)
 
 
-def _join(source: str, target: str, delay_s: float, link: LinkPlan | None) -> Iterator[Cable]:
+def queued(number: int, link: LinkPlan) -> list[Cable]:
+    """The cables from where a link's packets may be lost, or are queued, to where they have been transmitted."""
+    out = Cable(f"q{number}", f"w{number}", link=number)
+    return [Cable(f"e{number}", f"q{number}", loss=_loss(link.loss)), out] if link.loss else [out]
+
+
+def joined(source: str, target: str, delay_s: float, link: LinkPlan | None) -> Iterator[Cable]:
     """From one node to another, after a delay; behind a link its packets are still being transmitted."""
     if delay_s < LEAST_DELAY_S:
         delay_s = 0.0
@@ -266,7 +270,7 @@ def _paths(traffic: TrafficPlan) -> tuple[WayPlan, ...]:
     return traffic.population.paths if isinstance(traffic.population, WaysPlan) else ()
 
 
-def _mtu_bytes(plan: Plan) -> int:
+def mtu_bytes(plan: Plan) -> int:
     """That of the largest packet, and Ethernet's at least."""
     segments = (group.tcp.packet_bytes for group in plan.groups if group.tcp)
     datagrams = (item.payload_bytes + item.header_bytes for item in plan.datagrams)

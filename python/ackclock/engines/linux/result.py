@@ -38,7 +38,9 @@ def _flows(columns: Mapping[str, Column], plan: Plan) -> dict[str, Column]:
     count = len(columns["flow"])
     protocols = np.array([_protocol(group) for group in plan.groups], dtype=object)
     base_rtt_s = np.array(columns.get("base_rtt_s", np.full(count, np.nan)), dtype=np.float64)
-    base_rtt_s[: len(given)] = [item.base_rtt_s for item in given]
+    flow = np.asarray(columns["flow"], dtype=np.int64)
+    planned = flow < len(given)
+    base_rtt_s[planned] = np.array([item.base_rtt_s for item in given])[flow[planned]]
     return {
         "source": _ends(columns, "source", "sender", plan, len(given)),
         "destination": _ends(columns, "destination", "receiver", plan, len(given)),
@@ -52,8 +54,9 @@ def _ends(columns: Mapping[str, Column], end: str, otherwise: str, plan: Plan, g
     names = np.array([*(node.name for node in plan.nodes), None], dtype=object)
     nodes = np.asarray(columns.get(f"{end}_node", np.full(len(columns["flow"]), len(plan.nodes))))
     found: list[str | None] = names[np.minimum(nodes, len(plan.nodes))].tolist()
-    for number in range(given):
-        found[number] = found[number] or f"{otherwise}-{number}"
+    for row, number in enumerate(np.asarray(columns["flow"]).tolist()):
+        if number < given:
+            found[row] = found[row] or f"{otherwise}-{number}"
     return found
 
 

@@ -22,10 +22,12 @@ LOST = "13:"
 #: Packets that a delay may hold: more than any link sends meanwhile.
 FLYING_P = 1_000_000
 
-#: The bucket of a link that transmits. It is empty from the first byte on, so a packet leaves when the one before has
-#: been sent; a kernel that shares its processor is late, and needs some credit to hold the rate.
-TRANSMITTER_BYTES = 1
-LATE_TRANSMITTER_BYTES = 1600
+#: What a link that transmits may make up for: a timer that is so late. Its bucket is else empty from the first byte on,
+#: so a packet leaves when the one before has been sent. A kernel that shares its processor is later, by more than a
+#: packet where the link is slow.
+LATE_S = 5e-6
+LIVE_LATE_S = 1e-4
+LIVE_LEAST_BYTES = 1600
 
 
 def script(
@@ -55,7 +57,8 @@ def _nodes(network: Network, ipv6: bool) -> Iterator[str]:
     for node in network.nodes:
         yield f"ip netns add {node}"
     for node in network.nodes:
-        yield from (_sysctl(node, name, value) for name, value in _of_node(node in network.hosts, ipv6))
+        settings = [*_of_node(node in network.hosts, ipv6), *network.sysctls.get(node, {}).items()]
+        yield from (_sysctl(node, name, value) for name, value in settings)
 
 
 def _of_node(host: bool, ipv6: bool) -> Iterator[tuple[str, str]]:
@@ -141,14 +144,18 @@ def _qdiscs(network: Network, plan: Plan, live: bool) -> Iterator[str]:
 def _shaper(link: LinkPlan, device: str, mtu_bytes: int, live: bool) -> Iterator[str]:
     overhead_bytes = link.frame_overhead_bytes - ETHERNET_BYTES
     stab = f"stab overhead {overhead_bytes} linklayer ethernet " if overhead_bytes else ""
-    transmitter_bytes = LATE_TRANSMITTER_BYTES if live else TRANSMITTER_BYTES
-    burst_bytes = transmitter_bytes if link.burst_bytes is None else link.burst_bytes
+    burst_bytes = _credit_bytes(link, live) if link.burst_bytes is None else link.burst_bytes
     rate = disciplines.rate(link.rate_bps)
     yield f"qdisc add dev {device} root handle 1: {stab}htb default 1"
     yield (
         f"class add dev {device} parent 1: classid 1:1 htb rate {rate} ceil {rate} burst {burst_bytes}"
         f" cburst {burst_bytes} quantum {mtu_bytes + ETHERNET_BYTES}"
     )
+
+
+def _credit_bytes(link: LinkPlan, live: bool) -> int:
+    late_s, least_bytes = (LIVE_LATE_S, LIVE_LEAST_BYTES) if live else (LATE_S, 1)
+    return max(least_bytes, round(link.rate_bps / 8 * late_s))
 
 
 def _delay(cable: Cable) -> str:
@@ -175,13 +182,28 @@ def _losses(cable: Cable, device: str) -> Iterator[str]:
 
 
 def _routes(network: Network) -> Iterator[str]:
-    """The cable that most addresses are behind is a node's default."""
+    """Where most addresses are is a node's default."""
     for node, routes in network.routes.items():
         metrics = network.hosts[node].metrics if node in network.hosts else ()
         words = "".join(f" {name} {value}" for name, value in metrics)
-        counts = Counter(routes.values()).most_common(1)
-        default = counts[0][0] if counts else None
-        others = [(f"{address}/32", cable) for address, cable in routes.items() if cable != default]
-        for prefix, cable in [("default", default), *others]:
-            if cable is not None:
-                yield f"ip -n {node} route add {prefix} via {GATEWAY} dev {network.device(cable)} onlink{words}"
+        default = _default(network, node)
+        if default:
+            yield f"ip -n {node} route add default{_ways(network, default)}{words}"
+        for address, cables in routes.items():
+            if cables != default:
+                yield f"ip -n {node} route add {address}/32{_ways(network, cables)}{words}"
+
+
+def _default(network: Network, node: str) -> tuple[int, ...]:
+    if node in network.defaults:
+        return (network.defaults[node],)
+    most = Counter(network.routes[node].values()).most_common(1)
+    return most[0][0] if most else ()
+
+
+def _ways(network: Network, cables: tuple[int, ...]) -> str:
+    ways = [f"via {GATEWAY} dev {network.device(cable)}" for cable in cables]
+    if len(ways) == 1:
+        return f" {ways[0]} onlink"
+    weights = [network.weights.get(cable, 1) for cable in cables]
+    return "".join(f" nexthop {way} weight {weight} onlink" for way, weight in zip(ways, weights, strict=True))

@@ -1,0 +1,72 @@
+"""What comes back from inside becomes a dataset with the plan's names."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import ackclock as ac
+from ackclock.engines.engine import RunOptions
+from ackclock.engines.linux import network, result
+from ackclock.engines.linux.order import order
+
+TEXT = """
+duration = "10s"
+[network]
+topology = "dumbbell"
+rate = "10Mbit"
+rtt = ["40ms", "60ms"]
+queue = { discipline = "pfifo", limit = "20p" }
+loss = { probability = 1e-3 }
+[[flows]]
+count = 2
+congestion = "cubic"
+tcp = { receive_window = "64KiB" }
+[[traffic]]
+kind = "udp"
+rate = "125/s"
+packet = "1000B"
+[linux]
+serve = "1ms"
+reader = "lazy"
+"""
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return ac.loads(TEXT).plan()
+
+
+def test_names_come_from_the_plan(plan):
+    """Three flows of the plan, one of UDP among them, and a generated transfer, which has no name."""
+    found = {
+        "flows": {"flow": np.arange(4), "group": np.array([0, 0, 1, 0]), "start_s": np.zeros(4)},
+        "links": {"link": np.array([0]), "arrived_p": np.array([5], dtype=np.uint64)},
+        "events": {"time_s": np.array([1.0]), "flow": np.array([0]), "kind": ["drop"]},
+        "packets": {},
+    }
+    data = result.dataset(plan, 7, found, RunOptions(command="c"), {"mode": "guest"})
+    assert data.flows["source"].to_list() == ["sender-0", "sender-1", "sender-2", None]
+    assert data.flows["destination"].to_list() == ["receiver-0", "receiver-1", "receiver-2", None]
+    assert data.flows["congestion"].to_list() == ["cubic", "cubic", "udp", "cubic"]
+    assert data.flows["base_rtt_s"].to_list()[:2] == [0.04, 0.06]
+    assert data.flows["base_rtt_s"][3] is None
+    assert data.links.select("name", "rate_bps", "bottleneck").row(0) == ("bottleneck", 10e6, True)
+    assert data.events["kind"].to_list() == ["drop"]
+    assert (data.manifest["engine"], data.manifest["linux"], data.runs[0]["seed"]) == ("linux", {"mode": "guest"}, 7)
+
+
+def test_the_order_says_where_everything_is(plan, tmp_path):
+    given = order(plan, 7, network.lay(plan), ["insmod x.ko"]).to_dict(tmp_path / "r")
+    assert given["setup"][:2] == ["insmod x.ko", "ip netns add tx0"]
+    assert given["sockets"][1] is None
+    assert given["sockets"][0]["window_clamp_bytes"] == 65536
+    assert given["flows"][1] == {
+        "source": {"namespace": "tx0", "address": "10.1.0.2"},
+        "destination": {"namespace": "rx0", "address": "10.2.0.2"},
+    }
+    assert given["datagrams"][0]["source"]["namespace"] == "tx1"
+    assert given["queues"] == [{"link": 0, "namespace": "q0", "device": "out", "handle": "10:"}]
+    assert given["losses"] == [{"link": 0, "namespace": "e0", "device": "c1", "handle": "13:"}]
+    assert (given["clock"], given["seed"], given["serve_s"], given["reader"]) == ("virtual", 7, 0.001, "lazy")
+    assert given["result"] == str(tmp_path / "r")
