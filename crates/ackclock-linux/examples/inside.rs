@@ -8,7 +8,8 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let order = std::fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"));
-    let outcome = order.and_then(|order| ackclock_linux::carry_out(&order).map_err(|error| error.to_string()));
+    let outcome = order
+        .and_then(|order| ackclock_linux::carry_out(&order).map_err(|error| error.to_string()));
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

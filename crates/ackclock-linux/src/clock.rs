@@ -44,7 +44,8 @@ impl Clock {
     pub fn new(kind: ClockKind) -> Result<Clock, Error> {
         sys::wake_exactly().tried(|| "timer slack".to_owned())?;
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
-        let timer = timerfd_create(TimerfdClockId::Monotonic, flags).tried(|| "timerfd_create".to_owned())?;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)
+            .tried(|| "timerfd_create".to_owned())?;
         let now_ns = nanoseconds(clock_gettime(ClockId::Monotonic));
         let real_ns = nanoseconds(clock_gettime(ClockId::Realtime));
         let zero_ns = (now_ns / NANOSECONDS_PER_SECOND + 2) * NANOSECONDS_PER_SECOND;
@@ -75,13 +76,14 @@ impl Clock {
             it_interval: timespec(0),
             it_value: timespec(due_ns),
         };
-        timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &value).tried(|| "timerfd_settime".to_owned())?;
+        timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &value)
+            .tried(|| "timerfd_settime".to_owned())?;
         Ok(())
     }
 
     /// The time; 0 before it begins.
     pub fn now(&self) -> Time {
-        self.since_zero(nanoseconds(clock_gettime(ClockId::Monotonic)) - self.zero_ns)
+        since_zero(nanoseconds(clock_gettime(ClockId::Monotonic)) - self.zero_ns)
     }
 
     /// The time, if the timer has just rung: exactly what was armed where time stands still for work.
@@ -99,12 +101,13 @@ impl Clock {
 
     /// The time of a stamp of the kernel's real-time clock.
     pub fn of_real(&self, real_ns: u64) -> Time {
-        self.since_zero(real_ns as i64 - self.real_zero_ns)
+        since_zero(real_ns as i64 - self.real_zero_ns)
     }
+}
 
-    fn since_zero(&self, nanoseconds: i64) -> Time {
-        Time::from_picoseconds(nanoseconds.max(0) as u64 * 1000)
-    }
+/// Before time 0 it is time 0.
+fn since_zero(nanoseconds: i64) -> Time {
+    Time::from_picoseconds(nanoseconds.max(0) as u64 * 1000)
 }
 
 fn nanoseconds(time: Timespec) -> i64 {

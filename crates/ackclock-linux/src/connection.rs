@@ -9,9 +9,13 @@ use rustix::net::{send, shutdown, SendFlags, Shutdown};
 
 use crate::info::{Info, LOSS, RECOVERY};
 use crate::sys;
+use crate::tables::UNKNOWN;
 
 /// Most bytes that are taken out of a socket at once.
 const READ_BYTES: usize = 1 << 30;
+
+/// What a SYN has beyond the options of every segment: segment size and window scale, padded (RFC 9293, RFC 7323).
+const SYN_OPTIONS_BYTES: u64 = 8;
 
 /// What is written, again and again.
 static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
@@ -27,6 +31,8 @@ pub struct Task {
     pub rate: Option<Rate>,
     /// Payload of a segment, by which such an application writes.
     pub mss_bytes: u32,
+    /// Headers of a segment with its options.
+    pub header_bytes: u32,
 }
 
 /// A connection.
@@ -45,6 +51,8 @@ pub struct Connection {
     is_shut: bool,
     /// Bytes that the receiver has read.
     pub received: u64,
+    /// Packets that the receiver has got.
+    pub received_packets: u64,
     pub start: Time,
     pub established: Time,
     pub finished: Time,
@@ -68,6 +76,18 @@ pub struct Counts {
     pub recoveries: u64,
 }
 
+impl Counts {
+    /// What a UDP flow has before its first datagram.
+    pub const OF_NO_DATAGRAM: Counts = Counts {
+        delivered_bytes: 0,
+        sent_packets: 0,
+        retransmissions: UNKNOWN,
+        syn_retransmissions: UNKNOWN,
+        timeouts: UNKNOWN,
+        recoveries: UNKNOWN,
+    };
+}
+
 impl Connection {
     /// A connection that begins now.
     pub fn new(task: Task, start: Time, is_awaited: bool) -> Connection {
@@ -81,6 +101,7 @@ impl Connection {
             writes_at: Time::ZERO,
             is_shut: false,
             received: 0,
+            received_packets: 0,
             start,
             established: Time::NEVER,
             finished: Time::NEVER,
@@ -110,7 +131,11 @@ impl Connection {
     pub fn ask(&self) -> io::Result<()> {
         let bytes = self.task.request_bytes.unwrap_or(0) as usize;
         if let Some(receiver) = self.receiver.as_ref().filter(|_| bytes > 0) {
-            send(receiver, &ZEROS[..bytes.min(ZEROS.len())], SendFlags::NOSIGNAL)?;
+            send(
+                receiver,
+                &ZEROS[..bytes.min(ZEROS.len())],
+                SendFlags::NOSIGNAL,
+            )?;
         }
         Ok(())
     }
@@ -130,7 +155,11 @@ impl Connection {
 
     /// Writes what TCP takes and the application has; closes the sender's side when that is all.
     pub fn write(&mut self, now: Time) -> io::Result<()> {
-        let Some(sender) = self.sender.as_ref().filter(|_| self.unasked == 0 && !self.is_shut) else {
+        let Some(sender) = self
+            .sender
+            .as_ref()
+            .filter(|_| self.unasked == 0 && !self.is_shut)
+        else {
             return Ok(());
         };
         loop {
@@ -162,7 +191,9 @@ impl Connection {
 
     /// Bytes that an application of a given rate has ready: a segment when the connection opens, then one after the other.
     fn available(&self, now: Time) -> u64 {
-        let Some(period) = self.period() else { return u64::MAX };
+        let Some(period) = self.period() else {
+            return u64::MAX;
+        };
         let segments = now.since(self.established).picoseconds() / period.picoseconds() + 1;
         (segments * u64::from(self.task.mss_bytes)).saturating_sub(self.written)
     }
@@ -170,7 +201,9 @@ impl Connection {
     /// When an application of a given rate writes again; none if that is known already, or it writes as TCP takes it, or
     /// has written all.
     pub fn next_write(&mut self, now: Time, serve: Time) -> Option<Time> {
-        let period = self.period().filter(|_| !self.is_shut && self.writes_at <= now)?;
+        let period = self
+            .period()
+            .filter(|_| !self.is_shut && self.writes_at <= now)?;
         let open = now.since(self.established).picoseconds();
         let next = (open / period.picoseconds() + 1) * period.picoseconds();
         self.writes_at = (self.established + Time::from_picoseconds(next)).max(now + serve);
@@ -208,11 +241,16 @@ impl Connection {
 
     /// Looks at the sender; what has happened since the last look.
     pub fn look(&mut self) -> io::Result<Counts> {
-        let Some(sender) = &self.sender else { return Ok(Counts::default()) };
+        let Some(sender) = &self.sender else {
+            return Ok(Counts::default());
+        };
         let (bytes, length) = sys::tcp_info(sender.as_fd())?;
         let now = Info::parse(&bytes[..length]);
         let before = std::mem::replace(&mut self.info, now);
-        let again = u64::from(now.total_retransmissions.saturating_sub(before.total_retransmissions));
+        let again = u64::from(
+            now.total_retransmissions
+                .saturating_sub(before.total_retransmissions),
+        );
         let opening = !before.is_open() || before == Info::default();
         let news = Counts {
             syn_retransmissions: if opening { again } else { 0 },
@@ -231,15 +269,32 @@ impl Connection {
 
     /// Counts what the receiver has, read or not.
     pub fn count_delivered(&mut self) -> io::Result<()> {
-        self.counts.delivered_bytes = match &self.receiver {
-            None => self.received,
-            Some(receiver) => {
-                let (bytes, length) = sys::tcp_info(receiver.as_fd())?;
-                let arrived = Info::parse(&bytes[..length]).bytes_received;
-                arrived.min(self.task.size_bytes.unwrap_or(u64::MAX)).max(self.received)
-            }
-        };
+        if let Some(receiver) = &self.receiver {
+            let (bytes, length) = sys::tcp_info(receiver.as_fd())?;
+            let info = Info::parse(&bytes[..length]);
+            // The kernel counts the FIN as a byte.
+            let arrived = info
+                .bytes_received
+                .min(self.task.size_bytes.unwrap_or(u64::MAX));
+            self.counts.delivered_bytes = arrived.max(self.received);
+            self.received_packets = u64::from(info.segments_in);
+        }
         Ok(())
+    }
+
+    /// The receiver has read all and closes.
+    pub fn close_receiver(&mut self) -> io::Result<()> {
+        self.count_delivered()?;
+        self.counts.delivered_bytes = self.received;
+        self.receiver = None;
+        Ok(())
+    }
+
+    /// Bytes that the sender has sent, headers included.
+    pub fn sent_bytes(&self) -> u64 {
+        let syns = u64::from(self.counts.sent_packets > 0) + self.counts.syn_retransmissions;
+        let headers = self.counts.sent_packets * u64::from(self.task.header_bytes);
+        self.info.bytes_sent + headers + syns * SYN_OPTIONS_BYTES
     }
 
     /// Bytes acknowledged, without the SYN and the FIN that the kernel counts with them.
@@ -257,7 +312,9 @@ fn is_recovering(info: &Info) -> bool {
 fn timeouts(before: &Info, now: &Info) -> u64 {
     match (before.timeouts, now.timeouts) {
         (Some(before), Some(now)) => u64::from(now.wrapping_sub(before)),
-        _ if now.retransmits > before.retransmits => u64::from(now.retransmits - before.retransmits),
+        _ if now.retransmits > before.retransmits => {
+            u64::from(now.retransmits - before.retransmits)
+        }
         _ => u64::from(now.congestion_state == LOSS && before.congestion_state != LOSS),
     }
 }

@@ -6,7 +6,8 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::{
-    acceptfrom_with, bind, connect, listen, socket_with, sockopt, AddressFamily, SocketFlags, SocketType,
+    acceptfrom_with, bind, connect, listen, socket_with, sockopt, AddressFamily, SocketFlags,
+    SocketType,
 };
 
 use crate::error::Tried;
@@ -63,7 +64,11 @@ impl Hosts {
     }
 
     /// Has a service listen; its number, if it did not.
-    pub fn serve(&mut self, service: Service, options: &SocketOptions) -> Result<Option<usize>, Error> {
+    pub fn serve(
+        &mut self,
+        service: Service,
+        options: &SocketOptions,
+    ) -> Result<Option<usize>, Error> {
         if self.services.contains_key(&service) {
             return Ok(None);
         }
@@ -97,16 +102,48 @@ impl Hosts {
         service: &Service,
         options: &SocketOptions,
     ) -> Result<(OwnedFd, SocketAddrV4, SocketAddrV4), Error> {
-        let what = || format!("connecting {} in {} with {to}", from.address, from.namespace);
+        let what = || {
+            format!(
+                "connecting {} in {} with {to}",
+                from.address, from.namespace
+            )
+        };
         let number = self.services.get(service).copied();
-        let port = number.and_then(server_port).ok_or(Errno::CONNREFUSED).tried(what)?;
+        let port = number
+            .and_then(server_port)
+            .ok_or(Errno::CONNREFUSED)
+            .tried(what)?;
         let socket = self.socket(&from.namespace, options, service.priority)?;
         sockopt::set_socket_reuseaddr(&socket, true).tried(what)?;
-        let (own, there) = (self.bind(&socket, from.address).tried(what)?, SocketAddrV4::new(to, port));
+        let (own, there) = (
+            self.bind(&socket, from.address).tried(what)?,
+            SocketAddrV4::new(to, port),
+        );
         match connect(&socket, &there) {
             Ok(()) | Err(Errno::INPROGRESS) => Ok((socket, own, there)),
             Err(error) => Err(error).tried(what),
         }
+    }
+
+    /// A UDP socket of a host, and its address.
+    pub fn datagrams(
+        &mut self,
+        host: &Host,
+        priority: u8,
+    ) -> Result<(OwnedFd, SocketAddrV4), Error> {
+        self.namespaces.enter(&host.namespace)?;
+        let what = || format!("a UDP socket of {} in {}", host.address, host.namespace);
+        let socket =
+            socket_with(AddressFamily::INET, SocketType::DGRAM, NONBLOCKING, None).tried(what)?;
+        sys::set_option(
+            socket.as_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PRIORITY,
+            i32::from(priority),
+        )
+        .tried(what)?;
+        let own = self.bind(&socket, host.address).tried(what)?;
+        Ok((socket, own))
     }
 
     /// Binds to the next port of an address that is free.
@@ -124,18 +161,40 @@ impl Hosts {
     }
 
     /// A TCP socket in a namespace.
-    fn socket(&mut self, namespace: &str, options: &SocketOptions, priority: u8) -> Result<OwnedFd, Error> {
+    fn socket(
+        &mut self,
+        namespace: &str,
+        options: &SocketOptions,
+        priority: u8,
+    ) -> Result<OwnedFd, Error> {
         self.namespaces.enter(namespace)?;
         let what = || format!("a socket in {namespace}");
-        let socket = socket_with(AddressFamily::INET, SocketType::STREAM, NONBLOCKING, None).tried(what)?;
+        let socket =
+            socket_with(AddressFamily::INET, SocketType::STREAM, NONBLOCKING, None).tried(what)?;
         sockopt::set_tcp_congestion(&socket, &options.congestion)
             .tried(|| format!("congestion control {}", options.congestion))?;
         let settings = [
             (libc::IPPROTO_TCP, libc::TCP_MAXSEG, options.mss_bytes),
-            (libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, options.send_buffer_bytes),
-            (libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, options.receive_buffer_bytes),
-            (libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, options.window_clamp_bytes),
-            (libc::SOL_SOCKET, libc::SO_PRIORITY, Some(u32::from(priority)).filter(|&priority| priority > 0)),
+            (
+                libc::SOL_SOCKET,
+                libc::SO_SNDBUFFORCE,
+                options.send_buffer_bytes,
+            ),
+            (
+                libc::SOL_SOCKET,
+                libc::SO_RCVBUFFORCE,
+                options.receive_buffer_bytes,
+            ),
+            (
+                libc::IPPROTO_TCP,
+                libc::TCP_WINDOW_CLAMP,
+                options.window_clamp_bytes,
+            ),
+            (
+                libc::SOL_SOCKET,
+                libc::SO_PRIORITY,
+                Some(u32::from(priority)).filter(|&priority| priority > 0),
+            ),
         ];
         for (level, name, value) in settings {
             if let Some(value) = value {
@@ -152,14 +211,24 @@ impl Hosts {
         }
         let most = u64::from(PROMPT_BYTES);
         let bytes = expected.map_or(most, |expected| expected.clamp(1, most));
-        sys::set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, bytes as i32)
-            .tried(|| "SO_RCVLOWAT".to_owned())
+        sys::set_option(
+            socket.as_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_RCVLOWAT,
+            bytes as i32,
+        )
+        .tried(|| "SO_RCVLOWAT".to_owned())
     }
 
     /// Keeps the application of a flow that stops from writing far ahead of TCP.
     pub fn write_late(socket: &OwnedFd) -> Result<(), Error> {
-        sys::set_option(socket.as_fd(), libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, AHEAD_BYTES)
-            .tried(|| "TCP_NOTSENT_LOWAT".to_owned())
+        sys::set_option(
+            socket.as_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_NOTSENT_LOWAT,
+            AHEAD_BYTES,
+        )
+        .tried(|| "TCP_NOTSENT_LOWAT".to_owned())
     }
 }
 

@@ -6,7 +6,7 @@ use ackclock_traffic::{generate, start_draw, Ends, Schedule};
 use ackclock_units::Time;
 
 use crate::connection::Task;
-use crate::order::{Order, Participants, Way};
+use crate::order::{Ends as EndsOfPlan, Order, Participants, Way};
 use crate::tables::NONE;
 use crate::Error;
 
@@ -14,13 +14,21 @@ use crate::Error;
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub struct Description<'a> {
-    pub group: u32,
+    pub about: About,
     pub priority: u8,
     pub task: Task,
     pub stop: Option<Time>,
     pub way: &'a Way,
+}
+
+/// What the table of flows says of a flow, however it goes.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct About {
+    pub group: u32,
     pub nodes: [u32; 2],
     pub base_rtt_s: f64,
+    pub size_bytes: Option<u64>,
 }
 
 /// The flows of a run.
@@ -39,12 +47,22 @@ impl Plans {
         let mut workloads = Vec::new();
         for (index, traffic) in order.plan.traffic.iter().enumerate() {
             let (population, stream) = (traffic.population(), index as u64);
-            let made = generate(&traffic.workload, population, order.plan.duration, order.seed, stream)
-                .map_err(|source| Error::Traffic { index, source })?;
+            let made = generate(
+                &traffic.workload,
+                population,
+                order.plan.duration,
+                order.seed,
+                stream,
+            )
+            .map_err(|source| Error::Traffic { index, source })?;
             workloads.push(made);
         }
         let ways = order.traffic.iter().enumerate();
-        let ways = ways.flat_map(|(traffic, ways)| ways.iter().enumerate().map(move |(way, of)| (traffic, way, of)));
+        let ways = ways.flat_map(|(traffic, ways)| {
+            ways.iter()
+                .enumerate()
+                .map(move |(way, of)| (traffic, way, of))
+        });
         let between = ways.filter_map(|(traffic, way, of)| Some(((traffic, of.nodes?), way)));
         let plans = Plans {
             flows: order.flows.len(),
@@ -60,10 +78,16 @@ impl Plans {
     fn check(&self) -> Result<(), Error> {
         for index in 0..self.schedule.len() {
             let traffic = self.schedule.workload(index);
-            if let Ends::Nodes { source, destination } = self.schedule.ends(index) {
+            if let Ends::Nodes {
+                source,
+                destination,
+            } = self.schedule.ends(index)
+            {
                 if !self.between.contains_key(&(traffic, [source, destination])) {
                     let nodes = format!("from node {source} to node {destination}");
-                    return Err(Error::Order(format!("traffic {traffic} has no way {nodes}")));
+                    return Err(Error::Order(format!(
+                        "traffic {traffic} has no way {nodes}"
+                    )));
                 }
             }
         }
@@ -85,10 +109,16 @@ impl Plans {
         self.first_transfer
     }
 
-    /// When a connection begins; never, if it waits for others.
+    /// When a flow begins; never, if it waits for others.
     pub fn start(&self, order: &Order, index: usize) -> Time {
-        match order.plan.flows.get(index) {
-            Some(flow) => flow.start + flow.start_jitter.scaled(start_draw(order.seed, index as u64)),
+        if let Some(flow) = order.plan.flows.get(index) {
+            return flow.start
+                + flow
+                    .start_jitter
+                    .scaled(start_draw(order.seed, index as u64));
+        }
+        match order.plan.datagrams.get(index - self.flows) {
+            Some(datagrams) => datagrams.start,
             None => self.schedule.start(index - self.first_transfer),
         }
     }
@@ -99,50 +129,86 @@ impl Plans {
             return self.describe_transfer(order, index - self.first_transfer);
         };
         Ok(Description {
-            group: flow.group,
+            about: About {
+                group: flow.group,
+                nodes: nodes(flow.ends),
+                base_rtt_s: f64::NAN,
+                size_bytes: flow.size_bytes,
+            },
             priority: flow.priority,
             task: Task {
                 size_bytes: flow.size_bytes,
                 request_bytes: flow.request_bytes,
                 rate: flow.application_rate,
                 mss_bytes: order.sockets_of(flow.group)?.1.mss_bytes,
+                header_bytes: order.sockets_of(flow.group)?.1.segment_header_bytes(),
             },
             stop: flow.stop,
             way: &order.flows[index],
-            nodes: flow.ends.map_or([NONE; 2], |ends| [ends.source, ends.destination]),
-            base_rtt_s: f64::NAN,
         })
     }
 
-    fn describe_transfer<'a>(&self, order: &'a Order, transfer: usize) -> Result<Description<'a>, Error> {
+    fn describe_transfer<'a>(
+        &self,
+        order: &'a Order,
+        transfer: usize,
+    ) -> Result<Description<'a>, Error> {
         let number = self.schedule.workload(transfer);
         let traffic = &order.plan.traffic[number];
         let (way, nodes, base_rtt_s) = match self.schedule.ends(transfer) {
             Ends::Path(path) => {
                 let base_rtt_s = match &traffic.population {
-                    Participants::Paths { paths } => order.plan.base_rtt(&paths[path as usize]).seconds(),
+                    Participants::Paths { paths } => {
+                        order.plan.base_rtt(&paths[path as usize]).seconds()
+                    }
                     Participants::Nodes { .. } => f64::NAN,
                 };
                 (path as usize, [NONE; 2], base_rtt_s)
             }
-            Ends::Nodes { source, destination } => {
+            Ends::Nodes {
+                source,
+                destination,
+            } => {
                 let nodes = [source, destination];
                 (self.between[&(number, nodes)], nodes, f64::NAN)
             }
         };
+        let size_bytes = self.schedule.size_bytes(transfer);
         Ok(Description {
-            group: traffic.group,
+            about: About {
+                group: traffic.group,
+                nodes,
+                base_rtt_s,
+                size_bytes,
+            },
             priority: traffic.priority,
             task: Task {
-                size_bytes: self.schedule.size_bytes(transfer),
+                size_bytes,
                 request_bytes: traffic.request_bytes,
                 rate: traffic.application_rate,
                 mss_bytes: order.sockets_of(traffic.group)?.1.mss_bytes,
+                header_bytes: order.sockets_of(traffic.group)?.1.segment_header_bytes(),
             },
             stop: None,
             way: &order.traffic[number][way],
-            nodes,
-            base_rtt_s,
         })
     }
+
+    /// What a flow of any kind is.
+    pub fn about(&self, order: &Order, index: usize) -> Result<About, Error> {
+        if !self.datagrams().contains(&index) {
+            return Ok(self.describe(order, index)?.about);
+        }
+        let plan = &order.plan.datagrams[index - self.flows];
+        Ok(About {
+            group: plan.group,
+            nodes: nodes(plan.ends),
+            base_rtt_s: f64::NAN,
+            size_bytes: None,
+        })
+    }
+}
+
+fn nodes(ends: Option<EndsOfPlan>) -> [u32; 2] {
+    ends.map_or([NONE; 2], |ends| [ends.source, ends.destination])
 }

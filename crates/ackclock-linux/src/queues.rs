@@ -27,11 +27,32 @@ struct Queue {
     backlog_bytes: u64,
 }
 
+/// Netlink sockets, one in each namespace.
+#[derive(Debug, Default)]
+struct Sockets {
+    open: Vec<Netlink>,
+    places: BTreeMap<String, usize>,
+}
+
+impl Sockets {
+    /// The socket in a namespace, by its place.
+    fn in_namespace(&mut self, name: &str, namespaces: &mut Namespaces) -> Result<usize, Error> {
+        if let Some(&place) = self.places.get(name) {
+            return Ok(place);
+        }
+        namespaces.enter(name)?;
+        let place = self.open.len();
+        self.open.push(Netlink::open(None)?);
+        self.places.insert(name.to_owned(), place);
+        Ok(place)
+    }
+}
+
 /// All queues, and what loses packets at random.
 #[derive(Debug)]
 pub struct Queues {
     sockets: Vec<Netlink>,
-    queues: Vec<Queue>,
+    disciplines: Vec<Queue>,
     losses: Vec<Queue>,
     /// Samples of the measured part.
     samples: u64,
@@ -50,30 +71,16 @@ pub enum Fate {
 impl Queues {
     /// Finds the devices and their queues.
     pub fn open(order: &Order, namespaces: &mut Namespaces) -> Result<Queues, Error> {
-        let mut opened = BTreeMap::new();
-        let mut sockets = Vec::new();
+        let mut sockets = Sockets::default();
         let mut all = |devices: &[Device]| -> Result<Vec<Queue>, Error> {
-            devices
-                .iter()
-                .map(|device| {
-                    let socket = match opened.get(&device.namespace) {
-                        Some(&socket) => socket,
-                        None => {
-                            namespaces.enter(&device.namespace)?;
-                            sockets.push(Netlink::open(None)?);
-                            opened.insert(device.namespace.clone(), sockets.len() - 1);
-                            sockets.len() - 1
-                        }
-                    };
-                    Queue::open(device, socket, &mut sockets[socket])
-                })
-                .collect()
+            let open = |device| Queue::open(device, &mut sockets, namespaces);
+            devices.iter().map(open).collect()
         };
-        let (queues, losses) = (all(&order.queues)?, all(&order.losses)?);
+        let (disciplines, losses) = (all(&order.queues)?, all(&order.losses)?);
         namespaces.enter("")?;
         Ok(Queues {
-            sockets,
-            queues,
+            sockets: sockets.open,
+            disciplines,
             losses,
             samples: 0,
             warmed_up: false,
@@ -82,16 +89,26 @@ impl Queues {
 
     /// Whose a dropped packet is that this device was to send: the link, and what it means.
     pub fn origin(&self, address: [u8; 6]) -> Option<(u32, Fate)> {
-        let of = |queues: &[Queue]| queues.iter().find(|queue| queue.address == address).map(|queue| queue.link);
-        let dropped = of(&self.queues).map(|link| (link, Fate::Dropped));
+        let of = |queues: &[Queue]| {
+            queues
+                .iter()
+                .find(|queue| queue.address == address)
+                .map(|queue| queue.link)
+        };
+        let dropped = of(&self.disciplines).map(|link| (link, Fate::Dropped));
         dropped.or_else(|| of(&self.losses).map(|link| (link, Fate::Lost)))
     }
 
     /// Writes a sample of each queue; returns what each link has dropped since the last one.
-    pub fn sample(&mut self, time_s: f64, order: &Order, rows: &mut QueueSamples) -> Result<Vec<(u32, u64)>, Error> {
+    pub fn sample(
+        &mut self,
+        time_s: f64,
+        order: &Order,
+        rows: &mut QueueSamples,
+    ) -> Result<Vec<(u32, u64)>, Error> {
         let mut drops = Vec::new();
         let record = order.plan.record;
-        for queue in &mut self.queues {
+        for queue in &mut self.disciplines {
             let plan = &order.plan.links[queue.link as usize];
             let now = queue.ask(&mut self.sockets)?;
             let before = std::mem::replace(&mut queue.sampled, now);
@@ -110,9 +127,12 @@ impl Queues {
             rows.backlog_p.push(now.backlog_p);
             rows.backlog_bytes.push(u64::from(now.backlog_bytes));
             rows.sojourn_s.push(f64::NAN);
-            rows.departures_p.push(now.departed_p.saturating_sub(before.departed_p));
-            rows.drops_p.push(now.dropped_p.saturating_sub(before.dropped_p));
-            rows.marks_p.push(now.marked_p.saturating_sub(before.marked_p));
+            rows.departures_p
+                .push(now.departed_p.saturating_sub(before.departed_p));
+            rows.drops_p
+                .push(now.dropped_p.saturating_sub(before.dropped_p));
+            rows.marks_p
+                .push(now.marked_p.saturating_sub(before.marked_p));
             rows.utilisation.push(sent as f64 * 8.0 / possible);
         }
         self.samples += u64::from(self.warmed_up);
@@ -121,7 +141,7 @@ impl Queues {
 
     /// The measured part begins.
     pub fn end_warmup(&mut self) -> Result<(), Error> {
-        for queue in self.queues.iter_mut().chain(&mut self.losses) {
+        for queue in self.disciplines.iter_mut().chain(&mut self.losses) {
             queue.at_warmup = queue.ask(&mut self.sockets)?;
         }
         self.warmed_up = true;
@@ -133,7 +153,10 @@ impl Queues {
         let mut rows = Links::default();
         for (index, plan) in order.plan.links.iter().enumerate() {
             let lost = self.lost(index as u32)?;
-            let queue = self.queues.iter_mut().find(|queue| queue.link as usize == index);
+            let queue = self
+                .disciplines
+                .iter_mut()
+                .find(|queue| queue.link as usize == index);
             rows.link.push(index as u32);
             rows.name.push(plan.name.clone());
             rows.bottleneck.push(plan.bottleneck);
@@ -167,12 +190,23 @@ impl Queues {
 }
 
 impl Queue {
-    fn open(device: &Device, socket: usize, netlink: &mut Netlink) -> Result<Queue, Error> {
+    fn open(
+        device: &Device,
+        sockets: &mut Sockets,
+        namespaces: &mut Namespaces,
+    ) -> Result<Queue, Error> {
+        let socket = sockets.in_namespace(&device.namespace, namespaces)?;
         let name = format!("{} in {}", device.device, device.namespace);
-        let handle = parse_handle(&device.handle)
-            .ok_or_else(|| Error::Order(format!("handle {:?} of {name} is none; expected 10:", device.handle)))?;
-        let answer = netlink.ask(&name, &link_request(&device.device))?;
-        let interface = parse_link(answer).ok_or(rustix::io::Errno::NODEV).tried(|| name.clone())?;
+        let handle = parse_handle(&device.handle).ok_or_else(|| {
+            Error::Order(format!(
+                "handle {:?} of {name} is none; expected 10:",
+                device.handle
+            ))
+        })?;
+        let answer = sockets.open[socket].ask(&name, &link_request(&device.device))?;
+        let interface = parse_link(answer)
+            .ok_or(rustix::io::Errno::NODEV)
+            .tried(|| name.clone())?;
         Ok(Queue {
             link: device.link,
             netlink: socket,
@@ -188,7 +222,9 @@ impl Queue {
 
     fn ask(&self, sockets: &mut [Netlink]) -> Result<QueueCounters, Error> {
         let answer = sockets[self.netlink].ask(&self.name, &self.request)?;
-        parse_queue(answer).ok_or(rustix::io::Errno::BADMSG).tried(|| format!("statistics of {}", self.name))
+        parse_queue(answer)
+            .ok_or(rustix::io::Errno::BADMSG)
+            .tried(|| format!("statistics of {}", self.name))
     }
 
     /// What the kernel counts; of the time only what its counters imply.
@@ -196,14 +232,20 @@ impl Queue {
         let before = &self.at_warmup;
         let arrived = |of: &QueueCounters| of.departed_p + of.dropped_p + u64::from(of.backlog_p);
         let departed_bytes = now.departed_bytes.saturating_sub(before.departed_bytes);
-        rows.arrived_p.push(arrived(now).saturating_sub(arrived(before)));
-        rows.dropped_p.push(now.dropped_p.saturating_sub(before.dropped_p));
-        rows.marked_p.push(now.marked_p.saturating_sub(before.marked_p));
-        rows.departed_p.push(now.departed_p.saturating_sub(before.departed_p));
+        rows.arrived_p
+            .push(arrived(now).saturating_sub(arrived(before)));
+        rows.dropped_p
+            .push(now.dropped_p.saturating_sub(before.dropped_p));
+        rows.marked_p
+            .push(now.marked_p.saturating_sub(before.marked_p));
+        rows.departed_p
+            .push(now.departed_p.saturating_sub(before.departed_p));
         rows.departed_bytes.push(departed_bytes);
         rows.busy_s.push(departed_bytes as f64 * 8.0 / rate_bps);
-        rows.backlog_mean_p.push(self.backlog_p as f64 / samples as f64);
-        rows.backlog_mean_bytes.push(self.backlog_bytes as f64 / samples as f64);
+        rows.backlog_mean_p
+            .push(self.backlog_p as f64 / samples as f64);
+        rows.backlog_mean_bytes
+            .push(self.backlog_bytes as f64 / samples as f64);
         rows.arrived_total_p.push(arrived(now));
         rows.dropped_total_p.push(now.dropped_p);
         rows.departed_total_p.push(now.departed_p);
@@ -224,7 +266,11 @@ fn write_unknown(rows: &mut Links) {
     ] {
         counts.push(UNKNOWN);
     }
-    for times in [&mut rows.busy_s, &mut rows.backlog_mean_p, &mut rows.backlog_mean_bytes] {
+    for times in [
+        &mut rows.busy_s,
+        &mut rows.backlog_mean_p,
+        &mut rows.backlog_mean_bytes,
+    ] {
         times.push(f64::NAN);
     }
 }

@@ -54,7 +54,9 @@ pub fn write(tables: &Tables, path: &Path) -> Result<(), Error> {
     let file = BufWriter::new(File::create(&unfinished).tried(what)?);
     let mut file = postcard::to_io(tables, file)?;
     file.flush().tried(what)?;
-    file.into_inner().map_err(io::IntoInnerError::into_error).tried(what)?;
+    file.into_inner()
+        .map_err(io::IntoInnerError::into_error)
+        .tried(what)?;
     fs::rename(&unfinished, path).tried(what)
 }
 
@@ -102,9 +104,15 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("ackclock-linux-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
         let path = folder.join("result.bin");
-        let tables = Tables::from([("flows".to_owned(), Columns::from([("flow".to_owned(), Column::Word(vec![1, 2]))]))]);
+        let tables = Tables::from([(
+            "flows".to_owned(),
+            Columns::from([("flow".to_owned(), Column::Word(vec![1, 2]))]),
+        )]);
         write(&tables, &path).expect("written");
-        assert_eq!(read(&fs::read(&path).expect("read")).expect("tables"), tables);
+        assert_eq!(
+            read(&fs::read(&path).expect("read")).expect("tables"),
+            tables
+        );
         assert_eq!(fs::read_dir(&folder).expect("listed").count(), 1);
         fs::remove_dir_all(&folder).expect("removed");
     }

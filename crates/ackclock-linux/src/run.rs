@@ -20,9 +20,11 @@ use crate::plans::Plans;
 use crate::queues::{Fate, Queues};
 use crate::result::Tables;
 use crate::rows::Row;
+use crate::stream::Stream;
 use crate::tables::{Happening, Record, NONE};
 use crate::{setup, Error};
 
+mod datagrams;
 mod sampling;
 mod serving;
 
@@ -42,6 +44,8 @@ enum Task {
     Stop(u32),
     /// An application of a given rate writes.
     Write(u32),
+    /// A UDP source sends.
+    Send(u32),
     /// The lazy readers read.
     Read,
     Sample,
@@ -57,6 +61,8 @@ enum Whose {
     Listener(u32),
     Sender(u32),
     Receiver(u32),
+    Source(u32),
+    Sink(u32),
 }
 
 impl Whose {
@@ -67,6 +73,8 @@ impl Whose {
             Whose::Listener(number) => (2, number),
             Whose::Sender(flow) => (3, flow),
             Whose::Receiver(flow) => (4, flow),
+            Whose::Source(flow) => (5, flow),
+            Whose::Sink(flow) => (6, flow),
         };
         epoll::EventData::new_u64(kind << 32 | u64::from(number))
     }
@@ -78,7 +86,9 @@ impl Whose {
             1 => Whose::Monitor,
             2 => Whose::Listener(number),
             3 => Whose::Sender(number),
-            _ => Whose::Receiver(number),
+            4 => Whose::Receiver(number),
+            5 => Whose::Source(number),
+            _ => Whose::Sink(number),
         }
     }
 }
@@ -88,6 +98,7 @@ impl Whose {
 enum Stage {
     Waiting,
     Active(Box<Connection>),
+    Stream(Box<Stream>),
     Over(Box<Row>),
 }
 
@@ -131,7 +142,9 @@ impl Run {
             poll,
             agenda: BinaryHeap::new(),
             hosts: Hosts::new(namespaces, order.reader),
-            flows: std::iter::repeat_with(|| Stage::Waiting).take(count).collect(),
+            flows: std::iter::repeat_with(|| Stage::Waiting)
+                .take(count)
+                .collect(),
             active: BTreeSet::new(),
             by_client: HashMap::new(),
             unaccepted: HashMap::new(),
@@ -168,7 +181,11 @@ impl Run {
         });
         let mut listeners = Vec::new();
         for (group, priority, request, way) in flows.chain(traffic) {
-            let server = if request.is_some() { &way.source } else { &way.destination };
+            let server = if request.is_some() {
+                &way.source
+            } else {
+                &way.destination
+            };
             let service = Service {
                 namespace: server.namespace.clone(),
                 group,
@@ -186,11 +203,11 @@ impl Run {
 
     fn schedule(&mut self) {
         let plan = &self.order.plan;
-        let datagrams = self.plans.datagrams();
-        for index in (0..self.plans.len()).filter(|index| !datagrams.contains(index)) {
+        for index in 0..self.plans.len() {
             let start = self.plans.start(&self.order, index);
             if start <= plan.duration {
-                self.agenda.push(Reverse((start, Task::Start(index as u32))));
+                self.agenda
+                    .push(Reverse((start, Task::Start(index as u32))));
             }
         }
         let changes = self.order.changes.iter().enumerate();
@@ -206,7 +223,12 @@ impl Run {
         }
     }
 
-    fn watch(&self, source: impl AsFd, whose: Whose, flags: epoll::EventFlags) -> Result<(), Error> {
+    fn watch(
+        &self,
+        source: impl AsFd,
+        whose: Whose,
+        flags: epoll::EventFlags,
+    ) -> Result<(), Error> {
         epoll::add(&self.poll, source, whose.data(), flags).tried(|| "epoll".to_owned())
     }
 
@@ -229,8 +251,14 @@ impl Run {
     }
 
     fn handle(&mut self, events: &[epoll::Event]) -> Result<(), Error> {
-        let rang = events.iter().any(|event| Whose::of(event.data) == Whose::Clock);
-        self.now = if rang { self.clock.rung() } else { self.clock.now() };
+        let rang = events
+            .iter()
+            .any(|event| Whose::of(event.data) == Whose::Clock);
+        self.now = if rang {
+            self.clock.rung()
+        } else {
+            self.clock.now()
+        };
         for event in events {
             match Whose::of(event.data) {
                 Whose::Clock => {}
@@ -238,6 +266,8 @@ impl Run {
                 Whose::Listener(number) => self.accept(number as usize)?,
                 Whose::Sender(flow) => self.on_sender(flow, event.flags)?,
                 Whose::Receiver(flow) => self.on_receiver(flow, event.flags)?,
+                Whose::Source(flow) => self.on_answer(flow),
+                Whose::Sink(flow) => self.on_datagram(flow),
             }
         }
         while let Some(&Reverse((at, task))) = self.agenda.peek() {
@@ -253,11 +283,19 @@ impl Run {
     fn perform(&mut self, at: Time, task: Task) -> Result<(), Error> {
         match task {
             Task::Change(number) => self.change(number),
+            Task::Start(flow) if self.plans.datagrams().contains(&(flow as usize)) => {
+                self.begin_stream(flow)
+            }
             Task::Start(flow) => self.begin(flow),
             Task::Stop(flow) => self.stop(flow),
             Task::Write(flow) => self.write(flow),
+            Task::Send(flow) => {
+                self.send(flow);
+                Ok(())
+            }
             Task::Read => {
-                self.agenda.push(Reverse((at + self.order.serve, Task::Read)));
+                self.agenda
+                    .push(Reverse((at + self.order.serve, Task::Read)));
                 self.read_all()
             }
             Task::Sample => {
@@ -287,20 +325,28 @@ impl Run {
 
     /// Something happened now.
     fn event(&mut self, flow: u32, link: u32, happening: Happening, value: f64) {
-        self.record.events.push(self.now.seconds(), flow, link, happening, value);
+        self.record
+            .events
+            .push(self.now.seconds(), flow, link, happening, value);
     }
 
     /// Packets were dropped, each at its time.
     fn on_drops(&mut self) {
-        let Some(monitor) = &mut self.monitor else { return };
+        let Some(monitor) = &mut self.monitor else {
+            return;
+        };
         for drop in monitor.take() {
-            let Some((link, fate)) = self.queues.origin(drop.from) else { continue };
+            let Some((link, fate)) = self.queues.origin(drop.from) else {
+                continue;
+            };
             let (source, destination) = (
                 SocketAddrV4::new(drop.source.0, drop.source.1),
                 SocketAddrV4::new(drop.destination.0, drop.destination.1),
             );
             let there = self.by_client.get(&(source, destination));
-            let flow = there.or_else(|| self.by_client.get(&(destination, source))).copied();
+            let flow = there
+                .or_else(|| self.by_client.get(&(destination, source)))
+                .copied();
             if let Some(count) = flow.and_then(|flow| self.dropped.get_mut(flow as usize)) {
                 *count += 1;
             }
@@ -309,7 +355,9 @@ impl Run {
                 Fate::Lost => Happening::Loss,
             };
             let time_s = self.clock.of_real(drop.real_ns).seconds();
-            self.record.events.push(time_s, flow.unwrap_or(NONE), link, happening, f64::NAN);
+            self.record
+                .events
+                .push(time_s, flow.unwrap_or(NONE), link, happening, f64::NAN);
         }
     }
 

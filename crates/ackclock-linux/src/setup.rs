@@ -51,7 +51,9 @@ pub fn run(lines: &[String], namespaces: &mut Namespaces) -> Result<(), Error> {
                 given,
             } => {
                 namespaces.enter(namespace)?;
-                let written = values.iter().try_for_each(|(name, value)| write(name, value));
+                let written = values
+                    .iter()
+                    .try_for_each(|(name, value)| write(name, value));
                 namespaces.enter("")?;
                 written.map_err(|said| failed(given, &said))?;
             }
@@ -91,7 +93,9 @@ fn steps(lines: &[String]) -> Vec<Step<'_>> {
 
 /// A line as a step of its own.
 fn step(given: &str) -> Step<'_> {
-    sysctl(given).or_else(|| alone(given)).unwrap_or(Step::Program(given))
+    sysctl(given)
+        .or_else(|| alone(given))
+        .unwrap_or(Step::Program(given))
 }
 
 /// A line of `ip` or `tc`; not one that runs another program.
@@ -101,7 +105,9 @@ fn alone(given: &str) -> Option<Step<'_>> {
         return None;
     }
     let (namespace, line) = match rest.strip_prefix("-n ") {
-        Some(rest) => rest.split_once(' ').map(|(namespace, line)| (Some(namespace), line))?,
+        Some(rest) => rest
+            .split_once(' ')
+            .map(|(namespace, line)| (Some(namespace), line))?,
         None => (None, rest),
     };
     // Other options must come first on a command line of their own.
@@ -123,12 +129,21 @@ fn sysctl(given: &str) -> Option<Step<'_>> {
         .strip_prefix("sysctl -qw ")
         .or_else(|| command.strip_prefix("sysctl -w "))?;
     // A quoted value is one assignment with spaces in it.
-    let values = assignments.split(['\'', '"']).enumerate().flat_map(|(part, text)| {
-        let quoted = part % 2 == 1;
-        let words: Vec<&str> = if quoted { vec![text] } else { text.split_whitespace().collect() };
-        words
-    });
-    let values = values.map(|assignment| assignment.split_once('=')).collect::<Option<_>>()?;
+    let values = assignments
+        .split(['\'', '"'])
+        .enumerate()
+        .flat_map(|(part, text)| {
+            let quoted = part % 2 == 1;
+            let words: Vec<&str> = if quoted {
+                vec![text]
+            } else {
+                text.split_whitespace().collect()
+            };
+            words
+        });
+    let values = values
+        .map(|assignment| assignment.split_once('='))
+        .collect::<Option<_>>()?;
     Some(Step::Sysctl {
         namespace,
         values,
@@ -162,7 +177,9 @@ fn batch_line(said: &str) -> Option<usize> {
 
 fn program(given: &str) -> Result<(), Error> {
     let mut words = given.split_whitespace();
-    let Some(name) = words.next() else { return Ok(()) };
+    let Some(name) = words.next() else {
+        return Ok(());
+    };
     let mut command = Command::new(name);
     command.args(words);
     match output(command, "", given)? {
@@ -173,7 +190,10 @@ fn program(given: &str) -> Result<(), Error> {
 
 /// Runs a program; what it said if it failed.
 fn output(mut command: Command, input: &str, given: &str) -> Result<Option<String>, Error> {
-    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
     let mut child = command.spawn().tried(|| given.to_owned())?;
     if let Some(mut pipe) = child.stdin.take() {
         // A tool that gives up early says why itself.
@@ -216,9 +236,24 @@ mod tests {
         assert_eq!(
             found,
             [
-                batch("ip", None, &["netns add a", "netns add b"], &["ip netns add a", "ip netns add b"]),
-                batch("ip", Some("a"), &["link set lo up"], &["ip -n a link set lo up"]),
-                batch("tc", Some("a"), &["qdisc add dev x"], &["tc -n a qdisc add dev x"]),
+                batch(
+                    "ip",
+                    None,
+                    &["netns add a", "netns add b"],
+                    &["ip netns add a", "ip netns add b"]
+                ),
+                batch(
+                    "ip",
+                    Some("a"),
+                    &["link set lo up"],
+                    &["ip -n a link set lo up"]
+                ),
+                batch(
+                    "tc",
+                    Some("a"),
+                    &["qdisc add dev x"],
+                    &["tc -n a qdisc add dev x"]
+                ),
                 batch("ip", Some("a"), &["route add y"], &["ip -n a route add y"]),
             ]
         );
@@ -248,7 +283,10 @@ mod tests {
 
     #[test]
     fn the_failed_line_of_a_batch_is_found() {
-        assert_eq!(batch_line("Error: no such device\nCommand failed -:3"), Some(3));
+        assert_eq!(
+            batch_line("Error: no such device\nCommand failed -:3"),
+            Some(3)
+        );
         assert_eq!(batch_line("Command failed -:0"), None);
         assert_eq!(batch_line("no news"), None);
     }
@@ -258,7 +296,10 @@ mod tests {
         let mut namespaces = Namespaces::new().expect("this thread has a namespace");
         let script = lines("no-such-tool at all");
         let error = run(&script, &mut namespaces).expect_err("there is no such tool");
-        assert!(error.to_string().starts_with("no-such-tool at all: "), "{error}");
+        assert!(
+            error.to_string().starts_with("no-such-tool at all: "),
+            "{error}"
+        );
     }
 
     #[test]
@@ -266,6 +307,11 @@ mod tests {
         let mut namespaces = Namespaces::new().expect("this thread has a namespace");
         let script = lines("sysctl -qw no.such.value=1");
         let error = run(&script, &mut namespaces).expect_err("there is no such value");
-        assert!(error.to_string().starts_with("sysctl -qw no.such.value=1: "), "{error}");
+        assert!(
+            error
+                .to_string()
+                .starts_with("sysctl -qw no.such.value=1: "),
+            "{error}"
+        );
     }
 }

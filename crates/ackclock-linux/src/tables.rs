@@ -191,6 +191,9 @@ impl Record {
             ("limits", self.limits.columns()),
             ("timeliness", self.timeliness.columns()),
         ];
-        tables.into_iter().map(|(name, columns)| (name.to_owned(), columns)).collect()
+        tables
+            .into_iter()
+            .map(|(name, columns)| (name.to_owned(), columns))
+            .collect()
     }
 }

@@ -31,7 +31,8 @@ pub fn linux_inside(py: Python<'_>, path: &str) -> PyResult<()> {
 /// The tables of a result file: table name → column name → values.
 #[pyfunction]
 pub fn linux_result<'py>(py: Python<'py>, result: &[u8]) -> PyResult<Bound<'py, PyDict>> {
-    let tables = ackclock_linux::result::read(result).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let tables = ackclock_linux::result::read(result)
+        .map_err(|error| PyValueError::new_err(error.to_string()))?;
     let named = PyDict::new(py);
     for (table, columns) in tables {
         let values = PyDict::new(py);

@@ -168,9 +168,15 @@ mod tests {
         assert_eq!(schedule.workload(2), 0);
         assert_eq!(schedule.workload(3), 1);
         assert_eq!(schedule.complete(4, seconds(3)), None);
-        assert_eq!(schedule.complete(3, seconds(4)), Some((seconds(5), &[5][..])));
+        assert_eq!(
+            schedule.complete(3, seconds(4)),
+            Some((seconds(5), &[5][..]))
+        );
         assert_eq!(schedule.complete(0, seconds(4)), None);
-        assert_eq!(schedule.complete(1, seconds(6)), Some((seconds(7), &[2][..])));
+        assert_eq!(
+            schedule.complete(1, seconds(6)),
+            Some((seconds(7), &[2][..]))
+        );
         assert_eq!(schedule.complete(2, seconds(7)), None);
     }
 

@@ -11,6 +11,7 @@ use super::{Run, Stage};
 use crate::connection::{Connection, Counts};
 use crate::error::Tried;
 use crate::rows::Row;
+use crate::stream::Stream;
 use crate::tables::{Events, FlowSamples, Happening, NONE};
 use crate::Error;
 
@@ -19,7 +20,12 @@ impl Run {
     pub(super) fn sample(&mut self, at: Time) -> Result<(), Error> {
         let first_transfer = self.plans.first_transfer();
         for &flow in &self.active {
-            let Some(connection) = active(&mut self.flows, flow) else { continue };
+            if let Stage::Stream(stream) = &self.flows[flow as usize] {
+                write_stream(stream, at, flow, &mut self.record.flow_samples);
+            }
+            let Some(connection) = active(&mut self.flows, flow) else {
+                continue;
+            };
             // A sender that the kernel gave up is closed when its socket says so.
             let news = connection.look().unwrap_or_default();
             tell(&news, at, flow, &mut self.record.events);
@@ -32,7 +38,9 @@ impl Run {
     }
 
     fn sample_queues(&mut self, at: Time) -> Result<(), Error> {
-        let drops = self.queues.sample(at.seconds(), &self.order, &mut self.record.queue_samples)?;
+        let drops =
+            self.queues
+                .sample(at.seconds(), &self.order, &mut self.record.queue_samples)?;
         if self.monitor.is_some() {
             return Ok(());
         }
@@ -51,10 +59,17 @@ impl Run {
         self.warmed_up = true;
         self.queues.end_warmup()?;
         for &flow in &self.active {
-            let Some(connection) = active(&mut self.flows, flow) else { continue };
+            if let Stage::Stream(stream) = &mut self.flows[flow as usize] {
+                stream.at_warmup = stream.counts();
+            }
+            let Some(connection) = active(&mut self.flows, flow) else {
+                continue;
+            };
             let news = connection.look().unwrap_or_default();
             tell(&news, self.now, flow, &mut self.record.events);
-            connection.count_delivered().tried(|| "TCP_INFO".to_owned())?;
+            connection
+                .count_delivered()
+                .tried(|| "TCP_INFO".to_owned())?;
             connection.at_warmup = connection.counts;
         }
         Ok(())
@@ -65,17 +80,27 @@ impl Run {
         self.on_drops();
         self.record.links = self.queues.totals(&self.order)?;
         for &flow in &self.active {
-            let Some(connection) = active(&mut self.flows, flow) else { continue };
+            let Some(connection) = active(&mut self.flows, flow) else {
+                continue;
+            };
             let news = connection.look().unwrap_or_default();
             tell(&news, at, flow, &mut self.record.events);
-            connection.count_delivered().tried(|| "TCP_INFO".to_owned())?;
+            connection
+                .count_delivered()
+                .tried(|| "TCP_INFO".to_owned())?;
         }
         for index in 0..self.flows.len() {
             self.write_row(index)?;
         }
         let lateness = self.clock.lateness;
-        self.record.timeliness.lateness_worst_s.push(lateness.worst_s);
-        self.record.timeliness.lateness_mean_s.push(lateness.sum_s / lateness.count.max(1) as f64);
+        self.record
+            .timeliness
+            .lateness_worst_s
+            .push(lateness.worst_s);
+        self.record
+            .timeliness
+            .lateness_mean_s
+            .push(lateness.sum_s / lateness.count.max(1) as f64);
         Ok(())
     }
 
@@ -83,15 +108,15 @@ impl Run {
     fn write_row(&mut self, index: usize) -> Result<(), Error> {
         let row = match &self.flows[index] {
             Stage::Waiting if index >= self.plans.first_transfer() => return Ok(()),
-            Stage::Waiting if self.plans.datagrams().contains(&index) => return Ok(()),
+            Stage::Waiting if self.plans.datagrams().contains(&index) => Row::of_stream(None),
             Stage::Waiting => Row::waiting(),
             Stage::Active(connection) => Row::of(connection),
+            Stage::Stream(stream) => Row::of_stream(Some(stream)),
             Stage::Over(row) => **row,
         };
-        let plan = self.plans.describe(&self.order, index)?;
-        let (_, tcp) = self.order.sockets_of(plan.group)?;
+        let about = self.plans.about(&self.order, index)?;
         let dropped = self.dropped.get(index).copied();
-        row.write(index as u32, &plan, tcp, dropped, &mut self.record.flows);
+        row.write(index as u32, &about, dropped, &mut self.record.flows);
         row.write_limits(index as u32, &mut self.record.limits);
         Ok(())
     }
@@ -120,5 +145,20 @@ fn write(connection: &Connection, at: Time, flow: u32, samples: &mut FlowSamples
     samples.ssthresh.push(info.ssthresh_p());
     samples.srtt_s.push(info.srtt_s());
     samples.in_flight.push(info.in_flight());
-    samples.delivered_bytes.push(connection.acknowledged_bytes());
+    samples
+        .delivered_bytes
+        .push(connection.acknowledged_bytes());
+}
+
+/// A UDP flow has no window; what has arrived counts.
+fn write_stream(stream: &Stream, at: Time, flow: u32, samples: &mut FlowSamples) {
+    samples.time_s.push(at.seconds());
+    samples.flow.push(flow);
+    samples.cwnd.push(f64::NAN);
+    samples.ssthresh.push(f64::NAN);
+    samples.srtt_s.push(stream.rtt_s());
+    samples.in_flight.push(NONE);
+    samples
+        .delivered_bytes
+        .push(stream.counts().delivered_bytes);
 }

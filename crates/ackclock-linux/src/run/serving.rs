@@ -25,7 +25,7 @@ impl Run {
     pub(super) fn begin(&mut self, flow: u32) -> Result<(), Error> {
         let index = flow as usize;
         let plan = self.plans.describe(&self.order, index)?;
-        let (options, _) = self.order.sockets_of(plan.group)?;
+        let (options, _) = self.order.sockets_of(plan.about.group)?;
         let is_asked = plan.task.request_bytes.is_some();
         let (client, server) = if is_asked {
             (&plan.way.destination, &plan.way.source)
@@ -34,17 +34,23 @@ impl Run {
         };
         let service = Service {
             namespace: server.namespace.clone(),
-            group: plan.group,
+            group: plan.about.group,
             priority: plan.priority,
         };
-        let (socket, own, there) = self.hosts.connect(client, server.address, &service, options)?;
+        let (socket, own, there) = self
+            .hosts
+            .connect(client, server.address, &service, options)?;
         self.hosts.namespaces.enter("")?;
         let transfer = index.checked_sub(self.plans.first_transfer());
         let is_awaited = transfer.is_some_and(|transfer| self.plans.schedule.is_awaited(transfer));
         let mut connection = Connection::new(plan.task, self.now, is_awaited);
         let stop = plan.stop;
         if is_asked {
-            self.watch(&socket, Whose::Receiver(flow), self.receiving() | EventFlags::OUT)?;
+            self.watch(
+                &socket,
+                Whose::Receiver(flow),
+                self.receiving() | EventFlags::OUT,
+            )?;
             self.hosts.await_data(&socket, plan.task.size_bytes)?;
             connection.receiver = Some(socket);
         } else {
@@ -59,16 +65,23 @@ impl Run {
         self.flows[index] = Stage::Active(Box::new(connection));
         self.active.insert(flow);
         if let Some(stop) = stop.filter(|&stop| stop <= self.order.plan.duration) {
-            self.agenda.push(Reverse((stop.max(self.now), Task::Stop(flow))));
+            self.agenda
+                .push(Reverse((stop.max(self.now), Task::Stop(flow))));
         }
         Ok(())
     }
 
     /// A client's connection has come to a service.
     pub(super) fn accept(&mut self, number: usize) -> Result<(), Error> {
-        let Some((socket, client)) = self.hosts.accept(number) else { return Ok(()) };
-        let Some(flow) = self.unaccepted.remove(&client) else { return Ok(()) };
-        let Some(connection) = active(&mut self.flows, flow) else { return Ok(()) };
+        let Some((socket, client)) = self.hosts.accept(number) else {
+            return Ok(());
+        };
+        let Some(flow) = self.unaccepted.remove(&client) else {
+            return Ok(());
+        };
+        let Some(connection) = active(&mut self.flows, flow) else {
+            return Ok(());
+        };
         if connection.is_asked() {
             connection.sender = Some(socket);
             self.watch_socket(flow, Whose::Sender(flow), ASKED_SENDERS)
@@ -79,7 +92,9 @@ impl Run {
     }
 
     fn watch_socket(&mut self, flow: u32, whose: Whose, flags: EventFlags) -> Result<(), Error> {
-        let Stage::Active(connection) = &self.flows[flow as usize] else { return Ok(()) };
+        let Stage::Active(connection) = &self.flows[flow as usize] else {
+            return Ok(());
+        };
         let (socket, is_sender) = match whose {
             Whose::Sender(_) => (&connection.sender, true),
             _ => (&connection.receiver, false),
@@ -101,7 +116,9 @@ impl Run {
     /// A sender's socket has news: it is connected, has room, was asked, or all is acknowledged.
     pub(super) fn on_sender(&mut self, flow: u32, flags: EventFlags) -> Result<(), Error> {
         let now = self.now;
-        let Some(connection) = active(&mut self.flows, flow) else { return Ok(()) };
+        let Some(connection) = active(&mut self.flows, flow) else {
+            return Ok(());
+        };
         let outcome = (|| {
             if flags.contains(EventFlags::IN) {
                 connection.hear()?;
@@ -111,11 +128,14 @@ impl Run {
             }
             Ok(())
         })();
-        if self.failed(flow, outcome)? {
+        if self.failed(flow, &outcome)? {
             return Ok(());
         }
-        let Some(connection) = active(&mut self.flows, flow) else { return Ok(()) };
-        if connection.established.is_never() && !connection.is_asked() && connection.info.is_open() {
+        let Some(connection) = active(&mut self.flows, flow) else {
+            return Ok(());
+        };
+        if connection.established.is_never() && !connection.is_asked() && connection.info.is_open()
+        {
             connection.established = now;
             self.opened(flow);
         }
@@ -125,7 +145,9 @@ impl Run {
 
     /// The client sees that its connection is open.
     fn opened(&mut self, flow: u32) {
-        let Some(connection) = active(&mut self.flows, flow) else { return };
+        let Some(connection) = active(&mut self.flows, flow) else {
+            return;
+        };
         let again = connection.counts.syn_retransmissions;
         for _ in 0..again {
             self.event(flow, NONE, Happening::SynRetransmission, f64::NAN);
@@ -136,7 +158,9 @@ impl Run {
     /// The application writes what it has and TCP takes.
     pub(super) fn write(&mut self, flow: u32) -> Result<(), Error> {
         let (now, serve) = (self.now, self.order.serve);
-        let Some(connection) = active(&mut self.flows, flow) else { return Ok(()) };
+        let Some(connection) = active(&mut self.flows, flow) else {
+            return Ok(());
+        };
         if connection.established.is_never() {
             return Ok(());
         }
@@ -144,22 +168,29 @@ impl Run {
         if let Some(next) = connection.next_write(now, serve) {
             self.agenda.push(Reverse((next, Task::Write(flow))));
         }
-        self.failed(flow, outcome).map(drop)
+        self.failed(flow, &outcome).map(drop)
     }
 
     /// The application has no more to send.
     pub(super) fn stop(&mut self, flow: u32) -> Result<(), Error> {
         let now = self.now;
-        let Some(connection) = active(&mut self.flows, flow) else { return Ok(()) };
+        let Some(connection) = active(&mut self.flows, flow) else {
+            return Ok(());
+        };
         let outcome = connection.stop(now);
-        self.failed(flow, outcome).map(drop)
+        self.failed(flow, &outcome).map(drop)
     }
 
     /// A sender whose data and FIN are acknowledged is closed.
     fn close_sender(&mut self, flow: u32) -> Result<(), Error> {
         let now = self.now;
-        let Some(connection) = active(&mut self.flows, flow) else { return Ok(()) };
-        if !connection.is_shut() || connection.sender.is_none() || !connection.info.is_acknowledged() {
+        let Some(connection) = active(&mut self.flows, flow) else {
+            return Ok(());
+        };
+        if !connection.is_shut()
+            || connection.sender.is_none()
+            || !connection.info.is_acknowledged()
+        {
             return Ok(());
         }
         connection.sender = None;
@@ -173,17 +204,20 @@ impl Run {
     /// A receiver's socket has news: it is connected, or has data, or their end.
     pub(super) fn on_receiver(&mut self, flow: u32, flags: EventFlags) -> Result<(), Error> {
         let now = self.now;
-        let Some(connection) = active(&mut self.flows, flow) else { return Ok(()) };
+        let Some(connection) = active(&mut self.flows, flow) else {
+            return Ok(());
+        };
         let opens = connection.is_asked() && connection.established.is_never();
         if opens && flags.contains(EventFlags::OUT) && !flags.contains(EventFlags::ERR) {
             connection.established = now;
             let outcome = connection.ask();
-            if self.failed(flow, outcome)? {
+            if self.failed(flow, &outcome)? {
                 return Ok(());
             }
             self.opened(flow);
         }
-        if flags.intersects(EventFlags::IN | EventFlags::RDHUP | EventFlags::ERR | EventFlags::HUP) {
+        if flags.intersects(EventFlags::IN | EventFlags::RDHUP | EventFlags::ERR | EventFlags::HUP)
+        {
             let to_the_end = flags.intersects(EventFlags::RDHUP | EventFlags::HUP);
             self.read(flow, to_the_end)?;
         }
@@ -193,18 +227,27 @@ impl Run {
     /// The receiver of a flow reads.
     fn read(&mut self, flow: u32, to_the_end: bool) -> Result<(), Error> {
         let now = self.now;
-        let Some(connection) = active(&mut self.flows, flow) else { return Ok(()) };
+        let Some(connection) = active(&mut self.flows, flow) else {
+            return Ok(());
+        };
         let outcome = connection.read(to_the_end);
         let at_end = *outcome.as_ref().unwrap_or(&false);
-        if self.failed(flow, outcome.map(drop))? {
+        if self.failed(flow, &outcome.map(drop))? {
             return Ok(());
         }
-        let Some(connection) = active(&mut self.flows, flow) else { return Ok(()) };
+        let Some(connection) = active(&mut self.flows, flow) else {
+            return Ok(());
+        };
         if at_end {
-            connection.receiver = None;
+            connection
+                .close_receiver()
+                .tried(|| "TCP_INFO".to_owned())?;
         }
         if connection.is_asked() && connection.finished.is_never() {
-            let missing = connection.task.size_bytes.map(|size| size.saturating_sub(connection.received));
+            let missing = connection
+                .task
+                .size_bytes
+                .map(|size| size.saturating_sub(connection.received));
             if at_end || missing == Some(0) {
                 connection.finished = now;
                 self.completed(flow);
@@ -218,25 +261,36 @@ impl Run {
     /// The lazy readers read.
     pub(super) fn read_all(&mut self) -> Result<(), Error> {
         let flows: Vec<u32> = self.active.iter().copied().collect();
-        flows.into_iter().try_for_each(|flow| self.read(flow, false))
+        flows
+            .into_iter()
+            .try_for_each(|flow| self.read(flow, false))
     }
 
     /// A transfer is complete: others may begin.
     fn completed(&mut self, flow: u32) {
         self.event(flow, NONE, Happening::Finished, f64::NAN);
         let first = self.plans.first_transfer();
-        let Some(connection) = active(&mut self.flows, flow) else { return };
+        let Some(connection) = active(&mut self.flows, flow) else {
+            return;
+        };
         if !std::mem::take(&mut connection.is_awaited) {
             return;
         }
-        if let Some((opens, waiting)) = self.plans.schedule.complete(flow as usize - first, self.now) {
-            let starts = waiting.iter().map(|transfer| Task::Start(first as u32 + transfer));
-            self.agenda.extend(starts.map(|start| Reverse((opens, start))));
+        if let Some((opens, waiting)) = self
+            .plans
+            .schedule
+            .complete(flow as usize - first, self.now)
+        {
+            let starts = waiting
+                .iter()
+                .map(|transfer| Task::Start(first as u32 + transfer));
+            self.agenda
+                .extend(starts.map(|start| Reverse((opens, start))));
         }
     }
 
     /// A connection that the kernel gave up is over, unfinished.
-    fn failed(&mut self, flow: u32, outcome: io::Result<()>) -> Result<bool, Error> {
+    fn failed(&mut self, flow: u32, outcome: &io::Result<()>) -> Result<bool, Error> {
         if outcome.is_ok() {
             return Ok(false);
         }
@@ -250,11 +304,15 @@ impl Run {
 
     /// Of a connection whose ends are both closed only the row is kept.
     fn end_if_over(&mut self, flow: u32) -> Result<(), Error> {
-        let Some(connection) = active(&mut self.flows, flow) else { return Ok(()) };
+        let Some(connection) = active(&mut self.flows, flow) else {
+            return Ok(());
+        };
         if !connection.is_closed() {
             return Ok(());
         }
-        connection.count_delivered().tried(|| "TCP_INFO".to_owned())?;
+        connection
+            .count_delivered()
+            .tried(|| "TCP_INFO".to_owned())?;
         let mut row = Row::of(connection);
         if !self.warmed_up {
             row.forget();

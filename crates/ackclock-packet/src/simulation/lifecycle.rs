@@ -20,7 +20,10 @@ use crate::sender::Sender;
 impl Simulation {
     pub(super) fn schedule_starts(&mut self) {
         for (index, flow) in self.plan.flows.iter().enumerate() {
-            let start = flow.start + flow.start_jitter.scaled(start_draw(self.seed, index as u64));
+            let start = flow.start
+                + flow
+                    .start_jitter
+                    .scaled(start_draw(self.seed, index as u64));
             self.timers.set(index, start);
         }
         let first = self.plan.flows.len();
