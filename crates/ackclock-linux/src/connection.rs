@@ -277,7 +277,8 @@ impl Connection {
                 .bytes_received
                 .min(self.task.size_bytes.unwrap_or(u64::MAX));
             self.counts.delivered_bytes = arrived.max(self.received);
-            self.received_packets = u64::from(info.segments_in);
+            // It does not count the SYN that it was made for.
+            self.received_packets = u64::from(info.segments_in) + u64::from(!self.is_asked());
         }
         Ok(())
     }

@@ -120,6 +120,9 @@ impl Run {
             return Ok(());
         };
         let outcome = (|| {
+            if flags.contains(EventFlags::ERR) {
+                return Err(io::ErrorKind::ConnectionAborted.into());
+            }
             if flags.contains(EventFlags::IN) {
                 connection.hear()?;
             }
@@ -296,6 +299,8 @@ impl Run {
         }
         if let Some(connection) = active(&mut self.flows, flow) {
             connection.sender = None;
+            // What had arrived by then counts, if the kernel still tells.
+            let _ = connection.close_receiver();
             connection.receiver = None;
         }
         self.end_if_over(flow)?;
