@@ -83,7 +83,7 @@ impl Clock {
 
     /// The time; 0 before it begins.
     pub fn now(&self) -> Time {
-        self.since_zero(nanoseconds(clock_gettime(ClockId::Monotonic)) - self.zero_ns)
+        since_zero(nanoseconds(clock_gettime(ClockId::Monotonic)) - self.zero_ns)
     }
 
     /// The time, if the timer has just rung: exactly what was armed where time stands still for work.
@@ -101,12 +101,13 @@ impl Clock {
 
     /// The time of a stamp of the kernel's real-time clock.
     pub fn of_real(&self, real_ns: u64) -> Time {
-        self.since_zero(real_ns as i64 - self.real_zero_ns)
+        since_zero(real_ns as i64 - self.real_zero_ns)
     }
+}
 
-    fn since_zero(&self, nanoseconds: i64) -> Time {
-        Time::from_picoseconds(nanoseconds.max(0) as u64 * 1000)
-    }
+/// Before time 0 it is time 0.
+fn since_zero(nanoseconds: i64) -> Time {
+    Time::from_picoseconds(nanoseconds.max(0) as u64 * 1000)
 }
 
 fn nanoseconds(time: Timespec) -> i64 {

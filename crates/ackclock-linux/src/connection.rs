@@ -9,9 +9,13 @@ use rustix::net::{send, shutdown, SendFlags, Shutdown};
 
 use crate::info::{Info, LOSS, RECOVERY};
 use crate::sys;
+use crate::tables::UNKNOWN;
 
 /// Most bytes that are taken out of a socket at once.
 const READ_BYTES: usize = 1 << 30;
+
+/// What a SYN has beyond the options of every segment: segment size and window scale, padded (RFC 9293, RFC 7323).
+const SYN_OPTIONS_BYTES: u64 = 8;
 
 /// What is written, again and again.
 static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
@@ -27,6 +31,8 @@ pub struct Task {
     pub rate: Option<Rate>,
     /// Payload of a segment, by which such an application writes.
     pub mss_bytes: u32,
+    /// Headers of a segment with its options.
+    pub header_bytes: u32,
 }
 
 /// A connection.
@@ -45,6 +51,8 @@ pub struct Connection {
     is_shut: bool,
     /// Bytes that the receiver has read.
     pub received: u64,
+    /// Packets that the receiver has got.
+    pub received_packets: u64,
     pub start: Time,
     pub established: Time,
     pub finished: Time,
@@ -68,6 +76,18 @@ pub struct Counts {
     pub recoveries: u64,
 }
 
+impl Counts {
+    /// What a UDP flow has before its first datagram.
+    pub const OF_NO_DATAGRAM: Counts = Counts {
+        delivered_bytes: 0,
+        sent_packets: 0,
+        retransmissions: UNKNOWN,
+        syn_retransmissions: UNKNOWN,
+        timeouts: UNKNOWN,
+        recoveries: UNKNOWN,
+    };
+}
+
 impl Connection {
     /// A connection that begins now.
     pub fn new(task: Task, start: Time, is_awaited: bool) -> Connection {
@@ -81,6 +101,7 @@ impl Connection {
             writes_at: Time::ZERO,
             is_shut: false,
             received: 0,
+            received_packets: 0,
             start,
             established: Time::NEVER,
             finished: Time::NEVER,
@@ -248,17 +269,33 @@ impl Connection {
 
     /// Counts what the receiver has, read or not.
     pub fn count_delivered(&mut self) -> io::Result<()> {
-        self.counts.delivered_bytes = match &self.receiver {
-            None => self.received,
-            Some(receiver) => {
-                let (bytes, length) = sys::tcp_info(receiver.as_fd())?;
-                let arrived = Info::parse(&bytes[..length]).bytes_received;
-                arrived
-                    .min(self.task.size_bytes.unwrap_or(u64::MAX))
-                    .max(self.received)
-            }
-        };
+        if let Some(receiver) = &self.receiver {
+            let (bytes, length) = sys::tcp_info(receiver.as_fd())?;
+            let info = Info::parse(&bytes[..length]);
+            // The kernel counts the FIN as a byte.
+            let arrived = info
+                .bytes_received
+                .min(self.task.size_bytes.unwrap_or(u64::MAX));
+            self.counts.delivered_bytes = arrived.max(self.received);
+            // It does not count the SYN that it was made for.
+            self.received_packets = u64::from(info.segments_in) + u64::from(!self.is_asked());
+        }
         Ok(())
+    }
+
+    /// The receiver has read all and closes.
+    pub fn close_receiver(&mut self) -> io::Result<()> {
+        self.count_delivered()?;
+        self.counts.delivered_bytes = self.received;
+        self.receiver = None;
+        Ok(())
+    }
+
+    /// Bytes that the sender has sent, headers included.
+    pub fn sent_bytes(&self) -> u64 {
+        let syns = u64::from(self.counts.sent_packets > 0) + self.counts.syn_retransmissions;
+        let headers = self.counts.sent_packets * u64::from(self.task.header_bytes);
+        self.info.bytes_sent + headers + syns * SYN_OPTIONS_BYTES
     }
 
     /// Bytes acknowledged, without the SYN and the FIN that the kernel counts with them.

@@ -137,3 +137,67 @@ fn headers(frame: &[u8]) -> Option<([u8; 6], Address, Address)> {
     };
     Some((from, end(12, ports)?, end(16, ports + 2)?))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const HEADER_BYTES: usize = 16;
+
+    /// A TCP segment from 10.1.0.1:8192 to 10.2.0.1:1024 in an Ethernet frame.
+    fn frame() -> Vec<u8> {
+        let mut frame = vec![2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 7, 8, 0];
+        frame.extend([
+            0x45, 0, 0, 40, 0, 0, 0x40, 0, 63, 6, 0, 0, 10, 1, 0, 1, 10, 2, 0, 1,
+        ]);
+        frame.extend([0x20, 0, 4, 0, 0, 0, 0, 1]);
+        frame
+    }
+
+    fn alert(frame: &[u8]) -> Vec<u8> {
+        Message::new(30, 0, &[PACKET_ALERT, 1, 0, 0])
+            .with(SYMBOL, b"__dev_queue_xmit+0x1\0")
+            .with(TIMESTAMP, &1_500_000_000_u64.to_ne_bytes())
+            .with(PAYLOAD, frame)
+            .with(REASON, b"QDISC_DROP\0")
+            .finish()
+    }
+
+    #[test]
+    fn an_alert_names_the_packet() {
+        let expected = Dropped {
+            real_ns: 1_500_000_000,
+            from: [2, 0, 0, 0, 0, 7],
+            source: (Ipv4Addr::new(10, 1, 0, 1), 8192),
+            destination: (Ipv4Addr::new(10, 2, 0, 1), 1024),
+            reason: "QDISC_DROP".to_owned(),
+            symbol: "__dev_queue_xmit+0x1".to_owned(),
+        };
+        assert_eq!(parse(&alert(&frame())[HEADER_BYTES..]), Some(expected));
+    }
+
+    #[test]
+    fn what_is_no_ipv4_packet_with_ports_is_left_out() {
+        let mut arp = frame();
+        arp[13] = 6;
+        assert_eq!(parse(&alert(&arp)[HEADER_BYTES..]), None);
+        let mut icmp = frame();
+        icmp[14 + 9] = 1;
+        assert_eq!(parse(&alert(&icmp)[HEADER_BYTES..]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_frame_is_a_packet_or_none(frame in prop::collection::vec(any::<u8>(), 0..90)) {
+            let _ = headers(&frame);
+            let _ = parse(&alert(&frame)[HEADER_BYTES..]);
+        }
+
+        #[test]
+        fn a_cut_frame_is_none(length in 0_usize..38) {
+            prop_assert_eq!(headers(&frame()[..length]), None);
+        }
+    }
+}

@@ -125,6 +125,27 @@ impl Hosts {
         }
     }
 
+    /// A UDP socket of a host, and its address.
+    pub fn datagrams(
+        &mut self,
+        host: &Host,
+        priority: u8,
+    ) -> Result<(OwnedFd, SocketAddrV4), Error> {
+        self.namespaces.enter(&host.namespace)?;
+        let what = || format!("a UDP socket of {} in {}", host.address, host.namespace);
+        let socket =
+            socket_with(AddressFamily::INET, SocketType::DGRAM, NONBLOCKING, None).tried(what)?;
+        sys::set_option(
+            socket.as_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PRIORITY,
+            i32::from(priority),
+        )
+        .tried(what)?;
+        let own = self.bind(&socket, host.address).tried(what)?;
+        Ok((socket, own))
+    }
+
     /// Binds to the next port of an address that is free.
     fn bind(&mut self, socket: &OwnedFd, address: Ipv4Addr) -> Result<SocketAddrV4, Errno> {
         let next = self.ports.entry(address).or_insert(FIRST_CLIENT_PORT);

@@ -39,6 +39,8 @@ mod run;
 #[cfg(target_os = "linux")]
 mod setup;
 #[cfg(target_os = "linux")]
+mod stream;
+#[cfg(target_os = "linux")]
 mod sys;
 #[cfg(target_os = "linux")]
 mod tables;

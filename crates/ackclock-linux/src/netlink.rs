@@ -311,3 +311,146 @@ pub fn parse_family((_, body): (u16, &[u8])) -> Option<(u16, u32)> {
         attribute(group, GROUP_NUMBER).and_then(|value| word(value, 0))?,
     ))
 }
+
+/// Bytes of a test that are written as digits.
+#[cfg(test)]
+pub fn hexadecimal(digits: &str) -> Vec<u8> {
+    let digits: Vec<u8> = digits.bytes().filter(u8::is_ascii_hexdigit).collect();
+    let pair = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).expect("ASCII"), 16);
+    digits
+        .chunks(2)
+        .map(|digits| pair(digits).expect("digits"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What Linux 6.18 told of `pfifo limit 42` with handle 10: after five packets of 142 B.
+    const PFIFO: &str = "9c0000002400000000000000f45a000000000000030000000000100000000000030000000a000100706669666f000000\
+        080002002a00000005000c00000000003000070014000100c6020000000000000500000000000000180003000000000000000000\
+        0000000000000000000000002c000300c6020000000000000500000000000000000000000000000000000000000000000000000000000000";
+
+    /// A queue discipline's message, made by hand.
+    fn queue(discipline: &str, application: &[u8]) -> Vec<u8> {
+        let nested = |attributes: &[(u16, &[u8])]| {
+            let made = attributes
+                .iter()
+                .fold(Message::new(0, 0, &[]), |made, (kind, value)| {
+                    made.with(*kind, value)
+                });
+            made.finish()[HEADER_BYTES..].to_vec()
+        };
+        let words = |words: &[u32]| -> Vec<u8> {
+            words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+        };
+        let basic = words(&[3000, 0, 2, 0]);
+        let counts = words(&[7, 10_500, 4, 0, 9]);
+        let statistics = nested(&[(1, &basic), (3, &counts), (4, application)]);
+        Message::new(NEW_QDISC, 0, &[0; 20])
+            .with(1, discipline.as_bytes())
+            .with(7, &statistics)
+            .finish()
+    }
+
+    fn parsed(bytes: &[u8]) -> Option<QueueCounters> {
+        parse_queue(messages(bytes).next()?)
+    }
+
+    #[test]
+    fn a_recorded_queue_is_read() {
+        let expected = QueueCounters {
+            departed_p: 5,
+            departed_bytes: 710,
+            ..QueueCounters::default()
+        };
+        assert_eq!(parsed(&hexadecimal(PFIFO)), Some(expected));
+    }
+
+    #[test]
+    fn backlog_drops_and_marks_are_read() {
+        let red: Vec<u8> = [1_u32, 2, 3, 4]
+            .iter()
+            .flat_map(|word| word.to_ne_bytes())
+            .collect();
+        let expected = QueueCounters {
+            backlog_p: 7,
+            backlog_bytes: 10_500,
+            departed_p: 2,
+            departed_bytes: 3000,
+            dropped_p: 4,
+            marked_p: 4,
+        };
+        assert_eq!(parsed(&queue("red\0", &red)), Some(expected));
+        assert_eq!(
+            parsed(&queue("sfq\0", &red)).map(|counters| counters.marked_p),
+            Some(0)
+        );
+    }
+
+    #[test]
+    fn handles_are_hexadecimal() {
+        assert_eq!(parse_handle("10:"), Some(0x10_0000));
+        assert_eq!(parse_handle("1:a"), Some(0x1_000a));
+        assert_eq!(parse_handle("10"), None);
+        assert_eq!(parse_handle("12345:"), None);
+    }
+
+    #[test]
+    fn a_device_of_this_machine_is_found() {
+        let mut netlink = Netlink::open(None).expect("netlink");
+        let loopback = parse_link(netlink.ask("lo", &link_request("lo")).expect("lo"));
+        assert_eq!(
+            loopback,
+            Some(Interface {
+                index: 1,
+                address: [0; 6]
+            })
+        );
+        let error = netlink
+            .ask("no-device", &link_request("no-device"))
+            .expect_err("there is none");
+        assert!(error.to_string().starts_with("no-device: "), "{error}");
+    }
+
+    #[test]
+    fn a_family_and_its_first_group_are_read() {
+        let group = Message::new(0, 0, &[])
+            .with(2, &5_u32.to_ne_bytes())
+            .with(1, b"events\0")
+            .finish();
+        let groups = Message::new(0, 0, &[])
+            .with(1, &group[HEADER_BYTES..])
+            .finish();
+        let family = Message::new(16, 0, &[1, 2, 0, 0])
+            .with(1, &29_u16.to_ne_bytes())
+            .with(7, &groups[HEADER_BYTES..])
+            .finish();
+        assert_eq!(
+            messages(&family).next().and_then(parse_family),
+            Some((29, 5))
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_messages(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+            for message in messages(&bytes) {
+                let _ = (parse_link(message), parse_family(message));
+                for (_, value) in attributes(message.1) {
+                    let _ = text(value);
+                }
+            }
+        }
+
+        #[test]
+        fn a_damaged_queue_does_no_harm(place in 0_usize..156, byte: u8) {
+            let mut bytes = hexadecimal(PFIFO);
+            bytes[place] = byte;
+            let _ = parsed(&bytes);
+        }
+    }
+}

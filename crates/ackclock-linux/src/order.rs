@@ -6,7 +6,7 @@
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
-use ackclock_traffic::{Pairing, Population, Workload};
+use ackclock_traffic::{DatagramSource, Pairing, Population, Workload};
 use ackclock_units::{Rate, Time};
 use serde::Deserialize;
 
@@ -281,7 +281,7 @@ pub struct Datagrams {
     pub ends: Option<Ends>,
     pub payload_bytes: u32,
     pub header_bytes: u32,
-    pub source: serde_json::Value,
+    pub source: DatagramSource,
 }
 
 /// What to write down.
@@ -321,6 +321,11 @@ impl Order {
                 same_length("traffic's ways", ways.len(), paths.len())?;
             }
         }
+        for (index, datagrams) in plan.datagrams.iter().enumerate() {
+            if let Some(fault) = datagrams.source.fault() {
+                return Err(Error::Order(format!("datagrams {index}: {fault}")));
+            }
+        }
         let links = self.queues.iter().chain(&self.losses).map(|of| of.link);
         let links = links.chain(self.changes.iter().map(|change| change.link));
         let hops = plan.traffic.iter().flat_map(Traffic::hops);
@@ -348,6 +353,16 @@ impl Order {
         sockets
             .zip(tcp)
             .ok_or_else(|| Error::Order(format!("group {group} has no TCP sockets")))
+    }
+}
+
+/// Bytes of the timestamps option, with its padding (RFC 7323).
+const TIMESTAMPS_BYTES: u32 = 12;
+
+impl Tcp {
+    /// Headers of a segment with its options.
+    pub fn segment_header_bytes(&self) -> u32 {
+        self.header_bytes + if self.timestamps { TIMESTAMPS_BYTES } else { 0 }
     }
 }
 
@@ -405,4 +420,110 @@ fn positive(name: &str, time: Time) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::Order(format!("{name} must be positive")))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{json, Value};
+
+    use super::*;
+
+    /// One flow over one link.
+    fn order() -> Value {
+        let host =
+            |namespace: &str, address: &str| json!({"namespace": namespace, "address": address});
+        json!({
+            "plan": {
+                "duration_s": 10.0, "warmup_s": 1.0, "name": "what the plan has besides",
+                "links": [{"name": "bottleneck", "rate_bps": 1e8, "delay_s": 0.0, "bottleneck": true}],
+                "groups": [{"label": "cubic", "tcp": {"mss_bytes": 1448, "header_bytes": 40, "timestamps": true}}],
+                "flows": [{
+                    "group": 0, "start_s": 0.0, "start_jitter_s": 0.0, "stop_s": null, "size_bytes": null,
+                    "request_bytes": null, "application_rate_bps": null, "priority": 0, "ends": null,
+                }],
+                "traffic": [], "datagrams": [],
+                "record": {"interval_s": 0.01, "pcap": false, "traffic": false, "all_links": false},
+            },
+            "seed": 1, "clock": "virtual", "setup": ["ip netns add tx0"], "changes": [],
+            "sockets": [{
+                "congestion": "cubic", "mss_bytes": null, "send_buffer_bytes": null, "receive_buffer_bytes": null,
+                "window_clamp_bytes": null,
+            }],
+            "flows": [{"source": host("tx0", "10.1.0.1"), "destination": host("rx0", "10.2.0.1")}],
+            "datagrams": [], "traffic": [],
+            "queues": [{"link": 0, "namespace": "q0", "device": "out", "handle": "10:"}], "losses": [],
+            "serve_s": 0.005, "reader": "prompt", "result": "/run/result.bin", "captures": null,
+        })
+    }
+
+    fn refusal(change: impl FnOnce(&mut Value)) -> String {
+        let mut changed = order();
+        change(&mut changed);
+        Order::parse(&changed.to_string())
+            .expect_err("refused")
+            .to_string()
+    }
+
+    #[test]
+    fn an_order_is_read() {
+        let order = Order::parse(&order().to_string()).expect("an order");
+        assert_eq!(
+            (order.clock, order.reader),
+            (ClockKind::Virtual, Reader::Prompt)
+        );
+        assert_eq!(order.serve, Time::from_milliseconds(5));
+        let (sockets, tcp) = order.sockets_of(0).expect("TCP");
+        assert_eq!(
+            (sockets.congestion.as_str(), tcp.segment_header_bytes()),
+            ("cubic", 52)
+        );
+    }
+
+    #[test]
+    fn an_unknown_or_missing_field_is_named() {
+        assert!(refusal(|order| order["surprise"] = json!(1)).contains("surprise"));
+        let missing = |order: &mut Value| {
+            order.as_object_mut().expect("an object").remove("queues");
+        };
+        assert!(refusal(missing).contains("queues"));
+    }
+
+    #[test]
+    fn lists_must_fit_the_plan() {
+        assert_eq!(
+            refusal(|order| order["flows"] = json!([])),
+            "order: flows: 0 given, but the plan has 1"
+        );
+        assert_eq!(
+            refusal(|order| order["sockets"] = json!([null])),
+            "order: group 0 has no TCP sockets"
+        );
+        assert_eq!(
+            refusal(|order| order["queues"][0]["link"] = json!(7)),
+            "order: link 7 is not in the plan"
+        );
+        let refused = refusal(|order| order["plan"]["record"]["interval_s"] = json!(0.0));
+        assert_eq!(refused, "order: plan.record.interval_s must be positive");
+    }
+
+    #[test]
+    fn the_base_rtt_is_the_delays_of_both_ways() {
+        let mut order = Order::parse(&order().to_string()).expect("an order");
+        order.plan.links[0].delay = Time::from_milliseconds(10);
+        let hop = Hop {
+            delay: Time::from_milliseconds(1),
+            link: 0,
+        };
+        let way = Paths {
+            forward: Path {
+                hops: vec![hop],
+                delay: Time::from_milliseconds(4),
+            },
+            reverse: Path {
+                hops: vec![],
+                delay: Time::from_milliseconds(15),
+            },
+        };
+        assert_eq!(order.plan.base_rtt(&way), Time::from_milliseconds(30));
+    }
 }

@@ -6,7 +6,7 @@ use ackclock_traffic::{generate, start_draw, Ends, Schedule};
 use ackclock_units::Time;
 
 use crate::connection::Task;
-use crate::order::{Order, Participants, Way};
+use crate::order::{Ends as EndsOfPlan, Order, Participants, Way};
 use crate::tables::NONE;
 use crate::Error;
 
@@ -14,13 +14,21 @@ use crate::Error;
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]
 pub struct Description<'a> {
-    pub group: u32,
+    pub about: About,
     pub priority: u8,
     pub task: Task,
     pub stop: Option<Time>,
     pub way: &'a Way,
+}
+
+/// What the table of flows says of a flow, however it goes.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct About {
+    pub group: u32,
     pub nodes: [u32; 2],
     pub base_rtt_s: f64,
+    pub size_bytes: Option<u64>,
 }
 
 /// The flows of a run.
@@ -101,15 +109,16 @@ impl Plans {
         self.first_transfer
     }
 
-    /// When a connection begins; never, if it waits for others.
+    /// When a flow begins; never, if it waits for others.
     pub fn start(&self, order: &Order, index: usize) -> Time {
-        match order.plan.flows.get(index) {
-            Some(flow) => {
-                flow.start
-                    + flow
-                        .start_jitter
-                        .scaled(start_draw(order.seed, index as u64))
-            }
+        if let Some(flow) = order.plan.flows.get(index) {
+            return flow.start
+                + flow
+                    .start_jitter
+                    .scaled(start_draw(order.seed, index as u64));
+        }
+        match order.plan.datagrams.get(index - self.flows) {
+            Some(datagrams) => datagrams.start,
             None => self.schedule.start(index - self.first_transfer),
         }
     }
@@ -120,20 +129,22 @@ impl Plans {
             return self.describe_transfer(order, index - self.first_transfer);
         };
         Ok(Description {
-            group: flow.group,
+            about: About {
+                group: flow.group,
+                nodes: nodes(flow.ends),
+                base_rtt_s: f64::NAN,
+                size_bytes: flow.size_bytes,
+            },
             priority: flow.priority,
             task: Task {
                 size_bytes: flow.size_bytes,
                 request_bytes: flow.request_bytes,
                 rate: flow.application_rate,
                 mss_bytes: order.sockets_of(flow.group)?.1.mss_bytes,
+                header_bytes: order.sockets_of(flow.group)?.1.segment_header_bytes(),
             },
             stop: flow.stop,
             way: &order.flows[index],
-            nodes: flow
-                .ends
-                .map_or([NONE; 2], |ends| [ends.source, ends.destination]),
-            base_rtt_s: f64::NAN,
         })
     }
 
@@ -162,19 +173,42 @@ impl Plans {
                 (self.between[&(number, nodes)], nodes, f64::NAN)
             }
         };
+        let size_bytes = self.schedule.size_bytes(transfer);
         Ok(Description {
-            group: traffic.group,
+            about: About {
+                group: traffic.group,
+                nodes,
+                base_rtt_s,
+                size_bytes,
+            },
             priority: traffic.priority,
             task: Task {
-                size_bytes: self.schedule.size_bytes(transfer),
+                size_bytes,
                 request_bytes: traffic.request_bytes,
                 rate: traffic.application_rate,
                 mss_bytes: order.sockets_of(traffic.group)?.1.mss_bytes,
+                header_bytes: order.sockets_of(traffic.group)?.1.segment_header_bytes(),
             },
             stop: None,
             way: &order.traffic[number][way],
-            nodes,
-            base_rtt_s,
         })
     }
+
+    /// What a flow of any kind is.
+    pub fn about(&self, order: &Order, index: usize) -> Result<About, Error> {
+        if !self.datagrams().contains(&index) {
+            return Ok(self.describe(order, index)?.about);
+        }
+        let plan = &order.plan.datagrams[index - self.flows];
+        Ok(About {
+            group: plan.group,
+            nodes: nodes(plan.ends),
+            base_rtt_s: f64::NAN,
+            size_bytes: None,
+        })
+    }
+}
+
+fn nodes(ends: Option<EndsOfPlan>) -> [u32; 2] {
+    ends.map_or([NONE; 2], |ends| [ends.source, ends.destination])
 }

@@ -27,11 +27,32 @@ struct Queue {
     backlog_bytes: u64,
 }
 
+/// Netlink sockets, one in each namespace.
+#[derive(Debug, Default)]
+struct Sockets {
+    open: Vec<Netlink>,
+    places: BTreeMap<String, usize>,
+}
+
+impl Sockets {
+    /// The socket in a namespace, by its place.
+    fn in_namespace(&mut self, name: &str, namespaces: &mut Namespaces) -> Result<usize, Error> {
+        if let Some(&place) = self.places.get(name) {
+            return Ok(place);
+        }
+        namespaces.enter(name)?;
+        let place = self.open.len();
+        self.open.push(Netlink::open(None)?);
+        self.places.insert(name.to_owned(), place);
+        Ok(place)
+    }
+}
+
 /// All queues, and what loses packets at random.
 #[derive(Debug)]
 pub struct Queues {
     sockets: Vec<Netlink>,
-    queues: Vec<Queue>,
+    disciplines: Vec<Queue>,
     losses: Vec<Queue>,
     /// Samples of the measured part.
     samples: u64,
@@ -50,30 +71,16 @@ pub enum Fate {
 impl Queues {
     /// Finds the devices and their queues.
     pub fn open(order: &Order, namespaces: &mut Namespaces) -> Result<Queues, Error> {
-        let mut opened = BTreeMap::new();
-        let mut sockets = Vec::new();
+        let mut sockets = Sockets::default();
         let mut all = |devices: &[Device]| -> Result<Vec<Queue>, Error> {
-            devices
-                .iter()
-                .map(|device| {
-                    let socket = match opened.get(&device.namespace) {
-                        Some(&socket) => socket,
-                        None => {
-                            namespaces.enter(&device.namespace)?;
-                            sockets.push(Netlink::open(None)?);
-                            opened.insert(device.namespace.clone(), sockets.len() - 1);
-                            sockets.len() - 1
-                        }
-                    };
-                    Queue::open(device, socket, &mut sockets[socket])
-                })
-                .collect()
+            let open = |device| Queue::open(device, &mut sockets, namespaces);
+            devices.iter().map(open).collect()
         };
-        let (queues, losses) = (all(&order.queues)?, all(&order.losses)?);
+        let (disciplines, losses) = (all(&order.queues)?, all(&order.losses)?);
         namespaces.enter("")?;
         Ok(Queues {
-            sockets,
-            queues,
+            sockets: sockets.open,
+            disciplines,
             losses,
             samples: 0,
             warmed_up: false,
@@ -88,7 +95,7 @@ impl Queues {
                 .find(|queue| queue.address == address)
                 .map(|queue| queue.link)
         };
-        let dropped = of(&self.queues).map(|link| (link, Fate::Dropped));
+        let dropped = of(&self.disciplines).map(|link| (link, Fate::Dropped));
         dropped.or_else(|| of(&self.losses).map(|link| (link, Fate::Lost)))
     }
 
@@ -101,7 +108,7 @@ impl Queues {
     ) -> Result<Vec<(u32, u64)>, Error> {
         let mut drops = Vec::new();
         let record = order.plan.record;
-        for queue in &mut self.queues {
+        for queue in &mut self.disciplines {
             let plan = &order.plan.links[queue.link as usize];
             let now = queue.ask(&mut self.sockets)?;
             let before = std::mem::replace(&mut queue.sampled, now);
@@ -134,7 +141,7 @@ impl Queues {
 
     /// The measured part begins.
     pub fn end_warmup(&mut self) -> Result<(), Error> {
-        for queue in self.queues.iter_mut().chain(&mut self.losses) {
+        for queue in self.disciplines.iter_mut().chain(&mut self.losses) {
             queue.at_warmup = queue.ask(&mut self.sockets)?;
         }
         self.warmed_up = true;
@@ -147,7 +154,7 @@ impl Queues {
         for (index, plan) in order.plan.links.iter().enumerate() {
             let lost = self.lost(index as u32)?;
             let queue = self
-                .queues
+                .disciplines
                 .iter_mut()
                 .find(|queue| queue.link as usize == index);
             rows.link.push(index as u32);
@@ -189,7 +196,12 @@ impl Queues {
 }
 
 impl Queue {
-    fn open(device: &Device, socket: usize, netlink: &mut Netlink) -> Result<Queue, Error> {
+    fn open(
+        device: &Device,
+        sockets: &mut Sockets,
+        namespaces: &mut Namespaces,
+    ) -> Result<Queue, Error> {
+        let socket = sockets.in_namespace(&device.namespace, namespaces)?;
         let name = format!("{} in {}", device.device, device.namespace);
         let handle = parse_handle(&device.handle).ok_or_else(|| {
             Error::Order(format!(
@@ -197,7 +209,7 @@ impl Queue {
                 device.handle
             ))
         })?;
-        let answer = netlink.ask(&name, &link_request(&device.device))?;
+        let answer = sockets.open[socket].ask(&name, &link_request(&device.device))?;
         let interface = parse_link(answer)
             .ok_or(rustix::io::Errno::NODEV)
             .tried(|| name.clone())?;

@@ -4,14 +4,11 @@ use ackclock_units::Time;
 
 use crate::connection::{Connection, Counts};
 use crate::info::Info;
-use crate::order::Tcp;
-use crate::plans::Description;
+use crate::plans::About;
+use crate::stream::Stream;
 use crate::tables::{Flows, Limits, UNKNOWN};
 
-/// Bytes of the timestamps option, with its padding (RFC 7323).
-const TIMESTAMPS_BYTES: u32 = 12;
-
-/// A connection's totals, and those before the measured part.
+/// A flow's totals, and those before the measured part.
 #[derive(Clone, Copy, Debug)]
 pub struct Row {
     start: Time,
@@ -19,7 +16,11 @@ pub struct Row {
     finished: Time,
     counts: Counts,
     before: Counts,
-    info: Info,
+    sent_bytes: u64,
+    received_packets: u64,
+    delay_mean_s: f64,
+    /// Of a TCP sender, when it was last looked at.
+    info: Option<Info>,
 }
 
 impl Row {
@@ -31,7 +32,23 @@ impl Row {
             finished: Time::NEVER,
             counts: Counts::default(),
             before: Counts::default(),
-            info: Info::default(),
+            sent_bytes: 0,
+            received_packets: 0,
+            delay_mean_s: f64::NAN,
+            info: None,
+        }
+    }
+
+    /// The row of a UDP flow; without a stream, of one that has not begun.
+    pub fn of_stream(stream: Option<&Stream>) -> Row {
+        Row {
+            start: stream.map_or(Time::NEVER, |stream| stream.start),
+            counts: stream.map_or(Counts::OF_NO_DATAGRAM, Stream::counts),
+            before: stream.map_or(Counts::OF_NO_DATAGRAM, |stream| stream.at_warmup),
+            sent_bytes: stream.map_or(0, Stream::sent_bytes),
+            received_packets: stream.map_or(0, Stream::received_packets),
+            delay_mean_s: stream.map_or(f64::NAN, Stream::delay_mean_s),
+            ..Row::waiting()
         }
     }
 
@@ -43,7 +60,10 @@ impl Row {
             finished: connection.finished,
             counts: connection.counts,
             before: connection.at_warmup,
-            info: connection.info,
+            sent_bytes: connection.sent_bytes(),
+            received_packets: connection.received_packets,
+            delay_mean_s: f64::NAN,
+            info: Some(connection.info),
         }
     }
 
@@ -53,23 +73,14 @@ impl Row {
     }
 
     /// Adds the row to the table; `dropped` of its packets were dropped.
-    pub fn write(
-        &self,
-        flow: u32,
-        plan: &Description,
-        tcp: &Tcp,
-        dropped: Option<u64>,
-        rows: &mut Flows,
-    ) {
+    pub fn write(&self, flow: u32, about: &About, dropped: Option<u64>, rows: &mut Flows) {
         let (all, before) = (&self.counts, &self.before);
-        let header_bytes = tcp.header_bytes + if tcp.timestamps { TIMESTAMPS_BYTES } else { 0 };
         rows.flow.push(flow);
-        rows.group.push(plan.group);
-        rows.source_node.push(plan.nodes[0]);
-        rows.destination_node.push(plan.nodes[1]);
-        rows.base_rtt_s.push(plan.base_rtt_s);
-        rows.size_bytes
-            .push(plan.task.size_bytes.unwrap_or(UNKNOWN));
+        rows.group.push(about.group);
+        rows.source_node.push(about.nodes[0]);
+        rows.destination_node.push(about.nodes[1]);
+        rows.base_rtt_s.push(about.base_rtt_s);
+        rows.size_bytes.push(about.size_bytes.unwrap_or(UNKNOWN));
         rows.start_s.push(seconds(self.start));
         rows.established_s.push(seconds(self.established));
         rows.end_s.push(seconds(self.finished));
@@ -77,11 +88,10 @@ impl Row {
             .push(seconds(self.finished) - seconds(self.start));
         rows.delivered_bytes.push(all.delivered_bytes);
         rows.measured_bytes
-            .push(all.delivered_bytes - before.delivered_bytes);
+            .push(measured(all.delivered_bytes, before.delivered_bytes));
         rows.sent_packets.push(all.sent_packets);
-        rows.sent_bytes
-            .push(self.info.bytes_sent + all.sent_packets * u64::from(header_bytes));
-        rows.received_packets.push(u64::from(self.info.segments_in));
+        rows.sent_bytes.push(self.sent_bytes);
+        rows.received_packets.push(self.received_packets);
         rows.dropped_packets.push(dropped.unwrap_or(UNKNOWN));
         rows.retransmissions.push(all.retransmissions);
         rows.timeouts.push(all.timeouts);
@@ -89,24 +99,33 @@ impl Row {
         rows.recoveries.push(all.recoveries);
         rows.tail_probes.push(UNKNOWN);
         rows.measured_sent_packets
-            .push(all.sent_packets - before.sent_packets);
+            .push(measured(all.sent_packets, before.sent_packets));
         rows.measured_retransmissions
-            .push(all.retransmissions - before.retransmissions);
-        rows.measured_timeouts.push(all.timeouts - before.timeouts);
-        rows.delay_mean_s.push(f64::NAN);
+            .push(measured(all.retransmissions, before.retransmissions));
+        rows.measured_timeouts
+            .push(measured(all.timeouts, before.timeouts));
+        rows.delay_mean_s.push(self.delay_mean_s);
     }
 
     /// Adds what the kernel says held the sender back.
     pub fn write_limits(&self, flow: u32, rows: &mut Limits) {
+        let Some(info) = &self.info else { return };
         let seconds = |microseconds: u64| microseconds as f64 / 1e6;
         rows.flow.push(flow);
-        rows.busy_s.push(seconds(self.info.busy_us));
-        rows.window_limited_s
-            .push(seconds(self.info.window_limited_us));
-        rows.buffer_limited_s
-            .push(seconds(self.info.buffer_limited_us));
-        rows.reordering_p.push(self.info.reordering);
-        rows.delivered_marked_p.push(self.info.delivered_marked);
+        rows.busy_s.push(seconds(info.busy_us));
+        rows.window_limited_s.push(seconds(info.window_limited_us));
+        rows.buffer_limited_s.push(seconds(info.buffer_limited_us));
+        rows.reordering_p.push(info.reordering);
+        rows.delivered_marked_p.push(info.delivered_marked);
+    }
+}
+
+/// A count of the measured part; unknown stays unknown.
+fn measured(all: u64, before: u64) -> u64 {
+    if all == UNKNOWN {
+        UNKNOWN
+    } else {
+        all.saturating_sub(before)
     }
 }
 

@@ -20,9 +20,11 @@ use crate::plans::Plans;
 use crate::queues::{Fate, Queues};
 use crate::result::Tables;
 use crate::rows::Row;
+use crate::stream::Stream;
 use crate::tables::{Happening, Record, NONE};
 use crate::{setup, Error};
 
+mod datagrams;
 mod sampling;
 mod serving;
 
@@ -42,6 +44,8 @@ enum Task {
     Stop(u32),
     /// An application of a given rate writes.
     Write(u32),
+    /// A UDP source sends.
+    Send(u32),
     /// The lazy readers read.
     Read,
     Sample,
@@ -57,6 +61,8 @@ enum Whose {
     Listener(u32),
     Sender(u32),
     Receiver(u32),
+    Source(u32),
+    Sink(u32),
 }
 
 impl Whose {
@@ -67,6 +73,8 @@ impl Whose {
             Whose::Listener(number) => (2, number),
             Whose::Sender(flow) => (3, flow),
             Whose::Receiver(flow) => (4, flow),
+            Whose::Source(flow) => (5, flow),
+            Whose::Sink(flow) => (6, flow),
         };
         epoll::EventData::new_u64(kind << 32 | u64::from(number))
     }
@@ -78,7 +86,9 @@ impl Whose {
             1 => Whose::Monitor,
             2 => Whose::Listener(number),
             3 => Whose::Sender(number),
-            _ => Whose::Receiver(number),
+            4 => Whose::Receiver(number),
+            5 => Whose::Source(number),
+            _ => Whose::Sink(number),
         }
     }
 }
@@ -88,6 +98,7 @@ impl Whose {
 enum Stage {
     Waiting,
     Active(Box<Connection>),
+    Stream(Box<Stream>),
     Over(Box<Row>),
 }
 
@@ -192,8 +203,7 @@ impl Run {
 
     fn schedule(&mut self) {
         let plan = &self.order.plan;
-        let datagrams = self.plans.datagrams();
-        for index in (0..self.plans.len()).filter(|index| !datagrams.contains(index)) {
+        for index in 0..self.plans.len() {
             let start = self.plans.start(&self.order, index);
             if start <= plan.duration {
                 self.agenda
@@ -256,6 +266,8 @@ impl Run {
                 Whose::Listener(number) => self.accept(number as usize)?,
                 Whose::Sender(flow) => self.on_sender(flow, event.flags)?,
                 Whose::Receiver(flow) => self.on_receiver(flow, event.flags)?,
+                Whose::Source(flow) => self.on_answer(flow),
+                Whose::Sink(flow) => self.on_datagram(flow),
             }
         }
         while let Some(&Reverse((at, task))) = self.agenda.peek() {
@@ -271,9 +283,16 @@ impl Run {
     fn perform(&mut self, at: Time, task: Task) -> Result<(), Error> {
         match task {
             Task::Change(number) => self.change(number),
+            Task::Start(flow) if self.plans.datagrams().contains(&(flow as usize)) => {
+                self.begin_stream(flow)
+            }
             Task::Start(flow) => self.begin(flow),
             Task::Stop(flow) => self.stop(flow),
             Task::Write(flow) => self.write(flow),
+            Task::Send(flow) => {
+                self.send(flow);
+                Ok(())
+            }
             Task::Read => {
                 self.agenda
                     .push(Reverse((at + self.order.serve, Task::Read)));

@@ -16,7 +16,8 @@ mod datagrams;
 mod traffic;
 mod wire;
 
-pub use datagrams::{DatagramPlan, DatagramSource};
+pub use ackclock_traffic::DatagramSource;
+pub use datagrams::DatagramPlan;
 pub use traffic::{PopulationPlan, TrafficPlan, WayPlan};
 
 /// One run's network, traffic and recording.

@@ -44,6 +44,7 @@
 //! number of units; the others take a [`Truncation`] by drawing again or by clipping, or none.
 
 mod count;
+mod departures;
 mod duration;
 mod error;
 mod generate;
@@ -55,6 +56,7 @@ mod schedule;
 mod size;
 
 pub use count::Count;
+pub use departures::{DatagramSource, Departures};
 pub use duration::Duration;
 pub use error::WorkloadError;
 pub use generate::generate;

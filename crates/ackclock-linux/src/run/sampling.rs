@@ -11,6 +11,7 @@ use super::{Run, Stage};
 use crate::connection::{Connection, Counts};
 use crate::error::Tried;
 use crate::rows::Row;
+use crate::stream::Stream;
 use crate::tables::{Events, FlowSamples, Happening, NONE};
 use crate::Error;
 
@@ -19,6 +20,9 @@ impl Run {
     pub(super) fn sample(&mut self, at: Time) -> Result<(), Error> {
         let first_transfer = self.plans.first_transfer();
         for &flow in &self.active {
+            if let Stage::Stream(stream) = &self.flows[flow as usize] {
+                write_stream(stream, at, flow, &mut self.record.flow_samples);
+            }
             let Some(connection) = active(&mut self.flows, flow) else {
                 continue;
             };
@@ -55,6 +59,9 @@ impl Run {
         self.warmed_up = true;
         self.queues.end_warmup()?;
         for &flow in &self.active {
+            if let Stage::Stream(stream) = &mut self.flows[flow as usize] {
+                stream.at_warmup = stream.counts();
+            }
             let Some(connection) = active(&mut self.flows, flow) else {
                 continue;
             };
@@ -101,15 +108,15 @@ impl Run {
     fn write_row(&mut self, index: usize) -> Result<(), Error> {
         let row = match &self.flows[index] {
             Stage::Waiting if index >= self.plans.first_transfer() => return Ok(()),
-            Stage::Waiting if self.plans.datagrams().contains(&index) => return Ok(()),
+            Stage::Waiting if self.plans.datagrams().contains(&index) => Row::of_stream(None),
             Stage::Waiting => Row::waiting(),
             Stage::Active(connection) => Row::of(connection),
+            Stage::Stream(stream) => Row::of_stream(Some(stream)),
             Stage::Over(row) => **row,
         };
-        let plan = self.plans.describe(&self.order, index)?;
-        let (_, tcp) = self.order.sockets_of(plan.group)?;
+        let about = self.plans.about(&self.order, index)?;
         let dropped = self.dropped.get(index).copied();
-        row.write(index as u32, &plan, tcp, dropped, &mut self.record.flows);
+        row.write(index as u32, &about, dropped, &mut self.record.flows);
         row.write_limits(index as u32, &mut self.record.limits);
         Ok(())
     }
@@ -141,4 +148,17 @@ fn write(connection: &Connection, at: Time, flow: u32, samples: &mut FlowSamples
     samples
         .delivered_bytes
         .push(connection.acknowledged_bytes());
+}
+
+/// A UDP flow has no window; what has arrived counts.
+fn write_stream(stream: &Stream, at: Time, flow: u32, samples: &mut FlowSamples) {
+    samples.time_s.push(at.seconds());
+    samples.flow.push(flow);
+    samples.cwnd.push(f64::NAN);
+    samples.ssthresh.push(f64::NAN);
+    samples.srtt_s.push(stream.rtt_s());
+    samples.in_flight.push(NONE);
+    samples
+        .delivered_bytes
+        .push(stream.counts().delivered_bytes);
 }

@@ -25,7 +25,7 @@ impl Run {
     pub(super) fn begin(&mut self, flow: u32) -> Result<(), Error> {
         let index = flow as usize;
         let plan = self.plans.describe(&self.order, index)?;
-        let (options, _) = self.order.sockets_of(plan.group)?;
+        let (options, _) = self.order.sockets_of(plan.about.group)?;
         let is_asked = plan.task.request_bytes.is_some();
         let (client, server) = if is_asked {
             (&plan.way.destination, &plan.way.source)
@@ -34,7 +34,7 @@ impl Run {
         };
         let service = Service {
             namespace: server.namespace.clone(),
-            group: plan.group,
+            group: plan.about.group,
             priority: plan.priority,
         };
         let (socket, own, there) = self
@@ -120,6 +120,9 @@ impl Run {
             return Ok(());
         };
         let outcome = (|| {
+            if flags.contains(EventFlags::ERR) {
+                return Err(io::ErrorKind::ConnectionAborted.into());
+            }
             if flags.contains(EventFlags::IN) {
                 connection.hear()?;
             }
@@ -128,7 +131,7 @@ impl Run {
             }
             Ok(())
         })();
-        if self.failed(flow, outcome)? {
+        if self.failed(flow, &outcome)? {
             return Ok(());
         }
         let Some(connection) = active(&mut self.flows, flow) else {
@@ -168,7 +171,7 @@ impl Run {
         if let Some(next) = connection.next_write(now, serve) {
             self.agenda.push(Reverse((next, Task::Write(flow))));
         }
-        self.failed(flow, outcome).map(drop)
+        self.failed(flow, &outcome).map(drop)
     }
 
     /// The application has no more to send.
@@ -178,7 +181,7 @@ impl Run {
             return Ok(());
         };
         let outcome = connection.stop(now);
-        self.failed(flow, outcome).map(drop)
+        self.failed(flow, &outcome).map(drop)
     }
 
     /// A sender whose data and FIN are acknowledged is closed.
@@ -211,7 +214,7 @@ impl Run {
         if opens && flags.contains(EventFlags::OUT) && !flags.contains(EventFlags::ERR) {
             connection.established = now;
             let outcome = connection.ask();
-            if self.failed(flow, outcome)? {
+            if self.failed(flow, &outcome)? {
                 return Ok(());
             }
             self.opened(flow);
@@ -232,14 +235,16 @@ impl Run {
         };
         let outcome = connection.read(to_the_end);
         let at_end = *outcome.as_ref().unwrap_or(&false);
-        if self.failed(flow, outcome.map(drop))? {
+        if self.failed(flow, &outcome.map(drop))? {
             return Ok(());
         }
         let Some(connection) = active(&mut self.flows, flow) else {
             return Ok(());
         };
         if at_end {
-            connection.receiver = None;
+            connection
+                .close_receiver()
+                .tried(|| "TCP_INFO".to_owned())?;
         }
         if connection.is_asked() && connection.finished.is_never() {
             let missing = connection
@@ -288,12 +293,14 @@ impl Run {
     }
 
     /// A connection that the kernel gave up is over, unfinished.
-    fn failed(&mut self, flow: u32, outcome: io::Result<()>) -> Result<bool, Error> {
+    fn failed(&mut self, flow: u32, outcome: &io::Result<()>) -> Result<bool, Error> {
         if outcome.is_ok() {
             return Ok(false);
         }
         if let Some(connection) = active(&mut self.flows, flow) {
             connection.sender = None;
+            // What had arrived by then counts, if the kernel still tells.
+            let _ = connection.close_receiver();
             connection.receiver = None;
         }
         self.end_if_over(flow)?;

@@ -1,0 +1,186 @@
+//! The two ends of a UDP flow.
+//!
+//! A datagram begins with as much of its number as fits; the answer to one is its number's lowest byte. So the delay of
+//! each datagram is known, as long as no more than 255 in a row are lost.
+
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+
+use ackclock_traffic::Departures;
+use ackclock_units::{Time, PICOSECONDS_PER_SECOND};
+use rustix::net::{recv, send, RecvFlags, SendFlags};
+
+use crate::connection::Counts;
+
+/// Bytes of a number.
+const NUMBER_BYTES: usize = 8;
+
+/// A source of datagrams and what receives them.
+#[derive(Debug)]
+pub struct Stream {
+    pub source: OwnedFd,
+    pub sink: OwnedFd,
+    pub departures: Departures,
+    pub start: Time,
+    pub at_warmup: Counts,
+    header_bytes: u32,
+    datagram: Vec<u8>,
+    is_answered: bool,
+    /// When the datagrams left whose delays are not known yet, and the number of the first.
+    left: VecDeque<Time>,
+    first: u64,
+    /// When the datagrams left that were answered or may be.
+    asked: VecDeque<Time>,
+    first_asked: u64,
+    received_packets: u64,
+    /// Sum of the delays to the sink, ps.
+    delays: u128,
+}
+
+impl Stream {
+    /// A stream that begins now, with the payload and the headers of its datagrams.
+    pub fn new(
+        (source, sink): (OwnedFd, OwnedFd),
+        departures: Departures,
+        (payload_bytes, header_bytes): (u32, u32),
+        is_answered: bool,
+        start: Time,
+    ) -> Stream {
+        Stream {
+            source,
+            sink,
+            departures,
+            start,
+            at_warmup: Counts::OF_NO_DATAGRAM,
+            header_bytes,
+            datagram: vec![0; payload_bytes as usize],
+            is_answered,
+            left: VecDeque::new(),
+            first: 0,
+            asked: VecDeque::new(),
+            first_asked: 0,
+            received_packets: 0,
+            delays: 0,
+        }
+    }
+
+    /// Sends the datagram that is due at `now`.
+    pub fn send(&mut self, now: Time) {
+        let number = self.departures.count().to_le_bytes();
+        let known = self.datagram.len().min(NUMBER_BYTES);
+        self.datagram[..known].copy_from_slice(&number[..known]);
+        // What the host has no room for is lost like any other datagram.
+        let _ = send(&self.source, &self.datagram, SendFlags::NOSIGNAL);
+        self.left.push_back(now);
+        if self.is_answered {
+            self.asked.push_back(now);
+        }
+        self.departures.sent(now);
+    }
+
+    /// Datagrams have arrived.
+    pub fn receive(&mut self, now: Time) {
+        let mut buffer = [0; NUMBER_BYTES];
+        while let Ok((length, _)) = recv(&self.sink, &mut buffer, RecvFlags::DONTWAIT) {
+            self.received_packets += 1;
+            if let Some(left) = take(&mut self.left, &mut self.first, &buffer[..length]) {
+                self.delays += u128::from(now.since(left).picoseconds());
+            }
+            if self.is_answered {
+                let _ = send(&self.sink, &buffer[..1], SendFlags::NOSIGNAL);
+            }
+        }
+    }
+
+    /// Answers have arrived.
+    pub fn hear(&mut self, now: Time) {
+        let mut buffer = [0; 1];
+        while recv(&self.source, &mut buffer, RecvFlags::DONTWAIT).is_ok() {
+            if let Some(left) = take(&mut self.asked, &mut self.first_asked, &buffer) {
+                self.departures.on_rtt(now.since(left), now);
+            }
+        }
+    }
+
+    /// What has been sent and received.
+    pub fn counts(&self) -> Counts {
+        Counts {
+            delivered_bytes: self.received_packets * self.datagram.len() as u64,
+            sent_packets: self.departures.count(),
+            ..Counts::OF_NO_DATAGRAM
+        }
+    }
+
+    /// Bytes of the datagrams sent, headers included.
+    pub fn sent_bytes(&self) -> u64 {
+        self.departures.count() * (self.datagram.len() as u64 + u64::from(self.header_bytes))
+    }
+
+    /// Datagrams that have arrived.
+    pub fn received_packets(&self) -> u64 {
+        self.received_packets
+    }
+
+    /// Mean time from the source to the sink; NaN before the first datagram.
+    pub fn delay_mean_s(&self) -> f64 {
+        self.delays as f64 / self.received_packets as f64 / PICOSECONDS_PER_SECOND as f64
+    }
+
+    /// The last round-trip time; NaN where it is not measured.
+    pub fn rtt_s(&self) -> f64 {
+        self.departures.rtt().map_or(f64::NAN, Time::seconds)
+    }
+}
+
+/// Takes out when the datagram left that begins with these bytes; those before it are lost.
+fn take(left: &mut VecDeque<Time>, first: &mut u64, bytes: &[u8]) -> Option<Time> {
+    let known = bytes.len().min(NUMBER_BYTES);
+    let mut number = [0; NUMBER_BYTES];
+    number[..known].copy_from_slice(&bytes[..known]);
+    let mask = u64::MAX.checked_shr(64 - 8 * known as u32).unwrap_or(0);
+    let lost = u64::from_le_bytes(number).wrapping_sub(*first) & mask;
+    if lost >= left.len() as u64 {
+        return None;
+    }
+    left.drain(..lost as usize);
+    *first += lost + 1;
+    left.pop_front()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(count: u64) -> VecDeque<Time> {
+        (0..count).map(Time::from_milliseconds).collect()
+    }
+
+    #[test]
+    fn a_datagram_is_found_by_what_fits_of_its_number() {
+        let (mut left, mut first) = (sent(700), 0);
+        assert_eq!(
+            take(&mut left, &mut first, &[200]),
+            Some(Time::from_milliseconds(200))
+        );
+        assert_eq!(
+            take(&mut left, &mut first, &[199]),
+            Some(Time::from_milliseconds(455))
+        );
+        assert_eq!(
+            take(&mut left, &mut first, &600_u64.to_le_bytes()),
+            Some(Time::from_milliseconds(600))
+        );
+        assert_eq!((first, left.len()), (601, 99));
+    }
+
+    #[test]
+    fn a_number_that_was_not_sent_is_none() {
+        let (mut left, mut first) = (sent(3), 0);
+        assert_eq!(take(&mut left, &mut first, &[3]), None);
+        assert_eq!(
+            take(&mut left, &mut first, &[]),
+            Some(Time::ZERO),
+            "without a number: the next"
+        );
+    }
+}
