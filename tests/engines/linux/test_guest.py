@@ -83,7 +83,13 @@ def test_time_is_virtual(guest_kernel, tmp_path):
 
 def test_progress_arrives_and_files_are_written(guest_kernel, tmp_path):
     shares: list[float] = []
-    run(guest_kernel, tmp_path / "a", f"echo progress 0.25; echo progress 1; echo yes >{tmp_path}/result", 1, shares.append)
+    run(
+        guest_kernel,
+        tmp_path / "a",
+        f"echo progress 0.25; echo progress 1; echo yes >{tmp_path}/result",
+        1,
+        shares.append,
+    )
     assert shares == [0.25, 1.0]
     assert (tmp_path / "result").read_text() == "yes\n"
     assert [path.name for path in (tmp_path / "a").iterdir()] == ["console.log"]
@@ -178,7 +184,15 @@ def test_an_ordinary_user_may(guest_kernel, tmp_path):
             print(guest.__file__)
         """
         wanted = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "TMPDIR": str(ours)}
-        command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", sys.executable, "-c", textwrap.dedent(code)]
+        command = [
+            "setpriv",
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+            sys.executable,
+            "-c",
+            textwrap.dedent(code),
+        ]
         done = subprocess.run(command, env=wanted, cwd="/", capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         assert (ours / "console.log").read_text().startswith("0\nended 0")
