@@ -23,7 +23,9 @@ for word; do case $word in O=*) out=${word#O=} ;; esac; done
 case $* in
     *kernelversion*) echo 6.1.7 ;;
     *allnoconfig*) grep -v '=n$' "$KCONFIG_ALLCONFIG" >"$out/.config" ;;
-    *" prepare"*) mkdir -p "$out/arch/x86/um"; echo '.ascii "->HOST_FP_SIZE $337 2696 / 8"' >"$out/arch/x86/um/user-offsets.s" ;;
+    *" prepare"*)
+        mkdir -p "$out/arch/x86/um"
+        echo '.ascii "->HOST_FP_SIZE $337 2696 / 8"' >"$out/arch/x86/um/user-offsets.s" ;;
     *" linux"*) FAIL_HERE
         echo "  CC      a.o"; cp "$out/arch/x86/um/user-offsets.s" "$out/linux"; chmod +x "$out/linux" ;;
 esac
@@ -142,7 +144,7 @@ def test_two_builds_wait_for_each_other(home, tree, tools):
 
 
 def test_options_that_a_tree_lacks_are_named(home, tree, tools):
-    tools("make", MAKE.replace('=n$', '=n$\\|_VETH\\|_HTB'))
+    tools("make", MAKE.replace("=n$", "=n$\\|_VETH\\|_HTB"))
     with pytest.raises(InputError, match="CONFIG_VETH, CONFIG_NET_SCH_HTB"):
         made(tree)
 
@@ -196,7 +198,7 @@ esac
 @pytest.mark.parametrize(("own", "taken"), [("echo linux-source", r"6\.1"), (":", r"6\.12")])
 def test_the_package_of_the_releases_own_kernel_is_taken_or_the_newest(home, tree, tools, own, taken):
     tools("apt-cache", APT_CACHE.format(own=own))
-    tools("apt-get", "#!/bin/sh\necho \"$*\" >&2; exit 1\n")
+    tools("apt-get", '#!/bin/sh\necho "$*" >&2; exit 1\n')
     with pytest.raises(AckclockError, match=rf"apt-get download failed: download -q linux-source-{taken}$"):
         build.build(None, lambda _: None, lambda _: None)
 

@@ -21,6 +21,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
 
 from ackclock.errors import AckclockError, InputError
@@ -39,6 +40,9 @@ LOOK_S = 0.05
 
 #: Console lines that an error message quotes.
 QUOTED = 6
+
+#: How the guest's kernel, Python and Rust say that there is no memory left.
+NO_MEMORY = (r"Out of memory: ", r"^MemoryError", r"memory allocation of \d+ bytes failed")
 
 #: Programs that a guest needs on the host, and the Debian packages that have them.
 PROGRAMS = {"ip": "iproute2", "mount": "mount", "setarch": "util-linux"}
@@ -233,7 +237,7 @@ def _judge(said: Sequence[str], status: int, guest: Guest, log: Path) -> None:
     errors = [line.removeprefix("error ") for line in said if line.startswith("error ")]
     ended = next((line for line in reversed(said) if line.startswith("ended ")), None)
     text = "\n".join(said)
-    if "Out of memory" in text:
+    if any(re.search(words, text, re.MULTILINE) for words in NO_MEMORY):
         raise GuestError(f"The guest's memory of {guest.memory_bytes >> 20} MiB is too small{_last(said, log)}")
     if panic := re.search(r"Kernel panic - not syncing: (.*)", text):
         raise GuestError(f"The guest's kernel panicked: {panic[1]}{_last(said, log)}")
@@ -248,5 +252,5 @@ def _judge(said: Sequence[str], status: int, guest: Guest, log: Path) -> None:
 
 
 def _last(said: Sequence[str], log: Path) -> str:
-    lines = [line for line in said if line.strip() and not line.startswith("ended ")][-QUOTED:]
-    return "".join(f"\n  {line}" for line in (*lines, f"(all of it: {log})"))
+    lines = [line for line in takewhile(lambda line: not line.startswith("ended "), said) if line.strip()]
+    return "".join(f"\n  {line}" for line in (*lines[-QUOTED:], f"(all of it: {log})"))

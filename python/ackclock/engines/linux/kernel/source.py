@@ -37,7 +37,9 @@ def tree(given: Path | None, work: Path, say: Say) -> Path:
 
 def _fetched(work: Path) -> Path:
     known = _run(["apt-cache", "search", "--names-only", r"^linux-source-[0-9.]+$"], work)
-    own = _run(["apt-cache", "depends", "linux-source"], work) if "linux-source" in _run(_PACKAGES, work).split() else ""
+    own = (
+        _run(["apt-cache", "depends", "linux-source"], work) if "linux-source" in _run(_PACKAGES, work).split() else ""
+    )
     _run(["apt-get", "download", "-q", _chosen(known, own)], work)
     return next(work.glob("linux-source-*.deb"))
 
