@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from ackclock import cli, console, engines, plots
+from ackclock import cli, cli_options, console, engines, plots
 
 ROOT = Path(__file__).parents[2]
 DUMBBELL = str(ROOT / "scenarios" / "dumbbell.toml")
@@ -75,7 +75,7 @@ def test_help_teaches():
 
 
 def test_the_help_lists_the_engines():
-    assert cli.ENGINES.split(", ") == list(engines.ENGINES)
+    assert cli_options.ENGINES.split(", ") == list(engines.ENGINES)
 
 
 def test_the_help_lists_the_kinds_of_plots():
