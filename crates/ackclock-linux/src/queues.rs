@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use ackclock_units::Time;
+
 use crate::error::Tried;
 use crate::namespaces::Namespaces;
 use crate::netlink::{
@@ -54,6 +56,8 @@ pub struct Queues {
     sockets: Vec<Netlink>,
     disciplines: Vec<Queue>,
     losses: Vec<Queue>,
+    /// When the last sample was taken.
+    sampled: Time,
     /// Samples of the measured part.
     samples: u64,
     warmed_up: bool,
@@ -82,6 +86,7 @@ impl Queues {
             sockets: sockets.open,
             disciplines,
             losses,
+            sampled: Time::ZERO,
             samples: 0,
             warmed_up: false,
         })
@@ -102,12 +107,14 @@ impl Queues {
     /// Writes a sample of each queue; returns what each link has dropped since the last one.
     pub fn sample(
         &mut self,
-        time_s: f64,
+        time: Time,
         order: &Order,
         rows: &mut QueueSamples,
     ) -> Result<Vec<(u32, u64)>, Error> {
         let mut drops = Vec::new();
         let record = order.plan.record;
+        let elapsed_s = time.since(self.sampled).seconds();
+        self.sampled = time;
         for queue in &mut self.disciplines {
             let plan = &order.plan.links[queue.link as usize];
             let now = queue.ask(&mut self.sockets)?;
@@ -120,9 +127,9 @@ impl Queues {
             if !record.all_links && !plan.bottleneck {
                 continue;
             }
-            let possible = plan.rate.bits_per_second() * record.interval.seconds();
+            let possible = plan.rate.bits_per_second() * elapsed_s;
             let sent = now.departed_bytes.saturating_sub(before.departed_bytes);
-            rows.time_s.push(time_s);
+            rows.time_s.push(time.seconds());
             rows.link.push(queue.link);
             rows.backlog_p.push(now.backlog_p);
             rows.backlog_bytes.push(u64::from(now.backlog_bytes));
@@ -133,7 +140,7 @@ impl Queues {
                 .push(now.dropped_p.saturating_sub(before.dropped_p));
             rows.marks_p
                 .push(now.marked_p.saturating_sub(before.marked_p));
-            rows.utilisation.push(sent as f64 * 8.0 / possible);
+            rows.utilisation.push(share(sent as f64 * 8.0, possible));
         }
         self.samples += u64::from(self.warmed_up);
         Ok(drops)
@@ -265,6 +272,15 @@ impl Queue {
         rows.arrived_total_p.push(arrived(now));
         rows.dropped_total_p.push(now.dropped_p);
         rows.departed_total_p.push(now.departed_p);
+    }
+}
+
+/// Nothing of nothing is 0: the first sample has no time before it.
+fn share(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 {
+        part / whole
+    } else {
+        0.0
     }
 }
 
