@@ -22,6 +22,11 @@ struct Queue {
     /// The Ethernet address of its device.
     address: [u8; 6],
     name: String,
+    /// Of its link, as it is now.
+    rate_bps: f64,
+    /// How long the link sent in the measured part, until the rate changed last, and what it had sent by then.
+    busy_s: f64,
+    busy_bytes: u64,
     sampled: QueueCounters,
     at_warmup: QueueCounters,
     /// Sums over the samples of the measured part.
@@ -77,7 +82,12 @@ impl Queues {
     pub fn open(order: &Order, namespaces: &mut Namespaces) -> Result<Queues, Error> {
         let mut sockets = Sockets::default();
         let mut all = |devices: &[Device]| -> Result<Vec<Queue>, Error> {
-            let open = |device| Queue::open(device, &mut sockets, namespaces);
+            let rate_bps = |device: &Device| {
+                order.plan.links[device.link as usize]
+                    .rate
+                    .bits_per_second()
+            };
+            let open = |device| Queue::open(device, rate_bps(device), &mut sockets, namespaces);
             devices.iter().map(open).collect()
         };
         let (disciplines, losses) = (all(&order.queues)?, all(&order.losses)?);
@@ -127,7 +137,7 @@ impl Queues {
             if !record.all_links && !plan.bottleneck {
                 continue;
             }
-            let possible = plan.rate.bits_per_second() * elapsed_s;
+            let possible = queue.rate_bps * elapsed_s;
             let sent = now.departed_bytes.saturating_sub(before.departed_bytes);
             rows.time_s.push(time.seconds());
             rows.link.push(queue.link);
@@ -150,8 +160,25 @@ impl Queues {
     pub fn end_warmup(&mut self) -> Result<(), Error> {
         for queue in self.disciplines.iter_mut().chain(&mut self.losses) {
             queue.at_warmup = queue.ask(&mut self.sockets)?;
+            queue.busy_s = 0.0;
+            queue.busy_bytes = queue.at_warmup.departed_bytes;
         }
         self.warmed_up = true;
+        Ok(())
+    }
+
+    /// A link has another rate.
+    pub fn set_rate(&mut self, link: u32, rate_bps: f64) -> Result<(), Error> {
+        for queue in self
+            .disciplines
+            .iter_mut()
+            .filter(|queue| queue.link == link)
+        {
+            let now = queue.ask(&mut self.sockets)?;
+            queue.busy_s = queue.busy_until(&now);
+            queue.busy_bytes = now.departed_bytes;
+            queue.rate_bps = rate_bps;
+        }
         Ok(())
     }
 
@@ -176,13 +203,7 @@ impl Queues {
                 Some(queue) => {
                     let now = queue.ask(&mut self.sockets)?;
                     let measured_s = order.plan.duration.since(order.plan.warmup).seconds();
-                    queue.write(
-                        &now,
-                        plan.rate.bits_per_second(),
-                        measured_s,
-                        self.samples,
-                        &mut rows,
-                    );
+                    queue.write(&now, measured_s, self.samples, &mut rows);
                 }
                 None => write_unknown(&mut rows),
             }
@@ -205,6 +226,7 @@ impl Queues {
 impl Queue {
     fn open(
         device: &Device,
+        rate_bps: f64,
         sockets: &mut Sockets,
         namespaces: &mut Namespaces,
     ) -> Result<Queue, Error> {
@@ -226,6 +248,9 @@ impl Queue {
             request: queue_request(interface.index, handle),
             address: interface.address,
             name,
+            rate_bps,
+            busy_s: 0.0,
+            busy_bytes: 0,
             sampled: QueueCounters::default(),
             at_warmup: QueueCounters::default(),
             backlog_p: 0,
@@ -240,16 +265,15 @@ impl Queue {
             .tried(|| format!("statistics of {}", self.name))
     }
 
+    /// How long the link has sent in the measured part.
+    fn busy_until(&self, now: &QueueCounters) -> f64 {
+        let sent_bytes = now.departed_bytes.saturating_sub(self.busy_bytes);
+        self.busy_s + sent_bytes as f64 * 8.0 / self.rate_bps
+    }
+
     /// What the kernel counts; of the time only what its counters imply: the mean sojourn time is the mean backlog over
     /// the rate of departures (Little's law).
-    fn write(
-        &self,
-        now: &QueueCounters,
-        rate_bps: f64,
-        measured_s: f64,
-        samples: u64,
-        rows: &mut Links,
-    ) {
+    fn write(&self, now: &QueueCounters, measured_s: f64, samples: u64, rows: &mut Links) {
         let before = &self.at_warmup;
         let arrived = |of: &QueueCounters| of.departed_p + of.dropped_p + u64::from(of.backlog_p);
         let departed_bytes = now.departed_bytes.saturating_sub(before.departed_bytes);
@@ -263,7 +287,7 @@ impl Queue {
         let backlog_mean_p = self.backlog_p as f64 / samples as f64;
         rows.departed_p.push(departed_p);
         rows.departed_bytes.push(departed_bytes);
-        rows.busy_s.push(departed_bytes as f64 * 8.0 / rate_bps);
+        rows.busy_s.push(self.busy_until(now));
         rows.backlog_mean_p.push(backlog_mean_p);
         rows.sojourn_mean_s
             .push(backlog_mean_p * measured_s / departed_p as f64);

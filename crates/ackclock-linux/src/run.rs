@@ -337,6 +337,9 @@ impl Run {
         let change = &self.order.changes[number];
         setup::run(&change.commands, &mut self.hosts.namespaces)?;
         let (link, rate_bps) = (change.link, change.rate_bps);
+        if rate_bps > 0.0 {
+            self.queues.set_rate(link, rate_bps)?;
+        }
         self.event(NONE, link, Happening::LinkChange, rate_bps);
         Ok(())
     }

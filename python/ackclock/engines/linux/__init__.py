@@ -28,7 +28,7 @@ from ackclock.plan import Plan
 #: Packets up to this length are taken for ACKs where packets are lost at random.
 ACK_BYTES = 255
 
-LACKING = {features.CHANGES, features.PACKET_LOG, features.CAPTURES}
+LACKING = {features.PACKET_LOG, features.CAPTURES}
 
 
 class LinuxEngine:
@@ -126,7 +126,7 @@ def _about(given: Order, release: str) -> dict[str, Any]:
 
 def _read(given: Order, file: Path, around: RunOptions) -> Dataset:
     found = _core.linux_result(file.read_bytes())
-    about = _about(given, found["kernel"]["release"][0])
+    about = _about(given, str(found["kernel"]["release"][0]))
     if about["mode"] == "guest":
         return result.dataset(given.plan, given.seed, found, around, about)
     kept = held.measured(given.plan, found)
