@@ -324,7 +324,7 @@ impl Run {
         let interval = self.order.plan.record.interval;
         let mut next = due + interval;
         while next < now {
-            next = next + interval;
+            next += interval;
             self.left_out += 1;
         }
         if next <= self.order.plan.duration {
