@@ -89,7 +89,7 @@ def test_an_interrupt_ends_all_of_it(tmp_path):
 
     with pytest.raises(EnoughError):
         live.run(["sh", "-c", f"echo here >{pid}; echo progress 0.1; exec sleep 1000.25"], enough)
-    assert not _running("sleep 1000.25")
+    _wait(lambda: not _running("sleep 1000.25"))
 
 
 @needs_namespaces
