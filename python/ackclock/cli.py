@@ -17,10 +17,8 @@ import typer
 from typer.core import TyperGroup
 
 from ackclock import kernels
+from ackclock.cli_options import AsJson, Engines, Jobs, Kernel, Repeats, Report, Seed
 from ackclock.errors import AckclockError, InputError
-
-#: Names of engines, for the help; `ackclock.engines.ENGINES` is the list itself.
-ENGINES = "packet, theory, fluid, meanfield, linux"
 
 #: Kinds of figures, for the help; `ackclock.plots.KINDS` is the list itself.
 KINDS = "cwnd, cwnd_total, goodput, queue, cdf, epochs, response"
@@ -90,12 +88,6 @@ def _options(
     """Options of the program itself."""
 
 
-def _engine_names(incomplete: str) -> list[str]:
-    from ackclock.engines import ENGINES
-
-    return [name for name in ENGINES if name.startswith(incomplete)]
-
-
 def _card_names(incomplete: str) -> list[str]:
     from ackclock import catalog
 
@@ -116,25 +108,21 @@ def _kinds(incomplete: str) -> list[str]:
 def run(  # noqa: PLR0913 (each is an option of the command line)
     *,
     scenarios: Annotated[list[Path], typer.Argument(metavar="SCENARIO...", help="Scenario files (TOML).")],
-    engine: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME[,NAME]", help=f"Engines to run it with, of {ENGINES}.", autocompletion=_engine_names
-        ),
-    ] = "packet",
-    seed: Annotated[int | None, typer.Option(metavar="N", help="One run with this seed.")] = None,
-    repeats: Annotated[int | None, typer.Option(metavar="N", help="Runs with the seeds 1 to N.")] = None,
+    engine: Engines = "packet",
+    kernel: Kernel = None,
+    seed: Seed = None,
+    repeats: Repeats = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Folder of the result (default: results/SCENARIO-ENGINE)."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the metrics as JSON and nothing else.")] = False,
+    as_json: AsJson = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan (JSON, SI units); run nothing.")] = False,
     quick: Annotated[
         bool, typer.Option("--quick", help="Only a look: one seed, a tenth of the duration and of the warm-up.")
     ] = False,
-    report: Annotated[bool, typer.Option(help="Write report.html into the folder.")] = True,
-    jobs: Annotated[int | None, typer.Option(metavar="N", help="Runs at a time (default: one a core).")] = None,
+    report: Report = True,
+    jobs: Jobs = None,
 ) -> None:
     """Run scenarios, print how well the link was shared and at what delay, and write the result and a report.
 
@@ -147,13 +135,13 @@ def run(  # noqa: PLR0913 (each is an option of the command line)
 
         ackclock run scenarios/pendulum.toml --engine packet,theory
 
+        ackclock run scenarios/dumbbell.toml --engine linux --kernel live
+
     With several scenarios or engines, --out is the folder of the results' folders, and --json prints a line for each.
     """
     from ackclock import jobs as work
 
-    options = work.Options(
-        engines=engine, seed=seed, repeats=repeats, out=out, jobs=jobs, report=report, quick=quick, command=_command()
-    )
+    options = work.Options(engine, kernel, seed, repeats, out, jobs, report, quick, _command())
     plans = work.plans(scenarios, options)
     if dry_run:
         work.able(plans, options)
@@ -168,11 +156,10 @@ def run(  # noqa: PLR0913 (each is an option of the command line)
 def sweep(  # noqa: PLR0913 (each is an option of the command line)
     *,
     scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="Scenario file with a table \\[sweep].")],
-    engine: Annotated[
-        str, typer.Option(metavar="NAME[,NAME]", help="Engines to run it with.", autocompletion=_engine_names)
-    ] = "packet",
-    seed: Annotated[int | None, typer.Option(metavar="N", help="One run of each point, with this seed.")] = None,
-    repeats: Annotated[int | None, typer.Option(metavar="N", help="Runs of each point with the seeds 1 to N.")] = None,
+    engine: Engines = "packet",
+    kernel: Kernel = None,
+    seed: Seed = None,
+    repeats: Repeats = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder of the result (default: results/SCENARIO-ENGINE).")
     ] = None,
@@ -184,9 +171,9 @@ def sweep(  # noqa: PLR0913 (each is an option of the command line)
     ] = None,
     samples: Annotated[bool, typer.Option("--samples", help="Keep samples and events of every run.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin anew; forget what the folder has of a sweep.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a line of JSON and nothing else.")] = False,
-    report: Annotated[bool, typer.Option(help="Write report.html into the folder.")] = True,
-    jobs: Annotated[int | None, typer.Option(metavar="N", help="Processes (default: one a core).")] = None,
+    as_json: AsJson = False,
+    report: Report = True,
+    jobs: Jobs = None,
 ) -> None:
     """Run every point of a scenario's sweep with every seed, over all cores, into one table.
 
@@ -201,26 +188,26 @@ def sweep(  # noqa: PLR0913 (each is an option of the command line)
     """
     from ackclock.sweeping import command
 
-    given = command.Given(engine, seed, repeats, out, metrics, samples, where or [], fresh, report, jobs, _command())
+    given = command.Given(
+        engine, kernel, seed, repeats, out, metrics, samples, where or [], fresh, report, jobs, _command()
+    )
     command.run(scenario, given, as_json=as_json)
 
 
 @app.command()
-def compare(
+def compare(  # noqa: PLR0913 (each is an option of the command line)
     *,
     scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="Scenario file (TOML).")],
-    engine: Annotated[
-        str,
-        typer.Option(metavar="NAME,NAME", help="Engines; differences are to the first.", autocompletion=_engine_names),
-    ],
-    seed: Annotated[int | None, typer.Option(metavar="N", help="One run with this seed.")] = None,
-    repeats: Annotated[int | None, typer.Option(metavar="N", help="Runs with the seeds 1 to N.")] = None,
+    engine: Engines,
+    kernel: Kernel = None,
+    seed: Seed = None,
+    repeats: Repeats = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder of the result (default: results/SCENARIO-compare).")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print a line of JSON and nothing else.")] = False,
-    report: Annotated[bool, typer.Option(help="Write report.html into the folder.")] = True,
-    jobs: Annotated[int | None, typer.Option(metavar="N", help="Runs at a time (default: one a core).")] = None,
+    as_json: AsJson = False,
+    report: Report = True,
+    jobs: Jobs = None,
 ) -> None:
     """Run a scenario with several engines; print their metrics side by side, with differences and intervals.
 
@@ -234,7 +221,7 @@ def compare(
     from ackclock import jobs as work
     from ackclock.comparing import command
 
-    options = work.Options(engine, seed, repeats, out, jobs, report, command=_command())
+    options = work.Options(engine, kernel, seed, repeats, out, jobs, report, command=_command())
     command.run(scenario, options, as_json=as_json)
 
 
@@ -345,7 +332,7 @@ def reproduce(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a line of JSON for each entry and nothing else.")
     ] = False,
-    jobs: Annotated[int | None, typer.Option(metavar="N", help="Runs at a time (default: one a core).")] = None,
+    jobs: Jobs = None,
 ) -> None:
     """Reproduce published results: the value of the paper beside ours, and whether they agree. Without an ID, list all.
 

@@ -76,6 +76,8 @@ def print_result(data: Dataset, found: Mapping[str, Any]) -> None:
     summary = {name: row for name, row in found["summary"].items() if not (alone and name in OF_SEVERAL)}
     if answer := _answer(summary, sum(bool(link["bottleneck"]) for link in data.manifest["plan"]["links"])):
         console.print(answer)
+    if held := [run["held"] for run in data.runs if "held" in run]:
+        console.print(_kept_up(held))
     console.print(_table(summary, shown.engine(data.manifest), len(found["runs"])))
 
 
@@ -88,6 +90,14 @@ def _answer(summary: Mapping[str, Any], bottlenecks: int) -> str:
     if parts:
         return "; ".join(parts) + "."
     return "" if any(row.get("mean") is not None for row in summary.values()) else "Nothing was measured."
+
+
+def _kept_up(held: list[Mapping[str, Any]]) -> str:
+    """How well a machine kept up with runs in real time, at worst."""
+    shares = [share for run in held for share in run["shares"].values() if share is not None]
+    rate = f"busy links held {shown.value(min(shares), 'share')} of their rate" if shares else "no link was busy"
+    mean, most = (shown.value(max(run[key] for run in held), "s") for key in ("late_mean_s", "late_max_s"))
+    return f"In real time: {rate}; samples came {mean} late on average, at most {most}."
 
 
 def _said(name: str, sentence: str, mean: float, links: str) -> str:

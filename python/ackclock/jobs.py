@@ -25,6 +25,9 @@ MOST_REPEATS = 10_000
 
 CAPTURES = "captures"
 
+#: The engine that has kernels.
+LINUX = "linux"
+
 #: By how much `--quick` shortens a run.
 QUICK = 10
 
@@ -34,6 +37,7 @@ class Options:
     """The options of `ackclock run` that decide what is done."""
 
     engines: str = "packet"
+    kernel: str | None = None
     seed: int | None = None
     repeats: int | None = None
     out: Path | None = None
@@ -107,13 +111,20 @@ def plans(scenarios: Sequence[Path], options: Options) -> list[Plan]:
     problems: list[Problem] = []
     for path in scenarios:
         try:
-            plan = planning.load(path).plan()
+            plan = loaded(path, options.kernel, options.engines).plan()
             made.append(shortened(plan if asked is None else replace(plan, seeds=asked), options))
         except ScenarioError as error:
             problems += error.problems
     if problems:
         raise ScenarioError(problems)
     return made
+
+
+def loaded(scenario: Path, kernel: str | None, engines_given: str) -> planning.Loaded:
+    """A scenario with the kernel that `--kernel` names. Raises `InputError` if no engine takes one."""
+    if kernel is not None and (not kernel or LINUX not in engine_names(engines_given)):
+        raise InputError(f"--kernel: found {shown(kernel)} with --engine {engines_given}; expected --engine {LINUX}")
+    return planning.load(scenario).on(kernel)
 
 
 def able(planned: Sequence[Plan], options: Options) -> list[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from ackclock import cli, console, engines, plots
+from ackclock import cli, cli_options, console, engines, plots
 
 ROOT = Path(__file__).parents[2]
 DUMBBELL = str(ROOT / "scenarios" / "dumbbell.toml")
@@ -75,7 +75,7 @@ def test_help_teaches():
 
 
 def test_the_help_lists_the_engines():
-    assert cli.ENGINES.split(", ") == list(engines.ENGINES)
+    assert cli_options.ENGINES.split(", ") == list(engines.ENGINES)
 
 
 def test_the_help_lists_the_kinds_of_plots():
@@ -345,3 +345,23 @@ def test_an_interrupt_leaves_nothing_half_written(tmp_path):
     assert out == ""
     assert err.strip() == "interrupted: nothing half-written is left"
     assert list((tmp_path / "results").iterdir()) == []
+
+
+def test_the_kernel_stands_in_place_of_the_scenarios(here):
+    """In every plan, and so in the manifest; a sweep's says it too."""
+    (here / "other.toml").write_text(SMALL + '[linux]\nkernel = "6.1.0"\n')
+    engine = ["--engine", "linux", "--kernel", "/no/such/kernel"]
+    printed = call("run", "small.toml", "other.toml", *engine, "--dry-run").stdout
+    plans = [json.loads(line) for line in re.split(r"(?<=^})\n", printed, flags=re.MULTILINE) if line.strip()]
+    assert [plan["options"]["linux"]["kernel"] for plan in plans] == ["/no/such/kernel"] * 2
+    message = "/no/such/kernel: found no guest kernel that can be run; expected one made by `ackclock kernel build`"
+    assert refused("run", "small.toml", *engine) == message
+    assert not (here / "results" / "small-linux" / "manifest.json").exists()
+    assert message in call("sweep", "small.toml", *engine, "--jobs", "1", "--repeats", "1").stderr
+    assert json.loads((here / "results/small-linux/manifest.json").read_text())["sweep"]["kernel"] == "/no/such/kernel"
+
+
+@pytest.mark.parametrize("command", ["run", "sweep", "compare"])
+def test_a_kernel_without_the_engine_that_has_kernels_is_refused(here, command):
+    expected = '--kernel: found "live" with --engine packet,fluid; expected --engine linux'
+    assert refused(command, "small.toml", "--engine", "packet,fluid", "--kernel", "live") == expected

@@ -14,15 +14,28 @@ use crate::{sys, Error};
 
 const NANOSECONDS_PER_SECOND: i64 = 1_000_000_000;
 
-/// How late the process was, behind its own times.
+/// How late something came, again and again.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Lateness {
-    /// The worst time, in seconds.
-    pub worst_s: f64,
-    /// Sum over all, in seconds.
-    pub sum_s: f64,
-    /// Over how many.
-    pub count: u64,
+    /// At worst, in seconds.
+    pub max_s: f64,
+    sum_s: f64,
+    count: u64,
+}
+
+impl Lateness {
+    /// Once more.
+    pub fn add(&mut self, late: Time) {
+        let late_s = late.seconds();
+        self.max_s = self.max_s.max(late_s);
+        self.sum_s += late_s;
+        self.count += 1;
+    }
+
+    /// On average, in seconds.
+    pub fn mean_s(&self) -> f64 {
+        self.sum_s / self.count.max(1) as f64
+    }
 }
 
 /// A clock that begins at a whole second of the kernel's, and a timer by it.
@@ -34,8 +47,6 @@ pub struct Clock {
     zero_ns: i64,
     real_zero_ns: i64,
     armed: Time,
-    /// How late the process was at its times; nothing in virtual time.
-    pub lateness: Lateness,
 }
 
 impl Clock {
@@ -55,7 +66,6 @@ impl Clock {
             zero_ns,
             real_zero_ns: real_ns + zero_ns - now_ns,
             armed: Time::NEVER,
-            lateness: Lateness::default(),
         })
     }
 
@@ -86,17 +96,17 @@ impl Clock {
         since_zero(nanoseconds(clock_gettime(ClockId::Monotonic)) - self.zero_ns)
     }
 
-    /// The time, if the timer has just rung: exactly what was armed where time stands still for work.
-    pub fn rung(&mut self) -> Time {
-        let due = self.armed;
-        if self.kind == ClockKind::Virtual {
-            return due;
+    /// The time, if the timer has just rung.
+    pub fn rung(&self) -> Time {
+        self.moment(self.armed)
+    }
+
+    /// When something is done that was due at a time that has come: exactly then, where time stands still for work.
+    pub fn moment(&self, due: Time) -> Time {
+        match self.kind {
+            ClockKind::Virtual => due,
+            ClockKind::Real => self.now().max(due),
         }
-        let late_s = self.now().since(due).seconds();
-        self.lateness.worst_s = self.lateness.worst_s.max(late_s);
-        self.lateness.sum_s += late_s;
-        self.lateness.count += 1;
-        self.now().max(due)
     }
 
     /// The time of a stamp of the kernel's real-time clock.

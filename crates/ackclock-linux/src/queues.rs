@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use ackclock_units::Time;
+
 use crate::error::Tried;
 use crate::namespaces::Namespaces;
 use crate::netlink::{
@@ -20,6 +22,11 @@ struct Queue {
     /// The Ethernet address of its device.
     address: [u8; 6],
     name: String,
+    /// Of its link, as it is now.
+    rate_bps: f64,
+    /// How long the link sent in the measured part, until the rate changed last, and what it had sent by then.
+    busy_s: f64,
+    busy_bytes: u64,
     sampled: QueueCounters,
     at_warmup: QueueCounters,
     /// Sums over the samples of the measured part.
@@ -54,6 +61,8 @@ pub struct Queues {
     sockets: Vec<Netlink>,
     disciplines: Vec<Queue>,
     losses: Vec<Queue>,
+    /// When the last sample was taken.
+    sampled: Time,
     /// Samples of the measured part.
     samples: u64,
     warmed_up: bool,
@@ -73,7 +82,12 @@ impl Queues {
     pub fn open(order: &Order, namespaces: &mut Namespaces) -> Result<Queues, Error> {
         let mut sockets = Sockets::default();
         let mut all = |devices: &[Device]| -> Result<Vec<Queue>, Error> {
-            let open = |device| Queue::open(device, &mut sockets, namespaces);
+            let rate_bps = |device: &Device| {
+                order.plan.links[device.link as usize]
+                    .rate
+                    .bits_per_second()
+            };
+            let open = |device| Queue::open(device, rate_bps(device), &mut sockets, namespaces);
             devices.iter().map(open).collect()
         };
         let (disciplines, losses) = (all(&order.queues)?, all(&order.losses)?);
@@ -82,6 +96,7 @@ impl Queues {
             sockets: sockets.open,
             disciplines,
             losses,
+            sampled: Time::ZERO,
             samples: 0,
             warmed_up: false,
         })
@@ -102,12 +117,14 @@ impl Queues {
     /// Writes a sample of each queue; returns what each link has dropped since the last one.
     pub fn sample(
         &mut self,
-        time_s: f64,
+        time: Time,
         order: &Order,
         rows: &mut QueueSamples,
     ) -> Result<Vec<(u32, u64)>, Error> {
         let mut drops = Vec::new();
         let record = order.plan.record;
+        let elapsed_s = time.since(self.sampled).seconds();
+        self.sampled = time;
         for queue in &mut self.disciplines {
             let plan = &order.plan.links[queue.link as usize];
             let now = queue.ask(&mut self.sockets)?;
@@ -120,9 +137,9 @@ impl Queues {
             if !record.all_links && !plan.bottleneck {
                 continue;
             }
-            let possible = plan.rate.bits_per_second() * record.interval.seconds();
+            let possible = queue.rate_bps * elapsed_s;
             let sent = now.departed_bytes.saturating_sub(before.departed_bytes);
-            rows.time_s.push(time_s);
+            rows.time_s.push(time.seconds());
             rows.link.push(queue.link);
             rows.backlog_p.push(now.backlog_p);
             rows.backlog_bytes.push(u64::from(now.backlog_bytes));
@@ -133,7 +150,7 @@ impl Queues {
                 .push(now.dropped_p.saturating_sub(before.dropped_p));
             rows.marks_p
                 .push(now.marked_p.saturating_sub(before.marked_p));
-            rows.utilisation.push(sent as f64 * 8.0 / possible);
+            rows.utilisation.push(share(sent as f64 * 8.0, possible));
         }
         self.samples += u64::from(self.warmed_up);
         Ok(drops)
@@ -143,8 +160,25 @@ impl Queues {
     pub fn end_warmup(&mut self) -> Result<(), Error> {
         for queue in self.disciplines.iter_mut().chain(&mut self.losses) {
             queue.at_warmup = queue.ask(&mut self.sockets)?;
+            queue.busy_s = 0.0;
+            queue.busy_bytes = queue.at_warmup.departed_bytes;
         }
         self.warmed_up = true;
+        Ok(())
+    }
+
+    /// A link has another rate.
+    pub fn set_rate(&mut self, link: u32, rate_bps: f64) -> Result<(), Error> {
+        for queue in self
+            .disciplines
+            .iter_mut()
+            .filter(|queue| queue.link == link)
+        {
+            let now = queue.ask(&mut self.sockets)?;
+            queue.busy_s = queue.busy_until(&now);
+            queue.busy_bytes = now.departed_bytes;
+            queue.rate_bps = rate_bps;
+        }
         Ok(())
     }
 
@@ -169,13 +203,7 @@ impl Queues {
                 Some(queue) => {
                     let now = queue.ask(&mut self.sockets)?;
                     let measured_s = order.plan.duration.since(order.plan.warmup).seconds();
-                    queue.write(
-                        &now,
-                        plan.rate.bits_per_second(),
-                        measured_s,
-                        self.samples,
-                        &mut rows,
-                    );
+                    queue.write(&now, measured_s, self.samples, &mut rows);
                 }
                 None => write_unknown(&mut rows),
             }
@@ -198,6 +226,7 @@ impl Queues {
 impl Queue {
     fn open(
         device: &Device,
+        rate_bps: f64,
         sockets: &mut Sockets,
         namespaces: &mut Namespaces,
     ) -> Result<Queue, Error> {
@@ -219,6 +248,9 @@ impl Queue {
             request: queue_request(interface.index, handle),
             address: interface.address,
             name,
+            rate_bps,
+            busy_s: 0.0,
+            busy_bytes: 0,
             sampled: QueueCounters::default(),
             at_warmup: QueueCounters::default(),
             backlog_p: 0,
@@ -233,16 +265,15 @@ impl Queue {
             .tried(|| format!("statistics of {}", self.name))
     }
 
+    /// How long the link has sent in the measured part.
+    fn busy_until(&self, now: &QueueCounters) -> f64 {
+        let sent_bytes = now.departed_bytes.saturating_sub(self.busy_bytes);
+        self.busy_s + sent_bytes as f64 * 8.0 / self.rate_bps
+    }
+
     /// What the kernel counts; of the time only what its counters imply: the mean sojourn time is the mean backlog over
     /// the rate of departures (Little's law).
-    fn write(
-        &self,
-        now: &QueueCounters,
-        rate_bps: f64,
-        measured_s: f64,
-        samples: u64,
-        rows: &mut Links,
-    ) {
+    fn write(&self, now: &QueueCounters, measured_s: f64, samples: u64, rows: &mut Links) {
         let before = &self.at_warmup;
         let arrived = |of: &QueueCounters| of.departed_p + of.dropped_p + u64::from(of.backlog_p);
         let departed_bytes = now.departed_bytes.saturating_sub(before.departed_bytes);
@@ -256,7 +287,7 @@ impl Queue {
         let backlog_mean_p = self.backlog_p as f64 / samples as f64;
         rows.departed_p.push(departed_p);
         rows.departed_bytes.push(departed_bytes);
-        rows.busy_s.push(departed_bytes as f64 * 8.0 / rate_bps);
+        rows.busy_s.push(self.busy_until(now));
         rows.backlog_mean_p.push(backlog_mean_p);
         rows.sojourn_mean_s
             .push(backlog_mean_p * measured_s / departed_p as f64);
@@ -265,6 +296,15 @@ impl Queue {
         rows.arrived_total_p.push(arrived(now));
         rows.dropped_total_p.push(now.dropped_p);
         rows.departed_total_p.push(now.departed_p);
+    }
+}
+
+/// Nothing of nothing is 0: the first sample has no time before it.
+fn share(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 {
+        part / whole
+    } else {
+        0.0
     }
 }
 

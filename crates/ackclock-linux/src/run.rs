@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use ackclock_units::Time;
 use rustix::event::epoll;
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Lateness};
 use crate::connection::Connection;
 use crate::drops::Monitor;
 use crate::error::Tried;
@@ -121,6 +121,10 @@ pub struct Run {
     /// By flow; without a monitor, none.
     dropped: Vec<u64>,
     record: Record,
+    /// Of the samples; nothing in virtual time.
+    lateness: Lateness,
+    /// Samples whose time had passed before the one before was taken.
+    left_out: u64,
     now: Time,
     warmed_up: bool,
     is_over: bool,
@@ -152,6 +156,8 @@ impl Run {
             dropped: vec![0; if monitor.is_some() { count } else { 0 }],
             monitor,
             record: Record::default(),
+            lateness: Lateness::default(),
+            left_out: 0,
             now: Time::ZERO,
             warmed_up: false,
             is_over: false,
@@ -299,18 +305,30 @@ impl Run {
                 self.read_all()
             }
             Task::Sample => {
-                let next = at + self.order.plan.record.interval;
-                if next <= self.order.plan.duration {
-                    self.agenda.push(Reverse((next, Task::Sample)));
-                }
                 self.tell_progress(at);
-                self.sample(at)
+                let now = self.clock.moment(at);
+                self.lateness.add(now.since(at));
+                self.schedule_sample(at, now);
+                self.sample(now)
             }
             Task::EndWarmup => self.end_warmup(),
             Task::End => {
                 self.is_over = true;
-                self.total(at)
+                self.total(self.clock.moment(at))
             }
+        }
+    }
+
+    /// The next sample after the one that was due, in time.
+    fn schedule_sample(&mut self, due: Time, now: Time) {
+        let interval = self.order.plan.record.interval;
+        let mut next = due + interval;
+        while next < now {
+            next += interval;
+            self.left_out += 1;
+        }
+        if next <= self.order.plan.duration {
+            self.agenda.push(Reverse((next, Task::Sample)));
         }
     }
 
@@ -319,6 +337,9 @@ impl Run {
         let change = &self.order.changes[number];
         setup::run(&change.commands, &mut self.hosts.namespaces)?;
         let (link, rate_bps) = (change.link, change.rate_bps);
+        if rate_bps > 0.0 {
+            self.queues.set_rate(link, rate_bps)?;
+        }
         self.event(NONE, link, Happening::LinkChange, rate_bps);
         Ok(())
     }

@@ -148,10 +148,13 @@ table!(
     }
 );
 table!(
-    /// The process's own timeliness, one row: how late it was at its times.
-    Timeliness {
-        lateness_worst_s: f64,
-        lateness_mean_s: f64,
+    /// The kernel, one row: its version, how late the samples were, and how many were left out because their time had
+    /// passed before the one before was taken.
+    Kernel {
+        release: String,
+        late_mean_s: f64,
+        late_max_s: f64,
+        samples_left_out: u64,
     }
 );
 
@@ -176,7 +179,7 @@ pub struct Record {
     pub flows: Flows,
     pub links: Links,
     pub limits: Limits,
-    pub timeliness: Timeliness,
+    pub kernel: Kernel,
 }
 
 impl Record {
@@ -189,7 +192,7 @@ impl Record {
             ("flows", self.flows.columns()),
             ("links", self.links.columns()),
             ("limits", self.limits.columns()),
-            ("timeliness", self.timeliness.columns()),
+            ("kernel", self.kernel.columns()),
         ];
         tables
             .into_iter()

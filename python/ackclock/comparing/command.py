@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from ackclock import console, jobs, planning
+from ackclock import console, jobs
 from ackclock.comparing import compare as comparing
 from ackclock.comparing import folder as folders
 from ackclock.comparing import terminal
@@ -16,7 +16,7 @@ from ackclock.comparing import terminal
 def run(scenario: Path, options: jobs.Options, *, as_json: bool) -> None:
     """Runs the scenario with each engine, writes the folder, and prints the table."""
     seeds = jobs.seeds(options)
-    plan = planning.load(scenario).plan()
+    plan = jobs.loaded(scenario, options.kernel, options.engines).plan()
     names = jobs.engine_names(options.engines)
     folder = options.out or Path("results") / f"{scenario.stem}-compare"
     folders.check(folder)

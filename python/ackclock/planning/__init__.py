@@ -50,17 +50,25 @@ class Point:
 
 @dataclass(frozen=True)
 class Loaded:
-    """A checked scenario and its text. One with a sweep has a scenario for each of its points, and none of its own."""
+    """A checked scenario and its text. One with a sweep has a scenario for each of its points, and none of its own.
+
+    `kernel` stands in place of the scenario's `[linux] kernel` in every plan.
+    """
 
     scenario: Scenario | None
     source: Source
     sweep: points.Sweep | None = None
+    kernel: str | None = None
 
     def plan(self) -> Plan:
         """The plan. Raises `ScenarioError` for values that do not fit together, and for a scenario with a sweep."""
         if self.scenario is None:
             raise ScenarioError([_is_a_sweep(self)])
-        return _plan(self.scenario, self.source)
+        return self._planned(self.scenario, self.source)
+
+    def on(self, kernel: str | None) -> Loaded:
+        """The same for another kernel of the engine linux: "guest", "live", a version or a path; None: as it says."""
+        return replace(self, kernel=kernel)
 
     def only(self, chosen: Mapping[str, Sequence[str]]) -> Loaded:
         """The sweep's points that have some of the values only: `{"network.queue.limit": ["1bdp"]}`.
@@ -100,7 +108,13 @@ class Loaded:
         if self.sweep is None:
             return Point(0, {}, self.plan())
         content, source = self.sweep.content(number)
-        return Point(number, self.sweep.values(number), _plan(scenario.checked(content, source), source))
+        return Point(number, self.sweep.values(number), self._planned(scenario.checked(content, source), source))
+
+    def _planned(self, given: Scenario, source: Source) -> Plan:
+        plan = _plan(given, source)
+        if self.kernel is None:
+            return plan
+        return replace(plan, options={**plan.options, "linux": {**plan.options["linux"], "kernel": self.kernel}})
 
 
 def load(path: str | Path) -> Loaded:

@@ -10,7 +10,6 @@ from pathlib import Path
 import typer
 
 from ackclock import jobs as work
-from ackclock import planning
 from ackclock.errors import AckclockError, InputError
 from ackclock.fields import shown
 from ackclock.sweeping import run as sweeps
@@ -29,6 +28,7 @@ class Given:
     """The options of the command line."""
 
     engines: str
+    kernel: str | None
     seed: int | None
     repeats: int | None
     out: Path | None
@@ -64,7 +64,7 @@ def _jobs(scenario: Path, given: Given) -> Iterator[sweeps.Job]:
     seeds = work.seeds(work.Options(seed=given.seed, repeats=given.repeats, jobs=given.jobs))
     metrics = None if given.metrics is None else [name.strip() for name in given.metrics.split(",")]
     where = _where(given.where)
-    loaded = planning.load(scenario)
+    loaded = work.loaded(scenario, given.kernel, given.engines)
     names = work.engine_names(given.engines)
     for name in names:
         folder = work.folder(scenario, name, given.out, several=len(names) > 1)

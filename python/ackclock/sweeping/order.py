@@ -27,7 +27,7 @@ class Order:
     """What is run and what is kept of it: the file's text and name, the engine, metrics by name, samples or not.
 
     `seeds` stand in place of the scenario's own, which may differ from point to point; `where` leaves only the points
-    with these values at these keys.
+    with these values at these keys; `kernel` stands in place of the scenario's, for the engine linux.
     """
 
     text: str
@@ -37,6 +37,7 @@ class Order:
     metrics: tuple[str, ...]
     samples: bool
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    kernel: str | None = None
 
     @property
     def title(self) -> str:
@@ -58,6 +59,7 @@ class Order:
             "metrics": list(self.metrics),
             "samples": self.samples,
             "where": {key: list(texts) for key, texts in self.where.items()},
+            "kernel": self.kernel,
         }
 
 

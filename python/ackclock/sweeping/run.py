@@ -120,5 +120,6 @@ def prepare(
         metrics=orders.chosen_metrics(metrics),
         samples=samples,
         where=chosen,
+        kernel=scenario.kernel,
     )
     return Job(scenario, order, tuple(orders.runs(scenario, order)), None if out is None else Path(out))

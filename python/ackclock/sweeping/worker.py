@@ -75,7 +75,7 @@ class _Worker:
         from ackclock import engines, planning
 
         self._order, self._stop = order, stop
-        self._loaded = planning.loads(order.text, order.name).only(order.where)
+        self._loaded = planning.loads(order.text, order.name).only(order.where).on(order.kernel)
         self._engine = engines.engine(order.engine)
         self._planned: tuple[int, Plan] | None = None
 

@@ -39,7 +39,7 @@ def test_every_control_runs_with_its_cards_defaults_and_these_are_the_kernels(ki
 def test_every_parameter_of_a_card_is_set_fixed_or_the_clock():
     for kind, control in stack.CONTROLS.items():
         names = set(catalog.card("congestion", kind).parameters)
-        known = {*control.knobs, *(name.removesuffix("_s") for name in control.fixed), "tick"}
+        known = {name.removesuffix("_s") for name in (*control.knobs, *control.fixed)} | {"tick"}
         assert kind in ours.NAMES or names <= known
 
 
@@ -141,3 +141,15 @@ def test_other_stacks_are_refused_by_what_differs(name):
     reasons = refused(plan(tcp=f'stack = "{name}"'))
     assert any("a window that comes down at once" in reason for reason in reasons)
     assert all('; available in "packet"' in reason for reason in reasons)
+
+
+@pytest.mark.parametrize("kind", ["hybla", "veno", "yeah", "lp", "nv", "cdg"])
+def test_what_the_kernel_alone_has_is_refused_elsewhere_with_its_place(kind):
+    (reason,) = engines.refusals(engines.engine("packet"), plan(f'congestion = "{kind}"'))
+    assert (reason.what, reason.available_in) == (f'congestion control "{kind}"', ("linux",))
+
+
+def test_the_new_parameters_are_in_the_kernels_units():
+    """50 ms are 50; a half is 512/1024."""
+    assert stack.modules(plan('congestion = { kind = "hybla", rtt0 = "50ms" }')) == {"tcp_hybla.rtt0": 50}
+    assert stack.modules(plan('congestion = { kind = "cdg", backoff_beta = 0.5 }')) == {"tcp_cdg.backoff_beta": 512}

@@ -38,9 +38,9 @@ impl Run {
     }
 
     fn sample_queues(&mut self, at: Time) -> Result<(), Error> {
-        let drops =
-            self.queues
-                .sample(at.seconds(), &self.order, &mut self.record.queue_samples)?;
+        let drops = self
+            .queues
+            .sample(at, &self.order, &mut self.record.queue_samples)?;
         if self.monitor.is_some() {
             return Ok(());
         }
@@ -92,15 +92,11 @@ impl Run {
         for index in 0..self.flows.len() {
             self.write_row(index)?;
         }
-        let lateness = self.clock.lateness;
-        self.record
-            .timeliness
-            .lateness_worst_s
-            .push(lateness.worst_s);
-        self.record
-            .timeliness
-            .lateness_mean_s
-            .push(lateness.sum_s / lateness.count.max(1) as f64);
+        let kernel = &mut self.record.kernel;
+        kernel.release.push(release());
+        kernel.late_mean_s.push(self.lateness.mean_s());
+        kernel.late_max_s.push(self.lateness.max_s);
+        kernel.samples_left_out.push(self.left_out);
         Ok(())
     }
 
@@ -120,6 +116,12 @@ impl Run {
         row.write_limits(index as u32, &mut self.record.limits);
         Ok(())
     }
+}
+
+/// The kernel's own name of its version.
+fn release() -> String {
+    let uname = rustix::system::uname();
+    uname.release().to_string_lossy().into_owned()
 }
 
 /// Events of what has happened to a connection since the last look.

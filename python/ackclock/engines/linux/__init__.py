@@ -28,7 +28,7 @@ from ackclock.plan import Plan
 #: Packets up to this length are taken for ACKs where packets are lost at random.
 ACK_BYTES = 255
 
-LACKING = {features.CHANGES, features.PACKET_LOG, features.CAPTURES}
+LACKING = {features.PACKET_LOG, features.CAPTURES}
 
 
 class LinuxEngine:
@@ -95,7 +95,7 @@ def _carried_out(plan: Plan, seed: int, around: RunOptions) -> Dataset:
             live.run(guest.inside(path), around.progress)
         else:
             guest.run(guest.Guest(kernel, seed, parameters=stack.modules(plan)), path, around.progress)
-        return _read(given, file, kernel, around)
+        return _read(given, file, around)
 
 
 def _kernel(name: str) -> Path:
@@ -111,32 +111,25 @@ def _kernel(name: str) -> Path:
     return versions[name]
 
 
-def _about(given: Order, kernel: Path | None) -> dict[str, Any]:
-    """What the manifest says of a run; `kernel` is the guest's."""
+def _about(given: Order, release: str) -> dict[str, Any]:
+    """What the manifest says of all runs; `release` is what the kernel calls its version."""
+    live = given.plan.options["linux"]["kernel"] == "live"
     return {
-        **_release(kernel),
-        "mode": "live" if kernel is None else "guest",
+        "release": release,
+        **({"version": platform.version()} if live else {}),
+        "mode": "live" if live else "guest",
         "setup": list(given.setup),
         "sysctls": dict(given.plan.options["linux"]["sysctls"]),
         "parameters": stack.modules(given.plan),
     }
 
 
-def _release(kernel: Path | None) -> dict[str, str]:
-    """Which kernel it was: that of this machine, or what is said beside a guest's file."""
-    if kernel is None:
-        return {"release": platform.release(), "version": platform.version()}
-    try:
-        return {"release": json.loads((kernel.parent / "about.json").read_text(encoding="utf-8"))["version"]}
-    except (OSError, ValueError, KeyError):
-        return {"release": str(kernel)}
-
-
-def _read(given: Order, file: Path, kernel: Path | None, around: RunOptions) -> Dataset:
+def _read(given: Order, file: Path, around: RunOptions) -> Dataset:
     found = _core.linux_result(file.read_bytes())
-    about = _about(given, kernel)
-    if kernel is None:
-        about["held"] = held.measured(given.plan, found)
-        for doubt in held.doubts(given.plan, about["held"]):
-            warnings.warn(doubt, stacklevel=2)
-    return result.dataset(given.plan, given.seed, found, around, about)
+    about = _about(given, str(found["kernel"]["release"][0]))
+    if about["mode"] == "guest":
+        return result.dataset(given.plan, given.seed, found, around, about)
+    kept = held.measured(given.plan, found)
+    for doubt in held.doubts(given.plan, kept):
+        warnings.warn(doubt, stacklevel=2)
+    return result.dataset(given.plan, given.seed, found, around, about, {"held": kept})

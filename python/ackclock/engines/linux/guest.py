@@ -212,12 +212,13 @@ def _started(
 
 
 def _follow(log: Path, guard: subprocess.Popen[bytes], progress: Callable[[float], None]) -> list[str]:
-    """The lines of the console, to the guest's end."""
+    """The lines of the console, to the guest's end; `progress` hears the last share again and again."""
     said: list[str] = []
-    rest = ""
+    share, rest = 0.0, ""
     with log.open(encoding="utf-8", errors="replace", newline="\n") as console:
         running = True
         while running:
+            progress(share)
             try:
                 guard.wait(LOOK_S)
                 running = False
@@ -225,8 +226,9 @@ def _follow(log: Path, guard: subprocess.Popen[bytes], progress: Callable[[float
                 pass
             *lines, rest = (rest + console.read()).split("\n")
             for line in map(str.rstrip, lines):
-                if share := re.fullmatch(r"progress ([0-9.]+)", line):
-                    progress(float(share[1]))
+                if found := re.fullmatch(r"progress ([0-9.]+)", line):
+                    share = float(found[1])
+                    progress(share)
                 else:
                     said.append(line)
     return [*said, rest.rstrip()] if rest.strip() else said

@@ -1,7 +1,7 @@
 """Whether the kernel of this machine kept up: what a run in real time says of itself.
 
 The rate is held if a link that always has packets sends as fast as it should; the samples are in time if each is taken
-before the next is due.
+before the next is due. How late they were is measured inside, by the kernel's clock.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from ackclock.plan import Plan
 from ackclock.tables import Column
@@ -22,21 +21,20 @@ LEAST_SHARE = 0.98
 LEAST_SAMPLES = 10
 
 Tables: TypeAlias = Mapping[str, Mapping[str, Column]]
-Array: TypeAlias = npt.NDArray[np.float64]
 
 
 def measured(plan: Plan, found: Tables) -> dict[str, Any]:
     """The links' rates that were held, as shares of the rates asked for, and how late the samples were, in seconds.
 
     A share is the mean utilisation over the samples that found packets waiting, and so did the sample before; None
-    where there are too few of them.
+    where there are too few of them. A sample whose time had passed before the one before was taken is left out.
     """
-    samples = found.get("queue_samples", {})
-    late_s = _late_s(np.asarray(samples.get("time_s", ()), dtype=np.float64), plan.record.interval_s)
+    samples, kernel = found.get("queue_samples", {}), found["kernel"]
     return {
         "shares": {link.name: _share(samples, number) for number, link in enumerate(plan.links)},
-        "late_mean_s": float(late_s.mean()) if late_s.size else None,
-        "late_max_s": float(late_s.max()) if late_s.size else None,
+        "late_mean_s": float(kernel["late_mean_s"][0]),
+        "late_max_s": float(kernel["late_max_s"][0]),
+        "samples_left_out": int(kernel["samples_left_out"][0]),
     }
 
 
@@ -46,7 +44,7 @@ def doubts(plan: Plan, held: Mapping[str, Any]) -> Iterator[str]:
         if share is not None and share < LEAST_SHARE:
             yield f'this machine could not keep up: the link "{name}" held {100 * share:.1f} % of its rate while busy'
     late_s, interval_s = held["late_max_s"], plan.record.interval_s
-    if late_s is not None and late_s > interval_s:
+    if late_s > interval_s:
         yield f"this machine could not keep up: a sample came {1000 * late_s:.3g} ms late, of {1000 * interval_s:g} ms"
 
 
@@ -59,9 +57,3 @@ def _share(samples: Mapping[str, Column], link: int) -> float | None:
     if busy.sum() < LEAST_SAMPLES:
         return None
     return float(np.asarray(samples["utilisation"], dtype=np.float64)[rows][1:][busy].mean())
-
-
-def _late_s(time_s: Array, interval_s: float) -> Array:
-    """How long after a whole number of intervals each sample was taken, if none is left out."""
-    times_s = np.unique(time_s)
-    return np.asarray(np.maximum(times_s - interval_s * np.arange(times_s.size), 0.0))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import select
 import shlex
 import shutil
 import signal
@@ -18,7 +19,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import IO
 
 from ackclock.engines import features
 from ackclock.engines.linux import stack
@@ -27,6 +27,9 @@ from ackclock.plan import Plan
 
 #: Programs, and the Debian packages that have them.
 PROGRAMS = {"unshare": "util-linux", "setpriv": "util-linux", "ip": "iproute2", "tc": "iproute2", "ethtool": "ethtool"}
+
+#: How often it is asked whether to go on.
+LOOK_S = 0.2
 
 #: Where they may be besides PATH.
 SYSTEM = "/usr/local/sbin:/usr/sbin:/sbin"
@@ -123,7 +126,7 @@ def run(command: Sequence[str], progress: Callable[[float], None]) -> None:
     """
     with _started(private(command)) as process:
         assert process.stdout is not None
-        said = _follow(process.stdout, progress)
+        said = _follow(process.stdout.fileno(), progress)
         process.wait()
     errors = [line.removeprefix("error ") for line in said if line.startswith("error ")]
     if errors:
@@ -134,13 +137,12 @@ def run(command: Sequence[str], progress: Callable[[float], None]) -> None:
 
 
 @contextmanager
-def _started(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
+def _started(command: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
     process = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        text=True,
         env=_environment(),
         start_new_session=True,
     )
@@ -152,15 +154,24 @@ def _started(command: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
         process.wait()
 
 
-def _follow(lines: IO[str], progress: Callable[[float], None]) -> list[str]:
-    """The lines that are not progress, to the end."""
-    said = []
-    for line in map(str.rstrip, lines):
-        if share := re.fullmatch(r"progress ([0-9.]+)", line):
-            progress(float(share[1]))
-        elif line:
-            said.append(line)
-    return said
+def _follow(output: int, progress: Callable[[float], None]) -> list[str]:
+    """The lines that are not progress, to the end; `progress` hears the last share again and again."""
+    said: list[str] = []
+    share, rest = 0.0, b""
+    while True:
+        progress(share)
+        if not select.select([output], [], [], LOOK_S)[0]:
+            continue
+        read = os.read(output, 1 << 16)
+        *lines, rest = (rest + read).split(b"\n") if read else (rest, b"")
+        for line in (line.decode(errors="replace").rstrip() for line in lines):
+            if found := re.fullmatch(r"progress ([0-9.]+)", line):
+                share = float(found[1])
+                progress(share)
+            elif line:
+                said.append(line)
+        if not read:
+            return said
 
 
 def _environment() -> dict[str, str]:

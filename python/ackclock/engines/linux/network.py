@@ -44,10 +44,11 @@ DELAYS = "d0"
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Random loss: chances of a packet with data and of a SYN."""
+    """Random loss: chances of a packet with data, of a SYN, and of what is short."""
 
     data: float
     syn: float
+    short: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +217,7 @@ class _Laying:
         return End(name, address)
 
     def _route(self, source: End, path: PathPlan, destination: End) -> None:
-        for cable in road(source.namespace, path, destination.namespace, self.plan.links):
+        for cable in road(source.namespace, path, destination.namespace, self.plan):
             number = self.network.cable(cable)
             self.network.routes[cable.source][destination.address] = (number,)
 
@@ -230,22 +231,24 @@ def address(priority: int, side: int, number: int) -> str:
 LEAST_DELAY_S = 1e-6
 
 
-def road(source: str, path: PathPlan, target: str, links: Sequence[LinkPlan]) -> Iterator[Cable]:
+def road(source: str, path: PathPlan, target: str, plan: Plan) -> Iterator[Cable]:
     """The cables of a path, in their order."""
     place, delay_s, before = source, 0.0, None
     for hop in path.hops:
-        link = links[hop.link]
-        through = queued(hop.link, link)
+        link = plan.links[hop.link]
+        through = queued(hop.link, plan)
         yield from joined(place, through[0].source, delay_s + hop.delay_s, before)
         yield from through
         place, delay_s, before = through[-1].target, link.delay_s, link
     yield from joined(place, target, delay_s + path.delay_s, before)
 
 
-def queued(number: int, link: LinkPlan) -> list[Cable]:
+def queued(number: int, plan: Plan) -> list[Cable]:
     """The cables from where a link's packets may be lost, or are queued, to where they have been transmitted."""
     out = Cable(f"q{number}", f"w{number}", link=number)
-    return [Cable(f"e{number}", f"q{number}", loss=_loss(link.loss)), out] if link.loss else [out]
+    fails = any(change.link == number and change.up is not None for change in plan.changes)
+    loss = plan.links[number].loss
+    return [Cable(f"e{number}", f"q{number}", loss=loss_of(loss)), out] if loss or fails else [out]
 
 
 def joined(source: str, target: str, delay_s: float, link: LinkPlan | None) -> Iterator[Cable]:
@@ -262,8 +265,9 @@ def joined(source: str, target: str, delay_s: float, link: LinkPlan | None) -> I
         yield Cable(source, target)
 
 
-def _loss(given: Parameters) -> Loss:
-    return Loss(given["probability"], given.get("syn", 0.0))
+def loss_of(given: Parameters | None) -> Loss:
+    """The chances of a link's random loss; none if it has none."""
+    return Loss(given["probability"], given.get("syn", 0.0)) if given else Loss(0.0, 0.0)
 
 
 def _paths(traffic: TrafficPlan) -> tuple[WayPlan, ...]:

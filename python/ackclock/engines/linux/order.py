@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ackclock.engines.linux import disciplines, stack
+from ackclock.engines.linux.changes import changes
 from ackclock.engines.linux.network import Ends, Network
 from ackclock.engines.linux.script import LOST, script
 from ackclock.plan import Plan
@@ -35,7 +36,7 @@ class Order:
             "seed": self.seed,
             "clock": self.clock,
             "setup": list(self.setup),
-            "changes": [],
+            "changes": changes(self.plan, net, live=self.clock == REAL),
             "sockets": [stack.socket(group) for group in self.plan.groups],
             "flows": [_ends(ends) for ends in net.flows],
             "datagrams": [_ends(ends) for ends in net.datagrams],

@@ -15,14 +15,26 @@ from ackclock.tables import EVENT_KINDS, TABLES, Column
 Tables: TypeAlias = Mapping[str, Mapping[str, Column]]
 
 
-def dataset(plan: Plan, seed: int, found: Tables, around: RunOptions, about: Mapping[str, Any]) -> Dataset:
-    """One run's dataset; `about`, what kernel it was and how the network was made, goes into the manifest."""
+def dataset(
+    plan: Plan,
+    seed: int,
+    found: Tables,
+    around: RunOptions,
+    about: Mapping[str, Any],
+    of_run: Mapping[str, Any] | None = None,
+) -> Dataset:
+    """One run's dataset.
+
+    Into the manifest go `about`, what kernel it was and how the network was made, and `of_run`, what is this run's own.
+    """
     spool = Spool(names={"events.kind": EVENT_KINDS}, spool_bytes=around.spool_bytes)
     for table, columns in found.items():
         if table in TABLES and any(map(len, columns.values())):
             known = {name: column for name, column in columns.items() if name in TABLES[table]}
             spool.append(table, known | _described(table, columns, plan))
-    return spool.dataset(manifest(plan, "linux", seed, around.command) | {"linux": dict(about)})
+    made = manifest(plan, "linux", seed, around.command)
+    (run,) = made["runs"]
+    return spool.dataset(made | {"runs": [run | dict(of_run or {})], "linux": dict(about)})
 
 
 def _described(table: str, columns: Mapping[str, Column], plan: Plan) -> dict[str, Column]:

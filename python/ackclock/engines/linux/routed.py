@@ -38,6 +38,8 @@ def beyond(plan: Plan) -> Iterator[str]:
     """What of a routed plan the kernel cannot do, or is not told."""
     if plan.routing == "ecmp-packet":
         yield "routing packet by packet"
+    if any(change.up is not None for change in plan.changes):
+        yield "links that fail in a routed network"
     if len(_settings(plan)) > 1:
         yield "different TCP settings in a routed network"
     if sum(node.host for node in plan.nodes) > MOST_WAYS:
@@ -90,8 +92,8 @@ class _Laying:
         link = self.plan.links[number]
         assert link.ends is not None
         entrance, *more = [
-            *joined(self.names[link.ends.source], queued(number, link)[0].source, 0.0, None),
-            *queued(number, link),
+            *joined(self.names[link.ends.source], queued(number, self.plan)[0].source, 0.0, None),
+            *queued(number, self.plan),
             *joined(f"w{number}", self.names[link.ends.destination], link.delay_s, link),
         ]
         first = self.network.cable(entrance)

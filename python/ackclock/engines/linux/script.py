@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from ackclock.engines.linux import disciplines
-from ackclock.engines.linux.network import ETHERNET_BYTES, Cable, Network
+from ackclock.engines.linux.network import ETHERNET_BYTES, Cable, Loss, Network
 from ackclock.plan import LinkPlan, Plan
 
 #: A gateway that is nowhere: with it each device has one neighbour, and not one for each address.
@@ -130,17 +130,22 @@ def _qdiscs(network: Network, plan: Plan, live: bool) -> Iterator[str]:
         elif cable.loss is not None:
             yield from (f"{tc} {words}" for words in _losses(cable, device))
         elif cable.delays:
-            yield f"{tc} qdisc add dev {device} root netem limit {FLYING_P}{_delay(cable)}"
+            yield f"{tc} qdisc add dev {device} root {netem(cable)}"
 
 
 def _shaper(link: LinkPlan, device: str, mtu_bytes: int, live: bool) -> Iterator[str]:
     overhead_bytes = link.frame_overhead_bytes - ETHERNET_BYTES
     stab = f"stab overhead {overhead_bytes} linklayer ethernet " if overhead_bytes else ""
+    yield f"qdisc add dev {device} root handle 1: {stab}htb default 1"
+    yield f"class add dev {device} {htb_class(link, mtu_bytes, live)}"
+
+
+def htb_class(link: LinkPlan, mtu_bytes: int, live: bool) -> str:
+    """The class that has a link's rate."""
     burst_bytes = _credit_bytes(link, live) if link.burst_bytes is None else link.burst_bytes
     rate = disciplines.rate(link.rate_bps)
-    yield f"qdisc add dev {device} root handle 1: {stab}htb default 1"
-    yield (
-        f"class add dev {device} parent 1: classid 1:1 htb rate {rate} ceil {rate} burst {burst_bytes}"
+    return (
+        f"parent 1: classid 1:1 htb rate {rate} ceil {rate} burst {burst_bytes}"
         f" cburst {burst_bytes} quantum {mtu_bytes + ETHERNET_BYTES}"
     )
 
@@ -150,9 +155,14 @@ def _credit_bytes(link: LinkPlan, live: bool) -> int:
     return max(least_bytes, round(link.rate_bps / 8 * late_s))
 
 
-def _delay(cable: Cable) -> str:
-    """With a rate, netem adds the transmission times; packets come one by one, so nobody waits for another's."""
-    words = f" delay {disciplines.time(cable.delay_s)}" if cable.delay_s > 0 else ""
+def netem(cable: Cable) -> str:
+    """What delays a cable's packets.
+
+    With a rate, netem adds the transmission times; packets come one by one, so nobody waits for another's.
+    """
+    words = f"netem limit {FLYING_P}"
+    if cable.delay_s > 0:
+        words += f" delay {disciplines.time(cable.delay_s)}"
     if cable.rate_bps is not None:
         words += f" rate {disciplines.rate(cable.rate_bps)}"
         if cable.overhead_bytes != ETHERNET_BYTES:
@@ -163,14 +173,17 @@ def _delay(cable: Cable) -> str:
 def _losses(cable: Cable, device: str) -> Iterator[str]:
     """Three bands: SYNs, packets below 256 bytes (which are taken for ACKs and pass), and data."""
     assert cable.loss is not None
-    lost = f"netem limit {FLYING_P} loss {{}}%"
-    bands = [lost.format(disciplines.number(100 * chance)) for chance in (cable.loss.syn, 0.0, cable.loss.data)]
     yield f"qdisc add dev {device} root handle 1: prio bands 3 priomap {' '.join('2' * 16)}"
-    for band, words in enumerate(bands, 1):
-        yield f"qdisc add dev {device} parent 1:{band} handle 1{band}: {words}"
+    yield from (f"qdisc add dev {device} {words}" for words in bands(cable.loss))
     filters = f"filter add dev {device} parent 1: protocol ip prio"
     yield f"{filters} 1 u32 {disciplines.flagged(disciplines.SYN)} flowid 1:1"
     yield f"{filters} 2 u32 {disciplines.TCP} match u16 0x0000 0xff00 at 2 flowid 1:2"
+
+
+def bands(loss: Loss) -> Iterator[str]:
+    """The three bands of what loses packets."""
+    for band, chance in enumerate((loss.syn, loss.short, loss.data), 1):
+        yield f"parent 1:{band} handle 1{band}: netem limit {FLYING_P} loss {disciplines.number(100 * chance)}%"
 
 
 def _routes(network: Network, node: str) -> Iterator[str]:

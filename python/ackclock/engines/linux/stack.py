@@ -197,6 +197,20 @@ CONTROLS: Mapping[str, Control] = {
         initial_alpha=Knob("dctcp_alpha_on_init", _scaled(1024)),
         fixed={"clamp_alpha_on_loss": False},
     ),
+    "hybla": _control("tcp_hybla", rtt0_s=Knob("rtt0", _scaled(1000))),
+    "veno": _control(),
+    "yeah": _control(),
+    "lp": _control(),
+    "nv": _control(
+        "tcp_nv", pad=Knob("nv_pad"), reset_period=Knob("nv_reset_period"), min_cwnd=Knob("nv_min_cwnd")
+    ),
+    "cdg": _control(
+        "tcp_cdg",
+        window=Knob("window"),
+        backoff_beta=Knob("backoff_beta", _scaled(1024)),
+        backoff_factor=Knob("backoff_factor"),
+        ineffective=Knob("use_ineff"),
+    ),
     "accucubic": _control(fixed={"hystart": False}),
     "lincubic": _control(fixed={"hystart": False}),
     "bbr": _control(
@@ -214,7 +228,9 @@ DEFAULTS: Mapping[str, int] = {
     "tcp_bic.smooth_part": 20, "tcp_bic.fast_convergence": 1, "tcp_htcp.use_bandwidth_switch": 1,
     "tcp_htcp.use_rtt_scaling": 1, "tcp_vegas.alpha": 2, "tcp_vegas.beta": 4, "tcp_vegas.gamma": 1,
     "tcp_illinois.win_thresh": 15, "tcp_illinois.theta": 5, "tcp_dctcp.dctcp_shift_g": 4,
-    "tcp_dctcp.dctcp_alpha_on_init": 1024,
+    "tcp_dctcp.dctcp_alpha_on_init": 1024, "tcp_hybla.rtt0": 25, "tcp_nv.nv_pad": 10, "tcp_nv.nv_reset_period": 5,
+    "tcp_nv.nv_min_cwnd": 2, "tcp_cdg.window": 8, "tcp_cdg.backoff_beta": 724, "tcp_cdg.backoff_factor": 42,
+    "tcp_cdg.use_ineff": 5,
 }  # fmt: skip
 
 

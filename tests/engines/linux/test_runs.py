@@ -1,0 +1,228 @@
+"""Whole runs in a guest: the same bytes again, all algorithms, and beside the packet engine."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import ackclock as ac
+from ackclock.engines.linux import disciplines, stack
+
+pytestmark = pytest.mark.usefixtures("guest_kernel")
+
+DUMBBELL = """
+duration = "1s"
+[network]
+topology = "dumbbell"
+rate = "10Mbit"
+rtt = "20ms"
+queue = { discipline = "fq_codel" }
+loss = { probability = 0.01 }
+[[flows]]
+count = 2
+congestion = "cubic"
+start = { jitter = "100ms" }
+"""
+
+
+def plan(text):
+    return ac.loads(text).plan()
+
+
+def run(text, engine="linux", seed=1):
+    return ac.run(plan(text), engine=engine, seeds=[seed], jobs=1)
+
+
+def contents(folder):
+    """Every file's bytes; the manifest without the time at which it was written."""
+    files = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.parquet") if path.is_file()}
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest.pop("created")
+    return files, manifest
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_does_not(tmp_path):
+    first, again, other = (
+        contents(run(DUMBBELL, seed=seed).write(tmp_path / name)) for name, seed in (("a", 1), ("b", 1), ("c", 2))
+    )
+    assert first == again
+    assert first[1]["linux"]["release"].startswith("6.")
+    assert first[0]["flows.parquet/part-0000.parquet"] != other[0]["flows.parquet/part-0000.parquet"]
+    assert first[0]["events.parquet/part-0000.parquet"] != other[0]["events.parquet/part-0000.parquet"]
+
+
+#: What a discipline is given where its card requires something, or the kernel has only one value.
+GIVEN = {
+    "pfifo": 'limit = "100p"',
+    "bfifo": 'limit = "64KB"',
+    "red": 'limit = "400KB", min = "30KB", max = "90KB", ecn = true',
+    "ared": 'limit = "100p", gentle = false',
+    "prio": 'limit = "100p"',
+    "synprio": 'limit = "100p"',
+    "synfinprio": 'limit = "100p"',
+    "tbf": 'rate = "9Mbit", burst = "10KB", limit = "64KB", per_flow = false',
+}
+
+
+NAMES = sorted(disciplines.NAMES)
+
+
+@pytest.mark.parametrize("names", list(zip(NAMES[::2], NAMES[1::2], strict=True)), ids="-".join)
+def test_every_discipline_is_accepted_and_lets_a_transfer_through(names):
+    """One each way."""
+    down, up = (f'{{ discipline = "{name}"' + (f", {GIVEN[name]}" if name in GIVEN else "") + " }" for name in names)
+    found = run(f"""
+duration = "1s"
+[network]
+topology = "asymmetric"
+down = {{ rate = "10Mbit", delay = "5ms", queue = {down} }}
+up = {{ rate = "10Mbit", delay = "5ms", queue = {up} }}
+[[flows]]
+size = "200KB"
+[[flows]]
+size = "200KB"
+direction = "up"
+""")
+    assert found.flows["delivered_bytes"].to_list() == [200_000] * 2
+    assert found.flows["completion_s"].null_count() == 0
+    assert found.links["departed_p"].min() >= 200_000 // 1448
+
+
+def test_every_congestion_control_is_accepted_and_carries_a_transfer():
+    names = sorted(stack.CONTROLS)
+    ecn = {"dctcp": 'tcp = { ecn = "dctcp" }\n'}
+    flows = "".join(
+        f'[[flows]]\ncongestion = "{name}"\nstart = "{100 * number}ms"\nsize = "100KB"\n{ecn.get(name, "")}'
+        for number, name in enumerate(names)
+    )
+    found = run(f"""
+duration = "{len(names) / 10 + 2:g}s"
+[network]
+topology = "dumbbell"
+rate = "20Mbit"
+rtt = "10ms"
+queue = {{ discipline = "pfifo", limit = "100p" }}
+{flows}""")
+    assert found.flows["congestion"].to_list() == names
+    assert found.flows["delivered_bytes"].to_list() == [100_000] * len(names)
+
+
+FLOW = '[[flows]]\ncongestion = "reno"\nstart = { jitter = "100ms" }\n'
+NETWORK = """
+duration = "2s"
+[network]
+topology = "dumbbell"
+rate = "10Mbit"
+rtt = "20ms"
+queue = {}
+"""
+PFIFO = '{ discipline = "pfifo", limit = "100p" }'
+POISSON = '[[traffic]]\nkind = "poisson"\nrate = "10/s"\nsize = { distribution = "exponential", mean = "20KB" }\n'
+ON_OFF = """[[traffic]]
+kind = "on-off"
+packet = "1000B"
+rate = "200/s"
+on = { distribution = "exponential", mean = "200ms" }
+off = { distribution = "exponential", mean = "200ms" }
+"""
+LEAF_SPINE = """
+duration = "100ms"
+[network]
+topology = "leaf-spine"
+leaves = 2
+spines = 2
+hosts = 1
+rate = "100Mbit"
+delay = "10us"
+queue = { discipline = "pfifo", limit = "100p" }
+[[flows]]
+between = "permutation"
+congestion = "reno"
+start = { jitter = "10ms" }
+[record]
+interval = "50ms"
+"""
+
+#: Scenarios whose flows both engines know alike.
+ALIKE = {
+    "UDP": NETWORK.replace("{}", PFIFO) + FLOW + ON_OFF,
+    "requests": NETWORK.replace("{}", PFIFO) + FLOW + 'request = "300B"\nsize = "50KB"\n',
+    "Poisson": NETWORK.replace("{}", PFIFO) + FLOW + POISSON,
+    "random loss": NETWORK.replace("{}", PFIFO + "\nloss = { probability = 0.01 }") + FLOW + POISSON,
+    "priorities": NETWORK.replace("{}", '{ discipline = "prio", limit = "100p" }') + FLOW + FLOW + "priority = 6\n",
+    "leaf and spine": LEAF_SPINE,
+}
+
+
+@pytest.mark.parametrize("text", ALIKE.values(), ids=ALIKE.keys())
+def test_the_flows_are_those_of_the_packet_engine(text):
+    """The same flows between the same ends, with the same starts and sizes, by the same seed."""
+    theirs, ours = (run(text, engine, seed=3).flows.sort("flow") for engine in ("packet", "linux"))
+    same = ["flow", "group", "source", "destination", "congestion", "size_bytes"]
+    assert ours.select(same).equals(theirs.select(same))
+    assert ours["start_s"].to_list() == pytest.approx(theirs["start_s"].to_list(), abs=2e-9)
+    assert ours["delivered_bytes"].sum() == pytest.approx(theirs["delivered_bytes"].sum(), rel=0.25)
+
+
+def test_a_transfer_takes_as_long_as_in_the_packet_engine():
+    """A megabyte over 10 Mb/s and 40 ms: slow start, then the link is full, and nothing is lost."""
+    queue = PFIFO.replace("100p", "1000p")
+    text = NETWORK.replace("{}", queue).replace("20ms", "40ms") + '[[flows]]\ncongestion = "reno"\nsize = "1MB"\n'
+    theirs, ours = (run(text, engine).flows["completion_s"][0] for engine in ("packet", "linux"))
+    assert ours == pytest.approx(theirs, rel=0.02)
+
+
+SWEEP = """
+duration = "200ms"
+[network]
+topology = "dumbbell"
+rate = "5Mbit"
+rtt = "10ms"
+queue = { discipline = "pfifo", limit = "10p" }
+[[flows]]
+congestion = "cubic"
+start = { jitter = "20ms" }
+[sweep]
+"network.queue.limit" = ["2p", "4p", "6p", "8p", "10p"]
+"flows[0].congestion" = ["reno", "cubic", "htcp", "vegas"]
+"""
+
+#: A part after every run, so that a kill finds some.
+SWEEPING = """
+import sys
+from ackclock.sweeping import parts, work
+parts.PART_S = parts.PART_SHARE = 0.0
+work.MOST_IN_TASK = 1
+import ackclock as ac
+if __name__ == "__main__":
+    ac.sweep(sys.argv[1], "linux", out=sys.argv[2], jobs=2, metrics=["utilisation", "jain"])
+"""
+
+
+def test_a_sweep_of_guests_may_be_killed_and_goes_on(tmp_path):
+    """Two guests at a time; killed at some moments and run again, the table is that of an undisturbed one."""
+    scenario, script = tmp_path / "small.toml", tmp_path / "sweeping.py"
+    scenario.write_text(SWEEP)
+    script.write_text(SWEEPING)
+    command = [sys.executable, str(script), str(scenario)]
+    subprocess.run([*command, str(tmp_path / "whole")], check=True)
+    draw, kills = random.Random(7), 0
+    for longest_s in [*(draw.uniform(2.0, 9.0) for _ in range(4)), None]:
+        process = subprocess.Popen([*command, str(tmp_path / "killed")], start_new_session=True)
+        try:
+            assert process.wait(timeout=longest_s) == 0
+            break
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            kills += 1
+    assert kills > 0
+    table = Path("points.parquet")
+    assert (tmp_path / "killed" / table).read_bytes() == (tmp_path / "whole" / table).read_bytes()
+    assert pl.read_parquet(tmp_path / "whole" / table)["utilisation"].n_unique() > 3
