@@ -8,7 +8,7 @@ from ackclock.metrics.oscillation import cwnd_high, cwnd_low
 from ackclock.reproduce import Measured, Row, near, ratio
 from ackclock.reproduce.entry import Published
 
-ENGINES = ("theory", "packet")
+ENGINES = ("theory", "packet", "linux")
 SET_UPS = ("ADSL", "100 Mb/s", "200 Mb/s", "300 Mb/s", "400 Mb/s")
 PRINTED, BY_ACKS = "as printed", "by ACKs"
 
@@ -25,8 +25,13 @@ TCP, NEARLY_TCP = (0.0, 1.0), (0.0, 1.5)
 
 
 def runs(engine: str, case: str) -> bool:
-    """There is one simulation for each set-up."""
+    """There is one simulation for each set-up, and one run of the kernel."""
     return engine == "theory" or case.endswith(PRINTED)
+
+
+def looks(engine: str, case: str) -> bool:
+    """For a short look the kernel runs the slowest line."""
+    return engine != "linux" or case.startswith("ADSL")
 
 
 def amplitude(view: RunView) -> float | None:
