@@ -1,14 +1,17 @@
 //! The network by ordinary commands.
 //!
 //! Starting a program is what costs in a guest. So consecutive lines of the same tool and namespace go to one
-//! `ip -batch` or `tc -batch`, and sysctls are written without a program.
+//! `ip -batch` or `tc -batch`, sysctls are written and modules loaded without a program, and a program in a namespace
+//! needs no `ip netns exec`.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::Write;
+use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 
 use crate::error::Tried;
 use crate::namespaces::Namespaces;
+use crate::sys::load_module;
 use crate::Error;
 
 /// One step of the setup.
@@ -28,8 +31,18 @@ enum Step<'a> {
         values: Vec<(&'a str, &'a str)>,
         given: &'a str,
     },
+    /// A module of the kernel's, and its parameters.
+    Module {
+        path: &'a str,
+        parameters: &'a str,
+        given: &'a str,
+    },
     /// Any other program.
-    Program(&'a str),
+    Program {
+        namespace: &'a str,
+        command: &'a str,
+        given: &'a str,
+    },
 }
 
 /// Runs the lines of a script.
@@ -57,7 +70,23 @@ pub fn run(lines: &[String], namespaces: &mut Namespaces) -> Result<(), Error> {
                 namespaces.enter("")?;
                 written.map_err(|said| failed(given, &said))?;
             }
-            Step::Program(given) => program(given)?,
+            Step::Module {
+                path,
+                parameters,
+                given,
+            } => File::open(path)
+                .and_then(|file| load_module(file.as_fd(), parameters))
+                .map_err(|error| failed(given, &error.to_string()))?,
+            Step::Program {
+                namespace,
+                command,
+                given,
+            } => {
+                namespaces.enter(namespace)?;
+                let done = program(command, given);
+                namespaces.enter("")?;
+                done?;
+            }
         }
     }
     Ok(())
@@ -93,9 +122,37 @@ fn steps(lines: &[String]) -> Vec<Step<'_>> {
 
 /// A line as a step of its own.
 fn step(given: &str) -> Step<'_> {
+    let program = || {
+        let (namespace, command) = placed(given);
+        Step::Program {
+            namespace,
+            command,
+            given,
+        }
+    };
     sysctl(given)
         .or_else(|| alone(given))
-        .unwrap_or(Step::Program(given))
+        .or_else(|| module(given))
+        .unwrap_or_else(program)
+}
+
+/// Where a line runs, and what: `ip netns exec NAME COMMAND` is a command in a namespace.
+fn placed(given: &str) -> (&str, &str) {
+    given
+        .strip_prefix("ip netns exec ")
+        .and_then(|rest| rest.split_once(' '))
+        .unwrap_or(("", given))
+}
+
+/// A line `insmod PATH [name=value …]`.
+fn module(given: &str) -> Option<Step<'_>> {
+    let rest = given.strip_prefix("insmod ")?;
+    let (path, parameters) = rest.split_once(' ').unwrap_or((rest, ""));
+    Some(Step::Module {
+        path,
+        parameters,
+        given,
+    })
 }
 
 /// A line of `ip` or `tc`; not one that runs another program.
@@ -121,10 +178,7 @@ fn alone(given: &str) -> Option<Step<'_>> {
 
 /// A line `[ip netns exec NAME] sysctl -qw name=value …`.
 fn sysctl(given: &str) -> Option<Step<'_>> {
-    let (namespace, command) = match given.strip_prefix("ip netns exec ") {
-        Some(rest) => rest.split_once(' ')?,
-        None => ("", given),
-    };
+    let (namespace, command) = placed(given);
     let assignments = command
         .strip_prefix("sysctl -qw ")
         .or_else(|| command.strip_prefix("sysctl -w "))?;
@@ -175,8 +229,8 @@ fn batch_line(said: &str) -> Option<usize> {
     (line > 0).then_some(line)
 }
 
-fn program(given: &str) -> Result<(), Error> {
-    let mut words = given.split_whitespace();
+fn program(command: &str, given: &str) -> Result<(), Error> {
+    let mut words = command.split_whitespace();
     let Some(name) = words.next() else {
         return Ok(());
     };
@@ -261,7 +315,7 @@ mod tests {
 
     #[test]
     fn sysctls_are_written_and_other_programs_run() {
-        let script = lines("ip netns exec tx0 sysctl -qw net.ipv4.tcp_sack=1 net.ipv4.tcp_ecn=0\nip netns exec tx0 ethtool -K lo tso off\nsysctl -qw 'net.ipv4.tcp_rmem=1 2 3'");
+        let script = lines("ip netns exec tx0 sysctl -qw net.ipv4.tcp_sack=1 net.ipv4.tcp_ecn=0\nip netns exec tx0 ethtool -K lo tso off\nsysctl -qw 'net.ipv4.tcp_rmem=1 2 3'\ninsmod /x/y.ko a=1 b=2\ninsmod /z.ko");
         let found = steps(&script);
         assert_eq!(
             found,
@@ -271,11 +325,25 @@ mod tests {
                     values: vec![("net.ipv4.tcp_sack", "1"), ("net.ipv4.tcp_ecn", "0")],
                     given: &script[0],
                 },
-                Step::Program(&script[1]),
+                Step::Program {
+                    namespace: "tx0",
+                    command: "ethtool -K lo tso off",
+                    given: &script[1],
+                },
                 Step::Sysctl {
                     namespace: "",
                     values: vec![("net.ipv4.tcp_rmem", "1 2 3")],
                     given: &script[2],
+                },
+                Step::Module {
+                    path: "/x/y.ko",
+                    parameters: "a=1 b=2",
+                    given: &script[3],
+                },
+                Step::Module {
+                    path: "/z.ko",
+                    parameters: "",
+                    given: &script[4],
                 },
             ]
         );

@@ -1,6 +1,7 @@
 //! The calls of the kernel that no library wraps safely: socket options by number, `TCP_INFO`, reading without copying.
 #![allow(unsafe_code)]
 
+use std::ffi::CString;
 use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -57,6 +58,21 @@ pub fn discard(socket: BorrowedFd, most: usize) -> io::Result<usize> {
 pub fn wake_exactly() -> io::Result<()> {
     // SAFETY: the call takes a number and touches no memory.
     outcome(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) } as isize).map(drop)
+}
+
+/// Loads a module of the kernel from its file, with parameters as `insmod` takes them.
+pub fn load_module(file: BorrowedFd, parameters: &str) -> io::Result<()> {
+    let parameters = CString::new(parameters)?;
+    // SAFETY: the kernel reads the string, which ends in a zero and outlives the call.
+    let code = unsafe {
+        libc::syscall(
+            libc::SYS_finit_module,
+            file.as_raw_fd(),
+            parameters.as_ptr(),
+            0,
+        )
+    };
+    outcome(code as isize).map(drop)
 }
 
 fn outcome(code: isize) -> io::Result<usize> {

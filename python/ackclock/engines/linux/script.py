@@ -42,20 +42,21 @@ def script(
     """The commands, in their order. `sysctls` are set in every host, after those of the plan.
 
     `live`: the kernel shares its processor, and is late at times; `ipv6`: it has IPv6, which is to be silent.
+
+    Commands of a node stand together: where they run, those of a tool are given to one process.
     """
     return [
-        *_nodes(network, ipv6),
+        *(f"ip netns add {node}" for node in network.nodes),
+        *_node_sysctls(network, ipv6),
         *_host_sysctls(network, sysctls or {}),
-        *_cables(network, offloads),
-        *_addresses(network),
+        *(_cable(network, number, cable) for number, cable in enumerate(network.cables)),
+        *_offloads(network, offloads),
+        *(command for node in network.nodes for command in _devices(network, node)),
         *_qdiscs(network, plan, live),
-        *_routes(network),
     ]
 
 
-def _nodes(network: Network, ipv6: bool) -> Iterator[str]:
-    for node in network.nodes:
-        yield f"ip netns add {node}"
+def _node_sysctls(network: Network, ipv6: bool) -> Iterator[str]:
     for node in network.nodes:
         settings = [*_of_node(node in network.hosts, ipv6), *network.sysctls.get(node, {}).items()]
         yield from (_sysctl(node, name, value) for name, value in settings)
@@ -84,30 +85,29 @@ def _host_sysctls(network: Network, more: Mapping[str, str | int]) -> Iterator[s
             yield _sysctl(node, name, str(given))
 
 
-def _cables(network: Network, offloads: bool) -> Iterator[str]:
-    """Both ends have the same hardware address, so what is sent to one's own arrives.
-
-    Commands of a node stand together: where they run, such are given to one process.
-    """
-    numbered = sorted(enumerate(network.cables), key=lambda item: item[1].source)
-    for number, cable in numbered:
-        yield _cable(network, number, cable)
-    ends = [(cable.source, network.device(number)) for number, cable in numbered]
-    ends += [(cable.target, f"c{number}") for number, cable in numbered]
-    yield from (f"ip -n {node} link set {device} up" for node, device in sorted(ends))
-    if not offloads:
-        for number, cable in numbered:
-            if cable.source in network.hosts:
-                yield f"ip netns exec {cable.source} ethtool -K {network.device(number)} tso off gso off gro off"
-
-
 def _cable(network: Network, number: int, cable: Cable) -> str:
+    """Both ends have the same hardware address, so what is sent to one's own arrives."""
     common = f"arp off mtu {network.mtu_bytes} address {_hardware(number)}"
     alone = " gso_max_segs 1" if _alone(network, cable) else ""
     return (
-        f"ip -n {cable.source} link add {network.device(number)} {common}{alone}"
+        f"ip link add {network.device(number)} netns {cable.source} {common}{alone}"
         f" type veth peer name c{number} {common} netns {cable.target}"
     )
+
+
+def _offloads(network: Network, wanted: bool) -> Iterator[str]:
+    for number, cable in enumerate(network.cables):
+        if cable.source in network.hosts and not wanted:
+            yield f"ip netns exec {cable.source} ethtool -K {network.device(number)} tso off gso off gro off"
+
+
+def _devices(network: Network, node: str) -> Iterator[str]:
+    """Without `lo`, a node has no table of its own addresses, and takes no gateway."""
+    ends = [network.device(number) for number, cable in enumerate(network.cables) if cable.source == node]
+    ends += [f"c{number}" for number, cable in enumerate(network.cables) if cable.target == node]
+    yield from (f"ip -n {node} link set {device} up" for device in ("lo", *ends))
+    yield from (f"ip -n {node} addr add {address}/32 dev lo" for address in network.addresses.get(node, ()))
+    yield from _routes(network, node)
 
 
 def _alone(network: Network, cable: Cable) -> bool:
@@ -120,16 +120,8 @@ def _hardware(number: int) -> str:
     return "02:" + ":".join(f"{number >> shift & 255:02x}" for shift in (32, 24, 16, 8, 0))
 
 
-def _addresses(network: Network) -> Iterator[str]:
-    """Without `lo`, a node has no table of its own addresses, and takes no gateway."""
-    for node in network.nodes:
-        yield f"ip -n {node} link set lo up"
-        addresses = network.addresses.get(node, ())
-        yield from (f"ip -n {node} addr add {address}/32 dev lo" for address in addresses)
-
-
 def _qdiscs(network: Network, plan: Plan, live: bool) -> Iterator[str]:
-    for number, cable in enumerate(network.cables):
+    for number, cable in sorted(enumerate(network.cables), key=lambda item: item[1].source):
         tc, device = f"tc -n {cable.source}", network.device(number)
         if cable.link is not None:
             link = plan.links[cable.link]
@@ -181,23 +173,23 @@ def _losses(cable: Cable, device: str) -> Iterator[str]:
     yield f"{filters} 2 u32 {disciplines.TCP} match u16 0x0000 0xff00 at 2 flowid 1:2"
 
 
-def _routes(network: Network) -> Iterator[str]:
+def _routes(network: Network, node: str) -> Iterator[str]:
     """Where most addresses are is a node's default."""
-    for node, routes in network.routes.items():
-        metrics = network.hosts[node].metrics if node in network.hosts else ()
-        words = "".join(f" {name} {value}" for name, value in metrics)
-        default = _default(network, node)
-        if default:
-            yield f"ip -n {node} route add default{_ways(network, default)}{words}"
-        for address, cables in routes.items():
-            if cables != default:
-                yield f"ip -n {node} route add {address}/32{_ways(network, cables)}{words}"
+    routes = network.routes.get(node, {})
+    metrics = network.hosts[node].metrics if node in network.hosts else ()
+    words = "".join(f" {name} {value}" for name, value in metrics)
+    default = _default(network, node)
+    if default:
+        yield f"ip -n {node} route add default{_ways(network, default)}{words}"
+    for address, cables in routes.items():
+        if cables != default:
+            yield f"ip -n {node} route add {address}/32{_ways(network, cables)}{words}"
 
 
 def _default(network: Network, node: str) -> tuple[int, ...]:
     if node in network.defaults:
         return (network.defaults[node],)
-    most = Counter(network.routes[node].values()).most_common(1)
+    most = Counter(network.routes.get(node, {}).values()).most_common(1)
     return most[0][0] if most else ()
 
 
