@@ -8,7 +8,7 @@ from ackclock.reproduce import Measured, Row, ratio
 from ackclock.reproduce.entry import Published
 from ackclock.reproduce.measured import Measure, Values
 
-ENGINES = ("packet",)
+ENGINES = ("packet", "linux")
 
 #: What table 5.1 gives as a link's capacity for TCP, beside its rate at layer 2: 288 of 300 kB/s.
 TCP_SHARE = 0.96
@@ -61,6 +61,16 @@ EXPLODES, LONGER = (1.5, inf), (1.1, inf)
 #: “High”, “20 to 40 %”.
 HIGH, RATHER_HIGH = (0.85, 1.01), (0.7, 1.01)
 FROM_20_TO_40, FROM_10_TO_55 = (0.2, 0.4), (0.1, 0.55)
+
+
+def runs(engine: str, case: str) -> bool:
+    """Linux has no Compound."""
+    return engine != "linux" or ("compound" not in case and "256KiB" not in case)
+
+
+def looks(engine: str, case: str) -> bool:
+    """For a short look the kernel runs New Reno on the slow line."""
+    return engine != "linux" or case in ("slow right-sized reno reno", "slow bloated reno reno")
 
 
 def _use(flow: int) -> Measure:
