@@ -10,4 +10,6 @@ from ackclock.reproduce import figures
 
 def draw(packet: Mapping[str, Dataset], linux: Mapping[str, Dataset]) -> Figure:
     """The first run of each control, simulated and in the kernel."""
-    return figures.windows_and_epochs({"packet": packet, "linux": linux}, {"cubic 1 BDP": "CUBIC", "reno 1 BDP": "New Reno"})
+    return figures.windows_and_epochs(
+        {"packet": packet, "linux": linux}, {"cubic 1 BDP": "CUBIC", "reno 1 BDP": "New Reno"}
+    )

@@ -44,10 +44,18 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     del published
     others = {aqm: name for aqm, name in AQMS.items() if aqm != "ared"}
     return [
-        *(Row("delay", _in_order(_by_target(measured, aqm, "rtt")), ORDERED, MOSTLY, name) for aqm, name in AQMS.items()),
+        *(
+            Row("delay", _in_order(_by_target(measured, aqm, "rtt")), ORDERED, MOSTLY, name)
+            for aqm, name in AQMS.items()
+        ),
         *(Row("ared-delay", _shorter(measured, aqm), SMALLER, NOT_LARGER, name) for aqm, name in others.items()),
-        *(Row("goodput", _lowest(_by_target(measured, aqm, "goodput")), ABOVE_9, ABOUT_9, name) for aqm, name in AQMS.items()),
-        Row("ared-goodput", _lowest(_advantage(measured, target, tuple(others)) for target in TARGETS), LARGER, AS_LARGE),
+        *(
+            Row("goodput", _lowest(_by_target(measured, aqm, "goodput")), ABOVE_9, ABOUT_9, name)
+            for aqm, name in AQMS.items()
+        ),
+        Row(
+            "ared-goodput", _lowest(_advantage(measured, target, tuple(others)) for target in TARGETS), LARGER, AS_LARGE
+        ),
     ]
 
 
