@@ -28,6 +28,7 @@ def draw(packet: Mapping[str, Dataset], linux: Mapping[str, Dataset]) -> Figure:
         goodput.set_title(f"{engine}: total goodput (Mb/s)")
         style.reference(goodput, 9.0, "9" if column else "")
         goodput.set_xticks(range(len(TARGETS)), TARGETS)
+        goodput.set_xlim(-0.5, len(TARGETS) - 0.5)
         goodput.set_xlabel("Target")
     fig.legend(*axes[1, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return fig
