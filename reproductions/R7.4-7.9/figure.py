@@ -23,7 +23,7 @@ PANELS: Mapping[str, Callable[[RunView], object]] = {
 
 
 #: How the kernel's values are drawn.
-KERNEL: Mapping[str, Any] = {"ms": 4, "mfc": "white", "mec": style.INK}
+KERNEL: Mapping[str, Any] = {"ms": 4, "mfc": "white", "mec": style.INK, "clip_on": False}
 
 
 @style.styled
