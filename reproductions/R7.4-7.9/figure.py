@@ -23,7 +23,7 @@ PANELS: Mapping[str, Callable[[RunView], object]] = {
 
 
 #: How the kernel's values are drawn.
-KERNEL: Mapping[str, Any] = {"ms": 4, "mfc": "white", "mec": style.INK, "clip_on": False}
+KERNEL: Mapping[str, Any] = {"ms": 4, "mfc": "white", "mec": style.INK}
 
 
 @style.styled
@@ -35,9 +35,11 @@ def draw(packet: Mapping[str, Dataset], linux: Mapping[str, Dataset]) -> Figure:
     for ax, (title, measure), colour in zip(axes, PANELS.items(), style.COLOURS, strict=False):
         for place, queue in enumerate(queues):
             ax.barh(-place, _mean(measure, packet[f"#1 {queue}"]) or 0.0, 0.7, color=colour, linewidth=0)
-            if f"#1 {queue}" in linux:
-                found = _mean(measure, linux[f"#1 {queue}"])
-                ax.plot([] if found is None else [found], [] if found is None else [-place], "D", **KERNEL)
+            found = _mean(measure, linux[f"#1 {queue}"]) if f"#1 {queue}" in linux else None
+            if found is not None:
+                ax.plot(found, -place, "D", **KERNEL)
+        ax.use_sticky_edges = False
+        ax.margins(x=0.05)
         ax.set_title(title)
         ax.grid(visible=False, axis="y")
     axes[0].set_yticks([-place for place in range(len(queues))], queues)
