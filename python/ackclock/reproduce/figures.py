@@ -105,13 +105,16 @@ def _reach(same: Mapping[str, Row], claim: Published) -> tuple[float, float]:
 def windows_and_epochs(engines: Mapping[str, Mapping[str, Dataset]], names: Mapping[str, str]) -> Figure:
     """The total window of some cases side by side, below it what each congestion epoch cost; so for each engine.
 
-    `names` has what each case is called, in the order in which they are drawn. An engine without datasets is left out.
+    `names` has what each case is called, in the order in which they are drawn. An engine without datasets is left out,
+    and so is a case that it did not run.
     """
     drawn = {engine: data for engine, data in engines.items() if data}
     fig = style.figure(0.6 + 2.0 * 2 * len(drawn))
     axes = fig.subplots(2 * len(drawn), len(names), sharey="row", squeeze=False)
     for row, (engine, data) in enumerate(drawn.items()):
         for column, (case, name) in enumerate(names.items()):
+            if case not in data:
+                continue
             windows, epochs = axes[2 * row : 2 * row + 2, column]
             total_window(windows, data[case], f"{name}, {engine}: sum of the windows (segments)")
             epoch_bars(epochs, data[case], f"{name}, {engine}: in each congestion epoch")
