@@ -75,45 +75,45 @@ ip netns exec rx0 sysctl -qw 'net.ipv4.tcp_rmem=4096 131072 268435456'
 ip netns exec rx0 sysctl -qw 'net.ipv4.tcp_wmem=4096 16384 268435456'
 ip netns exec rx0 sysctl -qw net.ipv4.tcp_tw_reuse=1
 ip netns exec rx0 sysctl -qw 'net.ipv4.ip_local_port_range=1024 65535'
-ip -n d0 link add c4 arp off mtu 1500 address 02:00:00:00:00:04 type veth peer name c4 arp off mtu 1500 \
-address 02:00:00:00:00:04 netns tx0
-ip -n q0 link add out arp off mtu 1500 address 02:00:00:00:00:01 type veth peer name c1 arp off mtu 1500 \
-address 02:00:00:00:00:01 netns w0
-ip -n rx0 link add c3 arp off mtu 1500 address 02:00:00:00:00:03 type veth peer name c3 arp off mtu 1500 \
-address 02:00:00:00:00:03 netns d0
-ip -n tx0 link add c0 arp off mtu 1500 address 02:00:00:00:00:00 type veth peer name c0 arp off mtu 1500 \
+ip link add c0 netns tx0 arp off mtu 1500 address 02:00:00:00:00:00 type veth peer name c0 arp off mtu 1500 \
 address 02:00:00:00:00:00 netns q0
-ip -n w0 link add c2 arp off mtu 1500 address 02:00:00:00:00:02 type veth peer name c2 arp off mtu 1500 \
+ip link add out netns q0 arp off mtu 1500 address 02:00:00:00:00:01 type veth peer name c1 arp off mtu 1500 \
+address 02:00:00:00:00:01 netns w0
+ip link add c2 netns w0 arp off mtu 1500 address 02:00:00:00:00:02 type veth peer name c2 arp off mtu 1500 \
 address 02:00:00:00:00:02 netns rx0
-ip -n d0 link set c3 up
-ip -n d0 link set c4 up
-ip -n q0 link set c0 up
-ip -n q0 link set out up
-ip -n rx0 link set c2 up
-ip -n rx0 link set c3 up
+ip link add c3 netns rx0 arp off mtu 1500 address 02:00:00:00:00:03 type veth peer name c3 arp off mtu 1500 \
+address 02:00:00:00:00:03 netns d0
+ip link add c4 netns d0 arp off mtu 1500 address 02:00:00:00:00:04 type veth peer name c4 arp off mtu 1500 \
+address 02:00:00:00:00:04 netns tx0
+ip netns exec tx0 ethtool -K c0 tso off gso off gro off
+ip netns exec rx0 ethtool -K c3 tso off gso off gro off
+ip -n tx0 link set lo up
 ip -n tx0 link set c0 up
 ip -n tx0 link set c4 up
-ip -n w0 link set c1 up
-ip -n w0 link set c2 up
-ip netns exec rx0 ethtool -K c3 tso off gso off gro off
-ip netns exec tx0 ethtool -K c0 tso off gso off gro off
-ip -n tx0 link set lo up
 ip -n tx0 addr add 10.1.0.1/32 dev lo
+ip -n tx0 route add default via 10.0.0.1 dev c0 onlink advmss 1460 initcwnd 10 rto_min 200ms
 ip -n rx0 link set lo up
+ip -n rx0 link set c3 up
+ip -n rx0 link set c2 up
 ip -n rx0 addr add 10.2.0.1/32 dev lo
+ip -n rx0 route add default via 10.0.0.1 dev c3 onlink advmss 1460 initcwnd 10 rto_min 200ms
 ip -n q0 link set lo up
+ip -n q0 link set out up
+ip -n q0 link set c0 up
+ip -n q0 route add default via 10.0.0.1 dev out onlink
 ip -n w0 link set lo up
+ip -n w0 link set c2 up
+ip -n w0 link set c1 up
+ip -n w0 route add default via 10.0.0.1 dev c2 onlink
 ip -n d0 link set lo up
+ip -n d0 link set c4 up
+ip -n d0 link set c3 up
+ip -n d0 route add default via 10.0.0.1 dev c4 onlink
+tc -n d0 qdisc add dev c4 root netem limit 1000000 delay 20ms
 tc -n q0 qdisc add dev out root handle 1: htb default 1
 tc -n q0 class add dev out parent 1: classid 1:1 htb rate 10000000bit ceil 10000000bit burst 6 cburst 6 quantum 1514
 tc -n q0 qdisc add dev out parent 1:1 handle 10: pfifo limit 20
 tc -n w0 qdisc add dev c2 root netem limit 1000000 delay 20ms rate 10000000bit
-tc -n d0 qdisc add dev c4 root netem limit 1000000 delay 20ms
-ip -n tx0 route add default via 10.0.0.1 dev c0 onlink advmss 1460 initcwnd 10 rto_min 200ms
-ip -n rx0 route add default via 10.0.0.1 dev c3 onlink advmss 1460 initcwnd 10 rto_min 200ms
-ip -n q0 route add default via 10.0.0.1 dev out onlink
-ip -n w0 route add default via 10.0.0.1 dev c2 onlink
-ip -n d0 route add default via 10.0.0.1 dev c4 onlink
 """.splitlines()
 
 
@@ -246,7 +246,7 @@ def test_offloads_and_batches():
     with_offloads = commands(plan(), offloads=True)
     assert not any("ethtool" in line for line in with_offloads)
     alone = commands(plan(DUMBBELL, ("[[flows]]", "[tcp]\nbatches = false\n[[flows]]")))
-    assert [line.split()[2] for line in alone if "gso_max_segs 1" in line] == ["rx0", "tx0"]
+    assert [line.split()[5] for line in alone if "gso_max_segs 1" in line] == ["tx0", "rx0"]
 
 
 def test_the_users_sysctls_come_last_in_every_host():

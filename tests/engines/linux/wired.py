@@ -54,8 +54,8 @@ def read(lines: list[str]) -> Wired:
 
 
 def _read(line: str, wired: Wired) -> None:
-    if found := re.match(r"ip -n (\S+) link add (\S+) arp off .* type veth peer name (\S+) .* netns (\S+)$", line):
-        node, device, peer, other = found.groups()
+    if found := re.match(r"ip link add (\S+) netns (\S+) arp off .* type veth peer name (\S+) .* netns (\S+)$", line):
+        device, node, peer, other = found.groups()
         assert (node, device) not in wired.peers
         assert (other, peer) not in wired.peers
         wired.peers[node, device] = other

@@ -125,8 +125,8 @@ impl Sender {
     }
 
     /// Takes the RTT sample for the timer from the oldest delivered segment (so that it includes the
-    /// receiver's delay, RFC 6298 section 3 with Karn's rule), else from the echoed timestamp; returns
-    /// the sample for the controller, from the newest one.
+    /// receiver's delay, RFC 6298 section 3 with Karn's rule), else from the echoed timestamp, whose clock
+    /// ticks each millisecond (RFC 7323 section 5.4); returns the sample for the controller, from the newest one.
     #[inline]
     pub(super) fn measure_rtt(
         &mut self,
@@ -141,21 +141,20 @@ impl Sender {
             delivery.oldest
         };
         let oldest = cumulative.or(delivery.oldest_sacked);
-        let echoed = (self.tcp.timestamps && advanced).then_some(packet.timestamp);
-        let sent = oldest.or(echoed)?;
+        let echoed = || {
+            let known = self.tcp.timestamps && advanced;
+            known.then(|| in_ticks(packet.timestamp, now))
+        };
+        let sample = oldest.map(|sent| now.since(sent)).or_else(echoed)?;
         let newest = if cumulative.is_some() {
             delivery.newest
         } else {
             delivery.newest_sacked
         };
-        let rtt = now.since(newest.unwrap_or(sent));
+        let rtt = newest.map_or(sample, |sent| now.since(sent));
         self.rtt.observe_minimum(now, rtt);
-        self.rtt.sample(
-            now,
-            now.since(sent),
-            self.board.next(),
-            self.board.unacknowledged(),
-        );
+        self.rtt
+            .sample(now, sample, self.board.next(), self.board.unacknowledged());
         Some(rtt)
     }
 
@@ -198,4 +197,14 @@ impl Sender {
             self.rack.sequence = latest.sequence;
         }
     }
+}
+
+/// The tick of the timestamps' clock.
+const TIMESTAMP_TICK: Time = Time::from_milliseconds(1);
+
+/// From one time to another on the timestamps' clock; at least a tick.
+fn in_ticks(from: Time, to: Time) -> Time {
+    let tick = TIMESTAMP_TICK.picoseconds();
+    let ticks = to.picoseconds() / tick - from.picoseconds() / tick;
+    Time::from_picoseconds(ticks.max(1) * tick)
 }
