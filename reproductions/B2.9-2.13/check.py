@@ -8,7 +8,7 @@ from ackclock.metrics.oscillation import cwnd_high, cwnd_low
 from ackclock.reproduce import Measured, Row, near, ratio
 from ackclock.reproduce.entry import Published
 
-ENGINES = ("theory", "packet")
+ENGINES = ("theory", "packet", "linux")
 SET_UPS = ("ADSL", "100 Mb/s", "200 Mb/s", "300 Mb/s", "400 Mb/s")
 PRINTED, BY_ACKS = "as printed", "by ACKs"
 
@@ -25,8 +25,13 @@ TCP, NEARLY_TCP = (0.0, 1.0), (0.0, 1.5)
 
 
 def runs(engine: str, case: str) -> bool:
-    """There is one simulation for each set-up."""
+    """There is one simulation for each set-up, and one run of the kernel."""
     return engine == "theory" or case.endswith(PRINTED)
+
+
+def looks(engine: str, case: str) -> bool:
+    """For a short look the kernel runs one line."""
+    return engine != "linux" or case.startswith("100 Mb/s")
 
 
 def amplitude(view: RunView) -> float | None:
@@ -47,15 +52,25 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
 
 
 def beside(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> list[Row]:
-    """Amplitudes and periods, model over simulation; the model by ACKs as asides."""
-    rows = [row for set_up in SET_UPS for model in (PRINTED, BY_ACKS) for row in _rows(measured, set_up, model)]
+    """Amplitudes and periods, model over simulation and over the kernel; the model by ACKs as asides."""
+    rows = [
+        row
+        for engine, name in (("packet", ""), ("linux", "kernel"))
+        for set_up in SET_UPS
+        for model in (PRINTED, BY_ACKS)
+        for row in _rows(measured["theory"], measured.get(engine, {}), set_up, model, name)
+    ]
     return sorted(rows, key=lambda row: ([*published].index(row.claim), row.aside))
 
 
-def _rows(measured: Mapping[str, Measured], set_up: str, model: str) -> list[Row]:
-    theory, packet = measured["theory"][f"{set_up} {model}"], measured["packet"][f"{set_up} {PRINTED}"]
-    found = {name: ratio(theory[name], packet[name]) for name in ("period", "amplitude")}
-    aside, at = model == BY_ACKS, set_up if model == PRINTED else f"{set_up}, {model}"
+def _rows(theory: Measured, others: Measured, set_up: str, model: str, name: str) -> list[Row]:
+    """None for a set-up that the other engine did not run."""
+    if f"{set_up} {PRINTED}" not in others:
+        return []
+    one, other = theory[f"{set_up} {model}"], others[f"{set_up} {PRINTED}"]
+    found = {measure: ratio(one[measure], other[measure]) for measure in ("period", "amplitude")}
+    aside = model == BY_ACKS
+    at = ", ".join(filter(None, (set_up, model if aside else "", name)))
     claims = {"ADSL": ("faster", FASTER, MUCH_FASTER), "100 Mb/s": ("period", MATCH, ALIKE)}
     claims |= {"200 Mb/s": ("period", MATCH, ALIKE)}
     claim, agrees, differs = claims.get(set_up, ("slower", LITTLE_MORE, MORE))

@@ -1,4 +1,4 @@
-"""Figures 2.9 to 2.13: the window of the model over that of the simulation in five set-ups."""
+"""Figures 2.9 to 2.13: the window of the model over those of the simulation and the kernel in five set-ups."""
 
 from collections.abc import Mapping
 
@@ -13,7 +13,7 @@ SPANS_S = {"ADSL": 10.0, "100 Mb/s": 30.0, "200 Mb/s": 10.0, "300 Mb/s": 25.0, "
 
 
 @style.styled
-def draw(theory: Mapping[str, Dataset], packet: Mapping[str, Dataset]) -> Figure:
+def draw(theory: Mapping[str, Dataset], packet: Mapping[str, Dataset], linux: Mapping[str, Dataset]) -> Figure:
     """A panel for each set-up, and the signs in the sixth place."""
     fig = style.figure(6.6)
     axes = fig.subplots(3, 2).flatten()
@@ -23,6 +23,8 @@ def draw(theory: Mapping[str, Dataset], packet: Mapping[str, Dataset]) -> Figure
             "model as printed": theory[f"{set_up} as printed"],
             "model by ACKs": theory[f"{set_up} by ACKs"],
         }
+        if f"{set_up} as printed" in linux:
+            together["kernel"] = linux[f"{set_up} as printed"]
         figures.windows_together(ax, together, span_s, f"{set_up}: window (segments)")
     axes[-1].set_axis_off()
     axes[-1].legend(*axes[0].get_legend_handles_labels(), loc="center")

@@ -7,7 +7,7 @@ from ackclock.reproduce import Measured, Row
 from ackclock.reproduce.entry import Published
 from ackclock.reproduce.measures import synchronised_flows
 
-ENGINES = ("packet",)
+ENGINES = ("packet", "linux")
 MEASURES = {"flows": synchronised_flows}
 
 #: “Close to 100”: at least 90; with 70 or more, most flows lose together.
@@ -15,6 +15,16 @@ CLOSE_TO_100, MOST = (90, inf), (70, inf)
 
 #: “Below 30”; with fewer than half, most flows do not lose together.
 BELOW_30, FEWER_THAN_HALF = (-inf, 30), (-inf, 50)
+
+
+def runs(engine: str, case: str) -> bool:
+    """The kernel runs what counts; New Reno as it was in 2014 is not in it any more."""
+    return engine != "linux" or "2014" not in case
+
+
+def looks(engine: str, case: str) -> bool:
+    """For a short look the kernel runs CUBIC."""
+    return engine != "linux" or case == "cubic"
 
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:

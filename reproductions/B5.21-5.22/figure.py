@@ -1,4 +1,4 @@
-"""Figures 5.21 and 5.22: the congestion window of the one flow."""
+"""Figures 5.21 and 5.22: the congestion window of the one flow, in the simulation and in the kernel."""
 
 from collections.abc import Mapping
 
@@ -8,22 +8,25 @@ from ackclock.dataset import Dataset
 from ackclock.plots import style
 from ackclock.reproduce import figures
 
-#: Some epochs after the warm-up, and the windows between a loss and the next.
-SHOWN_S, SHOWN_SEGMENTS = (100, 150), (60, 95)
+#: Some epochs, the windows between a loss and the next, and what path and buffer hold.
+SPAN_S, SHOWN_SEGMENTS, CAPACITY_P = 60, (60, 100), 82
 
 CONTROLS = {"cubic": "CUBIC", "lincubic": "LinCubic", "accucubic": "AccuCubic"}
 
 
 @style.styled
-def draw(data: Mapping[str, Dataset]) -> Figure:
+def draw(packet: Mapping[str, Dataset], linux: Mapping[str, Dataset]) -> Figure:
     """A row for each control, a column for each setting of fast convergence."""
-    fig = style.figure(6.0)
+    fig = style.figure(6.4)
     axes = fig.subplots(len(CONTROLS), 2, sharex=True, sharey=True)
     for row, (control, name) in enumerate(CONTROLS.items()):
         for column, fc in enumerate(("FC on", "FC off")):
-            label = f"{name}, {fc}: window (segments)"
-            figures.total_window(axes[row, column], data[f"{control} {fc}"], label, SHOWN_SEGMENTS, named=column == 1)
-            axes[row, column].set_xlim(SHOWN_S)
+            ax, case = axes[row, column], f"{control} {fc}"
+            found = {engine: data[case] for engine, data in (("packet", packet), ("linux", linux)) if case in data}
+            figures.windows_together(ax, found, SPAN_S, f"{name}, {fc}: window (segments)")
+            ax.set_ylim(SHOWN_SEGMENTS)
+            style.reference(ax, CAPACITY_P, "BDP + buffer" if column == 1 else "")
             if row < len(CONTROLS) - 1:
-                axes[row, column].set_xlabel("")
+                ax.set_xlabel("")
+    fig.legend(*axes[1, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return fig

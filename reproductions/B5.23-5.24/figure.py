@@ -12,14 +12,18 @@ CONTROLS = {"cubic": "CUBIC", "lincubic": "LinCubic", "accucubic": "AccuCubic"}
 
 
 @style.styled
-def draw(data: Mapping[str, Dataset]) -> Figure:
-    """A row for each control, a column for each setting of fast convergence."""
-    fig = style.figure(6.0)
-    axes = fig.subplots(len(CONTROLS), 2, sharex=True)
-    for row, (control, name) in enumerate(CONTROLS.items()):
-        for column, fc in enumerate(("FC on", "FC off")):
-            figures.epoch_bars(axes[row, column], data[f"{control} {fc}"], f"{name}, {fc}: in each congestion epoch")
-            if row < len(CONTROLS) - 1:
-                axes[row, column].set_xlabel("")
+def draw(packet: Mapping[str, Dataset], linux: Mapping[str, Dataset]) -> Figure:
+    """A row for each control and engine, a column for each setting of fast convergence."""
+    runs = {"packet": packet} | ({"linux": linux} if linux else {})
+    fig = style.figure(0.6 + 1.7 * len(CONTROLS) * len(runs))
+    axes = fig.subplots(len(CONTROLS) * len(runs), 2, sharey="row")
+    rows = [(engine, *control) for engine in runs for control in CONTROLS.items()]
+    for pair, (engine, control, name) in zip(axes, rows, strict=True):
+        for ax, fc in zip(pair, ("FC on", "FC off"), strict=True):
+            if data := runs[engine].get(f"{control} {fc}"):
+                figures.epoch_bars(ax, data, f"{name}, {fc}, {engine}: each epoch")
+            ax.set_xlabel("")
+    for ax in axes[-1]:
+        ax.set_xlabel("Time (s)")
     fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return fig

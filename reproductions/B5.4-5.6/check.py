@@ -7,7 +7,7 @@ from ackclock.reproduce import Measured, Row, ratio
 from ackclock.reproduce.entry import Published
 from ackclock.reproduce.measures import synchronised_flows, window_fall
 
-ENGINES = ("packet",)
+ENGINES = ("packet", "linux")
 MEASURES = {"fall": window_fall, "losses": "losses_per_epoch", "flows": synchronised_flows}
 BUFFERS = ("0.1 BDP", "0.3 BDP", "0.6 BDP", "1 BDP")
 
@@ -19,6 +19,16 @@ CLEARLY_BELOW_50, BELOW_50 = (-inf, 0.40), (-inf, 0.50)
 
 #: “Higher values for TCP Cubic”: by a tenth at least; within a tenth of each other they are the same.
 HIGHER, THE_SAME = (1.1, inf), (1 / 1.1, inf)
+
+
+def runs(engine: str, case: str) -> bool:
+    """The kernel runs what counts; New Reno as it was in 2014 is not in it any more."""
+    return engine != "linux" or "2014" not in case
+
+
+def looks(engine: str, case: str) -> bool:
+    """For a short look the kernel runs what the figure shows."""
+    return engine != "linux" or case.endswith(" 1 BDP")
 
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:

@@ -7,7 +7,7 @@ from ackclock.reproduce import Measured, Row, ratio
 from ackclock.reproduce.entry import Published
 from ackclock.reproduce.measures import synchronised_flows, window_fall
 
-ENGINES = ("packet",)
+ENGINES = ("packet", "linux")
 MEASURES = {"fall": window_fall, "losses": "losses_per_epoch", "flows": synchronised_flows}
 
 #: “Less than 20%”; up to 25 % it could be read so from the figure.
@@ -15,6 +15,16 @@ LESS_THAN_20, ABOUT_20 = (-inf, 0.20), (-inf, 0.25)
 
 #: “Approaches the one of TCP New Reno”: within a quarter of it; within a factor of two they are of the same kind.
 CLOSE, ALIKE = (1 / 1.25, 1.25), (1 / 2, 2)
+
+
+def runs(engine: str, case: str) -> bool:
+    """The kernel runs what counts; New Reno as it was in 2014 is not in it any more."""
+    return engine != "linux" or "2014" not in case
+
+
+def looks(engine: str, case: str) -> bool:
+    """For a short look the kernel runs CUBIC."""
+    return engine != "linux" or case == "cubic"
 
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:

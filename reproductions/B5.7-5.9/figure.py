@@ -8,6 +8,6 @@ from ackclock.dataset import Dataset
 from ackclock.reproduce import figures
 
 
-def draw(data: Mapping[str, Dataset]) -> Figure:
-    """The first run of each control."""
-    return figures.windows_and_epochs(data, {"cubic": "CUBIC", "reno": "New Reno"})
+def draw(packet: Mapping[str, Dataset], linux: Mapping[str, Dataset]) -> Figure:
+    """The first run of each control, simulated and in the kernel."""
+    return figures.windows_and_epochs({"packet": packet, "linux": linux}, {"cubic": "CUBIC", "reno": "New Reno"})

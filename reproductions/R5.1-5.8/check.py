@@ -8,7 +8,7 @@ from ackclock.reproduce import Measured, Row, ratio
 from ackclock.reproduce.entry import Published
 from ackclock.reproduce.measured import Measure, Values
 
-ENGINES = ("packet",)
+ENGINES = ("packet", "linux")
 
 #: What table 5.1 gives as a link's capacity for TCP, beside its rate at layer 2: 288 of 300 kB/s.
 TCP_SHARE = 0.96
@@ -61,6 +61,20 @@ EXPLODES, LONGER = (1.5, inf), (1.1, inf)
 #: “High”, “20 to 40 %”.
 HIGH, RATHER_HIGH = (0.85, 1.01), (0.7, 1.01)
 FROM_20_TO_40, FROM_10_TO_55 = (0.2, 0.4), (0.1, 0.55)
+
+
+#: The pairs that the kernel runs: Linux has no Compound.
+IN_KERNEL = ("reno reno", "cubic cubic", "vegas reno", "reno vegas")
+
+
+def runs(engine: str, case: str) -> bool:
+    """The kernel runs some pairs on the four lines of table 5.1."""
+    return engine != "linux" or ("256KiB" not in case and case.endswith(IN_KERNEL))
+
+
+def looks(engine: str, case: str) -> bool:
+    """For a short look the kernel runs New Reno on the slow line."""
+    return engine != "linux" or case in ("slow right-sized reno reno", "slow bloated reno reno")
 
 
 def _use(flow: int) -> Measure:

@@ -9,7 +9,7 @@ from ackclock.reproduce.entry import Published
 from ackclock.reproduce.measured import Values
 from ackclock.reproduce.transfers import completion_of, line_rtt, retransmission_time
 
-ENGINES = ("packet",)
+ENGINES = ("packet", "linux")
 MEASURES = {
     "1": completion_of(most=1),
     "2": completion_of(least=2, most=2),
@@ -71,6 +71,16 @@ BY_15, LESS_BY_SOME = (0.8, 0.9), (0.6, 1.0)
 
 #: “Up to 8 %”.
 UP_TO_8, ABOUT_8 = (0.06, 0.1), (0.03, 0.15)
+
+
+def runs(engine: str, case: str) -> bool:
+    """The kernel runs the first load, and has no REDFavor."""
+    return engine != "linux" or (case.startswith("#1 ") and not case.endswith("redfavor"))
+
+
+def looks(engine: str, case: str) -> bool:
+    """For a short look the kernel runs two queues."""
+    return engine != "linux" or case in ("#1 pfifo", "#1 spa")
 
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:

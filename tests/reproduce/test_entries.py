@@ -274,6 +274,16 @@ def test_an_engine_may_run_some_cases_only(entry, tmp_path):
     assert [(row.claim, row.at, row.verdict) for row in found.rows] == [("rate", "", "agrees")]
 
 
+def test_a_quick_run_may_leave_cases_out(entry):
+    only = 'def runs(engine, case):\n    return case.startswith("cubic")\n'
+    (entry.folder / "check.py").write_text(
+        CHECK + only + 'def looks(engine, case):\n    return case.endswith("small")\n'
+    )
+    names = ["cubic codel", "cubic small", "reno codel", "reno small"]
+    assert [name for name in names if entry.runs("packet", name)] == ["cubic codel", "cubic small"]
+    assert [name for name in names if entry.runs("packet", name, quick=True)] == ["cubic small"]
+
+
 def test_another_folder_is_left_alone(only, tmp_path):
     (tmp_path / "out" / only.id).mkdir(parents=True)
     (tmp_path / "out" / only.id / "thesis.tex").write_text("")

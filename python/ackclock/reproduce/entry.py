@@ -78,10 +78,14 @@ class Entry:
         """The engines that it is made for."""
         return tuple(self._part("check", "ENGINES"))
 
-    def runs(self, engine: str, case: str) -> bool:
-        """Whether an engine runs a case: all do all, unless `check.py` has a function `runs(engine, case)`."""
-        chosen: Callable[[str, str], bool] | None = getattr(self._check, "runs", None)
-        return chosen is None or chosen(engine, case)
+    def runs(self, engine: str, case: str, *, quick: bool = False) -> bool:
+        """Whether an engine runs a case: all do all, unless `check.py` has a function `runs(engine, case)`.
+
+        Of those, `--quick` leaves out what a function `looks(engine, case)` says no to, if there is one.
+        """
+        rules: list[Callable[[str, str], bool] | None]
+        rules = [getattr(self._check, name, None) for name in ("runs", *["looks"] * quick)]
+        return all(rule is None or rule(engine, case) for rule in rules)
 
     def fed(self, engine: str, case: str, plan: Plan, result: Callable[[str, str], Dataset]) -> Plan:
         """What an engine runs of a case: its plan, unless `check.py` has a function `fed` with these arguments.

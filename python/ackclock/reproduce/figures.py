@@ -102,16 +102,22 @@ def _reach(same: Mapping[str, Row], claim: Published) -> tuple[float, float]:
 
 
 @style.styled
-def windows_and_epochs(data: Mapping[str, Dataset], names: Mapping[str, str]) -> Figure:
-    """The total window of some cases side by side, and below it what each congestion epoch cost.
+def windows_and_epochs(engines: Mapping[str, Mapping[str, Dataset]], names: Mapping[str, str]) -> Figure:
+    """The total window of some cases side by side, below it what each congestion epoch cost; so for each engine.
 
-    `names` has what each case is called, in the order in which they are drawn.
+    `names` has what each case is called, in the order in which they are drawn. An engine without datasets is left out,
+    and so is a case that it did not run.
     """
-    fig = style.figure(4.6)
-    axes = fig.subplots(2, len(names), sharey="row", squeeze=False)
-    for column, (case, name) in enumerate(names.items()):
-        total_window(axes[0, column], data[case], f"{name}: sum of the windows (segments)")
-        epoch_bars(axes[1, column], data[case], f"{name}: in each congestion epoch")
+    drawn = {engine: data for engine, data in engines.items() if data}
+    fig = style.figure(0.6 + 2.0 * 2 * len(drawn))
+    axes = fig.subplots(2 * len(drawn), len(names), sharey="row", squeeze=False)
+    for row, (engine, data) in enumerate(drawn.items()):
+        for column, (case, name) in enumerate(names.items()):
+            if case not in data:
+                continue
+            windows, epochs = axes[2 * row : 2 * row + 2, column]
+            total_window(windows, data[case], f"{name}, {engine}: sum of the windows (segments)")
+            epoch_bars(epochs, data[case], f"{name}, {engine}: in each congestion epoch")
     fig.legend(*axes[1, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return fig
 

@@ -27,9 +27,12 @@ def completion_of(*, least: int = 1, most: int) -> Callable[[RunView], float | N
 def retransmission_time(view: RunView) -> float | None:
     """How long a lost packet waits to be sent again (s): the mean over connections of each one's mean.
 
-    From the drop of a segment to its next retransmission; for a SYN from its last transmission to the next. Source:
-    Braud 2016, figures 7-2 to 7-8, “temps de retransmission”.
+    From the drop of a segment to its next retransmission; for a SYN from its last transmission to the next. None where
+    it is not known which segments they were, as in a real kernel. Source: Braud 2016, figures 7-2 to 7-8, “temps de
+    retransmission”.
     """
+    if not view.events_of("retransmission")["value"].drop_nulls().len() and view.events_of("drop").height:
+        return None
     flow_and_time = pl.col("flow"), pl.col("time_s")
     drops = view.events_of("drop").select(*flow_and_time, "value", lost_s="time_s")
     again = view.events_of("retransmission").select(*flow_and_time, "value")

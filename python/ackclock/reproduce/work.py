@@ -50,7 +50,11 @@ def run(
     """
     check_folder(folder)
     by_engine = {
-        engine: _chosen(entry, engine, cases.plans(entry.folder, engine=engine, quick=quick))
+        engine: {
+            case: plan
+            for case, plan in cases.plans(entry.folder, engine=engine, quick=quick).items()
+            if entry.runs(engine, case, quick=quick)
+        }
         for engine in _there(entry)
     }
     total = sum(map(len, by_engine.values()))
@@ -74,10 +78,6 @@ def _there(entry: Entry) -> list[str]:
         if lack:
             warnings.warn(f'{entry.id} is run without the engine "{engine}": {lack}', stacklevel=3)
     return [engine for engine, lack in lacks.items() if not lack]
-
-
-def _chosen(entry: Entry, engine: str, plans: Mapping[str, Plan]) -> dict[str, Plan]:
-    return {case: plan for case, plan in plans.items() if entry.runs(engine, case)}
 
 
 def _rows(entry: Entry, measured: Mapping[str, Measured], every: Sequence[str]) -> dict[str, list[Row]]:

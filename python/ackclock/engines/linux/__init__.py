@@ -41,6 +41,10 @@ class LinuxEngine:
         | {features.queue(name) for name in disciplines.NAMES}
     )
 
+    def lacking(self) -> str | None:
+        """A guest's kernel, if none was made here; a plan may still ask for the kernel of this machine."""
+        return None if cache.taken(cache.every()) else "there is no guest kernel; `ackclock kernel build` makes one"
+
     def check(self, plan: Plan) -> list[Unsupported]:
         """What the kernel has not, or cannot be told; of the one that is there, what it was built without."""
         lacking = missing(plan, self)
