@@ -65,6 +65,7 @@ gallery: $(VENV)/.ackclock  ## all reproductions at full scale, and their pages 
 docs: $(VENV)/.docs  ## the documentation site, in site/
 	$(PY) docs/make_pages.py
 	$(PY) docs/make_agreement.py
+	$(PY) docs/make_matrix.py
 	$(PY) docs/make_oracles.py
 	$(VENV)/bin/zensical build --config-file .mkdocs.made.yml --clean --strict
 	RUSTDOCFLAGS='-D warnings' cargo doc --locked --no-deps --workspace --quiet
@@ -109,4 +110,4 @@ debian-bench:
 
 debian-kernel:
 	tools/need-debian.sh gcc=gcc make=make flex=flex bison=bison bc=bc xz=xz-utils \
-		/usr/include/stdlib.h=libc6-dev ip=iproute2 mount=mount setarch=util-linux
+		/usr/include/stdlib.h=libc6-dev ip=iproute2 ethtool=ethtool mount=mount setarch=util-linux

@@ -196,11 +196,22 @@ esac
 
 
 @pytest.mark.parametrize(("own", "taken"), [("echo linux-source", r"6\.1"), (":", r"6\.12")])
-def test_the_package_of_the_releases_own_kernel_is_taken_or_the_newest(home, tree, tools, own, taken):
+def test_the_package_of_the_releases_own_kernel_is_taken_or_the_newest(home, tree, tools, own, taken, monkeypatch):
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
     tools("apt-cache", APT_CACHE.format(own=own))
     tools("apt-get", '#!/bin/sh\necho "$*" >&2; exit 1\n')
     with pytest.raises(AckclockError, match=rf"apt-get download failed: download -q linux-source-{taken}$"):
         build.build(None, lambda _: None, lambda _: None)
+
+
+def test_root_asks_apt_anew(home, tree, tools, tmp_path, monkeypatch):
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    tools("apt-cache", APT_CACHE.format(own=":"))
+    tools("apt-get", f'#!/bin/sh\necho "$*" >> {tmp_path}/asked; [ "$1" = update ]\n')
+    with pytest.raises(AckclockError, match="apt-get download failed"):
+        build.build(None, lambda _: None, lambda _: None)
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert [line.split()[0] for line in asked] == ["download", "update", "download"]
 
 
 def test_an_apt_that_knows_no_source_is_explained(home, tools):

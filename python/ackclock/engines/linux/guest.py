@@ -45,7 +45,7 @@ QUOTED = 6
 NO_MEMORY = (r"Out of memory: ", r"^MemoryError", r"memory allocation of \d+ bytes failed")
 
 #: Programs that a guest needs on the host, and the Debian packages that have them.
-PROGRAMS = {"ip": "iproute2", "mount": "mount", "setarch": "util-linux"}
+PROGRAMS = {"ip": "iproute2", "ethtool": "ethtool", "mount": "mount", "setarch": "util-linux"}
 
 #: What programs in the guest have for an environment.
 ENVIRONMENT = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from collections.abc import Callable
@@ -36,12 +37,23 @@ def tree(given: Path | None, work: Path, say: Say) -> Path:
 
 
 def _fetched(work: Path) -> Path:
+    """The package's file. Root asks apt anew if it knows no package, or one that is no longer there."""
+    try:
+        _download(work)
+    except AckclockError:
+        if os.geteuid():
+            raise
+        _run(["apt-get", "update", "-q"], work)
+        _download(work)
+    return next(work.glob("linux-source-*.deb"))
+
+
+def _download(work: Path) -> None:
     known = _run(["apt-cache", "search", "--names-only", r"^linux-source-[0-9.]+$"], work)
     own = (
         _run(["apt-cache", "depends", "linux-source"], work) if "linux-source" in _run(_PACKAGES, work).split() else ""
     )
     _run(["apt-get", "download", "-q", _chosen(known, own)], work)
-    return next(work.glob("linux-source-*.deb"))
 
 
 #: Prints the package whose dependency is the release's own kernel, if there is one.
