@@ -72,12 +72,12 @@ its drops by less than 5 in the 50 s.
 
 
 def keep(folders: Sequence[Path]) -> None:
-    """Writes the metrics of sweeps of both engines side by side; a sweep may have some of the cells."""
+    """Writes the metrics of sweeps of both engines; each may have some of the cells, and a later one's count."""
     parts = []
     for sweep in map(read, folders):
         table = sweep.table.rename(KEYS)
         parts.append(table.select(*KEYS.values(), "seed", *METRICS).with_columns(engine=pl.lit(sweep.engine)))
-    pl.concat(parts).write_csv(TABLE)
+    pl.concat(parts).unique([*KEYS.values(), "engine"], keep="last", maintain_order=True).write_csv(TABLE)
 
 
 def beside(table: pl.DataFrame) -> pl.DataFrame:

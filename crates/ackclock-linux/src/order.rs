@@ -169,6 +169,21 @@ pub struct Link {
     #[serde(rename = "delay_s")]
     pub delay: Time,
     pub bottleneck: bool,
+    pub queue: Discipline,
+}
+
+/// A link's queue discipline.
+#[derive(Clone, Debug, Deserialize)]
+#[allow(missing_docs)]
+pub struct Discipline {
+    pub discipline: String,
+}
+
+impl Discipline {
+    /// Whether it drops what has waited, and not what arrives.
+    pub fn drops_at_its_head(&self) -> bool {
+        matches!(self.discipline.as_str(), "codel" | "fq_codel" | "spa")
+    }
 }
 
 /// A group of the plan.
@@ -435,7 +450,7 @@ mod tests {
         json!({
             "plan": {
                 "duration_s": 10.0, "warmup_s": 1.0, "name": "what the plan has besides",
-                "links": [{"name": "bottleneck", "rate_bps": 1e8, "delay_s": 0.0, "bottleneck": true}],
+                "links": [{"name": "bottleneck", "rate_bps": 1e8, "delay_s": 0.0, "bottleneck": true, "queue": {"discipline": "pfifo"}}],
                 "groups": [{"label": "cubic", "tcp": {"mss_bytes": 1448, "header_bytes": 40, "timestamps": true}}],
                 "flows": [{
                     "group": 0, "start_s": 0.0, "start_jitter_s": 0.0, "stop_s": null, "size_bytes": null,

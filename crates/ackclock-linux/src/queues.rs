@@ -9,7 +9,7 @@ use crate::namespaces::Namespaces;
 use crate::netlink::{
     link_request, parse_handle, parse_link, parse_queue, queue_request, Netlink, QueueCounters,
 };
-use crate::order::{Device, Order};
+use crate::order::{Device, Link, Order};
 use crate::tables::{Links, QueueSamples, UNKNOWN};
 use crate::Error;
 
@@ -202,8 +202,10 @@ impl Queues {
             match queue {
                 Some(queue) => {
                     let now = queue.ask(&mut self.sockets)?;
+                    queue.write(&now, self.samples, &mut rows);
                     let measured_s = order.plan.duration.since(order.plan.warmup).seconds();
-                    queue.write(&now, measured_s, self.samples, &mut rows);
+                    rows.sojourn_mean_s
+                        .push(sojourn_mean_s(plan, measured_s, &rows));
                 }
                 None => write_unknown(&mut rows),
             }
@@ -271,9 +273,8 @@ impl Queue {
         self.busy_s + sent_bytes as f64 * 8.0 / self.rate_bps
     }
 
-    /// What the kernel counts; of the time only what its counters imply: the mean sojourn time is the mean backlog over
-    /// the rate of departures (Little's law).
-    fn write(&self, now: &QueueCounters, measured_s: f64, samples: u64, rows: &mut Links) {
+    /// What the kernel counts; of the time only what its counters imply.
+    fn write(&self, now: &QueueCounters, samples: u64, rows: &mut Links) {
         let before = &self.at_warmup;
         let arrived = |of: &QueueCounters| of.departed_p + of.dropped_p + u64::from(of.backlog_p);
         let departed_bytes = now.departed_bytes.saturating_sub(before.departed_bytes);
@@ -289,14 +290,21 @@ impl Queue {
         rows.departed_bytes.push(departed_bytes);
         rows.busy_s.push(self.busy_until(now));
         rows.backlog_mean_p.push(backlog_mean_p);
-        rows.sojourn_mean_s
-            .push(backlog_mean_p * measured_s / departed_p as f64);
         rows.backlog_mean_bytes
             .push(self.backlog_bytes as f64 / samples as f64);
         rows.arrived_total_p.push(arrived(now));
         rows.dropped_total_p.push(now.dropped_p);
         rows.departed_total_p.push(now.departed_p);
     }
+}
+
+/// Of the last row's link the mean backlog over the rate of what has waited (Little's law): of what left and, where the
+/// discipline drops at its head, of what was dropped.
+fn sojourn_mean_s(plan: &Link, measured_s: f64, rows: &Links) -> f64 {
+    let last = rows.departed_p.len() - 1;
+    let dropped_p = rows.dropped_p[last] * u64::from(plan.queue.drops_at_its_head());
+    let waited_p = rows.departed_p[last] + dropped_p;
+    rows.backlog_mean_p[last] * measured_s / waited_p as f64
 }
 
 /// Nothing of nothing is 0: the first sample has no time before it.
