@@ -60,7 +60,7 @@ pub fn write(tables: &Tables, path: &Path) -> Result<(), Error> {
     fs::rename(&unfinished, path).tried(what)
 }
 
-/// Reads what [`write`] has written.
+/// Reads what [`write()`] has written.
 ///
 /// # Errors
 /// The bytes are something else.
