@@ -167,6 +167,14 @@ def test_no_process_of_a_guest_outlives_us(guest_kernel, tmp_path, number):
     assert soon(lambda: processes(str(tmp_path)) == [])
 
 
+def test_guests_at_the_same_time_have_processors_of_their_own(monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {70_001, 70_003})
+    with guest._own_processor() as first, guest._own_processor() as second, guest._own_processor() as third:
+        assert [first, second, third] == [["taskset", "-c", "70001"], ["taskset", "-c", "70003"], []]
+    with guest._own_processor() as again:
+        assert again == first
+
+
 def test_an_ordinary_user_may(guest_kernel, ordinary_user):
     """A guest of an ordinary user has a root of its own."""
     kernel = ordinary_user.home / "linux"

@@ -15,6 +15,7 @@ import os
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -45,7 +46,7 @@ QUOTED = 6
 NO_MEMORY = (r"Out of memory: ", r"^MemoryError", r"memory allocation of \d+ bytes failed")
 
 #: Programs that a guest needs on the host, and the Debian packages that have them.
-PROGRAMS = {"ip": "iproute2", "ethtool": "ethtool", "mount": "mount", "setarch": "util-linux"}
+PROGRAMS = {"ip": "iproute2", "ethtool": "ethtool", "mount": "mount", "setarch": "util-linux", "taskset": "util-linux"}
 
 #: What programs in the guest have for an environment.
 ENVIRONMENT = {
@@ -189,26 +190,44 @@ def _script(command: Sequence[str]) -> str:
 def _started(
     guest: Guest, folder: Path, environment: Mapping[str, str], console: object
 ) -> Iterator[subprocess.Popen[bytes]]:
-    arguments = [os.uname().machine, "-R", *guest.arguments()]
-    guard = subprocess.Popen(
-        ["/bin/sh", str(HERE / "guard.sh"), "setarch", *arguments],
-        stdin=subprocess.PIPE,
-        stdout=console,  # type: ignore[call-overload]
-        stderr=subprocess.STDOUT,
-        cwd=folder,
-        env=environment,
-        start_new_session=True,
-    )
-    try:
-        yield guard
-    finally:
-        assert guard.stdin is not None
-        guard.stdin.close()
-        guard.wait()
-        for left in ("init", "command"):
-            with suppress(OSError):
-                (folder / left).unlink()
-        shutil.rmtree(folder / "uml", ignore_errors=True)
+    with _own_processor() as pinned:
+        guard = subprocess.Popen(
+            ["/bin/sh", str(HERE / "guard.sh"), *pinned, "setarch", os.uname().machine, "-R", *guest.arguments()],
+            stdin=subprocess.PIPE,
+            stdout=console,  # type: ignore[call-overload]
+            stderr=subprocess.STDOUT,
+            cwd=folder,
+            env=environment,
+            start_new_session=True,
+        )
+        try:
+            yield guard
+        finally:
+            assert guard.stdin is not None
+            guard.stdin.close()
+            guard.wait()
+            for left in ("init", "command"):
+                with suppress(OSError):
+                    (folder / left).unlink()
+            shutil.rmtree(folder / "uml", ignore_errors=True)
+
+
+@contextmanager
+def _own_processor() -> Iterator[list[str]]:
+    """The words that keep a guest on a processor that no other guest has; none where all are taken.
+
+    A guest is several processes that wait for each other at every system call, which costs less on one processor. An
+    abstract socket of a name can be bound once, and goes with its process.
+    """
+    for processor in sorted(os.sched_getaffinity(0)):
+        with socket.socket(socket.AF_UNIX) as taken:
+            try:
+                taken.bind(f"\0ackclock-processor-{processor}")
+            except OSError:
+                continue
+            yield ["taskset", "-c", str(processor)]
+            return
+    yield []
 
 
 def _follow(log: Path, guard: subprocess.Popen[bytes], progress: Callable[[float], None]) -> list[str]:
