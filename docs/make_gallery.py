@@ -31,8 +31,8 @@ count.
 
 `ackclock reproduce` lists the entries, `ackclock reproduce B5.4` runs one; [how to add one](../guides/reproduce.md).
 Values are means over seeds with 95 % intervals, at full scale; those of the kernel (`linux`) at the scale of the
-entry's `linux.toml`. `make gallery` makes these pages. The rows of the packet engine are of runs before it took RTTs from
-timestamps in whole milliseconds, as Linux does; they have not been run again since.
+entry's `linux.toml`. `make gallery` makes these pages. The rows of the packet engine are of runs before it took RTTs
+from timestamps in whole milliseconds, as Linux does; they have not been run again since.
 """
 
 
