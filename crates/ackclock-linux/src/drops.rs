@@ -3,11 +3,11 @@
 //! It tells of the drops of all namespaces, in the first namespace alone. The link is found by the Ethernet address that
 //! the queue's device wrote onto the packet.
 
-use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
 
+use crate::frame::{headers, Headers};
 use crate::netlink::{
-    attribute, double, family_request, half, messages, parse_family, text, Message, Netlink, ACK,
+    attribute, double, family_request, messages, parse_family, text, Message, Netlink, ACK,
 };
 use crate::Error;
 
@@ -37,12 +37,8 @@ const SOCKET_BYTES: i32 = 16 << 20;
 pub struct Dropped {
     /// By the real-time clock.
     pub real_ns: u64,
-    /// The Ethernet address of the device that was to send it.
-    pub from: [u8; 6],
-    /// Source and destination.
-    pub source: (Ipv4Addr, u16),
-    /// Where it was to go.
-    pub destination: (Ipv4Addr, u16),
+    /// Of the frame that was to be sent.
+    pub headers: Headers,
     /// The kernel's word for the reason; empty if it has none.
     pub reason: String,
     /// Where in the kernel.
@@ -106,36 +102,12 @@ fn parse(body: &[u8]) -> Option<Dropped> {
     }
     let body = body.get(4..)?;
     let word = |wanted| attribute(body, wanted).map_or("", text).to_owned();
-    let (from, source, destination) = headers(attribute(body, PAYLOAD)?)?;
     Some(Dropped {
         real_ns: attribute(body, TIMESTAMP).and_then(|value| double(value, 0))?,
-        from,
-        source,
-        destination,
+        headers: headers(attribute(body, PAYLOAD)?)?,
         reason: word(REASON),
         symbol: word(SYMBOL),
     })
-}
-
-type Address = (Ipv4Addr, u16);
-
-/// The sending device and the two ends of an Ethernet frame with IPv4 and TCP or UDP.
-fn headers(frame: &[u8]) -> Option<([u8; 6], Address, Address)> {
-    const IPV4: u16 = 0x0800;
-    let from = frame.get(6..12)?.try_into().ok()?;
-    if half(frame, 12).map(u16::from_be)? != IPV4 {
-        return None;
-    }
-    let packet = frame.get(14..)?;
-    if !matches!(packet.get(9)?, 6 | 17) {
-        return None;
-    }
-    let ports = usize::from(packet[0] & 0xf) * 4;
-    let end = |address: usize, port: usize| {
-        let bytes: [u8; 4] = packet.get(address..address + 4)?.try_into().ok()?;
-        Some((Ipv4Addr::from(bytes), u16::from_be(half(packet, port)?)))
-    };
-    Some((from, end(12, ports)?, end(16, ports + 2)?))
 }
 
 #[cfg(test)]
@@ -143,18 +115,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::frame::tests::{frame, said};
 
     const HEADER_BYTES: usize = 16;
-
-    /// A TCP segment from 10.1.0.1:8192 to 10.2.0.1:1024 in an Ethernet frame.
-    fn frame() -> Vec<u8> {
-        let mut frame = vec![2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 7, 8, 0];
-        frame.extend([
-            0x45, 0, 0, 40, 0, 0, 0x40, 0, 63, 6, 0, 0, 10, 1, 0, 1, 10, 2, 0, 1,
-        ]);
-        frame.extend([0x20, 0, 4, 0, 0, 0, 0, 1]);
-        frame
-    }
 
     fn alert(frame: &[u8]) -> Vec<u8> {
         Message::new(30, 0, &[PACKET_ALERT, 1, 0, 0])
@@ -169,9 +132,7 @@ mod tests {
     fn an_alert_names_the_packet() {
         let expected = Dropped {
             real_ns: 1_500_000_000,
-            from: [2, 0, 0, 0, 0, 7],
-            source: (Ipv4Addr::new(10, 1, 0, 1), 8192),
-            destination: (Ipv4Addr::new(10, 2, 0, 1), 1024),
+            headers: said(),
             reason: "QDISC_DROP".to_owned(),
             symbol: "__dev_queue_xmit+0x1".to_owned(),
         };
@@ -179,25 +140,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_ipv4_packet_with_ports_is_left_out() {
+    fn an_alert_of_something_else_is_left_out() {
         let mut arp = frame();
         arp[13] = 6;
         assert_eq!(parse(&alert(&arp)[HEADER_BYTES..]), None);
-        let mut icmp = frame();
-        icmp[14 + 9] = 1;
-        assert_eq!(parse(&alert(&icmp)[HEADER_BYTES..]), None);
     }
 
     proptest! {
         #[test]
-        fn any_frame_is_a_packet_or_none(frame in prop::collection::vec(any::<u8>(), 0..90)) {
-            let _ = headers(&frame);
+        fn any_alert_is_a_packet_or_none(frame in prop::collection::vec(any::<u8>(), 0..90)) {
             let _ = parse(&alert(&frame)[HEADER_BYTES..]);
-        }
-
-        #[test]
-        fn a_cut_frame_is_none(length in 0_usize..38) {
-            prop_assert_eq!(headers(&frame()[..length]), None);
         }
     }
 }

@@ -15,11 +15,15 @@ pub mod order;
 pub mod result;
 
 #[cfg(target_os = "linux")]
+mod capture;
+#[cfg(target_os = "linux")]
 mod clock;
 #[cfg(target_os = "linux")]
 mod connection;
 #[cfg(target_os = "linux")]
 mod drops;
+#[cfg(target_os = "linux")]
+mod frame;
 #[cfg(target_os = "linux")]
 mod hosts;
 #[cfg(target_os = "linux")]

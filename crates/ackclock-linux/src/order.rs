@@ -46,9 +46,9 @@ pub struct Order {
     pub reader: Reader,
     /// Where the result goes.
     pub result: PathBuf,
-    /// Folder of the captures; `null`: none.
+    /// File of the capture; `null`: none.
     #[serde(deserialize_with = "Option::deserialize")]
-    pub captures: Option<PathBuf>,
+    pub capture: Option<PathBuf>,
 }
 
 /// Whose time a run has.
@@ -467,7 +467,7 @@ mod tests {
             "flows": [{"source": host("tx0", "10.1.0.1"), "destination": host("rx0", "10.2.0.1")}],
             "datagrams": [], "traffic": [],
             "queues": [{"link": 0, "namespace": "q0", "device": "out", "handle": "10:"}], "losses": [],
-            "serve_s": 0.005, "reader": "prompt", "result": "/run/result.bin", "captures": null,
+            "serve_s": 0.005, "reader": "prompt", "result": "/run/result.bin", "capture": null,
         })
     }
 

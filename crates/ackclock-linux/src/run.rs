@@ -9,10 +9,12 @@ use std::os::fd::{AsFd, OwnedFd};
 use ackclock_units::Time;
 use rustix::event::epoll;
 
+use crate::capture::{self, Capture};
 use crate::clock::{Clock, Lateness};
 use crate::connection::Connection;
 use crate::drops::Monitor;
 use crate::error::Tried;
+use crate::frame::Headers;
 use crate::hosts::{Hosts, Service};
 use crate::namespaces::Namespaces;
 use crate::order::{Order, Reader};
@@ -48,6 +50,8 @@ enum Task {
     Send(u32),
     /// The lazy readers read.
     Read,
+    /// The captured packets are taken.
+    Capture,
     Sample,
     EndWarmup,
     End,
@@ -120,6 +124,7 @@ pub struct Run {
     monitor: Option<Monitor>,
     /// By flow; without a monitor, none.
     dropped: Vec<u64>,
+    capture: Option<Capture>,
     record: Record,
     /// Of the samples; nothing in virtual time.
     lateness: Lateness,
@@ -138,6 +143,7 @@ impl Run {
         let mut namespaces = Namespaces::new()?;
         setup::run(&order.setup, &mut namespaces)?;
         let monitor = Monitor::open().ok();
+        let capture = Capture::open(&order, &mut namespaces)?;
         let queues = Queues::open(&order, &mut namespaces)?;
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC).tried(|| "epoll".to_owned())?;
         let count = plans.len();
@@ -155,6 +161,7 @@ impl Run {
             queues,
             dropped: vec![0; if monitor.is_some() { count } else { 0 }],
             monitor,
+            capture,
             record: Record::default(),
             lateness: Lateness::default(),
             left_out: 0,
@@ -226,6 +233,10 @@ impl Run {
         self.agenda.extend(changes.chain(others).map(Reverse));
         if self.order.reader == Reader::Lazy {
             self.agenda.push(Reverse((self.order.serve, Task::Read)));
+        }
+        if self.capture.is_some() {
+            self.agenda
+                .push(Reverse((capture::INTERVAL, Task::Capture)));
         }
     }
 
@@ -304,6 +315,11 @@ impl Run {
                     .push(Reverse((at + self.order.serve, Task::Read)));
                 self.read_all()
             }
+            Task::Capture => {
+                self.agenda
+                    .push(Reverse((at + capture::INTERVAL, Task::Capture)));
+                self.capture()
+            }
             Task::Sample => {
                 self.tell_progress(at);
                 let now = self.clock.moment(at);
@@ -344,6 +360,19 @@ impl Run {
         Ok(())
     }
 
+    /// Takes the packets that were captured.
+    fn capture(&mut self) -> Result<(), Error> {
+        let capture = self.capture.as_mut();
+        capture.map_or(Ok(()), |capture| capture.take(self.now, &self.clock))
+    }
+
+    /// The packets of a flow are captured from now on.
+    fn follow(&mut self, sender: SocketAddrV4, receiver: SocketAddrV4) {
+        if let Some(capture) = &mut self.capture {
+            capture.follow(sender, receiver);
+        }
+    }
+
     /// Something happened now.
     fn event(&mut self, flow: u32, link: u32, happening: Happening, value: f64) {
         self.record
@@ -357,13 +386,14 @@ impl Run {
             return;
         };
         for drop in monitor.take() {
-            let Some((link, fate)) = self.queues.origin(drop.from) else {
+            let Headers {
+                from,
+                source,
+                destination,
+            } = drop.headers;
+            let Some((link, fate)) = self.queues.origin(from) else {
                 continue;
             };
-            let (source, destination) = (
-                SocketAddrV4::new(drop.source.0, drop.source.1),
-                SocketAddrV4::new(drop.destination.0, drop.destination.1),
-            );
             let there = self.by_client.get(&(source, destination));
             let flow = there
                 .or_else(|| self.by_client.get(&(destination, source)))

@@ -1,10 +1,13 @@
-//! The calls of the kernel that no library wraps safely: socket options by number, `TCP_INFO`, reading without copying.
+//! The calls of the kernel that no library wraps safely: socket options by number, `TCP_INFO`, reading without copying,
+//! packet sockets in shared memory.
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
 use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsRawFd, BorrowedFd};
+
+pub mod ring;
 
 /// Room for `tcp_info` of kernels to come.
 const INFO_BYTES: usize = 512;

@@ -13,12 +13,14 @@
 
 use std::collections::BTreeMap;
 
+use ackclock_capture::savefile;
 use ackclock_units::Time;
 
 use crate::packet::{Kind, Packet};
 use crate::plan::{EcnMode, FlowPlan};
 use crate::receiver::Blocks;
 use crate::sender::scoreboard::Block;
+use crate::sender::TIMESTAMPS_BYTES;
 use crate::workload::Workload;
 
 mod frame;
@@ -66,10 +68,12 @@ impl Connection {
         let shift = (0..SHIFT_MAX)
             .find(|shift| window >> shift <= 0xffff)
             .unwrap_or(SHIFT_MAX);
+        // RFC 6691: the option says what fits without options; those of each segment come out of it.
+        let option_bytes = u32::from(tcp.timestamps) * TIMESTAMPS_BYTES;
         Connection {
             workload: Workload::new(plan),
             request_bytes: plan.request_bytes.unwrap_or(0),
-            mss: saturated(u64::from(tcp.mss_bytes)),
+            mss: saturated(u64::from(tcp.mss_bytes.saturating_add(option_bytes))),
             sack: tcp.sack,
             timestamps: tcp.timestamps,
             ecn: tcp.ecn,
@@ -155,7 +159,7 @@ impl Capture {
     /// A capture without frames.
     pub fn empty() -> Capture {
         Capture {
-            bytes: frame::file_header(),
+            bytes: savefile::header(),
             connections: BTreeMap::new(),
         }
     }

@@ -44,6 +44,13 @@ class RunOptions:
     command: str = ""
     samples: bool = True
 
+    def capture(self, plan: Plan, seed: int) -> Path | None:
+        """The file of a run's packet capture, in a folder that is there; None if there is to be none."""
+        if self.captures is None or not plan.record.pcap:
+            return None
+        self.captures.mkdir(parents=True, exist_ok=True)
+        return self.captures / f"seed-{seed}.pcap"
+
 
 class Engine(Protocol):
     """Runs plans. It models all of a plan or says beforehand what it cannot.

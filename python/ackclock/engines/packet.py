@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from pathlib import Path
 from typing import IO
 
 import numpy as np
@@ -53,7 +52,8 @@ class PacketEngine:
             raise UnsupportedError(reasons)
         spool = Spool(names=_names(), spool_bytes=around.spool_bytes)
         with ExitStack() as stack:
-            capture = _capture(plan, seed, around.captures, stack)
+            path = around.capture(plan, seed)
+            capture = stack.enter_context(path.open("wb")) if path else None
             simulation = _core.Simulation(json.dumps(plan.engine_input()), seed)
             for share, taking in _advance(simulation, plan):
                 if taking:
@@ -122,13 +122,6 @@ def _ends(nodes: Column, end: str, plan: Plan, given: int) -> list[str | None]:
 
 def _protocol(group: GroupPlan) -> str:
     return group.congestion.kind if group.congestion else "udp"
-
-
-def _capture(plan: Plan, seed: int, folder: Path | None, stack: ExitStack) -> IO[bytes] | None:
-    if folder is None or not plan.record.pcap:
-        return None
-    folder.mkdir(parents=True, exist_ok=True)
-    return stack.enter_context((folder / f"seed-{seed}.pcap").open("wb"))
 
 
 def _names() -> dict[str, list[str]]:

@@ -170,13 +170,14 @@ def test_whoever_ends_a_run_finds_the_machine_as_it_was(tmp_path, number):
 @needs_namespaces
 def test_an_ordinary_user_may(ordinary_user):
     """Where the system lets users make namespaces."""
-    (ordinary_user.home / "run.toml").write_text(RUN.replace("30s", "1s"))
+    (ordinary_user.home / "run.toml").write_text(RUN.replace("30s", "1s") + "[record]\npcap = true\n")
     if ordinary_user.python("-c", MAY, check=False).returncode:
         pytest.skip("ordinary users may not make namespaces here")
     words = ["run", "run.toml", "--engine", "linux", "--kernel", "live", "--no-report", "--json"]
     done = ordinary_user.python("-c", "from ackclock.cli import main; main()", *words)
     assert json.loads(done.stdout)["summary"]["utilisation"]["mean"] > 0.5
     (folder,) = (ordinary_user.home / "results").iterdir()
+    assert (folder / "captures" / "seed-1.pcap").stat().st_size > 10_000
     manifest = json.loads((folder / "manifest.json").read_text())
     assert (manifest["linux"]["mode"], manifest["linux"]["release"]) == ("live", platform.release())
     assert manifest["plan"]["options"]["linux"]["kernel"] == "live"

@@ -40,6 +40,7 @@ impl Run {
         let stream = Stream::new((source, sink), departures, sizes, is_answered, self.now);
         self.flows[flow as usize] = Stage::Stream(Box::new(stream));
         self.by_client.insert((own, there), flow);
+        self.follow(own, there);
         self.active.insert(flow);
         self.send_later(flow);
         Ok(())

@@ -97,6 +97,9 @@ impl Run {
         kernel.late_mean_s.push(self.lateness.mean_s());
         kernel.late_max_s.push(self.lateness.max_s);
         kernel.samples_left_out.push(self.left_out);
+        let capture = self.capture.as_mut();
+        let lost_p = capture.map_or(Ok(0), |capture| capture.finish(&self.clock))?;
+        kernel.capture_lost_p.push(lost_p);
         Ok(())
     }
 

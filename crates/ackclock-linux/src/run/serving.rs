@@ -61,6 +61,11 @@ impl Run {
             connection.sender = Some(socket);
         }
         self.by_client.insert((own, there), flow);
+        if is_asked {
+            self.follow(there, own);
+        } else {
+            self.follow(own, there);
+        }
         self.unaccepted.insert(own, flow);
         self.flows[index] = Stage::Active(Box::new(connection));
         self.active.insert(flow);

@@ -2,20 +2,15 @@
 //!
 //! Sources: RFC 791 (IPv4), RFC 6864 (identification of unfragmented datagrams), RFC 9293 section
 //! 3.1 (TCP), RFC 1071 (checksum), RFC 2018 (SACK), RFC 7323 (window scale, timestamps), RFC 3168 and 9768
-//! (ECN), and the file format of pcap-savefile(5).
+//! (ECN).
 //!
 //! Payload is all zeros, so its checksum is known without storing it: a frame is cut at [`SNAP_BYTES`].
 
+use ackclock_capture::savefile::{record_header, SNAP_BYTES};
 use ackclock_units::Time;
 
 use crate::packet::{Ecn, Packet};
 
-/// Bytes kept of a frame. The longest headers are 14 + 20 + 60.
-pub const SNAP_BYTES: u32 = 128;
-/// Nanosecond timestamps, in the writer's (little-endian) byte order.
-const MAGIC_NANOSECONDS: u32 = 0xa1b2_3c4d;
-/// `LINKTYPE_ETHERNET`.
-const LINK_TYPE: u32 = 1;
 const ETHERNET_BYTES: usize = 14;
 const IP_BYTES: usize = 20;
 const TCP_BYTES: usize = 20;
@@ -86,17 +81,6 @@ pub struct Options<'a> {
     pub least_bytes: usize,
 }
 
-/// The header of a capture file.
-pub fn file_header() -> Vec<u8> {
-    let mut bytes = MAGIC_NANOSECONDS.to_le_bytes().to_vec();
-    bytes.extend(2_u16.to_le_bytes());
-    bytes.extend(4_u16.to_le_bytes());
-    for field in [0, 0, SNAP_BYTES, LINK_TYPE] {
-        bytes.extend(field.to_le_bytes());
-    }
-    bytes
-}
-
 /// Appends a segment's record: its header and the first [`SNAP_BYTES`] bytes of its frame.
 pub fn append(bytes: &mut Vec<u8>, segment: &Segment) {
     let way = segment.way();
@@ -140,15 +124,7 @@ fn append_frame(bytes: &mut Vec<u8>, time: Time, way: Way, headers: &[&[u8]], pa
     let header_bytes = headers.iter().map(|header| header.len()).sum::<usize>() + ETHERNET_BYTES;
     let frame_bytes = header_bytes as u32 + payload_bytes;
     let kept = frame_bytes.min(SNAP_BYTES);
-    let nanoseconds = time.nanoseconds();
-    for field in [
-        (nanoseconds / 1_000_000_000) as u32,
-        (nanoseconds % 1_000_000_000) as u32,
-        kept,
-        frame_bytes,
-    ] {
-        bytes.extend(field.to_le_bytes());
-    }
+    bytes.extend(record_header(time.nanoseconds(), kept, frame_bytes));
     bytes.extend(ethernet_header(way));
     for header in headers {
         bytes.extend(*header);

@@ -280,7 +280,7 @@ fn a_connection_that_the_client_opens() {
         ]
     );
     assert!(frames[0].sack_permitted && frames[1].sack_permitted);
-    assert_eq!((frames[0].mss, frames[1].mss), (Some(1448), Some(1448)));
+    assert_eq!((frames[0].mss, frames[1].mss), (Some(1460), Some(1460)));
     assert_eq!(frames[2].mss, None);
     let (server, client) = ("10.0.0.1:49152", "10.128.0.1:5001");
     assert_eq!(

@@ -28,7 +28,7 @@ from ackclock.plan import Plan
 #: Packets up to this length are taken for ACKs where packets are lost at random.
 ACK_BYTES = 255
 
-LACKING = {features.PACKET_LOG, features.CAPTURES}
+LACKING = {features.PACKET_LOG}
 
 
 class LinuxEngine:
@@ -94,7 +94,7 @@ def _carried_out(plan: Plan, seed: int, around: RunOptions) -> Dataset:
     given = order(plan, seed, _laid(plan), before)
     with tempfile.TemporaryDirectory(prefix="ackclock-") as name:
         path, file = Path(name) / "order.json", Path(name) / "result.bin"
-        path.write_text(json.dumps(given.to_dict(file)), encoding="utf-8")
+        path.write_text(json.dumps(given.to_dict(file, around.capture(plan, seed))), encoding="utf-8")
         if kernel is None:
             live.run(guest.inside(path), around.progress)
         else:
@@ -131,6 +131,8 @@ def _about(given: Order, release: str) -> dict[str, Any]:
 def _read(given: Order, file: Path, around: RunOptions) -> Dataset:
     found = _core.linux_result(file.read_bytes())
     about = _about(given, str(found["kernel"]["release"][0]))
+    if lost_p := int(found["kernel"]["capture_lost_p"][0]):
+        warnings.warn(f"the packet capture lacks {lost_p} packets: too many came within 10 ms", stacklevel=2)
     if about["mode"] == "guest":
         return result.dataset(given.plan, given.seed, found, around, about)
     kept = held.measured(given.plan, found)

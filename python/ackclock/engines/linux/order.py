@@ -27,8 +27,8 @@ class Order:
     setup: Sequence[str]
     clock: str
 
-    def to_dict(self, result: Path, captures: Path | None = None) -> dict[str, Any]:
-        """JSON-ready values; the tables go to the file `result`."""
+    def to_dict(self, result: Path, capture: Path | None = None) -> dict[str, Any]:
+        """JSON-ready values; the tables go to the file `result`, the captured packets to `capture`, if it is given."""
         options = self.plan.options["linux"]
         net = self.network
         return {
@@ -46,7 +46,7 @@ class Order:
             "serve_s": options["serve_s"],
             "reader": options["reader"],
             "result": str(result),
-            "captures": None if captures is None else str(captures),
+            "capture": None if capture is None else str(capture),
         }
 
 

@@ -18,7 +18,7 @@ fn segment(payload_bytes: u32, options: Options) -> Segment {
 }
 
 fn written(segment: &Segment) -> reading::Frame {
-    let mut file = file_header();
+    let mut file = ackclock_capture::savefile::header();
     append(&mut file, segment);
     reading::frames(&file).remove(0)
 }

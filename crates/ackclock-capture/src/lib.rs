@@ -1,0 +1,3 @@
+//! Packet captures.
+
+pub mod savefile;

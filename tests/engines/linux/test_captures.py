@@ -1,0 +1,138 @@
+"""Packet captures of a guest: each packet of a flow once, at its sender, in the order of time."""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import ackclock as ac
+
+pytestmark = pytest.mark.usefixtures("guest_kernel")
+
+#: Ethernet, and IPv4 without options.
+HEADERS_BYTES = 14 + 20
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One record of a capture."""
+
+    time_s: float
+    source: tuple[str, int]
+    destination: tuple[str, int]
+    sequence: int
+    flags: int
+    payload_bytes: int
+
+
+def frames(path: Path) -> list[Frame]:
+    """Reads a capture, byte by byte (pcap-savefile(5)), without any code that writes one."""
+    content = path.read_bytes()
+    magic, *version, _, _, snap, link_type = struct.unpack_from("<IHHIIII", content)
+    assert (magic, *version, snap, link_type) == (0xA1B23C4D, 2, 4, 128, 1)
+    found, place = [], 24
+    while place < len(content):
+        seconds, nanoseconds, kept, length = struct.unpack_from("<IIII", content, place)
+        frame = content[place + 16 : place + 16 + kept]
+        assert len(frame) == min(length, snap)
+        source, destination = (".".join(map(str, frame[at : at + 4])) for at in (26, 30))
+        ports = struct.unpack_from(">HH", frame, 34)
+        sequence, offset, flags = struct.unpack_from(">I4xBB", frame, 38)
+        payload_bytes = length - HEADERS_BYTES - 4 * (offset >> 4)
+        ends = ((source, ports[0]), (destination, ports[1]))
+        found.append(Frame(seconds + nanoseconds / 1e9, *ends, sequence, flags, payload_bytes))
+        place += 16 + kept
+    return found
+
+
+def captured(text, folder, engine="linux"):
+    data = ac.run(ac.loads(text).plan(), engine, seeds=[1], captures=folder)
+    return data, frames(folder / "seed-1.pcap")
+
+
+DUMBBELL = """
+duration = "2s"
+[network]
+topology = "dumbbell"
+rate = "10Mbit"
+rtt = "20ms"
+queue = { discipline = "pfifo", limit = "10p" }
+[[flows]]
+congestion = "cubic"
+size = "500KB"
+count = 2
+start = { every = "100ms" }
+[record]
+pcap = true
+"""
+
+
+def test_every_packet_that_a_sender_sends_or_hears_is_there_once(tmp_path):
+    data, found = captured(DUMBBELL, tmp_path)
+    times = [frame.time_s for frame in found]
+    assert times == sorted(times)
+    assert times[0] == pytest.approx(0.0, abs=1e-6), "the first SYN leaves as the run begins"
+    data_sent = [frame for frame in found if frame.payload_bytes > 0]
+    senders = sorted({frame.source for frame in data_sent})
+    heard = [frame for frame in found if frame.source not in senders]
+    assert {frame.destination for frame in heard} == set(senders)
+    assert len({(frame.source, frame.sequence) for frame in data_sent}) == 2 * -(-500_000 // 1448)
+    assert len(data_sent) - 2 * -(-500_000 // 1448) == data.flows["retransmissions"].sum() > 0
+    sent = Counter(frame.source for frame in found)
+    for sender, counted in zip(senders, data.flows["sent_packets"], strict=True):
+        assert sent[sender] - counted in (0, 1), "the ACK of the receiver's FIN may come after the count"
+
+
+def test_it_begins_as_the_packet_engines_does(tmp_path):
+    """The handshake and the initial window of ten: the same kinds of packets, within the time that one takes."""
+    _, theirs = captured(DUMBBELL, tmp_path / "packet", "packet")
+    _, ours = captured(DUMBBELL, tmp_path / "linux")
+    for mine, other in zip(ours[:13], theirs[:13], strict=True):
+        assert (mine.flags & 0x17, mine.payload_bytes) == (other.flags & 0x17, other.payload_bytes)
+        assert mine.time_s == pytest.approx(other.time_s, abs=1.3e-3)
+
+
+BOTH_WAYS = """
+duration = "500ms"
+[network]
+topology = "leaf-spine"
+leaves = 2
+spines = 1
+hosts = 1
+rate = "100Mbit"
+delay = "10us"
+queue = { discipline = "pfifo", limit = "100p" }
+[[flows]]
+from = "h0"
+to = "h1"
+size = "50KB"
+[[flows]]
+from = "h1"
+to = "h0"
+size = "60KB"
+request = "100B"
+[record]
+pcap = true
+"""
+
+
+def test_hosts_that_send_to_each_other_write_down_their_own_flows(tmp_path):
+    data, found = captured(BOTH_WAYS, tmp_path)
+    packets = Counter((frame.source, frame.destination) for frame in found)
+    assert len(packets) == 4, "two connections, both ways"
+    opened = [frame for frame in found if frame.flags & 0x3F == 0x02]
+    assert len(opened) == 2, "each SYN once"
+    assert data.flows["completion_s"].null_count() == 0
+    full = [frame for frame in found if frame.payload_bytes > 1000]
+    assert len(full) >= 110_000 // 1448
+    assert len({(frame.source, frame.sequence) for frame in full}) == len(full) - data.flows["retransmissions"].sum()
+
+
+def test_a_datagram_is_captured(tmp_path):
+    text = DUMBBELL.split("[[flows]]")[0] + '[[traffic]]\nkind = "udp"\nrate = "100/s"\npacket = "500B"\n'
+    data, found = captured(text + "[record]\npcap = true\n", tmp_path)
+    assert len(found) == data.flows["sent_packets"].sum() > 100
