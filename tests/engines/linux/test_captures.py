@@ -133,6 +133,6 @@ def test_hosts_that_send_to_each_other_write_down_their_own_flows(tmp_path):
 
 
 def test_a_datagram_is_captured(tmp_path):
-    text = DUMBBELL.split("[[flows]]")[0] + '[[traffic]]\nkind = "udp"\nrate = "100/s"\npacket = "500B"\n'
+    text = DUMBBELL.split("[[flows]]", maxsplit=1)[0] + '[[traffic]]\nkind = "udp"\nrate = "100/s"\npacket = "500B"\n'
     data, found = captured(text + "[record]\npcap = true\n", tmp_path)
     assert len(found) == data.flows["sent_packets"].sum() > 100
