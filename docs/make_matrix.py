@@ -6,7 +6,8 @@ The cells are those of `tests/agreement/matrix.toml`, each run by both engines:
     ackclock sweep tests/agreement/matrix.toml --engine linux
     python docs/make_matrix.py results/matrix-packet results/matrix-linux
 
-The last command keeps the metrics in `tests/agreement/data/matrix.csv`; without arguments the page is made from that.
+The last command puts the metrics into `tests/agreement/data/matrix.csv`, beside the cells that are there already;
+without arguments the page is made from that.
 """
 
 from __future__ import annotations
@@ -87,12 +88,14 @@ Another is left out by giving the receive window: a receiver whose buffer grows 
 
 
 def keep(folders: Sequence[Path]) -> None:
-    """Writes the metrics of sweeps of both engines; each may have some of the cells, and a later one's count."""
-    parts = []
+    """Puts the metrics of sweeps into the table; each may have some of the cells, and the newest of a cell stay."""
+    parts = [pl.read_csv(TABLE)] if TABLE.exists() else []
     for sweep in map(read, folders):
         table = sweep.table.rename(KEYS)
         parts.append(table.select(*KEYS.values(), "seed", *METRICS).with_columns(engine=pl.lit(sweep.engine)))
-    pl.concat(parts).unique([*KEYS.values(), "engine"], keep="last", maintain_order=True).write_csv(TABLE)
+    cells = pl.concat(parts, how="vertical_relaxed").unique([*KEYS.values(), "engine"], keep="last")
+    number = pl.col("rate", "rtt").str.extract(r"(\d+)").cast(pl.Int64)
+    cells.sort("engine", number, "flows", "congestion", "queue").write_csv(TABLE)
 
 
 def beside(table: pl.DataFrame) -> pl.DataFrame:
