@@ -9,11 +9,12 @@ from pydantic import BeforeValidator, Field
 
 from ackclock.fields import Quantity, fault, shown
 from ackclock.options.parts import Options
-from ackclock.units import time_s
+from ackclock.units import bytes_of, time_s
 
 #: A sysctl of a network namespace, as sysctl(8) writes it.
 SYSCTL = re.compile(r"net\.[a-z0-9_]+(\.[A-Za-z0-9_-]+)+")
 
+Memory: TypeAlias = Annotated[float, Quantity(bytes_of, "96MiB", "64GiB")]
 Serve: TypeAlias = Annotated[float, Quantity(time_s, "10us", "1s")]
 
 
@@ -45,6 +46,11 @@ class Linux(Options):
         description='which kernel: "guest", a User-Mode Linux in virtual time; its version or path, if there are '
         'several; "live", the one that this machine runs',
     )
+    memory: Memory = Field(
+        "512MiB",
+        validate_default=True,
+        description="what a guest may use; Linux sizes the memory of its sockets by it",
+    )
     serve: Serve = Field("5ms", validate_default=True, description="how often the applications read and write")
     reader: Literal["prompt", "lazy"] = Field(
         "prompt",
@@ -61,5 +67,6 @@ class Linux(Options):
     def planned(self) -> dict[str, Any]:
         """Complete JSON-ready values in SI units, for `Plan.options`."""
         values = self.model_dump(mode="json")
+        values["memory_bytes"] = int(values.pop("memory"))
         values["serve_s"] = values.pop("serve")
         return values

@@ -18,6 +18,7 @@ from ackclock.engines.linux.guest import Guest, GuestError
 from ackclock.errors import InputError
 
 PACKAGE = Path(guest.__file__).parents[3]
+MEMORY_BYTES = 128 << 20
 
 #: What differs wherever something of the host, the clock or another run could come in.
 EVERYTHING = """
@@ -31,7 +32,7 @@ EVERYTHING = """
 def run(kernel: Path, folder: Path, script: str, seed: int = 1, progress: Callable[[float], None] = lambda _: None):
     """What a shell script in a guest has said."""
     folder.mkdir(exist_ok=True)
-    guest.run(Guest(kernel, seed, 128 << 20), folder / "order", progress, ["sh", "-c", script])
+    guest.run(Guest(kernel, MEMORY_BYTES, seed), folder / "order", progress, ["sh", "-c", script])
     return (folder / "console.log").read_text().split("ended ")[0].splitlines()
 
 
@@ -97,7 +98,7 @@ def test_progress_arrives_and_files_are_written(guest_kernel, tmp_path):
 
 def test_python_with_the_native_module_runs_in_it(guest_kernel, tmp_path):
     command = [sys.executable, "-s", "-c", "from ackclock import _core; print(_core.version)"]
-    guest.run(Guest(guest_kernel), tmp_path / "order", lambda _: None, command)
+    guest.run(Guest(guest_kernel, MEMORY_BYTES), tmp_path / "order", lambda _: None, command)
     from ackclock import _core
 
     assert (tmp_path / "console.log").read_text().splitlines()[0] == _core.version
@@ -130,8 +131,11 @@ def test_networks_and_disciplines_are_there(guest_kernel, tmp_path):
         ("echo error no such thing; exit 1", r"^In the guest: no such thing$"),
         ("echo something; exit 3", r"failed with status 3\n  something\n"),
         ("echo c >/proc/sysrq-trigger", r"kernel panicked: sysrq triggered crash"),
-        (f"{sys.executable} -c 'bytearray(1 << 28)'", r"memory of 128 MiB is too small\n"),
-        ("head -c 200M /dev/zero | tail -c 200M", r"memory of 128 MiB is too small\n"),
+        (
+            f"{sys.executable} -c 'bytearray(1 << 28)'",
+            r"memory of 128 MiB is too small \(`\[linux\] memory` sets it\)\n",
+        ),
+        ("head -c 200M /dev/zero | tail -c 200M", r"memory of 128 MiB is too small \(`\[linux\] memory` sets it\)\n"),
         ("kill -KILL $PPID; echo o >/proc/sysrq-trigger; sleep 9", r"ended early, with status 0"),
     ],
 )
@@ -157,7 +161,8 @@ def test_no_process_of_a_guest_outlives_us(guest_kernel, tmp_path, number):
         from pathlib import Path
         from ackclock.engines.linux import guest
         command = ["sh", "-c", "sleep 1 & echo progress 0; while :; do :; done"]
-        guest.run(guest.Guest(Path({str(guest_kernel)!r})), Path({str(tmp_path / "order")!r}), print, command)
+        machine = guest.Guest(Path({str(guest_kernel)!r}), {MEMORY_BYTES})
+        guest.run(machine, Path({str(tmp_path / "order")!r}), print, command)
     """
     with subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], stderr=subprocess.DEVNULL) as parent:
         log = tmp_path / "console.log"
@@ -184,7 +189,7 @@ def test_an_ordinary_user_may(guest_kernel, ordinary_user):
         from pathlib import Path
         from ackclock.engines.linux import guest
         here = Path({str(ordinary_user.home)!r})
-        guest.run(guest.Guest(here / "linux"), here / "order", print, ["id", "-u"])
+        guest.run(guest.Guest(here / "linux", 96 << 20), here / "order", print, ["id", "-u"])
     """
     ordinary_user.python("-c", textwrap.dedent(code))
     assert (ordinary_user.home / "console.log").read_text().startswith("0\nended 0")
@@ -197,7 +202,7 @@ def test_a_folder_without_room_for_the_memory_is_named(monkeypatch):
 
 def test_a_kernel_that_is_none_is_refused(tmp_path):
     with pytest.raises(InputError, match="found no guest kernel that can be run"):
-        guest.run(Guest(tmp_path / "linux"), tmp_path / "order", lambda _: None)
+        guest.run(Guest(tmp_path / "linux", MEMORY_BYTES), tmp_path / "order", lambda _: None)
     assert list(tmp_path.iterdir()) == []
 
 

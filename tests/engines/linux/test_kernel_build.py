@@ -244,6 +244,6 @@ def test_relative_cache_folders_are_ignored(monkeypatch):
 
 
 def test_the_command_line_names_no_file_but_the_kernel():
-    words = guest.Guest(Path("/some/where/linux"), seed=7).arguments()
+    words = guest.Guest(Path("/some/where/linux"), 512 << 20, seed=7).arguments()
     assert [word for word in words if "/some" in word] == ["/some/where/linux"]
     assert "ackclock.seed=7" in words

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import ackclock as ac
-from ackclock.engines.linux import disciplines, stack
+from ackclock.engines.linux import disciplines, guest, stack
 
 pytestmark = pytest.mark.usefixtures("guest_kernel")
 
@@ -55,6 +55,26 @@ def test_the_same_seed_gives_the_same_bytes_and_another_does_not(tmp_path):
     assert first[1]["linux"]["release"].startswith("6.")
     assert first[0]["flows.parquet/part-0000.parquet"] != other[0]["flows.parquet/part-0000.parquet"]
     assert first[0]["events.parquet/part-0000.parquet"] != other[0]["events.parquet/part-0000.parquet"]
+
+
+def test_a_guest_has_the_memory_that_it_is_given(monkeypatch):
+    started = []
+
+    def start(machine, *_):
+        started.append(machine)
+        raise EnoughError
+
+    monkeypatch.setattr(guest, "run", start)
+    for memory, expected in (("", "mem=512M"), ('[linux]\nmemory = "96MiB"\n', "mem=96M")):
+        with pytest.raises(EnoughError):
+            run(DUMBBELL + memory)
+        assert expected in started[-1].arguments()
+    with pytest.raises(ac.ScenarioError, match=r'linux.memory: found "1MiB"; expected 96MiB to 64GiB'):
+        plan(DUMBBELL + '[linux]\nmemory = "1MiB"\n')
+
+
+class EnoughError(Exception):
+    """Nothing more is wanted of a run."""
 
 
 #: What a discipline is given where its card requires something, or the kernel has only one value.

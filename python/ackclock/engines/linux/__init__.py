@@ -98,7 +98,8 @@ def _carried_out(plan: Plan, seed: int, around: RunOptions) -> Dataset:
         if kernel is None:
             live.run(guest.inside(path), around.progress)
         else:
-            guest.run(guest.Guest(kernel, seed, parameters=stack.modules(plan)), path, around.progress)
+            machine = guest.Guest(kernel, options["memory_bytes"], seed, stack.modules(plan))
+            guest.run(machine, path, around.progress)
         return _read(given, file, around)
 
 

@@ -30,9 +30,6 @@ from ackclock.errors import AckclockError, InputError
 PACKAGE = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 
-#: What a guest may use if nothing else is said. Linux sizes its TCP buffers by it.
-MEMORY_BYTES = 512 << 20
-
 #: The guest's clock at its start, nanoseconds since 1970: 1 January 2000.
 START_NS = 946_684_800_000_000_000
 
@@ -68,11 +65,11 @@ class GuestError(AckclockError):
 
 @dataclass(frozen=True, slots=True)
 class Guest:
-    """How to start a guest: the kernel's file, the seed of its randomness, its memory, parameters of its modules."""
+    """How to start a guest: the kernel's file, its memory, the seed of its randomness, parameters of its modules."""
 
     kernel: Path
+    memory_bytes: int
     seed: int = 1
-    memory_bytes: int = MEMORY_BYTES
     parameters: Mapping[str, int] = field(default_factory=dict)
 
     def arguments(self) -> list[str]:
@@ -259,7 +256,8 @@ def _judge(said: Sequence[str], status: int, guest: Guest, log: Path) -> None:
     ended = next((line for line in reversed(said) if line.startswith("ended ")), None)
     text = "\n".join(said)
     if any(re.search(words, text, re.MULTILINE) for words in NO_MEMORY):
-        raise GuestError(f"The guest's memory of {guest.memory_bytes >> 20} MiB is too small{_last(said, log)}")
+        size = f"{guest.memory_bytes >> 20} MiB"
+        raise GuestError(f"The guest's memory of {size} is too small (`[linux] memory` sets it){_last(said, log)}")
     if panic := re.search(r"Kernel panic - not syncing: (.*)", text):
         raise GuestError(f"The guest's kernel panicked: {panic[1]}{_last(said, log)}")
     if errors:

@@ -264,7 +264,7 @@ def _trial(kernel: Path, work: Path) -> dict[str, str]:
     """Starts the guest once. Raises `AckclockError` if it does not work on this host."""
     folder = work / "trial"
     folder.mkdir()
-    trial = guest.Guest(kernel, memory_bytes=TRIAL_MEMORY_BYTES)
+    trial = guest.Guest(kernel, TRIAL_MEMORY_BYTES)
     try:
         guest.run(trial, folder / "order", lambda _: None, ["sh", "-c", f"cd {folder} && {TRIAL[2]}"])
     finally:
