@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from ackclock import catalog, kernel_load
+from ackclock import catalog, kernels
 from ackclock.cli import app
 from ackclock.engines.linux.kernel import bpf, ours
 from ackclock.errors import InputError
@@ -299,14 +299,14 @@ class TestParameters:
         assert "\n" not in str(raised.value)
 
     def test_settings_are_a_scenarios_values(self):
-        assert kernel_load.parameters(["beta=0.7", "reno_catch_up=true", "tick=1ms", "distance=3"]) == {
+        assert kernels.parameters(["beta=0.7", "reno_catch_up=true", "tick=1ms", "distance=3"]) == {
             "beta": 0.7,
             "reno_catch_up": True,
             "tick": "1ms",
             "distance": 3,
         }
         with pytest.raises(InputError, match="expected KEY=VALUE"):
-            kernel_load.parameters(["beta"])
+            kernels.parameters(["beta"])
 
 
 class TestWhatIsMissing:
