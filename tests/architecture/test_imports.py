@@ -30,7 +30,7 @@ STAGES = (
 #: Formulas of the field: they know nothing of the stages, and every stage and view may use them.
 FORMULAS = ("theory",)
 VIEWS = ("metrics", "curves", "charts", "shown", "plots", "report", "console")
-COMMANDS = ("replay", "reproduce", "sweeping", "comparing", "jobs", "kernels", "cli_options", "cli")
+COMMANDS = ("replay", "reproduce", "sweeping", "comparing", "jobs", "kernels", "cli_options", "cli", "__main__")
 
 
 def modules() -> dict[str, Path]:
