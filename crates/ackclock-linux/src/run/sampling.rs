@@ -92,11 +92,13 @@ impl Run {
         for index in 0..self.flows.len() {
             self.write_row(index)?;
         }
+        let memory_pressures = self.hosts.namespaces.memory_pressures()?;
         let kernel = &mut self.record.kernel;
         kernel.release.push(release());
         kernel.late_mean_s.push(self.lateness.mean_s());
         kernel.late_max_s.push(self.lateness.max_s);
         kernel.samples_left_out.push(self.left_out);
+        kernel.memory_pressures.push(memory_pressures);
         Ok(())
     }
 
