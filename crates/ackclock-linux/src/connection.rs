@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use ackclock_units::{Rate, Time};
 use rustix::io::Errno;
-use rustix::net::{send, shutdown, SendFlags, Shutdown};
+use rustix::net::{recv, send, shutdown, sockopt, RecvFlags, SendFlags, Shutdown};
 
 use crate::info::{Info, LOSS, RECOVERY};
 use crate::sys;
@@ -16,6 +16,9 @@ const READ_BYTES: usize = 1 << 30;
 
 /// What a SYN has beyond the options of every segment: segment size and window scale, padded (RFC 9293, RFC 7323).
 const SYN_OPTIONS_BYTES: u64 = 8;
+
+/// What asks the kernel to tell when what is written next is acknowledged (Documentation/networking/timestamping.rst).
+const TELL_ACKNOWLEDGED: u32 = libc::SOF_TIMESTAMPING_TX_ACK | libc::SOF_TIMESTAMPING_OPT_TSONLY;
 
 /// What is written, again and again.
 static ZEROS: [u8; 1 << 20] = [0; 1 << 20];
@@ -168,6 +171,14 @@ impl Connection {
             if chunk == 0 {
                 break;
             }
+            if chunk as u64 == self.unwritten && !self.is_asked() {
+                sys::set_option(
+                    sender.as_fd(),
+                    libc::SOL_SOCKET,
+                    libc::SO_TIMESTAMPING,
+                    TELL_ACKNOWLEDGED as i32,
+                )?;
+            }
             match send(sender, &ZEROS[..chunk], SendFlags::NOSIGNAL) {
                 Ok(taken) => {
                     self.written += taken as u64;
@@ -221,6 +232,16 @@ impl Connection {
         self.unwritten = 0;
         self.unasked = 0;
         self.write(now)
+    }
+
+    /// Takes what the kernel has told the sender; an error if it has given the connection up.
+    pub fn take_messages(&self) -> io::Result<()> {
+        let Some(sender) = &self.sender else {
+            return Ok(());
+        };
+        let flags = RecvFlags::ERRQUEUE | RecvFlags::DONTWAIT;
+        while recv(sender, &mut [0_u8; 1], flags).is_ok() {}
+        Ok(sockopt::socket_error(sender)??)
     }
 
     /// Reads what there is; whether that is the end of the data.
@@ -296,6 +317,12 @@ impl Connection {
         let syns = u64::from(self.counts.sent_packets > 0) + self.counts.syn_retransmissions;
         let headers = self.counts.sent_packets * u64::from(self.task.header_bytes);
         self.info.bytes_sent + headers + syns * SYN_OPTIONS_BYTES
+    }
+
+    /// Whether all that the application has written is acknowledged, and it writes no more.
+    pub fn is_acknowledged(&self) -> bool {
+        let all = self.written > 0 && self.acknowledged_bytes() == self.written;
+        self.is_shut && (all || self.info.is_closed())
     }
 
     /// Bytes acknowledged, without the SYN and the FIN that the kernel counts with them.

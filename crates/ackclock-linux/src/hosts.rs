@@ -21,8 +21,10 @@ const BACKLOG: i32 = 4096;
 const FIRST_SERVER_PORT: u16 = 1024;
 /// The first port of those that connect.
 const FIRST_CLIENT_PORT: u16 = 8192;
-/// A prompt reader reads when so many bytes are there: seldom, but before they press on the window.
-const PROMPT_BYTES: u32 = 256 << 10;
+/// A prompt reader reads when so many bytes are there: not at every segment, but before they press on the window. Of more
+/// than half of the receive buffer (`tcp_rmem`) the kernel would make the buffer larger, and acknowledge each segment that
+/// opens the window so far at once.
+const PROMPT_BYTES: u32 = 16 << 10;
 /// What a flow that stops before its end may have written ahead of TCP.
 const AHEAD_BYTES: i32 = 64 << 10;
 

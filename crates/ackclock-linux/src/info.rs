@@ -114,7 +114,7 @@ impl Info {
     }
 
     /// Whether all data and the FIN behind them are acknowledged.
-    pub fn is_acknowledged(&self) -> bool {
+    pub fn is_closed(&self) -> bool {
         matches!(self.state, FIN_WAIT2 | TIME_WAIT | CLOSED)
     }
 }
@@ -150,7 +150,7 @@ mod tests {
         );
         assert_eq!((info.segments_out, info.segments_in), (3, 2));
         assert_eq!(info.timeouts, Some(0));
-        assert!(info.is_open() && !info.is_acknowledged());
+        assert!(info.is_open() && !info.is_closed());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Namespaces by their names.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{self, File};
 use std::os::fd::AsFd;
 use std::path::Path;
 
@@ -12,6 +12,9 @@ use crate::Error;
 
 /// Where `ip netns` keeps its namespaces.
 const FOLDER: &str = "/run/netns";
+
+/// The counters of the namespace where the thread is.
+const COUNTERS: &str = "/proc/thread-self/net/netstat";
 
 /// The network namespaces of a run. A socket belongs to the one in which it was made; the thread moves between them.
 #[derive(Debug)]
@@ -51,8 +54,46 @@ impl Namespaces {
         name.clone_into(&mut self.current);
         Ok(())
     }
+
+    /// How often TCP of the namespaces where the thread has been found all TCP short of memory.
+    pub fn memory_pressures(&mut self) -> Result<u64, Error> {
+        let names: Vec<String> = self.open.keys().cloned().collect();
+        let mut count = 0;
+        for name in names {
+            self.enter(&name)?;
+            let text = fs::read_to_string(COUNTERS).tried(|| COUNTERS.to_owned())?;
+            count += counter(&text, "TcpExt:", "TCPMemoryPressures").unwrap_or(0);
+        }
+        self.enter("")?;
+        Ok(count)
+    }
+}
+
+/// A counter of the kernel's: a line of names, and one of numbers, begin with its group.
+fn counter(text: &str, group: &str, name: &str) -> Option<u64> {
+    let mut lines = text.lines().filter(|line| line.starts_with(group));
+    let (names, numbers) = (lines.next()?, lines.next()?);
+    let mut found = names.split(' ').zip(numbers.split(' '));
+    found.find(|&(known, _)| known == name)?.1.parse().ok()
 }
 
 fn open(path: &Path) -> Result<File, Error> {
     File::open(path).tried(|| path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str =
+        "TcpExt: SyncookiesSent TCPMemoryPressures TCPMemoryPressuresChrono\nTcpExt: 0 3 120\n\
+        IpExt: InNoRoutes TCPMemoryPressures\nIpExt: 5 6\n";
+
+    #[test]
+    fn a_counter_is_the_number_below_its_name() {
+        assert_eq!(counter(TEXT, "TcpExt:", "TCPMemoryPressures"), Some(3));
+        assert_eq!(counter(TEXT, "IpExt:", "InNoRoutes"), Some(5));
+        assert_eq!(counter(TEXT, "TcpExt:", "InNoRoutes"), None);
+        assert_eq!(counter("TcpExt: one\n", "TcpExt:", "one"), None);
+    }
 }

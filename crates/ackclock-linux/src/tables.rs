@@ -148,14 +148,16 @@ table!(
     }
 );
 table!(
-    /// The kernel, one row: its version, how late the samples were, how many were left out because their time had
-    /// passed before the one before was taken, and how many packets the capture lacks.
+    /// The kernel, one row: its version, how late the samples were, how many were left out because their time had passed
+    /// before the one before was taken, how many packets the capture lacks, and how often all TCP together had more
+    /// memory than it may.
     Kernel {
         release: String,
         late_mean_s: f64,
         late_max_s: f64,
         samples_left_out: u64,
         capture_lost_p: u64,
+        memory_pressures: u64,
     }
 );
 

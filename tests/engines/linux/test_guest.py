@@ -74,6 +74,13 @@ def test_the_seed_and_nothing_else_changes_the_randomness(guest_kernel, tmp_path
     assert draws[0] == draws[2] != draws[1]
 
 
+def test_tcp_may_have_half_of_the_memory(guest_kernel, tmp_path):
+    """Linux's own limit is a sixteenth, which a hundred flows with a long way reach."""
+    limits, memory = run(guest_kernel, tmp_path / "a", "cat /proc/sys/net/ipv4/tcp_mem; grep MemTotal /proc/meminfo")
+    pages = int(memory.split()[1]) // 4
+    assert [int(limit) for limit in limits.split()] == [pages // 2] * 3
+
+
 def test_time_is_virtual(guest_kernel, tmp_path):
     began = time.monotonic()
     start, end = run(guest_kernel, tmp_path / "a", "date +%s; sleep 3600; date +%s")

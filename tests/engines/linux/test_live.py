@@ -239,6 +239,18 @@ def found(backlog_p, utilisation, late_s=(0.0, 0.0)):
     }
 
 
+def test_a_shortage_of_memory_is_said():
+    assert list(held.squeezed(0)) == []
+    (doubt,) = held.squeezed(3)
+    assert doubt.startswith("TCP ran out of memory (net.ipv4.tcp_mem) 3 times")
+
+
+def test_a_capture_that_lacks_packets_says_so():
+    assert list(held.uncaptured(0)) == []
+    (doubt,) = held.uncaptured(12)
+    assert doubt == "the packet capture lacks 12 packets: too many came within 10 ms"
+
+
 def test_the_rate_that_was_held():
     """Of 21 samples, 20 come after one with packets waiting: 10 at 1.0 and 10 at 0.9."""
     kept = held.measured(plan(), found([5] * 21, [0.0] + [1.0, 0.9] * 10))

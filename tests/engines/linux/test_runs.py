@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import random
 import subprocess
@@ -196,6 +197,69 @@ def test_a_transfer_takes_as_long_as_in_the_packet_engine():
     text = NETWORK.replace("{}", queue).replace("20ms", "40ms") + '[[flows]]\ncongestion = "reno"\nsize = "1MB"\n'
     theirs, ours = (run(text, engine).flows["completion_s"][0] for engine in ("packet", "linux"))
     assert ours == pytest.approx(theirs, rel=0.02)
+
+
+#: Ten segments and a FIN at once, into room for ten: the FIN is lost.
+LOST_FIN = """
+duration = "4s"
+[network]
+topology = "dumbbell"
+rate = "1Mbit"
+rtt = "100ms"
+queue = { discipline = "pfifo", limit = "10p" }
+[[flows]]
+congestion = "reno"
+size = "14480B"
+"""
+
+
+def test_a_transfer_ends_with_its_last_byte_and_not_with_its_fin():
+    """The packet engine's FIN is in time; the kernel sends it at once, and again when a probe is due."""
+    theirs, ours = (run(LOST_FIN, engine) for engine in ("packet", "linux"))
+    assert (theirs.links["dropped_p"][0], ours.links["dropped_p"][0]) == (0, 1)
+    assert ours.flows["retransmissions"][0] == 1
+    assert ours.flows["completion_s"][0] == pytest.approx(theirs.flows["completion_s"][0], rel=0.02)
+
+
+def test_a_receiver_that_reads_does_not_have_its_buffer_made_larger():
+    """Sixteen quick ACKs, then one for two segments, some more as the window opens: not one for each of the sixty."""
+    text = """
+duration = "2s"
+[network]
+topology = "asymmetric"
+down = { rate = "2Mbit", delay = "20ms", queue = { discipline = "pfifo", limit = "100p" } }
+up = { rate = "400kbit", delay = "20ms", queue = { discipline = "pfifo", limit = "100p" } }
+[[flows]]
+congestion = "reno"
+size = "60p"
+"""
+    theirs, ours = (run(text, engine) for engine in ("packet", "linux"))
+    fewest, acks = (found.links["departed_p"][1] for found in (theirs, ours))
+    assert fewest <= acks < 55
+    assert ours.flows["completion_s"][0] == pytest.approx(theirs.flows["completion_s"][0], rel=0.001)
+
+
+#: What a hundred flows have sent and not acknowledged is more than a small guest lets TCP have.
+MUCH_MEMORY = """
+duration = "8s"
+[network]
+topology = "dumbbell"
+rate = "200Mbit"
+rtt = "500ms"
+queue = { discipline = "pfifo", limit = "1bdp" }
+[[flows]]
+count = 100
+congestion = "reno"
+"""
+
+
+def test_a_guest_whose_tcp_has_too_little_memory_says_so(monkeypatch, recwarn):
+    assert run(MUCH_MEMORY).runs[0]["memory_pressures"] == 0
+    assert not recwarn
+    monkeypatch.setattr(guest, "Guest", functools.partial(guest.Guest, memory_bytes=96 << 20))
+    with pytest.warns(UserWarning, match=r"^TCP ran out of memory \(net.ipv4.tcp_mem\) \d+ times: "):
+        found = run(MUCH_MEMORY)
+    assert found.runs[0]["memory_pressures"] > 0
 
 
 SWEEP = """

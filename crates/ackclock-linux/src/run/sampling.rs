@@ -92,6 +92,7 @@ impl Run {
         for index in 0..self.flows.len() {
             self.write_row(index)?;
         }
+        let memory_pressures = self.hosts.namespaces.memory_pressures()?;
         let kernel = &mut self.record.kernel;
         kernel.release.push(release());
         kernel.late_mean_s.push(self.lateness.mean_s());
@@ -100,6 +101,7 @@ impl Run {
         let capture = self.capture.as_mut();
         let lost_p = capture.map_or(Ok(0), |capture| capture.finish(&self.clock))?;
         kernel.capture_lost_p.push(lost_p);
+        kernel.memory_pressures.push(memory_pressures);
         Ok(())
     }
 

@@ -126,7 +126,7 @@ impl Run {
         };
         let outcome = (|| {
             if flags.contains(EventFlags::ERR) {
-                return Err(io::ErrorKind::ConnectionAborted.into());
+                connection.take_messages()?;
             }
             if flags.contains(EventFlags::IN) {
                 connection.hear()?;
@@ -189,24 +189,27 @@ impl Run {
         self.failed(flow, &outcome).map(drop)
     }
 
-    /// A sender whose data and FIN are acknowledged is closed.
+    /// A transfer is complete when its data are acknowledged; when its FIN is too, the sender is closed.
     fn close_sender(&mut self, flow: u32) -> Result<(), Error> {
         let now = self.now;
         let Some(connection) = active(&mut self.flows, flow) else {
             return Ok(());
         };
-        if !connection.is_shut()
-            || connection.sender.is_none()
-            || !connection.info.is_acknowledged()
-        {
+        if connection.sender.is_none() || !connection.is_acknowledged() {
             return Ok(());
         }
-        connection.sender = None;
-        if !connection.is_asked() {
+        let is_closed = connection.info.is_closed();
+        if is_closed {
+            connection.sender = None;
+        }
+        if !connection.is_asked() && connection.finished.is_never() {
             connection.finished = now;
             self.completed(flow);
         }
-        self.end_if_over(flow)
+        if is_closed {
+            self.end_if_over(flow)?;
+        }
+        Ok(())
     }
 
     /// A receiver's socket has news: it is connected, or has data, or their end.

@@ -132,11 +132,11 @@ def _about(given: Order, release: str) -> dict[str, Any]:
 def _read(given: Order, file: Path, around: RunOptions) -> Dataset:
     found = _core.linux_result(file.read_bytes())
     about = _about(given, str(found["kernel"]["release"][0]))
-    if lost_p := int(found["kernel"]["capture_lost_p"][0]):
-        warnings.warn(f"the packet capture lacks {lost_p} packets: too many came within 10 ms", stacklevel=2)
-    if about["mode"] == "guest":
-        return result.dataset(given.plan, given.seed, found, around, about)
-    kept = held.measured(given.plan, found)
-    for doubt in held.doubts(given.plan, kept):
+    of_run: dict[str, Any] = {"memory_pressures": int(found["kernel"]["memory_pressures"][0])}
+    doubts = [*held.squeezed(of_run["memory_pressures"]), *held.uncaptured(int(found["kernel"]["capture_lost_p"][0]))]
+    if about["mode"] == "live":
+        of_run["held"] = held.measured(given.plan, found)
+        doubts += held.doubts(given.plan, of_run["held"])
+    for doubt in doubts:
         warnings.warn(doubt, stacklevel=2)
-    return result.dataset(given.plan, given.seed, found, around, about, {"held": kept})
+    return result.dataset(given.plan, given.seed, found, around, about, of_run)

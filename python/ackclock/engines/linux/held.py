@@ -1,4 +1,4 @@
-"""Whether the kernel of this machine kept up: what a run in real time says of itself.
+"""Whether a kernel kept up: what a run, in real time above all, says of itself.
 
 The rate is held if a link that always has packets sends as fast as it should; the samples are in time if each is taken
 before the next is due. How late they were is measured inside, by the kernel's clock.
@@ -46,6 +46,21 @@ def doubts(plan: Plan, held: Mapping[str, Any]) -> Iterator[str]:
     late_s, interval_s = held["late_max_s"], plan.record.interval_s
     if late_s > interval_s:
         yield f"this machine could not keep up: a sample came {1000 * late_s:.3g} ms late, of {1000 * interval_s:g} ms"
+
+
+def squeezed(memory_pressures: int) -> Iterator[str]:
+    """What is to be said if all TCP together had more memory than the kernel lets it have, so often."""
+    if memory_pressures:
+        yield (
+            f"TCP ran out of memory (net.ipv4.tcp_mem) {memory_pressures} times: "
+            "the kernel then closes receivers' windows, and the network does not decide alone"
+        )
+
+
+def uncaptured(lost_p: int) -> Iterator[str]:
+    """What is to be said if a packet capture had no room for so many packets."""
+    if lost_p:
+        yield f"the packet capture lacks {lost_p} packets: too many came within 10 ms"
 
 
 def _share(samples: Mapping[str, Column], link: int) -> float | None:
