@@ -12,7 +12,7 @@ use rustix::net::{
 
 use crate::error::Tried;
 use crate::namespaces::Namespaces;
-use crate::order::{Host, Reader, SocketOptions};
+use crate::order::{Care, Host, SocketOptions};
 use crate::{sys, Error};
 
 /// Connections that may wait to be accepted.
@@ -50,12 +50,12 @@ pub struct Hosts {
     listeners: Vec<OwnedFd>,
     /// By address, the port of its next connection.
     ports: BTreeMap<Ipv4Addr, u16>,
-    reader: Reader,
+    reader: Care,
 }
 
 impl Hosts {
     /// Nobody listens yet.
-    pub fn new(namespaces: Namespaces, reader: Reader) -> Hosts {
+    pub fn new(namespaces: Namespaces, reader: Care) -> Hosts {
         Hosts {
             namespaces,
             services: BTreeMap::new(),
@@ -208,7 +208,7 @@ impl Hosts {
 
     /// Sets when a receiver's application is woken: `expected` bytes are to come, if that is known.
     pub fn await_data(&self, socket: &OwnedFd, expected: Option<u64>) -> Result<(), Error> {
-        if self.reader == Reader::Lazy {
+        if self.reader == Care::Lazy {
             return Ok(());
         }
         let most = u64::from(PROMPT_BYTES);

@@ -39,11 +39,13 @@ pub struct Order {
     pub queues: Vec<Device>,
     /// Where packets are lost at random.
     pub losses: Vec<Device>,
-    /// How often a lazy reader reads, and an application of a given rate writes at most.
+    /// How often a lazy application reads or writes, and one of a given rate writes at most.
     #[serde(rename = "serve_s")]
     pub serve: Time,
     /// When the applications read.
-    pub reader: Reader,
+    pub reader: Care,
+    /// When the applications write.
+    pub writer: Care,
     /// Where the result goes.
     pub result: PathBuf,
     /// File of the capture; `null`: none.
@@ -61,11 +63,11 @@ pub enum ClockKind {
     Real,
 }
 
-/// When an application reads.
+/// When an application looks after its socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reader {
-    /// The kernel acknowledges as if the application read at once.
+pub enum Care {
+    /// The kernel does as if the application were always there.
     Prompt,
     /// Every `serve_s`.
     Lazy,
@@ -467,7 +469,7 @@ mod tests {
             "flows": [{"source": host("tx0", "10.1.0.1"), "destination": host("rx0", "10.2.0.1")}],
             "datagrams": [], "traffic": [],
             "queues": [{"link": 0, "namespace": "q0", "device": "out", "handle": "10:"}], "losses": [],
-            "serve_s": 0.005, "reader": "prompt", "result": "/run/result.bin", "capture": null,
+            "serve_s": 0.005, "reader": "prompt", "writer": "prompt", "result": "/run/result.bin", "capture": null,
         })
     }
 
@@ -484,7 +486,7 @@ mod tests {
         let order = Order::parse(&order().to_string()).expect("an order");
         assert_eq!(
             (order.clock, order.reader),
-            (ClockKind::Virtual, Reader::Prompt)
+            (ClockKind::Virtual, Care::Prompt)
         );
         assert_eq!(order.serve, Time::from_milliseconds(5));
         let (sockets, tcp) = order.sockets_of(0).expect("TCP");

@@ -17,7 +17,7 @@ use crate::error::Tried;
 use crate::frame::Headers;
 use crate::hosts::{Hosts, Service};
 use crate::namespaces::Namespaces;
-use crate::order::{Order, Reader};
+use crate::order::{Care, Order};
 use crate::plans::Plans;
 use crate::queues::{Fate, Queues};
 use crate::result::Tables;
@@ -48,8 +48,8 @@ enum Task {
     Write(u32),
     /// A UDP source sends.
     Send(u32),
-    /// The lazy readers read.
-    Read,
+    /// Lazy applications write and read.
+    Serve,
     /// The captured packets are taken.
     Capture,
     Sample,
@@ -231,8 +231,8 @@ impl Run {
             (plan.duration, Task::End),
         ];
         self.agenda.extend(changes.chain(others).map(Reverse));
-        if self.order.reader == Reader::Lazy {
-            self.agenda.push(Reverse((self.order.serve, Task::Read)));
+        if [self.order.writer, self.order.reader].contains(&Care::Lazy) {
+            self.agenda.push(Reverse((self.order.serve, Task::Serve)));
         }
         if self.capture.is_some() {
             self.agenda
@@ -310,10 +310,10 @@ impl Run {
                 self.send(flow);
                 Ok(())
             }
-            Task::Read => {
+            Task::Serve => {
                 self.agenda
-                    .push(Reverse((at + self.order.serve, Task::Read)));
-                self.read_all()
+                    .push(Reverse((at + self.order.serve, Task::Serve)));
+                self.serve_all()
             }
             Task::Capture => {
                 self.agenda

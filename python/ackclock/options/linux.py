@@ -57,6 +57,10 @@ class Linux(Options):
         description='"prompt": ACKs are those of an application that reads at once; "lazy": of one that reads every '
         '"serve"',
     )
+    writer: Literal["prompt", "lazy"] = Field(
+        "prompt",
+        description='"prompt": an application writes whenever there is room; "lazy": every "serve", before it reads',
+    )
     offloads: bool = Field(
         False, description="whether batches of segments stay together through the network, as one large packet"
     )

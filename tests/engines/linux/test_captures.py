@@ -136,3 +136,10 @@ def test_a_datagram_is_captured(tmp_path):
     text = DUMBBELL.split("[[flows]]", maxsplit=1)[0] + '[[traffic]]\nkind = "udp"\nrate = "100/s"\npacket = "500B"\n'
     data, found = captured(text + "[record]\npcap = true\n", tmp_path)
     assert len(found) == data.flows["sent_packets"].sum() > 100
+
+
+def test_a_lazy_writer_begins_when_it_looks(tmp_path):
+    """The connection is open after a round trip of 20 ms; the application looks every 50 ms."""
+    _, found = captured(DUMBBELL + '[linux]\nwriter = "lazy"\nserve = "50ms"\n', tmp_path)
+    first = next(frame for frame in found if frame.payload_bytes > 0)
+    assert first.time_s == pytest.approx(0.05, abs=1e-4)

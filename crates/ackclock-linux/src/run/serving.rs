@@ -9,7 +9,7 @@ use super::{Run, Stage, Task, Whose};
 use crate::connection::Connection;
 use crate::error::Tried;
 use crate::hosts::{Hosts, Service};
-use crate::order::Reader;
+use crate::order::Care;
 use crate::rows::Row;
 use crate::tables::{Happening, NONE};
 use crate::Error;
@@ -113,8 +113,8 @@ impl Run {
 
     fn receiving(&self) -> EventFlags {
         match self.order.reader {
-            Reader::Prompt => PROMPT_RECEIVERS,
-            Reader::Lazy => LAZY_RECEIVERS,
+            Care::Prompt => PROMPT_RECEIVERS,
+            Care::Lazy => LAZY_RECEIVERS,
         }
     }
 
@@ -147,7 +147,9 @@ impl Run {
             connection.established = now;
             self.opened(flow);
         }
-        self.write(flow)?;
+        if self.order.writer == Care::Prompt {
+            self.write(flow)?;
+        }
         self.close_sender(flow)
     }
 
@@ -269,12 +271,16 @@ impl Run {
         self.end_if_over(flow)
     }
 
-    /// The lazy readers read.
-    pub(super) fn read_all(&mut self) -> Result<(), Error> {
+    /// Lazy applications write what they have, and then read what there is.
+    pub(super) fn serve_all(&mut self) -> Result<(), Error> {
         let flows: Vec<u32> = self.active.iter().copied().collect();
-        flows
-            .into_iter()
-            .try_for_each(|flow| self.read(flow, false))
+        if self.order.writer == Care::Lazy {
+            flows.iter().try_for_each(|&flow| self.write(flow))?;
+        }
+        if self.order.reader == Care::Lazy {
+            flows.iter().try_for_each(|&flow| self.read(flow, false))?;
+        }
+        Ok(())
     }
 
     /// A transfer is complete: others may begin.

@@ -45,6 +45,7 @@ class Order:
             "losses": [_device(link, cable, net, LOST) for link, cable in _losses(net)],
             "serve_s": options["serve_s"],
             "reader": options["reader"],
+            "writer": options["writer"],
             "result": str(result),
             "capture": None if capture is None else str(capture),
         }
