@@ -50,6 +50,8 @@ pub struct Ack {
     pub advanced: bool,
     /// Segments that it advanced over, those that were delivered selectively before included.
     pub cumulatively_acked: u32,
+    /// Whether it carries SACK blocks.
+    pub selective: bool,
     /// RTT of the newest segment delivered by this ACK, if it was sent only once.
     pub rtt: Option<Time>,
     /// Smoothed RTT (RFC 6298); zero before the first sample.
@@ -172,6 +174,11 @@ pub trait Controller: Send {
     /// again.
     fn on_loss_after_mark(&mut self, loss: &Loss) {
         let _ = loss;
+    }
+    /// A fast recovery or a reaction to marks ends, its window reached: called before what else the same ACK brings,
+    /// which may be the next loss.
+    fn on_recovered(&mut self, now: Time) {
+        let _ = now;
     }
     /// The connection has opened: the first call, if there is one.
     fn on_open(&mut self, opening: &Opening) {

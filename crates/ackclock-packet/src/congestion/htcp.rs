@@ -19,7 +19,8 @@
 //! - α(Δ) is a whole number, and remains one after the scaling, at least 1. β and α count in 1/128.
 //! - α is computed when the window has grown by a segment, and at a loss with the Δ at that loss. The first
 //!   segment after a loss is bought at that rate.
-//! - An RTT more than 20 ms above `RTT_max` does not count for it. At each loss `RTT_max` loses 5 % of its
+//! - An RTT more than 20 ms above `RTT_max` does not count for it, nor what SACKs tell after the first one of a hole:
+//!   the segments behind a drop, which met the longest queue. At each loss `RTT_max` loses 5 % of its
 //!   distance to `RTT_min`.
 //! - β is 0.5 where `RTT_min` is 10 ms or less.
 //! - What slow start leaves over when it reaches ssthresh is not counted. What is left when the window grows by
@@ -93,6 +94,8 @@ struct Htcp {
     max_rtt: u64,
     /// Tick from which Δ counts.
     epoch: u64,
+    /// The ACK before this one told of a hole.
+    disordered: bool,
     /// A loss is being repaired: Δ will count from the end of that.
     repairing: bool,
     throughput: Throughput,
@@ -141,6 +144,7 @@ impl Htcp {
             min_rtt: 0,
             max_rtt: 0,
             epoch: 0,
+            disordered: false,
             repairing: false,
             throughput: Throughput::default(),
         })
@@ -151,7 +155,7 @@ impl Htcp {
         if self.min_rtt == 0 || rtt < self.min_rtt {
             self.min_rtt = rtt;
         }
-        if self.window.is_open() {
+        if self.window.is_open() && !self.disordered {
             self.max_rtt = self.max_rtt.max(self.min_rtt);
             if rtt <= self.max_rtt + self.clock.of(MAX_RTT_STEP) {
                 self.max_rtt = self.max_rtt.max(rtt);
@@ -234,6 +238,7 @@ impl Controller for Htcp {
         if let Some(rtt) = ack.rtt {
             self.observe_rtt(self.clock.of(rtt));
         }
+        self.disordered = ack.selective;
         self.observe_throughput(ack, now);
         // The segments of the ACK that ends a repair count as one.
         let was_open = self.window.is_open();

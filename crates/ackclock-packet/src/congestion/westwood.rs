@@ -19,11 +19,15 @@
 //!     └─────  BW × RTT_min ───────┘         └─────────────────────────────────────────────┘
 //! ```
 //!
+//! A recovery may end with the very ACK that begins the next one. The next one then halves BW × `RTT_min`, not the
+//! window that had been halved before: under frequent losses this decides how fast the flow is.
+//!
 //! As in Linux: time and RTTs are whole ticks of the kernel's clock, a begun tick of an RTT counting, so
 //! BW × `RTT_min` may be several percent above what the path holds; BW is whole bytes per tick; a loss before the
 //! first sample leaves two segments; a timeout in fast recovery leaves ssthresh alone.
 //!
-//! Deviation from Linux: spurious losses are not undone.
+//! Deviations from Linux: spurious losses are not undone; ACKs whose only news is a larger receive window are taken
+//! for its fast path.
 
 mod bandwidth;
 
@@ -84,14 +88,20 @@ impl Westwood {
         }
     }
 
-    /// Takes the ACK into the bandwidth's sample. The RTTs that count are those up to the ACK before.
-    fn observe(&mut self, ack: &Ack) {
+    /// An ACK arrives: the sample may be over. The RTTs that count are those up to the ACK before.
+    fn advance(&mut self, now: Time) {
         if let Some(rtt) = self.rtt {
             let shortest_window = self.clock.per_second() / 20;
             self.bandwidth
-                .close_sample(self.clock.at(ack.now), rtt.max(shortest_window));
+                .close_sample(self.clock.at(now), rtt.max(shortest_window));
             self.min_rtt = Some(self.min_rtt.map_or(rtt, |min_rtt| min_rtt.min(rtt)));
-        } else {
+        }
+    }
+
+    /// Takes the ACK into the bandwidth's sample.
+    fn observe(&mut self, ack: &Ack) {
+        self.advance(ack.now);
+        if self.rtt.is_none() {
             // The connection was opened when the acknowledged segments were sent.
             let opened = ack.now - ack.rtt.unwrap_or(Time::ZERO);
             self.bandwidth.begin(self.clock.at(opened));
@@ -111,9 +121,6 @@ impl Westwood {
 impl Controller for Westwood {
     fn on_ack(&mut self, ack: &Ack) {
         self.observe(ack);
-        if self.window.in_fast_recovery() && !ack.recovering {
-            self.window.resume_at(self.measured());
-        }
         if self.window.may_grow(ack) {
             self.window.grow_as_reno(ack.newly_acked);
         }
@@ -121,6 +128,11 @@ impl Controller for Westwood {
 
     fn on_loss(&mut self, _loss: &Loss) {
         self.window.reduce(self.window.cwnd() / 2);
+    }
+
+    fn on_recovered(&mut self, now: Time) {
+        self.advance(now);
+        self.window.resume_at(self.measured());
     }
 
     fn on_timeout(&mut self, _now: Time, _in_flight: u32) {

@@ -206,6 +206,7 @@ pub mod testing {
             newly_acked_bytes: u64::from(newly_acked) * 1448,
             advanced: true,
             cumulatively_acked: newly_acked,
+            selective: false,
             rtt: None,
             srtt: Time::ZERO,
             min_rtt: Time::NEVER,

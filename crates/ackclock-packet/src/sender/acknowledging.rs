@@ -31,7 +31,7 @@ impl Sender {
         let marks = self.read_marks(packet, &delivery, old);
         let found = self.detect_losses(advanced, now);
         self.settle_probe(packet, advanced, now);
-        self.change_state(&found, prior_in_flight, now, out);
+        self.change_state(prior_in_flight, now, out);
         if marks.asks {
             self.react_to_marks(prior_in_flight, now, out);
         }
@@ -45,6 +45,7 @@ impl Sender {
             newly_acked_bytes: u64::from(delivery.segments) * u64::from(self.tcp.mss_bytes),
             advanced,
             cumulatively_acked: ack.saturating_sub(prior_unacknowledged) as u32,
+            selective: blocks.is_some(),
             rtt,
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min_rtt(),
@@ -126,7 +127,8 @@ impl Sender {
 
     /// Takes the RTT sample for the timer from the oldest delivered segment (so that it includes the
     /// receiver's delay, RFC 6298 section 3 with Karn's rule), else from the echoed timestamp, whose clock
-    /// ticks each millisecond (RFC 7323 section 5.4); returns the sample for the controller, from the newest one.
+    /// ticks each millisecond (RFC 7323 section 5.4); returns the sample for the controller, from the newest one,
+    /// and of those SACKed if there are any (Linux).
     #[inline]
     pub(super) fn measure_rtt(
         &mut self,
@@ -146,11 +148,9 @@ impl Sender {
             known.then(|| in_ticks(packet.timestamp, now))
         };
         let sample = oldest.map(|sent| now.since(sent)).or_else(echoed)?;
-        let newest = if cumulative.is_some() {
-            delivery.newest
-        } else {
-            delivery.newest_sacked
-        };
+        let newest = delivery
+            .newest_sacked
+            .or_else(|| cumulative.and(delivery.newest));
         let rtt = newest.map_or(sample, |sent| now.since(sent));
         self.rtt.observe_minimum(now, rtt);
         self.rtt

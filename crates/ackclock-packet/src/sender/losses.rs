@@ -15,10 +15,10 @@ impl Sender {
         if self.phase == Phase::Open && self.board.is_clean() {
             return Found::default();
         }
-        self.end_reaction();
+        self.end_reaction(now);
         let repairing = matches!(self.phase, Phase::Recovery | Phase::Loss);
         if repairing && self.board.unacknowledged() >= self.recovery_end {
-            self.leave_recovery();
+            self.leave_recovery(now);
         }
         if !self.tcp.sack {
             return self.detect_by_duplicates(advanced);
@@ -60,15 +60,10 @@ impl Sender {
         }
     }
 
-    pub(super) fn change_state(
-        &mut self,
-        found: &Found,
-        prior_in_flight: u32,
-        now: Time,
-        out: &mut impl Outlet,
-    ) {
+    pub(super) fn change_state(&mut self, prior_in_flight: u32, now: Time, out: &mut impl Outlet) {
         match self.phase {
-            Phase::Open | Phase::Disorder | Phase::Reduced if found.lost > 0 => {
+            // What was found lost in an old recovery, beyond its end, starts the next one (as in Linux).
+            Phase::Open | Phase::Disorder | Phase::Reduced if self.board.lost() > 0 => {
                 self.enter_recovery(prior_in_flight, now, out);
             }
             Phase::Open | Phase::Disorder => {
@@ -160,7 +155,10 @@ impl Sender {
         self.send_lost(now, out);
     }
 
-    pub(super) fn leave_recovery(&mut self) {
+    pub(super) fn leave_recovery(&mut self, now: Time) {
+        if self.phase == Phase::Recovery {
+            self.controller.on_recovered(now);
+        }
         self.phase = Phase::Open;
         self.prr = None;
         if !self.tcp.sack {

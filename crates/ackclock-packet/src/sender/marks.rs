@@ -102,8 +102,9 @@ impl Sender {
 
     /// Leaves the reaction when something sent after it is acknowledged.
     #[inline]
-    pub(super) fn end_reaction(&mut self) {
+    pub(super) fn end_reaction(&mut self, now: Time) {
         if self.phase == Phase::Reduced && self.board.unacknowledged() > self.marks.end {
+            self.controller.on_recovered(now);
             self.phase = Phase::Open;
             self.prr = None;
         }

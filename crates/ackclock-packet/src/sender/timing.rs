@@ -100,6 +100,7 @@ impl Sender {
         let repaired = self.probe_repeated && beyond && !packet.again();
         if repaired && matches!(self.phase, Phase::Open | Phase::Disorder) {
             self.reduce(self.board.in_flight() + 1, now);
+            self.controller.on_recovered(now);
         }
     }
 

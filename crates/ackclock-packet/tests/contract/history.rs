@@ -96,7 +96,12 @@ impl History {
                 controller.on_ack(&ack);
             }
             Step::Loss(marked) => self.lose(controller, marked),
-            Step::Recovered => (self.recovering, self.repairing) = (false, false),
+            Step::Recovered => {
+                if self.recovering {
+                    controller.on_recovered(self.now);
+                }
+                (self.recovering, self.repairing) = (false, false);
+            }
             Step::Timeout => {
                 controller.on_timeout(self.now, self.in_flight());
                 (self.recovering, self.repairing) = (false, true);
@@ -136,6 +141,7 @@ impl History {
             newly_acked_bytes: bytes,
             advanced: moved,
             cumulatively_acked: if moved { newly_acked } else { 0 },
+            selective: !moved,
             rtt: (newly_acked > 0).then_some(rtt),
             srtt: self.srtt,
             min_rtt: self.min_rtt,

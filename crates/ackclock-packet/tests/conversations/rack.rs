@@ -220,3 +220,31 @@ fn a_timeout_spares_what_was_sent_within_an_rtt() {
     );
     assert_eq!(tcp.sender.in_flight(), 2, "2 again, and 5");
 }
+
+#[test]
+fn what_was_found_lost_beyond_the_end_of_a_recovery_starts_the_next_one() {
+    // 10 is sent in the recovery of 0, whose end is 10, and found lost in it. As in Linux the window comes down again
+    // with the ACK that ends the recovery, though that ACK reports nothing new.
+    let mut tcp = Script::open(&flow(linux()), ms(100));
+    tcp.sack(ms(200), 0, &[(1, 4)]);
+    tcp.sack(ms(201), 0, &[(1, 10)]);
+    tcp.sack(ms(301), 0, &[(11, 12), (1, 10)]);
+    assert_eq!((tcp.sender.cwnd(), tcp.sender.ssthresh()), (5.0, 5.0));
+    tcp.clear().ack(ms(302), 10);
+    assert!(tcp.text().contains("302 ! recovery"), "{}", tcp.text());
+    assert_eq!(tcp.sender.ssthresh(), 2.0);
+}
+
+#[test]
+fn an_ack_that_also_sacks_tells_the_rtt_of_what_it_sacks() {
+    // The ACK of 1 was held back, and goes out with the SACK of 3: 180 ms for 1, 80 ms for 3, so a reordering window
+    // of 20 ms (as in Linux, `tcp_clean_rtx_queue`).
+    let mut tcp = Script::open(&window_of(2), ms(100));
+    tcp.ack(ms(200), 1).clear();
+    assert_reads(
+        &tcp.sack(ms(280), 2, &[(3, 4)]).wait(ms(304)).sent(),
+        "280 > data 4..8
+         300 ! recovery
+         300 > data 2 again",
+    );
+}

@@ -125,6 +125,18 @@ fn the_rtts_are_ticks_begun_and_the_largest_rises_slowly_and_fades() {
     assert_eq!(htcp.max_rtt, 6, "40 ms more at once does not count");
     htcp.on_ack(&with_rtt(120, 1, 75));
     assert_eq!((htcp.min_rtt, htcp.max_rtt), (6, 8));
+    let of_a_hole = |now_ms| Ack {
+        advanced: false,
+        cumulatively_acked: 0,
+        selective: true,
+        ..with_rtt(now_ms, 1, 81)
+    };
+    htcp.on_ack(&Ack {
+        rtt: None,
+        ..of_a_hole(130)
+    });
+    htcp.on_ack(&of_a_hole(131));
+    assert_eq!(htcp.max_rtt, 8, "the second SACK of a hole does not count");
     htcp.max_rtt = 26;
     htcp.on_loss(&loss_at(200));
     assert_eq!(htcp.max_rtt, 25, "6 + 20 × 0.95");

@@ -2,6 +2,10 @@
 //!
 //! An ACK that does not advance stands for a segment. What such ACKs have counted is taken off the cumulative ACK
 //! that follows: of `n` segments when at least `n` were counted before, one counts (ICC 2004 section II-B).
+//!
+//! Linux does so only off its fast path, on ACKs with SACK blocks. One that advances without them counts in full, the
+//! ACK that fills the last hole too: the segments beyond the hole count twice, and the next loss finds what is still
+//! to be taken off.
 
 use crate::congestion::Ack;
 
@@ -64,7 +68,9 @@ impl Bandwidth {
         }
         let segment = self.segment_bytes;
         let advanced = u64::from(ack.cumulatively_acked) * segment;
-        self.bytes += if advanced == 0 {
+        self.bytes += if advanced > 0 && !ack.selective {
+            advanced
+        } else if advanced == 0 {
             self.ahead += segment;
             segment
         } else if advanced == segment {
@@ -127,11 +133,30 @@ mod tests {
         // Partial ACK of 3: all of them were counted, the retransmission arrived.
         let jump = |n| Ack {
             cumulatively_acked: n,
+            selective: true,
             ..ack(Time::ZERO, 1)
         };
         bandwidth.count(&jump(3));
         assert_eq!((bandwidth.bytes, bandwidth.ahead), (8 * 1448, 2 * 1448));
         bandwidth.count(&jump(4));
         assert_eq!((bandwidth.bytes, bandwidth.ahead), (10 * 1448, 0));
+    }
+
+    #[test]
+    fn an_ack_without_sack_blocks_counts_twice_what_duplicates_stood_for() {
+        let mut bandwidth = Bandwidth::default();
+        bandwidth.count(&ack(Time::ZERO, 1));
+        for _ in 0..5 {
+            bandwidth.count(&duplicate());
+        }
+        bandwidth.count(&Ack {
+            cumulatively_acked: 6,
+            ..ack(Time::ZERO, 1)
+        });
+        assert_eq!(
+            (bandwidth.bytes, bandwidth.ahead),
+            (12 * 1448, 5 * 1448),
+            "1, 5 and 6"
+        );
     }
 }

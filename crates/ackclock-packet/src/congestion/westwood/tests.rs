@@ -35,7 +35,7 @@ fn a_recovery_comes_down_to_half_and_ends_at_bandwidth_times_smallest_rtt() {
     assert_eq!(westwood.cwnd(), half);
     westwood.on_ack(&recovering(Time::from_milliseconds(5000), 1));
     assert_eq!(westwood.cwnd(), half);
-    westwood.on_ack(&acked(5001, 1, 51));
+    westwood.on_recovered(Time::from_milliseconds(5001));
     // 14,480 B per tick × 6 ticks / 1,448 B = 60 segments; the filter rounds down.
     assert_eq!((westwood.cwnd(), westwood.ssthresh()), (59.0, 59.0));
 }
@@ -115,11 +115,19 @@ fn a_loss_before_the_first_sample_leaves_two_segments() {
     let mut westwood = westwood(10.0);
     westwood.on_ack(&acked(51, 1, 51));
     westwood.on_loss(&LOSS);
-    westwood.on_ack(&Ack {
-        window_limited: false,
-        ..acked(60, 1, 51)
-    });
+    westwood.on_recovered(Time::from_milliseconds(60));
     assert_eq!((westwood.cwnd(), westwood.ssthresh()), (2.0, 2.0));
+}
+
+#[test]
+fn a_loss_that_the_end_of_a_recovery_brings_halves_the_measured_window() {
+    let mut westwood = westwood(100.0);
+    steady(&mut westwood, 51..5000);
+    let measured = f64::from(westwood.measured());
+    westwood.on_loss(&LOSS);
+    westwood.on_recovered(Time::from_milliseconds(5000));
+    westwood.on_loss(&LOSS);
+    assert_eq!(westwood.cwnd(), (measured / 2.0).floor());
 }
 
 #[test]
