@@ -3,10 +3,9 @@
 //! Sources: RFC 9293 (connection), RFC 5681 section 4.2 and RFC 1122 section 4.2.3.2 (delayed ACKs), RFC 2018
 //! section 4 (which SACK blocks, in which order), RFC 2883 (duplicates), RFC 7323 section 4.3 (which timestamp
 //! is echoed). `quick` delayed ACKs do as Linux does: the first ACKs of a connection, those of segments that open
-//! the receive window and those after a duplicate segment or a long gap are not delayed.
+//! the receive window and those after a duplicate segment or a long gap are not delayed, and SACKs are compressed.
 //!
-//! Deviations: the application reads at once, so the receive window never shrinks; Linux's compression
-//! of SACKs (at most one a millisecond during recovery) is left out.
+//! Deviation: the application reads at once, so the receive window never shrinks.
 
 use ackclock_units::Time;
 
@@ -16,12 +15,14 @@ use crate::sender::{syn_option_bytes, TIMESTAMPS_BYTES};
 use crate::workload::Workload;
 
 mod client;
+mod compression;
 mod echo;
 mod handshake;
 mod quick;
 mod ranges;
 
 pub use client::Client;
+use compression::Compression;
 use echo::{Asked, Echo};
 use quick::Quick;
 use ranges::Ranges;
@@ -82,6 +83,7 @@ pub struct Receiver {
     /// Segments received since the last ACK.
     pending: u32,
     quick: Quick,
+    compression: Compression,
     /// Timestamp of the earliest segment not yet acknowledged.
     echo: Time,
     last_arrival: Time,
@@ -124,6 +126,9 @@ impl Receiver {
             earlier: None,
             pending: 0,
             quick: Quick::new(&plan.tcp),
+            compression: Compression::new(
+                plan.tcp.sack && plan.tcp.delayed_ack == DelayedAck::Quick,
+            ),
             echo: Time::ZERO,
             last_arrival: Time::ZERO,
             timer: Time::NEVER,
@@ -202,7 +207,7 @@ impl Receiver {
             Kind::Syn => self.on_syn(packet.timestamp, now),
             Kind::ServerSynAck => self.on_server_syn_ack(packet, now),
             _ => {
-                self.on_last_ack();
+                self.on_last_ack(now);
                 None
             }
         }
@@ -223,7 +228,7 @@ impl Receiver {
             Phase::LastAck => Some(self.repeat(Kind::FinAck, now)),
             _ => {
                 self.timer = Time::NEVER;
-                (self.pending > 0).then(|| self.acknowledge(None))
+                (self.pending > 0 || self.compression.holds()).then(|| self.acknowledge(None))
             }
         }
     }
@@ -233,13 +238,13 @@ impl Receiver {
     #[inline(always)]
     fn on_segment(&mut self, packet: &Packet, now: Time) -> Option<Reply> {
         if matches!(self.phase, Phase::SynReceived | Phase::Requested) {
-            self.establish();
+            self.establish(now);
         }
         if self.echo_of_marks.is_on() {
             self.hear_marks(packet);
         }
         if packet.sequence != self.next || !self.ranges.is_empty() {
-            return Some(self.on_disorder(packet.sequence, packet.timestamp, now));
+            return self.on_disorder(packet.sequence, packet.timestamp, now);
         }
         self.next += 1;
         self.quick.on_new_segment();
@@ -302,6 +307,7 @@ impl Receiver {
     fn acknowledge(&mut self, duplicate: Option<u64>) -> Reply {
         self.pending = 0;
         self.quick.on_ack();
+        self.compression.on_ack();
         self.timer = Time::NEVER;
         self.sent_packets += 1;
         let blocks = self.blocks(duplicate);
@@ -317,8 +323,8 @@ impl Receiver {
         }
     }
 
-    /// A segment out of order, a duplicate, or one that fills a hole: acknowledged at once.
-    fn on_disorder(&mut self, sequence: u64, timestamp: Time, now: Time) -> Reply {
+    /// A segment out of order, a duplicate, or one that fills a hole: acknowledged at once, unless SACKs are compressed.
+    fn on_disorder(&mut self, sequence: u64, timestamp: Time, now: Time) -> Option<Reply> {
         self.last_arrival = now;
         if sequence + u64::from(self.pending) <= self.next {
             // RFC 7323 section 4.3, step 2: it begins at or before the last ACK.
@@ -326,11 +332,12 @@ impl Receiver {
         }
         let held = self.ranges.range_of(sequence);
         let duplicate = sequence < self.next || held.is_some();
+        let mut at_once = duplicate || self.ack_now || self.quick.is_due();
         if duplicate {
             self.duplicates += 1;
             self.quick.on_duplicate();
             if self.phase == Phase::LastAck {
-                return self.control(Kind::FinAck);
+                return Some(self.control(Kind::FinAck));
             }
             if let Some(range) = held {
                 self.ranges.remember(range);
@@ -338,14 +345,22 @@ impl Receiver {
         } else if sequence == self.next {
             self.quick.on_new_segment();
             self.next = self.ranges.follow(sequence + 1);
+            // More than a segment is new to the sender.
+            at_once |= self.next - sequence > 1 || self.ranges.is_empty();
         } else {
             self.quick.on_new_segment();
             self.ranges.keep(sequence);
         }
         if self.next > self.fin && self.phase == Phase::Established {
-            return self.close(now);
+            return Some(self.close(now));
         }
-        self.acknowledge(duplicate.then_some(sequence))
+        if !at_once {
+            if let Some(wait) = self.compression.hold(self.next) {
+                self.timer = self.timer.min(now + wait);
+                return None;
+            }
+        }
+        Some(self.acknowledge(duplicate.then_some(sequence)))
     }
 
     #[inline]

@@ -134,6 +134,8 @@ impl Receiver {
             client.rtt.start_after_lost_syn();
         }
         client.established = Some(now);
+        self.compression.on_opening(client.syn_sent);
+        self.compression.on_opened(now);
         client.news.push((now, Happening::Established));
         self.request(now, false)
     }

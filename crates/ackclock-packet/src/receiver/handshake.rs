@@ -12,6 +12,7 @@ impl Receiver {
                 self.phase = Phase::SynReceived;
                 self.echo = timestamp;
                 self.timer = now + self.control_rto;
+                self.compression.on_opening(now);
                 Some(self.control(Kind::SynAck))
             }
             // The sender has not seen our SYN/ACK: RFC 9293 section 3.10.7.4 answers with an ACK.
@@ -19,9 +20,9 @@ impl Receiver {
         }
     }
 
-    pub(super) fn on_last_ack(&mut self) {
+    pub(super) fn on_last_ack(&mut self, now: Time) {
         match self.phase {
-            Phase::SynReceived => self.establish(),
+            Phase::SynReceived => self.establish(now),
             Phase::LastAck => {
                 self.phase = Phase::Closed;
                 self.timer = Time::NEVER;
@@ -30,7 +31,8 @@ impl Receiver {
         }
     }
 
-    pub(super) fn establish(&mut self) {
+    pub(super) fn establish(&mut self, now: Time) {
+        self.compression.on_opened(now);
         self.phase = Phase::Established;
         self.timer = Time::NEVER;
         self.control_rto = self.initial_rto;
@@ -39,6 +41,9 @@ impl Receiver {
     pub(super) fn repeat(&mut self, kind: Kind, now: Time) -> Reply {
         self.control_rto = (self.control_rto + self.control_rto).min(self.max_rto);
         self.timer = now + self.control_rto;
+        if kind == Kind::SynAck {
+            self.compression.on_opening(now);
+        }
         self.control(kind)
     }
 

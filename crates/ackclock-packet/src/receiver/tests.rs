@@ -228,3 +228,35 @@ fn a_duplicate_of_what_was_acknowledged_moves_the_echo_on() {
         Some(Time::from_milliseconds(30))
     );
 }
+
+#[test]
+fn what_is_behind_a_hole_is_acknowledged_three_times_and_then_once_a_millisecond() {
+    let mut receiver = Receiver::new(&plan(true, DelayedAck::Quick));
+    let mut now = Time::ZERO;
+    receiver.on_packet(&packet(Kind::Syn, 0), now);
+    now += Time::from_milliseconds(50);
+    receiver.on_packet(&packet(Kind::LastAck, 0), now);
+    let data = |receiver: &mut Receiver, segment, now| {
+        receiver.on_packet(&packet(Kind::Data, segment), now)
+    };
+    // Until the quick ACKs of the connection's start are used up.
+    let first_lost = (0..)
+        .find(|&segment| data(&mut receiver, segment, now).is_none())
+        .map_or(0, |waiting| waiting + 1);
+    let replies: Vec<_> = (1..=8)
+        .map(|behind| data(&mut receiver, first_lost + behind, now))
+        .collect();
+    let at_once: Vec<bool> = replies.iter().map(Option::is_some).collect();
+    assert_eq!(
+        at_once,
+        [true, true, true, false, false, false, false, false]
+    );
+    let due = receiver.wake();
+    assert_eq!(due, now + Time::from_milliseconds(1));
+    let reply = receiver.on_timer(due).expect("an ACK for the rest");
+    let blocks = reply.blocks.expect("it is selective");
+    assert_eq!(blocks.as_slice(), [(first_lost + 1, first_lost + 9)]);
+    assert!(receiver.wake().is_never());
+    let reply = data(&mut receiver, first_lost, due).expect("a filled hole is told at once");
+    assert_eq!((reply.ack, reply.blocks), (first_lost + 9, None));
+}
