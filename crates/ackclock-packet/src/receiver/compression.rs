@@ -3,15 +3,15 @@
 //! ```text
 //!    hole   1   2   3   4   5   6   7   8        segments that arrive behind it
 //!           │   │   │   └───────┬───────┘
-//!          ACK ACK ACK          ACK              at most 1 ms after the first of them
+//!          ACK ACK ACK          ACK              at most 1.1 ms after the first of them
 //! ```
 //!
 //! As Linux does since 4.18, to spare ACKs and Wi-Fi: the first three (RFC 5681's duplicates) go at once, then one
-//! goes for all that come within 5 % of the handshake's RTT, at most 1 ms, or for [`MOST_HELD`] of them. An ACK that
-//! advances begins anew. Neither quick ACKs wait nor the answer to a duplicate.
+//! goes for all that come within 5 % of the handshake's RTT, at most 1 ms, and a timer's slack of 100 µs, or for
+//! [`MOST_HELD`] of them. An ACK that advances begins anew. Neither quick ACKs wait nor the answer to a duplicate.
 //!
-//! Deviations: Linux takes the smaller of the handshake's RTT and the receiver's own estimate, and its timer may be
-//! 100 µs late.
+//! Deviations: Linux takes the smaller of the handshake's RTT and the receiver's own estimate; a timer that is due
+//! within the slack may take this one along.
 
 use ackclock_units::Time;
 
@@ -21,6 +21,8 @@ const AT_ONCE: u32 = 3;
 const MOST_HELD: u32 = 44;
 /// The longest wait (`net.ipv4.tcp_comp_sack_delay_ns`).
 const LONGEST: Time = Time::from_milliseconds(1);
+/// What Linux's timer is late (`net.ipv4.tcp_comp_sack_slack_ns`).
+const SLACK: Time = Time::from_microseconds(100);
 /// The wait as a share of the RTT.
 const RTT_SHARE: f64 = 0.05;
 
@@ -59,7 +61,7 @@ impl Compression {
     pub fn on_opened(&mut self, now: Time) {
         let rtt = now.since(self.opening);
         self.wait
-            .get_or_insert_with(|| rtt.scaled(RTT_SHARE).min(LONGEST));
+            .get_or_insert_with(|| rtt.scaled(RTT_SHARE).min(LONGEST) + SLACK);
     }
 
     /// A segment behind a hole has arrived, `next` being expected: how long its ACK waits, if it does.
@@ -107,7 +109,7 @@ mod tests {
     fn after_three_the_others_wait_until_an_ack_or_too_many() {
         let mut compression = opened(100);
         assert_eq!([1; 3].map(|next| compression.hold(next)), [None; 3]);
-        let wait = Some(Time::from_milliseconds(1));
+        let wait = Some(Time::from_microseconds(1100));
         assert!((0..MOST_HELD).all(|_| compression.hold(1) == wait));
         assert_eq!(compression.hold(1), None);
         compression.on_ack();
@@ -121,7 +123,7 @@ mod tests {
         let mut compression = opened(10);
         compression.on_opened(Time::from_milliseconds(500));
         assert!((0..3).all(|_| compression.hold(1).is_none()));
-        assert_eq!(compression.hold(1), Some(Time::from_microseconds(500)));
+        assert_eq!(compression.hold(1), Some(Time::from_microseconds(600)));
     }
 
     #[test]
