@@ -77,6 +77,18 @@ def test_a_recorded_run_comes_out_again(run):
     assert abs(found.drops - run.drops) <= max(DROPS * run.drops, DROPPED_P)
 
 
+@pytest.mark.parametrize("name", linux.READ_LATE)
+def test_where_the_recordings_reader_decides_a_prompt_one_does_as_the_packet_engine(name):
+    """The goodput within 2 %, the queueing delay within 0.5 ms and the drops within a fifth of the kernel's."""
+    (run,) = (run for run in linux.recorded("summary") if run.run == name)
+    kernel = linux.Simulated(run, ac.run(ac.loads(run.scenario, f"{name}.toml").plan(), "linux", seeds=[1]))
+    packet = linux.simulate(run)
+    assert packet.goodput_bps == pytest.approx(kernel.goodput_bps, rel=0.02)
+    assert packet.queueing_delay_s == pytest.approx(kernel.queueing_delay_s, abs=0.5e-3)
+    assert packet.drops == pytest.approx(kernel.drops, rel=0.2)
+    assert not packet.agrees, "so it need not be named here"
+
+
 def test_the_recorded_runs_are_there():
     assert len(AGAIN) == 8
 

@@ -17,7 +17,7 @@ ALL = linux.recorded("summary")
 REFERENCE = [run for run in ALL if run.congestion in ("reno", "cubic") and run.discipline == "pfifo"]
 SINGLE = [run for run in REFERENCE if run.flows == 1]
 
-#: Of the runs of all algorithms, this share agrees at least.
+#: Of the runs of all algorithms at other settings, this share agrees at least.
 SHARE = 0.85
 
 
@@ -40,9 +40,10 @@ def test_goodput_and_queueing_delay_agree(reference):
 
 
 def test_every_algorithm_agrees():
-    results = [linux.simulate(run) for run in ALL]
+    """But for the runs that `test_kernel.py` sets beside a kernel whose receiver reads at once."""
+    results = [linux.simulate(run) for run in ALL if run.run not in linux.READ_LATE]
     print("\n" + linux.printed(results))
-    assert sum(result.agrees for result in results) >= linux.enough(len(results), SHARE)
+    assert sum(result.agrees for result in results) >= linux.enough(len(results))
 
 
 def test_retransmissions_are_of_the_same_number(reference):
