@@ -240,7 +240,7 @@ fn what_is_behind_a_hole_is_acknowledged_three_times_and_then_together() {
         receiver.on_packet(&packet(Kind::Data, segment), now)
     };
     // Until the quick ACKs of the connection's start are used up.
-    let first_lost = (0..)
+    let first_lost = (0..100)
         .find(|&segment| data(&mut receiver, segment, now).is_none())
         .map_or(0, |waiting| waiting + 1);
     let replies: Vec<_> = (1..=8)
