@@ -228,7 +228,8 @@ impl Receiver {
             Phase::LastAck => Some(self.repeat(Kind::FinAck, now)),
             _ => {
                 self.timer = Time::NEVER;
-                (self.pending > 0 || self.compression.holds()).then(|| self.acknowledge(None))
+                let held = self.compression.release();
+                (self.pending > 0 || held).then(|| self.acknowledge(None))
             }
         }
     }
@@ -307,7 +308,6 @@ impl Receiver {
     fn acknowledge(&mut self, duplicate: Option<u64>) -> Reply {
         self.pending = 0;
         self.quick.on_ack();
-        self.compression.on_ack();
         self.timer = Time::NEVER;
         self.sent_packets += 1;
         let blocks = self.blocks(duplicate);
@@ -324,6 +324,7 @@ impl Receiver {
     }
 
     /// A segment out of order, a duplicate, or one that fills a hole: acknowledged at once, unless SACKs are compressed.
+    #[inline(never)]
     fn on_disorder(&mut self, sequence: u64, timestamp: Time, now: Time) -> Option<Reply> {
         self.last_arrival = now;
         if sequence + u64::from(self.pending) <= self.next {
@@ -360,6 +361,7 @@ impl Receiver {
                 return None;
             }
         }
+        self.compression.release();
         Some(self.acknowledge(duplicate.then_some(sequence)))
     }
 

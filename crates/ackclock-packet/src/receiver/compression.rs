@@ -81,16 +81,9 @@ impl Compression {
         self.wait
     }
 
-    /// Whether an ACK waits.
-    #[inline]
-    pub fn holds(&self) -> bool {
-        self.held > 0
-    }
-
-    /// An ACK leaves.
-    #[inline]
-    pub fn on_ack(&mut self) {
-        self.held = 0;
+    /// The ACK leaves; whether one waited. While one waits there is a hole, so others need not ask.
+    pub fn release(&mut self) -> bool {
+        std::mem::take(&mut self.held) > 0
     }
 }
 
@@ -112,8 +105,8 @@ mod tests {
         let wait = Some(Time::from_microseconds(1100));
         assert!((0..MOST_HELD).all(|_| compression.hold(1) == wait));
         assert_eq!(compression.hold(1), None);
-        compression.on_ack();
-        assert!(!compression.holds());
+        assert!(compression.release());
+        assert!(!compression.release());
         assert_eq!(compression.hold(1), wait);
         assert_eq!(compression.hold(2), None, "another hole");
     }
