@@ -15,9 +15,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ackclock.reproduce import Entry, Result, entries, find, page
-from ackclock.reproduce.result import FULL
-from ackclock.reproduce.work import TABLE
+from ackclock.campaigns.reproduce import Entry, Result, entries, find, page
+from ackclock.campaigns.reproduce.result import FULL
+from ackclock.campaigns.reproduce.work import TABLE
 
 GALLERY = Path(__file__).resolve().parent / "gallery"
 

@@ -23,13 +23,14 @@ from typing import Any
 
 import typer
 
-from ackclock import catalog, cli, tables
+from ackclock import catalog, cli
 from ackclock.catalog import NAME_KEYS, Card, Parameter
+from ackclock.dataset import tables
+from ackclock.dataset.tables import TABLES
 from ackclock.metrics import METRICS
-from ackclock.scenario import json_schema
-from ackclock.tables import TABLES
-from ackclock.topology import TOPOLOGIES
-from ackclock.traffic import KINDS
+from ackclock.scenario.scenario import json_schema
+from ackclock.scenario.topology import TOPOLOGIES
+from ackclock.scenario.traffic import KINDS
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"

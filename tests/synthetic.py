@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ackclock.dataset import Dataset, Spool
-from ackclock.tables import EVENT_KINDS
+from ackclock.dataset.tables import EVENT_KINDS
 
 NAMES = {"events.kind": EVENT_KINDS}
 MSS = 1448

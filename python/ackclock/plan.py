@@ -262,7 +262,7 @@ class RecordPlan:
 class Plan:
     """One scenario as complete numbers; `seeds` has one run each.
 
-    `options` are what one engine alone has, by its name: see `ackclock.options`.
+    `options` are what one engine alone has, by its name: see `ackclock.scenario.options`.
     """
 
     name: str

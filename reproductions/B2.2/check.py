@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from math import inf
 
+from ackclock.campaigns.reproduce import Measured, Row, near
+from ackclock.campaigns.reproduce.entry import Published
+from ackclock.campaigns.reproduce.measured import Values
 from ackclock.metrics import RunView
-from ackclock.reproduce import Measured, Row, near
-from ackclock.reproduce.entry import Published
-from ackclock.reproduce.measured import Values
 from ackclock.theory import single_flow
 
 ENGINES = ("theory",)

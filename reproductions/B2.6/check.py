@@ -6,10 +6,10 @@ from math import inf
 
 import numpy as np
 
+from ackclock.campaigns.reproduce import Measured, Row, near, ratio
+from ackclock.campaigns.reproduce.entry import Published
+from ackclock.campaigns.reproduce.measured import Values
 from ackclock.metrics import RunView
-from ackclock.reproduce import Measured, Row, near, ratio
-from ackclock.reproduce.entry import Published
-from ackclock.reproduce.measured import Values
 from ackclock.theory import single_flow
 
 ENGINES = ("theory", "packet")

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ackclock.campaigns.reproduce import Measured, Row
+from ackclock.campaigns.reproduce.entry import Published
 from ackclock.metrics import RunView
 from ackclock.metrics.oscillation import swings
-from ackclock.reproduce import Measured, Row
-from ackclock.reproduce.entry import Published
 from ackclock.theory import single_flow
 
 ENGINES = ("theory", "packet")

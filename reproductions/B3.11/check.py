@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ackclock.campaigns.reproduce import Measured, Row, near, ratio
+from ackclock.campaigns.reproduce.entry import Published
 from ackclock.metrics import RunView
-from ackclock.reproduce import Measured, Row, near, ratio
-from ackclock.reproduce.entry import Published
 
 #: Goodput is seen over so long, in which a link of this rate sends thousands of packets.
 SMOOTH_S = 0.1

@@ -7,9 +7,9 @@ import numpy as np
 import polars as pl
 
 from ackclock import theory
+from ackclock.campaigns.reproduce import Measured, Row, near, ratio
+from ackclock.campaigns.reproduce.entry import Published
 from ackclock.metrics import RunView
-from ackclock.reproduce import Measured, Row, near, ratio
-from ackclock.reproduce.entry import Published
 
 ENGINES = ("theory", "packet")
 

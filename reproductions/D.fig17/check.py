@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ackclock.campaigns.reproduce import Measured, Row, near
+from ackclock.campaigns.reproduce.entry import Published
+from ackclock.campaigns.reproduce.measured import Measure
+from ackclock.campaigns.reproduce.verdict import Band
 from ackclock.metrics import RunView
 from ackclock.metrics.fairness import jain_index
 from ackclock.metrics.throughput import flow_rates_bps
-from ackclock.reproduce import Measured, Row, near
-from ackclock.reproduce.entry import Published
-from ackclock.reproduce.measured import Measure
-from ackclock.reproduce.verdict import Band
 
 GROUPS = ("S1", "S2", "S3")
 

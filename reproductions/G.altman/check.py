@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from math import inf
 
+from ackclock.campaigns.reproduce import Measured, Row, Values, near
+from ackclock.campaigns.reproduce.entry import Published
 from ackclock.metrics import RunView, value
-from ackclock.reproduce import Measured, Row, Values, near
-from ackclock.reproduce.entry import Published
 from ackclock.theory import altman
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from ackclock import theory
+from ackclock.campaigns.reproduce import Measured, Row, near
+from ackclock.campaigns.reproduce.entry import Published
 from ackclock.metrics import RunView
-from ackclock.reproduce import Measured, Row, near
-from ackclock.reproduce.entry import Published
 
 ENGINES = ("theory",)
 

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
+from ackclock.campaigns.reproduce import Measured, Row
+from ackclock.campaigns.reproduce.entry import Published
 from ackclock.metrics import RunView, pendulum
 from ackclock.metrics.view import Array
-from ackclock.reproduce import Measured, Row
-from ackclock.reproduce.entry import Published
 
 ENGINES = ("packet", "theory")
 

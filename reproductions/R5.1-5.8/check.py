@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from math import inf
 
+from ackclock.campaigns.reproduce import Measured, Row, ratio
+from ackclock.campaigns.reproduce.entry import Published
+from ackclock.campaigns.reproduce.measured import Measure, Values
 from ackclock.metrics import RunView
-from ackclock.reproduce import Measured, Row, ratio
-from ackclock.reproduce.entry import Published
-from ackclock.reproduce.measured import Measure, Values
 
 ENGINES = ("packet", "linux")
 

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 
 from ackclock.dataset import Dataset
 from ackclock.metrics import runs
-from ackclock.plots import style
+from ackclock.views.plots import style
 
 LINES = ("slow right-sized", "fast right-sized", "slow bloated", "fast bloated")
 NAMES = {"reno": "N", "cubic": "C", "vegas": "V", "compound": "T"}

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
+from ackclock.campaigns.reproduce import Measured, Row, near, ratio
+from ackclock.campaigns.reproduce.entry import Published
+from ackclock.campaigns.reproduce.measured import Values
 from ackclock.metrics import RunView, value
-from ackclock.reproduce import Measured, Row, near, ratio
-from ackclock.reproduce.entry import Published
-from ackclock.reproduce.measured import Values
 
 ENGINES = ("packet", "theory", "linux")
 

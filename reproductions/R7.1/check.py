@@ -6,10 +6,10 @@ from math import inf, log2
 import polars as pl
 
 from ackclock import theory
+from ackclock.campaigns.reproduce import Measured, Row, Values, near, ratio
+from ackclock.campaigns.reproduce.entry import Published
 from ackclock.metrics import RunView, value
 from ackclock.metrics.completion import transfers
-from ackclock.reproduce import Measured, Row, Values, near, ratio
-from ackclock.reproduce.entry import Published
 from ackclock.theory.syn_loss import avoidance_rate
 
 ENGINES = ("theory", "packet")

@@ -12,7 +12,7 @@ from functools import cache
 import pytest
 
 import ackclock as ac
-from ackclock.replay import replay
+from ackclock.engines.fluid.replay import replay
 
 VARIANTS = {
     "reno": '"reno"',

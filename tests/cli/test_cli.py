@@ -14,7 +14,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from ackclock import cli, cli_options, console, engines, plots
+from ackclock import cli, engines
+from ackclock.cli import console
+from ackclock.cli import options as cli_options
+from ackclock.views import plots
 
 ROOT = Path(__file__).parents[2]
 DUMBBELL = str(ROOT / "scenarios" / "dumbbell.toml")
@@ -79,7 +82,7 @@ def test_the_help_lists_the_engines():
 
 
 def test_the_help_lists_the_kinds_of_plots():
-    assert cli.KINDS.split(", ") == list(plots.KINDS)
+    assert cli.program.KINDS.split(", ") == list(plots.KINDS)
 
 
 def test_version():
@@ -91,7 +94,7 @@ def test_version():
 def test_help_is_quick():
     def seconds() -> float:
         began = time.process_time() + os.times().children_user + os.times().children_system
-        subprocess.run([sys.executable, "-m", "ackclock.cli", "--help"], capture_output=True, check=True)
+        subprocess.run([sys.executable, "-m", "ackclock", "--help"], capture_output=True, check=True)
         return time.process_time() + os.times().children_user + os.times().children_system - began
 
     assert min(seconds() for _ in range(3)) < 0.5
@@ -293,7 +296,7 @@ def test_show_schema():
 def test_the_shell_completes_names(words, expected):
     line = f"ackclock {words}"
     shell = {"_ACKCLOCK_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
-    command = [sys.executable, "-m", "ackclock.cli"]
+    command = [sys.executable, "-m", "ackclock"]
     done = subprocess.run(command, env=os.environ | shell, capture_output=True, text=True, check=False)
     assert set(done.stdout.split()) == expected
 
@@ -330,7 +333,7 @@ def test_report(results, tmp_path):
 def test_an_interrupt_leaves_nothing_half_written(tmp_path):
     long = SMALL.replace('"3s"', '"2h"').replace('"5Mbit"', '"1Gbit"')
     (tmp_path / "long.toml").write_text(long)
-    command = [sys.executable, "-m", "ackclock.cli", "run", "long.toml"]
+    command = [sys.executable, "-m", "ackclock", "run", "long.toml"]
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 20
     while not (tmp_path / "results").exists() and time.monotonic() < deadline:

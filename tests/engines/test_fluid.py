@@ -10,13 +10,14 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import ackclock as ac
-from ackclock import engines, jobs, metrics
+from ackclock import engines, metrics
+from ackclock.cli import jobs
 from ackclock.engines import features
 from ackclock.engines.engine import RunOptions
 from ackclock.engines.fluid import queues
+from ackclock.engines.fluid.replay import check, replay, resolved
 from ackclock.errors import InputError, ScenarioError, UnsupportedError
 from ackclock.plan import QueuePlan
-from ackclock.replay import check, replay, resolved
 
 TEXT = """
 name = "four flows"

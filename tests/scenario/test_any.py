@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from ackclock.errors import ScenarioError
-from ackclock.planning import Loaded
-from ackclock.scenario import Scenario
-from ackclock.source import Source
+from ackclock.input.source import Source
+from ackclock.scenario.planning import Loaded
+from ackclock.scenario.scenario import Scenario
 
 RATES = st.sampled_from(["1kbit", "10Mbit", "1Gbit"])
 TIMES = st.sampled_from(["1us", "20ms", "1s"])

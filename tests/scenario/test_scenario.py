@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ackclock import planning, scenario
 from ackclock.errors import ScenarioError
+from ackclock.scenario import planning, scenario
 
 ROOT = Path(__file__).parents[2]
 

@@ -15,9 +15,9 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 
-from ackclock import units
 from ackclock.errors import InputError
-from ackclock.fields import Form, OneOf, Quantity, SizeQuantity, Table, nearest, shown
+from ackclock.input import units
+from ackclock.input.fields import Form, OneOf, Quantity, SizeQuantity, Table, nearest, shown
 
 Family: TypeAlias = Literal["congestion", "queue", "stack"]
 FAMILIES: tuple[Family, ...] = get_args(Family)

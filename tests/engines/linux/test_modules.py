@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from ackclock import catalog, kernels
+from ackclock import catalog
 from ackclock.cli import app
+from ackclock.cli import kernel as kernels
 from ackclock.engines.linux.kernel import bpf, ours
 from ackclock.errors import InputError
 

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from ackclock import _core
 from ackclock.dataset import Dataset, Spool
+from ackclock.dataset.tables import Column
 from ackclock.engines.engine import RunOptions, manifest
 from ackclock.plan import Plan
-from ackclock.tables import Column
 
 Outcome: TypeAlias = Mapping[str, Mapping[str, Any]]
 Array: TypeAlias = npt.NDArray[np.float64]

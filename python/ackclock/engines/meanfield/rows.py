@@ -10,9 +10,9 @@ import numpy.typing as npt
 import polars as pl
 
 from ackclock.dataset import Spool
+from ackclock.dataset.tables import EVENT_KINDS, Column
 from ackclock.engines.meanfield.classes import Class, bottleneck
 from ackclock.plan import Plan
-from ackclock.tables import EVENT_KINDS, Column
 
 #: What the model hands over: table → column → values.
 Found = Mapping[str, Mapping[str, npt.NDArray[Any]]]
