@@ -32,7 +32,6 @@ use std::sync::Arc;
 
 use ackclock_units::Time;
 
-use crate::congestion::{self, Controller};
 use crate::packet::{Kind, Packet};
 use crate::plan::{CongestionPlan, FlowPlan, TcpPlan};
 use crate::receiver::Blocks;
@@ -40,6 +39,7 @@ use crate::record::Happening;
 use crate::rtt::RttEstimator;
 use crate::workload::Workload;
 use crate::PlanError;
+use ackclock_congestion::{self as congestion, Controller};
 
 use batches::Batch;
 use marks::Marks;

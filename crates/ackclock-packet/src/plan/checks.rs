@@ -6,7 +6,7 @@ use super::{
     ChangePlan, CongestionPlan, DatagramPlan, EndsPlan, LinkPlan, LossPlan, PathPlan, Plan,
     PopulationPlan, TcpPlan, TrafficPlan,
 };
-use crate::{congestion, PlanError};
+use crate::PlanError;
 
 /// Bytes of the largest IP packet.
 const LARGEST_PACKET_BYTES: u64 = 65_535;
@@ -199,7 +199,8 @@ impl CongestionPlan {
     /// # Errors
     /// If the congestion control or its parameters are not known.
     pub fn check(&self) -> Result<(), PlanError> {
-        congestion::make(&self.kind, &self.parameters, 1).map(|_| ())
+        ackclock_congestion::make(&self.kind, &self.parameters, 1)?;
+        Ok(())
     }
 }
 

@@ -4,10 +4,10 @@ use ackclock_units::Time;
 
 use super::timers::{Purpose, Timers};
 use super::{whole_segments, Outlet, Phase, Sender};
-use crate::congestion::{self, Opening};
 use crate::packet::{Kind, Packet};
 use crate::plan::CongestionPlan;
 use crate::record::Happening;
+use ackclock_congestion::{self as congestion, Opening};
 
 impl Sender {
     pub(super) fn send_syn(&mut self, now: Time, out: &mut impl Outlet) {

@@ -6,9 +6,9 @@ use super::batches::Turn;
 use super::scoreboard::Sending;
 use super::timers::Purpose;
 use super::{syn_option_bytes, whole_segments, Outlet, Phase, Sender, TIMESTAMPS_BYTES};
-use crate::congestion::Restart;
 use crate::packet::{Flags, Kind, Packet, NO_SACK};
 use crate::record::Happening;
+use ackclock_congestion::Restart;
 
 impl Sender {
     /// Sends what the window, the receiver, the application and pacing allow: first what is lost,
