@@ -24,10 +24,11 @@ mod connection;
 mod lifecycle;
 mod rows;
 mod sampling;
+mod stage;
 mod stream;
 mod transfers;
 
-use connection::Stage;
+use stage::Stage;
 use transfers::Transfers;
 
 /// A run in progress.

@@ -8,8 +8,9 @@ use ackclock_traffic::{flow_stream, start_draw};
 use ackclock_units::Time;
 use rand_core::RngCore;
 
-use super::connection::{Connection, Snapshot, Stage};
+use super::connection::{Connection, Snapshot};
 use super::rows::Row;
+use super::stage::Stage;
 use super::stream::Stream;
 use super::Simulation;
 use crate::datagram::{Sink, Source};
