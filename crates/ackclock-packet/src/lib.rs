@@ -13,6 +13,7 @@ pub mod datagram;
 pub mod histogram;
 pub mod link;
 pub mod network;
+pub mod options;
 pub mod packet;
 pub mod path;
 pub mod pcap;

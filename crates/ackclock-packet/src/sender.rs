@@ -32,9 +32,9 @@ use std::sync::Arc;
 
 use ackclock_units::Time;
 
+use crate::options::Blocks;
 use crate::packet::{Kind, Packet};
 use crate::plan::{CongestionPlan, FlowPlan, TcpPlan};
-use crate::receiver::Blocks;
 use crate::record::Happening;
 use crate::rtt::RttEstimator;
 use crate::workload::Workload;
@@ -110,19 +110,6 @@ enum Phase {
     Recovery,
     Loss,
     Done,
-}
-
-/// Bytes of the TCP timestamps option with its padding (RFC 7323 appendix A).
-pub const TIMESTAMPS_BYTES: u32 = 12;
-
-/// Bytes of the options on a SYN: MSS and window scale (4 bytes each), timestamps with SACK permitted
-/// (12, in which the latter takes the place of padding), or SACK permitted alone (4).
-pub fn syn_option_bytes(tcp: &TcpPlan) -> u32 {
-    match (tcp.timestamps, tcp.sack) {
-        (true, _) => 8 + TIMESTAMPS_BYTES,
-        (false, true) => 12,
-        (false, false) => 8,
-    }
 }
 
 /// The sending side of a connection.

@@ -4,8 +4,8 @@ use ackclock_units::{Rate, Time};
 
 use super::scoreboard::{Delivery, Sample};
 use super::{whole_segments, Outlet, Phase, Sender};
+use crate::options::Blocks;
 use crate::packet::Packet;
-use crate::receiver::Blocks;
 use ackclock_congestion::Ack;
 
 impl Sender {

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use ackclock_packet::options::Blocks;
 use ackclock_packet::packet::{Ecn, Flags, Kind, Packet, NO_SACK};
 use ackclock_packet::plan::{DelayedAck, FlowPlan};
-use ackclock_packet::receiver::{Blocks, Receiver};
+use ackclock_packet::receiver::Receiver;
 use ackclock_packet::sender::{Output, Sender};
 use ackclock_units::Time;
 
