@@ -30,6 +30,7 @@ pub mod illinois;
 pub mod ledbat;
 pub mod lincubic;
 pub mod phase;
+mod prototype;
 pub mod reno;
 pub mod round;
 pub mod scalable;
@@ -38,6 +39,8 @@ pub mod ticks;
 pub mod vegas;
 pub mod westwood;
 pub mod window;
+
+pub use prototype::{Copied, Prototype};
 
 /// What an acknowledgement tells the controller. Windows and counts are in segments.
 #[derive(Clone, Copy, Debug)]
@@ -162,7 +165,7 @@ pub enum Repair {
 }
 
 /// A congestion control. Windows are in segments and never below 1.
-pub trait Controller: Send {
+pub trait Controller: Send + Sync + Copied {
     /// An acknowledgement arrived, in any state.
     fn on_ack(&mut self, ack: &Ack);
     /// An ACK arrived where ECN is in use: called before [`Controller::on_loss`] and [`Controller::on_ack`], for

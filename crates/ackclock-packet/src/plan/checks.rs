@@ -3,8 +3,8 @@
 use ackclock_units::{Rate, Time};
 
 use super::{
-    ChangePlan, CongestionPlan, DatagramPlan, EndsPlan, LinkPlan, LossPlan, PathPlan, Plan,
-    PopulationPlan, TcpPlan, TrafficPlan,
+    ChangePlan, DatagramPlan, EndsPlan, LinkPlan, LossPlan, PathPlan, Plan, PopulationPlan,
+    TcpPlan, TrafficPlan,
 };
 use crate::PlanError;
 
@@ -190,17 +190,6 @@ impl ChangePlan {
             });
         }
         self.rate.map_or(Ok(()), check_rate)
-    }
-}
-
-impl CongestionPlan {
-    /// Refuses what the engine does not have.
-    ///
-    /// # Errors
-    /// If the congestion control or its parameters are not known.
-    pub fn check(&self) -> Result<(), PlanError> {
-        ackclock_congestion::make(&self.kind, &self.parameters, 1)?;
-        Ok(())
     }
 }
 

@@ -9,6 +9,7 @@ use ackclock_packet::receiver::Receiver;
 use ackclock_packet::sender::{Output, Sender};
 use ackclock_units::Time;
 
+use super::sender;
 use super::transcript::Transcript;
 
 /// A sender and what it has sent so far.
@@ -31,7 +32,7 @@ impl Script {
     /// If the flow's congestion control is not known.
     pub fn open(flow: &FlowPlan, rtt: Time) -> Script {
         let mut script = Script {
-            sender: Sender::new(0, flow).expect("the kit's plans are sound"),
+            sender: sender(flow),
             now: Time::ZERO,
             flow: flow.clone(),
             acknowledged: 0,
