@@ -277,7 +277,7 @@ def test_show_prints_a_card_and_the_algorithms_files():
     for word in ("CUBIC", "beta", "0.7", "RFC 9438", "catalog/congestion/cubic.toml"):
         assert word in result.stdout
     from_checkout = ROOT in Path(cli.__file__).parents
-    assert ("src/congestion/cubic.rs" in result.stdout) == from_checkout
+    assert ("ackclock-congestion/src/cubic.rs" in result.stdout) == from_checkout
     assert "pfifo.rs" not in result.stdout
 
 

@@ -9,11 +9,11 @@
 
 pub mod agenda;
 pub mod calendar;
-pub mod congestion;
 pub mod datagram;
 pub mod histogram;
 pub mod link;
 pub mod network;
+pub mod options;
 pub mod packet;
 pub mod path;
 pub mod pcap;
@@ -32,9 +32,9 @@ pub use simulation::Simulation;
 /// Why a plan cannot be simulated.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
-    /// No controller has this name.
-    #[error("the packet engine has no congestion control \"{0}\"")]
-    UnknownCongestion(String),
+    /// A congestion control, or its parameters, are not known.
+    #[error(transparent)]
+    Congestion(#[from] ackclock_congestion::Error),
     /// No queue discipline has this name.
     #[error("the packet engine has no queue discipline \"{0}\"")]
     UnknownDiscipline(String),

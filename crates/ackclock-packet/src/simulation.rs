@@ -8,7 +8,9 @@
 //! the delay in between. Nothing else reads a receiver's state, so no result depends on it.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use ackclock_congestion::Prototype;
 use ackclock_units::Time;
 
 use crate::agenda::Agenda;
@@ -24,10 +26,11 @@ mod connection;
 mod lifecycle;
 mod rows;
 mod sampling;
+mod stage;
 mod stream;
 mod transfers;
 
-use connection::Stage;
+use stage::Stage;
 use transfers::Transfers;
 
 /// A run in progress.
@@ -35,6 +38,8 @@ pub struct Simulation {
     now: Time,
     plan: Plan,
     seed: u64,
+    /// By flow of the plan: what its controller is copied from.
+    prototypes: Vec<Arc<Prototype>>,
     network: Network,
     /// By flow: where it is in its life.
     flows: Vec<Stage>,
@@ -56,9 +61,8 @@ impl Simulation {
     /// card's.
     pub fn new(plan: &Plan, seed: u64) -> Result<Simulation, PlanError> {
         plan.check()?;
-        for flow in &plan.flows {
-            flow.congestion.check()?;
-        }
+        let prototypes = plan.flows.iter().map(Sender::prototype);
+        let prototypes = prototypes.collect::<Result<_, _>>()?;
         let given = plan.flows.len() + plan.datagrams.len();
         let transfers = Transfers::new(plan, seed, given as u32)?;
         let priorities = priorities(plan, &transfers, given);
@@ -76,6 +80,7 @@ impl Simulation {
             links_at_warmup: vec![link::Counters::default(); plan.links.len()],
             warmed_up: plan.warmup == Time::ZERO,
             plan: plan.clone(),
+            prototypes,
             flows: priorities.iter().map(|_| Stage::Waiting).collect(),
             transfers,
             active: BTreeSet::new(),

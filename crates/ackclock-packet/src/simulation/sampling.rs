@@ -2,8 +2,8 @@
 
 use ackclock_units::{Time, PICOSECONDS_PER_SECOND};
 
-use super::connection::Stage;
 use super::rows::{Description, Row};
+use super::stage::Stage;
 use super::stream::Stream;
 use super::Simulation;
 use crate::link::Counters;

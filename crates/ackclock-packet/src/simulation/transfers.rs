@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use ackclock_congestion::Prototype;
 use ackclock_traffic::{generate, Ends, Population, Schedule};
 use ackclock_units::Time;
 
 use crate::plan::{EndsPlan, FlowPlan, PathPlan, Plan, PopulationPlan, TrafficPlan};
+use crate::sender::Sender;
 use crate::PlanError;
 
 /// The transfers of all traffic of a plan.
@@ -20,6 +22,8 @@ struct Part {
     first_way: u32,
     /// A transfer as a flow; what differs is filled in.
     flow: FlowPlan,
+    /// What their controllers are copied from.
+    prototype: Arc<Prototype>,
 }
 
 impl Transfers {
@@ -35,9 +39,11 @@ impl Transfers {
             let made = generate(workload, population, plan.duration, seed, stream)
                 .map_err(|source| PlanError::Traffic { index, source })?;
             workloads.push(made);
+            let flow = flow(plan, traffic)?;
             parts.push(Part {
                 first_way,
-                flow: flow(plan, traffic)?,
+                prototype: Sender::prototype(&flow)?,
+                flow,
             });
             first_way += traffic.ways().len() as u32;
         }
@@ -92,14 +98,14 @@ impl Transfers {
         }
     }
 
-    /// A transfer as a flow, without its paths.
-    pub fn flow(&mut self, index: usize) -> &FlowPlan {
+    /// A transfer as a flow, without its paths, and what its controller is copied from.
+    pub fn flow(&mut self, index: usize) -> (&FlowPlan, &Arc<Prototype>) {
         let (_, ends) = self.ends(index);
         let size_bytes = self.size_bytes(index);
-        let flow = &mut self.parts[self.schedule.workload(index)].flow;
-        flow.size_bytes = size_bytes;
-        flow.ends = ends;
-        flow
+        let part = &mut self.parts[self.schedule.workload(index)];
+        part.flow.size_bytes = size_bytes;
+        part.flow.ends = ends;
+        (&part.flow, &part.prototype)
     }
 
     /// A transfer is complete at `now`: when those begin that have waited for it alone, and which they are.
