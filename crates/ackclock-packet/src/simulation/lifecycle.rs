@@ -56,11 +56,11 @@ impl Simulation {
     fn begin_connection(&mut self, index: usize) {
         let number = index as u32;
         let transfer = index.checked_sub(self.first_transfer());
-        let (plan, way) = match transfer {
+        let (plan, path) = match transfer {
             None => (&self.plan.flows[index], number),
             Some(transfer) => {
-                let (way, _) = self.transfers.ends(transfer);
-                (self.transfers.flow(transfer), way.unwrap_or(NONE))
+                let (path, _) = self.transfers.ends(transfer);
+                (self.transfers.flow(transfer), path.unwrap_or(NONE))
             }
         };
         // `Simulation::new` has seen to it that the plan names a congestion control.
@@ -68,7 +68,7 @@ impl Simulation {
             return;
         };
         let choices = flow_stream(self.seed, index as u64).next_u64();
-        let (entrance, lead) = self.network.open_connection(number, way, plan);
+        let (entrance, lead) = self.network.open_connection(number, path, plan);
         let receiver = Receiver::new(plan);
         let mut flow = Box::new(Connection {
             sender: sender.with_seed(choices),
