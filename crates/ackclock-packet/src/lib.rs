@@ -3,7 +3,7 @@
 //! A [`plan::Plan`] goes in, [`record::Tables`] come out. The simulator reads no clock and no
 //! operating-system randomness: the same plan and seed give the same tables.
 //!
-//! The way of a packet: a [`sender`] hands it to the first [`link`] of its path, the link's
+//! The journey of a packet: a [`sender`] hands it to the first [`link`] of its path, the link's
 //! [`queue`] holds it, each further link or delay takes it on, the [`receiver`] answers, and the
 //! answer travels back. [`simulation`] is the only module that schedules anything.
 
@@ -135,8 +135,8 @@ pub enum PlanError {
         /// Its number.
         index: usize,
     },
-    /// No way leads from one node to another.
-    #[error("no way leads from \"{source_name}\" to \"{destination_name}\"")]
+    /// No path leads from one node to another.
+    #[error("no path leads from \"{source_name}\" to \"{destination_name}\"")]
     Unreachable {
         /// The first node.
         source_name: String,

@@ -8,7 +8,7 @@
 //! Deviations:
 //! - Frames have an Ethernet header whatever the links' frame overhead.
 //! - A block that reports a duplicate (RFC 2883) is padding: the simulated ACK says only that there is one.
-//! - The value of an ACK's timestamp is the time at which it entered its last queue on the way back, or left
+//! - The value of an ACK's timestamp is the time at which it entered its last queue on the path back, or left
 //!   the receiver if it met none.
 
 use std::collections::BTreeMap;

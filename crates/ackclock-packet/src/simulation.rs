@@ -66,7 +66,7 @@ impl Simulation {
         let given = plan.flows.len() + plan.datagrams.len();
         let transfers = Transfers::new(plan, seed, given as u32)?;
         let priorities = priorities(plan, &transfers, given);
-        let mut network = Network::new(plan, ways(plan), &priorities, seed)?;
+        let mut network = Network::new(plan, paths(plan), &priorities, seed)?;
         for ends in ends(plan, &transfers) {
             network.check_ends(ends)?;
         }
@@ -108,7 +108,7 @@ impl Simulation {
     }
 
     /// The loop over events. It exists twice, because where no link has a flight behind it one test less for each
-    /// event and one way less for a packet to its sender pay.
+    /// event and one branch less for a packet to its sender pay.
     #[inline(never)]
     fn steps<const FLIGHTS: bool>(&mut self, until: Time, most_events: u32) -> bool {
         for _ in 0..most_events {
@@ -134,8 +134,8 @@ impl Simulation {
         let (due, owner) = self.timers.next();
         let next = transmitted.min(arrival).min(due);
         if FLIGHTS {
-            if let Some((time, hop)) = self.network.hop_before(next, transmitted) {
-                return time <= until && self.hop(time, hop);
+            if let Some((time, source)) = self.network.link_event_before(next, transmitted) {
+                return time <= until && self.on_link_event(time, source);
             }
         }
         if next > until || next.is_never() {
@@ -165,9 +165,9 @@ impl Simulation {
 
     /// Handles what happens at a link with a flight behind it.
     #[inline(never)]
-    fn hop(&mut self, now: Time, hop: usize) -> bool {
+    fn on_link_event(&mut self, now: Time, source: usize) -> bool {
         self.set_time(now);
-        if let Some((packet, local)) = self.network.on_hop(hop) {
+        if let Some((packet, local)) = self.network.on_link_event(source) {
             if packet.kind.is_forward() {
                 self.reach_receiver(&packet, local);
             } else {
@@ -342,13 +342,13 @@ impl Simulation {
     }
 }
 
-/// The ways that are given: of the flows, of the datagrams, of the traffic.
-fn ways(plan: &Plan) -> impl Iterator<Item = (&PathPlan, &PathPlan)> {
+/// The paths that are given: of the flows, of the datagrams, of the traffic.
+fn paths(plan: &Plan) -> impl Iterator<Item = (&PathPlan, &PathPlan)> {
     let flows = plan.flows.iter().map(|flow| (&flow.forward, &flow.reverse));
     let datagrams = plan.datagrams.iter();
     let datagrams = datagrams.map(|datagrams| (&datagrams.forward, &datagrams.reverse));
     let traffic = plan.traffic.iter().flat_map(TrafficPlan::ways);
-    let traffic = traffic.map(|way| (&way.forward, &way.reverse));
+    let traffic = traffic.map(|path| (&path.forward, &path.reverse));
     flows.chain(datagrams).chain(traffic)
 }
 

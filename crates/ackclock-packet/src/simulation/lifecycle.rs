@@ -57,16 +57,16 @@ impl Simulation {
     fn begin_connection(&mut self, index: usize) {
         let number = index as u32;
         let transfer = index.checked_sub(self.first_transfer());
-        let (plan, prototype, way) = match transfer {
+        let (plan, prototype, path) = match transfer {
             None => (&self.plan.flows[index], &self.prototypes[index], number),
             Some(transfer) => {
-                let (way, _) = self.transfers.ends(transfer);
+                let (path, _) = self.transfers.ends(transfer);
                 let (plan, prototype) = self.transfers.flow(transfer);
-                (plan, prototype, way.unwrap_or(NONE))
+                (plan, prototype, path.unwrap_or(NONE))
             }
         };
         let choices = flow_stream(self.seed, index as u64).next_u64();
-        let (entrance, lead) = self.network.open_connection(number, way, plan);
+        let (entrance, lead) = self.network.open_connection(number, path, plan);
         let receiver = Receiver::new(plan);
         let mut flow = Box::new(Connection {
             sender: Sender::new(number, plan, prototype).with_seed(choices),

@@ -18,8 +18,8 @@ pub struct Transfers {
 
 /// What the transfers of one `[[traffic]]` have in common.
 struct Part {
-    /// Where its ways begin.
-    first_way: u32,
+    /// Where its paths begin.
+    first_path: u32,
     /// A transfer as a flow; what differs is filled in.
     flow: FlowPlan,
     /// What their controllers are copied from.
@@ -27,11 +27,11 @@ struct Part {
 }
 
 impl Transfers {
-    /// Draws all transfers; the ways of the first traffic begin with number `first_way`.
+    /// Draws all transfers; the paths of the first traffic begin with number `first_path`.
     ///
     /// # Errors
     /// A workload that cannot be generated.
-    pub fn new(plan: &Plan, seed: u64, mut first_way: u32) -> Result<Transfers, PlanError> {
+    pub fn new(plan: &Plan, seed: u64, mut first_path: u32) -> Result<Transfers, PlanError> {
         let (mut workloads, mut parts) = (Vec::new(), Vec::new());
         for (index, traffic) in plan.traffic.iter().enumerate() {
             let population = population(traffic);
@@ -41,11 +41,11 @@ impl Transfers {
             workloads.push(made);
             let flow = flow(plan, traffic)?;
             parts.push(Part {
-                first_way,
+                first_path,
                 prototype: Sender::prototype(&flow)?,
                 flow,
             });
-            first_way += traffic.ways().len() as u32;
+            first_path += traffic.ways().len() as u32;
         }
         Ok(Transfers {
             schedule: Schedule::new(workloads),
@@ -78,12 +78,12 @@ impl Transfers {
         &self.parts[self.schedule.workload(index)].flow
     }
 
-    /// The way of a transfer, or the nodes between which it is.
+    /// The path of a transfer, or the nodes between which it is.
     pub fn ends(&self, index: usize) -> (Option<u32>, Option<EndsPlan>) {
         match self.schedule.ends(index) {
             Ends::Path(path) => {
                 let part = &self.parts[self.schedule.workload(index)];
-                (Some(part.first_way + path), None)
+                (Some(part.first_path + path), None)
             }
             Ends::Nodes {
                 source,
