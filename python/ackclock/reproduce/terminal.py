@@ -14,9 +14,9 @@ from ackclock import console, shown
 from ackclock.reproduce import page, work
 from ackclock.reproduce.entry import Entry
 from ackclock.reproduce.result import QUICK, Judged, Result
-from ackclock.reproduce.verdict import AGREES, CONTRADICTS, DIFFERS
+from ackclock.reproduce.verdict import AGREES, CONTRADICTS, DIFFERS, NOT_MEASURED
 
-COLOURS = {AGREES: "green", DIFFERS: "yellow", CONTRADICTS: "red"}
+COLOURS = {AGREES: "green", DIFFERS: "yellow", NOT_MEASURED: "magenta", CONTRADICTS: "red"}
 
 
 def run_all(entries: Sequence[Entry], out: Path, *, quick: bool, jobs: int | None, as_json: bool, command: str) -> None:
