@@ -39,6 +39,8 @@ SOURCE_FOLDERS = ("crates", "python", "tests", "scenarios", "reproductions")
 MADE = "<!-- Made by docs/make_pages.py from the sources: edit those. -->\n\n"
 
 FAMILY_TITLES = {"congestion": "Congestion controls", "queue": "Queue disciplines", "stack": "TCP stacks"}
+#: Where an algorithm's Rust file is; a stack has none, nor has what only the kernel has.
+FAMILY_SOURCES = {"congestion": "crates/ackclock-congestion/src", "queue": "crates/ackclock-packet/src/queue"}
 FAMILY_PLACES = {"congestion": "[[flows]]", "queue": "[network]", "stack": "[tcp]"}
 
 
@@ -207,7 +209,7 @@ def belongs(path: Path, card: Card) -> bool:
 
 def opening_comment(card: Card) -> str:
     """What the algorithm's Rust file says of itself, as text; links into the code become plain names."""
-    path = ROOT / f"crates/ackclock-packet/src/{card.family}/{card.name}.rs"
+    path = ROOT / FAMILY_SOURCES.get(card.family, "") / f"{card.name}.rs"
     if not path.exists():
         return ""
     lines = path.read_text(encoding="utf-8").splitlines()
