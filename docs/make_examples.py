@@ -61,7 +61,7 @@ BUILDERS = ("make ", "cargo ")
 class Page:
     """A page whose examples run in a scratch folder, with the programs of `tools` first."""
 
-    commands = ("ackclock ", "sed ", "for ")
+    commands: tuple[str, ...] = ("ackclock ", "sed ", "for ")
 
     def __init__(self, folder: Path, tools: Path = Path(sys.executable).parent) -> None:
         self._folder = folder
