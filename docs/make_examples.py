@@ -47,7 +47,7 @@ PAGES = (
     "docs/concepts/dataset.md",
 )
 WALK = "CONTRIBUTING.md"
-BLOCK = re.compile(r"(?P<before>(?:[^\n]+\n)*\n?)```(?P<kind>\w+)\n(?P<body>.*?)\n```", re.DOTALL)
+BLOCK = re.compile(r"(?P<before>(?:(?!```)[^\n]+\n)*\n?)```(?P<kind>\w+)\n(?P<body>.*?)\n```", re.DOTALL)
 SAVED = re.compile(r"[Ss]ave this\s+as `([\w.-]+)`")
 PRINTS = re.compile(r"<!-- prints: (.+) -->")
 WRITTEN = re.compile(r"`([\w.-]+(?:/[\w.-]+)+)` ")
