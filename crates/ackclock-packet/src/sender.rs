@@ -13,9 +13,10 @@
 //! ```
 //!
 //! Deviations: sequence numbers count segments, so nothing is ever re-segmented and the FIN is a
-//! segment of its own after the data; a connection carries data one way. Left out, because without
-//! reordering or delay spikes they do not act: F-RTO (RFC 5682), undoing a reduction after a spurious
-//! retransmission (RFC 4015), RACK's adaptation of the reordering window to DSACKs.
+//! segment of its own after the data; a connection carries data one way. Left out: F-RTO (RFC 5682), undoing
+//! what timestamps or DSACKs prove spurious (RFC 3522 and 4015), RACK's adaptation of the reordering window to
+//! DSACKs. They act where a queue serves some packets before others and where the delay jumps; reductions and
+//! marks of losses stay here.
 
 mod acknowledging;
 mod batches;

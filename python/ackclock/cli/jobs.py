@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 #: Most runs of one scenario in one call.
 MOST_REPEATS = 10_000
 
-CAPTURES = "captures"
-
 #: The engine that has kernels.
 LINUX = "linux"
 
@@ -77,8 +75,7 @@ class Job:
                 captures=captures,
                 command=self.options.command,
             )
-            data.write(self.folder)
-            self._replace_captures(captures)
+            data.write(self.folder, captures)
         finally:
             if captures is not None:
                 shutil.rmtree(captures, ignore_errors=True)
@@ -88,17 +85,13 @@ class Job:
 
     def written(self) -> Iterator[Path]:
         """The paths that a user may want to open."""
+        from ackclock.dataset import CAPTURES
+
         yield self.folder
         if self.options.report:
             yield self.folder / "report.html"
         if self.plan.record.pcap:
             yield self.folder / CAPTURES
-
-    def _replace_captures(self, captures: Path | None) -> None:
-        shutil.rmtree(self.folder / CAPTURES, ignore_errors=True)
-        if captures is not None:
-            captures.chmod(0o755)
-            captures.replace(self.folder / CAPTURES)
 
     def _write_report(self) -> None:
         from ackclock.views import report
@@ -271,4 +264,6 @@ def _temporary(folder: Path) -> Path:
     """An empty folder beside the result's, on the same file system."""
     parent = folder.absolute().parent
     parent.mkdir(parents=True, exist_ok=True)
-    return Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".tmp", dir=parent))
+    made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".tmp", dir=parent))
+    made.chmod(0o755)  # mkdtemp's is its owner's alone; this one may become part of the result
+    return made
