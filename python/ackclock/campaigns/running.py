@@ -14,7 +14,7 @@ from ackclock.dataset import Dataset
 from ackclock.engines.engine import Engine, Progress, RunOptions, no_progress
 from ackclock.errors import InputError, UnsupportedError
 from ackclock.plan import Plan
-from ackclock.planning import Loaded
+from ackclock.scenario.planning import Loaded
 
 #: What the rows of all runs together may take of the memory before they go to disk.
 SPOOL_BYTES = 256 << 20

@@ -19,7 +19,7 @@ from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.metrics import METRICS
 from ackclock.metrics.metric import Value
 from ackclock.plan import Plan
-from ackclock.planning import Loaded
+from ackclock.scenario.planning import Loaded
 
 #: The columns of the table that are null where there is nothing to say.
 _NUMBERS = ("mean", "ci95_low", "ci95_high", "difference", "difference_low", "difference_high")
