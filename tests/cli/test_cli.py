@@ -213,7 +213,8 @@ def test_captures_follow_the_result(here):
 #: The command line, killed right before or right after the new folder takes the old one's place.
 KILLED = """
 import os, sys
-from ackclock import cli, folders
+from ackclock import cli
+from ackclock.dataset import folders
 
 swap = folders._swap
 
