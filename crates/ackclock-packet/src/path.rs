@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use ackclock_plan::{HopPlan, PathPlan};
 use ackclock_units::Time;
 
 use crate::packet::Packet;
-use crate::plan::{HopPlan, PathPlan};
 
 /// Packets in a delay that nothing can shorten or lengthen, each with the time of its arrival.
 pub type Flight = VecDeque<(Time, Packet)>;
@@ -90,7 +90,7 @@ impl Way {
     }
 
     /// The way of two paths, or of none for a routed flow; adds the delays before links to `stretches`. A path there has at least one
-    /// hop: [`crate::plan::Plan::check`].
+    /// hop: [`ackclock_plan::Plan::check`].
     pub fn new(forward: &PathPlan, reverse: &PathPlan, stretches: &mut Vec<Stretch>) -> Way {
         if forward.hops.is_empty() {
             return Way::routed();

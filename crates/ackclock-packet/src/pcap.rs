@@ -14,13 +14,12 @@
 use std::collections::BTreeMap;
 
 use ackclock_capture::savefile;
+use ackclock_plan::{EcnMode, FlowPlan, TIMESTAMPS_BYTES};
 use ackclock_units::Time;
 
 use crate::packet::{Kind, Packet};
-use crate::plan::{EcnMode, FlowPlan};
 use crate::receiver::Blocks;
 use crate::sender::scoreboard::Block;
-use crate::sender::TIMESTAMPS_BYTES;
 use crate::workload::Workload;
 
 mod frame;

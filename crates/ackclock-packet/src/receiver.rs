@@ -7,11 +7,11 @@
 //!
 //! Deviation: the application reads at once, so the receive window never shrinks.
 
+use ackclock_plan::{DelayedAck, FlowPlan, TIMESTAMPS_BYTES};
 use ackclock_units::Time;
 
 use crate::packet::{Ecn, Kind, Packet};
-use crate::plan::{DelayedAck, FlowPlan};
-use crate::sender::{syn_option_bytes, TIMESTAMPS_BYTES};
+use crate::sender::syn_option_bytes;
 use crate::workload::Workload;
 
 mod client;

@@ -30,12 +30,12 @@ mod timing;
 
 use std::sync::Arc;
 
+use ackclock_plan::{CongestionPlan, FlowPlan, TcpPlan, TIMESTAMPS_BYTES};
+use ackclock_record::Happening;
 use ackclock_units::Time;
 
 use crate::packet::{Kind, Packet};
-use crate::plan::{CongestionPlan, FlowPlan, TcpPlan};
 use crate::receiver::Blocks;
-use crate::record::Happening;
 use crate::rtt::RttEstimator;
 use crate::workload::Workload;
 use crate::PlanError;
@@ -111,9 +111,6 @@ enum Phase {
     Loss,
     Done,
 }
-
-/// Bytes of the TCP timestamps option with its padding (RFC 7323 appendix A).
-pub const TIMESTAMPS_BYTES: u32 = 12;
 
 /// Bytes of the options on a SYN: MSS and window scale (4 bytes each), timestamps with SACK permitted
 /// (12, in which the latter takes the place of padding), or SACK permitted alone (4).

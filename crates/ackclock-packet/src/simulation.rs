@@ -9,14 +9,14 @@
 
 use std::collections::BTreeSet;
 
+use ackclock_plan::{EndsPlan, PathPlan, Plan, TrafficPlan};
+use ackclock_record::{Tables, Totals};
 use ackclock_units::Time;
 
 use crate::agenda::Agenda;
 use crate::link::{self, Link};
 use crate::network::Network;
 use crate::packet::Packet;
-use crate::plan::{EndsPlan, PathPlan, Plan, TrafficPlan};
-use crate::record::{Tables, Totals};
 use crate::sender::{Outlet, Sender};
 use crate::PlanError;
 
@@ -56,9 +56,7 @@ impl Simulation {
     /// card's.
     pub fn new(plan: &Plan, seed: u64) -> Result<Simulation, PlanError> {
         plan.check()?;
-        for flow in &plan.flows {
-            flow.congestion.check()?;
-        }
+        check_congestion(plan)?;
         let given = plan.flows.len() + plan.datagrams.len();
         let transfers = Transfers::new(plan, seed, given as u32)?;
         let priorities = priorities(plan, &transfers, given);
@@ -337,12 +335,25 @@ impl Simulation {
     }
 }
 
+/// Refuses congestion controls that are not there, and parameters that are not their cards'.
+fn check_congestion(plan: &Plan) -> Result<(), PlanError> {
+    let flows = plan.flows.iter().map(|flow| &*flow.congestion);
+    let groups = plan
+        .groups
+        .iter()
+        .filter_map(|group| group.congestion.as_ref());
+    for congestion in flows.chain(groups) {
+        ackclock_congestion::make(&congestion.kind, &congestion.parameters, 1)?;
+    }
+    Ok(())
+}
+
 /// The ways that are given: of the flows, of the datagrams, of the traffic.
 fn ways(plan: &Plan) -> impl Iterator<Item = (&PathPlan, &PathPlan)> {
     let flows = plan.flows.iter().map(|flow| (&flow.forward, &flow.reverse));
     let datagrams = plan.datagrams.iter();
     let datagrams = datagrams.map(|datagrams| (&datagrams.forward, &datagrams.reverse));
-    let traffic = plan.traffic.iter().flat_map(TrafficPlan::ways);
+    let traffic = plan.traffic.iter().flat_map(TrafficPlan::paths);
     let traffic = traffic.map(|way| (&way.forward, &way.reverse));
     flows.chain(datagrams).chain(traffic)
 }

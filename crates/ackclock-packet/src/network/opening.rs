@@ -1,7 +1,8 @@
 //! Routes are opened when a flow begins and forgotten when it is over.
 
+use ackclock_plan::{EndsPlan, FlowPlan};
+
 use super::{Hop, Network, Route, Time, Way};
-use crate::plan::{EndsPlan, FlowPlan};
 use crate::PlanError;
 
 impl Network {

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use std::collections::BTreeSet;
 
+use ackclock_plan::{CongestionPlan, EcnMode, LossDetection, PathPlan, Reduction, TcpPlan};
+
 use super::*;
 use crate::packet::{Ecn, Flags, NO_SACK};
-use crate::plan::{CongestionPlan, EcnMode, LossDetection, PathPlan, Reduction, TcpPlan};
 use crate::sender::scoreboard::Block;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;

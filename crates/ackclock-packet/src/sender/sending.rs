@@ -1,13 +1,13 @@
 //! What may be sent now, and whether the window was used.
 
+use ackclock_record::Happening;
 use ackclock_units::Time;
 
 use super::batches::Turn;
 use super::scoreboard::Sending;
 use super::timers::Purpose;
-use super::{syn_option_bytes, whole_segments, Outlet, Phase, Sender, TIMESTAMPS_BYTES};
-use crate::packet::{Flags, Kind, Packet, NO_SACK};
-use crate::record::Happening;
+use super::{syn_option_bytes, whole_segments, Outlet, Phase, Sender};
+use crate::packet::{Ecn, Flags, Kind, Packet, NO_SACK};
 use ackclock_congestion::Restart;
 
 impl Sender {
@@ -215,7 +215,7 @@ impl Sender {
         let (ecn, flags) = if carries_data {
             (self.ecn_of(again), self.flags_of(again))
         } else {
-            (self.tcp.ecn.of_control(), Flags::repeating(again))
+            (Ecn::of_control(self.tcp.ecn), Flags::repeating(again))
         };
         out.send(Packet {
             sequence,
@@ -233,7 +233,7 @@ impl Sender {
 
     #[inline]
     pub(super) fn header_bytes(&self) -> u32 {
-        self.tcp.header_bytes + u32::from(self.tcp.timestamps) * TIMESTAMPS_BYTES
+        self.tcp.segment_header_bytes()
     }
 
     /// Remembers, over one flight, whether the window limited the sender (as Linux's cwnd validation).

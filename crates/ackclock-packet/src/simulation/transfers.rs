@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use ackclock_traffic::{generate, Ends, Population, Schedule};
+use ackclock_plan::{EndsPlan, FlowPlan, PathPlan, Plan, TrafficPlan};
+use ackclock_traffic::{generate, Ends, Schedule};
 use ackclock_units::Time;
 
-use crate::plan::{EndsPlan, FlowPlan, PathPlan, Plan, PopulationPlan, TrafficPlan};
 use crate::PlanError;
 
 /// The transfers of all traffic of a plan.
@@ -30,16 +30,15 @@ impl Transfers {
     pub fn new(plan: &Plan, seed: u64, mut first_way: u32) -> Result<Transfers, PlanError> {
         let (mut workloads, mut parts) = (Vec::new(), Vec::new());
         for (index, traffic) in plan.traffic.iter().enumerate() {
-            let population = population(traffic);
             let (workload, stream) = (&traffic.workload, index as u64);
-            let made = generate(workload, population, plan.duration, seed, stream)
+            let made = generate(workload, traffic.population(), plan.duration, seed, stream)
                 .map_err(|source| PlanError::Traffic { index, source })?;
             workloads.push(made);
             parts.push(Part {
                 first_way,
                 flow: flow(plan, traffic)?,
             });
-            first_way += traffic.ways().len() as u32;
+            first_way += traffic.paths().len() as u32;
         }
         Ok(Transfers {
             schedule: Schedule::new(workloads),
@@ -108,26 +107,11 @@ impl Transfers {
     }
 }
 
-fn population(traffic: &TrafficPlan) -> Population<'_> {
-    match &traffic.population {
-        PopulationPlan::Paths { paths } => Population::Paths(paths.len() as u32),
-        PopulationPlan::Nodes {
-            sources,
-            destinations,
-            pairing,
-        } => Population::Nodes {
-            sources,
-            destinations,
-            pairing: *pairing,
-        },
-    }
-}
-
 /// What the transfers of a traffic have in common.
 fn flow(plan: &Plan, traffic: &TrafficPlan) -> Result<FlowPlan, PlanError> {
     let group = plan.groups.get(traffic.group as usize);
     let common = group.and_then(|group| group.congestion.clone().zip(group.tcp.clone()));
-    let (congestion, tcp) = common.ok_or(PlanError::NoTcp(traffic.group))?;
+    let (congestion, tcp) = common.ok_or(ackclock_plan::Error::NoTcp(traffic.group))?;
     let nowhere = PathPlan {
         hops: Vec::new(),
         delay: Time::ZERO,

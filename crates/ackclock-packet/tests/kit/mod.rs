@@ -11,7 +11,7 @@ pub mod fat_tree;
 mod script;
 mod transcript;
 
-use ackclock_packet::plan::{
+use ackclock_plan::{
     ChangePlan, CongestionPlan, DelayedAck, EcnMode, EndsPlan, FlowPlan, HopPlan, LinkPlan,
     LossDetection, NodePlan, PathPlan, Plan, QueuePlan, RecordPlan, Reduction, Routing, TcpPlan,
 };
