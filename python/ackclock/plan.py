@@ -2,7 +2,7 @@
 
 A plan is frozen. Every default has been filled in from the algorithms' and stacks' cards, every flow has its own start,
 RTT and size, every size in bandwidth–delay products (`bdp`) has become packets or bytes. `ackclock run --dry-run`
-prints it; `Plan.engine_input` is what the packet engine reads.
+prints it; `Plan.engine_input` is what of it the packet engine and the Linux kernel's agent read.
 
 The bandwidth–delay product of a link is its rate × the mean base RTT of all flows. A limit in packets holds as many
 *full data packets* of the scenario's largest wire size (`packet_bytes`) as fit into it, and at least one; a limit in
@@ -189,8 +189,8 @@ class LoadPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class WayPlan:
-    """One of several ways between which generated transfers may choose."""
+class PathPairPlan:
+    """A path there and a path back; generated transfers choose among several."""
 
     forward: PathPlan
     reverse: PathPlan
@@ -198,10 +198,10 @@ class WayPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class WaysPlan:
-    """Who takes part in traffic: the ways, each with a source of its own."""
+class PathPairsPlan:
+    """Who takes part in traffic: pairs of paths, each with a source of its own."""
 
-    paths: tuple[WayPlan, ...]
+    paths: tuple[PathPairPlan, ...]
     kind: str = "paths"
 
 
@@ -223,7 +223,7 @@ class TrafficPlan:
     priority: int
     request_bytes: int | None
     application_rate_bps: float | None
-    population: WaysPlan | HostsPlan
+    population: PathPairsPlan | HostsPlan
     workload: Parameters
 
 
@@ -303,17 +303,20 @@ class Plan:
         return values
 
     def engine_input(self) -> dict[str, Any]:
-        """What `crates/ackclock-packet/src/plan/wire.rs` reads."""
-        values = self.to_dict()
-        del values["load"], values["options"]
-        ways = [way for traffic in values["traffic"] for way in traffic["population"].get("paths", ())]
-        for item in [*values["flows"], *values["datagrams"], *ways]:
+        """What `crates/ackclock-plan` reads: the network, what is sent over it and what is recorded."""
+        values = {name: value for name, value in self.to_dict().items() if name not in _NOT_FOR_ENGINES}
+        pairs = [pair for traffic in values["traffic"] for pair in traffic["population"].get("paths", ())]
+        for item in [*values["flows"], *values["datagrams"], *pairs]:
             del item["base_rtt_s"]
         return values
 
     def to_json(self) -> str:
         """The plan as JSON for people: a line for what fits on one."""
         return _json(self.to_dict(), indent=0)
+
+
+#: What the views know of a plan, and an engine finds for itself, gets with its run or has of its own.
+_NOT_FOR_ENGINES = frozenset({"name", "seeds", "mean_base_rtt_s", "packet_bytes", "bottleneck", "load", "options"})
 
 
 def _json(value: Any, indent: int) -> str:

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use ackclock_plan::{LinkPlan, QueuePlan};
+use ackclock_record::{Links, QueueSamples, UNKNOWN};
 use ackclock_units::Time;
 
 use crate::error::Tried;
@@ -9,8 +11,7 @@ use crate::namespaces::Namespaces;
 use crate::netlink::{
     link_request, parse_handle, parse_link, parse_queue, queue_request, Netlink, QueueCounters,
 };
-use crate::order::{Device, Link, Order};
-use crate::tables::{Links, QueueSamples, UNKNOWN};
+use crate::order::{Device, Order};
 use crate::Error;
 
 /// A queue discipline that is asked again and again.
@@ -300,11 +301,16 @@ impl Queue {
 
 /// Of the last row's link the mean backlog over the rate of what has waited (Little's law): of what left and, where the
 /// discipline drops at its head, of what was dropped.
-fn sojourn_mean_s(plan: &Link, measured_s: f64, rows: &Links) -> f64 {
+fn sojourn_mean_s(plan: &LinkPlan, measured_s: f64, rows: &Links) -> f64 {
     let last = rows.departed_p.len() - 1;
-    let dropped_p = rows.dropped_p[last] * u64::from(plan.queue.drops_at_its_head());
+    let dropped_p = rows.dropped_p[last] * u64::from(drops_at_its_head(&plan.queue));
     let waited_p = rows.departed_p[last] + dropped_p;
     rows.backlog_mean_p[last] * measured_s / waited_p as f64
+}
+
+/// Whether a discipline drops what has waited, and not what arrives.
+fn drops_at_its_head(queue: &QueuePlan) -> bool {
+    matches!(queue.discipline.as_str(), "codel" | "fq_codel" | "spa")
 }
 
 /// Nothing of nothing is 0: the first sample has no time before it.

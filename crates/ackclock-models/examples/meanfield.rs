@@ -23,10 +23,10 @@ fn main() {
         let started = Instant::now();
         model.advance(plan.duration_s);
         let cost_s = started.elapsed().as_secs_f64() / plan.duration_s;
-        let (_, link) = model.finish();
+        let link = model.finish().links;
         println!(
             "{{\"name\": \"{name}\", \"seconds_per_simulated_second\": {cost_s:.5}, \"utilisation\": {:.4}, \"cohorts\": {}}}",
-            link.departed_p / (plan.rate_pps * link.measured_s),
+            link.departed_p[0] / (plan.rate_pps * link.measured_s[0]),
             model.cohorts(0).len(),
         );
     }

@@ -34,7 +34,7 @@ use field::Resolution;
 use history::History;
 use plan::{Plan, PlanError, Scaling};
 use queue::Queue;
-use record::{Flows, LinkBooks, LinkTotals, Rows};
+use record::{Flows, LinkBooks, Rows, Totals};
 
 /// A run of the model.
 #[derive(Clone, Debug)]
@@ -117,7 +117,7 @@ impl MeanField {
     }
 
     /// The last sample, and what flows and link did; afterwards, drain what is left.
-    pub fn finish(&mut self) -> (Flows, LinkTotals) {
+    pub fn finish(&mut self) -> Totals {
         self.send();
         self.sample();
         self.close_episode(true);
@@ -126,7 +126,10 @@ impl MeanField {
         self.classes
             .iter()
             .for_each(|class| class.totals(&mut flows, packets));
-        (flows, self.link.totals(self.scaling))
+        Totals {
+            flows,
+            links: self.link.totals(self.scaling),
+        }
     }
 
     /// The cohorts of a class.

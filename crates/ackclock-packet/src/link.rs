@@ -9,11 +9,11 @@ mod launching;
 mod loss;
 mod propagation;
 
+use ackclock_plan::{LinkPlan, QueuePlan};
 use ackclock_units::{Rate, Time};
 
 use crate::histogram::Histogram;
 use crate::packet::Packet;
-use crate::plan::{LinkPlan, QueuePlan};
 use crate::queue::{self, Drops, Queue, Surroundings};
 use crate::PlanError;
 

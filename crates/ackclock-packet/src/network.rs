@@ -8,6 +8,8 @@
 //! Links between nodes are apart, in `propagation`: each has a flight behind it that all packets share, and at
 //! its end a packet is routed on, or has arrived.
 
+use ackclock_plan::{PathPlan, Plan};
+use ackclock_record::{Action, Happening, Tables, NONE};
 use ackclock_units::Time;
 use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
@@ -19,9 +21,7 @@ use crate::options::Blocks;
 use crate::packet::{Flags, Packet, NO_SACK};
 use crate::path::{first_due, set_off, DelayLine, Hop, Path, Route};
 use crate::pcap::Capture;
-use crate::plan::{PathPlan, Plan};
 use crate::receiver::Reply;
-use crate::record::{Action, Happening, Tables, NONE};
 use crate::routing::{Next, Routing};
 use crate::sender::Outlet;
 use crate::PlanError;
@@ -282,7 +282,13 @@ impl Network {
         for packet in settled.marked.drain(..) {
             let (flow, value) = (packet.flow, packet.sequence as f64);
             let events = &mut self.tables.events;
-            events.push(self.now, flow, link as u32, Happening::Mark, value);
+            events.push(
+                self.now.seconds(),
+                flow,
+                link as u32,
+                Happening::Mark,
+                value,
+            );
         }
         self.spare = settled;
     }
@@ -302,7 +308,7 @@ impl Network {
         let value = packet.sequence as f64;
         self.tables
             .events
-            .push(self.now, packet.flow, link, happening, value);
+            .push(self.now.seconds(), packet.flow, link, happening, value);
     }
 
     /// Sends the receiver's answer off, at the receiver's local time.
@@ -341,7 +347,7 @@ impl Network {
 
     #[cold]
     fn write_log(&mut self, time: Time, link: u32, packet: Packet, action: Action) {
-        self.tables.packets.push(time, link, &packet, action);
+        packet.log(time, link, action, &mut self.tables.packets);
     }
 
     #[cold]
@@ -405,6 +411,6 @@ impl Outlet for Entrance<'_> {
     fn report(&mut self, flow: u32, happening: Happening, value: f64) {
         let now = self.network.now;
         let events = &mut self.network.tables.events;
-        events.push(now, flow, NONE, happening, value);
+        events.push(now.seconds(), flow, NONE, happening, value);
     }
 }

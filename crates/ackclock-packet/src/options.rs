@@ -1,17 +1,9 @@
 //! TCP options: how many bytes of a header they take, and the SACK blocks among them.
 
-use crate::plan::TcpPlan;
+use ackclock_plan::{TcpPlan, TIMESTAMPS_BYTES};
 
-/// Bytes of the timestamps option with its padding (RFC 7323 appendix A).
-pub const TIMESTAMPS_BYTES: u32 = 12;
 /// Most SACK blocks that fit an ACK, without timestamps (RFC 2018 section 3).
 pub const MOST_BLOCKS: usize = 4;
-
-/// Bytes of the IP and TCP headers of every packet but a SYN or SYN/ACK, SACK blocks apart.
-#[inline]
-pub fn header_bytes(tcp: &TcpPlan) -> u32 {
-    tcp.header_bytes + u32::from(tcp.timestamps) * TIMESTAMPS_BYTES
-}
 
 /// Bytes of the headers of a SYN or SYN/ACK. Its options: MSS and window scale (4 bytes each), timestamps with SACK
 /// permitted (12, in which the latter takes the place of padding), or SACK permitted alone (4).

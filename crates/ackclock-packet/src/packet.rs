@@ -1,35 +1,38 @@
 //! The packet: a small value that is copied from queue to queue and never allocated by itself.
 
+use ackclock_plan::EcnMode;
+use ackclock_record::{kinds, Action, Packets};
 use ackclock_units::Time;
 
-/// What a packet is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Opens the connection.
-    Syn,
-    /// Answers the SYN.
-    SynAck,
-    /// Carries payload, from the sender.
-    Data,
-    /// Ends the data, from the sender; carries no payload of its own.
-    Fin,
-    /// Acknowledges, from the receiver.
-    Ack,
-    /// Acknowledges the sender's FIN and closes the receiver's side.
-    FinAck,
-    /// The sender's last acknowledgement (of the SYN/ACK or of the receiver's FIN).
-    LastAck,
-    /// Opens a connection in which the receiver asks for the data; from the receiver.
-    ClientSyn,
-    /// Answers it; from the sender.
-    ServerSynAck,
-    /// What the receiver asks with.
-    Request,
-    /// A UDP datagram.
-    Datagram,
-    /// What answers a datagram.
-    Echo,
-}
+kinds!(
+    /// What a packet is for.
+    Kind {
+        /// Opens the connection.
+        Syn => "syn",
+        /// Answers the SYN.
+        SynAck => "syn_ack",
+        /// Carries payload, from the sender.
+        Data => "data",
+        /// Ends the data, from the sender; carries no payload of its own.
+        Fin => "fin",
+        /// Acknowledges, from the receiver.
+        Ack => "ack",
+        /// Acknowledges the sender's FIN and closes the receiver's side.
+        FinAck => "fin_ack",
+        /// The sender's last acknowledgement (of the SYN/ACK or of the receiver's FIN).
+        LastAck => "last_ack",
+        /// Opens a connection in which the receiver asks for the data; from the receiver.
+        ClientSyn => "client_syn",
+        /// Answers it; from the sender.
+        ServerSynAck => "server_syn_ack",
+        /// What the receiver asks with.
+        Request => "request",
+        /// A UDP datagram.
+        Datagram => "datagram",
+        /// What answers a datagram.
+        Echo => "echo",
+    }
+);
 
 impl Kind {
     /// Whether the packet opens a connection: a SYN or SYN/ACK.
@@ -71,6 +74,19 @@ pub enum Ecn {
     Capable1,
     /// A router saw congestion.
     Experienced,
+}
+
+impl Ecn {
+    /// The ECN bits of what carries no data: SYNs, ACKs. RFC 3168 sections 6.1.1 and 6.1.4 forbid them; who reads
+    /// marks exactly may have such packets marked instead of dropped, as Linux does with DCTCP.
+    #[inline]
+    pub fn of_control(mode: EcnMode) -> Ecn {
+        match mode {
+            EcnMode::Off | EcnMode::Classic => Ecn::NotCapable,
+            EcnMode::Dctcp | EcnMode::Accurate => Ecn::Capable0,
+            EcnMode::L4s => Ecn::Capable1,
+        }
+    }
 }
 
 /// What a header says in bits: whether the packet repeats something, and the echo of ECN marks.
@@ -190,5 +206,16 @@ impl Packet {
             hop: u8::MAX,
             ..*self
         }
+    }
+
+    /// Writes a line about it into the packet log.
+    pub fn log(&self, now: Time, link: u32, action: Action, log: &mut Packets) {
+        log.time_s.push(now.seconds());
+        log.flow.push(self.flow);
+        log.link.push(link);
+        log.kind.push(self.kind as u8);
+        log.sequence.push(self.sequence);
+        log.wire_bytes.push(self.wire_bytes);
+        log.what.push(action as u8);
     }
 }

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use ackclock_plan::{HopPlan, PathPlan};
 use ackclock_units::Time;
 
 use crate::packet::Packet;
-use crate::plan::{HopPlan, PathPlan};
 
 /// Packets in a delay that nothing can shorten or lengthen, each with the time of its arrival.
 pub type Flight = VecDeque<(Time, Packet)>;
@@ -90,7 +90,7 @@ impl Path {
     }
 
     /// From a plan's two paths, or from none for a routed flow; adds the delays before links to `delay_lines`. A
-    /// path there has at least one hop: [`crate::plan::Plan::check`].
+    /// path there has at least one hop: [`ackclock_plan::Plan::check`].
     pub fn new(forward: &PathPlan, reverse: &PathPlan, delay_lines: &mut Vec<DelayLine>) -> Path {
         if forward.hops.is_empty() {
             return Path::routed();

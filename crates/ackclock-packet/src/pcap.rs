@@ -14,11 +14,11 @@
 use std::collections::BTreeMap;
 
 use ackclock_capture::savefile;
+use ackclock_plan::{EcnMode, FlowPlan, TIMESTAMPS_BYTES};
 use ackclock_units::Time;
 
-use crate::options::{Block, Blocks, MOST_BLOCKS, TIMESTAMPS_BYTES};
+use crate::options::{Block, Blocks, MOST_BLOCKS};
 use crate::packet::{Kind, Packet};
-use crate::plan::{EcnMode, FlowPlan};
 use crate::workload::Workload;
 
 mod frame;

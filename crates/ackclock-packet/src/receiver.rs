@@ -7,11 +7,11 @@
 //!
 //! Deviation: the application reads at once, so the receive window never shrinks.
 
+use ackclock_plan::{DelayedAck, FlowPlan};
 use ackclock_units::Time;
 
 use crate::options::{self, Blocks};
 use crate::packet::{Ecn, Kind, Packet};
-use crate::plan::{DelayedAck, FlowPlan};
 use crate::workload::Workload;
 
 mod client;
@@ -130,7 +130,7 @@ impl Receiver {
             control_rto: plan.tcp.initial_rto,
             initial_rto: plan.tcp.initial_rto,
             max_rto: plan.tcp.max_rto,
-            ack_bytes: options::header_bytes(&plan.tcp),
+            ack_bytes: plan.tcp.segment_header_bytes(),
             syn_ack_bytes: options::syn_header_bytes(&plan.tcp),
             received_packets: 0,
             sent_packets: 0,

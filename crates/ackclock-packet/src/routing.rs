@@ -12,11 +12,11 @@
 //!
 //! Deviations: RFC 2992 analyses a hash-threshold over regions of equal size; this is one, over 32 bits.
 
+use ackclock_plan::{EndsPlan, Plan};
 use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
 
 use crate::packet::Packet;
-use crate::plan::{EndsPlan, Plan};
 use crate::queue::hash::FlowHash;
 use crate::PlanError;
 
@@ -88,7 +88,7 @@ impl FlowPaths {
 /// Routes all flows.
 #[derive(Debug)]
 pub struct Routing {
-    mode: crate::plan::Routing,
+    mode: ackclock_plan::Routing,
     graph: Graph,
     names: Vec<String>,
     tables: Tables,
@@ -115,7 +115,7 @@ impl Routing {
     fn with_hashes(plan: &Plan, hashes: Vec<FlowHash>, random: &mut Pcg64Mcg) -> Routing {
         let graph = Graph::new(plan);
         let mut stream = || Pcg64Mcg::new(u128::from(random.next_u64()) << 1 | 1);
-        let per_packet = plan.routing == crate::plan::Routing::EcmpPacket;
+        let per_packet = plan.routing == ackclock_plan::Routing::EcmpPacket;
         let drawing = if per_packet { plan.nodes.len() } else { 0 };
         Routing {
             mode: plan.routing,
@@ -207,7 +207,7 @@ impl Routing {
 
     /// The links of a flow's two paths; none if each packet draws its own, or there is none.
     pub fn paths_of(&mut self, number: u32, ends: EndsPlan) -> Option<Vec<u32>> {
-        if self.mode == crate::plan::Routing::EcmpPacket {
+        if self.mode == ackclock_plan::Routing::EcmpPacket {
             return None;
         }
         let key = number.wrapping_mul(2);
@@ -287,7 +287,7 @@ impl Routing {
     /// The link by which a packet with this key leaves a node.
     #[inline]
     fn choose(&mut self, node: u32, destination: u32, key: u32) -> Option<u32> {
-        use crate::plan::Routing::{Ecmp, EcmpPacket, Single, Weighted};
+        use ackclock_plan::Routing::{Ecmp, EcmpPacket, Single, Weighted};
         let (graph, spare) = (&self.graph, &mut self.spare);
         let links = self.tables.next_links(graph, node, destination, spare);
         if links.len() <= 1 {

@@ -31,12 +31,12 @@ mod timing;
 
 use std::sync::Arc;
 
+use ackclock_plan::{FlowPlan, TcpPlan};
+use ackclock_record::Happening;
 use ackclock_units::Time;
 
 use crate::options::Blocks;
 use crate::packet::{Kind, Packet};
-use crate::plan::{FlowPlan, TcpPlan};
-use crate::record::Happening;
 use crate::rtt::RttEstimator;
 use crate::workload::Workload;
 use ackclock_congestion::{Controller, Error, Prototype};

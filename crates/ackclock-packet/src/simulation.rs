@@ -11,14 +11,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ackclock_congestion::Prototype;
+use ackclock_plan::{EndsPlan, PathPlan, Plan, TrafficPlan};
+use ackclock_record::{Tables, Totals};
 use ackclock_units::Time;
 
 use crate::agenda::Agenda;
 use crate::link::{self, Link};
 use crate::network::Network;
 use crate::packet::Packet;
-use crate::plan::{EndsPlan, PathPlan, Plan, TrafficPlan};
-use crate::record::{Tables, Totals};
 use crate::sender::{Outlet, Sender};
 use crate::PlanError;
 
@@ -347,7 +347,7 @@ fn paths(plan: &Plan) -> impl Iterator<Item = (&PathPlan, &PathPlan)> {
     let flows = plan.flows.iter().map(|flow| (&flow.forward, &flow.reverse));
     let datagrams = plan.datagrams.iter();
     let datagrams = datagrams.map(|datagrams| (&datagrams.forward, &datagrams.reverse));
-    let traffic = plan.traffic.iter().flat_map(TrafficPlan::ways);
+    let traffic = plan.traffic.iter().flat_map(TrafficPlan::paths);
     let traffic = traffic.map(|path| (&path.forward, &path.reverse));
     flows.chain(datagrams).chain(traffic)
 }

@@ -17,8 +17,10 @@ pub struct Plan {
     /// The beginning that the measured totals leave out.
     pub warmup_s: f64,
     /// The longest step; absent: a tenth of the shortest base RTT.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub step_s: Option<f64>,
     /// Time between samples; absent: there are none.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub interval_s: Option<f64>,
     /// Whether flows begin with slow start.
     pub slow_start: bool,
@@ -55,10 +57,12 @@ pub struct Flow {
     /// Up to so much later, drawn from the seed.
     pub start_jitter_s: f64,
     /// When it ends, if it does.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub stop_s: Option<f64>,
     /// Packets of its first window.
     pub initial_window: f64,
     /// M: packets of its largest window.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub largest_window: Option<f64>,
     /// Name of its growth law.
     pub law: String,

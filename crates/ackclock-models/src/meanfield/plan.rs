@@ -17,6 +17,7 @@ pub struct Plan {
     /// Time between samples.
     pub interval_s: f64,
     /// Longest step; `None`: a 25th of the shortest base RTT.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub step_s: Option<f64>,
     /// Rate of the bottleneck in packets per second.
     pub rate_pps: f64,
@@ -31,6 +32,7 @@ pub struct Plan {
     /// Whether each flow is a particle; else the limit of infinitely many.
     pub particles: bool,
     /// The window of the loss after which flows begin; `None`: a flow's share of what link and buffer hold.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub first_loss_p: Option<f64>,
     /// Scale: the model runs at 1/`scale` of the rate and the buffer, and its results are scaled up.
     pub scale: f64,

@@ -18,6 +18,13 @@ pub struct Step {
 }
 
 impl Step {
+    /// Counts another step as well.
+    pub fn add(&mut self, other: Step) {
+        self.arrived_p += other.arrived_p;
+        self.departed_p += other.departed_p;
+        self.dropped_p += other.dropped_p;
+    }
+
     /// Probability that a packet that came was dropped, k.
     pub fn loss_probability(&self) -> f64 {
         if self.dropped_p > 0.0 {

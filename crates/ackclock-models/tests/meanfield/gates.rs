@@ -3,6 +3,7 @@
 use ackclock_models::meanfield::field::Resolution;
 use ackclock_models::meanfield::law::{Control, Mode};
 use ackclock_models::meanfield::plan::{ClassPlan, Plan};
+use ackclock_models::meanfield::record::Totals;
 use ackclock_models::meanfield::MeanField;
 use ackclock_models::red::{Policy, Red};
 
@@ -62,9 +63,9 @@ fn shares_add_up_to_one_and_packets_that_came_left_or_wait_or_were_dropped() {
             assert!(off < 1e-12, "{off} in {plan:?}");
         }
         let waiting_p = model.backlog_p();
-        let (flows, link) = model.finish();
-        let left_p = link.departed_total_p + link.dropped_total_p + waiting_p;
-        assert_near("packets", left_p, link.arrived_total_p, 1e-10);
+        let Totals { flows, links: link } = model.finish();
+        let left_p = link.departed_total_p[0] + link.dropped_total_p[0] + waiting_p;
+        assert_near("packets", left_p, link.arrived_total_p[0], 1e-10);
         let mut delivered_p: f64 = flows.delivered_p.iter().sum();
         if !plan.particles && plan.classes.len() == 1 {
             assert_eq!(flows.flow.len(), 10);
@@ -73,14 +74,14 @@ fn shares_add_up_to_one_and_packets_that_came_left_or_wait_or_were_dropped() {
         assert_near(
             "packets of the flows",
             delivered_p,
-            link.departed_total_p,
+            link.departed_total_p[0],
             1e-9,
         );
-        let binned: u64 = link.sojourn_counts.iter().sum();
+        let binned: u64 = link.sojourn_counts[0].iter().sum();
         assert_near(
             "packets in the histogram",
             binned as f64,
-            link.departed_p,
+            link.departed_p[0],
             1e-4,
         );
     }

@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
+use ackclock_plan::LinkPlan;
 use ackclock_units::Time;
 
 use crate::packet::{Packet, NO_PACKET};
-use crate::plan::LinkPlan;
 
 /// Stands for "no node".
 const NONE: u32 = u32::MAX;

@@ -1,8 +1,8 @@
 //! A link behind a discipline that holds packets back.
 
 use super::*;
-use crate::plan::QueuePlan;
 use crate::queue::testing::packet;
+use ackclock_plan::QueuePlan;
 use proptest::prelude::*;
 use serde_json::json;
 

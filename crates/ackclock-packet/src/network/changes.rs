@@ -1,9 +1,10 @@
 //! Links change during the run: their rate, their delay, whether they work.
 
+use ackclock_plan::{ChangePlan, Plan};
+use ackclock_record::Happening;
+
 use super::{Network, Time, NONE};
 use crate::packet::Packet;
-use crate::plan::{ChangePlan, Plan};
-use crate::record::Happening;
 
 /// The changes still to come.
 #[derive(Default)]
@@ -74,7 +75,8 @@ impl Network {
             0.0
         };
         let events = &mut self.tables.events;
-        events.push(self.now, NONE, index as u32, Happening::LinkChange, value);
+        let now_s = self.now.seconds();
+        events.push(now_s, NONE, index as u32, Happening::LinkChange, value);
     }
 
     /// A link fails: what it holds is lost, what flies behind it arrives.

@@ -1,8 +1,8 @@
 //! Routes are opened when a flow begins and forgotten when it is over.
 
 use super::{Hop, Network, Path, Route, Time};
-use crate::plan::{EndsPlan, FlowPlan};
 use crate::PlanError;
+use ackclock_plan::{EndsPlan, FlowPlan};
 
 impl Network {
     /// Whether paths lead from one host to the other and back.

@@ -6,9 +6,10 @@
 //! A packet is in the flight from the beginning of its transmission ([`crate::link::Launch`]), so most hops
 //! cost one event.
 
+use ackclock_plan::LinkPlan;
+
 use super::{Action, Calendar, Happening, Network, Next, Packet, Plan, Time, NONE};
 use crate::link::Launch;
-use crate::plan::LinkPlan;
 
 /// Wire bytes by which the calendar's horizon is reckoned.
 const TYPICAL_BYTES: u64 = 1500;

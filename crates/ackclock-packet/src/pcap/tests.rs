@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::reading::{datagrams, frames, records, Frame};
 use super::*;
 use crate::packet::{Ecn, Flags, NO_SACK};
-use crate::plan::{CongestionPlan, PathPlan};
+use ackclock_plan::{CongestionPlan, PathPlan};
 use serde_json::{json, Value};
 
 /// A flow with some fields of its TCP changed.

@@ -15,12 +15,12 @@
 //! sender does not acknowledge the request but by its data. What the connection's opening and end are, is measured
 //! here: open when the SYN/ACK has arrived, complete when the last byte has.
 
+use ackclock_plan::TcpPlan;
+use ackclock_record::Happening;
 use ackclock_units::Time;
 
 use super::{Phase, Receiver, Reply};
 use crate::packet::{Kind, Packet};
-use crate::plan::TcpPlan;
-use crate::record::Happening;
 use crate::rtt::RttEstimator;
 
 /// What a receiver knows that opens the connection.

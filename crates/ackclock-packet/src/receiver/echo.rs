@@ -14,8 +14,9 @@
 //! not echoed. RFC 9768's counter (3 bits, and more in an option) is a counter modulo 128 here; it wraps only if
 //! 128 marked packets pass without any ACK arriving.
 
+use ackclock_plan::EcnMode;
+
 use crate::packet::{Ecn, Flags, Packet};
-use crate::plan::EcnMode;
 
 /// What the receiver echoes.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +68,7 @@ impl Echo {
     /// The ECN bits of what the receiver sends.
     #[inline]
     pub fn of_acks(self) -> Ecn {
-        self.mode.of_control()
+        Ecn::of_control(self.mode)
     }
 
     /// What a segment asks for. After [`Asked::AckBefore`], and once that ACK is written, [`Echo::take`] follows.

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use std::collections::BTreeSet;
 
+use ackclock_plan::{CongestionPlan, EcnMode, LossDetection, PathPlan, Reduction, TcpPlan};
+
 use super::*;
 use crate::options::Block;
 use crate::packet::{Ecn, Flags, NO_SACK};
-use crate::plan::{CongestionPlan, EcnMode, LossDetection, PathPlan, Reduction, TcpPlan};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 

@@ -1,6 +1,6 @@
 //! Nodes and the links between them.
 
-use crate::plan::Plan;
+use ackclock_plan::Plan;
 
 /// Stands for "no node", "no group", "no distance".
 pub const NONE: u32 = u32::MAX;

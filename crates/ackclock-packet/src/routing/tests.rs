@@ -2,12 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
+use ackclock_plan::{LinkPlan, NodePlan, QueuePlan, RecordPlan};
 use ackclock_units::{Rate, Time};
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::plan::{LinkPlan, NodePlan, QueuePlan, RecordPlan};
 
 #[path = "../../tests/kit/fat_tree.rs"]
 mod fat_tree;
@@ -15,7 +15,7 @@ mod fat_tree;
 use fat_tree::FatTree;
 
 /// A plan of nothing but a graph: `hosts` hosts, then switches, and links from node to node.
-fn graph(hosts: u32, nodes: u32, links: &[(u32, u32)], routing: crate::plan::Routing) -> Plan {
+fn graph(hosts: u32, nodes: u32, links: &[(u32, u32)], routing: ackclock_plan::Routing) -> Plan {
     Plan {
         duration: Time::from_milliseconds(1),
         warmup: Time::ZERO,
@@ -67,7 +67,7 @@ fn both_ways(edges: &[(u32, u32)]) -> Vec<(u32, u32)> {
     edges.iter().flat_map(|&(a, b)| [(a, b), (b, a)]).collect()
 }
 
-fn tree_plan(tree: &FatTree, routing: crate::plan::Routing) -> Plan {
+fn tree_plan(tree: &FatTree, routing: ackclock_plan::Routing) -> Plan {
     graph(
         tree.hosts(),
         tree.nodes(),
@@ -108,7 +108,7 @@ fn a_fat_tree_has_the_hosts_switches_and_ways_of_the_closed_forms() {
     ] {
         let tree = FatTree::new(ports, levels);
         assert_eq!((tree.hosts(), tree.switches()), (hosts, switches));
-        let routing = Routing::new(&tree_plan(&tree, crate::plan::Routing::Ecmp), 1);
+        let routing = Routing::new(&tree_plan(&tree, ackclock_plan::Routing::Ecmp), 1);
         for destination in 1..hosts {
             let paths = count_ways(&routing, 0, destination);
             assert_eq!(
@@ -124,7 +124,7 @@ fn a_fat_tree_has_the_hosts_switches_and_ways_of_the_closed_forms() {
 #[test]
 fn a_way_in_a_fat_tree_climbs_only_as_far_as_it_must() {
     let tree = FatTree::new(4, 3);
-    let mut routing = Routing::new(&tree_plan(&tree, crate::plan::Routing::Ecmp), 1);
+    let mut routing = Routing::new(&tree_plan(&tree, ackclock_plan::Routing::Ecmp), 1);
     let lengths: Vec<usize> = [1, 2, 4, 15]
         .map(|to| routing.trace(0, to, 7).expect("a path").len())
         .into();
@@ -134,7 +134,7 @@ fn a_way_in_a_fat_tree_climbs_only_as_far_as_it_must() {
 #[test]
 fn single_takes_the_lowest_link_at_each_node_for_every_flow() {
     let tree = FatTree::new(4, 3);
-    let plan = tree_plan(&tree, crate::plan::Routing::Single);
+    let plan = tree_plan(&tree, ackclock_plan::Routing::Single);
     let mut routing = Routing::new(&plan, 1);
     let first = routing.trace(0, 15, 0).expect("a path");
     for key in 1..50 {
@@ -172,7 +172,7 @@ fn links_used_at_the_core(routing: &mut Routing, tree: &FatTree) -> HashMap<u32,
 #[test]
 fn with_a_salt_for_each_switch_all_links_to_the_core_are_used() {
     let tree = FatTree::new(8, 3);
-    let plan = tree_plan(&tree, crate::plan::Routing::Ecmp);
+    let plan = tree_plan(&tree, ackclock_plan::Routing::Ecmp);
     let used = links_used_at_the_core(&mut Routing::new(&plan, 1), &tree);
     // The lower half has 4 pods of 4 switches with 4 links up each, 100 × 64 flows: 100 each expected.
     assert_eq!(used.len(), 64);
@@ -186,7 +186,7 @@ fn with_a_salt_for_each_switch_all_links_to_the_core_are_used() {
 #[test]
 fn with_one_salt_for_all_switches_the_hash_polarises() {
     let tree = FatTree::new(8, 3);
-    let plan = tree_plan(&tree, crate::plan::Routing::Ecmp);
+    let plan = tree_plan(&tree, ackclock_plan::Routing::Ecmp);
     let mut random = Pcg64Mcg::new(1);
     let hash = FlowHash::draw(&mut random);
     let equal = vec![hash; plan.nodes.len()];
@@ -198,7 +198,7 @@ fn with_one_salt_for_all_switches_the_hash_polarises() {
 #[test]
 fn the_two_ways_of_a_flow_are_hashed_apart() {
     let tree = FatTree::new(8, 3);
-    let plan = tree_plan(&tree, crate::plan::Routing::Ecmp);
+    let plan = tree_plan(&tree, ackclock_plan::Routing::Ecmp);
     let mut routing = Routing::new(&plan, 3);
     let mut same = 0;
     for flow in 0..400_usize {
@@ -217,7 +217,7 @@ fn the_two_ways_of_a_flow_are_hashed_apart() {
 fn weights_are_kept_in_proportion() {
     // Two hosts, two switches, three parallel links there.
     let links = both_ways(&[(0, 2), (1, 3), (2, 3), (2, 3), (2, 3)]);
-    let mut plan = graph(2, 4, &links, crate::plan::Routing::Weighted);
+    let mut plan = graph(2, 4, &links, ackclock_plan::Routing::Weighted);
     for (link, weight) in [(4, 1.0), (6, 2.5), (8, 6.5)] {
         plan.links[link].weight = weight;
     }
@@ -241,7 +241,7 @@ fn weights_are_kept_in_proportion() {
 #[test]
 fn per_packet_each_draw_is_its_own_and_the_seed_decides() {
     let tree = FatTree::new(8, 2);
-    let plan = tree_plan(&tree, crate::plan::Routing::EcmpPacket);
+    let plan = tree_plan(&tree, ackclock_plan::Routing::EcmpPacket);
     let paths = |seed| -> Vec<Vec<u32>> {
         let mut routing = Routing::new(&plan, seed);
         (0..200)
@@ -258,7 +258,7 @@ fn per_packet_each_draw_is_its_own_and_the_seed_decides() {
 fn a_host_on_two_switches_is_reached_by_the_nearer() {
     // Host 0 on switch 3; host 1 on 4 and 5; host 2 on 5. Switches in a row: 3-4-5.
     let links = both_ways(&[(0, 3), (1, 4), (1, 5), (2, 5), (3, 4), (4, 5)]);
-    let plan = graph(3, 6, &links, crate::plan::Routing::Ecmp);
+    let plan = graph(3, 6, &links, ackclock_plan::Routing::Ecmp);
     let mut routing = Routing::new(&plan, 1);
     let mut path = |from, to| {
         let links = routing.trace(from, to, 9).expect("a path");
@@ -277,7 +277,7 @@ fn a_host_on_two_switches_is_reached_by_the_nearer() {
 fn two_hosts_may_be_joined_by_a_link_and_no_way_leads_through_a_host() {
     // 0-1 directly; 1-2 directly; 0 and 2 also by switches 3 and 4.
     let links = both_ways(&[(0, 1), (1, 2), (0, 3), (3, 4), (4, 2)]);
-    let mut routing = Routing::new(&graph(3, 5, &links, crate::plan::Routing::Single), 1);
+    let mut routing = Routing::new(&graph(3, 5, &links, ackclock_plan::Routing::Single), 1);
     assert_eq!(routing.trace(0, 1, 0).expect("a path"), [0]);
     assert_eq!(routing.trace(0, 2, 0).expect("a path"), [4, 6, 8]);
 }
@@ -285,7 +285,7 @@ fn two_hosts_may_be_joined_by_a_link_and_no_way_leads_through_a_host() {
 #[test]
 fn where_no_way_leads_both_names_are_told() {
     // A link leads from 0 by switch 2 to 1, but none back.
-    let plan = graph(2, 3, &[(0, 2), (2, 1)], crate::plan::Routing::Ecmp);
+    let plan = graph(2, 3, &[(0, 2), (2, 1)], ackclock_plan::Routing::Ecmp);
     let mut routing = Routing::new(&plan, 1);
     let refused = routing
         .open(0, 0, Some(ends(0, 1)))
@@ -299,7 +299,7 @@ fn a_long_way_is_not_kept_but_looked_up() {
     let mut row: Vec<(u32, u32)> = (2..21).map(|node| (node, node + 1)).collect();
     row.extend([(0, 2), (21, 1)]);
     let mut routing = Routing::new(
-        &graph(2, 22, &both_ways(&row), crate::plan::Routing::Ecmp),
+        &graph(2, 22, &both_ways(&row), ackclock_plan::Routing::Ecmp),
         1,
     );
     routing.open(0, 0, Some(ends(0, 1))).expect("a path");
@@ -321,7 +321,7 @@ proptest! {
         let drawn: Vec<(u32, u32, bool)> = draws.iter().map(|&(a, b, up)| (a % nodes, b % nodes, up)).collect();
         let drawn: Vec<_> = drawn.into_iter().filter(|&(a, b, _)| a != b).collect();
         let links: Vec<(u32, u32)> = drawn.iter().map(|&(a, b, _)| (a, b)).collect();
-        let mut routing = Routing::new(&graph(hosts, nodes, &links, crate::plan::Routing::Ecmp), 1);
+        let mut routing = Routing::new(&graph(hosts, nodes, &links, ackclock_plan::Routing::Ecmp), 1);
         for (link, &(_, _, up)) in drawn.iter().enumerate() {
             if !up {
                 routing.set_up(link, false);

@@ -1,12 +1,12 @@
 //! What is taken for lost, and what the sender does about it.
 
+use ackclock_plan::{LossDetection, Reduction};
+use ackclock_record::Happening;
 use ackclock_units::Time;
 
 use super::recovery::Prr;
 use super::scoreboard::{Found, DUPLICATE_THRESHOLD};
 use super::{whole_segments, Outlet, Phase, Sender};
-use crate::plan::{LossDetection, Reduction};
-use crate::record::Happening;
 use ackclock_congestion::{Loss, Repair};
 
 impl Sender {

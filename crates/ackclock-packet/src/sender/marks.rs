@@ -8,14 +8,14 @@
 //! As Linux does it: a loss found in that phase is repaired without a second reduction, and CWR follows every
 //! reduction, whatever its reason (RFC 3168 section 6.1.2 as well).
 
+use ackclock_plan::{EcnMode, Reduction};
+use ackclock_record::Happening;
 use ackclock_units::Time;
 
 use super::recovery::Prr;
 use super::scoreboard::Delivery;
 use super::{whole_segments, Outlet, Phase, Sender};
 use crate::packet::{Ecn, Flags, Packet};
-use crate::plan::{EcnMode, Reduction};
-use crate::record::Happening;
 use ackclock_congestion::{Feedback, Loss, Repair};
 
 /// What the sender knows of marks.
@@ -45,7 +45,7 @@ impl Sender {
     pub(super) fn ecn_of(&self, again: bool) -> Ecn {
         match self.tcp.ecn {
             EcnMode::Classic if !again => Ecn::Capable0,
-            mode => mode.of_control(),
+            mode => Ecn::of_control(mode),
         }
     }
 

@@ -1,11 +1,11 @@
 //! Opening and closing a connection (RFC 9293 sections 3.5 and 3.6).
 
+use ackclock_record::Happening;
 use ackclock_units::Time;
 
 use super::timers::{Purpose, Timers};
 use super::{whole_segments, Outlet, Phase, Sender};
 use crate::packet::{Kind, Packet};
-use crate::record::Happening;
 use ackclock_congestion::Opening;
 
 impl Sender {

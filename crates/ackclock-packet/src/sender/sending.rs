@@ -1,5 +1,6 @@
 //! What may be sent now, and whether the window was used.
 
+use ackclock_record::Happening;
 use ackclock_units::Time;
 
 use super::batches::Turn;
@@ -7,8 +8,7 @@ use super::scoreboard::Sending;
 use super::timers::Purpose;
 use super::{whole_segments, Outlet, Phase, Sender};
 use crate::options;
-use crate::packet::{Flags, Kind, Packet, NO_SACK};
-use crate::record::Happening;
+use crate::packet::{Ecn, Flags, Kind, Packet, NO_SACK};
 use ackclock_congestion::Restart;
 
 impl Sender {
@@ -184,7 +184,7 @@ impl Sender {
         self.emit(
             kind,
             sequence,
-            payload + options::header_bytes(&self.tcp),
+            payload + self.tcp.segment_header_bytes(),
             again,
             now,
             out,
@@ -194,7 +194,7 @@ impl Sender {
     pub(super) fn send_control(&mut self, kind: Kind, now: Time, out: &mut impl Outlet) {
         let bytes = match kind {
             Kind::Syn | Kind::ServerSynAck => options::syn_header_bytes(&self.tcp),
-            _ => options::header_bytes(&self.tcp),
+            _ => self.tcp.segment_header_bytes(),
         };
         let again = kind.opens() && self.opening_repeats > 0;
         self.emit(kind, 0, bytes, again, now, out);
@@ -216,7 +216,7 @@ impl Sender {
         let (ecn, flags) = if carries_data {
             (self.ecn_of(again), self.flags_of(again))
         } else {
-            (self.tcp.ecn.of_control(), Flags::repeating(again))
+            (Ecn::of_control(self.tcp.ecn), Flags::repeating(again))
         };
         out.send(Packet {
             sequence,

@@ -1,13 +1,13 @@
 //! Retransmission timeout, tail loss probe and reordering timer.
 
+use ackclock_plan::LossDetection;
+use ackclock_record::Happening;
 use ackclock_units::Time;
 
 use super::scoreboard::{Delivery, Found};
 use super::timers::Purpose;
 use super::{whole_segments, Outlet, Phase, Sender};
 use crate::packet::{Packet, NO_SACK};
-use crate::plan::LossDetection;
-use crate::record::Happening;
 
 /// Least ticks of the reordering timer (Linux: `TCP_TIMEOUT_MIN`).
 const LEAST_TICKS: u64 = 2;

@@ -4,6 +4,7 @@
 //! closed and every packet that they sent has arrived or is lost, so nothing can come late for a flow that is over.
 //! (A flow whose very last packet is lost keeps them to the end of the run.)
 
+use ackclock_record::NONE;
 use ackclock_traffic::{flow_stream, start_draw};
 use ackclock_units::Time;
 use rand_core::RngCore;
@@ -15,7 +16,6 @@ use super::stream::Stream;
 use super::Simulation;
 use crate::datagram::{Sink, Source};
 use crate::receiver::{Client, Receiver};
-use crate::record::NONE;
 use crate::sender::Sender;
 
 impl Simulation {
@@ -115,7 +115,7 @@ impl Simulation {
         let news = flow.receiver.client_mut().map(Client::take_news);
         for (time, happening) in news.unwrap_or_default() {
             let events = &mut self.network.tables.events;
-            events.push(time, index as u32, NONE, happening, f64::NAN);
+            events.push(time.seconds(), index as u32, NONE, happening, f64::NAN);
         }
         if let Some(end) = flow.finished().filter(|_| flow.is_awaited) {
             flow.is_awaited = false;

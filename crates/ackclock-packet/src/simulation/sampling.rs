@@ -1,5 +1,6 @@
 //! Samples, the end of the warm-up, and the totals at the end.
 
+use ackclock_record::{FlowSamples, Flows, Links, Totals, NONE};
 use ackclock_units::{Time, PICOSECONDS_PER_SECOND};
 
 use super::rows::{Description, Row};
@@ -7,7 +8,6 @@ use super::stage::Stage;
 use super::stream::Stream;
 use super::Simulation;
 use crate::link::Counters;
-use crate::record::{FlowSamples, Flows, Links, Totals, NONE};
 use crate::sender::Sender;
 
 impl Simulation {

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use ackclock_congestion::Prototype;
-use ackclock_traffic::{generate, Ends, Population, Schedule};
+use ackclock_traffic::{generate, Ends, Schedule};
 use ackclock_units::Time;
 
-use crate::plan::{EndsPlan, FlowPlan, PathPlan, Plan, PopulationPlan, TrafficPlan};
 use crate::sender::Sender;
 use crate::PlanError;
+use ackclock_plan::{EndsPlan, FlowPlan, PathPlan, Plan, TrafficPlan};
 
 /// The transfers of all traffic of a plan.
 pub struct Transfers {
@@ -34,9 +34,8 @@ impl Transfers {
     pub fn new(plan: &Plan, seed: u64, mut first_path: u32) -> Result<Transfers, PlanError> {
         let (mut workloads, mut parts) = (Vec::new(), Vec::new());
         for (index, traffic) in plan.traffic.iter().enumerate() {
-            let population = population(traffic);
             let (workload, stream) = (&traffic.workload, index as u64);
-            let made = generate(workload, population, plan.duration, seed, stream)
+            let made = generate(workload, traffic.population(), plan.duration, seed, stream)
                 .map_err(|source| PlanError::Traffic { index, source })?;
             workloads.push(made);
             let flow = flow(plan, traffic)?;
@@ -45,7 +44,7 @@ impl Transfers {
                 prototype: Sender::prototype(&flow)?,
                 flow,
             });
-            first_path += traffic.ways().len() as u32;
+            first_path += traffic.paths().len() as u32;
         }
         Ok(Transfers {
             schedule: Schedule::new(workloads),
@@ -114,26 +113,11 @@ impl Transfers {
     }
 }
 
-fn population(traffic: &TrafficPlan) -> Population<'_> {
-    match &traffic.population {
-        PopulationPlan::Paths { paths } => Population::Paths(paths.len() as u32),
-        PopulationPlan::Nodes {
-            sources,
-            destinations,
-            pairing,
-        } => Population::Nodes {
-            sources,
-            destinations,
-            pairing: *pairing,
-        },
-    }
-}
-
 /// What the transfers of a traffic have in common.
 fn flow(plan: &Plan, traffic: &TrafficPlan) -> Result<FlowPlan, PlanError> {
     let group = plan.groups.get(traffic.group as usize);
     let common = group.and_then(|group| group.congestion.clone().zip(group.tcp.clone()));
-    let (congestion, tcp) = common.ok_or(PlanError::NoTcp(traffic.group))?;
+    let (congestion, tcp) = common.ok_or(ackclock_plan::Error::NoTcp(traffic.group))?;
     let nowhere = PathPlan {
         hops: Vec::new(),
         delay: Time::ZERO,

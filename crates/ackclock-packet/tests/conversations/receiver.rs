@@ -3,8 +3,8 @@
 use std::iter;
 
 use ackclock_packet::packet::{Kind, Packet};
-use ackclock_packet::plan::{DelayedAck, TcpPlan};
 use ackclock_packet::receiver::{Receiver, Reply};
+use ackclock_plan::{DelayedAck, TcpPlan};
 use ackclock_units::Time;
 
 use crate::kit::{assert_reads, flow, linux, ms, packet, transfer, Conversation};

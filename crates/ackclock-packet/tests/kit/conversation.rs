@@ -4,9 +4,9 @@ use std::collections::{HashSet, VecDeque};
 
 use ackclock_packet::options::Blocks;
 use ackclock_packet::packet::{Ecn, Flags, Kind, Packet, NO_SACK};
-use ackclock_packet::plan::FlowPlan;
 use ackclock_packet::receiver::{Receiver, Reply};
 use ackclock_packet::sender::{Output, Sender};
+use ackclock_plan::FlowPlan;
 use ackclock_units::Time;
 
 use super::sender;

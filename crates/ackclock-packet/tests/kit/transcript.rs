@@ -15,8 +15,8 @@
 use std::iter;
 
 use ackclock_packet::packet::{Ecn, Kind, Packet};
-use ackclock_packet::plan::EcnMode;
-use ackclock_packet::record::{Happening, EVENT_KINDS};
+use ackclock_plan::EcnMode;
+use ackclock_record::Happening;
 use ackclock_units::Time;
 
 /// A line of a transcript.
@@ -105,7 +105,7 @@ impl Transcript {
             Happening::Established,
         ];
         if !shown.contains(&happening) {
-            let text = EVENT_KINDS[happening as usize].to_owned();
+            let text = Happening::WORDS[happening as usize].to_owned();
             self.lines.push((now, Line::Happened(text)));
         }
     }

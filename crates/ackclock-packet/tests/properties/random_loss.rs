@@ -2,7 +2,7 @@
 
 use ackclock_packet::link::{Link, Offer};
 use ackclock_packet::packet::{Kind, Packet};
-use ackclock_packet::plan::{LinkPlan, LossPlan};
+use ackclock_plan::{LinkPlan, LossPlan};
 use ackclock_units::Time;
 use proptest::prelude::*;
 

@@ -16,10 +16,10 @@ from ackclock.plan import (
     DatagramPlan,
     GroupPlan,
     HostsPlan,
+    PathPairPlan,
+    PathPairsPlan,
     TcpPlan,
     TrafficPlan,
-    WayPlan,
-    WaysPlan,
 )
 from ackclock.scenario.planning.flows import PICOSECOND_DIGITS, transfer_bytes
 from ackclock.scenario.topology.topology import Hosts, Topology, Way
@@ -150,7 +150,7 @@ def _workload(start_s: float, stop_s: float | None, arrivals: Mapping[str, Any],
     return {"start_s": start_s, "stop_s": stop_s, "arrivals": arrivals, "size": size.planned() if size else None}
 
 
-def _population(where: tuple[Way, ...] | Hosts) -> WaysPlan | HostsPlan:
+def _population(where: tuple[Way, ...] | Hosts) -> PathPairsPlan | HostsPlan:
     if isinstance(where, Hosts):
         return HostsPlan(where.sources, where.destinations, where.pairing)
-    return WaysPlan(tuple(WayPlan(way.forward, way.reverse, way.base_rtt_s) for way in where))
+    return PathPairsPlan(tuple(PathPairPlan(way.forward, way.reverse, way.base_rtt_s) for way in where))

@@ -1,12 +1,11 @@
-//! What no simulation could carry out.
+//! What no engine could carry out.
 
 use ackclock_units::{Rate, Time};
 
-use super::{
-    ChangePlan, DatagramPlan, EndsPlan, LinkPlan, LossPlan, PathPlan, Plan, PopulationPlan,
+use crate::{
+    ChangePlan, DatagramPlan, EndsPlan, Error, LinkPlan, LossPlan, PathPlan, Plan, PopulationPlan,
     TcpPlan, TrafficPlan,
 };
-use crate::PlanError;
 
 /// Bytes of the largest IP packet.
 const LARGEST_PACKET_BYTES: u64 = 65_535;
@@ -16,13 +15,13 @@ const MOST_OPTION_BYTES: u64 = 40;
 const MOST_HOPS: u64 = 255;
 
 impl Plan {
-    /// Refuses what no simulation could carry out.
+    /// Refuses what no engine could carry out.
     ///
     /// # Errors
     /// The first quantity that is zero where it must not be, or larger than a packet or a path can be;
-    /// a path without a link; a link or a node that is not there; ends that are no hosts. Whether a way
-    /// leads from end to end, [`crate::routing::Routing`] finds out.
-    pub fn check(&self) -> Result<(), PlanError> {
+    /// a path without a link; a link or a node that is not there; ends that are no hosts. Whether a path
+    /// leads from end to end, and whether it has the algorithms that are named, the engine finds out.
+    pub fn check(&self) -> Result<(), Error> {
         positive("record.interval_s", self.record.interval > Time::ZERO)?;
         for (index, link) in self.links.iter().enumerate() {
             link.check()?;
@@ -48,12 +47,12 @@ impl Plan {
         Ok(())
     }
 
-    fn check_datagrams(&self, index: usize, plan: &DatagramPlan) -> Result<(), PlanError> {
+    fn check_datagrams(&self, index: usize, plan: &DatagramPlan) -> Result<(), Error> {
         at_most("priority", u64::from(plan.priority), 15)?;
         let bytes = plan.packet_bytes();
         at_most("payload_bytes with headers", bytes, LARGEST_PACKET_BYTES)?;
         if let Some(reason) = plan.source.fault() {
-            return Err(PlanError::Datagrams { index, reason });
+            return Err(Error::Datagrams { index, reason });
         }
         self.check_way(
             "datagrams",
@@ -63,7 +62,7 @@ impl Plan {
         )
     }
 
-    fn check_traffic(&self, index: usize, traffic: &TrafficPlan) -> Result<(), PlanError> {
+    fn check_traffic(&self, index: usize, traffic: &TrafficPlan) -> Result<(), Error> {
         at_most("priority", u64::from(traffic.priority), 15)?;
         traffic.check_group(&self.groups)?;
         match &traffic.population {
@@ -82,16 +81,11 @@ impl Plan {
     }
 
     /// Two different nodes that are there.
-    fn check_ends(
-        &self,
-        what: &'static str,
-        index: usize,
-        ends: EndsPlan,
-    ) -> Result<(), PlanError> {
+    fn check_ends(&self, what: &'static str, index: usize, ends: EndsPlan) -> Result<(), Error> {
         let nodes = self.nodes.len();
         let node = ends.source.max(ends.destination);
         if node as usize >= nodes {
-            return Err(PlanError::UnknownNode {
+            return Err(Error::UnknownNode {
                 what,
                 index,
                 node,
@@ -100,7 +94,7 @@ impl Plan {
         }
         if ends.source == ends.destination {
             let node = self.nodes[node as usize].name.clone();
-            return Err(PlanError::SameEnds { what, index, node });
+            return Err(Error::SameEnds { what, index, node });
         }
         Ok(())
     }
@@ -112,28 +106,28 @@ impl Plan {
         index: usize,
         ends: Option<EndsPlan>,
         paths: [&PathPlan; 2],
-    ) -> Result<(), PlanError> {
+    ) -> Result<(), Error> {
         let Some(ends) = ends else {
             return self.check_paths(what, index, paths);
         };
         let is_path = |path: &&PathPlan| !path.hops.is_empty() || path.delay > Time::ZERO;
         if paths.iter().any(is_path) {
-            return Err(PlanError::EndsAndPaths { what, index });
+            return Err(Error::EndsAndPaths { what, index });
         }
         self.check_ends(what, index, ends)?;
         self.check_host(what, index, ends.source)?;
         self.check_host(what, index, ends.destination)
     }
 
-    fn check_host(&self, what: &'static str, index: usize, node: u32) -> Result<(), PlanError> {
+    fn check_host(&self, what: &'static str, index: usize, node: u32) -> Result<(), Error> {
         match self.nodes.get(node as usize) {
             Some(found) if found.host => Ok(()),
-            Some(found) => Err(PlanError::NotAHost {
+            Some(found) => Err(Error::NotAHost {
                 what,
                 index,
                 node: found.name.clone(),
             }),
-            None => Err(PlanError::UnknownNode {
+            None => Err(Error::UnknownNode {
                 what,
                 index,
                 node,
@@ -147,9 +141,9 @@ impl Plan {
         what: &'static str,
         index: usize,
         [forward, reverse]: [&PathPlan; 2],
-    ) -> Result<(), PlanError> {
+    ) -> Result<(), Error> {
         if forward.hops.is_empty() {
-            return Err(PlanError::NoLink { what, index });
+            return Err(Error::NoLink { what, index });
         }
         for path in [forward, reverse] {
             at_most("hops of a path", path.hops.len() as u64, MOST_HOPS)?;
@@ -157,7 +151,7 @@ impl Plan {
         let mut hops = forward.hops.iter().chain(&reverse.hops);
         match hops.find(|hop| hop.link as usize >= self.links.len()) {
             None => Ok(()),
-            Some(hop) => Err(PlanError::UnknownLink {
+            Some(hop) => Err(Error::UnknownLink {
                 what,
                 index,
                 link: hop.link,
@@ -168,7 +162,7 @@ impl Plan {
 }
 
 impl LinkPlan {
-    fn check(&self) -> Result<(), PlanError> {
+    fn check(&self) -> Result<(), Error> {
         check_rate(self.rate)?;
         positive("weight", self.weight > 0.0 && self.weight.is_finite())?;
         let overhead = u64::from(self.frame_overhead_bytes);
@@ -181,9 +175,9 @@ impl LinkPlan {
 }
 
 impl ChangePlan {
-    fn check(&self, links: usize) -> Result<(), PlanError> {
+    fn check(&self, links: usize) -> Result<(), Error> {
         if self.link as usize >= links {
-            return Err(PlanError::UnknownLinkChanged {
+            return Err(Error::UnknownLinkChanged {
                 at_s: self.at.seconds(),
                 link: self.link,
                 links,
@@ -194,7 +188,7 @@ impl ChangePlan {
 }
 
 impl TcpPlan {
-    pub(super) fn check(&self) -> Result<(), PlanError> {
+    pub(crate) fn check(&self) -> Result<(), Error> {
         positive("mss_bytes", self.mss_bytes > 0)?;
         positive("initial_rto_s", self.initial_rto > Time::ZERO)?;
         positive("max_rto_s", self.max_rto > Time::ZERO)?;
@@ -203,28 +197,28 @@ impl TcpPlan {
     }
 
     /// A request is one segment.
-    pub(super) fn check_request(&self, request_bytes: Option<u32>) -> Result<(), PlanError> {
+    pub(crate) fn check_request(&self, request_bytes: Option<u32>) -> Result<(), Error> {
         let bytes = u64::from(request_bytes.unwrap_or(0));
         at_most("request_bytes", bytes, u64::from(self.mss_bytes))
     }
 }
 
-fn check_rate(rate: Rate) -> Result<(), PlanError> {
+fn check_rate(rate: Rate) -> Result<(), Error> {
     positive("rate_bps", rate.bits_per_second() > 0.0)
 }
 
-fn positive(what: &'static str, is_positive: bool) -> Result<(), PlanError> {
+fn positive(what: &'static str, is_positive: bool) -> Result<(), Error> {
     if is_positive {
         Ok(())
     } else {
-        Err(PlanError::NotPositive(what))
+        Err(Error::NotPositive(what))
     }
 }
 
-fn at_most(what: &'static str, found: u64, most: u64) -> Result<(), PlanError> {
+fn at_most(what: &'static str, found: u64, most: u64) -> Result<(), Error> {
     if found <= most {
         Ok(())
     } else {
-        Err(PlanError::TooLarge { what, found, most })
+        Err(Error::TooLarge { what, found, most })
     }
 }

@@ -1,11 +1,10 @@
 //! Generated transfers.
 
-use ackclock_traffic::{Pairing, Workload};
-use ackclock_units::Rate;
+use ackclock_traffic::{Pairing, Population, Workload};
+use ackclock_units::{Rate, Time};
 use serde::Deserialize;
 
-use super::{GroupPlan, PathPlan};
-use crate::PlanError;
+use crate::{Error, GroupPlan, LinkPlan, PathPlan};
 
 /// TCP transfers that are drawn from the seed.
 #[derive(Clone, Debug, Deserialize)]
@@ -34,10 +33,10 @@ pub struct TrafficPlan {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum PopulationPlan {
-    /// Ways that are given, each with a sender and a receiver of its own.
+    /// Paths that are given, each pair with a sender and a receiver of its own.
     Paths {
         /// There and back.
-        paths: Vec<WayPlan>,
+        paths: Vec<PathPairPlan>,
     },
     /// Hosts, between which the engine finds the ways: indexes into the plan's nodes.
     Nodes {
@@ -50,30 +49,59 @@ pub enum PopulationPlan {
     },
 }
 
-/// A way there and back.
+/// A path there and a path back.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct WayPlan {
+pub struct PathPairPlan {
     /// Way of the data.
     pub forward: PathPlan,
     /// Way of the ACKs.
     pub reverse: PathPlan,
 }
 
+impl PathPairPlan {
+    /// The propagation delay there and back, over the links of a plan.
+    pub fn base_rtt(&self, links: &[LinkPlan]) -> Time {
+        let one_way = |path: &PathPlan| {
+            let hops = path.hops.iter();
+            hops.fold(path.delay, |sum, hop| {
+                sum + hop.delay + links[hop.link as usize].delay
+            })
+        };
+        one_way(&self.forward) + one_way(&self.reverse)
+    }
+}
+
 impl TrafficPlan {
-    /// The ways that are given.
-    pub fn ways(&self) -> &[WayPlan] {
+    /// The pairs of paths that are given.
+    pub fn paths(&self) -> &[PathPairPlan] {
         match &self.population {
             PopulationPlan::Paths { paths } => paths,
             PopulationPlan::Nodes { .. } => &[],
         }
     }
 
+    /// Who takes part, as the generator is told.
+    pub fn population(&self) -> Population<'_> {
+        match &self.population {
+            PopulationPlan::Paths { paths } => Population::Paths(paths.len() as u32),
+            PopulationPlan::Nodes {
+                sources,
+                destinations,
+                pairing,
+            } => Population::Nodes {
+                sources,
+                destinations,
+                pairing: *pairing,
+            },
+        }
+    }
+
     /// Its group, which must describe a TCP.
-    pub(super) fn check_group(&self, groups: &[GroupPlan]) -> Result<(), PlanError> {
+    pub(crate) fn check_group(&self, groups: &[GroupPlan]) -> Result<(), Error> {
         let group = groups.get(self.group as usize);
         match group.and_then(|group| group.congestion.as_ref().zip(group.tcp.as_ref())) {
-            None => Err(PlanError::NoTcp(self.group)),
+            None => Err(Error::NoTcp(self.group)),
             Some((_, tcp)) => {
                 tcp.check()?;
                 tcp.check_request(self.request_bytes)

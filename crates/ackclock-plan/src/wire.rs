@@ -5,13 +5,13 @@ use std::sync::Arc;
 use ackclock_units::{Rate, Time};
 use serde::Deserialize;
 
-use super::{
-    ChangePlan, DatagramPlan, EndsPlan, GroupPlan, LinkPlan, NodePlan, PathPlan, RecordPlan,
+use crate::{
+    ChangePlan, DatagramPlan, EndsPlan, Error, GroupPlan, LinkPlan, NodePlan, PathPlan, RecordPlan,
     Routing, TrafficPlan,
 };
-use crate::PlanError;
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Plan {
     #[serde(rename = "duration_s")]
     duration: Time,
@@ -36,24 +36,30 @@ struct Flow {
     start: Time,
     #[serde(rename = "start_jitter_s")]
     start_jitter: Time,
-    #[serde(rename = "stop_s")]
+    #[serde(rename = "stop_s", deserialize_with = "Option::deserialize")]
     stop: Option<Time>,
+    #[serde(deserialize_with = "Option::deserialize")]
     size_bytes: Option<u64>,
+    #[serde(deserialize_with = "Option::deserialize")]
     request_bytes: Option<u32>,
-    #[serde(rename = "application_rate_bps")]
+    #[serde(
+        rename = "application_rate_bps",
+        deserialize_with = "Option::deserialize"
+    )]
     application_rate: Option<Rate>,
     priority: u8,
+    #[serde(deserialize_with = "Option::deserialize")]
     ends: Option<EndsPlan>,
     forward: PathPlan,
     reverse: PathPlan,
 }
 
-impl TryFrom<Plan> for super::Plan {
-    type Error = PlanError;
+impl TryFrom<Plan> for crate::Plan {
+    type Error = Error;
 
-    fn try_from(plan: Plan) -> Result<super::Plan, PlanError> {
+    fn try_from(plan: Plan) -> Result<crate::Plan, Error> {
         let flows = plan.flows.into_iter().map(|flow| flow.of(&plan.groups));
-        Ok(super::Plan {
+        Ok(crate::Plan {
             flows: flows.collect::<Result<_, _>>()?,
             duration: plan.duration,
             warmup: plan.warmup,
@@ -71,11 +77,11 @@ impl TryFrom<Plan> for super::Plan {
 
 impl Flow {
     /// The flow with what its group has in common.
-    fn of(self, groups: &[GroupPlan]) -> Result<super::FlowPlan, PlanError> {
+    fn of(self, groups: &[GroupPlan]) -> Result<crate::FlowPlan, Error> {
         let group = groups.get(self.group as usize);
         let common = group.and_then(|group| group.congestion.clone().zip(group.tcp.clone()));
-        let (congestion, tcp) = common.ok_or(PlanError::NoTcp(self.group))?;
-        Ok(super::FlowPlan {
+        let (congestion, tcp) = common.ok_or(Error::NoTcp(self.group))?;
+        Ok(crate::FlowPlan {
             group: self.group,
             start: self.start,
             start_jitter: self.start_jitter,

@@ -1,6 +1,6 @@
-//! What the engine is asked to do: complete numbers in SI units, no defaults.
+//! What an engine is asked to do: complete numbers in SI units, no defaults.
 //!
-//! A plan arrives as JSON; it is the frozen plan that `ackclock run --dry-run` prints. Every
+//! A plan arrives as JSON; it is what engines need of the frozen plan that `ackclock run --dry-run` prints. Every
 //! default has been filled in from the algorithms' cards before it comes here, so each field is
 //! required (`null` where a quantity is absent) and an unknown field is an error.
 
@@ -9,16 +9,16 @@ use std::sync::Arc;
 use ackclock_units::{Rate, Time};
 use serde::Deserialize;
 
-use crate::packet::Ecn;
-
 mod checks;
 mod datagrams;
+mod error;
 mod traffic;
 mod wire;
 
 pub use ackclock_traffic::DatagramSource;
 pub use datagrams::DatagramPlan;
-pub use traffic::{PopulationPlan, TrafficPlan, WayPlan};
+pub use error::Error;
+pub use traffic::{PathPairPlan, PopulationPlan, TrafficPlan};
 
 /// One run's network, traffic and recording.
 #[derive(Clone, Debug, Deserialize)]
@@ -84,12 +84,13 @@ pub struct ChangePlan {
     /// Index into [`Plan::links`].
     pub link: u32,
     /// The rate from now on; a packet in transmission keeps the old one.
-    #[serde(rename = "rate_bps")]
+    #[serde(rename = "rate_bps", deserialize_with = "Option::deserialize")]
     pub rate: Option<Rate>,
     /// The propagation delay from now on; packets do not overtake each other.
-    #[serde(rename = "delay_s")]
+    #[serde(rename = "delay_s", deserialize_with = "Option::deserialize")]
     pub delay: Option<Time>,
     /// `false`: the link fails, and loses what it holds and is offered; `true`: it works again.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub up: Option<bool>,
 }
 
@@ -110,6 +111,7 @@ pub struct LinkPlan {
     /// Its name in the dataset, for example `bottleneck`.
     pub name: String,
     /// The nodes that it joins; `null` for a link that only paths name.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub ends: Option<EndsPlan>,
     /// Transmission rate of wire bytes.
     #[serde(rename = "rate_bps")]
@@ -120,12 +122,14 @@ pub struct LinkPlan {
     /// Its share among equally short ways, for [`Routing::Weighted`].
     pub weight: f64,
     /// The burst of a token bucket that lets packets go in the transmitter's place; `null` for a transmitter.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub burst_bytes: Option<u64>,
     /// Bytes on the wire beyond the IP packet (14 for an Ethernet header).
     pub frame_overhead_bytes: u32,
     /// The queue in front of the transmitter. The packet in transmission is not in it.
     pub queue: QueuePlan,
     /// Random loss before the queue.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub loss: Option<LossPlan>,
     /// Whether the metrics look at this link.
     pub bottleneck: bool,
@@ -171,8 +175,10 @@ pub struct GroupPlan {
     /// The name they go by.
     pub label: String,
     /// The congestion control; `null` if it is not TCP.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub congestion: Option<CongestionPlan>,
     /// The rest of the TCP; `null` if it is not TCP.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub tcp: Option<TcpPlan>,
 }
 
@@ -287,19 +293,6 @@ pub enum EcnMode {
     L4s,
 }
 
-impl EcnMode {
-    /// The ECN bits of what carries no data: SYNs, ACKs. RFC 3168 sections 6.1.1 and 6.1.4 forbid them; who reads
-    /// marks exactly may have such packets marked instead of dropped, as Linux does with DCTCP.
-    #[inline]
-    pub fn of_control(self) -> Ecn {
-        match self {
-            EcnMode::Off | EcnMode::Classic => Ecn::NotCapable,
-            EcnMode::Dctcp | EcnMode::Accurate => Ecn::Capable0,
-            EcnMode::L4s => Ecn::Capable1,
-        }
-    }
-}
-
 /// A TCP stack's behaviour apart from its congestion control.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -338,6 +331,7 @@ pub struct TcpPlan {
     #[serde(rename = "timer_tick_s")]
     pub timer_tick: Time,
     /// Receive window; `null` is unlimited.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub receive_window_bytes: Option<u64>,
     /// How losses are found.
     pub loss_detection: LossDetection,
@@ -355,6 +349,17 @@ pub struct TcpPlan {
     pub window_validation: bool,
     /// Explicit congestion notification, at both ends.
     pub ecn: EcnMode,
+}
+
+/// Bytes of the timestamps option, with its padding (RFC 7323 appendix A).
+pub const TIMESTAMPS_BYTES: u32 = 12;
+
+impl TcpPlan {
+    /// Headers of a segment with its options, but for SACK blocks.
+    #[inline]
+    pub fn segment_header_bytes(&self) -> u32 {
+        self.header_bytes + u32::from(self.timestamps) * TIMESTAMPS_BYTES
+    }
 }
 
 /// What to write down.

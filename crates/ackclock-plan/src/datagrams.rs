@@ -4,7 +4,7 @@ use ackclock_traffic::DatagramSource;
 use ackclock_units::Time;
 use serde::Deserialize;
 
-use super::{EndsPlan, PathPlan};
+use crate::{EndsPlan, PathPlan};
 
 /// A UDP source; its group has neither a congestion control nor a TCP.
 #[derive(Clone, Debug, Deserialize)]
