@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import polars as pl
-from ackclock.tables import TABLES
+from ackclock.dataset.tables import TABLES
 
 from ackclock import _core
 
