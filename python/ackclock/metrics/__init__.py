@@ -22,10 +22,10 @@ from typing import Any
 
 import polars as pl
 
-from ackclock.dataset import Dataset
 from ackclock.metrics import completion, delay, dynamics, epoch, fairness, loss, oscillation, pendulum, throughput
 from ackclock.metrics.distributions import cdf, windows_over_time
 from ackclock.metrics.metric import Metric, Value
+from ackclock.metrics.recorded import Recorded
 from ackclock.metrics.response import response_times
 from ackclock.metrics.settling import responsiveness_at
 from ackclock.metrics.summary import Summary, summarise
@@ -79,7 +79,7 @@ def _summary(metric: Metric, values: list[float | None]) -> Summary:
     return summarise(values, 0.0, metric.most)
 
 
-def epochs(data: Dataset, between: tuple[float, float] | None = None) -> pl.DataFrame:
+def epochs(data: Recorded, between: tuple[float, float] | None = None) -> pl.DataFrame:
     """The congestion epochs of all runs, a row each, in order.
 
     `run`, `seed`; `epoch`, its number in the run; `start_s` and `end_s`, its first and last drop; `drops`, packets
@@ -95,7 +95,7 @@ def epochs(data: Dataset, between: tuple[float, float] | None = None) -> pl.Data
     return pl.concat(found) if found else pl.DataFrame()
 
 
-def table(data: Dataset, between: tuple[float, float] | None = None) -> dict[str, Any]:
+def table(data: Recorded, between: tuple[float, float] | None = None) -> dict[str, Any]:
     """Metrics of each run and their summaries, as `ackclock run --json` prints them.
 
     With `between`, of that part of each run (seconds, from and to), the warm-up not considered: for runs with phases.
