@@ -8,7 +8,7 @@ from pydantic_core import InitErrorDetails
 
 from ackclock.input.fields import Loc, fault_at, shown
 from ackclock.scenario.topology.pairing import DRAWN
-from ackclock.scenario.topology.topology import MOST_FLOWS, not_longer
+from ackclock.scenario.topology.placed import MOST_FLOWS, not_longer
 from ackclock.scenario.traffic.flows import Flows
 from ackclock.scenario.written import MOST_RUNS, Written
 
