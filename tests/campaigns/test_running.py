@@ -86,6 +86,19 @@ def test_seeds_can_be_given(fake, plan):
     assert data.manifest["plan"]["seeds"] == (1, 2)
 
 
+def test_a_scenario_is_run_as_its_plan(fake):
+    data = ac.run(ac.loads(TEXT))
+    assert [run["seed"] for run in data.runs] == [30, 10, 20]
+    assert [run["seed"] for run in ac.run(ac.loads(TEXT), seeds=[4]).runs] == [4]
+
+
+def test_a_scenario_with_a_sweep_has_no_plan_to_run(fake):
+    swept = ac.loads(TEXT + '[sweep]\n"network.rate" = ["1Mbit", "2Mbit"]\n', "swept.toml")
+    with pytest.raises(ac.ScenarioError, match="a sweep of 2 points; expected one scenario; run `ackclock sweep"):
+        ac.run(swept)
+    assert fake.started == []
+
+
 @pytest.mark.parametrize("seeds", [[], [1, 1], [-1], [2**63]])
 def test_bad_seeds(fake, plan, seeds):
     with pytest.raises(InputError, match=r"seeds: found .*; expected one or more different whole numbers"):

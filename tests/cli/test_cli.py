@@ -210,6 +210,34 @@ def test_captures_follow_the_result(here):
     assert not (folder / "captures").exists()
 
 
+#: The command line, killed right before or right after the new folder takes the old one's place.
+KILLED = """
+import os, sys
+from ackclock import cli, folders
+
+swap = folders._swap
+
+def killed(new, old):
+    if sys.argv[1] == "after":
+        swap(new, old)
+    os._exit(9)
+
+folders._swap = killed
+cli.app(sys.argv[2:])
+"""
+
+
+@pytest.mark.parametrize(("moment", "seed"), [("before", 1), ("after", 2)])
+def test_a_kill_leaves_captures_and_tables_of_one_result(here, moment, seed):
+    (here / "small.toml").write_text(SMALL + "[record]\npcap = true\n")
+    assert call("run", "small.toml", "--seed", "1").exit_code == 0
+    command = [sys.executable, "-c", KILLED, moment, "run", "small.toml", "--seed", "2"]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 9
+    folder = here / "results" / "small-packet"
+    assert [run["seed"] for run in json.loads((folder / "manifest.json").read_text())["runs"]] == [seed]
+    assert [path.name for path in (folder / "captures").iterdir()] == [f"seed-{seed}.pcap"]
+
+
 def test_dry_run_prints_the_plan_and_leaves_nothing(here):
     result = call("run", "small.toml", "--dry-run")
     plan = json.loads(result.stdout)
@@ -277,7 +305,7 @@ def test_show_prints_a_card_and_the_algorithms_files():
     for word in ("CUBIC", "beta", "0.7", "RFC 9438", "catalog/congestion/cubic.toml"):
         assert word in result.stdout
     from_checkout = ROOT in Path(cli.__file__).parents
-    assert ("src/congestion/cubic.rs" in result.stdout) == from_checkout
+    assert ("ackclock-congestion/src/cubic.rs" in result.stdout) == from_checkout
     assert "pfifo.rs" not in result.stdout
 
 

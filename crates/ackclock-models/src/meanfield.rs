@@ -1,9 +1,10 @@
 //! The distribution of infinitely many flows through one queue, as the number of flows grows.
 //!
-//! A. Belhareth, *Transport Architectures for Cloud Computing* (thesis, 2014), chapter 3, after F. Baccelli,
-//! D. McDonald, J. Reynier: *A Mean-Field Model for Multiple TCP Connections through a Buffer Implementing
-//! RED*, Performance Evaluation 49, 2002. Flows send at w/r; the queue drops a share k(t) of what comes;
-//! a flow hears of it a round trip later and reduces with hazard k(t − r) w/r.
+//! S. Belhareth: Joint network and system performance for cloud computing, PhD thesis, Université Nice
+//! Sophia Antipolis, 2014, chapter 3, after F. Baccelli, D. McDonald, J. Reynier: A mean-field model for
+//! multiple TCP connections through a buffer implementing RED, Performance Evaluation 49, 2002. Flows send
+//! at w/r; the queue drops a share k(t) of what comes; a flow hears of it a round trip later and reduces
+//! with hazard k(t − r) w/r.
 //!
 //! Our deviations:
 //! - The distribution is kept as cohorts by the time since the last loss and the window then, not on a

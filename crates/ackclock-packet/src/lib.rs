@@ -3,17 +3,17 @@
 //! A [`plan::Plan`] goes in, [`record::Tables`] come out. The simulator reads no clock and no
 //! operating-system randomness: the same plan and seed give the same tables.
 //!
-//! The way of a packet: a [`sender`] hands it to the first [`link`] of its path, the link's
+//! The journey of a packet: a [`sender`] hands it to the first [`link`] of its path, the link's
 //! [`queue`] holds it, each further link or delay takes it on, the [`receiver`] answers, and the
 //! answer travels back. [`simulation`] is the only module that schedules anything.
 
 pub mod agenda;
 pub mod calendar;
-pub mod congestion;
 pub mod datagram;
 pub mod histogram;
 pub mod link;
 pub mod network;
+pub mod options;
 pub mod packet;
 pub mod path;
 pub mod pcap;
@@ -32,9 +32,9 @@ pub use simulation::Simulation;
 /// Why a plan cannot be simulated.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
-    /// No controller has this name.
-    #[error("the packet engine has no congestion control \"{0}\"")]
-    UnknownCongestion(String),
+    /// A congestion control, or its parameters, are not known.
+    #[error(transparent)]
+    Congestion(#[from] ackclock_congestion::Error),
     /// No queue discipline has this name.
     #[error("the packet engine has no queue discipline \"{0}\"")]
     UnknownDiscipline(String),
@@ -135,8 +135,8 @@ pub enum PlanError {
         /// Its number.
         index: usize,
     },
-    /// No way leads from one node to another.
-    #[error("no way leads from \"{source_name}\" to \"{destination_name}\"")]
+    /// No path leads from one node to another.
+    #[error("no path leads from \"{source_name}\" to \"{destination_name}\"")]
     Unreachable {
         /// The first node.
         source_name: String,

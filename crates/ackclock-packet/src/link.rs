@@ -7,7 +7,7 @@ mod changing;
 mod counting;
 mod launching;
 mod loss;
-mod wire;
+mod propagation;
 
 use ackclock_units::{Rate, Time};
 
@@ -21,7 +21,7 @@ use bucket::Bucket;
 pub use counting::Counters;
 pub use launching::Launch;
 use loss::RandomLoss;
-pub use wire::Wire;
+pub use propagation::Propagation;
 
 #[cfg(test)]
 mod tests;
@@ -68,7 +68,7 @@ pub struct Link {
     down: bool,
     has_settled: bool,
     /// What is behind the transmitter.
-    pub wire: Wire,
+    pub propagation: Propagation,
     queue: Queue,
     queued_bytes: u64,
     /// Since when the queue has been empty, while it is.
@@ -137,7 +137,7 @@ impl Link {
             obstructed: false,
             down: false,
             has_settled: false,
-            wire: Wire::new(plan),
+            propagation: Propagation::new(plan),
             queue: queue::make(&queue.discipline, &queue.parameters, &surroundings)?,
             queued_bytes: 0,
             empty_since: Time::ZERO,

@@ -9,9 +9,9 @@
 
 use ackclock_units::Time;
 
+use crate::options::{self, Blocks};
 use crate::packet::{Ecn, Kind, Packet};
 use crate::plan::{DelayedAck, FlowPlan};
-use crate::sender::{syn_option_bytes, TIMESTAMPS_BYTES};
 use crate::workload::Workload;
 
 mod client;
@@ -26,7 +26,6 @@ use compression::Compression;
 use echo::{Asked, Echo};
 use quick::Quick;
 use ranges::Ranges;
-pub use ranges::{Blocks, BLOCKS_WITHOUT_TIMESTAMPS, BLOCKS_WITH_TIMESTAMPS};
 
 /// What the receiver answers.
 #[derive(Clone, Copy, Debug)]
@@ -111,11 +110,7 @@ impl Receiver {
             phase: Phase::Listen,
             next: 0,
             ranges: Ranges::default(),
-            block_limit: if plan.tcp.timestamps {
-                BLOCKS_WITH_TIMESTAMPS
-            } else {
-                BLOCKS_WITHOUT_TIMESTAMPS
-            },
+            block_limit: options::most_blocks(&plan.tcp),
             sack: plan.tcp.sack,
             fin: workload.segments(),
             workload,
@@ -135,8 +130,8 @@ impl Receiver {
             control_rto: plan.tcp.initial_rto,
             initial_rto: plan.tcp.initial_rto,
             max_rto: plan.tcp.max_rto,
-            ack_bytes: plan.tcp.header_bytes + u32::from(plan.tcp.timestamps) * TIMESTAMPS_BYTES,
-            syn_ack_bytes: plan.tcp.header_bytes + syn_option_bytes(&plan.tcp),
+            ack_bytes: options::header_bytes(&plan.tcp),
+            syn_ack_bytes: options::syn_header_bytes(&plan.tcp),
             received_packets: 0,
             sent_packets: 0,
             duplicates: 0,

@@ -13,9 +13,10 @@
 //! ```
 //!
 //! Deviations: sequence numbers count segments, so nothing is ever re-segmented and the FIN is a
-//! segment of its own after the data; a connection carries data one way. Left out, because without
-//! reordering or delay spikes they do not act: F-RTO (RFC 5682), undoing a reduction after a spurious
-//! retransmission (RFC 4015), RACK's adaptation of the reordering window to DSACKs.
+//! segment of its own after the data; a connection carries data one way. Left out: F-RTO (RFC 5682), undoing
+//! what timestamps or DSACKs prove spurious (RFC 3522 and 4015), RACK's adaptation of the reordering window to
+//! DSACKs. They act where a queue serves some packets before others and where the delay jumps; reductions and
+//! marks of losses stay here.
 
 mod acknowledging;
 mod batches;
@@ -32,14 +33,13 @@ use std::sync::Arc;
 
 use ackclock_units::Time;
 
-use crate::congestion::{self, Controller};
+use crate::options::Blocks;
 use crate::packet::{Kind, Packet};
-use crate::plan::{CongestionPlan, FlowPlan, TcpPlan};
-use crate::receiver::Blocks;
+use crate::plan::{FlowPlan, TcpPlan};
 use crate::record::Happening;
 use crate::rtt::RttEstimator;
 use crate::workload::Workload;
-use crate::PlanError;
+use ackclock_congestion::{Controller, Error, Prototype};
 
 use batches::Batch;
 use marks::Marks;
@@ -112,25 +112,12 @@ enum Phase {
     Done,
 }
 
-/// Bytes of the TCP timestamps option with its padding (RFC 7323 appendix A).
-pub const TIMESTAMPS_BYTES: u32 = 12;
-
-/// Bytes of the options on a SYN: MSS and window scale (4 bytes each), timestamps with SACK permitted
-/// (12, in which the latter takes the place of padding), or SACK permitted alone (4).
-pub fn syn_option_bytes(tcp: &TcpPlan) -> u32 {
-    match (tcp.timestamps, tcp.sack) {
-        (true, _) => 8 + TIMESTAMPS_BYTES,
-        (false, true) => 12,
-        (false, false) => 8,
-    }
-}
-
 /// The sending side of a connection.
 pub struct Sender {
     flow: u32,
     phase: Phase,
     tcp: TcpPlan,
-    congestion: Arc<CongestionPlan>,
+    prototype: Arc<Prototype>,
     /// The bytes with which the receiver asks, if it opens the connection.
     request_bytes: Option<u32>,
     /// SYNs or SYN/ACKs that were sent again.
@@ -176,22 +163,26 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// The sender of flow number `flow`.
+    /// What the controllers of such flows are copied from.
     ///
     /// # Errors
     /// If the congestion control or its parameters are not known.
-    pub fn new(flow: u32, plan: &FlowPlan) -> Result<Sender, PlanError> {
+    pub fn prototype(plan: &FlowPlan) -> Result<Arc<Prototype>, Error> {
+        let (control, tcp) = (&plan.congestion, &plan.tcp);
+        Prototype::new(&control.kind, &control.parameters, tcp.initial_window).map(Arc::new)
+    }
+
+    /// The sender of flow number `flow`, with a controller from the flow's [`Sender::prototype`].
+    pub fn new(flow: u32, plan: &FlowPlan, prototype: &Arc<Prototype>) -> Sender {
         let tcp = plan.tcp.clone();
-        let congestion = Arc::clone(&plan.congestion);
-        let controller =
-            congestion::make(&congestion.kind, &congestion.parameters, tcp.initial_window)?;
+        let controller = prototype.controller();
         let paced = tcp.pacing || controller.needs_pacing();
-        Ok(Sender {
+        Sender {
             flow,
             phase: Phase::Closed,
             window: tcp.initial_window,
             controller,
-            congestion,
+            prototype: Arc::clone(prototype),
             request_bytes: plan.request_bytes,
             opening_repeats: 0,
             board: Scoreboard::default(),
@@ -224,7 +215,7 @@ impl Sender {
             finished: None,
             counters: Counters::default(),
             tcp,
-        })
+        }
     }
 
     /// The same sender with another seed for its controller's choices.

@@ -8,7 +8,9 @@
 //! the delay in between. Nothing else reads a receiver's state, so no result depends on it.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use ackclock_congestion::Prototype;
 use ackclock_units::Time;
 
 use crate::agenda::Agenda;
@@ -24,10 +26,11 @@ mod connection;
 mod lifecycle;
 mod rows;
 mod sampling;
+mod stage;
 mod stream;
 mod transfers;
 
-use connection::Stage;
+use stage::Stage;
 use transfers::Transfers;
 
 /// A run in progress.
@@ -35,6 +38,8 @@ pub struct Simulation {
     now: Time,
     plan: Plan,
     seed: u64,
+    /// By flow of the plan: what its controller is copied from.
+    prototypes: Vec<Arc<Prototype>>,
     network: Network,
     /// By flow: where it is in its life.
     flows: Vec<Stage>,
@@ -56,13 +61,12 @@ impl Simulation {
     /// card's.
     pub fn new(plan: &Plan, seed: u64) -> Result<Simulation, PlanError> {
         plan.check()?;
-        for flow in &plan.flows {
-            flow.congestion.check()?;
-        }
+        let prototypes = plan.flows.iter().map(Sender::prototype);
+        let prototypes = prototypes.collect::<Result<_, _>>()?;
         let given = plan.flows.len() + plan.datagrams.len();
         let transfers = Transfers::new(plan, seed, given as u32)?;
         let priorities = priorities(plan, &transfers, given);
-        let mut network = Network::new(plan, ways(plan), &priorities, seed)?;
+        let mut network = Network::new(plan, paths(plan), &priorities, seed)?;
         for ends in ends(plan, &transfers) {
             network.check_ends(ends)?;
         }
@@ -76,6 +80,7 @@ impl Simulation {
             links_at_warmup: vec![link::Counters::default(); plan.links.len()],
             warmed_up: plan.warmup == Time::ZERO,
             plan: plan.clone(),
+            prototypes,
             flows: priorities.iter().map(|_| Stage::Waiting).collect(),
             transfers,
             active: BTreeSet::new(),
@@ -103,7 +108,7 @@ impl Simulation {
     }
 
     /// The loop over events. It exists twice, because where no link has a flight behind it one test less for each
-    /// event and one way less for a packet to its sender pay.
+    /// event and one branch less for a packet to its sender pay.
     #[inline(never)]
     fn steps<const FLIGHTS: bool>(&mut self, until: Time, most_events: u32) -> bool {
         for _ in 0..most_events {
@@ -129,8 +134,8 @@ impl Simulation {
         let (due, owner) = self.timers.next();
         let next = transmitted.min(arrival).min(due);
         if FLIGHTS {
-            if let Some((time, hop)) = self.network.hop_before(next, transmitted) {
-                return time <= until && self.hop(time, hop);
+            if let Some((time, source)) = self.network.link_event_before(next, transmitted) {
+                return time <= until && self.on_link_event(time, source);
             }
         }
         if next > until || next.is_never() {
@@ -160,9 +165,9 @@ impl Simulation {
 
     /// Handles what happens at a link with a flight behind it.
     #[inline(never)]
-    fn hop(&mut self, now: Time, hop: usize) -> bool {
+    fn on_link_event(&mut self, now: Time, source: usize) -> bool {
         self.set_time(now);
-        if let Some((packet, local)) = self.network.on_hop(hop) {
+        if let Some((packet, local)) = self.network.on_link_event(source) {
             if packet.kind.is_forward() {
                 self.reach_receiver(&packet, local);
             } else {
@@ -337,13 +342,13 @@ impl Simulation {
     }
 }
 
-/// The ways that are given: of the flows, of the datagrams, of the traffic.
-fn ways(plan: &Plan) -> impl Iterator<Item = (&PathPlan, &PathPlan)> {
+/// The paths that are given: of the flows, of the datagrams, of the traffic.
+fn paths(plan: &Plan) -> impl Iterator<Item = (&PathPlan, &PathPlan)> {
     let flows = plan.flows.iter().map(|flow| (&flow.forward, &flow.reverse));
     let datagrams = plan.datagrams.iter();
     let datagrams = datagrams.map(|datagrams| (&datagrams.forward, &datagrams.reverse));
     let traffic = plan.traffic.iter().flat_map(TrafficPlan::ways);
-    let traffic = traffic.map(|way| (&way.forward, &way.reverse));
+    let traffic = traffic.map(|path| (&path.forward, &path.reverse));
     flows.chain(datagrams).chain(traffic)
 }
 

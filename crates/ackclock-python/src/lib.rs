@@ -21,8 +21,8 @@ pub mod toml_spans;
 #[cfg(feature = "python")]
 #[pyo3::pymodule]
 mod _core {
+    use ackclock_congestion::CONTROLLERS;
     use ackclock_models::fluid::{growth::LAWS, record::EVENT_KINDS as FLUID_EVENT_KINDS};
-    use ackclock_packet::congestion::CONTROLLERS;
     use ackclock_packet::queue::DISCIPLINES;
     use ackclock_packet::record::{EVENT_KINDS, PACKET_ACTIONS, PACKET_KINDS};
     use pyo3::exceptions::PyValueError;

@@ -14,6 +14,7 @@ from ackclock.dataset import Dataset
 from ackclock.engines.engine import Engine, Progress, RunOptions, no_progress
 from ackclock.errors import InputError, UnsupportedError
 from ackclock.plan import Plan
+from ackclock.scenario.planning import Loaded
 
 #: What the rows of all runs together may take of the memory before they go to disk.
 SPOOL_BYTES = 256 << 20
@@ -31,7 +32,7 @@ class _StoppedError(Exception):
 
 
 def run(
-    plan: Plan,
+    plan: Plan | Loaded,
     engine: str = "packet",
     seeds: Iterable[int] | None = None,
     *,
@@ -42,10 +43,11 @@ def run(
 ) -> Dataset:
     """Runs the plan once for each seed and returns all runs as one dataset.
 
-    An engine that draws nothing runs once, with the first seed: all seeds have the same result.
+    What the plan needs of other results is measured first. An engine that draws nothing runs once, with the first
+    seed: all seeds have the same result.
 
     Args:
-        plan: what to run.
+        plan: what to run; or a scenario, of which the plan is made.
         engine: name of the engine.
         seeds: instead of the plan's own.
         jobs: runs at a time; by default one for each core.
@@ -54,15 +56,18 @@ def run(
         command: what the manifest says was run.
 
     Raises:
+        ScenarioError: a scenario whose values do not fit together, or one with a sweep.
         UnsupportedError: the engine cannot model something in the plan.
-        InputError: an unknown engine, or seeds that are not different whole numbers ≥ 0.
+        InputError: an unknown engine, seeds that are not different whole numbers ≥ 0, or a result that the plan needs
+            and that is not there.
     """
     chosen = engines.engine(engine)
-    complete = plan if seeds is None else replace(plan, seeds=checked(tuple(seeds)))
+    complete = planned(plan, seeds)
     if reasons := engines.refusals(chosen, complete):
         raise UnsupportedError(reasons)
     if not chosen.draws(complete):
         complete = replace(complete, seeds=complete.seeds[:1])
+    complete = engines.fed(chosen, complete)
     spool_bytes = max(LEAST_SPOOL_BYTES, SPOOL_BYTES // len(complete.seeds))
     options = RunOptions(captures=captures, spool_bytes=spool_bytes, command=command)
     return Dataset.concat(_all(chosen, complete, options, jobs or cores(), progress))
@@ -113,6 +118,12 @@ class _Shares:
                 self._progress(sum(self._shares) / len(self._shares))
 
         return tell
+
+
+def planned(given: Plan | Loaded, seeds: Iterable[int] | None = None) -> Plan:
+    """The plan that is to be run, with `seeds` instead of its own. Raises `ScenarioError` and `InputError` as `run`."""
+    plan = given.plan() if isinstance(given, Loaded) else given
+    return plan if seeds is None else replace(plan, seeds=checked(tuple(seeds)))
 
 
 def checked(seeds: tuple[int, ...]) -> tuple[int, ...]:

@@ -1,8 +1,8 @@
 """The catalog: one card per congestion control, queue discipline and TCP stack.
 
 A card is a TOML file named like the algorithm: `catalog/congestion/cubic.toml`. It says what the algorithm is, where
-it comes from, how ours differs, and lists its parameters with units, defaults and ranges. Defaults live here and
-nowhere else; a scenario gives some parameters, the card completes them, and an engine receives all of them.
+it comes from, how ours differs, and lists its parameters with units, defaults and ranges. A parameter's default lives
+here and nowhere else; a scenario gives some parameters, the card completes them, and an engine receives all of them.
 """
 
 from __future__ import annotations

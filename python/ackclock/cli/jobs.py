@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 #: Most runs of one scenario in one call.
 MOST_REPEATS = 10_000
 
-CAPTURES = "captures"
-
 #: The engine that has kernels.
 LINUX = "linux"
 
@@ -65,20 +63,18 @@ class Job:
     def run(self, progress: Callable[[float], None]) -> Dataset:
         """Runs the plan and writes the folder, whole or not at all; returns what was written."""
         from ackclock.campaigns import running
-        from ackclock.engines.fluid import replay
 
         captures = _temporary(self.folder) if self.plan.record.pcap else None
         try:
             data = running.run(
-                replay.resolved(self.plan) if self.engine == replay.ENGINE else self.plan,
+                self.plan,
                 self.engine,
                 jobs=self.options.jobs,
                 progress=progress,
                 captures=captures,
                 command=self.options.command,
             )
-            data.write(self.folder)
-            self._replace_captures(captures)
+            data.write(self.folder, captures)
         finally:
             if captures is not None:
                 shutil.rmtree(captures, ignore_errors=True)
@@ -88,17 +84,13 @@ class Job:
 
     def written(self) -> Iterator[Path]:
         """The paths that a user may want to open."""
+        from ackclock.dataset import CAPTURES
+
         yield self.folder
         if self.options.report:
             yield self.folder / "report.html"
         if self.plan.record.pcap:
             yield self.folder / CAPTURES
-
-    def _replace_captures(self, captures: Path | None) -> None:
-        shutil.rmtree(self.folder / CAPTURES, ignore_errors=True)
-        if captures is not None:
-            captures.chmod(0o755)
-            captures.replace(self.folder / CAPTURES)
 
     def _write_report(self) -> None:
         from ackclock.views import report
@@ -145,17 +137,14 @@ def prepare(scenarios: Sequence[Path], planned: Sequence[Plan], options: Options
     pairs = [(path, plan, name) for path, plan in zip(scenarios, planned, strict=True) for name in names]
     made = [Job(plan, name, folder(path, name, options.out, several=several), options) for path, plan, name in pairs]
     _check_folders([job.folder for job in made])
-    _check_replayed(made)
+    _check_needs(made)
     return made
 
 
-def _check_replayed(made: Sequence[Job]) -> None:
-    """Results that are to be replayed must be there, or come of a job before."""
-    from ackclock.engines.fluid import replay
-
+def _check_needs(made: Sequence[Job]) -> None:
+    """Results that a job needs must be there, or come of a job before."""
     for number, job in enumerate(made):
-        if job.engine == replay.ENGINE:
-            replay.check(job.plan, [other.folder for other in made[:number]])
+        engines.check_needs(engines.engine(job.engine), job.plan, [other.folder for other in made[:number]])
 
 
 #: The kind of figure that shows a sweep.
@@ -271,4 +260,6 @@ def _temporary(folder: Path) -> Path:
     """An empty folder beside the result's, on the same file system."""
     parent = folder.absolute().parent
     parent.mkdir(parents=True, exist_ok=True)
-    return Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".tmp", dir=parent))
+    made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".tmp", dir=parent))
+    made.chmod(0o755)  # mkdtemp's is its owner's alone; this one may become part of the result
+    return made

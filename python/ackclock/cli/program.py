@@ -337,7 +337,8 @@ def reproduce(
 ) -> None:
     """Reproduce published results: the value of the paper beside ours, and whether they agree. Without an ID, list all.
 
-    Each entry says agrees, differs or contradicts by the rule in its own file; the exit status is 0 whatever it says.
+    Each entry says agrees, differs, not measured or contradicts by the rule in its own file; the exit status is 0
+    whatever it says.
 
     Examples:
         ackclock reproduce

@@ -34,8 +34,11 @@ from ackclock.errors import InputError
 #: Version of the folder's layout and of the tables' columns; a reader refuses another.
 FORMAT = 2
 
-#: Files of a result folder besides the tables. What else a user keeps there is carried along.
-OWN_FILES = ("manifest.json", "report.html")
+#: The folder of a result's packet captures.
+CAPTURES = "captures"
+
+#: What a result folder holds besides the tables. What else a user keeps there is carried along.
+OWN_FILES = ("manifest.json", "report.html", CAPTURES)
 
 #: Rows waiting in memory go to disk beyond this many bytes.
 SPOOL_BYTES = 64 << 20
@@ -138,10 +141,11 @@ class Dataset:
         keep = tuple(item for data in given for item in data._keep)
         return Dataset({**given[0].manifest, "runs": runs}, parts, keep)
 
-    def write(self, folder: Path | str) -> Path:
+    def write(self, folder: Path | str, captures: Path | None = None) -> Path:
         """Writes the dataset as a folder, whole or not at all, and returns the folder.
 
-        An earlier ackclock result of that name is replaced. Raises `InputError` if something else is in the way or
+        An earlier ackclock result of that name is replaced, and its packet captures with it. `captures` is a folder
+        of those of this dataset, which moves into the result. Raises `InputError` if something else is in the way or
         the place cannot be written.
         """
         target = Path(folder)
@@ -150,6 +154,8 @@ class Dataset:
         try:
             with folders.replacing(target, carry=lambda name: not _is_own(name)) as new:
                 self._write_parts(new)
+                if captures is not None:
+                    shutil.move(captures, new / CAPTURES)
         except OSError as error:
             raise InputError(f"{target}: cannot be written: {error.strerror or error}") from error
         return target

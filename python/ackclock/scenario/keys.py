@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypeAlias, get_args
 
 from pydantic import AfterValidator, Field
 from pydantic_core import core_schema
+from typing_extensions import TypeAliasType
 
 from ackclock.catalog.given import FromCard, Given
 from ackclock.input import units
@@ -41,9 +42,10 @@ Transfer: TypeAlias = Annotated[Any, TRANSFER]
 Request: TypeAlias = Annotated[float, Quantity(units.bytes_of, "1B", "1GB")]
 Seed: TypeAlias = Annotated[int, Field(ge=0, lt=2**63)]
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_one_line)]
-Congestion: TypeAlias = Annotated[Given, FromCard("congestion", short=True)]
-Queue: TypeAlias = Annotated[Given, FromCard("queue")]
-Tcp: TypeAlias = Annotated[Given, FromCard("stack", default=DEFAULT_STACK)]
+# Types with names: the JSON Schema says their cards once, whatever the number of keys that have them.
+Congestion = TypeAliasType("Congestion", Annotated[Given, FromCard("congestion", short=True)])
+Queue = TypeAliasType("Queue", Annotated[Given, FromCard("queue")])
+Tcp = TypeAliasType("Tcp", Annotated[Given, FromCard("stack", default=DEFAULT_STACK)])
 
 
 @dataclass(frozen=True, eq=False)

@@ -115,6 +115,12 @@ def test_engines_side_by_side():
     assert found.runs.group_by("engine", maintain_order=True).len()["len"].to_list() == [4, 4, 1]
 
 
+def test_a_scenario_is_compared_as_its_plan():
+    found = ac.compare(ac.loads(SCENARIO), ["model", "twin"], seeds=[1])
+    assert found.name == "small"
+    assert found.table.equals(ac.compare(ac.loads(SCENARIO).plan(), ["model", "twin"], seeds=[1]).table)
+
+
 def test_an_engine_is_compared_with_itself_without_a_difference():
     class Same(PacketEngine):
         name = "twin"

@@ -15,6 +15,7 @@ from ackclock.campaigns.reproduce import (
     AGREES,
     CONTRADICTS,
     DIFFERS,
+    NOT_MEASURED,
     Entry,
     Row,
     cases,
@@ -87,7 +88,15 @@ def row(mean, agrees=(1, 2), differs=(0, 3)):
 
 @pytest.mark.parametrize(
     ("mean", "verdict"),
-    [(1, AGREES), (2, AGREES), (0.9, DIFFERS), (3, DIFFERS), (3.1, CONTRADICTS), (-1, CONTRADICTS), (None, DIFFERS)],
+    [
+        (1, AGREES),
+        (2, AGREES),
+        (0.9, DIFFERS),
+        (3, DIFFERS),
+        (3.1, CONTRADICTS),
+        (-1, CONTRADICTS),
+        (None, NOT_MEASURED),
+    ],
 )
 def test_the_bands_decide(mean, verdict):
     assert row(mean).verdict == verdict
@@ -97,7 +106,7 @@ def test_the_reason_is_the_band():
     assert row(1.5).why("share") == "100 % to 200 %"
     assert row(0.5, (0.6, inf), (0.15, inf)).why("share") == "not at least 60 %, but at least 15 %"
     assert row(4e6, (0, 1e6), (-inf, 2.5e6)).why("bit/s") == "not at most 2.5 Mb/s"
-    assert row(None).why("") == "nothing to measure"
+    assert row(None).why("") == "without a value in any run"
 
 
 def test_the_worst_row_is_the_verdict_and_asides_do_not_count():
@@ -106,7 +115,12 @@ def test_the_worst_row_is_the_verdict_and_asides_do_not_count():
     ]
     assert [each.verdict for each in made] == [AGREES, DIFFERS, CONTRADICTS]
     assert Result("X", made).verdict == DIFFERS
-    assert worst([]) == DIFFERS
+
+
+def test_what_was_not_measured_neither_agrees_nor_hides_a_contradiction():
+    assert worst([AGREES, DIFFERS, NOT_MEASURED]) == NOT_MEASURED
+    assert worst([CONTRADICTS, NOT_MEASURED, AGREES]) == CONTRADICTS
+    assert worst([]) == NOT_MEASURED
 
 
 def test_near_is_a_share_of_the_published_value():

@@ -4,7 +4,7 @@
 
 use serde::Deserialize;
 
-use super::plan::{positive, PlanError};
+use super::checks::{positive, PlanError};
 use crate::red::{Policy, EXPECTED};
 
 /// A queue discipline, in packets.

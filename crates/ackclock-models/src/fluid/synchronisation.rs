@@ -8,7 +8,7 @@ use rand_distr::{Distribution, Normal};
 use rand_pcg::Pcg64Mcg;
 use serde::Deserialize;
 
-use super::plan::{between, PlanError};
+use super::checks::{between, PlanError};
 use super::random;
 
 /// A draw outside the bounds is repeated so often; then the nearest bound is taken.

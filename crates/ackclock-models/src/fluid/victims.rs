@@ -7,7 +7,7 @@ use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 use serde::Deserialize;
 
-use super::plan::PlanError;
+use super::checks::PlanError;
 use super::random;
 
 /// The policies.

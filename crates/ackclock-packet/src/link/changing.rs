@@ -16,12 +16,12 @@ impl Link {
         self.obstructed = self.down || self.loss.is_some();
         let lets_through = self.queue.lets_through() && self.bucket.is_none();
         self.is_plain = lets_through && !self.obstructed;
-        self.is_lazy = lets_through && self.wire.exists && !self.is_watched;
+        self.is_lazy = lets_through && self.propagation.exists && !self.is_watched;
     }
 
     /// There is a flight behind the link, because its delay will change.
     pub fn give_flight(&mut self) {
-        self.wire.exists = true;
+        self.propagation.exists = true;
         self.take_stock();
     }
 

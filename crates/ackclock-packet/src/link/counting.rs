@@ -38,7 +38,7 @@ impl Link {
     /// With many links the bins are seldom in the cache: those between nodes wait until several are fetched together.
     #[inline(always)]
     pub(super) fn record_sojourn(&mut self, sojourn: Time) {
-        if !self.wire.exists {
+        if !self.propagation.exists {
             self.sojourns.record(sojourn);
             return;
         }

@@ -20,13 +20,13 @@ pub struct Launch {
     /// The packet whose transmission begins, and when it will have left.
     pub packet: Option<(Packet, Time)>,
     /// When the link is to be looked at again.
-    pub again: Option<Time>,
+    pub revisit: Option<Time>,
 }
 
 impl Launch {
     const NOTHING: Launch = Launch {
         packet: None,
-        again: None,
+        revisit: None,
     };
 }
 
@@ -61,7 +61,7 @@ impl Link {
                 break;
             };
             let (packet, done) = self.launch(packet, begin + duration);
-            first_due = first_due.or(self.wire.push(packet, done));
+            first_due = first_due.or(self.propagation.push(packet, done));
         }
         first_due
     }
@@ -81,7 +81,7 @@ impl Link {
         self.catch_up(now);
         if self.is_idle(now) {
             let done = self.pass(packet.wire_bytes, now);
-            return Ok(self.wire.push(packet, done));
+            return Ok(self.propagation.push(packet, done));
         }
         self.counters.arrived += 1;
         if self.obstructed && self.loses(packet.for_record()) {
@@ -105,7 +105,7 @@ impl Link {
             let done = self.pass(packet.wire_bytes, now);
             return Some(Launch {
                 packet: Some((packet, done)),
-                again: None,
+                revisit: None,
             });
         }
         self.counters.arrived += 1;
@@ -125,7 +125,7 @@ impl Link {
         if self.bucket.is_some() {
             return Launch {
                 packet: None,
-                again: self.begin(now),
+                revisit: self.begin(now),
             };
         }
         if self.queued_packets == 0 {
@@ -134,19 +134,19 @@ impl Link {
         if self.busy_until > now {
             return Launch {
                 packet: None,
-                again: Some(self.busy_until),
+                revisit: Some(self.busy_until),
             };
         }
         let Some((packet, duration)) = self.take(now) else {
             return Launch {
                 packet: None,
-                again: self.wait(now),
+                revisit: self.wait(now),
             };
         };
         let launched = self.launch(packet, now + duration);
         Launch {
             packet: Some(launched),
-            again: (self.queued_packets > 0).then_some(self.busy_until),
+            revisit: (self.queued_packets > 0).then_some(self.busy_until),
         }
     }
 
@@ -166,10 +166,10 @@ impl Link {
         if self.bucket.is_none() {
             return self.look(now);
         }
-        let (packet, again) = self.finish(now);
+        let (packet, revisit) = self.finish(now);
         Launch {
             packet: packet.map(|packet| (packet, now)),
-            again,
+            revisit,
         }
     }
 

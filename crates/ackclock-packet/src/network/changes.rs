@@ -37,7 +37,7 @@ impl Network {
     pub(super) fn schedule_change(&mut self) {
         let next = self.changes.to_come.last();
         let at = next.map_or(Time::NEVER, |change| change.at);
-        self.hops.set(2 * self.links.len(), at);
+        self.link_events.set(2 * self.links.len(), at);
     }
 
     /// Makes the change whose time has come.
@@ -80,7 +80,7 @@ impl Network {
     /// A link fails: what it holds is lost, what flies behind it arrives.
     fn fail(&mut self, link: usize) {
         self.transmissions.set(link, Time::NEVER);
-        self.hops.set(link, Time::NEVER);
+        self.link_events.set(link, Time::NEVER);
         let recalled = self.recall(link);
         let failed = self.links[link].fail(&self.changes.priorities, self.now);
         // The same discipline was made from the same parameters before.

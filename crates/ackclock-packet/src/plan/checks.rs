@@ -3,10 +3,10 @@
 use ackclock_units::{Rate, Time};
 
 use super::{
-    ChangePlan, CongestionPlan, DatagramPlan, EndsPlan, LinkPlan, LossPlan, PathPlan, Plan,
-    PopulationPlan, TcpPlan, TrafficPlan,
+    ChangePlan, DatagramPlan, EndsPlan, LinkPlan, LossPlan, PathPlan, Plan, PopulationPlan,
+    TcpPlan, TrafficPlan,
 };
-use crate::{congestion, PlanError};
+use crate::PlanError;
 
 /// Bytes of the largest IP packet.
 const LARGEST_PACKET_BYTES: u64 = 65_535;
@@ -190,16 +190,6 @@ impl ChangePlan {
             });
         }
         self.rate.map_or(Ok(()), check_rate)
-    }
-}
-
-impl CongestionPlan {
-    /// Refuses what the engine does not have.
-    ///
-    /// # Errors
-    /// If the congestion control or its parameters are not known.
-    pub fn check(&self) -> Result<(), PlanError> {
-        congestion::make(&self.kind, &self.parameters, 1).map(|_| ())
     }
 }
 

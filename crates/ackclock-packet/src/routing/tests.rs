@@ -1,4 +1,4 @@
-//! Shortest ways in graphs whose number of ways is known, and who gets which.
+//! Shortest paths in graphs whose number of paths is known, and who gets which.
 
 use std::collections::{HashMap, HashSet};
 
@@ -76,7 +76,7 @@ fn tree_plan(tree: &FatTree, routing: crate::plan::Routing) -> Plan {
     )
 }
 
-/// The number of ways that the tables allow from a node to a host.
+/// The number of paths that the tables allow from a node to a host.
 fn count_ways(routing: &Routing, node: u32, destination: u32) -> u32 {
     if node == destination {
         return 1;
@@ -110,14 +110,14 @@ fn a_fat_tree_has_the_hosts_switches_and_ways_of_the_closed_forms() {
         assert_eq!((tree.hosts(), tree.switches()), (hosts, switches));
         let routing = Routing::new(&tree_plan(&tree, crate::plan::Routing::Ecmp), 1);
         for destination in 1..hosts {
-            let ways = count_ways(&routing, 0, destination);
+            let paths = count_ways(&routing, 0, destination);
             assert_eq!(
-                ways,
-                tree.ways(0, destination),
+                paths,
+                tree.paths(0, destination),
                 "{ports}x{levels} to {destination}"
             );
         }
-        assert_eq!(tree.ways(0, hosts - 1), (ports / 2).pow(levels - 1));
+        assert_eq!(tree.paths(0, hosts - 1), (ports / 2).pow(levels - 1));
     }
 }
 
@@ -126,7 +126,7 @@ fn a_way_in_a_fat_tree_climbs_only_as_far_as_it_must() {
     let tree = FatTree::new(4, 3);
     let mut routing = Routing::new(&tree_plan(&tree, crate::plan::Routing::Ecmp), 1);
     let lengths: Vec<usize> = [1, 2, 4, 15]
-        .map(|to| routing.trace(0, to, 7).expect("a way").len())
+        .map(|to| routing.trace(0, to, 7).expect("a path").len())
         .into();
     assert_eq!(lengths, [2, 4, 6, 6]);
 }
@@ -136,9 +136,9 @@ fn single_takes_the_lowest_link_at_each_node_for_every_flow() {
     let tree = FatTree::new(4, 3);
     let plan = tree_plan(&tree, crate::plan::Routing::Single);
     let mut routing = Routing::new(&plan, 1);
-    let first = routing.trace(0, 15, 0).expect("a way");
+    let first = routing.trace(0, 15, 0).expect("a path");
     for key in 1..50 {
-        assert_eq!(routing.trace(0, 15, key).expect("a way"), first);
+        assert_eq!(routing.trace(0, 15, key).expect("a path"), first);
     }
     for &link in &first {
         let node = routing.graph.from[link as usize];
@@ -156,7 +156,10 @@ fn links_used_at_the_core(routing: &mut Routing, tree: &FatTree) -> HashMap<u32,
     let mut used = HashMap::new();
     for flow in 0..100 * half {
         let (source, destination) = (flow % half, half + flow / half % half);
-        for link in routing.trace(source, destination, 2 * flow).expect("a way") {
+        for link in routing
+            .trace(source, destination, 2 * flow)
+            .expect("a path")
+        {
             let end = routing.graph.to[link as usize];
             if tree.level(end) == 0 {
                 *used.entry(link).or_default() += 1;
@@ -201,10 +204,10 @@ fn the_two_ways_of_a_flow_are_hashed_apart() {
     for flow in 0..400_usize {
         routing
             .open(flow, flow as u32, Some(ends(0, 127)))
-            .expect("a way");
-        let way = routing.ways[flow];
+            .expect("a path");
+        let paths = routing.paths[flow];
         let root = |links: &[u32]| routing.graph.to[links[2] as usize];
-        same += u32::from(root(&way.links[..6]) == root(&way.links[6..]));
+        same += u32::from(root(&paths.links[..6]) == root(&paths.links[6..]));
     }
     // One root of 16: 25 expected, standard deviation 4.8.
     assert!((5..=45).contains(&same), "{same}");
@@ -222,7 +225,7 @@ fn weights_are_kept_in_proportion() {
     let mut counts: HashMap<u32, u32> = HashMap::new();
     for flow in 0..10_000 {
         *counts
-            .entry(routing.trace(0, 1, flow).expect("a way")[1])
+            .entry(routing.trace(0, 1, flow).expect("a path")[1])
             .or_default() += 1;
     }
     for (link, expected) in [(4, 1000.0), (6, 2500.0), (8, 6500.0)] {
@@ -239,16 +242,16 @@ fn weights_are_kept_in_proportion() {
 fn per_packet_each_draw_is_its_own_and_the_seed_decides() {
     let tree = FatTree::new(8, 2);
     let plan = tree_plan(&tree, crate::plan::Routing::EcmpPacket);
-    let ways = |seed| -> Vec<Vec<u32>> {
+    let paths = |seed| -> Vec<Vec<u32>> {
         let mut routing = Routing::new(&plan, seed);
         (0..200)
-            .map(|_| routing.trace(0, 31, 5).expect("a way"))
+            .map(|_| routing.trace(0, 31, 5).expect("a path"))
             .collect()
     };
-    assert_eq!(ways(1), ways(1));
-    assert_ne!(ways(1), ways(2));
-    let different: HashSet<Vec<u32>> = ways(1).into_iter().collect();
-    assert_eq!(different.len(), 4, "all four ways");
+    assert_eq!(paths(1), paths(1));
+    assert_ne!(paths(1), paths(2));
+    let different: HashSet<Vec<u32>> = paths(1).into_iter().collect();
+    assert_eq!(different.len(), 4, "all four paths");
 }
 
 #[test]
@@ -257,17 +260,17 @@ fn a_host_on_two_switches_is_reached_by_the_nearer() {
     let links = both_ways(&[(0, 3), (1, 4), (1, 5), (2, 5), (3, 4), (4, 5)]);
     let plan = graph(3, 6, &links, crate::plan::Routing::Ecmp);
     let mut routing = Routing::new(&plan, 1);
-    let mut way = |from, to| {
-        let links = routing.trace(from, to, 9).expect("a way");
+    let mut path = |from, to| {
+        let links = routing.trace(from, to, 9).expect("a path");
         let ends = links
             .iter()
             .map(|&link| plan.links[link as usize].name.clone());
         ends.collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(way(0, 1), "0-3 3-4 4-1");
-    assert_eq!(way(1, 0), "1-4 4-3 3-0");
-    assert_eq!(way(1, 2), "1-5 5-2");
-    assert_eq!(way(2, 1), "2-5 5-1");
+    assert_eq!(path(0, 1), "0-3 3-4 4-1");
+    assert_eq!(path(1, 0), "1-4 4-3 3-0");
+    assert_eq!(path(1, 2), "1-5 5-2");
+    assert_eq!(path(2, 1), "2-5 5-1");
 }
 
 #[test]
@@ -275,8 +278,8 @@ fn two_hosts_may_be_joined_by_a_link_and_no_way_leads_through_a_host() {
     // 0-1 directly; 1-2 directly; 0 and 2 also by switches 3 and 4.
     let links = both_ways(&[(0, 1), (1, 2), (0, 3), (3, 4), (4, 2)]);
     let mut routing = Routing::new(&graph(3, 5, &links, crate::plan::Routing::Single), 1);
-    assert_eq!(routing.trace(0, 1, 0).expect("a way"), [0]);
-    assert_eq!(routing.trace(0, 2, 0).expect("a way"), [4, 6, 8]);
+    assert_eq!(routing.trace(0, 1, 0).expect("a path"), [0]);
+    assert_eq!(routing.trace(0, 2, 0).expect("a path"), [4, 6, 8]);
 }
 
 #[test]
@@ -286,8 +289,8 @@ fn where_no_way_leads_both_names_are_told() {
     let mut routing = Routing::new(&plan, 1);
     let refused = routing
         .open(0, 0, Some(ends(0, 1)))
-        .expect_err("no way back");
-    assert_eq!(refused.to_string(), "no way leads from \"n1\" to \"n0\"");
+        .expect_err("no path back");
+    assert_eq!(refused.to_string(), "no path leads from \"n1\" to \"n0\"");
 }
 
 #[test]
@@ -299,13 +302,13 @@ fn a_long_way_is_not_kept_but_looked_up() {
         &graph(2, 22, &both_ways(&row), crate::plan::Routing::Ecmp),
         1,
     );
-    routing.open(0, 0, Some(ends(0, 1))).expect("a way");
+    routing.open(0, 0, Some(ends(0, 1))).expect("a path");
     assert_eq!(routing.kept_entrance(0), None);
-    assert_eq!(routing.trace(0, 1, 0).expect("a way").len(), 21);
+    assert_eq!(routing.trace(0, 1, 0).expect("a path").len(), 21);
 }
 
 proptest! {
-    /// Whatever the graph: a way that is found leads along working links from one host to the other by switches,
+    /// Whatever the graph: a path that is found leads along working links from one host to the other by switches,
     /// and has the length of a search in breadth that knows nothing of groups and rows.
     #[test]
     fn ways_are_as_short_as_a_search_finds_them(
@@ -329,10 +332,10 @@ proptest! {
                 let expected = search(hosts, &drawn, source, destination);
                 match routing.trace(source, destination, key) {
                     Err(_) => prop_assert_eq!(expected, None),
-                    Ok(way) => {
-                        prop_assert_eq!(expected, Some(way.len()));
+                    Ok(path) => {
+                        prop_assert_eq!(expected, Some(path.len()));
                         let mut node = source;
-                        for link in way {
+                        for link in path {
                             let (from, to, up) = drawn[link as usize];
                             prop_assert!(up && from == node && (to >= hosts || to == destination));
                             node = to;
@@ -345,7 +348,7 @@ proptest! {
     }
 }
 
-/// Links of the shortest way, by trying all nodes at each distance.
+/// Links of the shortest path, by trying all nodes at each distance.
 fn search(hosts: u32, links: &[(u32, u32, bool)], source: u32, destination: u32) -> Option<usize> {
     let mut reached = HashSet::from([source]);
     for length in 1..=links.len() {

@@ -4,9 +4,9 @@ use ackclock_units::{Rate, Time};
 
 use super::scoreboard::{Delivery, Sample};
 use super::{whole_segments, Outlet, Phase, Sender};
-use crate::congestion::Ack;
+use crate::options::Blocks;
 use crate::packet::Packet;
-use crate::receiver::Blocks;
+use ackclock_congestion::Ack;
 
 impl Sender {
     pub(super) fn on_ack(

@@ -5,9 +5,9 @@ use ackclock_units::Time;
 use super::recovery::Prr;
 use super::scoreboard::{Found, DUPLICATE_THRESHOLD};
 use super::{whole_segments, Outlet, Phase, Sender};
-use crate::congestion::{Loss, Repair};
 use crate::plan::{LossDetection, Reduction};
 use crate::record::Happening;
+use ackclock_congestion::{Loss, Repair};
 
 impl Sender {
     #[inline]

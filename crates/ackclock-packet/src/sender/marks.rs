@@ -13,10 +13,10 @@ use ackclock_units::Time;
 use super::recovery::Prr;
 use super::scoreboard::Delivery;
 use super::{whole_segments, Outlet, Phase, Sender};
-use crate::congestion::{Feedback, Loss, Repair};
 use crate::packet::{Ecn, Flags, Packet};
 use crate::plan::{EcnMode, Reduction};
 use crate::record::Happening;
+use ackclock_congestion::{Feedback, Loss, Repair};
 
 /// What the sender knows of marks.
 #[derive(Clone, Copy, Debug, Default)]

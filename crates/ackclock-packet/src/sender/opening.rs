@@ -4,10 +4,9 @@ use ackclock_units::Time;
 
 use super::timers::{Purpose, Timers};
 use super::{whole_segments, Outlet, Phase, Sender};
-use crate::congestion::{self, Opening};
 use crate::packet::{Kind, Packet};
-use crate::plan::CongestionPlan;
 use crate::record::Happening;
+use ackclock_congestion::Opening;
 
 impl Sender {
     pub(super) fn send_syn(&mut self, now: Time, out: &mut impl Outlet) {
@@ -101,10 +100,7 @@ impl Sender {
         self.phase = Phase::Open;
         // Linux restarts from one segment when more than one SYN was lost (RFC 5681 section 3.1 after any).
         if self.opening_repeats > 1 {
-            let CongestionPlan { kind, parameters } = self.congestion.as_ref();
-            if let Ok(controller) = congestion::make(kind, parameters, 1) {
-                self.controller = controller;
-            }
+            self.controller = self.prototype.after_lost_syns();
         }
         self.controller.on_open(&Opening {
             now,

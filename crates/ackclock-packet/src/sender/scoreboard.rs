@@ -11,6 +11,8 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use ackclock_units::Time;
 
+use crate::options::Block;
+
 mod duplicates;
 mod losses;
 
@@ -26,9 +28,6 @@ const APPLICATION_LIMITED: u8 = 16;
 
 /// A duplicate threshold of three segments (RFC 5681, RFC 6675).
 pub const DUPLICATE_THRESHOLD: u32 = 3;
-
-/// A half-open range of segments, `start..end`.
-pub type Block = (u64, u64);
 
 /// What is kept of a segment: its last sending, and the connection's state at that time.
 #[derive(Clone, Copy, Debug, Default)]

@@ -5,10 +5,11 @@ use ackclock_units::Time;
 use super::batches::Turn;
 use super::scoreboard::Sending;
 use super::timers::Purpose;
-use super::{syn_option_bytes, whole_segments, Outlet, Phase, Sender, TIMESTAMPS_BYTES};
-use crate::congestion::Restart;
+use super::{whole_segments, Outlet, Phase, Sender};
+use crate::options;
 use crate::packet::{Flags, Kind, Packet, NO_SACK};
 use crate::record::Happening;
+use ackclock_congestion::Restart;
 
 impl Sender {
     /// Sends what the window, the receiver, the application and pacing allow: first what is lost,
@@ -183,7 +184,7 @@ impl Sender {
         self.emit(
             kind,
             sequence,
-            payload + self.header_bytes(),
+            payload + options::header_bytes(&self.tcp),
             again,
             now,
             out,
@@ -192,8 +193,8 @@ impl Sender {
 
     pub(super) fn send_control(&mut self, kind: Kind, now: Time, out: &mut impl Outlet) {
         let bytes = match kind {
-            Kind::Syn | Kind::ServerSynAck => self.tcp.header_bytes + syn_option_bytes(&self.tcp),
-            _ => self.header_bytes(),
+            Kind::Syn | Kind::ServerSynAck => options::syn_header_bytes(&self.tcp),
+            _ => options::header_bytes(&self.tcp),
         };
         let again = kind.opens() && self.opening_repeats > 0;
         self.emit(kind, 0, bytes, again, now, out);
@@ -229,11 +230,6 @@ impl Sender {
             hop: 0,
             flags,
         });
-    }
-
-    #[inline]
-    pub(super) fn header_bytes(&self) -> u32 {
-        self.tcp.header_bytes + u32::from(self.tcp.timestamps) * TIMESTAMPS_BYTES
     }
 
     /// Remembers, over one flight, whether the window limited the sender (as Linux's cwnd validation).

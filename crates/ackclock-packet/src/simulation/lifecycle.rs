@@ -8,8 +8,9 @@ use ackclock_traffic::{flow_stream, start_draw};
 use ackclock_units::Time;
 use rand_core::RngCore;
 
-use super::connection::{Connection, Snapshot, Stage};
+use super::connection::{Connection, Snapshot};
 use super::rows::Row;
+use super::stage::Stage;
 use super::stream::Stream;
 use super::Simulation;
 use crate::datagram::{Sink, Source};
@@ -56,22 +57,19 @@ impl Simulation {
     fn begin_connection(&mut self, index: usize) {
         let number = index as u32;
         let transfer = index.checked_sub(self.first_transfer());
-        let (plan, way) = match transfer {
-            None => (&self.plan.flows[index], number),
+        let (plan, prototype, path) = match transfer {
+            None => (&self.plan.flows[index], &self.prototypes[index], number),
             Some(transfer) => {
-                let (way, _) = self.transfers.ends(transfer);
-                (self.transfers.flow(transfer), way.unwrap_or(NONE))
+                let (path, _) = self.transfers.ends(transfer);
+                let (plan, prototype) = self.transfers.flow(transfer);
+                (plan, prototype, path.unwrap_or(NONE))
             }
         };
-        // `Simulation::new` has seen to it that the plan names a congestion control.
-        let Ok(sender) = Sender::new(number, plan) else {
-            return;
-        };
         let choices = flow_stream(self.seed, index as u64).next_u64();
-        let (entrance, lead) = self.network.open_connection(number, way, plan);
+        let (entrance, lead) = self.network.open_connection(number, path, plan);
         let receiver = Receiver::new(plan);
         let mut flow = Box::new(Connection {
-            sender: sender.with_seed(choices),
+            sender: Sender::new(number, plan, prototype).with_seed(choices),
             entrance,
             receiver,
             lead,

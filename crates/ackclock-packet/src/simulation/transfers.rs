@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use ackclock_congestion::Prototype;
 use ackclock_traffic::{generate, Ends, Population, Schedule};
 use ackclock_units::Time;
 
 use crate::plan::{EndsPlan, FlowPlan, PathPlan, Plan, PopulationPlan, TrafficPlan};
+use crate::sender::Sender;
 use crate::PlanError;
 
 /// The transfers of all traffic of a plan.
@@ -16,18 +18,20 @@ pub struct Transfers {
 
 /// What the transfers of one `[[traffic]]` have in common.
 struct Part {
-    /// Where its ways begin.
-    first_way: u32,
+    /// Where its paths begin.
+    first_path: u32,
     /// A transfer as a flow; what differs is filled in.
     flow: FlowPlan,
+    /// What their controllers are copied from.
+    prototype: Arc<Prototype>,
 }
 
 impl Transfers {
-    /// Draws all transfers; the ways of the first traffic begin with number `first_way`.
+    /// Draws all transfers; the paths of the first traffic begin with number `first_path`.
     ///
     /// # Errors
     /// A workload that cannot be generated.
-    pub fn new(plan: &Plan, seed: u64, mut first_way: u32) -> Result<Transfers, PlanError> {
+    pub fn new(plan: &Plan, seed: u64, mut first_path: u32) -> Result<Transfers, PlanError> {
         let (mut workloads, mut parts) = (Vec::new(), Vec::new());
         for (index, traffic) in plan.traffic.iter().enumerate() {
             let population = population(traffic);
@@ -35,11 +39,13 @@ impl Transfers {
             let made = generate(workload, population, plan.duration, seed, stream)
                 .map_err(|source| PlanError::Traffic { index, source })?;
             workloads.push(made);
+            let flow = flow(plan, traffic)?;
             parts.push(Part {
-                first_way,
-                flow: flow(plan, traffic)?,
+                first_path,
+                prototype: Sender::prototype(&flow)?,
+                flow,
             });
-            first_way += traffic.ways().len() as u32;
+            first_path += traffic.ways().len() as u32;
         }
         Ok(Transfers {
             schedule: Schedule::new(workloads),
@@ -72,12 +78,12 @@ impl Transfers {
         &self.parts[self.schedule.workload(index)].flow
     }
 
-    /// The way of a transfer, or the nodes between which it is.
+    /// The path of a transfer, or the nodes between which it is.
     pub fn ends(&self, index: usize) -> (Option<u32>, Option<EndsPlan>) {
         match self.schedule.ends(index) {
             Ends::Path(path) => {
                 let part = &self.parts[self.schedule.workload(index)];
-                (Some(part.first_way + path), None)
+                (Some(part.first_path + path), None)
             }
             Ends::Nodes {
                 source,
@@ -92,14 +98,14 @@ impl Transfers {
         }
     }
 
-    /// A transfer as a flow, without its paths.
-    pub fn flow(&mut self, index: usize) -> &FlowPlan {
+    /// A transfer as a flow, without its paths, and what its controller is copied from.
+    pub fn flow(&mut self, index: usize) -> (&FlowPlan, &Arc<Prototype>) {
         let (_, ends) = self.ends(index);
         let size_bytes = self.size_bytes(index);
-        let flow = &mut self.parts[self.schedule.workload(index)].flow;
-        flow.size_bytes = size_bytes;
-        flow.ends = ends;
-        flow
+        let part = &mut self.parts[self.schedule.workload(index)];
+        part.flow.size_bytes = size_bytes;
+        part.flow.ends = ends;
+        (&part.flow, &part.prototype)
     }
 
     /// A transfer is complete at `now`: when those begin that have waited for it alone, and which they are.

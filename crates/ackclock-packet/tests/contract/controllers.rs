@@ -1,6 +1,6 @@
 //! Every congestion control under any history.
 
-use ackclock_packet::congestion::{self, Controller};
+use ackclock_congestion::{self as congestion, Controller};
 use ackclock_units::Rate;
 use proptest::prelude::*;
 use proptest::sample::select;

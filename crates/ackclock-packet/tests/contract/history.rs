@@ -1,6 +1,6 @@
 //! Random histories of a connection: ACKs, losses, marks, timeouts and idle times whose numbers fit together.
 
-use ackclock_packet::congestion::{Ack, Controller, Loss, Opening, Restart};
+use ackclock_congestion::{Ack, Controller, Loss, Opening, Restart};
 use ackclock_units::{Rate, Time};
 use proptest::prelude::*;
 

@@ -1,7 +1,7 @@
 //! Parameters: those of the card are taken, others are refused in words.
 
 use ackclock_packet::queue::Surroundings;
-use ackclock_packet::{congestion, queue, PlanError};
+use ackclock_packet::{queue, PlanError};
 use serde_json::{json, Value};
 
 use crate::kit::cards::{congestion_controls, disciplines};
@@ -20,7 +20,10 @@ fn every() -> Vec<(String, Value, Make)> {
     let mut all: Vec<(String, Value, Make)> = Vec::new();
     for plan in congestion_controls() {
         let kind = plan.kind.clone();
-        let make = move |values: &Value| congestion::make(&kind, values, 10).map(drop);
+        let make = move |values: &Value| {
+            ackclock_congestion::make(&kind, values, 10)?;
+            Ok(())
+        };
         all.push((plan.kind, plan.parameters, Box::new(make)));
     }
     for plan in disciplines(20) {

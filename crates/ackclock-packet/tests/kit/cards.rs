@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ackclock_packet::congestion::CONTROLLERS;
+use ackclock_congestion::CONTROLLERS;
 use ackclock_packet::plan::{CongestionPlan, QueuePlan};
 use ackclock_packet::queue::DISCIPLINES;
 use serde_json::{Map, Number, Value};

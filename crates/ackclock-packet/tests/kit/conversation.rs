@@ -2,12 +2,14 @@
 
 use std::collections::{HashSet, VecDeque};
 
+use ackclock_packet::options::Blocks;
 use ackclock_packet::packet::{Ecn, Flags, Kind, Packet, NO_SACK};
 use ackclock_packet::plan::FlowPlan;
-use ackclock_packet::receiver::{Blocks, Receiver, Reply};
+use ackclock_packet::receiver::{Receiver, Reply};
 use ackclock_packet::sender::{Output, Sender};
 use ackclock_units::Time;
 
+use super::sender;
 use super::transcript::Transcript;
 
 /// A packet for the wire to lose or to mark.
@@ -109,7 +111,7 @@ impl Conversation {
     /// If the flow's congestion control is not known.
     pub fn new(flow: &FlowPlan, one_way: Time) -> Conversation {
         Conversation {
-            sender: Sender::new(0, flow).expect("the kit's plans are sound"),
+            sender: sender(flow),
             receiver: Receiver::new(flow),
             now: Time::ZERO,
             one_way,

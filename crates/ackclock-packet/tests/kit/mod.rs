@@ -15,6 +15,7 @@ use ackclock_packet::plan::{
     ChangePlan, CongestionPlan, DelayedAck, EcnMode, EndsPlan, FlowPlan, HopPlan, LinkPlan,
     LossDetection, NodePlan, PathPlan, Plan, QueuePlan, RecordPlan, Reduction, Routing, TcpPlan,
 };
+use ackclock_packet::sender::Sender;
 use ackclock_units::{Rate, Time};
 use serde_json::json;
 
@@ -104,6 +105,15 @@ pub fn flow(tcp: TcpPlan) -> FlowPlan {
         forward: path(Time::ZERO, &[]),
         reverse: path(Time::ZERO, &[]),
     }
+}
+
+/// The sender of such a flow.
+///
+/// # Panics
+/// If the flow's congestion control is not known.
+pub fn sender(flow: &FlowPlan) -> Sender {
+    let prototype = Sender::prototype(flow).expect("the kit's plans are sound");
+    Sender::new(0, flow, &prototype)
 }
 
 /// A flow that ends after `segments` full segments.

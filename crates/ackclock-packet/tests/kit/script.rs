@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 
+use ackclock_packet::options::Blocks;
 use ackclock_packet::packet::{Ecn, Flags, Kind, Packet, NO_SACK};
 use ackclock_packet::plan::{DelayedAck, FlowPlan};
-use ackclock_packet::receiver::{Blocks, Receiver};
+use ackclock_packet::receiver::Receiver;
 use ackclock_packet::sender::{Output, Sender};
 use ackclock_units::Time;
 
+use super::sender;
 use super::transcript::Transcript;
 
 /// A sender and what it has sent so far.
@@ -30,7 +32,7 @@ impl Script {
     /// If the flow's congestion control is not known.
     pub fn open(flow: &FlowPlan, rtt: Time) -> Script {
         let mut script = Script {
-            sender: Sender::new(0, flow).expect("the kit's plans are sound"),
+            sender: sender(flow),
             now: Time::ZERO,
             flow: flow.clone(),
             acknowledged: 0,

@@ -15,11 +15,11 @@ from ackclock.campaigns import running
 from ackclock.campaigns.compare.difference import Sample, difference
 from ackclock.dataset import Dataset
 from ackclock.engines.engine import Engine, Progress, no_progress
-from ackclock.engines.fluid import replay
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.metrics import METRICS
 from ackclock.metrics.metric import Value
 from ackclock.plan import Plan
+from ackclock.scenario.planning import Loaded
 
 #: The columns of the table that are null where there is nothing to say.
 _NUMBERS = ("mean", "ci95_low", "ci95_high", "difference", "difference_low", "difference_high")
@@ -99,7 +99,7 @@ def _row(name: str, sample: Sample, first: Sample) -> tuple[Any, ...]:
 
 
 def compare(
-    plan: Plan,
+    plan: Plan | Loaded,
     engines: Sequence[str],
     seeds: Iterable[int] | None = None,
     *,
@@ -112,7 +112,7 @@ def compare(
     An engine that draws nothing runs once; one that cannot model something in the plan is left out, with its reasons.
 
     Args:
-        plan: what to run.
+        plan: what to run; or a scenario, of which the plan is made.
         engines: names of engines.
         seeds: instead of the plan's own.
         jobs: runs at a time; by default one for each core.
@@ -120,24 +120,24 @@ def compare(
         command: what the manifests say was run.
 
     Raises:
+        ScenarioError: a scenario whose values do not fit together, or one with a sweep.
         UnsupportedError: no engine can run the plan.
         InputError: unknown engines, fewer than two, or seeds that are no seeds.
     """
-    complete = plan if seeds is None else replace(plan, seeds=running.checked(tuple(seeds)))
+    complete = running.planned(plan, seeds)
     chosen = _engines(engines)
     refused = {name: tuple(found) for name, engine in chosen.items() if (found := offered.refusals(engine, complete))}
     able = {name: engine for name, engine in chosen.items() if name not in refused}
     if not able:
         raise UnsupportedError(reason for found in refused.values() for reason in found)
-    if replay.ENGINE in able:
-        replay.check(complete)
+    for engine in able.values():
+        offered.check_needs(engine, complete)
     exact = frozenset(name for name, engine in able.items() if not engine.draws(complete))
     data = {}
     for number, name in enumerate(able):
         own = replace(complete, seeds=complete.seeds[:1]) if name in exact else complete
-        own = replay.resolved(own) if name == replay.ENGINE else own
         data[name] = running.run(own, name, jobs=jobs, progress=_part(progress, number, len(able)), command=command)
-    return Comparison(plan.name, data, refused, exact)
+    return Comparison(complete.name, data, refused, exact)
 
 
 def _engines(names: Sequence[str]) -> dict[str, Engine]:

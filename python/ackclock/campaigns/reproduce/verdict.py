@@ -1,9 +1,9 @@
 """The rule of a verdict: two bands around what the paper says.
 
 A row's value is the mean over its runs. Inside the inner band it *agrees* with the paper; inside the outer one it
-*differs*: what the paper says still holds in kind, not in size; outside both it *contradicts* the paper. The bands
-are the entry's, written as numbers beside the paper's words in its `check.py`; the interval is shown beside the value
-and does not enter.
+*differs*: what the paper says still holds in kind, not in size; outside both it *contradicts* the paper. A row of
+which no run has a value is *not measured*. The bands are the entry's, written as numbers beside the paper's words in
+its `check.py`; the interval is shown beside the value and does not enter.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from ackclock.campaigns.reproduce.measured import Values
 from ackclock.metrics.summary import Summary, summarise
 from ackclock.views import numbers as shown
 
-AGREES, DIFFERS, CONTRADICTS = "agrees", "differs", "contradicts"
+AGREES, DIFFERS, NOT_MEASURED, CONTRADICTS = "agrees", "differs", "not measured", "contradicts"
 
-#: From best to worst.
-VERDICTS = (AGREES, DIFFERS, CONTRADICTS)
+#: From best to worst. What was not measured might contradict, so it is worse than a difference in size; a
+#: contradiction stays one, whatever else was not measured.
+VERDICTS = (AGREES, DIFFERS, NOT_MEASURED, CONTRADICTS)
 
 #: From the least to the greatest value that a band holds; ±infinity where it is open.
 Band: TypeAlias = tuple[float, float]
@@ -49,17 +50,16 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """*agrees*, *differs* or *contradicts*; a row that could not be measured differs."""
+        """One of `VERDICTS`."""
         mean = self.summary.mean
         if mean is None:
-            return DIFFERS
+            return NOT_MEASURED
         return AGREES if _inside(mean, self.agrees) else DIFFERS if _inside(mean, self.differs) else CONTRADICTS
 
     def why(self, unit: str) -> str:
         """The reason of the verdict: where the value lies, with the bounds in `unit`."""
-        if self.summary.mean is None:
-            return "nothing to measure"
         bands = {
+            NOT_MEASURED: "without a value in any run",
             AGREES: f"{_words(self.agrees, unit)}",
             DIFFERS: f"not {_words(self.agrees, unit)}, but {_words(self.differs, unit)}",
             CONTRADICTS: f"not {_words(self.differs, unit)}",
@@ -73,8 +73,8 @@ def near(published: float, tolerance: float) -> Band:
 
 
 def worst(verdicts: Iterable[str]) -> str:
-    """The verdict on several rows: that of the worst. Of none: differs."""
-    return max(verdicts, key=VERDICTS.index, default=DIFFERS)
+    """The verdict on several rows: that of the worst. Of none: not measured."""
+    return max(verdicts, key=VERDICTS.index, default=NOT_MEASURED)
 
 
 def _inside(value: float, band: Band) -> bool:

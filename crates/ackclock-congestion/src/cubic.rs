@@ -62,7 +62,7 @@ const PLATEAU_WINDOWS: u32 = 100;
 const PACING_RATIOS: (f64, f64) = (2.0, 1.2);
 
 /// How the window follows the curve: where CUBIC's relatives in whole segments differ from it.
-pub trait Tracking: Copy + Send + 'static {
+pub trait Tracking: Copy + Send + Sync + 'static {
     /// Acknowledged segments per increment at `cwnd` after a loss at `w_max` (0 before the first one),
     /// where the curve asks for `curve`.
     fn per_increment(&self, curve: u32, cwnd: u32, w_max: u32) -> u32 {

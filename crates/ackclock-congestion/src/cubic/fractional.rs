@@ -12,8 +12,8 @@
 use ackclock_units::Time;
 
 use super::{pacing_rate_bytes_per_s, Parameters};
-use crate::congestion::hystart::{HyStart, Path};
-use crate::congestion::{Ack, Controller, Loss, Restart};
+use crate::hystart::{HyStart, Path};
+use crate::{Ack, Controller, Loss, Restart};
 
 /// Smallest ssthresh in segments (RFC 5681 equation 4, RFC 9438 section 4.6).
 const MIN_SSTHRESH: f64 = 2.0;

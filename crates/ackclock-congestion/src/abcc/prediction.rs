@@ -5,7 +5,7 @@ use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
 
 use super::Parameters;
-use crate::congestion::Ack;
+use crate::Ack;
 
 /// Where in the stream of ACKs it is.
 #[derive(Clone, Copy, Debug)]

@@ -6,8 +6,8 @@
 use ackclock_units::Time;
 
 use super::{a, b};
-use crate::congestion::fractional_window::FractionalWindow;
-use crate::congestion::{Ack, Controller, Loss, Restart};
+use crate::fractional_window::FractionalWindow;
+use crate::{Ack, Controller, Loss, Restart};
 
 /// A HighSpeed sender's window in fractions of segments.
 #[derive(Clone, Copy, Debug)]

@@ -7,7 +7,7 @@
 //! ACK that fills the last hole too: the segments beyond the hole count twice, and the next loss finds what is still
 //! to be taken off.
 
-use crate::congestion::Ack;
+use crate::Ack;
 
 /// The weight of the old value in each stage of the filter, in eighths.
 const OLD_EIGHTHS: u64 = 7;
@@ -94,7 +94,7 @@ impl Bandwidth {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::congestion::window::testing::ack;
+    use crate::window::testing::ack;
     use ackclock_units::Time;
 
     fn duplicate() -> Ack {

@@ -17,7 +17,7 @@ const NONE: u32 = u32::MAX;
 /// links neither is in the cache, and one after the other they would take twice the time.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub struct Wire {
+pub struct Propagation {
     /// The first packet, if there is one.
     front: Packet,
     /// When the last packet arrives, or has arrived.
@@ -36,10 +36,10 @@ pub struct Wire {
     pub departing: bool,
 }
 
-impl Wire {
-    /// The wire of a link: one between nodes or with a delay has a flight.
-    pub fn new(plan: &LinkPlan) -> Wire {
-        Wire {
+impl Propagation {
+    /// What is behind a link: one between nodes or with a delay has a flight.
+    pub fn new(plan: &LinkPlan) -> Propagation {
+        Propagation {
             front: NO_PACKET,
             last_due: Time::ZERO,
             delay: plan.delay,

@@ -2,9 +2,12 @@
 //!
 //! A controller is a pure state machine. Time and measurements come in with each call; it reads no
 //! clock and draws random numbers only from the seed in [`Opening`]. What is lost, and how much may be
-//! sent during recovery, is the sender's business ([`crate::sender`]).
+//! sent during recovery, is the sender's business.
 //!
-//! Adding one: a file in `congestion/`, a card in the catalog, and a line in `CONTROLLERS`.
+//! This crate's dependencies are the proof: units, parameters as JSON, random numbers from a seed; no network, no
+//! simulator, no file, no clock.
+//!
+//! Adding one: a file here, a card in the catalog, and a line in [`CONTROLLERS`].
 
 use ackclock_units::{Rate, Time};
 use serde_json::Value;
@@ -27,6 +30,7 @@ pub mod illinois;
 pub mod ledbat;
 pub mod lincubic;
 pub mod phase;
+mod prototype;
 pub mod reno;
 pub mod round;
 pub mod scalable;
@@ -35,6 +39,8 @@ pub mod ticks;
 pub mod vegas;
 pub mod westwood;
 pub mod window;
+
+pub use prototype::{Copied, Prototype};
 
 /// What an acknowledgement tells the controller. Windows and counts are in segments.
 #[derive(Clone, Copy, Debug)]
@@ -159,7 +165,7 @@ pub enum Repair {
 }
 
 /// A congestion control. Windows are in segments and never below 1.
-pub trait Controller: Send {
+pub trait Controller: Send + Sync + Copied {
     /// An acknowledgement arrived, in any state.
     fn on_ack(&mut self, ack: &Ack);
     /// An ACK arrived where ECN is in use: called before [`Controller::on_loss`] and [`Controller::on_ack`], for
@@ -240,6 +246,22 @@ pub const CONTROLLERS: &[(&str, Maker)] = &[
     ("westwood", westwood::make),
 ];
 
+/// Why a congestion control cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// No controller has this name.
+    #[error("no congestion control is called \"{0}\"")]
+    Unknown(String),
+    /// The parameters are not those of the card.
+    #[error("parameters of \"{kind}\": {source}")]
+    Parameters {
+        /// The congestion control.
+        kind: String,
+        /// What is wrong with them.
+        source: serde_json::Error,
+    },
+}
+
 /// Looks a controller up by name and makes it.
 ///
 /// # Errors
@@ -248,13 +270,13 @@ pub fn make(
     kind: &str,
     parameters: &Value,
     initial_window: u32,
-) -> Result<Box<dyn Controller>, crate::PlanError> {
+) -> Result<Box<dyn Controller>, Error> {
     let (_, maker) = CONTROLLERS
         .iter()
         .find(|(name, _)| *name == kind)
-        .ok_or_else(|| crate::PlanError::UnknownCongestion(kind.to_owned()))?;
-    maker(parameters, f64::from(initial_window)).map_err(|source| crate::PlanError::Parameters {
-        algorithm: kind.to_owned(),
+        .ok_or_else(|| Error::Unknown(kind.to_owned()))?;
+    maker(parameters, f64::from(initial_window)).map_err(|source| Error::Parameters {
+        kind: kind.to_owned(),
         source,
     })
 }

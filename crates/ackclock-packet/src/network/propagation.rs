@@ -13,7 +13,7 @@ use crate::plan::LinkPlan;
 /// Wire bytes by which the calendar's horizon is reckoned.
 const TYPICAL_BYTES: u64 = 1500;
 
-/// The calendar of a plan's wires: most events are no further ahead than a transmission and a delay.
+/// The calendar of a plan's links: most events are no further ahead than a transmission and a delay.
 pub fn calendar(plan: &Plan) -> Calendar {
     let hop = |link: &LinkPlan| link.delay + link.rate.transmission_time(TYPICAL_BYTES);
     let sum = plan.links.iter().map(hop).fold(Time::ZERO, |a, b| a + b);
@@ -22,17 +22,17 @@ pub fn calendar(plan: &Plan) -> Calendar {
 }
 
 impl Network {
-    /// Handles the event that [`Network::hop_before`] tells of. If a packet has arrived, returns it with the local
+    /// Handles the event that [`Network::link_event_before`] tells of. If a packet has arrived, returns it with the local
     /// time of its arrival; for one that has arrived at its sender, [`Network::take_blocks`] is to follow.
     #[inline(never)]
-    pub fn on_hop(&mut self, source: usize) -> Option<(Packet, Time)> {
-        self.hops.take();
+    pub fn on_link_event(&mut self, source: usize) -> Option<(Packet, Time)> {
+        self.link_events.take();
         let links = self.links.len();
         if source < links {
-            self.look_at(source);
+            self.revisit(source);
             None
         } else if source < 2 * links {
-            self.on_flown(source - links)
+            self.on_propagated(source - links)
         } else {
             self.on_change();
             None
@@ -41,19 +41,19 @@ impl Network {
 
     /// The first packet of a link's flight arrives at its end.
     #[inline(always)]
-    fn on_flown(&mut self, link: usize) -> Option<(Packet, Time)> {
+    fn on_propagated(&mut self, link: usize) -> Option<(Packet, Time)> {
         let source = self.links.len() + link;
         let this = &mut self.links[link];
-        let end = this.wire.end;
-        let (packet, next) = this.wire.pop();
+        let end = this.propagation.end;
+        let (packet, next) = this.propagation.pop();
         let launched = this.catch_up(self.now);
         if let Some(next) = next.or(launched) {
-            self.hops.add(source, next);
+            self.link_events.add(source, next);
         }
         match self.routing.next(&packet, end) {
             Next::Link(next) => {
                 let hop = packet.hop.wrapping_add(1);
-                self.offer_wire(Packet { hop, ..packet }, next as usize);
+                self.offer_flying(Packet { hop, ..packet }, next as usize);
                 None
             }
             Next::Arrived => {
@@ -64,13 +64,13 @@ impl Network {
                 self.lose(NONE, packet, Happening::Loss);
                 None
             }
-            Next::NotRouted => self.leave_wire(packet),
+            Next::NotRouted => self.follow_path(packet),
         }
     }
 
     /// A packet with a path goes on.
     #[inline(never)]
-    fn leave_wire(&mut self, packet: Packet) -> Option<(Packet, Time)> {
+    fn follow_path(&mut self, packet: Packet) -> Option<(Packet, Time)> {
         self.pass_on(packet)
     }
 
@@ -79,26 +79,26 @@ impl Network {
     pub(super) fn set_off(&mut self, packet: Packet) {
         let forward = packet.kind.is_forward();
         match self.routing.first(packet.flow as usize, forward) {
-            Next::Link(link) => self.offer_wire(packet, link as usize),
+            Next::Link(link) => self.offer_flying(packet, link as usize),
             _ => self.lose(NONE, packet, Happening::Loss),
         }
     }
 
     /// Offers a packet to a link with a flight, from elsewhere than such a link.
     #[inline(never)]
-    pub(super) fn enter_wire(&mut self, packet: Packet, link: usize) {
-        self.offer_wire(packet, link);
+    pub(super) fn enter_flight(&mut self, packet: Packet, link: usize) {
+        self.offer_flying(packet, link);
     }
 
     /// Offers a packet to a link with a flight.
     #[inline(always)]
-    fn offer_wire(&mut self, packet: Packet, link: usize) {
+    fn offer_flying(&mut self, packet: Packet, link: usize) {
         let now = self.now;
         let next = &mut self.links[link];
         if next.is_idle(now) && !self.log_packets {
             let done = next.pass(packet.wire_bytes, now);
-            if let Some(due) = next.wire.push(packet, done) {
-                self.hops.add(self.links.len() + link, due);
+            if let Some(due) = next.propagation.push(packet, done) {
+                self.link_events.add(self.links.len() + link, due);
             }
             return;
         }
@@ -112,7 +112,7 @@ impl Network {
         if this.is_lazy() {
             match this.admit_lazily(packet, self.now) {
                 Err(packet) => self.lose(link as u32, packet, Happening::Loss),
-                Ok(Some(due)) => self.hops.add(self.links.len() + link, due),
+                Ok(Some(due)) => self.link_events.add(self.links.len() + link, due),
                 Ok(None) => {}
             }
             return self.settle_drops(link);
@@ -128,7 +128,7 @@ impl Network {
 
     /// A link's transmitter is free, or its discipline may give a packet.
     #[inline]
-    fn look_at(&mut self, link: usize) {
+    fn revisit(&mut self, link: usize) {
         self.log_departure(link);
         let launch = self.links[link].resume(self.now);
         self.carry_out(link, launch);
@@ -140,15 +140,15 @@ impl Network {
             if self.log_packets {
                 self.log_departure(link);
             }
-            if let Some(due) = self.links[link].wire.push(packet, done) {
-                self.hops.add(self.links.len() + link, due);
+            if let Some(due) = self.links[link].propagation.push(packet, done) {
+                self.link_events.add(self.links.len() + link, due);
             }
             if self.log_packets {
                 self.await_departure(link, done);
             }
         }
-        if let Some(again) = launch.again {
-            self.hops.set(link, again);
+        if let Some(revisit) = launch.revisit {
+            self.link_events.set(link, revisit);
         }
         self.settle_drops(link);
     }
@@ -156,9 +156,9 @@ impl Network {
     /// The log says when a packet leaves, so that has to be an event.
     #[cold]
     fn await_departure(&mut self, link: usize, done: Time) {
-        self.links[link].wire.departing = true;
+        self.links[link].propagation.departing = true;
         if done > self.now {
-            self.hops.set(link, done);
+            self.link_events.set(link, done);
         } else {
             self.log_departure(link);
         }
@@ -174,9 +174,9 @@ impl Network {
 
     #[cold]
     fn write_departure(&mut self, link: usize) {
-        let wire = &mut self.links[link].wire;
-        if std::mem::take(&mut wire.departing) {
-            if let Some(&packet) = wire.last() {
+        let propagation = &mut self.links[link].propagation;
+        if std::mem::take(&mut propagation.departing) {
+            if let Some(&packet) = propagation.last() {
                 self.write_log(self.now, link as u32, packet, Action::Dequeue);
             }
         }
@@ -192,7 +192,7 @@ impl Network {
     /// Reckons up what has happened by `now` at a link.
     pub(super) fn catch_up_with(&mut self, link: usize, now: Time) {
         if let Some(due) = self.links[link].catch_up(now) {
-            self.hops.add(self.links.len() + link, due);
+            self.link_events.add(self.links.len() + link, due);
         }
     }
 
@@ -202,32 +202,32 @@ impl Network {
             return None;
         }
         self.links[link].recall(self.now);
-        self.links[link].wire.departing = false;
+        self.links[link].propagation.departing = false;
         self.take_last(link)
     }
 
     /// Takes the last packet of a link's flight.
     fn take_last(&mut self, link: usize) -> Option<Packet> {
         let source = self.links.len() + link;
-        let first_due = self.hops.time(source);
-        let wire = &mut self.links[link].wire;
-        let packet = wire.pop_last(first_due);
-        if wire.holds() == 0 {
-            self.hops.set(source, Time::NEVER);
+        let first_due = self.link_events.time(source);
+        let propagation = &mut self.links[link].propagation;
+        let packet = propagation.pop_last(first_due);
+        if propagation.holds() == 0 {
+            self.link_events.set(source, Time::NEVER);
         }
         packet
     }
 
     /// Sets the propagation delay, for packets that have not yet left the transmitter.
     pub(super) fn set_delay(&mut self, link: usize, delay: Time) {
-        self.links[link].wire.set_delay(delay);
+        self.links[link].propagation.set_delay(delay);
         let done = self.links[link].busy_until();
         if done <= self.now {
             return;
         }
         if let Some(packet) = self.take_last(link) {
-            if let Some(due) = self.links[link].wire.push(packet, done) {
-                self.hops.add(self.links.len() + link, due);
+            if let Some(due) = self.links[link].propagation.push(packet, done) {
+                self.link_events.add(self.links.len() + link, due);
             }
         }
     }
