@@ -34,11 +34,11 @@ def build(
 
         ackclock kernel build --source ~/linux
     """
-    from ackclock.cli import console
+    from ackclock.cli.terminal.progress import progress
     from ackclock.engines.linux.kernel import build as work
 
-    with console.progress("Building the guest kernel") as progress:
-        kept = work.build(source, progress, lambda what: typer.echo(f"{what} …", err=True), again=again)
+    with progress("Building the guest kernel") as tell:
+        kept = work.build(source, tell, lambda what: typer.echo(f"{what} …", err=True), again=again)
     typer.echo(f"Linux {kept.version}: {kept.folder}")
 
 

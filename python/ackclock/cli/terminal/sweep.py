@@ -1,9 +1,8 @@
-"""What `ackclock sweep` shows: progress on standard error, the table on standard output."""
+"""The table of `ackclock sweep`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
@@ -75,30 +74,3 @@ def _cell(found: Mapping[str, Any], unit: str) -> str:
 
 def _counted(number: int, what: str) -> str:
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
-
-
-@contextmanager
-def progress(title: str, runs: int) -> Iterator[Callable[[float], None]]:
-    """A bar with the runs that are done and the time that is left; call it with the share that is done."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    console = Console(stderr=True, highlight=False)
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("runs,"),
-        TimeElapsedColumn(),
-        TextColumn("elapsed, left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(title, total=runs)
-        yield lambda share: bar.update(task, completed=round(share * runs))
