@@ -133,6 +133,7 @@ def digests(text: str) -> Iterator[tuple[str, str]]:
 
 
 def main() -> int:
+    """The command; its exit status."""
     asked = argparse.ArgumentParser(description="Digests of the datasets of every scenario.")
     asked.add_argument("out", type=Path)
     asked.add_argument("before", type=Path, nargs="?")

@@ -30,12 +30,11 @@
 //!   was ever delivered in a round trip, as bunched ACKs predict any rate. ECN marks count as losses.
 
 use ackclock_units::{Rate, Time};
-use serde::de::Error as _;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::window::Window;
-use super::{Ack, Controller, Loss, Opening, Restart};
+use super::{require, Ack, Controller, Loss, Made, Opening, Restart};
 
 mod prediction;
 
@@ -107,10 +106,7 @@ struct Abcc {
 ///
 /// # Errors
 /// Parameters other than those of the card, or such that make no sense.
-pub fn make(
-    parameters: &Value,
-    initial_window: f64,
-) -> Result<Box<dyn Controller>, serde_json::Error> {
+pub fn make(parameters: &Value, initial_window: f64) -> Made {
     Ok(Box::new(Abcc::new(parameters, initial_window)?))
 }
 
@@ -118,22 +114,19 @@ impl Parameters {
     fn read(parameters: &Value) -> Result<Parameters, serde_json::Error> {
         let read = Parameters::deserialize(parameters)?;
         let positive = |value: f64| value.is_finite() && value > 0.0;
-        let problem = if !positive(read.alpha) {
-            "alpha must be above 0"
-        } else if !positive(read.gamma) {
-            "gamma must be above 0"
-        } else if !(positive(read.beta) && read.beta <= 1.0) {
-            "beta must be above 0 and at most 1"
-        } else if read.groups == 0 {
-            "groups must be at least 1"
-        } else if read.group_min < 2 {
-            "group_min must be at least 2"
-        } else if read.group_max < read.group_min {
-            "group_max must be at least group_min"
-        } else {
-            return Ok(read);
-        };
-        Err(serde_json::Error::custom(problem))
+        require(positive(read.alpha), "alpha must be above 0")?;
+        require(positive(read.gamma), "gamma must be above 0")?;
+        require(
+            positive(read.beta) && read.beta <= 1.0,
+            "beta must be above 0 and at most 1",
+        )?;
+        require(read.groups > 0, "groups must be at least 1")?;
+        require(read.group_min >= 2, "group_min must be at least 2")?;
+        require(
+            read.group_max >= read.group_min,
+            "group_max must be at least group_min",
+        )?;
+        Ok(read)
     }
 }
 
@@ -166,20 +159,6 @@ impl Abcc {
             most,
             latest: rtt,
         });
-    }
-
-    fn grow_window(&mut self, ack: &Ack) {
-        if !self.window.may_grow(ack) {
-            return;
-        }
-        let left = if self.window.in_slow_start() {
-            self.window.slow_start(ack.newly_acked)
-        } else {
-            ack.newly_acked
-        };
-        if left > 0 {
-            self.window.additive_increase(self.window.cwnd(), left);
-        }
     }
 
     /// (4.3), with γ and the condition that the rate is used.
@@ -244,7 +223,9 @@ impl Controller for Abcc {
                 } else {
                     None
                 };
-                self.grow_window(ack);
+                if self.window.may_grow(ack) {
+                    self.window.grow_as_reno(ack.newly_acked);
+                }
                 if let Some(rate) = predicted {
                     self.state = State::Paced {
                         rate,

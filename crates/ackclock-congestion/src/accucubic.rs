@@ -21,21 +21,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::cubic::{self, Cubic, Tracking};
-use super::Controller;
-
-/// Parameters as on the card.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[allow(clippy::struct_excessive_bools)]
-struct Parameters {
-    c: f64,
-    beta: f64,
-    fast_convergence: bool,
-    reno_friendly: bool,
-    reno_catch_up: bool,
-    hystart: bool,
-    delayed_ack_correction: bool,
-}
+use super::Made;
 
 /// On the curve at each ACK.
 #[derive(Clone, Copy, Debug)]
@@ -52,35 +38,18 @@ impl Tracking for Exact {
 ///
 /// # Errors
 /// Parameters other than the card's, C ≤ 0, or β outside (0, 1).
-pub fn make(
-    parameters: &Value,
-    initial_window: f64,
-) -> Result<Box<dyn Controller>, serde_json::Error> {
-    let own = Parameters::deserialize(parameters)?;
-    cubic::make_tracking(own.into(), initial_window, Exact)
-}
-
-impl From<Parameters> for cubic::Parameters {
-    fn from(own: Parameters) -> cubic::Parameters {
-        cubic::Parameters {
-            c: own.c,
-            beta: own.beta,
-            fast_convergence: own.fast_convergence,
-            reno_friendly: own.reno_friendly,
-            reno_catch_up: own.reno_catch_up,
-            hystart: own.hystart,
-            delayed_ack_correction: own.delayed_ack_correction,
-            whole_segments: true,
-            tick: Time::ZERO, // it looks with each ACK
-        }
-    }
+pub fn make(parameters: &Value, initial_window: f64) -> Made {
+    let parameters = cubic::Common::deserialize(parameters)?;
+    // It looks at the curve with each ACK.
+    let cubic = Cubic::new(parameters, Time::ZERO, initial_window, Exact)?;
+    Ok(Box::new(cubic))
 }
 
 #[cfg(test)]
 #[allow(clippy::float_cmp)] // windows are whole segments
 mod tests {
     use super::super::window::testing::{ack, LOSS};
-    use super::super::Ack;
+    use super::super::{Ack, Controller};
     use super::*;
     use serde_json::json;
 

@@ -19,12 +19,12 @@
 //! Growth counts acknowledged segments and not ACKs (RFC 3465), so delayed ACKs do not slow it down.
 
 use ackclock_units::Time;
-use serde::de::Error as _;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::fractional_window::FractionalWindow;
-use super::{Ack, Controller, Loss, Restart};
+use super::window::delegate_to_window;
+use super::{require, Ack, Controller, Loss, Made};
 
 /// Parameters as on the card.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -49,22 +49,17 @@ struct Aimd {
 ///
 /// # Errors
 /// Parameters other than the card's, an increase or a step ≤ 0, or β outside (0, 1).
-pub fn make(
-    parameters: &Value,
-    initial_window: f64,
-) -> Result<Box<dyn Controller>, serde_json::Error> {
+pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
     let above_zero = |value: f64| value > 0.0 && value.is_finite();
-    if !above_zero(parameters.increase) || !above_zero(parameters.slow_start_step) {
-        return Err(serde_json::Error::custom(
-            "increase and slow_start_step must be above 0: the window would never grow",
-        ));
-    }
-    if !(parameters.beta > 0.0 && parameters.beta < 1.0) {
-        return Err(serde_json::Error::custom(
-            "beta, the share of the window that is kept, must be between 0 and 1",
-        ));
-    }
+    require(
+        above_zero(parameters.increase) && above_zero(parameters.slow_start_step),
+        "increase and slow_start_step must be above 0: the window would never grow",
+    )?;
+    require(
+        parameters.beta > 0.0 && parameters.beta < 1.0,
+        "beta, the share of the window that is kept, must be between 0 and 1",
+    )?;
     Ok(Box::new(Aimd {
         parameters,
         window: FractionalWindow::new(initial_window),
@@ -83,15 +78,16 @@ impl Controller for Aimd {
         if !self.window.may_grow(ack) {
             return;
         }
-        let mut acked = f64::from(ack.newly_acked);
-        if self.window.in_slow_start() {
-            acked = self
-                .window
-                .slow_start(acked, self.parameters.slow_start_step);
-        }
+        let Parameters {
+            increase,
+            slow_start_step,
+            ..
+        } = self.parameters;
+        let acked = self
+            .window
+            .slow_start(ack.newly_acked.into(), slow_start_step);
         let cwnd = self.window.cwnd();
-        self.window
-            .set(cwnd + self.parameters.increase * acked / cwnd);
+        self.window.set(cwnd + increase * acked / cwnd);
     }
 
     fn on_loss(&mut self, _loss: &Loss) {
@@ -102,17 +98,7 @@ impl Controller for Aimd {
         self.window.restart(self.decreased());
     }
 
-    fn on_restart(&mut self, restart: &Restart) {
-        self.window.restart_after_idle(restart);
-    }
-
-    fn cwnd(&self) -> f64 {
-        self.window.cwnd()
-    }
-
-    fn ssthresh(&self) -> f64 {
-        self.window.ssthresh()
-    }
+    delegate_to_window!();
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use rand_pcg::Pcg64Mcg;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Ack, Controller, Loss, Opening, Repair, Restart};
+use super::{Ack, Controller, Loss, Made, Opening, Repair, Restart};
 
 pub mod aggregation;
 mod cycle;
@@ -101,10 +101,7 @@ struct Bbr {
 ///
 /// # Errors
 /// Parameters other than those of the card, or gains with which there is no probing.
-pub fn make(
-    parameters: &Value,
-    initial_window: f64,
-) -> Result<Box<dyn Controller>, serde_json::Error> {
+pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
     parameters.check()?;
     Ok(Box::new(Bbr::new(parameters, initial_window)))

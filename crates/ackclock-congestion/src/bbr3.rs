@@ -32,7 +32,7 @@ use super::bbr::min_rtt::{Dip, MinRtt};
 use super::bbr::pipe::{Pipe, SavedWindow, BATCHES, MIN_WINDOW};
 use super::bbr::random;
 use super::bbr::rounds::{HeldBack, Rounds};
-use super::{Ack, Controller, Loss, Opening, Repair, Restart};
+use super::{Ack, Controller, Loss, Made, Opening, Repair, Restart};
 
 mod bounds;
 mod control;
@@ -129,10 +129,7 @@ struct Bbr3 {
 ///
 /// # Errors
 /// Parameters other than those of the card, or that make no sense.
-pub fn make(
-    parameters: &Value,
-    initial_window: f64,
-) -> Result<Box<dyn Controller>, serde_json::Error> {
+pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
     parameters.check()?;
     Ok(Box::new(Bbr3::new(parameters, initial_window)))

@@ -31,12 +31,11 @@
 //! Deviation from Linux: spurious losses are not undone.
 
 use ackclock_units::Time;
-use serde::de::Error as _;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::window::Window;
-use super::{Ack, Controller, Loss, Restart};
+use super::window::{delegate_to_window, Window};
+use super::{require, Ack, Controller, Loss, Made};
 
 /// The search steps to this part of the distance; the plateau has this height, in segments.
 const SEARCH_PART: u32 = 4;
@@ -90,23 +89,18 @@ struct Bic {
 ///
 /// # Errors
 /// Parameters other than the card's, β outside (0, 1), or an increment or a plateau of 0.
-pub fn make(
-    parameters: &Value,
-    initial_window: f64,
-) -> Result<Box<dyn Controller>, serde_json::Error> {
+pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
     // Linux's 819 for 0.8 is rounded down.
     let beta_1024 = (parameters.beta * f64::from(BETA_SCALE)) as u32;
-    if !(1..BETA_SCALE).contains(&beta_1024) {
-        return Err(serde_json::Error::custom(
-            "beta, the share of the window that is kept, must be between 0 and 1",
-        ));
-    }
-    if parameters.max_increment == 0 || parameters.smooth_part == 0 {
-        return Err(serde_json::Error::custom(
-            "max_increment and smooth_part must be at least 1",
-        ));
-    }
+    require(
+        (1..BETA_SCALE).contains(&beta_1024),
+        "beta, the share of the window that is kept, must be between 0 and 1",
+    )?;
+    require(
+        parameters.max_increment > 0 && parameters.smooth_part > 0,
+        "max_increment and smooth_part must be at least 1",
+    )?;
     Ok(Box::new(Bic {
         parameters,
         beta_1024,
@@ -232,11 +226,7 @@ impl Controller for Bic {
         if !self.window.may_grow(ack) {
             return;
         }
-        let left = if self.window.in_slow_start() {
-            self.window.slow_start(ack.newly_acked)
-        } else {
-            ack.newly_acked
-        };
+        let left = self.window.slow_start(ack.newly_acked);
         if left > 0 {
             self.update(ack.now);
             self.window.additive_increase(self.per_increment, left);
@@ -255,17 +245,7 @@ impl Controller for Bic {
         self.looked = None;
     }
 
-    fn on_restart(&mut self, restart: &Restart) {
-        self.window.restart_after_idle(restart);
-    }
-
-    fn cwnd(&self) -> f64 {
-        f64::from(self.window.cwnd())
-    }
-
-    fn ssthresh(&self) -> f64 {
-        self.window.ssthresh()
-    }
+    delegate_to_window!();
 }
 
 #[cfg(test)]

@@ -21,13 +21,12 @@
 //! makes it zero. Windows are fractions of segments; growth counts acknowledged segments.
 
 use ackclock_units::Time;
-use serde::de::Error as _;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::fractional_window::FractionalWindow;
 use super::round::Round;
-use super::{Ack, Controller, Loss, Restart};
+use super::{require, Ack, Controller, Loss, Made, Restart};
 
 /// Parameters as on the card.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -64,10 +63,7 @@ struct Compound {
 ///
 /// # Errors
 /// Parameters other than the card's, or out of the range in which they make sense.
-pub fn make(
-    parameters: &Value,
-    initial_window: f64,
-) -> Result<Box<dyn Controller>, serde_json::Error> {
+pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
     let Parameters { alpha, beta, k, .. } = parameters;
     let Parameters {
@@ -77,19 +73,16 @@ pub fn make(
         ..
     } = parameters;
     let not_negative = |value: f64| value >= 0.0 && value.is_finite();
-    if ![alpha, eta, gamma, low_window]
-        .into_iter()
-        .all(not_negative)
-    {
-        return Err(serde_json::Error::custom(
-            "alpha, eta, gamma and low_window must not be negative",
-        ));
-    }
-    if !(beta > 0.0 && beta < 1.0 && k > 0.0 && k < 1.0) {
-        return Err(serde_json::Error::custom(
-            "beta and k must be between 0 and 1",
-        ));
-    }
+    require(
+        [alpha, eta, gamma, low_window]
+            .into_iter()
+            .all(not_negative),
+        "alpha, eta, gamma and low_window must not be negative",
+    )?;
+    require(
+        beta > 0.0 && beta < 1.0 && k > 0.0 && k < 1.0,
+        "beta and k must be between 0 and 1",
+    )?;
     Ok(Box::new(Compound {
         parameters,
         window: FractionalWindow::new(initial_window),
@@ -131,10 +124,7 @@ impl Compound {
     }
 
     fn grow(&mut self, acked: u32) {
-        let mut acked = f64::from(acked);
-        if self.window.in_slow_start() {
-            acked = self.window.slow_start(acked, 1.0);
-        }
+        let acked = self.window.slow_start(acked.into(), 1.0);
         self.window.set(self.window.cwnd() + acked / self.win());
     }
 }

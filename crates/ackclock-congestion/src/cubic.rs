@@ -41,12 +41,12 @@ use serde_json::Value;
 
 use curve::{per_increment_to, Epoch};
 use fractional::Fractional;
-pub use parameters::Parameters;
-use parameters::BETA_SCALE;
+pub use parameters::Common;
+use parameters::{Parameters, BETA_SCALE};
 
 use super::hystart::{HyStart, Path};
 use super::window::Window;
-use super::{Ack, Controller, Loss, Restart};
+use super::{Ack, Controller, Loss, Made, Restart};
 
 /// Time after which Linux looks at the curve though the window is the same: 1/32 s.
 const STALE: Time = Time::from_microseconds(31_250);
@@ -85,7 +85,9 @@ impl Tracking for Stepwise {}
 /// A CUBIC sender's window.
 #[derive(Clone, Debug)]
 pub struct Cubic<T = Stepwise> {
-    parameters: Parameters,
+    parameters: Common,
+    /// Least time between two looks at the curve.
+    tick: Time,
     tracking: T,
     /// β in 1/1024.
     beta_1024: u32,
@@ -111,34 +113,18 @@ pub struct Cubic<T = Stepwise> {
 ///
 /// # Errors
 /// Parameters other than the card's, C ≤ 0, or β outside (0, 1).
-pub fn make(
-    parameters: &Value,
-    initial_window: f64,
-) -> Result<Box<dyn Controller>, serde_json::Error> {
-    let parameters = Parameters::deserialize(parameters)?;
-    if parameters.whole_segments {
-        return make_tracking(parameters, initial_window, Stepwise);
+pub fn make(parameters: &Value, initial_window: f64) -> Made {
+    let Parameters {
+        common,
+        whole_segments,
+        tick,
+    } = Parameters::deserialize(parameters)?;
+    if whole_segments {
+        let cubic = Cubic::new(common, tick, initial_window, Stepwise)?;
+        return Ok(Box::new(cubic));
     }
-    parameters.beta_1024()?;
-    Ok(Box::new(Fractional::new(parameters, initial_window)))
-}
-
-/// Makes a controller whose window follows the curve in a way of its own.
-///
-/// # Errors
-/// C ≤ 0, or β outside (0, 1).
-pub fn make_tracking(
-    parameters: Parameters,
-    initial_window: f64,
-    tracking: impl Tracking,
-) -> Result<Box<dyn Controller>, serde_json::Error> {
-    let beta_1024 = parameters.beta_1024()?;
-    Ok(Box::new(Cubic::new(
-        parameters,
-        beta_1024,
-        initial_window,
-        tracking,
-    )))
+    common.beta_1024()?;
+    Ok(Box::new(Fractional::new(common, initial_window)))
 }
 
 /// The rate that Linux keeps ready for pacing, which `HyStart` looks at even without pacing.
@@ -159,9 +145,20 @@ fn reno_windows_8(beta_1024: u32) -> u32 {
 }
 
 impl<T: Tracking> Cubic<T> {
-    fn new(parameters: Parameters, beta_1024: u32, initial_window: f64, tracking: T) -> Cubic<T> {
-        Cubic {
+    /// A window of `initial_window` segments that looks at the curve once a `tick`.
+    ///
+    /// # Errors
+    /// C ≤ 0, or β outside (0, 1).
+    pub fn new(
+        parameters: Common,
+        tick: Time,
+        initial_window: f64,
+        tracking: T,
+    ) -> Result<Cubic<T>, serde_json::Error> {
+        let beta_1024 = parameters.beta_1024()?;
+        Ok(Cubic {
             parameters,
+            tick,
             tracking,
             beta_1024,
             reno_windows_8: reno_windows_8(beta_1024),
@@ -173,7 +170,7 @@ impl<T: Tracking> Cubic<T> {
             per_increment: MIN_PER_INCREMENT,
             looked: None,
             hystart: parameters.hystart.then(HyStart::from_start),
-        }
+        })
     }
 
     /// Keeps the smallest RTT, and leaves slow start when `HyStart` says so.
@@ -249,12 +246,12 @@ impl<T: Tracking> Cubic<T> {
     fn has_looked(&self, now: Time) -> bool {
         let cwnd = self.window.cwnd();
         let recent = |(looked_cwnd, at)| looked_cwnd == cwnd && now.since(at) <= STALE;
-        self.parameters.tick > Time::ZERO && self.looked.is_some_and(recent)
+        self.tick > Time::ZERO && self.looked.is_some_and(recent)
     }
 
     fn look(&mut self, now: Time, epoch: &mut Epoch) {
         let cwnd = self.window.cwnd();
-        let within_tick = |(_, at)| now.since(at) < self.parameters.tick;
+        let within_tick = |(_, at)| now.since(at) < self.tick;
         if !self.looked.is_some_and(within_tick) {
             self.per_increment = self.cubic_per_increment(now, epoch);
             self.looked = Some((cwnd, now));
@@ -322,10 +319,7 @@ impl<T: Tracking> Controller for Cubic<T> {
         } else {
             1
         };
-        let mut acked = ack.newly_acked.min(most);
-        if self.window.in_slow_start() {
-            acked = self.window.slow_start(acked);
-        }
+        let acked = self.window.slow_start(ack.newly_acked.min(most));
         if acked > 0 {
             T::follow(self, ack.now, acked);
         }

@@ -18,12 +18,11 @@
 //! - A loss during the reaction to marks halves what is in flight, the window that the reduction has reached.
 
 use ackclock_units::Time;
-use serde::de::Error as _;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::window::Window;
-use super::{Ack, Controller, Feedback, Loss, Restart};
+use super::window::{delegate_to_window, Window};
+use super::{require, Ack, Controller, Feedback, Loss, Made};
 
 /// α = 1: everything is marked. Fine enough for windows of a thousand segments.
 const ALPHA_MAX: u32 = 1024;
@@ -62,22 +61,21 @@ struct Dctcp {
 ///
 /// # Errors
 /// Parameters other than those of the card, a `shift_g` above 10, or an α outside 0 to 1.
-pub fn make(
-    parameters: &Value,
-    initial_window: f64,
-) -> Result<Box<dyn Controller>, serde_json::Error> {
+pub fn make(parameters: &Value, initial_window: f64) -> Made {
     Ok(Box::new(Dctcp::new(parameters, initial_window)?))
 }
 
 impl Dctcp {
     fn new(parameters: &Value, initial_window: f64) -> Result<Dctcp, serde_json::Error> {
         let parameters = Parameters::deserialize(parameters)?;
-        if parameters.shift_g > SHIFT_G_MAX {
-            return Err(serde_json::Error::custom("shift_g must be at most 10"));
-        }
-        if !(0.0..=1.0).contains(&parameters.initial_alpha) {
-            return Err(serde_json::Error::custom("initial_alpha must be 0 to 1"));
-        }
+        require(
+            parameters.shift_g <= SHIFT_G_MAX,
+            "shift_g must be at most 10",
+        )?;
+        require(
+            (0.0..=1.0).contains(&parameters.initial_alpha),
+            "initial_alpha must be 0 to 1",
+        )?;
         Ok(Dctcp {
             parameters,
             window: Window::new(initial_window),
@@ -120,16 +118,8 @@ impl Controller for Dctcp {
     }
 
     fn on_ack(&mut self, ack: &Ack) {
-        if !self.window.may_grow(ack) {
-            return;
-        }
-        let left = if self.window.in_slow_start() {
-            self.window.slow_start(ack.newly_acked)
-        } else {
-            ack.newly_acked
-        };
-        if left > 0 {
-            self.window.additive_increase(self.window.cwnd(), left);
+        if self.window.may_grow(ack) {
+            self.window.grow_as_reno(ack.newly_acked);
         }
     }
 
@@ -154,17 +144,7 @@ impl Controller for Dctcp {
         }
     }
 
-    fn on_restart(&mut self, restart: &Restart) {
-        self.window.restart_after_idle(restart);
-    }
-
-    fn cwnd(&self) -> f64 {
-        f64::from(self.window.cwnd())
-    }
-
-    fn ssthresh(&self) -> f64 {
-        self.window.ssthresh()
-    }
+    delegate_to_window!();
 }
 
 #[cfg(test)]

@@ -17,13 +17,12 @@
 //! equal steps per time.
 
 use ackclock_units::Time;
-use serde::de::Error as _;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::fractional_window::FractionalWindow;
 use super::round::Round;
-use super::{Ack, Controller, Loss, Restart};
+use super::{require, Ack, Controller, Loss, Made, Restart};
 
 /// Most weight of an RTT sample in the average.
 const MAX_WEIGHT: f64 = 0.25;
@@ -65,21 +64,16 @@ struct Change {
 ///
 /// # Errors
 /// Parameters other than the card's, α ≤ 0, or γ outside (0, 1].
-pub fn make(
-    parameters: &Value,
-    initial_window: f64,
-) -> Result<Box<dyn Controller>, serde_json::Error> {
+pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
-    if !(parameters.alpha > 0.0 && parameters.alpha.is_finite()) {
-        return Err(serde_json::Error::custom(
-            "alpha, the packets to keep in the queue, must be above 0",
-        ));
-    }
-    if !(parameters.gamma > 0.0 && parameters.gamma <= 1.0) {
-        return Err(serde_json::Error::custom(
-            "gamma must be above 0 and at most 1",
-        ));
-    }
+    require(
+        parameters.alpha > 0.0 && parameters.alpha.is_finite(),
+        "alpha, the packets to keep in the queue, must be above 0",
+    )?;
+    require(
+        parameters.gamma > 0.0 && parameters.gamma <= 1.0,
+        "gamma must be above 0 and at most 1",
+    )?;
     Ok(Box::new(Fast::new(parameters, initial_window)))
 }
 

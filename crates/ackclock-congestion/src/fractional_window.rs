@@ -53,9 +53,12 @@ impl FractionalWindow {
     }
 
     /// Grows by `step` segments for each acknowledged one, up to ssthresh. Returns the acknowledged
-    /// segments that are left over for congestion avoidance.
+    /// segments that are left over for congestion avoidance: all where the window is there already.
     #[must_use]
     pub fn slow_start(&mut self, acked: f64, step: f64) -> f64 {
+        if !self.in_slow_start() {
+            return acked;
+        }
         let needed = (self.ssthresh - self.cwnd) / step;
         if acked < needed {
             self.cwnd += step * acked;

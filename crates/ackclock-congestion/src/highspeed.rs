@@ -27,14 +27,16 @@
 
 mod fractional;
 
+use std::sync::Arc;
+
 use ackclock_units::Time;
 use serde::Deserialize;
 use serde_json::Value;
 
 use fractional::Fractional;
 
-use super::window::Window;
-use super::{Ack, Controller, Loss, Restart};
+use super::window::{delegate_to_window, Window};
+use super::{Ack, Controller, Loss, Made};
 
 /// Up to this window HighSpeed TCP is Reno (`Low_Window`, section 5: p = 10⁻³ for Reno).
 const LOW_WINDOW: f64 = 38.0;
@@ -71,7 +73,7 @@ struct Row {
 struct HighSpeed {
     window: Window,
     /// Appendix B; the row of number n has a = n + 1.
-    table: Vec<Row>,
+    table: Arc<[Row]>,
     /// The row found last.
     row: usize,
 }
@@ -80,10 +82,7 @@ struct HighSpeed {
 ///
 /// # Errors
 /// Parameters other than those of the card.
-pub fn make(
-    parameters: &Value,
-    initial_window: f64,
-) -> Result<Box<dyn Controller>, serde_json::Error> {
+pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
     if parameters.whole_segments {
         Ok(Box::new(HighSpeed::new(initial_window)))
@@ -126,7 +125,7 @@ fn row_windows() -> impl Iterator<Item = u32> {
     std::iter::once(low).chain(higher.flatten())
 }
 
-fn table() -> Vec<Row> {
+fn table() -> Arc<[Row]> {
     row_windows()
         .take(ROWS)
         .map(|window| Row {
@@ -190,17 +189,7 @@ impl Controller for HighSpeed {
         self.window.restart(self.reduced());
     }
 
-    fn on_restart(&mut self, restart: &Restart) {
-        self.window.restart_after_idle(restart);
-    }
-
-    fn cwnd(&self) -> f64 {
-        f64::from(self.window.cwnd())
-    }
-
-    fn ssthresh(&self) -> f64 {
-        self.window.ssthresh()
-    }
+    delegate_to_window!();
 }
 
 #[cfg(test)]

@@ -35,8 +35,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::ticks::Clock;
-use super::window::Window;
-use super::{Ack, Controller, Loss, Restart};
+use super::window::{delegate_to_window, Window};
+use super::{Ack, Controller, Loss, Made};
 
 use throughput::Throughput;
 
@@ -105,10 +105,7 @@ struct Htcp {
 ///
 /// # Errors
 /// Parameters other than the card's, or a tick of no length.
-pub fn make(
-    parameters: &Value,
-    initial_window: f64,
-) -> Result<Box<dyn Controller>, serde_json::Error> {
+pub fn make(parameters: &Value, initial_window: f64) -> Made {
     Ok(Box::new(Htcp::new(
         Parameters::deserialize(parameters)?,
         initial_window,
@@ -276,17 +273,7 @@ impl Controller for Htcp {
         self.repairing = true;
     }
 
-    fn on_restart(&mut self, restart: &Restart) {
-        self.window.restart_after_idle(restart);
-    }
-
-    fn cwnd(&self) -> f64 {
-        f64::from(self.window.cwnd())
-    }
-
-    fn ssthresh(&self) -> f64 {
-        self.window.ssthresh()
-    }
+    delegate_to_window!();
 }
 
 #[cfg(test)]

@@ -29,12 +29,11 @@
 mod delay;
 
 use ackclock_units::Time;
-use serde::de::Error as _;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::window::Window;
-use super::{Ack, Controller, Loss, Restart};
+use super::window::{delegate_to_window, Window};
+use super::{require, Ack, Controller, Loss, Made};
 
 use delay::Delay;
 
@@ -98,10 +97,7 @@ struct Illinois {
 ///
 /// # Errors
 /// Parameters other than the card's, or limits in the wrong order.
-pub fn make(
-    parameters: &Value,
-    initial_window: f64,
-) -> Result<Box<dyn Controller>, serde_json::Error> {
+pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
     Ok(Box::new(Illinois::new(
         Curves::new(&parameters)?,
@@ -121,16 +117,14 @@ impl Curves {
         };
         let alphas = 0 < curves.alpha_min && curves.alpha_min <= curves.alpha_max;
         let betas = curves.beta_min <= curves.beta_max && curves.beta_max < BETA_SCALE;
-        if !(alphas && parameters.alpha_max <= 1e6) {
-            return Err(serde_json::Error::custom(
-                "alpha_min must be at least 1/128 and at most alpha_max, and that at most a million",
-            ));
-        }
-        if !(betas && parameters.beta_min >= 0.0) {
-            return Err(serde_json::Error::custom(
-                "beta_min must be at least 0 and at most beta_max, and that below 1",
-            ));
-        }
+        require(
+            alphas && parameters.alpha_max <= 1e6,
+            "alpha_min must be at least 1/128 and at most alpha_max, and that at most a million",
+        )?;
+        require(
+            betas && parameters.beta_min >= 0.0,
+            "beta_min must be at least 0 and at most beta_max, and that below 1",
+        )?;
         Ok(curves)
     }
 
@@ -263,17 +257,7 @@ impl Controller for Illinois {
         self.delay.begin_round();
     }
 
-    fn on_restart(&mut self, restart: &Restart) {
-        self.window.restart_after_idle(restart);
-    }
-
-    fn cwnd(&self) -> f64 {
-        f64::from(self.window.cwnd())
-    }
-
-    fn ssthresh(&self) -> f64 {
-        self.window.ssthresh()
-    }
+    delegate_to_window!();
 }
 
 #[cfg(test)]

@@ -22,12 +22,11 @@
 use std::collections::VecDeque;
 
 use ackclock_units::Time;
-use serde::de::Error as _;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::fractional_window::FractionalWindow;
-use super::{Ack, Controller, Loss, Restart};
+use super::{require, Ack, Controller, Loss, Made, Restart};
 
 /// The base delays are kept by the minute.
 const MINUTE_S: f64 = 60.0;
@@ -70,34 +69,30 @@ struct Ledbat {
 ///
 /// # Errors
 /// Parameters other than the card's, or out of the range in which they make sense.
-pub fn make(
-    parameters: &Value,
-    initial_window: f64,
-) -> Result<Box<dyn Controller>, serde_json::Error> {
+pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
     let Parameters {
         gain,
         allowed_increase,
         ..
     } = parameters;
-    if parameters.target == Time::ZERO || parameters.target.is_never() {
-        return Err(serde_json::Error::custom("target must be above 0"));
-    }
-    if !(gain > 0.0 && gain.is_finite() && allowed_increase > 0.0 && allowed_increase.is_finite()) {
-        return Err(serde_json::Error::custom(
-            "gain and allowed_increase must be above 0: the window would never grow",
-        ));
-    }
+    require(
+        parameters.target > Time::ZERO && !parameters.target.is_never(),
+        "target must be above 0",
+    )?;
+    require(
+        gain > 0.0 && gain.is_finite() && allowed_increase > 0.0 && allowed_increase.is_finite(),
+        "gain and allowed_increase must be above 0: the window would never grow",
+    )?;
     let counts = [
         parameters.base_history,
         parameters.current_filter,
         parameters.min_window,
     ];
-    if !counts.iter().all(|n| (1..=MOST).contains(n)) {
-        return Err(serde_json::Error::custom(
-            "base_history, current_filter and min_window must be between 1 and 10000",
-        ));
-    }
+    require(
+        counts.iter().all(|n| (1..=MOST).contains(n)),
+        "base_history, current_filter and min_window must be between 1 and 10000",
+    )?;
     Ok(Box::new(Ledbat {
         parameters,
         window: FractionalWindow::new(initial_window),

@@ -10,6 +10,7 @@
 //! Adding one: a file here, a card in the catalog, and a line in [`CONTROLLERS`].
 
 use ackclock_units::{Rate, Time};
+use serde::de::Error as _;
 use serde_json::Value;
 
 pub mod abcc;
@@ -219,8 +220,11 @@ pub trait Controller: Send + Sync + Copied {
     }
 }
 
+/// A controller, or what is wrong with its parameters.
+pub type Made = Result<Box<dyn Controller>, serde_json::Error>;
+
 /// Makes a controller from its card's complete parameters and the initial window in segments.
-pub type Maker = fn(&Value, f64) -> Result<Box<dyn Controller>, serde_json::Error>;
+pub type Maker = fn(&Value, f64) -> Made;
 
 /// The list: name as in `sysctl`, and how to make one.
 pub const CONTROLLERS: &[(&str, Maker)] = &[
@@ -279,4 +283,13 @@ pub fn make(
         kind: kind.to_owned(),
         source,
     })
+}
+
+/// Refuses parameters of which something does not hold.
+fn require(holds: bool, otherwise: &str) -> Result<(), serde_json::Error> {
+    if holds {
+        Ok(())
+    } else {
+        Err(serde_json::Error::custom(otherwise))
+    }
 }

@@ -16,21 +16,15 @@ use ackclock_units::Time;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::cubic::{self, Tracking};
-use super::Controller;
+use super::cubic::{self, Cubic, Tracking};
+use super::Made;
 
 /// Parameters as on the card.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(clippy::struct_excessive_bools)]
 struct Parameters {
-    c: f64,
-    beta: f64,
-    fast_convergence: bool,
-    reno_friendly: bool,
-    reno_catch_up: bool,
-    hystart: bool,
-    delayed_ack_correction: bool,
+    #[serde(flatten)]
+    cubic: cubic::Common,
     #[serde(rename = "tick_s")]
     tick: Time,
     /// The window grows linearly as near to `W_max` as this, in segments.
@@ -57,38 +51,21 @@ impl Tracking for LinearNear {
 ///
 /// # Errors
 /// Parameters other than the card's, C ≤ 0, or β outside (0, 1).
-pub fn make(
-    parameters: &Value,
-    initial_window: f64,
-) -> Result<Box<dyn Controller>, serde_json::Error> {
-    let own = Parameters::deserialize(parameters)?;
-    let tracking = LinearNear {
-        distance: own.distance,
-    };
-    cubic::make_tracking(own.into(), initial_window, tracking)
-}
-
-impl From<Parameters> for cubic::Parameters {
-    fn from(own: Parameters) -> cubic::Parameters {
-        cubic::Parameters {
-            c: own.c,
-            beta: own.beta,
-            fast_convergence: own.fast_convergence,
-            reno_friendly: own.reno_friendly,
-            reno_catch_up: own.reno_catch_up,
-            hystart: own.hystart,
-            delayed_ack_correction: own.delayed_ack_correction,
-            whole_segments: true,
-            tick: own.tick,
-        }
-    }
+pub fn make(parameters: &Value, initial_window: f64) -> Made {
+    let Parameters {
+        cubic,
+        tick,
+        distance,
+    } = Parameters::deserialize(parameters)?;
+    let near = LinearNear { distance };
+    Ok(Box::new(Cubic::new(cubic, tick, initial_window, near)?))
 }
 
 #[cfg(test)]
 #[allow(clippy::float_cmp)] // windows are whole segments
 mod tests {
     use super::super::window::testing::{ack, LOSS};
-    use super::super::Ack;
+    use super::super::{Ack, Controller};
     use super::*;
     use serde_json::json;
 

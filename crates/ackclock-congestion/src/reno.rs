@@ -16,8 +16,8 @@ use ackclock_units::Time;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::window::Window;
-use super::{Ack, Controller, Loss, Restart};
+use super::window::{delegate_to_window, Window};
+use super::{Ack, Controller, Loss, Made};
 
 /// Reno has no parameters.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -34,10 +34,7 @@ struct Reno {
 ///
 /// # Errors
 /// Any parameter: there are none.
-pub fn make(
-    parameters: &Value,
-    initial_window: f64,
-) -> Result<Box<dyn Controller>, serde_json::Error> {
+pub fn make(parameters: &Value, initial_window: f64) -> Made {
     Parameters::deserialize(parameters)?;
     Ok(Box::new(Reno {
         window: Window::new(initial_window),
@@ -59,17 +56,7 @@ impl Controller for Reno {
         self.window.restart(self.window.cwnd() / 2);
     }
 
-    fn on_restart(&mut self, restart: &Restart) {
-        self.window.restart_after_idle(restart);
-    }
-
-    fn cwnd(&self) -> f64 {
-        f64::from(self.window.cwnd())
-    }
-
-    fn ssthresh(&self) -> f64 {
-        self.window.ssthresh()
-    }
+    delegate_to_window!();
 }
 
 #[cfg(test)]

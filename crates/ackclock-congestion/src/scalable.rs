@@ -20,12 +20,11 @@
 //! Deviation from Linux: spurious losses are not undone.
 
 use ackclock_units::Time;
-use serde::de::Error as _;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::window::Window;
-use super::{Ack, Controller, Loss, Restart};
+use super::window::{delegate_to_window, Window};
+use super::{require, Ack, Controller, Loss, Made};
 
 /// Parameters as on the card.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -50,21 +49,16 @@ struct Scalable {
 ///
 /// # Errors
 /// Parameters other than the card's, a outside (0, 1], or b outside (0, 1).
-pub fn make(
-    parameters: &Value,
-    initial_window: f64,
-) -> Result<Box<dyn Controller>, serde_json::Error> {
+pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let Parameters { a, b } = Parameters::deserialize(parameters)?;
-    if !(a > 0.0 && a <= 1.0) {
-        return Err(serde_json::Error::custom(
-            "a, the segments that an acknowledged segment adds, must be above 0 and at most 1",
-        ));
-    }
-    if !(b > 0.0 && b < 1.0) {
-        return Err(serde_json::Error::custom(
-            "b, the share of the window that is given up, must be between 0 and 1",
-        ));
-    }
+    require(
+        a > 0.0 && a <= 1.0,
+        "a, the segments that an acknowledged segment adds, must be above 0 and at most 1",
+    )?;
+    require(
+        b > 0.0 && b < 1.0,
+        "b, the share of the window that is given up, must be between 0 and 1",
+    )?;
     Ok(Box::new(Scalable {
         per_increment: (1.0 / a).round() as u32,
         b,
@@ -84,11 +78,7 @@ impl Controller for Scalable {
         if !self.window.may_grow(ack) {
             return;
         }
-        let left = if self.window.in_slow_start() {
-            self.window.slow_start(ack.newly_acked)
-        } else {
-            ack.newly_acked
-        };
+        let left = self.window.slow_start(ack.newly_acked);
         if left > 0 {
             let per_increment = self.per_increment.min(self.window.cwnd());
             self.window.additive_increase(per_increment, left);
@@ -103,17 +93,7 @@ impl Controller for Scalable {
         self.window.restart(self.reduced());
     }
 
-    fn on_restart(&mut self, restart: &Restart) {
-        self.window.restart_after_idle(restart);
-    }
-
-    fn cwnd(&self) -> f64 {
-        f64::from(self.window.cwnd())
-    }
-
-    fn ssthresh(&self) -> f64 {
-        self.window.ssthresh()
-    }
+    delegate_to_window!();
 }
 
 #[cfg(test)]

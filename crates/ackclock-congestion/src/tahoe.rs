@@ -21,8 +21,8 @@ use ackclock_units::Time;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::window::Window;
-use super::{Ack, Controller, Loss, Repair, Restart};
+use super::window::{delegate_to_window, Window};
+use super::{Ack, Controller, Loss, Made, Repair};
 
 /// Tahoe has no parameters.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -39,10 +39,7 @@ struct Tahoe {
 ///
 /// # Errors
 /// Any parameter: there are none.
-pub fn make(
-    parameters: &Value,
-    initial_window: f64,
-) -> Result<Box<dyn Controller>, serde_json::Error> {
+pub fn make(parameters: &Value, initial_window: f64) -> Made {
     Parameters::deserialize(parameters)?;
     Ok(Box::new(Tahoe {
         window: Window::new(initial_window),
@@ -69,21 +66,11 @@ impl Controller for Tahoe {
         self.window.restart(self.window.cwnd() / 2);
     }
 
-    fn on_restart(&mut self, restart: &Restart) {
-        self.window.restart_after_idle(restart);
-    }
-
     fn repair(&self) -> Repair {
         Repair::FromStart
     }
 
-    fn cwnd(&self) -> f64 {
-        f64::from(self.window.cwnd())
-    }
-
-    fn ssthresh(&self) -> f64 {
-        self.window.ssthresh()
-    }
+    delegate_to_window!();
 }
 
 #[cfg(test)]

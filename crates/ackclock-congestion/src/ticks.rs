@@ -4,7 +4,8 @@
 //! the papers' formulas make of it, so the tick is a parameter of theirs (4 ms is HZ = 250).
 
 use ackclock_units::Time;
-use serde::de::Error as _;
+
+use super::require;
 
 /// Length of a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,11 +19,10 @@ impl Clock {
     /// # Errors
     /// A tick below 1 µs or above 1 s: there would be too many in a run, or none in an RTT.
     pub fn new(tick: Time) -> Result<Clock, serde_json::Error> {
-        if tick < Time::from_microseconds(1) || tick > Time::from_milliseconds(1_000) {
-            return Err(serde_json::Error::custom(
-                "tick, the kernel's clock, must be between 1 µs and 1 s",
-            ));
-        }
+        require(
+            (Time::from_microseconds(1)..=Time::from_milliseconds(1_000)).contains(&tick),
+            "tick, the kernel's clock, must be between 1 µs and 1 s",
+        )?;
         Ok(Clock { tick })
     }
 

@@ -28,13 +28,12 @@
 //! interrupt the round.
 
 use ackclock_units::Time;
-use serde::de::Error as _;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::round::Round;
 use super::window::Window;
-use super::{Ack, Controller, Loss, Restart};
+use super::{require, Ack, Controller, Loss, Made, Restart};
 
 /// Fewest RTT samples that tell something of a round: two may both be of delayed ACKs.
 const MIN_SAMPLES: u32 = 3;
@@ -70,21 +69,16 @@ struct Vegas {
 ///
 /// # Errors
 /// Parameters other than the card's, α = 0, or α > β.
-pub fn make(
-    parameters: &Value,
-    initial_window: f64,
-) -> Result<Box<dyn Controller>, serde_json::Error> {
+pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
-    if parameters.alpha == 0 {
-        return Err(serde_json::Error::custom(
-            "alpha must be at least 1: with 0 the window never grows",
-        ));
-    }
-    if parameters.alpha > parameters.beta {
-        return Err(serde_json::Error::custom(
-            "alpha, the least number of packets in the queue, must not be above beta, the largest",
-        ));
-    }
+    require(
+        parameters.alpha > 0,
+        "alpha must be at least 1: with 0 the window never grows",
+    )?;
+    require(
+        parameters.alpha <= parameters.beta,
+        "alpha, the least number of packets in the queue, must not be above beta, the largest",
+    )?;
     Ok(Box::new(Vegas {
         parameters,
         window: Window::new(initial_window),

@@ -36,8 +36,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::ticks::Clock;
-use super::window::Window;
-use super::{Ack, Controller, Loss, Restart};
+use super::window::{delegate_to_window, Window};
+use super::{Ack, Controller, Loss, Made};
 
 use bandwidth::Bandwidth;
 
@@ -66,10 +66,7 @@ struct Westwood {
 ///
 /// # Errors
 /// Parameters other than the card's, or a tick of no length.
-pub fn make(
-    parameters: &Value,
-    initial_window: f64,
-) -> Result<Box<dyn Controller>, serde_json::Error> {
+pub fn make(parameters: &Value, initial_window: f64) -> Made {
     let parameters = Parameters::deserialize(parameters)?;
     Ok(Box::new(Westwood::new(
         Clock::new(parameters.tick)?,
@@ -143,17 +140,7 @@ impl Controller for Westwood {
         }
     }
 
-    fn on_restart(&mut self, restart: &Restart) {
-        self.window.restart_after_idle(restart);
-    }
-
-    fn cwnd(&self) -> f64 {
-        f64::from(self.window.cwnd())
-    }
-
-    fn ssthresh(&self) -> f64 {
-        self.window.ssthresh()
-    }
+    delegate_to_window!();
 }
 
 #[cfg(test)]

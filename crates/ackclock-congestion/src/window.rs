@@ -7,6 +7,24 @@
 use super::phase::Phase;
 use super::{Ack, Restart};
 
+/// What a [`super::Controller`] leaves to its field `window`: what it shows, and what an idle time does.
+macro_rules! delegate_to_window {
+    () => {
+        fn on_restart(&mut self, restart: &$crate::Restart) {
+            self.window.restart_after_idle(restart);
+        }
+
+        fn cwnd(&self) -> f64 {
+            self.window.cwnd().into()
+        }
+
+        fn ssthresh(&self) -> f64 {
+            self.window.ssthresh()
+        }
+    };
+}
+pub(crate) use delegate_to_window;
+
 /// The smallest ssthresh, in segments (RFC 5681, equation 4).
 pub const MIN_SSTHRESH: u32 = 2;
 
@@ -65,9 +83,12 @@ impl Window {
     }
 
     /// One segment more for each acknowledged one, up to ssthresh. Returns the acknowledged segments
-    /// that are left over for congestion avoidance.
+    /// that are left over for congestion avoidance: all where the window is there already.
     #[must_use]
     pub fn slow_start(&mut self, acked: u32) -> u32 {
+        if !self.in_slow_start() {
+            return acked;
+        }
         let grown = self.cwnd.saturating_add(acked);
         let reached = self.ssthresh.map_or(grown, |ssthresh| grown.min(ssthresh));
         let used = reached - self.cwnd;
@@ -107,11 +128,7 @@ impl Window {
 
     /// Reno's growth: slow start, then one segment more for each acknowledged window.
     pub fn grow_as_reno(&mut self, acked: u32) {
-        let left = if self.in_slow_start() {
-            self.slow_start(acked)
-        } else {
-            acked
-        };
+        let left = self.slow_start(acked);
         if left > 0 {
             self.additive_increase(self.cwnd, left);
         }

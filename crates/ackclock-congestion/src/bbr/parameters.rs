@@ -1,7 +1,8 @@
 //! The parameters of the card, and what they must satisfy.
 
-use serde::de::Error as _;
 use serde::Deserialize;
+
+use crate::require;
 
 /// Parameters as on the card.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -56,17 +57,5 @@ impl Parameters {
             (0.0..1.0).contains(&self.pacing_margin),
             "pacing_margin must lie between 0 and 1",
         )
-    }
-}
-
-/// Refuses parameters of which something does not hold.
-///
-/// # Errors
-/// The message, if it does not.
-pub fn require(holds: bool, message: &str) -> Result<(), serde_json::Error> {
-    if holds {
-        Ok(())
-    } else {
-        Err(serde_json::Error::custom(message))
     }
 }

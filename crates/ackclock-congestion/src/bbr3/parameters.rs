@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::super::bbr::parameters::require;
+use crate::require;
 
 /// Parameters as on the card.
 #[derive(Clone, Copy, Debug, Deserialize)]

@@ -11,7 +11,7 @@
 
 use ackclock_units::Time;
 
-use super::{pacing_rate_bytes_per_s, Parameters};
+use super::{pacing_rate_bytes_per_s, Common};
 use crate::hystart::{HyStart, Path};
 use crate::{Ack, Controller, Loss, Restart};
 
@@ -23,7 +23,7 @@ const MAX_GROWTH: f64 = 1.5;
 /// A CUBIC sender's window in fractions of segments.
 #[derive(Clone, Debug)]
 pub struct Fractional {
-    parameters: Parameters,
+    parameters: Common,
     cwnd: f64,
     ssthresh: f64,
     /// Window at the last loss, or less by fast convergence; none before a loss and after a timeout.
@@ -53,7 +53,7 @@ impl Epoch {
 
 impl Fractional {
     /// A window of `initial_window` segments.
-    pub fn new(parameters: Parameters, initial_window: f64) -> Fractional {
+    pub fn new(parameters: Common, initial_window: f64) -> Fractional {
         Fractional {
             parameters,
             cwnd: initial_window.max(1.0),

@@ -1,17 +1,18 @@
-//! CUBIC's parameters, and which of them make sense.
+//! The parameters of CUBIC and its relatives, and which of them make sense.
 
 use ackclock_units::Time;
-use serde::de::Error as _;
 use serde::Deserialize;
+
+use crate::require;
 
 /// Linux counts β in parts of this.
 pub const BETA_SCALE: u32 = 1024;
 
-/// Parameters as on the card.
+/// What the cards of CUBIC and its relatives have in common.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[allow(clippy::struct_excessive_bools)]
-pub struct Parameters {
+pub struct Common {
     /// C, segments/s³.
     pub c: f64,
     /// β: the share of the window that is kept at a loss.
@@ -26,6 +27,14 @@ pub struct Parameters {
     pub hystart: bool,
     /// Whether growth counts acknowledged segments; otherwise it counts ACKs.
     pub delayed_ack_correction: bool,
+}
+
+/// Parameters as on CUBIC's card.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parameters {
+    #[serde(flatten)]
+    pub common: Common,
     /// Whether windows are whole segments, as in Linux; otherwise they are the RFC's fractions.
     pub whole_segments: bool,
     /// Least time between two looks at the curve; at 0 it is looked at with each ACK.
@@ -33,21 +42,18 @@ pub struct Parameters {
     pub tick: Time,
 }
 
-impl Parameters {
+impl Common {
     /// β in 1/1024, if the parameters make sense.
     ///
     /// # Errors
     /// C ≤ 0, or β outside (0, 1).
     pub fn beta_1024(&self) -> Result<u32, serde_json::Error> {
         let beta_1024 = (self.beta * f64::from(BETA_SCALE)).round() as u32;
-        if !(1..BETA_SCALE).contains(&beta_1024) {
-            return Err(serde_json::Error::custom(
-                "beta, the share of the window that is kept, must be between 0 and 1",
-            ));
-        }
-        if !(self.c > 0.0 && self.c.is_finite()) {
-            return Err(serde_json::Error::custom("c must be above 0"));
-        }
+        require(
+            (1..BETA_SCALE).contains(&beta_1024),
+            "beta, the share of the window that is kept, must be between 0 and 1",
+        )?;
+        require(self.c > 0.0 && self.c.is_finite(), "c must be above 0")?;
         Ok(beta_1024)
     }
 }

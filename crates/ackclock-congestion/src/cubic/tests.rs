@@ -3,19 +3,10 @@
 // Windows are whole segments, so comparing them exactly is meant.
 #![allow(clippy::float_cmp)]
 
+pub use super::super::window::testing::LOSS;
 use super::super::window::testing::{ack, recovering};
 use super::*;
 use serde_json::json;
-
-/// A loss; the controller looks at none of it.
-pub const LOSS: Loss = Loss {
-    now: Time::ZERO,
-    in_flight: 0,
-    srtt: Time::ZERO,
-    min_rtt: Time::NEVER,
-    delivered: 0,
-    marked: false,
-};
 
 /// The card's defaults with some parameters changed, and no `HyStart` unless asked for.
 pub fn parameters(changes: &Value) -> Value {
@@ -30,9 +21,8 @@ pub fn parameters(changes: &Value) -> Value {
 }
 
 pub fn cubic(initial_window: f64, changes: &Value) -> Cubic {
-    let parameters = Parameters::deserialize(parameters(changes)).expect("valid parameters");
-    let beta_1024 = (parameters.beta * 1024.0).round() as u32;
-    Cubic::new(parameters, beta_1024, initial_window, Stepwise)
+    let read = Parameters::deserialize(parameters(changes)).expect("the card's parameters");
+    Cubic::new(read.common, read.tick, initial_window, Stepwise).expect("valid parameters")
 }
 
 /// A path without queue: a window's ACKs are spread evenly over each round trip.

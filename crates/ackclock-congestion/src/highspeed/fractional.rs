@@ -7,7 +7,8 @@ use ackclock_units::Time;
 
 use super::{a, b};
 use crate::fractional_window::FractionalWindow;
-use crate::{Ack, Controller, Loss, Restart};
+use crate::window::delegate_to_window;
+use crate::{Ack, Controller, Loss};
 
 /// A HighSpeed sender's window in fractions of segments.
 #[derive(Clone, Copy, Debug)]
@@ -33,10 +34,7 @@ impl Controller for Fractional {
         if !self.window.may_grow(ack) {
             return;
         }
-        let mut acked = f64::from(ack.newly_acked);
-        if self.window.in_slow_start() {
-            acked = self.window.slow_start(acked, 1.0);
-        }
+        let acked = self.window.slow_start(ack.newly_acked.into(), 1.0);
         let w = self.cwnd();
         self.window.set(w + a(w) / w * acked);
     }
@@ -49,15 +47,5 @@ impl Controller for Fractional {
         self.window.restart(self.reduced());
     }
 
-    fn on_restart(&mut self, restart: &Restart) {
-        self.window.restart_after_idle(restart);
-    }
-
-    fn cwnd(&self) -> f64 {
-        self.window.cwnd()
-    }
-
-    fn ssthresh(&self) -> f64 {
-        self.window.ssthresh()
-    }
+    delegate_to_window!();
 }

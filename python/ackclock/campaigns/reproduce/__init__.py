@@ -1,6 +1,6 @@
 """The gallery: published results as runnable entries, each with the rule that judges it.
 
-    from ackclock import reproduce
+    from ackclock.campaigns import reproduce
     entry = reproduce.find("B5.4")
     result = reproduce.run(entry, Path("results/B5.4-5.6"), quick=True)
     result.verdict                  # agrees, differs, not measured or contradicts, by the rule in its check.py

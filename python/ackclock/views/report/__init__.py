@@ -1,6 +1,6 @@
 """The report: one self-contained HTML file that answers first and shows its evidence after.
 
-    from ackclock import report
+    from ackclock.views import report
     report.write(["results/dumbbell-packet"], "report.html")
 
 It opens offline: style, script, plotly.js and data are inside, and its content security policy forbids
