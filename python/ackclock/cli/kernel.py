@@ -53,7 +53,7 @@ def list_() -> None:
     from rich.table import Table
 
     from ackclock.engines.linux.kernel import cache
-    from ackclock.views import numbers as shown
+    from ackclock.views import numbers
 
     kernels = cache.every()
     if not kernels:
@@ -66,7 +66,7 @@ def list_() -> None:
     for kept in kernels:
         role = "a run takes this one" if kept is taken else "" if kept.current else "of another ackclock"
         made = str(kept.about["made"]).replace("T", " ").removesuffix("+00:00")
-        table.add_row(kept.version, made, shown.value(kept.size_bytes(), "bytes"), str(kept.folder), role)
+        table.add_row(kept.version, made, numbers.value(kept.size_bytes(), "bytes"), str(kept.folder), role)
     Console(highlight=False, markup=False).print(table)
 
 

@@ -15,7 +15,7 @@ from ackclock.campaigns.reproduce.entry import Entry
 from ackclock.campaigns.reproduce.result import QUICK, Judged, Result
 from ackclock.campaigns.reproduce.verdict import AGREES, CONTRADICTS, DIFFERS, NOT_MEASURED
 from ackclock.cli.terminal.progress import progress
-from ackclock.views import numbers as shown
+from ackclock.views import numbers
 
 COLOURS = {AGREES: "green", DIFFERS: "yellow", NOT_MEASURED: "magenta", CONTRADICTS: "red"}
 
@@ -65,7 +65,7 @@ def _table(rows: Sequence[Judged], unit: str, width: int) -> Table:
     for least in (width, 9, 17, 11, 0):
         table.add_column(min_width=least)
     for row in rows:
-        mean, interval = shown.interval(row.reproduced, row.ci95_low, row.ci95_high, unit)
+        mean, interval = numbers.interval(row.reproduced, row.ci95_low, row.ci95_high, unit)
         verdict = Text(page.verdict(row), style=COLOURS[row.verdict])
         table.add_row(Text(_place(row)), mean, f"({interval})", verdict, Text(row.why))
     return table

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ackclock.views import numbers as shown
+from ackclock.views import numbers
 
 if TYPE_CHECKING:
     from ackclock.dataset import Dataset
@@ -66,7 +66,7 @@ def print_result(data: Dataset, found: Mapping[str, Any]) -> None:
         console.print(answer)
     if held := [run["held"] for run in data.runs if "held" in run]:
         console.print(_kept_up(held))
-    console.print(_table(summary, shown.engine(data.manifest), len(found["runs"])))
+    console.print(_table(summary, numbers.engine(data.manifest), len(found["runs"])))
 
 
 def _answer(summary: Mapping[str, Any], bottlenecks: int) -> str:
@@ -83,8 +83,8 @@ def _answer(summary: Mapping[str, Any], bottlenecks: int) -> str:
 def _kept_up(held: list[Mapping[str, Any]]) -> str:
     """How well a machine kept up with runs in real time, at worst."""
     shares = [share for run in held for share in run["shares"].values() if share is not None]
-    rate = f"busy links held {shown.value(min(shares), 'share')} of their rate" if shares else "no link was busy"
-    mean, most = (shown.value(max(run[key] for run in held), "s") for key in ("late_mean_s", "late_max_s"))
+    rate = f"busy links held {numbers.value(min(shares), 'share')} of their rate" if shares else "no link was busy"
+    mean, most = (numbers.value(max(run[key] for run in held), "s") for key in ("late_mean_s", "late_max_s"))
     return f"In real time: {rate}; samples came {mean} late on average, at most {most}."
 
 
@@ -93,7 +93,7 @@ def _said(name: str, sentence: str, mean: float, links: str) -> str:
 
     if mean == 0 and name in NOTHING:
         return NOTHING[name]
-    return sentence.format(shown.value(mean, METRICS[name].unit), links=links)
+    return sentence.format(numbers.value(mean, METRICS[name].unit), links=links)
 
 
 def _table(summary: Mapping[str, Any], engine: str, runs: int) -> Table:
@@ -107,6 +107,6 @@ def _table(summary: Mapping[str, Any], engine: str, runs: int) -> Table:
     for name in ROWS:
         row = summary.get(name, {})
         if row.get("mean") is not None:
-            mean, interval = shown.interval(row["mean"], row["ci95_low"], row["ci95_high"], METRICS[name].unit)
+            mean, interval = numbers.interval(row["mean"], row["ci95_low"], row["ci95_high"], METRICS[name].unit)
             table.add_row(METRICS[name].label, mean, interval if row["n"] > 1 else "one run: none", str(row["n"]))
     return table

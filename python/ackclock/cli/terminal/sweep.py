@@ -12,7 +12,7 @@ from rich.text import Text
 from ackclock.campaigns.sweep.table import Sweep
 from ackclock.metrics import METRICS
 from ackclock.scenario.points import label, short_keys
-from ackclock.views import numbers as shown
+from ackclock.views import numbers
 
 #: The columns and their headings: the first for which there are values.
 COLUMNS = {
@@ -69,7 +69,7 @@ def _columns(sweep: Sweep, points: list[dict[str, Any]]) -> list[str]:
 
 def _cell(found: Mapping[str, Any], unit: str) -> str:
     """`94.1 ± 0.2 Mb/s`; without an interval the mean alone."""
-    return shown.estimate(found["mean"], found["ci95_low"], found["ci95_high"], unit)
+    return numbers.estimate(found["mean"], found["ci95_low"], found["ci95_high"], unit)
 
 
 def _counted(number: int, what: str) -> str:

@@ -18,6 +18,7 @@ from ackclock.dataset import Dataset
 from ackclock.errors import InputError
 from ackclock.metrics.recorded import Recorded
 from ackclock.metrics.view import Array, RunView, runs
+from ackclock.views import palette
 from ackclock.views.curves import Lines
 from ackclock.views.plots import style
 
@@ -49,7 +50,7 @@ class Other:
     @property
     def colour(self) -> str:
         """Its colour where there is one curve for a result."""
-        return style.COLOURS[(self.number + 1) % len(style.COLOURS)]
+        return palette.colour(self.number + 1)
 
 
 def others(data: Dataset, over: Over) -> list[Other]:

@@ -152,9 +152,9 @@ def _cards(summaries: Mapping[str, Summary]) -> list[dict[str, str]]:
 
 
 def _card(metric: metrics.Metric, summary: Summary) -> dict[str, str]:
-    from ackclock.views import numbers as shown
+    from ackclock.views import numbers
 
-    mean, interval = shown.interval(summary.mean, summary.ci95_low, summary.ci95_high, metric.unit)
+    mean, interval = numbers.interval(summary.mean, summary.ci95_low, summary.ci95_high, metric.unit)
     return {"label": metric.label, "value": mean, "interval": interval if summary.n > 1 else ""}
 
 
