@@ -13,21 +13,11 @@ from typing import Any, Protocol
 
 from ackclock.errors import InputError
 from ackclock.input import units
-from ackclock.metrics import METRICS
+from ackclock.metrics import METRICS, main
 from ackclock.scenario.points import Axis, label, short_keys
 from ackclock.views import numbers
 
-#: The metrics that are drawn, those of them that there are; all if few were computed.
-MAIN = (
-    "utilisation",
-    "queue_delay_mean_s",
-    "goodput_bps",
-    "completion_mean_s",
-    "queue_delay_p95_s",
-    "jain",
-    "loss_rate",
-    "synchronisation",
-)
+#: Charts at most: of the main metrics, those that there are; of all, if few were computed.
 MOST = 8
 
 #: An axis whose largest value is so many times its smallest is logarithmic.
@@ -161,7 +151,7 @@ def _across(key: str, sweeps: Sequence[Swept]) -> tuple[dict[str, float], Across
 
 def _wanted(sweeps: Sequence[Swept]) -> list[str]:
     computed = [name for name in sweeps[0].metrics if not METRICS[name].per_flow]
-    return computed if len(computed) <= MOST else [name for name in MAIN if name in computed]
+    return computed if len(computed) <= MOST else [name for name in main("chart") if name in computed]
 
 
 def _known(point: Mapping[str, Any], name: str) -> bool:

@@ -10,8 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ackclock.campaigns.compare.compare import Comparison
-from ackclock.cli.terminal.result import ROWS
-from ackclock.metrics import METRICS
+from ackclock.metrics import METRICS, main
 from ackclock.views import numbers
 
 
@@ -32,7 +31,7 @@ def print_comparison(comparison: Comparison) -> None:
 def _main(comparison: Comparison) -> dict[str, Any]:
     """The main metrics in their order, a row for each engine."""
     found = comparison.as_dict()["metrics"]
-    return {name: found[name] for name in ROWS if name in found}
+    return {name: found[name] for name in main("table") if name in found}
 
 
 def _beside(table: Table, comparison: Comparison, found: Mapping[str, Any]) -> None:

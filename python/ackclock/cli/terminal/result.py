@@ -3,40 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ackclock.dataset import Dataset
+from ackclock.metrics import METRICS, main
 from ackclock.views import numbers
-
-if TYPE_CHECKING:
-    from ackclock.dataset import Dataset
-
-#: The rows of the table: what was shared, how fairly, at what delay, and what it cost.
-ROWS = (
-    "utilisation",
-    "goodput_bps",
-    "jain",
-    "queue_delay_mean_s",
-    "queue_delay_p95_s",
-    "rtt_mean_s",
-    "queue_mean_p",
-    "queue_empty_fraction",
-    "loss_rate",
-    "retransmission_rate",
-    "timeouts",
-    "congestion_epochs",
-    "synchronisation",
-    "completion_mean_s",
-    "completion_p95_s",
-    "unfinished",
-    "completion_km_mean_s",
-)
-
-#: What means nothing where one flow is alone.
-OF_SEVERAL = ("jain", "synchronisation")
 
 #: The answer in words: metric, and what is said of its mean.
 ANSWER = (
@@ -61,7 +36,7 @@ def print_result(data: Dataset, found: Mapping[str, Any]) -> None:
     console = Console(highlight=False)
     console.print(Text(str(found["scenario"]), style="bold"))
     alone = len(data.manifest["plan"]["flows"]) == 1
-    summary = {name: row for name, row in found["summary"].items() if not (alone and name in OF_SEVERAL)}
+    summary = {name: row for name, row in found["summary"].items() if not (alone and METRICS[name].of_several)}
     if answer := _answer(summary, sum(bool(link["bottleneck"]) for link in data.manifest["plan"]["links"])):
         console.print(answer)
     if held := [run["held"] for run in data.runs if "held" in run]:
@@ -89,22 +64,18 @@ def _kept_up(held: list[Mapping[str, Any]]) -> str:
 
 
 def _said(name: str, sentence: str, mean: float, links: str) -> str:
-    from ackclock.metrics import METRICS
-
     if mean == 0 and name in NOTHING:
         return NOTHING[name]
     return sentence.format(numbers.value(mean, METRICS[name].unit), links=links)
 
 
 def _table(summary: Mapping[str, Any], engine: str, runs: int) -> Table:
-    from ackclock.metrics import METRICS
-
     title = f"{engine}, {runs} runs" if runs > 1 else f"{engine}, one run: no intervals"
     table = Table(title=title, title_justify="left", title_style="", box=None, pad_edge=False, header_style="bold")
     table.add_column("metric")
     for heading in ("mean", "95 % interval", "n"):
         table.add_column(heading, justify="right")
-    for name in ROWS:
+    for name in main("table"):
         row = summary.get(name, {})
         if row.get("mean") is not None:
             mean, interval = numbers.interval(row["mean"], row["ci95_low"], row["ci95_high"], METRICS[name].unit)
