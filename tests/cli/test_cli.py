@@ -15,8 +15,9 @@ import pytest
 from typer.testing import CliRunner
 
 from ackclock import cli, engines
-from ackclock.cli import console
 from ackclock.cli import options as cli_options
+from ackclock.cli.plot import KINDS
+from ackclock.cli.terminal.result import _answer as answer
 from ackclock.views import plots
 
 ROOT = Path(__file__).parents[2]
@@ -82,7 +83,7 @@ def test_the_help_lists_the_engines():
 
 
 def test_the_help_lists_the_kinds_of_plots():
-    assert cli.program.KINDS.split(", ") == list(plots.KINDS)
+    assert KINDS.split(", ") == list(plots.KINDS)
 
 
 def test_version():
@@ -133,13 +134,13 @@ def test_run_prints_the_answer_and_writes_the_result(here):
 )
 def test_the_answer_in_words(bottlenecks, delay_s, expected):
     means = {"utilisation": 0.99, "queue_delay_mean_s": delay_s, "queue_delay_p95_s": 2 * delay_s}
-    said = console._answer({name: {"mean": mean} for name, mean in means.items()}, bottlenecks)
+    said = answer({name: {"mean": mean} for name, mean in means.items()}, bottlenecks)
     assert said.startswith(expected)
 
 
 def test_where_few_packets_wait_most_do_not():
     means = {"queue_delay_mean_s": 3.65e-7, "queue_delay_p95_s": 0.0}
-    said = console._answer({name: {"mean": mean} for name, mean in means.items()}, 1)
+    said = answer({name: {"mean": mean} for name, mean in means.items()}, 1)
     assert said == "a packet waited 365 ns in the queue on average; 19 of 20 did not wait."
 
 

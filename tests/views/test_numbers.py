@@ -1,6 +1,6 @@
 import pytest
 
-from ackclock.views import numbers as shown
+from ackclock.views import numbers
 
 
 @pytest.mark.parametrize(
@@ -28,11 +28,11 @@ from ackclock.views import numbers as shown
     ],
 )
 def test_value(number: float | None, unit: str, text: str) -> None:
-    assert shown.value(number, unit) == text
+    assert numbers.value(number, unit) == text
 
 
 @pytest.mark.parametrize(
-    ("numbers", "unit", "texts"),
+    ("given", "unit", "texts"),
     [
         ((0.0844, 0.0835, 0.0853), "s", ("84.4 ms", "83.5 – 85.3")),
         ((95.66e6, 95.61e6, 95.71e6), "bit/s", ("95.66 Mb/s", "95.61 – 95.71")),
@@ -41,8 +41,8 @@ def test_value(number: float | None, unit: str, text: str) -> None:
         ((0.5, None, None), "share", ("50.0 %", "–")),
     ],
 )
-def test_interval(numbers: tuple[float | None, ...], unit: str, texts: tuple[str, str]) -> None:
-    assert shown.interval(*numbers, unit) == texts  # type: ignore[arg-type]
+def test_interval(given: tuple[float | None, ...], unit: str, texts: tuple[str, str]) -> None:
+    assert numbers.interval(*given, unit) == texts  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -57,10 +57,10 @@ def test_interval(numbers: tuple[float | None, ...], unit: str, texts: tuple[str
     ],
 )
 def test_differences_have_a_sign_and_one_unit(number, unit, half, expected):
-    assert shown.signed(number, unit, half) == expected
+    assert numbers.signed(number, unit, half) == expected
 
 
 def test_estimates_show_half_of_the_interval_and_the_longer_half_of_a_cut_one():
-    assert shown.estimate(95.66e6, 95.61e6, 95.71e6, "bit/s") == "95.66 ± 0.05 Mb/s"
-    assert shown.estimate(0.99, 0.95, 1.0, "share") == "99.0 ± 4.0 %"
-    assert shown.estimate(0.99, None, None, "share") == "99.0 %"
+    assert numbers.estimate(95.66e6, 95.61e6, 95.71e6, "bit/s") == "95.66 ± 0.05 Mb/s"
+    assert numbers.estimate(0.99, 0.95, 1.0, "share") == "99.0 ± 4.0 %"
+    assert numbers.estimate(0.99, None, None, "share") == "99.0 %"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ackclock import engines
 from ackclock.errors import InputError, Problem, ScenarioError, UnsupportedError
-from ackclock.input.fields import nearest, shown
+from ackclock.input.fields import shown
 from ackclock.plan import Plan
 from ackclock.scenario import planning
 
@@ -145,46 +145,6 @@ def _check_needs(made: Sequence[Job]) -> None:
     """Results that a job needs must be there, or come of a job before."""
     for number, job in enumerate(made):
         engines.check_needs(engines.engine(job.engine), job.plan, [other.folder for other in made[:number]])
-
-
-#: The kind of figure that shows a sweep.
-SWEEP = "sweep"
-
-
-def draw(result: Path, kind: str, out: Path | None, over: Sequence[Path]) -> Path:
-    """Draws a figure of a result, others laid over, into a file; returns its path. Raises `InputError`."""
-    from ackclock.campaigns.sweep import table
-    from ackclock.dataset import Dataset
-    from ackclock.views import plots
-
-    if kind not in (*plots.KINDS, SWEEP):
-        raise InputError(f"KIND: found {shown(kind)}; expected {nearest(kind, (*plots.KINDS, SWEEP))}")
-    path = out or result / f"{kind}.png"
-    if path.suffix.lower() not in (".png", ".pdf", ".svg"):
-        raise InputError(f"--out: found {shown(path.suffix)}; expected a file name that ends in .png, .pdf or .svg")
-    if over and kind not in (*plots.OVERLAID, SWEEP):
-        raise InputError(f"--over: found {shown(kind)}; expected one of {', '.join((*plots.OVERLAID, SWEEP))}")
-    if kind == SWEEP:
-        figure = plots.swept(*map(table.read, [result, *over]))
-    else:
-        laid = {"over": [Dataset.read(other) for other in over]} if over else {}
-        figure = plots.KINDS[kind](Dataset.read(result), **laid)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path)
-    return path
-
-
-def write_report(results: Sequence[Path], out: Path | None) -> Path:
-    """Writes the report of results, or of sweeps, and returns its path. Raises `InputError`."""
-    from ackclock.campaigns.sweep import folder as parts
-    from ackclock.campaigns.sweep import table
-    from ackclock.views import report
-    from ackclock.views.report import swept
-
-    path = out or (results[0] / "report.html" if len(results) == 1 else Path("report.html"))
-    if any(map(parts.is_sweep, results)):
-        return swept.write([table.read(folder) for folder in results], path)
-    return report.write(results, path)
 
 
 def _check_numbers(options: Options) -> None:

@@ -34,11 +34,11 @@ def build(
 
         ackclock kernel build --source ~/linux
     """
-    from ackclock.cli import console
+    from ackclock.cli.terminal.progress import progress
     from ackclock.engines.linux.kernel import build as work
 
-    with console.progress("Building the guest kernel") as progress:
-        kept = work.build(source, progress, lambda what: typer.echo(f"{what} …", err=True), again=again)
+    with progress("Building the guest kernel") as tell:
+        kept = work.build(source, tell, lambda what: typer.echo(f"{what} …", err=True), again=again)
     typer.echo(f"Linux {kept.version}: {kept.folder}")
 
 
@@ -53,7 +53,7 @@ def list_() -> None:
     from rich.table import Table
 
     from ackclock.engines.linux.kernel import cache
-    from ackclock.views import numbers as shown
+    from ackclock.views import numbers
 
     kernels = cache.every()
     if not kernels:
@@ -66,7 +66,7 @@ def list_() -> None:
     for kept in kernels:
         role = "a run takes this one" if kept is taken else "" if kept.current else "of another ackclock"
         made = str(kept.about["made"]).replace("T", " ").removesuffix("+00:00")
-        table.add_row(kept.version, made, shown.value(kept.size_bytes(), "bytes"), str(kept.folder), role)
+        table.add_row(kept.version, made, numbers.value(kept.size_bytes(), "bytes"), str(kept.folder), role)
     Console(highlight=False, markup=False).print(table)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from typing import Annotated, TypeAlias
 
 import typer
@@ -41,3 +43,8 @@ AsJson: TypeAlias = Annotated[
 ]
 Report: TypeAlias = Annotated[bool, typer.Option(help="Write report.html into the folder.")]
 Jobs: TypeAlias = Annotated[int | None, typer.Option(metavar="N", help="Runs at a time (default: one a core).")]
+
+
+def command() -> str:
+    """The command as it was typed, for the manifest."""
+    return shlex.join(["ackclock", *sys.argv[1:]])

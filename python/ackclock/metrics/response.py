@@ -12,10 +12,10 @@ from typing import Any
 
 import polars as pl
 
-from ackclock.dataset import Dataset
 from ackclock.errors import InputError
 from ackclock.metrics import survival
 from ackclock.metrics.completion import transfers, watched
+from ackclock.metrics.recorded import Recorded
 from ackclock.metrics.summary import Summary, summarise
 from ackclock.metrics.view import RunView, group_label, runs
 
@@ -41,7 +41,7 @@ SCHEMA = {
 }
 
 
-def response_times(data: Dataset, by: str = "size", between: tuple[float, float] | None = None) -> pl.DataFrame:
+def response_times(data: Recorded, by: str = "size", between: tuple[float, float] | None = None) -> pl.DataFrame:
     """Completion times of the transfers begun in the measured part, by group and (unless `by="group"`) by size.
 
     A row has the smallest and the largest size in its bin: each size its own bin up to 16 sizes in all, else octaves,

@@ -158,10 +158,10 @@ def _mean(series: pl.Series) -> float | None:
 
 
 METRICS = (
-    Metric("utilisation", "share", "Utilisation", utilisation),
+    Metric("utilisation", "share", "Utilisation", utilisation, ranks=(1, 1, 1, 1), short="utilisation"),
     Metric("throughput_bps", "bit/s", "Throughput at the bottleneck", throughput_bps),
     Metric("efficiency", "share", "Efficiency", efficiency),
-    Metric("goodput_bps", "bit/s", "Total goodput", goodput_bps),
+    Metric("goodput_bps", "bit/s", "Total goodput", goodput_bps, ranks=(2, 2, 3, 3), short="goodput"),
     Metric("goodput_flow_bps", "bit/s", "Goodput of each flow", goodput_flow_bps, per_flow=True),
     Metric("cwnd_mean", "segments", "Mean congestion window", cwnd_mean),
     Metric("cwnd_flow", "segments", "Mean congestion window of each flow", cwnd_flow, per_flow=True),

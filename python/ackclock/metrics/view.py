@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ackclock.dataset import Dataset
 from ackclock.errors import InputError
+from ackclock.metrics.recorded import Recorded
 
 Array: TypeAlias = npt.NDArray[np.float64]
 Result = TypeVar("Result")
@@ -97,7 +97,7 @@ class RunView:
     What the engine counted over the whole measured part is null in a part: the metrics take samples and events.
     """
 
-    data: Dataset
+    data: Recorded
     run: int
     seed: int | None
     between: tuple[float, float] | None = None
@@ -287,7 +287,7 @@ def _emptied(frame: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
     return frame.with_columns(pl.lit(None, dtype=frame.schema[name]).alias(name) for name in columns)
 
 
-def runs(data: Dataset, between: tuple[float, float] | None = None) -> Iterator[RunView]:
+def runs(data: Recorded, between: tuple[float, float] | None = None) -> Iterator[RunView]:
     """Views of the dataset's runs, in the manifest's order; with `between`, of that part of each (seconds).
 
     Raises `InputError` if a run has no such part.

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from pydantic_core import InitErrorDetails
 
 from ackclock.input.fields import Loc, fault_at, shown
 from ackclock.scenario.topology.pairing import DRAWN
-from ackclock.scenario.topology.topology import MOST_FLOWS, not_longer
-
-if TYPE_CHECKING:
-    from ackclock.scenario.scenario import Scenario
-    from ackclock.scenario.traffic.flows import Flows
-
-#: Most runs of a scenario.
-MOST_RUNS = 10_000
+from ackclock.scenario.topology.placed import MOST_FLOWS, not_longer
+from ackclock.scenario.traffic.flows import Flows
+from ackclock.scenario.written import MOST_RUNS, Written
 
 #: Most samples of all flows in one run: tens of gigabytes.
 MOST_SAMPLES = 1e9
 
 
-def mistakes(scenario: Scenario) -> Iterator[InitErrorDetails]:
+def mistakes(scenario: Written) -> Iterator[InitErrorDetails]:
     """Everything that does not fit together."""
     if scenario.sweep:
         yield fault_at(("sweep",), scenario.sweep, "one scenario here: a sweep is run by `ackclock sweep`", "a sweep")
@@ -32,7 +26,7 @@ def mistakes(scenario: Scenario) -> Iterator[InitErrorDetails]:
     yield from misplaced or _groups(scenario)
 
 
-def _times(scenario: Scenario) -> Iterator[InitErrorDetails]:
+def _times(scenario: Written) -> Iterator[InitErrorDetails]:
     duration = _duration(scenario)
     if scenario.warmup >= scenario.duration:
         yield fault_at(("warmup",), 0, f"less than {duration}", f"{scenario.warmup:g} s")
@@ -44,11 +38,11 @@ def _times(scenario: Scenario) -> Iterator[InitErrorDetails]:
             yield fault_at(place, 0, f"before the end of {duration}", f"{change.at:g} s")
 
 
-def _duration(scenario: Scenario) -> str:
+def _duration(scenario: Written) -> str:
     return f"the duration ({scenario.duration:g} s)"
 
 
-def _groups(scenario: Scenario) -> Iterator[InitErrorDetails]:
+def _groups(scenario: Written) -> Iterator[InitErrorDetails]:
     """What depends on the number of sources, once that is known."""
     sources = [scenario.network.sources(flows) for flows in scenario.flows]
     yield from _counts(scenario, sources)
@@ -63,7 +57,7 @@ def _groups(scenario: Scenario) -> Iterator[InitErrorDetails]:
         yield from not_longer(traffic.rtt, scenario.network.sources(traffic), ("traffic", group, "rtt"))
 
 
-def _counts(scenario: Scenario, sources: Sequence[int]) -> Iterator[InitErrorDetails]:
+def _counts(scenario: Written, sources: Sequence[int]) -> Iterator[InitErrorDetails]:
     total = sum(number * flows.streams for number, flows in zip(sources, scenario.flows, strict=True))
     if total > MOST_FLOWS:
         yield fault_at(("flows",), 0, f"at most {MOST_FLOWS} flows", f"{total} flows")
@@ -75,7 +69,7 @@ def _counts(scenario: Scenario, sources: Sequence[int]) -> Iterator[InitErrorDet
         yield fault_at(("record", "interval"), 0, f"at most {MOST_SAMPLES:.0e}: a longer interval", found)
 
 
-def _begins(scenario: Scenario, place: Loc, stop_s: float | None, last_s: float) -> Iterator[InitErrorDetails]:
+def _begins(scenario: Written, place: Loc, stop_s: float | None, last_s: float) -> Iterator[InitErrorDetails]:
     if last_s >= scenario.duration:
         found = f"a start as late as {last_s:g} s"
         yield fault_at((*place, "start"), 0, f"all starts before the end of {_duration(scenario)}", found)
@@ -99,7 +93,7 @@ def _drawn(flows: Flows, place: Loc) -> Iterator[InitErrorDetails]:
             yield fault_at((*place, key), 0, f"one value {beside}", "several values")
 
 
-def _seeds(scenario: Scenario) -> Iterator[InitErrorDetails]:
+def _seeds(scenario: Written) -> Iterator[InitErrorDetails]:
     seeds = scenario.seeds
     if seeds is not None and scenario.repeats is not None:
         yield fault_at(("repeats",), 0, "one of repeats and seeds", "both repeats and seeds")

@@ -13,21 +13,11 @@ from typing import Any, Protocol
 
 from ackclock.errors import InputError
 from ackclock.input import units
-from ackclock.metrics import METRICS
+from ackclock.metrics import METRICS, main
 from ackclock.scenario.points import Axis, label, short_keys
-from ackclock.views import numbers as shown
+from ackclock.views import numbers
 
-#: The metrics that are drawn, those of them that there are; all if few were computed.
-MAIN = (
-    "utilisation",
-    "queue_delay_mean_s",
-    "goodput_bps",
-    "completion_mean_s",
-    "queue_delay_p95_s",
-    "jain",
-    "loss_rate",
-    "synchronisation",
-)
+#: Charts at most: of the main metrics, those that there are; of all, if few were computed.
 MOST = 8
 
 #: An axis whose largest value is so many times its smallest is logarithmic.
@@ -131,9 +121,9 @@ def _read(read: Callable[[object], Any], values: Sequence[Any]) -> list[Any] | N
 
 def _scaled(values: list[float], unit: str) -> tuple[list[float], str]:
     """In the unit that suits the greatest; one without scales keeps its name."""
-    if unit not in shown.SCALES:
+    if unit not in numbers.SCALES:
         return values, unit
-    factor, name = shown.scale(max(values), unit)
+    factor, name = numbers.scale(max(values), unit)
     return [value / factor for value in values], name
 
 
@@ -153,15 +143,15 @@ def _across(key: str, sweeps: Sequence[Swept]) -> tuple[dict[str, float], Across
     if found is None:
         names = tuple(map(label, values))
         return {name: float(number) for number, name in enumerate(names)}, Across(key, logarithmic=False, names=names)
-    numbers, unit = found
-    wide = min(numbers) > 0 and max(numbers) / min(numbers) >= WIDE
+    amounts, unit = found
+    wide = min(amounts) > 0 and max(amounts) / min(amounts) >= WIDE
     title = f"{key} ({unit})" if unit else key
-    return dict(zip(map(label, values), numbers, strict=True)), Across(title, logarithmic=wide)
+    return dict(zip(map(label, values), amounts, strict=True)), Across(title, logarithmic=wide)
 
 
 def _wanted(sweeps: Sequence[Swept]) -> list[str]:
     computed = [name for name in sweeps[0].metrics if not METRICS[name].per_flow]
-    return computed if len(computed) <= MOST else [name for name in MAIN if name in computed]
+    return computed if len(computed) <= MOST else [name for name in main("chart") if name in computed]
 
 
 def _known(point: Mapping[str, Any], name: str) -> bool:
@@ -177,7 +167,7 @@ def _chart(name: str, key: str, places: Mapping[str, float], across: Across, swe
     }
     kinds = list(dict.fromkeys(kind for kind, _ in found))
     greatest = max(abs(row["mean"]) for rows in found.values() for _, row in rows)
-    factor, unit = shown.scale(greatest, metric.unit)
+    factor, unit = numbers.scale(greatest, metric.unit)
     lines = [
         _line(_line_name(kind, number, sweeps), kinds.index(kind), number, rows, factor)
         for (kind, number), rows in found.items()

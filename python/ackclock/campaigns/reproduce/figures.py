@@ -16,8 +16,7 @@ from matplotlib.patches import Patch
 from ackclock.campaigns.reproduce.entry import Published
 from ackclock.campaigns.reproduce.verdict import Row
 from ackclock.dataset import Dataset
-from ackclock.views import curves
-from ackclock.views import numbers as shown
+from ackclock.views import curves, numbers, palette
 from ackclock.views.plots import style
 
 #: Height of a row's strip, in inches.
@@ -53,7 +52,7 @@ def _signs(engines: Sequence[str]) -> list[Patch | Line2D]:
 
 
 def _colour(engine: int) -> str:
-    return style.COLOURS[engine % len(style.COLOURS)]
+    return palette.colour(engine)
 
 
 def _strip(ax: Axes, same: Mapping[str, Row], claim: Published) -> None:
@@ -88,7 +87,7 @@ def _point(ax: Axes, row: Row, factor: float, number: int, count: int) -> None:
 
 def _scale(row: Row, claim: Published) -> tuple[float, str]:
     known = [abs(number) for number in (claim.value, row.summary.mean, *row.agrees) if number and np.isfinite(number)]
-    return shown.scale(max(known, default=1.0), claim.unit)
+    return numbers.scale(max(known, default=1.0), claim.unit)
 
 
 def _reach(same: Mapping[str, Row], claim: Published) -> tuple[float, float]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from ackclock.campaigns.reproduce.entry import Entry
 from ackclock.campaigns.reproduce.result import QUICK, Judged, Result
-from ackclock.views import numbers as shown
+from ackclock.views import numbers
 
 MADE = "<!-- Made by `make gallery` from reproductions/: edit those. -->\n\n"
 
@@ -51,9 +51,9 @@ def entry_page(entry: Entry, result: Result, figure: str) -> str:
 def cells(entry: Entry, row: Judged) -> tuple[str, str, str, str, str]:
     """What, published, engine, reproduced with its interval, verdict."""
     claim = entry.published[row.claim]
-    mean, interval = shown.interval(row.reproduced, row.ci95_low, row.ci95_high, claim.unit)
+    mean, interval = numbers.interval(row.reproduced, row.ci95_low, row.ci95_high, claim.unit)
     what = f"{claim.what}, {row.at}" if row.at else claim.what
-    value = f"{mean} ({interval})" if interval != shown.NOTHING else mean
+    value = f"{mean} ({interval})" if interval != numbers.NOTHING else mean
     return what, claim.published, row.engine, value, verdict(row)
 
 

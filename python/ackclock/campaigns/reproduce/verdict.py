@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from ackclock.campaigns.reproduce.measured import Values
 from ackclock.metrics.summary import Summary, summarise
-from ackclock.views import numbers as shown
+from ackclock.views import numbers
 
 AGREES, DIFFERS, NOT_MEASURED, CONTRADICTS = "agrees", "differs", "not measured", "contradicts"
 
@@ -90,4 +90,4 @@ def _words(band: Band, unit: str) -> str:
 
 def _bound(value: float, unit: str) -> str:
     """`15 %` for 0.15, as a rule is written: without the zeros of a measured value."""
-    return re.sub(r"(\.\d*?)0+(?!\d)", r"\1", shown.value(value, unit)).replace(". ", " ").removesuffix(".")
+    return re.sub(r"(\.\d*?)0+(?!\d)", r"\1", numbers.value(value, unit)).replace(". ", " ").removesuffix(".")

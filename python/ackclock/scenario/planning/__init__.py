@@ -27,7 +27,7 @@ from ackclock.scenario.planning.groups import group_plan
 from ackclock.scenario.planning.sizes import Sizes
 from ackclock.scenario.planning.traffic import Place, datagram_group, datagram_plans, drawn_plans, generated_plan
 from ackclock.scenario.scenario import Scenario
-from ackclock.scenario.topology.topology import Drawing, Hosts, Link, Way
+from ackclock.scenario.topology.drawing import Drawing, Hosts, Link, Way
 from ackclock.scenario.traffic import AnyTraffic
 from ackclock.scenario.traffic.datagrams import Datagrams
 

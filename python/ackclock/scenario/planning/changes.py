@@ -8,7 +8,8 @@ from ackclock.errors import ScenarioError
 from ackclock.input.fields import closest, shown
 from ackclock.input.source import Source
 from ackclock.plan import ChangePlan
-from ackclock.scenario.topology.topology import Change, Drawing
+from ackclock.scenario.topology.drawing import Drawing
+from ackclock.scenario.topology.topology import Change
 
 #: So many names of links are listed in a message.
 FEW = 8

@@ -8,7 +8,7 @@ from typing import Any
 from ackclock.input.fields import Spread
 from ackclock.input.units import Size
 from ackclock.plan import FlowPlan, TcpPlan
-from ackclock.scenario.topology.topology import Way
+from ackclock.scenario.topology.drawing import Way
 from ackclock.scenario.traffic.flows import Flows
 
 #: Decimals of a second that an engine can tell apart.

@@ -22,7 +22,8 @@ from ackclock.plan import (
     TrafficPlan,
 )
 from ackclock.scenario.planning.flows import PICOSECOND_DIGITS, transfer_bytes
-from ackclock.scenario.topology.topology import Hosts, Topology, Way
+from ackclock.scenario.topology.drawing import Hosts, Way
+from ackclock.scenario.topology.topology import Topology
 from ackclock.scenario.traffic.datagrams import Datagrams
 from ackclock.scenario.traffic.flows import Flows
 from ackclock.scenario.traffic.generated import Generated, Poisson, Web

@@ -15,7 +15,9 @@ from pydantic_core import InitErrorDetails
 from ackclock.input.fields import Loc, Table, fault_at
 from ackclock.plan import HopPlan, PathPlan
 from ackclock.scenario.keys import Burst, Delay, Queue, Rate
-from ackclock.scenario.topology.topology import Drawing, Link, Loss, Placed, Topology, Way
+from ackclock.scenario.topology.drawing import Drawing, Link, Way
+from ackclock.scenario.topology.placed import Placed
+from ackclock.scenario.topology.topology import Loss, Topology
 
 DOWN, UP = 0, 1
 

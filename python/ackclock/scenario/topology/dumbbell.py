@@ -11,17 +11,9 @@ from pydantic_core import InitErrorDetails
 from ackclock.input.fields import Loc, Spread, Spreadable, Table, fault_at, faults
 from ackclock.plan import HopPlan, LoadPlan, PathPlan
 from ackclock.scenario.keys import RTT, Burst, Queue, Rate
-from ackclock.scenario.topology.topology import (
-    ACCESS_QUEUE,
-    MOST_FLOWS,
-    Drawing,
-    Link,
-    Loss,
-    Placed,
-    Topology,
-    Way,
-    not_longer,
-)
+from ackclock.scenario.topology.drawing import Drawing, Link, Way
+from ackclock.scenario.topology.placed import MOST_FLOWS, Placed, not_longer
+from ackclock.scenario.topology.topology import ACCESS_QUEUE, Loss, Topology
 
 #: How far from a whole number a number of sources may be: what is lost in writing 0.333 or so is more.
 WHOLE = 1e-6

@@ -10,7 +10,7 @@ from typing import Any
 from ackclock.catalog.given import Given
 from ackclock.input.fields import Loc
 from ackclock.plan import EndsPlan, NodePlan
-from ackclock.scenario.topology.topology import Link
+from ackclock.scenario.topology.drawing import Link
 
 
 @dataclass(frozen=True, slots=True)

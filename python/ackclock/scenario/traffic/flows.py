@@ -9,7 +9,7 @@ from pydantic_core import core_schema
 
 from ackclock.input.fields import Spread, Spreadable, Table
 from ackclock.scenario.keys import MOMENT, RATE, TRANSFER, Moment
-from ackclock.scenario.topology.topology import MOST_FLOWS
+from ackclock.scenario.topology.placed import MOST_FLOWS
 from ackclock.scenario.traffic.sending import Transfers
 
 

@@ -12,7 +12,7 @@ from pydantic_core import InitErrorDetails
 
 from ackclock.input.fields import Loc, fault, fault_at, faults
 from ackclock.scenario.keys import EventRate, Moment, Rate
-from ackclock.scenario.topology.topology import MOST_FLOWS
+from ackclock.scenario.topology.placed import MOST_FLOWS
 from ackclock.scenario.traffic.sending import Transfers
 from ackclock.scenario.traffic.sizes import Sizes
 from ackclock.scenario.traffic.times import Counts, Period, Times

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from ackclock import catalog
 from ackclock.scenario.keys import DEFAULT_STACK, Congestion, Moment, Name, Request, Tcp
-from ackclock.scenario.topology.topology import Placed
+from ackclock.scenario.topology.placed import Placed
 
 
 class Sending(Placed):

@@ -12,7 +12,7 @@ from ackclock.dataset import Dataset
 from ackclock.errors import InputError
 from ackclock.metrics.distributions import DISTRIBUTIONS, Distribution, empirical
 from ackclock.metrics.view import Array, RunView, runs
-from ackclock.views import numbers as shown
+from ackclock.views import numbers
 from ackclock.views.plots import overlay, style
 from ackclock.views.plots.overlay import Other, Over
 
@@ -63,7 +63,7 @@ def _panel(
 ) -> None:
     known = [found for found in map(distribution, views) if found[0].size]
     largest = max((float(x[-1]) for x, _ in known), default=1.0)
-    factor, name = shown.scale(largest, unit)
+    factor, name = numbers.scale(largest, unit)
     several = len(known) > 1
     for number, (x, share) in enumerate(known):
         text = "each run" if several and number == 0 else None

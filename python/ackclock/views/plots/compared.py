@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from ackclock.errors import InputError
 from ackclock.metrics import METRICS
-from ackclock.views import numbers as shown
+from ackclock.views import numbers
 from ackclock.views.plots import style
 
 #: Panels in a row, and letters in a line of their headings.
@@ -42,10 +42,12 @@ def compared(name: str, table: pl.DataFrame) -> Figure:
 def _panel(ax: Axes, name: str, rows: pl.DataFrame) -> None:
     metric = METRICS[name]
     largest = max((abs(mean) for mean in rows["mean"] if mean is not None), default=0.0)
-    factor, unit = shown.scale(largest, metric.unit)
+    factor, unit = numbers.scale(largest, metric.unit)
     for place, row in enumerate(rows.iter_rows(named=True)):
         if row["mean"] is None:
-            ax.annotate(shown.NOTHING, (place, 0.5), xycoords=("data", "axes fraction"), ha="center", color=style.QUIET)
+            ax.annotate(
+                numbers.NOTHING, (place, 0.5), xycoords=("data", "axes fraction"), ha="center", color=style.QUIET
+            )
             continue
         low, high = row["ci95_low"], row["ci95_high"]
         bars = None if low is None else np.array([[row["mean"] - low], [high - row["mean"]]]) / factor

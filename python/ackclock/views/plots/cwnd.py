@@ -11,12 +11,12 @@ from matplotlib.lines import Line2D
 
 from ackclock.dataset import Dataset
 from ackclock.metrics.view import RunView
-from ackclock.views import curves
+from ackclock.views import curves, palette
 from ackclock.views.curves import Lines
 from ackclock.views.plots import overlay, style
 from ackclock.views.plots.overlay import Other, Over
 
-#: Up to this many flows share one panel; up to `style.MOST_LINES` each has its own; more are a cloud.
+#: Up to this many flows share one panel; up to `palette.MOST_LINES` each has its own; more are a cloud.
 TOGETHER = 3
 
 
@@ -25,7 +25,7 @@ def cwnd(data: Dataset, over: Over = None) -> Figure:
     """Draws the congestion window (segments) of each flow of the first run; `over`: dashed, those of other results."""
     view = style.first_run(data)
     lines = curves.windows(view)
-    draw = _panels if TOGETHER < lines.count <= style.MOST_LINES else _one_panel
+    draw = _panels if TOGETHER < lines.count <= palette.MOST_LINES else _one_panel
     laid = overlay.others(data, over)
     fig = draw(view, lines, laid, overlay.signs(data, laid))
     style.title(fig, "Congestion window of each flow", data)
@@ -47,7 +47,7 @@ def _one_panel(view: RunView, lines: Lines, laid: Sequence[Other], signs: Sequen
     ax.set_ylim(bottom=0)
     ax.set_ylabel("cwnd (segments)")
     handles = [*ax.get_legend_handles_labels()[0], *signs]
-    columns = 2 if lines.count > style.MOST_LINES else TOGETHER + len(signs)
+    columns = 2 if lines.count > palette.MOST_LINES else TOGETHER + len(signs)
     fig.legend(handles=handles, loc="outside lower center", ncols=columns)
     return fig
 
@@ -61,7 +61,7 @@ def _panels(view: RunView, lines: Lines, laid: Sequence[Other], signs: Sequence[
     for number, label in enumerate(lines.labels):
         ax = grid[number % rows, number // rows]
         style.curve(ax, lines.times_s, mean, color="#AAAAAA", linewidth=0.8)
-        colour = style.COLOURS[names.index(lines.groups[number]) % len(style.COLOURS)]
+        colour = palette.colour(names.index(lines.groups[number]))
         style.curve(ax, lines.times_s, lines.values[:, number], color=colour)
         for other in laid:
             _over(ax, other, number, lines.count)

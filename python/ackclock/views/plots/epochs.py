@@ -10,8 +10,7 @@ from matplotlib.figure import Figure
 from ackclock.dataset import Dataset
 from ackclock.errors import InputError
 from ackclock.metrics import epoch
-from ackclock.views import curves
-from ackclock.views import numbers as shown
+from ackclock.views import curves, numbers, palette
 from ackclock.views.plots import style
 
 
@@ -35,7 +34,7 @@ def epochs(data: Dataset) -> Figure:
 def _heading(found: pl.DataFrame) -> str:
     if not found.height:
         return "Loss epochs: no packet was dropped at the bottleneck"
-    mean = shown.value(float(np.mean(found["drops"].to_numpy())), "packets")
+    mean = numbers.value(float(np.mean(found["drops"].to_numpy())), "packets")
     return f"Loss epochs: {found.height}, with {mean} lost in each on average"
 
 
@@ -53,7 +52,7 @@ def _drops(ax: Axes, drops: pl.DataFrame, found: pl.DataFrame, flows: int) -> No
         rasterized=drops.height > 5000,
     )
     ax.set_ylim(-0.7, flows - 0.3)
-    if flows <= style.MOST_LINES:
+    if flows <= palette.MOST_LINES:
         ax.set_yticks(range(flows))
     ax.set_ylabel("Flow that lost a packet")
 

@@ -10,8 +10,7 @@ from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
 from ackclock.metrics.view import Array, RunView
-from ackclock.views import curves
-from ackclock.views import numbers as shown
+from ackclock.views import curves, numbers, palette
 from ackclock.views.curves import Lines
 from ackclock.views.plots import overlay, style
 from ackclock.views.plots.overlay import Other, Over
@@ -38,7 +37,7 @@ def goodput(data: Dataset, over: Over = None) -> Figure:
         fig.legend(
             handles=handles,
             loc="outside lower center",
-            ncols=2 if lines.count > style.MOST_LINES else 6,
+            ncols=2 if lines.count > palette.MOST_LINES else 6,
         )
     style.title(fig, f"Goodput, mean over the last {window_s:.2g} s", data)
     return fig
@@ -46,7 +45,7 @@ def goodput(data: Dataset, over: Over = None) -> Figure:
 
 def _total(ax: Axes, lines: Lines, rate_bps: float | None, laid: Sequence[Other], window_s: float) -> None:
     total = lines.total()
-    unit, name = shown.scale(max(float(total.max()), rate_bps or 0), "bit/s")
+    unit, name = numbers.scale(max(float(total.max()), rate_bps or 0), "bit/s")
     style.curve(ax, lines.times_s, total / unit, color=style.COLOURS[0])
     for other in laid:
         overlay.curve(ax, other, lambda view: _sum(view, window_s), "goodput_bps", scale=1 / unit, colour=style.INK)
@@ -62,8 +61,8 @@ def _sum(view: RunView, window_s: float) -> tuple[Array, Array]:
 
 
 def _each(ax: Axes, lines: Lines, laid: Sequence[Other], window_s: float) -> None:
-    unit, name = shown.scale(float(np.nanmax(lines.values, initial=0)), "bit/s")
-    if lines.count > style.MOST_LINES:
+    unit, name = numbers.scale(float(np.nanmax(lines.values, initial=0)), "bit/s")
+    if lines.count > palette.MOST_LINES:
         style.cloud(ax, lines, 1 / unit)
     else:
         for number, label in enumerate(lines.labels):
@@ -72,7 +71,7 @@ def _each(ax: Axes, lines: Lines, laid: Sequence[Other], window_s: float) -> Non
         if "goodput_bps" not in other.view.given:
             theirs = overlay.read(other, lambda view: curves.goodputs(view, window_s))
             overlay.lines(ax, other, lines, theirs, 1 / unit)
-    if 1 < lines.count <= style.MOST_LINES:
+    if 1 < lines.count <= palette.MOST_LINES:
         fair = curves.thinned(lines.times_s, lines.mean() / unit, style.POINTS)
         ax.plot(*fair, color=style.INK, linewidth=0.8, linestyle=":", label="equal share")
     ax.set_ylim(bottom=0)

@@ -16,7 +16,9 @@ from matplotlib.lines import Line2D
 from ackclock import metrics
 from ackclock.dataset import Dataset
 from ackclock.errors import InputError
+from ackclock.metrics.recorded import Recorded
 from ackclock.metrics.view import Array, RunView, runs
+from ackclock.views import palette
 from ackclock.views.curves import Lines
 from ackclock.views.plots import style
 
@@ -48,7 +50,7 @@ class Other:
     @property
     def colour(self) -> str:
         """Its colour where there is one curve for a result."""
-        return style.COLOURS[(self.number + 1) % len(style.COLOURS)]
+        return palette.colour(self.number + 1)
 
 
 def others(data: Dataset, over: Over) -> list[Other]:
@@ -60,7 +62,7 @@ def others(data: Dataset, over: Over) -> list[Other]:
     return [Other(n, name, found) for n, (name, found) in enumerate(zip(names([data, *given])[1:], views, strict=True))]
 
 
-def names(every: Sequence[Dataset]) -> list[str]:
+def names(every: Sequence[Recorded]) -> list[str]:
     """What each result is called: by its engine, else by its scenario, else by its number."""
     engines = [str(each.manifest.get("engine") or "") for each in every]
     scenarios = [str((each.manifest.get("plan") or {}).get("name") or "") for each in every]

@@ -8,8 +8,7 @@ from matplotlib.figure import Figure
 from ackclock.dataset import Dataset
 from ackclock.metrics import delay
 from ackclock.metrics.view import Array, RunView
-from ackclock.views import curves
-from ackclock.views import numbers as shown
+from ackclock.views import curves, numbers
 from ackclock.views.plots import overlay, style
 from ackclock.views.plots.overlay import Over
 
@@ -27,7 +26,7 @@ def queue(data: Dataset, over: Over = None) -> Figure:
     style.curve(above, samples.times_s, samples.backlog_p, color=style.COLOURS[0], linewidth=0.8)
     if samples.limit_p is not None and curves.in_sight(samples.limit_p, float(np.nanmax(samples.backlog_p))):
         style.reference(above, samples.limit_p, "limit")
-    unit_s, unit = shown.scale(float(np.nanmax(samples.sojourn_s, initial=0)), "s")
+    unit_s, unit = numbers.scale(float(np.nanmax(samples.sojourn_s, initial=0)), "s")
     style.curve(below, samples.times_s, samples.sojourn_s / unit_s, color=style.COLOURS[1], linewidth=0.8)
     laid = overlay.others(data, over)
     for other in laid:
@@ -43,8 +42,8 @@ def queue(data: Dataset, over: Over = None) -> Figure:
     mean_s, p95_s = delay.queue_delay_mean_s(view), delay.queue_delay_p95_s(view)
     if mean_s is not None and p95_s is not None and not curves.is_shared(view):
         below_mean = p95_s < mean_s
-        style.reference(below, mean_s / unit_s, f"mean\n{shown.value(mean_s, 's')}", side=_side(below_mean))
-        style.reference(below, p95_s / unit_s, f"95 % below\n{shown.value(p95_s, 's')}", side=_side(not below_mean))
+        style.reference(below, mean_s / unit_s, f"mean\n{numbers.value(mean_s, 's')}", side=_side(below_mean))
+        style.reference(below, p95_s / unit_s, f"95 % below\n{numbers.value(p95_s, 's')}", side=_side(not below_mean))
     for ax, label in ((above, "Backlog (packets)"), (below, f"Sojourn time ({unit})")):
         ax.set_ylim(0, ax.get_ylim()[1] * 1.12)
         ax.set_ylabel(label)

@@ -14,8 +14,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from ackclock.dataset import Dataset
 from ackclock.metrics.response import response_times
 from ackclock.metrics.view import Array
-from ackclock.views import curves
-from ackclock.views import numbers as shown
+from ackclock.views import curves, numbers
 from ackclock.views.curves import Responses
 from ackclock.views.plots import overlay, style
 
@@ -36,8 +35,8 @@ def response(data: Dataset, formulas: Formulas | None = None) -> Figure:
     """
     style.first_run(data)
     lines = curves.responses(response_times(data))
-    size, size_name = shown.scale(max(float(line.sizes_bytes.max()) for line in lines), "bytes")
-    time, time_name = shown.scale(max(float(np.nanmax(line.means_s)) for line in lines), "s")
+    size, size_name = numbers.scale(max(float(line.sizes_bytes.max()) for line in lines), "bytes")
+    time, time_name = numbers.scale(max(float(np.nanmax(line.means_s)) for line in lines), "s")
     first_cut = next((line for line in lines if line.unfinished), None)
     fig = style.figure(3.4)
     ax = fig.subplots()

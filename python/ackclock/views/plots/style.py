@@ -16,12 +16,11 @@ from matplotlib.figure import Figure
 from ackclock.dataset import Dataset
 from ackclock.errors import InputError
 from ackclock.metrics.view import Array, RunView, runs
-from ackclock.views import numbers as shown
+from ackclock.views import numbers, palette
 from ackclock.views.curves import Lines, thinned
 
-#: Okabe and Ito's palette (2008) without its yellow, which vanishes on white; neighbours differ in lightness too.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
-INK, QUIET, FAINT = "#222222", "#777777", "#DDDDDD"
+COLOURS, INK = palette.COLOURS, palette.INK
+QUIET, FAINT = "#777777", "#DDDDDD"
 
 #: A page's text width, in inches.
 WIDTH_IN = 7.0
@@ -31,12 +30,6 @@ BASE_HEIGHT_IN = 4.0
 
 #: Points of a drawn curve: several for each dot of a printed line.
 POINTS = 4000
-
-#: More flows than this are a cloud with its mean, not lines with a legend.
-MOST_LINES = 12
-
-#: A group of this many flows or fewer is drawn as lines even beside clouds.
-FEW = 3
 
 #: Lines of a cloud that are drawn, evenly chosen.
 MOST_CLOUD_LINES = 200
@@ -126,7 +119,7 @@ def headline(fig: Figure, what: str, below: str) -> None:
 
 
 def _which(data: Dataset, pooled: bool) -> str:
-    seeds, engine = [run.get("seed") for run in data.runs], shown.engine(data.manifest)
+    seeds, engine = [run.get("seed") for run in data.runs], numbers.engine(data.manifest)
     if len(seeds) <= 1:
         return f"{engine}, seed {seeds[0]}" if seeds else engine
     which = f"{len(seeds)} runs" if pooled else f"seed {seeds[0]} (one of {len(seeds)} runs)"
@@ -145,23 +138,23 @@ def curve(ax: Axes, x: Array, y: Array, **look: Any) -> None:
 
 def look(number: int) -> dict[str, Any]:
     """Colour and dash of line `number`: each colour solid, then each dashed."""
-    return {"color": COLOURS[number % len(COLOURS)], "linestyle": ("-", (0, (4, 1.2)))[number // len(COLOURS) % 2]}
+    return {"color": palette.colour(number), "linestyle": palette.dashed(number, ("-", (0, (4, 1.2))))}
 
 
 def cloud(ax: Axes, lines: Lines, scale: float = 1.0) -> None:
     """Many lines: thin and translucent, with each group's mean and the band that holds 80 % of its lines."""
     for number, (name, group) in enumerate(lines.by_group()):
         scaled = Lines(group.times_s, group.values * scale, group.labels, group.groups)
-        if group.count <= FEW:
+        if group.count <= palette.FEW:
             for column in range(group.count):
                 label = f"{name}: {group.count}" if column == 0 and group.count > 1 else name if column == 0 else None
-                curve(ax, group.times_s, scaled.values[:, column], color=COLOURS[number % len(COLOURS)], label=label)
+                curve(ax, group.times_s, scaled.values[:, column], color=palette.colour(number), label=label)
         else:
-            _cloud_of(ax, scaled, COLOURS[number % len(COLOURS)], name)
+            _cloud_of(ax, scaled, palette.colour(number), name)
 
 
 def _cloud_of(ax: Axes, lines: Lines, colour: str, name: str) -> None:
-    drawn = np.unique(np.linspace(0, lines.count - 1, min(lines.count, MOST_CLOUD_LINES)).astype(int))
+    drawn = palette.drawn(lines.count, MOST_CLOUD_LINES)
     points = max(200, POINTS * 20 // drawn.size)
     paths = [np.column_stack(thinned(lines.times_s, lines.values[:, column], points)) for column in drawn]
     alpha = max(0.12, min(0.4, 6 / drawn.size))

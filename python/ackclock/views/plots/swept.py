@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from ackclock.errors import InputError
+from ackclock.views import palette
 from ackclock.views.charts import Across, Chart, Line, Swept, charts
 from ackclock.views.plots import overlay, style
 
@@ -56,7 +57,7 @@ def _look(line: Line) -> dict[str, Any]:
     if line.sweep == 0:
         return style.look(line.kind)
     dashes = overlay.DASHES[(line.sweep - 1) % len(overlay.DASHES)]
-    return {"color": style.COLOURS[line.kind % len(style.COLOURS)], "linestyle": dashes}
+    return {"color": palette.colour(line.kind), "linestyle": dashes}
 
 
 def _axis_across(ax: Axes, across: Across) -> None:

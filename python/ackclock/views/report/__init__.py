@@ -31,9 +31,6 @@ POINTS = 220_000
 #: Lists in the printed manifest are cut after this many items.
 MOST_ITEMS = 12
 
-#: Cards under the answer: metric and its name there.
-CARDS = ("utilisation", "goodput_bps", "jain", "queue_delay_mean_s", "rtt_mean_s", "loss_rate")
-
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -147,14 +144,14 @@ def _section(number: int, result: Result, points: int) -> dict[str, Any]:
 
 
 def _cards(summaries: Mapping[str, Summary]) -> list[dict[str, str]]:
-    known = [(metrics.METRICS[name], summaries[name]) for name in CARDS if summaries[name].n]
+    known = [(metrics.METRICS[name], summaries[name]) for name in metrics.main("card") if summaries[name].n]
     return [_card(metric, summary) for metric, summary in known]
 
 
 def _card(metric: metrics.Metric, summary: Summary) -> dict[str, str]:
-    from ackclock.views import numbers as shown
+    from ackclock.views import numbers
 
-    mean, interval = shown.interval(summary.mean, summary.ci95_low, summary.ci95_high, metric.unit)
+    mean, interval = numbers.interval(summary.mean, summary.ci95_low, summary.ci95_high, metric.unit)
     return {"label": metric.label, "value": mean, "interval": interval if summary.n > 1 else ""}
 
 

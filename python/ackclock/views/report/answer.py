@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ackclock.metrics import RunView, Summary
-from ackclock.views import numbers as shown
+from ackclock.views import numbers
 
 #: From these values of Jain's index on, the shares are called so.
 FAIRNESS = ((0.98, "close to equal"), (0.9, "uneven"), (0.0, "very unequal"))
@@ -74,11 +74,11 @@ def _use(subject: Subject) -> str:
     beside = f" with {counted(subject.datagrams, 'UDP flow')}" if subject.datagrams else ""
     did = f"shared {place}{beside}" if not alone else f"crossed {place}" if several else f"had {place} to itself"
     start = f"{counted(subject.flows, 'flow').capitalize()} {did}"
-    rate = shown.value(subject.rate_bps, "bit/s") if subject.rate_bps else "rate"
+    rate = numbers.value(subject.rate_bps, "bit/s") if subject.rate_bps else "rate"
     of = f"{'their' if several else 'its'} {rate}"
-    facts = [f"used {shown.value(share, 'share')} of {of}"] if share is not None else []
+    facts = [f"used {numbers.value(share, 'share')} of {of}"] if share is not None else []
     data = "TCP data" if subject.datagrams else "data"
-    facts += [f"delivered {shown.value(goodput, 'bit/s')} of {data}"] if goodput is not None else []
+    facts += [f"delivered {numbers.value(goodput, 'bit/s')} of {data}"] if goodput is not None else []
     return f"{start}: {'it' if alone else 'together they'} {' and '.join(facts)}." if facts else f"{start}."
 
 
@@ -89,18 +89,18 @@ def _fairness(subject: Subject) -> str:
     word = next(word for least, word in FAIRNESS if index >= least)
     ends = ""
     if subject.slowest_bps is not None and subject.fastest_bps is not None:
-        slow, fast = shown.value(subject.slowest_bps, "bit/s"), shown.value(subject.fastest_bps, "bit/s")
+        slow, fast = numbers.value(subject.slowest_bps, "bit/s"), numbers.value(subject.fastest_bps, "bit/s")
         ends = f": the slowest flow got {slow}, the fastest {fast}"
-    return f"The shares were {word} (Jain's index {shown.value(index, '1')}){ends}."
+    return f"The shares were {word} (Jain's index {numbers.value(index, '1')}){ends}."
 
 
 def _delay(subject: Subject) -> str:
     mean_s, p95_s = subject.mean("queue_delay_mean_s"), subject.mean("queue_delay_p95_s")
     if mean_s is None:
         return ""
-    most = f", 95 % of them at most {shown.value(p95_s, 's')}" if p95_s is not None else ""
-    base = f", on top of {shown.value(subject.base_rtt_s, 's')} of base round-trip time" if subject.base_rtt_s else ""
-    return f"Packets waited {shown.value(mean_s, 's')} on average in the queue{most}{base}."
+    most = f", 95 % of them at most {numbers.value(p95_s, 's')}" if p95_s is not None else ""
+    base = f", on top of {numbers.value(subject.base_rtt_s, 's')} of base round-trip time" if subject.base_rtt_s else ""
+    return f"Packets waited {numbers.value(mean_s, 's')} on average in the queue{most}{base}."
 
 
 def _loss(subject: Subject) -> str:
@@ -109,20 +109,20 @@ def _loss(subject: Subject) -> str:
         return ""
     if rate == 0:
         return "No packet was lost there."
-    text = f"It lost {shown.value(rate, 'share', 2)} of the packets"
+    text = f"It lost {numbers.value(rate, 'share', 2)} of the packets"
     if not epochs or share is None or subject.flows < 2:
         return text + "."
     each = "a run, " if subject.seeds > 1 else ""
-    hit = f"each of which hit {shown.value(share, 'share', 2)} of the flows on average"
+    hit = f"each of which hit {numbers.value(share, 'share', 2)} of the flows on average"
     noun = "congestion epoch" if epochs == 1 else "congestion epochs"
-    return f"{text}, in {shown.value(epochs, '')} {noun} {each}{hit}."
+    return f"{text}, in {numbers.value(epochs, '')} {noun} {each}{hit}."
 
 
 def _completion(subject: Subject) -> str:
     mean_s, p95_s = subject.mean("completion_mean_s"), subject.mean("completion_p95_s")
     if mean_s is None or p95_s is None:
         return ""
-    return f"Transfers took {shown.value(mean_s, 's')} on average, 95 % of them at most {shown.value(p95_s, 's')}."
+    return f"Transfers took {numbers.value(mean_s, 's')} on average, 95 % of them at most {numbers.value(p95_s, 's')}."
 
 
 def _certainty(subject: Subject) -> str:
@@ -141,7 +141,7 @@ def _best(subjects: Sequence[Subject], metric: str, highest: bool, praise: str, 
     if not _apart(best, following):
         return f"No clear difference in {noun} between the best two."
     unit = _unit(metric)
-    values = f"{shown.value(best.mean, unit)}, the next {shown.value(following.mean, unit)}"
+    values = f"{numbers.value(best.mean, unit)}, the next {numbers.value(following.mean, unit)}"
     return f"“{ranked[0].name}” {praise} ({noun} {values})."
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ackclock.errors import InputError
 from ackclock.metrics.distributions import completions, goodputs, queue_delays, rtts
 from ackclock.metrics.view import Array, RunView
-from ackclock.views import numbers as shown
+from ackclock.views import numbers
 from ackclock.views.report import drawing
 from ackclock.views.report.drawing import Figure, Trace
 
@@ -33,7 +33,7 @@ def distributions(views: Sequence[RunView], points: int, names: Sequence[str] | 
     data: list[Trace] = []
     layout, narrow = drawing.plain(), {"height": 300 * len(panels)}
     for panel, ((_, unit, title, _), known) in enumerate(panels, start=1):
-        factor, name = shown.scale(max(float(x[-1]) for x, _ in known if x.size), unit)
+        factor, name = numbers.scale(max(float(x[-1]) for x, _ in known if x.size), unit)
         each = max(100, points // len(panels) // len(views))
         for run, (x, share) in enumerate(known):
             data += _distribution(x / factor, share, each, labels[run], drawing.look(run), panel, name)

@@ -13,21 +13,13 @@ from typing import Any
 import numpy as np
 
 from ackclock.metrics.view import Array, RunView
-from ackclock.views import curves
+from ackclock.views import curves, palette
 from ackclock.views.curves import Lines
 
-#: Okabe and Ito's palette, as in the printed figures.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
-INK, QUIET, FAINT, SHADE = "#222222", "#6b6b6b", "#e3e3e3", "#f4f4f4"
-
-#: More flows than this are a cloud with its mean, not lines with a legend.
-MOST_LINES = 12
+QUIET, FAINT, SHADE = "#6b6b6b", "#e3e3e3", "#f4f4f4"
 
 #: Right margin in pixels; a reference line's name needs more.
 RIGHT = 16
-
-#: A group of this many flows or fewer is drawn as lines even beside clouds.
-FEW = 3
 
 #: Lines of a cloud that are drawn, evenly chosen.
 MOST_CLOUD_LINES = 60
@@ -53,7 +45,7 @@ class Figure:
 
 def traces(lines: Lines, points: int, hover: str) -> list[Trace]:
     """All the lines: each for itself, or as a cloud where there are many; `points` in all."""
-    if lines.count > MOST_LINES:
+    if lines.count > palette.MOST_LINES:
         return _cloud(lines, points, hover)
     each = points // lines.count
     return [
@@ -65,7 +57,7 @@ def _cloud(lines: Lines, points: int, hover: str) -> list[Trace]:
     """Thin lines of some flows, the band of 80 % of all, and the mean, for each group."""
     found: list[Trace] = []
     for number, (name, group) in enumerate(lines.by_group()):
-        if group.count <= FEW:
+        if group.count <= palette.FEW:
             labels = [label if group.count > 1 else name for label in group.labels]
             each = points // lines.count
             found += [
@@ -73,12 +65,12 @@ def _cloud(lines: Lines, points: int, hover: str) -> list[Trace]:
                 for n in range(group.count)
             ]
         else:
-            found += _cloud_of(group, name, COLOURS[number % len(COLOURS)], points, hover)
+            found += _cloud_of(group, name, palette.colour(number), points, hover)
     return found
 
 
 def _cloud_of(lines: Lines, name: str, colour: str, points: int, hover: str) -> list[Trace]:
-    drawn = np.unique(np.linspace(0, lines.count - 1, min(lines.count, MOST_CLOUD_LINES)).astype(int))
+    drawn = palette.drawn(lines.count, MOST_CLOUD_LINES)
     thin = [
         curve(lines.times_s, lines.values[:, c], points // drawn.size, {"color": colour}, lines.labels[c], hover)
         | {"opacity": 0.25, "showlegend": bool(c == drawn[0]), "legendgroup": f"{name} flows"}
@@ -125,7 +117,7 @@ def numbers(values: Array) -> dict[str, str]:
 def plain() -> dict[str, Any]:
     """What all layouts have in common."""
     return {
-        "font": {"family": "system-ui, sans-serif", "size": 13, "color": INK},
+        "font": {"family": "system-ui, sans-serif", "size": 13, "color": palette.INK},
         "paper_bgcolor": "white",
         "plot_bgcolor": "white",
         "hovermode": "closest",
@@ -193,7 +185,7 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
 
 def reference(layout: dict[str, Any], axis: str, value: float, text: str) -> None:
     """A horizontal line with its name in the right margin."""
-    line = {"color": INK, "width": 1, "dash": "dash"}
+    line = {"color": palette.INK, "width": 1, "dash": "dash"}
     place = {"xref": "paper", "x0": 0, "x1": 1, "yref": axis, "y0": value, "y1": value}
     layout["shapes"].append({"type": "line", **place, "line": line})
     beside = {
@@ -205,13 +197,13 @@ def reference(layout: dict[str, Any], axis: str, value: float, text: str) -> Non
         "yanchor": "middle",
         "align": "left",
     }
-    layout["annotations"].append(_note(text, INK) | beside)
+    layout["annotations"].append(_note(text, palette.INK) | beside)
     layout["margin"] = {**layout["margin"], "r": 68}
 
 
 def explained(lines: Lines, what: str) -> str:
     """A caption for lines or for a cloud of them."""
-    if lines.count > MOST_LINES:
+    if lines.count > palette.MOST_LINES:
         some = f"some of the {lines.count:,} flows as thin lines, the mean as a thick one"
         return f"{what}: {some}, and the band that holds 80 % of all flows."
     return f"{what}. Click a name in the legend to hide it, double-click to see it alone."
@@ -219,7 +211,7 @@ def explained(lines: Lines, what: str) -> str:
 
 def look(number: int) -> dict[str, str]:
     """Colour and dash of line `number`: each colour solid, then dashed, then dotted."""
-    return {"color": COLOURS[number % len(COLOURS)], "dash": ("solid", "dash", "dot")[number // len(COLOURS) % 3]}
+    return {"color": palette.colour(number), "dash": palette.dashed(number, ("solid", "dash", "dot"))}
 
 
 def _translucent(colour: str) -> str:

@@ -10,8 +10,7 @@ import polars as pl
 from ackclock.errors import InputError
 from ackclock.metrics import delay
 from ackclock.metrics.view import RunView
-from ackclock.views import curves
-from ackclock.views import numbers as shown
+from ackclock.views import curves, numbers, palette
 from ackclock.views.curves import Lines
 from ackclock.views.report import answer, drawing
 from ackclock.views.report.distributions import distributions
@@ -77,13 +76,13 @@ def goodput(view: RunView, points: int) -> Figure:
     window_s = curves.goodput_window(view)
     lines = curves.goodputs(view, window_s)
     rate_bps, total = curves.link_rate(view), lines.total()
-    factor, unit = shown.scale(max(float(total.max(initial=0)), rate_bps or 0.0), "bit/s")
+    factor, unit = numbers.scale(max(float(total.max(initial=0)), rate_bps or 0.0), "bit/s")
     datagrams = curves.datagram_goodputs(view, lines.times_s, window_s)
-    each_factor, each_unit = shown.scale(float(np.nanmax(lines.values, initial=0)), "bit/s")
+    each_factor, each_unit = numbers.scale(float(np.nanmax(lines.values, initial=0)), "bit/s")
     every = lines.beside(datagrams)
     scaled = Lines(every.times_s, every.values / each_factor, every.labels, every.groups)
     above = drawing.curve(
-        lines.times_s, total / factor, points, {"color": drawing.INK}, "all flows", f"%{{y:.4g}} {unit} at %{{x:.1f}} s"
+        lines.times_s, total / factor, points, {"color": palette.INK}, "all flows", f"%{{y:.4g}} {unit} at %{{x:.1f}} s"
     )
     below = drawing.traces(scaled, points, f"%{{y:.3g}} {each_unit} at %{{x:.1f}} s")
     data = [above | {"showlegend": False}, *[trace | {"yaxis": "y2"} for trace in below]]
@@ -102,7 +101,7 @@ def goodput(view: RunView, points: int) -> Figure:
 def queue(view: RunView, points: int) -> Figure:
     """Backlog and sojourn time."""
     samples = curves.queue(view)
-    factor, unit = shown.scale(float(np.nanmax(samples.sojourn_s, initial=0)), "s")
+    factor, unit = numbers.scale(float(np.nanmax(samples.sojourn_s, initial=0)), "s")
     above = drawing.curve(
         samples.times_s, samples.backlog_p, points, drawing.look(0), "backlog", "%{y:.0f} packets at %{x:.2f} s"
     )
@@ -119,7 +118,7 @@ def queue(view: RunView, points: int) -> Figure:
         drawing.reference(layout, "y", samples.limit_p, "limit")
     mean_s = None if curves.is_shared(view) else delay.queue_delay_mean_s(view)
     if mean_s is not None:
-        drawing.reference(layout, "y2", mean_s / factor, f"mean<br>{shown.value(mean_s, 's')}")
+        drawing.reference(layout, "y2", mean_s / factor, f"mean<br>{numbers.value(mean_s, 's')}")
     caption = (
         f"Packets waiting at {samples.where}, and how long those that left in each interval had waited (their mean)."
     )
@@ -144,7 +143,7 @@ def epochs(view: RunView) -> Figure:
             "x": drawing.numbers(hits["time_s"].to_numpy()),
             "y": drawing.numbers(hits["flow"].to_numpy()),
             "customdata": hits["lost"].to_list(),
-            "marker": {"color": drawing.COLOURS[0], "size": _marker_size(view.flows.height)},
+            "marker": {"color": palette.COLOURS[0], "size": _marker_size(view.flows.height)},
             "hovertemplate": "flow %{y:.0f} lost %{customdata} in the epoch at %{x:.2f} s",
         },
         {
@@ -154,7 +153,7 @@ def epochs(view: RunView) -> Figure:
             "y": drawing.numbers(100 * found["share"].to_numpy()),
             "yaxis": "y2",
             "width": view.duration_s / 250,
-            "marker": {"color": drawing.COLOURS[1]},
+            "marker": {"color": palette.COLOURS[1]},
             "customdata": found["drops"].to_list(),
             "hovertemplate": "%{y:.0f} % of the flows, %{customdata} packets, at %{x:.2f} s",
         },
@@ -164,7 +163,7 @@ def epochs(view: RunView) -> Figure:
     layout["yaxis2"] |= {"range": [0, 108], "tickvals": [0, 50, 100]}
     mean = float(np.mean(found["share"].to_numpy()))
     drawing.reference(layout, "y2", 100 * mean, f"mean<br>{100 * mean:.0f} %")
-    lost = shown.value(float(np.mean(found["drops"].to_numpy())), "packets")
+    lost = numbers.value(float(np.mean(found["drops"].to_numpy())), "packets")
     epochs_found = answer.counted(found.height, "congestion epoch").capitalize()
     caption = (
         f"{epochs_found} in the measured part, with {lost} lost in each on average. "

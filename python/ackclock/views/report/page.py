@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import secrets
 from contextlib import suppress
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +40,7 @@ def _template(name: str) -> Any:
     from jinja2 import DictLoader, Environment, StrictUndefined
     from markupsafe import Markup
 
-    assets = files("ackclock.views.report") / "assets"
+    assets = Path(__file__).parent / "assets"
     text = {asset: (assets / asset).read_text(encoding="utf-8") for asset in ASSETS}
     environment = Environment(
         loader=DictLoader(text), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True

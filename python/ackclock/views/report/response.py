@@ -9,8 +9,7 @@ import numpy as np
 from ackclock.errors import InputError
 from ackclock.metrics.response import of_views
 from ackclock.metrics.view import RunView
-from ackclock.views import curves
-from ackclock.views import numbers as shown
+from ackclock.views import curves, numbers
 from ackclock.views.curves import Responses
 from ackclock.views.report import drawing
 from ackclock.views.report.drawing import Figure, Trace
@@ -24,8 +23,8 @@ def response(views: Sequence[RunView]) -> Figure:
     lines = curves.responses(of_views(views))
     if sum(line.finished for line in lines) < FEWEST:
         raise InputError("too few finished transfers for a figure")
-    size, size_name = shown.scale(max(float(line.sizes_bytes.max()) for line in lines), "bytes")
-    time, time_name = shown.scale(max(float(np.nanmax(line.means_s)) for line in lines), "s")
+    size, size_name = numbers.scale(max(float(line.sizes_bytes.max()) for line in lines), "bytes")
+    time, time_name = numbers.scale(max(float(np.nanmax(line.means_s)) for line in lines), "s")
     data = [
         _line(line, number, (size, time), f"{size_name}: %{{y:.3g}} {time_name}") for number, line in enumerate(lines)
     ]

@@ -11,7 +11,7 @@ import polars as pl
 from ackclock.metrics import METRICS, RunView, Summary
 from ackclock.metrics.metric import Value
 from ackclock.metrics.view import group_label
-from ackclock.views import numbers as shown
+from ackclock.views import numbers
 
 #: Flows that the table shows.
 MOST_FLOWS = 100
@@ -83,10 +83,10 @@ def _metric_row(
 
 
 def _cell(summary: Summary, unit: str, values: Sequence[Value]) -> tuple[str, str, str]:
-    mean, interval = shown.interval(summary.mean, summary.ci95_low, summary.ci95_high, unit)
+    mean, interval = numbers.interval(summary.mean, summary.ci95_low, summary.ci95_high, unit)
     if summary.n < len(values) or summary.n == 1:
         interval = f"{interval if summary.n > 1 else ''} n = {summary.n}".strip()
-    each = ", ".join(shown.value(value if isinstance(value, float) else None, unit, 4) for value in values)
+    each = ", ".join(numbers.value(value if isinstance(value, float) else None, unit, 4) for value in values)
     return mean, interval, each
 
 
@@ -120,7 +120,7 @@ def flow_table(views: Sequence[RunView], rates: pl.DataFrame) -> FlowTable:
 
 def _says_more(column: int, rows: Sequence[Sequence[str]]) -> bool:
     """Whether an optional column has something that the one it stands beside has not."""
-    return any(row[column] not in (shown.NOTHING, row[2]) for row in rows)
+    return any(row[column] not in (numbers.NOTHING, row[2]) for row in rows)
 
 
 def _flow_row(row: Mapping[str, Any], plan: Mapping[str, Any]) -> tuple[str, ...]:
@@ -128,12 +128,12 @@ def _flow_row(row: Mapping[str, Any], plan: Mapping[str, Any]) -> tuple[str, ...
         str(row["flow"]),
         group_label(row, plan),
         str(row["congestion"]),
-        shown.value(row["base_rtt_s"], "s"),
-        shown.value(row["start_s"], "s"),
-        shown.value(row["goodput_bps"], "bit/s"),
-        shown.value(row["share"], "share"),
-        shown.value(row["again"], "share", 2),
-        shown.value(row["measured_timeouts"], ""),
-        shown.value(row["size_bytes"], "bytes"),
-        shown.value(row["completion_s"], "s"),
+        numbers.value(row["base_rtt_s"], "s"),
+        numbers.value(row["start_s"], "s"),
+        numbers.value(row["goodput_bps"], "bit/s"),
+        numbers.value(row["share"], "share"),
+        numbers.value(row["again"], "share", 2),
+        numbers.value(row["measured_timeouts"], ""),
+        numbers.value(row["size_bytes"], "bytes"),
+        numbers.value(row["completion_s"], "s"),
     )

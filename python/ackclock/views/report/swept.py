@@ -8,8 +8,7 @@ from typing import Any, Protocol
 
 from ackclock import metrics
 from ackclock.scenario.points import label
-from ackclock.views import charts
-from ackclock.views import numbers as shown
+from ackclock.views import charts, numbers
 from ackclock.views.charts import Chart, Line, Swept
 from ackclock.views.report import drawing, page
 from ackclock.views.report.drawing import Figure
@@ -62,7 +61,7 @@ def _rows(sweep: Reported, names: Sequence[str]) -> list[tuple[str, ...]]:
 
 def _cell(point: Mapping[str, Any], name: str) -> str:
     found = point["summary"][name]
-    return shown.estimate(found["mean"], found["ci95_low"], found["ci95_high"], metrics.METRICS[name].unit)
+    return numbers.estimate(found["mean"], found["ci95_low"], found["ci95_high"], metrics.METRICS[name].unit)
 
 
 def _again(sweep: Reported) -> dict[str, str]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ackclock.metrics.view import RunView
-from ackclock.views import curves
-from ackclock.views import numbers as shown
+from ackclock.views import curves, numbers
 from ackclock.views.report import drawing
 from ackclock.views.report.distributions import distributions
 from ackclock.views.report.drawing import Figure
@@ -25,7 +24,7 @@ def figures(names: Sequence[str], views: Sequence[RunView], points: int) -> list
 
 def _totals(names: Sequence[str], views: Sequence[RunView], points: int) -> Figure:
     found = [curves.goodputs(view) for view in views]
-    factor, unit = shown.scale(max(float(lines.total().max(initial=0)) for lines in found), "bit/s")
+    factor, unit = numbers.scale(max(float(lines.total().max(initial=0)) for lines in found), "bit/s")
     data = [
         drawing.curve(
             lines.times_s,

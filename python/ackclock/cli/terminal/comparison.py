@@ -10,9 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ackclock.campaigns.compare.compare import Comparison
-from ackclock.cli import console as terminal
-from ackclock.metrics import METRICS
-from ackclock.views import numbers as shown
+from ackclock.metrics import METRICS, main
+from ackclock.views import numbers
 
 
 def print_comparison(comparison: Comparison) -> None:
@@ -32,7 +31,7 @@ def print_comparison(comparison: Comparison) -> None:
 def _main(comparison: Comparison) -> dict[str, Any]:
     """The main metrics in their order, a row for each engine."""
     found = comparison.as_dict()["metrics"]
-    return {name: found[name] for name in terminal.ROWS if name in found}
+    return {name: found[name] for name in main("table") if name in found}
 
 
 def _beside(table: Table, comparison: Comparison, found: Mapping[str, Any]) -> None:
@@ -42,7 +41,7 @@ def _beside(table: Table, comparison: Comparison, found: Mapping[str, Any]) -> N
     _headed(table, "metric", *headings)
     for name, by_engine in found.items():
         cells = _cells(by_engine, METRICS[name].unit)
-        table.add_row(METRICS[name].label, *cells, *[shown.NOTHING] * len(comparison.refused))
+        table.add_row(METRICS[name].label, *cells, *[numbers.NOTHING] * len(comparison.refused))
 
 
 def _below(table: Table, comparison: Comparison, found: Mapping[str, Any]) -> None:
@@ -54,7 +53,7 @@ def _below(table: Table, comparison: Comparison, found: Mapping[str, Any]) -> No
             first = engine == comparison.engines[0]
             table.add_row(label if first else "", engine, _mean(row, unit), "" if first else _difference(row, unit))
         for engine in comparison.refused:
-            table.add_row("", engine, shown.NOTHING, shown.NOTHING)
+            table.add_row("", engine, numbers.NOTHING, numbers.NOTHING)
 
 
 def _headed(table: Table, metric: str, *headings: str) -> None:
@@ -87,11 +86,11 @@ def _cells(by_engine: Mapping[str, Mapping[str, Any]], unit: str) -> list[str]:
 
 
 def _mean(row: Mapping[str, Any], unit: str) -> str:
-    return shown.estimate(row["mean"], row["ci95_low"], row["ci95_high"], unit)
+    return numbers.estimate(row["mean"], row["ci95_low"], row["ci95_high"], unit)
 
 
 def _difference(row: Mapping[str, Any], unit: str) -> str:
     apart, low = row["difference"], row["difference_low"]
     if apart is None or low is None:
-        return shown.signed(apart, unit)
-    return shown.signed(apart, unit, apart - low)
+        return numbers.signed(apart, unit)
+    return numbers.signed(apart, unit, apart - low)

@@ -1,9 +1,8 @@
-"""What `ackclock sweep` shows: progress on standard error, the table on standard output."""
+"""The table of `ackclock sweep`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
@@ -11,19 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from ackclock.campaigns.sweep.table import Sweep
-from ackclock.metrics import METRICS
+from ackclock.metrics import METRICS, main
 from ackclock.scenario.points import label, short_keys
-from ackclock.views import numbers as shown
+from ackclock.views import numbers
 
-#: The columns and their headings: the first for which there are values.
-COLUMNS = {
-    "utilisation": "utilisation",
-    "completion_mean_s": "completion",
-    "goodput_bps": "goodput",
-    "queue_delay_mean_s": "queueing delay",
-    "jain": "Jain's index",
-    "loss_rate": "loss rate",
-}
+#: Columns of metrics: the first for which there are values.
 MOST_COLUMNS = 4
 
 #: Points beyond this many are in the file only.
@@ -55,7 +46,7 @@ def _table(sweep: Sweep, points: list[dict[str, Any]], names: list[str]) -> Tabl
     for key in short_keys(sweep.axes):
         table.add_column(Text(key), justify="right")
     for name in names:
-        table.add_column(COLUMNS.get(name, METRICS[name].label), justify="right")
+        table.add_column(METRICS[name].short or METRICS[name].label, justify="right")
     for point in points[:MOST_ROWS]:
         texts = [label(value) for value in point["values"].values()]
         table.add_row(*map(Text, texts), *(_cell(point["summary"][name], METRICS[name].unit) for name in names))
@@ -64,41 +55,14 @@ def _table(sweep: Sweep, points: list[dict[str, Any]], names: list[str]) -> Tabl
 
 def _columns(sweep: Sweep, points: list[dict[str, Any]]) -> list[str]:
     asked = [name for name in sweep.metrics if not METRICS[name].per_flow]
-    wanted = asked if len(asked) <= MOST_COLUMNS else [name for name in COLUMNS if name in asked]
+    wanted = asked if len(asked) <= MOST_COLUMNS else [name for name in main("column") if name in asked]
     return [name for name in wanted if any(point["summary"][name]["n"] for point in points)][:MOST_COLUMNS]
 
 
 def _cell(found: Mapping[str, Any], unit: str) -> str:
     """`94.1 ± 0.2 Mb/s`; without an interval the mean alone."""
-    return shown.estimate(found["mean"], found["ci95_low"], found["ci95_high"], unit)
+    return numbers.estimate(found["mean"], found["ci95_low"], found["ci95_high"], unit)
 
 
 def _counted(number: int, what: str) -> str:
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
-
-
-@contextmanager
-def progress(title: str, runs: int) -> Iterator[Callable[[float], None]]:
-    """A bar with the runs that are done and the time that is left; call it with the share that is done."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    console = Console(stderr=True, highlight=False)
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("runs,"),
-        TimeElapsedColumn(),
-        TextColumn("elapsed, left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(title, total=runs)
-        yield lambda share: bar.update(task, completed=round(share * runs))
