@@ -25,26 +25,19 @@ use serde_json::Value;
 
 use super::{Ack, Controller, Loss, Made, Opening, Repair, Restart};
 
-pub mod aggregation;
 mod cycle;
-pub mod filter;
-pub mod full_pipe;
-pub mod min_rtt;
-pub mod parameters;
-pub mod pipe;
+mod parameters;
+pub(super) mod path;
 mod policer;
-pub mod rounds;
 mod window;
 
-use aggregation::Aggregation;
 use cycle::Cycle;
-use filter::WindowedMax;
-use full_pipe::FullPipe;
-use min_rtt::{Dip, MinRtt};
 use parameters::Parameters;
-use pipe::{Pipe, BATCHES, MIN_WINDOW};
+use path::min_rtt::Dip;
+use path::pacing::Pacing;
+use path::pipe::{self, BATCHES, MIN_WINDOW};
+use path::{random, Path};
 use policer::{Look, Policer};
-use rounds::{HeldBack, Rounds};
 use window::{Goal, Window};
 
 /// The phase that drains; a cycle does not begin with it.
@@ -64,33 +57,18 @@ enum Mode {
     ProbeRtt,
 }
 
-/// The model of the path.
-#[derive(Clone, Copy, Debug)]
-struct Model {
-    pipe: Pipe,
-    rounds: Rounds,
-    /// Segments per second.
-    bandwidth: WindowedMax,
-    min_rtt: MinRtt,
-    full: FullPipe,
-    aggregation: Aggregation,
-    policer: Policer,
-    held_back: HeldBack,
-}
-
 /// A BBR sender.
 #[derive(Clone, Debug)]
 struct Bbr {
     parameters: Parameters,
-    model: Model,
+    path: Path,
+    policer: Policer,
     mode: Mode,
     cycle: Cycle,
     dip: Dip,
     window: Window,
     ssthresh: f64,
-    pacing_bytes_per_s: f64,
-    /// Whether the pacing rate rests on a measured RTT or better.
-    has_seen_rtt: bool,
+    pacing: Pacing,
     idle_restart: bool,
     /// When the newest delivery was seen.
     delivered_at: Time,
@@ -107,33 +85,19 @@ pub fn make(parameters: &Value, initial_window: f64) -> Made {
     Ok(Box::new(Bbr::new(parameters, initial_window)))
 }
 
-/// The random numbers of a flow.
-pub(super) fn random(seed: u64) -> Pcg64Mcg {
-    Pcg64Mcg::new(u128::from(seed) << 1 | 1)
-}
-
 impl Bbr {
     fn new(parameters: Parameters, initial_window: f64) -> Bbr {
-        let window = Time::from_seconds(parameters.min_rtt_window_s);
+        let window_s = parameters.min_rtt_window_s;
         Bbr {
             parameters,
-            model: Model {
-                pipe: Pipe::new(initial_window),
-                rounds: Rounds::default(),
-                bandwidth: WindowedMax::default(),
-                min_rtt: MinRtt::new(window, window),
-                full: FullPipe::default(),
-                aggregation: Aggregation::default(),
-                policer: Policer::default(),
-                held_back: HeldBack::default(),
-            },
+            path: Path::new(initial_window, window_s, window_s),
+            policer: Policer::default(),
             mode: Mode::Startup,
             cycle: Cycle::default(),
             dip: Dip::default(),
             window: Window::new(initial_window),
             ssthresh: f64::INFINITY,
-            pacing_bytes_per_s: f64::INFINITY,
-            has_seen_rtt: false,
+            pacing: Pacing::NONE,
             idle_restart: false,
             delivered_at: Time::ZERO,
             random: random(0),
@@ -146,46 +110,43 @@ impl Bbr {
     /// 4.1.1).
     #[inline]
     fn update_bandwidth(&mut self, ack: &Ack, limited: bool) {
-        let model = &mut self.model;
-        model.rounds.started = false;
+        let path = &mut self.path;
+        path.rounds.started = false;
         let Some(rate) = ack.delivery_rate else {
-            model.policer.count_lost(ack.newly_lost);
+            self.policer.count_lost(ack.newly_lost);
             return;
         };
-        model.rounds.observe(ack);
+        path.rounds.observe(ack);
         if self.parameters.policer_detection {
             let look = Look {
-                round_started: model.rounds.started,
+                round_started: path.rounds.started,
                 limited,
                 probing: self.mode == Mode::ProbeBw,
-                segment_bytes: model.pipe.bytes_per_s(1.0),
+                segment_bytes: path.pipe.bytes_per_s(1.0),
             };
-            if model.policer.observe(ack, &look) {
+            if self.policer.observe(ack, &look) {
                 self.enter_probe_bw();
             }
         }
-        let model = &mut self.model;
-        let bandwidth = model.pipe.segments_per_s(rate);
-        if !limited || bandwidth >= model.bandwidth.get() {
+        let path = &mut self.path;
+        let bandwidth = path.pipe.segments_per_s(rate);
+        if !limited || bandwidth >= path.bandwidth.get() {
             let window = self.parameters.bandwidth_window;
-            let round = model.rounds.count;
-            model.bandwidth.update(window, round, bandwidth);
+            let round = path.rounds.count;
+            path.bandwidth.update(window, round, bandwidth);
         }
     }
 
     /// Segments per second to send at: the maximum, or a policer's rate.
     #[inline]
     fn bandwidth(&self) -> f64 {
-        let policed = self.model.policer.rate();
-        policed.unwrap_or_else(|| self.model.bandwidth.get())
+        let policed = self.policer.rate();
+        policed.unwrap_or_else(|| self.path.bandwidth.get())
     }
 
     /// `gain` × BDP of the largest bandwidth, with room for batches.
     fn target_in_flight(&self, gain: f64) -> u32 {
-        let model = &self.model;
-        let volume = model
-            .pipe
-            .volume(model.bandwidth.get(), model.min_rtt.get(), gain);
+        let volume = self.path.volume(self.path.bandwidth.get(), gain);
         self.with_room_for_batches(pipe::whole(volume))
     }
 
@@ -199,8 +160,8 @@ impl Bbr {
     /// Segments that leave together: a millisecond's, at least two but at the lowest rates.
     #[inline]
     fn batch(&self) -> u32 {
-        let rate = self.pacing_bytes_per_s;
-        self.model.pipe.batch(rate, self.least_batch())
+        let rate = self.pacing.bytes_per_s;
+        self.path.pipe.batch(rate, self.least_batch())
     }
 
     /// What will be in flight when pacing lets the next batch go: it goes on being delivered until then.
@@ -219,7 +180,7 @@ impl Bbr {
         match (self.mode, self.cycle.phase) {
             (Mode::Startup, _) => self.parameters.startup_gain,
             (Mode::Drain, _) => 1.0 / self.parameters.startup_gain,
-            (Mode::ProbeBw, _) if self.model.policer.rate().is_some() => 1.0,
+            (Mode::ProbeBw, _) if self.policer.rate().is_some() => 1.0,
             (Mode::ProbeBw, 0) => probe,
             (Mode::ProbeBw, DRAINING_PHASE) => 2.0 - probe,
             _ => 1.0,
@@ -238,29 +199,25 @@ impl Bbr {
     #[inline]
     fn pace(&mut self, gain: f64) {
         let margin = 1.0 - self.parameters.pacing_margin;
-        let rate = self.model.pipe.bytes_per_s(self.bandwidth() * gain) * margin;
-        if self.model.full.now || rate > self.pacing_bytes_per_s {
-            self.pacing_bytes_per_s = rate;
-        }
+        let rate = self.path.pipe.bytes_per_s(self.bandwidth() * gain) * margin;
+        self.pacing.follow(rate, self.path.full.now);
     }
 
     /// The first pacing rate: Startup's gain × the initial window per RTT.
     fn pace_first(&mut self, srtt: Time) {
-        self.has_seen_rtt = srtt > Time::ZERO;
         let gain = self.parameters.startup_gain * (1.0 - self.parameters.pacing_margin);
-        self.pacing_bytes_per_s = self.model.pipe.first_pacing_bytes_per_s(srtt, gain);
+        let rate = self.path.pipe.first_pacing_bytes_per_s(srtt, gain);
+        self.pacing.begin(rate, srtt);
     }
 
     /// The window to grow to: gain × BDP, what aggregated ACKs need, and room for batches.
     #[inline]
     fn target_window(&self) -> u32 {
-        let (model, bandwidth) = (&self.model, self.bandwidth());
-        let volume = model
-            .pipe
-            .volume(bandwidth, model.min_rtt.get(), self.cwnd_gain());
-        let aggregated = if model.full.now {
+        let (path, bandwidth) = (&self.path, self.bandwidth());
+        let volume = path.volume(bandwidth, self.cwnd_gain());
+        let aggregated = if path.full.now {
             let most = bandwidth * AGGREGATION_MAX_S;
-            model.aggregation.excess().min(most)
+            path.aggregation.excess().min(most)
         } else {
             0.0
         };
@@ -271,9 +228,7 @@ impl Bbr {
 impl Controller for Bbr {
     fn on_open(&mut self, opening: &Opening) {
         self.random = random(opening.seed);
-        self.model.pipe.open(opening.mss_bytes);
-        self.model.min_rtt.open(opening.now, opening.srtt);
-        self.model.aggregation.restart(opening.now);
+        self.path.open(opening);
         self.delivered_at = opening.now;
         self.pace_first(opening.srtt);
     }
@@ -282,28 +237,28 @@ impl Controller for Bbr {
         if ack.newly_acked > 0 {
             self.delivered_at = ack.now;
         }
-        let limited = self.model.held_back.limits(ack);
+        let limited = self.path.held_back.limits(ack);
         self.update_bandwidth(ack, limited);
         if ack.newly_acked > 0 && ack.delivery_rate.is_some() {
             let (bandwidth, cwnd) = (self.bandwidth(), self.window.cwnd());
-            let round = self.model.rounds.count;
-            let aggregation = &mut self.model.aggregation;
+            let round = self.path.rounds.count;
+            let aggregation = &mut self.path.aggregation;
             aggregation.observe(ack, bandwidth, cwnd, AGGREGATION_ROUNDS, round);
         }
         self.follow_cycle(ack);
         self.look_for_full_pipe(ack, limited);
         self.measure_min_rtt(ack);
-        if !self.has_seen_rtt && ack.srtt > Time::ZERO {
+        if self.pacing.awaits(ack.srtt) {
             self.pace_first(ack.srtt);
         }
         self.pace(self.pacing_gain());
         if ack.newly_acked > 0 {
             let goal = Goal {
                 segments: self.target_window(),
-                full: self.model.full.now,
-                first: self.model.pipe.initial_window,
+                full: self.path.full.now,
+                first: self.path.pipe.initial_window,
             };
-            self.window.update(ack, &goal, &mut self.model.rounds);
+            self.window.update(ack, &goal, &mut self.path.rounds);
         }
         if self.mode == Mode::ProbeRtt {
             self.window.bound(MIN_WINDOW);
@@ -316,14 +271,14 @@ impl Controller for Bbr {
 
     fn on_timeout(&mut self, _now: Time, in_flight: u32) {
         self.window.restart(self.mode == Mode::ProbeRtt);
-        self.model.full.forget_baseline();
-        self.model.policer.count_lost(in_flight);
+        self.path.full.forget_baseline();
+        self.policer.count_lost(in_flight);
     }
 
     /// Paces at the bandwidth itself after an idle time; an idle time may also have been the dip.
     fn on_restart(&mut self, restart: &Restart) {
         self.idle_restart = true;
-        self.model.aggregation.restart(restart.now);
+        self.path.aggregation.restart(restart.now);
         if self.mode == Mode::ProbeBw {
             self.pace(1.0);
         } else if self.mode == Mode::ProbeRtt && self.dip.is_over(restart.now) {
@@ -348,12 +303,11 @@ impl Controller for Bbr {
     }
 
     fn least_batch(&self) -> u32 {
-        1 + u32::from(self.pacing_bytes_per_s >= SINGLE_SEGMENT_BYTES_PER_S)
+        1 + u32::from(self.pacing.bytes_per_s >= SINGLE_SEGMENT_BYTES_PER_S)
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
-        let rate = self.pacing_bytes_per_s;
-        rate.is_finite().then(|| Rate::from_bytes_per_second(rate))
+        self.pacing.rate()
     }
 }
 

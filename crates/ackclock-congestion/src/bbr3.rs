@@ -1,7 +1,7 @@
 //! BBR, version 3: the model of version 1, bounded by what losses say.
 //!
-//! N. Cardwell, I. Swett, J. Beshay (editors): BBR Congestion Control, draft-ietf-ccwg-bbr-06. Windowed
-//! maximum, rounds, full-pipe estimator, delay filter and aggregation are shared with [`super::bbr`].
+//! N. Cardwell, I. Swett, J. Beshay (editors): BBR Congestion Control, draft-ietf-ccwg-bbr-06. The
+//! model of the path is that of [`super::bbr::path`].
 //!
 //! Deviations: the sender reports losses per ACK, not per packet, so the newest segment that an ACK delivers
 //! stands for those that it reports lost, and ACKs with losses stand for discontiguous lost ranges in Startup
@@ -25,13 +25,10 @@ use rand_pcg::Pcg64Mcg;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::bbr::aggregation::Aggregation;
-use super::bbr::filter::WindowedMax;
-use super::bbr::full_pipe::FullPipe;
-use super::bbr::min_rtt::{Dip, MinRtt};
-use super::bbr::pipe::{Pipe, SavedWindow, BATCHES, MIN_WINDOW};
-use super::bbr::random;
-use super::bbr::rounds::{HeldBack, Rounds};
+use super::bbr::path::min_rtt::Dip;
+use super::bbr::path::pacing::Pacing;
+use super::bbr::path::pipe::{SavedWindow, BATCHES, MIN_WINDOW};
+use super::bbr::path::{random, Path};
 use super::{Ack, Controller, Loss, Made, Opening, Repair, Restart};
 
 mod bounds;
@@ -77,25 +74,6 @@ impl State {
     }
 }
 
-/// The model of the path.
-#[derive(Clone, Debug)]
-struct Model {
-    pipe: Pipe,
-    rounds: Rounds,
-    /// Segments per second.
-    bandwidth: WindowedMax,
-    min_rtt: MinRtt,
-    full: FullPipe,
-    /// Whether the pipe was ever full.
-    full_reached: bool,
-    aggregation: Aggregation,
-    held_back: HeldBack,
-    flights: Flights,
-    signals: Signals,
-    short_term: ShortTerm,
-    long_term: LongTerm,
-}
-
 /// A sample: what an ACK tells of the path.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
@@ -110,7 +88,13 @@ struct Sample {
 #[derive(Clone, Debug)]
 struct Bbr3 {
     parameters: Parameters,
-    model: Model,
+    path: Path,
+    /// Whether the pipe was ever full.
+    full_reached: bool,
+    flights: Flights,
+    signals: Signals,
+    short_term: ShortTerm,
+    long_term: LongTerm,
     state: State,
     cycle: Cycle,
     dip: Dip,
@@ -119,8 +103,7 @@ struct Bbr3 {
     saved: SavedWindow,
     was_repairing: bool,
     ssthresh: f64,
-    pacing_bytes_per_s: f64,
-    has_seen_rtt: bool,
+    pacing: Pacing,
     idle_restart: bool,
     random: Pcg64Mcg,
 }
@@ -137,36 +120,25 @@ pub fn make(parameters: &Value, initial_window: f64) -> Made {
 
 impl Bbr3 {
     fn new(parameters: Parameters, initial_window: f64) -> Bbr3 {
-        let pipe = Pipe::new(initial_window);
+        let (window_s, interval_s) = (parameters.min_rtt_window_s, parameters.probe_rtt_interval_s);
+        let path = Path::new(initial_window, window_s, interval_s);
         Bbr3 {
             parameters,
-            model: Model {
-                pipe,
-                rounds: Rounds::default(),
-                bandwidth: WindowedMax::default(),
-                min_rtt: MinRtt::new(
-                    Time::from_seconds(parameters.min_rtt_window_s),
-                    Time::from_seconds(parameters.probe_rtt_interval_s),
-                ),
-                full: FullPipe::default(),
-                full_reached: false,
-                aggregation: Aggregation::default(),
-                held_back: HeldBack::default(),
-                flights: Flights::default(),
-                signals: Signals::default(),
-                short_term: ShortTerm::NONE,
-                long_term: LongTerm::NONE,
-            },
+            path,
+            full_reached: false,
+            flights: Flights::default(),
+            signals: Signals::default(),
+            short_term: ShortTerm::NONE,
+            long_term: LongTerm::NONE,
             state: State::Startup,
             cycle: Cycle::default(),
             dip: Dip::default(),
             drain_start: 0,
-            cwnd: pipe.initial_window,
+            cwnd: path.pipe.initial_window,
             saved: SavedWindow::default(),
             was_repairing: false,
             ssthresh: f64::INFINITY,
-            pacing_bytes_per_s: f64::INFINITY,
-            has_seen_rtt: false,
+            pacing: Pacing::NONE,
             idle_restart: false,
             random: random(0),
         }
@@ -176,57 +148,53 @@ impl Bbr3 {
 
     #[inline]
     fn sample(&mut self, ack: &Ack) -> Sample {
-        let model = &mut self.model;
-        model.flights.count_lost(ack.newly_lost);
+        self.flights.count_lost(ack.newly_lost);
         Sample {
             bandwidth: ack
                 .delivery_rate
-                .map_or(0.0, |rate| model.pipe.segments_per_s(rate)),
-            limited: model.held_back.limits(ack),
-            flight: model.flights.look_up(ack),
+                .map_or(0.0, |rate| self.path.pipe.segments_per_s(rate)),
+            limited: self.path.held_back.limits(ack),
+            flight: self.flights.look_up(ack),
         }
     }
 
     /// `UpdateLatestDeliverySignals`, `UpdateCongestionSignals`.
     #[inline]
     fn update_signals(&mut self, ack: &Ack, sample: &Sample) {
-        let model = &mut self.model;
-        model.signals.observe(ack, sample.bandwidth);
-        model.rounds.observe(ack);
-        self.cycle.rounds += u64::from(model.rounds.started);
-        let rises = sample.bandwidth >= model.bandwidth.get();
+        self.signals.observe(ack, sample.bandwidth);
+        self.path.rounds.observe(ack);
+        self.cycle.rounds += u64::from(self.path.rounds.started);
+        let rises = sample.bandwidth >= self.path.bandwidth.get();
         if sample.bandwidth > 0.0 && (rises || !sample.limited) {
             let (window, cycle) = (BANDWIDTH_CYCLES, self.cycle.count);
-            model.bandwidth.update(window, cycle, sample.bandwidth);
+            self.path.bandwidth.update(window, cycle, sample.bandwidth);
         }
-        if model.signals.round.started {
-            if model.signals.lost && !self.state.accelerates() {
-                let (bandwidth, cwnd) = (model.bandwidth.get(), f64::from(self.cwnd));
-                let (latest, beta) = (model.signals.latest, self.parameters.beta);
-                model.short_term.reduce(bandwidth, cwnd, &latest, beta);
+        if self.signals.round.started {
+            if self.signals.lost && !self.state.accelerates() {
+                let (bandwidth, cwnd) = (self.path.bandwidth.get(), f64::from(self.cwnd));
+                let (latest, beta) = (self.signals.latest, self.parameters.beta);
+                self.short_term.reduce(bandwidth, cwnd, &latest, beta);
             }
-            model.signals.lost = false;
+            self.signals.lost = false;
         }
     }
 
     /// Segments per second to send at (`BoundBWForModel`).
     #[inline]
     fn bandwidth(&self) -> f64 {
-        let model = &self.model;
-        model.bandwidth.get().min(model.short_term.bandwidth)
+        self.path.bandwidth.get().min(self.short_term.bandwidth)
     }
 
     /// `BDPMultiple`.
     #[inline]
     fn volume(&self, bandwidth: f64, gain: f64) -> f64 {
-        let model = &self.model;
-        model.pipe.volume(bandwidth, model.min_rtt.get(), gain)
+        self.path.volume(bandwidth, gain)
     }
 
     /// `QuantizationBudget`.
     #[inline]
     fn with_room_for_batches(&self, volume: f64) -> f64 {
-        let batch = self.model.pipe.batch(self.pacing_bytes_per_s, LEAST_BATCH);
+        let batch = self.path.pipe.batch(self.pacing.bytes_per_s, LEAST_BATCH);
         let least = (BATCHES * batch).max(MIN_WINDOW);
         let probing = if self.state == State::Up { 2.0 } else { 0.0 };
         volume.max(f64::from(least)) + probing
@@ -234,14 +202,13 @@ impl Bbr3 {
 
     fn observe_aggregation(&mut self, ack: &Ack) {
         let (bandwidth, cwnd) = (self.bandwidth(), self.cwnd);
-        let model = &mut self.model;
-        let window = if model.full_reached {
+        let window = if self.full_reached {
             AGGREGATION_ROUNDS
         } else {
             1
         };
-        let round = model.rounds.count;
-        model
+        let round = self.path.rounds.count;
+        self.path
             .aggregation
             .observe(ack, bandwidth, cwnd, window, round);
     }
@@ -250,19 +217,19 @@ impl Bbr3 {
 
     #[inline]
     fn measure_min_rtt(&mut self, ack: &Ack) {
-        let due = self.model.min_rtt.observe(ack.now, ack.rtt);
+        let due = self.path.min_rtt.observe(ack.now, ack.rtt);
         if due && !self.idle_restart && self.state != State::ProbeRtt {
             self.save_window();
             self.state = State::ProbeRtt;
             self.dip = Dip::default();
             self.cycle.stop_sampling();
-            self.model.rounds.restart(ack.delivered);
+            self.path.rounds.restart(ack.delivered);
         }
         if self.state == State::ProbeRtt {
-            self.model.held_back.mark(ack);
+            self.path.held_back.mark(ack);
             let window = self.probe_rtt_window();
             let duration = Time::from_seconds(self.parameters.probe_rtt_duration_s);
-            let rounds = &mut self.model.rounds;
+            let rounds = &mut self.path.rounds;
             if self.dip.follow(ack, window, duration, rounds) {
                 self.leave_probe_rtt(ack.now, ack.delivered);
             }
@@ -271,10 +238,10 @@ impl Bbr3 {
     }
 
     fn leave_probe_rtt(&mut self, now: Time, delivered: u64) {
-        self.model.min_rtt.refresh(now);
+        self.path.min_rtt.refresh(now);
         self.cwnd = self.saved.restore(self.cwnd);
-        self.model.short_term = ShortTerm::NONE;
-        if self.model.full_reached {
+        self.short_term = ShortTerm::NONE;
+        if self.full_reached {
             self.go_down(now, delivered);
             self.state = State::Cruise;
         } else {
@@ -291,10 +258,8 @@ impl Bbr3 {
 impl Controller for Bbr3 {
     fn on_open(&mut self, opening: &Opening) {
         self.random = random(opening.seed);
-        self.model.pipe.open(opening.mss_bytes);
-        self.model.min_rtt.open(opening.now, opening.srtt);
-        self.model.aggregation.restart(opening.now);
-        self.model.flights.open();
+        self.path.open(opening);
+        self.flights.open();
         self.pace_first(opening.srtt);
     }
 
@@ -312,10 +277,10 @@ impl Controller for Bbr3 {
         }
         self.measure_min_rtt(ack);
         if ack.newly_acked > 0 {
-            self.model.signals.advance(ack, sample.bandwidth);
+            self.signals.advance(ack, sample.bandwidth);
         }
-        self.model.flights.remember(ack);
-        if !self.has_seen_rtt && ack.srtt > Time::ZERO {
+        self.flights.remember(ack);
+        if self.pacing.awaits(ack.srtt) {
             self.pace_first(ack.srtt);
         }
         self.pace(self.pacing_gain());
@@ -334,18 +299,18 @@ impl Controller for Bbr3 {
     fn on_timeout(&mut self, _now: Time, in_flight: u32) {
         self.save_window();
         self.was_repairing = true;
-        self.model.flights.count_lost(in_flight);
+        self.flights.count_lost(in_flight);
         self.cwnd = 1;
     }
 
     /// `HandleRestartFromIdle`.
     fn on_restart(&mut self, restart: &Restart) {
         self.idle_restart = true;
-        self.model.aggregation.restart(restart.now);
+        self.path.aggregation.restart(restart.now);
         if self.state.is_probe_bw() {
             self.pace(1.0);
         } else if self.state == State::ProbeRtt && self.dip.is_over(restart.now) {
-            self.leave_probe_rtt(restart.now, self.model.rounds.end());
+            self.leave_probe_rtt(restart.now, self.path.rounds.end());
         }
     }
 
@@ -370,8 +335,7 @@ impl Controller for Bbr3 {
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
-        let rate = self.pacing_bytes_per_s;
-        rate.is_finite().then(|| Rate::from_bytes_per_second(rate))
+        self.pacing.rate()
     }
 }
 

@@ -62,23 +62,13 @@ impl Controller for Reno {
 #[cfg(test)]
 #[allow(clippy::float_cmp)] // windows are whole segments
 mod tests {
-    use super::super::window::testing::{ack, recovering, LOSS};
+    use super::super::window::testing::{ack, recovering, round, LOSS};
     use super::*;
     use proptest::prelude::*;
     use serde_json::json;
 
     fn reno(initial_window: f64) -> Box<dyn Controller> {
         make(&json!({}), initial_window).expect("no parameters are needed")
-    }
-
-    /// Acknowledges a whole window, `per_ack` segments at a time.
-    fn round(controller: &mut dyn Controller, per_ack: u32) {
-        let mut left = controller.cwnd() as u32;
-        while left > 0 {
-            let acked = left.min(per_ack);
-            controller.on_ack(&ack(Time::ZERO, acked));
-            left -= acked;
-        }
     }
 
     #[test]

@@ -202,7 +202,7 @@ impl Window {
 /// ACKs for tests of controllers.
 #[cfg(test)]
 pub mod testing {
-    use super::super::{Ack, Loss};
+    use super::super::{Ack, Controller, Loss};
     use ackclock_units::Time;
 
     /// A loss that tells nothing but that it happened.
@@ -242,6 +242,16 @@ pub mod testing {
             repairing: false,
             paced: false,
             next_departure: Time::ZERO,
+        }
+    }
+
+    /// Acknowledges a whole window, `per_ack` segments at a time.
+    pub fn round(controller: &mut dyn Controller, per_ack: u32) {
+        let mut left = controller.cwnd() as u32;
+        while left > 0 {
+            let acked = left.min(per_ack);
+            controller.on_ack(&ack(Time::ZERO, acked));
+            left -= acked;
         }
     }
 

@@ -4,6 +4,7 @@
 
 use ackclock_units::Time;
 use rand_pcg::Pcg64Mcg;
+use serde::de::Error as _;
 use serde_json::Value;
 
 use crate::packet::{Ecn, Packet};
@@ -29,6 +30,7 @@ pub mod spa;
 pub mod synfinprio;
 pub mod synprio;
 pub mod tbf;
+mod updates;
 
 /// What a queue holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -229,6 +231,15 @@ pub fn make(
         algorithm: discipline.to_owned(),
         source,
     })
+}
+
+/// Refuses parameters of which something does not hold.
+fn require(holds: bool, otherwise: &str) -> Result<(), serde_json::Error> {
+    if holds {
+        Ok(())
+    } else {
+        Err(serde_json::Error::custom(otherwise))
+    }
 }
 
 /// Packets for tests of disciplines.

@@ -3,8 +3,8 @@
 use ackclock_units::Time;
 use rand_core::RngCore;
 
-use super::min_rtt::Dip;
-use super::pipe::MIN_WINDOW;
+use super::path::min_rtt::Dip;
+use super::path::pipe::MIN_WINDOW;
 use super::{Ack, Bbr, Mode, DRAINING_PHASE};
 
 /// Phases of the gain cycle: one probes, one drains, six cruise (draft section 4.3.4.1).
@@ -28,7 +28,7 @@ impl Bbr {
     /// A phase lasts a propagation delay. Probing goes on until what is in flight shows it, or losses do;
     /// draining ends as soon as the queue is gone (draft section 4.3.4.3).
     fn phase_is_over(&self, ack: &Ack) -> bool {
-        let min_rtt = self.model.min_rtt.get();
+        let min_rtt = self.path.min_rtt.get();
         let full_length = self.delivered_at.since(self.cycle.since) > min_rtt;
         let gain = self.pacing_gain();
         if gain > 1.0 {
@@ -62,11 +62,11 @@ impl Bbr {
 
     #[inline]
     pub(super) fn look_for_full_pipe(&mut self, ack: &Ack, limited: bool) {
-        let model = &mut self.model;
-        if !model.full.now && model.rounds.started && !limited {
-            model.full.observe(model.bandwidth.get());
+        let path = &mut self.path;
+        if !path.full.now && path.rounds.started && !limited {
+            path.full.observe(path.bandwidth.get());
         }
-        if self.mode == Mode::Startup && self.model.full.now {
+        if self.mode == Mode::Startup && self.path.full.now {
             self.mode = Mode::Drain;
             self.ssthresh = f64::from(self.target_in_flight(1.0));
         }
@@ -81,20 +81,17 @@ impl Bbr {
     /// Dips to four segments when no RTT as small was seen for the window (draft section 4.3.5).
     #[inline]
     pub(super) fn measure_min_rtt(&mut self, ack: &Ack) {
-        let due = self.model.min_rtt.observe(ack.now, ack.rtt);
+        let due = self.path.min_rtt.observe(ack.now, ack.rtt);
         if due && !self.idle_restart && self.mode != Mode::ProbeRtt {
             self.window.save(false);
             self.mode = Mode::ProbeRtt;
             self.dip = Dip::default();
         }
         if self.mode == Mode::ProbeRtt {
-            let model = &mut self.model;
-            model.held_back.mark(ack);
+            let path = &mut self.path;
+            path.held_back.mark(ack);
             let duration = Time::from_seconds(self.parameters.probe_rtt_duration_s);
-            if self
-                .dip
-                .follow(ack, MIN_WINDOW, duration, &mut model.rounds)
-            {
+            if self.dip.follow(ack, MIN_WINDOW, duration, &mut path.rounds) {
                 self.leave_probe_rtt(ack.now);
             }
         }
@@ -102,9 +99,9 @@ impl Bbr {
     }
 
     pub(super) fn leave_probe_rtt(&mut self, now: Time) {
-        self.model.min_rtt.refresh(now);
+        self.path.min_rtt.refresh(now);
         self.window.restore();
-        if self.model.full.now {
+        if self.path.full.now {
             self.enter_probe_bw();
         } else {
             self.mode = Mode::Startup;

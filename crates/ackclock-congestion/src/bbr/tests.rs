@@ -124,7 +124,7 @@ fn the_window_is_twice_the_bdp_with_room_for_batches_and_aggregation() {
         bbr.on_ack(&path.round(1000.0, 100));
     }
     bbr.on_ack(&path.round(1000.0, 100));
-    let aggregated = bbr.model.aggregation.excess() as u32;
+    let aggregated = bbr.path.aggregation.excess() as u32;
     assert_eq!(bbr.window.cwnd(), (206 + aggregated).next_multiple_of(2));
 }
 

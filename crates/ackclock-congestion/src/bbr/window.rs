@@ -5,8 +5,8 @@
 //! two out for one in; afterwards the window from before comes back.
 
 use super::super::Ack;
-use super::pipe::{SavedWindow, MIN_WINDOW};
-use super::rounds::Rounds;
+use super::path::pipe::{SavedWindow, MIN_WINDOW};
+use super::path::rounds::Rounds;
 
 /// Where the window goes.
 #[derive(Clone, Copy, Debug)]

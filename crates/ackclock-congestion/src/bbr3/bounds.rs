@@ -1,8 +1,8 @@
 //! The bounds that congestion sets to the model: a short-term one that holds until the next probe, and a
 //! long-term one that probes move (draft-ietf-ccwg-bbr sections 5.3.3.9 and 5.5.10).
 
-use super::super::bbr::pipe::MIN_WINDOW;
-use super::super::bbr::rounds::Rounds;
+use super::super::bbr::path::pipe::MIN_WINDOW;
+use super::super::bbr::path::rounds::Rounds;
 use super::super::Ack;
 
 /// Bandwidth (segments/s) and volume (segments) that losses outside probes leave; infinite without.

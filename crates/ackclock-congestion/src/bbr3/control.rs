@@ -2,7 +2,7 @@
 
 use ackclock_units::Time;
 
-use super::super::bbr::pipe::MIN_WINDOW;
+use super::super::bbr::path::pipe::MIN_WINDOW;
 use super::{Ack, Bbr3, State};
 
 impl Bbr3 {
@@ -28,16 +28,14 @@ impl Bbr3 {
     #[inline]
     pub(super) fn pace(&mut self, gain: f64) {
         let margin = 1.0 - self.parameters.pacing_margin;
-        let rate = self.model.pipe.bytes_per_s(self.bandwidth() * gain) * margin;
-        if self.model.full_reached || rate > self.pacing_bytes_per_s {
-            self.pacing_bytes_per_s = rate;
-        }
+        let rate = self.path.pipe.bytes_per_s(self.bandwidth() * gain) * margin;
+        self.pacing.follow(rate, self.full_reached);
     }
 
     pub(super) fn pace_first(&mut self, srtt: Time) {
-        self.has_seen_rtt = srtt > Time::ZERO;
         let gain = self.parameters.startup_gain;
-        self.pacing_bytes_per_s = self.model.pipe.first_pacing_bytes_per_s(srtt, gain);
+        let rate = self.path.pipe.first_pacing_bytes_per_s(srtt, gain);
+        self.pacing.begin(rate, srtt);
     }
 
     pub(super) fn save_window(&mut self) {
@@ -48,12 +46,11 @@ impl Bbr3 {
     /// `SetCwnd`.
     #[inline]
     pub(super) fn set_window(&mut self, ack: &Ack) {
-        let model = &self.model;
         let volume = self.volume(self.bandwidth(), self.cwnd_gain());
-        let most = self.with_room_for_batches(volume + model.aggregation.excess()) as u32;
-        let first = u64::from(model.pipe.initial_window);
+        let most = self.with_room_for_batches(volume + self.path.aggregation.excess()) as u32;
+        let first = u64::from(self.path.pipe.initial_window);
         let grown = self.cwnd.saturating_add(ack.newly_acked);
-        if model.full_reached {
+        if self.full_reached {
             self.cwnd = grown.min(most);
         } else if self.cwnd < most || ack.delivered < first {
             self.cwnd = grown;
@@ -67,12 +64,12 @@ impl Bbr3 {
     /// `BoundCwndForModel`.
     #[inline]
     fn window_bound(&self) -> u32 {
-        let long_term = &self.model.long_term;
+        let long_term = &self.long_term;
         let bound = match self.state {
             State::Startup | State::Drain => f64::INFINITY,
             State::Down | State::Refill | State::Up => long_term.volume,
             State::Cruise | State::ProbeRtt => long_term.with_headroom(self.parameters.headroom),
         };
-        bound.min(self.model.short_term.volume) as u32
+        bound.min(self.short_term.volume) as u32
     }
 }

@@ -3,7 +3,7 @@
 use ackclock_units::Time;
 use rand_core::RngCore;
 
-use super::super::bbr::full_pipe::FullPipe;
+use super::super::bbr::path::full_pipe::FullPipe;
 use super::bounds::ShortTerm;
 use super::{Ack, Bbr3, Sample, State};
 
@@ -51,13 +51,13 @@ impl Bbr3 {
     /// `UpdateProbeBWCyclePhase`.
     #[inline]
     pub(super) fn follow_cycle(&mut self, ack: &Ack, sample: &Sample) {
-        if !self.model.full_reached || self.adapt_long_term(ack, sample) {
+        if !self.full_reached || self.adapt_long_term(ack, sample) {
             return;
         }
         match self.state {
             State::Down | State::Cruise if self.is_time_to_probe(ack.now) => self.refill(ack),
             State::Down if self.is_time_to_cruise(ack) => self.state = State::Cruise,
-            State::Refill if self.model.rounds.started => {
+            State::Refill if self.path.rounds.started => {
                 self.cycle.is_sample = true;
                 self.go_up(ack, sample);
             }
@@ -69,29 +69,29 @@ impl Bbr3 {
     // ---- the four states ----
 
     pub(super) fn go_down(&mut self, now: Time, delivered: u64) {
-        self.model.signals.reset();
-        self.model.long_term.stop_growing();
+        self.signals.reset();
+        self.long_term.stop_growing();
         self.pick_wait();
         self.cycle.start = now;
         self.cycle.feedback = Feedback::Stopping;
-        self.model.rounds.restart(delivered);
+        self.path.rounds.restart(delivered);
         self.state = State::Down;
     }
 
     fn refill(&mut self, ack: &Ack) {
-        self.model.short_term = ShortTerm::NONE;
-        self.model.long_term.refill();
+        self.short_term = ShortTerm::NONE;
+        self.long_term.refill();
         self.cycle.was_precautionary = false;
         self.cycle.feedback = Feedback::None;
-        self.model.rounds.restart(ack.delivered);
+        self.path.rounds.restart(ack.delivered);
         self.state = State::Refill;
     }
 
     fn go_up(&mut self, ack: &Ack, sample: &Sample) {
         self.cycle.feedback = Feedback::Starting;
-        self.model.rounds.restart(ack.delivered);
-        self.model.full = FullPipe::from(sample.bandwidth);
-        self.model.long_term.steepen(f64::from(self.cwnd));
+        self.path.rounds.restart(ack.delivered);
+        self.path.full = FullPipe::from(sample.bandwidth);
+        self.long_term.steepen(f64::from(self.cwnd));
         self.state = State::Up;
     }
 
@@ -126,24 +126,24 @@ impl Bbr3 {
 
     fn is_time_to_cruise(&self, ack: &Ack) -> bool {
         let in_flight = f64::from(ack.in_flight);
-        let bandwidth = self.model.bandwidth.get();
+        let bandwidth = self.path.bandwidth.get();
         let headroom = self.parameters.headroom;
-        in_flight <= self.model.long_term.with_headroom(headroom)
+        in_flight <= self.long_term.with_headroom(headroom)
             && in_flight <= self.with_room_for_batches(self.volume(bandwidth, 1.0))
     }
 
     fn is_time_to_go_down(&mut self, ack: &Ack, sample: &Sample) -> bool {
-        let bound = self.model.long_term.volume.floor();
+        let bound = self.long_term.volume.floor();
         if self.cycle.was_too_high && f64::from(ack.in_flight) >= bound {
             self.cycle.was_precautionary = true;
             return true;
         }
         if ack.window_limited && f64::from(self.cwnd) >= bound {
             // The bound and not the path limits the bandwidth: no plateau yet.
-            self.model.full = FullPipe::from(sample.bandwidth);
+            self.path.full = FullPipe::from(sample.bandwidth);
             return false;
         }
-        self.model.full.now
+        self.path.full.now
     }
 
     // ---- what probes teach ----
@@ -151,14 +151,14 @@ impl Bbr3 {
     /// `AdaptLongTermModel`; returns whether it changed the state.
     #[inline]
     fn adapt_long_term(&mut self, ack: &Ack, sample: &Sample) -> bool {
-        if self.model.rounds.started && self.follow_feedback(ack, sample) {
+        if self.path.rounds.started && self.follow_feedback(ack, sample) {
             return true;
         }
-        if !self.is_too_high(sample) && self.model.long_term.volume.is_finite() {
-            let long_term = &mut self.model.long_term;
+        if !self.is_too_high(sample) && self.long_term.volume.is_finite() {
+            let long_term = &mut self.long_term;
             long_term.admit(sample.flight.in_flight);
             if self.state == State::Up {
-                let started = self.model.rounds.started;
+                let started = self.path.rounds.started;
                 long_term.grow(ack, f64::from(self.cwnd), started);
             }
         }
@@ -189,7 +189,7 @@ impl Bbr3 {
 
     /// `HandleLostPacket`, for the losses that an ACK reports.
     pub(super) fn on_reported_loss(&mut self, ack: &Ack, sample: &Sample) {
-        self.model.signals.note_loss(ack.delivered);
+        self.signals.note_loss(ack.delivered);
         if !self.cycle.is_sample || !self.is_too_high(sample) {
             return;
         }
@@ -199,7 +199,7 @@ impl Bbr3 {
             let threshold = self.parameters.loss_threshold;
             let volume = sample.flight.volume_at_loss(ack.newly_lost, threshold);
             let least = self.target_in_flight() * self.parameters.beta;
-            self.model.long_term.volume = volume.max(least);
+            self.long_term.volume = volume.max(least);
         }
         if self.state == State::Up {
             self.go_down(ack.now, ack.delivered);

@@ -10,16 +10,15 @@ const DRAIN_ROUNDS: u64 = 3;
 impl Bbr3 {
     #[inline]
     pub(super) fn look_for_full_pipe(&mut self, ack: &Ack, sample: &Sample) {
-        let model = &mut self.model;
-        if model.rounds.started && !sample.limited {
-            model.full.observe(sample.bandwidth);
-            model.full_reached |= model.full.now;
+        if self.path.rounds.started && !sample.limited {
+            self.path.full.observe(sample.bandwidth);
+            self.full_reached |= self.path.full.now;
         }
         if self.state == State::Startup {
             self.look_for_high_loss(ack, sample);
-            if self.model.full_reached {
+            if self.full_reached {
                 self.state = State::Drain;
-                self.drain_start = self.model.rounds.count;
+                self.drain_start = self.path.rounds.count;
                 let bdp = self.volume(self.bandwidth(), 1.0);
                 self.ssthresh = self.with_room_for_batches(bdp);
             }
@@ -28,12 +27,12 @@ impl Bbr3 {
 
     /// A whole round of recovery with losses above the threshold, reported by six ACKs.
     fn look_for_high_loss(&mut self, ack: &Ack, sample: &Sample) {
-        let signals = &self.model.signals;
+        let signals = &self.signals;
         let lossy = signals.round.started && signals.reports >= STARTUP_LOSSES;
         if lossy && ack.recovering && sample.flight.is_too_high(self.parameters.loss_threshold) {
             let delivered = signals.latest.volume;
-            self.model.full_reached = true;
-            self.model.long_term.volume = self.volume(self.bandwidth(), 1.0).max(delivered);
+            self.full_reached = true;
+            self.long_term.volume = self.volume(self.bandwidth(), 1.0).max(delivered);
         }
     }
 
@@ -43,7 +42,7 @@ impl Bbr3 {
             return;
         }
         let bdp = self.with_room_for_batches(self.volume(self.bandwidth(), 1.0));
-        let late = self.model.rounds.count > self.drain_start + DRAIN_ROUNDS;
+        let late = self.path.rounds.count > self.drain_start + DRAIN_ROUNDS;
         if late || f64::from(ack.in_flight) <= bdp {
             self.go_down(ack.now, ack.delivered);
         }

@@ -117,12 +117,12 @@ fn the_states_follow_each_other() {
 #[test]
 fn a_flight_with_more_than_2_percent_lost_in_a_probe_bounds_the_long_term() {
     let mut path = probing();
-    assert!(path.bbr.model.long_term.volume.is_infinite());
+    assert!(path.bbr.long_term.volume.is_infinite());
     assert_eq!(path.round(160, 3), State::Up, "3 of 160 are less than 2 %");
-    assert!(path.bbr.model.long_term.volume.is_infinite());
+    assert!(path.bbr.long_term.volume.is_infinite());
     assert_eq!(path.round(160, 8), State::Down);
     // 152 before the eight, of which 2 % are 3.04, and none of them lost: 152 + 3.04 / 0.98.
-    let bound = path.bbr.model.long_term.volume;
+    let bound = path.bbr.long_term.volume;
     assert!((bound - (152.0 + 3.04 / 0.98)).abs() < 1e-9, "{bound}");
 }
 
@@ -131,7 +131,7 @@ fn the_bound_is_at_least_beta_of_the_bdp() {
     let mut path = probing();
     path.round(40, 20);
     path.round(40, 20);
-    assert!((path.bbr.model.long_term.volume - 70.0).abs() < 1e-9);
+    assert!((path.bbr.long_term.volume - 70.0).abs() < 1e-9);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn cruising_leaves_headroom_below_the_bound() {
     path.round(160, 3);
     path.round(160, 8);
     path.until(State::Cruise);
-    let bound = path.bbr.model.long_term.volume;
+    let bound = path.bbr.long_term.volume;
     assert_eq!(path.bbr.cwnd(), (bound - 0.15 * bound).floor());
 }
 
@@ -148,16 +148,16 @@ fn cruising_leaves_headroom_below_the_bound() {
 fn losses_outside_a_probe_bound_the_short_term_until_the_next_one() {
     let mut path = Path::new();
     path.until(State::Cruise);
-    assert!(path.bbr.model.short_term.volume.is_infinite());
+    assert!(path.bbr.short_term.volume.is_infinite());
     path.round(100, 1);
     let cwnd = path.bbr.cwnd();
     path.round(100, 0);
     // A round delivered 100 segments at 1000/s; 0.7 of the window are more.
-    let bounds = path.bbr.model.short_term;
+    let bounds = path.bbr.short_term;
     assert_eq!((bounds.bandwidth, bounds.volume), (1000.0, 0.7 * cwnd));
-    assert!(path.bbr.model.long_term.volume.is_infinite());
+    assert!(path.bbr.long_term.volume.is_infinite());
     path.until(State::Refill);
-    assert!(path.bbr.model.short_term.volume.is_infinite());
+    assert!(path.bbr.short_term.volume.is_infinite());
 }
 
 /// Section 5.3.3.6: after a probe that lost too much, the next one stops at the level that did.

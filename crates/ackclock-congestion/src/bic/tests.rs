@@ -2,7 +2,7 @@
 
 #![allow(clippy::float_cmp)] // windows are whole segments
 
-use super::super::window::testing::{ack, recovering, LOSS};
+use super::super::window::testing::{ack, recovering, round, LOSS};
 use super::*;
 use serde_json::json;
 
@@ -32,16 +32,6 @@ fn between(cwnd: u32, w_max: u32) -> Bic {
         ratio_16: INITIAL_RATIO,
         per_increment: 1,
         looked: None,
-    }
-}
-
-/// Acknowledges a whole window, `per_ack` segments at a time.
-fn round(controller: &mut dyn Controller, per_ack: u32) {
-    let mut left = controller.cwnd() as u32;
-    while left > 0 {
-        let acked = left.min(per_ack);
-        controller.on_ack(&ack(Time::ZERO, acked));
-        left -= acked;
     }
 }
 

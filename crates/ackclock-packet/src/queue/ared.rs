@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::queue::red::early::Settings;
 use crate::queue::red::{Limit, Marking, Measure, RedQueue};
-use crate::queue::{Queue, Surroundings};
+use crate::queue::{require, Queue, Surroundings};
 
 /// Parameters as on the card.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -66,11 +66,10 @@ pub fn make(parameters: &Value, surroundings: &Surroundings) -> Result<Queue, se
 impl Parameters {
     /// What follows from the link's rate and the target.
     fn settings(&self, rate_bps: f64) -> Result<Settings, serde_json::Error> {
-        if self.avpkt_bytes == 0 || self.floor_packets == 0 {
-            return Err(serde_json::Error::custom(
-                "avpkt_bytes and floor_packets must be at least 1",
-            ));
-        }
+        require(
+            self.avpkt_bytes > 0 && self.floor_packets > 0,
+            "avpkt_bytes and floor_packets must be at least 1",
+        )?;
         for (name, seconds) in [("target_s", self.target_s), ("interval_s", self.interval_s)] {
             if !(seconds >= 1e-6 && seconds.is_finite()) {
                 let expected = format!("{name} must be at least 1e-6, found {seconds}");

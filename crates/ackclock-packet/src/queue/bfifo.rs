@@ -7,13 +7,12 @@
 //! of the device. The packet in transmission is not in the queue and does not count.
 
 use ackclock_units::Time;
-use serde::de::Error as _;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::packet::Packet;
 use crate::queue::fifo::Fifo;
-use crate::queue::{Backlog, Discipline, Drops, Queue, Surroundings};
+use crate::queue::{require, Backlog, Discipline, Drops, Queue, Surroundings};
 
 /// Parameters as on the card.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -36,9 +35,7 @@ struct Bfifo {
 /// Parameters other than `limit_bytes`, or a limit below 1.
 pub fn make(parameters: &Value, _surroundings: &Surroundings) -> Result<Queue, serde_json::Error> {
     let Parameters { limit_bytes } = Parameters::deserialize(parameters)?;
-    if limit_bytes == 0 {
-        return Err(serde_json::Error::custom("limit_bytes must be at least 1"));
-    }
+    require(limit_bytes > 0, "limit_bytes must be at least 1")?;
     Ok(Queue::other(Bfifo {
         limit_bytes,
         packets: Fifo::default(),

@@ -16,13 +16,12 @@
 use ackclock_units::{Rate, Time};
 use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
-use serde::de::Error as _;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::packet::Packet;
 use crate::queue::fifo::Fifo;
-use crate::queue::{Backlog, Discipline, Drops, Queue, Surroundings};
+use crate::queue::{require, Backlog, Discipline, Drops, Queue, Surroundings};
 
 /// Parameters as on the card.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -43,19 +42,12 @@ struct Parameters {
 
 impl Parameters {
     fn check(&self) -> Result<(), serde_json::Error> {
-        let faults = [
-            (self.limit_packets == 0, "limit_packets must be at least 1"),
-            (!(0.0..=1.0).contains(&self.d1), "d1 must be from 0 to 1"),
-            (!(0.0..=1.0).contains(&self.d2), "d2 must be from 0 to 1"),
-            (
-                self.freeze_time == Time::ZERO,
-                "freeze_time_s must be greater than 0",
-            ),
-        ];
-        match faults.iter().find(|(is_wrong, _)| *is_wrong) {
-            Some((_, words)) => Err(serde_json::Error::custom(words)),
-            None => Ok(()),
-        }
+        let is_share = |share: f64| (0.0..=1.0).contains(&share);
+        let is_time = self.freeze_time > Time::ZERO;
+        require(self.limit_packets > 0, "limit_packets must be at least 1")?;
+        require(is_share(self.d1), "d1 must be from 0 to 1")?;
+        require(is_share(self.d2), "d2 must be from 0 to 1")?;
+        require(is_time, "freeze_time_s must be greater than 0")
     }
 }
 

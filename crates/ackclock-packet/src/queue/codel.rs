@@ -23,7 +23,7 @@ use serde_json::Value;
 
 use crate::packet::{Ecn, Packet};
 use crate::queue::fifo::Fifo;
-use crate::queue::{Backlog, Discipline, Drops, Queue, Surroundings};
+use crate::queue::{require, Backlog, Discipline, Drops, Queue, Surroundings};
 
 /// A queue with no more than this is never above the target: an Ethernet packet with its link header,
 /// which is what Linux takes from the device. A longer packet that was seen replaces it (RFC 8289 section 5.5).
@@ -76,11 +76,7 @@ impl Codel {
     /// # Errors
     /// A limit below 1.
     pub fn new(limit_packets: u32, law: Law) -> Result<Codel, serde_json::Error> {
-        if limit_packets == 0 {
-            return Err(serde_json::Error::custom(
-                "limit_packets must be at least 1",
-            ));
-        }
+        require(limit_packets > 0, "limit_packets must be at least 1")?;
         Ok(Codel {
             limit_packets: limit_packets as usize,
             law,

@@ -33,13 +33,13 @@
 //! - The packet in transmission is not in a queue and does not count.
 
 use ackclock_units::Time;
-use serde::de::Error as _;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::packet::{Ecn, Packet};
 use crate::queue::fifo::Fifo;
-use crate::queue::{Backlog, Discipline, Drops, Queue, Surroundings};
+use crate::queue::updates::{is_period, Updates};
+use crate::queue::{require, Backlog, Discipline, Drops, Queue, Surroundings};
 
 #[cfg(test)]
 mod tests;
@@ -98,29 +98,16 @@ struct Parameters {
 impl Parameters {
     fn check(&self) -> Result<(), serde_json::Error> {
         let is_gain = |gain: f64| gain.is_finite() && gain >= 0.0;
-        let faults = [
-            (self.limit_packets == 0, "limit_packets must be at least 1"),
-            (self.target == Time::ZERO, "target_s must be greater than 0"),
-            (
-                self.tupdate == Time::ZERO || self.tupdate.is_never(),
-                "tupdate_s must be greater than 0",
-            ),
-            (!is_gain(self.alpha), "alpha must be 0 or more"),
-            (!is_gain(self.beta), "beta must be 0 or more"),
-            (
-                !(self.coupling_factor > 0.0 && self.coupling_factor.is_finite()),
-                "coupling_factor must be greater than 0",
-            ),
-            (
-                !(0.0..=100.0).contains(&self.classic_protection),
-                "classic_protection must be from 0 to 100",
-            ),
-            (self.mtu_bytes == 0, "mtu_bytes must be at least 1"),
-        ];
-        match faults.iter().find(|(is_wrong, _)| *is_wrong) {
-            Some((_, words)) => Err(serde_json::Error::custom(words)),
-            None => Ok(()),
-        }
+        let is_factor = self.coupling_factor > 0.0 && self.coupling_factor.is_finite();
+        let is_percentage = (0.0..=100.0).contains(&self.classic_protection);
+        require(self.limit_packets > 0, "limit_packets must be at least 1")?;
+        require(self.target > Time::ZERO, "target_s must be greater than 0")?;
+        require(is_period(self.tupdate), "tupdate_s must be greater than 0")?;
+        require(is_gain(self.alpha), "alpha must be 0 or more")?;
+        require(is_gain(self.beta), "beta must be 0 or more")?;
+        require(is_factor, "coupling_factor must be greater than 0")?;
+        require(is_percentage, "classic_protection must be from 0 to 100")?;
+        require(self.mtu_bytes > 0, "mtu_bytes must be at least 1")
     }
 
     /// The largest p'.
@@ -174,7 +161,7 @@ struct DualPi2 {
     base: f64,
     /// The longer delay at the update before.
     delay_old_s: f64,
-    next_update: Time,
+    updates: Updates,
     /// `wrr`: bytes, in percent, that the C queue is owed; it is its turn while this is positive.
     credit: f64,
 }
@@ -196,7 +183,7 @@ impl DualPi2 {
             classic: Half::default(),
             base: 0.0,
             delay_old_s: 0.0,
-            next_update: parameters.tupdate,
+            updates: Updates::new(parameters.tupdate, parameters.tupdate),
             credit: parameters.first_credit(),
             parameters,
         }
@@ -244,18 +231,11 @@ impl DualPi2 {
         }
     }
 
-    /// The updates up to `now` (`dualpi2_update`). Once one changes nothing in an empty queue, those after it
-    /// do not either.
+    /// The updates up to `now` (`dualpi2_update`). Those of an empty queue come to rest.
     fn catch_up(&mut self, now: Time) {
-        let tupdate = self.parameters.tupdate;
-        while self.next_update <= now {
-            let mut updates = 1;
-            if !self.update(self.next_update) && self.backlog().packets == 0 {
-                updates += now.since(self.next_update).picoseconds() / tupdate.picoseconds();
-            }
-            let time = updates * tupdate.picoseconds();
-            self.next_update += Time::from_picoseconds(time);
-        }
+        let mut updates = self.updates;
+        updates.catch_up(now, |at| self.update(at) || self.backlog().packets > 0);
+        self.updates = updates;
     }
 
     /// Moves p'. Returns whether anything changed.

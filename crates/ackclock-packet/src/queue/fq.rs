@@ -21,7 +21,7 @@ use crate::packet::Packet;
 use crate::queue::codel::Source;
 use crate::queue::fifo::Fifo;
 use crate::queue::hash::FlowHash;
-use crate::queue::{Backlog, Surroundings};
+use crate::queue::{require, Backlog, Surroundings};
 
 /// Most queues, as in Linux.
 const MAX_QUEUES: u32 = 65_536;
@@ -62,11 +62,7 @@ impl FlowQueues {
             let expected = format!("flows must be 1 to {MAX_QUEUES}, found {queues}");
             return Err(serde_json::Error::custom(expected));
         }
-        if quantum_bytes == 0 {
-            return Err(serde_json::Error::custom(
-                "quantum_bytes must be at least 1",
-            ));
-        }
+        require(quantum_bytes > 0, "quantum_bytes must be at least 1")?;
         Ok(FlowQueues {
             queues: std::iter::repeat_with(FlowQueue::default)
                 .take(queues as usize)

@@ -8,14 +8,13 @@
 //! a packet of 1.5 KB. Flows are told apart by their number, in place of addresses and ports.
 
 use ackclock_units::Time;
-use serde::de::Error as _;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::packet::Packet;
 use crate::queue::codel::{Control, Law};
 use crate::queue::fq::FlowQueues;
-use crate::queue::{Backlog, Discipline, Drops, Queue, Surroundings};
+use crate::queue::{require, Backlog, Discipline, Drops, Queue, Surroundings};
 
 /// Parameters as on the card.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -60,11 +59,10 @@ struct FqCodel {
 /// Parameters other than those of the card, or without meaning.
 pub fn make(parameters: &Value, surroundings: &Surroundings) -> Result<Queue, serde_json::Error> {
     let given = Parameters::deserialize(parameters)?;
-    if given.limit_packets == 0 || given.memory_limit_bytes == 0 || given.drop_batch == 0 {
-        return Err(serde_json::Error::custom(
-            "limit_packets, memory_limit_bytes and drop_batch must be at least 1",
-        ));
-    }
+    require(
+        given.limit_packets > 0 && given.memory_limit_bytes > 0 && given.drop_batch > 0,
+        "limit_packets, memory_limit_bytes and drop_batch must be at least 1",
+    )?;
     let queues = FlowQueues::new(given.flows, given.quantum_bytes, surroundings)?;
     Ok(Queue::other(FqCodel {
         limit_packets: given.limit_packets,

@@ -9,15 +9,14 @@
 
 use ackclock_units::Time;
 use rand_pcg::Pcg64Mcg;
-use serde::de::Error as _;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::packet::Packet;
 use crate::queue::fq::FlowQueues;
 use crate::queue::pie::control::{Control, Settings};
-use crate::queue::pie::FIRST_UPDATE;
-use crate::queue::{Backlog, Discipline, Drops, Queue, Surroundings};
+use crate::queue::updates::Updates;
+use crate::queue::{require, Backlog, Discipline, Drops, Queue, Surroundings};
 
 #[cfg(test)]
 mod tests;
@@ -25,7 +24,6 @@ mod tests;
 /// Parameters as on the card.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(clippy::struct_excessive_bools)]
 struct Parameters {
     /// Packets that fit, in all queues together.
     limit_packets: u32,
@@ -33,60 +31,20 @@ struct Parameters {
     flows: u32,
     /// Bytes of a turn.
     quantum_bytes: u32,
-    /// The delay to settle at, in each queue.
-    #[serde(rename = "target_s")]
-    target: Time,
-    /// Period of the updates.
-    #[serde(rename = "tupdate_s")]
-    tupdate: Time,
-    /// See [`Settings::alpha`].
-    alpha: f64,
-    /// See [`Settings::beta`].
-    beta: f64,
     /// Whether packets of ECN-capable flows are marked in place of being dropped.
     ecn: bool,
     /// The largest drop probability at which packets are marked, in percent.
     ecn_prob: f64,
-    /// See [`Settings::bytemode`].
-    bytemode: bool,
-    /// See [`Settings::dq_rate_estimator`].
-    dq_rate_estimator: bool,
-    /// See [`Settings::max_burst`].
-    #[serde(rename = "max_burst_s")]
-    max_burst: Time,
-    /// See [`Settings::derandomize`].
-    derandomize: bool,
-    /// See [`Settings::mtu_bytes`].
-    mtu_bytes: u32,
+    #[serde(flatten)]
+    settings: Settings,
 }
 
 impl Parameters {
     fn check(&self) -> Result<(), serde_json::Error> {
-        let is_period = self.tupdate > Time::ZERO && !self.tupdate.is_never();
         let is_percentage = (0.0..=100.0).contains(&self.ecn_prob);
-        let faults = [
-            (self.limit_packets == 0).then_some("limit_packets must be at least 1"),
-            (!is_period).then_some("tupdate_s must be greater than 0"),
-            (!is_percentage).then_some("ecn_prob must be from 0 to 100"),
-            self.settings().fault(),
-        ];
-        match faults.into_iter().flatten().next() {
-            Some(words) => Err(serde_json::Error::custom(words)),
-            None => Ok(()),
-        }
-    }
-
-    fn settings(&self) -> Settings {
-        Settings {
-            target: self.target,
-            alpha: self.alpha,
-            beta: self.beta,
-            bytemode: self.bytemode,
-            dq_rate_estimator: self.dq_rate_estimator,
-            max_burst: self.max_burst,
-            derandomize: self.derandomize,
-            mtu_bytes: self.mtu_bytes,
-        }
+        require(self.limit_packets > 0, "limit_packets must be at least 1")?;
+        require(is_percentage, "ecn_prob must be from 0 to 100")?;
+        self.settings.check()
     }
 }
 
@@ -101,8 +59,7 @@ struct FqPie {
     stirred: Vec<usize>,
     /// By queue: whether it is one of these.
     is_stirred: Vec<bool>,
-    /// When the probabilities are next updated.
-    next_update: Time,
+    updates: Updates,
     random: Pcg64Mcg,
 }
 
@@ -124,31 +81,18 @@ impl FqPie {
         let queues = FlowQueues::new(parameters.flows, parameters.quantum_bytes, surroundings)?;
         let flows = parameters.flows as usize;
         Ok(FqPie {
-            controls: vec![Control::new(parameters.settings()); flows],
+            controls: vec![Control::new(parameters.settings); flows],
             stirred: Vec::new(),
             is_stirred: vec![false; flows],
-            next_update: FIRST_UPDATE,
+            updates: parameters.settings.updates(),
             random: surroundings.random(),
             parameters,
             queues,
         })
     }
 
-    /// Carries out the updates up to `now`. While all queues are at rest, none changes anything.
+    /// While all queues are at rest, an update changes nothing.
     fn catch_up(&mut self, now: Time) {
-        while self.next_update <= now {
-            self.update();
-            let mut updates = 1;
-            if self.stirred.is_empty() {
-                let missed = now.since(self.next_update).picoseconds();
-                updates += missed / self.parameters.tupdate.picoseconds();
-            }
-            let time = updates * self.parameters.tupdate.picoseconds();
-            self.next_update += Time::from_picoseconds(time);
-        }
-    }
-
-    fn update(&mut self) {
         let FqPie {
             queues,
             controls,
@@ -156,10 +100,13 @@ impl FqPie {
             is_stirred,
             ..
         } = self;
-        stirred.retain(|&queue| {
-            let backlog = queues.bytes(queue);
-            is_stirred[queue] = controls[queue].update(backlog) || backlog > 0;
-            is_stirred[queue]
+        self.updates.catch_up(now, |_| {
+            stirred.retain(|&queue| {
+                let backlog = queues.bytes(queue);
+                is_stirred[queue] = controls[queue].update(backlog) || backlog > 0;
+                is_stirred[queue]
+            });
+            !stirred.is_empty()
         });
     }
 

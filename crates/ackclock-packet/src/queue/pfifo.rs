@@ -7,12 +7,11 @@
 use std::collections::VecDeque;
 
 use ackclock_units::Time;
-use serde::de::Error as _;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::packet::Packet;
-use crate::queue::{Backlog, Discipline, Drops, Queue, Surroundings};
+use crate::queue::{require, Backlog, Discipline, Drops, Queue, Surroundings};
 
 /// Parameters as on the card.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -36,11 +35,7 @@ pub struct Pfifo {
 /// Parameters other than `limit_packets`, or a limit below 1.
 pub fn make(parameters: &Value, _surroundings: &Surroundings) -> Result<Queue, serde_json::Error> {
     let Parameters { limit_packets } = Parameters::deserialize(parameters)?;
-    if limit_packets == 0 {
-        return Err(serde_json::Error::custom(
-            "limit_packets must be at least 1",
-        ));
-    }
+    require(limit_packets > 0, "limit_packets must be at least 1")?;
     Ok(Queue::Pfifo(Pfifo {
         limit_packets: limit_packets as usize,
         bytes: 0,

@@ -20,13 +20,13 @@
 
 use ackclock_units::Time;
 use rand_pcg::Pcg64Mcg;
-use serde::de::Error as _;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::packet::Packet;
 use crate::queue::fifo::Fifo;
-use crate::queue::{Backlog, Discipline, Drops, Queue, Surroundings};
+use crate::queue::updates::Updates;
+use crate::queue::{require, Backlog, Discipline, Drops, Queue, Surroundings};
 
 pub mod control;
 #[cfg(test)]
@@ -34,71 +34,26 @@ mod tests;
 
 use control::{Control, Settings};
 
-/// The first update: Linux sets its timer so when the queue is set up. Flows that begin with the queue go
-/// through slow start unhindered until then.
-pub const FIRST_UPDATE: Time = Time::from_milliseconds(500);
-
 /// Parameters as on the card.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(clippy::struct_excessive_bools)]
 struct Parameters {
     /// Packets that fit.
     limit_packets: u32,
-    /// The delay to settle at.
-    #[serde(rename = "target_s")]
-    target: Time,
-    /// Period of the updates.
-    #[serde(rename = "tupdate_s")]
-    tupdate: Time,
-    /// See [`Settings::alpha`].
-    alpha: f64,
-    /// See [`Settings::beta`].
-    beta: f64,
     /// Whether packets of ECN-capable flows are marked in place of being dropped.
     ecn: bool,
     /// The largest drop probability at which packets are marked.
     ecn_threshold: f64,
-    /// See [`Settings::bytemode`].
-    bytemode: bool,
-    /// See [`Settings::dq_rate_estimator`].
-    dq_rate_estimator: bool,
-    /// See [`Settings::max_burst`].
-    #[serde(rename = "max_burst_s")]
-    max_burst: Time,
-    /// See [`Settings::derandomize`].
-    derandomize: bool,
-    /// See [`Settings::mtu_bytes`].
-    mtu_bytes: u32,
+    #[serde(flatten)]
+    settings: Settings,
 }
 
 impl Parameters {
     fn check(&self) -> Result<(), serde_json::Error> {
-        let is_period = self.tupdate > Time::ZERO && !self.tupdate.is_never();
         let is_probability = (0.0..=1.0).contains(&self.ecn_threshold);
-        let faults = [
-            (self.limit_packets == 0).then_some("limit_packets must be at least 1"),
-            (!is_period).then_some("tupdate_s must be greater than 0"),
-            (!is_probability).then_some("ecn_threshold must be from 0 to 1"),
-            self.settings().fault(),
-        ];
-        match faults.into_iter().flatten().next() {
-            Some(words) => Err(serde_json::Error::custom(words)),
-            None => Ok(()),
-        }
-    }
-
-    fn settings(&self) -> Settings {
-        Settings {
-            target: self.target,
-            alpha: self.alpha,
-            beta: self.beta,
-            bytemode: self.bytemode,
-            dq_rate_estimator: self.dq_rate_estimator,
-            max_burst: self.max_burst,
-            derandomize: self.derandomize,
-            mtu_bytes: self.mtu_bytes,
-        }
+        require(self.limit_packets > 0, "limit_packets must be at least 1")?;
+        require(is_probability, "ecn_threshold must be from 0 to 1")?;
+        self.settings.check()
     }
 }
 
@@ -108,8 +63,7 @@ struct Pie {
     parameters: Parameters,
     packets: Fifo,
     control: Control,
-    /// When p is next updated.
-    next_update: Time,
+    updates: Updates,
     random: Pcg64Mcg,
 }
 
@@ -126,25 +80,20 @@ pub fn make(parameters: &Value, surroundings: &Surroundings) -> Result<Queue, se
 impl Pie {
     fn new(parameters: Parameters, random: Pcg64Mcg) -> Pie {
         Pie {
-            control: Control::new(parameters.settings()),
+            control: Control::new(parameters.settings),
             packets: Fifo::default(),
-            next_update: FIRST_UPDATE,
+            updates: parameters.settings.updates(),
             parameters,
             random,
         }
     }
 
-    /// Carries out the updates up to `now`. Once one changes nothing, those after it do not either.
     fn catch_up(&mut self, now: Time) {
-        while self.next_update <= now {
-            let mut updates = 1;
-            if !self.control.update(self.packets.bytes()) {
-                let missed = now.since(self.next_update).picoseconds();
-                updates += missed / self.parameters.tupdate.picoseconds();
-            }
-            let time = updates * self.parameters.tupdate.picoseconds();
-            self.next_update += Time::from_picoseconds(time);
-        }
+        let Pie {
+            control, packets, ..
+        } = self;
+        self.updates
+            .catch_up(now, |_| control.update(packets.bytes()));
     }
 
     /// Marks a packet if it may be: an unresponsive overload is met with drops.

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::packet::Packet;
 use crate::queue::bands::Bands;
-use crate::queue::{Backlog, Discipline, Drops, Queue, Surroundings};
+use crate::queue::{require, Backlog, Discipline, Drops, Queue, Surroundings};
 
 /// Priorities of packets: 0 to 15, as the kernel's `TC_PRIO_MAX` has it.
 const PRIORITIES: usize = 16;
@@ -37,28 +37,23 @@ impl Parameters {
         let numbers: Result<Vec<usize>, _> =
             self.priomap.split_whitespace().map(str::parse).collect();
         let map = numbers.map_err(serde_json::Error::custom)?;
-        if map.len() != PRIORITIES {
-            return Err(serde_json::Error::custom(
-                "priomap must have 16 numbers, one for each priority",
-            ));
-        }
-        if map.iter().any(|band| *band >= self.bands) {
-            return Err(serde_json::Error::custom(
-                "priomap must name bands from 0 to bands - 1",
-            ));
-        }
+        require(
+            map.len() == PRIORITIES,
+            "priomap must have 16 numbers, one for each priority",
+        )?;
+        require(
+            map.iter().all(|band| *band < self.bands),
+            "priomap must name bands from 0 to bands - 1",
+        )?;
         Ok(map)
     }
 
     fn check(&self) -> Result<(), serde_json::Error> {
-        if !(2..=PRIORITIES).contains(&self.bands) {
-            return Err(serde_json::Error::custom("bands must be from 2 to 16"));
-        }
-        if self.limit_packets == 0 {
-            return Err(serde_json::Error::custom(
-                "limit_packets must be at least 1",
-            ));
-        }
+        require(
+            (2..=PRIORITIES).contains(&self.bands),
+            "bands must be from 2 to 16",
+        )?;
+        require(self.limit_packets > 0, "limit_packets must be at least 1")?;
         Ok(())
     }
 }

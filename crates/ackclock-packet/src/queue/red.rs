@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::packet::Packet;
 use crate::queue::fifo::Fifo;
-use crate::queue::{Backlog, Discipline, Drops, Queue, Surroundings};
+use crate::queue::{require, Backlog, Discipline, Drops, Queue, Surroundings};
 use early::{weight_for_burst, Early, Settings, Verdict, ADAPTATION_INTERVAL};
 
 pub mod early;
@@ -135,9 +135,10 @@ impl RedQueue {
         settings: Settings,
         surroundings: &Surroundings,
     ) -> Result<RedQueue, serde_json::Error> {
-        if matches!(limit, Limit::Bytes(0) | Limit::Packets(0)) {
-            return Err(serde_json::Error::custom("the limit must be at least 1"));
-        }
+        require(
+            !matches!(limit, Limit::Bytes(0) | Limit::Packets(0)),
+            "the limit must be at least 1",
+        )?;
         Ok(RedQueue {
             limit,
             measure,
@@ -216,13 +217,12 @@ impl Parameters {
     /// # Errors
     /// Parameters without meaning.
     pub fn queue(&self, surroundings: &Surroundings) -> Result<RedQueue, serde_json::Error> {
-        if self.avpkt_bytes == 0 {
-            return Err(serde_json::Error::custom("avpkt_bytes must be at least 1"));
-        }
+        require(self.avpkt_bytes > 0, "avpkt_bytes must be at least 1")?;
         let bandwidth_bps = self.bandwidth_bps.unwrap_or(surroundings.rate_bps);
-        if !(bandwidth_bps > 0.0 && bandwidth_bps.is_finite()) {
-            return Err(serde_json::Error::custom("bandwidth must be above 0"));
-        }
+        require(
+            bandwidth_bps > 0.0 && bandwidth_bps.is_finite(),
+            "bandwidth must be above 0",
+        )?;
         let (min, max) = self.thresholds();
         let settings = Settings {
             min,

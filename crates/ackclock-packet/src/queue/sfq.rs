@@ -12,14 +12,13 @@ use std::collections::VecDeque;
 
 use ackclock_units::Time;
 use rand_pcg::Pcg64Mcg;
-use serde::de::Error as _;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::packet::Packet;
 use crate::queue::fifo::Fifo;
 use crate::queue::hash::FlowHash;
-use crate::queue::{Backlog, Discipline, Drops, Queue, Surroundings};
+use crate::queue::{require, Backlog, Discipline, Drops, Queue, Surroundings};
 
 /// A bucket of the hash table without a queue.
 const NONE: u32 = u32::MAX;
@@ -129,20 +128,20 @@ impl Parameters {
             self.flows,
             self.quantum_bytes,
         ];
-        let wrong = if numbers.contains(&0) {
-            "limit, depth, flows and quantum must be at least 1"
-        } else if !self.divisor.is_power_of_two() || self.divisor > 65_536 {
-            "divisor must be a power of two up to 65536"
-        } else if self.flows > 65_408 {
-            "flows must be at most 65408"
-        } else if !(self.perturb_s >= 0.0 && self.perturb_s.is_finite())
-            || (self.perturb_s > 0.0 && self.perturb_s < 1e-3)
-        {
-            "perturb must be 0 (never) or at least 1 ms"
-        } else {
-            return Ok(());
-        };
-        Err(serde_json::Error::custom(wrong))
+        let never = self.perturb_s == 0.0;
+        require(
+            !numbers.contains(&0),
+            "limit, depth, flows and quantum must be at least 1",
+        )?;
+        require(
+            self.divisor.is_power_of_two() && self.divisor <= 65_536,
+            "divisor must be a power of two up to 65536",
+        )?;
+        require(self.flows <= 65_408, "flows must be at most 65408")?;
+        require(
+            never || (self.perturb_s >= 1e-3 && self.perturb_s.is_finite()),
+            "perturb must be 0 (never) or at least 1 ms",
+        )
     }
 }
 

@@ -9,13 +9,12 @@
 //! transmission has left its FIFO.
 
 use ackclock_units::Time;
-use serde::de::Error as _;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::packet::{Kind, Packet};
 use crate::queue::bands::Bands;
-use crate::queue::{Backlog, Discipline, Drops, Queue, Surroundings};
+use crate::queue::{require, Backlog, Discipline, Drops, Queue, Surroundings};
 
 /// Parameters as on the card.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -49,11 +48,7 @@ pub fn with_urgent(
     is_urgent: fn(Kind) -> bool,
 ) -> Result<Queue, serde_json::Error> {
     let Parameters { limit_packets } = Parameters::deserialize(parameters)?;
-    if limit_packets == 0 {
-        return Err(serde_json::Error::custom(
-            "limit_packets must be at least 1",
-        ));
-    }
+    require(limit_packets > 0, "limit_packets must be at least 1")?;
     Ok(Queue::other(FlagPriority {
         bands: Bands::new(2, limit_packets),
         is_urgent,

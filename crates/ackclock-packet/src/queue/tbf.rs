@@ -19,13 +19,12 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use ackclock_units::{Rate, Time};
-use serde::de::Error as _;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::packet::Packet;
 use crate::queue::fifo::Fifo;
-use crate::queue::{Backlog, Discipline, Drops, Queue, Surroundings};
+use crate::queue::{require, Backlog, Discipline, Drops, Queue, Surroundings};
 
 #[cfg(test)]
 mod tests;
@@ -48,22 +47,12 @@ struct Parameters {
 
 impl Parameters {
     fn check(&self) -> Result<(), serde_json::Error> {
-        let faults = [
-            (
-                !(self.rate_bps.is_finite() && self.rate_bps > 0.0),
-                "rate_bps must be greater than 0",
-            ),
-            (self.burst_bytes == 0, "burst_bytes must be at least 1"),
-            (self.limit_bytes == 0, "limit_bytes must be at least 1"),
-            (
-                self.latency_s.is_some_and(|latency_s| latency_s < 0.0),
-                "latency_s must not be negative",
-            ),
-        ];
-        match faults.iter().find(|(is_wrong, _)| *is_wrong) {
-            Some((_, words)) => Err(serde_json::Error::custom(words)),
-            None => Ok(()),
-        }
+        let is_rate = self.rate_bps.is_finite() && self.rate_bps > 0.0;
+        let is_negative = self.latency_s.is_some_and(|latency_s| latency_s < 0.0);
+        require(is_rate, "rate_bps must be greater than 0")?;
+        require(self.burst_bytes > 0, "burst_bytes must be at least 1")?;
+        require(self.limit_bytes > 0, "limit_bytes must be at least 1")?;
+        require(!is_negative, "latency_s must not be negative")
     }
 
     /// Bytes that may wait: as `tc` has it, a latency is what the rate carries in that time, and a burst.

@@ -35,7 +35,7 @@ fn with(changes: &Value) -> DualPi2 {
 fn at(base: f64, changes: &Value) -> DualPi2 {
     let mut queue = with(changes);
     queue.base = base;
-    queue.next_update = Time::NEVER;
+    queue.updates.stop();
     queue
 }
 
@@ -115,7 +115,7 @@ fn the_base_probability_stays_between_zero_and_one() {
     let mut queue = with(&json!({}));
     queue.catch_up(ms(100_000));
     assert_close(queue.base, 0.0);
-    assert_eq!(queue.next_update, ms(100_000 + 16));
+    assert_eq!(queue.updates.next(), ms(100_000 + 16));
     offer(&mut queue, Ecn::NotCapable, 1, ms(100_000));
     queue.catch_up(ms(200_000));
     assert_close(queue.base, 1.0);

@@ -141,7 +141,7 @@ fn queues_at_rest_are_left_alone_and_found_again() {
         .controls
         .iter()
         .all(|control| control.probability() == 0.0));
-    assert_eq!(queue.next_update, ms(500 + 15 * 6634));
+    assert_eq!(queue.updates.next(), ms(500 + 15 * 6634));
     queue.enqueue(of(5, Ecn::NotCapable), ms(100_001), &mut drops);
     assert_eq!(queue.stirred.len(), 1);
 }

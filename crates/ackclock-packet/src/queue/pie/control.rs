@@ -6,15 +6,22 @@
 
 use ackclock_units::Time;
 use rand_core::RngCore;
+use serde::Deserialize;
 
 use crate::packet::Packet;
+use crate::queue::require;
+use crate::queue::updates::{is_period, Updates};
 
-/// What the control law is set to.
-#[derive(Clone, Copy, Debug)]
+/// What the control law is set to: parameters as on the cards of both.
+#[derive(Clone, Copy, Debug, Deserialize)]
 #[allow(clippy::struct_excessive_bools)]
 pub struct Settings {
     /// The delay to settle at.
+    #[serde(rename = "target_s")]
     pub target: Time,
+    /// Period of the updates.
+    #[serde(rename = "tupdate_s")]
+    pub tupdate: Time,
     /// Weight of the delay's deviation from the target, in sixteenths of a hertz as `tc` has it.
     pub alpha: f64,
     /// Weight of the delay's change since the last update, in sixteenths of a hertz.
@@ -24,6 +31,7 @@ pub struct Settings {
     /// Whether the delay is estimated from the backlog and the departure rate, not taken from timestamps.
     pub dq_rate_estimator: bool,
     /// Time of dropping nothing when congestion begins.
+    #[serde(rename = "max_burst_s")]
     pub max_burst: Time,
     /// Whether drops are kept from following each other too closely or too late.
     pub derandomize: bool,
@@ -32,20 +40,28 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// What is wrong with them, if anything.
-    pub fn fault(&self) -> Option<&'static str> {
+    /// Refuses what makes no sense.
+    ///
+    /// # Errors
+    /// No period or target, weights beyond 32, or packets without bytes.
+    pub fn check(&self) -> Result<(), serde_json::Error> {
         let is_weight = |weight: f64| (0.0..=32.0).contains(&weight);
-        let faults = [
-            (self.target == Time::ZERO, "target_s must be greater than 0"),
-            (!is_weight(self.alpha), "alpha must be from 0 to 32"),
-            (!is_weight(self.beta), "beta must be from 0 to 32"),
-            (self.mtu_bytes == 0, "mtu_bytes must be at least 1"),
-        ];
-        let fault = faults.iter().find(|(is_wrong, _)| *is_wrong);
-        fault.map(|(_, words)| *words)
+        require(is_period(self.tupdate), "tupdate_s must be greater than 0")?;
+        require(self.target > Time::ZERO, "target_s must be greater than 0")?;
+        require(is_weight(self.alpha), "alpha must be from 0 to 32")?;
+        require(is_weight(self.beta), "beta must be from 0 to 32")?;
+        require(self.mtu_bytes > 0, "mtu_bytes must be at least 1")
+    }
+
+    /// The updates of a discipline that is set up now: Linux sets its timer so that the first one comes late. Flows
+    /// that begin with the queue go through slow start unhindered until then.
+    pub fn updates(&self) -> Updates {
+        Updates::new(FIRST_UPDATE, self.tupdate)
     }
 }
 
+/// When a discipline that is set up at 0 updates p for the first time.
+const FIRST_UPDATE: Time = Time::from_milliseconds(500);
 /// `tc` counts α and β in sixteenths of a hertz.
 const UNITS_PER_HERTZ: f64 = 16.0;
 /// Below this p the weights are scaled down (RFC 8033 section 4.2).

@@ -18,6 +18,7 @@ fn ms(milliseconds: u64) -> Time {
 fn settings() -> Settings {
     Settings {
         target: ms(15),
+        tupdate: ms(15),
         alpha: 2.0,
         beta: 20.0,
         bytemode: false,
@@ -372,7 +373,7 @@ fn updates_that_were_missed_are_made_up_for() {
     missed.control = control(settings(), 0.5, 0, 0);
     missed.catch_up(ms(1_000_000));
     assert_close(missed.control.probability(), 0.0);
-    assert_eq!(missed.next_update, ms(500 + 15 * 66_634));
+    assert_eq!(missed.updates.next(), ms(500 + 15 * 66_634));
     let mut two = pie(&json!({}));
     two.control = control(settings(), 0.5, 0, 0);
     two.catch_up(ms(515));

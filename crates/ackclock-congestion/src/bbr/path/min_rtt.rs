@@ -6,8 +6,8 @@
 
 use ackclock_units::Time;
 
-use super::super::Ack;
 use super::rounds::Rounds;
+use crate::Ack;
 
 /// The two filters.
 #[derive(Clone, Copy, Debug)]
@@ -96,8 +96,8 @@ impl Dip {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::window::testing::ack;
     use super::*;
+    use crate::window::testing::ack;
 
     const fn ms(milliseconds: u64) -> Time {
         Time::from_milliseconds(milliseconds)

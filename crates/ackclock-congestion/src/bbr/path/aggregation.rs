@@ -3,8 +3,8 @@
 
 use ackclock_units::Time;
 
-use super::super::Ack;
 use super::filter::WindowedMax;
+use crate::Ack;
 
 /// The present episode, and the largest excess of some rounds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -44,8 +44,8 @@ impl Aggregation {
 #[cfg(test)]
 #[allow(clippy::float_cmp)] // whole segments
 mod tests {
-    use super::super::super::window::testing::ack;
     use super::*;
+    use crate::window::testing::ack;
 
     fn ms(milliseconds: u64) -> Time {
         Time::from_milliseconds(milliseconds)

@@ -96,7 +96,7 @@ impl SavedWindow {
     }
 
     /// The window to go on with.
-    pub fn restore(&self, cwnd: u32) -> u32 {
+    pub fn restore(self, cwnd: u32) -> u32 {
         self.0.max(cwnd)
     }
 }

@@ -1,7 +1,7 @@
 //! Packet-timed round trips (draft-ietf-ccwg-bbr section 5.5.1): a round ends with the delivery of a
 //! segment that was sent after the round began.
 
-use super::super::Ack;
+use crate::Ack;
 
 /// The present round.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,8 +63,8 @@ impl HeldBack {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::window::testing::ack;
     use super::*;
+    use crate::window::testing::ack;
     use ackclock_units::Time;
 
     fn delivering(prior_delivered: u64, delivered: u64) -> Ack {
