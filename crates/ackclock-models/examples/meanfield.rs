@@ -47,7 +47,7 @@ fn plan(rate_bps: f64, base_rtt_s: f64, buffer_p: f64) -> Plan {
         step_s: None,
         rate_pps: 10.0 * rate_bps / (8.0 * 1480.0),
         buffer_p: 10.0 * buffer_p,
-        policy: Policy::Droptail,
+        policy: Policy::Droptail {},
         classes: vec![ClassPlan {
             flows,
             base_rtt_s,

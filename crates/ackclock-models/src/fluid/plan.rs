@@ -1,4 +1,5 @@
-//! What comes in: a plan as JSON; no field has a default.
+//! What comes in: a plan as JSON. Each field is required (`null` where a quantity is absent), an unknown one is an error.
+//! That is why a variant without fields has braces: serde lets any other one have unknown fields.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -16,10 +17,10 @@ pub struct Plan {
     pub duration_s: f64,
     /// The beginning that the measured totals leave out.
     pub warmup_s: f64,
-    /// The longest step; absent: a tenth of the shortest base RTT.
+    /// The longest step; `null`: a tenth of the shortest base RTT.
     #[serde(deserialize_with = "Option::deserialize")]
     pub step_s: Option<f64>,
-    /// Time between samples; absent: there are none.
+    /// Time between samples; `null`: there are none.
     #[serde(deserialize_with = "Option::deserialize")]
     pub interval_s: Option<f64>,
     /// Whether flows begin with slow start.

@@ -25,13 +25,13 @@ fn networks() -> Vec<Plan> {
     let reno = ClassPlan {
         flows: vec![20, 21],
         base_rtt_s: 0.08,
-        control: Control::Reno,
+        control: Control::Reno {},
     };
     let mut mixed = ftth(cubic(Mode::Auto), 20);
     mixed.classes.push(reno);
     vec![
         ftth(cubic(Mode::Auto), 10),
-        ftth(Control::Reno, 10),
+        ftth(Control::Reno {}, 10),
         Plan {
             one_reduction_per_rtt: false,
             ..ftth(cubic(Mode::Tcp), 10)
@@ -90,7 +90,7 @@ fn shares_add_up_to_one_and_packets_that_came_left_or_wait_or_were_dropped() {
 #[test]
 fn halving_the_step_does_not_matter() {
     for plan in [
-        ftth(Control::Reno, 10),
+        ftth(Control::Reno {}, 10),
         ftth(cubic(Mode::Auto), 10),
         inter_dc(10),
         intra_dc(cubic(Mode::Tcp), 10),
@@ -158,7 +158,7 @@ fn the_number_of_cohorts_stays_bounded() {
 
 #[test]
 fn plans_that_are_none_are_refused() {
-    let sound = ftth(Control::Reno, 2);
+    let sound = ftth(Control::Reno {}, 2);
     let refused = |plan: Plan| MeanField::new(&plan, 1).is_err();
     assert!(!refused(sound.clone()));
     assert!(refused(Plan {

@@ -17,7 +17,7 @@ fn control() -> impl Strategy<Value = Control> {
             mode,
         },
     );
-    prop_oneof![Just(Control::Reno), cubic]
+    prop_oneof![Just(Control::Reno {}), cubic]
 }
 
 fn policy() -> impl Strategy<Value = Policy> {
@@ -32,7 +32,7 @@ fn policy() -> impl Strategy<Value = Policy> {
             })
         },
     );
-    prop_oneof![Just(Policy::Droptail), red]
+    prop_oneof![Just(Policy::Droptail {}), red]
 }
 
 fn class() -> impl Strategy<Value = ClassPlan> {

@@ -88,7 +88,7 @@ fn scaling_wants_one_mode_for_all() {
     };
     assert!(scaled(cubic(Mode::Auto)).is_err());
     assert!(scaled(cubic(Mode::Cubic)).is_ok());
-    assert!(scaled(Control::Reno).is_ok());
+    assert!(scaled(Control::Reno {}).is_ok());
 }
 
 #[test]

@@ -30,7 +30,7 @@ pub fn plan(rate_bps: f64, base_rtt_s: f64, buffer_p: f64, control: Control, flo
         step_s: None,
         rate_pps: count * rate_bps / PACKET_BITS,
         buffer_p: count * buffer_p,
-        policy: Policy::Droptail,
+        policy: Policy::Droptail {},
         classes: vec![ClassPlan {
             flows: (0..flows).collect(),
             base_rtt_s,
