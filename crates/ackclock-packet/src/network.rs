@@ -16,7 +16,7 @@ use crate::agenda::Agenda;
 use crate::calendar::Calendar;
 use crate::link::{Link, Offer, Settled};
 use crate::options::Blocks;
-use crate::packet::{Flags, Packet, NO_SACK};
+use crate::packet::{Packet, NO_SACK};
 use crate::path::{first_due, set_off, Hop, Route, Stretch, Way};
 use crate::pcap::Capture;
 use crate::plan::{PathPlan, Plan};
@@ -319,7 +319,7 @@ impl Network {
             kind: reply.kind,
             ecn: reply.ecn,
             hop: 0,
-            flags: Flags::repeating(reply.duplicate).with_echo(reply.marks),
+            flags: reply.flags,
         };
         let Some(route) = &self.routes[flow as usize] else {
             return;
