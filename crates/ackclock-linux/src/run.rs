@@ -1,4 +1,9 @@
 //! A run inside the kernel: one loop that waits for sockets and for its own times.
+//!
+//! ```text
+//!   flow:  Waiting ── SYN ──▶ Active ── both ends closed ──▶ Over
+//!             └──── first datagram ──▶ Stream, to the end of the run
+//! ```
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};

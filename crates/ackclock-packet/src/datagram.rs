@@ -124,8 +124,7 @@ impl Sink {
             echo: packet.timestamp,
             wire_bytes,
             blocks: None,
-            duplicate: false,
-            marks: 0,
+            flags: Flags::NONE,
             ecn: Ecn::NotCapable,
         })
     }

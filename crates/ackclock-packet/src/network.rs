@@ -18,7 +18,7 @@ use crate::agenda::Agenda;
 use crate::calendar::Calendar;
 use crate::link::{Link, Offer, Settled};
 use crate::options::Blocks;
-use crate::packet::{Flags, Packet, NO_SACK};
+use crate::packet::{Packet, NO_SACK};
 use crate::path::{first_due, set_off, DelayLine, Hop, Path, Route};
 use crate::pcap::Capture;
 use crate::receiver::Reply;
@@ -326,7 +326,7 @@ impl Network {
             kind: reply.kind,
             ecn: reply.ecn,
             hop: 0,
-            flags: Flags::repeating(reply.duplicate).with_echo(reply.marks),
+            flags: reply.flags,
         };
         let Some(route) = &self.routes[flow as usize] else {
             return;

@@ -89,7 +89,7 @@ impl Ecn {
     }
 }
 
-/// What a header says in bits: whether the packet repeats something, and the echo of ECN marks.
+/// What a header says in bits: whether it was sent before or reports a duplicate, and the echo of ECN marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(u8);
 
@@ -98,27 +98,44 @@ impl Flags {
     pub const NONE: Flags = Flags(0);
     /// The echo counts modulo this.
     pub const ECHO_MODULUS: u8 = 128;
+    /// Of an ACK: DSACK. Of all others: retransmitted.
+    const REPEATS: u8 = 1;
 
-    /// A packet that does or does not repeat, and echoes nothing.
+    /// The same of a packet, not an ACK, that was or was not sent before.
     #[inline(always)]
-    pub fn repeating(again: bool) -> Flags {
-        Flags(u8::from(again))
+    #[must_use]
+    pub fn with_retransmitted(self, retransmitted: bool) -> Flags {
+        Flags(self.0 & !Flags::REPEATS | u8::from(retransmitted))
+    }
+
+    /// The same of an ACK that does or does not report a duplicate.
+    #[inline(always)]
+    #[must_use]
+    pub fn with_dsack(self, dsack: bool) -> Flags {
+        Flags(self.0 & !Flags::REPEATS | u8::from(dsack))
     }
 
     /// The same with an echo, taken modulo [`Flags::ECHO_MODULUS`].
     #[inline(always)]
     #[must_use]
     pub fn with_echo(self, echo: u8) -> Flags {
-        Flags(self.0 & 1 | echo << 1)
+        Flags(self.0 & Flags::REPEATS | echo << 1)
     }
 
-    /// See [`Packet::again`].
+    /// Data, SYN, SYN/ACK, request: whether it was sent before.
     #[inline(always)]
-    pub fn again(self) -> bool {
-        self.0 & 1 != 0
+    pub fn is_retransmitted(self) -> bool {
+        self.0 & Flags::REPEATS != 0
     }
 
-    /// See [`Packet::echo`].
+    /// ACK: whether its first block reports a duplicate (RFC 2883).
+    #[inline(always)]
+    pub fn has_dsack(self) -> bool {
+        self.0 & Flags::REPEATS != 0
+    }
+
+    /// ACK: ECE (0 or 1), or with accurate feedback the number of marked packets that the receiver has seen,
+    /// modulo [`Flags::ECHO_MODULUS`]. Data: CWR (0 or 1).
     #[inline(always)]
     pub fn echo(self) -> u8 {
         self.0 >> 1
@@ -173,19 +190,6 @@ pub const NO_PACKET: Packet = Packet {
 };
 
 impl Packet {
-    /// Data: whether it was sent before. ACK: whether its first block reports a duplicate (RFC 2883).
-    #[inline(always)]
-    pub fn again(&self) -> bool {
-        self.flags.again()
-    }
-
-    /// ACK: ECE (0 or 1), or with accurate feedback the number of marked packets that the receiver has seen,
-    /// modulo [`Flags::ECHO_MODULUS`]. Data: CWR (0 or 1).
-    #[inline(always)]
-    pub fn echo(&self) -> u8 {
-        self.flags.echo()
-    }
-
     /// The packet as it enters a queue.
     #[inline(always)]
     #[must_use]

@@ -223,7 +223,7 @@ impl Capture {
 
 /// The flags of RFC 3168 section 6.1, or the counter in their place (RFC 9768 section 3.2.2), which begins at 5.
 fn ecn_flags(packet: &Packet, ecn: EcnMode) -> u16 {
-    let echo = u16::from(packet.echo());
+    let echo = u16::from(packet.flags.echo());
     match (ecn, packet.kind) {
         (EcnMode::Off, _) => 0,
         (EcnMode::Classic | EcnMode::Dctcp, Kind::Syn | Kind::ClientSyn) => ECE | CWR,

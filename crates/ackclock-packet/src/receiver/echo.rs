@@ -61,8 +61,8 @@ impl Echo {
 
     /// What the next ACK says: ECE, or the count of marked packets.
     #[inline]
-    pub fn value(self) -> u8 {
-        self.value
+    pub fn flags(self) -> Flags {
+        Flags::NONE.with_echo(self.value)
     }
 
     /// The ECN bits of what the receiver sends.
@@ -74,7 +74,7 @@ impl Echo {
     /// What a segment asks for. After [`Asked::AckBefore`], and once that ACK is written, [`Echo::take`] follows.
     pub fn asks(self, packet: &Packet) -> Asked {
         let marked = packet.ecn == Ecn::Experienced;
-        let says_cwr = packet.echo() > 0;
+        let says_cwr = packet.flags.echo() > 0;
         match self.mode {
             EcnMode::Classic if marked && (self.value == 0 || says_cwr) => Asked::TwoQuick,
             EcnMode::Classic if packet.ecn == Ecn::NotCapable => Asked::TwoQuick,
@@ -88,7 +88,7 @@ impl Echo {
     /// Takes note of a segment's ECN bits.
     pub fn take(&mut self, packet: &Packet) {
         self.marked = packet.ecn == Ecn::Experienced;
-        let says_cwr = packet.echo() > 0;
+        let says_cwr = packet.flags.echo() > 0;
         self.value = match self.mode {
             EcnMode::Off => 0,
             // CWR answers the marks before it; a mark on the same segment is a new one.

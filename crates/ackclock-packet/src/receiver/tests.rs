@@ -113,7 +113,7 @@ fn check_blocks(
     let blocks = reply.blocks.unwrap_or_default();
     let mut blocks = blocks.as_slice();
     prop_assert!(blocks.len() <= limit);
-    if reply.duplicate {
+    if reply.flags.has_dsack() {
         prop_assert_eq!(blocks[0], (segment, segment + 1));
         blocks = &blocks[1..];
     }
@@ -161,7 +161,7 @@ proptest! {
             let reply = receiver.on_packet(&packet(Kind::Data, segment), Time::ZERO);
             let reply = reply.expect("every segment is acknowledged");
             prop_assert_eq!(reply.ack, expected(&seen));
-            prop_assert_eq!(reply.duplicate, is_duplicate);
+            prop_assert_eq!(reply.flags.has_dsack(), is_duplicate);
             check_blocks(&seen, segment, &reply, limit)?;
         }
         prop_assert_eq!(receiver.delivered_bytes(), 1000 * expected(&seen));

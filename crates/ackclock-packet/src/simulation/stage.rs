@@ -1,4 +1,10 @@
 //! A flow in the stages of its life.
+//!
+//! ```text
+//!             first packet                both ends closed, no packet under way
+//!   Waiting ──────────────▶ Connection ───────────────────────────────────────▶ Over
+//!      └──────────────────▶ Stream, to the end of the run
+//! ```
 
 use super::connection::Connection;
 use super::rows::Row;

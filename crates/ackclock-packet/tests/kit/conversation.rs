@@ -340,6 +340,6 @@ pub fn answer(reply: &Reply, now: Time) -> Packet {
         kind: reply.kind,
         ecn: reply.ecn,
         hop: 0,
-        flags: Flags::repeating(reply.duplicate).with_echo(reply.marks),
+        flags: reply.flags,
     }
 }

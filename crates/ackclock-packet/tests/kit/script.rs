@@ -81,7 +81,7 @@ impl Script {
 
     /// One that reports a duplicate.
     pub fn dsack(&mut self, at: Time, next: u64) -> &mut Script {
-        self.acknowledge(at, next, &[], Flags::repeating(true))
+        self.acknowledge(at, next, &[], Flags::NONE.with_dsack(true))
     }
 
     /// The transcript so far.

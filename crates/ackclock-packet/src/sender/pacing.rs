@@ -1,4 +1,4 @@
-//! Batches: segments that leave together.
+//! When segments leave: pacing, and batches of segments that leave together.
 //!
 //! Linux forms packets of what its pacing rate sends in a millisecond, at least two segments, and leaves the cutting to
 //! the device or to the software before it: with or without offload, the segments of such a batch follow each
@@ -22,23 +22,30 @@ const LARGEST_BATCH_BYTES: f64 = 65_200.0;
 /// Room for this part of the window is never left unused.
 const WINDOW_PARTS: u32 = 3;
 
-/// The batch that is being sent, and when the next one may go.
+/// The batch that is being sent, and when the next one may leave.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Batch {
-    /// Segments that may still go with it.
+pub struct Pacing {
+    /// Whether segments are paced.
+    pub is_on: bool,
+    /// Segments that may still go with this batch.
     left: u32,
     /// How late it was.
     late: Time,
     /// The time that it takes at the pacing rate.
     spacing: Time,
     /// Pacing: earliest time of the next one.
-    next: Time,
+    pub next: Time,
+    /// When the last segment left; 0 before the first.
+    pub last_sent: Time,
 }
 
-impl Batch {
-    /// Earliest time of the next batch.
-    pub fn next_departure(&self) -> Time {
-        self.next
+impl Pacing {
+    /// Before the first segment.
+    pub fn new(is_on: bool) -> Pacing {
+        Pacing {
+            is_on,
+            ..Pacing::default()
+        }
     }
 
     /// Whatever was left of a batch does not go with it.
@@ -60,14 +67,14 @@ pub enum Turn {
 }
 
 impl Sender {
-    /// Whether the next segment, a `new` one or a repetition, may go.
+    /// Whether the next segment, a `new` one or a retransmission, may go.
     #[inline]
     pub(super) fn turn(&mut self, new: bool, now: Time) -> Turn {
-        if !self.paced && !self.tcp.batches {
+        if !self.pacing.is_on && !self.tcp.batches {
             return Turn::Now;
         }
-        if self.batch.left == 0 {
-            if self.paced && now < self.batch.next {
+        if self.pacing.left == 0 {
+            if self.pacing.is_on && now < self.pacing.next {
                 return Turn::Later;
             }
             if new && self.tcp.batches && self.gathers(now) {
@@ -75,25 +82,28 @@ impl Sender {
             }
             self.begin_batch(now);
         }
-        self.batch.left -= 1;
+        self.pacing.left -= 1;
         Turn::Now
     }
 
     fn begin_batch(&mut self, now: Time) {
-        self.batch.left = if self.tcp.batches {
+        self.pacing.left = if self.tcp.batches {
             self.batch_segments().min((self.window / 2).max(1))
         } else {
             1
         };
-        self.batch.late = now.since(self.batch.next);
-        self.batch.spacing = Time::ZERO;
+        self.pacing.late = now.since(self.pacing.next);
+        self.pacing.spacing = Time::ZERO;
     }
 
     /// Whether it pays to wait for the next ACK.
     fn gathers(&self, now: Time) -> bool {
         let room = self.window.saturating_sub(self.occupied());
         let early = matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Reduced);
-        if !early || room * WINDOW_PARTS >= self.window || now.since(self.last_sent) > BATCH_TIME {
+        if !early
+            || room * WINDOW_PARTS >= self.window
+            || now.since(self.pacing.last_sent) > BATCH_TIME
+        {
             return false;
         }
         self.ack_is_near(now) && room < self.batch_segments()
@@ -127,15 +137,23 @@ impl Sender {
         })
     }
 
-    /// A segment has left: pacing counts its payload.
-    pub(super) fn pace(&mut self, sequence: u64, payload_bytes: u32, now: Time) {
-        let batch = &mut self.batch;
+    /// A segment leaves.
+    #[inline]
+    pub(super) fn depart(&mut self, sequence: u64, payload_bytes: u32, now: Time) {
+        if self.pacing.is_on {
+            self.pace(sequence, payload_bytes, now);
+        }
+        self.pacing.last_sent = now;
+    }
+
+    /// Pacing counts a segment's payload.
+    fn pace(&mut self, sequence: u64, payload_bytes: u32, now: Time) {
         if sequence + 1 < UNPACED_SEGMENTS {
-            batch.next = now;
+            self.pacing.next = now;
             return;
         }
         let rate = self.pacing_rate();
-        let batch = &mut self.batch;
+        let batch = &mut self.pacing;
         batch.spacing += rate.transmission_time(u64::from(payload_bytes));
         let half = Time::from_picoseconds(batch.spacing.picoseconds() / 2);
         batch.next = now + batch.spacing.since(batch.late.min(half));
