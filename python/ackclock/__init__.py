@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ackclock.campaigns.running import run
     from ackclock.campaigns.sweep.run import sweep
     from ackclock.dataset import Dataset
+    from ackclock.engines.fluid.replay import replay
     from ackclock.errors import AckclockError, InputError, ScenarioError, Unsupported, UnsupportedError
     from ackclock.plan import Plan
     from ackclock.scenario.planning import Loaded, load, loads
@@ -46,6 +47,7 @@ _PUBLIC: dict[str, tuple[str, str | None]] = {
     "loads": ("ackclock.scenario.planning", "loads"),
     "metrics": ("ackclock.metrics", None),
     "plot": ("ackclock.views.plots", None),
+    "replay": ("ackclock.engines.fluid.replay", "replay"),
     "run": ("ackclock.campaigns.running", "run"),
     "sweep": ("ackclock.campaigns.sweep.run", "sweep"),
     "theory": ("ackclock.theory", None),
@@ -66,6 +68,7 @@ __all__ = [
     "loads",
     "metrics",
     "plot",
+    "replay",
     "run",
     "sweep",
     "theory",

@@ -42,7 +42,8 @@ def run(
 ) -> Dataset:
     """Runs the plan once for each seed and returns all runs as one dataset.
 
-    An engine that draws nothing runs once, with the first seed: all seeds have the same result.
+    What the plan needs of other results is measured first. An engine that draws nothing runs once, with the first
+    seed: all seeds have the same result.
 
     Args:
         plan: what to run.
@@ -55,7 +56,8 @@ def run(
 
     Raises:
         UnsupportedError: the engine cannot model something in the plan.
-        InputError: an unknown engine, or seeds that are not different whole numbers ≥ 0.
+        InputError: an unknown engine, seeds that are not different whole numbers ≥ 0, or a result that the plan needs
+            and that is not there.
     """
     chosen = engines.engine(engine)
     complete = plan if seeds is None else replace(plan, seeds=checked(tuple(seeds)))
@@ -63,6 +65,7 @@ def run(
         raise UnsupportedError(reasons)
     if not chosen.draws(complete):
         complete = replace(complete, seeds=complete.seeds[:1])
+    complete = engines.fed(chosen, complete)
     spool_bytes = max(LEAST_SPOOL_BYTES, SPOOL_BYTES // len(complete.seeds))
     options = RunOptions(captures=captures, spool_bytes=spool_bytes, command=command)
     return Dataset.concat(_all(chosen, complete, options, jobs or cores(), progress))

@@ -65,12 +65,11 @@ class Job:
     def run(self, progress: Callable[[float], None]) -> Dataset:
         """Runs the plan and writes the folder, whole or not at all; returns what was written."""
         from ackclock.campaigns import running
-        from ackclock.engines.fluid import replay
 
         captures = _temporary(self.folder) if self.plan.record.pcap else None
         try:
             data = running.run(
-                replay.resolved(self.plan) if self.engine == replay.ENGINE else self.plan,
+                self.plan,
                 self.engine,
                 jobs=self.options.jobs,
                 progress=progress,
@@ -145,17 +144,14 @@ def prepare(scenarios: Sequence[Path], planned: Sequence[Plan], options: Options
     pairs = [(path, plan, name) for path, plan in zip(scenarios, planned, strict=True) for name in names]
     made = [Job(plan, name, folder(path, name, options.out, several=several), options) for path, plan, name in pairs]
     _check_folders([job.folder for job in made])
-    _check_replayed(made)
+    _check_needs(made)
     return made
 
 
-def _check_replayed(made: Sequence[Job]) -> None:
-    """Results that are to be replayed must be there, or come of a job before."""
-    from ackclock.engines.fluid import replay
-
+def _check_needs(made: Sequence[Job]) -> None:
+    """Results that a job needs must be there, or come of a job before."""
     for number, job in enumerate(made):
-        if job.engine == replay.ENGINE:
-            replay.check(job.plan, [other.folder for other in made[:number]])
+        engines.check_needs(engines.engine(job.engine), job.plan, [other.folder for other in made[:number]])
 
 
 #: The kind of figure that shows a sweep.

@@ -15,7 +15,6 @@ from ackclock.campaigns import running
 from ackclock.campaigns.compare.difference import Sample, difference
 from ackclock.dataset import Dataset
 from ackclock.engines.engine import Engine, Progress, no_progress
-from ackclock.engines.fluid import replay
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.metrics import METRICS
 from ackclock.metrics.metric import Value
@@ -129,13 +128,12 @@ def compare(
     able = {name: engine for name, engine in chosen.items() if name not in refused}
     if not able:
         raise UnsupportedError(reason for found in refused.values() for reason in found)
-    if replay.ENGINE in able:
-        replay.check(complete)
+    for engine in able.values():
+        offered.check_needs(engine, complete)
     exact = frozenset(name for name, engine in able.items() if not engine.draws(complete))
     data = {}
     for number, name in enumerate(able):
         own = replace(complete, seeds=complete.seeds[:1]) if name in exact else complete
-        own = replay.resolved(own) if name == replay.ENGINE else own
         data[name] = running.run(own, name, jobs=jobs, progress=_part(progress, number, len(able)), command=command)
     return Comparison(plan.name, data, refused, exact)
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from ackclock import _core, engines
-from ackclock.engines.fluid import replay
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.input.fields import nearest, shown
 from ackclock.metrics import METRICS
@@ -92,8 +91,7 @@ def runs(loaded: Loaded, order: Order) -> list[Run]:
     pairs: list[tuple[int, int]] = []
     for point in loaded.points():
         reasons += engines.refusals(engine, point.plan)
-        if order.engine == replay.ENGINE:
-            replay.check(point.plan)
+        engines.check_needs(engine, point.plan)
         seeds = point.plan.seeds if order.seeds is None else order.seeds
         pairs += [(point.number, seed) for seed in (seeds if engine.draws(point.plan) else seeds[:1])]
         if len(pairs) > MOST_RUNS:

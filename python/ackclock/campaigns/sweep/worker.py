@@ -123,11 +123,10 @@ class _Worker:
         return pl.DataFrame({**numbers, **found}, schema=_schema(self._order))
 
     def _plan(self, point: int) -> Plan:
-        from ackclock.engines.fluid import replay
+        from ackclock import engines
 
         if self._planned is None or self._planned[0] != point:
-            plan = self._loaded.point(point).plan
-            self._planned = (point, replay.resolved(plan) if self._order.engine == replay.ENGINE else plan)
+            self._planned = (point, engines.fed(self._engine, self._loaded.point(point).plan))
         return self._planned[1]
 
     def _heard(self, share: float) -> None:

@@ -6,24 +6,20 @@ packet run, a capture or a testbed, in place of a distribution.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from ackclock import metrics
-from ackclock.dataset import Dataset, is_result
+from ackclock.dataset import Dataset
+from ackclock.engines.engine import Need
 from ackclock.errors import InputError
 from ackclock.metrics import epoch
 from ackclock.plan import Plan
-
-#: The engine that replays.
-ENGINE = "fluid"
-
-#: The fluid engine's tables that may name a result, and what is measured of it.
-TABLES = ("synchronisation", "victims")
 
 
 def replay(plan: Plan, data: Dataset, *, victims: bool = False) -> Plan:
@@ -37,44 +33,38 @@ def replay(plan: Plan, data: Dataset, *, victims: bool = False) -> Plan:
     Raises:
         InputError: the result has no congestion epochs.
     """
-    options = dict(plan.options["fluid"]) | {"synchronisation": _synchronisation(data)}
-    if victims:
-        options["victims"] = _victims(plan, data)
-    return _with(plan, options)
+    found = _filled("synchronisation", plan, data)
+    return _filled("victims", found, data) if victims else found
 
 
-def resolved(plan: Plan) -> Plan:
-    """The plan with what its `from` keys name, measured. Raises `InputError` for what is no result or has no epochs."""
-    options = dict(plan.options["fluid"])
-    for table, folder in _named(plan):
-        data = Dataset.read(folder)
-        options[table] = _synchronisation(data) if table == "synchronisation" else _victims(plan, data)
-    return _with(plan, options)
+def needs(plan: Plan) -> list[Need]:
+    """The results that the plan's `from` keys name."""
+    named = {table: plan.options["fluid"][table].get("from") for table in MEASURED}
+    return [
+        Need(f"fluid.{table}.from", Path(folder), partial(_filled, table)) for table, folder in named.items() if folder
+    ]
 
 
-def check(plan: Plan, coming: Collection[Path] = ()) -> None:
-    """Refuses a `from` key that names no result, nor one of the folders that are still to come."""
-    for table, folder in _named(plan):
-        if not is_result(folder) and folder.resolve() not in {path.resolve() for path in coming}:
-            raise InputError(f'fluid.{table}.from: found "{folder}", which is no result; expected a result folder')
+def _filled(table: str, plan: Plan, data: Dataset) -> Plan:
+    options = {**plan.options["fluid"], table: {"kind": "replayed", **MEASURED[table](plan, data), "from": None}}
+    return replace(plan, options={**plan.options, "fluid": options})
 
 
-def _named(plan: Plan) -> Iterator[tuple[str, Path]]:
-    for table in TABLES:
-        if folder := plan.options["fluid"][table].get("from"):
-            yield table, Path(folder)
-
-
-def _synchronisation(data: Dataset) -> Mapping[str, Any]:
+def _synchronisation(plan: Plan, data: Dataset) -> Mapping[str, Any]:
     found = metrics.epochs(data)
-    shares = found["share"].to_list() if found.height else []
-    return {"kind": "replayed", "shares": _some(shares, data), "from": None}
+    return {"shares": _some(found["share"].to_list() if found.height else [], data)}
 
 
 def _victims(plan: Plan, data: Dataset) -> Mapping[str, Any]:
     flows = [hit for view in metrics.runs(data) for hit in _flows_hit(view)]
-    known = [[flow for flow in hit if flow < len(plan.flows)] for hit in flows]
-    return {"kind": "replayed", "flows": _some(known, data), "from": None}
+    return {"flows": _some([[flow for flow in hit if flow < len(plan.flows)] for hit in flows], data)}
+
+
+#: The engine's tables that may name a result, and what is measured of it.
+MEASURED: Mapping[str, Callable[[Plan, Dataset], Mapping[str, Any]]] = {
+    "synchronisation": _synchronisation,
+    "victims": _victims,
+}
 
 
 def _flows_hit(view: metrics.RunView) -> list[list[int]]:
@@ -89,7 +79,3 @@ def _some(found: list[Any], data: Dataset) -> list[Any]:
         engine = data.manifest.get("engine")
         raise InputError(f"replay: found no congestion epochs in the {engine} result; expected drops at the bottleneck")
     return found
-
-
-def _with(plan: Plan, options: Mapping[str, Any]) -> Plan:
-    return replace(plan, options={**plan.options, "fluid": options})
