@@ -23,7 +23,7 @@ STAGES = (
     ("options",),
     ("consistency", "scenario", "points"),
     ("planning",),
-    ("tables", "folders", "dataset"),
+    ("tables", "folders", "known", "dataset"),
     ("metrics",),
     ("engines",),
     ("running",),

@@ -14,6 +14,7 @@ import polars as pl
 
 from ackclock.dataset import Dataset
 from ackclock.errors import InputError
+from ackclock.known import KnownPlan
 from ackclock.metrics import survival
 from ackclock.metrics.completion import transfers, watched
 from ackclock.metrics.summary import Summary, summarise
@@ -75,7 +76,7 @@ def _binned(found: pl.DataFrame) -> pl.DataFrame:
     return found.with_columns(sizes.clip(1, None).log(2).add(1e-9).floor().alias("bin"))
 
 
-def _row(cell: pl.DataFrame, plan: Mapping[str, Any], run_count: int) -> Mapping[str, Any]:
+def _row(cell: pl.DataFrame, plan: KnownPlan, run_count: int) -> Mapping[str, Any]:
     done, first = cell.filter("finished"), cell.row(0, named=True)
     times_s, found = done["time_s"], _mean(done, run_count)
     return {
