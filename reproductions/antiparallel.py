@@ -68,6 +68,6 @@ def line(ax: Axes, cases: Iterable[Dataset], limit: str, measure: str, **look: A
 
 def _point(data: Dataset, limit: str, measure: str) -> tuple[float, float]:
     """The ratio of the queues, and the mean of the measured ratio."""
-    down, up = (link["queue"]["parameters"][limit] for link in data.manifest["plan"]["links"])
+    down, up = (link.queue.parameters[limit] for link in data.plan.links if link.queue)
     found = [RATIOS[measure](view) for view in runs(data)]
     return down / up, float(np.mean([ratio for ratio in found if ratio is not None]))

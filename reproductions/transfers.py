@@ -16,7 +16,10 @@ def completion_of(*, least: int = 1, most: int) -> Callable[[RunView], float | N
     """
 
     def completion(view: RunView) -> float | None:
-        mss = view.plan["groups"][0]["tcp"]["mss_bytes"]
+        tcp = view.plan.groups[0].tcp
+        mss = tcp.mss_bytes if tcp else None
+        if mss is None:
+            return None
         wanted = view.flows.filter(pl.col("size_bytes").is_between(least * mss, most * mss))
         mean = wanted["completion_s"].mean()
         return float(mean) if isinstance(mean, (int, float)) else None
@@ -57,4 +60,6 @@ def line_rtt(view: RunView) -> float | None:
     4.3.
     """
     waits_s, rates_bps = view.links["sojourn_mean_s"].to_numpy(), view.links["rate_bps"].to_numpy()
-    return float(view.flows["base_rtt_s"].min() + waits_s.sum() + 8 * view.plan["packet_bytes"] / rates_bps.max())
+    if view.plan.packet_bytes is None:
+        return None
+    return float(view.flows["base_rtt_s"].min() + waits_s.sum() + 8 * view.plan.packet_bytes / rates_bps.max())

@@ -14,8 +14,12 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from dataclasses import MISSING, dataclass, field
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, TypeAlias, get_args, get_origin, get_type_hints
+
+from ackclock.errors import InputError
 
 #: IPv4 and TCP headers without options, in bytes (RFC 791, RFC 9293).
 HEADER_BYTES = 40
@@ -286,6 +290,12 @@ class Plan:
     scenario_name: str = field(default="", compare=False)
     scenario_text: str = field(default="", compare=False, repr=False)
 
+    @staticmethod
+    def from_dict(values: Mapping[str, Any]) -> Plan:
+        """The plan that `to_dict` gave, as it stands in a manifest. Raises `InputError` if it is not complete."""
+        plan: Plan = record(Plan, values)
+        return plan
+
     @property
     def bottleneck_link(self) -> LinkPlan:
         """The link that the metrics look at."""
@@ -317,6 +327,45 @@ class Plan:
 
 #: What the views know of a plan, and an engine finds for itself, gets with its run or has of its own.
 _NOT_FOR_ENGINES = frozenset({"name", "seeds", "mean_base_rtt_s", "packet_bytes", "bottleneck", "load", "options"})
+
+
+def record(kind: Any, values: Mapping[str, Any]) -> Any:
+    """A dataclass of JSON values, and those within it: a field without a value has its default. Other keys are left.
+
+    Raises `InputError` for a field that is absent and has no default, and for what is no table where one belongs.
+    """
+    if not isinstance(values, Mapping):
+        raise InputError(f"plan: found {values!r} for a {kind.__name__}; expected a table")
+    required, given = _required(kind), {}
+    if missing := required - values.keys():
+        raise InputError(f"plan: found a {kind.__name__} without {', '.join(sorted(missing))}; expected all of it")
+    for name, kinds in _held(kind).items():
+        value = values.get(name)
+        if value is not None or name in required:
+            given[name] = None if value is None else _value(kinds, value)
+    return kind(**given)
+
+
+def _value(kinds: tuple[Any, ...], value: Any) -> Any:
+    """A JSON value as one of the kinds: a dataclass, a tuple of them, or itself."""
+    kind = kinds[0] if len(kinds) == 1 else next((one for one in kinds if _required(one) <= value.keys()), kinds[0])
+    if get_origin(kind) is tuple:
+        return tuple(_value(get_args(kind)[:1], item) for item in value)
+    return record(kind, value) if dataclasses.is_dataclass(kind) else value
+
+
+@cache
+def _held(kind: Any) -> Mapping[str, tuple[Any, ...]]:
+    """What the fields of a dataclass hold where they are not None."""
+    hints = get_type_hints(kind).items()
+    every = {name: get_args(hint) if isinstance(hint, UnionType) else (hint,) for name, hint in hints}
+    return {name: tuple(one for one in kinds if one is not NoneType) for name, kinds in every.items()}
+
+
+@cache
+def _required(kind: Any) -> frozenset[str]:
+    items = dataclasses.fields(kind)
+    return frozenset(i.name for i in items if i.default is MISSING and i.default_factory is MISSING)
 
 
 def _json(value: Any, indent: int) -> str:

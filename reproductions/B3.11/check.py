@@ -20,7 +20,7 @@ def goodput_low(view: RunView) -> float | None:
 def utilisations(view: RunView) -> np.ndarray:
     """Utilisation of the link over each tenth of a second of the measured part."""
     samples = view.queue_samples["utilisation"].to_numpy()
-    per = max(1, round(SMOOTH_S / float(view.plan["record"]["interval_s"])))
+    per = max(1, round(SMOOTH_S / float(view.plan.record.interval_s)))
     return np.asarray(samples[: samples.size // per * per].reshape(-1, per).mean(axis=1))
 
 

@@ -12,11 +12,7 @@ from ackclock.theory import altman
 def total_share(view: RunView) -> float | None:
     """Goodput of all flows as a share of the bottleneck's rate."""
     total_bps = value(view, "goodput_bps")
-    return (
-        None
-        if not isinstance(total_bps, float)
-        else total_bps / view.plan["links"][view.plan["bottleneck"]]["rate_bps"]
-    )
+    return None if not isinstance(total_bps, float) else total_bps / view.plan.links[view.plan.bottleneck].rate_bps
 
 
 ENGINES = ("packet", "theory")

@@ -65,7 +65,7 @@ def whole_run(view: RunView) -> float:
 
 def access_bps(view: RunView) -> float:
     """Rate of a source's access link."""
-    return min(float(link["rate_bps"]) for link in view.plan["links"])
+    return min(float(link.rate_bps) for link in view.plan.links)
 
 
 ENGINES = ("packet",)

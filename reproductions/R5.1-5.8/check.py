@@ -81,7 +81,7 @@ def _use(flow: int) -> Measure:
     """A flow's share of what its link has for TCP."""
 
     def use(view: RunView) -> float | None:
-        rate_bps = view.plan["links"][flow]["rate_bps"]
+        rate_bps = view.plan.links[flow].rate_bps
         return float(8 * view.flows["measured_bytes"][flow] / view.measured_s / (rate_bps * TCP_SHARE))
 
     return use

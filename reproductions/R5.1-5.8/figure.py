@@ -61,8 +61,8 @@ def _used(data: Dataset) -> list[float]:
     """Mean over the runs of each flow's share of its link."""
     shares = [
         [
-            8 * measured / view.measured_s / (link["rate_bps"] * TCP_SHARE)
-            for measured, link in zip(view.flows["measured_bytes"], view.plan["links"], strict=True)
+            8 * measured / view.measured_s / (link.rate_bps * TCP_SHARE)
+            for measured, link in zip(view.flows["measured_bytes"], view.plan.links, strict=True)
         ]
         for view in runs(data)
     ]

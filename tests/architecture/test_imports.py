@@ -21,6 +21,7 @@ FLOORS = (
     ("engines", "views"),
     ("dataset", "scenario"),
     ("catalog", "metrics"),
+    ("known",),
     ("input", "plan", "theory"),
     ("errors", "_core"),
 )

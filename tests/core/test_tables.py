@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import polars as pl
-from ackclock.dataset.tables import TABLES
 
 from ackclock import _core
+from ackclock.dataset.tables import TABLES
 
 #: A value in Rust → what may hold it in the dataset, where counts may be fractions, and codes are words.
 HOLDS = {

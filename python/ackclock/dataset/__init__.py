@@ -22,6 +22,7 @@ import threading
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -30,6 +31,7 @@ import polars as pl
 from ackclock.dataset import folders, tables
 from ackclock.dataset.tables import Column
 from ackclock.errors import InputError
+from ackclock.known import KnownPlan
 
 #: Version of the folder's layout and of the tables' columns; a reader refuses another.
 FORMAT = 2
@@ -65,6 +67,9 @@ class Dataset:
 
     `flows`, `flow_samples`, `queue_samples`, `events`, `links` and `packets` are Polars frames; `scan(table)` is
     lazy, for results that should not be read whole.
+
+    Of the manifest `ackclock` (a version) and `runs` (`{run}` each, with a `seed` if it has one) must be there. What
+    was never planned has no `plan`, or one that says what is known; and no `engine`.
     """
 
     manifest: Manifest
@@ -112,6 +117,11 @@ class Dataset:
     def packets(self) -> pl.DataFrame:
         """The per-packet log (empty unless the scenario asked for it)."""
         return self.frame("packets")
+
+    @cached_property
+    def plan(self) -> KnownPlan:
+        """What is known of the plan behind the result. Raises `InputError` if that is damaged."""
+        return KnownPlan.from_dict(self.manifest.get("plan") or {})
 
     @property
     def runs(self) -> tuple[Mapping[str, Any], ...]:

@@ -114,7 +114,7 @@ def table(data: Recorded, between: tuple[float, float] | None = None) -> dict[st
     views = list(runs(data, between))
     values = [of_run(view) for view in views]
     return {
-        "scenario": (data.manifest.get("plan") or {}).get("name"),
+        "scenario": data.plan.name,
         "engine": data.manifest.get("engine"),
         "runs": [{"seed": view.seed, "metrics": found} for view, found in zip(views, values, strict=True)],
         "summary": {name: found.as_dict() for name, found in summary(values).items()},

@@ -7,6 +7,8 @@ from typing import Any, Protocol
 
 import polars as pl
 
+from ackclock.known import KnownPlan
+
 
 class Recorded(Protocol):
     """Tables of runs and the manifest that says how they came about: `ackclock.dataset.Dataset` is one."""
@@ -14,6 +16,10 @@ class Recorded(Protocol):
     @property
     def manifest(self) -> Mapping[str, Any]:
         """The engine, the plan, the runs."""
+
+    @property
+    def plan(self) -> KnownPlan:
+        """What is known of the plan."""
 
     @property
     def runs(self) -> Sequence[Mapping[str, Any]]:

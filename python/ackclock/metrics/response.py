@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from ackclock.errors import InputError
+from ackclock.known import KnownPlan
 from ackclock.metrics import survival
 from ackclock.metrics.completion import transfers, watched
 from ackclock.metrics.recorded import Recorded
@@ -75,7 +76,7 @@ def _binned(found: pl.DataFrame) -> pl.DataFrame:
     return found.with_columns(sizes.clip(1, None).log(2).add(1e-9).floor().alias("bin"))
 
 
-def _row(cell: pl.DataFrame, plan: Mapping[str, Any], run_count: int) -> Mapping[str, Any]:
+def _row(cell: pl.DataFrame, plan: KnownPlan, run_count: int) -> Mapping[str, Any]:
     done, first = cell.filter("finished"), cell.row(0, named=True)
     times_s, found = done["time_s"], _mean(done, run_count)
     return {

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ackclock.errors import InputError
+from ackclock.known import KnownLink
 from ackclock.metrics import dynamics, epoch
 from ackclock.metrics.view import Array, Grid, RunView, group_label
 
@@ -112,12 +113,17 @@ def flow_count(view: RunView) -> int:
 
 
 def windows(view: RunView) -> Lines:
-    """The congestion window of each flow (segments)."""
+    """The congestion window of each flow (segments). Raises `InputError` if no window is known."""
+    _check(view, "cwnd", "congestion windows")
     return _lines(view, view.grid.matrix("cwnd"))
 
 
 def goodputs(view: RunView, window_s: float | None = None) -> Lines:
-    """Goodput of each flow over the preceding `window_s` (default: `goodput_window`), in bit/s, at most 1,000 times."""
+    """Goodput of each flow over the preceding `window_s` (default: `goodput_window`), in bit/s, at most 1,000 times.
+
+    Raises `InputError` if nothing tells what was delivered.
+    """
+    _check(view, "delivered_bytes", "bytes delivered")
     span_s = goodput_window(view) if window_s is None else window_s
     lines = _lines(view, view.grid.rates_bps(span_s))
     step = max(1, lines.times_s.size // 1000)
@@ -177,7 +183,7 @@ def busiest(view: RunView) -> int | None:
 def _where(view: RunView, link: int) -> str:
     if not is_shared(view):
         return "the bottleneck"
-    name = _bottleneck(view).get("name", f"link {link}")
+    name = _bottleneck(view).name or f"link {link}"
     return f"{name}, the busiest of {len(view.bottlenecks):,} bottlenecks"
 
 
@@ -188,8 +194,8 @@ def is_shared(view: RunView) -> bool:
 
 def queue_limit(view: RunView) -> float | None:
     """The bottleneck queue's limit in packets, if the plan has one."""
-    parameters = _bottleneck(view).get("queue", {}).get("parameters", {})
-    limit = parameters.get("limit_packets")
+    queue = _bottleneck(view).queue
+    limit = queue.parameters.get("limit_packets") if queue else None
     return float(limit) if isinstance(limit, (int, float)) else None
 
 
@@ -202,17 +208,15 @@ def link_rate(view: RunView) -> float | None:
     """The bottleneck's rate in bit/s; None where there are several."""
     if is_shared(view):
         return None
-    rate = _bottleneck(view).get("rate_bps")
-    return float(rate) if isinstance(rate, (int, float)) else None
+    return _bottleneck(view).rate_bps
 
 
 def pipe_segments(view: RunView) -> float | None:
     """The bandwidth-delay product in full packets: bottleneck rate × mean base RTT / wire size; None if unknown."""
-    try:
-        bdp_bits = _bottleneck(view)["rate_bps"] * view.plan["mean_base_rtt_s"]
-        return float(bdp_bits / (8 * view.plan["packet_bytes"]))
-    except (KeyError, TypeError):
+    rate_bps, rtt_s, packet_bytes = _bottleneck(view).rate_bps, view.plan.mean_base_rtt_s, view.plan.packet_bytes
+    if rate_bps is None or rtt_s is None or packet_bytes is None:
         return None
+    return rate_bps * rtt_s / (8 * packet_bytes)
 
 
 def path_limits(view: RunView) -> list[tuple[float, str]]:
@@ -280,17 +284,22 @@ def thinned(x: Array, y: Array, points: int) -> tuple[Array, Array]:
     return x[rows], y[rows]
 
 
-def _lines(view: RunView, values: Array) -> Lines:
-    if not values.size:
+def _check(view: RunView, column: str, what: str) -> None:
+    samples = view.flow_samples[column]
+    if not samples.len():
         raise InputError("the result has no flow samples to draw")
+    if samples.null_count() == samples.len():
+        raise InputError(f"the result has no {what} to draw")
+
+
+def _lines(view: RunView, values: Array) -> Lines:
     known = {row["flow"]: row for row in view.flows.select("flow", "group", "congestion").iter_rows(named=True)}
     rows = [known.get(int(flow), {"flow": int(flow), "group": 0, "congestion": ""}) for flow in view.grid.flows]
     groups = tuple(group_label(row, view.plan) for row in rows)
     return Lines(view.grid.times_s, values, flow_labels(rows), groups)
 
 
-def _bottleneck(view: RunView) -> Mapping[str, Any]:
-    links = view.plan.get("links") or ()
-    number = view.once(busiest)
-    found: Mapping[str, Any] = links[number] if number is not None and links else {}
-    return found
+def _bottleneck(view: RunView) -> KnownLink:
+    """What the plan says of the busiest bottleneck."""
+    number, links = view.once(busiest), view.plan.links
+    return links[number] if number is not None and number < len(links) else KnownLink()

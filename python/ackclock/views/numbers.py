@@ -24,9 +24,12 @@ NOTHING = "–"
 
 
 def engine(manifest: Mapping[str, Any]) -> str:
-    """The engine of a result, with the model that answered if it has several: `theory engine (pendulum)`."""
-    model = manifest.get("model")
-    return f"{manifest.get('engine') or ''} engine" + (f" ({model})" if model else "")
+    """The engine of a result, with the model that answered if it has several: `theory engine (pendulum)`.
+
+    Nothing of a result that no engine made.
+    """
+    name, model = manifest.get("engine"), manifest.get("model")
+    return (f"{name} engine" if name else "") + (f" ({model})" if model else "")
 
 
 def value(number: float | None, unit: str, digits: int = 3) -> str:

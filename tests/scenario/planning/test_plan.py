@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ackclock.errors import ScenarioError
+from ackclock.errors import InputError, ScenarioError
+from ackclock.known import KnownPlan
 from ackclock.plan import Plan
 from ackclock.scenario import planning
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 SCENARIOS = sorted((ROOT / "scenarios").glob("*.toml"))
 
 
@@ -49,6 +50,29 @@ def test_every_example_has_a_plan(path):
         assert made.scenario_name == path.name
         assert made.scenario_text == path.read_text(encoding="utf-8")
         assert json.loads(made.to_json()) == json.loads(json.dumps(made.to_dict()))
+        assert Plan.from_dict(made.to_dict()) == made
+        assert Plan.from_dict(json.loads(made.to_json())) == made
+
+
+def test_a_plan_that_is_not_complete_is_refused():
+    values = plan().to_dict()
+    del values["seeds"], values["flows"][0]["priority"]
+    with pytest.raises(InputError, match="plan: found a Plan without seeds; expected all of it"):
+        Plan.from_dict(values)
+    with pytest.raises(InputError, match="plan: found a FlowPlan without priority; expected all of it"):
+        Plan.from_dict(values | {"seeds": [1]})
+
+
+def test_views_know_of_a_whole_plan_what_they_ask_for():
+    made = plan()
+    known = KnownPlan.from_dict(json.loads(made.to_json()))
+    assert (known.name, known.duration_s, known.mean_base_rtt_s) == (made.name, made.duration_s, made.mean_base_rtt_s)
+    assert (known.packet_bytes, known.record, known.options) == (made.packet_bytes, made.record, made.options)
+    assert known.links[0].queue == made.links[0].queue
+    assert known.bottlenecks == [0]
+    assert known.groups[0].congestion == made.groups[0].congestion
+    assert known.groups[0].tcp.mss_bytes == made.groups[0].tcp.mss_bytes
+    assert known.flows[0].base_rtt_s == made.flows[0].base_rtt_s
 
 
 def test_the_demo_is_the_one_of_the_documents():

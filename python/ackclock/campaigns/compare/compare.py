@@ -60,7 +60,7 @@ class Comparison:
     def runs(self) -> pl.DataFrame:
         """A row for each run: `engine`, `seed`, and every metric."""
         rows = [
-            {"engine": engine, "seed": run["seed"], **found}
+            {"engine": engine, "seed": run.get("seed"), **found}
             for engine, data in self.data.items()
             for run, found in zip(data.runs, self.values[engine], strict=True)
         ]

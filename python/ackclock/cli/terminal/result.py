@@ -34,10 +34,10 @@ def print_result(data: Dataset, found: Mapping[str, Any]) -> None:
     `found` is `ackclock.metrics.table(data)`.
     """
     console = Console(highlight=False)
-    console.print(Text(str(found["scenario"]), style="bold"))
-    alone = len(data.manifest["plan"]["flows"]) == 1
+    console.print(Text(found["scenario"] or "", style="bold"))
+    alone = len(data.plan.flows) == 1
     summary = {name: row for name, row in found["summary"].items() if not (alone and METRICS[name].of_several)}
-    if answer := _answer(summary, sum(bool(link["bottleneck"]) for link in data.manifest["plan"]["links"])):
+    if answer := _answer(summary, len(data.plan.bottlenecks)):
         console.print(answer)
     if held := [run["held"] for run in data.runs if "held" in run]:
         console.print(_kept_up(held))
@@ -70,7 +70,7 @@ def _said(name: str, sentence: str, mean: float, links: str) -> str:
 
 
 def _table(summary: Mapping[str, Any], engine: str, runs: int) -> Table:
-    title = f"{engine}, {runs} runs" if runs > 1 else f"{engine}, one run: no intervals"
+    title = ", ".join(filter(None, (engine, f"{runs} runs" if runs > 1 else "one run: no intervals")))
     table = Table(title=title, title_justify="left", title_style="", box=None, pad_edge=False, header_style="bold")
     table.add_column("metric")
     for heading in ("mean", "95 % interval", "n"):

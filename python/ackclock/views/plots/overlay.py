@@ -65,7 +65,7 @@ def others(data: Dataset, over: Over) -> list[Other]:
 def names(every: Sequence[Recorded]) -> list[str]:
     """What each result is called: by its engine, else by its scenario, else by its number."""
     engines = [str(each.manifest.get("engine") or "") for each in every]
-    scenarios = [str((each.manifest.get("plan") or {}).get("name") or "") for each in every]
+    scenarios = [str(each.plan.name or "") for each in every]
     for found in (engines, scenarios):
         if len(set(found)) == len(found):
             return found

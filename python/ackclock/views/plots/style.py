@@ -99,8 +99,7 @@ def figure(height_in: float) -> Figure:
 
 def title(fig: Figure, what: str, data: Dataset, *, pooled: bool = False) -> None:
     """The title: what is shown, of which scenario, from which run."""
-    name = (data.manifest.get("plan") or {}).get("name") or ""
-    headline(fig, what, " · ".join(filter(None, (name, _which(data, pooled)))))
+    headline(fig, what, " · ".join(filter(None, (data.plan.name, _which(data, pooled)))))
 
 
 def headline(fig: Figure, what: str, below: str) -> None:
@@ -119,11 +118,11 @@ def headline(fig: Figure, what: str, below: str) -> None:
 
 
 def _which(data: Dataset, pooled: bool) -> str:
-    seeds, engine = [run.get("seed") for run in data.runs], numbers.engine(data.manifest)
-    if len(seeds) <= 1:
-        return f"{engine}, seed {seeds[0]}" if seeds else engine
-    which = f"{len(seeds)} runs" if pooled else f"seed {seeds[0]} (one of {len(seeds)} runs)"
-    return f"{engine}, {which}"
+    names = [view.name for view in runs(data) if view.seed is not None or len(data.runs) > 1]
+    which = names[:1]
+    if len(names) > 1:
+        which = [f"{len(names)} runs" if pooled else f"{names[0]} (one of {len(names)} runs)"]
+    return ", ".join(filter(None, (numbers.engine(data.manifest), *which)))
 
 
 def _escaped(text: str) -> str:

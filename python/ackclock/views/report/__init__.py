@@ -156,9 +156,8 @@ def _card(metric: metrics.Metric, summary: Summary) -> dict[str, str]:
 
 
 def _drawn(views: Sequence[RunView]) -> str:
-    if len(views) == 1:
-        return f"the run with seed {views[0].seed}"
-    return f"the run with seed {views[0].seed}, the first of {len(views)}; the distributions show all runs"
+    which = "the run" if views[0].seed is None else f"the run with {views[0].name}"
+    return which if len(views) == 1 else f"{which}, the first of {len(views)}; the distributions show all runs"
 
 
 def _runs_note(counts: Sequence[int]) -> str:
@@ -180,9 +179,7 @@ def _title(results: Sequence[Result]) -> str:
 
 def _titles(datasets: Sequence[Dataset], names: Iterable[str]) -> list[str]:
     """The scenarios' names; with engine or folder where they alone would be the same."""
-    plans = [
-        str((data.manifest.get("plan") or {}).get("name") or name) for data, name in zip(datasets, names, strict=False)
-    ]
+    plans = [data.plan.name or name for data, name in zip(datasets, names, strict=False)]
     engines = [f"{plan} · {data.manifest.get('engine')}" for plan, data in zip(plans, datasets, strict=True)]
     folders = [f"{plan} · {name}" for plan, name in zip(plans, names, strict=False)]
     for titles in (plans, engines, folders):

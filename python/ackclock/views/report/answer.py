@@ -23,7 +23,8 @@ Summaries = Mapping[str, Summary]
 class Subject:
     """What the sentences are about: a result's name, its summaries, and a few numbers of its plan.
 
-    `flows` are those of TCP, `datagrams` those of UDP; `rate_bps` is that of all bottlenecks together.
+    `flows` are those of TCP, `datagrams` those of UDP; `rate_bps` is that of all bottlenecks together, of which there
+    are none where no link is known.
     """
 
     name: str
@@ -73,6 +74,8 @@ def _use(subject: Subject) -> str:
     place = counted(subject.bottlenecks, "bottleneck") if several else "the bottleneck"
     beside = f" with {counted(subject.datagrams, 'UDP flow')}" if subject.datagrams else ""
     did = f"shared {place}{beside}" if not alone else f"crossed {place}" if several else f"had {place} to itself"
+    if not subject.bottlenecks:
+        did = f"{'was' if subject.flows == 1 else 'were'} seen{beside}"
     start = f"{counted(subject.flows, 'flow').capitalize()} {did}"
     rate = numbers.value(subject.rate_bps, "bit/s") if subject.rate_bps else "rate"
     of = f"{'their' if several else 'its'} {rate}"
@@ -163,17 +166,17 @@ def _unit(metric: str) -> str:
 
 def subject_of(name: str, view: RunView, summaries: Summaries, rates_bps: Sequence[float], seeds: int) -> Subject:
     """The subject of one result, of which this is the first run; `rates_bps` are the flows' mean goodputs."""
-    links = [link for link in view.plan.get("links") or () if link.get("bottleneck")]
-    rates = [link.get("rate_bps") for link in links]
+    links = [view.plan.links[number] for number in view.plan.bottlenecks]
+    rates = [link.rate_bps for link in links if link.rate_bps is not None]
     return Subject(
         name,
         summaries,
         view.flows.height,
         seeds,
-        sum(rates) if rates and None not in rates else None,
-        view.plan.get("mean_base_rtt_s"),
+        sum(rates) if rates and len(rates) == len(links) else None,
+        view.plan.mean_base_rtt_s,
         min(rates_bps, default=None),
         max(rates_bps, default=None),
-        bottlenecks=max(len(links), 1),
+        bottlenecks=max(len(links), 1) if view.plan.links else 0,
         datagrams=view.datagrams.height,
     )

@@ -29,7 +29,7 @@ def distributions(views: Sequence[RunView], points: int, names: Sequence[str] | 
     panels = [(source, known) for source, known in found if any(x.size for x, _ in known)]
     if not panels:
         raise InputError("nothing to show the distribution of")
-    labels = names or [f"seed {view.seed}" for view in views]
+    labels = names or [view.name for view in views]
     data: list[Trace] = []
     layout, narrow = drawing.plain(), {"height": 300 * len(panels)}
     for panel, ((_, unit, title, _), known) in enumerate(panels, start=1):

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from ackclock.known import KnownPlan
 from ackclock.metrics import METRICS, RunView, Summary
 from ackclock.metrics.metric import Value
 from ackclock.metrics.view import group_label
@@ -123,7 +124,7 @@ def _says_more(column: int, rows: Sequence[Sequence[str]]) -> bool:
     return any(row[column] not in (numbers.NOTHING, row[2]) for row in rows)
 
 
-def _flow_row(row: Mapping[str, Any], plan: Mapping[str, Any]) -> tuple[str, ...]:
+def _flow_row(row: Mapping[str, Any], plan: KnownPlan) -> tuple[str, ...]:
     return (
         str(row["flow"]),
         group_label(row, plan),
