@@ -10,13 +10,15 @@
 
 use ackclock_plan::{PathPlan, Plan};
 use ackclock_record::{Action, Happening, Tables, NONE};
+use std::collections::BTreeMap;
+
 use ackclock_units::Time;
 use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
 
 use crate::agenda::Agenda;
 use crate::calendar::Calendar;
-use crate::link::{Link, Offer, Settled};
+use crate::link::{Due, Link, Settled};
 use crate::options::Blocks;
 use crate::packet::{Packet, NO_SACK};
 use crate::path::{first_due, set_off, DelayLine, Hop, Path, Route};
@@ -56,6 +58,8 @@ pub struct Network {
     /// Room for what a link has dropped and marked, while it is recorded.
     spare: Settled,
     log_packets: bool,
+    /// By link with a flight: the packet whose departure is still to be logged.
+    departing: BTreeMap<usize, Packet>,
     capture: Option<Capture>,
     /// Rows since the last drain.
     pub tables: Tables,
@@ -75,10 +79,9 @@ impl Network {
     ) -> Result<Network, PlanError> {
         let mut seeds = Pcg64Mcg::new(u128::from(seed) << 1 | 1);
         seeds.next_u64();
-        let links = plan
-            .links
-            .iter()
-            .map(|link| Link::new(link, priorities, seeds.next_u64()));
+        let seeds: Vec<u64> = plan.links.iter().map(|_| seeds.next_u64()).collect();
+        let links = plan.links.iter().zip(&seeds);
+        let links = links.map(|(link, &seed)| Link::new(link, priorities, seed));
         let mut links = links.collect::<Result<Vec<_>, _>>()?;
         for change in plan.changes.iter().filter(|change| change.delay.is_some()) {
             links[change.link as usize].give_flight();
@@ -92,7 +95,7 @@ impl Network {
         let mut network = Network {
             now: Time::ZERO,
             link_events: propagation::calendar(plan),
-            changes: Changes::new(plan, priorities.to_vec()),
+            changes: Changes::new(plan, priorities, &seeds)?,
             routing: Routing::new(plan, seed),
             transmissions: Agenda::new(links.len()),
             paths,
@@ -103,6 +106,7 @@ impl Network {
             sacks: SackStore::default(),
             spare: Settled::default(),
             log_packets: plan.record.packets,
+            departing: BTreeMap::new(),
             capture: plan.record.pcap.then(Capture::empty),
             tables: Tables::default(),
         };
@@ -147,8 +151,8 @@ impl Network {
     /// A link's packet has left it. If its receiver is next, returns it with its local time of arrival.
     #[inline(always)]
     pub fn on_transmitted(&mut self, link: usize) -> Option<(Packet, Time)> {
-        let (packet, next) = self.links[link].finish(self.now);
-        self.transmissions.set(link, next.unwrap_or(Time::NEVER));
+        let (packet, due) = self.links[link].finish(self.now);
+        self.transmissions.set(link, due.next());
         self.settle_drops(link);
         let packet = packet?;
         self.log(self.now, link as u32, &packet, Action::Dequeue);
@@ -251,17 +255,24 @@ impl Network {
     fn offer(&mut self, packet: Packet, link: u32) {
         let link = link as usize;
         if self.links[link].propagation.exists {
-            return self.enter_flight(packet, link);
+            self.admit_flying(packet, link);
+        } else {
+            self.admit::<false>(packet, link);
         }
-        let (offer, begun) = self.links[link].offer(packet, self.now);
-        if let Some(done) = begun {
-            self.transmissions.set(link, done);
-        }
-        if offer == Offer::Lost {
-            self.lose(link as u32, packet.for_record(), Happening::Loss);
-            return;
-        }
+    }
+
+    /// A link, with a flight behind it or without one, takes a packet or loses it.
+    #[inline(always)]
+    fn admit<const FLIGHT: bool>(&mut self, packet: Packet, link: usize) {
+        let Some(due) = self.links[link].offer::<FLIGHT>(packet, self.now) else {
+            return self.lose(link as u32, packet.for_record(), Happening::Loss);
+        };
         self.log(self.now, link as u32, &packet, Action::Enqueue);
+        if FLIGHT {
+            self.schedule_flight(link, due);
+        } else if !due.next().is_never() {
+            self.transmissions.set(link, due.next());
+        }
         self.settle_drops(link);
     }
 

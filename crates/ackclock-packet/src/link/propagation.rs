@@ -10,8 +10,9 @@ use crate::packet::{Packet, NO_PACKET};
 /// Stands for "no node".
 const NONE: u32 = u32::MAX;
 
-/// What is behind a link's transmitter: a flight that all packets share, to a node of the graph or to wherever
-/// a packet's path leads on. Without it, packets go on by their paths at once.
+/// What is behind a link's transmitter, the packet in transmission included: a flight that all packets share, to a
+/// node of the graph or to wherever a packet's path leads on. Without a flight, a packet goes on by its path as soon as
+/// it has left the transmitter, and is alone here.
 ///
 /// The first packet lies here and not in a ring, so that it is found as soon as the link is: with thousands of
 /// links neither is in the cache, and one after the other they would take twice the time.
@@ -32,8 +33,6 @@ pub struct Propagation {
     others: VecDeque<(Time, Packet)>,
     /// Whether there is a flight.
     pub exists: bool,
-    /// Whether the last packet's departure is still to be logged.
-    pub departing: bool,
 }
 
 impl Propagation {
@@ -47,46 +46,48 @@ impl Propagation {
             count: 0,
             others: VecDeque::new(),
             exists: plan.ends.is_some() || plan.delay > Time::ZERO,
-            departing: false,
         }
     }
 
     /// Packets in the flight and in transmission.
+    #[inline(always)]
     pub fn holds(&self) -> usize {
         self.count as usize
     }
 
     /// Adds a packet that leaves the transmitter at `done`; it does not overtake those before it. Returns when it
-    /// arrives if it is the first.
+    /// arrives if it is the first, else [`Time::NEVER`].
     #[inline(always)]
-    pub fn push(&mut self, packet: Packet, done: Time) -> Option<Time> {
+    pub fn push(&mut self, packet: Packet, done: Time) -> Time {
         let due = (done + self.delay).max(self.last_due);
         self.last_due = due;
         self.count += 1;
         if self.count == 1 {
             self.front = packet;
-            return Some(due);
+            return due;
         }
         self.others.push_back((due, packet));
-        None
+        Time::NEVER
     }
 
-    /// Takes the first packet; also returns when the next one arrives, if there is one.
+    /// Takes the first packet; also returns when the next one arrives, [`Time::NEVER`] if there is none.
     #[inline(always)]
-    pub fn pop(&mut self) -> (Packet, Option<Time>) {
+    pub fn pop(&mut self) -> (Packet, Time) {
         let packet = self.front;
         self.count -= 1;
         if self.count == 0 {
-            return (packet, None);
+            return (packet, Time::NEVER);
         }
         (packet, self.advance())
     }
 
     #[inline]
-    fn advance(&mut self) -> Option<Time> {
-        let (due, packet) = self.others.pop_front()?;
+    fn advance(&mut self) -> Time {
+        let Some((due, packet)) = self.others.pop_front() else {
+            return Time::NEVER;
+        };
         self.front = packet;
-        Some(due)
+        due
     }
 
     /// The last packet.

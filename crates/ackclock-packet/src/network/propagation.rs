@@ -3,13 +3,11 @@
 //! All packets of a link share its flight. At the end of it a packet goes on: by its flow's path, to the link
 //! that the routing names, or to the sender or receiver, whose clock is the simulation's.
 //!
-//! A packet is in the flight from the beginning of its transmission ([`crate::link::Launch`]), so most hops
-//! cost one event.
+//! A packet is in the flight from the beginning of its transmission ([`crate::link`]), so most hops cost one event.
 
 use ackclock_plan::LinkPlan;
 
-use super::{Action, Calendar, Happening, Network, Next, Packet, Plan, Time, NONE};
-use crate::link::Launch;
+use super::{Action, Calendar, Due, Happening, Network, Next, Packet, Plan, Time, NONE};
 
 /// Wire bytes by which the calendar's horizon is reckoned.
 const TYPICAL_BYTES: u64 = 1500;
@@ -47,8 +45,8 @@ impl Network {
         let this = &mut self.links[link];
         let end = this.propagation.end;
         let (packet, next) = this.propagation.pop();
-        let launched = this.catch_up(self.now);
-        if let Some(next) = next.or(launched) {
+        let next = next.min(this.catch_up(self.now));
+        if !next.is_never() {
             self.link_events.add(source, next);
         }
         match self.routing.next(&packet, end) {
@@ -85,83 +83,65 @@ impl Network {
         }
     }
 
-    /// Offers a packet to a link with a flight, from elsewhere than such a link.
-    #[inline(never)]
-    pub(super) fn enter_flight(&mut self, packet: Packet, link: usize) {
-        self.offer_flying(packet, link);
-    }
-
     /// Offers a packet to a link with a flight.
     #[inline(always)]
     fn offer_flying(&mut self, packet: Packet, link: usize) {
-        let now = self.now;
-        let next = &mut self.links[link];
-        if next.is_idle(now) && !self.log_packets {
-            let done = next.pass(packet.wire_bytes, now);
-            if let Some(due) = next.propagation.push(packet, done) {
-                self.link_events.add(self.links.len() + link, due);
-            }
-            return;
+        let this = &mut self.links[link];
+        if this.is_idle(self.now) {
+            let arrival = this.pass(packet, self.now).arrival;
+            self.await_arrival(link, arrival);
+        } else {
+            self.admit_flying(packet, link);
         }
-        self.admit(packet, link);
     }
 
-    /// Offers a packet to a link that is not idle, or whose packets are logged.
+    /// As [`Network::admit`], for a link with a flight.
     #[inline(never)]
-    fn admit(&mut self, packet: Packet, link: usize) {
-        let this = &mut self.links[link];
-        if this.is_lazy() {
-            match this.admit_lazily(packet, self.now) {
-                Err(packet) => self.lose(link as u32, packet, Happening::Loss),
-                Ok(Some(due)) => self.link_events.add(self.links.len() + link, due),
-                Ok(None) => {}
-            }
-            return self.settle_drops(link);
-        }
-        match this.admit(packet, self.now) {
-            None => self.lose(link as u32, packet, Happening::Loss),
-            Some(launch) => {
-                self.log(self.now, link as u32, &packet, Action::Enqueue);
-                self.carry_out(link, launch);
-            }
-        }
+    pub(super) fn admit_flying(&mut self, packet: Packet, link: usize) {
+        self.admit::<true>(packet, link);
     }
 
     /// A link's transmitter is free, or its discipline may give a packet.
     #[inline]
     fn revisit(&mut self, link: usize) {
         self.log_departure(link);
-        let launch = self.links[link].resume(self.now);
-        self.carry_out(link, launch);
+        let due = self.links[link].resume(self.now);
+        self.schedule_flight(link, due);
+        self.settle_drops(link);
     }
 
     #[inline(always)]
-    fn carry_out(&mut self, link: usize, launch: Launch) {
-        if let Some((packet, done)) = launch.packet {
-            if self.log_packets {
-                self.log_departure(link);
-            }
-            if let Some(due) = self.links[link].propagation.push(packet, done) {
-                self.link_events.add(self.links.len() + link, due);
-            }
-            if self.log_packets {
-                self.await_departure(link, done);
-            }
+    pub(super) fn schedule_flight(&mut self, link: usize, due: Due) {
+        if self.log_packets {
+            self.await_departure(link, due.departure);
         }
-        if let Some(revisit) = launch.revisit {
-            self.link_events.set(link, revisit);
+        self.await_arrival(link, due.arrival);
+        if !due.revisit.is_never() {
+            self.link_events.set(link, due.revisit);
         }
-        self.settle_drops(link);
+    }
+
+    /// Schedules the arrival of the first packet in a link's flight, if that was empty.
+    #[inline(always)]
+    fn await_arrival(&mut self, link: usize, arrival: Time) {
+        if !arrival.is_never() {
+            self.link_events.add(self.links.len() + link, arrival);
+        }
     }
 
     /// The log says when a packet leaves, so that has to be an event.
     #[cold]
-    fn await_departure(&mut self, link: usize, done: Time) {
-        self.links[link].propagation.departing = true;
-        if done > self.now {
-            self.link_events.set(link, done);
+    fn await_departure(&mut self, link: usize, departure: Time) {
+        let launched = self.links[link].propagation.last().copied();
+        let Some(packet) = launched.filter(|_| !departure.is_never()) else {
+            return;
+        };
+        self.write_departure(link);
+        self.departing.insert(link, packet);
+        if departure > self.now {
+            self.link_events.set(link, departure);
         } else {
-            self.log_departure(link);
+            self.write_departure(link);
         }
     }
 
@@ -175,11 +155,8 @@ impl Network {
 
     #[cold]
     fn write_departure(&mut self, link: usize) {
-        let propagation = &mut self.links[link].propagation;
-        if std::mem::take(&mut propagation.departing) {
-            if let Some(&packet) = propagation.last() {
-                self.write_log(self.now, link as u32, packet, Action::Dequeue);
-            }
+        if let Some(packet) = self.departing.remove(&link) {
+            self.write_log(self.now, link as u32, packet, Action::Dequeue);
         }
     }
 
@@ -192,9 +169,8 @@ impl Network {
 
     /// Reckons up what has happened by `now` at a link.
     pub(super) fn catch_up_with(&mut self, link: usize, now: Time) {
-        if let Some(due) = self.links[link].catch_up(now) {
-            self.link_events.add(self.links.len() + link, due);
-        }
+        let arrival = self.links[link].catch_up(now);
+        self.await_arrival(link, arrival);
     }
 
     /// The packet that a link was transmitting will not leave it: takes it back.
@@ -203,7 +179,7 @@ impl Network {
             return None;
         }
         self.links[link].recall(self.now);
-        self.links[link].propagation.departing = false;
+        self.departing.remove(&link);
         self.take_last(link)
     }
 
@@ -227,9 +203,8 @@ impl Network {
             return;
         }
         if let Some(packet) = self.take_last(link) {
-            if let Some(due) = self.links[link].propagation.push(packet, done) {
-                self.link_events.add(self.links.len() + link, due);
-            }
+            let arrival = self.links[link].propagation.push(packet, done);
+            self.await_arrival(link, arrival);
         }
     }
 }
