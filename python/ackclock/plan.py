@@ -325,7 +325,7 @@ class Plan:
         return _json(self.to_dict(), indent=0)
 
 
-#: What the views know of a plan, and an engine finds for itself, gets with its run or has of its own.
+#: What `crates/ackclock-plan` does not have: views read it, or an engine gets it in another way.
 _NOT_FOR_ENGINES = frozenset({"name", "seeds", "mean_base_rtt_s", "packet_bytes", "bottleneck", "load", "options"})
 
 

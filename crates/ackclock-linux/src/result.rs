@@ -9,16 +9,14 @@ use ackclock_record::{Column, Columns};
 use crate::error::Tried;
 use crate::Error;
 
-/// Table name → column name → values, as they are written.
-pub type Written = Vec<(&'static str, Columns)>;
-/// The same as they are read.
+/// Table name → column name → values, as they are read.
 pub type Tables = Vec<(String, Vec<(String, Column)>)>;
 
 /// Writes the tables as a file, whole or not at all.
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn write(tables: &Written, path: &Path) -> Result<(), Error> {
+pub fn write(tables: &[(&str, Columns)], path: &Path) -> Result<(), Error> {
     let what = || path.display().to_string();
     let unfinished = path.with_extension("unfinished");
     let file = BufWriter::new(File::create(&unfinished).tried(what)?);
@@ -75,7 +73,7 @@ mod tests {
         fs::create_dir_all(&folder).expect("a folder");
         let path = folder.join("result.bin");
         write(
-            &vec![("flows", vec![("flow", Column::Word(vec![1, 2]))])],
+            &[("flows", vec![("flow", Column::Word(vec![1, 2]))])],
             &path,
         )
         .expect("written");

@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, OwnedFd};
 
-use ackclock_record::{Happening, NONE};
+use ackclock_record::{Happening, NamedTables, NONE};
 use ackclock_units::Time;
 use rustix::event::epoll;
 
@@ -26,7 +26,6 @@ use crate::namespaces::Namespaces;
 use crate::order::{Care, Order};
 use crate::plans::Plans;
 use crate::queues::{Fate, Queues};
-use crate::result::Written;
 use crate::rows::Row;
 use crate::stream::Stream;
 use crate::tables::Record;
@@ -256,7 +255,7 @@ impl Run {
     }
 
     /// Goes on to the end; the tables of the run.
-    pub fn finish(mut self) -> Result<Written, Error> {
+    pub fn finish(mut self) -> Result<NamedTables, Error> {
         let mut events = Vec::with_capacity(MOST_EVENTS);
         while !self.is_over {
             if let Some(&Reverse((next, _))) = self.agenda.peek() {

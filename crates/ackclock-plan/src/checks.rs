@@ -2,10 +2,12 @@
 
 use ackclock_units::{Rate, Time};
 
-use crate::{
-    ChangePlan, DatagramPlan, EndsPlan, Error, LinkPlan, LossPlan, PathPlan, Plan, PopulationPlan,
-    TcpPlan, TrafficPlan,
-};
+use crate::datagrams::DatagramPlan;
+use crate::error::Error;
+use crate::network::{ChangePlan, EndsPlan, LinkPlan, LossPlan, PathPlan};
+use crate::plan::Plan;
+use crate::tcp::TcpPlan;
+use crate::traffic::{PopulationPlan, TrafficPlan};
 
 /// Bytes of the largest IP packet.
 const LARGEST_PACKET_BYTES: u64 = 65_535;
@@ -64,10 +66,10 @@ impl Plan {
 
     fn check_traffic(&self, index: usize, traffic: &TrafficPlan) -> Result<(), Error> {
         at_most("priority", u64::from(traffic.priority), 15)?;
-        traffic.check_group(&self.groups)?;
+        self.check_group(traffic)?;
         match &traffic.population {
-            PopulationPlan::Paths { paths } => paths.iter().try_for_each(|way| {
-                self.check_paths("traffic", index, [&way.forward, &way.reverse])
+            PopulationPlan::Paths { paths } => paths.iter().try_for_each(|pair| {
+                self.check_paths("traffic", index, [&pair.forward, &pair.reverse])
             }),
             PopulationPlan::Nodes {
                 sources,
@@ -76,6 +78,18 @@ impl Plan {
             } => {
                 let mut nodes = sources.iter().chain(destinations);
                 nodes.try_for_each(|&node| self.check_host("traffic", index, node))
+            }
+        }
+    }
+
+    /// Its group must describe a TCP.
+    fn check_group(&self, traffic: &TrafficPlan) -> Result<(), Error> {
+        let group = self.groups.get(traffic.group as usize);
+        match group.and_then(|group| group.congestion.as_ref().zip(group.tcp.as_ref())) {
+            None => Err(Error::NoTcp(traffic.group)),
+            Some((_, tcp)) => {
+                tcp.check()?;
+                tcp.check_request(traffic.request_bytes)
             }
         }
     }
@@ -188,7 +202,7 @@ impl ChangePlan {
 }
 
 impl TcpPlan {
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    fn check(&self) -> Result<(), Error> {
         positive("mss_bytes", self.mss_bytes > 0)?;
         positive("initial_rto_s", self.initial_rto > Time::ZERO)?;
         positive("max_rto_s", self.max_rto > Time::ZERO)?;
@@ -197,7 +211,7 @@ impl TcpPlan {
     }
 
     /// A request is one segment.
-    pub(crate) fn check_request(&self, request_bytes: Option<u32>) -> Result<(), Error> {
+    fn check_request(&self, request_bytes: Option<u32>) -> Result<(), Error> {
         let bytes = u64::from(request_bytes.unwrap_or(0));
         at_most("request_bytes", bytes, u64::from(self.mss_bytes))
     }

@@ -4,7 +4,7 @@ use ackclock_traffic::DatagramSource;
 use ackclock_units::Time;
 use serde::Deserialize;
 
-use crate::{EndsPlan, PathPlan};
+use crate::network::{EndsPlan, PathPlan};
 
 /// A UDP source; its group has neither a congestion control nor a TCP.
 #[derive(Clone, Debug, Deserialize)]
@@ -20,12 +20,12 @@ pub struct DatagramPlan {
     pub stop: Option<Time>,
     /// Priority of the packets, both ways, 0 to 15.
     pub priority: u8,
-    /// The hosts between which the engine finds the ways; `null`: they are the two paths that follow.
+    /// The hosts between which the engine finds the paths; `null`: they are the two paths that follow.
     #[serde(deserialize_with = "Option::deserialize")]
     pub ends: Option<EndsPlan>,
-    /// Way of the datagrams.
+    /// Path of the datagrams.
     pub forward: PathPlan,
-    /// Way of the echoes.
+    /// Path of the echoes.
     pub reverse: PathPlan,
     /// Payload of a datagram.
     pub payload_bytes: u32,

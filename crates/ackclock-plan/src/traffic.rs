@@ -1,10 +1,10 @@
 //! Generated transfers.
 
 use ackclock_traffic::{Pairing, Population, Workload};
-use ackclock_units::{Rate, Time};
+use ackclock_units::Rate;
 use serde::Deserialize;
 
-use crate::{Error, GroupPlan, LinkPlan, PathPlan};
+use crate::network::PathPairPlan;
 
 /// TCP transfers that are drawn from the seed.
 #[derive(Clone, Debug, Deserialize)]
@@ -38,7 +38,7 @@ pub enum PopulationPlan {
         /// There and back.
         paths: Vec<PathPairPlan>,
     },
-    /// Hosts, between which the engine finds the ways: indexes into the plan's nodes.
+    /// Hosts, between which the engine finds the paths: indexes into the plan's nodes.
     Nodes {
         /// Those that send.
         sources: Vec<u32>,
@@ -47,29 +47,6 @@ pub enum PopulationPlan {
         /// Who sends to whom.
         pairing: Pairing,
     },
-}
-
-/// A path there and a path back.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PathPairPlan {
-    /// Way of the data.
-    pub forward: PathPlan,
-    /// Way of the ACKs.
-    pub reverse: PathPlan,
-}
-
-impl PathPairPlan {
-    /// The propagation delay there and back, over the links of a plan.
-    pub fn base_rtt(&self, links: &[LinkPlan]) -> Time {
-        let one_way = |path: &PathPlan| {
-            let hops = path.hops.iter();
-            hops.fold(path.delay, |sum, hop| {
-                sum + hop.delay + links[hop.link as usize].delay
-            })
-        };
-        one_way(&self.forward) + one_way(&self.reverse)
-    }
 }
 
 impl TrafficPlan {
@@ -94,18 +71,6 @@ impl TrafficPlan {
                 destinations,
                 pairing: *pairing,
             },
-        }
-    }
-
-    /// Its group, which must describe a TCP.
-    pub(crate) fn check_group(&self, groups: &[GroupPlan]) -> Result<(), Error> {
-        let group = groups.get(self.group as usize);
-        match group.and_then(|group| group.congestion.as_ref().zip(group.tcp.as_ref())) {
-            None => Err(Error::NoTcp(self.group)),
-            Some((_, tcp)) => {
-                tcp.check()?;
-                tcp.check_request(self.request_bytes)
-            }
         }
     }
 }

@@ -5,32 +5,35 @@ use std::sync::Arc;
 use ackclock_units::{Rate, Time};
 use serde::Deserialize;
 
-use crate::{
-    ChangePlan, DatagramPlan, EndsPlan, Error, GroupPlan, LinkPlan, NodePlan, PathPlan, RecordPlan,
-    Routing, TrafficPlan,
-};
+use crate::datagrams::DatagramPlan;
+use crate::error::Error;
+use crate::flows::FlowPlan;
+use crate::network::{ChangePlan, EndsPlan, LinkPlan, NodePlan, PathPlan, Routing};
+use crate::record::RecordPlan;
+use crate::tcp::GroupPlan;
+use crate::traffic::TrafficPlan;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Plan {
+pub struct Plan {
     #[serde(rename = "duration_s")]
-    duration: Time,
+    pub duration: Time,
     #[serde(rename = "warmup_s")]
-    warmup: Time,
-    nodes: Vec<NodePlan>,
-    links: Vec<LinkPlan>,
-    routing: Routing,
-    changes: Vec<ChangePlan>,
-    groups: Vec<GroupPlan>,
-    flows: Vec<Flow>,
-    traffic: Vec<TrafficPlan>,
-    datagrams: Vec<DatagramPlan>,
-    record: RecordPlan,
+    pub warmup: Time,
+    pub nodes: Vec<NodePlan>,
+    pub links: Vec<LinkPlan>,
+    pub routing: Routing,
+    pub changes: Vec<ChangePlan>,
+    pub groups: Vec<GroupPlan>,
+    pub flows: Vec<Flow>,
+    pub traffic: Vec<TrafficPlan>,
+    pub datagrams: Vec<DatagramPlan>,
+    pub record: RecordPlan,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Flow {
+pub struct Flow {
     group: u32,
     #[serde(rename = "start_s")]
     start: Time,
@@ -54,34 +57,13 @@ struct Flow {
     reverse: PathPlan,
 }
 
-impl TryFrom<Plan> for crate::Plan {
-    type Error = Error;
-
-    fn try_from(plan: Plan) -> Result<crate::Plan, Error> {
-        let flows = plan.flows.into_iter().map(|flow| flow.of(&plan.groups));
-        Ok(crate::Plan {
-            flows: flows.collect::<Result<_, _>>()?,
-            duration: plan.duration,
-            warmup: plan.warmup,
-            nodes: plan.nodes,
-            links: plan.links,
-            routing: plan.routing,
-            changes: plan.changes,
-            groups: plan.groups,
-            traffic: plan.traffic,
-            datagrams: plan.datagrams,
-            record: plan.record,
-        })
-    }
-}
-
 impl Flow {
     /// The flow with what its group has in common.
-    fn of(self, groups: &[GroupPlan]) -> Result<crate::FlowPlan, Error> {
+    pub fn of(self, groups: &[GroupPlan]) -> Result<FlowPlan, Error> {
         let group = groups.get(self.group as usize);
         let common = group.and_then(|group| group.congestion.clone().zip(group.tcp.clone()));
         let (congestion, tcp) = common.ok_or(Error::NoTcp(self.group))?;
-        Ok(crate::FlowPlan {
+        Ok(FlowPlan {
             group: self.group,
             start: self.start,
             start_jitter: self.start_jitter,

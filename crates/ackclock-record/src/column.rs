@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 /// Column name → values, in the table's order.
 pub type Columns = Vec<(&'static str, Column)>;
 
+/// Table name → columns, in the record's order.
+pub type NamedTables = Vec<(&'static str, Columns)>;
+
 /// The values of a column.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs)]
@@ -98,7 +101,7 @@ macro_rules! record {
                 &[$((stringify!($name), <$Table>::COLUMNS)),+];
 
             /// The tables by name.
-            pub fn tables(self) -> Vec<(&'static str, $crate::Columns)> {
+            pub fn tables(self) -> $crate::NamedTables {
                 vec![$((stringify!($name), self.$name.columns())),+]
             }
         }

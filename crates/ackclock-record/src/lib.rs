@@ -12,7 +12,7 @@ mod column;
 mod kinds;
 pub mod tables;
 
-pub use column::{filled, Cell, Column, Columns};
+pub use column::{filled, Cell, Column, Columns, NamedTables};
 pub use kinds::{Action, Happening};
 pub use tables::{Events, FlowSamples, Flows, Links, Packets, QueueSamples, Tables, Totals};
 

@@ -2,7 +2,8 @@
 //!
 //! Rows wait here until they are taken, so memory stays bounded however long a run is.
 
-use crate::{record, table, Happening};
+use crate::kinds::Happening;
+use crate::{record, table};
 
 table!(
     /// Samples of the flows.
