@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
+from ackclock import replay
 from ackclock.campaigns.reproduce import Measured, Row
 from ackclock.campaigns.reproduce.entry import Published
 from ackclock.dataset import Dataset
-from ackclock.engines.fluid import replay
 from ackclock.plan import Plan
 
 ENGINES = ("packet", "fluid")

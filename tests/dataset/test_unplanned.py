@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from ackclock import cli, metrics
 from ackclock.campaigns.compare.compare import Comparison
-from ackclock.cli import console
+from ackclock.cli.terminal.result import print_result
 from ackclock.dataset import Dataset, Spool, tables
 from ackclock.errors import InputError
 from ackclock.views import plots, report
@@ -134,7 +134,7 @@ def test_a_comparison_has_its_metrics(data):
 
 
 def test_the_terminal_shows_its_table(data, capsys):
-    console.print_result(data, metrics.table(data))
+    print_result(data, metrics.table(data))
     shown = capsys.readouterr().out
     assert "1.35 Mb/s" in shown
     assert "None" not in shown

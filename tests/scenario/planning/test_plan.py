@@ -15,7 +15,7 @@ from ackclock.known import KnownPlan
 from ackclock.plan import Plan
 from ackclock.scenario import planning
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SCENARIOS = sorted((ROOT / "scenarios").glob("*.toml"))
 
 
