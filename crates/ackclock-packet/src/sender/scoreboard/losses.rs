@@ -212,10 +212,16 @@ impl Scoreboard {
     }
 
     /// The lost segment to send again next: the lowest.
+    #[inline]
     pub fn next_lost(&mut self) -> Option<u64> {
         if self.unrepaired == 0 {
             return None;
         }
+        self.lowest_lost()
+    }
+
+    #[inline(never)]
+    fn lowest_lost(&mut self) -> Option<u64> {
         let again = self.next_lost_again();
         let first = self.next_lost_once();
         again.map_or(first, |again| {
