@@ -147,17 +147,11 @@ impl Link {
         Ok(link)
     }
 
-    /// Offers a packet to a link with a flight behind it, or without one. `None`: it was lost at random, or the link does
-    /// not work; if not, the discipline has it, or dropped it or another (see the link's drops).
+    /// Offers a packet to a link with a flight behind it, which has caught up, or without one. `None`: it was lost at
+    /// random, or the link does not work; if not, the discipline has it, or dropped it or another (see the link's drops).
     #[inline(always)]
     pub fn offer<const FLIGHT: bool>(&mut self, mut packet: Packet, now: Time) -> Option<Due> {
         debug_assert_eq!(FLIGHT, self.propagation.exists);
-        if FLIGHT {
-            self.catch_up(now);
-            if self.is_idle(now) {
-                return Some(self.pass(packet, now));
-            }
-        }
         self.counters.arrived += 1;
         if self.obstructed && self.loses(packet.for_record()) {
             return None;

@@ -11,7 +11,7 @@
 
 use ackclock_units::Time;
 
-use super::{Due, Link};
+use super::Link;
 use crate::packet::Packet;
 
 impl Link {
@@ -21,28 +21,34 @@ impl Link {
         self.is_plain && self.busy_until <= now && self.queued_packets == 0
     }
 
-    /// A packet finds the link idle.
+    /// A packet finds the link idle. Returns when it arrives if it is the first in the flight; else [`Time::NEVER`].
     #[inline(always)]
-    pub fn pass(&mut self, packet: Packet, now: Time) -> Due {
+    pub fn pass(&mut self, packet: Packet, now: Time) -> Time {
+        debug_assert!(self.is_idle(now));
         let bytes = packet.wire_bytes + self.frame_overhead;
         let duration = self.duration(bytes);
         self.passed.add(bytes, duration);
         self.launched_bytes = bytes;
         self.busy_until = now + duration;
-        Due {
-            departure: self.busy_until,
-            arrival: self.propagation.push(packet, self.busy_until),
-            revisit: Time::NEVER,
-        }
+        self.propagation.push(packet, self.busy_until)
     }
 
     /// Launches the packets whose transmission has begun by `now`, each at its time. Returns when the first one
     /// arrives if the flight was empty; else [`Time::NEVER`].
     #[inline(always)]
     pub fn catch_up(&mut self, now: Time) -> Time {
-        let mut arrival = Time::NEVER;
-        while self.is_lazy && self.queued_packets > 0 && self.busy_until <= now {
-            arrival = arrival.min(self.transmit::<true>(self.busy_until).arrival);
+        if !self.is_lazy || self.queued_packets == 0 || self.busy_until > now {
+            return Time::NEVER;
+        }
+        self.launch_until(now)
+    }
+
+    /// As long as a packet waits there is one in the flight, so only the first that is launched can be first there.
+    #[inline(always)]
+    fn launch_until(&mut self, now: Time) -> Time {
+        let arrival = self.transmit::<true>(self.busy_until).arrival;
+        while self.queued_packets > 0 && self.busy_until <= now {
+            self.transmit::<true>(self.busy_until);
         }
         arrival
     }
@@ -63,11 +69,10 @@ impl Link {
     /// no flight, and a lazy link needs none.
     #[inline(always)]
     pub(super) fn next_look<const FLIGHT: bool>(&self) -> Time {
-        if FLIGHT && !self.is_lazy && self.queued_packets > 0 {
-            self.busy_until
-        } else {
-            Time::NEVER
+        if !FLIGHT || self.is_lazy || self.queued_packets == 0 {
+            return Time::NEVER;
         }
+        self.busy_until
     }
 
     /// Until when the launched packet is in transmission.

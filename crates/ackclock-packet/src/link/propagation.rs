@@ -36,6 +36,10 @@ pub struct Propagation {
 }
 
 impl Propagation {
+    /// Bytes of what each packet needs.
+    #[cfg(test)]
+    pub const HOT_BYTES: usize = std::mem::offset_of!(Propagation, others);
+
     /// What is behind a link: one between nodes or with a delay has a flight.
     pub fn new(plan: &LinkPlan) -> Propagation {
         Propagation {

@@ -86,10 +86,8 @@ impl Network {
     /// Offers a packet to a link with a flight.
     #[inline(always)]
     fn offer_flying(&mut self, packet: Packet, link: usize) {
-        let this = &mut self.links[link];
-        if this.is_idle(self.now) {
-            let arrival = this.pass(packet, self.now).arrival;
-            self.await_arrival(link, arrival);
+        if self.links[link].is_idle(self.now) {
+            self.pass(packet, link);
         } else {
             self.admit_flying(packet, link);
         }
@@ -98,7 +96,20 @@ impl Network {
     /// As [`Network::admit`], for a link with a flight.
     #[inline(never)]
     pub(super) fn admit_flying(&mut self, packet: Packet, link: usize) {
-        self.admit::<true>(packet, link);
+        let this = &mut self.links[link];
+        this.catch_up(self.now);
+        if this.is_idle(self.now) {
+            self.pass(packet, link);
+        } else {
+            self.admit::<true>(packet, link);
+        }
+    }
+
+    /// A packet finds a link idle.
+    #[inline(always)]
+    fn pass(&mut self, packet: Packet, link: usize) {
+        let arrival = self.links[link].pass(packet, self.now);
+        self.await_arrival(link, arrival);
     }
 
     /// A link's transmitter is free, or its discipline may give a packet.
