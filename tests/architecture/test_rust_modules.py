@@ -118,6 +118,9 @@ def _module(module: Module, tokens: list[str], sources: Mapping[str, str]) -> It
             end = _end(tokens, place)
             children.append((tokens[place + 1], tokens[place + 3 : end - 1]))
             place = end
+        elif tokens[place + 1 : place + 3] == ["!", "{"]:
+            children += _listed(module, tokens[place + 3 : _closing(tokens, place + 2)], sources)
+            place += 3
         elif token == "use":
             end = tokens.index(";", place)
             _tree(tokens[place + 1 : end], (), scope)
@@ -135,6 +138,12 @@ def _module(module: Module, tokens: list[str], sources: Mapping[str, str]) -> It
         file = "/".join((*module, name))
         text = next((sources[path] for path in (f"{file}.rs", f"{file}/mod.rs") if path in sources), "")
         yield from _module((*module, name), inline or _tokens(text), sources)
+
+
+def _listed(module: Module, tokens: list[str], sources: Mapping[str, str]) -> list[tuple[str, list[str]]]:
+    """The modules that a macro declares, given their names alone: `controllers! { bic, cubic, }`."""
+    names = [token for token in tokens if token != ","]
+    return [(name, []) for name in names] if all("/".join((*module, name)) + ".rs" in sources for name in names) else []
 
 
 def _tree(tokens: list[str], prefix: Module, scope: Scope) -> None:
@@ -218,6 +227,7 @@ ROOT = {
         {"b.rs": "mod x;\nuse crate::Item;", "lib.rs": "mod a;\nmod b;\npub use a::Item;"},
         {"b.rs": "mod x;\nuse super::*;", "lib.rs": "mod a;\nmod b;\nuse a::Item as Other;"},
         {"a.rs": "use crate::Thing;", "b.rs": "use super::a::Item;"},
+        {"lib.rs": "listed! { a, b, }", "b.rs": "use crate::a;"},
         {"lib.rs": "mod a;\nmod b;\nmod c;", "b.rs": "use crate::c;", "c.rs": "use crate::a;"},
     ],
     ids=lambda files: next(iter(files.values())).splitlines()[-1],

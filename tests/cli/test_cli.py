@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from ackclock import cli, engines
-from ackclock.cli import options as cli_options
+from ackclock import cli
 from ackclock.cli.plot import KINDS
 from ackclock.cli.terminal.result import _answer as answer
 from ackclock.views import plots
@@ -76,10 +75,6 @@ def test_help_teaches():
     for command in ("run", "sweep", "plot", "report", "show"):
         assert f"ackclock {command} " in call(command, "--help").output
     assert call().exit_code in (0, 2)
-
-
-def test_the_help_lists_the_engines():
-    assert cli_options.ENGINES.split(", ") == list(engines.ENGINES)
 
 
 def test_the_help_lists_the_kinds_of_plots():

@@ -8,13 +8,10 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-#: Names of engines, for the help; `ackclock.engines.ENGINES` is the list itself.
-ENGINES = "packet, theory, fluid, meanfield, linux"
+from ackclock.engines import ENGINES
 
 
 def _engine_names(incomplete: str) -> list[str]:
-    from ackclock.engines import ENGINES
-
     return [name for name in ENGINES if name.startswith(incomplete)]
 
 
@@ -22,7 +19,7 @@ Engines: TypeAlias = Annotated[
     str,
     typer.Option(
         metavar="NAME[,NAME]",
-        help=f"Engines to run it with, of {ENGINES}; differences are to the first.",
+        help=f"Engines to run it with, of {', '.join(ENGINES)}; differences are to the first.",
         autocompletion=_engine_names,
     ),
 ]
