@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ackclock.input import units
@@ -105,34 +105,29 @@ def test_the_wrong_kind_of_unit_lists_the_right_ones():
         units.time_s("100Mbit")
 
 
-@settings(deadline=None)
 @given(POSITIVE, st.sampled_from(sorted(units.TIMES)))
 def test_a_time_is_the_nearest_float_to_the_exact_product(number, unit):
     assert units.time_s(f"{number}{unit}") == float(number * units.TIMES[unit])
 
 
-@settings(deadline=None)
 @given(POSITIVE, st.sampled_from(sorted(units.BIT_RATES)), st.sampled_from(["", " "]))
 def test_a_rate_does_not_depend_on_its_case(number, unit, space):
     assert units.rate_bps(f"{number}{space}{unit}") == units.rate_bps(f"{number}{unit.lower()}")
     assert units.rate_bps(f"{number}{unit}") == units.rate_bps(f"{number}{unit.upper()}")
 
 
-@settings(deadline=None)
 @given(POSITIVE)
 def test_prefixes_are_thousands(number):
     assert units.bytes_of(f"{number}MB") == pytest.approx(1000 * units.bytes_of(f"{number}KB"))
     assert units.bytes_of(f"{number}MiB") == pytest.approx(1024 * units.bytes_of(f"{number}KiB"))
 
 
-@settings(deadline=None)
 @given(POSITIVE, st.sampled_from(["p", "bdp", "B"]))
 def test_a_size_survives_being_written(number, unit):
     size = units.size(f"{number}{unit}")
     assert units.size(str(size)).value == pytest.approx(size.value)
 
 
-@settings(deadline=None)
 @given(st.one_of(st.text(), st.integers(), st.floats(), st.booleans(), st.none()))
 def test_anything_else_is_a_unit_error_and_nothing_worse(value):
     for read in (units.rate_bps, units.time_s, units.bytes_of, units.size, units.count_rate_hz):

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ackclock import catalog
@@ -373,7 +373,6 @@ def test_windows_line_ends_and_a_byte_order_mark_do_no_harm(tmp_path):
     assert read_mistake(path).startswith(f"{path}:12: flows[0].count")
 
 
-@settings(deadline=None)
 @given(st.text(max_size=200))
 def test_any_text_is_a_scenario_or_a_scenario_error(text):
     try:
@@ -405,7 +404,6 @@ KEYS = [
 ]
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(KEYS), VALUES), st.dictionaries(st.sampled_from(KEYS), VALUES))
 def test_any_value_anywhere_is_accepted_or_a_fault(top, network):
     """Nothing but faults comes out of the models, so every mistake has its two halves."""

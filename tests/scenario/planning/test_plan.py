@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ackclock.errors import InputError, ScenarioError
@@ -327,7 +327,6 @@ def test_a_plan_is_frozen():
         made.links[0].rate_bps = 1.0  # type: ignore[misc]
 
 
-@settings(deadline=None)
 @given(
     st.integers(1, 10_000),
     st.integers(1, 500),
@@ -344,7 +343,6 @@ def test_a_bdp_in_packets_never_exceeds_it_and_one_more_would(rate, rtt, mss, ov
     assert packets == max(1, rate * 1000 * rtt // (8 * wire))
 
 
-@settings(deadline=None)
 @given(st.integers(1, 30), st.floats(0.001, 1.0), st.floats(0.001, 1.0))
 def test_a_range_reaches_both_ends(count, low, high):
     made = plan(
