@@ -1,7 +1,7 @@
 //! BBR, version 3: the model of version 1, bounded by what losses say.
 //!
 //! N. Cardwell, I. Swett, J. Beshay (editors): BBR Congestion Control, draft-ietf-ccwg-bbr-06. The
-//! model of the path is that of [`super::bbr::path`].
+//! model of the path is that of `bbr/path.rs`.
 //!
 //! Deviations: the sender reports losses per ACK, not per packet, so the newest segment that an ACK delivers
 //! stands for those that it reports lost, and ACKs with losses stand for discontiguous lost ranges in Startup
