@@ -17,7 +17,7 @@ use crate::agenda::Agenda;
 use crate::link::{self, Link};
 use crate::network::Network;
 use crate::packet::Packet;
-use crate::plan::{EndsPlan, PathPlan, Plan, TrafficPlan};
+use crate::plan::{EndsPlan, FlowPlan, PathPlan, Plan, TrafficPlan};
 use crate::record::{Tables, Totals};
 use crate::sender::{Outlet, Sender};
 use crate::PlanError;
@@ -60,8 +60,7 @@ impl Simulation {
     /// card's.
     pub fn new(plan: &Plan, seed: u64) -> Result<Simulation, PlanError> {
         plan.check()?;
-        let prototypes = plan.flows.iter().map(Sender::prototype);
-        let prototypes = prototypes.collect::<Result<_, _>>()?;
+        let prototypes = prototypes(&plan.flows)?;
         let given = plan.flows.len() + plan.datagrams.len();
         let transfers = Transfers::new(plan, seed, given as u32)?;
         let priorities = priorities(plan, &transfers, given);
@@ -339,6 +338,21 @@ impl Simulation {
             _ => None,
         })
     }
+}
+
+/// By flow: what its controller is copied from. Neighbours with the same control share it.
+fn prototypes(flows: &[FlowPlan]) -> Result<Vec<Arc<Prototype>>, PlanError> {
+    let same = |one: &FlowPlan, next: &FlowPlan| {
+        let windows = (one.tcp.initial_window, next.tcp.initial_window);
+        let (one, next) = (&one.congestion, &next.congestion);
+        windows.0 == windows.1 && one.kind == next.kind && one.parameters == next.parameters
+    };
+    let mut prototypes = Vec::with_capacity(flows.len());
+    for neighbours in flows.chunk_by(same) {
+        let prototype = Sender::prototype(&neighbours[0])?;
+        prototypes.resize(prototypes.len() + neighbours.len(), prototype);
+    }
+    Ok(prototypes)
 }
 
 /// The ways that are given: of the flows, of the datagrams, of the traffic.
