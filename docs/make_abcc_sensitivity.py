@@ -108,8 +108,7 @@ def long_runs(congestion: str, setting: str, network: str = "") -> Dataset:
 def summary(data: Dataset) -> tuple[str, ...]:
     """Utilisation, mean backlog, loss rate and Jain's index."""
     links = data.links.filter(data.links["bottleneck"])
-    plan = data.manifest["plan"]
-    seconds = plan["duration_s"] - plan["warmup_s"]
+    seconds = next(ac.metrics.runs(data)).measured_s
     used = [8 * sent / rate / seconds for sent, rate in zip(links["departed_bytes"], links["rate_bps"], strict=True)]
     lost = sum(links["dropped_p"].to_list()) / max(1, sum(links["arrived_p"].to_list()))
     jain = [jains_index(run["measured_bytes"].to_list()) for run in data.flows.partition_by("run")]

@@ -20,7 +20,7 @@ sys.path.insert(0, str(DOCS.parent / "tests"))
 
 from agreement import linux  # type: ignore[import-not-found] # noqa: E402
 
-from ackclock.plots.style import COLOURS, STYLE  # noqa: E402
+from ackclock.views.plots.style import COLOURS, STYLE  # noqa: E402
 
 INTRODUCTION = """<!-- Made by docs/make_agreement.py: edit that. -->
 

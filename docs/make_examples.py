@@ -1,15 +1,23 @@
 """Runs the examples of the README and the guides, and puts what they print in place of what stands there.
 
-    python docs/make_examples.py            # rewrite the pages
-    python docs/make_examples.py --check    # only say which pages would change; exit status 1 if any
+    python docs/make_examples.py                  # rewrite the pages
+    python docs/make_examples.py --contributing   # CONTRIBUTING's walk-through instead: builds all, takes minutes
+    python docs/make_examples.py --check          # only say which pages would change; exit status 1 if any
 
 In order, and all pages in one scratch folder:
 
 - a TOML block after a line with "Save this as `NAME`" is written to that file;
-- in a console block each `$ ackclock …` and `$ sed …` is run, and its output replaced where some was shown; a line with
-  only an ellipsis stands for what is left out after the line before it;
+- in a console block each `$ ackclock …`, `$ sed …` and `$ for …` is run, and its output replaced where some was shown;
+  a line with only an ellipsis stands for what is left out after the line before it;
 - Python blocks are run one after the other in one namespace; a text block right after one is replaced by its output;
 - a text block after `<!-- prints: COMMAND -->` is replaced by the output of the command, standard error included.
+
+The walk-through runs in a copy of the checkout, with the copy's own environment. Besides the above,
+
+- a block below a paragraph that opens with a file's path is written to that file;
+- the lines of a block below a paragraph that opens with "In `PATH`" which that file lacks are put into it, each behind
+  the line that stands before it in the block;
+- `$ make …` and `$ cargo …` are run, too, and must succeed; what they say on standard error is not part of the page.
 """
 
 from __future__ import annotations
@@ -22,7 +30,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,20 +41,31 @@ PAGES = (
     "docs/guides/python.md",
     "docs/guides/sweeps.md",
     "docs/guides/models.md",
+    "docs/guides/scenario-file.md",
+    "docs/guides/reproducibility.md",
     "docs/concepts/loss-synchronisation.md",
     "docs/concepts/dataset.md",
 )
-BLOCK = re.compile(r"(?P<before>[^\n]*\n\n?)```(?P<kind>\w+)\n(?P<body>.*?)\n```", re.DOTALL)
-SAVED = re.compile(r"[Ss]ave this as `([\w.-]+)`")
+WALK = "CONTRIBUTING.md"
+BLOCK = re.compile(r"(?P<before>(?:(?!```)[^\n]+\n)*\n?)```(?P<kind>\w+)\n(?P<body>.*?)\n```", re.DOTALL)
+SAVED = re.compile(r"[Ss]ave this\s+as `([\w.-]+)`")
 PRINTS = re.compile(r"<!-- prints: (.+) -->")
+WRITTEN = re.compile(r"`([\w.-]+(?:/[\w.-]+)+)` ")
+ADDED_TO = re.compile(r"In `([\w./-]+)`")
 ELLIPSIS = "…"
+
+#: Commands that build: they must succeed, and tell on standard error how far they are.
+BUILDERS = ("make ", "cargo ")
 
 
 class Page:
-    """A page whose examples run in a scratch folder."""
+    """A page whose examples run in a scratch folder, with the programs of `tools` first."""
 
-    def __init__(self, folder: Path) -> None:
+    commands: tuple[str, ...] = ("ackclock ", "sed ", "for ")
+
+    def __init__(self, folder: Path, tools: Path = Path(sys.executable).parent) -> None:
         self._folder = folder
+        self._tools = tools
         self._names: dict[str, Any] = {}
         self._printed: str | None = None
 
@@ -77,8 +96,9 @@ class Page:
         for part in re.split(r"^(?=\$ )", body, flags=re.MULTILINE)[1:]:
             command, _, shown = part.rstrip("\n").partition("\n")
             yield command
-            if command.startswith(("$ ackclock", "$ sed")) and "--repeats" not in command and "--seed" not in command:
-                output = self._shell(command.removeprefix("$ "))
+            words = command.removeprefix("$ ")
+            if words.startswith(self.commands) and "--repeats" not in words and "--seed" not in words:
+                output = self._shell(words)
                 if shown:
                     yield _elided(shown, output)
             elif shown:
@@ -91,17 +111,60 @@ class Page:
         return out.getvalue().rstrip("\n")
 
     def _shell(self, command: str) -> str:
-        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        path = f"{self._tools}{os.pathsep}{os.environ['PATH']}"
+        builds = command.startswith(BUILDERS)
         done = subprocess.run(
             ["bash", "-c", command],
             cwd=self._folder,
             env={**os.environ, "PATH": path, "COLUMNS": "80", "TERM": "dumb"},
             stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            stderr=None if builds else subprocess.STDOUT,
             text=True,
-            check=False,
+            check=builds,
         )
-        return "\n".join(line.rstrip() for line in done.stdout.rstrip("\n").split("\n"))
+        return "\n".join(line.rstrip() for line in done.stdout.strip("\n").split("\n"))
+
+
+class Walk(Page):
+    """A page that adds to ackclock, in a copy of the checkout."""
+
+    commands = (*Page.commands, *BUILDERS)
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, tools=folder / ".venv" / "bin")
+        _copy_checkout(folder)
+
+    def _fresh(self, before: str, kind: str, body: str) -> str:
+        if added := ADDED_TO.match(before):
+            self._add(self._folder / added[1], body)
+        elif written := WRITTEN.match(before):
+            (self._folder / written[1]).write_text(body + "\n", encoding="utf-8")
+        else:
+            return super()._fresh(before, kind, body)
+        return body
+
+    @staticmethod
+    def _add(path: Path, body: str) -> None:
+        lines, place = path.read_text(encoding="utf-8").split("\n"), 0
+        for line in body.split("\n"):
+            if not line or ELLIPSIS in line:
+                continue
+            if line in lines[place:]:
+                place = lines.index(line, place)
+            else:
+                lines.insert(place, line)
+            place += 1
+        path.write_text("\n".join(lines), encoding="utf-8")
+
+
+def _copy_checkout(folder: Path) -> None:
+    """Copies what git keeps or would keep: nothing that was built or run."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout
+    for name in listed.rstrip("\0").split("\0"):
+        if os.path.lexists(ROOT / name):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name, follow_symlinks=False)
 
 
 def _elided(shown: str, output: str) -> str:
@@ -115,21 +178,29 @@ def _elided(shown: str, output: str) -> str:
     return "\n".join([*fresh[: last + 1], lines[places[0]]])
 
 
+def remade(names: Sequence[str], page: Callable[[], Page], *, check: bool) -> list[str]:
+    """The pages that change, rewritten unless they are only to be checked."""
+    changed = []
+    for name in names:
+        text = (ROOT / name).read_text(encoding="utf-8")
+        fresh = page().remade(text)
+        if fresh != text:
+            changed.append(name)
+            if not check:
+                (ROOT / name).write_text(fresh, encoding="utf-8")
+    return changed
+
+
 def main() -> int:
     """Exit status: 1 if `--check` was given and a page would change."""
     check = "--check" in sys.argv[1:]
-    changed = []
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        shutil.copytree(ROOT / "scenarios", folder / "scenarios")
-        for name in PAGES:
-            path = ROOT / name
-            text = path.read_text(encoding="utf-8")
-            fresh = Page(folder).remade(text)
-            if fresh != text:
-                changed.append(name)
-                if not check:
-                    path.write_text(fresh, encoding="utf-8")
+        if "--contributing" in sys.argv[1:]:
+            changed = remade([WALK], lambda: Walk(folder), check=check)
+        else:
+            shutil.copytree(ROOT / "scenarios", folder / "scenarios")
+            changed = remade(PAGES, lambda: Page(folder), check=check)
     print("\n".join(f"{'would change' if check else 'rewrote'} {name}" for name in changed) or "nothing changed")
     return 1 if check and changed else 0
 

@@ -15,9 +15,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ackclock.reproduce import Entry, Result, entries, find, page
-from ackclock.reproduce.result import FULL
-from ackclock.reproduce.work import TABLE
+from ackclock.campaigns.reproduce import Entry, Result, entries, find, page
+from ackclock.campaigns.reproduce.result import FULL
+from ackclock.campaigns.reproduce.work import TABLE
 
 GALLERY = Path(__file__).resolve().parent / "gallery"
 
@@ -26,8 +26,8 @@ INTRODUCTION = """# The gallery
 Published results, run again. Each entry sets what a paper says beside what ackclock gives, and says *agrees*,
 *differs* or *contradicts* by a rule that is written as numbers in the entry's own `check.py`: two bands around the
 published claim. Inside the inner one a value agrees, inside the outer one it differs in size only, outside both it
-contradicts. An entry's verdict is the worst of its rows; rows of an entry's page in parentheses are asides that do not
-count.
+contradicts. A row without a value in any run is *not measured*. An entry's verdict is the worst of its rows, in the
+order agrees, differs, not measured, contradicts; rows of an entry's page in parentheses are asides that do not count.
 
 `ackclock reproduce` lists the entries, `ackclock reproduce B5.4` runs one; [how to add one](../guides/reproduce.md).
 Values are means over seeds with 95 % intervals, at full scale; those of the kernel (`linux`) at the scale of the

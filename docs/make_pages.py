@@ -5,6 +5,7 @@
 - `reference/metrics.md`: each metric's unit and definition
 - `reference/dataset.md`: the tables and their columns
 - `reference/scenario.md`: the keys of a scenario file, from its JSON Schema
+- `reference/scenario.schema.json`: that schema, as `ackclock show --schema` prints it
 
 They are written into docs/ and left out of the repository; the site's configuration with the algorithms in its
 navigation goes to .mkdocs.made.yml.
@@ -23,13 +24,14 @@ from typing import Any
 
 import typer
 
-from ackclock import catalog, cli, tables
+from ackclock import catalog, cli
 from ackclock.catalog import NAME_KEYS, Card, Parameter
+from ackclock.dataset import tables
+from ackclock.dataset.tables import TABLES
 from ackclock.metrics import METRICS
-from ackclock.scenario import json_schema
-from ackclock.tables import TABLES
-from ackclock.topology import TOPOLOGIES
-from ackclock.traffic import KINDS
+from ackclock.scenario.scenario import json_schema
+from ackclock.scenario.topology import TOPOLOGIES
+from ackclock.scenario.traffic import KINDS
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -38,6 +40,8 @@ SOURCE_FOLDERS = ("crates", "python", "tests", "scenarios", "reproductions")
 MADE = "<!-- Made by docs/make_pages.py from the sources: edit those. -->\n\n"
 
 FAMILY_TITLES = {"congestion": "Congestion controls", "queue": "Queue disciplines", "stack": "TCP stacks"}
+#: Where an algorithm's Rust file is; a stack has none, nor has what only the kernel has.
+FAMILY_SOURCES = {"congestion": "crates/ackclock-congestion/src", "queue": "crates/ackclock-packet/src/queue"}
 FAMILY_PLACES = {"congestion": "[[flows]]", "queue": "[network]", "stack": "[tcp]"}
 
 
@@ -49,6 +53,8 @@ def main() -> None:
         write(page_path(card), algorithm_page(card))
     write("algorithms/index.md", algorithms_index(cards))
     write("reference/scenario.md", scenario_page())
+    schema = json.dumps(json_schema(), indent=2, ensure_ascii=False)
+    (DOCS / "reference" / "scenario.schema.json").write_text(schema + "\n", encoding="utf-8")
     write("reference/metrics.md", metrics_page())
     write("reference/dataset.md", dataset_page())
     write("reference/command-line.md", command_line_page())
@@ -204,7 +210,7 @@ def belongs(path: Path, card: Card) -> bool:
 
 def opening_comment(card: Card) -> str:
     """What the algorithm's Rust file says of itself, as text; links into the code become plain names."""
-    path = ROOT / f"crates/ackclock-packet/src/{card.family}/{card.name}.rs"
+    path = ROOT / FAMILY_SOURCES.get(card.family, "") / f"{card.name}.rs"
     if not path.exists():
         return ""
     lines = path.read_text(encoding="utf-8").splitlines()
@@ -246,10 +252,10 @@ SCENARIO_TABLES = {
 SCENARIO_INTRODUCTION = """# Scenario file
 
 A scenario is a TOML file. Every quantity carries its unit: rates `100Mbit`, `10Gbit`; times `20ms`, `60s`; sizes
-`64KB`, `1448B`, `50p` (packets), `1bdp` (bandwidth–delay products). `ackclock show --schema` prints the JSON Schema
-behind this page, for editors that complete and check TOML. The keys of `[tcp]` are those of the
-[TCP stacks](../algorithms/index.md#tcp-stacks); the keys that may stand beside a congestion control's or a queue
-discipline's name are on its own [page](../algorithms/index.md).
+`64KB`, `1448B`, `50p` (packets), `1bdp` (bandwidth–delay products). `ackclock show --schema` prints the
+[JSON Schema](scenario.schema.json) behind this page, for editors that complete and check TOML. The keys of `[tcp]`
+are those of the [TCP stacks](../algorithms/index.md#tcp-stacks); the keys that may stand beside a congestion control's
+or a queue discipline's name are on its own [page](../algorithms/index.md).
 """
 
 

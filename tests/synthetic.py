@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ackclock.dataset import Dataset, Spool
-from ackclock.tables import EVENT_KINDS
+from ackclock.dataset.tables import EVENT_KINDS
 
 NAMES = {"events.kind": EVENT_KINDS}
 MSS = 1448
@@ -239,3 +239,36 @@ def _as_dataset(
         ),
     }
     return dataset(made, tables, seed)
+
+
+def unplanned(duration_s: float = 10.0, **more: Any) -> Dataset:
+    """Two flows as a capture has them: nobody planned them, and no link, window, seed or end of the run is known.
+
+    The first starts at 0.5 s and takes 1 Mb/s until the last sample at `duration_s`, the second is a transfer of 500 kB
+    at 0.5 Mb/s from 1 s to 9 s. `more` goes into the manifest.
+    """
+    times_s = np.arange(1, round(10 * duration_s) + 1) / 10
+    first, second = 125e3 * np.maximum(times_s - 0.5, 0), 62.5e3 * np.clip(times_s - 1, 0, 8)
+    both = np.column_stack([first, second]).astype(np.uint64)
+    rows = {
+        "flows": {
+            "flow": np.arange(2, dtype=np.uint32),
+            "group": np.zeros(2, np.uint32),
+            "congestion": ["unknown"] * 2,
+            "source": ["10.0.0.1:5001", "10.0.0.2:5001"],
+            "start_s": np.array([0.5, 1.0]),
+            "end_s": np.array([math.nan, 9.0]),
+            "completion_s": np.array([math.nan, 8.0]),
+            "size_bytes": [None, 500_000],
+        },
+        "flow_samples": samples(times_s, srtt_s=np.full(both.shape, 0.05), delivered_bytes=both),
+        "events": {
+            "time_s": np.array([3.0, 7.0]),
+            "flow": np.array([0, 1], np.uint32),
+            "kind": np.full(2, EVENT_KINDS.index("retransmission"), np.uint8),
+        },
+    }
+    spool = Spool(names=NAMES)
+    for table, columns in rows.items():
+        spool.append(table, columns)
+    return spool.dataset({"ackclock": "0.1.0", "runs": [{"run": 0}], **more})

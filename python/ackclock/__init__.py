@@ -18,15 +18,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ackclock import metrics as metrics
-    from ackclock import plots as plot
     from ackclock import theory as theory
-    from ackclock.comparing.compare import compare
+    from ackclock.campaigns.compare.compare import compare
+    from ackclock.campaigns.running import run
+    from ackclock.campaigns.sweep.run import sweep
     from ackclock.dataset import Dataset
+    from ackclock.engines.fluid.replay import replay
     from ackclock.errors import AckclockError, InputError, ScenarioError, Unsupported, UnsupportedError
     from ackclock.plan import Plan
-    from ackclock.planning import Loaded, load, loads
-    from ackclock.running import run
-    from ackclock.sweeping.run import sweep
+    from ackclock.scenario.planning import Loaded, load, loads
+    from ackclock.views import plots as plot
 
     __version__: str
 
@@ -35,19 +36,20 @@ _PUBLIC: dict[str, tuple[str, str | None]] = {
     "AckclockError": ("ackclock.errors", "AckclockError"),
     "Dataset": ("ackclock.dataset", "Dataset"),
     "InputError": ("ackclock.errors", "InputError"),
-    "Loaded": ("ackclock.planning", "Loaded"),
+    "Loaded": ("ackclock.scenario.planning", "Loaded"),
     "Plan": ("ackclock.plan", "Plan"),
     "ScenarioError": ("ackclock.errors", "ScenarioError"),
     "Unsupported": ("ackclock.errors", "Unsupported"),
     "UnsupportedError": ("ackclock.errors", "UnsupportedError"),
     "__version__": ("ackclock._core", "version"),
-    "compare": ("ackclock.comparing.compare", "compare"),
-    "load": ("ackclock.planning", "load"),
-    "loads": ("ackclock.planning", "loads"),
+    "compare": ("ackclock.campaigns.compare.compare", "compare"),
+    "load": ("ackclock.scenario.planning", "load"),
+    "loads": ("ackclock.scenario.planning", "loads"),
     "metrics": ("ackclock.metrics", None),
-    "plot": ("ackclock.plots", None),
-    "run": ("ackclock.running", "run"),
-    "sweep": ("ackclock.sweeping.run", "sweep"),
+    "plot": ("ackclock.views.plots", None),
+    "replay": ("ackclock.engines.fluid.replay", "replay"),
+    "run": ("ackclock.campaigns.running", "run"),
+    "sweep": ("ackclock.campaigns.sweep.run", "sweep"),
     "theory": ("ackclock.theory", None),
 }
 
@@ -66,6 +68,7 @@ __all__ = [
     "loads",
     "metrics",
     "plot",
+    "replay",
     "run",
     "sweep",
     "theory",

@@ -22,11 +22,11 @@ PACKET_KINDS: list[str]
 PACKET_ACTIONS: list[str]
 """Names of the codes in column `what` of the `packets` table."""
 
+DATASET_TABLES: dict[str, dict[str, str]]
+"""Tables of the dataset that engines in Rust fill: table name → column name → Rust's type of a value."""
+
 FLUID_LAWS: list[str]
 """Congestion controls of which the fluid engine has the growth law."""
-
-FLUID_EVENT_KINDS: list[str]
-"""Names of the codes in column `kind` of the fluid engine's events."""
 
 def fluid_many(
     plans_json: Sequence[str], seeds: Sequence[int], threads: int, progress: Callable[[int], object] | None = None
@@ -144,5 +144,5 @@ class MeanField:
     def drain(self) -> dict[str, dict[str, NDArray[Any]]]:
         """Take the rows since the last call: `flow_samples`, `queue_samples`, `hits` and `episodes` by column."""
 
-    def finish(self) -> dict[str, Any]:
-        """The last rows, and the totals: `flows` by column, `link` by name."""
+    def finish(self) -> dict[str, dict[str, _Column]]:
+        """The last rows, and the totals: `flows`, and the link as the one row of `links`."""

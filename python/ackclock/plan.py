@@ -2,7 +2,7 @@
 
 A plan is frozen. Every default has been filled in from the algorithms' and stacks' cards, every flow has its own start,
 RTT and size, every size in bandwidth–delay products (`bdp`) has become packets or bytes. `ackclock run --dry-run`
-prints it; `Plan.engine_input` is what the packet engine reads.
+prints it; `Plan.engine_input` is what of it the packet engine and the Linux kernel's agent read.
 
 The bandwidth–delay product of a link is its rate × the mean base RTT of all flows. A limit in packets holds as many
 *full data packets* of the scenario's largest wire size (`packet_bytes`) as fit into it, and at least one; a limit in
@@ -14,8 +14,12 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from dataclasses import MISSING, dataclass, field
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, TypeAlias, get_args, get_origin, get_type_hints
+
+from ackclock.errors import InputError
 
 #: IPv4 and TCP headers without options, in bytes (RFC 791, RFC 9293).
 HEADER_BYTES = 40
@@ -189,8 +193,8 @@ class LoadPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class WayPlan:
-    """One of several ways between which generated transfers may choose."""
+class PathPairPlan:
+    """A path there and a path back; generated transfers choose among several."""
 
     forward: PathPlan
     reverse: PathPlan
@@ -198,10 +202,10 @@ class WayPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class WaysPlan:
-    """Who takes part in traffic: the ways, each with a source of its own."""
+class PathPairsPlan:
+    """Who takes part in traffic: pairs of paths, each with a source of its own."""
 
-    paths: tuple[WayPlan, ...]
+    paths: tuple[PathPairPlan, ...]
     kind: str = "paths"
 
 
@@ -223,7 +227,7 @@ class TrafficPlan:
     priority: int
     request_bytes: int | None
     application_rate_bps: float | None
-    population: WaysPlan | HostsPlan
+    population: PathPairsPlan | HostsPlan
     workload: Parameters
 
 
@@ -262,7 +266,7 @@ class RecordPlan:
 class Plan:
     """One scenario as complete numbers; `seeds` has one run each.
 
-    `options` are what one engine alone has, by its name: see `ackclock.options`.
+    `options` are what one engine alone has, by its name: see `ackclock.scenario.options`.
     """
 
     name: str
@@ -286,6 +290,12 @@ class Plan:
     scenario_name: str = field(default="", compare=False)
     scenario_text: str = field(default="", compare=False, repr=False)
 
+    @staticmethod
+    def from_dict(values: Mapping[str, Any]) -> Plan:
+        """The plan that `to_dict` gave, as it stands in a manifest. Raises `InputError` if it is not complete."""
+        plan: Plan = record(Plan, values)
+        return plan
+
     @property
     def bottleneck_link(self) -> LinkPlan:
         """The link that the metrics look at."""
@@ -303,17 +313,59 @@ class Plan:
         return values
 
     def engine_input(self) -> dict[str, Any]:
-        """What `crates/ackclock-packet/src/plan/wire.rs` reads."""
-        values = self.to_dict()
-        del values["load"], values["options"]
-        ways = [way for traffic in values["traffic"] for way in traffic["population"].get("paths", ())]
-        for item in [*values["flows"], *values["datagrams"], *ways]:
+        """What `crates/ackclock-plan` reads: the network, what is sent over it and what is recorded."""
+        values = {name: value for name, value in self.to_dict().items() if name not in _NOT_FOR_ENGINES}
+        pairs = [pair for traffic in values["traffic"] for pair in traffic["population"].get("paths", ())]
+        for item in [*values["flows"], *values["datagrams"], *pairs]:
             del item["base_rtt_s"]
         return values
 
     def to_json(self) -> str:
         """The plan as JSON for people: a line for what fits on one."""
         return _json(self.to_dict(), indent=0)
+
+
+#: What `crates/ackclock-plan` does not have: views read it, or an engine gets it in another way.
+_NOT_FOR_ENGINES = frozenset({"name", "seeds", "mean_base_rtt_s", "packet_bytes", "bottleneck", "load", "options"})
+
+
+def record(kind: Any, values: Mapping[str, Any]) -> Any:
+    """A dataclass of JSON values, and those within it: a field without a value has its default. Other keys are left.
+
+    Raises `InputError` for a field that is absent and has no default, and for what is no table where one belongs.
+    """
+    if not isinstance(values, Mapping):
+        raise InputError(f"plan: found {values!r} for a {kind.__name__}; expected a table")
+    required, given = _required(kind), {}
+    if missing := required - values.keys():
+        raise InputError(f"plan: found a {kind.__name__} without {', '.join(sorted(missing))}; expected all of it")
+    for name, kinds in _held(kind).items():
+        value = values.get(name)
+        if value is not None or name in required:
+            given[name] = None if value is None else _value(kinds, value)
+    return kind(**given)
+
+
+def _value(kinds: tuple[Any, ...], value: Any) -> Any:
+    """A JSON value as one of the kinds: a dataclass, a tuple of them, or itself."""
+    kind = kinds[0] if len(kinds) == 1 else next((one for one in kinds if _required(one) <= value.keys()), kinds[0])
+    if get_origin(kind) is tuple:
+        return tuple(_value(get_args(kind)[:1], item) for item in value)
+    return record(kind, value) if dataclasses.is_dataclass(kind) else value
+
+
+@cache
+def _held(kind: Any) -> Mapping[str, tuple[Any, ...]]:
+    """What the fields of a dataclass hold where they are not None."""
+    hints = get_type_hints(kind).items()
+    every = {name: get_args(hint) if isinstance(hint, UnionType) else (hint,) for name, hint in hints}
+    return {name: tuple(one for one in kinds if one is not NoneType) for name, kinds in every.items()}
+
+
+@cache
+def _required(kind: Any) -> frozenset[str]:
+    items = dataclasses.fields(kind)
+    return frozenset(i.name for i in items if i.default is MISSING and i.default_factory is MISSING)
 
 
 def _json(value: Any, indent: int) -> str:

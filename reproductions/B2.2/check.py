@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from math import inf
 
+from ackclock.campaigns.reproduce import Measured, Row, near
+from ackclock.campaigns.reproduce.entry import Published
+from ackclock.campaigns.reproduce.measured import Values
 from ackclock.metrics import RunView
-from ackclock.reproduce import Measured, Row, near
-from ackclock.reproduce.entry import Published
-from ackclock.reproduce.measured import Values
 from ackclock.theory import single_flow
 
 ENGINES = ("theory",)
@@ -21,10 +21,10 @@ ALWAYS, NEARLY = (0.0, inf), (-1.0, inf)
 
 def flow(view: RunView, buffer_p: float | None = None) -> single_flow.SingleFlow:
     """The run's flow, with another buffer if one is given."""
-    link = view.plan["links"][0]
-    buffer_p = link["queue"]["parameters"]["limit_packets"] if buffer_p is None else buffer_p
-    capacity_pps = link["rate_bps"] / (8 * view.plan["packet_bytes"])
-    return single_flow.SingleFlow(capacity_pps, view.plan["mean_base_rtt_s"], buffer_p)
+    link = view.plan.links[0]
+    buffer_p = link.queue.parameters["limit_packets"] if buffer_p is None else buffer_p
+    capacity_pps = link.rate_bps / (8 * view.plan.packet_bytes)
+    return single_flow.SingleFlow(capacity_pps, view.plan.mean_base_rtt_s, buffer_p)
 
 
 def threshold_s(view: RunView) -> float:

@@ -6,10 +6,10 @@ from math import inf
 
 import numpy as np
 
+from ackclock.campaigns.reproduce import Measured, Row, near, ratio
+from ackclock.campaigns.reproduce.entry import Published
+from ackclock.campaigns.reproduce.measured import Values
 from ackclock.metrics import RunView
-from ackclock.reproduce import Measured, Row, near, ratio
-from ackclock.reproduce.entry import Published
-from ackclock.reproduce.measured import Values
 from ackclock.theory import single_flow
 
 ENGINES = ("theory", "packet")
@@ -41,10 +41,10 @@ def first_alone(flow: single_flow.SingleFlow, window: float, last: float) -> sin
 
 def alone(view: RunView) -> Iterator[single_flow.Cycle]:
     """The cycles of the run's model with the first expression alone."""
-    link, given = view.plan["links"][0], view.plan["options"]["theory"]["single_cubic"]
-    capacity_pps = link["rate_bps"] / (8 * view.plan["packet_bytes"])
-    limit_p = link["queue"]["parameters"]["limit_packets"]
-    flow = single_flow.SingleFlow(capacity_pps, view.plan["mean_base_rtt_s"], limit_p, **given)
+    link, given = view.plan.links[0], view.plan.options["theory"]["single_cubic"]
+    capacity_pps = link.rate_bps / (8 * view.plan.packet_bytes)
+    limit_p = link.queue.parameters["limit_packets"]
+    flow = single_flow.SingleFlow(capacity_pps, view.plan.mean_base_rtt_s, limit_p, **given)
     return islice(single_flow.cycles(flow, first_alone), SETTLING, SETTLING + LOOKED_AT)
 
 

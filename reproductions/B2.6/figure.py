@@ -6,10 +6,10 @@ from itertools import islice
 import numpy as np
 from matplotlib.figure import Figure
 
+from ackclock.campaigns.reproduce import figures
 from ackclock.dataset import Dataset
-from ackclock.plots import style
-from ackclock.reproduce import figures
 from ackclock.theory import single_flow
+from ackclock.views.plots import style
 
 SPAN_S = 30.0
 

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ackclock.campaigns.reproduce import Measured, Row
+from ackclock.campaigns.reproduce.entry import Published
 from ackclock.metrics import RunView
 from ackclock.metrics.oscillation import swings
-from ackclock.reproduce import Measured, Row
-from ackclock.reproduce.entry import Published
 from ackclock.theory import single_flow
 
 ENGINES = ("theory", "packet")
@@ -44,10 +44,10 @@ def fast_convergence(view: RunView) -> float | None:
 
 def cycles(view: RunView) -> list[single_flow.Cycle]:
     """The model's cycles in the measured part."""
-    link, given = view.plan["links"][0], view.plan["options"]["theory"]["single_cubic"]
-    capacity_pps = link["rate_bps"] / (8 * view.plan["packet_bytes"])
-    limit_p = link["queue"]["parameters"]["limit_packets"]
-    flow = single_flow.SingleFlow(capacity_pps, view.plan["mean_base_rtt_s"], limit_p, **given)
+    link, given = view.plan.links[0], view.plan.options["theory"]["single_cubic"]
+    capacity_pps = link.rate_bps / (8 * view.plan.packet_bytes)
+    limit_p = link.queue.parameters["limit_packets"]
+    flow = single_flow.SingleFlow(capacity_pps, view.plan.mean_base_rtt_s, limit_p, **given)
     return [cycle for start_s, cycle in single_flow.timeline(flow, view.duration_s) if start_s >= view.warmup_s]
 
 

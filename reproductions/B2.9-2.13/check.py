@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from math import inf
 
+from ackclock.campaigns.reproduce import Measured, Row, near, ratio
+from ackclock.campaigns.reproduce.entry import Published
 from ackclock.metrics import RunView
 from ackclock.metrics.oscillation import cwnd_high, cwnd_low
-from ackclock.reproduce import Measured, Row, near, ratio
-from ackclock.reproduce.entry import Published
 
 ENGINES = ("theory", "packet", "linux")
 SET_UPS = ("ADSL", "100 Mb/s", "200 Mb/s", "300 Mb/s", "400 Mb/s")

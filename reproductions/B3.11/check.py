@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ackclock.campaigns.reproduce import Measured, Row, near, ratio
+from ackclock.campaigns.reproduce.entry import Published
 from ackclock.metrics import RunView
-from ackclock.reproduce import Measured, Row, near, ratio
-from ackclock.reproduce.entry import Published
 
 #: Goodput is seen over so long, in which a link of this rate sends thousands of packets.
 SMOOTH_S = 0.1
@@ -20,7 +20,7 @@ def goodput_low(view: RunView) -> float | None:
 def utilisations(view: RunView) -> np.ndarray:
     """Utilisation of the link over each tenth of a second of the measured part."""
     samples = view.queue_samples["utilisation"].to_numpy()
-    per = max(1, round(SMOOTH_S / float(view.plan["record"]["interval_s"])))
+    per = max(1, round(SMOOTH_S / float(view.plan.record.interval_s)))
     return np.asarray(samples[: samples.size // per * per].reshape(-1, per).mean(axis=1))
 
 

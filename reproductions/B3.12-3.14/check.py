@@ -5,10 +5,10 @@ from math import inf
 
 import numpy as np
 
+from ackclock.campaigns.reproduce import Measured, Row, Values, ratio
+from ackclock.campaigns.reproduce.entry import Published
 from ackclock.metrics import RunView
-from ackclock.reproduce import Measured, Row, Values, ratio
-from ackclock.reproduce.entry import Published
-from ackclock.reproduce.measures import mean_windows, window_quantile
+from ackclock.reproductions.measures import mean_windows, window_quantile
 
 NETWORKS = ("FTTH", "intra-DC")
 

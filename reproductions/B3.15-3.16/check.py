@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from itertools import pairwise
 from math import inf
 
+from ackclock.campaigns.reproduce import Measured, Row, ratio
+from ackclock.campaigns.reproduce.entry import Published
 from ackclock.metrics import RunView
 from ackclock.metrics.delay import queue_mean_p
-from ackclock.reproduce import Measured, Row, ratio
-from ackclock.reproduce.entry import Published
 
 BUFFERS = ("10 %", "30 %", "60 %", "100 %")
 

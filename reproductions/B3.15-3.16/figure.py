@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
-from ackclock.plots import style
+from ackclock.views.plots import style
 
 CONTROLS = ("CUBIC", "New Reno")
 
@@ -20,7 +20,7 @@ def draw(model: Mapping[str, Dataset], packet: Mapping[str, Dataset]) -> Figure:
         for number, buffer in enumerate(buffers):
             for data, line in ((model, "-"), (packet, "--")):
                 view = style.first_run(data[f"{control} {buffer}"])
-                limit_p = view.plan["links"][0]["queue"]["parameters"]["limit_packets"]
+                limit_p = view.plan.links[0].queue.parameters["limit_packets"]
                 filled = np.sort(view.queue_samples["backlog_p"].to_numpy()) / limit_p
                 label = f"{buffer} of the BDP" if data is model else None
                 ax.plot(filled, np.linspace(0, 1, filled.size), line, color=style.COLOURS[number], label=label, lw=0.9)

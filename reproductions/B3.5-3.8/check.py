@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from ackclock.reproduce import Measured, Row, near, ratio
-from ackclock.reproduce.entry import Published
-from ackclock.reproduce.measures import queue_swing, window_quantile, window_swing
+from ackclock.campaigns.reproduce import Measured, Row, near, ratio
+from ackclock.campaigns.reproduce.entry import Published
+from ackclock.reproductions.measures import queue_swing, window_quantile, window_swing
 
 ENGINES = ("meanfield", "packet")
 MEASURES = {

@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from ackclock.dataset import Dataset
 from ackclock.metrics import RunView
 from ackclock.metrics.oscillation import cwnd_period_s
-from ackclock.plots import style
-from ackclock.reproduce.measures import mean_windows
+from ackclock.reproductions.measures import mean_windows
+from ackclock.views.plots import style
 
 #: What is drawn of a series, in periods of the model's mean window.
 PERIODS = 8

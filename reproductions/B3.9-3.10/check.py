@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from math import inf
 
-from ackclock.reproduce import Measured, Row, ratio
-from ackclock.reproduce.entry import Published
-from ackclock.reproduce.measures import window_fall
+from ackclock.campaigns.reproduce import Measured, Row, ratio
+from ackclock.campaigns.reproduce.entry import Published
+from ackclock.reproductions.measures import window_fall
 
 ENGINES = ("meanfield", "packet")
 MEASURES = {

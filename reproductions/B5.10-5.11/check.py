@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from math import inf
 
-from ackclock.reproduce import Measured, Row
-from ackclock.reproduce.entry import Published
-from ackclock.reproduce.measures import synchronised_flows
+from ackclock.campaigns.reproduce import Measured, Row
+from ackclock.campaigns.reproduce.entry import Published
+from ackclock.reproductions.measures import synchronised_flows
 
 ENGINES = ("packet", "linux")
 MEASURES = {"flows": synchronised_flows}

@@ -7,9 +7,9 @@ import numpy as np
 import polars as pl
 
 from ackclock import theory
+from ackclock.campaigns.reproduce import Measured, Row, near, ratio
+from ackclock.campaigns.reproduce.entry import Published
 from ackclock.metrics import RunView
-from ackclock.reproduce import Measured, Row, near, ratio
-from ackclock.reproduce.entry import Published
 
 ENGINES = ("theory", "packet")
 
@@ -44,7 +44,7 @@ def converged(view: RunView) -> float | None:
     """Where w_max comes to: by the closed form from any start (the farthest of them), else in the epochs that count."""
     if not view.given:
         return float(np.mean([w_max for at_s, w_max in _losses(view) if view.warmup_s < at_s < RAISED_S]))
-    beta = view.plan["groups"][0]["congestion"]["parameters"]["beta"]
+    beta = view.plan.groups[0].congestion.parameters["beta"]
     last = [
         next(islice(theory.cubic_convergence(w_max, CAPACITY_P, RTT_S, c=_c(view), beta=beta), LOSSES, None))
         for w_max in STARTS
@@ -53,7 +53,7 @@ def converged(view: RunView) -> float | None:
 
 
 def _c(view: RunView) -> float:
-    return view.plan["groups"][0]["congestion"]["parameters"]["c"]
+    return view.plan.groups[0].congestion.parameters["c"]
 
 
 def _losses(view: RunView) -> list[tuple[float, float]]:

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from math import inf
 
-from ackclock.reproduce import Measured, Row, ratio
-from ackclock.reproduce.entry import Published
-from ackclock.reproduce.measures import synchronised_flows, window_fall
+from ackclock.campaigns.reproduce import Measured, Row, ratio
+from ackclock.campaigns.reproduce.entry import Published
+from ackclock.reproductions.measures import synchronised_flows, window_fall
 
 ENGINES = ("packet", "linux")
 MEASURES = {"fall": window_fall, "losses": "losses_per_epoch", "flows": synchronised_flows}

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from itertools import combinations
 from math import inf
 
+from ackclock.campaigns.reproduce import Measured, Row, Values, ratio
+from ackclock.campaigns.reproduce.entry import Published
 from ackclock.metrics import RunView
-from ackclock.reproduce import Measured, Row, Values, ratio
-from ackclock.reproduce.entry import Published
 
 ENGINES = ("packet", "linux")
 AQMS = {"ared": "ARED", "codel": "CoDel", "pie": "PIE"}

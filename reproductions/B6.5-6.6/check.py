@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from itertools import combinations
 from math import fsum, inf
 
-from ackclock.reproduce import Measured, Row, Values, near, ratio
-from ackclock.reproduce.entry import Published
-from ackclock.reproduce.measures import queue_delay_quantile
+from ackclock.campaigns.reproduce import Measured, Row, Values, near, ratio
+from ackclock.campaigns.reproduce.entry import Published
+from ackclock.reproductions.measures import queue_delay_quantile
 
 ENGINES = ("packet",)
 MEASURES = {"median": queue_delay_quantile(0.5), "p95": queue_delay_quantile(0.95), "goodput": "goodput_bps"}

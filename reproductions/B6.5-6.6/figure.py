@@ -7,8 +7,8 @@ from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
 from ackclock.metrics import METRICS
-from ackclock.plots import style
-from ackclock.reproduce.measures import queue_delay_quantile
+from ackclock.reproductions.measures import queue_delay_quantile
+from ackclock.views.plots import style
 
 AQMS = {"ared": "ARED", "ared-gentle": "ARED, gentle", "codel": "CoDel", "pie": "PIE"}
 TARGETS = ("1 ms", "5 ms", "10 ms", "20 ms", "30 ms")

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from ackclock.campaigns.reproduce import Measured, Row, near
+from ackclock.campaigns.reproduce.entry import Published
+from ackclock.campaigns.reproduce.measured import Measure
+from ackclock.campaigns.reproduce.verdict import Band
 from ackclock.metrics import RunView
 from ackclock.metrics.fairness import jain_index
 from ackclock.metrics.throughput import flow_rates_bps
-from ackclock.reproduce import Measured, Row, near
-from ackclock.reproduce.entry import Published
-from ackclock.reproduce.measured import Measure
-from ackclock.reproduce.verdict import Band
 
 GROUPS = ("S1", "S2", "S3")
 
@@ -36,15 +36,15 @@ def wire_bps(group: str) -> Measure:
     """The same in bytes on the wire, as the published numbers add up to 10 and 1 Gb/s."""
 
     def measure(view: RunView) -> float:
-        payload_bytes = view.plan["groups"][0]["tcp"]["mss_bytes"]
-        return float(rates_bps(view, group).mean()) * view.plan["packet_bytes"] / payload_bytes
+        payload_bytes = view.plan.groups[0].tcp.mss_bytes
+        return float(rates_bps(view, group).mean()) * view.plan.packet_bytes / payload_bytes
 
     return measure
 
 
 def rates_bps(view: RunView, group: str) -> np.ndarray:
     """Goodputs of the senders of a group."""
-    labels = [view.plan["groups"][number]["label"] for number in view.flows["group"]]
+    labels = [view.plan.groups[number].label for number in view.flows["group"]]
     rates = flow_rates_bps(view)
     assert rates is not None
     return rates[[label == group for label in labels]]

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
 from ackclock.metrics.throughput import flow_rates_bps
-from ackclock.plots import style
+from ackclock.views.plots import style
 
 #: Mb/s of a sender of S1, S2, S3: the paper's on the wire; ns-3's is payload.
 PUBLISHED_MBPS = {"SIGCOMM 2010": (46.0, 475.0, 54.0)}
@@ -40,7 +40,7 @@ def draw(data: Mapping[str, Dataset]) -> Figure:
 
 def _means_mbps(data: Dataset) -> tuple[float, ...]:
     view = style.first_run(data)
-    labels = [view.plan["groups"][number]["label"] for number in view.flows["group"]]
+    labels = [view.plan.groups[number].label for number in view.flows["group"]]
     rates = flow_rates_bps(view)
     assert rates is not None
     return tuple(float(rates[[label == group for label in labels]].mean()) * WIRE / 1e6 for group in GROUPS)

@@ -3,20 +3,16 @@
 from collections.abc import Mapping
 from math import inf
 
+from ackclock.campaigns.reproduce import Measured, Row, Values, near
+from ackclock.campaigns.reproduce.entry import Published
 from ackclock.metrics import RunView, value
-from ackclock.reproduce import Measured, Row, Values, near
-from ackclock.reproduce.entry import Published
 from ackclock.theory import altman
 
 
 def total_share(view: RunView) -> float | None:
     """Goodput of all flows as a share of the bottleneck's rate."""
     total_bps = value(view, "goodput_bps")
-    return (
-        None
-        if not isinstance(total_bps, float)
-        else total_bps / view.plan["links"][view.plan["bottleneck"]]["rate_bps"]
-    )
+    return None if not isinstance(total_bps, float) else total_bps / view.plan.links[view.plan.bottleneck].rate_bps
 
 
 ENGINES = ("packet", "theory")

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from ackclock import theory
+from ackclock.campaigns.reproduce import Measured, Row, near
+from ackclock.campaigns.reproduce.entry import Published
 from ackclock.metrics import RunView
-from ackclock.reproduce import Measured, Row, near
-from ackclock.reproduce.entry import Published
 
 ENGINES = ("theory",)
 
@@ -18,7 +18,7 @@ TWO_DIGITS, NEARLY = 0.01, 0.1
 
 def packets(view: RunView) -> float | None:
     """What Mathis's formula needs for 10 Gb/s at the plan's RTT and packet size."""
-    return theory.loss_free_packets(10e9, view.plan["mean_base_rtt_s"], view.plan["packet_bytes"])
+    return theory.loss_free_packets(10e9, view.plan.mean_base_rtt_s, view.plan.packet_bytes)
 
 
 MEASURES = {"throughput": "throughput_bps", "packets": packets, "use": "utilisation"}

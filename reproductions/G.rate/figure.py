@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from ackclock import theory
 from ackclock.dataset import Dataset
-from ackclock.plots import style
+from ackclock.views.plots import style
 
 
 @style.styled

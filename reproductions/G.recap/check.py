@@ -6,11 +6,11 @@ from math import inf
 import numpy as np
 import numpy.typing as npt
 
+from ackclock.campaigns.reproduce import Measured, Row, Values, near, ratio
+from ackclock.campaigns.reproduce.entry import Published
+from ackclock.campaigns.reproduce.verdict import Band
 from ackclock.metrics import RunView
 from ackclock.metrics.fairness import jain_index
-from ackclock.reproduce import Measured, Row, Values, near, ratio
-from ackclock.reproduce.entry import Published
-from ackclock.reproduce.verdict import Band
 
 CONTROLS = ("Reno", "BIC", "CUBIC", "HS-TCP", "H-TCP", "Scalable")
 LATENCIES = ("11.5 ms", "100 ms")
@@ -65,7 +65,7 @@ def whole_run(view: RunView) -> float:
 
 def access_bps(view: RunView) -> float:
     """Rate of a source's access link."""
-    return min(float(link["rate_bps"]) for link in view.plan["links"])
+    return min(float(link.rate_bps) for link in view.plan.links)
 
 
 ENGINES = ("packet",)

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
+from ackclock import replay
+from ackclock.campaigns.reproduce import Measured, Row
+from ackclock.campaigns.reproduce.entry import Published
 from ackclock.dataset import Dataset
 from ackclock.plan import Plan
-from ackclock.replay import replay
-from ackclock.reproduce import Measured, Row
-from ackclock.reproduce.entry import Published
 
 ENGINES = ("packet", "fluid")
 MEASURES = {"utilisation": "utilisation", "synchronisation": "synchronisation"}

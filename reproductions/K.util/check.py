@@ -5,9 +5,9 @@ from math import inf
 
 import numpy as np
 
-from ackclock.reproduce import Measured, Row, ratio
-from ackclock.reproduce.entry import Published
-from ackclock.reproduce.measured import Values
+from ackclock.campaigns.reproduce import Measured, Row, ratio
+from ackclock.campaigns.reproduce.entry import Published
+from ackclock.campaigns.reproduce.measured import Values
 
 ENGINES = ("fluid", "packet")
 MEASURES = {"utilisation": "utilisation", "jain": "jain"}

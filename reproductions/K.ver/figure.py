@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
 from ackclock.metrics import runs
-from ackclock.plots import style
+from ackclock.views.plots import style
 
 PANELS = ("HSTCP 0.02", "HSTCP 0.1", "CUBIC 0.02", "CUBIC 0.1")
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from math import inf
 
-from ackclock.reproduce import Measured, Row, near, ratio
-from ackclock.reproduce.entry import Published
-from ackclock.reproduce.measures import transfer_loss
+from ackclock.campaigns.reproduce import Measured, Row, near, ratio
+from ackclock.campaigns.reproduce.entry import Published
+from ackclock.reproductions.measures import transfer_loss
 
 SCHEMES = ("single path", "ECMP, TCP", "ECMP, ABCC")
 

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
+from ackclock.campaigns.reproduce import Measured, Row
+from ackclock.campaigns.reproduce.entry import Published
 from ackclock.metrics import RunView, pendulum
 from ackclock.metrics.view import Array
-from ackclock.reproduce import Measured, Row
-from ackclock.reproduce.entry import Published
 
 ENGINES = ("packet", "theory")
 
@@ -53,12 +53,12 @@ def balance(view: RunView) -> float | None:
 
 def _wait_s(view: RunView, flow: int) -> Array:
     """w* / C of a flow, whose data go over the link of its own number: the download over 0, the upload over 1."""
-    link = view.plan["links"][flow]
-    packet_bytes = view.plan["packet_bytes"]
+    link = view.plan.links[flow]
+    packet_bytes = view.plan.packet_bytes
     column = [*view.grid.flows].index(flow)
     in_flight = view.grid.matrix("in_flight")[:, column]
-    base_rtt_s = float(view.plan["flows"][flow]["base_rtt_s"])
-    return in_flight * float(packet_bytes * 8 / link["rate_bps"]) - base_rtt_s
+    base_rtt_s = float(view.plan.flows[flow].base_rtt_s)
+    return in_flight * float(packet_bytes * 8 / link.rate_bps) - base_rtt_s
 
 
 def both_busy(view: RunView) -> float | None:

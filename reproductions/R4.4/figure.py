@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
-from ackclock.reproduce import antiparallel
+from ackclock.reproductions import antiparallel
 
 
 def draw(simulated: Mapping[str, Dataset], model: Mapping[str, Dataset]) -> Figure:

@@ -5,10 +5,11 @@ from statistics import fmean
 
 import numpy as np
 
+from ackclock.campaigns.reproduce import Measured, Row
+from ackclock.campaigns.reproduce.entry import Published
+from ackclock.campaigns.reproduce.measured import Values
 from ackclock.metrics import RunView, epoch
-from ackclock.reproduce import Measured, Row, antiparallel
-from ackclock.reproduce.entry import Published
-from ackclock.reproduce.measured import Values
+from ackclock.reproductions import antiparallel
 
 ENGINES = ("packet", "theory")
 

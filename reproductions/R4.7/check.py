@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from statistics import fmean
 
-from ackclock.reproduce import Measured, Row, antiparallel, near, ratio
-from ackclock.reproduce.entry import Published
-from ackclock.reproduce.measured import Values
+from ackclock.campaigns.reproduce import Measured, Row, near, ratio
+from ackclock.campaigns.reproduce.entry import Published
+from ackclock.campaigns.reproduce.measured import Values
+from ackclock.reproductions import antiparallel
 
 ENGINES = ("packet", "theory")
 

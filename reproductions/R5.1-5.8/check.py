@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from math import inf
 
+from ackclock.campaigns.reproduce import Measured, Row, ratio
+from ackclock.campaigns.reproduce.entry import Published
+from ackclock.campaigns.reproduce.measured import Measure, Values
 from ackclock.metrics import RunView
-from ackclock.reproduce import Measured, Row, ratio
-from ackclock.reproduce.entry import Published
-from ackclock.reproduce.measured import Measure, Values
 
 ENGINES = ("packet", "linux")
 
@@ -81,7 +81,7 @@ def _use(flow: int) -> Measure:
     """A flow's share of what its link has for TCP."""
 
     def use(view: RunView) -> float | None:
-        rate_bps = view.plan["links"][flow]["rate_bps"]
+        rate_bps = view.plan.links[flow].rate_bps
         return float(8 * view.flows["measured_bytes"][flow] / view.measured_s / (rate_bps * TCP_SHARE))
 
     return use

@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 
 from ackclock.dataset import Dataset
 from ackclock.metrics import runs
-from ackclock.plots import style
+from ackclock.views.plots import style
 
 LINES = ("slow right-sized", "fast right-sized", "slow bloated", "fast bloated")
 NAMES = {"reno": "N", "cubic": "C", "vegas": "V", "compound": "T"}
@@ -61,8 +61,8 @@ def _used(data: Dataset) -> list[float]:
     """Mean over the runs of each flow's share of its link."""
     shares = [
         [
-            8 * measured / view.measured_s / (link["rate_bps"] * TCP_SHARE)
-            for measured, link in zip(view.flows["measured_bytes"], view.plan["links"], strict=True)
+            8 * measured / view.measured_s / (link.rate_bps * TCP_SHARE)
+            for measured, link in zip(view.flows["measured_bytes"], view.plan.links, strict=True)
         ]
         for view in runs(data)
     ]

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
+from ackclock.campaigns.reproduce import Measured, Row, near, ratio
+from ackclock.campaigns.reproduce.entry import Published
+from ackclock.campaigns.reproduce.measured import Values
 from ackclock.metrics import RunView, value
-from ackclock.reproduce import Measured, Row, near, ratio
-from ackclock.reproduce.entry import Published
-from ackclock.reproduce.measured import Values
 
 ENGINES = ("packet", "theory", "linux")
 
@@ -38,7 +38,7 @@ def goodput_bps(view: RunView) -> float | None:
 
 def use(view: RunView) -> float | None:
     """The share of the up link's capacity for TCP, 1448 of 1500 bytes, that the upload takes."""
-    capacity_bps = view.plan["links"][LINK]["rate_bps"] * 1448 / 1500
+    capacity_bps = view.plan.links[LINK].rate_bps * 1448 / 1500
     return goodput_bps(view) / capacity_bps
 
 

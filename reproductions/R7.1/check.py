@@ -6,10 +6,10 @@ from math import inf, log2
 import polars as pl
 
 from ackclock import theory
+from ackclock.campaigns.reproduce import Measured, Row, Values, near, ratio
+from ackclock.campaigns.reproduce.entry import Published
 from ackclock.metrics import RunView, value
 from ackclock.metrics.completion import transfers
-from ackclock.reproduce import Measured, Row, Values, near, ratio
-from ackclock.reproduce.entry import Published
 from ackclock.theory.syn_loss import avoidance_rate
 
 ENGINES = ("theory", "packet")
@@ -49,7 +49,7 @@ def once(view: RunView) -> float | None:
     """The same of those that lost one SYN."""
     if view.given:
         found = kept(view)
-        return None if found is None else found + view.plan["groups"][0]["tcp"]["initial_rto_s"]
+        return None if found is None else found + view.plan.groups[0].tcp.initial_rto_s
     some = view.once(transfers).filter("finished", pl.col("syn_retransmissions") == 1)["time_s"]
     return _with_fin(float(some.mean())) if some.len() else None
 

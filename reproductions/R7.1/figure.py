@@ -10,7 +10,7 @@ from ackclock import theory
 from ackclock.dataset import Dataset
 from ackclock.metrics import runs
 from ackclock.metrics.completion import transfers
-from ackclock.plots import style
+from ackclock.views.plots import style
 
 #: Section 7.1.6; the repair of a loss takes 1 s in the traces, and one RTT in the packet engine.
 RTT_S, P = 0.2, 0.02

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
 
-from ackclock.reproduce import Measured, Row, ratio
-from ackclock.reproduce.entry import Published
-from ackclock.reproduce.measured import Values
-from ackclock.reproduce.transfers import completion_of
+from ackclock.campaigns.reproduce import Measured, Row, ratio
+from ackclock.campaigns.reproduce.entry import Published
+from ackclock.campaigns.reproduce.measured import Values
+from ackclock.reproductions.transfers import completion_of
 
 ENGINES = ("packet",)
 

@@ -7,8 +7,8 @@ from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
 from ackclock.metrics import runs
-from ackclock.plots import style
-from ackclock.reproduce.transfers import completion_of
+from ackclock.reproductions.transfers import completion_of
+from ackclock.views.plots import style
 
 QUEUES = ("pfifo", "bfifo", "pie", "codel", "redfavor", "sfq", "fq_codel", "spa")
 

@@ -10,8 +10,8 @@ from matplotlib.patches import Patch
 
 from ackclock.dataset import Dataset
 from ackclock.metrics import METRICS, RunView, runs
-from ackclock.plots import style
-from ackclock.reproduce.transfers import completion_of, line_rtt, retransmission_time
+from ackclock.reproductions.transfers import completion_of, line_rtt, retransmission_time
+from ackclock.views.plots import style
 
 #: The panels, from left to right.
 PANELS: Mapping[str, Callable[[RunView], object]] = {

@@ -12,7 +12,6 @@ from functools import cache
 import pytest
 
 import ackclock as ac
-from ackclock.replay import replay
 
 VARIANTS = {
     "reno": '"reno"',
@@ -50,7 +49,7 @@ def pair(variant: str, buffer: str) -> tuple[dict, dict]:
     """Metrics of the packet run, and of the fluid run with its synchronisation."""
     plan = ac.loads(SCENARIO.format(buffer=buffer, congestion=VARIANTS[variant])).plan()
     packets = ac.run(plan, engine="packet")
-    fluid = ac.run(replay(plan, packets), engine="fluid")
+    fluid = ac.run(ac.replay(plan, packets), engine="fluid")
     return packets.metrics()["runs"][0]["metrics"], fluid.metrics()["runs"][0]["metrics"]
 
 

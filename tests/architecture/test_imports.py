@@ -1,106 +1,84 @@
-"""One direction, no way back: who may import whom."""
+"""Rooms on floors: a module imports from its own room and from lower floors only, and nothing goes in a circle."""
 
 from __future__ import annotations
 
-import ast
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from architecture import house
 
-PACKAGE = Path(__file__).parents[2] / "python" / "ackclock"
+ROOT = Path(__file__).parents[2]
+HOME = ROOT / "python" / "ackclock"
 
-#: The stages, upstream first. A module imports from its own stage and from those above it, never from below.
-STAGES = (
-    ("errors", "units", "_core"),
-    ("fields",),
-    ("catalog", "source"),
-    ("plan",),
-    ("keys",),
-    ("topology",),
-    ("traffic",),
-    ("options",),
-    ("consistency", "scenario", "points"),
-    ("planning",),
-    ("tables", "folders", "dataset"),
-    ("engines",),
-    ("running",),
+#: The rooms, the top floor first. Rooms on one floor do not know each other: no view knows an engine, and a formula
+#: knows nothing.
+FLOORS = (
+    ("ackclock", "__main__"),
+    ("cli", "reproductions"),
+    ("campaigns",),
+    ("engines", "views"),
+    ("dataset", "scenario"),
+    ("catalog", "metrics"),
+    ("known",),
+    ("input", "plan", "theory"),
+    ("errors", "_core"),
 )
-#: Formulas of the field: they know nothing of the stages, and every stage and view may use them.
-FORMULAS = ("theory",)
-VIEWS = ("metrics", "curves", "charts", "shown", "plots", "report", "console")
-COMMANDS = ("replay", "reproduce", "sweeping", "comparing", "jobs", "kernels", "cli_options", "cli", "__main__")
+
+#: What the engines share; else none knows another.
+OF_ALL_ENGINES = ("engine", "features", "red")
+
+PACKAGE = {
+    **house.read(HOME, "ackclock"),
+    **house.read(ROOT / "reproductions", "ackclock.reproductions", "*.py"),
+    "ackclock._core": (HOME / "_core.pyi").read_text(encoding="utf-8"),
+}
+
+#: All Python of the repository.
+EVERYTHING = {
+    **PACKAGE,
+    **{
+        name: text
+        for folder in ("benchmarks", "docs", "reproductions", "tests")
+        for name, text in house.read(ROOT / folder, folder).items()
+    },
+}
 
 
-def modules() -> dict[str, Path]:
-    paths = [path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts]
-    return {_name(path): path for path in paths}
+def test_every_room_has_a_floor():
+    assert not house.homeless(PACKAGE, FLOORS)
 
 
-def _name(path: Path) -> str:
-    parts = ("ackclock", *path.relative_to(PACKAGE).with_suffix("").parts)
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+def test_no_arrow_runs_up():
+    assert not house.upward(PACKAGE, FLOORS)
 
 
-def imports(path: Path) -> set[str]:
-    """Every module of the package that a file names in an import, wherever it stands."""
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            assert node.level == 0, f"{path}: relative import"
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return {name for name in found if name.startswith("ackclock.")}
-
-
-def top(module: str) -> str:
-    """`ackclock.metrics.delay` → `metrics`."""
-    return module.split(".")[1] if "." in module else ""
-
-
-ALL = modules()
-FILES = [name for name in ALL if name != "ackclock"]
-
-
-def test_every_module_has_a_place():
-    known = {name for stage in STAGES for name in stage} | {*VIEWS, *COMMANDS, *FORMULAS}
-    assert {top(name) for name in FILES} <= known
-
-
-@pytest.mark.parametrize("module", FILES)
-def test_no_stage_reaches_back(module):
-    numbers = {name: number for number, stage in enumerate(STAGES) for name in stage}
-    own = numbers.get(top(module))
-    if own is None:
-        return
-    used = {top(name) for name in imports(ALL[module])}
-    below = {name for name in used if numbers.get(name, len(STAGES)) > own and name in {*numbers, *VIEWS, *COMMANDS}}
-    allowed = {"metrics"} if module == "ackclock.dataset" else set()  # Dataset.metrics() is a shorthand
-    assert below <= allowed, f"{module} imports {sorted(below)}, which come after it"
-
-
-@pytest.mark.parametrize("module", [name for name in FILES if top(name) in FORMULAS])
-def test_formulas_know_nothing_of_the_stages(module):
-    assert {top(name) for name in imports(ALL[module])} <= {*FORMULAS, "errors"}
-
-
-@pytest.mark.parametrize("module", [name for name in FILES if top(name) in VIEWS])
-def test_views_do_not_know_the_engines(module):
-    used = {top(name) for name in imports(ALL[module])}
-    assert not used & {"engines", "running", "planning", "scenario", *COMMANDS}
+def test_nothing_goes_in_a_circle():
+    assert not house.circles(PACKAGE)
 
 
 def test_engines_do_not_know_each_other():
-    folder = PACKAGE / "engines"
-    shared = ("__init__", "engine", "features", "red", "__pycache__")
-    names = {path.stem for path in folder.iterdir() if path.stem not in shared}
-    for name in names:
-        files = [path for module, path in ALL.items() if module.startswith(f"ackclock.engines.{name}")]
-        used = {found for path in files for found in imports(path)}
-        others = {f"ackclock.engines.{other}" for other in names - {name}}
-        assert not used & others
+    assert not house.neighbours(PACKAGE, "ackclock.engines", OF_ALL_ENGINES)
+
+
+def test_engines_do_not_know_the_scenario():
+    """A plan is all that an engine needs."""
+    assert not house.strangers(PACKAGE, "ackclock.engines", "ackclock.scenario")
+
+
+def test_few_modules_are_loose():
+    assert len(house.loose(PACKAGE)) <= 5 + 1  # `_core` is compiled
+
+
+def test_imports_are_absolute():
+    assert not house.relative(PACKAGE)
+
+
+def test_files_and_functions_are_short():
+    assert not house.long_files(EVERYTHING, 500)
+    assert not house.long_functions(EVERYTHING, 80)
+    assert house.median_function(PACKAGE) <= 5
 
 
 @pytest.mark.parametrize("module", ["ackclock", "ackclock.cli"])
@@ -119,8 +97,3 @@ def test_the_public_names_are_there():
     with pytest.raises(AttributeError):
         _ = ackclock.no_such_name
     assert set(ackclock.__all__) <= set(dir(ackclock))
-
-
-def test_files_are_short():
-    long = {name: lines for name, path in ALL.items() if (lines := path.read_text("utf-8").count("\n")) > 400}
-    assert not long

@@ -8,10 +8,19 @@ import pytest
 from pydantic import ValidationError
 
 from ackclock import catalog
+from ackclock.catalog.kernel import Absent, Clock, Fixed, Knob, Word
 from ackclock.errors import InputError
 from ackclock.plan import TcpPlan
 
 CARDS = catalog.every()
+IN_LINUX = [card for card in CARDS if card.linux]
+
+#: What functions of the engine linux compute something else from.
+COMPUTED = {
+    "queue/ared": {"limit", "target", "floor", "avpkt", "probability", "ecn"},
+    "queue/prio": {"limit"},
+    "queue/tbf": {"latency"},
+}
 
 
 def names(cards):
@@ -99,6 +108,43 @@ def test_names_in_a_plan_carry_the_unit():
     assert catalog.card("queue", "bfifo").key("limit") == "limit_bytes"
     assert catalog.card("stack", "linux").key("min_rto") == "min_rto_s"
     assert catalog.card("congestion", "cubic").key("beta") == "beta"
+
+
+@pytest.mark.parametrize("card", IN_LINUX, ids=names(IN_LINUX))
+def test_the_kernel_is_told_of_every_parameter(card):
+    """Nothing that a scenario gives is silently ignored."""
+    told = set(card.linux.parameters)
+    assert told <= set(card.parameters)
+    made_of = catalog.card("queue", card.linux.discipline).told(Word) if card.linux.discipline else {}
+    computed = COMPUTED.get(f"{card.family}/{card.name}", set())
+    assert not told & computed
+    assert set(card.parameters) == told | computed | (set(made_of) & set(card.parameters))
+
+
+@pytest.mark.parametrize("card", IN_LINUX, ids=names(IN_LINUX))
+def test_the_kernel_is_told_in_a_form_of_the_family(card):
+    forms = {"congestion": (Knob, Fixed, Absent, Clock), "queue": (Word, Fixed, Absent)}[card.family]
+    assert all(isinstance(told, forms) for told in card.linux.parameters.values())
+    for knob in card.told(Knob).values():
+        assert bool(card.linux.module) != card.linux.ours
+        assert (knob.default is None) == card.linux.ours, "the kernel's own modules have defaults"
+    for name, word in card.told(Word).items():
+        assert card.parameters[name].kind == "boolean" or not word.otherwise
+    assert all(card.parameters[name].default is None for name in card.told(Absent))
+
+
+def test_what_the_kernel_fixes_is_in_a_plans_units():
+    assert catalog.card("queue", "fq_pie").fixed == {"max_burst_s": 0.15, "derandomize": True, "mtu_bytes": 1514}
+    assert catalog.card("queue", "red").fixed == {"weight": None, "gentle": False, "bytes": True, "weighted": False}
+    assert catalog.card("congestion", "scalable").fixed == {"a": 0.01, "b": 0.125}
+    assert catalog.card("queue", "blue").fixed == {}
+
+
+def test_a_form_that_the_kernel_has_not_is_an_error():
+    content = {"name": "x", "title": "X", "summary": "x", "family": "queue"}
+    for told in ({"word": "limit", "scale": 2}, {"given": True}, {}):
+        with pytest.raises(ValidationError):
+            catalog.Card.model_validate({**content, "linux": {"parameters": {"limit": told}}})
 
 
 def test_a_text_must_match_its_pattern():

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from ackclock import catalog, planning
+from ackclock import catalog
 from ackclock.catalog import NAME_KEYS, Card, Parameter
 from ackclock.errors import ScenarioError
+from ackclock.scenario import planning
 
 SCENARIO = """duration = "10s"
 [network]

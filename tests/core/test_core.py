@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ackclock import _core, load
-from ackclock.tables import EVENT_KINDS, PACKET_ACTIONS
+from ackclock.dataset.tables import EVENT_KINDS, PACKET_ACTIONS
 
 SCENARIO = Path(__file__).parents[2] / "scenarios" / "dumbbell.toml"
 

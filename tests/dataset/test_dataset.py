@@ -8,8 +8,7 @@ import polars as pl
 import pytest
 import synthetic
 
-from ackclock import folders, tables
-from ackclock.dataset import Dataset, Spool, is_result
+from ackclock.dataset import Dataset, Spool, folders, is_result, tables
 from ackclock.errors import InputError
 
 

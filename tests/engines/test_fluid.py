@@ -10,13 +10,13 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import ackclock as ac
-from ackclock import engines, jobs, metrics
+from ackclock import engines, metrics
+from ackclock.cli import jobs
 from ackclock.engines import features
 from ackclock.engines.engine import RunOptions
 from ackclock.engines.fluid import queues
 from ackclock.errors import InputError, ScenarioError, UnsupportedError
 from ackclock.plan import QueuePlan
-from ackclock.replay import check, replay, resolved
 
 TEXT = """
 name = "four flows"
@@ -224,7 +224,7 @@ def test_synchronisation_is_what_was_asked_for():
 
 
 def test_replay_measures_the_epochs(data):
-    found = replay(plan(), data, victims=True).options["fluid"]
+    found = ac.replay(plan(), data, victims=True).options["fluid"]
     epochs = metrics.epochs(data)
     assert found["synchronisation"]["shares"] == epochs["share"].to_list()
     hit = found["victims"]["flows"]
@@ -246,25 +246,36 @@ def test_a_result_folder_is_measured(data, tmp_path):
     folder = data.write(tmp_path / "source")
     named = plan(fluid(f'synchronisation = {{ kind = "replayed", from = "{folder}" }}'))
     with pytest.raises(InputError, match="not measured yet"):
-        ac.run(named, engine="fluid")
-    check(named)
-    found = resolved(named).options["fluid"]
+        engines.engine("fluid").run(named, 1)
+    followed = ac.run(named, engine="fluid")
+    found = followed.manifest["plan"]["options"]["fluid"]
     assert found["synchronisation"]["shares"] == metrics.epochs(data)["share"].to_list()
     assert found["victims"] == {"kind": "rate"}
-    assert ac.run(resolved(named), engine="fluid").links["departed_p"][0] > 0
+    assert_frame_equal(followed.links, ac.run(ac.replay(plan(), data), engine="fluid").links)
+
+
+def test_a_sweep_measures_a_result_folder(data, tmp_path):
+    folder = data.write(tmp_path / "source")
+    replayed = f'synchronisation = {{ kind = "replayed", from = "{folder}" }}'
+    text = TEXT.replace(*fluid(replayed)) + '[sweep]\n"duration" = ["20s"]\n'
+    swept = ac.sweep(ac.loads(text), engine="fluid", out=tmp_path / "swept", jobs=1)
+    alone = ac.run(ac.loads(text).point(0).plan, engine="fluid").metrics()["summary"]
+    assert swept.points[0]["summary"]["synchronisation"]["mean"] == alone["synchronisation"]["mean"]
 
 
 def test_a_folder_that_is_no_result_is_refused(tmp_path):
     named = plan(fluid(f'victims = {{ kind = "replayed", from = "{tmp_path / "none"}" }}'))
-    with pytest.raises(InputError, match="which is no result"):
-        check(named)
-    check(named, [tmp_path / "none"])
+    for refused in (engines.check_needs, engines.fed):
+        with pytest.raises(InputError, match=r"fluid\.victims\.from: found .*none\", which is no result"):
+            refused(engines.engine("fluid"), named)
+    engines.check_needs(engines.engine("fluid"), named, [tmp_path / "none"])
+    engines.check_needs(engines.engine("packet"), named)
 
 
 def test_a_result_without_losses_has_nothing_to_replay():
     idle = ac.run(replace(plan(), duration_s=0.2, warmup_s=0.0), engine="fluid")
     with pytest.raises(InputError, match="no congestion epochs"):
-        replay(plan(), idle)
+        ac.replay(plan(), idle)
 
 
 def test_the_command_feeds_one_engine_from_another(tmp_path):

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ackclock import jobs, planning, running
+from ackclock.campaigns import running
+from ackclock.cli import jobs
+from ackclock.scenario import planning
 
 SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.toml"))
 

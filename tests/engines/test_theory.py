@@ -11,7 +11,8 @@ from polars.testing import assert_frame_equal
 from typer.testing import CliRunner
 
 import ackclock as ac
-from ackclock import cli, engines, metrics, tables
+from ackclock import cli, engines, metrics
+from ackclock.dataset import tables
 from ackclock.engines import theory
 from ackclock.engines.theory.model import Answer
 from ackclock.engines.theory.pendulum import Pendulum

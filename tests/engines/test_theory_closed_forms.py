@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 import ackclock as ac
-from ackclock import engines, planning, running, theory
+from ackclock import engines, theory
+from ackclock.campaigns import running
 from ackclock.errors import UnsupportedError
+from ackclock.scenario import planning
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 

@@ -5,9 +5,9 @@ import pytest
 import synthetic
 
 from ackclock import metrics
+from ackclock.dataset.tables import EVENT_KINDS
 from ackclock.metrics import RunView
 from ackclock.metrics.pendulum import queueing_delays_s, tilts
-from ackclock.tables import EVENT_KINDS
 
 RATES_BPS = {"down": 1e6, "up": 1e5}
 STEP_S = 0.05

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ackclock as ac
+from ackclock import metrics
 from ackclock.dataset import Dataset
 
 #: A link on which nothing queues: a full packet takes 1.2 ns.
@@ -66,14 +67,12 @@ def run(
 
 def goodput_bps(data: Dataset) -> float:
     """Payload that arrived in order after the warm-up, per second; the mean of the runs."""
-    plan = data.manifest["plan"]
-    seconds = plan["duration_s"] - plan["warmup_s"]
+    seconds = next(metrics.runs(data)).measured_s
     return float(data.flows["measured_bytes"].sum()) * 8 / seconds / len(data.runs)
 
 
 def utilisation(data: Dataset) -> float:
     """Wire bytes that left the bottleneck after the warm-up, over what it could have carried; the mean of the runs."""
-    plan = data.manifest["plan"]
-    seconds = plan["duration_s"] - plan["warmup_s"]
+    seconds = next(metrics.runs(data)).measured_s
     link = data.links.filter(data.links["bottleneck"])
     return float((link["departed_bytes"] * 8 / link["rate_bps"]).mean()) / seconds  # type: ignore[arg-type]

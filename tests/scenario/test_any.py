@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from ackclock.errors import ScenarioError
-from ackclock.planning import Loaded
-from ackclock.scenario import Scenario
-from ackclock.source import Source
+from ackclock.input.source import Source
+from ackclock.scenario.planning import Loaded
+from ackclock.scenario.scenario import Scenario
 
 RATES = st.sampled_from(["1kbit", "10Mbit", "1Gbit"])
 TIMES = st.sampled_from(["1us", "20ms", "1s"])
@@ -165,7 +165,7 @@ TRAFFIC = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300)
 @given(NETWORKS, st.lists(FLOWS, max_size=2), st.lists(TRAFFIC, max_size=2))
 def test_it_has_a_plan_or_mistakes(network, flows, traffic):
     place = PLACES.get(network["topology"], {})

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ackclock import planning
 from ackclock.errors import ScenarioError
+from ackclock.scenario import planning
 
 HEAD = """\
 duration = "10s"

@@ -96,7 +96,7 @@ def fillings(draw: st.DrawFn) -> Filling:
 
 
 @given(fillings(), st.floats(0.1, 20))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_windows_grow_as_the_differential_equation_has_it(state, until_s):
     window = state.window_at(until_s)
     assert (window, state.other_at(window)) == pytest.approx(integrated(state, until_s), rel=1e-6)
@@ -104,7 +104,7 @@ def test_windows_grow_as_the_differential_equation_has_it(state, until_s):
 
 
 @given(fillings())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_a_tilt_is_the_first_crossing(state):
     """On a fine grid up to the overflow the lead stays positive before the tilt, and everywhere if there is none."""
     end, tilt = state.overflow(), state.tilt()
@@ -123,7 +123,7 @@ def test_a_tilt_is_the_first_crossing(state):
 
 
 @given(fillings())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_overflow_fills_the_queue(state):
     """w*_i, and in packets the other flow's ACKs with it, are the queue's limit; or it is full already."""
     end = state.overflow()
@@ -225,7 +225,7 @@ def test_a_queue_that_acks_alone_keep_full_is_refused():
     st.sampled_from([None, 7]),
     st.sampled_from([0.5, 1.0]),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_what_holds_whatever_the_line(line, simultaneous, seed, growth):
     """Only one queue at a time, none beyond its limit, no link faster than its rate, states without a gap."""
     way = followed(line, 200, simultaneous=simultaneous, seed=seed, growth_p=growth)
@@ -247,7 +247,7 @@ def test_what_holds_whatever_the_line(line, simultaneous, seed, growth):
 
 
 @given(st.tuples(sides, sides), st.integers(0, 2**63 - 1))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_the_same_seed_gives_the_same(line, seed):
     one, other = (followed(line, 100, simultaneous=0.5, seed=seed) for _ in range(2))
     assert one.states == other.states

@@ -346,7 +346,7 @@ FLOWS = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(FLOWS)
 def test_any_flow_goes_round_and_nothing_is_lost_on_the_way(flow: sf.SingleFlow) -> None:
     for cycle in itertools.islice(sf.cycles(flow), 4):
@@ -370,7 +370,7 @@ def test_any_flow_goes_round_and_nothing_is_lost_on_the_way(flow: sf.SingleFlow)
         assert cycle.lost_p >= 1
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(FLOWS.filter(lambda flow: flow.rtt_s > 0.005))
 def test_rounds_end_less_than_a_round_after_the_loss(flow: sf.SingleFlow) -> None:
     rounds = dataclasses.replace(flow, seen="next_round")
@@ -380,7 +380,7 @@ def test_rounds_end_less_than_a_round_after_the_loss(flow: sf.SingleFlow) -> Non
         assert cycle.end_s > 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(FLOWS)
 def test_averages_of_any_flow_are_possible(flow: sf.SingleFlow) -> None:
     found = sf.averages(flow)

@@ -13,9 +13,8 @@
 //! ```text
 //!               pipe full            in flight ≤ BDP
 //!   Startup ───────────────▶ Drain ───────────────────▶ ProbeBw ◀─┐ next phase
-//!      ▲                       │                         │  ▲ └───┘
-//!      │       10 s without an RTT as small: ProbeRtt ◀──┘  │
-//!      └──────────────── pipe not full ┘ └──── 200 ms ──────┘
+//!                                                           └─────┘
+//!   any mode ── 10 s without an RTT as small ──▶ ProbeRtt ── 200 ms and a round ──▶ ProbeBw, or Startup
 //! ```
 
 use ackclock_units::{Rate, Time};

@@ -7,39 +7,52 @@
 //! This crate's dependencies are the proof: units, parameters as JSON, random numbers from a seed; no network, no
 //! simulator, no file, no clock.
 //!
-//! Adding one: a file here, a card in the catalog, and a line in [`CONTROLLERS`].
+//! Adding one: a file here, a card in the catalog, and its name in `controllers!`.
 
 use ackclock_units::{Rate, Time};
 use serde::de::Error as _;
 use serde_json::Value;
 
-pub mod abcc;
-pub mod accucubic;
-pub mod aimd;
-pub mod bbr;
-pub mod bbr3;
-pub mod bic;
-pub mod compound;
-pub mod cubic;
-pub mod dctcp;
-pub mod fast;
 pub mod fractional_window;
-pub mod highspeed;
-pub mod htcp;
 pub mod hystart;
-pub mod illinois;
-pub mod ledbat;
-pub mod lincubic;
 pub mod phase;
 mod prototype;
-pub mod reno;
 pub mod round;
-pub mod scalable;
-pub mod tahoe;
 pub mod ticks;
-pub mod vegas;
-pub mod westwood;
 pub mod window;
+
+/// The list, from one line each: the module, and its place among the [`CONTROLLERS`].
+macro_rules! controllers {
+    ($($name:ident,)*) => {
+        $(pub mod $name;)*
+
+        /// The list: name as in `sysctl`, and how to make one.
+        pub const CONTROLLERS: &[(&str, Maker)] = &[$((stringify!($name), $name::make)),*];
+    };
+}
+
+controllers! {
+    abcc,
+    accucubic,
+    aimd,
+    bbr,
+    bbr3,
+    bic,
+    compound,
+    cubic,
+    dctcp,
+    fast,
+    highspeed,
+    htcp,
+    illinois,
+    ledbat,
+    lincubic,
+    reno,
+    scalable,
+    tahoe,
+    vegas,
+    westwood,
+}
 
 pub use prototype::{Copied, Prototype};
 
@@ -225,30 +238,6 @@ pub type Made = Result<Box<dyn Controller>, serde_json::Error>;
 
 /// Makes a controller from its card's complete parameters and the initial window in segments.
 pub type Maker = fn(&Value, f64) -> Made;
-
-/// The list: name as in `sysctl`, and how to make one.
-pub const CONTROLLERS: &[(&str, Maker)] = &[
-    ("abcc", abcc::make),
-    ("accucubic", accucubic::make),
-    ("aimd", aimd::make),
-    ("bbr", bbr::make),
-    ("bbr3", bbr3::make),
-    ("bic", bic::make),
-    ("compound", compound::make),
-    ("cubic", cubic::make),
-    ("dctcp", dctcp::make),
-    ("fast", fast::make),
-    ("highspeed", highspeed::make),
-    ("htcp", htcp::make),
-    ("illinois", illinois::make),
-    ("ledbat", ledbat::make),
-    ("lincubic", lincubic::make),
-    ("reno", reno::make),
-    ("scalable", scalable::make),
-    ("tahoe", tahoe::make),
-    ("vegas", vegas::make),
-    ("westwood", westwood::make),
-];
 
 /// Why a congestion control cannot be made.
 #[derive(Debug, thiserror::Error)]

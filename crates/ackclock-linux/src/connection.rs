@@ -3,13 +3,13 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
+use ackclock_record::UNKNOWN;
 use ackclock_units::{Rate, Time};
 use rustix::io::Errno;
 use rustix::net::{recv, send, shutdown, sockopt, RecvFlags, SendFlags, Shutdown};
 
 use crate::info::{Info, LOSS, RECOVERY};
 use crate::sys;
-use crate::tables::UNKNOWN;
 
 /// Most bytes that are taken out of a socket at once.
 const READ_BYTES: usize = 1 << 30;

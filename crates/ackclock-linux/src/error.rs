@@ -13,6 +13,9 @@ pub enum Error {
     /// The order contradicts itself or the plan.
     #[error("order: {0}")]
     Order(String),
+    /// No engine could carry the plan out.
+    #[error("plan: {0}")]
+    Plan(#[from] ackclock_plan::Error),
     /// A command of the setup failed.
     #[error("{command}: {said}")]
     Command {

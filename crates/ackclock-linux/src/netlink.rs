@@ -4,6 +4,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
+use ackclock_record::UNKNOWN;
 use rustix::io::Errno;
 use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{
@@ -213,7 +214,7 @@ pub fn parse_link((kind, body): (u16, &[u8])) -> Option<Interface> {
     })
 }
 
-/// What a queue discipline counts.
+/// What a queue discipline counts; `marked_p` is [`UNKNOWN`] of one of which it is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub struct QueueCounters {
@@ -260,31 +261,36 @@ pub fn parse_queue((kind, body): (u16, &[u8])) -> Option<QueueCounters> {
     let basic = attribute(statistics, BASIC)?;
     let queue = attribute(statistics, QUEUE)?;
     let packets = attribute(statistics, PACKETS).and_then(|value| double(value, 0));
-    let marks = attribute(statistics, APPLICATION)
-        .zip(attribute(body, KIND))
-        .and_then(|(counts, name)| marks(text(name), counts));
+    let own = attribute(statistics, APPLICATION).unwrap_or_default();
+    let marks = attribute(body, KIND).and_then(|name| marks(text(name), own));
     Some(QueueCounters {
         backlog_p: word(queue, 0)?,
         backlog_bytes: word(queue, 4)?,
         departed_p: packets.or(word(basic, 8).map(u64::from))?,
         departed_bytes: double(basic, 0)?,
         dropped_p: u64::from(word(queue, 8)?),
-        marked_p: marks.unwrap_or(0),
+        marked_p: marks.unwrap_or(UNKNOWN),
     })
 }
 
-/// Packets that a discipline has marked; none if it marks nothing.
+/// Packets that a discipline has marked itself, from its own statistics; none if it is not known where it counts them.
+///
+/// CoDel counts what its law marks (`ecn_mark`) and what it marks beyond `ce_threshold` (`ce_mark`), and a packet that is
+/// both twice. A threshold below the target marks all that the law marks, so the larger count is that of the packets.
 fn marks(discipline: &str, counts: &[u8]) -> Option<u64> {
-    let at = match discipline {
-        "red" | "choke" | "fq_codel" => 12,
-        "fq_pie" => 16,
-        "sfb" => 20,
-        "codel" => 24,
-        "pie" => 36,
+    let places: &[usize] = match discipline {
+        "pfifo" | "bfifo" | "prio" | "sfq" | "tbf" => &[],
+        "red" | "choke" => &[12],
+        "fq_codel" => &[12, 28],
+        "fq_pie" => &[16],
+        "sfb" => &[20],
+        "codel" => &[24, 32],
+        "pie" => &[36],
         "fq" => return double(counts, 80),
         _ => return None,
     };
-    word(counts, at).map(u64::from)
+    let mut counts = places.iter().map(|&at| word(counts, at).map(u64::from));
+    counts.try_fold(0, |most, count| Some(most.max(count?)))
 }
 
 /// Asks for a generic family by its name.
@@ -385,10 +391,31 @@ mod tests {
             marked_p: 4,
         };
         assert_eq!(parsed(&queue("red\0", &red)), Some(expected));
-        assert_eq!(
-            parsed(&queue("sfq\0", &red)).map(|counters| counters.marked_p),
-            Some(0)
-        );
+    }
+
+    #[test]
+    fn marks_are_counted_where_the_discipline_counts_them() {
+        let counted = |discipline: &str, words: &[u32]| {
+            let own: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+            let found = parsed(&queue(&format!("{discipline}\0"), &own));
+            found.expect("counters").marked_p
+        };
+        // maxpacket, count, lastcount, ldelay, drop_next, drop_overlimit, ecn_mark, dropping, ce_mark.
+        assert_eq!(counted("codel", &[1, 2, 3, 4, 5, 6, 70, 8, 0]), 70);
+        assert_eq!(counted("codel", &[1, 2, 3, 4, 5, 6, 0, 8, 90]), 90);
+        assert_eq!(counted("codel", &[1, 2, 3, 4, 5, 6, 70, 8, 90]), 90);
+        // type, maxpacket, drop_overlimit, ecn_mark, new_flow_count, new_flows_len, old_flows_len, ce_mark, memory_usage.
+        assert_eq!(counted("fq_codel", &[0, 1, 2, 30, 4, 5, 6, 0, 8]), 30);
+        assert_eq!(counted("fq_codel", &[0, 1, 2, 0, 4, 5, 6, 70, 8]), 70);
+        assert_eq!(counted("sfq", &[1, 2, 3, 4]), 0);
+    }
+
+    #[test]
+    fn marks_of_an_unknown_discipline_are_unknown() {
+        let cake = parsed(&queue("cake\0", &[0; 64])).expect("counters");
+        assert_eq!((cake.dropped_p, cake.marked_p), (4, UNKNOWN));
+        let short = parsed(&queue("codel\0", &[0; 8])).expect("counters");
+        assert_eq!(short.marked_p, UNKNOWN);
     }
 
     #[test]

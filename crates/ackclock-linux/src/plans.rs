@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
+use ackclock_plan::{EndsPlan, PopulationPlan};
+use ackclock_record::NONE;
 use ackclock_traffic::{generate, start_draw, Ends, Schedule};
 use ackclock_units::Time;
 
 use crate::connection::Task;
-use crate::order::{Ends as EndsOfPlan, Order, Participants, Way};
-use crate::tables::NONE;
+use crate::order::{Order, Way};
 use crate::Error;
 
 /// What a flow is asked to do, and between whom.
@@ -158,10 +159,10 @@ impl Plans {
         let (way, nodes, base_rtt_s) = match self.schedule.ends(transfer) {
             Ends::Path(path) => {
                 let base_rtt_s = match &traffic.population {
-                    Participants::Paths { paths } => {
-                        order.plan.base_rtt(&paths[path as usize]).seconds()
+                    PopulationPlan::Paths { paths } => {
+                        paths[path as usize].base_rtt(&order.plan.links).seconds()
                     }
-                    Participants::Nodes { .. } => f64::NAN,
+                    PopulationPlan::Nodes { .. } => f64::NAN,
                 };
                 (path as usize, [NONE; 2], base_rtt_s)
             }
@@ -209,6 +210,6 @@ impl Plans {
     }
 }
 
-fn nodes(ends: Option<EndsOfPlan>) -> [u32; 2] {
+fn nodes(ends: Option<EndsPlan>) -> [u32; 2] {
     ends.map_or([NONE; 2], |ends| [ends.source, ends.destination])
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use ackclock_plan::{LinkPlan, QueuePlan};
+use ackclock_record::{Links, QueueSamples, UNKNOWN};
 use ackclock_units::Time;
 
 use crate::error::Tried;
@@ -9,8 +11,8 @@ use crate::namespaces::Namespaces;
 use crate::netlink::{
     link_request, parse_handle, parse_link, parse_queue, queue_request, Netlink, QueueCounters,
 };
-use crate::order::{Device, Link, Order};
-use crate::tables::{Links, QueueSamples, UNKNOWN};
+use crate::order::{Device, Order};
+use crate::rows::since;
 use crate::Error;
 
 /// A queue discipline that is asked again and again.
@@ -22,6 +24,8 @@ struct Queue {
     /// The Ethernet address of its device.
     address: [u8; 6],
     name: String,
+    /// Whether its bands mark, which are not asked.
+    marks_in_bands: bool,
     /// Of its link, as it is now.
     rate_bps: f64,
     /// How long the link sent in the measured part, until the rate changed last, and what it had sent by then.
@@ -82,13 +86,11 @@ impl Queues {
     pub fn open(order: &Order, namespaces: &mut Namespaces) -> Result<Queues, Error> {
         let mut sockets = Sockets::default();
         let mut all = |devices: &[Device]| -> Result<Vec<Queue>, Error> {
-            let rate_bps = |device: &Device| {
-                order.plan.links[device.link as usize]
-                    .rate
-                    .bits_per_second()
+            let mut open = |device: &Device| {
+                let link = &order.plan.links[device.link as usize];
+                Queue::open(device, link, &mut sockets, namespaces)
             };
-            let open = |device| Queue::open(device, rate_bps(device), &mut sockets, namespaces);
-            devices.iter().map(open).collect()
+            devices.iter().map(&mut open).collect()
         };
         let (disciplines, losses) = (all(&order.queues)?, all(&order.losses)?);
         namespaces.enter("")?;
@@ -148,8 +150,7 @@ impl Queues {
                 .push(now.departed_p.saturating_sub(before.departed_p));
             rows.drops_p
                 .push(now.dropped_p.saturating_sub(before.dropped_p));
-            rows.marks_p
-                .push(now.marked_p.saturating_sub(before.marked_p));
+            rows.marks_p.push(since(now.marked_p, before.marked_p));
             rows.utilisation.push(share(sent as f64 * 8.0, possible));
         }
         self.samples += u64::from(self.warmed_up);
@@ -228,7 +229,7 @@ impl Queues {
 impl Queue {
     fn open(
         device: &Device,
-        rate_bps: f64,
+        link: &LinkPlan,
         sockets: &mut Sockets,
         namespaces: &mut Namespaces,
     ) -> Result<Queue, Error> {
@@ -250,7 +251,8 @@ impl Queue {
             request: queue_request(interface.index, handle),
             address: interface.address,
             name,
-            rate_bps,
+            marks_in_bands: marks_in_bands(&link.queue),
+            rate_bps: link.rate.bits_per_second(),
             busy_s: 0.0,
             busy_bytes: 0,
             sampled: QueueCounters::default(),
@@ -262,9 +264,13 @@ impl Queue {
 
     fn ask(&self, sockets: &mut [Netlink]) -> Result<QueueCounters, Error> {
         let answer = sockets[self.netlink].ask(&self.name, &self.request)?;
-        parse_queue(answer)
+        let mut counters = parse_queue(answer)
             .ok_or(rustix::io::Errno::BADMSG)
-            .tried(|| format!("statistics of {}", self.name))
+            .tried(|| format!("statistics of {}", self.name))?;
+        if self.marks_in_bands {
+            counters.marked_p = UNKNOWN;
+        }
+        Ok(counters)
     }
 
     /// How long the link has sent in the measured part.
@@ -282,8 +288,7 @@ impl Queue {
             .push(arrived(now).saturating_sub(arrived(before)));
         rows.dropped_p
             .push(now.dropped_p.saturating_sub(before.dropped_p));
-        rows.marked_p
-            .push(now.marked_p.saturating_sub(before.marked_p));
+        rows.marked_p.push(since(now.marked_p, before.marked_p));
         let departed_p = now.departed_p.saturating_sub(before.departed_p);
         let backlog_mean_p = self.backlog_p as f64 / samples as f64;
         rows.departed_p.push(departed_p);
@@ -300,11 +305,25 @@ impl Queue {
 
 /// Of the last row's link the mean backlog over the rate of what has waited (Little's law): of what left and, where the
 /// discipline drops at its head, of what was dropped.
-fn sojourn_mean_s(plan: &Link, measured_s: f64, rows: &Links) -> f64 {
+fn sojourn_mean_s(plan: &LinkPlan, measured_s: f64, rows: &Links) -> f64 {
     let last = rows.departed_p.len() - 1;
-    let dropped_p = rows.dropped_p[last] * u64::from(plan.queue.drops_at_its_head());
+    let dropped_p = rows.dropped_p[last] * u64::from(drops_at_its_head(&plan.queue));
     let waited_p = rows.departed_p[last] + dropped_p;
     rows.backlog_mean_p[last] * measured_s / waited_p as f64
+}
+
+/// Whether a discipline drops what has waited, and not what arrives.
+fn drops_at_its_head(queue: &QueuePlan) -> bool {
+    match queue.discipline.as_str() {
+        "codel" | "fq_codel" | "spa" => true,
+        "sfq" => queue.parameters["headdrop"] == true,
+        _ => false,
+    }
+}
+
+/// Whether it is made of bands that mark: CoDel's, where it may.
+fn marks_in_bands(queue: &QueuePlan) -> bool {
+    queue.discipline == "spa" && queue.parameters["ecn"] == true
 }
 
 /// Nothing of nothing is 0: the first sample has no time before it.
@@ -337,5 +356,55 @@ fn write_unknown(rows: &mut Links) {
         &mut rows.sojourn_mean_s,
     ] {
         times.push(f64::NAN);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn plan(discipline: &str, parameters: serde_json::Value) -> QueuePlan {
+        QueuePlan {
+            discipline: discipline.to_owned(),
+            parameters,
+        }
+    }
+
+    #[test]
+    fn what_sfq_drops_has_waited_where_it_drops_at_the_head() {
+        for headdrop in [false, true] {
+            let sfq = plan("sfq", json!({"headdrop": headdrop}));
+            assert_eq!(drops_at_its_head(&sfq), headdrop);
+        }
+        assert!(drops_at_its_head(&plan("codel", json!({}))));
+        assert!(!drops_at_its_head(&plan("pfifo", json!({}))));
+    }
+
+    #[test]
+    fn what_has_waited_and_was_dropped_counts_in_the_mean_sojourn() {
+        let mut link: LinkPlan = serde_json::from_value(json!({
+            "name": "bottleneck", "ends": null, "rate_bps": 1e8, "delay_s": 0.0, "weight": 1.0, "burst_bytes": null,
+            "frame_overhead_bytes": 14, "queue": {"discipline": "sfq", "parameters": {"headdrop": true}}, "loss": null,
+            "bottleneck": true,
+        }))
+        .expect("a link");
+        let rows = Links {
+            departed_p: vec![900],
+            dropped_p: vec![100],
+            backlog_mean_p: vec![50.0],
+            ..Links::default()
+        };
+        assert!((sojourn_mean_s(&link, 10.0, &rows) - 0.5).abs() < 1e-12);
+        link.queue.parameters = json!({"headdrop": false});
+        assert!((sojourn_mean_s(&link, 9.0, &rows) - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn marks_of_bands_are_not_known() {
+        assert!(marks_in_bands(&plan("spa", json!({"ecn": true}))));
+        assert!(!marks_in_bands(&plan("spa", json!({"ecn": false}))));
+        assert!(!marks_in_bands(&plan("codel", json!({"ecn": true}))));
     }
 }

@@ -1,54 +1,22 @@
 //! The result: tables of columns, in one file.
 
-use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use ackclock_record::{Column, Columns};
 
 use crate::error::Tried;
 use crate::Error;
 
-/// Table name → columns.
-pub type Tables = BTreeMap<String, Columns>;
-/// Column name → values.
-pub type Columns = BTreeMap<String, Column>;
-
-/// The values of a column.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)]
-pub enum Column {
-    Float(Vec<f64>),
-    Long(Vec<u64>),
-    Word(Vec<u32>),
-    Byte(Vec<u8>),
-    Flag(Vec<bool>),
-    Text(Vec<String>),
-}
-
-/// A vector that a column is made of.
-pub trait IntoColumn {
-    /// The column.
-    fn into_column(self) -> Column;
-}
-
-macro_rules! into_column {
-    ($($kind:ty => $Variant:ident),+) => {
-        $(impl IntoColumn for Vec<$kind> {
-            fn into_column(self) -> Column {
-                Column::$Variant(self)
-            }
-        })+
-    };
-}
-into_column!(f64 => Float, u64 => Long, u32 => Word, u8 => Byte, bool => Flag, String => Text);
+/// Table name → column name → values, as they are read.
+pub type Tables = Vec<(String, Vec<(String, Column)>)>;
 
 /// Writes the tables as a file, whole or not at all.
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn write(tables: &Tables, path: &Path) -> Result<(), Error> {
+pub fn write(tables: &[(&str, Columns)], path: &Path) -> Result<(), Error> {
     let what = || path.display().to_string();
     let unfinished = path.with_extension("unfinished");
     let file = BufWriter::new(File::create(&unfinished).tried(what)?);
@@ -87,7 +55,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(columns in prop::collection::btree_map("[a-z_]{1,9}", column(), 0..5)) {
+        fn what_is_written_is_read(columns in prop::collection::vec(("[a-z_]{1,9}", column()), 0..5)) {
             let tables = Tables::from([("table".to_owned(), columns)]);
             let bytes = postcard::to_stdvec(&tables).expect("tables have bytes");
             prop_assert_eq!(read(&bytes).expect("they are read"), tables);
@@ -104,14 +72,15 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("ackclock-linux-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
         let path = folder.join("result.bin");
-        let tables = Tables::from([(
-            "flows".to_owned(),
-            Columns::from([("flow".to_owned(), Column::Word(vec![1, 2]))]),
-        )]);
-        write(&tables, &path).expect("written");
+        write(
+            &[("flows", vec![("flow", Column::Word(vec![1, 2]))])],
+            &path,
+        )
+        .expect("written");
+        let columns = vec![("flow".to_owned(), Column::Word(vec![1, 2]))];
         assert_eq!(
             read(&fs::read(&path).expect("read")).expect("tables"),
-            tables
+            [("flows".to_owned(), columns)]
         );
         assert_eq!(fs::read_dir(&folder).expect("listed").count(), 1);
         fs::remove_dir_all(&folder).expect("removed");

@@ -1,12 +1,13 @@
 //! What is left of a connection: its row in the table of flows.
 
+use ackclock_record::{Flows, UNKNOWN};
 use ackclock_units::Time;
 
 use crate::connection::{Connection, Counts};
 use crate::info::Info;
 use crate::plans::About;
 use crate::stream::Stream;
-use crate::tables::{Flows, Limits, UNKNOWN};
+use crate::tables::Limits;
 
 /// A flow's totals, and those before the measured part.
 #[derive(Clone, Copy, Debug)]
@@ -88,7 +89,7 @@ impl Row {
             .push(seconds(self.finished) - seconds(self.start));
         rows.delivered_bytes.push(all.delivered_bytes);
         rows.measured_bytes
-            .push(measured(all.delivered_bytes, before.delivered_bytes));
+            .push(since(all.delivered_bytes, before.delivered_bytes));
         rows.sent_packets.push(all.sent_packets);
         rows.sent_bytes.push(self.sent_bytes);
         rows.received_packets.push(self.received_packets);
@@ -99,11 +100,11 @@ impl Row {
         rows.recoveries.push(all.recoveries);
         rows.tail_probes.push(UNKNOWN);
         rows.measured_sent_packets
-            .push(measured(all.sent_packets, before.sent_packets));
+            .push(since(all.sent_packets, before.sent_packets));
         rows.measured_retransmissions
-            .push(measured(all.retransmissions, before.retransmissions));
+            .push(since(all.retransmissions, before.retransmissions));
         rows.measured_timeouts
-            .push(measured(all.timeouts, before.timeouts));
+            .push(since(all.timeouts, before.timeouts));
         rows.delay_mean_s.push(self.delay_mean_s);
     }
 
@@ -120,8 +121,8 @@ impl Row {
     }
 }
 
-/// A count of the measured part; unknown stays unknown.
-fn measured(all: u64, before: u64) -> u64 {
+/// What was counted since an earlier count; unknown stays unknown.
+pub fn since(all: u64, before: u64) -> u64 {
     if all == UNKNOWN {
         UNKNOWN
     } else {

@@ -1,4 +1,9 @@
 //! A run inside the kernel: one loop that waits for sockets and for its own times.
+//!
+//! ```text
+//!   flow:  Waiting ── SYN ──▶ Active ── both ends closed ──▶ Over
+//!             └──── first datagram ──▶ Stream, to the end of the run
+//! ```
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
@@ -6,6 +11,7 @@ use std::io::{self, Write};
 use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, OwnedFd};
 
+use ackclock_record::{Happening, NamedTables, NONE};
 use ackclock_units::Time;
 use rustix::event::epoll;
 
@@ -20,10 +26,9 @@ use crate::namespaces::Namespaces;
 use crate::order::{Care, Order};
 use crate::plans::Plans;
 use crate::queues::{Fate, Queues};
-use crate::result::Tables;
 use crate::rows::Row;
 use crate::stream::Stream;
-use crate::tables::{Happening, Record, NONE};
+use crate::tables::Record;
 use crate::{setup, Error};
 
 mod datagrams;
@@ -250,7 +255,7 @@ impl Run {
     }
 
     /// Goes on to the end; the tables of the run.
-    pub fn finish(mut self) -> Result<Tables, Error> {
+    pub fn finish(mut self) -> Result<NamedTables, Error> {
         let mut events = Vec::with_capacity(MOST_EVENTS);
         while !self.is_over {
             if let Some(&Reverse((next, _))) = self.agenda.peek() {

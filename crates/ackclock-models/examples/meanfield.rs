@@ -23,10 +23,10 @@ fn main() {
         let started = Instant::now();
         model.advance(plan.duration_s);
         let cost_s = started.elapsed().as_secs_f64() / plan.duration_s;
-        let (_, link) = model.finish();
+        let link = model.finish().links;
         println!(
             "{{\"name\": \"{name}\", \"seconds_per_simulated_second\": {cost_s:.5}, \"utilisation\": {:.4}, \"cohorts\": {}}}",
-            link.departed_p / (plan.rate_pps * link.measured_s),
+            link.departed_p[0] / (plan.rate_pps * link.measured_s[0]),
             model.cohorts(0).len(),
         );
     }
@@ -47,7 +47,7 @@ fn plan(rate_bps: f64, base_rtt_s: f64, buffer_p: f64) -> Plan {
         step_s: None,
         rate_pps: 10.0 * rate_bps / (8.0 * 1480.0),
         buffer_p: 10.0 * buffer_p,
-        policy: Policy::Droptail,
+        policy: Policy::Droptail {},
         classes: vec![ClassPlan {
             flows,
             base_rtt_s,

@@ -33,6 +33,7 @@ pub mod synchronisation;
 pub mod victims;
 
 mod batch;
+mod checks;
 mod events;
 mod ledger;
 mod network;
@@ -43,7 +44,8 @@ mod solver;
 mod tests;
 
 pub use batch::run_many;
-pub use plan::{Plan, PlanError};
+pub use checks::PlanError;
+pub use plan::Plan;
 pub use record::Outcome;
 
 /// Runs a plan: the same plan and seed give the same outcome, bit for bit.

@@ -1,9 +1,10 @@
 //! The distribution of infinitely many flows through one queue, as the number of flows grows.
 //!
-//! A. Belhareth, *Transport Architectures for Cloud Computing* (thesis, 2014), chapter 3, after F. Baccelli,
-//! D. McDonald, J. Reynier: *A Mean-Field Model for Multiple TCP Connections through a Buffer Implementing
-//! RED*, Performance Evaluation 49, 2002. Flows send at w/r; the queue drops a share k(t) of what comes;
-//! a flow hears of it a round trip later and reduces with hazard k(t − r) w/r.
+//! S. Belhareth: Joint network and system performance for cloud computing, PhD thesis, Université Nice
+//! Sophia Antipolis, 2014, chapter 3, after F. Baccelli, D. McDonald, J. Reynier: A mean-field model for
+//! multiple TCP connections through a buffer implementing RED, Performance Evaluation 49, 2002. Flows send
+//! at w/r; the queue drops a share k(t) of what comes; a flow hears of it a round trip later and reduces
+//! with hazard k(t − r) w/r.
 //!
 //! Our deviations:
 //! - The distribution is kept as cohorts by the time since the last loss and the window then, not on a
@@ -33,7 +34,7 @@ use field::Resolution;
 use history::History;
 use plan::{Plan, PlanError, Scaling};
 use queue::Queue;
-use record::{Flows, LinkBooks, LinkTotals, Rows};
+use record::{Flows, LinkBooks, Rows, Totals};
 
 /// A run of the model.
 #[derive(Clone, Debug)]
@@ -116,7 +117,7 @@ impl MeanField {
     }
 
     /// The last sample, and what flows and link did; afterwards, drain what is left.
-    pub fn finish(&mut self) -> (Flows, LinkTotals) {
+    pub fn finish(&mut self) -> Totals {
         self.send();
         self.sample();
         self.close_episode(true);
@@ -125,7 +126,10 @@ impl MeanField {
         self.classes
             .iter()
             .for_each(|class| class.totals(&mut flows, packets));
-        (flows, self.link.totals(self.scaling))
+        Totals {
+            flows,
+            links: self.link.totals(self.scaling),
+        }
     }
 
     /// The cohorts of a class.

@@ -11,7 +11,7 @@ use serde::Deserialize;
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Policy {
     /// Nothing.
-    Droptail,
+    Droptail {},
     /// Random early detection.
     Red(Red),
 }

@@ -9,8 +9,8 @@
 //! timestamps and delayed ACKs, samples every 10 ms unless said otherwise. Another congestion control
 //! and queue discipline are given as a plan has them, in JSON. Prints one line of JSON on standard output.
 
-use ackclock_packet::plan::Plan;
 use ackclock_packet::Simulation;
+use ackclock_plan::Plan;
 use ackclock_units::Time;
 use serde_json::{json, Value};
 

@@ -17,8 +17,8 @@ use std::collections::HashMap;
 use std::fs;
 use std::time::Instant;
 
-use ackclock_packet::plan::Plan;
 use ackclock_packet::Simulation;
+use ackclock_plan::Plan;
 use fat_tree::FatTree;
 use serde_json::{json, Value};
 

@@ -7,8 +7,8 @@
 //! Poisson arrivals at half the capacity of a link of 10 Gbit/s, 100 paths of 2 to 4 ms, CUBIC's place taken by
 //! Reno. Prints one line of JSON on standard output.
 
-use ackclock_packet::plan::Plan;
 use ackclock_packet::Simulation;
+use ackclock_plan::Plan;
 use ackclock_units::Time;
 use serde_json::{json, Value};
 

@@ -1,8 +1,8 @@
 //! What happens next: a tournament over all sources of events.
 //!
-//! Every source (a link, a stretch of delay, a timer) has at most one pending event, so the set of
+//! Every source (a link, a delay line, a timer) has at most one pending event, so the set of
 //! sources is fixed and only their times change. A winner tree keeps the earliest: setting a time
-//! plays the matches on the way to the root, log2(n) comparisons without a search, and a timer moves
+//! plays the matches up to the root, log2(n) comparisons without a search, and a timer moves
 //! without leaving a cancelled entry behind.
 //!
 //! Order is total: by time, then by the source's number.

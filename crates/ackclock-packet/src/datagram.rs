@@ -3,11 +3,11 @@
 //! Nothing is repeated and nothing is held back. A source that follows the delay (`adaptive`) has each of its
 //! datagrams answered.
 
+use ackclock_plan::DatagramPlan;
 use ackclock_traffic::Departures;
 use ackclock_units::Time;
 
 use crate::packet::{Ecn, Flags, Kind, Packet, NO_SACK};
-use crate::plan::DatagramPlan;
 use crate::receiver::Reply;
 
 /// Bytes that an echo carries besides its headers.
@@ -124,8 +124,7 @@ impl Sink {
             echo: packet.timestamp,
             wire_bytes,
             blocks: None,
-            duplicate: false,
-            marks: 0,
+            flags: Flags::NONE,
             ecn: Ecn::NotCapable,
         })
     }

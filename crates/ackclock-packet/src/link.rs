@@ -7,21 +7,20 @@ mod changing;
 mod counting;
 mod launching;
 mod loss;
-mod wire;
+mod propagation;
 
+use ackclock_plan::LinkPlan;
 use ackclock_units::{Rate, Time};
 
-use crate::histogram::Histogram;
 use crate::packet::Packet;
-use crate::plan::{LinkPlan, QueuePlan};
-use crate::queue::{self, Drops, Queue, Surroundings};
+use crate::queue::{self, Drops, Queue};
 use crate::PlanError;
 
 use bucket::Bucket;
 pub use counting::Counters;
-pub use launching::Launch;
+use counting::{Passed, Sojourns};
 use loss::RandomLoss;
-pub use wire::Wire;
+pub use propagation::Propagation;
 
 #[cfg(test)]
 mod tests;
@@ -29,16 +28,32 @@ mod tests;
 /// Packets below this size are small: most are either full or carry no data.
 const SMALL_BYTES: u32 = 256;
 
-/// Sojourn times that are kept before they are counted.
-const SOJOURNS: usize = 8;
+/// What follows from a packet that was offered, or from a look at the link; [`Time::NEVER`] where nothing does.
+#[derive(Clone, Copy, Debug)]
+pub struct Due {
+    /// When the packet whose transmission begins will have left.
+    pub departure: Time,
+    /// When the first packet of the flight arrives, if the flight was empty.
+    pub arrival: Time,
+    /// When the link is to be looked at again.
+    pub revisit: Time,
+}
 
-/// What became of a packet that was offered to a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Offer {
-    /// It was lost at random, or the link does not work.
-    Lost,
-    /// The discipline has it (or dropped it or another: see the link's drops).
-    Queued,
+impl Due {
+    /// No packet is launched.
+    fn later(revisit: Time) -> Due {
+        Due {
+            departure: Time::NEVER,
+            arrival: Time::NEVER,
+            revisit,
+        }
+    }
+
+    /// The next event of a link without a flight: its packet has left, or it is to be looked at again.
+    #[inline(always)]
+    pub fn next(self) -> Time {
+        self.departure.min(self.revisit)
+    }
 }
 
 /// A queueing link. What each packet needs is in the first cache line, and where it goes in the second.
@@ -48,11 +63,8 @@ pub struct Link {
     busy_until: Time,
     /// Picoseconds to transmit a byte, if that is a whole number; else 0.
     byte_time: u64,
-    /// Packets that found the link idle, and their bytes; not in `counters`.
-    passed: u64,
-    passed_bytes: u64,
-    /// Time in which launched packets were in transmission; not in `counters`.
-    busy: Time,
+    /// Packets that found the link idle; not in `counters`.
+    passed: Passed,
     queued_packets: u32,
     frame_overhead: u32,
     /// Wire bytes of the packet that was launched last.
@@ -68,7 +80,7 @@ pub struct Link {
     down: bool,
     has_settled: bool,
     /// What is behind the transmitter.
-    pub wire: Wire,
+    pub propagation: Propagation,
     queue: Queue,
     queued_bytes: u64,
     /// Since when the queue has been empty, while it is.
@@ -76,28 +88,13 @@ pub struct Link {
     rate: Rate,
     /// Transmission times of the last small and the last large packet.
     transmission_times: [(u32, Time); 2],
-    transmitting: Option<Packet>,
     counters: Counters,
-    /// The last sojourn times, until there are enough to look for their bins together.
-    last_sojourns: [Time; SOJOURNS],
-    last_count: usize,
-    sojourns: Histogram,
+    sojourns: Sojourns,
     /// What the discipline dropped and marked during the last call.
     drops: Drops,
     bucket: Option<Box<Bucket>>,
     loss: Option<Box<RandomLoss>>,
     settled: Settled,
-    made_from: Box<MadeFrom>,
-}
-
-/// What is rarely needed: what a link's discipline is made from, to make it anew after a failure.
-struct MadeFrom {
-    queue: QueuePlan,
-    burst_bytes: u64,
-    seed: u64,
-    failures: u64,
-    /// What `passed` was when the histogram last took the packets that did not wait.
-    passed_before: u64,
 }
 
 /// Packets that the discipline dropped, and copies of those it marked, counted and ready to be recorded.
@@ -115,19 +112,10 @@ impl Link {
     /// # Errors
     /// If the discipline or its parameters are not known.
     pub fn new(plan: &LinkPlan, priorities: &[u8], seed: u64) -> Result<Link, PlanError> {
-        let surroundings = Surroundings {
-            rate_bps: plan.rate.bits_per_second(),
-            seed,
-            priorities,
-        };
-        let flows = priorities.len();
-        let queue = &plan.queue;
         let mut link = Link {
             busy_until: Time::ZERO,
             byte_time: 0,
-            passed: 0,
-            passed_bytes: 0,
-            busy: Time::ZERO,
+            passed: Passed::default(),
             queued_packets: 0,
             frame_overhead: plan.frame_overhead_bytes,
             launched_bytes: 0,
@@ -137,55 +125,42 @@ impl Link {
             obstructed: false,
             down: false,
             has_settled: false,
-            wire: Wire::new(plan),
-            queue: queue::make(&queue.discipline, &queue.parameters, &surroundings)?,
+            propagation: Propagation::new(plan),
+            queue: Link::discipline(plan, plan.rate, priorities, seed)?,
             queued_bytes: 0,
             empty_since: Time::ZERO,
             rate: plan.rate,
             transmission_times: [(0, Time::ZERO); 2],
-            transmitting: None,
             counters: Counters::default(),
-            last_sojourns: [Time::ZERO; SOJOURNS],
-            last_count: 0,
-            sojourns: Histogram::new(),
+            sojourns: Sojourns::default(),
             drops: Drops::default(),
             bucket: plan
                 .burst_bytes
                 .map(|bytes| Box::new(Bucket::new(bytes, plan.rate))),
             loss: plan
                 .loss
-                .map(|loss| Box::new(RandomLoss::new(loss, flows, seed))),
+                .map(|loss| Box::new(RandomLoss::new(loss, priorities.len(), seed))),
             settled: Settled::default(),
-            made_from: Box::new(MadeFrom {
-                queue: queue.clone(),
-                burst_bytes: plan.burst_bytes.unwrap_or(0),
-                seed,
-                failures: 0,
-                passed_before: 0,
-            }),
         };
         link.set_rate(plan.rate);
         link.take_stock();
         Ok(link)
     }
 
-    /// Offers a packet; if the transmitter was free, says when the packet will have left.
+    /// Offers a packet to a link with a flight behind it, which has caught up, or without one. `None`: it was lost at
+    /// random, or the link does not work; if not, the discipline has it, or dropped it or another (see the link's drops).
     #[inline(always)]
-    pub fn offer(&mut self, mut packet: Packet, now: Time) -> (Offer, Option<Time>) {
+    pub fn offer<const FLIGHT: bool>(&mut self, mut packet: Packet, now: Time) -> Option<Due> {
+        debug_assert_eq!(FLIGHT, self.propagation.exists);
         self.counters.arrived += 1;
         if self.obstructed && self.loses(packet.for_record()) {
-            return (Offer::Lost, None);
+            return None;
         }
         packet.wire_bytes += self.frame_overhead;
         self.enter(packet.wire_bytes, now);
         self.queue.enqueue(packet, now, &mut self.drops);
         self.settle_drops(now);
-        let begun = if self.transmitting.is_none() {
-            self.begin(now)
-        } else {
-            None
-        };
-        (Offer::Queued, begun)
+        Some(self.look::<FLIGHT>(now))
     }
 
     /// Whether a packet is lost before it comes to the queue; counts it.
@@ -197,36 +172,69 @@ impl Link {
         is_lost
     }
 
-    /// The packet in transmission has left; the next one begins. Returns it, and when the next one
-    /// will have left.
+    /// The packet in transmission has left a link without a flight, or the time has come at which the link was to be
+    /// looked at; the next packet begins. Returns the one that has left.
     #[inline(always)]
-    pub fn finish(&mut self, now: Time) -> (Option<Packet>, Option<Time>) {
-        let left = match &mut self.bucket {
-            None => self.transmitting.take(),
-            Some(bucket) => bucket.pop(),
-        };
-        let left = left.map(|mut packet| {
-            self.counters.departed += 1;
-            self.counters.departed_bytes += u64::from(packet.wire_bytes);
-            packet.wire_bytes -= self.frame_overhead;
-            packet
-        });
-        (left, self.begin(now))
+    pub fn finish(&mut self, now: Time) -> (Option<Packet>, Due) {
+        if self.bucket.is_some() {
+            self.release(now);
+        }
+        let left = (self.propagation.holds() > 0).then(|| self.propagation.pop().0);
+        (left, self.begin::<false>(now))
     }
 
+    /// The time has come at which a link with a flight was to be looked at.
+    #[inline]
+    pub fn resume(&mut self, now: Time) -> Due {
+        if self.bucket.is_none() {
+            return self.look::<true>(now);
+        }
+        let (departure, arrival) = self.release(now);
+        Due {
+            departure,
+            arrival,
+            ..self.begin::<true>(now)
+        }
+    }
+
+    /// Begins to transmit the next packet if the transmitter is free.
     #[inline(always)]
-    fn begin(&mut self, now: Time) -> Option<Time> {
-        if self.queued_packets == 0 && self.bucket.is_none() {
-            return None;
-        }
-        if self.bucket.is_some() {
-            return self.pour(now);
-        }
-        let Some((packet, duration)) = self.take(now) else {
-            return self.wait(now);
+    fn look<const FLIGHT: bool>(&mut self, now: Time) -> Due {
+        let is_busy = if FLIGHT {
+            self.busy_until > now
+        } else {
+            self.propagation.holds() > 0
         };
-        self.transmitting = Some(packet);
-        Some(now + duration)
+        if is_busy {
+            return Due::later(self.next_look::<FLIGHT>());
+        }
+        self.begin::<FLIGHT>(now)
+    }
+
+    /// The transmitter is free.
+    #[inline(always)]
+    fn begin<const FLIGHT: bool>(&mut self, now: Time) -> Due {
+        if self.bucket.is_some() {
+            return Due::later(self.pour(now));
+        }
+        if self.queued_packets == 0 {
+            return Due::later(Time::NEVER);
+        }
+        self.transmit::<FLIGHT>(now)
+    }
+
+    /// Begins to transmit the next packet.
+    #[inline(always)]
+    pub(super) fn transmit<const FLIGHT: bool>(&mut self, now: Time) -> Due {
+        let Some((packet, duration)) = self.take(now) else {
+            return Due::later(self.wait(now));
+        };
+        let done = now + duration;
+        Due {
+            departure: done,
+            arrival: self.launch(packet, done),
+            revisit: self.next_look::<FLIGHT>(),
+        }
     }
 
     /// Takes the next packet from the queue; also returns how long it takes at the link's rate.
@@ -239,38 +247,53 @@ impl Link {
         let sojourn = now.since(packet.enqueued);
         self.counters.dequeued += 1;
         self.counters.sojourn_time += sojourn.as_f64();
-        self.record_sojourn(sojourn);
+        self.sojourns.record(sojourn, self.propagation.exists);
         let duration = self.duration(packet.wire_bytes);
         self.counters.busy += duration;
         Some((packet, duration))
     }
 
+    /// The packet that the bucket has let through first leaves; returns when, and when it arrives if it is the first.
+    #[cold]
+    fn release(&mut self, now: Time) -> (Time, Time) {
+        let left = self.bucket.as_mut().and_then(|bucket| bucket.pop());
+        left.map_or((Time::NEVER, Time::NEVER), |packet| {
+            (now, self.launch(packet, now))
+        })
+    }
+
     /// Lets through what the bucket allows; returns when to look again.
     #[cold]
-    fn pour(&mut self, now: Time) -> Option<Time> {
-        let mut bucket = self.bucket.take()?;
+    fn pour(&mut self, now: Time) -> Time {
+        let Some(mut bucket) = self.bucket.take() else {
+            return Time::NEVER;
+        };
         while self.queued_packets > 0 && bucket.allows(now) {
             let Some((packet, cost)) = self.take(now) else {
                 break;
             };
             bucket.push(packet, cost, now);
         }
-        let next = bucket.next(now).or_else(|| self.wait_for(&bucket, now));
+        let next = bucket
+            .next(now)
+            .unwrap_or_else(|| self.wait_for(&bucket, now));
         self.bucket = Some(bucket);
         next
     }
 
     /// The discipline holds its packets back: when to ask again.
     #[cold]
-    fn wait(&self, now: Time) -> Option<Time> {
-        let ready = self.queue.ready(now).max(now + Time::from_picoseconds(1));
-        (self.queued_packets > 0 && !ready.is_never()).then_some(ready)
+    fn wait(&self, now: Time) -> Time {
+        if self.queued_packets == 0 {
+            return Time::NEVER;
+        }
+        self.queue.ready(now).max(now + Time::from_picoseconds(1))
     }
 
     /// Nothing is passing: when the bucket allows a packet, or the discipline gives one.
-    fn wait_for(&self, bucket: &Bucket, now: Time) -> Option<Time> {
+    fn wait_for(&self, bucket: &Bucket, now: Time) -> Time {
         if self.queued_packets > 0 && !bucket.allows(now) {
-            Some(bucket.filled())
+            bucket.filled()
         } else {
             self.wait(now)
         }
@@ -342,10 +365,10 @@ impl Link {
         self.keeps() + u64::from(self.busy_until > now)
     }
 
-    /// Packets in the queue and in the transmitter, but for one that was launched.
+    /// Packets that have not been launched: in the queue, and let through by a token bucket.
     pub fn keeps(&self) -> u64 {
         let passing = self.bucket.as_ref().map_or(0, |bucket| bucket.len());
-        u64::from(self.queued_packets) + u64::from(self.transmitting.is_some()) + passing
+        u64::from(self.queued_packets) + passing
     }
 
     /// The discipline's own account of what it holds.

@@ -1,12 +1,16 @@
 //! The network: everything that packets pass between a sender and its receiver.
 //!
 //! Two kinds of events happen in it: a link has sent off its packet, and the first packet of a flight
-//! (a stretch of pure delay) arrives. What cannot queue is not an event: a packet that leaves its last
+//! (a delay line) arrives. What cannot queue is not an event: a packet that leaves its last
 //! queue is handed over at once, with the local time of its arrival, and an answer goes straight
 //! into the flight that leads back.
 //!
-//! Links between nodes are apart, in `wires`: each has a flight behind it that all packets share, and at
+//! Links between nodes are apart, in `propagation`: each has a flight behind it that all packets share, and at
 //! its end a packet is routed on, or has arrived.
+
+use ackclock_plan::{PathPlan, Plan};
+use ackclock_record::{Action, Happening, Tables, NONE};
+use std::collections::BTreeMap;
 
 use ackclock_units::Time;
 use rand_core::RngCore;
@@ -14,21 +18,20 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::agenda::Agenda;
 use crate::calendar::Calendar;
-use crate::link::{Link, Offer, Settled};
-use crate::packet::{Flags, Packet, NO_SACK};
-use crate::path::{first_due, set_off, Hop, Route, Stretch, Way};
+use crate::link::{Due, Link, Settled};
+use crate::options::Blocks;
+use crate::packet::{Packet, NO_SACK};
+use crate::path::{first_due, set_off, DelayLine, Hop, Path, Route};
 use crate::pcap::Capture;
-use crate::plan::{PathPlan, Plan};
-use crate::receiver::{Blocks, Reply};
-use crate::record::{Action, Happening, Tables, NONE};
+use crate::receiver::Reply;
 use crate::routing::{Next, Routing};
 use crate::sender::Outlet;
 use crate::PlanError;
 
 mod changes;
 mod opening;
+mod propagation;
 mod sacks;
-mod wires;
 
 use changes::Changes;
 use sacks::SackStore;
@@ -38,46 +41,47 @@ pub struct Network {
     now: Time,
     links: Vec<Link>,
     /// Links to be looked at, then flights by link, then the change of a link that comes next.
-    hops: Calendar,
+    link_events: Calendar,
     changes: Changes,
     routing: Routing,
-    /// The ways of which flows with paths take one.
-    ways: Vec<Way>,
+    /// The paths that are given, of which flows take one.
+    paths: Vec<Path>,
     /// By flow: its route, from its first packet to its last.
     routes: Vec<Option<Box<Route>>>,
     /// Delays before queueing links.
-    stretches: Vec<Stretch>,
+    delay_lines: Vec<DelayLine>,
     /// By link: when the packet in transmission has left.
     transmissions: Agenda,
-    /// By flow, then by stretch: when the first packet arrives at its end.
+    /// By flow, then by delay line: when the first packet arrives at its end.
     arrivals: Agenda,
     sacks: SackStore,
     /// Room for what a link has dropped and marked, while it is recorded.
     spare: Settled,
     log_packets: bool,
+    /// By link with a flight: the packet whose departure is still to be logged.
+    departing: BTreeMap<usize, Packet>,
     capture: Option<Capture>,
     /// Rows since the last drain.
     pub tables: Tables,
 }
 
 impl Network {
-    /// The network of a plan, with the ways that flows may take, there and back, and by flow the priority of its
+    /// The network of a plan, with the paths that flows may take, there and back, and by flow the priority of its
     /// packets.
     ///
     /// # Errors
     /// If a queue discipline or its parameters are not known.
     pub fn new<'a>(
         plan: &Plan,
-        ways: impl Iterator<Item = (&'a PathPlan, &'a PathPlan)>,
+        paths: impl Iterator<Item = (&'a PathPlan, &'a PathPlan)>,
         priorities: &[u8],
         seed: u64,
     ) -> Result<Network, PlanError> {
         let mut seeds = Pcg64Mcg::new(u128::from(seed) << 1 | 1);
         seeds.next_u64();
-        let links = plan
-            .links
-            .iter()
-            .map(|link| Link::new(link, priorities, seeds.next_u64()));
+        let seeds: Vec<u64> = plan.links.iter().map(|_| seeds.next_u64()).collect();
+        let links = plan.links.iter().zip(&seeds);
+        let links = links.map(|(link, &seed)| Link::new(link, priorities, seed));
         let mut links = links.collect::<Result<Vec<_>, _>>()?;
         for change in plan.changes.iter().filter(|change| change.delay.is_some()) {
             links[change.link as usize].give_flight();
@@ -85,23 +89,24 @@ impl Network {
         if plan.record.packets {
             links.iter_mut().for_each(Link::watch);
         }
-        let mut stretches = Vec::new();
-        let ways = ways.map(|(forward, reverse)| Way::new(forward, reverse, &mut stretches));
-        let ways = ways.collect();
+        let mut delay_lines = Vec::new();
+        let paths = paths.map(|(forward, reverse)| Path::new(forward, reverse, &mut delay_lines));
+        let paths = paths.collect();
         let mut network = Network {
             now: Time::ZERO,
-            hops: wires::calendar(plan),
-            changes: Changes::new(plan, priorities.to_vec()),
+            link_events: propagation::calendar(plan),
+            changes: Changes::new(plan, priorities, &seeds)?,
             routing: Routing::new(plan, seed),
             transmissions: Agenda::new(links.len()),
-            ways,
-            arrivals: Agenda::new(priorities.len() + stretches.len()),
+            paths,
+            arrivals: Agenda::new(priorities.len() + delay_lines.len()),
             links,
             routes: priorities.iter().map(|_| None).collect(),
-            stretches,
+            delay_lines,
             sacks: SackStore::default(),
             spare: Settled::default(),
             log_packets: plan.record.packets,
+            departing: BTreeMap::new(),
             capture: plan.record.pcap.then(Capture::empty),
             tables: Tables::default(),
         };
@@ -111,17 +116,17 @@ impl Network {
 
     /// Whether any link has a flight behind it, or changes.
     pub fn has_flights(&self) -> bool {
-        self.changes.are_planned() || self.links.iter().any(|link| link.wire.exists)
+        self.changes.are_planned() || self.links.iter().any(|link| link.propagation.exists)
     }
 
     /// What happens next at links with a flight, and when, if that is before everything else: no later than
     /// `other`, and earlier than the next link without a flight has sent off its packet.
     #[inline(always)]
-    pub fn hop_before(&mut self, other: Time, transmitted: Time) -> Option<(Time, usize)> {
-        if self.hops.is_empty() {
+    pub fn link_event_before(&mut self, other: Time, transmitted: Time) -> Option<(Time, usize)> {
+        if self.link_events.is_empty() {
             return None;
         }
-        let (time, source) = self.hops.first();
+        let (time, source) = self.link_events.first();
         (time <= other && time < transmitted).then_some((time, source))
     }
 
@@ -146,8 +151,8 @@ impl Network {
     /// A link's packet has left it. If its receiver is next, returns it with its local time of arrival.
     #[inline(always)]
     pub fn on_transmitted(&mut self, link: usize) -> Option<(Packet, Time)> {
-        let (packet, next) = self.links[link].finish(self.now);
-        self.transmissions.set(link, next.unwrap_or(Time::NEVER));
+        let (packet, due) = self.links[link].finish(self.now);
+        self.transmissions.set(link, due.next());
         self.settle_drops(link);
         let packet = packet?;
         self.log(self.now, link as u32, &packet, Action::Dequeue);
@@ -159,7 +164,7 @@ impl Network {
     #[inline(always)]
     pub fn on_arrival(&mut self, index: usize) -> Option<Packet> {
         let Some(route) = self.routes.get_mut(index) else {
-            self.leave_stretch(index);
+            self.leave_delay_line(index);
             return None;
         };
         let (_, packet) = route.as_mut()?.home.pop_front()?;
@@ -186,12 +191,12 @@ impl Network {
         self.arrivals.set(flow, next);
     }
 
-    /// The first packet of a stretch arrives at the link.
-    fn leave_stretch(&mut self, index: usize) {
-        let stretch = &mut self.stretches[index - self.routes.len()];
-        let link = stretch.link;
-        if let Some((_, packet)) = stretch.flight.pop_front() {
-            self.arrivals.set(index, first_due(&stretch.flight));
+    /// The first packet of a delay line arrives at the link.
+    fn leave_delay_line(&mut self, index: usize) {
+        let delay_line = &mut self.delay_lines[index - self.routes.len()];
+        let link = delay_line.link;
+        if let Some((_, packet)) = delay_line.flight.pop_front() {
+            self.arrivals.set(index, first_due(&delay_line.flight));
             self.offer(packet, link);
         }
     }
@@ -221,16 +226,17 @@ impl Network {
     fn head_for(&mut self, hop: Hop, packet: Packet) {
         match hop {
             Hop::Here(link) => self.offer(packet, link),
-            Hop::After { delay, stretch } => self.fly(stretch, self.now + delay, packet),
+            Hop::After { delay, delay_line } => self.fly(delay_line, self.now + delay, packet),
             Hop::Routed => self.set_off(packet),
         }
     }
 
     #[inline(always)]
-    fn fly(&mut self, stretch: u32, due: Time, packet: Packet) {
-        let flight = &mut self.stretches[stretch as usize].flight;
+    fn fly(&mut self, delay_line: u32, due: Time, packet: Packet) {
+        let flight = &mut self.delay_lines[delay_line as usize].flight;
         if set_off(flight, due, packet) {
-            self.arrivals.set(self.routes.len() + stretch as usize, due);
+            self.arrivals
+                .set(self.routes.len() + delay_line as usize, due);
         }
     }
 
@@ -248,18 +254,25 @@ impl Network {
     #[inline(always)]
     fn offer(&mut self, packet: Packet, link: u32) {
         let link = link as usize;
-        if self.links[link].wire.exists {
-            return self.enter_wire(packet, link);
+        if self.links[link].propagation.exists {
+            self.admit_flying(packet, link);
+        } else {
+            self.admit::<false>(packet, link);
         }
-        let (offer, begun) = self.links[link].offer(packet, self.now);
-        if let Some(done) = begun {
-            self.transmissions.set(link, done);
-        }
-        if offer == Offer::Lost {
-            self.lose(link as u32, packet.for_record(), Happening::Loss);
-            return;
-        }
+    }
+
+    /// A link, with a flight behind it or without one, takes a packet or loses it.
+    #[inline(always)]
+    fn admit<const FLIGHT: bool>(&mut self, packet: Packet, link: usize) {
+        let Some(due) = self.links[link].offer::<FLIGHT>(packet, self.now) else {
+            return self.lose(link as u32, packet.for_record(), Happening::Loss);
+        };
         self.log(self.now, link as u32, &packet, Action::Enqueue);
+        if FLIGHT {
+            self.schedule_flight(link, due);
+        } else if !due.next().is_never() {
+            self.transmissions.set(link, due.next());
+        }
         self.settle_drops(link);
     }
 
@@ -280,7 +293,13 @@ impl Network {
         for packet in settled.marked.drain(..) {
             let (flow, value) = (packet.flow, packet.sequence as f64);
             let events = &mut self.tables.events;
-            events.push(self.now, flow, link as u32, Happening::Mark, value);
+            events.push(
+                self.now.seconds(),
+                flow,
+                link as u32,
+                Happening::Mark,
+                value,
+            );
         }
         self.spare = settled;
     }
@@ -300,7 +319,7 @@ impl Network {
         let value = packet.sequence as f64;
         self.tables
             .events
-            .push(self.now, packet.flow, link, happening, value);
+            .push(self.now.seconds(), packet.flow, link, happening, value);
     }
 
     /// Sends the receiver's answer off, at the receiver's local time.
@@ -318,13 +337,13 @@ impl Network {
             kind: reply.kind,
             ecn: reply.ecn,
             hop: 0,
-            flags: Flags::repeating(reply.duplicate).with_echo(reply.marks),
+            flags: reply.flags,
         };
         let Some(route) = &self.routes[flow as usize] else {
             return;
         };
         match route.first_hop_back() {
-            Some(Hop::After { delay, stretch }) => self.fly(stretch, local + delay, packet),
+            Some(Hop::After { delay, delay_line }) => self.fly(delay_line, local + delay, packet),
             Some(Hop::Here(_) | Hop::Routed) => self.set_off(packet),
             None => self.fly_home(local + route.reverse_delay, packet),
         }
@@ -339,7 +358,7 @@ impl Network {
 
     #[cold]
     fn write_log(&mut self, time: Time, link: u32, packet: Packet, action: Action) {
-        self.tables.packets.push(time, link, &packet, action);
+        packet.log(time, link, action, &mut self.tables.packets);
     }
 
     #[cold]
@@ -374,8 +393,11 @@ impl Network {
         let queued: u64 = self.links.iter().map(Link::keeps).sum();
         let routes = self.routes.iter().flatten();
         let home = routes.map(|route| route.home.len());
-        let between = self.stretches.iter().map(|stretch| stretch.flight.len());
-        let behind = self.links.iter().map(|link| link.wire.holds());
+        let between = self
+            .delay_lines
+            .iter()
+            .map(|delay_line| delay_line.flight.len());
+        let behind = self.links.iter().map(|link| link.propagation.holds());
         queued + home.chain(between).chain(behind).sum::<usize>() as u64
     }
 }
@@ -400,6 +422,6 @@ impl Outlet for Entrance<'_> {
     fn report(&mut self, flow: u32, happening: Happening, value: f64) {
         let now = self.network.now;
         let events = &mut self.network.tables.events;
-        events.push(now, flow, NONE, happening, value);
+        events.push(now.seconds(), flow, NONE, happening, value);
     }
 }

@@ -1,35 +1,38 @@
 //! The packet: a small value that is copied from queue to queue and never allocated by itself.
 
+use ackclock_plan::EcnMode;
+use ackclock_record::{kinds, Action, Packets};
 use ackclock_units::Time;
 
-/// What a packet is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Opens the connection.
-    Syn,
-    /// Answers the SYN.
-    SynAck,
-    /// Carries payload, from the sender.
-    Data,
-    /// Ends the data, from the sender; carries no payload of its own.
-    Fin,
-    /// Acknowledges, from the receiver.
-    Ack,
-    /// Acknowledges the sender's FIN and closes the receiver's side.
-    FinAck,
-    /// The sender's last acknowledgement (of the SYN/ACK or of the receiver's FIN).
-    LastAck,
-    /// Opens a connection in which the receiver asks for the data; from the receiver.
-    ClientSyn,
-    /// Answers it; from the sender.
-    ServerSynAck,
-    /// What the receiver asks with.
-    Request,
-    /// A UDP datagram.
-    Datagram,
-    /// What answers a datagram.
-    Echo,
-}
+kinds!(
+    /// What a packet is for.
+    Kind {
+        /// Opens the connection.
+        Syn => "syn",
+        /// Answers the SYN.
+        SynAck => "syn_ack",
+        /// Carries payload, from the sender.
+        Data => "data",
+        /// Ends the data, from the sender; carries no payload of its own.
+        Fin => "fin",
+        /// Acknowledges, from the receiver.
+        Ack => "ack",
+        /// Acknowledges the sender's FIN and closes the receiver's side.
+        FinAck => "fin_ack",
+        /// The sender's last acknowledgement (of the SYN/ACK or of the receiver's FIN).
+        LastAck => "last_ack",
+        /// Opens a connection in which the receiver asks for the data; from the receiver.
+        ClientSyn => "client_syn",
+        /// Answers it; from the sender.
+        ServerSynAck => "server_syn_ack",
+        /// What the receiver asks with.
+        Request => "request",
+        /// A UDP datagram.
+        Datagram => "datagram",
+        /// What answers a datagram.
+        Echo => "echo",
+    }
+);
 
 impl Kind {
     /// Whether the packet opens a connection: a SYN or SYN/ACK.
@@ -73,7 +76,20 @@ pub enum Ecn {
     Experienced,
 }
 
-/// What a header says in bits: whether the packet repeats something, and the echo of ECN marks.
+impl Ecn {
+    /// The ECN bits of what carries no data: SYNs, ACKs. RFC 3168 sections 6.1.1 and 6.1.4 forbid them; who reads
+    /// marks exactly may have such packets marked instead of dropped, as Linux does with DCTCP.
+    #[inline]
+    pub fn of_control(mode: EcnMode) -> Ecn {
+        match mode {
+            EcnMode::Off | EcnMode::Classic => Ecn::NotCapable,
+            EcnMode::Dctcp | EcnMode::Accurate => Ecn::Capable0,
+            EcnMode::L4s => Ecn::Capable1,
+        }
+    }
+}
+
+/// What a header says in bits: whether it was sent before or reports a duplicate, and the echo of ECN marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(u8);
 
@@ -82,27 +98,44 @@ impl Flags {
     pub const NONE: Flags = Flags(0);
     /// The echo counts modulo this.
     pub const ECHO_MODULUS: u8 = 128;
+    /// Of an ACK: DSACK. Of all others: retransmitted.
+    const REPEATS: u8 = 1;
 
-    /// A packet that does or does not repeat, and echoes nothing.
+    /// The same of a packet, not an ACK, that was or was not sent before.
     #[inline(always)]
-    pub fn repeating(again: bool) -> Flags {
-        Flags(u8::from(again))
+    #[must_use]
+    pub fn with_retransmitted(self, retransmitted: bool) -> Flags {
+        Flags(self.0 & !Flags::REPEATS | u8::from(retransmitted))
+    }
+
+    /// The same of an ACK that does or does not report a duplicate.
+    #[inline(always)]
+    #[must_use]
+    pub fn with_dsack(self, dsack: bool) -> Flags {
+        Flags(self.0 & !Flags::REPEATS | u8::from(dsack))
     }
 
     /// The same with an echo, taken modulo [`Flags::ECHO_MODULUS`].
     #[inline(always)]
     #[must_use]
     pub fn with_echo(self, echo: u8) -> Flags {
-        Flags(self.0 & 1 | echo << 1)
+        Flags(self.0 & Flags::REPEATS | echo << 1)
     }
 
-    /// See [`Packet::again`].
+    /// Data, SYN, SYN/ACK, request: whether it was sent before.
     #[inline(always)]
-    pub fn again(self) -> bool {
-        self.0 & 1 != 0
+    pub fn is_retransmitted(self) -> bool {
+        self.0 & Flags::REPEATS != 0
     }
 
-    /// See [`Packet::echo`].
+    /// ACK: whether its first block reports a duplicate (RFC 2883).
+    #[inline(always)]
+    pub fn has_dsack(self) -> bool {
+        self.0 & Flags::REPEATS != 0
+    }
+
+    /// ACK: ECE (0 or 1), or with accurate feedback the number of marked packets that the receiver has seen,
+    /// modulo [`Flags::ECHO_MODULUS`]. Data: CWR (0 or 1).
     #[inline(always)]
     pub fn echo(self) -> u8 {
         self.0 >> 1
@@ -157,19 +190,6 @@ pub const NO_PACKET: Packet = Packet {
 };
 
 impl Packet {
-    /// Data: whether it was sent before. ACK: whether its first block reports a duplicate (RFC 2883).
-    #[inline(always)]
-    pub fn again(&self) -> bool {
-        self.flags.again()
-    }
-
-    /// ACK: ECE (0 or 1), or with accurate feedback the number of marked packets that the receiver has seen,
-    /// modulo [`Flags::ECHO_MODULUS`]. Data: CWR (0 or 1).
-    #[inline(always)]
-    pub fn echo(&self) -> u8 {
-        self.flags.echo()
-    }
-
     /// The packet as it enters a queue.
     #[inline(always)]
     #[must_use]
@@ -190,5 +210,16 @@ impl Packet {
             hop: u8::MAX,
             ..*self
         }
+    }
+
+    /// Writes a line about it into the packet log.
+    pub fn log(&self, now: Time, link: u32, action: Action, log: &mut Packets) {
+        log.time_s.push(now.seconds());
+        log.flow.push(self.flow);
+        log.link.push(link);
+        log.kind.push(self.kind as u8);
+        log.sequence.push(self.sequence);
+        log.wire_bytes.push(self.wire_bytes);
+        log.what.push(action as u8);
     }
 }

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use ackclock_plan::{HopPlan, PathPlan};
 use ackclock_units::Time;
 
 use crate::packet::Packet;
-use crate::plan::{HopPlan, PathPlan};
 
 /// Packets in a delay that nothing can shorten or lengthen, each with the time of its arrival.
 pub type Flight = VecDeque<(Time, Packet)>;
@@ -39,14 +39,14 @@ fn put_in_order(flight: &mut Flight, due: Time, packet: Packet) -> bool {
 
 /// A delay before a queueing link.
 #[derive(Debug)]
-pub struct Stretch {
+pub struct DelayLine {
     /// The packets in it.
     pub flight: Flight,
     /// The link at its end.
     pub link: u32,
 }
 
-/// The way to a queueing link.
+/// How a packet comes to a queueing link.
 #[derive(Clone, Copy, Debug)]
 pub enum Hop {
     /// At once into the queue of this link.
@@ -55,16 +55,16 @@ pub enum Hop {
     After {
         /// How long it takes.
         delay: Time,
-        /// Number of the [`Stretch`].
-        stretch: u32,
+        /// Number of the [`DelayLine`].
+        delay_line: u32,
     },
     /// Wherever the routing says.
     Routed,
 }
 
-/// A way there and back, compiled. Flows that take it one after the other or together share its stretches.
+/// A path there and back, compiled. Flows that take it one after the other or together share its delay lines.
 #[derive(Debug)]
-pub struct Way {
+pub struct Path {
     /// The hop at which packets enter it.
     pub entrance: Hop,
     /// Sum of the propagation delays both ways.
@@ -74,10 +74,10 @@ pub struct Way {
     further: Option<Arc<Further>>,
 }
 
-impl Way {
+impl Path {
     /// What a routed flow takes: its packets go nowhere by themselves.
-    pub fn routed() -> Way {
-        Way {
+    pub fn routed() -> Path {
+        Path {
             entrance: Hop::Routed,
             base_rtt: Time::NEVER,
             forward_delay: Time::ZERO,
@@ -89,21 +89,21 @@ impl Way {
         }
     }
 
-    /// The way of two paths, or of none for a routed flow; adds the delays before links to `stretches`. A path there has at least one
-    /// hop: [`crate::plan::Plan::check`].
-    pub fn new(forward: &PathPlan, reverse: &PathPlan, stretches: &mut Vec<Stretch>) -> Way {
+    /// From a plan's two paths, or from none for a routed flow; adds the delays before links to `delay_lines`. A
+    /// path there has at least one hop: [`ackclock_plan::Plan::check`].
+    pub fn new(forward: &PathPlan, reverse: &PathPlan, delay_lines: &mut Vec<DelayLine>) -> Path {
         if forward.hops.is_empty() {
-            return Way::routed();
+            return Path::routed();
         }
-        let hops_there = hops(forward, false, stretches);
-        let hops_back = hops(reverse, true, stretches);
+        let hops_there = hops(forward, false, delay_lines);
+        let hops_back = hops(reverse, true, delay_lines);
         let (entrance, rest) = (hops_there[0], &hops_there[1..]);
         let is_short = rest.is_empty() && hops_back.is_empty();
         let further = Further {
             forward: rest.into(),
             reverse: hops_back,
         };
-        Way {
+        Path {
             entrance,
             base_rtt: delay(forward) + delay(reverse),
             forward_delay: forward.delay,
@@ -113,12 +113,12 @@ impl Way {
     }
 }
 
-/// A flow's way there and back, and the packets on its last part. It fits one cache line: with many
+/// A flow's path there and back, and the packets on its last part. It fits one cache line: with many
 /// flows, each packet costs as much as the lines that it needs.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct Route {
-    /// The last delay on the way back.
+    /// The last delay on the path back.
     pub home: Flight,
     /// Delay from the last queue to the receiver.
     pub forward_delay: Time,
@@ -130,7 +130,7 @@ pub struct Route {
     pub gone: u64,
 }
 
-/// The queues after the first one on the way there, and all on the way back.
+/// The queues after the first one on the path there, and all on the path back.
 #[derive(Debug)]
 struct Further {
     forward: Box<[Hop]>,
@@ -138,18 +138,18 @@ struct Further {
 }
 
 impl Route {
-    /// The route of a flow that takes this way.
-    pub fn along(way: &Way) -> Route {
+    /// The route of a flow that takes this path.
+    pub fn along(path: &Path) -> Route {
         Route {
             home: Flight::new(),
-            forward_delay: way.forward_delay,
-            reverse_delay: way.reverse_delay,
-            further: way.further.clone(),
+            forward_delay: path.forward_delay,
+            reverse_delay: path.reverse_delay,
+            further: path.further.clone(),
             gone: 0,
         }
     }
 
-    /// The hop after number `index` on the way there (`forward`) or back.
+    /// The hop after number `index` on the path there (`forward`) or back.
     #[inline]
     pub fn hop_after(&self, index: u8, forward: bool) -> Option<Hop> {
         let further = self.further.as_ref()?;
@@ -161,7 +161,7 @@ impl Route {
         }
     }
 
-    /// The first hop on the way back.
+    /// The first hop on the path back.
     #[inline]
     pub fn first_hop_back(&self) -> Option<Hop> {
         self.further.as_ref()?.reverse.first().copied()
@@ -175,20 +175,20 @@ fn delay(path: &PathPlan) -> Time {
         .fold(path.delay, |sum, hop| sum + hop.delay)
 }
 
-/// The hops of a path, in order. One without delay needs no stretch, unless packets start towards it
-/// ahead of the simulation's clock (`ahead`: the first hop of the way back).
-fn hops(plan: &PathPlan, ahead: bool, stretches: &mut Vec<Stretch>) -> Box<[Hop]> {
+/// The hops of a path, in order. One without delay needs no delay line, unless packets start towards it
+/// ahead of the simulation's clock (`ahead`: the first hop of the path back).
+fn hops(plan: &PathPlan, ahead: bool, delay_lines: &mut Vec<DelayLine>) -> Box<[Hop]> {
     let hop = |(index, hop): (usize, &HopPlan)| {
         if hop.delay == Time::ZERO && !(ahead && index == 0) {
             return Hop::Here(hop.link);
         }
-        stretches.push(Stretch {
+        delay_lines.push(DelayLine {
             flight: Flight::new(),
             link: hop.link,
         });
         Hop::After {
             delay: hop.delay,
-            stretch: (stretches.len() - 1) as u32,
+            delay_line: (delay_lines.len() - 1) as u32,
         }
     };
     plan.hops.iter().enumerate().map(hop).collect()

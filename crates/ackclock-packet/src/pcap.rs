@@ -8,19 +8,17 @@
 //! Deviations:
 //! - Frames have an Ethernet header whatever the links' frame overhead.
 //! - A block that reports a duplicate (RFC 2883) is padding: the simulated ACK says only that there is one.
-//! - The value of an ACK's timestamp is the time at which it entered its last queue on the way back, or left
+//! - The value of an ACK's timestamp is the time at which it entered its last queue on the path back, or left
 //!   the receiver if it met none.
 
 use std::collections::BTreeMap;
 
 use ackclock_capture::savefile;
+use ackclock_plan::{EcnMode, FlowPlan, TIMESTAMPS_BYTES};
 use ackclock_units::Time;
 
+use crate::options::{Block, Blocks, MOST_BLOCKS};
 use crate::packet::{Kind, Packet};
-use crate::plan::{EcnMode, FlowPlan};
-use crate::receiver::Blocks;
-use crate::sender::scoreboard::Block;
-use crate::sender::TIMESTAMPS_BYTES;
 use crate::workload::Workload;
 
 mod frame;
@@ -31,8 +29,6 @@ use frame::{Options, Segment, ACK, AE, CWR, ECE, FIN, SYN};
 const SHIFT_MAX: u8 = 14;
 /// IPv4 and TCP headers without options, bytes.
 const HEADER_BYTES: u32 = 40;
-/// Most SACK blocks in an option.
-const SACK_BLOCKS: usize = 4;
 
 /// Packets written down as they pass the senders' interfaces.
 #[derive(Debug)]
@@ -196,8 +192,8 @@ impl Capture {
             connection.workload.end_at(packet.sequence);
         }
         let workload = &connection.workload;
-        let mut sack = [(0, 0); SACK_BLOCKS];
-        let count = blocks.len().min(SACK_BLOCKS);
+        let mut sack = [(0, 0); MOST_BLOCKS];
+        let count = blocks.len().min(MOST_BLOCKS);
         for (edges, (left, right)) in sack.iter_mut().zip(blocks) {
             *edges = (byte(*left, workload), byte(*right, workload));
         }
@@ -227,7 +223,7 @@ impl Capture {
 
 /// The flags of RFC 3168 section 6.1, or the counter in their place (RFC 9768 section 3.2.2), which begins at 5.
 fn ecn_flags(packet: &Packet, ecn: EcnMode) -> u16 {
-    let echo = u16::from(packet.echo());
+    let echo = u16::from(packet.flags.echo());
     match (ecn, packet.kind) {
         (EcnMode::Off, _) => 0,
         (EcnMode::Classic | EcnMode::Dctcp, Kind::Syn | Kind::ClientSyn) => ECE | CWR,

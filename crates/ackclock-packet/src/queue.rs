@@ -1,6 +1,6 @@
 //! Queue disciplines: which packet goes next, and which is dropped or marked.
 //!
-//! Adding one: a file in `queue/`, a card in the catalog, and a line in `DISCIPLINES`.
+//! Adding one: a file in `queue/`, a card in the catalog, and its name in `disciplines!`.
 
 use ackclock_units::Time;
 use rand_pcg::Pcg64Mcg;
@@ -9,28 +9,41 @@ use serde_json::Value;
 
 use crate::packet::{Ecn, Packet};
 
-pub mod ared;
 mod bands;
-pub mod bfifo;
-pub mod blue;
-pub mod codel;
-pub mod dualpi2;
 mod fifo;
 mod fq;
-pub mod fq_codel;
-pub mod fq_pie;
 pub(crate) mod hash;
-pub mod pfifo;
-pub mod pie;
-pub mod prio;
-pub mod red;
-pub mod redfavor;
-pub mod sfq;
-pub mod spa;
-pub mod synfinprio;
-pub mod synprio;
-pub mod tbf;
 mod updates;
+
+/// The list, from one line each: the module, and its place among the [`DISCIPLINES`].
+macro_rules! disciplines {
+    ($($name:ident,)*) => {
+        $(pub mod $name;)*
+
+        /// The list: name as in `tc`, and how to make one.
+        pub const DISCIPLINES: &[(&str, Maker)] = &[$((stringify!($name), $name::make)),*];
+    };
+}
+
+disciplines! {
+    ared,
+    bfifo,
+    blue,
+    codel,
+    dualpi2,
+    fq_codel,
+    fq_pie,
+    pfifo,
+    pie,
+    prio,
+    red,
+    redfavor,
+    sfq,
+    spa,
+    synfinprio,
+    synprio,
+    tbf,
+}
 
 /// What a queue holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -192,27 +205,6 @@ impl Queue {
 
 /// Makes a discipline from its card's complete parameters.
 pub type Maker = fn(&Value, &Surroundings) -> Result<Queue, serde_json::Error>;
-
-/// The list: name as in `tc`, and how to make one.
-pub const DISCIPLINES: &[(&str, Maker)] = &[
-    ("ared", ared::make),
-    ("bfifo", bfifo::make),
-    ("blue", blue::make),
-    ("codel", codel::make),
-    ("dualpi2", dualpi2::make),
-    ("fq_codel", fq_codel::make),
-    ("fq_pie", fq_pie::make),
-    ("pfifo", pfifo::make),
-    ("pie", pie::make),
-    ("prio", prio::make),
-    ("red", red::make),
-    ("redfavor", redfavor::make),
-    ("sfq", sfq::make),
-    ("spa", spa::make),
-    ("synfinprio", synfinprio::make),
-    ("synprio", synprio::make),
-    ("tbf", tbf::make),
-];
 
 /// Looks a discipline up by name and makes it.
 ///

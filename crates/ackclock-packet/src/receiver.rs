@@ -5,13 +5,23 @@
 //! is echoed). `quick` delayed ACKs do as Linux does: the first ACKs of a connection, those of segments that open
 //! the receive window and those after a duplicate segment or a long gap are not delayed, and SACKs are compressed.
 //!
+//! ```text
+//!               SYN                   an ACK or data
+//!   Listen ───────────▶ SynReceived ────────────────┐
+//!     │                                             ▼         FIN, all received           ACK
+//!     │ opens it itself                        Established ────────────────────▶ LastAck ─────▶ Closed
+//!     ▼                                             ▲
+//!   SynSent ──────────▶ Requested ──────────────────┘
+//!             SYN/ACK               data
+//! ```
+//!
 //! Deviation: the application reads at once, so the receive window never shrinks.
 
+use ackclock_plan::{DelayedAck, FlowPlan};
 use ackclock_units::Time;
 
-use crate::packet::{Ecn, Kind, Packet};
-use crate::plan::{DelayedAck, FlowPlan};
-use crate::sender::{syn_option_bytes, TIMESTAMPS_BYTES};
+use crate::options::{self, Blocks};
+use crate::packet::{Ecn, Flags, Kind, Packet};
 use crate::workload::Workload;
 
 mod client;
@@ -26,7 +36,6 @@ use compression::Compression;
 use echo::{Asked, Echo};
 use quick::Quick;
 use ranges::Ranges;
-pub use ranges::{Blocks, BLOCKS_WITHOUT_TIMESTAMPS, BLOCKS_WITH_TIMESTAMPS};
 
 /// What the receiver answers.
 #[derive(Clone, Copy, Debug)]
@@ -41,10 +50,8 @@ pub struct Reply {
     pub wire_bytes: u32,
     /// SACK blocks, if any.
     pub blocks: Option<Blocks>,
-    /// Whether the first block reports a duplicate segment (RFC 2883).
-    pub duplicate: bool,
-    /// What it says of ECN marks; see [`Packet::echo`].
-    pub marks: u8,
+    /// What the header says in bits.
+    pub flags: Flags,
     /// Its own ECN bits.
     pub ecn: Ecn,
 }
@@ -111,11 +118,7 @@ impl Receiver {
             phase: Phase::Listen,
             next: 0,
             ranges: Ranges::default(),
-            block_limit: if plan.tcp.timestamps {
-                BLOCKS_WITH_TIMESTAMPS
-            } else {
-                BLOCKS_WITHOUT_TIMESTAMPS
-            },
+            block_limit: options::most_blocks(&plan.tcp),
             sack: plan.tcp.sack,
             fin: workload.segments(),
             workload,
@@ -135,8 +138,8 @@ impl Receiver {
             control_rto: plan.tcp.initial_rto,
             initial_rto: plan.tcp.initial_rto,
             max_rto: plan.tcp.max_rto,
-            ack_bytes: plan.tcp.header_bytes + u32::from(plan.tcp.timestamps) * TIMESTAMPS_BYTES,
-            syn_ack_bytes: plan.tcp.header_bytes + syn_option_bytes(&plan.tcp),
+            ack_bytes: plan.tcp.segment_header_bytes(),
+            syn_ack_bytes: options::syn_header_bytes(&plan.tcp),
             received_packets: 0,
             sent_packets: 0,
             duplicates: 0,
@@ -317,8 +320,10 @@ impl Receiver {
             echo: self.echo,
             wire_bytes: self.ack_bytes + blocks.as_ref().map_or(0, Blocks::option_bytes),
             blocks,
-            duplicate: duplicate.is_some() && self.sack,
-            marks: self.echo_of_marks.value(),
+            flags: self
+                .echo_of_marks
+                .flags()
+                .with_dsack(duplicate.is_some() && self.sack),
             ecn: self.echo_of_marks.of_acks(),
         }
     }

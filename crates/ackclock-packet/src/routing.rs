@@ -1,22 +1,22 @@
 //! How packets find their way between two hosts of a graph.
 //!
-//! Each node knows the links that begin a shortest way ([`tables`]) and takes one of them: always the first
+//! Each node knows the links that begin a shortest path ([`tables`]) and takes one of them: always the first
 //! (`single`), the one that a hash of the flow names (`ecmp`: D. Thaler, C. Hopps, RFC 2991; C. Hopps, RFC 2992;
 //! `weighted`), or one that it draws for each packet (`ecmp-packet`).
 //!
 //! Every node's hash has a salt of its own, drawn from the seed. With one salt for all, flows that one switch
-//! sends the same way would go the same way at every further one, and a part of the links would never be used
-//! (polarisation). The two ways of a flow are hashed apart.
+//! sends by one link would go on together at every further one, and a part of the links would never be used
+//! (polarisation). The two paths of a flow are hashed apart.
 //!
-//! A hash names the same way for each packet, so where links do not fail, a flow's way is found once and kept.
+//! A hash names the same path for each packet, so where links do not fail, a flow's path is found once and kept.
 //!
 //! Deviations: RFC 2992 analyses a hash-threshold over regions of equal size; this is one, over 32 bits.
 
+use ackclock_plan::{EndsPlan, Plan};
 use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
 
 use crate::packet::Packet;
-use crate::plan::{EndsPlan, Plan};
 use crate::queue::hash::FlowHash;
 use crate::PlanError;
 
@@ -28,7 +28,7 @@ mod tests;
 use graph::{Graph, NONE};
 use tables::Tables;
 
-/// Links of a flow's two ways together that are kept.
+/// Links of a flow's two paths together that are kept.
 const KEPT_LINKS: usize = 12;
 
 /// What comes next for a packet at a node.
@@ -38,23 +38,23 @@ pub enum Next {
     Link(u32),
     /// It is where it should be.
     Arrived,
-    /// No way leads on.
+    /// No path leads on.
     Nowhere,
     /// Its flow is not routed: it has paths.
     NotRouted,
 }
 
-/// The two ways of a flow, in one cache line.
+/// The two paths of a flow, in one cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-struct Way {
+struct FlowPaths {
     /// The links there, then the links back, if they are kept.
     links: [u32; KEPT_LINKS],
     /// The sender's node; [`NONE`] if the flow is not routed.
     source: u32,
     /// The receiver's node.
     destination: u32,
-    /// What is hashed for the way there; one more for the way back.
+    /// What is hashed for the path there; one more for the path back.
     key: u32,
     /// Kept links there; 0 if the links are looked up at each node.
     forward: u8,
@@ -62,8 +62,8 @@ struct Way {
     reverse: u8,
 }
 
-impl Way {
-    const NOT_ROUTED: Way = Way {
+impl FlowPaths {
+    const NOT_ROUTED: FlowPaths = FlowPaths {
         links: [NONE; KEPT_LINKS],
         source: NONE,
         destination: NONE,
@@ -88,7 +88,7 @@ impl Way {
 /// Routes all flows.
 #[derive(Debug)]
 pub struct Routing {
-    mode: crate::plan::Routing,
+    mode: ackclock_plan::Routing,
     graph: Graph,
     names: Vec<String>,
     tables: Tables,
@@ -97,8 +97,8 @@ pub struct Routing {
     /// By node: what it draws from for each packet.
     draws: Vec<Pcg64Mcg>,
     /// By flow.
-    ways: Vec<Way>,
-    /// Whether a flow's way can be kept.
+    paths: Vec<FlowPaths>,
+    /// Whether a flow's path can be kept.
     keeps: bool,
     spare: Vec<u32>,
 }
@@ -115,7 +115,7 @@ impl Routing {
     fn with_hashes(plan: &Plan, hashes: Vec<FlowHash>, random: &mut Pcg64Mcg) -> Routing {
         let graph = Graph::new(plan);
         let mut stream = || Pcg64Mcg::new(u128::from(random.next_u64()) << 1 | 1);
-        let per_packet = plan.routing == crate::plan::Routing::EcmpPacket;
+        let per_packet = plan.routing == ackclock_plan::Routing::EcmpPacket;
         let drawing = if per_packet { plan.nodes.len() } else { 0 };
         Routing {
             mode: plan.routing,
@@ -123,7 +123,7 @@ impl Routing {
             names: plan.nodes.iter().map(|node| node.name.clone()).collect(),
             hashes,
             draws: (0..drawing).map(|_| stream()).collect(),
-            ways: Vec::new(),
+            paths: Vec::new(),
             keeps: !per_packet && plan.changes.iter().all(|change| change.up.is_none()),
             spare: Vec::new(),
             graph,
@@ -134,30 +134,30 @@ impl Routing {
     /// number in the dataset, so that flows that use the same place one after the other are told apart.
     ///
     /// # Errors
-    /// No way leads from one of the hosts to the other.
+    /// No path leads from one of the hosts to the other.
     pub fn open(
         &mut self,
         flow: usize,
         number: u32,
         ends: Option<EndsPlan>,
     ) -> Result<(), PlanError> {
-        if self.ways.len() <= flow {
-            self.ways.resize(flow + 1, Way::NOT_ROUTED);
+        if self.paths.len() <= flow {
+            self.paths.resize(flow + 1, FlowPaths::NOT_ROUTED);
         }
-        self.ways[flow] = Way::NOT_ROUTED;
+        self.paths[flow] = FlowPaths::NOT_ROUTED;
         let Some(ends) = ends else {
             return Ok(());
         };
-        let mut way = Way {
+        let mut paths = FlowPaths {
             source: ends.source,
             destination: ends.destination,
             key: number.wrapping_mul(2),
-            ..Way::NOT_ROUTED
+            ..FlowPaths::NOT_ROUTED
         };
         if self.keeps {
-            self.keep(&mut way)?;
+            self.keep(&mut paths)?;
         }
-        self.ways[flow] = way;
+        self.paths[flow] = paths;
         if self.keeps {
             Ok(())
         } else {
@@ -166,14 +166,18 @@ impl Routing {
         }
     }
 
-    /// Finds the links of a way and keeps them if they fit.
-    fn keep(&mut self, way: &mut Way) -> Result<(), PlanError> {
-        let forward = self.trace(way.source, way.destination, way.key(true))?;
-        let reverse = self.trace(way.destination, way.source, way.key(false))?;
+    /// Finds the links of both paths and keeps them if they fit.
+    fn keep(&mut self, paths: &mut FlowPaths) -> Result<(), PlanError> {
+        let forward = self.trace(paths.source, paths.destination, paths.key(true))?;
+        let reverse = self.trace(paths.destination, paths.source, paths.key(false))?;
         if forward.len() + reverse.len() <= KEPT_LINKS {
-            way.forward = forward.len() as u8;
-            way.reverse = reverse.len() as u8;
-            for (place, link) in way.links.iter_mut().zip(forward.into_iter().chain(reverse)) {
+            paths.forward = forward.len() as u8;
+            paths.reverse = reverse.len() as u8;
+            for (place, link) in paths
+                .links
+                .iter_mut()
+                .zip(forward.into_iter().chain(reverse))
+            {
                 *place = link;
             }
         }
@@ -192,18 +196,18 @@ impl Routing {
         Ok(links)
     }
 
-    /// Whether ways lead from one host to the other and back.
+    /// Whether paths lead from one host to the other and back.
     ///
     /// # Errors
     /// If not.
     pub fn check_ends(&mut self, ends: EndsPlan) -> Result<(), PlanError> {
-        self.check_way(ends.source, ends.destination)?;
-        self.check_way(ends.destination, ends.source)
+        self.check_path(ends.source, ends.destination)?;
+        self.check_path(ends.destination, ends.source)
     }
 
-    /// The links of a flow's two ways; none if each packet draws its own, or there is none.
-    pub fn ways_of(&mut self, number: u32, ends: EndsPlan) -> Option<Vec<u32>> {
-        if self.mode == crate::plan::Routing::EcmpPacket {
+    /// The links of a flow's two paths; none if each packet draws its own, or there is none.
+    pub fn paths_of(&mut self, number: u32, ends: EndsPlan) -> Option<Vec<u32>> {
+        if self.mode == ackclock_plan::Routing::EcmpPacket {
             return None;
         }
         let key = number.wrapping_mul(2);
@@ -212,7 +216,7 @@ impl Routing {
         Some(links)
     }
 
-    fn check_way(&mut self, source: u32, destination: u32) -> Result<(), PlanError> {
+    fn check_path(&mut self, source: u32, destination: u32) -> Result<(), PlanError> {
         let (graph, spare) = (&self.graph, &mut self.spare);
         let links = self.tables.next_links(graph, source, destination, spare);
         if links.is_empty() {
@@ -228,46 +232,46 @@ impl Routing {
         }
     }
 
-    /// The first link of a flow's way there (`forward`) or back.
+    /// The first link of a flow's path there (`forward`) or back.
     #[inline]
     pub fn first(&mut self, flow: usize, forward: bool) -> Next {
-        let Some(&way) = self.ways.get(flow).filter(|way| way.source != NONE) else {
+        let Some(&paths) = self.paths.get(flow).filter(|paths| paths.source != NONE) else {
             return Next::NotRouted;
         };
-        if way.forward > 0 {
-            let index = if forward { 0 } else { way.forward };
-            return Next::Link(way.links[usize::from(index)]);
+        if paths.forward > 0 {
+            let index = if forward { 0 } else { paths.forward };
+            return Next::Link(paths.links[usize::from(index)]);
         }
-        self.look_up(way.end(!forward), way.end(forward), way.key(forward))
+        self.look_up(paths.end(!forward), paths.end(forward), paths.key(forward))
     }
 
     /// The link by which all packets of a flow enter the network, if that is known beforehand.
     pub fn kept_entrance(&self, flow: usize) -> Option<u32> {
-        let way = &self.ways[flow];
-        (way.forward > 0).then(|| way.links[0])
+        let paths = &self.paths[flow];
+        (paths.forward > 0).then(|| paths.links[0])
     }
 
     /// What comes next for a packet that a link has brought to a node.
     #[inline(always)]
     pub fn next(&mut self, packet: &Packet, node: u32) -> Next {
-        let way = &self.ways[packet.flow as usize];
+        let paths = &self.paths[packet.flow as usize];
         let forward = packet.kind.is_forward();
-        if way.forward > 0 {
+        if paths.forward > 0 {
             let hop = packet.hop + 1;
             let (start, length) = if forward {
-                (0, way.forward)
+                (0, paths.forward)
             } else {
-                (way.forward, way.reverse)
+                (paths.forward, paths.reverse)
             };
             if hop == length {
                 return Next::Arrived;
             }
-            return Next::Link(way.links[usize::from(start + hop) % KEPT_LINKS]);
+            return Next::Link(paths.links[usize::from(start + hop) % KEPT_LINKS]);
         }
-        if way.source == NONE {
+        if paths.source == NONE {
             return Next::NotRouted;
         }
-        let (destination, key) = (way.end(forward), way.key(forward));
+        let (destination, key) = (paths.end(forward), paths.key(forward));
         self.look_up(node, destination, key)
     }
 
@@ -283,7 +287,7 @@ impl Routing {
     /// The link by which a packet with this key leaves a node.
     #[inline]
     fn choose(&mut self, node: u32, destination: u32, key: u32) -> Option<u32> {
-        use crate::plan::Routing::{Ecmp, EcmpPacket, Single, Weighted};
+        use ackclock_plan::Routing::{Ecmp, EcmpPacket, Single, Weighted};
         let (graph, spare) = (&self.graph, &mut self.spare);
         let links = self.tables.next_links(graph, node, destination, spare);
         if links.len() <= 1 {

@@ -18,9 +18,8 @@
 //!      largest deviation of that flight.
 //!   3. `min_rto` is the floor of that term, four deviations, so RTO ≥ SRTT + `min_rto`.
 
+use ackclock_plan::TcpPlan;
 use ackclock_units::Time;
-
-use crate::plan::TcpPlan;
 
 /// Length of the window of the smallest RTT (Linux: `tcp_min_rtt_wlen`, 300 s).
 const MIN_RTT_WINDOW: Time = Time::from_milliseconds(300_000);

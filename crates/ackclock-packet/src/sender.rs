@@ -5,46 +5,67 @@
 //! The window itself is the [`Controller`]'s. ECN marks lead to a phase of their own (`marks.rs`).
 //!
 //! ```text
-//!              SYN/ACK              SACKs or duplicates       losses found
-//!   SynSent ───────────▶ Open ◀──────────────────▶ Disorder ─────────────▶ Recovery
-//!                         ▲ ▲                                                  │
-//!                         │ └────────── all sent before it delivered ──────────┤
-//!                         └──────────────────── Loss ◀──── timeout ────────────┘
+//!            the sender opens           SYN/ACK
+//!   Closed ──────────────────▶ SynSent ─────────────────────────────────┐
+//!     │     the receiver opens         SYN             its request (2)  ▼
+//!     └──────────────────────▶ Listen ─────▶ SynReceived ────────────▶ Open
+//!
+//!               SACKs or duplicates             FIN acknowledged
+//!     ┌─▶ Open ◀────────────────────▶ Disorder        (1) ─────▶ Done
+//!     │     └─────────────┬──────────────┘
+//!     │             marks │       losses found
+//!     │                   ├──────────────────┐
+//!     │                   ▼                  ▼
+//!     ├──────────────── Reduced ────────▶ Recovery ──────┐
+//!     │ sent after it:         losses        │           │ a start from one segment
+//!     │ acknowledged                         │           ▼
+//!     └─── all sent before it: acknowledged ─┴───────── Loss ◀──── timeout ──── (1)
+//!
+//!   (1) each phase from Open on    (2) without bytes, the bare ACK
 //! ```
 //!
 //! Deviations: sequence numbers count segments, so nothing is ever re-segmented and the FIN is a
-//! segment of its own after the data; a connection carries data one way. Left out, because without
-//! reordering or delay spikes they do not act: F-RTO (RFC 5682), undoing a reduction after a spurious
-//! retransmission (RFC 4015), RACK's adaptation of the reordering window to DSACKs.
+//! segment of its own after the data; a connection carries data one way. Left out: F-RTO (RFC 5682), undoing
+//! what timestamps or DSACKs prove spurious (RFC 3522 and 4015), RACK's adaptation of the reordering window to
+//! DSACKs. They act where a queue serves some packets before others and where the delay jumps; reductions and
+//! marks of losses stay here.
 
 mod acknowledging;
-mod batches;
 mod losses;
 mod marks;
 mod opening;
+mod pacing;
+mod probe;
+mod prr;
+mod rates;
 mod recovery;
 pub mod scoreboard;
 mod sending;
 mod timers;
-mod timing;
+mod usage;
 
 use std::sync::Arc;
 
+use ackclock_plan::{FlowPlan, TcpPlan};
+use ackclock_record::Happening;
 use ackclock_units::Time;
 
+use crate::options::Blocks;
 use crate::packet::{Kind, Packet};
-use crate::plan::{FlowPlan, TcpPlan};
-use crate::receiver::Blocks;
-use crate::record::Happening;
 use crate::rtt::RttEstimator;
 use crate::workload::Workload;
 use ackclock_congestion::{Controller, Error, Prototype};
 
-use batches::Batch;
 use marks::Marks;
-use recovery::Prr;
+use opening::Handshake;
+use pacing::Pacing;
+use probe::Probe;
+use prr::Prr;
+use rates::RateSampler;
+use recovery::Episode;
 use scoreboard::{Rack, Scoreboard};
 use timers::{Purpose, Timers};
+use usage::Usage;
 
 /// Where a sender's packets go.
 pub trait Outlet {
@@ -111,65 +132,33 @@ enum Phase {
     Done,
 }
 
-/// Bytes of the TCP timestamps option with its padding (RFC 7323 appendix A).
-pub const TIMESTAMPS_BYTES: u32 = 12;
-
-/// Bytes of the options on a SYN: MSS and window scale (4 bytes each), timestamps with SACK permitted
-/// (12, in which the latter takes the place of padding), or SACK permitted alone (4).
-pub fn syn_option_bytes(tcp: &TcpPlan) -> u32 {
-    match (tcp.timestamps, tcp.sack) {
-        (true, _) => 8 + TIMESTAMPS_BYTES,
-        (false, true) => 12,
-        (false, false) => 8,
-    }
-}
-
 /// The sending side of a connection.
 pub struct Sender {
     flow: u32,
     phase: Phase,
     tcp: TcpPlan,
-    prototype: Arc<Prototype>,
-    /// The bytes with which the receiver asks, if it opens the connection.
-    request_bytes: Option<u32>,
-    /// SYNs or SYN/ACKs that were sent again.
-    opening_repeats: u32,
+    handshake: Handshake,
     controller: Box<dyn Controller>,
     /// The controller's window in whole segments, or recovery's.
     window: u32,
-    board: Scoreboard,
-    rtt: RttEstimator,
-    workload: Workload,
-    timers: Timers,
+    usage: Usage,
+    /// The receiver's window in segments.
     receive_window: u64,
-    /// Reduction in progress (`Recovery` with PRR).
-    prr: Option<Prr>,
-    /// Recovery and Loss end when everything below it is acknowledged.
-    recovery_end: u64,
-    /// The segment that the last timeout was about.
-    timed_out: Option<u64>,
+    workload: Workload,
+    board: Scoreboard,
     rack: Rack,
-    /// A tail loss probe is out: ends when everything below is acknowledged.
-    probe_end: Option<u64>,
-    probe_repeated: bool,
+    rtt: RttEstimator,
+    rates: RateSampler,
+    timers: Timers,
+    pacing: Pacing,
+    episode: Episode,
+    /// The reduction in progress (`Recovery` and `Reduced` with PRR).
+    prr: Option<Prr>,
     marks: Marks,
-    /// Whether segments are paced.
-    paced: bool,
-    seed: u64,
-    /// Segments delivered.
-    delivered: u64,
-    delivered_at: Time,
-    flight_start: Time,
-    /// Whether the window limited the sender when the most was in flight.
-    window_limited: bool,
-    most_outstanding: u32,
-    usage_until: u64,
-    /// Until this many segments are delivered, the application limits the rate.
-    application_limited_until: u64,
-    batch: Batch,
-    last_sent: Time,
-    established: Option<Time>,
+    /// The tail loss probe that is out.
+    probe: Option<Probe>,
     started: Time,
+    established: Option<Time>,
     finished: Option<Time>,
     counters: Counters,
 }
@@ -192,38 +181,31 @@ impl Sender {
         Sender {
             flow,
             phase: Phase::Closed,
-            window: tcp.initial_window,
+            handshake: Handshake {
+                prototype: Arc::clone(prototype),
+                seed: u64::from(flow),
+                request_bytes: plan.request_bytes,
+                retransmissions: 0,
+            },
             controller,
-            prototype: Arc::clone(prototype),
-            request_bytes: plan.request_bytes,
-            opening_repeats: 0,
-            board: Scoreboard::default(),
-            rtt: RttEstimator::new(&tcp),
-            workload: Workload::new(plan),
-            timers: Timers::IDLE,
+            window: tcp.initial_window,
+            usage: Usage::default(),
             receive_window: tcp.receive_window_bytes.map_or(u64::MAX / 2, |bytes| {
                 (bytes / u64::from(tcp.mss_bytes)).clamp(1, u64::MAX / 2)
             }),
-            prr: None,
-            recovery_end: 0,
-            timed_out: None,
+            workload: Workload::new(plan),
+            board: Scoreboard::default(),
             rack: Rack::default(),
-            probe_end: None,
-            probe_repeated: false,
+            rtt: RttEstimator::new(&tcp),
+            rates: RateSampler::default(),
+            timers: Timers::IDLE,
+            pacing: Pacing::new(paced),
+            episode: Episode::default(),
+            prr: None,
             marks: Marks::default(),
-            paced,
-            seed: u64::from(flow),
-            delivered: 0,
-            delivered_at: Time::ZERO,
-            flight_start: Time::ZERO,
-            window_limited: false,
-            most_outstanding: 0,
-            usage_until: 0,
-            application_limited_until: 0,
-            batch: Batch::default(),
-            last_sent: Time::ZERO,
-            established: None,
+            probe: None,
             started: Time::NEVER,
+            established: None,
             finished: None,
             counters: Counters::default(),
             tcp,
@@ -232,8 +214,9 @@ impl Sender {
 
     /// The same sender with another seed for its controller's choices.
     #[must_use]
-    pub fn with_seed(self, seed: u64) -> Sender {
-        Sender { seed, ..self }
+    pub fn with_seed(mut self, seed: u64) -> Sender {
+        self.handshake.seed = seed;
+        self
     }
 
     // ---- what the simulation calls ----

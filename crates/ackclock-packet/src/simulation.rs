@@ -11,14 +11,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ackclock_congestion::Prototype;
+use ackclock_plan::{EndsPlan, FlowPlan, PathPlan, Plan, TrafficPlan};
+use ackclock_record::{Tables, Totals};
 use ackclock_units::Time;
 
 use crate::agenda::Agenda;
 use crate::link::{self, Link};
 use crate::network::Network;
 use crate::packet::Packet;
-use crate::plan::{EndsPlan, FlowPlan, PathPlan, Plan, TrafficPlan};
-use crate::record::{Tables, Totals};
 use crate::sender::{Outlet, Sender};
 use crate::PlanError;
 
@@ -26,10 +26,11 @@ mod connection;
 mod lifecycle;
 mod rows;
 mod sampling;
+mod stage;
 mod stream;
 mod transfers;
 
-use connection::Stage;
+use stage::Stage;
 use transfers::Transfers;
 
 /// A run in progress.
@@ -64,7 +65,7 @@ impl Simulation {
         let given = plan.flows.len() + plan.datagrams.len();
         let transfers = Transfers::new(plan, seed, given as u32)?;
         let priorities = priorities(plan, &transfers, given);
-        let mut network = Network::new(plan, ways(plan), &priorities, seed)?;
+        let mut network = Network::new(plan, paths(plan), &priorities, seed)?;
         for ends in ends(plan, &transfers) {
             network.check_ends(ends)?;
         }
@@ -106,7 +107,7 @@ impl Simulation {
     }
 
     /// The loop over events. It exists twice, because where no link has a flight behind it one test less for each
-    /// event and one way less for a packet to its sender pay.
+    /// event and one branch less for a packet to its sender pay.
     #[inline(never)]
     fn steps<const FLIGHTS: bool>(&mut self, until: Time, most_events: u32) -> bool {
         for _ in 0..most_events {
@@ -132,8 +133,8 @@ impl Simulation {
         let (due, owner) = self.timers.next();
         let next = transmitted.min(arrival).min(due);
         if FLIGHTS {
-            if let Some((time, hop)) = self.network.hop_before(next, transmitted) {
-                return time <= until && self.hop(time, hop);
+            if let Some((time, source)) = self.network.link_event_before(next, transmitted) {
+                return time <= until && self.on_link_event(time, source);
             }
         }
         if next > until || next.is_never() {
@@ -163,9 +164,9 @@ impl Simulation {
 
     /// Handles what happens at a link with a flight behind it.
     #[inline(never)]
-    fn hop(&mut self, now: Time, hop: usize) -> bool {
+    fn on_link_event(&mut self, now: Time, source: usize) -> bool {
         self.set_time(now);
-        if let Some((packet, local)) = self.network.on_hop(hop) {
+        if let Some((packet, local)) = self.network.on_link_event(source) {
             if packet.kind.is_forward() {
                 self.reach_receiver(&packet, local);
             } else {
@@ -343,9 +344,7 @@ impl Simulation {
 /// By flow: what its controller is copied from. Neighbours with the same control share it.
 fn prototypes(flows: &[FlowPlan]) -> Result<Vec<Arc<Prototype>>, PlanError> {
     let same = |one: &FlowPlan, next: &FlowPlan| {
-        let windows = (one.tcp.initial_window, next.tcp.initial_window);
-        let (one, next) = (&one.congestion, &next.congestion);
-        windows.0 == windows.1 && one.kind == next.kind && one.parameters == next.parameters
+        one.congestion == next.congestion && one.tcp.initial_window == next.tcp.initial_window
     };
     let mut prototypes = Vec::with_capacity(flows.len());
     for neighbours in flows.chunk_by(same) {
@@ -355,13 +354,13 @@ fn prototypes(flows: &[FlowPlan]) -> Result<Vec<Arc<Prototype>>, PlanError> {
     Ok(prototypes)
 }
 
-/// The ways that are given: of the flows, of the datagrams, of the traffic.
-fn ways(plan: &Plan) -> impl Iterator<Item = (&PathPlan, &PathPlan)> {
+/// The paths that are given: of the flows, of the datagrams, of the traffic.
+fn paths(plan: &Plan) -> impl Iterator<Item = (&PathPlan, &PathPlan)> {
     let flows = plan.flows.iter().map(|flow| (&flow.forward, &flow.reverse));
     let datagrams = plan.datagrams.iter();
     let datagrams = datagrams.map(|datagrams| (&datagrams.forward, &datagrams.reverse));
-    let traffic = plan.traffic.iter().flat_map(TrafficPlan::ways);
-    let traffic = traffic.map(|way| (&way.forward, &way.reverse));
+    let traffic = plan.traffic.iter().flat_map(TrafficPlan::paths);
+    let traffic = traffic.map(|path| (&path.forward, &path.reverse));
     flows.chain(datagrams).chain(traffic)
 }
 

@@ -1,8 +1,7 @@
 //! What the application gives TCP to send, counted in segments.
 
+use ackclock_plan::FlowPlan;
 use ackclock_units::Time;
-
-use crate::plan::FlowPlan;
 
 /// An application: how many segments there are to send, and since when.
 #[derive(Clone, Copy, Debug)]

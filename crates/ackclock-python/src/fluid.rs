@@ -3,13 +3,12 @@
 //! The interpreter is released while the engine works; it is asked for between runs, to tell progress and to hear
 //! an interrupt. A panic in the engine becomes a `RuntimeError`.
 
-use ackclock_models::fluid::record::{Epochs, Events, FlowSamples, Flows, Links, QueueSamples};
 use ackclock_models::fluid::{run_many, Outcome, Plan};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::PyList;
 
-use crate::columns::columns;
+use crate::columns::tables;
 use crate::guard::guarded;
 
 /// Runs each plan (JSON) with its seed on so many threads; the results come in the order of the plans and do not
@@ -48,7 +47,9 @@ pub fn fluid_many<'py>(
     let outcomes = outcomes
         .map_err(PyRuntimeError::new_err)?
         .map_err(PyValueError::new_err)?;
-    let rows = outcomes.into_iter().map(|outcome| tables(py, outcome));
+    let rows = outcomes
+        .into_iter()
+        .map(|outcome| tables(py, outcome.tables()));
     PyList::new(py, rows.collect::<PyResult<Vec<_>>>()?)
 }
 
@@ -70,95 +71,3 @@ fn run_all(
     let outcomes = run_many(&plans, threads, proceed).map_err(|error| error.to_string())?;
     Ok(outcomes.unwrap_or_default())
 }
-
-fn tables(py: Python<'_>, outcome: Outcome) -> PyResult<Bound<'_, PyDict>> {
-    let result = PyDict::new(py);
-    result.set_item(
-        "flow_samples",
-        flow_sample_columns(py, outcome.flow_samples)?,
-    )?;
-    result.set_item(
-        "queue_samples",
-        queue_sample_columns(py, outcome.queue_samples)?,
-    )?;
-    result.set_item("events", event_columns(py, outcome.events)?)?;
-    result.set_item("epochs", epoch_columns(py, outcome.epochs)?)?;
-    result.set_item("flows", flow_columns(py, outcome.flows)?)?;
-    result.set_item("links", link_columns(py, outcome.links)?)?;
-    Ok(result)
-}
-
-columns!(
-    flow_sample_columns,
-    FlowSamples {
-        time_s,
-        flow,
-        cwnd,
-        srtt_s,
-        delivered_p,
-    }
-);
-columns!(
-    queue_sample_columns,
-    QueueSamples {
-        time_s,
-        link,
-        backlog_p,
-        departed_p,
-        dropped_p,
-    }
-);
-columns!(
-    event_columns,
-    Events {
-        time_s,
-        flow,
-        link,
-        kind,
-        value,
-    }
-);
-columns!(
-    epoch_columns,
-    Epochs {
-        time_s,
-        link,
-        hit,
-        active,
-        dropped_p,
-    }
-);
-columns!(
-    flow_columns,
-    Flows {
-        start_s,
-        end_s,
-        sent_p,
-        delivered_p,
-        dropped_p,
-        recoveries,
-        measured_sent_p,
-        measured_delivered_p,
-        window_mean_p,
-        rtt_mean_s,
-    }
-);
-columns!(
-    link_columns,
-    Links {
-        arrived_p,
-        dropped_p,
-        departed_p,
-        busy_s,
-        empty_s,
-        backlog_mean_p,
-        sojourn_mean_s,
-        sojourn_max_s,
-        sojourn_edges_s,
-        sojourn_counts,
-        arrived_total_p,
-        dropped_total_p,
-        departed_total_p,
-        backlog_end_p,
-    }
-);

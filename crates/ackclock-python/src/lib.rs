@@ -22,12 +22,13 @@ pub mod toml_spans;
 #[pyo3::pymodule]
 mod _core {
     use ackclock_congestion::CONTROLLERS;
-    use ackclock_models::fluid::{growth::LAWS, record::EVENT_KINDS as FLUID_EVENT_KINDS};
+    use ackclock_models::fluid::growth::LAWS;
+    use ackclock_packet::packet::Kind;
     use ackclock_packet::queue::DISCIPLINES;
-    use ackclock_packet::record::{EVENT_KINDS, PACKET_ACTIONS, PACKET_KINDS};
+    use ackclock_record::{Action, Happening, Tables, Totals};
     use pyo3::exceptions::PyValueError;
     use pyo3::prelude::*;
-    use pyo3::types::{PyList, PyTuple};
+    use pyo3::types::{IntoPyDict, PyDict, PyList, PyTuple};
 
     #[pymodule_export]
     use crate::fluid::fluid_many;
@@ -72,6 +73,15 @@ mod _core {
         }
     }
 
+    /// The tables of the dataset that the engines fill: table name → column name → type.
+    fn dataset_tables(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+        let named = PyDict::new(py);
+        for (table, columns) in Tables::TABLES.iter().chain(Totals::TABLES) {
+            named.set_item(table, columns.into_py_dict(py)?)?;
+        }
+        Ok(named)
+    }
+
     /// The names in a list of algorithms.
     fn names<Maker>(list: &[(&'static str, Maker)]) -> Vec<&'static str> {
         list.iter().map(|(name, _)| *name).collect()
@@ -81,11 +91,11 @@ mod _core {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("CONGESTION_CONTROLS", names(CONTROLLERS))?;
         module.add("QUEUE_DISCIPLINES", names(DISCIPLINES))?;
-        module.add("EVENT_KINDS", EVENT_KINDS.to_vec())?;
-        module.add("PACKET_KINDS", PACKET_KINDS.to_vec())?;
-        module.add("PACKET_ACTIONS", PACKET_ACTIONS.to_vec())?;
+        module.add("EVENT_KINDS", Happening::WORDS.to_vec())?;
+        module.add("PACKET_KINDS", Kind::WORDS.to_vec())?;
+        module.add("PACKET_ACTIONS", Action::WORDS.to_vec())?;
+        module.add("DATASET_TABLES", dataset_tables(module.py())?)?;
         module.add("FLUID_LAWS", names(LAWS))?;
-        module.add("FLUID_EVENT_KINDS", FLUID_EVENT_KINDS.to_vec())?;
         module.add("version", env!("CARGO_PKG_VERSION"))
     }
 }

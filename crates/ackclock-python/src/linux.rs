@@ -2,12 +2,11 @@
 
 use std::io::{self, Write};
 
-use ackclock_linux::result::Column;
 use pyo3::exceptions::{PySystemExit, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::columns::IntoColumn;
+use crate::columns::tables;
 use crate::guard::guarded;
 
 /// Carries out the order in a file, inside namespaces of its own: sets the network up, runs the traffic, writes the result.
@@ -31,26 +30,7 @@ pub fn linux_inside(py: Python<'_>, path: &str) -> PyResult<()> {
 /// The tables of a result file: table name → column name → values.
 #[pyfunction]
 pub fn linux_result<'py>(py: Python<'py>, result: &[u8]) -> PyResult<Bound<'py, PyDict>> {
-    let tables = ackclock_linux::result::read(result)
+    let found = ackclock_linux::result::read(result)
         .map_err(|error| PyValueError::new_err(error.to_string()))?;
-    let named = PyDict::new(py);
-    for (table, columns) in tables {
-        let values = PyDict::new(py);
-        for (name, column) in columns {
-            values.set_item(name, into_python(py, column)?)?;
-        }
-        named.set_item(table, values)?;
-    }
-    Ok(named)
-}
-
-fn into_python(py: Python<'_>, column: Column) -> PyResult<Bound<'_, PyAny>> {
-    match column {
-        Column::Float(values) => values.into_column(py),
-        Column::Long(values) => values.into_column(py),
-        Column::Word(values) => values.into_column(py),
-        Column::Byte(values) => values.into_column(py),
-        Column::Flag(values) => values.into_column(py),
-        Column::Text(values) => values.into_column(py),
-    }
+    tables(py, found)
 }

@@ -6,15 +6,12 @@
 use std::sync::{Mutex, PoisonError};
 
 use ackclock_models::meanfield::plan::Plan;
-use ackclock_models::meanfield::record::{
-    Episodes, FlowSamples, Flows, Hits, LinkTotals, QueueSamples, Rows,
-};
 use ackclock_models::meanfield::MeanField as Model;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::columns::columns;
+use crate::columns::tables;
 use crate::guard::guarded;
 
 /// One run of the mean-field model: the same plan and seed give the same bytes.
@@ -42,16 +39,14 @@ impl MeanField {
 
     /// Takes the rows recorded since the last call.
     fn drain<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        tables(py, self.with(py, Model::drain)?)
+        tables(py, self.with(py, Model::drain)?.tables())
     }
 
-    /// Takes the totals of flows and link, and the last rows of the other tables.
+    /// Takes the `flows` and `links` tables, and the last rows of the other tables.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let ((flows, link), rows) = self.with(py, |model| (model.finish(), model.drain()))?;
-        let result = tables(py, rows)?;
-        result.set_item("flows", flow_columns(py, flows)?)?;
-        result.set_item("link", link_values(py, link)?)?;
-        Ok(result)
+        let (totals, rows) = self.with(py, |model| (model.finish(), model.drain()))?;
+        let all = rows.tables().into_iter().chain(totals.tables());
+        tables(py, all.collect())
     }
 }
 
@@ -77,83 +72,3 @@ fn model(plan_json: &str, seed: u64) -> Result<Model, String> {
     let plan: Plan = serde_json::from_str(plan_json).map_err(|error| format!("plan: {error}"))?;
     Model::new(&plan, seed).map_err(|error| format!("plan: {error}"))
 }
-
-fn tables(py: Python<'_>, rows: Rows) -> PyResult<Bound<'_, PyDict>> {
-    let result = PyDict::new(py);
-    result.set_item("flow_samples", flow_sample_columns(py, rows.flow_samples)?)?;
-    let queue_samples = queue_sample_columns(py, rows.queue_samples)?;
-    result.set_item("queue_samples", queue_samples)?;
-    result.set_item("hits", hit_columns(py, rows.hits)?)?;
-    result.set_item("episodes", episode_columns(py, rows.episodes)?)?;
-    Ok(result)
-}
-
-/// The link's totals, each a single value but for the histogram.
-fn link_values(py: Python<'_>, link: LinkTotals) -> PyResult<Bound<'_, PyDict>> {
-    let result = PyDict::new(py);
-    for (name, value) in [
-        ("arrived_p", link.arrived_p),
-        ("dropped_p", link.dropped_p),
-        ("departed_p", link.departed_p),
-        ("empty_s", link.empty_s),
-        ("measured_s", link.measured_s),
-        ("backlog_mean_p", link.backlog_mean_p),
-        ("sojourn_mean_s", link.sojourn_mean_s),
-        ("arrived_total_p", link.arrived_total_p),
-        ("dropped_total_p", link.dropped_total_p),
-        ("departed_total_p", link.departed_total_p),
-    ] {
-        result.set_item(name, value)?;
-    }
-    result.set_item("sojourn_edges_s", link.sojourn_edges_s)?;
-    result.set_item("sojourn_counts", link.sojourn_counts)?;
-    Ok(result)
-}
-
-columns!(
-    flow_sample_columns,
-    FlowSamples {
-        time_s,
-        flow,
-        cwnd,
-        srtt_s,
-        delivered_p,
-    }
-);
-columns!(
-    queue_sample_columns,
-    QueueSamples {
-        time_s,
-        backlog_p,
-        sojourn_s,
-        departures_p,
-        drops_p,
-        utilisation,
-    }
-);
-columns!(
-    hit_columns,
-    Hits {
-        dropped_s,
-        reduced_s,
-        flow,
-    }
-);
-columns!(
-    episode_columns,
-    Episodes {
-        start_s,
-        end_s,
-        class,
-        share,
-        dropped_p,
-    }
-);
-columns!(
-    flow_columns,
-    Flows {
-        flow,
-        delivered_p,
-        measured_p,
-    }
-);

@@ -5,17 +5,14 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use ackclock_packet::plan::Plan;
-use ackclock_packet::record::{
-    Events, FlowSamples, Flows, Links, Packets, QueueSamples, Tables, Totals,
-};
 use ackclock_packet::Simulation as Engine;
+use ackclock_plan::Plan;
 use ackclock_units::Time;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::columns::columns;
+use crate::columns::tables;
 use crate::guard::guarded;
 
 /// Most events between two looks at the outside world.
@@ -67,17 +64,14 @@ impl Simulation {
 
     /// Takes the rows recorded since the last call.
     fn drain<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        tables(py, self.with(py, Engine::drain)?)
+        tables(py, self.with(py, Engine::drain)?.tables())
     }
 
     /// Takes the `flows` and `links` tables, and the last rows of the others.
     fn finish<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (totals, rows) = self.with(py, |engine| (engine.finish(), engine.drain()))?;
-        let Totals { flows, links } = totals;
-        let result = tables(py, rows)?;
-        result.set_item("flows", flow_columns(py, flows)?)?;
-        result.set_item("links", link_columns(py, links)?)?;
-        Ok(result)
+        let all = rows.tables().into_iter().chain(totals.tables());
+        tables(py, all.collect())
     }
 
     /// Takes the capture (pcap) written since the last call.
@@ -117,121 +111,3 @@ fn engine(plan_json: &str, seed: u64) -> Result<Engine, String> {
 fn failure(message: String) -> PyErr {
     PyRuntimeError::new_err(message)
 }
-
-fn tables(py: Python<'_>, rows: Tables) -> PyResult<Bound<'_, PyDict>> {
-    let result = PyDict::new(py);
-    result.set_item("flow_samples", flow_sample_columns(py, rows.flow_samples)?)?;
-    result.set_item(
-        "queue_samples",
-        queue_sample_columns(py, rows.queue_samples)?,
-    )?;
-    result.set_item("events", event_columns(py, rows.events)?)?;
-    result.set_item("packets", packet_columns(py, rows.packets)?)?;
-    Ok(result)
-}
-
-columns!(
-    flow_sample_columns,
-    FlowSamples {
-        time_s,
-        flow,
-        cwnd,
-        ssthresh,
-        srtt_s,
-        in_flight,
-        delivered_bytes,
-    }
-);
-columns!(
-    queue_sample_columns,
-    QueueSamples {
-        time_s,
-        link,
-        backlog_p,
-        backlog_bytes,
-        sojourn_s,
-        departures_p,
-        drops_p,
-        marks_p,
-        utilisation,
-    }
-);
-columns!(
-    event_columns,
-    Events {
-        time_s,
-        flow,
-        link,
-        kind,
-        value
-    }
-);
-columns!(
-    packet_columns,
-    Packets {
-        time_s,
-        flow,
-        link,
-        kind,
-        sequence,
-        wire_bytes,
-        what
-    }
-);
-columns!(
-    flow_columns,
-    Flows {
-        flow,
-        group,
-        source_node,
-        destination_node,
-        base_rtt_s,
-        size_bytes,
-        start_s,
-        established_s,
-        end_s,
-        completion_s,
-        delivered_bytes,
-        measured_bytes,
-        sent_packets,
-        sent_bytes,
-        received_packets,
-        dropped_packets,
-        retransmissions,
-        timeouts,
-        syn_retransmissions,
-        recoveries,
-        tail_probes,
-        measured_sent_packets,
-        measured_retransmissions,
-        measured_timeouts,
-        delay_mean_s,
-    }
-);
-columns!(
-    link_columns,
-    Links {
-        link,
-        name,
-        bottleneck,
-        rate_bps,
-        arrived_p,
-        dropped_p,
-        lost_p,
-        marked_p,
-        departed_p,
-        departed_bytes,
-        busy_s,
-        empty_s,
-        backlog_mean_p,
-        backlog_mean_bytes,
-        sojourn_mean_s,
-        sojourn_max_s,
-        sojourn_edges_s,
-        sojourn_counts,
-        arrived_total_p,
-        dropped_total_p,
-        lost_total_p,
-        departed_total_p,
-    }
-);

@@ -1,8 +1,9 @@
 """The catalog: one card per congestion control, queue discipline and TCP stack.
 
 A card is a TOML file named like the algorithm: `catalog/congestion/cubic.toml`. It says what the algorithm is, where
-it comes from, how ours differs, and lists its parameters with units, defaults and ranges. Defaults live here and
-nowhere else; a scenario gives some parameters, the card completes them, and an engine receives all of them.
+it comes from, how ours differs, and lists its parameters with units, defaults and ranges. A parameter's default lives
+here and nowhere else; a scenario gives some parameters, the card completes them, and an engine receives all of them.
+Where the real kernel has the algorithm, its table `[linux]` says how the kernel is told.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 
-from ackclock import units
+from ackclock.catalog.kernel import Absent, Fixed, Linux, Plain
 from ackclock.errors import InputError
-from ackclock.fields import Form, OneOf, Quantity, SizeQuantity, Table, nearest, shown
+from ackclock.input import units
+from ackclock.input.fields import Form, OneOf, Quantity, SizeQuantity, Table, nearest, shown
 
 Family: TypeAlias = Literal["congestion", "queue", "stack"]
 FAMILIES: tuple[Family, ...] = get_args(Family)
@@ -31,7 +33,7 @@ SUFFIXES = {"time": "_s", "rate": "_bps", "bytes": "_bytes", "packets": "_packet
 #: Accepted range of a size in bandwidth–delay products.
 BDP_BOUNDS: tuple[units.SizeUnit, float, float] = ("bdp", 0.001, 1000.0)
 
-Plain: TypeAlias = str | int | float | bool
+Told = TypeVar("Told")
 
 
 class Reference(BaseModel):
@@ -122,6 +124,8 @@ class Card(BaseModel):
     ecn: Literal["", "dctcp", "accurate", "l4s"] = ""
     #: A stack: its congestion control where a scenario names none.
     congestion: str = ""
+    #: That the real kernel has the algorithm, and how it is told of it.
+    linux: Linux | None = None
 
     @cached_property
     def table(self) -> type[Table]:
@@ -149,6 +153,18 @@ class Card(BaseModel):
             values[name] = given[name] if name in given else None if default is None else parameter.read(default)
         return values
 
+    def told(self, form: type[Told]) -> dict[str, Told]:
+        """The parameters that the kernel is told in this form: `told(Word)` is `{"limit": Word(word="limit"), …}`."""
+        parameters = self.linux.parameters if self.linux else {}
+        return {name: told for name, told in parameters.items() if isinstance(told, form)}
+
+    @cached_property
+    def fixed(self) -> Mapping[str, Any]:
+        """What the kernel's code fixes, as a plan has it: `{"max_burst_s": 0.15}`; None is what must not be given."""
+        fixed = {name: self.parameters[name].read(told.fixed) for name, told in self.told(Fixed).items()}
+        values = {**fixed, **dict.fromkeys(self.told(Absent))}
+        return {self.key(name): values[name] for name in self.parameters if name in values}
+
 
 @cache
 def names(family: Family) -> tuple[str, ...]:
@@ -163,6 +179,11 @@ def card(family: Family, name: str) -> Card:
         raise InputError(f"found {shown(name)}; expected {nearest(name, names(family))}")
     content = tomllib.loads((Path(__file__).parent / family / f"{name}.toml").read_text(encoding="utf-8"))
     return Card.model_validate({"family": family, **content})
+
+
+def in_linux(family: Family) -> tuple[str, ...]:
+    """The names of a family's algorithms that the real kernel has, sorted."""
+    return tuple(name for name in names(family) if card(family, name).linux)
 
 
 def find(name: str) -> list[Card]:

@@ -10,7 +10,7 @@ from pydantic_core import core_schema
 
 from ackclock import catalog
 from ackclock.catalog import Family
-from ackclock.fields import Loc, fault, fault_at, faults, nearest, shown
+from ackclock.input.fields import Loc, fault, fault_at, faults, nearest, shown
 
 
 @dataclass(frozen=True, slots=True)

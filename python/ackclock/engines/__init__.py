@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 
-from ackclock.engines.engine import Engine
+from ackclock.engines.engine import Engine, Need
 from ackclock.errors import InputError, Unsupported
 from ackclock.plan import Plan
 
@@ -41,6 +43,30 @@ def refusals(chosen: Engine, plan: Plan) -> list[Unsupported]:
     return [
         replace(reason, available_in=reason.available_in or _with(reason.what, plan)) for reason in chosen.check(plan)
     ]
+
+
+def check_needs(chosen: Engine, plan: Plan, coming: Collection[Path] = ()) -> None:
+    """Refuses a plan that needs what is no result, nor one of the folders that are still to come."""
+    from ackclock.dataset import is_result
+
+    for need in _needs(chosen, plan):
+        if not is_result(need.folder) and need.folder.resolve() not in {path.resolve() for path in coming}:
+            raise InputError(f'{need.key}: found "{need.folder}", which is no result; expected a result folder')
+
+
+def fed(chosen: Engine, plan: Plan) -> Plan:
+    """The plan with what it needs of other results, measured. Raises `InputError` for results that do not have it."""
+    from ackclock.dataset import Dataset
+
+    check_needs(chosen, plan)
+    for need in _needs(chosen, plan):
+        plan = need.filled(plan, Dataset.read(need.folder))
+    return plan
+
+
+def _needs(chosen: Engine, plan: Plan) -> Sequence[Need]:
+    asked = getattr(chosen, "needs", None)
+    return asked(plan) if asked else ()
 
 
 def _with(what: str, plan: Plan) -> tuple[str, ...]:

@@ -52,11 +52,21 @@ class RunOptions:
         return self.captures / f"seed-{seed}.pcap"
 
 
+@dataclass(frozen=True, slots=True)
+class Need:
+    """A result that a plan names: the key that does, the folder, and the plan with what is measured of the result."""
+
+    key: str
+    folder: Path
+    filled: Callable[[Plan, Dataset], Plan]
+
+
 class Engine(Protocol):
     """Runs plans. It models all of a plan or says beforehand what it cannot.
 
-    Two more methods are optional: `run_many(runs, options, jobs=…)` takes many pairs of plan and seed in one call, and
-    `lacking()` says what this machine lacks to run anything with it, and how to get it (None: nothing).
+    Three more methods are optional: `run_many(runs, options, jobs=…)` takes many pairs of plan and seed in one call;
+    `lacking()` says what this machine lacks to run anything with it, and how to get it (None: nothing); `needs(plan)`
+    lists what the plan needs of other results (`Need`), which is measured before the engine is given the plan.
     """
 
     name: str

@@ -11,11 +11,11 @@ import numpy as np
 
 from ackclock import _core
 from ackclock.dataset import Dataset, Spool
+from ackclock.dataset.tables import TABLES, Column
 from ackclock.engines import features
 from ackclock.engines.engine import RunOptions, manifest, missing
 from ackclock.errors import Unsupported, UnsupportedError
 from ackclock.plan import DatagramPlan, FlowPlan, GroupPlan, Plan
-from ackclock.tables import TABLES, Column
 
 #: A run goes in at least so many steps; after each, progress is told and an interrupt is heard. The simulator divides
 #: a step in which much happens.

@@ -3,6 +3,7 @@
     from ackclock import metrics
     metrics.table(data)          # {"scenario", "engine", "runs": [{"seed", "metrics"}], "summary"}
     metrics.METRICS["jain"]      # its unit, label, definition and function
+    metrics.main("table")        # those of the table that `ackclock run` prints
     metrics.table(data, between=(20, 40))          # of a part of each run, in seconds
     metrics.response_times(data)                   # completion times by size
     metrics.epochs(data)                           # the congestion epochs
@@ -11,7 +12,7 @@
     metrics.responsiveness_at(data, [20, 40])      # how soon it is steady again after these instants
 
 To add one, write a function of a `RunView` whose docstring says what it is and where it comes from, and add it to its
-file's `METRICS`.
+file's `METRICS`; with ranks, if it is a main one.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from typing import Any
 
 import polars as pl
 
-from ackclock.dataset import Dataset
 from ackclock.metrics import completion, delay, dynamics, epoch, fairness, loss, oscillation, pendulum, throughput
 from ackclock.metrics.distributions import cdf, windows_over_time
 from ackclock.metrics.metric import Metric, Value
+from ackclock.metrics.recorded import Recorded
 from ackclock.metrics.response import response_times
 from ackclock.metrics.settling import responsiveness_at
 from ackclock.metrics.summary import Summary, summarise
@@ -38,6 +39,7 @@ __all__ = [
     "Summary",
     "cdf",
     "epochs",
+    "main",
     "of_run",
     "response_times",
     "responsiveness_at",
@@ -53,6 +55,12 @@ FAMILIES = (throughput, fairness, loss, delay, epoch, completion, dynamics, osci
 
 #: Every metric by its name.
 METRICS: Mapping[str, Metric] = {metric.name: metric for family in FAMILIES for metric in family.METRICS}
+
+
+def main(place: str) -> list[str]:
+    """Names of the main metrics in one of `metric.PLACES`, in their order there."""
+    ranks = {name: rank for name, metric in METRICS.items() if (rank := metric.rank(place))}
+    return sorted(ranks, key=lambda name: ranks[name])
 
 
 def of_run(view: RunView) -> dict[str, Value]:
@@ -79,7 +87,7 @@ def _summary(metric: Metric, values: list[float | None]) -> Summary:
     return summarise(values, 0.0, metric.most)
 
 
-def epochs(data: Dataset, between: tuple[float, float] | None = None) -> pl.DataFrame:
+def epochs(data: Recorded, between: tuple[float, float] | None = None) -> pl.DataFrame:
     """The congestion epochs of all runs, a row each, in order.
 
     `run`, `seed`; `epoch`, its number in the run; `start_s` and `end_s`, its first and last drop; `drops`, packets
@@ -95,7 +103,7 @@ def epochs(data: Dataset, between: tuple[float, float] | None = None) -> pl.Data
     return pl.concat(found) if found else pl.DataFrame()
 
 
-def table(data: Dataset, between: tuple[float, float] | None = None) -> dict[str, Any]:
+def table(data: Recorded, between: tuple[float, float] | None = None) -> dict[str, Any]:
     """Metrics of each run and their summaries, as `ackclock run --json` prints them.
 
     With `between`, of that part of each run (seconds, from and to), the warm-up not considered: for runs with phases.
@@ -106,7 +114,7 @@ def table(data: Dataset, between: tuple[float, float] | None = None) -> dict[str
     views = list(runs(data, between))
     values = [of_run(view) for view in views]
     return {
-        "scenario": (data.manifest.get("plan") or {}).get("name"),
+        "scenario": data.plan.name,
         "engine": data.manifest.get("engine"),
         "runs": [{"seed": view.seed, "metrics": found} for view, found in zip(views, values, strict=True)],
         "summary": {name: found.as_dict() for name, found in summary(values).items()},

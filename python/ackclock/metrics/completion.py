@@ -124,11 +124,13 @@ def _mean_where(view: RunView, chosen: pl.Expr) -> float | None:
 
 
 METRICS = (
-    Metric("completion_mean_s", "s", "Mean completion time", completion_mean_s),
-    Metric("completion_p95_s", "s", "95th percentile of the completion time", completion_p95_s),
-    Metric("unfinished", "", "Transfers not finished", unfinished),
+    Metric(
+        "completion_mean_s", "s", "Mean completion time", completion_mean_s, ranks=(14, 0, 4, 2), short="completion"
+    ),
+    Metric("completion_p95_s", "s", "95th percentile of the completion time", completion_p95_s, ranks=(15,)),
+    Metric("unfinished", "", "Transfers not finished", unfinished, ranks=(16,)),
     Metric("unfinished_share", "share", "Share of the transfers not finished", unfinished_share),
-    Metric("completion_km_mean_s", "s", "Mean completion time, unfinished counted", completion_km_mean_s),
+    Metric("completion_km_mean_s", "s", "Mean completion time, unfinished counted", completion_km_mean_s, ranks=(17,)),
     Metric("completion_km_median_s", "s", "Median completion time, unfinished counted", completion_km_median_s),
     Metric("completion_syn_lost_s", "s", "Mean completion time with a SYN sent again", completion_syn_lost_s),
     Metric("completion_syn_kept_s", "s", "Mean completion time without", completion_syn_kept_s),

@@ -103,10 +103,12 @@ def _mean(series: pl.Series) -> float | None:
 
 
 METRICS = (
-    Metric("rtt_mean_s", "s", "Mean round-trip time", rtt_mean_s),
+    Metric("rtt_mean_s", "s", "Mean round-trip time", rtt_mean_s, ranks=(6, 6)),
     Metric("rtt_p95_s", "s", "95th percentile of the round-trip time", rtt_p95_s),
-    Metric("queue_delay_mean_s", "s", "Mean queueing delay", queue_delay_mean_s),
-    Metric("queue_delay_p95_s", "s", "95th percentile of the queueing delay", queue_delay_p95_s),
-    Metric("queue_mean_p", "packets", "Mean queue length", queue_mean_p),
-    Metric("queue_empty_fraction", "share", "Time with an empty queue", queue_empty_fraction),
+    Metric(
+        "queue_delay_mean_s", "s", "Mean queueing delay", queue_delay_mean_s, ranks=(4, 4, 2, 4), short="queueing delay"
+    ),
+    Metric("queue_delay_p95_s", "s", "95th percentile of the queueing delay", queue_delay_p95_s, ranks=(5, 0, 5)),
+    Metric("queue_mean_p", "packets", "Mean queue length", queue_mean_p, ranks=(7,)),
+    Metric("queue_empty_fraction", "share", "Time with an empty queue", queue_empty_fraction, ranks=(8,)),
 )

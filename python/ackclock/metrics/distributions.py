@@ -7,16 +7,16 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import polars as pl
 
-from ackclock.dataset import Dataset
 from ackclock.errors import InputError
 from ackclock.metrics import delay, survival, throughput
 from ackclock.metrics.completion import transfers, watched
+from ackclock.metrics.recorded import Recorded
 from ackclock.metrics.view import Array, RunView, runs
 
 Distribution = Callable[[RunView], tuple[Array, Array]]
 
 
-def cdf(data: Dataset, quantity: str, between: tuple[float, float] | None = None) -> pl.DataFrame:
+def cdf(data: Recorded, quantity: str, between: tuple[float, float] | None = None) -> pl.DataFrame:
     """The distribution function of a quantity in the measured part: `run`, `seed`, the quantity, `share`.
 
     `share` of the values of the run are at or below. Quantities: `completion_s` (of the transfers begun in the
@@ -37,7 +37,7 @@ def cdf(data: Dataset, quantity: str, between: tuple[float, float] | None = None
     return pl.concat(frames)
 
 
-def windows_over_time(data: Dataset, between: tuple[float, float] | None = None) -> pl.DataFrame:
+def windows_over_time(data: Recorded, between: tuple[float, float] | None = None) -> pl.DataFrame:
     """How the flows' windows are spread at each instant of the measured part.
 
     `run`, `seed`, `time_s`, `mean` (segments) and `cov`, the coefficient of variation over the flows (the population's

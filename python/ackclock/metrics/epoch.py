@@ -172,8 +172,8 @@ def is_recorded(view: RunView) -> bool:
 
 
 METRICS = (
-    Metric("congestion_epochs", "", "Congestion epochs", congestion_epochs),
-    Metric("synchronisation", "share", "Loss synchronisation", synchronisation),
+    Metric("congestion_epochs", "", "Congestion epochs", congestion_epochs, ranks=(12,)),
+    Metric("synchronisation", "share", "Loss synchronisation", synchronisation, ranks=(13, 0, 8), of_several=True),
     Metric("synchronisation_sd", "share", "Its standard deviation over the epochs", synchronisation_sd),
     Metric("flows_per_epoch", "", "Synchronised flows in an epoch", flows_per_epoch),
     Metric("flows_per_epoch_sd", "", "Standard deviation of the synchronised flows", flows_per_epoch_sd),

@@ -99,7 +99,7 @@ def _delivering(view: RunView) -> Array | None:
 
 
 METRICS = (
-    Metric("jain", "1", "Jain's fairness index", jain),
+    Metric("jain", "1", "Jain's fairness index", jain, ranks=(3, 3, 6, 5), short="Jain's index", of_several=True),
     Metric("max_min_fairness", "1", "Max-min fairness", max_min_fairness),
     Metric("proportional_fairness", "1", "Proportional fairness", proportional_fairness),
     Metric("epsilon_fairness", "1", "ε-fairness (0 is fair)", epsilon_fairness),

@@ -97,10 +97,10 @@ def _ratio(part: float | None, whole: float | None) -> float | None:
 
 
 METRICS = (
-    Metric("loss_rate", "share", "Loss rate at the bottleneck", loss_rate),
+    Metric("loss_rate", "share", "Loss rate at the bottleneck", loss_rate, ranks=(9, 9, 7, 6), short="loss rate"),
     Metric("mark_rate", "share", "Mark rate at the bottleneck", mark_rate),
-    Metric("retransmission_rate", "share", "Retransmission rate", retransmission_rate),
-    Metric("timeouts", "", "Timeouts", timeouts),
+    Metric("retransmission_rate", "share", "Retransmission rate", retransmission_rate, ranks=(10,)),
+    Metric("timeouts", "", "Timeouts", timeouts, ranks=(11,)),
     Metric("syn_retransmission_rate", "share", "SYN retransmission rate", syn_retransmission_rate),
     Metric(
         "syn_retransmission_probability",

@@ -12,13 +12,19 @@ from ackclock.metrics.view import RunView
 #: A metric's value in one run; None where the engine does not model it or it does not exist.
 Value: TypeAlias = "float | list[float] | None"
 
+#: Where the main metrics are shown: the table of a result or a comparison, the first numbers of a report, the figures
+#: of a sweep, the columns of its table.
+PLACES = ("table", "card", "chart", "column")
+
 
 @dataclass(frozen=True, slots=True)
 class Metric:
     """One metric; its definition and source are its function's docstring.
 
     `unit` is `s`, `bit/s`, `packets`, `segments`, `share` (0–1, for people in per cent), `1` (an index) or empty (a
-    count); `per_flow` says that the value is a list with an item for each flow.
+    count); `per_flow` says that the value is a list with an item for each flow. A main metric has `ranks` in the order
+    of `PLACES`, the lowest first and 0 where it is not shown, and perhaps a `short` label for a column. One that is
+    `of_several` means nothing where one flow is alone.
     """
 
     name: str
@@ -26,6 +32,13 @@ class Metric:
     label: str
     function: Callable[[RunView], Value]
     per_flow: bool = False
+    ranks: tuple[int, ...] = ()
+    short: str = ""
+    of_several: bool = False
+
+    def rank(self, place: str) -> int:
+        """Its place among the main metrics; 0 if it is not shown there."""
+        return dict(zip(PLACES, self.ranks, strict=False)).get(place, 0)
 
     @property
     def most(self) -> float:

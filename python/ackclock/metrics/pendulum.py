@@ -63,9 +63,9 @@ def queueing_delays_s(view: RunView) -> tuple[Array, Array]:
 
 
 def _sides(view: RunView) -> list[tuple[int, float]]:
-    """Number and rate of the two links, down first; nothing on other topologies."""
+    """Number and rate of the two links, down first; nothing on other topologies, or without the size of a packet."""
     known = {name: (int(link), float(rate)) for name, link, rate in view.links["name", "link", "rate_bps"].iter_rows()}
-    return [known[name] for name in (DOWN, UP)] if known.keys() == {DOWN, UP} else []
+    return [known[name] for name in (DOWN, UP)] if known.keys() == {DOWN, UP} and view.plan.packet_bytes else []
 
 
 def _holds(view: RunView) -> list[tuple[float, float, str]]:
@@ -85,7 +85,8 @@ def _holds(view: RunView) -> list[tuple[float, float, str]]:
 
 def _least_s(view: RunView) -> float:
     """The queueing delay of a full packet on the slower link: less is no backlog."""
-    return 8 * float(view.plan["packet_bytes"]) / min(rate_bps for _, rate_bps in _sides(view))
+    assert view.plan.packet_bytes is not None  # there are no sides without
+    return 8 * float(view.plan.packet_bytes) / min(rate_bps for _, rate_bps in _sides(view))
 
 
 def _tilts(holds: list[tuple[float, float, str]]) -> Iterator[tuple[float, float, str]]:

@@ -12,10 +12,11 @@ from typing import Any
 
 import polars as pl
 
-from ackclock.dataset import Dataset
 from ackclock.errors import InputError
+from ackclock.known import KnownPlan
 from ackclock.metrics import survival
 from ackclock.metrics.completion import transfers, watched
+from ackclock.metrics.recorded import Recorded
 from ackclock.metrics.summary import Summary, summarise
 from ackclock.metrics.view import RunView, group_label, runs
 
@@ -41,7 +42,7 @@ SCHEMA = {
 }
 
 
-def response_times(data: Dataset, by: str = "size", between: tuple[float, float] | None = None) -> pl.DataFrame:
+def response_times(data: Recorded, by: str = "size", between: tuple[float, float] | None = None) -> pl.DataFrame:
     """Completion times of the transfers begun in the measured part, by group and (unless `by="group"`) by size.
 
     A row has the smallest and the largest size in its bin: each size its own bin up to 16 sizes in all, else octaves,
@@ -75,7 +76,7 @@ def _binned(found: pl.DataFrame) -> pl.DataFrame:
     return found.with_columns(sizes.clip(1, None).log(2).add(1e-9).floor().alias("bin"))
 
 
-def _row(cell: pl.DataFrame, plan: Mapping[str, Any], run_count: int) -> Mapping[str, Any]:
+def _row(cell: pl.DataFrame, plan: KnownPlan, run_count: int) -> Mapping[str, Any]:
     done, first = cell.filter("finished"), cell.row(0, named=True)
     times_s, found = done["time_s"], _mean(done, run_count)
     return {

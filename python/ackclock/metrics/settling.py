@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ackclock.dataset import Dataset
 from ackclock.errors import InputError
 from ackclock.metrics.dynamics import window
+from ackclock.metrics.recorded import Recorded
 from ackclock.metrics.throughput import rates_between_bps
 from ackclock.metrics.view import Array, RunView, runs
 
@@ -35,7 +35,7 @@ SCHEMA = {
 }
 
 
-def responsiveness_at(data: Dataset, instants: Sequence[float], within: float = 0.1) -> pl.DataFrame:
+def responsiveness_at(data: Recorded, instants: Sequence[float], within: float = 0.1) -> pl.DataFrame:
     """How long after each instant (s) the utilisation, the queue and Jain's index have settled; a row a run and phase.
 
     A phase lasts from `at_s` to the next instant, or to the run's end (`until_s`). It is cut into stretches of the

@@ -104,8 +104,8 @@ def rates_while_there_bps(view: RunView) -> Array | None:
 
 def datagram_rates_bps(view: RunView) -> Array:
     """Payload of each UDP flow over the time that it sent in the measured part, in bit/s; NaN if it did not."""
-    plans = view.plan.get("datagrams") or [{}] * view.datagrams.height
-    stops_s = np.array([plan.get("stop_s") or np.inf for plan in plans])
+    stops = [source.stop_s for source in view.plan.datagrams] or [None] * view.datagrams.height
+    stops_s = np.array([stop_s or np.inf for stop_s in stops])
     starts_s = view.datagrams["start_s"].cast(pl.Float64).fill_null(np.inf).to_numpy()
     there_s = np.minimum(stops_s, view.duration_s) - np.maximum(starts_s, view.warmup_s)
     bits = 8 * view.datagrams["measured_bytes"].cast(pl.Float64).to_numpy()
@@ -140,7 +140,7 @@ def acknowledged_bytes(view: RunView) -> Array | None:
 
     A flow without samples delivered its bytes evenly from its start to its end.
     """
-    end_s = np.minimum(view.ends_s, float(view.plan["duration_s"]))
+    end_s = np.minimum(view.ends_s, view.run_end_s)
     inside_s = np.minimum(end_s, view.duration_s) - np.maximum(view.starts_s, view.warmup_s)
     life_s = np.maximum(end_s - view.starts_s, 1e-12)
     total = view.flows["delivered_bytes"].cast(pl.Float64).to_numpy() * np.clip(inside_s / life_s, 0.0, 1.0)
@@ -158,10 +158,10 @@ def _mean(series: pl.Series) -> float | None:
 
 
 METRICS = (
-    Metric("utilisation", "share", "Utilisation", utilisation),
+    Metric("utilisation", "share", "Utilisation", utilisation, ranks=(1, 1, 1, 1), short="utilisation"),
     Metric("throughput_bps", "bit/s", "Throughput at the bottleneck", throughput_bps),
     Metric("efficiency", "share", "Efficiency", efficiency),
-    Metric("goodput_bps", "bit/s", "Total goodput", goodput_bps),
+    Metric("goodput_bps", "bit/s", "Total goodput", goodput_bps, ranks=(2, 2, 3, 3), short="goodput"),
     Metric("goodput_flow_bps", "bit/s", "Goodput of each flow", goodput_flow_bps, per_flow=True),
     Metric("cwnd_mean", "segments", "Mean congestion window", cwnd_mean),
     Metric("cwnd_flow", "segments", "Mean congestion window of each flow", cwnd_flow, per_flow=True),

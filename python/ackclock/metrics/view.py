@@ -16,14 +16,18 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ackclock.dataset import Dataset
 from ackclock.errors import InputError
+from ackclock.known import KnownPlan
+from ackclock.metrics.recorded import Recorded
 
 Array: TypeAlias = npt.NDArray[np.float64]
 Result = TypeVar("Result")
 
 #: What the `congestion` of a flow without congestion control says.
 DATAGRAMS = "udp"
+
+#: Tables whose rows have a time.
+TIMED = ("flow_samples", "queue_samples", "events", "packets")
 
 #: Columns of `links` that say which link it is; the others count over the measured part or the whole run.
 LINK_NAMES = ("run", "link", "name", "bottleneck", "rate_bps")
@@ -97,7 +101,7 @@ class RunView:
     What the engine counted over the whole measured part is null in a part: the metrics take samples and events.
     """
 
-    data: Dataset
+    data: Recorded
     run: int
     seed: int | None
     between: tuple[float, float] | None = None
@@ -110,31 +114,47 @@ class RunView:
             self._known[function] = function(self)
         return cast("Result", self._known[function])
 
+    @property
+    def plan(self) -> KnownPlan:
+        """What is known of the plan of the run."""
+        return self.data.plan
+
+    @property
+    def name(self) -> str:
+        """What to call the run beside others: by its seed, else by its number."""
+        return f"run {self.run}" if self.seed is None else f"seed {self.seed}"
+
     @cached_property
-    def plan(self) -> Mapping[str, Any]:
-        """The plan of the run."""
-        plan: Mapping[str, Any] = self.data.manifest.get("plan") or {}
-        return plan
+    def run_end_s(self) -> float:
+        """When the whole run ended: as planned; of what was not planned, with the last that was seen."""
+        planned_s = self.plan.duration_s
+        return self._last_seen_s() if planned_s is None else float(planned_s)
 
     @cached_property
     def duration_s(self) -> float:
         """End of the measured part."""
-        return float(self.plan["duration_s"]) if self.between is None else self.between[1]
+        return self.run_end_s if self.between is None else self.between[1]
 
     @cached_property
     def warmup_s(self) -> float:
         """Start of the measured part."""
-        return float(self.plan.get("warmup_s", 0.0)) if self.between is None else self.between[0]
+        return float(self.plan.warmup_s) if self.between is None else self.between[0]
 
     @property
     def measured_s(self) -> float:
         """Length of the measured part."""
         return self.duration_s - self.warmup_s
 
-    def _table(self, table: str, *wanted: pl.Expr) -> pl.DataFrame:
+    def _last_seen_s(self) -> float:
+        flows = ("start_s", "established_s", "end_s", pl.col("start_s") + pl.col("completion_s"))
+        latest = {table: pl.col("time_s") for table in TIMED} | {"flows": pl.max_horizontal(*flows)}
+        seen_s = [self._table(table, picked=time_s.max().alias("time_s")).item() for table, time_s in latest.items()]
+        return max((float(time_s) for time_s in seen_s if time_s is not None), default=0.0)
+
+    def _table(self, table: str, *wanted: pl.Expr, picked: pl.Expr | None = None) -> pl.DataFrame:
         lazy = self.data.scan(table).filter(pl.col("run") == self.run, *wanted)
         try:
-            return lazy.collect()
+            return lazy.select(pl.all() if picked is None else picked).collect()
         except (pl.exceptions.PolarsError, OSError) as error:
             raise InputError(f"the table {table!r} cannot be read: {str(error).splitlines()[0]}") from error
 
@@ -203,7 +223,7 @@ class RunView:
         """Numbers of the bottleneck links."""
         if self.links.height:
             return [int(link) for link in self.links["link"]]
-        return [number for number, link in enumerate(self.plan.get("links", ())) if link.get("bottleneck")]
+        return self.plan.bottlenecks
 
     @property
     def _measured(self) -> pl.Expr:
@@ -222,8 +242,9 @@ class RunView:
 
     @cached_property
     def sampled(self) -> npt.NDArray[np.bool_]:
-        """Which of `flows` have samples: those of generated traffic have none by default."""
-        return np.asarray(self.flows["flow"].is_in(self.flow_samples["flow"].unique().implode()).to_numpy(), dtype=bool)
+        """Which of `flows` have samples of what they delivered: those of generated traffic have none by default."""
+        known = self.flow_samples.drop_nulls("delivered_bytes")["flow"].unique()
+        return np.asarray(self.flows["flow"].is_in(known.implode()).to_numpy(), dtype=bool)
 
     def grid_of(self, chosen: npt.NDArray[np.bool_]) -> Grid:
         """The samples of some of `flows` as matrices."""
@@ -260,12 +281,10 @@ class RunView:
         return float("nan")
 
 
-def group_label(row: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
+def group_label(row: Mapping[str, Any], plan: KnownPlan) -> str:
     """The label of the flow's group in the plan, else its congestion control."""
-    try:
-        return str(plan["groups"][row["group"]]["label"] or row["congestion"])
-    except (IndexError, KeyError, TypeError):
-        return str(row["congestion"])
+    group = int(row["group"])
+    return (plan.groups[group].label if group < len(plan.groups) else None) or str(row["congestion"])
 
 
 def _interpolated(
@@ -287,7 +306,7 @@ def _emptied(frame: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
     return frame.with_columns(pl.lit(None, dtype=frame.schema[name]).alias(name) for name in columns)
 
 
-def runs(data: Dataset, between: tuple[float, float] | None = None) -> Iterator[RunView]:
+def runs(data: Recorded, between: tuple[float, float] | None = None) -> Iterator[RunView]:
     """Views of the dataset's runs, in the manifest's order; with `between`, of that part of each (seconds).
 
     Raises `InputError` if a run has no such part.

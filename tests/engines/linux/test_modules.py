@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from ackclock import catalog, kernels
+from ackclock import catalog
 from ackclock.cli import app
+from ackclock.cli import kernel as kernels
 from ackclock.engines.linux.kernel import bpf, ours
 from ackclock.errors import InputError
 
@@ -30,8 +31,9 @@ class Module:
     def __init__(self, library, **parameters):
         self.library = ctypes.CDLL(str(library))
         kind = library.stem
+        card = catalog.card("congestion", kind).parameters
         for key, value in ours.values(kind, bpf.complete(kind, parameters)).items():
-            of = ctypes.c_bool if key in ours.SWITCHES else ctypes.c_uint
+            of = ctypes.c_bool if key in card and card[key].kind == "boolean" else ctypes.c_uint
             of.in_dll(self.library, key).value = value
 
     def start(self, window):
@@ -290,7 +292,7 @@ class TestParameters:
             ("lincubic", {"beta": 2.0}, "lincubic: beta: found 2.0; expected at most 0.99"),
             ("lincubic", {"bta": 0.7}, 'lincubic: bta: found an unknown key; expected "beta"'),
             ("accucubic", {"distance": 2}, "accucubic: distance: found an unknown key"),
-            ("lincubic", {"hystart": True}, "has no HyStart"),
+            ("lincubic", {"hystart": True}, "lincubic: hystart: found true; expected false"),
         ],
     )
     def test_what_cannot_be_loaded_is_said_in_a_line(self, name, parameters, message):

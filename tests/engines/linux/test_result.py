@@ -65,6 +65,7 @@ def test_the_order_says_where_everything_is(plan, tmp_path):
     assert given["flows"][1] == {
         "source": {"namespace": "tx0", "address": "10.1.0.2"},
         "destination": {"namespace": "rx0", "address": "10.2.0.2"},
+        "nodes": None,
     }
     assert given["datagrams"][0]["source"]["namespace"] == "tx1"
     assert given["queues"] == [{"link": 0, "namespace": "q0", "device": "out", "handle": "10:"}]

@@ -285,7 +285,7 @@ start = { jitter = "20ms" }
 #: A part after every run, so that a kill finds some.
 SWEEPING = """
 import sys
-from ackclock.sweeping import parts, work
+from ackclock.campaigns.sweep import folder as parts, work
 parts.PART_S = parts.PART_SHARE = 0.0
 work.MOST_IN_TASK = 1
 import ackclock as ac

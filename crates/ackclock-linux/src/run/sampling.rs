@@ -4,6 +4,7 @@
 //! counts, timeouts by its count or the backoff, recoveries by the congestion state. A recovery that begins and ends
 //! between two samples is not seen.
 
+use ackclock_record::{Events, FlowSamples, Happening, NONE};
 use ackclock_units::Time;
 
 use super::serving::active;
@@ -12,7 +13,6 @@ use crate::connection::{Connection, Counts};
 use crate::error::Tried;
 use crate::rows::Row;
 use crate::stream::Stream;
-use crate::tables::{Events, FlowSamples, Happening, NONE};
 use crate::Error;
 
 impl Run {

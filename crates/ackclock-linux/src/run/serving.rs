@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::io;
 
+use ackclock_record::{Happening, NONE};
 use rustix::event::epoll::EventFlags;
 
 use super::{Run, Stage, Task, Whose};
@@ -11,7 +12,6 @@ use crate::error::Tried;
 use crate::hosts::{Hosts, Service};
 use crate::order::Care;
 use crate::rows::Row;
-use crate::tables::{Happening, NONE};
 use crate::Error;
 
 /// Told once for each change: writable, readable, closed by the other side.

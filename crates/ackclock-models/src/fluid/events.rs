@@ -1,12 +1,13 @@
 //! Congestion events: who is hit, when the windows come down, and when the next event may open.
 
+use ackclock_record::{Events, Happening, NONE};
 use rand_distr::{Distribution, Exp1};
 use rand_pcg::Pcg64Mcg;
 
 use super::growth::Moment;
 use super::network::{Network, Rates, Regime, State};
 use super::plan::Plan;
-use super::record::{Epochs, Events, Kind, NONE};
+use super::record::Epochs;
 use super::victims::Candidate;
 use super::{random, synchronisation, victims};
 
@@ -111,7 +112,7 @@ impl Congestion {
         let victim = &mut network.flows[flow];
         victim.reduces_s = victim.reduces_s.min(now_s + rtt_s);
         self.rows
-            .push(now_s, flow as u32, link as u32, Kind::Drop, f64::NAN);
+            .push(now_s, flow as u32, link as u32, Happening::Drop, f64::NAN);
     }
 
     /// Early drops in a step that ends at `now_s`: a Poisson process of each flow with the rate A k, where k is the share that the queue drops.
@@ -165,6 +166,6 @@ impl Congestion {
         victim.immune_s = at.now_s + at.rtt_s;
         state.windows_p[flow] = left_p;
         self.rows
-            .push(at.now_s, flow as u32, NONE, Kind::Recovery, left_p);
+            .push(at.now_s, flow as u32, NONE, Happening::Recovery, left_p);
     }
 }

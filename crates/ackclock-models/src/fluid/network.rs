@@ -1,7 +1,8 @@
 //! The equations: what every flow sends and every queue gets at one instant.
 
+use super::checks::PlanError;
 use super::growth::{self, Growth, Moment};
-use super::plan::{self, Plan, PlanError};
+use super::plan::{self, Plan};
 use super::queue::Queue;
 use super::random;
 

@@ -1,34 +1,13 @@
-//! What comes in: a plan as JSON; no field has a default.
+//! What comes in: a plan as JSON. Each field is required (`null` where a quantity is absent), an unknown one is an error.
+//! That is why a variant without fields has braces: serde lets any other one have unknown fields.
 
 use serde::Deserialize;
 use serde_json::Value;
-use thiserror::Error;
 
+use super::checks::{between, positive, PlanError};
 use super::queue::Queue;
 use super::synchronisation::Synchronisation;
 use super::victims::Victims;
-
-/// Why a plan cannot be run.
-#[derive(Debug, Error)]
-pub enum PlanError {
-    /// Not the JSON of a plan.
-    #[error("plan: {0}")]
-    Json(#[from] serde_json::Error),
-    /// A growth law that there is not, or parameters other than its card's.
-    #[error("flow {flow}: {reason}")]
-    Growth {
-        /// Which flow.
-        flow: usize,
-        /// What is wrong.
-        reason: String,
-    },
-    /// A number outside its range.
-    #[error("{0}")]
-    Value(String),
-    /// Two paths cross the same links in different orders.
-    #[error("the paths of the flows cross their links in a circle")]
-    Circle,
-}
 
 /// A run: links, flows, and the two controllers.
 #[derive(Clone, Debug, Deserialize)]
@@ -38,9 +17,11 @@ pub struct Plan {
     pub duration_s: f64,
     /// The beginning that the measured totals leave out.
     pub warmup_s: f64,
-    /// The longest step; absent: a tenth of the shortest base RTT.
+    /// The longest step; `null`: a tenth of the shortest base RTT.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub step_s: Option<f64>,
-    /// Time between samples; absent: there are none.
+    /// Time between samples; `null`: there are none.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub interval_s: Option<f64>,
     /// Whether flows begin with slow start.
     pub slow_start: bool,
@@ -77,10 +58,12 @@ pub struct Flow {
     /// Up to so much later, drawn from the seed.
     pub start_jitter_s: f64,
     /// When it ends, if it does.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub stop_s: Option<f64>,
     /// Packets of its first window.
     pub initial_window: f64,
     /// M: packets of its largest window.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub largest_window: Option<f64>,
     /// Name of its growth law.
     pub law: String,
@@ -182,24 +165,4 @@ impl Flow {
         self.largest_window
             .map_or(Ok(()), |most| positive("largest_window", most))
     }
-}
-
-/// Refuses what is not a finite number above 0.
-///
-/// # Errors
-/// It is not.
-pub(super) fn positive(name: &str, value: f64) -> Result<(), PlanError> {
-    between(name, value, f64::MIN_POSITIVE, f64::MAX)
-}
-
-/// Refuses what is not a finite number within bounds.
-///
-/// # Errors
-/// It is not.
-pub(super) fn between(name: &str, value: f64, low: f64, high: f64) -> Result<(), PlanError> {
-    if (low..=high).contains(&value) {
-        return Ok(());
-    }
-    let message = format!("{name}: found {value}; expected a number from {low:e} to {high:e}");
-    Err(PlanError::Value(message))
 }

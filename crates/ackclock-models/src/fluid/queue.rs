@@ -4,7 +4,7 @@
 
 use serde::Deserialize;
 
-use super::plan::{positive, PlanError};
+use super::checks::{positive, PlanError};
 use crate::red::{Policy, EXPECTED};
 
 /// A queue discipline, in packets.
@@ -21,7 +21,7 @@ impl Queue {
     /// The average after `arrived_p` packets that found the backlog `backlog_p`, in a time for `sendable_p`.
     pub fn averaged(&self, average_p: f64, backlog_p: f64, arrived_p: f64, sendable_p: f64) -> f64 {
         match self.policy {
-            Policy::Droptail => backlog_p,
+            Policy::Droptail {} => backlog_p,
             Policy::Red(red) => red.averaged(average_p, backlog_p, arrived_p, sendable_p),
         }
     }
@@ -29,7 +29,7 @@ impl Queue {
     /// The share of arriving packets that is dropped though there is room.
     pub fn early(&self, average_p: f64) -> f64 {
         match self.policy {
-            Policy::Droptail => 0.0,
+            Policy::Droptail {} => 0.0,
             Policy::Red(red) => red.dropped(average_p),
         }
     }

@@ -4,10 +4,11 @@
 //! happens: a flow begins, ends or reduces its window, an event closes, a queue becomes full or empty or ceases to
 //! be. The times of the former are known; those of the latter are found as roots of the step's own parabola.
 
+use super::checks::PlanError;
 use super::events::{Congestion, LEAST_WINDOW};
 use super::ledger::{Ledger, Step};
 use super::network::{Network, Rates, Regime, State};
-use super::plan::{Plan, PlanError};
+use super::plan::Plan;
 use super::record::Outcome;
 use super::smooth::Smooth;
 

@@ -8,7 +8,7 @@ use rand_distr::{Distribution, Normal};
 use rand_pcg::Pcg64Mcg;
 use serde::Deserialize;
 
-use super::plan::{between, PlanError};
+use super::checks::{between, PlanError};
 use super::random;
 
 /// A draw outside the bounds is repeated so often; then the nearest bound is taken.
@@ -19,18 +19,19 @@ const MOST_DRAWS: u32 = 1000;
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Synchronisation {
     /// There are no events: each flow is reduced smoothly by −W b λ (Misra, Gong, Towsley 2000).
-    None,
+    None {},
     /// A whole number from a normal distribution, within [X N, N].
     Normal {
         /// X: the least share of the flows.
         least: f64,
-        /// Mean in flows; absent: halfway between the bounds.
+        /// Mean in flows; `null`: halfway between the bounds.
+        #[serde(deserialize_with = "Option::deserialize")]
         mean: Option<f64>,
         /// Standard deviation in flows.
         sd: f64,
     },
     /// All flows.
-    Full,
+    Full {},
     /// These shares of the flows, event by event, and again from the first.
     Replayed {
         /// One for each event.
@@ -45,7 +46,7 @@ impl Synchronisation {
     /// The first such number.
     pub fn check(&self) -> Result<(), PlanError> {
         match self {
-            Synchronisation::None | Synchronisation::Full => Ok(()),
+            Synchronisation::None {} | Synchronisation::Full {} => Ok(()),
             Synchronisation::Normal { least, mean, sd } => {
                 between("least", *least, 0.0, 1.0)?;
                 between("sd", *sd, 0.0, f64::MAX)?;
@@ -81,7 +82,7 @@ impl Controller {
 
     /// Whether losses are smooth and there are no events.
     pub fn is_smooth(&self) -> bool {
-        matches!(self.kind, Synchronisation::None)
+        matches!(self.kind, Synchronisation::None {})
     }
 
     /// How many of `flows` flows the next event hits: at least one of them.
@@ -90,7 +91,7 @@ impl Controller {
         self.events += 1;
         let count = flows as f64;
         let hit = match &self.kind {
-            Synchronisation::None | Synchronisation::Full => count,
+            Synchronisation::None {} | Synchronisation::Full {} => count,
             Synchronisation::Replayed { shares } => (shares[event % shares.len()] * count).round(),
             Synchronisation::Normal { least, mean, sd } => {
                 let low = (least * count - 1e-9).ceil().max(1.0);
@@ -150,7 +151,7 @@ mod tests {
 
     #[test]
     fn full_is_all_and_shares_come_round() {
-        assert_eq!(drawn(&Synchronisation::Full, 7, 2), [7, 7]);
+        assert_eq!(drawn(&Synchronisation::Full {}, 7, 2), [7, 7]);
         let shares = Synchronisation::Replayed {
             shares: vec![0.2, 0.0, 1.0],
         };

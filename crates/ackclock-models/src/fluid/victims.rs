@@ -7,7 +7,7 @@ use rand::seq::SliceRandom;
 use rand_pcg::Pcg64Mcg;
 use serde::Deserialize;
 
-use super::plan::PlanError;
+use super::checks::PlanError;
 use super::random;
 
 /// The policies.
@@ -15,11 +15,11 @@ use super::random;
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Victims {
     /// The highest rate first.
-    Rate,
+    Rate {},
     /// The largest window first.
-    Window,
+    Window {},
     /// In random order.
-    Random,
+    Random {},
     /// These flows first, event by event, and again from the first; then by rate.
     Replayed {
         /// Flows hit, one list for each event.
@@ -84,11 +84,11 @@ impl Controller {
         self.events += 1;
         candidates.sort_by(|one, other| other.rate_p_s.total_cmp(&one.rate_p_s));
         match &self.kind {
-            Victims::Rate => {}
-            Victims::Window => {
+            Victims::Rate {} => {}
+            Victims::Window {} => {
                 candidates.sort_by(|one, other| other.window_p.total_cmp(&one.window_p));
             }
-            Victims::Random => candidates.shuffle(&mut self.random),
+            Victims::Random {} => candidates.shuffle(&mut self.random),
             Victims::Replayed { flows } => {
                 let hit = &flows[event % flows.len()];
                 candidates.sort_by_key(|candidate| !hit.contains(&candidate.flow));
@@ -121,14 +121,14 @@ mod tests {
 
     #[test]
     fn rate_and_window_order_by_what_they_say() {
-        assert_eq!(ordered(&Victims::Rate, 1), [1, 3, 0, 2]);
-        assert_eq!(ordered(&Victims::Window, 1), [3, 0, 2, 1]);
+        assert_eq!(ordered(&Victims::Rate {}, 1), [1, 3, 0, 2]);
+        assert_eq!(ordered(&Victims::Window {}, 1), [3, 0, 2, 1]);
     }
 
     #[test]
     fn random_orders_differ_from_event_to_event() {
         let orders: Vec<_> = (1..20)
-            .map(|events| ordered(&Victims::Random, events))
+            .map(|events| ordered(&Victims::Random {}, events))
             .collect();
         assert!(orders.iter().any(|order| *order != orders[0]));
     }

@@ -39,7 +39,7 @@ pub enum Control {
         mode: Mode,
     },
     /// New Reno: a packet more per round trip, half the window at a loss.
-    Reno,
+    Reno {},
 }
 
 /// What begins with a loss: the window that is left and the plateau that the curve aims at, in packets.
@@ -75,7 +75,7 @@ impl Law {
                 kept: beta,
                 fast_convergence,
             },
-            Control::Reno => Law {
+            Control::Reno {} => Law {
                 curve: None,
                 increase: Some(1.0),
                 kept: 0.5,
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn the_line_grows_as_reno_would_on_average() {
         assert!((cubic(false).increase().unwrap_or(0.0) - 1.0 / 3.0).abs() < 1e-12);
-        assert_eq!(Law::of(Control::Reno).increase(), Some(1.0));
-        assert_eq!(Law::of(Control::Reno).after_loss(10.0, 0.0).window, 5.0);
+        assert_eq!(Law::of(Control::Reno {}).increase(), Some(1.0));
+        assert_eq!(Law::of(Control::Reno {}).after_loss(10.0, 0.0).window, 5.0);
     }
 }

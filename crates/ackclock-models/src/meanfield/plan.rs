@@ -1,4 +1,4 @@
-//! What comes in: complete numbers, as JSON. No field has a default.
+//! What comes in: complete numbers, as JSON. Each field is required, an unknown one is an error.
 
 use serde::Deserialize;
 use thiserror::Error;
@@ -16,7 +16,8 @@ pub struct Plan {
     pub warmup_s: f64,
     /// Time between samples.
     pub interval_s: f64,
-    /// Longest step; `None`: a 25th of the shortest base RTT.
+    /// Longest step; `null`: a 25th of the shortest base RTT.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub step_s: Option<f64>,
     /// Rate of the bottleneck in packets per second.
     pub rate_pps: f64,
@@ -30,7 +31,8 @@ pub struct Plan {
     pub one_reduction_per_rtt: bool,
     /// Whether each flow is a particle; else the limit of infinitely many.
     pub particles: bool,
-    /// The window of the loss after which flows begin; `None`: a flow's share of what link and buffer hold.
+    /// The window of the loss after which flows begin; `null`: a flow's share of what link and buffer hold.
+    #[serde(deserialize_with = "Option::deserialize")]
     pub first_loss_p: Option<f64>,
     /// Scale: the model runs at 1/`scale` of the rate and the buffer, and its results are scaled up.
     pub scale: f64,
@@ -122,7 +124,7 @@ impl Plan {
         let time = if all(|control| {
             matches!(
                 control,
-                Control::Reno
+                Control::Reno {}
                     | Control::Cubic {
                         mode: Mode::Tcp,
                         ..

@@ -18,6 +18,13 @@ pub struct Step {
 }
 
 impl Step {
+    /// Counts another step as well.
+    pub fn add(&mut self, other: Step) {
+        self.arrived_p += other.arrived_p;
+        self.departed_p += other.departed_p;
+        self.dropped_p += other.dropped_p;
+    }
+
     /// Probability that a packet that came was dropped, k.
     pub fn loss_probability(&self) -> f64 {
         if self.dropped_p > 0.0 {
@@ -93,7 +100,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_dropped_and_nothing_else_is_lost() {
-        let mut queue = Queue::new(100.0, 5.0, Policy::Droptail);
+        let mut queue = Queue::new(100.0, 5.0, Policy::Droptail {});
         let step = queue.step(130.0, 0.1);
         assert_eq!(
             (step.departed_p, step.dropped_p, queue.backlog_p()),

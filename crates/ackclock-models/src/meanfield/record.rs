@@ -1,118 +1,131 @@
 //! What a run writes down, as columns.
 
+use ackclock_record::{record, table};
+
 use super::plan::{Plan, Scaling};
 use super::queue::Step;
 
-/// Windows over time.
-#[derive(Clone, Debug, Default)]
-pub struct FlowSamples {
-    /// Time of the sample.
-    pub time_s: Vec<f64>,
-    /// Number of the flow.
-    pub flow: Vec<u32>,
-    /// Its window; in the limit the mean window of its part of the class, least windows first.
-    pub cwnd: Vec<f64>,
-    /// Round-trip time.
-    pub srtt_s: Vec<f64>,
-    /// Packets that it has got through since the run began.
-    pub delivered_p: Vec<f64>,
-}
-
-/// The queue over time; counts are those since the sample before.
-#[derive(Clone, Debug, Default)]
-pub struct QueueSamples {
-    /// Time of the sample.
-    pub time_s: Vec<f64>,
-    /// Packets that wait.
-    pub backlog_p: Vec<f64>,
-    /// How long what arrives now will wait.
-    pub sojourn_s: Vec<f64>,
-    /// Packets sent on.
-    pub departures_p: Vec<u64>,
-    /// Packets dropped.
-    pub drops_p: Vec<u64>,
-    /// Share of the rate that was used.
-    pub utilisation: Vec<f64>,
-}
-
-/// Reductions, one by one. In the limit, a flow's turn comes whenever a whole flow's share has reduced.
-#[derive(Clone, Debug, Default)]
-pub struct Hits {
-    /// When the packet was lost.
-    pub dropped_s: Vec<f64>,
-    /// When the flow heard of it.
-    pub reduced_s: Vec<f64>,
-    /// Number of the flow.
-    pub flow: Vec<u32>,
-}
-
-/// Series of drops without a pause of the longest round trip, one row for each class.
-#[derive(Clone, Debug, Default)]
-pub struct Episodes {
-    /// First drop.
-    pub start_s: Vec<f64>,
-    /// Last drop.
-    pub end_s: Vec<f64>,
-    /// Number of the class.
-    pub class: Vec<u32>,
-    /// Share of its flows that reduced.
-    pub share: Vec<f64>,
-    /// Packets of all classes that were dropped.
-    pub dropped_p: Vec<f64>,
-}
-
-/// Rows since the last call.
-#[derive(Clone, Debug, Default)]
-pub struct Rows {
+table!(
     /// Windows over time.
-    pub flow_samples: FlowSamples,
-    /// The queue over time.
-    pub queue_samples: QueueSamples,
-    /// Reductions.
-    pub hits: Hits,
-    /// Loss episodes that are over.
-    pub episodes: Episodes,
-}
+    FlowSamples {
+        /// Time of the sample.
+        time_s: f64,
+        /// Number of the flow.
+        flow: u32,
+        /// Its window; in the limit the mean window of its part of the class, least windows first.
+        cwnd: f64,
+        /// Round-trip time.
+        srtt_s: f64,
+        /// Packets that it has got through since the run began.
+        delivered_p: f64,
+    }
+);
 
-/// Totals of a flow.
-#[derive(Clone, Debug, Default)]
-pub struct Flows {
-    /// Number of the flow.
-    pub flow: Vec<u32>,
-    /// Packets got through in the whole run.
-    pub delivered_p: Vec<f64>,
-    /// Those of the measured part.
-    pub measured_p: Vec<f64>,
-}
+table!(
+    /// The queue over time; counts are those since the sample before.
+    QueueSamples {
+        /// Time of the sample.
+        time_s: f64,
+        /// Packets that wait.
+        backlog_p: f64,
+        /// How long what arrives now will wait.
+        sojourn_s: f64,
+        /// Packets sent on.
+        departures_p: u64,
+        /// Packets dropped.
+        drops_p: u64,
+        /// Share of the rate that was used.
+        utilisation: f64,
+    }
+);
 
-/// Totals of the link in the measured part.
-#[derive(Clone, Debug, Default)]
-pub struct LinkTotals {
-    /// Packets that came.
-    pub arrived_p: f64,
-    /// Packets dropped.
-    pub dropped_p: f64,
-    /// Packets sent on.
-    pub departed_p: f64,
-    /// Time without a queue.
-    pub empty_s: f64,
-    /// Time measured.
-    pub measured_s: f64,
-    /// Mean backlog over time.
-    pub backlog_mean_p: f64,
-    /// Mean waiting time of what was sent on.
-    pub sojourn_mean_s: f64,
-    /// Upper edges of the bins of waiting times.
-    pub sojourn_edges_s: Vec<f64>,
-    /// Packets in each bin.
-    pub sojourn_counts: Vec<u64>,
-    /// Packets that came in the whole run.
-    pub arrived_total_p: f64,
-    /// Packets dropped in the whole run.
-    pub dropped_total_p: f64,
-    /// Packets sent on in the whole run.
-    pub departed_total_p: f64,
-}
+table!(
+    /// Reductions, one by one. In the limit, a flow's turn comes whenever a whole flow's share has reduced.
+    Hits {
+        /// When the packet was lost.
+        dropped_s: f64,
+        /// When the flow heard of it.
+        reduced_s: f64,
+        /// Number of the flow.
+        flow: u32,
+    }
+);
+
+table!(
+    /// Series of drops without a pause of the longest round trip, one row for each class.
+    Episodes {
+        /// First drop.
+        start_s: f64,
+        /// Last drop.
+        end_s: f64,
+        /// Number of the class.
+        class: u32,
+        /// Share of its flows that reduced.
+        share: f64,
+        /// Packets of all classes that were dropped.
+        dropped_p: f64,
+    }
+);
+
+record!(
+    /// Rows since the last call.
+    Rows {
+        flow_samples: FlowSamples,
+        queue_samples: QueueSamples,
+        hits: Hits,
+        episodes: Episodes,
+    }
+);
+
+table!(
+    /// Totals of a flow.
+    Flows {
+        /// Number of the flow.
+        flow: u32,
+        /// Packets got through in the whole run.
+        delivered_p: f64,
+        /// Those of the measured part.
+        measured_p: f64,
+    }
+);
+
+table!(
+    /// The link, one row: totals of the measured part.
+    Links {
+        /// Packets that came.
+        arrived_p: f64,
+        /// Packets dropped.
+        dropped_p: f64,
+        /// Packets sent on.
+        departed_p: f64,
+        /// Time without a queue.
+        empty_s: f64,
+        /// Time measured.
+        measured_s: f64,
+        /// Mean backlog over time.
+        backlog_mean_p: f64,
+        /// Mean waiting time of what was sent on.
+        sojourn_mean_s: f64,
+        /// Upper edges of the bins of waiting times.
+        sojourn_edges_s: Vec<f64>,
+        /// Packets in each bin.
+        sojourn_counts: Vec<u64>,
+        /// Packets that came in the whole run.
+        arrived_total_p: f64,
+        /// Packets dropped in the whole run.
+        dropped_total_p: f64,
+        /// Packets sent on in the whole run.
+        departed_total_p: f64,
+    }
+);
+
+record!(
+    /// What is complete only at the end.
+    Totals {
+        flows: Flows,
+        links: Links,
+    }
+);
 
 /// Bins of waiting times between none and a full buffer.
 const BINS: usize = 256;
@@ -120,7 +133,10 @@ const BINS: usize = 256;
 /// Counts the link's packets; in units of what is run until [`LinkBooks::totals`].
 #[derive(Clone, Debug)]
 pub struct LinkBooks {
-    totals: LinkTotals,
+    whole: Step,
+    measured: Step,
+    measured_s: f64,
+    empty_s: f64,
     bins: Vec<f64>,
     full_s: f64,
     backlog_ps: f64,
@@ -133,7 +149,10 @@ impl LinkBooks {
     /// Empty books for the queue of a plan.
     pub fn new(plan: &Plan) -> LinkBooks {
         LinkBooks {
-            totals: LinkTotals::default(),
+            whole: Step::default(),
+            measured: Step::default(),
+            measured_s: 0.0,
+            empty_s: 0.0,
             bins: vec![0.0; BINS + 1],
             full_s: plan.buffer_p / plan.rate_pps,
             backlog_ps: 0.0,
@@ -152,18 +171,12 @@ impl LinkBooks {
         waited_s: f64,
         measured: bool,
     ) {
-        let totals = &mut self.totals;
-        totals.arrived_total_p += step.arrived_p;
-        totals.dropped_total_p += step.dropped_p;
-        totals.departed_total_p += step.departed_p;
-        self.unsampled.departed_p += step.departed_p;
-        self.unsampled.dropped_p += step.dropped_p;
+        self.whole.add(step);
+        self.unsampled.add(step);
         if measured {
-            totals.arrived_p += step.arrived_p;
-            totals.dropped_p += step.dropped_p;
-            totals.departed_p += step.departed_p;
-            totals.measured_s += step_s;
-            totals.empty_s += if backlog_p > 0.0 { 0.0 } else { step_s };
+            self.measured.add(step);
+            self.measured_s += step_s;
+            self.empty_s += if backlog_p > 0.0 { 0.0 } else { step_s };
             self.backlog_ps += backlog_p * step_s;
             self.sojourn_ps += waited_s * step.departed_p;
             let bin = (waited_s / self.full_s * BINS as f64).ceil() as usize;
@@ -195,27 +208,25 @@ impl LinkBooks {
     }
 
     /// What the link did.
-    pub fn totals(&self, by: Scaling) -> LinkTotals {
-        let found = &self.totals;
+    pub fn totals(&self, by: Scaling) -> Links {
+        let (whole, measured) = (&self.whole, &self.measured);
         let packets = by.amount * by.time;
         let edges = (0..=BINS).map(|bin| self.full_s * bin as f64 / BINS as f64);
-        LinkTotals {
-            arrived_p: found.arrived_p * packets,
-            dropped_p: found.dropped_p * packets,
-            departed_p: found.departed_p * packets,
-            empty_s: found.empty_s * by.time,
-            measured_s: found.measured_s * by.time,
-            backlog_mean_p: self.backlog_ps / found.measured_s * by.amount,
-            sojourn_mean_s: self.sojourn_ps / found.departed_p,
-            sojourn_edges_s: edges.collect(),
-            sojourn_counts: self
-                .bins
-                .iter()
-                .map(|count| (count * packets).round() as u64)
-                .collect(),
-            arrived_total_p: found.arrived_total_p * packets,
-            dropped_total_p: found.dropped_total_p * packets,
-            departed_total_p: found.departed_total_p * packets,
+        let counts = self.bins.iter();
+        let counts = counts.map(|count| (count * packets).round() as u64);
+        Links {
+            arrived_p: vec![measured.arrived_p * packets],
+            dropped_p: vec![measured.dropped_p * packets],
+            departed_p: vec![measured.departed_p * packets],
+            empty_s: vec![self.empty_s * by.time],
+            measured_s: vec![self.measured_s * by.time],
+            backlog_mean_p: vec![self.backlog_ps / self.measured_s * by.amount],
+            sojourn_mean_s: vec![self.sojourn_ps / measured.departed_p],
+            sojourn_edges_s: vec![edges.collect()],
+            sojourn_counts: vec![counts.collect()],
+            arrived_total_p: vec![whole.arrived_p * packets],
+            dropped_total_p: vec![whole.dropped_p * packets],
+            departed_total_p: vec![whole.departed_p * packets],
         }
     }
 }

@@ -3,6 +3,7 @@
 use ackclock_models::meanfield::field::Resolution;
 use ackclock_models::meanfield::law::{Control, Mode};
 use ackclock_models::meanfield::plan::{ClassPlan, Plan};
+use ackclock_models::meanfield::record::Totals;
 use ackclock_models::meanfield::MeanField;
 use ackclock_models::red::{Policy, Red};
 
@@ -24,13 +25,13 @@ fn networks() -> Vec<Plan> {
     let reno = ClassPlan {
         flows: vec![20, 21],
         base_rtt_s: 0.08,
-        control: Control::Reno,
+        control: Control::Reno {},
     };
     let mut mixed = ftth(cubic(Mode::Auto), 20);
     mixed.classes.push(reno);
     vec![
         ftth(cubic(Mode::Auto), 10),
-        ftth(Control::Reno, 10),
+        ftth(Control::Reno {}, 10),
         Plan {
             one_reduction_per_rtt: false,
             ..ftth(cubic(Mode::Tcp), 10)
@@ -62,9 +63,9 @@ fn shares_add_up_to_one_and_packets_that_came_left_or_wait_or_were_dropped() {
             assert!(off < 1e-12, "{off} in {plan:?}");
         }
         let waiting_p = model.backlog_p();
-        let (flows, link) = model.finish();
-        let left_p = link.departed_total_p + link.dropped_total_p + waiting_p;
-        assert_near("packets", left_p, link.arrived_total_p, 1e-10);
+        let Totals { flows, links: link } = model.finish();
+        let left_p = link.departed_total_p[0] + link.dropped_total_p[0] + waiting_p;
+        assert_near("packets", left_p, link.arrived_total_p[0], 1e-10);
         let mut delivered_p: f64 = flows.delivered_p.iter().sum();
         if !plan.particles && plan.classes.len() == 1 {
             assert_eq!(flows.flow.len(), 10);
@@ -73,14 +74,14 @@ fn shares_add_up_to_one_and_packets_that_came_left_or_wait_or_were_dropped() {
         assert_near(
             "packets of the flows",
             delivered_p,
-            link.departed_total_p,
+            link.departed_total_p[0],
             1e-9,
         );
-        let binned: u64 = link.sojourn_counts.iter().sum();
+        let binned: u64 = link.sojourn_counts[0].iter().sum();
         assert_near(
             "packets in the histogram",
             binned as f64,
-            link.departed_p,
+            link.departed_p[0],
             1e-4,
         );
     }
@@ -89,7 +90,7 @@ fn shares_add_up_to_one_and_packets_that_came_left_or_wait_or_were_dropped() {
 #[test]
 fn halving_the_step_does_not_matter() {
     for plan in [
-        ftth(Control::Reno, 10),
+        ftth(Control::Reno {}, 10),
         ftth(cubic(Mode::Auto), 10),
         inter_dc(10),
         intra_dc(cubic(Mode::Tcp), 10),
@@ -157,7 +158,7 @@ fn the_number_of_cohorts_stays_bounded() {
 
 #[test]
 fn plans_that_are_none_are_refused() {
-    let sound = ftth(Control::Reno, 2);
+    let sound = ftth(Control::Reno {}, 2);
     let refused = |plan: Plan| MeanField::new(&plan, 1).is_err();
     assert!(!refused(sound.clone()));
     assert!(refused(Plan {

@@ -34,7 +34,7 @@ fn tcp_mode_is_the_same_on_the_lattice() {
 
 #[test]
 fn new_reno_is_the_same_on_the_lattice() {
-    let plan = as_printed(ftth(Control::Reno, 100));
+    let plan = as_printed(ftth(Control::Reno {}, 100));
     let mut lattice = Lattice::new(&plan, Growth::Line(1.0), 0.5, 1, 800);
     lattice.run(60.0);
     gates(&lattice);

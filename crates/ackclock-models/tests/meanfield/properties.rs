@@ -2,6 +2,7 @@
 
 use ackclock_models::meanfield::law::{Control, Mode};
 use ackclock_models::meanfield::plan::{ClassPlan, Plan};
+use ackclock_models::meanfield::record::Totals;
 use ackclock_models::meanfield::MeanField;
 use ackclock_models::red::{Policy, Red};
 use proptest::prelude::*;
@@ -16,7 +17,7 @@ fn control() -> impl Strategy<Value = Control> {
             mode,
         },
     );
-    prop_oneof![Just(Control::Reno), cubic]
+    prop_oneof![Just(Control::Reno {}), cubic]
 }
 
 fn policy() -> impl Strategy<Value = Policy> {
@@ -31,7 +32,7 @@ fn policy() -> impl Strategy<Value = Policy> {
             })
         },
     );
-    prop_oneof![Just(Policy::Droptail), red]
+    prop_oneof![Just(Policy::Droptail {}), red]
 }
 
 fn class() -> impl Strategy<Value = ClassPlan> {
@@ -78,13 +79,13 @@ proptest! {
     fn any_network_gives_numbers(plan in network(), seed in any::<u64>()) {
         let mut model = MeanField::new(&plan, seed).expect("a sound plan");
         model.advance(plan.duration_s);
-        let (flows, link) = model.finish();
+        let Totals { flows, links: link } = model.finish();
         let rows = model.drain();
         for class in 0..plan.classes.len() {
             prop_assert!((model.cohorts(class).total() - 1.0).abs() < 1e-12);
         }
-        let left_p = link.departed_total_p + link.dropped_total_p + model.backlog_p();
-        prop_assert!((left_p - link.arrived_total_p).abs() <= 1e-10 * link.arrived_total_p);
+        let left_p = link.departed_total_p[0] + link.dropped_total_p[0] + model.backlog_p();
+        prop_assert!((left_p - link.arrived_total_p[0]).abs() <= 1e-10 * link.arrived_total_p[0]);
         prop_assert!(rows.queue_samples.backlog_p.iter().all(|p| (0.0..=plan.buffer_p).contains(p)));
         prop_assert!(rows.flow_samples.cwnd.iter().all(|w| w.is_finite() && *w > 0.0));
         prop_assert!(flows.delivered_p.iter().all(|p| p.is_finite() && *p >= 0.0));

@@ -30,7 +30,7 @@ fn windows_scale_in_tcp_mode_and_loss_as_the_inverse_square() {
     let (half, eight) = (ftth_times(0.5), ftth_times(8.0));
     assert_near("window at 0.5", half.mean_p / 0.5, 211.4, 0.01);
     assert_near("window at 8", eight.mean_p / 8.0, 210.3, 0.01);
-    let loss = |found: &Found| found.link.dropped_p / found.link.arrived_p;
+    let loss = |found: &Found| found.link.dropped_p[0] / found.link.arrived_p[0];
     assert_near("loss", loss(&half) / loss(&eight), 256.0, 0.05);
 }
 
@@ -68,8 +68,8 @@ fn a_scaled_run_speaks_of_the_network_that_is_meant() {
     assert_near("period", scaled.period_s, direct.period_s, 0.12);
     assert_near(
         "packets",
-        scaled.link.departed_p,
-        direct.link.departed_p,
+        scaled.link.departed_p[0],
+        direct.link.departed_p[0],
         0.001,
     );
     assert_near("share hit", scaled.hit, direct.hit, 0.15);
@@ -88,7 +88,7 @@ fn scaling_wants_one_mode_for_all() {
     };
     assert!(scaled(cubic(Mode::Auto)).is_err());
     assert!(scaled(cubic(Mode::Cubic)).is_ok());
-    assert!(scaled(Control::Reno).is_ok());
+    assert!(scaled(Control::Reno {}).is_ok());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use ackclock_models::meanfield::field::Resolution;
 use ackclock_models::meanfield::law::{Control, Mode};
 use ackclock_models::meanfield::plan::{ClassPlan, Plan};
-use ackclock_models::meanfield::record::LinkTotals;
+use ackclock_models::meanfield::record::Links;
 use ackclock_models::meanfield::MeanField;
 use ackclock_models::red::Policy;
 
@@ -30,7 +30,7 @@ pub fn plan(rate_bps: f64, base_rtt_s: f64, buffer_p: f64, control: Control, flo
         step_s: None,
         rate_pps: count * rate_bps / PACKET_BITS,
         buffer_p: count * buffer_p,
-        policy: Policy::Droptail,
+        policy: Policy::Droptail {},
         classes: vec![ClassPlan {
             flows: (0..flows).collect(),
             base_rtt_s,
@@ -67,7 +67,7 @@ pub fn inter_dc(flows: u32) -> Plan {
 /// What is read off the measured part of a run.
 #[derive(Debug)]
 pub struct Found {
-    pub link: LinkTotals,
+    pub link: Links,
     pub mean_p: f64,
     pub lowest_p: f64,
     pub highest_p: f64,
@@ -91,7 +91,7 @@ pub fn run(plan: &Plan) -> Found {
 pub fn run_with(plan: &Plan, seed: u64, resolution: Resolution) -> Found {
     let mut model = MeanField::with_resolution(plan, seed, resolution).expect("a sound plan");
     model.advance(plan.duration_s);
-    let (_, link) = model.finish();
+    let link = model.finish().links;
     let rows = model.drain();
     let flows = plan.flow_count();
     let samples = rows.flow_samples;
@@ -124,9 +124,9 @@ pub fn run_with(plan: &Plan, seed: u64, resolution: Resolution) -> Found {
         lowest_p,
         highest_p,
         sd_p: mean(&deviations),
-        utilisation: link.departed_p / (plan.rate_pps * link.measured_s),
-        queue_p: link.backlog_mean_p / flows as f64,
-        empty: link.empty_s / link.measured_s,
+        utilisation: link.departed_p[0] / (plan.rate_pps * link.measured_s[0]),
+        queue_p: link.backlog_mean_p[0] / flows as f64,
+        empty: link.empty_s[0] / link.measured_s[0],
         period_s: (last - first) / (episodes.len() as f64 - 1.0),
         hit: mean(&episodes.iter().map(|e| e.1).collect::<Vec<_>>()),
         fall: (highest_p - lowest_p) / highest_p,

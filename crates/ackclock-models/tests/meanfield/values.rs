@@ -29,7 +29,7 @@ fn ftth_with_one_reduction_per_round_trip() {
 
 #[test]
 fn ftth_with_new_reno() {
-    let found = run(&as_printed(ftth(Control::Reno, 100)));
+    let found = run(&as_printed(ftth(Control::Reno {}, 100)));
     assert_near("mean window", found.mean_p, 174.6, 0.01);
     assert_near("lowest mean window", found.lowest_p, 122.8, 0.01);
     assert_near("highest mean window", found.highest_p, 220.9, 0.01);

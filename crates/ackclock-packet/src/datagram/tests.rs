@@ -1,5 +1,5 @@
 use super::*;
-use crate::plan::PathPlan;
+use ackclock_plan::PathPlan;
 use serde_json::json;
 
 const SECOND: Time = Time::from_milliseconds(1000);

@@ -16,6 +16,7 @@ const APART: Time = Time::from_picoseconds(1);
 /// The bucket, and the packets that it has let through but that have not left yet.
 #[derive(Debug)]
 pub struct Bucket {
+    burst_bytes: u64,
     /// The burst, as the time in which it is earned.
     burst: Time,
     /// Since when, or from when on, the bucket is not overdrawn.
@@ -27,15 +28,16 @@ impl Bucket {
     /// A full bucket.
     pub fn new(burst_bytes: u64, rate: Rate) -> Bucket {
         Bucket {
+            burst_bytes,
             burst: rate.transmission_time(burst_bytes),
             filled: Time::ZERO,
             passing: VecDeque::new(),
         }
     }
 
-    /// The burst at another rate. What was earned or is overdrawn stays as it is, in time.
-    pub fn set_burst(&mut self, burst_bytes: u64, rate: Rate) {
-        self.burst = rate.transmission_time(burst_bytes);
+    /// The rate from now on. What was earned or is overdrawn stays as it is, in time.
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.burst = rate.transmission_time(self.burst_bytes);
     }
 
     /// Whether a packet may leave.

@@ -4,24 +4,48 @@ use ackclock_units::{Rate, Time, PICOSECONDS_PER_SECOND};
 
 use super::Link;
 use crate::packet::Packet;
-use crate::queue::{self, Surroundings};
+use crate::queue::{self, Queue, Surroundings};
 use crate::PlanError;
+use ackclock_plan::LinkPlan;
 
 /// Whole picoseconds for a byte below which those for a packet are exact in a float.
 const LARGEST_BYTE_TIME: f64 = 1e11;
 
 impl Link {
+    /// The discipline of a link that has this rate, with an empty queue.
+    ///
+    /// # Errors
+    /// If it or its parameters are not known.
+    pub fn discipline(
+        plan: &LinkPlan,
+        rate: Rate,
+        priorities: &[u8],
+        seed: u64,
+    ) -> Result<Queue, PlanError> {
+        let surroundings = Surroundings {
+            rate_bps: rate.bits_per_second(),
+            seed,
+            priorities,
+        };
+        queue::make(
+            &plan.queue.discipline,
+            &plan.queue.parameters,
+            &surroundings,
+        )
+    }
+
     /// What a packet has to expect.
     pub(super) fn take_stock(&mut self) {
         self.obstructed = self.down || self.loss.is_some();
         let lets_through = self.queue.lets_through() && self.bucket.is_none();
-        self.is_plain = lets_through && !self.obstructed;
-        self.is_lazy = lets_through && self.wire.exists && !self.is_watched;
+        let is_unseen = lets_through && self.propagation.exists && !self.is_watched;
+        self.is_plain = is_unseen && !self.obstructed;
+        self.is_lazy = is_unseen;
     }
 
     /// There is a flight behind the link, because its delay will change.
     pub fn give_flight(&mut self) {
-        self.wire.exists = true;
+        self.propagation.exists = true;
         self.take_stock();
     }
 
@@ -40,7 +64,7 @@ impl Link {
         self.byte_time = if is_whole { byte_time as u64 } else { 0 };
         self.transmission_times = Default::default();
         if let Some(bucket) = &mut self.bucket {
-            bucket.set_burst(self.made_from.burst_bytes, rate);
+            bucket.set_rate(rate);
         }
     }
 
@@ -55,16 +79,12 @@ impl Link {
         self.take_stock();
     }
 
-    /// The link fails; returns the packets in its queue and transmitter, which are lost. What was launched is
-    /// another's. The discipline starts anew, as `qdisc_reset` does in Linux.
-    ///
-    /// # Errors
-    /// None that did not come when the link was made.
-    pub fn fail(&mut self, priorities: &[u8], now: Time) -> Result<Vec<Packet>, PlanError> {
+    /// The link fails; returns the packets in its queue, which are lost. What was launched is another's. The
+    /// discipline starts anew as `fresh`, as `qdisc_reset` does in Linux.
+    pub fn fail(&mut self, fresh: Queue, now: Time) -> Vec<Packet> {
         self.down = true;
         self.take_stock();
         let mut lost = self.empty_queue(now);
-        lost.extend(self.transmitting.take());
         if let Some(bucket) = &mut self.bucket {
             lost.extend(std::iter::from_fn(|| bucket.pop()));
         }
@@ -72,15 +92,8 @@ impl Link {
             packet.wire_bytes -= self.frame_overhead;
         }
         self.counters.lost += lost.len() as u64;
-        self.made_from.failures += 1;
-        let surroundings = Surroundings {
-            rate_bps: self.rate.bits_per_second(),
-            seed: self.made_from.seed.wrapping_add(self.made_from.failures),
-            priorities,
-        };
-        let made_from = &self.made_from.queue;
-        self.queue = queue::make(&made_from.discipline, &made_from.parameters, &surroundings)?;
-        Ok(lost)
+        self.queue = fresh;
+        lost
     }
 
     /// Takes all packets out of the queue, those that the discipline would hold back at later times.

@@ -2,7 +2,7 @@
 
 use ackclock_units::Time;
 
-use super::{Link, SOJOURNS};
+use super::Link;
 use crate::histogram::Histogram;
 
 /// What passed through a link.
@@ -34,30 +34,65 @@ pub struct Counters {
     pub sojourn_time: f64,
 }
 
-impl Link {
-    /// With many links the bins are seldom in the cache: those between nodes wait until several are fetched together.
+/// Packets that found a link idle.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub(super) struct Passed {
+    packets: u64,
+    bytes: u64,
+    /// Time in which they were in transmission.
+    busy: Time,
+}
+
+impl Passed {
     #[inline(always)]
-    pub(super) fn record_sojourn(&mut self, sojourn: Time) {
-        if !self.wire.exists {
-            self.sojourns.record(sojourn);
+    pub fn add(&mut self, bytes: u32, duration: Time) {
+        self.packets += 1;
+        self.bytes += u64::from(bytes);
+        self.busy += duration;
+    }
+}
+
+/// Sojourn times that are kept before they are counted.
+const KEPT: usize = 8;
+
+/// The sojourn times of a link, and of how many packets that did not wait they know.
+#[derive(Default)]
+pub(super) struct Sojourns {
+    /// The last ones, until there are enough to look for their bins together.
+    last: [Time; KEPT],
+    count: usize,
+    histogram: Histogram,
+    passed: u64,
+}
+
+impl Sojourns {
+    /// With many links the bins are seldom in the cache: those of links with a flight wait (`later`) until several are
+    /// fetched together.
+    #[inline(always)]
+    pub fn record(&mut self, sojourn: Time, later: bool) {
+        if !later {
+            self.histogram.record(sojourn);
             return;
         }
-        self.last_sojourns[self.last_count % SOJOURNS] = sojourn;
-        self.last_count += 1;
-        if self.last_count == SOJOURNS {
-            self.settle_sojourns();
+        self.last[self.count % KEPT] = sojourn;
+        self.count += 1;
+        if self.count == KEPT {
+            self.settle();
         }
     }
 
     /// Counts the sojourn times that wait.
     #[inline(never)]
-    pub(super) fn settle_sojourns(&mut self) {
-        for &sojourn in &self.last_sojourns[..self.last_count] {
-            self.sojourns.record(sojourn);
+    fn settle(&mut self) {
+        for &sojourn in &self.last[..self.count] {
+            self.histogram.record(sojourn);
         }
-        self.last_count = 0;
+        self.count = 0;
     }
+}
 
+impl Link {
     /// A packet enters the queue. The integral of a count over time is Σ leaving times − Σ entering
     /// times + count × now, so each change costs one addition, and [`Link::counters`] the last term.
     #[inline(always)]
@@ -88,11 +123,11 @@ impl Link {
     /// The counts with those of the packets that found the link idle.
     pub(super) fn counters_with_passed(&self) -> Counters {
         let mut counters = self.counters;
-        counters.arrived += self.passed;
-        counters.dequeued += self.passed;
-        counters.departed += self.passed;
-        counters.departed_bytes += self.passed_bytes;
-        counters.busy += self.busy;
+        counters.arrived += self.passed.packets;
+        counters.dequeued += self.passed.packets;
+        counters.departed += self.passed.packets;
+        counters.departed_bytes += self.passed.bytes;
+        counters.busy += self.passed.busy;
         counters
     }
 
@@ -100,10 +135,8 @@ impl Link {
     pub(super) fn settle_passed(&mut self) {
         self.sojourns();
         self.counters = self.counters_with_passed();
-        self.passed = 0;
-        self.passed_bytes = 0;
-        self.busy = Time::ZERO;
-        self.made_from.passed_before = 0;
+        self.passed = Passed::default();
+        self.sojourns.passed = 0;
     }
 
     /// Counts up to `now`.
@@ -124,17 +157,19 @@ impl Link {
 
     /// Sojourn times of the packets that left the queue since the histogram was last cleared.
     pub fn sojourns(&mut self) -> &Histogram {
-        self.settle_sojourns();
-        self.sojourns
-            .add_zeros(self.passed - self.made_from.passed_before);
-        self.made_from.passed_before = self.passed;
-        &self.sojourns
+        let sojourns = &mut self.sojourns;
+        sojourns.settle();
+        sojourns
+            .histogram
+            .add_zeros(self.passed.packets - sojourns.passed);
+        sojourns.passed = self.passed.packets;
+        &sojourns.histogram
     }
 
     /// Starts the histogram anew (end of the warm-up).
     pub fn clear_sojourns(&mut self) {
-        self.made_from.passed_before = self.passed;
-        self.last_count = 0;
-        self.sojourns.clear();
+        self.sojourns.passed = self.passed.packets;
+        self.sojourns.count = 0;
+        self.sojourns.histogram.clear();
     }
 }

@@ -1,10 +1,10 @@
 //! Random loss before a queue.
 
+use ackclock_plan::LossPlan;
 use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
 
 use crate::packet::{Kind, Packet};
-use crate::plan::LossPlan;
 
 /// Loss of packets that is independent of the queue.
 pub struct RandomLoss {

@@ -1,8 +1,8 @@
 //! A link behind a discipline that holds packets back.
 
 use super::*;
-use crate::plan::QueuePlan;
 use crate::queue::testing::packet;
+use ackclock_plan::QueuePlan;
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -44,7 +44,7 @@ fn us(microseconds: u64) -> Time {
 /// Carries a link's events out: when the next is due, and what has left.
 struct Driver {
     link: Link,
-    due: Option<Time>,
+    due: Time,
     left: Vec<(Time, Packet)>,
 }
 
@@ -52,16 +52,17 @@ impl Driver {
     fn new(link: Link) -> Driver {
         Driver {
             link,
-            due: None,
+            due: Time::NEVER,
             left: Vec::new(),
         }
     }
 
     fn advance(&mut self, until: Time) {
-        while let Some(now) = self.due.filter(|due| *due <= until) {
-            let (packet, next) = self.link.finish(now);
-            assert!(next.is_none_or(|next| next > now), "time passes");
-            self.due = next;
+        while self.due <= until {
+            let now = self.due;
+            let (packet, due) = self.link.finish(now);
+            assert!(due.next() > now, "time passes");
+            self.due = due.next();
             self.left.extend(packet.map(|packet| (now, packet)));
         }
     }
@@ -69,8 +70,12 @@ impl Driver {
     /// Offers a packet; an event that is due stays due unless the link names another, as in the network.
     fn offer(&mut self, packet: Packet, now: Time) {
         self.advance(now);
-        if let (_, Some(due)) = self.link.offer(packet, now) {
-            self.due = Some(due);
+        let due = self
+            .link
+            .offer::<false>(packet, now)
+            .map_or(Time::NEVER, Due::next);
+        if !due.is_never() {
+            self.due = due;
         }
     }
 
@@ -90,7 +95,7 @@ fn a_packet_that_is_held_back_begins_at_the_exact_time() {
     // were taken at 100 µs, from a bucket that had 50 bytes more by then.
     assert_eq!(driver.times(), [us(100), us(200), us(2100), us(4100)]);
     assert_eq!(driver.link.keeps(), 0);
-    assert_eq!(driver.due, None);
+    assert_eq!(driver.due, Time::NEVER);
 }
 
 #[test]
@@ -117,7 +122,7 @@ fn an_arrival_that_must_wait_too_does_not_disturb_the_wait() {
         driver.offer(of(0, sequence), us(0));
     }
     driver.offer(of(0, 3), us(1000));
-    assert_eq!(driver.due, Some(us(2000)));
+    assert_eq!(driver.due, us(2000));
     driver.advance(us(100_000));
     assert_eq!(driver.times(), [us(100), us(200), us(2100), us(4100)]);
 }
@@ -129,7 +134,7 @@ fn an_arrival_of_another_flow_goes_at_once_and_the_wait_goes_on() {
         driver.offer(of(0, sequence), us(0));
     }
     driver.offer(of(1, 0), us(1950));
-    assert_eq!(driver.due, Some(us(2050)));
+    assert_eq!(driver.due, us(2050));
     driver.advance(us(100_000));
     let left: Vec<(Time, u32)> = driver
         .left
@@ -175,15 +180,16 @@ proptest! {
             driver.offer(arriving, now);
             dropped.append(&mut driver.link.take_settled(Settled::default()).dropped);
             let left = driver.left.len() + dropped.len();
-            prop_assert_eq!(sequence + 1, left as u64 + driver.link.keeps());
+            prop_assert_eq!(sequence + 1, left as u64 + driver.link.holds(now));
             let (packets, bytes) = driver.link.backlog();
             prop_assert_eq!(driver.link.discipline_backlog(), queue::Backlog { packets, bytes });
-            prop_assert!(driver.link.keeps() == 0 || driver.due.is_some(), "held for ever");
+            prop_assert!(driver.link.holds(now) == 0 || !driver.due.is_never(), "held for ever");
         }
-        driver.advance(Time::NEVER - us(1));
-        prop_assert_eq!(driver.link.keeps(), 0);
+        let end = Time::NEVER - us(1);
+        driver.advance(end);
+        prop_assert_eq!(driver.link.holds(end), 0);
         prop_assert_eq!((driver.left.len() + dropped.len()) as u64, offered);
-        let counters = driver.link.counters(now);
+        let counters = driver.link.counters(end);
         prop_assert_eq!(counters.arrived, offered);
         prop_assert_eq!(counters.dropped, dropped.len() as u64);
         prop_assert_eq!(counters.departed, driver.left.len() as u64);
@@ -197,4 +203,13 @@ proptest! {
             prop_assert!(bytes as f64 <= 2000.0 + 5e5 * end_s + 0.01);
         }
     }
+}
+
+/// The layout that [`Link`] promises, in cache lines of 64 bytes.
+#[test]
+fn what_each_packet_needs_is_in_the_first_line_and_where_it_goes_in_the_second() {
+    use std::mem::offset_of;
+    assert!(offset_of!(Link, has_settled) < 64);
+    assert_eq!(offset_of!(Link, propagation), 64);
+    assert_eq!(Propagation::HOT_BYTES, 64);
 }

@@ -1,11 +1,11 @@
 //! Routes are opened when a flow begins and forgotten when it is over.
 
-use super::{Hop, Network, Route, Time, Way};
-use crate::plan::{EndsPlan, FlowPlan};
+use super::{Hop, Network, Path, Route, Time};
 use crate::PlanError;
+use ackclock_plan::{EndsPlan, FlowPlan};
 
 impl Network {
-    /// Whether ways lead from one host to the other and back.
+    /// Whether paths lead from one host to the other and back.
     ///
     /// # Errors
     /// If not.
@@ -14,22 +14,24 @@ impl Network {
     }
 
     /// A connection begins; see [`Network::open_route`].
-    pub fn open_connection(&mut self, flow: u32, way: u32, plan: &FlowPlan) -> (Hop, Time) {
+    pub fn open_connection(&mut self, flow: u32, path: u32, plan: &FlowPlan) -> (Hop, Time) {
         if let Some(capture) = &mut self.capture {
             capture.open(flow, plan);
         }
-        self.open_route(flow, way, plan.ends)
+        self.open_route(flow, path, plan.ends)
     }
 
-    /// A flow takes one of the ways, or is routed between two hosts that [`Network::check_ends`] has seen. Returns
+    /// A flow takes one of the paths, or is routed between two hosts that [`Network::check_ends`] has seen. Returns
     /// the hop at which its packets enter the network, and the delay from the last queue to its receiver.
-    pub fn open_route(&mut self, flow: u32, way: u32, ends: Option<EndsPlan>) -> (Hop, Time) {
-        let routed = ends.map(|_| Way::routed());
-        let way = routed.as_ref().unwrap_or_else(|| &self.ways[way as usize]);
-        let route = Route::along(way);
-        let (delay, entrance) = (route.forward_delay, way.entrance);
+    pub fn open_route(&mut self, flow: u32, path: u32, ends: Option<EndsPlan>) -> (Hop, Time) {
+        let routed = ends.map(|_| Path::routed());
+        let path = routed
+            .as_ref()
+            .unwrap_or_else(|| &self.paths[path as usize]);
+        let route = Route::along(path);
+        let (delay, entrance) = (route.forward_delay, path.entrance);
         self.routes[flow as usize] = Some(Box::new(route));
-        // If links have failed, there may be no way now: packets look for one each time.
+        // If links have failed, there may be no path now: packets look for one each time.
         let kept = match self.routing.open(flow as usize, flow, ends) {
             Ok(()) if ends.is_some() => self.routing.kept_entrance(flow as usize),
             _ => None,
@@ -37,12 +39,12 @@ impl Network {
         (kept.map_or(entrance, Hop::Here), delay)
     }
 
-    /// Sum of the propagation delays there and back; NaN if there is no such way, or no one way.
-    pub fn base_rtt_s(&mut self, flow: u32, way: u32, ends: Option<EndsPlan>) -> f64 {
-        let routed = ends.map(|ends| self.routing.ways_of(flow, ends));
+    /// Sum of the propagation delays there and back; NaN if there is no such path, or not only one.
+    pub fn base_rtt_s(&mut self, flow: u32, path: u32, ends: Option<EndsPlan>) -> f64 {
+        let routed = ends.map(|ends| self.routing.paths_of(flow, ends));
         match routed {
             Some(links) => links.map_or(f64::NAN, |links| self.delay_s(&links)),
-            None => self.ways[way as usize].base_rtt.seconds(),
+            None => self.paths[path as usize].base_rtt.seconds(),
         }
     }
 
@@ -50,7 +52,7 @@ impl Network {
     fn delay_s(&self, links: &[u32]) -> f64 {
         let delays = links
             .iter()
-            .map(|&link| self.links[link as usize].wire.delay);
+            .map(|&link| self.links[link as usize].propagation.delay);
         let sum = delays.fold(Time::ZERO, |sum, delay| sum + delay);
         sum.seconds()
     }

@@ -2,8 +2,8 @@
 //!
 //! Most ACKs have none, so packets carry only the name of a place where theirs wait.
 
+use crate::options::Blocks;
 use crate::packet::NO_SACK;
-use crate::receiver::Blocks;
 
 /// The blocks by name, a packet's `sack`.
 #[derive(Default)]

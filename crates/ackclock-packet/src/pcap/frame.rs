@@ -83,14 +83,14 @@ pub struct Options<'a> {
 
 /// Appends a segment's record: its header and the first [`SNAP_BYTES`] bytes of its frame.
 pub fn append(bytes: &mut Vec<u8>, segment: &Segment) {
-    let way = segment.way();
+    let direction = segment.direction();
     let tcp = tcp_header(segment);
     let carried = tcp.len() as u32 + segment.payload_bytes;
-    let ip = ip_header(way, TCP, segment.ecn, carried);
+    let ip = ip_header(direction, TCP, segment.ecn, carried);
     append_frame(
         bytes,
         segment.time,
-        way,
+        direction,
         &[&ip, &tcp],
         segment.payload_bytes,
     );
@@ -98,50 +98,56 @@ pub fn append(bytes: &mut Vec<u8>, segment: &Segment) {
 
 /// Appends a UDP datagram's record (RFC 768). What is on the wire beyond 28 bytes of headers is payload.
 pub fn append_datagram(bytes: &mut Vec<u8>, packet: &Packet, now: Time) {
-    let way = Way {
+    let direction = Direction {
         flow: packet.flow,
         forward: packet.kind.is_forward(),
     };
     let payload_bytes = packet.wire_bytes.saturating_sub(UDP_IP_BYTES);
     let carried = UDP_BYTES + payload_bytes;
-    let (source, destination) = ports(way);
+    let (source, destination) = ports(direction);
     let mut udp = [0; UDP_BYTES as usize];
     udp[..2].copy_from_slice(&source.to_be_bytes());
     udp[2..4].copy_from_slice(&destination.to_be_bytes());
     udp[4..6].copy_from_slice(&length_field(carried).to_be_bytes());
     // A checksum of 0 means that there is none, so one that comes out as 0 is written as its other form.
-    let checksum = match !sum(&[&pseudo_header(way, UDP, carried), &udp]) {
+    let checksum = match !sum(&[&pseudo_header(direction, UDP, carried), &udp]) {
         0 => 0xffff,
         checksum => checksum,
     };
     udp[6..].copy_from_slice(&checksum.to_be_bytes());
-    let ip = ip_header(way, UDP, packet.ecn, carried);
-    append_frame(bytes, now, way, &[&ip, &udp], payload_bytes);
+    let ip = ip_header(direction, UDP, packet.ecn, carried);
+    append_frame(bytes, now, direction, &[&ip, &udp], payload_bytes);
 }
 
 /// Appends a record: the headers of IP and of what it carries, and a payload of zeros.
-fn append_frame(bytes: &mut Vec<u8>, time: Time, way: Way, headers: &[&[u8]], payload_bytes: u32) {
+fn append_frame(
+    bytes: &mut Vec<u8>,
+    time: Time,
+    direction: Direction,
+    headers: &[&[u8]],
+    payload_bytes: u32,
+) {
     let header_bytes = headers.iter().map(|header| header.len()).sum::<usize>() + ETHERNET_BYTES;
     let frame_bytes = header_bytes as u32 + payload_bytes;
     let kept = frame_bytes.min(SNAP_BYTES);
     bytes.extend(record_header(time.nanoseconds(), kept, frame_bytes));
-    bytes.extend(ethernet_header(way));
+    bytes.extend(ethernet_header(direction));
     for header in headers {
         bytes.extend(*header);
     }
     bytes.resize(bytes.len() + kept as usize - header_bytes, 0);
 }
 
-/// Between whom a packet travels, and which way.
+/// Between whom a packet travels, and in which direction.
 #[derive(Clone, Copy, Debug)]
-struct Way {
+struct Direction {
     flow: u32,
     forward: bool,
 }
 
 impl Segment<'_> {
-    fn way(&self) -> Way {
-        Way {
+    fn direction(&self) -> Direction {
+        Direction {
             flow: self.flow,
             forward: self.forward,
         }
@@ -149,11 +155,11 @@ impl Segment<'_> {
 }
 
 /// Source and destination address.
-fn addresses(way: Way) -> ([u8; 4], [u8; 4]) {
-    let host = way.flow.wrapping_add(1).to_be_bytes();
+fn addresses(direction: Direction) -> ([u8; 4], [u8; 4]) {
+    let host = direction.flow.wrapping_add(1).to_be_bytes();
     let sender = [10, host[1] & 0x7f, host[2], host[3]];
     let receiver = [10, host[1] | 0x80, host[2], host[3]];
-    if way.forward {
+    if direction.forward {
         (sender, receiver)
     } else {
         (receiver, sender)
@@ -161,10 +167,10 @@ fn addresses(way: Way) -> ([u8; 4], [u8; 4]) {
 }
 
 /// Source and destination port.
-fn ports(way: Way) -> (u16, u16) {
+fn ports(direction: Direction) -> (u16, u16) {
     let (first, count) = SENDER_PORTS;
-    let sender = first + (way.flow % count) as u16;
-    if way.forward {
+    let sender = first + (direction.flow % count) as u16;
+    if direction.forward {
         (sender, RECEIVER_PORT)
     } else {
         (RECEIVER_PORT, sender)
@@ -172,8 +178,8 @@ fn ports(way: Way) -> (u16, u16) {
 }
 
 /// Locally administered addresses that contain the IP addresses.
-fn ethernet_header(way: Way) -> [u8; ETHERNET_BYTES] {
-    let (source, destination) = addresses(way);
+fn ethernet_header(direction: Direction) -> [u8; ETHERNET_BYTES] {
+    let (source, destination) = addresses(direction);
     let mut header = [0; ETHERNET_BYTES];
     header[0] = 2;
     header[2..6].copy_from_slice(&destination);
@@ -184,8 +190,8 @@ fn ethernet_header(way: Way) -> [u8; ETHERNET_BYTES] {
 }
 
 /// The header before `bytes` of a protocol.
-fn ip_header(way: Way, protocol: u8, ecn: Ecn, bytes: u32) -> [u8; IP_BYTES] {
-    let (source, destination) = addresses(way);
+fn ip_header(direction: Direction, protocol: u8, ecn: Ecn, bytes: u32) -> [u8; IP_BYTES] {
+    let (source, destination) = addresses(direction);
     let length = length_field(IP_BYTES as u32 + bytes);
     let mut header = [0; IP_BYTES];
     header[0] = 0x45;
@@ -203,7 +209,7 @@ fn ip_header(way: Way, protocol: u8, ecn: Ecn, bytes: u32) -> [u8; IP_BYTES] {
 
 /// The header with its options and checksum.
 fn tcp_header(segment: &Segment) -> Vec<u8> {
-    let (source, destination) = ports(segment.way());
+    let (source, destination) = ports(segment.direction());
     let options = option_bytes(&segment.options);
     let mut header = Vec::with_capacity(TCP_BYTES + OPTION_BYTES_MAX);
     header.extend(source.to_be_bytes());
@@ -216,14 +222,14 @@ fn tcp_header(segment: &Segment) -> Vec<u8> {
     header.extend([0; 4]); // checksum, urgent pointer
     header.extend(options);
     let carried = header.len() as u32 + segment.payload_bytes;
-    let pseudo = pseudo_header(segment.way(), TCP, carried);
+    let pseudo = pseudo_header(segment.direction(), TCP, carried);
     let checksum = !sum(&[&pseudo, &header]);
     header[16..18].copy_from_slice(&checksum.to_be_bytes());
     header
 }
 
-fn pseudo_header(way: Way, protocol: u8, bytes: u32) -> [u8; 12] {
-    let (source, destination) = addresses(way);
+fn pseudo_header(direction: Direction, protocol: u8, bytes: u32) -> [u8; 12] {
+    let (source, destination) = addresses(direction);
     let length = length_field(bytes);
     let mut header = [0; 12];
     header[..4].copy_from_slice(&source);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::reading::{datagrams, frames, records, Frame};
 use super::*;
 use crate::packet::{Ecn, Flags, NO_SACK};
-use crate::plan::{CongestionPlan, PathPlan};
+use ackclock_plan::{CongestionPlan, PathPlan};
 use serde_json::{json, Value};
 
 /// A flow with some fields of its TCP changed.
@@ -160,7 +160,7 @@ fn without_timestamps_and_sack_there_are_no_such_options() {
 fn the_length_is_that_of_the_simulated_packet() {
     let flow = flow(None, &json!({ "timestamps": false }));
     let mut ack = packet(Kind::Ack, 1, 40 + 12);
-    ack.flags = Flags::repeating(true);
+    ack.flags = Flags::NONE.with_dsack(true);
     assert_eq!(captured(&flow, &[ack], &[])[0].wire_bytes, 14 + 52);
 }
 

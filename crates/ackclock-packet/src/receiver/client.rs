@@ -15,12 +15,12 @@
 //! sender does not acknowledge the request but by its data. What the connection's opening and end are, is measured
 //! here: open when the SYN/ACK has arrived, complete when the last byte has.
 
+use ackclock_plan::TcpPlan;
+use ackclock_record::Happening;
 use ackclock_units::Time;
 
 use super::{Phase, Receiver, Reply};
 use crate::packet::{Kind, Packet};
-use crate::plan::TcpPlan;
-use crate::record::Happening;
 use crate::rtt::RttEstimator;
 
 /// What a receiver knows that opens the connection.
@@ -99,11 +99,11 @@ impl Receiver {
     fn send_syn(&mut self, now: Time) -> Option<Reply> {
         let client = self.client.as_mut()?;
         client.syn_sent = now;
-        let again = client.syn_retransmissions > 0;
+        let retransmitted = client.syn_retransmissions > 0;
         self.timer = now + client.rtt.rto();
         let syn = self.control(Kind::ClientSyn);
         Some(Reply {
-            duplicate: again,
+            flags: syn.flags.with_retransmitted(retransmitted),
             ..syn
         })
     }
@@ -145,13 +145,13 @@ impl Receiver {
         self.request(now, true)
     }
 
-    fn request(&mut self, now: Time, again: bool) -> Option<Reply> {
+    fn request(&mut self, now: Time, retransmitted: bool) -> Option<Reply> {
         let client = self.client.as_ref()?;
         let bytes = client.request_bytes;
         self.timer = now + client.rtt.rto();
         let request = self.control(Kind::Request);
         Some(Reply {
-            duplicate: again,
+            flags: request.flags.with_retransmitted(retransmitted),
             wire_bytes: request.wire_bytes + bytes,
             ..request
         })

@@ -14,8 +14,9 @@
 //! not echoed. RFC 9768's counter (3 bits, and more in an option) is a counter modulo 128 here; it wraps only if
 //! 128 marked packets pass without any ACK arriving.
 
+use ackclock_plan::EcnMode;
+
 use crate::packet::{Ecn, Flags, Packet};
-use crate::plan::EcnMode;
 
 /// What the receiver echoes.
 #[derive(Clone, Copy, Debug)]
@@ -60,20 +61,20 @@ impl Echo {
 
     /// What the next ACK says: ECE, or the count of marked packets.
     #[inline]
-    pub fn value(self) -> u8 {
-        self.value
+    pub fn flags(self) -> Flags {
+        Flags::NONE.with_echo(self.value)
     }
 
     /// The ECN bits of what the receiver sends.
     #[inline]
     pub fn of_acks(self) -> Ecn {
-        self.mode.of_control()
+        Ecn::of_control(self.mode)
     }
 
     /// What a segment asks for. After [`Asked::AckBefore`], and once that ACK is written, [`Echo::take`] follows.
     pub fn asks(self, packet: &Packet) -> Asked {
         let marked = packet.ecn == Ecn::Experienced;
-        let says_cwr = packet.echo() > 0;
+        let says_cwr = packet.flags.echo() > 0;
         match self.mode {
             EcnMode::Classic if marked && (self.value == 0 || says_cwr) => Asked::TwoQuick,
             EcnMode::Classic if packet.ecn == Ecn::NotCapable => Asked::TwoQuick,
@@ -87,7 +88,7 @@ impl Echo {
     /// Takes note of a segment's ECN bits.
     pub fn take(&mut self, packet: &Packet) {
         self.marked = packet.ecn == Ecn::Experienced;
-        let says_cwr = packet.echo() > 0;
+        let says_cwr = packet.flags.echo() > 0;
         self.value = match self.mode {
             EcnMode::Off => 0,
             // CWR answers the marks before it; a mark on the same segment is a new one.

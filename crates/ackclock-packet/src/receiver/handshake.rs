@@ -58,8 +58,7 @@ impl Receiver {
                 _ => self.ack_bytes,
             },
             blocks: None,
-            duplicate: false,
-            marks: self.echo_of_marks.value(),
+            flags: self.echo_of_marks.flags(),
             ecn: self.echo_of_marks.of_acks(),
         }
     }

@@ -6,7 +6,7 @@
 //! has thousands of segments acknowledged one by one. The growth is as fast as the fastest slow start, so
 //! it holds no sender back, and is counted in segments only.
 
-use crate::plan::TcpPlan;
+use ackclock_plan::TcpPlan;
 
 /// Quick ACKs at the start of a connection and after a duplicate (Linux's `TCP_MAX_QUICKACKS`).
 const QUICK_ACKS: u32 = 16;

@@ -2,33 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::sender::scoreboard::Block;
-
-/// Most SACK blocks that fit beside timestamps (RFC 2018 section 3).
-pub const BLOCKS_WITH_TIMESTAMPS: usize = 3;
-/// Most SACK blocks that fit without timestamps.
-pub const BLOCKS_WITHOUT_TIMESTAMPS: usize = 4;
-
-/// The SACK blocks of an ACK, the most recent first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Blocks {
-    /// After the last block come empty ones.
-    blocks: [Block; BLOCKS_WITHOUT_TIMESTAMPS],
-}
-
-impl Blocks {
-    /// The blocks, the most recent first.
-    pub fn as_slice(&self) -> &[Block] {
-        let is_block = |(start, end): &&Block| start < end;
-        let count = self.blocks.iter().take_while(is_block).count();
-        &self.blocks[..count]
-    }
-
-    /// Bytes of the SACK option: 4 with padding, and 8 for each block.
-    pub fn option_bytes(&self) -> u32 {
-        4 + 8 * self.as_slice().len() as u32
-    }
-}
+use crate::options::{Block, Blocks, MOST_BLOCKS};
 
 /// Ranges of segments above the next one expected.
 #[derive(Clone, Debug, Default)]
@@ -36,7 +10,7 @@ pub struct Ranges {
     /// In order, never touching.
     held: VecDeque<Block>,
     /// Those most recently added to, the latest first.
-    recent: [Block; BLOCKS_WITHOUT_TIMESTAMPS],
+    recent: [Block; MOST_BLOCKS],
     recent_count: usize,
 }
 
@@ -116,13 +90,9 @@ impl Ranges {
     /// A duplicate segment comes first, then the range that it lies in (RFC 2883 section 4), then the
     /// others, the most recent first; `limit` of them at most.
     pub fn blocks(&self, duplicate: Option<u64>, limit: usize) -> Blocks {
-        let mut blocks = Blocks::default();
         let reported = duplicate.map(|sequence| (sequence, sequence + 1));
         let recent = self.recent[..self.recent_count].iter().copied();
-        let chosen = reported.into_iter().chain(recent).take(limit);
-        for (place, block) in blocks.blocks.iter_mut().zip(chosen) {
-            *place = block;
-        }
-        blocks
+        let chosen = reported.into_iter().chain(recent);
+        chosen.take(limit).collect()
     }
 }

@@ -1,6 +1,6 @@
 //! Nodes and the links between them.
 
-use crate::plan::Plan;
+use ackclock_plan::Plan;
 
 /// Stands for "no node", "no group", "no distance".
 pub const NONE: u32 = u32::MAX;
@@ -14,7 +14,7 @@ pub struct Graph {
     pub from: Vec<u32>,
     /// By link: the node that it leads to.
     pub to: Vec<u32>,
-    /// By link: its share among equally short ways.
+    /// By link: its share among equally short paths.
     pub weights: Vec<f64>,
     /// By link: whether it works.
     pub up: Vec<bool>,

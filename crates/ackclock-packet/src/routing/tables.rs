@@ -1,6 +1,6 @@
-//! Forwarding tables: for each switch and destination the links that begin a shortest way.
+//! Forwarding tables: for each switch and destination the links that begin a shortest path.
 //!
-//! The length of a way is its number of links. Hosts that hang on the same switches share their rows: a
+//! The length of a path is its number of links. Hosts that hang on the same switches share their rows: a
 //! search in breadth from those switches finds how far every other one is.
 
 use std::collections::HashMap;
@@ -20,7 +20,7 @@ pub struct Tables {
     groups: Vec<u32>,
     /// By group, then by switch: links from the switch to the next one of the group.
     distances: Vec<u16>,
-    /// By group, then by switch: the links that begin a shortest way to the group.
+    /// By group, then by switch: the links that begin a shortest path to the group.
     rows: Lists,
     /// By node: the links to this host, those of one switch together.
     access: Lists,
@@ -104,8 +104,8 @@ impl Tables {
         }
     }
 
-    /// The links that begin a shortest way from a node to a host, the lowest number first; none if there is no
-    /// way. What is no row of the tables is put into `spare`.
+    /// The links that begin a shortest path from a node to a host, the lowest number first; none if there is no
+    /// path. What is no row of the tables is put into `spare`.
     #[inline]
     pub fn next_links<'a>(
         &'a self,
@@ -139,7 +139,7 @@ impl Tables {
         &links[start..end]
     }
 
-    /// The links from a host that begin a shortest way.
+    /// The links from a host that begin a shortest path.
     fn first_links(&self, graph: &Graph, host: u32, destination: u32, found: &mut Vec<u32>) {
         found.clear();
         let mut least = usize::MAX;

@@ -1,13 +1,13 @@
-//! Shortest ways in graphs whose number of ways is known, and who gets which.
+//! Shortest paths in graphs whose number of paths is known, and who gets which.
 
 use std::collections::{HashMap, HashSet};
 
+use ackclock_plan::{LinkPlan, NodePlan, QueuePlan, RecordPlan};
 use ackclock_units::{Rate, Time};
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::plan::{LinkPlan, NodePlan, QueuePlan, RecordPlan};
 
 #[path = "../../tests/kit/fat_tree.rs"]
 mod fat_tree;
@@ -15,7 +15,7 @@ mod fat_tree;
 use fat_tree::FatTree;
 
 /// A plan of nothing but a graph: `hosts` hosts, then switches, and links from node to node.
-fn graph(hosts: u32, nodes: u32, links: &[(u32, u32)], routing: crate::plan::Routing) -> Plan {
+fn graph(hosts: u32, nodes: u32, links: &[(u32, u32)], routing: ackclock_plan::Routing) -> Plan {
     Plan {
         duration: Time::from_milliseconds(1),
         warmup: Time::ZERO,
@@ -67,7 +67,7 @@ fn both_ways(edges: &[(u32, u32)]) -> Vec<(u32, u32)> {
     edges.iter().flat_map(|&(a, b)| [(a, b), (b, a)]).collect()
 }
 
-fn tree_plan(tree: &FatTree, routing: crate::plan::Routing) -> Plan {
+fn tree_plan(tree: &FatTree, routing: ackclock_plan::Routing) -> Plan {
     graph(
         tree.hosts(),
         tree.nodes(),
@@ -76,7 +76,7 @@ fn tree_plan(tree: &FatTree, routing: crate::plan::Routing) -> Plan {
     )
 }
 
-/// The number of ways that the tables allow from a node to a host.
+/// The number of paths that the tables allow from a node to a host.
 fn count_ways(routing: &Routing, node: u32, destination: u32) -> u32 {
     if node == destination {
         return 1;
@@ -108,25 +108,25 @@ fn a_fat_tree_has_the_hosts_switches_and_ways_of_the_closed_forms() {
     ] {
         let tree = FatTree::new(ports, levels);
         assert_eq!((tree.hosts(), tree.switches()), (hosts, switches));
-        let routing = Routing::new(&tree_plan(&tree, crate::plan::Routing::Ecmp), 1);
+        let routing = Routing::new(&tree_plan(&tree, ackclock_plan::Routing::Ecmp), 1);
         for destination in 1..hosts {
-            let ways = count_ways(&routing, 0, destination);
+            let paths = count_ways(&routing, 0, destination);
             assert_eq!(
-                ways,
-                tree.ways(0, destination),
+                paths,
+                tree.paths(0, destination),
                 "{ports}x{levels} to {destination}"
             );
         }
-        assert_eq!(tree.ways(0, hosts - 1), (ports / 2).pow(levels - 1));
+        assert_eq!(tree.paths(0, hosts - 1), (ports / 2).pow(levels - 1));
     }
 }
 
 #[test]
 fn a_way_in_a_fat_tree_climbs_only_as_far_as_it_must() {
     let tree = FatTree::new(4, 3);
-    let mut routing = Routing::new(&tree_plan(&tree, crate::plan::Routing::Ecmp), 1);
+    let mut routing = Routing::new(&tree_plan(&tree, ackclock_plan::Routing::Ecmp), 1);
     let lengths: Vec<usize> = [1, 2, 4, 15]
-        .map(|to| routing.trace(0, to, 7).expect("a way").len())
+        .map(|to| routing.trace(0, to, 7).expect("a path").len())
         .into();
     assert_eq!(lengths, [2, 4, 6, 6]);
 }
@@ -134,11 +134,11 @@ fn a_way_in_a_fat_tree_climbs_only_as_far_as_it_must() {
 #[test]
 fn single_takes_the_lowest_link_at_each_node_for_every_flow() {
     let tree = FatTree::new(4, 3);
-    let plan = tree_plan(&tree, crate::plan::Routing::Single);
+    let plan = tree_plan(&tree, ackclock_plan::Routing::Single);
     let mut routing = Routing::new(&plan, 1);
-    let first = routing.trace(0, 15, 0).expect("a way");
+    let first = routing.trace(0, 15, 0).expect("a path");
     for key in 1..50 {
-        assert_eq!(routing.trace(0, 15, key).expect("a way"), first);
+        assert_eq!(routing.trace(0, 15, key).expect("a path"), first);
     }
     for &link in &first {
         let node = routing.graph.from[link as usize];
@@ -156,7 +156,10 @@ fn links_used_at_the_core(routing: &mut Routing, tree: &FatTree) -> HashMap<u32,
     let mut used = HashMap::new();
     for flow in 0..100 * half {
         let (source, destination) = (flow % half, half + flow / half % half);
-        for link in routing.trace(source, destination, 2 * flow).expect("a way") {
+        for link in routing
+            .trace(source, destination, 2 * flow)
+            .expect("a path")
+        {
             let end = routing.graph.to[link as usize];
             if tree.level(end) == 0 {
                 *used.entry(link).or_default() += 1;
@@ -169,7 +172,7 @@ fn links_used_at_the_core(routing: &mut Routing, tree: &FatTree) -> HashMap<u32,
 #[test]
 fn with_a_salt_for_each_switch_all_links_to_the_core_are_used() {
     let tree = FatTree::new(8, 3);
-    let plan = tree_plan(&tree, crate::plan::Routing::Ecmp);
+    let plan = tree_plan(&tree, ackclock_plan::Routing::Ecmp);
     let used = links_used_at_the_core(&mut Routing::new(&plan, 1), &tree);
     // The lower half has 4 pods of 4 switches with 4 links up each, 100 × 64 flows: 100 each expected.
     assert_eq!(used.len(), 64);
@@ -183,7 +186,7 @@ fn with_a_salt_for_each_switch_all_links_to_the_core_are_used() {
 #[test]
 fn with_one_salt_for_all_switches_the_hash_polarises() {
     let tree = FatTree::new(8, 3);
-    let plan = tree_plan(&tree, crate::plan::Routing::Ecmp);
+    let plan = tree_plan(&tree, ackclock_plan::Routing::Ecmp);
     let mut random = Pcg64Mcg::new(1);
     let hash = FlowHash::draw(&mut random);
     let equal = vec![hash; plan.nodes.len()];
@@ -195,16 +198,16 @@ fn with_one_salt_for_all_switches_the_hash_polarises() {
 #[test]
 fn the_two_ways_of_a_flow_are_hashed_apart() {
     let tree = FatTree::new(8, 3);
-    let plan = tree_plan(&tree, crate::plan::Routing::Ecmp);
+    let plan = tree_plan(&tree, ackclock_plan::Routing::Ecmp);
     let mut routing = Routing::new(&plan, 3);
     let mut same = 0;
     for flow in 0..400_usize {
         routing
             .open(flow, flow as u32, Some(ends(0, 127)))
-            .expect("a way");
-        let way = routing.ways[flow];
+            .expect("a path");
+        let paths = routing.paths[flow];
         let root = |links: &[u32]| routing.graph.to[links[2] as usize];
-        same += u32::from(root(&way.links[..6]) == root(&way.links[6..]));
+        same += u32::from(root(&paths.links[..6]) == root(&paths.links[6..]));
     }
     // One root of 16: 25 expected, standard deviation 4.8.
     assert!((5..=45).contains(&same), "{same}");
@@ -214,7 +217,7 @@ fn the_two_ways_of_a_flow_are_hashed_apart() {
 fn weights_are_kept_in_proportion() {
     // Two hosts, two switches, three parallel links there.
     let links = both_ways(&[(0, 2), (1, 3), (2, 3), (2, 3), (2, 3)]);
-    let mut plan = graph(2, 4, &links, crate::plan::Routing::Weighted);
+    let mut plan = graph(2, 4, &links, ackclock_plan::Routing::Weighted);
     for (link, weight) in [(4, 1.0), (6, 2.5), (8, 6.5)] {
         plan.links[link].weight = weight;
     }
@@ -222,7 +225,7 @@ fn weights_are_kept_in_proportion() {
     let mut counts: HashMap<u32, u32> = HashMap::new();
     for flow in 0..10_000 {
         *counts
-            .entry(routing.trace(0, 1, flow).expect("a way")[1])
+            .entry(routing.trace(0, 1, flow).expect("a path")[1])
             .or_default() += 1;
     }
     for (link, expected) in [(4, 1000.0), (6, 2500.0), (8, 6500.0)] {
@@ -238,56 +241,56 @@ fn weights_are_kept_in_proportion() {
 #[test]
 fn per_packet_each_draw_is_its_own_and_the_seed_decides() {
     let tree = FatTree::new(8, 2);
-    let plan = tree_plan(&tree, crate::plan::Routing::EcmpPacket);
-    let ways = |seed| -> Vec<Vec<u32>> {
+    let plan = tree_plan(&tree, ackclock_plan::Routing::EcmpPacket);
+    let paths = |seed| -> Vec<Vec<u32>> {
         let mut routing = Routing::new(&plan, seed);
         (0..200)
-            .map(|_| routing.trace(0, 31, 5).expect("a way"))
+            .map(|_| routing.trace(0, 31, 5).expect("a path"))
             .collect()
     };
-    assert_eq!(ways(1), ways(1));
-    assert_ne!(ways(1), ways(2));
-    let different: HashSet<Vec<u32>> = ways(1).into_iter().collect();
-    assert_eq!(different.len(), 4, "all four ways");
+    assert_eq!(paths(1), paths(1));
+    assert_ne!(paths(1), paths(2));
+    let different: HashSet<Vec<u32>> = paths(1).into_iter().collect();
+    assert_eq!(different.len(), 4, "all four paths");
 }
 
 #[test]
 fn a_host_on_two_switches_is_reached_by_the_nearer() {
     // Host 0 on switch 3; host 1 on 4 and 5; host 2 on 5. Switches in a row: 3-4-5.
     let links = both_ways(&[(0, 3), (1, 4), (1, 5), (2, 5), (3, 4), (4, 5)]);
-    let plan = graph(3, 6, &links, crate::plan::Routing::Ecmp);
+    let plan = graph(3, 6, &links, ackclock_plan::Routing::Ecmp);
     let mut routing = Routing::new(&plan, 1);
-    let mut way = |from, to| {
-        let links = routing.trace(from, to, 9).expect("a way");
+    let mut path = |from, to| {
+        let links = routing.trace(from, to, 9).expect("a path");
         let ends = links
             .iter()
             .map(|&link| plan.links[link as usize].name.clone());
         ends.collect::<Vec<_>>().join(" ")
     };
-    assert_eq!(way(0, 1), "0-3 3-4 4-1");
-    assert_eq!(way(1, 0), "1-4 4-3 3-0");
-    assert_eq!(way(1, 2), "1-5 5-2");
-    assert_eq!(way(2, 1), "2-5 5-1");
+    assert_eq!(path(0, 1), "0-3 3-4 4-1");
+    assert_eq!(path(1, 0), "1-4 4-3 3-0");
+    assert_eq!(path(1, 2), "1-5 5-2");
+    assert_eq!(path(2, 1), "2-5 5-1");
 }
 
 #[test]
 fn two_hosts_may_be_joined_by_a_link_and_no_way_leads_through_a_host() {
     // 0-1 directly; 1-2 directly; 0 and 2 also by switches 3 and 4.
     let links = both_ways(&[(0, 1), (1, 2), (0, 3), (3, 4), (4, 2)]);
-    let mut routing = Routing::new(&graph(3, 5, &links, crate::plan::Routing::Single), 1);
-    assert_eq!(routing.trace(0, 1, 0).expect("a way"), [0]);
-    assert_eq!(routing.trace(0, 2, 0).expect("a way"), [4, 6, 8]);
+    let mut routing = Routing::new(&graph(3, 5, &links, ackclock_plan::Routing::Single), 1);
+    assert_eq!(routing.trace(0, 1, 0).expect("a path"), [0]);
+    assert_eq!(routing.trace(0, 2, 0).expect("a path"), [4, 6, 8]);
 }
 
 #[test]
 fn where_no_way_leads_both_names_are_told() {
     // A link leads from 0 by switch 2 to 1, but none back.
-    let plan = graph(2, 3, &[(0, 2), (2, 1)], crate::plan::Routing::Ecmp);
+    let plan = graph(2, 3, &[(0, 2), (2, 1)], ackclock_plan::Routing::Ecmp);
     let mut routing = Routing::new(&plan, 1);
     let refused = routing
         .open(0, 0, Some(ends(0, 1)))
-        .expect_err("no way back");
-    assert_eq!(refused.to_string(), "no way leads from \"n1\" to \"n0\"");
+        .expect_err("no path back");
+    assert_eq!(refused.to_string(), "no path leads from \"n1\" to \"n0\"");
 }
 
 #[test]
@@ -296,16 +299,16 @@ fn a_long_way_is_not_kept_but_looked_up() {
     let mut row: Vec<(u32, u32)> = (2..21).map(|node| (node, node + 1)).collect();
     row.extend([(0, 2), (21, 1)]);
     let mut routing = Routing::new(
-        &graph(2, 22, &both_ways(&row), crate::plan::Routing::Ecmp),
+        &graph(2, 22, &both_ways(&row), ackclock_plan::Routing::Ecmp),
         1,
     );
-    routing.open(0, 0, Some(ends(0, 1))).expect("a way");
+    routing.open(0, 0, Some(ends(0, 1))).expect("a path");
     assert_eq!(routing.kept_entrance(0), None);
-    assert_eq!(routing.trace(0, 1, 0).expect("a way").len(), 21);
+    assert_eq!(routing.trace(0, 1, 0).expect("a path").len(), 21);
 }
 
 proptest! {
-    /// Whatever the graph: a way that is found leads along working links from one host to the other by switches,
+    /// Whatever the graph: a path that is found leads along working links from one host to the other by switches,
     /// and has the length of a search in breadth that knows nothing of groups and rows.
     #[test]
     fn ways_are_as_short_as_a_search_finds_them(
@@ -318,7 +321,7 @@ proptest! {
         let drawn: Vec<(u32, u32, bool)> = draws.iter().map(|&(a, b, up)| (a % nodes, b % nodes, up)).collect();
         let drawn: Vec<_> = drawn.into_iter().filter(|&(a, b, _)| a != b).collect();
         let links: Vec<(u32, u32)> = drawn.iter().map(|&(a, b, _)| (a, b)).collect();
-        let mut routing = Routing::new(&graph(hosts, nodes, &links, crate::plan::Routing::Ecmp), 1);
+        let mut routing = Routing::new(&graph(hosts, nodes, &links, ackclock_plan::Routing::Ecmp), 1);
         for (link, &(_, _, up)) in drawn.iter().enumerate() {
             if !up {
                 routing.set_up(link, false);
@@ -329,10 +332,10 @@ proptest! {
                 let expected = search(hosts, &drawn, source, destination);
                 match routing.trace(source, destination, key) {
                     Err(_) => prop_assert_eq!(expected, None),
-                    Ok(way) => {
-                        prop_assert_eq!(expected, Some(way.len()));
+                    Ok(path) => {
+                        prop_assert_eq!(expected, Some(path.len()));
                         let mut node = source;
-                        for link in way {
+                        for link in path {
                             let (from, to, up) = drawn[link as usize];
                             prop_assert!(up && from == node && (to >= hosts || to == destination));
                             node = to;
@@ -345,7 +348,7 @@ proptest! {
     }
 }
 
-/// Links of the shortest way, by trying all nodes at each distance.
+/// Links of the shortest path, by trying all nodes at each distance.
 fn search(hosts: u32, links: &[(u32, u32, bool)], source: u32, destination: u32) -> Option<usize> {
     let mut reached = HashSet::from([source]);
     for length in 1..=links.len() {

@@ -1,7 +1,8 @@
 //! The arithmetic of RFC 6298 and of Linux, step by step.
 
+use ackclock_plan::{DelayedAck, EcnMode, LossDetection, Reduction};
+
 use super::*;
-use crate::plan::{DelayedAck, EcnMode, LossDetection, Reduction};
 use proptest::prelude::*;
 
 fn plan(min_rto: Time, rto_floor_on_variance: bool) -> TcpPlan {

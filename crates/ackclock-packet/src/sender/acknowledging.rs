@@ -2,10 +2,10 @@
 
 use ackclock_units::{Rate, Time};
 
-use super::scoreboard::{Delivery, Sample};
+use super::scoreboard::Delivery;
 use super::{whole_segments, Outlet, Phase, Sender};
+use crate::options::Blocks;
 use crate::packet::Packet;
-use crate::receiver::Blocks;
 use ackclock_congestion::Ack;
 
 impl Sender {
@@ -52,20 +52,23 @@ impl Sender {
             prior_in_flight,
             in_flight: self.board.in_flight(),
             delivery_rate: rate,
-            delivered: self.delivered,
-            prior_delivered: self.prior_delivered(&delivery),
+            delivered: self.rates.delivered,
+            prior_delivered: delivery.latest.map_or(self.rates.delivered, |latest| {
+                self.rates.delivered_before(&latest)
+            }),
             application_limited: delivery
                 .latest
                 .is_some_and(|latest| latest.application_limited),
-            window_limited: self.is_window_limited(),
+            window_limited: !self.tcp.window_validation
+                || self.usage.lets_grow(self.controller.as_ref()),
             newly_lost: found.lost,
             marked_bytes: u64::from(marks.segments) * u64::from(self.tcp.mss_bytes),
             next: self.board.next(),
             unacknowledged: ack,
             recovering: matches!(self.phase, Phase::Recovery | Phase::Reduced),
             repairing: self.phase == Phase::Loss,
-            paced: self.paced,
-            next_departure: self.batch.next_departure(),
+            paced: self.pacing.is_on,
+            next_departure: self.pacing.next,
         });
         if self.prr.is_none() {
             self.window = whole_segments(self.controller.cwnd());
@@ -91,14 +94,14 @@ impl Sender {
         }
         if self.tcp.sack {
             if let Some(blocks) = blocks {
-                for &block in &blocks.as_slice()[usize::from(packet.again())..] {
+                for &block in &blocks.as_slice()[usize::from(packet.flags.has_dsack())..] {
                     self.board.sack(block, &mut delivery);
                 }
             }
         } else if self.board.sacked() > 0 || packet.sequence == self.board.unacknowledged() {
             self.count_duplicates(&mut delivery, advanced, outstanding);
         }
-        self.delivered += u64::from(delivery.segments);
+        self.rates.deliver(delivery.segments);
         delivery
     }
 
@@ -137,7 +140,7 @@ impl Sender {
         advanced: bool,
         now: Time,
     ) -> Option<Time> {
-        let cumulative = if delivery.repeated {
+        let cumulative = if delivery.retransmitted {
             None
         } else {
             delivery.oldest
@@ -158,44 +161,18 @@ impl Sender {
         Some(rtt)
     }
 
-    /// The delivery rate between the newest delivered segment's sending and now, the slower of sending
-    /// and acknowledging (draft-cheng-iccrg-delivery-rate-estimation).
+    /// The delivery rate between the newest delivered segment's sending and now; none over less than an RTT.
     #[inline]
-    pub(super) fn measure_rate(&mut self, delivery: &Delivery, now: Time) -> Option<Rate> {
+    fn measure_rate(&mut self, delivery: &Delivery, now: Time) -> Option<Rate> {
         let latest = delivery.latest?;
-        self.advance_rack(&latest, now);
-        self.flight_start = latest.sent;
-        self.delivered_at = now;
-        let sending = latest.sent.since(latest.flight_start);
-        let acknowledging = now.since(latest.delivered_at);
-        let interval = sending.max(acknowledging);
-        if interval < self.rtt.min_rtt() || interval == Time::ZERO {
+        let min_rtt = self.rtt.min_rtt();
+        self.rack.advance(&latest, min_rtt, now);
+        let (segments, interval) = self.rates.sample(&latest, now);
+        if interval < min_rtt || interval == Time::ZERO {
             return None;
         }
-        let segments = (self.delivered as u32).wrapping_sub(latest.delivered);
         let bytes = f64::from(segments) * f64::from(self.tcp.mss_bytes);
         Some(Rate::of(bytes, interval))
-    }
-
-    pub(super) fn prior_delivered(&self, delivery: &Delivery) -> u64 {
-        delivery.latest.map_or(self.delivered, |latest| {
-            self.delivered - u64::from((self.delivered as u32).wrapping_sub(latest.delivered))
-        })
-    }
-
-    /// RFC 8985 section 6.2, step 2: an RTT below the minimum of a segment sent again belongs to the
-    /// first sending.
-    #[inline]
-    pub(super) fn advance_rack(&mut self, latest: &Sample, now: Time) {
-        let rtt = now.since(latest.sent);
-        if latest.repeated && rtt < self.rtt.min_rtt() {
-            return;
-        }
-        self.rack.rtt = rtt;
-        if (latest.sent, latest.sequence) > (self.rack.sent, self.rack.sequence) {
-            self.rack.sent = latest.sent;
-            self.rack.sequence = latest.sequence;
-        }
     }
 }
 

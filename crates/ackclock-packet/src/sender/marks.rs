@@ -8,14 +8,14 @@
 //! As Linux does it: a loss found in that phase is repaired without a second reduction, and CWR follows every
 //! reduction, whatever its reason (RFC 3168 section 6.1.2 as well).
 
+use ackclock_plan::{EcnMode, Reduction};
+use ackclock_record::Happening;
 use ackclock_units::Time;
 
-use super::recovery::Prr;
+use super::prr::Prr;
 use super::scoreboard::Delivery;
 use super::{whole_segments, Outlet, Phase, Sender};
 use crate::packet::{Ecn, Flags, Packet};
-use crate::plan::{EcnMode, Reduction};
-use crate::record::Happening;
 use ackclock_congestion::{Feedback, Loss, Repair};
 
 /// What the sender knows of marks.
@@ -39,21 +39,21 @@ pub struct Report {
 }
 
 impl Sender {
-    /// The ECN bits of a segment. RFC 3168 section 6.1.5 has none on what is sent again; with exact feedback
+    /// The ECN bits of a segment. RFC 3168 section 6.1.5 has none on retransmissions; with exact feedback
     /// nothing speaks against it (RFC 8311 section 4.3).
     #[inline]
-    pub(super) fn ecn_of(&self, again: bool) -> Ecn {
+    pub(super) fn ecn_of(&self, retransmitted: bool) -> Ecn {
         match self.tcp.ecn {
-            EcnMode::Classic if !again => Ecn::Capable0,
-            mode => mode.of_control(),
+            EcnMode::Classic if !retransmitted => Ecn::Capable0,
+            mode => Ecn::of_control(mode),
         }
     }
 
     /// The header bits of a segment: CWR once after each reduction, on a new one (RFC 3168 section 6.1.2).
     #[inline]
-    pub(super) fn flags_of(&mut self, again: bool) -> Flags {
-        let flags = Flags::repeating(again);
-        if again || !self.marks.must_say_cwr {
+    pub(super) fn flags_of(&mut self, retransmitted: bool) -> Flags {
+        let flags = Flags::NONE.with_retransmitted(retransmitted);
+        if retransmitted || !self.marks.must_say_cwr {
             return flags;
         }
         self.marks.must_say_cwr = false;
@@ -84,7 +84,7 @@ impl Sender {
 
     /// ECE speaks of all that the ACK delivers (RFC 8257 section 3.3); a count speaks for itself.
     fn report(&mut self, packet: &Packet, delivered: u32) -> Report {
-        let echo = packet.echo();
+        let echo = packet.flags.echo();
         if matches!(self.tcp.ecn, EcnMode::Classic | EcnMode::Dctcp) {
             return Report {
                 segments: delivered * u32::from(echo),
@@ -126,7 +126,7 @@ impl Sender {
         let prior_window = whole_segments(self.controller.cwnd());
         self.phase = Phase::Reduced;
         self.marks.end = self.board.next();
-        self.probe_end = None;
+        self.probe = None;
         self.announce_reduction();
         let loss = self.loss_at(in_flight, now);
         self.controller.on_loss(&Loss {

@@ -1,12 +1,26 @@
 //! Opening and closing a connection (RFC 9293 sections 3.5 and 3.6).
 
+use std::sync::Arc;
+
 use ackclock_units::Time;
 
 use super::timers::{Purpose, Timers};
 use super::{whole_segments, Outlet, Phase, Sender};
 use crate::packet::{Kind, Packet};
-use crate::record::Happening;
-use ackclock_congestion::Opening;
+use ackclock_congestion::{Opening, Prototype};
+use ackclock_record::Happening;
+
+/// How the connection opens, and with which controller.
+pub struct Handshake {
+    /// What the controller is copied from.
+    pub prototype: Arc<Prototype>,
+    /// For the controller's choices.
+    pub seed: u64,
+    /// The bytes with which the receiver asks, if it opens the connection.
+    pub request_bytes: Option<u32>,
+    /// SYNs or SYN/ACKs that were sent again.
+    pub retransmissions: u32,
+}
 
 impl Sender {
     pub(super) fn send_syn(&mut self, now: Time, out: &mut impl Outlet) {
@@ -16,7 +30,7 @@ impl Sender {
 
     pub(super) fn on_syn_timeout(&mut self, now: Time, out: &mut impl Outlet) {
         self.counters.syn_retransmissions += 1;
-        self.opening_repeats += 1;
+        self.handshake.retransmissions += 1;
         out.report(self.flow, Happening::SynRetransmission, f64::NAN);
         self.rtt.backoff();
         self.send_syn(now, out);
@@ -43,7 +57,7 @@ impl Sender {
         if self.phase == Phase::Listen {
             self.phase = Phase::SynReceived;
         } else if self.phase == Phase::SynReceived {
-            self.opening_repeats += 1;
+            self.handshake.retransmissions += 1;
         } else {
             return;
         }
@@ -52,7 +66,7 @@ impl Sender {
 
     #[cold]
     pub(super) fn on_syn_ack_timeout(&mut self, now: Time, out: &mut impl Outlet) {
-        self.opening_repeats += 1;
+        self.handshake.retransmissions += 1;
         self.rtt.backoff();
         self.send_syn_ack(now, out);
     }
@@ -66,7 +80,7 @@ impl Sender {
     #[cold]
     pub(super) fn on_handshake_ack(&mut self, packet: &Packet, now: Time, out: &mut impl Outlet) {
         self.sample_handshake(packet, now);
-        if self.request_bytes == Some(0) {
+        if self.handshake.request_bytes == Some(0) {
             self.open(now, out);
         }
     }
@@ -88,7 +102,7 @@ impl Sender {
             return;
         }
         self.rtt.reset_backoff();
-        if self.tcp.timestamps || self.opening_repeats == 0 {
+        if self.tcp.timestamps || self.handshake.retransmissions == 0 {
             self.rtt.sample(now, now.since(packet.timestamp), 0, 0);
         } else {
             self.rtt.start_after_lost_syn();
@@ -99,19 +113,18 @@ impl Sender {
     fn open(&mut self, now: Time, out: &mut impl Outlet) {
         self.phase = Phase::Open;
         // Linux restarts from one segment when more than one SYN was lost (RFC 5681 section 3.1 after any).
-        if self.opening_repeats > 1 {
-            self.controller = self.prototype.after_lost_syns();
+        if self.handshake.retransmissions > 1 {
+            self.controller = self.handshake.prototype.after_lost_syns();
         }
         self.controller.on_open(&Opening {
             now,
             srtt: self.rtt.srtt(),
             mss_bytes: self.tcp.mss_bytes,
-            seed: self.seed,
+            seed: self.handshake.seed,
         });
         self.window = whole_segments(self.controller.cwnd());
         self.established = Some(now);
-        self.delivered_at = now;
-        self.flight_start = now;
+        self.rates.begin_flight(now);
         self.workload.start(now);
         self.report_opening(Happening::Established, out);
         self.transmit(now, out);
@@ -119,7 +132,7 @@ impl Sender {
 
     /// The connection's opening and its end are the client's to tell, if there is one.
     fn report_opening(&mut self, happening: Happening, out: &mut impl Outlet) {
-        if self.request_bytes.is_none() {
+        if self.handshake.request_bytes.is_none() {
             out.report(self.flow, happening, f64::NAN);
         }
     }

@@ -1,95 +1,143 @@
-//! How much may be sent while losses are repaired.
-//!
-//! Proportional rate reduction (RFC 6937), as Linux refines it: the window comes down to ssthresh in
-//! proportion to what the ACKs deliver; below ssthresh it rebuilds one segment for one delivered
-//! (conservative), plus one when the ACK also advances and reports no further loss (slow start).
+//! Repairing losses: how the sender enters and leaves `Recovery`, and the window meanwhile.
 
-/// The state of a reduction from `prior_window` to `target` segments.
-#[derive(Clone, Copy, Debug)]
-pub struct Prr {
-    target: u32,
-    prior_window: u32,
-    delivered: u64,
-    sent: u64,
+use ackclock_units::Time;
+
+use super::prr::Prr;
+use super::scoreboard::Found;
+use super::{whole_segments, Outlet, Phase, Sender};
+use ackclock_congestion::{Loss, Repair};
+use ackclock_plan::Reduction;
+use ackclock_record::Happening;
+
+/// The present repair of losses, or the last one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Episode {
+    /// The next new segment when it began (RFC 6582's *recover*); 0 before the first.
+    pub end: u64,
+    /// The segment whose timeout began it.
+    pub timed_out: Option<u64>,
 }
 
-impl Prr {
-    /// Starts a reduction.
-    pub fn new(target: u32, prior_window: u32) -> Prr {
-        Prr {
-            target,
-            prior_window: prior_window.max(1),
-            delivered: 0,
-            sent: 0,
+impl Episode {
+    /// Whether all that was sent before it is acknowledged.
+    #[inline]
+    pub fn is_over(&self, unacknowledged: u64) -> bool {
+        unacknowledged >= self.end
+    }
+
+    /// Whether duplicate ACKs may begin another: they are not of segments sent during this one.
+    pub fn lets_begin(&self, unacknowledged: u64) -> bool {
+        self.end == 0 || unacknowledged > self.end
+    }
+}
+
+impl Sender {
+    pub(super) fn change_state(&mut self, prior_in_flight: u32, now: Time, out: &mut impl Outlet) {
+        match self.phase {
+            // What was found lost in an old recovery, beyond its end, starts the next one (as in Linux).
+            Phase::Open | Phase::Disorder | Phase::Reduced if self.board.lost() > 0 => {
+                self.enter_recovery(prior_in_flight, now, out);
+            }
+            Phase::Open | Phase::Disorder => {
+                let in_order = self.board.is_clean();
+                self.phase = if in_order {
+                    Phase::Open
+                } else {
+                    Phase::Disorder
+                };
+            }
+            _ => {}
         }
     }
 
-    /// Comes down to another window instead, with what was delivered and sent so far.
-    pub fn aim(&mut self, target: u32) {
-        self.target = target;
+    /// RFC 6582 section 3.2: without SACK a partial ACK's hole is repaired whatever the window.
+    pub(super) fn repair_hole(&mut self, found: &Found, now: Time, out: &mut impl Outlet) {
+        if !self.tcp.sack && self.phase == Phase::Recovery && found.lost > 0 {
+            self.send_lost(now, out);
+        }
     }
 
-    /// Counts a segment sent during the reduction.
-    pub fn on_sent(&mut self) {
-        self.sent += 1;
+    /// Sets the window that proportional rate reduction allows, if a reduction is under way.
+    pub(super) fn follow_prr(&mut self, delivered: u32, progress: bool) {
+        let in_flight = self.board.in_flight();
+        if let Some(prr) = &mut self.prr {
+            self.window = prr.on_ack(delivered, in_flight, progress);
+        }
     }
 
-    /// The window after an ACK that delivered `delivered` segments and left `in_flight`;
-    /// `progress` says that it advanced and reported no new loss.
-    pub fn on_ack(&mut self, delivered: u32, in_flight: u32, progress: bool) -> u32 {
-        self.delivered += u64::from(delivered);
-        let allowance = if in_flight > self.target {
-            self.proportional_bound()
-        } else {
-            self.slow_start_bound(delivered, progress)
-                .min(i64::from(self.target - in_flight))
+    pub(super) fn enter_recovery(&mut self, in_flight: u32, now: Time, out: &mut impl Outlet) {
+        let was_reduced = self.phase == Phase::Reduced;
+        let prior_window = whole_segments(self.controller.cwnd());
+        self.phase = Phase::Recovery;
+        self.episode = Episode {
+            end: self.board.next(),
+            timed_out: None,
         };
-        // RFC 6937 section 3: the first retransmission is never held back.
-        let allowance = allowance.max(i64::from(self.sent == 0));
-        in_flight + allowance.clamp(0, i64::from(u32::MAX / 2)) as u32
-    }
-
-    /// ⌈delivered × target / prior window⌉ − sent.
-    fn proportional_bound(&self) -> i64 {
-        let share = self.delivered * u64::from(self.target);
-        share.div_ceil(u64::from(self.prior_window)) as i64 - self.sent as i64
-    }
-
-    fn slow_start_bound(&self, delivered: u32, progress: bool) -> i64 {
-        let conservation = self.delivered as i64 - self.sent as i64;
-        conservation.max(i64::from(delivered)) + i64::from(progress)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// RFC 6937 section 4, figure 1's case: 20 segments in flight, the first one lost, Reno halves to 10.
-    #[test]
-    fn one_segment_goes_out_for_two_delivered() {
-        let mut prr = Prr::new(10, 20);
-        let mut in_flight = 19; // the lost one deducted
-        let mut sent = 0;
-        for _ in 0..18 {
-            in_flight -= 1;
-            let window = prr.on_ack(1, in_flight, false);
-            while in_flight < window {
-                in_flight += 1;
-                sent += 1;
-                prr.on_sent();
+        self.probe = None;
+        self.counters.recoveries += 1;
+        out.report(
+            self.flow,
+            Happening::Recovery,
+            self.board.unacknowledged() as f64,
+        );
+        if was_reduced {
+            self.lose_while_reduced(in_flight, now);
+        } else {
+            self.reduce(in_flight, now);
+        }
+        let target = whole_segments(self.controller.cwnd());
+        match (self.controller.repair(), self.tcp.reduction) {
+            (Repair::Controller, _) => {}
+            (Repair::FromStart, _) => self.start_over(now, out),
+            (Repair::Stack, Reduction::Prr) => match &mut self.prr {
+                Some(prr) if was_reduced => prr.aim(target),
+                _ => {
+                    self.prr = Some(Prr::new(target, prior_window));
+                    self.window = target;
+                }
+            },
+            (Repair::Stack, Reduction::Immediate) => {
+                self.window = target;
+                self.send_lost(now, out);
             }
         }
-        assert_eq!(sent, 9);
-        assert_eq!(in_flight, 10);
     }
 
-    #[test]
-    fn after_heavy_loss_it_rebuilds_one_for_one_and_faster_with_progress() {
-        let mut prr = Prr::new(10, 20);
-        assert_eq!(prr.on_ack(1, 4, false), 5);
-        prr.on_sent();
-        assert_eq!(prr.on_ack(1, 4, true), 6);
-        assert_eq!(prr.on_ack(9, 4, true), 10, "never above ssthresh");
+    pub(super) fn reduce(&mut self, in_flight: u32, now: Time) {
+        self.announce_reduction();
+        let loss = self.loss_at(in_flight, now);
+        self.controller.on_loss(&loss);
+    }
+
+    pub(super) fn loss_at(&self, in_flight: u32, now: Time) -> Loss {
+        Loss {
+            now,
+            in_flight,
+            srtt: self.rtt.srtt(),
+            min_rtt: self.rtt.min_rtt(),
+            delivered: self.rates.delivered,
+            marked: false,
+        }
+    }
+
+    /// Everything outstanding counts as lost and is sent again from the first segment on, in slow start
+    /// (Jacobson 1988, section 4 in the code of 4.3BSD-Tahoe).
+    fn start_over(&mut self, now: Time, out: &mut impl Outlet) {
+        self.mark_all_lost(now);
+        self.prr = None;
+        self.phase = Phase::Loss;
+        self.window = whole_segments(self.controller.cwnd());
+        self.send_lost(now, out);
+    }
+
+    pub(super) fn leave_recovery(&mut self, now: Time) {
+        if self.phase == Phase::Recovery {
+            self.controller.on_recovered(now);
+        }
+        self.phase = Phase::Open;
+        self.prr = None;
+        if !self.tcp.sack {
+            self.board.clear_duplicates();
+        }
     }
 }

@@ -11,6 +11,8 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use ackclock_units::Time;
 
+use crate::options::Block;
+
 mod duplicates;
 mod losses;
 
@@ -21,14 +23,11 @@ const LOST: u8 = 2;
 /// A retransmission of it is in flight.
 const RESENT: u8 = 4;
 /// It was sent more than once.
-const REPEATED: u8 = 8;
+const EVER_RETRANSMITTED: u8 = 8;
 const APPLICATION_LIMITED: u8 = 16;
 
 /// A duplicate threshold of three segments (RFC 5681, RFC 6675).
 pub const DUPLICATE_THRESHOLD: u32 = 3;
-
-/// A half-open range of segments, `start..end`.
-pub type Block = (u64, u64);
 
 /// What is kept of a segment: its last sending, and the connection's state at that time.
 #[derive(Clone, Copy, Debug, Default)]
@@ -72,7 +71,7 @@ pub struct Sample {
     /// Segments delivered when it was sent, modulo 2^32.
     pub delivered: u32,
     /// Whether it was sent more than once.
-    pub repeated: bool,
+    pub retransmitted: bool,
     /// Whether the application limited that sending.
     pub application_limited: bool,
 }
@@ -85,7 +84,7 @@ pub struct Delivery {
     /// Segments SACKed for the first time among them.
     pub sacked: u32,
     /// Whether one of them had been sent more than once.
-    pub repeated: bool,
+    pub retransmitted: bool,
     /// Sending times of the oldest and newest segment cumulatively acknowledged and sent once.
     pub oldest: Option<Time>,
     /// See `oldest`.
@@ -109,7 +108,7 @@ impl Delivery {
                 flight_start: Time::from_picoseconds(segment.flight_start),
                 delivered_at: segment.delivered_at,
                 delivered: segment.delivered,
-                repeated: segment.flags & REPEATED != 0,
+                retransmitted: segment.flags & EVER_RETRANSMITTED != 0,
                 application_limited: segment.flags & APPLICATION_LIMITED != 0,
             });
         }
@@ -255,7 +254,7 @@ impl Scoreboard {
     }
 
     /// Records that a segment is sent again.
-    pub fn send_again(&mut self, sequence: u64, sending: &Sending) {
+    pub fn retransmit(&mut self, sequence: u64, sending: &Sending) {
         let segment = self.segment_mut(sequence);
         let before = segment.flags;
         *segment = Segment {
@@ -263,7 +262,7 @@ impl Scoreboard {
             flight_start: sending.flight_start.picoseconds(),
             delivered_at: sending.delivered_at,
             delivered: sending.delivered as u32,
-            flags: (before & LOST) | RESENT | REPEATED,
+            flags: (before & LOST) | RESENT | EVER_RETRANSMITTED,
         };
         self.resent += u32::from(before & RESENT == 0);
         self.unrepaired -= u32::from(is_unrepaired(before));
@@ -298,8 +297,8 @@ impl Scoreboard {
             }
             delivery.segments += 1;
             delivery.see(sequence, &segment);
-            if segment.flags & REPEATED != 0 {
-                delivery.repeated = true;
+            if segment.flags & EVER_RETRANSMITTED != 0 {
+                delivery.retransmitted = true;
             } else {
                 delivery.oldest = delivery.oldest.or(Some(segment.sent));
                 delivery.newest = Some(segment.sent);
@@ -341,8 +340,8 @@ impl Scoreboard {
         delivery.segments += 1;
         delivery.sacked += 1;
         delivery.see(sequence, &segment);
-        if segment.flags & REPEATED != 0 {
-            delivery.repeated = true;
+        if segment.flags & EVER_RETRANSMITTED != 0 {
+            delivery.retransmitted = true;
         } else {
             let oldest = delivery.oldest_sacked.unwrap_or(segment.sent);
             delivery.oldest_sacked = Some(oldest.min(segment.sent));
@@ -354,7 +353,7 @@ impl Scoreboard {
         self.unrepaired -= u32::from(is_unrepaired(segment.flags));
         self.sacked += 1;
         let segment = self.segment_mut(sequence);
-        segment.flags = SACKED | (segment.flags & REPEATED);
+        segment.flags = SACKED | (segment.flags & EVER_RETRANSMITTED);
         segment.flight_start = sequence + 1;
         self.raise_highest(sequence);
     }

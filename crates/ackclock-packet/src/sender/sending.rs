@@ -1,13 +1,13 @@
 //! What may be sent now, and whether the window was used.
 
+use ackclock_record::Happening;
 use ackclock_units::Time;
 
-use super::batches::Turn;
-use super::scoreboard::Sending;
+use super::pacing::Turn;
 use super::timers::Purpose;
-use super::{syn_option_bytes, whole_segments, Outlet, Phase, Sender, TIMESTAMPS_BYTES};
-use crate::packet::{Flags, Kind, Packet, NO_SACK};
-use crate::record::Happening;
+use super::{whole_segments, Outlet, Phase, Sender};
+use crate::options;
+use crate::packet::{Ecn, Flags, Kind, Packet, NO_SACK};
 use ackclock_congestion::Restart;
 
 impl Sender {
@@ -25,7 +25,8 @@ impl Sender {
         let before = self.counters.sent_packets;
         let limited = self.fill_window(now, out);
         if self.counters.sent_packets > before || limited {
-            self.validate_window(limited || self.board.in_flight() >= self.window);
+            let limited = limited || self.board.in_flight() >= self.window;
+            self.usage.observe(limited, &self.board);
         }
         if was_idle && self.board.outstanding() > 0 {
             self.start_timer(now);
@@ -44,26 +45,28 @@ impl Sender {
     /// Sends until something holds the sender back; tells whether it was the window.
     #[inline(always)]
     fn fill_window(&mut self, now: Time, out: &mut impl Outlet) -> bool {
-        self.batch.cut();
+        self.pacing.cut();
         loop {
             if self.occupied() >= self.window {
                 return true;
             }
             let lost = self.board.next_lost();
             if lost.is_none() && !self.has_new(now) {
-                self.note_bubble(now);
+                if self.board.next() >= self.workload.available(now) {
+                    self.rates.limit_by_application(self.board.in_flight());
+                }
                 return false;
             }
             match self.turn(lost.is_none(), now) {
                 Turn::Now => {}
                 Turn::Later => {
-                    self.timers.pacing = self.batch.next_departure();
+                    self.timers.pacing = self.pacing.next;
                     return false;
                 }
                 Turn::Gather => return true,
             }
             match lost {
-                Some(sequence) => self.resend(sequence, now, out),
+                Some(sequence) => self.retransmit(sequence, now, out),
                 None => self.send_new(now, out),
             }
         }
@@ -71,14 +74,14 @@ impl Sender {
 
     /// Nothing is in flight: a new flight begins, and the controller hears of the idle time before it.
     fn restart(&mut self, now: Time) {
-        self.flight_start = now;
-        self.delivered_at = now;
-        if self.last_sent == Time::ZERO || !self.has_new(now) {
+        self.rates.begin_flight(now);
+        let idle_since = self.pacing.last_sent;
+        if idle_since == Time::ZERO || !self.has_new(now) {
             return;
         }
         self.controller.on_restart(&Restart {
             now,
-            idle_since: self.last_sent,
+            idle_since,
             rto: self.rtt.rto(),
             initial_window: self.tcp.initial_window,
         });
@@ -113,37 +116,16 @@ impl Sender {
         false
     }
 
-    /// The application has nothing to send though the window has room: until what is in flight now has
-    /// been delivered, the delivery rate is the application's (draft-cheng-iccrg-delivery-rate-estimation
-    /// section 3.4).
-    fn note_bubble(&mut self, now: Time) {
-        if self.board.next() >= self.workload.available(now) {
-            let in_flight = u64::from(self.board.in_flight());
-            self.application_limited_until = self.delivered + in_flight + 1;
-        }
-    }
-
-    #[inline]
-    pub(super) fn sending(&self, now: Time) -> Sending {
-        Sending {
-            now,
-            flight_start: self.flight_start,
-            delivered_at: self.delivered_at,
-            delivered: self.delivered,
-            application_limited: self.delivered < self.application_limited_until,
-        }
-    }
-
     #[inline(always)]
     pub(super) fn send_new(&mut self, now: Time, out: &mut impl Outlet) {
-        let sending = self.sending(now);
+        let sending = self.rates.sending(now);
         let sequence = self.board.send_next(&sending);
         self.send_segment(sequence, false, now, out);
     }
 
-    pub(super) fn resend(&mut self, sequence: u64, now: Time, out: &mut impl Outlet) {
-        let sending = self.sending(now);
-        self.board.send_again(sequence, &sending);
+    pub(super) fn retransmit(&mut self, sequence: u64, now: Time, out: &mut impl Outlet) {
+        let sending = self.rates.sending(now);
+        self.board.retransmit(sequence, &sending);
         self.counters.retransmissions += 1;
         out.report(self.flow, Happening::Retransmission, sequence as f64);
         if sequence == self.board.unacknowledged() {
@@ -155,7 +137,7 @@ impl Sender {
     /// Sends one lost segment whatever the window (the first of a recovery).
     pub(super) fn send_lost(&mut self, now: Time, out: &mut impl Outlet) {
         if let Some(sequence) = self.board.next_lost() {
-            self.resend(sequence, now, out);
+            self.retransmit(sequence, now, out);
         }
     }
 
@@ -163,7 +145,7 @@ impl Sender {
     pub(super) fn send_segment(
         &mut self,
         sequence: u64,
-        again: bool,
+        retransmitted: bool,
         now: Time,
         out: &mut impl Outlet,
     ) {
@@ -176,15 +158,12 @@ impl Sender {
         if let Some(prr) = &mut self.prr {
             prr.on_sent();
         }
-        if self.paced {
-            self.pace(sequence, payload, now);
-        }
-        self.last_sent = now;
+        self.depart(sequence, payload, now);
         self.emit(
             kind,
             sequence,
-            payload + self.header_bytes(),
-            again,
+            payload + self.tcp.segment_header_bytes(),
+            retransmitted,
             now,
             out,
         );
@@ -192,11 +171,11 @@ impl Sender {
 
     pub(super) fn send_control(&mut self, kind: Kind, now: Time, out: &mut impl Outlet) {
         let bytes = match kind {
-            Kind::Syn | Kind::ServerSynAck => self.tcp.header_bytes + syn_option_bytes(&self.tcp),
-            _ => self.header_bytes(),
+            Kind::Syn | Kind::ServerSynAck => options::syn_header_bytes(&self.tcp),
+            _ => self.tcp.segment_header_bytes(),
         };
-        let again = kind.opens() && self.opening_repeats > 0;
-        self.emit(kind, 0, bytes, again, now, out);
+        let retransmitted = kind.opens() && self.handshake.retransmissions > 0;
+        self.emit(kind, 0, bytes, retransmitted, now, out);
     }
 
     #[inline(always)]
@@ -205,7 +184,7 @@ impl Sender {
         kind: Kind,
         sequence: u64,
         bytes: u32,
-        again: bool,
+        retransmitted: bool,
         now: Time,
         out: &mut impl Outlet,
     ) {
@@ -213,9 +192,12 @@ impl Sender {
         self.counters.sent_bytes += u64::from(bytes);
         let carries_data = matches!(kind, Kind::Data | Kind::Fin);
         let (ecn, flags) = if carries_data {
-            (self.ecn_of(again), self.flags_of(again))
+            (self.ecn_of(retransmitted), self.flags_of(retransmitted))
         } else {
-            (self.tcp.ecn.of_control(), Flags::repeating(again))
+            (
+                Ecn::of_control(self.tcp.ecn),
+                Flags::NONE.with_retransmitted(retransmitted),
+            )
         };
         out.send(Packet {
             sequence,
@@ -229,31 +211,5 @@ impl Sender {
             hop: 0,
             flags,
         });
-    }
-
-    #[inline]
-    pub(super) fn header_bytes(&self) -> u32 {
-        self.tcp.header_bytes + u32::from(self.tcp.timestamps) * TIMESTAMPS_BYTES
-    }
-
-    /// Remembers, over one flight, whether the window limited the sender (as Linux's cwnd validation).
-    #[inline]
-    pub(super) fn validate_window(&mut self, limited: bool) {
-        let outstanding = self.board.outstanding();
-        let new_flight = self.board.unacknowledged() >= self.usage_until;
-        if new_flight || limited || (!self.window_limited && outstanding > self.most_outstanding) {
-            self.window_limited = limited;
-            self.most_outstanding = outstanding;
-            self.usage_until = self.board.next();
-        }
-    }
-
-    #[inline]
-    pub(super) fn is_window_limited(&self) -> bool {
-        if !self.tcp.window_validation || self.window_limited {
-            return true;
-        }
-        let slow_start = self.controller.cwnd() < self.controller.ssthresh();
-        slow_start && self.controller.cwnd() < 2.0 * f64::from(self.most_outstanding)
     }
 }

@@ -1,28 +1,11 @@
-//! A flow in its stages, and the two ends of a connection.
+//! The two ends of a connection.
 
 use ackclock_units::Time;
 
-use super::rows::Row;
-use super::stream::Stream;
 use crate::network::{Entrance, Network};
 use crate::path::Hop;
 use crate::receiver::Receiver;
 use crate::sender::{self, Sender};
-
-/// Where a flow is in its life.
-///
-/// The two ends exist from the first packet to the last; a flow that waits or is over takes as little room as
-/// possible, because there may be a million of them.
-pub enum Stage {
-    /// It has not begun.
-    Waiting,
-    /// A connection, from its first packet to its last.
-    Connection(Box<Connection>),
-    /// Datagrams, from the first to the end of the run.
-    Stream(Box<Stream>),
-    /// Only its row is left.
-    Over(Box<Row>),
-}
 
 /// The two ends of a connection.
 pub struct Connection {
@@ -42,17 +25,6 @@ pub struct Connection {
 pub struct Snapshot {
     pub delivered_bytes: u64,
     pub sent: sender::Counters,
-}
-
-impl Stage {
-    /// Packets that the two ends of an active flow have sent, and those that have arrived.
-    pub fn packets(&self) -> (u64, u64) {
-        match self {
-            Stage::Connection(flow) => flow.packets(),
-            Stage::Stream(stream) => stream.packets(),
-            _ => (0, 0),
-        }
-    }
 }
 
 impl Connection {

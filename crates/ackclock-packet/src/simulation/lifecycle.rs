@@ -4,17 +4,18 @@
 //! closed and every packet that they sent has arrived or is lost, so nothing can come late for a flow that is over.
 //! (A flow whose very last packet is lost keeps them to the end of the run.)
 
+use ackclock_record::NONE;
 use ackclock_traffic::{flow_stream, start_draw};
 use ackclock_units::Time;
 use rand_core::RngCore;
 
-use super::connection::{Connection, Snapshot, Stage};
+use super::connection::{Connection, Snapshot};
 use super::rows::Row;
+use super::stage::Stage;
 use super::stream::Stream;
 use super::Simulation;
 use crate::datagram::{Sink, Source};
 use crate::receiver::{Client, Receiver};
-use crate::record::NONE;
 use crate::sender::Sender;
 
 impl Simulation {
@@ -56,16 +57,16 @@ impl Simulation {
     fn begin_connection(&mut self, index: usize) {
         let number = index as u32;
         let transfer = index.checked_sub(self.first_transfer());
-        let (plan, prototype, way) = match transfer {
+        let (plan, prototype, path) = match transfer {
             None => (&self.plan.flows[index], &self.prototypes[index], number),
             Some(transfer) => {
-                let (way, _) = self.transfers.ends(transfer);
+                let (path, _) = self.transfers.ends(transfer);
                 let (plan, prototype) = self.transfers.flow(transfer);
-                (plan, prototype, way.unwrap_or(NONE))
+                (plan, prototype, path.unwrap_or(NONE))
             }
         };
         let choices = flow_stream(self.seed, index as u64).next_u64();
-        let (entrance, lead) = self.network.open_connection(number, way, plan);
+        let (entrance, lead) = self.network.open_connection(number, path, plan);
         let receiver = Receiver::new(plan);
         let mut flow = Box::new(Connection {
             sender: Sender::new(number, plan, prototype).with_seed(choices),
@@ -114,7 +115,7 @@ impl Simulation {
         let news = flow.receiver.client_mut().map(Client::take_news);
         for (time, happening) in news.unwrap_or_default() {
             let events = &mut self.network.tables.events;
-            events.push(time, index as u32, NONE, happening, f64::NAN);
+            events.push(time.seconds(), index as u32, NONE, happening, f64::NAN);
         }
         if let Some(end) = flow.finished().filter(|_| flow.is_awaited) {
             flow.is_awaited = false;

@@ -1,12 +1,12 @@
 //! What is left of a flow: its row in the table of flows.
 
+use ackclock_plan::EndsPlan;
+use ackclock_record::{Flows, NONE};
 use ackclock_units::Time;
 
 use super::connection::Connection;
 use super::stream::Stream;
-use crate::plan::EndsPlan;
 use crate::receiver::Client;
-use crate::record::{Flows, NONE};
 
 /// A flow's totals, and those of the measured part.
 #[derive(Clone, Copy, Debug)]

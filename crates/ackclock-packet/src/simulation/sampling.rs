@@ -1,13 +1,13 @@
 //! Samples, the end of the warm-up, and the totals at the end.
 
+use ackclock_record::{FlowSamples, Flows, Links, Totals, NONE};
 use ackclock_units::{Time, PICOSECONDS_PER_SECOND};
 
-use super::connection::Stage;
 use super::rows::{Description, Row};
+use super::stage::Stage;
 use super::stream::Stream;
 use super::Simulation;
 use crate::link::Counters;
-use crate::record::{FlowSamples, Flows, Links, Totals, NONE};
 use crate::sender::Sender;
 
 impl Simulation {
@@ -129,17 +129,17 @@ impl Simulation {
     /// What a flow was asked to do.
     fn describe(&mut self, index: usize) -> Description {
         let flow = index as u32;
-        let (group, way, ends, size_bytes);
+        let (group, path, ends, size_bytes);
         if let Some(plan) = self.plan.flows.get(index) {
-            (group, way, ends) = (plan.group, flow, plan.ends);
+            (group, path, ends) = (plan.group, flow, plan.ends);
             size_bytes = plan.size_bytes;
         } else if index < self.first_transfer() {
             let plan = &self.plan.datagrams[index - self.plan.flows.len()];
-            (group, way, ends, size_bytes) = (plan.group, flow, plan.ends, None);
+            (group, path, ends, size_bytes) = (plan.group, flow, plan.ends, None);
         } else {
             let transfer = index - self.first_transfer();
             let (given, nodes) = self.transfers.ends(transfer);
-            (way, ends) = (given.unwrap_or(NONE), nodes);
+            (path, ends) = (given.unwrap_or(NONE), nodes);
             group = self.transfers.common(transfer).group;
             size_bytes = self.transfers.size_bytes(transfer);
         }
@@ -147,7 +147,7 @@ impl Simulation {
             flow,
             group,
             ends,
-            base_rtt_s: self.network.base_rtt_s(flow, way, ends),
+            base_rtt_s: self.network.base_rtt_s(flow, path, ends),
             size_bytes,
         }
     }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use ackclock_congestion::Prototype;
-use ackclock_traffic::{generate, Ends, Population, Schedule};
+use ackclock_traffic::{generate, Ends, Schedule};
 use ackclock_units::Time;
 
-use crate::plan::{EndsPlan, FlowPlan, PathPlan, Plan, PopulationPlan, TrafficPlan};
 use crate::sender::Sender;
 use crate::PlanError;
+use ackclock_plan::{EndsPlan, FlowPlan, PathPlan, Plan, TrafficPlan};
 
 /// The transfers of all traffic of a plan.
 pub struct Transfers {
@@ -18,8 +18,8 @@ pub struct Transfers {
 
 /// What the transfers of one `[[traffic]]` have in common.
 struct Part {
-    /// Where its ways begin.
-    first_way: u32,
+    /// Where its paths begin.
+    first_path: u32,
     /// A transfer as a flow; what differs is filled in.
     flow: FlowPlan,
     /// What their controllers are copied from.
@@ -27,25 +27,24 @@ struct Part {
 }
 
 impl Transfers {
-    /// Draws all transfers; the ways of the first traffic begin with number `first_way`.
+    /// Draws all transfers; the paths of the first traffic begin with number `first_path`.
     ///
     /// # Errors
     /// A workload that cannot be generated.
-    pub fn new(plan: &Plan, seed: u64, mut first_way: u32) -> Result<Transfers, PlanError> {
+    pub fn new(plan: &Plan, seed: u64, mut first_path: u32) -> Result<Transfers, PlanError> {
         let (mut workloads, mut parts) = (Vec::new(), Vec::new());
         for (index, traffic) in plan.traffic.iter().enumerate() {
-            let population = population(traffic);
             let (workload, stream) = (&traffic.workload, index as u64);
-            let made = generate(workload, population, plan.duration, seed, stream)
+            let made = generate(workload, traffic.population(), plan.duration, seed, stream)
                 .map_err(|source| PlanError::Traffic { index, source })?;
             workloads.push(made);
             let flow = flow(plan, traffic)?;
             parts.push(Part {
-                first_way,
+                first_path,
                 prototype: Sender::prototype(&flow)?,
                 flow,
             });
-            first_way += traffic.ways().len() as u32;
+            first_path += traffic.paths().len() as u32;
         }
         Ok(Transfers {
             schedule: Schedule::new(workloads),
@@ -78,12 +77,12 @@ impl Transfers {
         &self.parts[self.schedule.workload(index)].flow
     }
 
-    /// The way of a transfer, or the nodes between which it is.
+    /// The path of a transfer, or the nodes between which it is.
     pub fn ends(&self, index: usize) -> (Option<u32>, Option<EndsPlan>) {
         match self.schedule.ends(index) {
             Ends::Path(path) => {
                 let part = &self.parts[self.schedule.workload(index)];
-                (Some(part.first_way + path), None)
+                (Some(part.first_path + path), None)
             }
             Ends::Nodes {
                 source,
@@ -114,26 +113,11 @@ impl Transfers {
     }
 }
 
-fn population(traffic: &TrafficPlan) -> Population<'_> {
-    match &traffic.population {
-        PopulationPlan::Paths { paths } => Population::Paths(paths.len() as u32),
-        PopulationPlan::Nodes {
-            sources,
-            destinations,
-            pairing,
-        } => Population::Nodes {
-            sources,
-            destinations,
-            pairing: *pairing,
-        },
-    }
-}
-
 /// What the transfers of a traffic have in common.
 fn flow(plan: &Plan, traffic: &TrafficPlan) -> Result<FlowPlan, PlanError> {
     let group = plan.groups.get(traffic.group as usize);
     let common = group.and_then(|group| group.congestion.clone().zip(group.tcp.clone()));
-    let (congestion, tcp) = common.ok_or(PlanError::NoTcp(traffic.group))?;
+    let (congestion, tcp) = common.ok_or(ackclock_plan::Error::NoTcp(traffic.group))?;
     let nowhere = PathPlan {
         hops: Vec::new(),
         delay: Time::ZERO,

@@ -1,8 +1,8 @@
 //! A bottleneck of 20 Mb/s and 50 ms, and what to look at.
 
-use ackclock_packet::plan::{CongestionPlan, FlowPlan, Plan, TcpPlan};
-use ackclock_packet::record::{Action, FlowSamples, Packets, Totals};
 use ackclock_packet::Simulation;
+use ackclock_plan::{CongestionPlan, FlowPlan, Plan, TcpPlan};
+use ackclock_record::{Action, FlowSamples, Packets, Totals};
 use ackclock_units::Time;
 
 use crate::kit::cards::congestion_controls;

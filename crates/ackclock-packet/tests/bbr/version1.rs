@@ -1,6 +1,6 @@
 //! Version 1 (draft-cardwell-iccrg-bbr-congestion-control-00, Linux 6.1).
 
-use ackclock_packet::plan::Plan;
+use ackclock_plan::Plan;
 use ackclock_units::{Rate, Time};
 
 use crate::bottleneck::{bbr, run, sharing, Run, BDP, PACKETS_PER_S, RTT_MS};
@@ -153,7 +153,7 @@ fn one_percent_of_random_loss_does_not_slow_it_down() {
     let goodput = |congestion| {
         let mut plan = sharing(&[congestion], DEEP, seconds(20));
         let probability = 0.01;
-        plan.links[0].loss = Some(ackclock_packet::plan::LossPlan::Bernoulli { probability });
+        plan.links[0].loss = Some(ackclock_plan::LossPlan::Bernoulli { probability });
         let bytes = run(&plan, 5).totals.flows.delivered_bytes[0];
         bytes as f64 / (20.0 * 1000.0 * PACKETS_PER_S)
     };

@@ -13,7 +13,7 @@ const INITIAL_WINDOW: u32 = 10;
 /// What a controller shows of its state.
 type Shown = (f64, f64, Option<f64>);
 
-fn make(plan: &ackclock_packet::plan::CongestionPlan) -> Box<dyn Controller> {
+fn make(plan: &ackclock_plan::CongestionPlan) -> Box<dyn Controller> {
     congestion::make(&plan.kind, &plan.parameters, INITIAL_WINDOW)
         .unwrap_or_else(|error| panic!("{}: {error}", plan.kind))
 }

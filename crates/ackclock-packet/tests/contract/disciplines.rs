@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use ackclock_packet::packet::{Ecn, Flags, Kind, Packet, NO_SACK};
-use ackclock_packet::plan::QueuePlan;
 use ackclock_packet::queue::{self, Backlog, Drops, Queue, Surroundings};
+use ackclock_plan::QueuePlan;
 use ackclock_units::Time;
 use proptest::prelude::*;
 use proptest::sample::select;

@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use ackclock_packet::plan::{CongestionPlan, DelayedAck, FlowPlan, TcpPlan};
 use ackclock_packet::Simulation;
+use ackclock_plan::{CongestionPlan, DelayedAck, FlowPlan, TcpPlan};
 use ackclock_units::Time;
 use serde_json::{json, Value};
 

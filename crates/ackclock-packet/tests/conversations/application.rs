@@ -1,6 +1,6 @@
 //! What else than the congestion window holds a sender back: the receiver, the application, pacing.
 
-use ackclock_packet::plan::{FlowPlan, TcpPlan};
+use ackclock_plan::{FlowPlan, TcpPlan};
 use ackclock_units::Rate;
 
 use crate::kit::{assert_reads, data, flow, linux, ms, transfer, Conversation};

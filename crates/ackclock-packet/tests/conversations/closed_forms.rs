@@ -3,9 +3,9 @@
 //! The link passes 1 byte in 1 µs (8 Mbit/s); propagation takes 50 ms each way. Without timestamps a
 //! full segment has 1040 bytes, an ACK 40, a SYN 52 (MSS, window scale and SACK permitted).
 
-use ackclock_packet::plan::{DelayedAck, FlowPlan, LossPlan, Plan, TcpPlan};
-use ackclock_packet::record::{Action, Happening, Tables, Totals};
 use ackclock_packet::Simulation;
+use ackclock_plan::{DelayedAck, FlowPlan, LossPlan, Plan, TcpPlan};
+use ackclock_record::{Action, Happening, Tables, Totals};
 use ackclock_units::Time;
 
 use crate::kit::{link, ms, path, plan, sack_tcp, transfer, us};

@@ -1,7 +1,7 @@
 //! RFC 9293 section 3.6: how a connection ends. The FIN is a segment after the data.
 
 use ackclock_packet::packet::Kind;
-use ackclock_packet::plan::{FlowPlan, TcpPlan};
+use ackclock_plan::{FlowPlan, TcpPlan};
 
 use crate::kit::{assert_reads, flow, linux, ms, nth, transfer, Conversation, Loss};
 

@@ -5,11 +5,9 @@
 
 use std::sync::Arc;
 
-use ackclock_packet::plan::{
-    CongestionPlan, EcnMode, FlowPlan, LinkPlan, QueuePlan, Reduction, TcpPlan,
-};
-use ackclock_packet::record::Totals;
 use ackclock_packet::Simulation;
+use ackclock_plan::{CongestionPlan, EcnMode, FlowPlan, LinkPlan, QueuePlan, Reduction, TcpPlan};
+use ackclock_record::Totals;
 use ackclock_units::Time;
 use serde_json::json;
 

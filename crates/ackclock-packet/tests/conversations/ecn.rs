@@ -3,7 +3,7 @@
 //! Over the spaced wire the first flight's ACKs come at 200, 201, … ms, each releasing two segments, so that
 //! the window is 13 when segment 3's comes.
 
-use ackclock_packet::plan::{EcnMode, TcpPlan};
+use ackclock_plan::{EcnMode, TcpPlan};
 
 use crate::kit::{assert_reads, data, flow, linux, ms, new_reno, Conversation, Script};
 

@@ -1,7 +1,7 @@
 //! How the receiver tells of marks: RFC 3168 with delayed ACKs, RFC 8257 section 3.2, RFC 9768.
 
 use ackclock_packet::packet::Kind;
-use ackclock_packet::plan::{DelayedAck, EcnMode, TcpPlan};
+use ackclock_plan::{DelayedAck, EcnMode, TcpPlan};
 
 use crate::ecn::{acks, classic, conversation, count, with};
 use crate::kit::{data, flow, linux, ms, nth, sack_tcp, Script};

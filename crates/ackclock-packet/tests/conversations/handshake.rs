@@ -1,7 +1,7 @@
 //! RFC 9293 section 3.5, RFC 6298 sections 2.1 and 5.7, RFC 6928: how a connection opens.
 
 use ackclock_packet::packet::Kind;
-use ackclock_packet::plan::TcpPlan;
+use ackclock_plan::TcpPlan;
 
 use crate::kit::{assert_reads, flow, linux, ms, new_reno, nth, Conversation, Loss};
 

@@ -3,7 +3,7 @@
 //! The comments count as the RFC does: a window inflated by one segment per duplicate ACK. The sender
 //! counts what is in flight instead, which comes to the same.
 
-use ackclock_packet::plan::TcpPlan;
+use ackclock_plan::TcpPlan;
 
 use crate::kit::{assert_reads, data, flow, ms, new_reno, us, Conversation, Loss, Script};
 

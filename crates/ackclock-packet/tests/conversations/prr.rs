@@ -5,7 +5,7 @@
 //! transmit has made outstanding. In the RFC's figures a retransmission counts as in flight one ACK
 //! later than here.
 
-use ackclock_packet::plan::{Reduction, TcpPlan};
+use ackclock_plan::{Reduction, TcpPlan};
 
 use crate::kit::{assert_reads, data, flow, linux, ms, sack_tcp, Conversation, Script};
 

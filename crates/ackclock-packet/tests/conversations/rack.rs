@@ -1,7 +1,7 @@
 //! RFC 8985 section 6: losses by time.
 
 use ackclock_packet::packet::Kind;
-use ackclock_packet::plan::{FlowPlan, TcpPlan};
+use ackclock_plan::{FlowPlan, TcpPlan};
 use ackclock_units::Rate;
 
 use crate::kit::{assert_reads, data, flow, linux, ms, nth, Conversation, Loss, Script};

@@ -3,8 +3,8 @@
 use std::iter;
 
 use ackclock_packet::packet::{Kind, Packet};
-use ackclock_packet::plan::{DelayedAck, TcpPlan};
 use ackclock_packet::receiver::{Receiver, Reply};
+use ackclock_plan::{DelayedAck, TcpPlan};
 use ackclock_units::Time;
 
 use crate::kit::{assert_reads, flow, linux, ms, packet, transfer, Conversation};
@@ -48,7 +48,11 @@ impl Ear {
 }
 
 fn text(reply: &Reply) -> String {
-    let dsack = if reply.duplicate { " dsack" } else { "" };
+    let dsack = if reply.flags.has_dsack() {
+        " dsack"
+    } else {
+        ""
+    };
     let blocks = reply.blocks.unwrap_or_default();
     let ranges = blocks.as_slice().iter();
     let words: Vec<String> = iter::once(format!("ack {}{dsack}", reply.ack))

@@ -3,8 +3,8 @@
 //! One way takes 50 ms: the SYN arrives at 50, the SYN/ACK at 100, the request at 150, the first data at 200.
 
 use ackclock_packet::packet::Kind;
-use ackclock_packet::plan::{FlowPlan, TcpPlan};
-use ackclock_packet::record::Happening;
+use ackclock_plan::{FlowPlan, TcpPlan};
+use ackclock_record::Happening;
 
 use crate::kit::{assert_reads, data, flow, linux, ms, nth, transfer, Conversation, Loss};
 

@@ -1,6 +1,6 @@
 //! RFC 6675: losses by the count of SACKed segments, the window by what is in flight (*pipe*).
 
-use ackclock_packet::plan::TcpPlan;
+use ackclock_plan::TcpPlan;
 
 use crate::kit::{assert_reads, data, flow, ms, sack_tcp, Conversation, Loss, Script};
 

@@ -1,6 +1,6 @@
 //! RFC 5681 section 3.1: the window doubles each round trip, then grows by one segment.
 
-use ackclock_packet::plan::{DelayedAck, TcpPlan};
+use ackclock_plan::{DelayedAck, TcpPlan};
 
 use crate::kit::{assert_reads, cubic, data, flow, linux, ms, sack_tcp, Conversation};
 

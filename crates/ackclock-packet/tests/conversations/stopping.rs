@@ -1,7 +1,7 @@
 //! An application that stops: what it handed over until then is sent, then the connection closes.
 
 use ackclock_packet::packet::Kind;
-use ackclock_packet::plan::FlowPlan;
+use ackclock_plan::FlowPlan;
 use ackclock_units::Rate;
 
 use crate::kit::{assert_reads, data, flow, linux, ms, nth, transfer, Conversation};

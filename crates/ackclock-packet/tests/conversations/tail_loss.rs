@@ -4,7 +4,7 @@
 //! 2 ms, Linux's least timer), the retransmission timeout 300 ms.
 
 use ackclock_packet::packet::Kind;
-use ackclock_packet::plan::{FlowPlan, TcpPlan};
+use ackclock_plan::{FlowPlan, TcpPlan};
 
 use crate::kit::{assert_reads, data, flow, linux, ms, nth, transfer, Conversation, Script};
 

@@ -1,7 +1,7 @@
 //! RFC 6298: the retransmission timeout. RFC 5681 section 3.1: what the window does then.
 
 use ackclock_packet::packet::Kind;
-use ackclock_packet::plan::TcpPlan;
+use ackclock_plan::TcpPlan;
 
 use crate::kit::{
     assert_reads, data, flow, linux, ms, new_reno, nth, sack_tcp, Conversation, Script,

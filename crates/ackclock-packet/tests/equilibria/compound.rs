@@ -1,6 +1,6 @@
 //! Compound: more than Reno where there is room, Reno where there is a queue.
 
-use ackclock_packet::plan::CongestionPlan;
+use ackclock_plan::CongestionPlan;
 use serde_json::json;
 
 use crate::kit::reno;

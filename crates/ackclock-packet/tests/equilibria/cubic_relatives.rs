@@ -1,8 +1,8 @@
 //! LinCubic and AccuCubic beside CUBIC: one flow on 1 Mbit/s and 500 ms with a buffer of 41 packets, as in
 //! figures 5.21 and 5.22 of Belhareth's thesis (2014). The path and the buffer hold 82 packets.
 
-use ackclock_packet::plan::{CongestionPlan, TcpPlan};
-use ackclock_packet::record::Happening;
+use ackclock_plan::{CongestionPlan, TcpPlan};
+use ackclock_record::Happening;
 use serde_json::json;
 
 use crate::kit::linux;

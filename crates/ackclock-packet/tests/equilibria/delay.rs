@@ -1,6 +1,6 @@
 //! Vegas, FAST and LEDBAT: how much they let wait.
 
-use ackclock_packet::plan::CongestionPlan;
+use ackclock_plan::CongestionPlan;
 use serde_json::json;
 
 use crate::kit::reno;

@@ -1,7 +1,7 @@
 //! Tahoe on the engine: each loss is repaired from one segment.
 
-use ackclock_packet::plan::TcpPlan;
-use ackclock_packet::record::Happening;
+use ackclock_plan::TcpPlan;
+use ackclock_record::Happening;
 use serde_json::json;
 
 use crate::kit::{new_reno, reno, sack_tcp};

@@ -1,8 +1,8 @@
 //! One bottleneck, long flows, and what is looked at afterwards.
 
-use ackclock_packet::plan::{CongestionPlan, FlowPlan, Plan, TcpPlan};
-use ackclock_packet::record::{Happening, Tables, Totals, EVENT_KINDS};
 use ackclock_packet::Simulation;
+use ackclock_plan::{CongestionPlan, FlowPlan, Plan, TcpPlan};
+use ackclock_record::{Happening, Tables, Totals};
 use ackclock_units::Time;
 use serde_json::Value;
 
@@ -108,7 +108,7 @@ impl Run {
     pub fn count(&self, happening: Happening) -> usize {
         let events = &self.tables.events;
         let kind = happening as u8;
-        debug_assert!(usize::from(kind) < EVENT_KINDS.len());
+        debug_assert!(usize::from(kind) < Happening::WORDS.len());
         (0..events.kind.len())
             .filter(|&row| events.kind[row] == kind && events.time_s[row] > self.warmup_s)
             .count()

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use ackclock_congestion::CONTROLLERS;
-use ackclock_packet::plan::{CongestionPlan, QueuePlan};
 use ackclock_packet::queue::DISCIPLINES;
+use ackclock_plan::{CongestionPlan, QueuePlan};
 use serde_json::{Map, Number, Value};
 use toml::{Table, Value as Toml};
 

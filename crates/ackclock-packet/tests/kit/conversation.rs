@@ -2,10 +2,11 @@
 
 use std::collections::{HashSet, VecDeque};
 
+use ackclock_packet::options::Blocks;
 use ackclock_packet::packet::{Ecn, Flags, Kind, Packet, NO_SACK};
-use ackclock_packet::plan::FlowPlan;
-use ackclock_packet::receiver::{Blocks, Receiver, Reply};
+use ackclock_packet::receiver::{Receiver, Reply};
 use ackclock_packet::sender::{Output, Sender};
+use ackclock_plan::FlowPlan;
 use ackclock_units::Time;
 
 use super::sender;
@@ -339,6 +340,6 @@ pub fn answer(reply: &Reply, now: Time) -> Packet {
         kind: reply.kind,
         ecn: reply.ecn,
         hop: 0,
-        flags: Flags::repeating(reply.duplicate).with_echo(reply.marks),
+        flags: reply.flags,
     }
 }

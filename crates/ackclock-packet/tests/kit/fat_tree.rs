@@ -98,8 +98,8 @@ impl FatTree {
         edges
     }
 
-    /// Equally short ways between two hosts: (m/2) to the power of the levels to climb beyond the first.
-    pub fn ways(&self, source: u32, destination: u32) -> u32 {
+    /// Equally short paths between two hosts: (m/2) to the power of the levels to climb beyond the first.
+    pub fn paths(&self, source: u32, destination: u32) -> u32 {
         let (a, b) = (
             self.digits(source, self.levels),
             self.digits(destination, self.levels),

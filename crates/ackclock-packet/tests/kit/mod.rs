@@ -11,11 +11,11 @@ pub mod fat_tree;
 mod script;
 mod transcript;
 
-use ackclock_packet::plan::{
+use ackclock_packet::sender::Sender;
+use ackclock_plan::{
     ChangePlan, CongestionPlan, DelayedAck, EcnMode, EndsPlan, FlowPlan, HopPlan, LinkPlan,
     LossDetection, NodePlan, PathPlan, Plan, QueuePlan, RecordPlan, Reduction, Routing, TcpPlan,
 };
-use ackclock_packet::sender::Sender;
 use ackclock_units::{Rate, Time};
 use serde_json::json;
 

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
+use ackclock_packet::options::Blocks;
 use ackclock_packet::packet::{Ecn, Flags, Kind, Packet, NO_SACK};
-use ackclock_packet::plan::{DelayedAck, FlowPlan};
-use ackclock_packet::receiver::{Blocks, Receiver};
+use ackclock_packet::receiver::Receiver;
 use ackclock_packet::sender::{Output, Sender};
+use ackclock_plan::{DelayedAck, FlowPlan};
 use ackclock_units::Time;
 
 use super::sender;
@@ -80,7 +81,7 @@ impl Script {
 
     /// One that reports a duplicate.
     pub fn dsack(&mut self, at: Time, next: u64) -> &mut Script {
-        self.acknowledge(at, next, &[], Flags::repeating(true))
+        self.acknowledge(at, next, &[], Flags::NONE.with_dsack(true))
     }
 
     /// The transcript so far.

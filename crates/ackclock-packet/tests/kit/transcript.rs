@@ -15,8 +15,8 @@
 use std::iter;
 
 use ackclock_packet::packet::{Ecn, Kind, Packet};
-use ackclock_packet::plan::EcnMode;
-use ackclock_packet::record::{Happening, EVENT_KINDS};
+use ackclock_plan::EcnMode;
+use ackclock_record::Happening;
 use ackclock_units::Time;
 
 /// A line of a transcript.
@@ -76,16 +76,16 @@ impl Transcript {
     /// Writes down a packet of the receiver's.
     pub fn receives(&mut self, now: Time, packet: &Packet, blocks: &[(u64, u64)]) {
         let mut text = match packet.kind {
-            Kind::SynAck | Kind::ClientSyn | Kind::Request if packet.again() => {
+            Kind::SynAck | Kind::ClientSyn | Kind::Request if packet.flags.is_retransmitted() => {
                 name(packet.kind).to_owned() + " again"
             }
             Kind::SynAck | Kind::ClientSyn | Kind::Request => name(packet.kind).to_owned(),
             kind => format!("{} {}", name(kind), packet.sequence),
         };
-        if packet.again() && packet.kind == Kind::Ack {
+        if packet.flags.has_dsack() && packet.kind == Kind::Ack {
             text += " dsack";
         }
-        text = match packet.echo() {
+        text = match packet.flags.echo() {
             0 => text,
             count if self.counts_marks => format!("{text} marks {count}"),
             _ => text + " ece",
@@ -105,7 +105,7 @@ impl Transcript {
             Happening::Established,
         ];
         if !shown.contains(&happening) {
-            let text = EVENT_KINDS[happening as usize].to_owned();
+            let text = Happening::WORDS[happening as usize].to_owned();
             self.lines.push((now, Line::Happened(text)));
         }
     }
@@ -150,7 +150,7 @@ fn name(kind: Kind) -> &'static str {
 /// What the header of a packet of the sender's says besides its number.
 fn bits(packet: &Packet) -> String {
     let mut bits = String::new();
-    if packet.again() {
+    if packet.flags.is_retransmitted() {
         bits += " again";
     }
     bits += match packet.ecn {
@@ -159,7 +159,7 @@ fn bits(packet: &Packet) -> String {
         Ecn::Capable1 => " ect1",
         Ecn::Experienced => " ce",
     };
-    if packet.echo() > 0 {
+    if packet.flags.echo() > 0 {
         bits += " cwr";
     }
     bits

@@ -1,8 +1,8 @@
 //! A routed network beside the same links on explicit paths.
 
-use ackclock_packet::plan::{HopPlan, LinkPlan, PathPlan, Plan};
-use ackclock_packet::record::{Packets, Totals};
 use ackclock_packet::Simulation;
+use ackclock_plan::{HopPlan, LinkPlan, PathPlan, Plan};
+use ackclock_record::{Packets, Totals};
 use ackclock_units::Time;
 
 use crate::kit::{between, flow, link, linux, ms, nodes, plan, routed, transfer, us};

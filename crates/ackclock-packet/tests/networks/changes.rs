@@ -1,8 +1,8 @@
 //! A link's rate and delay change: transmission times and RTTs before and after, from closed forms.
 
-use ackclock_packet::plan::{ChangePlan, FlowPlan, Plan};
-use ackclock_packet::record::{Action, Happening, Packets, NONE};
 use ackclock_packet::Simulation;
+use ackclock_plan::{ChangePlan, FlowPlan, Plan};
+use ackclock_record::{Action, Happening, Packets, NONE};
 use ackclock_units::{Rate, Time};
 
 use crate::kit::{

@@ -1,8 +1,8 @@
 //! Links fail and work again: what is lost, where packets go, and that flows come back.
 
-use ackclock_packet::plan::{ChangePlan, LinkPlan, Plan, QueuePlan, Routing};
-use ackclock_packet::record::{Action, Packets, NONE};
 use ackclock_packet::Simulation;
+use ackclock_plan::{ChangePlan, LinkPlan, Plan, QueuePlan, Routing};
+use ackclock_record::{Action, Packets, NONE};
 use ackclock_units::Rate;
 use serde_json::json;
 

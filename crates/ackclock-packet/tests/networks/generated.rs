@@ -1,10 +1,10 @@
 //! Transfers that the seed draws and UDP, between the hosts of a graph.
 
-use ackclock_packet::plan::{
+use ackclock_packet::Simulation;
+use ackclock_plan::{
     DatagramPlan, EndsPlan, GroupPlan, Plan, PopulationPlan, Routing, TrafficPlan,
 };
-use ackclock_packet::record::{Tables, Totals};
-use ackclock_packet::Simulation;
+use ackclock_record::{Tables, Totals};
 use ackclock_units::Time;
 use serde_json::{json, Value};
 

@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use ackclock_packet::plan::{LossPlan, Plan};
-use ackclock_packet::record::{Action, Packets, Totals, NONE};
 use ackclock_packet::Simulation;
+use ackclock_plan::{LossPlan, Plan};
+use ackclock_record::{Action, Packets, Totals, NONE};
 use ackclock_units::Time;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;

@@ -1,7 +1,7 @@
 //! Whole simulations with any congestion control, any queue discipline and any ECN.
 
-use ackclock_packet::plan::Plan;
 use ackclock_packet::Simulation;
+use ackclock_plan::Plan;
 use ackclock_units::Time;
 use proptest::prelude::*;
 use proptest::sample::Index;

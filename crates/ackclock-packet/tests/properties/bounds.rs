@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use ackclock_packet::plan::{DelayedAck, FlowPlan, LinkPlan, LossDetection, Plan};
-use ackclock_packet::record::{FlowSamples, Links, QueueSamples, Totals};
+use ackclock_plan::{DelayedAck, FlowPlan, LinkPlan, LossDetection, Plan};
+use ackclock_record::{FlowSamples, Links, QueueSamples, Totals};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 

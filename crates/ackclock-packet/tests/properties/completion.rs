@@ -1,7 +1,7 @@
 //! Every transfer that ends does so, given time and a chance for each packet.
 
-use ackclock_packet::plan::Plan;
-use ackclock_packet::record::Totals;
+use ackclock_plan::Plan;
+use ackclock_record::Totals;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 

@@ -2,8 +2,8 @@
 
 use std::thread;
 
-use ackclock_packet::plan::{LossPlan, Plan};
-use ackclock_packet::record::{Events, FlowSamples, Packets, QueueSamples, Tables};
+use ackclock_plan::{LossPlan, Plan};
+use ackclock_record::{Events, FlowSamples, Packets, QueueSamples, Tables};
 use ackclock_units::Time;
 use proptest::prelude::*;
 

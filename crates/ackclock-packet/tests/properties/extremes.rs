@@ -1,7 +1,7 @@
 //! Plans at the edges of what can be written: no panic, no standstill; what is impossible is refused.
 
-use ackclock_packet::plan::{FlowPlan, LossPlan, Plan, QueuePlan, TcpPlan};
 use ackclock_packet::Simulation;
+use ackclock_plan::{FlowPlan, LossPlan, Plan, QueuePlan, TcpPlan};
 use ackclock_units::{Rate, Time};
 use proptest::prelude::*;
 use proptest::sample::select;

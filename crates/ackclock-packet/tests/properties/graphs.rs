@@ -1,7 +1,7 @@
 //! Random connected graphs, routed: conservation, determinism, every transfer arrives.
 
-use ackclock_packet::plan::{ChangePlan, FlowPlan, LinkPlan, Plan, Routing};
-use ackclock_packet::record::{Action, NONE};
+use ackclock_plan::{ChangePlan, FlowPlan, LinkPlan, Plan, Routing};
+use ackclock_record::{Action, NONE};
 use ackclock_units::{Rate, Time};
 use proptest::prelude::*;
 use proptest::sample::select;

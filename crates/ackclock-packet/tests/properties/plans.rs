@@ -1,10 +1,10 @@
 //! Random small networks and their traffic.
 
-use ackclock_packet::plan::{
+use ackclock_packet::Simulation;
+use ackclock_plan::{
     DelayedAck, EcnMode, FlowPlan, LinkPlan, LossDetection, LossPlan, PathPlan, Plan, QueuePlan,
     RecordPlan, Reduction, Routing, TcpPlan,
 };
-use ackclock_packet::Simulation;
 use ackclock_units::{Rate, Time};
 use proptest::prelude::*;
 use proptest::sample::select;

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use ackclock_packet::plan::{Plan, QueuePlan};
-use ackclock_packet::record::{Action, Packets};
+use ackclock_plan::{Plan, QueuePlan};
+use ackclock_record::{Action, Packets};
 use proptest::prelude::*;
 use serde_json::json;
 

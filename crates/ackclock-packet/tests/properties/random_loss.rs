@@ -1,8 +1,8 @@
 //! Loss at a link that is independent of its queue.
 
-use ackclock_packet::link::{Link, Offer};
+use ackclock_packet::link::Link;
 use ackclock_packet::packet::{Kind, Packet};
-use ackclock_packet::plan::{LinkPlan, LossPlan};
+use ackclock_plan::{LinkPlan, LossPlan};
 use ackclock_units::Time;
 use proptest::prelude::*;
 
@@ -23,7 +23,7 @@ fn is_lost(link: &mut Link, kind: Kind, flow: u32) -> bool {
         flow,
         ..packet(kind)
     };
-    link.offer(packet, Time::ZERO).0 == Offer::Lost
+    link.offer::<false>(packet, Time::ZERO).is_none()
 }
 
 fn make(loss: LossPlan, seed: u64) -> Link {

@@ -1,8 +1,8 @@
 //! What is written down: samples add up, the warm-up is left out, and looking changes nothing.
 
-use ackclock_packet::plan::Plan;
-use ackclock_packet::record::Totals;
 use ackclock_packet::Simulation;
+use ackclock_plan::Plan;
+use ackclock_record::Totals;
 use ackclock_units::Time;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;

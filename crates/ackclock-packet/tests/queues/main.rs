@@ -1,8 +1,8 @@
 //! What queue disciplines are for, in whole simulations: isolation, SYNs that pass, delays that follow a target.
 
-use ackclock_packet::plan::{FlowPlan, Plan, QueuePlan, RecordPlan, Routing};
-use ackclock_packet::record::Totals;
 use ackclock_packet::Simulation;
+use ackclock_plan::{FlowPlan, Plan, QueuePlan, RecordPlan, Routing};
+use ackclock_record::Totals;
 use ackclock_units::Time;
 
 #[path = "../kit/mod.rs"]

@@ -1,6 +1,6 @@
 //! UDP on a link.
 
-use ackclock_packet::plan::{DatagramPlan, LossPlan, Plan};
+use ackclock_plan::{DatagramPlan, LossPlan, Plan};
 use ackclock_units::Time;
 use serde_json::{json, Value};
 

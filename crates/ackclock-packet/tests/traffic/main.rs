@@ -7,9 +7,9 @@ mod datagrams;
 mod requests;
 mod transfers;
 
-use ackclock_packet::plan::Plan;
-use ackclock_packet::record::{Tables, Totals};
 use ackclock_packet::Simulation;
+use ackclock_plan::Plan;
+use ackclock_record::{Tables, Totals};
 
 /// Runs a plan to its end.
 fn run(plan: &Plan, seed: u64) -> (Simulation, Tables, Totals) {

@@ -1,7 +1,7 @@
 //! Connections that the receiver opens, on links.
 
-use ackclock_packet::plan::{FlowPlan, Plan, TcpPlan};
-use ackclock_packet::record::Happening;
+use ackclock_plan::{FlowPlan, Plan, TcpPlan};
+use ackclock_record::Happening;
 use ackclock_units::Time;
 
 use crate::kit::{link, linux, ms, path, plan, transfer};

@@ -1,8 +1,8 @@
 //! Transfers that are drawn from the seed.
 
-use ackclock_packet::plan::{GroupPlan, Plan, PopulationPlan, TrafficPlan, WayPlan};
-use ackclock_packet::record::{Flows, Totals};
 use ackclock_packet::Simulation;
+use ackclock_plan::{GroupPlan, PathPairPlan, Plan, PopulationPlan, TrafficPlan};
+use ackclock_record::{Flows, Totals};
 use ackclock_units::Time;
 use serde_json::{json, Value};
 
@@ -10,8 +10,8 @@ use crate::kit::{link, linux, ms, path, plan, reno, transfer};
 use crate::run;
 
 /// Paths over one link, of 20 ms, 22 ms, … there and back.
-fn ways(number: u64) -> Vec<WayPlan> {
-    let way = |index| WayPlan {
+fn ways(number: u64) -> Vec<PathPairPlan> {
+    let way = |index| PathPairPlan {
         forward: path(ms(10 + index), &[0]),
         reverse: path(ms(10 + index), &[]),
     };
@@ -153,7 +153,7 @@ fn a_generated_transfer_is_a_flow() {
     given.traffic.clear();
     given.flows = ways(8)
         .into_iter()
-        .map(|way| ackclock_packet::plan::FlowPlan {
+        .map(|way| ackclock_plan::FlowPlan {
             start: ms(250),
             forward: way.forward,
             reverse: way.reverse,

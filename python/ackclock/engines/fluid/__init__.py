@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from ackclock import _core
 from ackclock.dataset import Dataset
 from ackclock.engines import features
-from ackclock.engines.engine import RunOptions, missing
-from ackclock.engines.fluid import plans, tables, ways
+from ackclock.engines.engine import Need, RunOptions, missing
+from ackclock.engines.fluid import plans, replay, tables, ways
 from ackclock.engines.fluid.queues import QUEUES
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.plan import Plan
@@ -36,6 +36,10 @@ class FluidEngine:
     def draws(self, plan: Plan) -> bool:
         """Whether starts, the number of flows hit, or which, are left to chance."""
         return plans.draws(plan)
+
+    def needs(self, plan: Plan) -> list[Need]:
+        """The results whose losses it is to follow."""
+        return replay.needs(plan)
 
     def run(self, plan: Plan, seed: int, options: RunOptions | None = None) -> Dataset:
         """One run. Raises `UnsupportedError`, and `InputError` for paths in a circle or shares still to be measured."""

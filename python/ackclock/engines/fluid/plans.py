@@ -90,6 +90,6 @@ def _controller(table: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
     if chosen.get("from"):
         raise InputError(
             f'fluid.{table}.from: found "{chosen["from"]}", not measured yet; '
-            "expected what ackclock.replay.resolved(plan) puts in its place"
+            "expected what ackclock.engines.fed(engine, plan) puts in its place"
         )
     return {key: value for key, value in chosen.items() if key != "from"}

@@ -8,11 +8,10 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ackclock import _core
 from ackclock.dataset import Dataset, Spool
+from ackclock.dataset.tables import EVENT_KINDS, Column
 from ackclock.engines.engine import RunOptions, manifest
 from ackclock.plan import Plan
-from ackclock.tables import Column
 
 Outcome: TypeAlias = Mapping[str, Mapping[str, Any]]
 Array: TypeAlias = npt.NDArray[np.float64]
@@ -20,7 +19,7 @@ Array: TypeAlias = npt.NDArray[np.float64]
 
 def dataset(plan: Plan, seed: int, outcome: Outcome, around: RunOptions, engine: str) -> Dataset:
     """One run's dataset."""
-    spool = Spool(names={"events.kind": _core.FLUID_EVENT_KINDS}, spool_bytes=around.spool_bytes)
+    spool = Spool(names={"events.kind": EVENT_KINDS}, spool_bytes=around.spool_bytes)
     spool.append("flows", _flows(plan, outcome["flows"]))
     spool.append("links", _links(plan, outcome["links"]))
     spool.append("events", outcome["events"])

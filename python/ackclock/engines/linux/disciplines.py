@@ -1,15 +1,21 @@
 """Queue disciplines as words for `tc`, and what of their parameters the kernel has not.
 
-A link's discipline is the leaf `10:` of the class `1:1`, where the link's rate is. Sources: tc-pfifo(8), tc-red(8),
-tc-codel(8), tc-fq_codel(8), tc-sfq(8), tc-pie(8), tc-fq_pie(8), tc-tbf(8), tc-prio(8), tc-u32(8).
+A card has its discipline's words; what needs arithmetic or several commands is here. A link's discipline is the leaf
+`10:` of the class `1:1`, where the link's rate is. Sources: tc-pfifo(8), tc-red(8), tc-codel(8), tc-fq_codel(8),
+tc-sfq(8), tc-pie(8), tc-fq_pie(8), tc-tbf(8), tc-prio(8), tc-u32(8).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
+from ackclock import catalog
+from ackclock.catalog.kernel import Word
 from ackclock.plan import LinkPlan, QueuePlan
+
+#: The disciplines that the kernel has, by their cards.
+NAMES = frozenset(catalog.in_linux("queue"))
 
 #: The handle of a link's discipline.
 HANDLE = "10:"
@@ -48,133 +54,89 @@ def commands(link: LinkPlan, device: str, priorities: Collection[int]) -> Iterat
 
     `priorities` are those that flows have; a filter finds them in the addresses.
     """
-    queue = link.queue
-    if queue.discipline == "prio":
-        yield from _prio(queue.parameters, device, priorities)
-    elif queue.discipline in OPENING:
-        yield from _opening_first(link, device)
+    name, parameters = link.queue.discipline, link.queue.parameters
+    words = _words(name, COMPUTED[name](parameters, link) if name in COMPUTED else parameters)
+    if name == "prio":
+        yield from _prio(words, parameters, device, priorities)
+    elif name in OPENING:
+        yield from _opening_first(words, OPENING[name], device)
     else:
-        yield f"qdisc add dev {device} parent 1:1 handle {HANDLE} {WORDS[queue.discipline](queue.parameters, link)}"
+        yield f"qdisc add dev {device} parent 1:1 handle {HANDLE} {words}"
 
 
 def beyond(queue: QueuePlan) -> Iterator[str]:
     """What of a discipline's parameters the kernel has not."""
-    for name, value in FIXED.get(queue.discipline, {}).items():
-        if queue.parameters[name] != value:
-            yield f'queue discipline "{queue.discipline}" with {name} = {_shown(queue.parameters[name])}'
-    for name in WHOLE.get(queue.discipline, ()):
-        if queue.parameters[name] != int(queue.parameters[name]):
-            yield f'queue discipline "{queue.discipline}" with {name} = {_shown(queue.parameters[name])}'
+    card, given = catalog.card("queue", queue.discipline), queue.parameters
+    words = card.told(Word)
+    whole = [card.key(name) for name in card.parameters if name in words and words[name].whole]
+    finer = [key for key, value in card.fixed.items() if given[key] != value]
+    finer += [key for key in whole if given[key] != int(given[key])]
+    yield from (f'queue discipline "{queue.discipline}" with {key} = {_shown(given[key])}' for key in finer)
 
 
 def _shown(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else f"{value}"
 
 
-def _given(words: str, value: object) -> str:
-    return f" {words} {value}" if value is not None else ""
+def _words(name: str, parameters: Parameters) -> str:
+    """A discipline and its parameters, by its card or that of the one that it is made of."""
+    linux = catalog.card("queue", name).linux
+    card = catalog.card("queue", (linux and linux.discipline) or name)
+    words = [card.name]
+    for key, word in card.told(Word).items():
+        words += _word(word, card.parameters[key].kind, parameters.get(card.key(key)))
+    return " ".join(words)
 
 
-def _flag(parameters: Parameters, *names: str) -> str:
-    return "".join(f" {name}" for name in names if parameters[name])
+def _word(word: Word, kind: str, value: Any) -> list[str]:
+    """The words of one parameter: none where it is not given, or false and tc has no word for that."""
+    if kind == "boolean":
+        return [found] if (found := word.word if value else word.otherwise) else []
+    if value is None:
+        return []
+    return [word.word, str(int(value)) if word.whole else FORMS.get(kind, str)(value)]
 
 
-def _pfifo(parameters: Parameters, link: LinkPlan) -> str:
-    return f"pfifo limit {parameters['limit_packets']}"
+#: How tc reads a parameter, by its kind; others as they are.
+FORMS: Mapping[str, Callable[[Any], str]] = {"time": time, "rate": rate, "number": number}
 
 
-def _bfifo(parameters: Parameters, link: LinkPlan) -> str:
-    return f"bfifo limit {parameters['limit_bytes']}"
-
-
-def _red(parameters: Parameters, link: LinkPlan) -> str:
+def _red(parameters: Parameters, link: LinkPlan) -> Parameters:
     """Thresholds and burst have the same defaults in tc; idle times are counted at the link's rate, as on the card."""
-    return (
-        f"red limit {parameters['limit_bytes']}"
-        + _given("min", parameters["min_bytes"])
-        + _given("max", parameters["max_bytes"])
-        + f" avpkt {parameters['avpkt_bytes']}"
-        + _given("burst", parameters["burst_packets"])
-        + f" probability {number(parameters['probability'])}"
-        + f" bandwidth {rate(parameters['bandwidth_bps'] or link.rate_bps)}"
-        + _flag(parameters, "ecn", "harddrop", "nodrop", "adaptive")
-    )
+    return {**parameters, "bandwidth_bps": parameters["bandwidth_bps"] or link.rate_bps}
 
 
-def _ared(parameters: Parameters, link: LinkPlan) -> str:
+def _ared(parameters: Parameters, link: LinkPlan) -> Parameters:
     """Thresholds as Floyd, Gummadi and Shenker 2001 set them; the weight is the one that tc finds for its own burst."""
     avpkt_bytes = parameters["avpkt_bytes"]
     target_bytes = link.rate_bps / 8 * parameters["target_s"]
     low_bytes = round(max(target_bytes / 2, parameters["floor_packets"] * avpkt_bytes))
-    return (
-        f"red limit {parameters['limit_packets'] * avpkt_bytes} min {low_bytes} max {3 * low_bytes} avpkt {avpkt_bytes}"
-        f" probability {number(parameters['probability'])} bandwidth {rate(link.rate_bps)}"
-        + _flag(parameters, "ecn")
-        + " adaptive"
-    )
+    return {
+        **parameters,
+        "limit_bytes": parameters["limit_packets"] * avpkt_bytes,
+        "min_bytes": low_bytes,
+        "max_bytes": 3 * low_bytes,
+        "bandwidth_bps": link.rate_bps,
+        "adaptive": True,
+    }
 
 
-def _codel(parameters: Parameters, link: LinkPlan) -> str:
-    return (
-        f"codel limit {parameters['limit_packets']} target {time(parameters['target_s'])}"
-        f" interval {time(parameters['interval_s'])} {'ecn' if parameters['ecn'] else 'noecn'}"
-        + _given("ce_threshold", _time(parameters.get("ce_threshold_s")))
-    )
-
-
-def _fq_codel(parameters: Parameters, link: LinkPlan) -> str:
-    return (
-        f"fq_codel limit {parameters['limit_packets']} memory_limit {parameters['memory_limit_bytes']}"
-        f" flows {parameters['flows']} quantum {parameters['quantum_bytes']} target {time(parameters['target_s'])}"
-        f" interval {time(parameters['interval_s'])} drop_batch {parameters['drop_batch']}"
-        f" {'ecn' if parameters['ecn'] else 'noecn'}" + _given("ce_threshold", _time(parameters["ce_threshold_s"]))
-    )
-
-
-def _time(seconds: float | None) -> str | None:
-    return None if seconds is None else time(seconds)
-
-
-def _sfq(parameters: Parameters, link: LinkPlan) -> str:
-    return (
-        f"sfq limit {parameters['limit_packets']} depth {parameters['depth_packets']} flows {parameters['flows']}"
-        f" divisor {parameters['divisor']} quantum {parameters['quantum_bytes']}"
-        f" perturb {int(parameters['perturb_s'])}" + _flag(parameters, "headdrop")
-    )
-
-
-def _controlled(parameters: Parameters) -> str:
-    """What pie and fq_pie have in common."""
-    return (
-        f" target {time(parameters['target_s'])} tupdate {time(parameters['tupdate_s'])}"
-        f" alpha {int(parameters['alpha'])} beta {int(parameters['beta'])}"
-        f" {'ecn' if parameters['ecn'] else 'noecn'} {'bytemode' if parameters['bytemode'] else 'nobytemode'}"
-        f" {'dq_rate_estimator' if parameters['dq_rate_estimator'] else 'no_dq_rate_estimator'}"
-    )
-
-
-def _pie(parameters: Parameters, link: LinkPlan) -> str:
-    return f"pie limit {parameters['limit_packets']}" + _controlled(parameters)
-
-
-def _fq_pie(parameters: Parameters, link: LinkPlan) -> str:
-    return (
-        f"fq_pie limit {parameters['limit_packets']} flows {parameters['flows']} quantum {parameters['quantum_bytes']}"
-        f" ecn_prob {int(parameters['ecn_prob'])}" + _controlled(parameters)
-    )
-
-
-def _tbf(parameters: Parameters, link: LinkPlan) -> str:
+def _tbf(parameters: Parameters, link: LinkPlan) -> Parameters:
+    """A latency is a limit, too: what comes in that time, and the burst."""
     limit_bytes, latency_s = parameters["limit_bytes"], parameters["latency_s"]
     if latency_s is not None:
         limit_bytes = min(limit_bytes, int(parameters["rate_bps"] / 8 * latency_s + parameters["burst_bytes"]))
-    return f"tbf rate {rate(parameters['rate_bps'])} burst {parameters['burst_bytes']} limit {limit_bytes}"
+    return {**parameters, "limit_bytes": limit_bytes}
 
 
-def _prio(parameters: Parameters, device: str, priorities: Collection[int]) -> Iterator[str]:
+#: Disciplines of which tc is told other values than a plan has → these, from the plan's and the link.
+COMPUTED: Mapping[str, Callable[[Parameters, LinkPlan], Parameters]] = {"red": _red, "ared": _ared, "tbf": _tbf}
+
+
+def _prio(words: str, parameters: Parameters, device: str, priorities: Collection[int]) -> Iterator[str]:
     """Each band is a FIFO. Priorities do not survive a router, so a filter finds them in the addresses."""
     count, priomap, limit_p = parameters["bands"], parameters["priomap"], parameters["limit_packets"]
-    yield f"qdisc add dev {device} parent 1:1 handle {HANDLE} prio bands {count} priomap {priomap}"
+    yield f"qdisc add dev {device} parent 1:1 handle {HANDLE} {words}"
     for band in range(1, count + 1):
         yield f"qdisc add dev {device} parent {HANDLE}{band:x} handle {0x10 + band:x}: pfifo limit {limit_p}"
     for priority in sorted(set(priorities) - {0}):
@@ -186,14 +148,12 @@ def _prio(parameters: Parameters, device: str, priorities: Collection[int]) -> I
 OPENING: Mapping[str, tuple[int, ...]] = {"synprio": (SYN,), "synfinprio": (SYN, FIN), "spa": (SYN, FIN)}
 
 
-def _opening_first(link: LinkPlan, device: str) -> Iterator[str]:
+def _opening_first(leaf: str, flags: Iterable[int], device: str) -> Iterator[str]:
     """Two bands, each a FIFO or under CoDel; a filter for each flag leads to the first."""
-    queue, parameters = link.queue, link.queue.parameters
-    leaf = _codel(parameters, link) if queue.discipline == "spa" else _pfifo(parameters, link)
     yield f"qdisc add dev {device} parent 1:1 handle {HANDLE} prio bands 2 priomap {' '.join('1' * 16)}"
     for band in (1, 2):
         yield f"qdisc add dev {device} parent 10:{band} handle 1{band}: {leaf}"
-    for flag in OPENING[queue.discipline]:
+    for flag in flags:
         yield _filter(device, flagged(flag), 1)
 
 
@@ -204,39 +164,3 @@ def flagged(flag: int) -> str:
 
 def _filter(device: str, match: str, band: int) -> str:
     return f"filter add dev {device} parent {HANDLE} protocol ip prio 1 u32 {match} flowid {HANDLE}{band:x}"
-
-
-#: Discipline → its words, from its parameters and link.
-WORDS: Mapping[str, Callable[[Parameters, LinkPlan], str]] = {
-    "pfifo": _pfifo,
-    "bfifo": _bfifo,
-    "red": _red,
-    "ared": _ared,
-    "codel": _codel,
-    "fq_codel": _fq_codel,
-    "sfq": _sfq,
-    "pie": _pie,
-    "fq_pie": _fq_pie,
-    "tbf": _tbf,
-}
-
-NAMES = frozenset({*WORDS, *OPENING, "prio"})
-
-#: What is fixed in the kernel, by discipline; another value is refused.
-FIXED: Mapping[str, Parameters] = {
-    "red": {"weight": None, "gentle": False, "bytes": True, "weighted": False},
-    "ared": {"interval_s": 0.5, "gentle": False, "bytes": True},
-    "codel": {"newton": True},
-    "fq_codel": {"newton": True},
-    "spa": {"newton": True},
-    "pie": {"ecn_threshold": 0.1, "max_burst_s": 0.15, "derandomize": True, "mtu_bytes": 1514},
-    "fq_pie": {"max_burst_s": 0.15, "derandomize": True, "mtu_bytes": 1514},
-    "tbf": {"per_flow": False},
-}
-
-#: What tc takes whole numbers of.
-WHOLE: Mapping[str, tuple[str, ...]] = {
-    "pie": ("alpha", "beta"),
-    "fq_pie": ("alpha", "beta", "ecn_prob"),
-    "sfq": ("perturb_s",),
-}

@@ -11,8 +11,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ackclock.dataset.tables import Column
 from ackclock.plan import Plan
-from ackclock.tables import Column
 
 #: Below this share of its rate, a busy link was held up by the machine.
 LEAST_SHARE = 0.98

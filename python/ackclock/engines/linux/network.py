@@ -23,11 +23,11 @@ from ackclock.plan import (
     HopPlan,
     LinkPlan,
     Parameters,
+    PathPairPlan,
+    PathPairsPlan,
     PathPlan,
     Plan,
     TrafficPlan,
-    WayPlan,
-    WaysPlan,
 )
 
 #: Ways that the addresses of one priority are enough for: 10.x.0.1 to 10.x.255.255.
@@ -165,12 +165,12 @@ def _planned(plan: Plan) -> Iterator[_Way]:
 
 def _generated(plan: Plan) -> Iterator[_Way]:
     for traffic in plan.traffic:
-        if isinstance(traffic.population, WaysPlan):
+        if isinstance(traffic.population, PathPairsPlan):
             for path in traffic.population.paths:
                 yield _way(plan, traffic, path)
 
 
-def _way(plan: Plan, item: FlowPlan | DatagramPlan | TrafficPlan, path: FlowPlan | DatagramPlan | WayPlan) -> _Way:
+def _way(plan: Plan, item: FlowPlan | DatagramPlan | TrafficPlan, path: FlowPlan | DatagramPlan | PathPairPlan) -> _Way:
     return _Way(path.forward, path.reverse, item.priority, settings(plan.groups[item.group]))
 
 
@@ -270,8 +270,8 @@ def loss_of(given: Parameters | None) -> Loss:
     return Loss(given["probability"], given.get("syn", 0.0)) if given else Loss(0.0, 0.0)
 
 
-def _paths(traffic: TrafficPlan) -> tuple[WayPlan, ...]:
-    return traffic.population.paths if isinstance(traffic.population, WaysPlan) else ()
+def _paths(traffic: TrafficPlan) -> tuple[PathPairPlan, ...]:
+    return traffic.population.paths if isinstance(traffic.population, PathPairsPlan) else ()
 
 
 def mtu_bytes(plan: Plan) -> int:

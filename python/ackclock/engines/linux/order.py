@@ -9,7 +9,7 @@ from typing import Any
 
 from ackclock.engines.linux import disciplines, stack
 from ackclock.engines.linux.changes import changes
-from ackclock.engines.linux.network import Ends, Network
+from ackclock.engines.linux.network import Network
 from ackclock.engines.linux.script import LOST, script
 from ackclock.plan import Plan
 
@@ -38,9 +38,9 @@ class Order:
             "setup": list(self.setup),
             "changes": changes(self.plan, net, live=self.clock == REAL),
             "sockets": [stack.socket(group) for group in self.plan.groups],
-            "flows": [_ends(ends) for ends in net.flows],
-            "datagrams": [_ends(ends) for ends in net.datagrams],
-            "traffic": [[_ends(ends) for ends in ways] for ways in net.traffic],
+            "flows": [asdict(ends) for ends in net.flows],
+            "datagrams": [asdict(ends) for ends in net.datagrams],
+            "traffic": [[asdict(ends) for ends in ways] for ways in net.traffic],
             "queues": [_device(link, cable, net, disciplines.HANDLE) for link, cable in _queues(net)],
             "losses": [_device(link, cable, net, LOST) for link, cable in _losses(net)],
             "serve_s": options["serve_s"],
@@ -67,10 +67,6 @@ def order(plan: Plan, seed: int, network: Network, before: Sequence[str] = ()) -
         ipv6=live and Path("/proc/sys/net/ipv6").exists(),
     )
     return Order(plan, seed, network, [*before, *setup], REAL if live else VIRTUAL)
-
-
-def _ends(ends: Ends) -> dict[str, Any]:
-    return {name: value for name, value in asdict(ends).items() if value is not None}
 
 
 def _queues(network: Network) -> list[tuple[int, int]]:

@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ackclock.dataset import Dataset, Spool
+from ackclock.dataset.tables import EVENT_KINDS, TABLES, Column
 from ackclock.engines.engine import RunOptions, manifest
 from ackclock.plan import DatagramPlan, FlowPlan, GroupPlan, Plan
-from ackclock.tables import EVENT_KINDS, TABLES, Column
 
 Tables: TypeAlias = Mapping[str, Mapping[str, Column]]
 

@@ -6,11 +6,13 @@ What the kernel cannot be told, and does otherwise than the plan says, is refuse
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ackclock import catalog
+from ackclock.catalog.kernel import Clock, Knob
 from ackclock.engines.linux.kernel import ours
 from ackclock.plan import TIMESTAMPS_BYTES, CongestionPlan, GroupPlan, Plan, TcpPlan
 
@@ -126,112 +128,9 @@ def _ms(time_s: float) -> str:
     return f"{time_s * 1000:g} ms"
 
 
-@dataclass(frozen=True, slots=True)
-class Knob:
-    """A parameter of a kernel module: its name, and how a plan's value becomes a number."""
-
-    name: str
-    number: Callable[[Any], int] = int
-
-
-def _scaled(factor: float) -> Callable[[Any], int]:
-    return lambda value: round(value * factor)
-
-
-@dataclass(frozen=True, slots=True)
-class Control:
-    """A congestion control of the kernel: its module's knobs, and what is fixed in its code."""
-
-    module: str
-    knobs: Mapping[str, Knob]
-    fixed: Mapping[str, Any]
-
-
-def _control(module: str = "", *, fixed: Mapping[str, Any] | None = None, **knobs: Knob) -> Control:
-    return Control(module, knobs, fixed or {})
-
-
-#: Those that are modules of our own; `kernel.ours` has their parameters.
+#: The congestion controls that the kernel has, by their cards, and those of them that are modules of our own.
+CONTROLS = catalog.in_linux("congestion")
 OURS = ours.NAMES
-
-#: Congestion control → what the kernel can be told of it. Ticks describe the kernel's own clock.
-CONTROLS: Mapping[str, Control] = {
-    "reno": _control(),
-    "cubic": _control(
-        "tcp_cubic",
-        c=Knob("bic_scale", _scaled(102.4)),
-        beta=Knob("beta", _scaled(1024)),
-        fast_convergence=Knob("fast_convergence"),
-        reno_friendly=Knob("tcp_friendliness"),
-        hystart=Knob("hystart"),
-        fixed={"reno_catch_up": False, "delayed_ack_correction": True, "whole_segments": True},
-    ),
-    "bic": _control(
-        "tcp_bic",
-        beta=Knob("beta", _scaled(1024)),
-        max_increment=Knob("max_increment"),
-        low_window=Knob("low_window"),
-        smooth_part=Knob("smooth_part"),
-        fast_convergence=Knob("fast_convergence"),
-        fixed={"ack_ratio": True},
-    ),
-    "westwood": _control(),
-    "highspeed": _control(fixed={"whole_segments": True}),
-    "htcp": _control(
-        "tcp_htcp",
-        bandwidth_switch=Knob("use_bandwidth_switch"),
-        rtt_scaling=Knob("use_rtt_scaling"),
-        fixed={"adaptive_backoff": True},
-    ),
-    "vegas": _control("tcp_vegas", alpha=Knob("alpha"), beta=Knob("beta"), gamma=Knob("gamma")),
-    "scalable": _control(fixed={"a": 0.01, "b": 0.125}),
-    "illinois": _control(
-        "tcp_illinois",
-        window_threshold=Knob("win_thresh"),
-        theta=Knob("theta"),
-        fixed={"alpha_max": 10.0, "alpha_min": 0.3, "beta_min": 0.125, "beta_max": 0.5},
-    ),
-    "dctcp": _control(
-        "tcp_dctcp",
-        shift_g=Knob("dctcp_shift_g"),
-        initial_alpha=Knob("dctcp_alpha_on_init", _scaled(1024)),
-        fixed={"clamp_alpha_on_loss": False},
-    ),
-    "hybla": _control("tcp_hybla", rtt0_s=Knob("rtt0", _scaled(1000))),
-    "veno": _control(),
-    "yeah": _control(),
-    "lp": _control(),
-    "nv": _control(
-        "tcp_nv", pad=Knob("nv_pad"), reset_period=Knob("nv_reset_period"), min_cwnd=Knob("nv_min_cwnd")
-    ),
-    "cdg": _control(
-        "tcp_cdg",
-        window=Knob("window"),
-        backoff_beta=Knob("backoff_beta", _scaled(1024)),
-        backoff_factor=Knob("backoff_factor"),
-        ineffective=Knob("use_ineff"),
-    ),
-    "accucubic": _control(fixed={"hystart": False}),
-    "lincubic": _control(fixed={"hystart": False}),
-    "bbr": _control(
-        fixed={
-            "startup_gain": 2.885, "probe_gain": 1.25, "cwnd_gain": 2.0, "bandwidth_window": 10,
-            "min_rtt_window_s": 10.0, "probe_rtt_duration_s": 0.2, "pacing_margin": 0.01, "policer_detection": True,
-        }
-    ),
-}  # fmt: skip
-
-#: What the kernel's modules start with; only what differs is set.
-DEFAULTS: Mapping[str, int] = {
-    "tcp_cubic.bic_scale": 41, "tcp_cubic.beta": 717, "tcp_cubic.fast_convergence": 1, "tcp_cubic.tcp_friendliness": 1,
-    "tcp_cubic.hystart": 1, "tcp_bic.beta": 819, "tcp_bic.max_increment": 16, "tcp_bic.low_window": 14,
-    "tcp_bic.smooth_part": 20, "tcp_bic.fast_convergence": 1, "tcp_htcp.use_bandwidth_switch": 1,
-    "tcp_htcp.use_rtt_scaling": 1, "tcp_vegas.alpha": 2, "tcp_vegas.beta": 4, "tcp_vegas.gamma": 1,
-    "tcp_illinois.win_thresh": 15, "tcp_illinois.theta": 5, "tcp_dctcp.dctcp_shift_g": 4,
-    "tcp_dctcp.dctcp_alpha_on_init": 1024, "tcp_hybla.rtt0": 25, "tcp_nv.nv_pad": 10, "tcp_nv.nv_reset_period": 5,
-    "tcp_nv.nv_min_cwnd": 2, "tcp_cdg.window": 8, "tcp_cdg.backoff_beta": 724, "tcp_cdg.backoff_factor": 42,
-    "tcp_cdg.use_ineff": 5,
-}  # fmt: skip
 
 
 def knobs(plan: Plan) -> dict[str, int]:
@@ -239,7 +138,7 @@ def knobs(plan: Plan) -> dict[str, int]:
     found: dict[str, int] = {}
     for group in plan.groups:
         if group.congestion is not None:
-            found |= _knobs(group.congestion)
+            found |= _values(group.congestion)
     return dict(sorted(found.items()))
 
 
@@ -248,7 +147,8 @@ def modules(plan: Plan) -> dict[str, int]:
 
     CUBIC computes other numbers from its parameters when it starts, so they cannot be set later.
     """
-    return {name: value for name, value in knobs(plan).items() if DEFAULTS[name] != value}
+    defaults = {name: knob.default for kind in CONTROLS for name, (_, knob) in _knobs(kind).items()}
+    return {name: value for name, value in knobs(plan).items() if defaults[name] != value}
 
 
 def loaded(plan: Plan, folder: Path) -> Iterator[str]:
@@ -260,20 +160,26 @@ def loaded(plan: Plan, folder: Path) -> Iterator[str]:
         yield f"insmod {folder / kind}.ko{words}"
 
 
-def _knobs(congestion: CongestionPlan) -> dict[str, int]:
-    control = CONTROLS[congestion.kind]
-    given = congestion.parameters
-    return {f"{control.module}.{knob.name}": knob.number(given[key]) for key, knob in control.knobs.items()}
+def _values(congestion: CongestionPlan) -> dict[str, int]:
+    told = _knobs(congestion.kind)
+    return {name: knob.number(congestion.parameters[key]) for name, (key, knob) in told.items()}
+
+
+def _knobs(kind: str) -> dict[str, tuple[str, Knob]]:
+    """The knobs of the kernel's own module, each with its key in a plan: `{"tcp_hybla.rtt0": ("rtt0_s", …)}`."""
+    card = catalog.card("congestion", kind)
+    if card.linux is None or card.linux.ours:
+        return {}
+    return {f"{card.linux.module}.{knob.knob}": (card.key(name), knob) for name, knob in card.told(Knob).items()}
 
 
 def _of_control(congestion: CongestionPlan) -> Iterator[str]:
-    control = CONTROLS.get(congestion.kind)
-    if control is None:
-        return
+    card = catalog.card("congestion", congestion.kind)
+    clocks = {card.key(name) for name in card.told(Clock)}
     for name, value in congestion.parameters.items():
-        if name in control.fixed and value != control.fixed[name]:
+        if name in card.fixed and value != card.fixed[name]:
             yield f'congestion control "{congestion.kind}" with {name} = {_toml(value)}'
-        if name == "tick_s" and value not in TICKS_S and congestion.kind not in OURS:
+        if name in clocks and value not in TICKS_S:
             yield f'congestion control "{congestion.kind}" with a tick of {_ms(value)}'
 
 
@@ -287,6 +193,6 @@ def _several(plan: Plan) -> Iterator[str]:
     for group in plan.groups:
         if group.congestion is not None and group.congestion.kind in CONTROLS:
             own = group.congestion.kind in OURS
-            knobs = dict(group.congestion.parameters) if own else _knobs(group.congestion)
+            knobs = dict(group.congestion.parameters) if own else _values(group.congestion)
             if found.setdefault(group.congestion.kind, knobs) != knobs:
                 yield f'congestion control "{group.congestion.kind}" with two sets of parameters'

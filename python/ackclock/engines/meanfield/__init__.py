@@ -14,6 +14,7 @@ import warnings
 
 from ackclock import _core
 from ackclock.dataset import Dataset, Spool
+from ackclock.dataset.tables import EVENT_KINDS
 from ackclock.engines import features
 from ackclock.engines.engine import RunOptions, manifest, missing
 from ackclock.engines.meanfield.classes import classes, model_input
@@ -21,7 +22,6 @@ from ackclock.engines.meanfield.limits import limits
 from ackclock.engines.meanfield.rows import Tables
 from ackclock.errors import Unsupported, UnsupportedError
 from ackclock.plan import Plan
-from ackclock.tables import EVENT_KINDS
 
 #: A run goes in so many steps; after each, progress is told and an interrupt is heard.
 STEPS = 100

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import polars as pl
 
 from ackclock.dataset import Spool
+from ackclock.dataset.tables import EVENT_KINDS, Column
 from ackclock.engines.meanfield.classes import Class, bottleneck
 from ackclock.plan import Plan
-from ackclock.tables import EVENT_KINDS, Column
 
 #: What the model hands over: table → column → values.
 Found = Mapping[str, Mapping[str, npt.NDArray[Any]]]
@@ -39,11 +39,11 @@ class Tables:
         self._spool.append("events", self._events(found["hits"]))
         self._episodes.append(pl.DataFrame(dict(found["episodes"])))
 
-    def finish(self, found: Mapping[str, Any]) -> None:
+    def finish(self, found: Mapping[str, Mapping[str, Any]]) -> None:
         """The last rows, and the totals."""
         self.take(found)
         self._spool.append("flows", self._flows(found["flows"]))
-        self._spool.append("links", self._links(found["link"]))
+        self._spool.append("links", self._links({name: values[0] for name, values in found["links"].items()}))
 
     def metrics(self) -> dict[str, float]:
         """What the model knows better than events tell: the share of the flows hit in an episode, and its losses.

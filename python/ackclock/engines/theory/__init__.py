@@ -6,6 +6,7 @@ Each model is a file of this folder; `MODELS` is their list. The formulas themse
 from __future__ import annotations
 
 from ackclock.dataset import Dataset, Spool
+from ackclock.dataset.tables import EVENT_KINDS
 from ackclock.engines.engine import RunOptions, manifest
 from ackclock.engines.theory.model import Model
 from ackclock.engines.theory.pendulum import Pendulum
@@ -16,7 +17,6 @@ from ackclock.engines.theory.streams import Streams
 from ackclock.engines.theory.syn_loss import SynLoss
 from ackclock.errors import Unsupported, UnsupportedError
 from ackclock.plan import Plan
-from ackclock.tables import EVENT_KINDS
 
 #: In the order in which they are tried where the scenario names none.
 MODELS: tuple[Model, ...] = (

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from ackclock.dataset.tables import Column
 from ackclock.plan import Plan
-from ackclock.tables import Column
 
 
 @dataclass(frozen=True, slots=True)

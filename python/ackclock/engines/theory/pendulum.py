@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ackclock.dataset.tables import EVENT_KINDS, Column
 from ackclock.engines import features
 from ackclock.engines.theory.fitting import strangers, wire_bytes
 from ackclock.engines.theory.model import Answer
 from ackclock.plan import FlowPlan, Plan, TcpPlan
-from ackclock.tables import EVENT_KINDS, Column
 from ackclock.theory import pendulum
 from ackclock.theory.pendulum import Side, Trajectory
 

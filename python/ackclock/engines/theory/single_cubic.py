@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from ackclock.dataset.tables import EVENT_KINDS, Column
 from ackclock.engines import features
 from ackclock.engines.theory.fitting import controls, endless, strangers
 from ackclock.engines.theory.model import Answer
 from ackclock.plan import GroupPlan, Plan
-from ackclock.tables import EVENT_KINDS, Column
 from ackclock.theory import single_flow
 
 KNOWN = controls("cubic") | {features.queue("pfifo"), features.queue("bfifo"), features.STARTS}

@@ -134,11 +134,9 @@ fn early_drops_come_one_by_one() {
     );
     assert!(outcome.events.time_s.len() > 40);
     let expected = outcome.links.dropped_total_p[0];
-    let drops: f64 = outcome
-        .events
-        .kind
-        .iter()
-        .map(|kind| f64::from(1 - kind))
+    let kinds = outcome.events.kind.iter();
+    let drops: f64 = kinds
+        .map(|&kind| f64::from(kind == Happening::Drop as u8))
         .sum();
     // Drops within a round trip of a reduction are not counted: fewer, not many fewer.
     assert!(
@@ -266,7 +264,7 @@ fn losses_within_a_round_trip_of_a_reduction_do_not_count() {
     let outcome = run_one(&scenario(&links, &flows, 20.0, &json!({})));
     let rows = &outcome.events;
     let cuts: Vec<f64> = (0..rows.time_s.len())
-        .filter(|&row| rows.kind[row] == 1 && rows.flow[row] == 0)
+        .filter(|&row| rows.kind[row] == Happening::Recovery as u8 && rows.flow[row] == 0)
         .map(|row| rows.time_s[row])
         .collect();
     assert!(cuts.len() > 3);

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use ackclock_units::Time;
 
-use super::{is_unrepaired, Scoreboard, LOST, REPEATED, RESENT, SACKED};
+use super::{is_unrepaired, Sample, Scoreboard, EVER_RETRANSMITTED, LOST, RESENT, SACKED};
 
 /// RACK's knowledge (RFC 8985 section 5.2): the most recently sent segment that was delivered.
 #[derive(Clone, Copy, Debug, Default)]
@@ -18,6 +18,21 @@ pub struct Rack {
 }
 
 impl Rack {
+    /// Takes in a delivery. RFC 8985 section 6.2, step 2: an RTT below the minimum of a retransmitted segment belongs
+    /// to its first sending.
+    #[inline]
+    pub fn advance(&mut self, latest: &Sample, min_rtt: Time, now: Time) {
+        let rtt = now.since(latest.sent);
+        if latest.retransmitted && rtt < min_rtt {
+            return;
+        }
+        self.rtt = rtt;
+        if (latest.sent, latest.sequence) > (self.sent, self.sequence) {
+            self.sent = latest.sent;
+            self.sequence = latest.sequence;
+        }
+    }
+
     #[inline]
     fn has_overtaken(&self, sent: Time, sequence: u64) -> bool {
         (sent, sequence) < (self.sent, self.sequence)
@@ -94,7 +109,7 @@ impl Scoreboard {
                 sequence = segment.flight_start;
                 continue;
             }
-            if segment.flags & (LOST | REPEATED) == 0 {
+            if segment.flags & (LOST | EVER_RETRANSMITTED) == 0 {
                 if !rack.has_overtaken(segment.sent, sequence) {
                     break;
                 }
@@ -141,7 +156,7 @@ impl Scoreboard {
             let segment = self.segment(self.judged);
             if segment.flags & SACKED != 0 {
                 self.judged = segment.flight_start;
-            } else if segment.flags & (LOST | REPEATED) != 0 {
+            } else if segment.flags & (LOST | EVER_RETRANSMITTED) != 0 {
                 self.judged += 1;
             } else {
                 return Some((self.judged, segment.sent));
@@ -197,10 +212,16 @@ impl Scoreboard {
     }
 
     /// The lost segment to send again next: the lowest.
+    #[inline]
     pub fn next_lost(&mut self) -> Option<u64> {
         if self.unrepaired == 0 {
             return None;
         }
+        self.lowest_lost()
+    }
+
+    #[inline(never)]
+    fn lowest_lost(&mut self) -> Option<u64> {
         let again = self.next_lost_again();
         let first = self.next_lost_once();
         again.map_or(first, |again| {

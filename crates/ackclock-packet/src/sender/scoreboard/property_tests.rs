@@ -12,7 +12,7 @@ struct Known {
     lost: bool,
     /// A second sending is in flight.
     resent: bool,
-    repeated: bool,
+    retransmitted: bool,
 }
 
 impl Known {
@@ -41,9 +41,9 @@ impl Naive {
         self.count(|known| !known.sacked && !known.lost) + self.count(|known| known.resent)
     }
 
-    fn send_again(&mut self, sequence: u64, now: Time) {
+    fn retransmit(&mut self, sequence: u64, now: Time) {
         let known = &mut self.segments[sequence as usize];
-        (known.sent, known.resent, known.repeated) = (now, true, true);
+        (known.sent, known.resent, known.retransmitted) = (now, true, true);
     }
 
     /// Delivers `from..to`; returns the segments delivered for the first time.
@@ -88,7 +88,7 @@ impl Naive {
             let above = self.segments[sequence + 1..].iter();
             let sacked = above.filter(|known| known.sacked).count();
             let known = &mut self.segments[sequence];
-            if !known.sacked && !known.lost && !known.repeated && sacked >= 3 {
+            if !known.sacked && !known.lost && !known.retransmitted && sacked >= 3 {
                 known.lost = true;
                 lost += 1;
             }
@@ -205,7 +205,7 @@ impl Pair {
         self.board.acknowledge(ack as u64, &mut delivery);
         let delivered = self.naive.deliver(0, ack);
         self.naive.unacknowledged = ack;
-        let once = || delivered.iter().filter(|(_, known)| !known.repeated);
+        let once = || delivered.iter().filter(|(_, known)| !known.retransmitted);
         prop_assert_eq!(delivery.oldest, once().map(|(_, known)| known.sent).next());
         prop_assert_eq!(
             delivery.newest,
@@ -227,7 +227,7 @@ impl Pair {
             Vec::new()
         };
         prop_assert_eq!(delivery.sacked as usize, delivered.len());
-        let once = || delivered.iter().filter(|(_, known)| !known.repeated);
+        let once = || delivered.iter().filter(|(_, known)| !known.retransmitted);
         prop_assert_eq!(
             delivery.oldest_sacked,
             once().map(|(_, known)| known.sent).min()
@@ -246,8 +246,8 @@ impl Pair {
     ) -> Result<(), TestCaseError> {
         prop_assert_eq!(delivery.segments as usize, delivered.len());
         prop_assert_eq!(
-            delivery.repeated,
-            delivered.iter().any(|(_, known)| known.repeated)
+            delivery.retransmitted,
+            delivered.iter().any(|(_, known)| known.retransmitted)
         );
         let latest = delivered
             .iter()
@@ -278,8 +278,8 @@ impl Pair {
                 break;
             };
             self.now += Time::from_microseconds(1);
-            self.board.send_again(sequence, &self.sending());
-            self.naive.send_again(sequence, self.now);
+            self.board.retransmit(sequence, &self.sending());
+            self.naive.retransmit(sequence, self.now);
             self.agree()?;
         }
         Ok(())
@@ -291,8 +291,8 @@ impl Pair {
         };
         if !known.sacked && !known.lost {
             let last = self.board.next() - 1;
-            self.board.send_again(last, &self.sending());
-            self.naive.send_again(last, self.now);
+            self.board.retransmit(last, &self.sending());
+            self.naive.retransmit(last, self.now);
         }
     }
 

@@ -44,7 +44,7 @@ fn a_new_block_counts_what_it_adds() {
 #[test]
 fn a_probe_in_flight_does_not_hide_what_is_lost() {
     let mut board = sent(3);
-    board.send_again(2, &at(10));
+    board.retransmit(2, &at(10));
     board.lose_all(|sent| sent == at(10).now);
     assert_eq!(board.next_lost(), Some(0));
     assert_eq!((board.lost(), board.resent(), board.in_flight()), (2, 1, 2));
@@ -56,7 +56,7 @@ fn what_a_timeout_spared_can_be_lost_later() {
     board.lose_all(|sent| sent >= at(3).now);
     for sequence in 0..3 {
         assert_eq!(board.next_lost(), Some(sequence));
-        board.send_again(sequence, &at(100 + sequence));
+        board.retransmit(sequence, &at(100 + sequence));
     }
     assert_eq!(board.next_lost(), None);
     let rack = Rack {
@@ -79,11 +79,11 @@ fn duplicates_without_sack_leave_the_hole_in_flight_or_lost() {
     assert_eq!(board.lose_head().lost, 1);
     assert_eq!(board.in_flight(), 0);
     assert_eq!(board.lose_head().lost, 0, "it is lost already");
-    board.send_again(0, &at(9));
+    board.retransmit(0, &at(9));
     let mut delivery = Delivery::default();
     board.acknowledge(4, &mut delivery);
     board.forget_duplicates(4);
-    assert!(delivery.repeated);
+    assert!(delivery.retransmitted);
     assert_eq!(
         (board.sacked(), board.in_flight(), board.outstanding()),
         (0, 0, 0)
@@ -106,7 +106,7 @@ fn an_ack_costs_the_same_whatever_the_window() {
         rack.rtt = at(segments).now;
         board.detect_by_time(&rack, Time::ZERO, at(segments + sequence).now);
         if let Some(lost) = board.next_lost() {
-            board.send_again(lost, &at(segments + sequence));
+            board.retransmit(lost, &at(segments + sequence));
         }
     }
     assert_eq!(board.resent(), (segments / 100) as u32);

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from ackclock import catalog
 from ackclock.engines.linux.kernel import ours
 from ackclock.errors import AckclockError, InputError
-from ackclock.fields import dotted, nearest, shown
+from ackclock.input.fields import dotted, nearest, shown
 
 #: The types of the kernel that is running.
 BTF = Path("/sys/kernel/btf/vmlinux")

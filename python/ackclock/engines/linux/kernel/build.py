@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ackclock import folders
+from ackclock.dataset import folders
 from ackclock.engines.linux import guest
 from ackclock.engines.linux.kernel import cache, config, source
 from ackclock.errors import AckclockError, InputError

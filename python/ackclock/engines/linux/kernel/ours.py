@@ -6,32 +6,29 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ackclock import catalog
+from ackclock.catalog.kernel import Knob
 from ackclock.errors import InputError
+from ackclock.input.fields import shown
 
 #: The code: modules of a kernel by its Kbuild, BPF programs by `ackclock.engines.linux.kernel.bpf`.
 FOLDER = Path(__file__).parent / "modules"
 
-#: The congestion controls that it has, named like their cards.
-NAMES = ("accucubic", "lincubic")
+#: The congestion controls that it has, by their cards.
+NAMES = tuple(
+    name for name in catalog.in_linux("congestion") if (linux := catalog.card("congestion", name).linux) and linux.ours
+)
 
 
 def values(name: str, parameters: Mapping[str, Any]) -> dict[str, int]:
     """The module's parameters, in its own units and by its own names: `{"c_micro": 400000, "beta_1024": 819, …}`.
 
-    `parameters` are all of the card's, with the names and units of a plan (`tick_s`). Raises `InputError` for HyStart,
-    which the code does not have.
+    `parameters` are all of the card's, with the names and units of a plan (`tick_s`). Raises `InputError` for a value
+    that the code has fixed otherwise: it has no HyStart.
     """
-    if parameters["hystart"]:
-        raise InputError(f"{name}: hystart: found true; expected false: in a real kernel {name} has no HyStart")
-    counted = {
-        "c_micro": round(parameters["c"] * 1e6),
-        "beta_1024": round(parameters["beta"] * 1024),
-        **{key: int(parameters[key]) for key in SWITCHES},
-    }
-    if name == "lincubic":
-        counted |= {"tick_us": round(parameters["tick_s"] * 1e6), "distance": int(parameters["distance"])}
-    return counted
-
-
-#: The card's booleans that the code has by the same names.
-SWITCHES = ("fast_convergence", "reno_friendly", "reno_catch_up", "delayed_ack_correction")
+    card = catalog.card("congestion", name)
+    for key, value in card.fixed.items():
+        if parameters[key] != value:
+            found, expected = shown(parameters[key]), shown(value)
+            raise InputError(f"{name}: {key}: found {found}; expected {expected}, as its code for a real kernel has it")
+    return {knob.knob: knob.number(parameters[card.key(key)]) for key, knob in card.told(Knob).items()}

@@ -1,0 +1,221 @@
+//! Links with a flight behind them: those between nodes, and those with a propagation delay.
+//!
+//! All packets of a link share its flight. At the end of it a packet goes on: by its flow's path, to the link
+//! that the routing names, or to the sender or receiver, whose clock is the simulation's.
+//!
+//! A packet is in the flight from the beginning of its transmission ([`crate::link`]), so most hops cost one event.
+
+use ackclock_plan::LinkPlan;
+
+use super::{Action, Calendar, Due, Happening, Network, Next, Packet, Plan, Time, NONE};
+
+/// Wire bytes by which the calendar's horizon is reckoned.
+const TYPICAL_BYTES: u64 = 1500;
+
+/// The calendar of a plan's links: most events are no further ahead than a transmission and a delay.
+pub fn calendar(plan: &Plan) -> Calendar {
+    let hop = |link: &LinkPlan| link.delay + link.rate.transmission_time(TYPICAL_BYTES);
+    let sum = plan.links.iter().map(hop).fold(Time::ZERO, |a, b| a + b);
+    let mean = sum.picoseconds() / plan.links.len().max(1) as u64;
+    Calendar::new(2 * plan.links.len() + 1, Time::from_picoseconds(mean))
+}
+
+impl Network {
+    /// Handles the event that [`Network::link_event_before`] tells of. If a packet has arrived, returns it with the local
+    /// time of its arrival; for one that has arrived at its sender, [`Network::take_blocks`] is to follow.
+    #[inline(never)]
+    pub fn on_link_event(&mut self, source: usize) -> Option<(Packet, Time)> {
+        self.link_events.take();
+        let links = self.links.len();
+        if source < links {
+            self.revisit(source);
+            None
+        } else if source < 2 * links {
+            self.on_propagated(source - links)
+        } else {
+            self.on_change();
+            None
+        }
+    }
+
+    /// The first packet of a link's flight arrives at its end.
+    #[inline(always)]
+    fn on_propagated(&mut self, link: usize) -> Option<(Packet, Time)> {
+        let source = self.links.len() + link;
+        let this = &mut self.links[link];
+        let end = this.propagation.end;
+        let (packet, next) = this.propagation.pop();
+        let next = next.min(this.catch_up(self.now));
+        if !next.is_never() {
+            self.link_events.add(source, next);
+        }
+        match self.routing.next(&packet, end) {
+            Next::Link(next) => {
+                let hop = packet.hop.wrapping_add(1);
+                self.offer_flying(Packet { hop, ..packet }, next as usize);
+                None
+            }
+            Next::Arrived => {
+                self.log(self.now, NONE, &packet, Action::Arrive);
+                Some((packet, self.now))
+            }
+            Next::Nowhere => {
+                self.lose(NONE, packet, Happening::Loss);
+                None
+            }
+            Next::NotRouted => self.follow_path(packet),
+        }
+    }
+
+    /// A packet with a path goes on.
+    #[inline(never)]
+    fn follow_path(&mut self, packet: Packet) -> Option<(Packet, Time)> {
+        self.pass_on(packet)
+    }
+
+    /// Sends a packet of a routed flow off from its host.
+    #[inline(never)]
+    pub(super) fn set_off(&mut self, packet: Packet) {
+        let forward = packet.kind.is_forward();
+        match self.routing.first(packet.flow as usize, forward) {
+            Next::Link(link) => self.offer_flying(packet, link as usize),
+            _ => self.lose(NONE, packet, Happening::Loss),
+        }
+    }
+
+    /// Offers a packet to a link with a flight.
+    #[inline(always)]
+    fn offer_flying(&mut self, packet: Packet, link: usize) {
+        if self.links[link].is_idle(self.now) {
+            self.pass(packet, link);
+        } else {
+            self.admit_flying(packet, link);
+        }
+    }
+
+    /// As [`Network::admit`], for a link with a flight.
+    #[inline(never)]
+    pub(super) fn admit_flying(&mut self, packet: Packet, link: usize) {
+        let this = &mut self.links[link];
+        this.catch_up(self.now);
+        if this.is_idle(self.now) {
+            self.pass(packet, link);
+        } else {
+            self.admit::<true>(packet, link);
+        }
+    }
+
+    /// A packet finds a link idle.
+    #[inline(always)]
+    fn pass(&mut self, packet: Packet, link: usize) {
+        let arrival = self.links[link].pass(packet, self.now);
+        self.await_arrival(link, arrival);
+    }
+
+    /// A link's transmitter is free, or its discipline may give a packet.
+    #[inline]
+    fn revisit(&mut self, link: usize) {
+        self.log_departure(link);
+        let due = self.links[link].resume(self.now);
+        self.schedule_flight(link, due);
+        self.settle_drops(link);
+    }
+
+    #[inline(always)]
+    pub(super) fn schedule_flight(&mut self, link: usize, due: Due) {
+        if self.log_packets {
+            self.await_departure(link, due.departure);
+        }
+        self.await_arrival(link, due.arrival);
+        if !due.revisit.is_never() {
+            self.link_events.set(link, due.revisit);
+        }
+    }
+
+    /// Schedules the arrival of the first packet in a link's flight, if that was empty.
+    #[inline(always)]
+    fn await_arrival(&mut self, link: usize, arrival: Time) {
+        if !arrival.is_never() {
+            self.link_events.add(self.links.len() + link, arrival);
+        }
+    }
+
+    /// The log says when a packet leaves, so that has to be an event.
+    #[cold]
+    fn await_departure(&mut self, link: usize, departure: Time) {
+        let launched = self.links[link].propagation.last().copied();
+        let Some(packet) = launched.filter(|_| !departure.is_never()) else {
+            return;
+        };
+        self.write_departure(link);
+        self.departing.insert(link, packet);
+        if departure > self.now {
+            self.link_events.set(link, departure);
+        } else {
+            self.write_departure(link);
+        }
+    }
+
+    /// Writes down that the packet that was launched last has left.
+    #[inline(always)]
+    fn log_departure(&mut self, link: usize) {
+        if self.log_packets {
+            self.write_departure(link);
+        }
+    }
+
+    #[cold]
+    fn write_departure(&mut self, link: usize) {
+        if let Some(packet) = self.departing.remove(&link) {
+            self.write_log(self.now, link as u32, packet, Action::Dequeue);
+        }
+    }
+
+    /// Reckons up what has happened by `now` at links that nobody has looked at.
+    pub fn catch_up(&mut self, now: Time) {
+        for link in 0..self.links.len() {
+            self.catch_up_with(link, now);
+        }
+    }
+
+    /// Reckons up what has happened by `now` at a link.
+    pub(super) fn catch_up_with(&mut self, link: usize, now: Time) {
+        let arrival = self.links[link].catch_up(now);
+        self.await_arrival(link, arrival);
+    }
+
+    /// The packet that a link was transmitting will not leave it: takes it back.
+    pub(super) fn recall(&mut self, link: usize) -> Option<Packet> {
+        if self.links[link].busy_until() <= self.now {
+            return None;
+        }
+        self.links[link].recall(self.now);
+        self.departing.remove(&link);
+        self.take_last(link)
+    }
+
+    /// Takes the last packet of a link's flight.
+    fn take_last(&mut self, link: usize) -> Option<Packet> {
+        let source = self.links.len() + link;
+        let first_due = self.link_events.time(source);
+        let propagation = &mut self.links[link].propagation;
+        let packet = propagation.pop_last(first_due);
+        if propagation.holds() == 0 {
+            self.link_events.set(source, Time::NEVER);
+        }
+        packet
+    }
+
+    /// Sets the propagation delay, for packets that have not yet left the transmitter.
+    pub(super) fn set_delay(&mut self, link: usize, delay: Time) {
+        self.links[link].propagation.set_delay(delay);
+        let done = self.links[link].busy_until();
+        if done <= self.now {
+            return;
+        }
+        if let Some(packet) = self.take_last(link) {
+            let arrival = self.links[link].propagation.push(packet, done);
+            self.await_arrival(link, arrival);
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! When segments leave: pacing, and batches of segments that leave together.
+//!
+//! Linux forms packets of what its pacing rate sends in a millisecond, at least two segments, and leaves the cutting to
+//! the device or to the software before it: with or without offload, the segments of such a batch follow each
+//! other without a gap. Half a batch is worth waiting for: while the window has room for less than a batch and
+//! less than a third of itself, and the next ACK is due within a millisecond, nothing new is sent.
+//! With the card's `batches` off, each segment leaves by itself.
+//!
+//! Pacing holds back whole batches. What a batch was late is taken off the distance to the next one, but at most
+//! half of that; a connection's first ten segments are not paced. All this is what Linux 6.1 was seen to do.
+
+use ackclock_units::{Rate, Time};
+
+use super::{Phase, Sender};
+
+/// A connection's first segments leave at once.
+const UNPACED_SEGMENTS: u64 = 10;
+/// What a batch is sized by, and how soon the next ACK must be due to be waited for.
+const BATCH_TIME: Time = Time::from_milliseconds(1);
+/// Bytes of the largest batch: an IP packet with room for headers.
+const LARGEST_BATCH_BYTES: f64 = 65_200.0;
+/// Room for this part of the window is never left unused.
+const WINDOW_PARTS: u32 = 3;
+
+/// The batch that is being sent, and when the next one may leave.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pacing {
+    /// Whether segments are paced.
+    pub is_on: bool,
+    /// Segments that may still go with this batch.
+    left: u32,
+    /// How late it was.
+    late: Time,
+    /// The time that it takes at the pacing rate.
+    spacing: Time,
+    /// Pacing: earliest time of the next one.
+    pub next: Time,
+    /// When the last segment left; 0 before the first.
+    pub last_sent: Time,
+}
+
+impl Pacing {
+    /// Before the first segment.
+    pub fn new(is_on: bool) -> Pacing {
+        Pacing {
+            is_on,
+            ..Pacing::default()
+        }
+    }
+
+    /// Whatever was left of a batch does not go with it.
+    #[inline]
+    pub fn cut(&mut self) {
+        self.left = 0;
+    }
+}
+
+/// What a segment is to do that asks whether it may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// Go.
+    Now,
+    /// Wait for the pacing timer.
+    Later,
+    /// Wait for an ACK, which will give room for a batch.
+    Gather,
+}
+
+impl Sender {
+    /// Whether the next segment, a `new` one or a retransmission, may go.
+    #[inline]
+    pub(super) fn turn(&mut self, new: bool, now: Time) -> Turn {
+        if !self.pacing.is_on && !self.tcp.batches {
+            return Turn::Now;
+        }
+        if self.pacing.left == 0 {
+            if self.pacing.is_on && now < self.pacing.next {
+                return Turn::Later;
+            }
+            if new && self.tcp.batches && self.gathers(now) {
+                return Turn::Gather;
+            }
+            self.begin_batch(now);
+        }
+        self.pacing.left -= 1;
+        Turn::Now
+    }
+
+    fn begin_batch(&mut self, now: Time) {
+        self.pacing.left = if self.tcp.batches {
+            self.batch_segments().min((self.window / 2).max(1))
+        } else {
+            1
+        };
+        self.pacing.late = now.since(self.pacing.next);
+        self.pacing.spacing = Time::ZERO;
+    }
+
+    /// Whether it pays to wait for the next ACK.
+    fn gathers(&self, now: Time) -> bool {
+        let room = self.window.saturating_sub(self.occupied());
+        let early = matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Reduced);
+        if !early
+            || room * WINDOW_PARTS >= self.window
+            || now.since(self.pacing.last_sent) > BATCH_TIME
+        {
+            return false;
+        }
+        self.ack_is_near(now) && room < self.batch_segments()
+    }
+
+    /// Whether the first outstanding segment's ACK is due within a millisecond, or half a round trip.
+    fn ack_is_near(&self, now: Time) -> bool {
+        if self.board.outstanding() == 0 {
+            return false;
+        }
+        let srtt = self.rtt.srtt();
+        let due = self.board.head_sent() + srtt;
+        due.since(now) <= srtt.scaled(0.5).min(BATCH_TIME)
+    }
+
+    /// Segments of a batch: what the pacing rate sends in a millisecond.
+    fn batch_segments(&self) -> u32 {
+        let bytes = self.pacing_rate().bytes_per_second() * BATCH_TIME.seconds();
+        let segments = bytes.min(LARGEST_BATCH_BYTES) / f64::from(self.tcp.mss_bytes);
+        (segments as u32).max(self.controller.least_batch())
+    }
+
+    /// The controller's rate, else 2 (slow start) or 1.2 windows per smoothed RTT.
+    fn pacing_rate(&self) -> Rate {
+        self.controller.pacing_rate().unwrap_or_else(|| {
+            let cwnd = self.controller.cwnd();
+            let slow_start = cwnd < self.controller.ssthresh() / 2.0;
+            let gain = if slow_start { 2.0 } else { 1.2 };
+            let bytes = gain * cwnd * f64::from(self.tcp.mss_bytes);
+            Rate::from_bytes_per_second(bytes / self.rtt.srtt().seconds().max(1e-6))
+        })
+    }
+
+    /// A segment leaves.
+    #[inline]
+    pub(super) fn depart(&mut self, sequence: u64, payload_bytes: u32, now: Time) {
+        if self.pacing.is_on {
+            self.pace(sequence, payload_bytes, now);
+        }
+        self.pacing.last_sent = now;
+    }
+
+    /// Pacing counts a segment's payload.
+    fn pace(&mut self, sequence: u64, payload_bytes: u32, now: Time) {
+        if sequence + 1 < UNPACED_SEGMENTS {
+            self.pacing.next = now;
+            return;
+        }
+        let rate = self.pacing_rate();
+        let batch = &mut self.pacing;
+        batch.spacing += rate.transmission_time(u64::from(payload_bytes));
+        let half = Time::from_picoseconds(batch.spacing.picoseconds() / 2);
+        batch.next = now + batch.spacing.since(batch.late.min(half));
+    }
+}

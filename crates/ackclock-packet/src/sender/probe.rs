@@ -1,0 +1,77 @@
+//! Tail loss probe (RFC 8985 section 7): a segment that is sent when ACKs stay away, to provoke one.
+
+use ackclock_units::Time;
+
+use super::timers::Purpose;
+use super::{Outlet, Phase, Sender};
+use crate::packet::{Packet, NO_SACK};
+use ackclock_record::Happening;
+
+/// A probe that is out.
+#[derive(Clone, Copy, Debug)]
+pub struct Probe {
+    /// It ends when everything below is acknowledged.
+    end: u64,
+    /// It was no new segment.
+    retransmitted: bool,
+}
+
+impl Sender {
+    #[inline]
+    pub(super) fn may_probe(&self) -> bool {
+        self.tcp.tail_loss_probe
+            && self.tcp.sack
+            && matches!(self.phase, Phase::Open | Phase::Reduced)
+            && self.probe.is_none()
+            && self.rtt.has_sample()
+    }
+
+    /// RFC 8985 section 7.2: 2 SRTT, and for a single segment in flight the worst delayed ACK more
+    /// (Linux: the RTO's floor).
+    pub(super) fn probe_timeout(&self) -> Time {
+        let twice = self.rtt.srtt() + self.rtt.srtt();
+        if self.board.outstanding() == 1 {
+            twice + self.tcp.min_rto
+        } else {
+            twice + Time::from_milliseconds(2)
+        }
+    }
+
+    /// RFC 8985 section 7.3: probe with a new segment, or else with the last one again.
+    pub(super) fn on_probe_timer(&mut self, now: Time, out: &mut impl Outlet) {
+        self.timers.stop();
+        if self.board.outstanding() == 0 {
+            return;
+        }
+        self.counters.tail_probes += 1;
+        out.report(self.flow, Happening::TailProbe, self.board.next() as f64);
+        let retransmitted = !self.has_new(now);
+        if retransmitted {
+            self.retransmit(self.board.next() - 1, now, out);
+        } else {
+            self.send_new(now, out);
+        }
+        let end = self.board.next();
+        self.probe = Some(Probe { end, retransmitted });
+        self.timers.set(Purpose::Timeout, now + self.rtt.rto());
+    }
+
+    /// RFC 8985 section 7.4.2: once the probe is acknowledged, was it a retransmission that repaired a loss?
+    /// Not if a duplicate is reported, by SACK or by a plain duplicate ACK; yes if the ACK goes beyond.
+    pub(super) fn settle_probe(&mut self, packet: &Packet, advanced: bool, now: Time) {
+        let Some(probe) = self.probe else { return };
+        if packet.sequence < probe.end {
+            return;
+        }
+        let beyond = packet.sequence > probe.end;
+        let duplicate = packet.flags.has_dsack() || (!advanced && packet.sack == NO_SACK);
+        if !probe.retransmitted || duplicate || beyond {
+            self.probe = None;
+        }
+        let repaired = probe.retransmitted && beyond && !packet.flags.has_dsack();
+        if repaired && matches!(self.phase, Phase::Open | Phase::Disorder) {
+            self.reduce(self.board.in_flight() + 1, now);
+            self.controller.on_recovered(now);
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! What no engine could carry out.
+
+use ackclock_units::{Rate, Time};
+
+use crate::datagrams::DatagramPlan;
+use crate::error::Error;
+use crate::network::{ChangePlan, EndsPlan, LinkPlan, LossPlan, PathPlan};
+use crate::plan::Plan;
+use crate::tcp::TcpPlan;
+use crate::traffic::{PopulationPlan, TrafficPlan};
+
+/// Bytes of the largest IP packet.
+const LARGEST_PACKET_BYTES: u64 = 65_535;
+/// Bytes of the options of a TCP header, at most.
+const MOST_OPTION_BYTES: u64 = 40;
+/// Hops of a path, at most.
+const MOST_HOPS: u64 = 255;
+
+impl Plan {
+    /// Refuses what no engine could carry out.
+    ///
+    /// # Errors
+    /// The first quantity that is zero where it must not be, or larger than a packet or a path can be;
+    /// a path without a link; a link or a node that is not there; ends that are no hosts. Whether a path
+    /// leads from end to end, and whether it has the algorithms that are named, the engine finds out.
+    pub fn check(&self) -> Result<(), Error> {
+        positive("record.interval_s", self.record.interval > Time::ZERO)?;
+        for (index, link) in self.links.iter().enumerate() {
+            link.check()?;
+            if let Some(ends) = link.ends {
+                self.check_ends("link", index, ends)?;
+            }
+        }
+        for change in &self.changes {
+            change.check(self.links.len())?;
+        }
+        for (index, flow) in self.flows.iter().enumerate() {
+            flow.tcp.check()?;
+            flow.tcp.check_request(flow.request_bytes)?;
+            at_most("priority", u64::from(flow.priority), 15)?;
+            self.check_way("flow", index, flow.ends, [&flow.forward, &flow.reverse])?;
+        }
+        for (index, datagrams) in self.datagrams.iter().enumerate() {
+            self.check_datagrams(index, datagrams)?;
+        }
+        for (index, traffic) in self.traffic.iter().enumerate() {
+            self.check_traffic(index, traffic)?;
+        }
+        Ok(())
+    }
+
+    fn check_datagrams(&self, index: usize, plan: &DatagramPlan) -> Result<(), Error> {
+        at_most("priority", u64::from(plan.priority), 15)?;
+        let bytes = plan.packet_bytes();
+        at_most("payload_bytes with headers", bytes, LARGEST_PACKET_BYTES)?;
+        if let Some(reason) = plan.source.fault() {
+            return Err(Error::Datagrams { index, reason });
+        }
+        self.check_way(
+            "datagrams",
+            index,
+            plan.ends,
+            [&plan.forward, &plan.reverse],
+        )
+    }
+
+    fn check_traffic(&self, index: usize, traffic: &TrafficPlan) -> Result<(), Error> {
+        at_most("priority", u64::from(traffic.priority), 15)?;
+        self.check_group(traffic)?;
+        match &traffic.population {
+            PopulationPlan::Paths { paths } => paths.iter().try_for_each(|pair| {
+                self.check_paths("traffic", index, [&pair.forward, &pair.reverse])
+            }),
+            PopulationPlan::Nodes {
+                sources,
+                destinations,
+                ..
+            } => {
+                let mut nodes = sources.iter().chain(destinations);
+                nodes.try_for_each(|&node| self.check_host("traffic", index, node))
+            }
+        }
+    }
+
+    /// Its group must describe a TCP.
+    fn check_group(&self, traffic: &TrafficPlan) -> Result<(), Error> {
+        let group = self.groups.get(traffic.group as usize);
+        match group.and_then(|group| group.congestion.as_ref().zip(group.tcp.as_ref())) {
+            None => Err(Error::NoTcp(traffic.group)),
+            Some((_, tcp)) => {
+                tcp.check()?;
+                tcp.check_request(traffic.request_bytes)
+            }
+        }
+    }
+
+    /// Two different nodes that are there.
+    fn check_ends(&self, what: &'static str, index: usize, ends: EndsPlan) -> Result<(), Error> {
+        let nodes = self.nodes.len();
+        let node = ends.source.max(ends.destination);
+        if node as usize >= nodes {
+            return Err(Error::UnknownNode {
+                what,
+                index,
+                node,
+                nodes,
+            });
+        }
+        if ends.source == ends.destination {
+            let node = self.nodes[node as usize].name.clone();
+            return Err(Error::SameEnds { what, index, node });
+        }
+        Ok(())
+    }
+
+    /// Either ends or paths.
+    fn check_way(
+        &self,
+        what: &'static str,
+        index: usize,
+        ends: Option<EndsPlan>,
+        paths: [&PathPlan; 2],
+    ) -> Result<(), Error> {
+        let Some(ends) = ends else {
+            return self.check_paths(what, index, paths);
+        };
+        let is_path = |path: &&PathPlan| !path.hops.is_empty() || path.delay > Time::ZERO;
+        if paths.iter().any(is_path) {
+            return Err(Error::EndsAndPaths { what, index });
+        }
+        self.check_ends(what, index, ends)?;
+        self.check_host(what, index, ends.source)?;
+        self.check_host(what, index, ends.destination)
+    }
+
+    fn check_host(&self, what: &'static str, index: usize, node: u32) -> Result<(), Error> {
+        match self.nodes.get(node as usize) {
+            Some(found) if found.host => Ok(()),
+            Some(found) => Err(Error::NotAHost {
+                what,
+                index,
+                node: found.name.clone(),
+            }),
+            None => Err(Error::UnknownNode {
+                what,
+                index,
+                node,
+                nodes: self.nodes.len(),
+            }),
+        }
+    }
+
+    fn check_paths(
+        &self,
+        what: &'static str,
+        index: usize,
+        [forward, reverse]: [&PathPlan; 2],
+    ) -> Result<(), Error> {
+        if forward.hops.is_empty() {
+            return Err(Error::NoLink { what, index });
+        }
+        for path in [forward, reverse] {
+            at_most("hops of a path", path.hops.len() as u64, MOST_HOPS)?;
+        }
+        let mut hops = forward.hops.iter().chain(&reverse.hops);
+        match hops.find(|hop| hop.link as usize >= self.links.len()) {
+            None => Ok(()),
+            Some(hop) => Err(Error::UnknownLink {
+                what,
+                index,
+                link: hop.link,
+                links: self.links.len(),
+            }),
+        }
+    }
+}
+
+impl LinkPlan {
+    fn check(&self) -> Result<(), Error> {
+        check_rate(self.rate)?;
+        positive("weight", self.weight > 0.0 && self.weight.is_finite())?;
+        let overhead = u64::from(self.frame_overhead_bytes);
+        at_most("frame_overhead_bytes", overhead, LARGEST_PACKET_BYTES)?;
+        match self.loss {
+            Some(LossPlan::Every { packets }) => positive("loss.packets", packets > 0),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl ChangePlan {
+    fn check(&self, links: usize) -> Result<(), Error> {
+        if self.link as usize >= links {
+            return Err(Error::UnknownLinkChanged {
+                at_s: self.at.seconds(),
+                link: self.link,
+                links,
+            });
+        }
+        self.rate.map_or(Ok(()), check_rate)
+    }
+}
+
+impl TcpPlan {
+    fn check(&self) -> Result<(), Error> {
+        positive("mss_bytes", self.mss_bytes > 0)?;
+        positive("initial_rto_s", self.initial_rto > Time::ZERO)?;
+        positive("max_rto_s", self.max_rto > Time::ZERO)?;
+        let bytes = u64::from(self.mss_bytes) + u64::from(self.header_bytes) + MOST_OPTION_BYTES;
+        at_most("mss_bytes with headers", bytes, LARGEST_PACKET_BYTES)
+    }
+
+    /// A request is one segment.
+    fn check_request(&self, request_bytes: Option<u32>) -> Result<(), Error> {
+        let bytes = u64::from(request_bytes.unwrap_or(0));
+        at_most("request_bytes", bytes, u64::from(self.mss_bytes))
+    }
+}
+
+fn check_rate(rate: Rate) -> Result<(), Error> {
+    positive("rate_bps", rate.bits_per_second() > 0.0)
+}
+
+fn positive(what: &'static str, is_positive: bool) -> Result<(), Error> {
+    if is_positive {
+        Ok(())
+    } else {
+        Err(Error::NotPositive(what))
+    }
+}
+
+fn at_most(what: &'static str, found: u64, most: u64) -> Result<(), Error> {
+    if found <= most {
+        Ok(())
+    } else {
+        Err(Error::TooLarge { what, found, most })
+    }
+}

@@ -1,0 +1,32 @@
+//! What an engine is asked to do: complete numbers in SI units, no defaults.
+//!
+//! A plan arrives as JSON; it is what engines need of the frozen plan that `ackclock run --dry-run` prints. Every default
+//! has been filled in from the algorithms' cards before it comes here, so each field is required (`null` where a quantity
+//! is absent) and an unknown field is an error.
+
+mod checks;
+mod datagrams;
+mod error;
+mod flows;
+mod network;
+mod plan;
+mod record;
+mod tcp;
+mod traffic;
+mod wire;
+
+pub use ackclock_traffic::DatagramSource;
+pub use datagrams::DatagramPlan;
+pub use error::Error;
+pub use flows::FlowPlan;
+pub use network::{
+    ChangePlan, EndsPlan, HopPlan, LinkPlan, LossPlan, NodePlan, PathPairPlan, PathPlan, QueuePlan,
+    Routing,
+};
+pub use plan::Plan;
+pub use record::RecordPlan;
+pub use tcp::{
+    CongestionPlan, DelayedAck, EcnMode, GroupPlan, LossDetection, Reduction, TcpPlan,
+    TIMESTAMPS_BYTES,
+};
+pub use traffic::{PopulationPlan, TrafficPlan};

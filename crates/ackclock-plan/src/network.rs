@@ -1,0 +1,167 @@
+//! Nodes, links, and paths over them.
+
+use ackclock_units::{Rate, Time};
+use serde::Deserialize;
+
+/// A host or a switch.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodePlan {
+    /// Its name in the dataset.
+    pub name: String,
+    /// Whether flows may begin and end here; no path leads through a host.
+    pub host: bool,
+}
+
+/// The two nodes that a link joins, or a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EndsPlan {
+    /// Index into the plan's nodes.
+    pub source: u32,
+    /// Index into the plan's nodes.
+    pub destination: u32,
+}
+
+/// A link that can queue: a queue discipline in front of a transmitter.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkPlan {
+    /// Its name in the dataset, for example `bottleneck`.
+    pub name: String,
+    /// The nodes that it joins; `null` for a link that only paths name.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub ends: Option<EndsPlan>,
+    /// Transmission rate of wire bytes.
+    #[serde(rename = "rate_bps")]
+    pub rate: Rate,
+    /// Propagation delay behind the transmitter.
+    #[serde(rename = "delay_s")]
+    pub delay: Time,
+    /// Its share among equally short paths, for [`Routing::Weighted`].
+    pub weight: f64,
+    /// The burst of a token bucket that lets packets go in the transmitter's place; `null` for a transmitter.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub burst_bytes: Option<u64>,
+    /// Bytes on the wire beyond the IP packet (14 for an Ethernet header).
+    pub frame_overhead_bytes: u32,
+    /// The queue in front of the transmitter. The packet in transmission is not in it.
+    pub queue: QueuePlan,
+    /// Random loss before the queue.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub loss: Option<LossPlan>,
+    /// Whether the metrics look at this link.
+    pub bottleneck: bool,
+}
+
+/// A queue discipline and its complete parameters.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QueuePlan {
+    /// Name as in `tc`.
+    pub discipline: String,
+    /// Parameters as named on the card, in SI units.
+    pub parameters: serde_json::Value,
+}
+
+/// Loss of packets that is independent of the queue.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum LossPlan {
+    /// Each `packets`-th data packet of a flow is lost (the model of RFC 9438's tables).
+    Every {
+        /// Period in data packets, ≥ 2.
+        packets: u64,
+    },
+    /// Each data packet is lost with this probability (Bernoulli).
+    Bernoulli {
+        /// Probability in (0, 1).
+        probability: f64,
+    },
+    /// As `Bernoulli`, and what opens a connection (a SYN or SYN/ACK) is lost with a probability of its own.
+    WithSyn {
+        /// Probability of each data packet, in [0, 1).
+        probability: f64,
+        /// Probability of each SYN or SYN/ACK, in (0, 1).
+        syn: f64,
+    },
+}
+
+/// How packets find their way between two nodes. All paths are shortest ones, by the number of links.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Routing {
+    /// One shortest path for all packets between the same two nodes.
+    Single,
+    /// Each switch hashes the flow, with a salt of its own, onto one of its equally short next links (RFC 2992).
+    Ecmp,
+    /// Each switch draws one of its equally short next links for every packet.
+    EcmpPacket,
+    /// As `ecmp`, in proportion to the links' weights.
+    Weighted,
+}
+
+/// A change of a link at a given time; what is `null` stays.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChangePlan {
+    /// When.
+    #[serde(rename = "at_s")]
+    pub at: Time,
+    /// Index into the plan's links.
+    pub link: u32,
+    /// The rate from now on; a packet in transmission keeps the old one.
+    #[serde(rename = "rate_bps", deserialize_with = "Option::deserialize")]
+    pub rate: Option<Rate>,
+    /// The propagation delay from now on; packets do not overtake each other.
+    #[serde(rename = "delay_s", deserialize_with = "Option::deserialize")]
+    pub delay: Option<Time>,
+    /// `false`: the link fails, and loses what it holds and is offered; `true`: it works again.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub up: Option<bool>,
+}
+
+/// A path: to the first hop's queue, on to the next, then to the far end.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PathPlan {
+    /// The queueing links on it, in order.
+    pub hops: Vec<HopPlan>,
+    /// Propagation delay after the last hop (or of the whole path if there is none).
+    #[serde(rename = "delay_s")]
+    pub delay: Time,
+}
+
+/// A queueing link on a path.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HopPlan {
+    /// Propagation delay to this link's queue.
+    #[serde(rename = "delay_s")]
+    pub delay: Time,
+    /// Index into the plan's links.
+    pub link: u32,
+}
+
+/// A path there and a path back.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PathPairPlan {
+    /// Path of the data.
+    pub forward: PathPlan,
+    /// Path of the ACKs.
+    pub reverse: PathPlan,
+}
+
+impl PathPairPlan {
+    /// The propagation delay there and back, over the links of a plan.
+    pub fn base_rtt(&self, links: &[LinkPlan]) -> Time {
+        let one_way = |path: &PathPlan| {
+            let hops = path.hops.iter();
+            hops.fold(path.delay, |sum, hop| {
+                sum + hop.delay + links[hop.link as usize].delay
+            })
+        };
+        one_way(&self.forward) + one_way(&self.reverse)
+    }
+}

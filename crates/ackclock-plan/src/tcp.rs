@@ -1,0 +1,145 @@
+//! TCP, and what the flows of a group have in common.
+
+use ackclock_units::Time;
+use serde::Deserialize;
+
+/// What the flows of a group have in common.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GroupPlan {
+    /// The name they go by.
+    pub label: String,
+    /// The congestion control; `null` if it is not TCP.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub congestion: Option<CongestionPlan>,
+    /// The rest of the TCP; `null` if it is not TCP.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub tcp: Option<TcpPlan>,
+}
+
+/// A congestion control and its complete parameters.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CongestionPlan {
+    /// Name as in `sysctl`.
+    pub kind: String,
+    /// Parameters as named on the card, in SI units.
+    pub parameters: serde_json::Value,
+}
+
+/// A TCP stack's behaviour apart from its congestion control.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools)]
+pub struct TcpPlan {
+    /// Payload bytes of a full segment.
+    pub mss_bytes: u32,
+    /// IPv4 and TCP headers without options (40).
+    pub header_bytes: u32,
+    /// Selective acknowledgements (RFC 2018).
+    pub sack: bool,
+    /// Timestamps (RFC 7323), 12 bytes on each segment.
+    pub timestamps: bool,
+    /// When to acknowledge.
+    pub delayed_ack: DelayedAck,
+    /// The delayed-ACK timer.
+    #[serde(rename = "delayed_ack_timeout_s")]
+    pub delayed_ack_timeout: Time,
+    /// Initial window in segments (RFC 6928: 10).
+    pub initial_window: u32,
+    /// RTO before the first RTT sample (RFC 6298: 1 s).
+    #[serde(rename = "initial_rto_s")]
+    pub initial_rto: Time,
+    /// Floor of the RTO (RFC 6298: 1 s; Linux: 200 ms).
+    #[serde(rename = "min_rto_s")]
+    pub min_rto: Time,
+    /// Ceiling of the RTO and of its backoff.
+    #[serde(rename = "max_rto_s")]
+    pub max_rto: Time,
+    /// Whether the variance term, and not the whole RTO, has the floor (as Linux computes it).
+    pub rto_floor_on_variance: bool,
+    /// What is added to the RTO that the samples ask for.
+    #[serde(rename = "rto_slop_s")]
+    pub rto_slop: Time,
+    /// The clock that the reordering timer is set by; 0: an exact one.
+    #[serde(rename = "timer_tick_s")]
+    pub timer_tick: Time,
+    /// Receive window; `null` is unlimited.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub receive_window_bytes: Option<u64>,
+    /// How losses are found.
+    pub loss_detection: LossDetection,
+    /// Tail loss probes (RFC 8985 section 7).
+    pub tail_loss_probe: bool,
+    /// A new segment for each of the first two duplicate ACKs (RFC 3042).
+    pub limited_transmit: bool,
+    /// How the window comes down in fast recovery.
+    pub reduction: Reduction,
+    /// Pace at the controller's rate, or at 2 (slow start) and 1.2 × cwnd/srtt when it names none.
+    pub pacing: bool,
+    /// Whether segments leave in batches of what the pacing rate sends in a millisecond.
+    pub batches: bool,
+    /// Whether the window grows only while the sender fills it (RFC 7661 in spirit; Linux).
+    pub window_validation: bool,
+    /// Explicit congestion notification, at both ends.
+    pub ecn: EcnMode,
+}
+
+impl TcpPlan {
+    /// Headers of a segment with its options, but for SACK blocks.
+    #[inline]
+    pub fn segment_header_bytes(&self) -> u32 {
+        self.header_bytes + u32::from(self.timestamps) * TIMESTAMPS_BYTES
+    }
+}
+
+/// Bytes of the timestamps option, with its padding (RFC 7323 appendix A).
+pub const TIMESTAMPS_BYTES: u32 = 12;
+
+/// When the receiver acknowledges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DelayedAck {
+    /// Every segment.
+    Off,
+    /// Every second full segment, or after the delayed-ACK timer (RFC 1122, RFC 5681).
+    On,
+    /// As `on`, with Linux's quick ACKs at the start and after gaps.
+    Quick,
+}
+
+/// How lost segments are found and repaired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LossDetection {
+    /// RACK (RFC 8985).
+    Rack,
+    /// Three duplicate ACKs, or three segments SACKed above (RFC 6675, RFC 6582).
+    DuplicateAcks,
+}
+
+/// How much may be sent in fast recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reduction {
+    /// Proportional rate reduction (RFC 6937), with Linux's conditional slow start bound.
+    Prr,
+    /// At once to ssthresh; send when the pipe has drained below it (RFC 6675, RFC 6582).
+    Immediate,
+}
+
+/// Explicit congestion notification: what the sender sets, and how the receiver tells of marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EcnMode {
+    /// None.
+    Off,
+    /// ECT(0) on new data; ECE until CWR (RFC 3168).
+    Classic,
+    /// ECT(0); ECE tells exactly which segments were marked (RFC 8257 section 3.2).
+    Dctcp,
+    /// ECT(0); the marked packets are counted (RFC 9768).
+    Accurate,
+    /// ECT(1), the low-latency service (RFC 9331); the marked packets are counted.
+    L4s,
+}

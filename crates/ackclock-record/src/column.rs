@@ -1,0 +1,150 @@
+//! Columns without their table: names, and values of one type.
+
+use serde::{Deserialize, Serialize};
+
+/// Column name → values, in the table's order.
+pub type Columns = Vec<(&'static str, Column)>;
+
+/// Table name → columns, in the record's order.
+pub type NamedTables = Vec<(&'static str, Columns)>;
+
+/// The values of a column.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum Column {
+    Float(Vec<f64>),
+    Long(Vec<u64>),
+    Word(Vec<u32>),
+    Byte(Vec<u8>),
+    Flag(Vec<bool>),
+    Text(Vec<String>),
+    Floats(Vec<Vec<f64>>),
+    Longs(Vec<Vec<u64>>),
+}
+
+/// A value of a column.
+pub trait Cell: Sized {
+    /// The type's name in Rust.
+    const TYPE: &'static str;
+
+    /// Such values as a column.
+    fn column(values: Vec<Self>) -> Column;
+}
+
+macro_rules! cells {
+    ($($Cell:ty => $Variant:ident),+) => {
+        $(impl Cell for $Cell {
+            const TYPE: &'static str = stringify!($Cell);
+
+            fn column(values: Vec<Self>) -> Column {
+                Column::$Variant(values)
+            }
+        })+
+
+        impl Column {
+            fn is_empty(&self) -> bool {
+                match self {
+                    $(Column::$Variant(values) => values.is_empty()),+
+                }
+            }
+        }
+    };
+}
+cells!(
+    f64 => Float, u64 => Long, u32 => Word, u8 => Byte, bool => Flag, String => Text,
+    Vec<f64> => Floats, Vec<u64> => Longs
+);
+
+/// The columns that an engine has filled: of a table with rows, those with values.
+pub fn filled(mut columns: Columns) -> Columns {
+    if columns.iter().any(|(_, column)| !column.is_empty()) {
+        columns.retain(|(_, column)| !column.is_empty());
+    }
+    columns
+}
+
+/// Defines a table: a struct with a vector for each column.
+#[macro_export]
+macro_rules! table {
+    ($(#[$about:meta])* $Table:ident { $($(#[$what:meta])* $name:ident: $Cell:ty),+ $(,)? }) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, Default, PartialEq)]
+        #[allow(missing_docs)]
+        pub struct $Table { $($(#[$what])* pub $name: Vec<$Cell>),+ }
+
+        impl $Table {
+            /// Names and types of the columns.
+            pub const COLUMNS: &'static [(&'static str, &'static str)] =
+                &[$((stringify!($name), <$Cell as $crate::Cell>::TYPE)),+];
+
+            /// The columns that are filled, by name.
+            pub fn columns(self) -> $crate::Columns {
+                let $Table { $($name),+ } = self;
+                $crate::filled(vec![$((stringify!($name), <$Cell as $crate::Cell>::column($name))),+])
+            }
+        }
+    };
+}
+
+/// Defines a record: a struct of tables.
+#[macro_export]
+macro_rules! record {
+    ($(#[$about:meta])* $Record:ident { $($name:ident: $Table:ty),+ $(,)? }) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, Default, PartialEq)]
+        #[allow(missing_docs)]
+        pub struct $Record { $(pub $name: $Table),+ }
+
+        impl $Record {
+            /// Names of the tables, and their columns' names and types.
+            pub const TABLES: &'static [(&'static str, &'static [(&'static str, &'static str)])] =
+                &[$((stringify!($name), <$Table>::COLUMNS)),+];
+
+            /// The tables by name.
+            pub fn tables(self) -> $crate::NamedTables {
+                vec![$((stringify!($name), self.$name.columns())),+]
+            }
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+
+    table!(
+        /// Words and their length.
+        Words { word: String, letters: u32, syllables: Vec<u64> }
+    );
+    record!(
+        /// A book.
+        Book { words: Words }
+    );
+
+    #[test]
+    fn columns_have_their_names_and_types_in_the_table_s_order() {
+        let expected = [
+            ("word", "String"),
+            ("letters", "u32"),
+            ("syllables", "Vec<u64>"),
+        ];
+        assert_eq!(Words::COLUMNS, expected);
+        assert_eq!(Book::TABLES, [("words", Words::COLUMNS)]);
+    }
+
+    #[test]
+    fn a_column_that_is_not_filled_is_not_handed_over() {
+        let words = Words {
+            word: vec!["ack".to_owned()],
+            letters: vec![3],
+            ..Words::default()
+        };
+        let names: Vec<_> = words.columns().into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["word", "letters"]);
+    }
+
+    #[test]
+    fn a_table_without_rows_has_all_its_columns() {
+        let tables = Book::default().tables();
+        assert_eq!(tables[0].1.len(), Words::COLUMNS.len());
+    }
+}

@@ -1,0 +1,1 @@
+"""Many runs of many plans: seeds, sweeps, comparisons of engines, the gallery."""

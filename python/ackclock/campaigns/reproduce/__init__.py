@@ -1,0 +1,44 @@
+"""The gallery: published results as runnable entries, each with the rule that judges it.
+
+    from ackclock.campaigns import reproduce
+    entry = reproduce.find("B5.4")
+    result = reproduce.run(entry, Path("results/B5.4-5.6"), quick=True)
+    result.verdict                  # agrees, differs, not measured or contradicts, by the rule in its check.py
+
+An entry is a folder of `reproductions/`:
+
+- `README.md`: its heading is the entry's title; what the paper did, how we read it, what differs and why
+- `scenario.toml`: what all its runs have in common
+- `cases.toml` (if there are several): what differs from case to case
+- `quick.toml`: what `--quick` changes, for a short look
+- `published.csv`: what the paper says, where, and how it was read
+- `check.py`: what is measured in each run, and the rule of the verdict
+- `figure.py` (optional): the figure; without it every row is drawn with its bands
+- `reproduced.csv`: what the last run at full scale gave; the documentation's page is made from it
+"""
+
+from __future__ import annotations
+
+from ackclock.campaigns.reproduce.entry import Entry, entries, find
+from ackclock.campaigns.reproduce.measured import Measured, Values, ratio
+from ackclock.campaigns.reproduce.result import Judged, Result
+from ackclock.campaigns.reproduce.verdict import AGREES, CONTRADICTS, DIFFERS, NOT_MEASURED, Row, near
+from ackclock.campaigns.reproduce.work import run
+
+__all__ = [
+    "AGREES",
+    "CONTRADICTS",
+    "DIFFERS",
+    "NOT_MEASURED",
+    "Entry",
+    "Judged",
+    "Measured",
+    "Result",
+    "Row",
+    "Values",
+    "entries",
+    "find",
+    "near",
+    "ratio",
+    "run",
+]

@@ -1,0 +1,95 @@
+"""The cases of an entry: `scenario.toml` with what `cases.toml` changes in it.
+
+`cases.toml` names dimensions, and in each the values with the keys that they change; every combination is a case:
+
+    [congestion]
+    cubic.flows = [{ congestion = "cubic" }]
+    reno.flows = [{ congestion = "reno" }]
+
+    [buffer]
+    small.network.queue.limit = "0.1bdp"
+    large.network.queue.limit = "1bdp"
+
+gives `cubic small`, `cubic large`, `reno small` and `reno large`. Tables are merged key by key, lists of tables
+table by table; anything else is replaced. What an engine is given otherwise than the others stands in a file of its
+name, such as `linux.toml`, and is merged into every case; `quick.toml` comes last.
+"""
+
+from __future__ import annotations
+
+import itertools
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ackclock.errors import InputError, Problem
+from ackclock.input.fields import Loc, dotted
+from ackclock.input.source import Source, source_text
+from ackclock.plan import Plan
+from ackclock.scenario.planning import Loaded
+from ackclock.scenario.scenario import checked
+
+#: The only case of an entry without `cases.toml`.
+ONLY = "all"
+
+_NOTHING: Mapping[str, Any] = {}
+
+
+def plans(folder: Path, *, engine: str | None = None, quick: bool = False) -> dict[str, Plan]:
+    """The plan of each case, for an engine. Raises `ScenarioError` or `InputError` for what is wrong in the files."""
+    source = Source(str(folder / "scenario.toml"), source_text(folder / "scenario.toml"))
+    common = source.toml()
+    own = folder / f"{engine}.toml"
+    scale = merged(_table(own) if own.is_file() else {}, _table(folder / "quick.toml") if quick else {})
+    return {name: _plan(merged(merged(common, changes), scale), source, name) for name, changes in cases(folder)}
+
+
+def cases(folder: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Each case's name, and what it changes."""
+    path = folder / "cases.toml"
+    if not path.exists():
+        yield ONLY, {}
+        return
+    for combination in itertools.product(*(_values(path, key, table) for key, table in _table(path).items())):
+        changes: dict[str, Any] = {}
+        for _, change in combination:
+            changes = merged(changes, change)
+        yield " ".join(name for name, _ in combination), changes
+
+
+def merged(base: Any, changes: Any) -> Any:
+    """`base` with `changes` in it: tables key by key, lists of tables table by table, else `changes`."""
+    if isinstance(base, Mapping) and isinstance(changes, Mapping):
+        return {**base, **{key: merged(base.get(key), change) for key, change in changes.items()}}
+    if _are_tables(base) and _are_tables(changes):
+        return [merged(one, other) for one, other in itertools.zip_longest(base, changes, fillvalue=_NOTHING)]
+    return changes
+
+
+def _are_tables(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, Mapping) for item in value)
+
+
+class _Case(Source):
+    """A case's values, which stand in several files: mistakes have no line."""
+
+    def problem(self, loc: Loc, found: str, expected: str) -> Problem:
+        return Problem(self.name, None, dotted(loc), found, expected)
+
+
+def _plan(content: Mapping[str, Any], source: Source, case: str) -> Plan:
+    return Loaded(checked(content, _Case(f"{source.name} ({case})", source.text)), source).plan()
+
+
+def _values(path: Path, dimension: str, table: Any) -> list[tuple[str, Mapping[str, Any]]]:
+    if not isinstance(table, Mapping) or not all(isinstance(change, Mapping) for change in table.values()):
+        raise InputError(f"{path}: {dimension}: found something else; expected tables of keys to change")
+    return list(table.items())
+
+
+def _table(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(source_text(path))
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: found {error}; expected TOML") from None

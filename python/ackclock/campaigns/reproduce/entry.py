@@ -1,0 +1,190 @@
+"""The entries: the folders of `reproductions/`, which the package carries."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+from ackclock.campaigns.reproduce.measured import Measure, Measured
+from ackclock.campaigns.reproduce.verdict import Row
+from ackclock.dataset import Dataset
+from ackclock.errors import InputError
+from ackclock.input.fields import shown
+from ackclock.plan import Plan
+
+#: Where the entries are: in a checkout a link to its top, in an installed package a folder.
+REPRODUCTIONS = Path(__file__).parents[2] / "reproductions"
+
+#: What every entry has.
+FILES = ("README.md", "scenario.toml", "quick.toml", "published.csv", "check.py")
+
+#: The columns of `published.csv`.
+COLUMNS = ("claim", "what", "published", "value", "unit", "where", "how")
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What the paper says: `published` in its words, `value` as a number in `unit` where it is one."""
+
+    claim: str
+    what: str
+    published: str
+    value: float | None
+    unit: str
+    where: str
+    how: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One published result and how it is reproduced."""
+
+    folder: Path
+
+    @property
+    def id(self) -> str:
+        """The folder's name: `B5.4-5.6`."""
+        return self.folder.name
+
+    @cached_property
+    def title(self) -> str:
+        """The heading of the README."""
+        return self._readme[0].removeprefix("#").strip()
+
+    @property
+    def text(self) -> str:
+        """The README below its heading."""
+        return "\n".join(self._readme[1:]).strip() + "\n"
+
+    @cached_property
+    def published(self) -> Mapping[str, Published]:
+        """What the paper says, by claim."""
+        path = self.folder / "published.csv"
+        with path.open(encoding="utf-8", newline="") as file:
+            reader = csv.DictReader(file)
+            if tuple(reader.fieldnames or ()) != COLUMNS:
+                raise InputError(f"{path}: found the columns {reader.fieldnames}; expected {', '.join(COLUMNS)}")
+            return {row["claim"]: _published(path, row) for row in reader}
+
+    @property
+    def engines(self) -> Sequence[str]:
+        """The engines that it is made for."""
+        return tuple(self._part("check", "ENGINES"))
+
+    def runs(self, engine: str, case: str, *, quick: bool = False) -> bool:
+        """Whether an engine runs a case: all do all, unless `check.py` has a function `runs(engine, case)`.
+
+        Of those, `--quick` leaves out what a function `looks(engine, case)` says no to, if there is one.
+        """
+        rules: list[Callable[[str, str], bool] | None]
+        rules = [getattr(self._check, name, None) for name in ("runs", *["looks"] * quick)]
+        return all(rule is None or rule(engine, case) for rule in rules)
+
+    def fed(self, engine: str, case: str, plan: Plan, result: Callable[[str, str], Dataset]) -> Plan:
+        """What an engine runs of a case: its plan, unless `check.py` has a function `fed` with these arguments.
+
+        `result(engine, case)` is what an engine that comes before in `ENGINES` made of a case.
+        """
+        rule: Callable[[str, str, Plan, Callable[[str, str], Dataset]], Plan] | None
+        rule = getattr(self._check, "fed", None)
+        return plan if rule is None else rule(engine, case, plan, result)
+
+    @property
+    def measures(self) -> Mapping[str, Measure]:
+        """What is measured in each run."""
+        return cast("Mapping[str, Measure]", self._part("check", "MEASURES"))
+
+    def check(self, measured: Measured) -> list[Row]:
+        """The rows with their verdicts. Raises `InputError` for a claim that is not published."""
+        rule = cast("Callable[[Measured, Mapping[str, Published]], list[Row]]", self._part("check", "check"))
+        return self._known(rule(measured, self.published))
+
+    def beside(self, measured: Mapping[str, Measured]) -> list[Row]:
+        """Rows that set engines beside each other, if `check.py` has a function `beside(measured, published)`."""
+        rule: Callable[[Mapping[str, Measured], Mapping[str, Published]], list[Row]] | None
+        rule = getattr(self._check, "beside", None)
+        return [] if rule is None else self._known(rule(measured, self.published))
+
+    @property
+    def _check(self) -> ModuleType:
+        return _module(self.folder / "check.py")
+
+    def _known(self, rows: list[Row]) -> list[Row]:
+        for row in rows:
+            if row.claim not in self.published:
+                raise InputError(f"{self.folder / 'check.py'}: found {shown(row.claim)}; expected a published claim")
+        return rows
+
+    @property
+    def draw(self) -> Callable[..., Any] | None:
+        """The entry's own figure: a function of the datasets by case."""
+        has = (self.folder / "figure.py").exists()
+        return cast("Callable[..., Any]", self._part("figure", "draw")) if has else None
+
+    def _part(self, file: str, name: str) -> Any:
+        """A name of one of the entry's modules."""
+        found = getattr(_module(self.folder / f"{file}.py"), name, None)
+        if found is None:
+            raise InputError(f"{self.folder / file}.py: found no {name}; expected it")
+        return found
+
+    @cached_property
+    def _readme(self) -> list[str]:
+        lines = (self.folder / "README.md").read_text(encoding="utf-8").splitlines()
+        if not lines or not lines[0].startswith("# "):
+            raise InputError(f"{self.folder / 'README.md'}: found no heading; expected # and the title")
+        return lines
+
+
+def entries(place: Path = REPRODUCTIONS) -> list[Entry]:
+    """All entries in the order of their ids. Raises `InputError` for a folder that lacks something."""
+    folders = [path for path in place.iterdir() if path.is_dir() and path.name[0] not in "._"] if place.is_dir() else []
+    for folder in folders:
+        if missing := [name for name in FILES if not (folder / name).is_file()]:
+            raise InputError(f"{folder}: found no {', '.join(missing)}; expected {', '.join(FILES)}")
+    return sorted(map(Entry, folders), key=lambda entry: _order(entry.id))
+
+
+def find(wanted: str, known: Sequence[Entry] | None = None) -> Entry:
+    """The entry of an id, in whatever case and with whatever dashes; `B5.4` is enough for `B5.4-5.6`."""
+    among = entries() if known is None else known
+    key = _key(wanted)
+    exact = [entry for entry in among if _key(entry.id) == key]
+    found = exact or [entry for entry in among if _key(entry.id).startswith(key + "-")]
+    if len(found) == 1:
+        return found[0]
+    choices = ", ".join(entry.id for entry in found or among)
+    raise InputError(f"ID: found {shown(wanted)}; expected one of {choices}")
+
+
+def _key(name: str) -> str:
+    return re.sub("[‐‑‒–—−]", "-", name.strip()).casefold()
+
+
+def _order(name: str) -> list[tuple[int, str]]:
+    """Numbers in names count as numbers: B5.4 before B5.21."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.findall(r"\d+|\D+", name)]
+
+
+def _published(path: Path, row: Mapping[str, str]) -> Published:
+    try:
+        value = float(row["value"]) if row["value"] else None
+    except ValueError:
+        raise InputError(f"{path}: {row['claim']}: found {shown(row['value'])}; expected a number or nothing") from None
+    return Published(value=value, **{name: row[name] for name in COLUMNS if name != "value"})
+
+
+def _module(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"{__package__}.entries.{path.parent.name}.{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise InputError(f"{path}: found no Python file; expected one")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,93 @@
+"""The rule of a verdict: two bands around what the paper says.
+
+A row's value is the mean over its runs. Inside the inner band it *agrees* with the paper; inside the outer one it
+*differs*: what the paper says still holds in kind, not in size; outside both it *contradicts* the paper. A row of
+which no run has a value is *not measured*. The bands are the entry's, written as numbers beside the paper's words in
+its `check.py`; the interval is shown beside the value and does not enter.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ackclock.campaigns.reproduce.measured import Values
+from ackclock.metrics.summary import Summary, summarise
+from ackclock.views import numbers
+
+AGREES, DIFFERS, NOT_MEASURED, CONTRADICTS = "agrees", "differs", "not measured", "contradicts"
+
+#: From best to worst. What was not measured might contradict, so it is worse than a difference in size; a
+#: contradiction stays one, whatever else was not measured.
+VERDICTS = (AGREES, DIFFERS, NOT_MEASURED, CONTRADICTS)
+
+#: From the least to the greatest value that a band holds; ±infinity where it is open.
+Band: TypeAlias = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One reproduced value beside a published claim.
+
+    `claim` is its row in `published.csv`, `at` the case, if the claim is about several. `aside` marks a row that is
+    shown but does not count for the entry's verdict: another reading of the set-up, say.
+    """
+
+    claim: str
+    values: Values
+    agrees: Band
+    differs: Band
+    at: str = ""
+    aside: bool = False
+
+    @property
+    def summary(self) -> Summary:
+        """Mean and 95 % interval over the runs."""
+        return summarise(self.values)
+
+    @property
+    def verdict(self) -> str:
+        """One of `VERDICTS`."""
+        mean = self.summary.mean
+        if mean is None:
+            return NOT_MEASURED
+        return AGREES if _inside(mean, self.agrees) else DIFFERS if _inside(mean, self.differs) else CONTRADICTS
+
+    def why(self, unit: str) -> str:
+        """The reason of the verdict: where the value lies, with the bounds in `unit`."""
+        bands = {
+            NOT_MEASURED: "without a value in any run",
+            AGREES: f"{_words(self.agrees, unit)}",
+            DIFFERS: f"not {_words(self.agrees, unit)}, but {_words(self.differs, unit)}",
+            CONTRADICTS: f"not {_words(self.differs, unit)}",
+        }
+        return bands[self.verdict]
+
+
+def near(published: float, tolerance: float) -> Band:
+    """The band of values that are off by at most this share of the published one."""
+    return published - tolerance * abs(published), published + tolerance * abs(published)
+
+
+def worst(verdicts: Iterable[str]) -> str:
+    """The verdict on several rows: that of the worst. Of none: not measured."""
+    return max(verdicts, key=VERDICTS.index, default=NOT_MEASURED)
+
+
+def _inside(value: float, band: Band) -> bool:
+    return band[0] <= value <= band[1]
+
+
+def _words(band: Band, unit: str) -> str:
+    low, high = (_bound(bound, unit) if math.isfinite(bound) else "" for bound in band)
+    if low and high:
+        return f"{low} to {high}"
+    return f"at least {low}" if low else f"at most {high}" if high else "any"
+
+
+def _bound(value: float, unit: str) -> str:
+    """`15 %` for 0.15, as a rule is written: without the zeros of a measured value."""
+    return re.sub(r"(\.\d*?)0+(?!\d)", r"\1", numbers.value(value, unit)).replace(". ", " ").removesuffix(".")

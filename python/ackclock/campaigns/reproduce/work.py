@@ -1,0 +1,167 @@
+"""Runs an entry: every engine and case, then the rule, the figure and the page, into one folder."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ackclock import engines
+from ackclock.campaigns import running
+from ackclock.campaigns.reproduce import cases, figures, page
+from ackclock.campaigns.reproduce.entry import Entry
+from ackclock.campaigns.reproduce.measured import Measured, Values, of_run
+from ackclock.campaigns.reproduce.result import FULL, QUICK, Judged, Result
+from ackclock.campaigns.reproduce.verdict import Row
+from ackclock.dataset import Dataset, folders
+from ackclock.engines.engine import Progress, no_progress
+from ackclock.errors import InputError
+from ackclock.metrics import runs
+from ackclock.plan import Plan
+from ackclock.views.plots import style
+
+#: The table that marks a folder as an entry's result.
+TABLE = "reproduced.csv"
+
+
+def run(
+    entry: Entry,
+    folder: Path,
+    *,
+    quick: bool = False,
+    jobs: int | None = None,
+    progress: Progress = no_progress,
+    command: str = "",
+) -> Result:
+    """Runs an entry and writes its folder, whole or not at all.
+
+    The folder holds `ENGINE/CASE/` (datasets), `reproduced.csv`, `figure.png` and `page.md`. An engine that this
+    machine lacks is left out with a warning: its rows are missing, and the figure is given no datasets of it.
+
+    Args:
+        entry: what to run.
+        folder: where the result goes; an earlier result there is replaced.
+        quick: at the reduced scale of `quick.toml`: a look, not the verdict that the documentation quotes.
+        jobs: runs at a time; by default one for each core.
+        progress: called with the share that is done, 0 to 1.
+        command: what the manifests say was run.
+
+    Raises:
+        InputError: something is wrong in the entry's files, or something else is in the folder's place.
+    """
+    check_folder(folder)
+    by_engine = {
+        engine: {
+            case: plan
+            for case, plan in cases.plans(entry.folder, engine=engine, quick=quick).items()
+            if entry.runs(engine, case, quick=quick)
+        }
+        for engine in _there(entry)
+    }
+    total = sum(map(len, by_engine.values()))
+    measured: dict[str, Measured] = {}
+    with folders.replacing(folder) as new:
+        for number, (engine, chosen) in enumerate(by_engine.items()):
+            tell = _Part(progress, sum(map(len, [*by_engine.values()][:number])), total)
+            measured[engine] = _measured(entry, chosen, engine, new / engine, tell, jobs, command)
+        rows = _rows(entry, measured, [case for case, _ in cases.cases(entry.folder)])
+        result = Result(entry.id, list(_judged(entry, rows, QUICK if quick else FULL)))
+        result.write(new / TABLE)
+        _draw(entry, rows, by_engine, new)
+        (new / "page.md").write_text(page.entry_page(entry, result, "figure.png"), encoding="utf-8")
+    return result
+
+
+def _there(entry: Entry) -> list[str]:
+    """The entry's engines that this machine can run."""
+    lacks = {engine: engines.lacking(engine) for engine in entry.engines}
+    for engine, lack in lacks.items():
+        if lack:
+            warnings.warn(f'{entry.id} is run without the engine "{engine}": {lack}', stacklevel=3)
+    return [engine for engine, lack in lacks.items() if not lack]
+
+
+def _rows(entry: Entry, measured: Mapping[str, Measured], every: Sequence[str]) -> dict[str, list[Row]]:
+    """Each engine's rows, then those that set engines beside each other."""
+    rows = {engine: _own_rows(entry, found, every) for engine, found in measured.items()}
+    together = entry.beside(measured)
+    return rows | ({", ".join(measured): together} if together else {})
+
+
+def _own_rows(entry: Entry, found: Measured, every: Sequence[str]) -> list[Row]:
+    """An engine that does not run every case has no value in the others, and no row about them alone."""
+    if len(found) == len(every):
+        return entry.check(found)
+    return [row for row in entry.check(_Some(entry, found, every)) if row.summary.n]
+
+
+class _Some(dict[str, Mapping[str, Values]]):
+    """What was measured in some of the cases. In another it is None for each seed, though that case is not listed."""
+
+    def __init__(self, entry: Entry, found: Measured, every: Sequence[str]) -> None:
+        super().__init__(found)
+        seeds = max((len(values) for case in found.values() for values in case.values()), default=0)
+        self._nothing = dict.fromkeys(entry.measures, (None,) * seeds)
+        self._every = every
+
+    def __missing__(self, case: str) -> Mapping[str, Values]:
+        if case not in self._every:
+            raise KeyError(case)
+        return self._nothing
+
+
+def check_folder(folder: Path) -> None:
+    """Refuses a folder that holds something else."""
+    if folder.exists() and not (folder / TABLE).is_file() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise InputError(f"{folder}: found something that is not a reproduction; expected another folder (--out)")
+
+
+class _Part:
+    """The progress of one engine's cases among all."""
+
+    def __init__(self, progress: Progress, first: int, total: int) -> None:
+        self._progress, self._first, self._total = progress, first, total
+
+    def of(self, number: int) -> Progress:
+        return lambda share: self._progress((self._first + number + share) / self._total)
+
+
+def _measured(
+    entry: Entry, plans: Mapping[str, Plan], engine: str, folder: Path, tell: _Part, jobs: int | None, command: str
+) -> Measured:
+    measured = {}
+    for number, (case, planned) in enumerate(plans.items()):
+        plan = entry.fed(engine, case, planned, lambda other, of: Dataset.read(folder.parent / other / slug(of)))
+        data = running.run(plan, engine, jobs=jobs, progress=tell.of(number), command=command)
+        data.write(folder / slug(case))
+        by_run = [of_run(view, entry.measures) for view in runs(data)]
+        measured[case] = {name: tuple(run[name] for run in by_run) for name in entry.measures}
+    return measured
+
+
+def _judged(entry: Entry, rows: Mapping[str, Sequence[Row]], scale: str) -> Sequence[Judged]:
+    return [
+        Judged.of(row, engine, entry.published[row.claim].unit, scale)
+        for engine, found in rows.items()
+        for row in found
+    ]
+
+
+def _draw(
+    entry: Entry, rows: Mapping[str, Sequence[Row]], by_engine: Mapping[str, Mapping[str, Plan]], folder: Path
+) -> None:
+    if entry.draw is None:
+        drawn = figures.rows(rows, entry.published)
+    else:
+        drawn = entry.draw(
+            *(
+                {case: Dataset.read(folder / engine / slug(case)) for case in by_engine.get(engine, ())}
+                for engine in entry.engines
+            )
+        )
+    drawn.savefig(folder / "figure.png", dpi=style.STYLE["savefig.dpi"], metadata={"Software": None})
+
+
+def slug(case: str) -> str:
+    """A case's name as a folder: `cubic 0.1bdp` → `cubic-0.1bdp`."""
+    return case.replace(" ", "-")

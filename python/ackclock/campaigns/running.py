@@ -1,0 +1,138 @@
+"""Runs a plan with each of its seeds, several at a time, and puts the results together in the order of the seeds."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import replace
+from pathlib import Path
+
+from ackclock import engines
+from ackclock.dataset import Dataset
+from ackclock.engines.engine import Engine, Progress, RunOptions, no_progress
+from ackclock.errors import InputError, UnsupportedError
+from ackclock.plan import Plan
+from ackclock.scenario.planning import Loaded
+
+#: What the rows of all runs together may take of the memory before they go to disk.
+SPOOL_BYTES = 256 << 20
+
+#: What a single run may always keep in memory.
+LEAST_SPOOL_BYTES = 256 << 10
+
+
+#: The waiting thread looks up so often: an interrupt may reach another thread and then wakes nobody.
+WAKE_S = 0.2
+
+
+class _StoppedError(Exception):
+    """Another run has failed, or the user has had enough."""
+
+
+def run(
+    plan: Plan | Loaded,
+    engine: str = "packet",
+    seeds: Iterable[int] | None = None,
+    *,
+    jobs: int | None = None,
+    progress: Progress = no_progress,
+    captures: Path | None = None,
+    command: str = "",
+) -> Dataset:
+    """Runs the plan once for each seed and returns all runs as one dataset.
+
+    What the plan needs of other results is measured first. An engine that draws nothing runs once, with the first
+    seed: all seeds have the same result.
+
+    Args:
+        plan: what to run; or a scenario, of which the plan is made.
+        engine: name of the engine.
+        seeds: instead of the plan's own.
+        jobs: runs at a time; by default one for each core.
+        progress: called with the share that is done, 0 to 1.
+        captures: folder for packet captures, if the plan asks for them; without it there are none.
+        command: what the manifest says was run.
+
+    Raises:
+        ScenarioError: a scenario whose values do not fit together, or one with a sweep.
+        UnsupportedError: the engine cannot model something in the plan.
+        InputError: an unknown engine, seeds that are not different whole numbers ≥ 0, or a result that the plan needs
+            and that is not there.
+    """
+    chosen = engines.engine(engine)
+    complete = planned(plan, seeds)
+    if reasons := engines.refusals(chosen, complete):
+        raise UnsupportedError(reasons)
+    if not chosen.draws(complete):
+        complete = replace(complete, seeds=complete.seeds[:1])
+    complete = engines.fed(chosen, complete)
+    spool_bytes = max(LEAST_SPOOL_BYTES, SPOOL_BYTES // len(complete.seeds))
+    options = RunOptions(captures=captures, spool_bytes=spool_bytes, command=command)
+    return Dataset.concat(_all(chosen, complete, options, jobs or cores(), progress))
+
+
+def _all(engine: Engine, plan: Plan, options: RunOptions, jobs: int, progress: Progress) -> list[Dataset]:
+    """Every seed's result, in order. An exception in one run, or in the waiting thread, stops the others."""
+    stop = threading.Event()
+    shares = _Shares(len(plan.seeds), progress)
+    with ThreadPoolExecutor(max_workers=min(jobs, len(plan.seeds))) as pool:
+        try:
+            futures = [
+                pool.submit(engine.run, plan, seed, replace(options, progress=shares.of(number, stop)))
+                for number, seed in enumerate(plan.seeds)
+            ]
+            return _results(futures)
+        finally:
+            stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _results(futures: list[Future[Dataset]]) -> list[Dataset]:
+    waiting = set(futures)
+    while waiting:
+        done, waiting = wait(waiting, timeout=WAKE_S, return_when=FIRST_EXCEPTION)
+        for future in done:
+            if (error := future.exception()) is not None:
+                raise error
+    return [future.result() for future in futures]
+
+
+class _Shares:
+    """Adds up how much of each run is done."""
+
+    def __init__(self, runs: int, progress: Progress) -> None:
+        self._shares = [0.0] * runs
+        self._progress = progress
+        self._lock = threading.Lock()
+
+    def of(self, number: int, stop: threading.Event) -> Progress:
+        """The progress of one run, which also ends it when `stop` is set."""
+
+        def tell(share: float) -> None:
+            if stop.is_set():
+                raise _StoppedError
+            with self._lock:
+                self._shares[number] = share
+                self._progress(sum(self._shares) / len(self._shares))
+
+        return tell
+
+
+def planned(given: Plan | Loaded, seeds: Iterable[int] | None = None) -> Plan:
+    """The plan that is to be run, with `seeds` instead of its own. Raises `ScenarioError` and `InputError` as `run`."""
+    plan = given.plan() if isinstance(given, Loaded) else given
+    return plan if seeds is None else replace(plan, seeds=checked(tuple(seeds)))
+
+
+def checked(seeds: tuple[int, ...]) -> tuple[int, ...]:
+    """The seeds. Raises `InputError` if they are not different whole numbers ≥ 0."""
+    if not seeds or len(set(seeds)) != len(seeds) or not all(0 <= seed < 2**63 for seed in seeds):
+        raise InputError(f"seeds: found {list(seeds)[:5]}; expected one or more different whole numbers from 0")
+    return seeds
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

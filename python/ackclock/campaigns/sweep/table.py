@@ -1,0 +1,120 @@
+"""The result of a sweep: a row for each run with what was swept, its seed and its metrics; and the means over seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ackclock import metrics
+from ackclock.campaigns.sweep import folder as parts
+from ackclock.errors import InputError
+from ackclock.metrics import METRICS, Summary
+from ackclock.scenario import planning, points
+from ackclock.scenario.points import Axis
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A finished sweep. `table` has the columns `run`, `point`, `seed`, a column for each swept key, and the metrics.
+
+    Swept numbers and booleans are columns of their kind; all else is text, as the file has it.
+    """
+
+    folder: Path
+    manifest: Mapping[str, Any]
+    axes: tuple[Axis, ...]
+    table: pl.DataFrame
+
+    @property
+    def engine(self) -> str:
+        """The engine's name."""
+        return str(self.manifest["sweep"]["engine"])
+
+    @property
+    def name(self) -> str:
+        """The scenario's title."""
+        return str(self.manifest["name"])
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics that were computed."""
+        return [str(name) for name in self.manifest["sweep"]["metrics"]]
+
+    def scan(self, table: str) -> pl.LazyFrame:
+        """A table of the dataset over all runs, with the columns `run` and `point`.
+
+        `flows` and `links` are always there, the others if samples were kept; `InputError` is raised for what is not.
+        """
+        if not (self.folder / f"{table}.parquet").is_dir():
+            raise InputError(f"{self.folder}: found no table {table!r}; expected a sweep that was run with --samples")
+        return parts.scan(self.folder, table)
+
+    @cached_property
+    def points(self) -> list[dict[str, Any]]:
+        """For each point its number, the swept `values`, and the `summary` of each metric over the seeds."""
+        keys = [axis.key for axis in self.axes]
+        return [
+            {
+                "point": point[0],
+                "values": {key: group[key][0] for key in keys},
+                "n": group.height,
+                "summary": {name: found.as_dict() for name, found in self._summary(group).items()},
+            }
+            for point, group in self.table.group_by("point", maintain_order=True)
+        ]
+
+    def _summary(self, group: pl.DataFrame) -> dict[str, Summary]:
+        scalars = [name for name in self.metrics if not METRICS[name].per_flow]
+        return {name: metrics.summarise(group[name].to_list(), 0.0, METRICS[name].most) for name in scalars}
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON: what `ackclock sweep --json` prints."""
+        return {"scenario": self.name, "engine": self.engine, "points": self.points}
+
+
+def finish(folder: Path, loaded: planning.Loaded) -> Sweep:
+    """Writes the table of a sweep whose runs are all there, and returns the sweep."""
+    found = parts.scan(folder, parts.RUNS).collect().sort("run")
+    keys = _columns(loaded)
+    table = found.select("run", "point", "seed").with_columns(
+        column.gather(found["point"]).alias(column.name) for column in keys
+    )
+    table = table.hstack(found.drop("run", "point", "seed"))
+    parts.put_table(folder / parts.POINTS, table)
+    return read(folder)
+
+
+def read(folder: Path | str) -> Sweep:
+    """The sweep in a folder. Raises `InputError` if there is none, or one that is not finished."""
+    place = Path(folder)
+    manifest = parts.read_manifest(place)
+    path = place / parts.POINTS
+    if not path.exists():
+        raise InputError(f"{folder}: found a sweep that is not finished; expected all its runs: run it again to go on")
+    given = manifest["sweep"]
+    loaded = planning.loads(given["scenario"], manifest["scenario_path"]).only(given["where"])
+    return Sweep(place, manifest, loaded.sweep.axes if loaded.sweep else (), pl.read_parquet(path))
+
+
+def _columns(loaded: planning.Loaded) -> list[pl.Series]:
+    """What every point has at each swept key."""
+    if loaded.sweep is None:
+        return []
+    chosen = [loaded.sweep.values(number) for number in range(loaded.sweep.count)]
+    return [_column(axis.key, [values[axis.key] for values in chosen]) for axis in loaded.sweep.axes]
+
+
+def _column(key: str, values: list[Any]) -> pl.Series:
+    kinds = {type(value) for value in values}
+    if kinds == {bool}:
+        return pl.Series(key, values, dtype=pl.Boolean)
+    if kinds == {int}:
+        return pl.Series(key, values, dtype=pl.Int64)
+    if kinds <= {int, float}:
+        return pl.Series(key, values, dtype=pl.Float64)
+    return pl.Series(key, [points.label(value) for value in values], dtype=pl.String)

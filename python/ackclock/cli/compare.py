@@ -1,0 +1,56 @@
+"""`ackclock compare`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ackclock.cli.options import AsJson, Engines, Jobs, Kernel, Repeats, Report, Seed, command
+
+
+def compare(  # noqa: PLR0913 (each is an option of the command line)
+    *,
+    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="Scenario file (TOML).")],
+    engine: Engines,
+    kernel: Kernel = None,
+    seed: Seed = None,
+    repeats: Repeats = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder of the result (default: results/SCENARIO-compare).")
+    ] = None,
+    as_json: AsJson = False,
+    report: Report = True,
+    jobs: Jobs = None,
+) -> None:
+    """Run a scenario with several engines; print their metrics side by side, with differences and intervals.
+
+    An engine that cannot run the scenario has "–" and its reasons below.
+
+    Examples:
+        ackclock compare scenarios/dumbbell.toml --engine packet,fluid
+
+        ackclock compare scenarios/pendulum.toml --engine packet,theory --repeats 20 --json
+    """
+    from ackclock.campaigns.compare import compare as comparing
+    from ackclock.campaigns.compare import folder as folders
+    from ackclock.cli import jobs as work
+    from ackclock.cli.terminal.comparison import print_comparison
+    from ackclock.cli.terminal.progress import progress
+
+    options = work.Options(engine, kernel, seed, repeats, out, jobs, report, command=command())
+    seeds = work.seeds(options)
+    plan = work.loaded(scenario, options.kernel, options.engines).plan()
+    names = work.engine_names(options.engines)
+    place = out or Path("results") / f"{scenario.stem}-compare"
+    folders.check(place)
+    with progress(f"{scenario.stem}: {', '.join(names)}") as tell:
+        found = comparing.compare(plan, names, seeds, jobs=jobs, progress=tell, command=options.command)
+    folders.write(found, place, report=report)
+    if as_json:
+        typer.echo(json.dumps(found.as_dict(), allow_nan=False))
+    else:
+        print_comparison(found)
+    typer.echo(f"wrote {place}", err=as_json)

@@ -1,0 +1,225 @@
+"""What one call of `ackclock run` has to do: scenarios × engines, each into a folder.
+
+Everything that can be refused is refused before anything runs.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ackclock import engines
+from ackclock.errors import InputError, Problem, ScenarioError, UnsupportedError
+from ackclock.input.fields import shown
+from ackclock.plan import Plan
+from ackclock.scenario import planning
+
+if TYPE_CHECKING:
+    from ackclock.dataset import Dataset
+
+#: Most runs of one scenario in one call.
+MOST_REPEATS = 10_000
+
+#: The engine that has kernels.
+LINUX = "linux"
+
+#: By how much `--quick` shortens a run.
+QUICK = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of `ackclock run` that decide what is done."""
+
+    engines: str = "packet"
+    kernel: str | None = None
+    seed: int | None = None
+    repeats: int | None = None
+    out: Path | None = None
+    jobs: int | None = None
+    report: bool = True
+    quick: bool = False
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One scenario with one engine into one folder."""
+
+    plan: Plan
+    engine: str
+    folder: Path
+    options: Options
+
+    @property
+    def title(self) -> str:
+        """What the progress bar says."""
+        return f"{self.folder.name}: {len(self.plan.seeds)} × {self.plan.duration_s:g} s"
+
+    def run(self, progress: Callable[[float], None]) -> Dataset:
+        """Runs the plan and writes the folder, whole or not at all; returns what was written."""
+        from ackclock.campaigns import running
+
+        captures = _temporary(self.folder) if self.plan.record.pcap else None
+        try:
+            data = running.run(
+                self.plan,
+                self.engine,
+                jobs=self.options.jobs,
+                progress=progress,
+                captures=captures,
+                command=self.options.command,
+            )
+            data.write(self.folder, captures)
+        finally:
+            if captures is not None:
+                shutil.rmtree(captures, ignore_errors=True)
+        if self.options.report:
+            self._write_report()
+        return data
+
+    def written(self) -> Iterator[Path]:
+        """The paths that a user may want to open."""
+        from ackclock.dataset import CAPTURES
+
+        yield self.folder
+        if self.options.report:
+            yield self.folder / "report.html"
+        if self.plan.record.pcap:
+            yield self.folder / CAPTURES
+
+    def _write_report(self) -> None:
+        from ackclock.views import report
+
+        report.write([self.folder], self.folder / "report.html")
+
+
+def plans(scenarios: Sequence[Path], options: Options) -> list[Plan]:
+    """The plan of each scenario. Raises `InputError`, and `ScenarioError` with all mistakes of all files."""
+    asked = seeds(options)
+    made: list[Plan] = []
+    problems: list[Problem] = []
+    for path in scenarios:
+        try:
+            plan = loaded(path, options.kernel, options.engines).plan()
+            made.append(shortened(plan if asked is None else replace(plan, seeds=asked), options))
+        except ScenarioError as error:
+            problems += error.problems
+    if problems:
+        raise ScenarioError(problems)
+    return made
+
+
+def loaded(scenario: Path, kernel: str | None, engines_given: str) -> planning.Loaded:
+    """A scenario with the kernel that `--kernel` names. Raises `InputError` if no engine takes one."""
+    if kernel is not None and (not kernel or LINUX not in engine_names(engines_given)):
+        raise InputError(f"--kernel: found {shown(kernel)} with --engine {engines_given}; expected --engine {LINUX}")
+    return planning.load(scenario).on(kernel)
+
+
+def able(planned: Sequence[Plan], options: Options) -> list[str]:
+    """The names of the engines. Raises `InputError` for unknown ones, `UnsupportedError` for what one cannot model."""
+    names = engine_names(options.engines)
+    chosen = [engines.engine(name) for name in names]
+    if reasons := [reason for plan in planned for engine in chosen for reason in engines.refusals(engine, plan)]:
+        raise UnsupportedError(dict.fromkeys(reasons))
+    return names
+
+
+def prepare(scenarios: Sequence[Path], planned: Sequence[Plan], options: Options) -> list[Job]:
+    """The jobs, checked. Raises `InputError` for engines and folders, `UnsupportedError`."""
+    names = able(planned, options)
+    several = len(planned) * len(names) > 1
+    pairs = [(path, plan, name) for path, plan in zip(scenarios, planned, strict=True) for name in names]
+    made = [Job(plan, name, folder(path, name, options.out, several=several), options) for path, plan, name in pairs]
+    _check_folders([job.folder for job in made])
+    _check_needs(made)
+    return made
+
+
+def _check_needs(made: Sequence[Job]) -> None:
+    """Results that a job needs must be there, or come of a job before."""
+    for number, job in enumerate(made):
+        engines.check_needs(engines.engine(job.engine), job.plan, [other.folder for other in made[:number]])
+
+
+def _check_numbers(options: Options) -> None:
+    if options.seed is not None and options.repeats is not None:
+        raise InputError("--seed: found both --seed and --repeats; expected one of them")
+    if options.quick and options.repeats is not None:
+        raise InputError("--quick: found both --quick and --repeats; expected one of them")
+    check_number("--seed", options.seed, 0, 2**63 - 1)
+    check_number("--repeats", options.repeats, 1, MOST_REPEATS)
+    check_number("--jobs", options.jobs, 1, 10_000)
+
+
+def check_number(option: str, found: int | None, low: int, high: int) -> None:
+    """Refuses an option's number outside its range."""
+    if found is not None and not low <= found <= high:
+        raise InputError(f"{option}: found {found}; expected a whole number from {low} to {high}")
+
+
+def seeds(options: Options) -> tuple[int, ...] | None:
+    """The seeds that the options ask for; None for the scenario's own. Raises `InputError` for impossible numbers."""
+    _check_numbers(options)
+    if options.seed is not None:
+        return (options.seed,)
+    return tuple(range(1, options.repeats + 1)) if options.repeats is not None else None
+
+
+def engine_names(given: str) -> list[str]:
+    """What `--engine` names, each once."""
+    return list(dict.fromkeys(name.strip() for name in given.split(",")))
+
+
+def shortened(plan: Plan, options: Options) -> Plan:
+    """A look: one seed, a tenth of the time. What begins later does not begin."""
+    if not options.quick:
+        return plan
+    duration_s = plan.duration_s / QUICK
+    record = replace(plan.record, interval_s=min(plan.record.interval_s, duration_s))
+    return replace(plan, duration_s=duration_s, warmup_s=plan.warmup_s / QUICK, seeds=plan.seeds[:1], record=record)
+
+
+def folder(scenario: Path, engine: str, out: Path | None, *, several: bool) -> Path:
+    """Where a result goes: `out`, or a folder in it if there are several results, or one of `results`."""
+    if out is not None and not several:
+        return out
+    return (out or Path("results")) / f"{scenario.stem}-{engine}"
+
+
+def _check_folders(folders: Sequence[Path]) -> None:
+    if twice := {place for place in folders if folders.count(place) > 1}:
+        raise InputError(f"{twice.pop()}: found two results for this folder; expected scenarios with different names")
+    for place in folders:
+        _check_folder(place)
+
+
+def _check_folder(folder: Path) -> None:
+    """Refuses a folder that is something else, or cannot be made, before hours are spent on its content."""
+    from ackclock.dataset import is_result
+
+    if folder.exists() and not is_result(folder) and not _is_empty(folder):
+        raise InputError(f"{folder}: found something that is not an ackclock result; expected another folder (--out)")
+    try:
+        _temporary(folder).rmdir()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{folder}: found an error ({reason}); expected a folder that can be made") from None
+
+
+def _is_empty(folder: Path) -> bool:
+    return folder.is_dir() and not any(folder.iterdir())
+
+
+def _temporary(folder: Path) -> Path:
+    """An empty folder beside the result's, on the same file system."""
+    parent = folder.absolute().parent
+    parent.mkdir(parents=True, exist_ok=True)
+    made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".tmp", dir=parent))
+    made.chmod(0o755)  # mkdtemp's is its owner's alone; this one may become part of the result
+    return made

@@ -1,0 +1,47 @@
+"""Options that several commands of the command line have, each said once."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import Annotated, TypeAlias
+
+import typer
+
+from ackclock.engines import ENGINES
+
+
+def _engine_names(incomplete: str) -> list[str]:
+    return [name for name in ENGINES if name.startswith(incomplete)]
+
+
+Engines: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME[,NAME]",
+        help=f"Engines to run it with, of {', '.join(ENGINES)}; differences are to the first.",
+        autocompletion=_engine_names,
+    ),
+]
+Kernel: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KERNEL",
+        help="The engine linux's kernel, in place of the scenario's: guest, live (this machine's own), or the version "
+        "or path of a guest.",
+    ),
+]
+Seed: TypeAlias = Annotated[int | None, typer.Option(metavar="N", help="One run, of each point, with this seed.")]
+Repeats: TypeAlias = Annotated[
+    int | None, typer.Option(metavar="N", help="Runs, of each point, with the seeds 1 to N.")
+]
+AsJson: TypeAlias = Annotated[
+    bool, typer.Option("--json", help="Print the metrics as JSON, a line for each result, and nothing else.")
+]
+Report: TypeAlias = Annotated[bool, typer.Option(help="Write report.html into the folder.")]
+Jobs: TypeAlias = Annotated[int | None, typer.Option(metavar="N", help="Runs at a time (default: one a core).")]
+
+
+def command() -> str:
+    """The command as it was typed, for the manifest."""
+    return shlex.join(["ackclock", *sys.argv[1:]])

@@ -1,0 +1,96 @@
+"""The command line: a thin layer over `ackclock.load`, `ackclock.run` and the views.
+
+Exit status: 0 done, 2 bad input, 3 unsupported by the engine, 130 interrupted, 1 anything else. Results go to standard
+output, everything else to standard error. Heavy packages are imported by the commands that need them.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from ackclock.cli import compare, kernel, plot, report, reproduce, run, show, sweep
+from ackclock.errors import AckclockError
+
+#: The commands in the order of the help; groups of commands come after them.
+COMMANDS = (run.run, sweep.sweep, compare.compare, plot.plot, report.report, show.show, reproduce.reproduce)
+
+
+class _Group(TyperGroup):
+    """Says in one line what went wrong, and exits with the status that belongs to it."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except AckclockError as error:
+            _say(str(error))
+            raise typer.Exit(error.exit_status) from error
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            _say(f"{error.filename or 'ackclock'}: {error.strerror or error}")
+            raise typer.Exit(1) from error
+        except KeyboardInterrupt:
+            _say("interrupted: nothing half-written is left")
+            raise typer.Exit(130) from None
+
+
+app = typer.Typer(
+    cls=_Group,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="""A laboratory for transport protocols: who gets how much of a link, at what delay.
+
+A scenario file says what the network and its traffic are. Run one, look at the report:
+
+    ackclock run scenarios/dumbbell.toml
+
+See first what would be run, in SI numbers:
+
+    ackclock run scenarios/dumbbell.toml --dry-run
+
+What is there to choose from, and what are its parameters:
+
+    ackclock show
+
+    ackclock show cubic
+""",
+    epilog="Exit status: 0 done, 2 bad input, 3 unsupported by the engine, 1 anything else.",
+)
+
+for _command in COMMANDS:
+    app.command()(_command)
+app.add_typer(kernel.app, name="kernel")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from ackclock import _core
+
+        typer.echo(f"ackclock {_core.version}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Options of the program itself."""
+
+
+def _say(message: str) -> None:
+    """Standard error gets no control characters, whatever a file or folder is called."""
+    typer.echo("".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in message), err=True)
+
+
+def main() -> None:
+    """The program `ackclock`."""
+    warnings.showwarning = lambda message, *_: _say(f"warning: {message}")
+    app(prog_name="ackclock")

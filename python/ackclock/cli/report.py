@@ -1,0 +1,39 @@
+"""`ackclock report`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def report(
+    results: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of results.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="HTML file (default: report.html in the folder, or here for several)."),
+    ] = None,
+) -> None:
+    """Write a report: one HTML file that opens offline. Several results are set side by side, sweeps over each other.
+
+    Examples:
+        ackclock report results/dumbbell-packet
+
+        ackclock report results/cubic-packet results/reno-packet --out both.html
+    """
+    typer.echo(f"wrote {write_report(results, out)}")
+
+
+def write_report(results: Sequence[Path], out: Path | None) -> Path:
+    """Writes the report of results, or of sweeps, and returns its path. Raises `InputError`."""
+    from ackclock.campaigns.sweep import folder as parts
+    from ackclock.campaigns.sweep import table
+    from ackclock.views import report
+    from ackclock.views.report import swept
+
+    path = out or (results[0] / "report.html" if len(results) == 1 else Path("report.html"))
+    if any(map(parts.is_sweep, results)):
+        return swept.write([table.read(folder) for folder in results], path)
+    return report.write(results, path)

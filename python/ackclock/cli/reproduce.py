@@ -1,0 +1,58 @@
+"""`ackclock reproduce`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ackclock.cli.options import Jobs, command
+
+
+def _entry_ids(incomplete: str) -> list[str]:
+    from ackclock.campaigns.reproduce import entries
+
+    return [entry.id for entry in entries() if entry.id.startswith(incomplete)]
+
+
+def reproduce(
+    *,
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID...]", help="Entries to run.", autocompletion=_entry_ids)
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Run all entries.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A short look at a reduced scale: not what the documentation quotes.")
+    ] = False,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the entries' result folders.")] = Path(
+        "results/reproduce"
+    ),
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print a line of JSON for each entry and nothing else.")
+    ] = False,
+    jobs: Jobs = None,
+) -> None:
+    """Reproduce published results: the value of the paper beside ours, and whether they agree. Without an ID, list all.
+
+    Each entry says agrees, differs, not measured or contradicts by the rule in its own file; the exit status is 0
+    whatever it says.
+
+    Examples:
+        ackclock reproduce
+
+        ackclock reproduce B5.4 --quick
+
+        ackclock reproduce --all --out results/gallery
+    """
+    from ackclock.campaigns.reproduce import entries, find
+    from ackclock.cli import jobs as work
+    from ackclock.cli.terminal import reproduction
+
+    work.check_number("--jobs", jobs, 1, 10_000)
+    known = entries()
+    if not ids and not every:
+        reproduction.print_entries(known)
+        return
+    chosen = known if every else list({entry.id: entry for entry in (find(name, known) for name in ids or ())}.values())
+    reproduction.run_all(chosen, out, quick=quick, jobs=jobs, as_json=as_json, command=command())

@@ -1,0 +1,73 @@
+"""`ackclock run`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ackclock.cli.options import AsJson, Engines, Jobs, Kernel, Repeats, Report, Seed, command
+
+
+def run(  # noqa: PLR0913 (each is an option of the command line)
+    *,
+    scenarios: Annotated[list[Path], typer.Argument(metavar="SCENARIO...", help="Scenario files (TOML).")],
+    engine: Engines = "packet",
+    kernel: Kernel = None,
+    seed: Seed = None,
+    repeats: Repeats = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder of the result (default: results/SCENARIO-ENGINE)."),
+    ] = None,
+    as_json: AsJson = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan (JSON, SI units); run nothing.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Only a look: one seed, a tenth of the duration and of the warm-up.")
+    ] = False,
+    report: Report = True,
+    jobs: Jobs = None,
+) -> None:
+    """Run scenarios, print how well the link was shared and at what delay, and write the result and a report.
+
+    Examples:
+        ackclock run scenarios/dumbbell.toml
+
+        ackclock run scenarios/dumbbell.toml --repeats 20 --out results/twenty
+
+        ackclock run scenarios/dumbbell.toml --seed 7 --json --no-report
+
+        ackclock run scenarios/pendulum.toml --engine packet,theory
+
+        ackclock run scenarios/dumbbell.toml --engine linux --kernel live
+
+    With several scenarios or engines, --out is the folder of the results' folders, and --json prints a line for each.
+    """
+    from ackclock.cli import jobs as work
+
+    options = work.Options(engine, kernel, seed, repeats, out, jobs, report, quick, command())
+    plans = work.plans(scenarios, options)
+    if dry_run:
+        work.able(plans, options)
+        for plan in plans:
+            typer.echo(plan.to_json())
+        return
+    for job in work.prepare(scenarios, plans, options):
+        _run_one(job, as_json)
+
+
+def _run_one(job: Any, as_json: bool) -> None:
+    from ackclock.cli.terminal import result
+    from ackclock.cli.terminal.progress import progress
+
+    with progress(job.title) as tell:
+        data = job.run(tell)
+    found = data.metrics()
+    if as_json:
+        typer.echo(json.dumps(found, allow_nan=False))
+    else:
+        result.print_result(data, found)
+    for path in job.written():
+        typer.echo(f"wrote {path}", err=as_json)

@@ -1,0 +1,54 @@
+"""`ackclock show`."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from ackclock.errors import InputError
+
+
+def _card_names(incomplete: str) -> list[str]:
+    from ackclock import catalog
+
+    return [card.name for card in catalog.every() if card.name.startswith(incomplete)]
+
+
+def show(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME]", help="A congestion control, queue or TCP stack.", autocompletion=_card_names),
+    ] = None,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of scenario files.")] = False,
+) -> None:
+    """Show an algorithm's card: parameters, defaults, ranges, references, files. Without a name, list all.
+
+    Examples:
+        ackclock show cubic
+
+        ackclock show --schema > scenario.schema.json
+    """
+    from ackclock import catalog
+    from ackclock.cli.terminal import cards
+
+    if schema:
+        from ackclock.scenario.scenario import json_schema
+
+        typer.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+    elif name is None:
+        cards.print_catalog(catalog.every())
+    else:
+        for card in _cards(name):
+            cards.print_card(card)
+
+
+def _cards(name: str) -> list[Any]:
+    from ackclock import catalog
+    from ackclock.input.fields import nearest, shown
+
+    if found := catalog.find(name):
+        return found
+    known = [card.name for card in catalog.every()]
+    raise InputError(f"NAME: found {shown(name)}; expected {nearest(name, known)}")

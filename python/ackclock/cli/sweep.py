@@ -1,0 +1,117 @@
+"""`ackclock sweep`: a sweep for each engine, each into a folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ackclock.cli.options import AsJson, Engines, Jobs, Kernel, Repeats, Report, Seed, command
+from ackclock.errors import AckclockError, InputError
+
+if TYPE_CHECKING:
+    from ackclock.campaigns.sweep.run import Job
+    from ackclock.cli.jobs import Options
+
+
+class InterruptedSweepError(AckclockError):
+    """The user has had enough, for now."""
+
+    exit_status = 130
+
+
+def sweep(  # noqa: PLR0913 (each is an option of the command line)
+    *,
+    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="Scenario file with a table \\[sweep].")],
+    engine: Engines = "packet",
+    kernel: Kernel = None,
+    seed: Seed = None,
+    repeats: Repeats = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder of the result (default: results/SCENARIO-ENGINE).")
+    ] = None,
+    metrics: Annotated[
+        str | None, typer.Option(metavar="NAME[,NAME]", help="Compute these metrics only (default: all).")
+    ] = None,
+    where: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=VALUE[,VALUE]", help="Only the points that have one of these.")
+    ] = None,
+    samples: Annotated[bool, typer.Option("--samples", help="Keep samples and events of every run.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Begin anew; forget what the folder has of a sweep.")] = False,
+    as_json: AsJson = False,
+    report: Report = True,
+    jobs: Jobs = None,
+) -> None:
+    """Run every point of a scenario's sweep with every seed, over all cores, into one table.
+
+    After an interruption, a kill included, the same command goes on: what is done is not run again.
+
+    Examples:
+        ackclock sweep scenarios/buffer-sizing.toml
+
+        ackclock sweep mine.toml --engine fluid --repeats 20 --out results/mine --json
+
+        ackclock sweep mine.toml --engine packet --where network.queue.limit=0.1bdp,1bdp
+    """
+    from ackclock.cli import jobs as work
+
+    options = work.Options(engine, kernel, seed, repeats, out, jobs, report, command=command())
+    for job in list(_prepared(scenario, options, metrics, samples, where or ())):
+        _perform(replace(job, fresh=fresh), as_json=as_json, report=report)
+
+
+def _prepared(
+    scenario: Path, options: Options, metrics: str | None, samples: bool, where: Sequence[str]
+) -> Iterator[Job]:
+    """A sweep for each engine. Everything that can be refused is refused before anything runs."""
+    from ackclock.campaigns.sweep import run as sweeps
+    from ackclock.cli import jobs as work
+
+    seeds = work.seeds(options)
+    chosen = None if metrics is None else [name.strip() for name in metrics.split(",")]
+    points = _where(where)
+    loaded = work.loaded(scenario, options.kernel, options.engines)
+    names = work.engine_names(options.engines)
+    for name in names:
+        folder = work.folder(scenario, name, options.out, several=len(names) > 1)
+        job = sweeps.prepare(loaded, name, out=folder, seeds=seeds, metrics=chosen, samples=samples, where=points)
+        yield replace(job, jobs=options.jobs, command=options.command)
+
+
+def _perform(job: Job, *, as_json: bool, report: bool) -> None:
+    from ackclock.campaigns.sweep.folder import POINTS
+    from ackclock.cli.report import write_report
+    from ackclock.cli.terminal.progress import progress
+    from ackclock.cli.terminal.sweep import print_sweep
+
+    try:
+        with progress(job.title, len(job.runs)) as tell:
+            done = job.perform(tell)
+    except KeyboardInterrupt:
+        raise InterruptedSweepError(
+            f"interrupted; what is done is kept in {job.out}: the same command goes on"
+        ) from None
+    if as_json:
+        typer.echo(json.dumps(done.as_dict(), allow_nan=False))
+    else:
+        print_sweep(done)
+    typer.echo(f"wrote {done.folder / POINTS}", err=as_json)
+    if report and done.axes:
+        typer.echo(f"wrote {write_report([done.folder], None)}", err=as_json)
+
+
+def _where(given: Sequence[str]) -> dict[str, list[str]]:
+    """`KEY=VALUE,VALUE` each, the values of a key together."""
+    from ackclock.input.fields import shown
+
+    found: dict[str, list[str]] = {}
+    for text in given:
+        key, sign, values = text.partition("=")
+        if not sign:
+            raise InputError(f"--where: found {shown(text)}; expected KEY=VALUE, such as network.queue.limit=1bdp")
+        found.setdefault(key.strip(), []).extend(value.strip() for value in values.split(","))
+    return found

@@ -1,0 +1,96 @@
+"""The table of `ackclock compare`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ackclock.campaigns.compare.compare import Comparison
+from ackclock.metrics import METRICS, main
+from ackclock.views import numbers
+
+
+def print_comparison(comparison: Comparison) -> None:
+    """The main metrics: two engines side by side, more below each other; with the difference from the first."""
+    console = Console(highlight=False)
+    console.print(Text(comparison.name, style="bold"))
+    console.print(_runs(comparison))
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    fill = _beside if len(comparison.engines) + len(comparison.refused) == 2 else _below
+    fill(table, comparison, _main(comparison))
+    console.print(table)
+    for reasons in comparison.refused.values():
+        for reason in reasons:
+            console.print(str(reason), soft_wrap=True, markup=False)
+
+
+def _main(comparison: Comparison) -> dict[str, Any]:
+    """The main metrics in their order, a row for each engine."""
+    found = comparison.as_dict()["metrics"]
+    return {name: found[name] for name in main("table") if name in found}
+
+
+def _beside(table: Table, comparison: Comparison, found: Mapping[str, Any]) -> None:
+    """A row for each metric, a column for each engine."""
+    first, *others = comparison.engines
+    headings = [first, *(text for other in others for text in (other, f"{other} − {first}")), *comparison.refused]
+    _headed(table, "metric", *headings)
+    for name, by_engine in found.items():
+        cells = _cells(by_engine, METRICS[name].unit)
+        table.add_row(METRICS[name].label, *cells, *[numbers.NOTHING] * len(comparison.refused))
+
+
+def _below(table: Table, comparison: Comparison, found: Mapping[str, Any]) -> None:
+    """A row for each metric and engine."""
+    _headed(table, "metric", "engine", "mean", f"difference from {comparison.engines[0]}")
+    for name, by_engine in found.items():
+        label, unit = METRICS[name].label, METRICS[name].unit
+        for engine, row in by_engine.items():
+            first = engine == comparison.engines[0]
+            table.add_row(label if first else "", engine, _mean(row, unit), "" if first else _difference(row, unit))
+        for engine in comparison.refused:
+            table.add_row("", engine, numbers.NOTHING, numbers.NOTHING)
+
+
+def _headed(table: Table, metric: str, *headings: str) -> None:
+    table.add_column(metric)
+    for heading in headings:
+        table.add_column(heading, justify="right")
+
+
+def _runs(comparison: Comparison) -> str:
+    """How many runs each engine has."""
+    said = [
+        f"{engine}: {_counted(len(comparison.data[engine].runs), engine in comparison.exact)}"
+        for engine in comparison.engines
+    ]
+    return f"Means ± half their 95 % intervals; {'; '.join(said)}"
+
+
+def _counted(runs: int, exact: bool) -> str:
+    if exact:
+        return "draws nothing, one run"
+    return f"{runs} runs" if runs > 1 else "one run, no interval"
+
+
+def _cells(by_engine: Mapping[str, Mapping[str, Any]], unit: str) -> list[str]:
+    (first, *others) = by_engine.values()
+    cells = [_mean(first, unit)]
+    for row in others:
+        cells += [_mean(row, unit), _difference(row, unit)]
+    return cells
+
+
+def _mean(row: Mapping[str, Any], unit: str) -> str:
+    return numbers.estimate(row["mean"], row["ci95_low"], row["ci95_high"], unit)
+
+
+def _difference(row: Mapping[str, Any], unit: str) -> str:
+    apart, low = row["difference"], row["difference_low"]
+    if apart is None or low is None:
+        return numbers.signed(apart, unit)
+    return numbers.signed(apart, unit, apart - low)

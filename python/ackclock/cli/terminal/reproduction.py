@@ -1,0 +1,84 @@
+"""What `ackclock reproduce` shows: the list of the entries, and the table of one that was run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ackclock.campaigns.reproduce import page, work
+from ackclock.campaigns.reproduce.entry import Entry
+from ackclock.campaigns.reproduce.result import QUICK, Judged, Result
+from ackclock.campaigns.reproduce.verdict import AGREES, CONTRADICTS, DIFFERS, NOT_MEASURED
+from ackclock.cli.terminal.progress import progress
+from ackclock.views import numbers
+
+COLOURS = {AGREES: "green", DIFFERS: "yellow", NOT_MEASURED: "magenta", CONTRADICTS: "red"}
+
+
+def run_all(entries: Sequence[Entry], out: Path, *, quick: bool, jobs: int | None, as_json: bool, command: str) -> None:
+    """Runs entries one after the other, each into its folder of `out`, and shows each when it is done."""
+    for entry in entries:
+        work.check_folder(out / entry.id)
+    screen = Console(highlight=False, stderr=as_json)
+    for entry in entries:
+        folder = out / entry.id
+        with progress(entry.id) as tell:
+            result = work.run(entry, folder, quick=quick, jobs=jobs, progress=tell, command=command)
+        if as_json:
+            print(json.dumps({"title": entry.title, **result.as_dict()}, allow_nan=False), flush=True)
+        else:
+            print_result(entry, result, screen)
+        screen.print(f"wrote {folder}", markup=False, soft_wrap=True)
+
+
+def print_entries(entries: Sequence[Entry]) -> None:
+    """One line an entry: id, title, and the verdict of its last run at full scale."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("id", "what it is", "verdict"):
+        table.add_column(heading)
+    for entry in entries:
+        table.add_row(entry.id, Text(entry.title), _verdict(_last(entry)))
+    screen = Console(highlight=False)
+    screen.print(table)
+    screen.print("\nackclock reproduce ID runs one.")
+
+
+def print_result(entry: Entry, result: Result, screen: Console) -> None:
+    """Each published claim, and below it what was reproduced, with its verdict and why."""
+    screen.print(Text(f"{entry.id}: {entry.title}", style="bold"))
+    width = max((len(_place(row)) for row in result.rows), default=0)
+    for claim in entry.published.values():
+        screen.print(Text.assemble("\n", claim.what, "; published: ", (claim.published, "bold")))
+        screen.print(_table([row for row in result.rows if row.claim == claim.claim], claim.unit, width))
+    screen.print(Text.assemble("\nOver all: ", _verdict(result.verdict)))
+    if result.scale == QUICK:
+        screen.print("At the reduced scale of --quick this is a look and not the verdict.")
+
+
+def _table(rows: Sequence[Judged], unit: str, width: int) -> Table:
+    table = Table(box=None, show_header=False, padding=(0, 0, 0, 2))
+    for least in (width, 9, 17, 11, 0):
+        table.add_column(min_width=least)
+    for row in rows:
+        mean, interval = numbers.interval(row.reproduced, row.ci95_low, row.ci95_high, unit)
+        verdict = Text(page.verdict(row), style=COLOURS[row.verdict])
+        table.add_row(Text(_place(row)), mean, f"({interval})", verdict, Text(row.why))
+    return table
+
+
+def _place(row: Judged) -> str:
+    return ", ".join(filter(None, (row.at, row.engine)))
+
+
+def _last(entry: Entry) -> str:
+    path = entry.folder / work.TABLE
+    return Result.read(path, entry.id).verdict if path.is_file() else "not run yet"
+
+
+def _verdict(verdict: str) -> Text:
+    return Text(verdict, style=COLOURS.get(verdict, ""))

@@ -1,0 +1,81 @@
+"""Feeds the losses of one result into the fluid engine: how many flows each congestion event hit, and which.
+
+Kumar, Azad and Park 2010 call it a black box: the synchronisation controller takes what was measured elsewhere, from a
+packet run, a capture or a testbed, in place of a distribution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ackclock import metrics
+from ackclock.dataset import Dataset
+from ackclock.engines.engine import Need
+from ackclock.errors import InputError
+from ackclock.metrics import epoch
+from ackclock.plan import Plan
+
+
+def replay(plan: Plan, data: Dataset, *, victims: bool = False) -> Plan:
+    """The plan with the synchronisation of a result's congestion epochs, run by run, in order.
+
+    Args:
+        plan: what the fluid engine is to run.
+        data: a result with drops: of another engine, or a capture.
+        victims: whether the same flows are to be hit, too; else the plan's drop policy chooses.
+
+    Raises:
+        InputError: the result has no congestion epochs.
+    """
+    found = _filled("synchronisation", plan, data)
+    return _filled("victims", found, data) if victims else found
+
+
+def needs(plan: Plan) -> list[Need]:
+    """The results that the plan's `from` keys name."""
+    named = {table: plan.options["fluid"][table].get("from") for table in MEASURED}
+    return [
+        Need(f"fluid.{table}.from", Path(folder), partial(_filled, table)) for table, folder in named.items() if folder
+    ]
+
+
+def _filled(table: str, plan: Plan, data: Dataset) -> Plan:
+    options = {**plan.options["fluid"], table: {"kind": "replayed", **MEASURED[table](plan, data), "from": None}}
+    return replace(plan, options={**plan.options, "fluid": options})
+
+
+def _synchronisation(plan: Plan, data: Dataset) -> Mapping[str, Any]:
+    found = metrics.epochs(data)
+    return {"shares": _some(found["share"].to_list() if found.height else [], data)}
+
+
+def _victims(plan: Plan, data: Dataset) -> Mapping[str, Any]:
+    flows = [hit for view in metrics.runs(data) for hit in _flows_hit(view)]
+    return {"flows": _some([[flow for flow in hit if flow < len(plan.flows)] for hit in flows], data)}
+
+
+#: The engine's tables that may name a result, and what is measured of it.
+MEASURED: Mapping[str, Callable[[Plan, Dataset], Mapping[str, Any]]] = {
+    "synchronisation": _synchronisation,
+    "victims": _victims,
+}
+
+
+def _flows_hit(view: metrics.RunView) -> list[list[int]]:
+    """The flows that lost a packet, epoch by epoch."""
+    drops = view.once(epoch.drops_by_epoch).drop_nulls("flow")
+    hit = drops.group_by("epoch", maintain_order=True).agg(pl.col("flow").unique().sort())
+    return [list(map(int, flows)) for flows in hit["flow"].to_list()]
+
+
+def _some(found: list[Any], data: Dataset) -> list[Any]:
+    if not found:
+        engine = data.manifest.get("engine")
+        raise InputError(f"replay: found no congestion epochs in the {engine} result; expected drops at the bottleneck")
+    return found

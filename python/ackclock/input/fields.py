@@ -1,0 +1,322 @@
+"""The building blocks of what users write: tables of known keys, quantities with units, and what is said of mistakes.
+
+Every mistake becomes a *fault*: what was found and what is expected. Pydantic collects the faults of a whole file with
+their places; `ackclock.scenario.scenario` adds the lines.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError, core_schema
+
+from ackclock.input.units import Size, SizeUnit, UnitError
+
+Loc: TypeAlias = tuple[int | str, ...]
+
+#: Longest excerpt of a user's value in a message, in characters.
+EXCERPT = 60
+
+#: Up to so many known words are listed beside the nearest one.
+FEW = 6
+
+#: Pydantic's error types, and what they expect in a user's words.
+EXPECTED = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "bool_type": "true or false",
+    "string_type": "a text in quotes",
+    "list_type": "a list",
+    "model_type": "a table of keys and values",
+    "model_attributes_type": "a table of keys and values",
+    "dict_type": "a table of keys and values",
+    "greater_than_equal": "at least {ge}",
+    "greater_than": "more than {gt}",
+    "less_than_equal": "at most {le}",
+    "less_than": "less than {lt}",
+    "too_short": "at least {min_length} of them",
+    "string_too_short": "at least {min_length} character",
+    "string_too_long": "at most {max_length} characters",
+    "too_long": "at most {max_length} of them",
+}
+
+
+class Table(BaseModel):
+    """A table of known keys; its mistakes are faults."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    #: Keys that are not accepted here but deserve a sentence of their own.
+    hints: ClassVar[Mapping[str, str]] = {}
+
+    @classmethod
+    def keys(cls) -> list[str]:
+        """The keys as a user writes them."""
+        return [field.alias or name for name, field in cls.model_fields.items()]
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _explain(cls, value: Any, handler: ModelWrapValidatorHandler[Any]) -> Any:
+        try:
+            return handler(value)
+        except ValidationError as error:
+            details = _without_misspelt(cls, error.errors(include_url=False))
+            raise ValidationError.from_exception_data(error.title, [_explained(cls, d) for d in details]) from None
+
+
+def fault(found: str, expected: str) -> PydanticCustomError:
+    """A mistake in a value, to be raised by a validator."""
+    return PydanticCustomError("fault", "found {found}; expected {expected}", {"found": found, "expected": expected})
+
+
+def fault_at(loc: Loc, value: object, expected: str, found: str | None = None) -> InitErrorDetails:
+    """A mistake at a place below the validated value; give them to `faults`."""
+    return InitErrorDetails(type=fault(found or shown(value), expected), loc=loc, input=value)
+
+
+def faults(details: Collection[InitErrorDetails]) -> ValidationError:
+    """An error to raise in a validator for mistakes at several places."""
+    return ValidationError.from_exception_data("scenario", list(details))
+
+
+def shown(value: object) -> str:
+    """A value as the user wrote it, short and on one line."""
+    if isinstance(value, dict):
+        return "a table"
+    if isinstance(value, (list, tuple)):
+        return f"a list of {len(value)}"
+    text = json.dumps(value, ensure_ascii=False) if isinstance(value, (str, bool)) else str(value)
+    return _printable(text)
+
+
+def dotted(loc: Loc) -> str:
+    """A place as a dotted key: `network.queue.limit`, `flows[1].congestion`."""
+    key = ""
+    for item in loc:
+        key += f"[{item}]" if isinstance(item, int) else f".{_printable(item)}" if key else _printable(item)
+    return key
+
+
+def nearest(word: object, known: Collection[object]) -> str:
+    """What to say of an unknown word: the nearest known one, and the others if they are few."""
+    names = [name if isinstance(name, str) else shown(name) for name in known]
+    listed = ", ".join(shown(name) for name in known)
+    close = closest(word, names)
+    if close is None:
+        return f"one of {listed}" if len(names) > 1 else listed
+    return f"{shown(close)} (known: {listed})" if 1 < len(names) <= FEW else shown(close)
+
+
+def closest(word: object, names: Collection[str]) -> str | None:
+    """The known word that may have been meant."""
+    return next(iter(difflib.get_close_matches(str(word)[:EXCERPT].lower(), names, n=1)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """An annotation: a text with a unit becomes a float in SI units, within bounds that are texts as well."""
+
+    parse: Callable[[object], float]
+    low: str
+    high: str
+    unlimited: bool = False
+
+    def read(self, value: object) -> float | None:
+        """The quantity in SI units; None if it may be, and is, "unlimited"."""
+        if self.unlimited and value == "unlimited":
+            return None
+        try:
+            amount = self.parse(value)
+        except UnitError as error:
+            raise fault(shown(value), error.expected + self._or_unlimited()) from error
+        if not self.parse(self.low) <= amount <= self.parse(self.high):
+            raise fault(shown(value), f"{self.low} to {self.high}{self._or_unlimited()}")
+        return amount
+
+    def _or_unlimited(self) -> str:
+        return ', or "unlimited"' if self.unlimited else ""
+
+    def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.read)
+
+    def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, Any]:
+        return {"type": "string", "description": f"{self.low} to {self.high}{self._or_unlimited()}"}
+
+
+@dataclass(frozen=True, slots=True)
+class SizeQuantity:
+    """An annotation: a size in one of the accepted units becomes a `Size`, within bounds per unit."""
+
+    parse: Callable[[object], Size]
+    bounds: tuple[tuple[SizeUnit, float, float], ...]
+
+    def read(self, value: object) -> Size:
+        """The size, its unit kept."""
+        try:
+            size = self.parse(value)
+        except UnitError as error:
+            raise fault(shown(value), self._accepted()) from error
+        if not any(unit == size.unit and low <= size.value <= high for unit, low, high in self.bounds):
+            raise fault(shown(value), self._accepted())
+        if size.unit == "p" and size.value != int(size.value):
+            raise fault(shown(value), f"whole packets: {self._accepted()}")
+        return size
+
+    def _accepted(self) -> str:
+        return " or ".join(f"{low:.16g}{unit} to {high:.16g}{unit}" for unit, low, high in self.bounds)
+
+    def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.read)
+
+    def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, Any]:
+        return {"type": "string", "description": self._accepted()}
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    """An annotation: one of a few words or booleans, exactly."""
+
+    choices: tuple[str | bool, ...]
+
+    def read(self, value: object) -> str | bool:
+        """The value itself."""
+        for choice in self.choices:
+            if type(value) is type(choice) and value == choice:
+                return choice
+        raise fault(shown(value), nearest(value, self.choices))
+
+    def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.read)
+
+    def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, Any]:
+        return {"enum": list(self.choices)}
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """An annotation: a text that matches a regular expression from its beginning to its end."""
+
+    pattern: str
+    expected: str
+
+    def read(self, value: object) -> str:
+        """The text itself."""
+        if isinstance(value, str) and re.fullmatch(self.pattern, value):
+            return value
+        raise fault(shown(value), self.expected)
+
+    def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.read)
+
+    def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, Any]:
+        return {"type": "string", "pattern": f"^({self.pattern})$"}
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A value for each of several flows: one for all, a list taken in turn, or evenly from one end to the other."""
+
+    values: tuple[Any, ...]
+    evenly: bool = False
+
+    def at(self, flow: int, flows: int) -> Any:
+        """The value of one of so many flows. A range over one flow is its beginning."""
+        if not self.evenly:
+            return self.values[flow % len(self.values)]
+        first, last = self.values
+        return first + (last - first) * flow / max(flows - 1, 1)
+
+    def over(self, flows: int) -> list[Any]:
+        """The value of each flow."""
+        return [self.at(flow, flows) for flow in range(flows)]
+
+
+@dataclass(frozen=True, slots=True)
+class Spreadable:
+    """An annotation: a quantity, a list of them, or `{ from = …, to = … }` becomes a `Spread`."""
+
+    quantity: Quantity | SizeQuantity
+
+    def read(self, value: object) -> Spread:
+        """The values, each checked as the quantity."""
+        if isinstance(value, list):
+            return Spread(self._each({(number,): item for number, item in enumerate(value)}, value))
+        if not isinstance(value, dict):
+            return Spread((self.quantity.read(value),))
+        if set(value) != {"from", "to"} or not isinstance(self.quantity, Quantity):
+            raise fault(shown(value), 'one value, a list of them, or { from = "…", to = "…" }')
+        return Spread(self._each({("from",): value["from"], ("to",): value["to"]}, value), evenly=True)
+
+    def _each(self, items: Mapping[Loc, object], value: object) -> tuple[Any, ...]:
+        if not items:
+            raise fault(shown(value), "at least one value")
+        amounts, mistakes = [], []
+        for loc, item in items.items():
+            try:
+                amounts.append(self.quantity.read(item))
+            except ValueError as error:
+                mistakes.append(InitErrorDetails(type=error, loc=loc, input=item))  # type: ignore[typeddict-item]
+        if mistakes:
+            raise faults(mistakes)
+        return tuple(amounts)
+
+    def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.read)
+
+    def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, Any]:
+        one = self.quantity.__get_pydantic_json_schema__(schema, handler)
+        several = [one, {"type": "array", "items": one, "minItems": 1}]
+        if not isinstance(self.quantity, Quantity):
+            return {"anyOf": several}
+        ends = {"properties": {"from": one, "to": one}, "required": ["from", "to"], "additionalProperties": False}
+        return {"anyOf": [*several, {"type": "object", **ends}]}
+
+
+def _printable(text: str) -> str:
+    short = text if len(text) <= EXCERPT else f"{text[: EXCERPT - 1]}…"
+    return "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in short)
+
+
+def _without_misspelt(table: type[Table], details: list[ErrorDetails]) -> list[ErrorDetails]:
+    """Leaves out keys that are missing only because they are misspelt."""
+    unknown = [str(detail["loc"][-1]) for detail in details if detail["type"] == "extra_forbidden"]
+    meant = {closest(key, table.keys()) for key in unknown}
+    return [detail for detail in details if detail["type"] != "missing" or detail["loc"][-1] not in meant]
+
+
+def _explained(table: type[Table], detail: ErrorDetails) -> InitErrorDetails:
+    loc, value = detail["loc"], detail["input"]
+    if detail["type"] == "fault":
+        context = detail["ctx"]
+        return fault_at(loc, value, context["expected"], context["found"])
+    if detail["type"] == "extra_forbidden":
+        return _unknown_key(table, loc, value)
+    if detail["type"] == "missing":
+        return fault_at(loc, value, _missing(table, str(loc[-1])), "nothing")
+    if detail["type"] == "literal_error":
+        return fault_at(loc, value, detail["ctx"]["expected"].replace("'", '"'))
+    if detail["type"] == "list_type" and isinstance(value, dict):
+        return fault_at(loc, value, f"a list of tables: write [[{loc[-1]}]]" if loc else "a list")
+    template = EXPECTED.get(detail["type"])
+    expected = template.format(**detail.get("ctx", {})) if template else detail["msg"].replace("Input should be ", "")
+    return fault_at(loc, value, expected)
+
+
+def _unknown_key(table: type[Table], loc: Loc, value: object) -> InitErrorDetails:
+    key = str(loc[-1])
+    if key in table.hints:
+        return fault_at(loc, value, table.hints[key], "a key that does not belong here")
+    return fault_at(loc, value, nearest(key, sorted(table.keys())), "an unknown key")
+
+
+def _missing(table: type[Table], key: str) -> str:
+    descriptions = (field.description for field in table.model_fields.values())
+    return dict(zip(table.keys(), descriptions, strict=True)).get(key) or "a value"

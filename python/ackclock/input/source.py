@@ -1,0 +1,87 @@
+"""A scenario file as text: reading it, parsing it, and finding the line of a key."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ackclock.errors import Problem, ScenarioError
+from ackclock.input.fields import Loc, dotted, shown
+
+#: Longest scenario file, in bytes.
+LONGEST_FILE = 16 << 20
+
+
+@dataclass(frozen=True)
+class Source:
+    """A scenario file's text, to point at its lines."""
+
+    name: str
+    text: str
+
+    def problem(self, loc: Loc, found: str, expected: str) -> Problem:
+        """A mistake at a key, with the line of the key or of the nearest table around it."""
+        place = next((loc[:end] for end in range(len(loc), 0, -1) if loc[:end] in self._lines), ())
+        return Problem(self.name, self._lines.get(place, 1), dotted(loc), found, expected)
+
+    def toml(self) -> dict[str, Any]:
+        """The values. Raises `ScenarioError` if the text is not TOML."""
+        try:
+            values = tomllib.loads(self.text)
+            _ = self._lines  # the parser that knows the lines must accept it too
+        except RecursionError:
+            raise ScenarioError([Problem(self.name, 1, "", "tables nested too deeply", "a scenario")]) from None
+        except ValueError as error:
+            raise ScenarioError([_syntax_problem(self, str(error))]) from None
+        return values
+
+    @cached_property
+    def _lines(self) -> dict[Loc, int]:
+        """The line of each key. Raises `ValueError` for what TOML does not allow (an integer beyond 64 bits)."""
+        from ackclock import _core
+
+        return dict(_core.toml_spans(self.text))
+
+
+def source_text(path: str | Path) -> str:
+    """A file's text. Raises `ScenarioError` if it cannot be read or is not UTF-8."""
+    content = _bytes(Path(path))
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ScenarioError(
+            [Problem(str(path), line, "", f"the byte 0x{content[error.start]:02x}", "UTF-8 text")]
+        ) from None
+
+
+def _bytes(path: Path) -> bytes:
+    def refuse(found: str) -> ScenarioError:
+        return ScenarioError([Problem(str(path), None, "", found, "a readable scenario file")])
+
+    if path.is_dir():
+        raise refuse("a directory")
+    try:
+        with path.open("rb") as file:
+            content = file.read(LONGEST_FILE + 1)
+    except FileNotFoundError:
+        raise refuse("no such file") from None
+    except (OSError, ValueError) as error:
+        raise refuse(f"an error ({getattr(error, 'strerror', None) or error})") from None
+    if len(content) > LONGEST_FILE:
+        raise refuse(f"more than {LONGEST_FILE >> 20} MiB")
+    return content
+
+
+def _syntax_problem(source: Source, message: str) -> Problem:
+    """From what either parser says: `Invalid value (at line 3, column 5)`, or an excerpt and a last line."""
+    lines = source.text.splitlines() or [""]
+    place = re.search(r"at line (\d+), column \d+", message)
+    line = min(int(place[1]), len(lines)) if place else len(lines)
+    reason = re.sub(r" \(at [^()]*\)$", "", message).strip().splitlines()[-1]
+    found = shown(lines[line - 1].strip())
+    return Problem(source.name, line, "", found, f"TOML ({reason[:1].lower()}{reason[1:]})")

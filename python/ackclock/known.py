@@ -1,0 +1,83 @@
+"""What is known of the plan behind a result: all that views ask of it.
+
+What an engine ran has its whole plan in the manifest. A capture was never planned: of it perhaps a name is known, or
+a link, or nothing. What is not known is None or empty, and a view that needs it says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ackclock.plan import CongestionPlan, Parameters, QueuePlan, RecordPlan, record
+
+
+@dataclass(frozen=True, slots=True)
+class KnownLink:
+    """A link; its number is its place in the plan."""
+
+    name: str | None = None
+    rate_bps: float | None = None
+    queue: QueuePlan | None = None
+    bottleneck: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTcp:
+    """A TCP apart from its congestion control."""
+
+    mss_bytes: int | None = None
+    initial_rto_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KnownGroup:
+    """What some flows have in common."""
+
+    label: str | None = None
+    congestion: CongestionPlan | None = None
+    tcp: KnownTcp | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFlow:
+    """A TCP connection that is written one by one."""
+
+    base_rtt_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KnownDatagrams:
+    """A UDP source."""
+
+    stop_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPlan:
+    """As `Plan`, as far as it is known and asked for."""
+
+    name: str | None = None
+    duration_s: float | None = None
+    warmup_s: float = 0.0
+    mean_base_rtt_s: float | None = None
+    packet_bytes: int | None = None
+    bottleneck: int | None = None
+    links: tuple[KnownLink, ...] = ()
+    groups: tuple[KnownGroup, ...] = ()
+    flows: tuple[KnownFlow, ...] = ()
+    datagrams: tuple[KnownDatagrams, ...] = ()
+    record: RecordPlan | None = None
+    options: Mapping[str, Parameters] = field(default_factory=dict)
+
+    @staticmethod
+    def from_dict(values: Mapping[str, Any]) -> KnownPlan:
+        """What a manifest has of a plan. Raises `InputError` for what is no plan, nor a part of one."""
+        plan: KnownPlan = record(KnownPlan, values)
+        return plan
+
+    @property
+    def bottlenecks(self) -> list[int]:
+        """Numbers of the links that the metrics look at."""
+        return [number for number, link in enumerate(self.links) if link.bottleneck]

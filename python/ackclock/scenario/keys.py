@@ -1,0 +1,88 @@
+"""The types of the keys that several tables of a scenario share: quantities with their bounds, algorithms, choices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, TypeAlias, get_args
+
+from pydantic import AfterValidator, Field
+from pydantic_core import core_schema
+from typing_extensions import TypeAliasType
+
+from ackclock.catalog.given import FromCard, Given
+from ackclock.input import units
+from ackclock.input.fields import Quantity, SizeQuantity, Table, fault, fault_at, faults, nearest, shown
+
+DEFAULT_STACK = "linux"
+
+MOMENT = Quantity(units.time_s, "0s", "720h")
+RATE = Quantity(units.rate_bps, "1kbit", "10Tbit")
+RTT = Quantity(units.time_s, "0.1us", "1h")
+TRANSFER = SizeQuantity(units.size, (("B", 1, 1e15), ("p", 1, 1e12)))
+
+
+def _one_line(text: str) -> str:
+    """A name goes into tables, figures and terminals."""
+    if not text.isprintable():
+        raise fault(shown(text), "one line without control characters")
+    return text
+
+
+Duration: TypeAlias = Annotated[float, Quantity(units.time_s, "1ms", "720h")]
+Moment: TypeAlias = Annotated[float, MOMENT]
+Interval: TypeAlias = Annotated[float, Quantity(units.time_s, "1us", "1h")]
+Delay: TypeAlias = Annotated[float, Quantity(units.time_s, "0s", "1h")]
+Rate: TypeAlias = Annotated[float, RATE]
+EventRate: TypeAlias = Annotated[float, Quantity(units.count_rate_hz, "0.000001/s", "10000000/s")]
+Burst: TypeAlias = Annotated[float, Quantity(units.bytes_of, "0B", "1GB")]
+Overhead: TypeAlias = Annotated[float, Quantity(units.bytes_of, "0B", "1000B")]
+Payload: TypeAlias = Annotated[float, Quantity(units.bytes_of, "1B", "65507B")]
+Transfer: TypeAlias = Annotated[Any, TRANSFER]
+Request: TypeAlias = Annotated[float, Quantity(units.bytes_of, "1B", "1GB")]
+Seed: TypeAlias = Annotated[int, Field(ge=0, lt=2**63)]
+Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_one_line)]
+# Types with names: the JSON Schema says their cards once, whatever the number of keys that have them.
+Congestion = TypeAliasType("Congestion", Annotated[Given, FromCard("congestion", short=True)])
+Queue = TypeAliasType("Queue", Annotated[Given, FromCard("queue")])
+Tcp = TypeAliasType("Tcp", Annotated[Given, FromCard("stack", default=DEFAULT_STACK)])
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """An annotation of a union of tables: a key says which of them is written.
+
+    With `plain`, a value that is no table may stand there as well, and becomes what that makes of it.
+    """
+
+    key: str
+    tables: Mapping[str, type[Table]]
+    plain: Callable[[object], Table] | None = None
+    plain_schema: Mapping[str, Any] = field(default_factory=dict)
+
+    def read(self, value: object) -> Table:
+        """The table that the key names."""
+        if isinstance(value, Table):
+            return value
+        if not isinstance(value, dict):
+            if self.plain:
+                return self.plain(value)
+            raise fault(shown(value), "a table of keys and values")
+        if self.key not in value:
+            raise faults([fault_at((self.key,), value, f"a {self.key}: {nearest('', tuple(self.tables))}", "nothing")])
+        name = value[self.key]
+        if not isinstance(name, str) or name not in self.tables:
+            raise faults([fault_at((self.key,), name, nearest(name, tuple(self.tables)))])
+        return self.tables[name].model_validate(value)
+
+    def __get_pydantic_core_schema__(self, source: object, handler: Any) -> core_schema.CoreSchema:
+        return core_schema.no_info_wrap_validator_function(lambda value, _: self.read(value), handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        tables: dict[str, Any] = handler(schema)
+        return {"anyOf": [self.plain_schema, *tables.get("anyOf", [tables])]} if self.plain else tables
+
+
+def told_apart(key: str, union: Any) -> dict[str, type[Table]]:
+    """The tables of a union by the word that `key` has in each."""
+    return {get_args(table.model_fields[key].annotation)[0]: table for table in get_args(union)}

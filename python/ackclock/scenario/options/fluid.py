@@ -1,0 +1,144 @@
+"""The table `[fluid]` of a scenario: what only the fluid engine has."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import Field, model_validator
+
+from ackclock.input.fields import Quantity, Table, fault, nearest, shown
+from ackclock.input.units import time_s
+from ackclock.scenario.keys import Chosen, told_apart
+from ackclock.scenario.options.options import Options
+
+Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
+Flows: TypeAlias = Annotated[float, Field(gt=0, le=1e6)]
+Step: TypeAlias = Annotated[float, Quantity(time_s, "1us", "1h")]
+
+
+class NoSynchronisation(Table):
+    """Smooth losses: there are no congestion events."""
+
+    kind: Literal["none"] = Field(description='"none"')
+
+
+class NormalSynchronisation(Table):
+    """A number of flows from a truncated normal distribution."""
+
+    kind: Literal["normal"] = Field(description='"normal"')
+    least: Share = Field(0.3, description="X: the least share of the flows that an event hits")
+    mean: Flows | None = Field(None, description="mean in flows; absent: halfway between the least and all")
+    sd: Annotated[float, Field(ge=0, le=1e6)] = Field(1.5, description="standard deviation in flows")
+
+
+class FullSynchronisation(Table):
+    """All flows."""
+
+    kind: Literal["full"] = Field(description='"full"')
+
+
+class ReplayedSynchronisation(Table):
+    """What was measured elsewhere."""
+
+    kind: Literal["replayed"] = Field(description='"replayed"')
+    shares: Annotated[list[Share], Field(min_length=1)] | None = Field(
+        None, description="share of the flows hit, event by event, and again from the first"
+    )
+    from_: str | None = Field(
+        None, alias="from", description='a result folder whose congestion epochs are measured: "results/x-packet"'
+    )
+
+    @model_validator(mode="after")
+    def _one(self) -> ReplayedSynchronisation:
+        _one_of(self.shares, self.from_, "shares")
+        return self
+
+
+class ByRate(Table):
+    """The flows of the highest rates."""
+
+    kind: Literal["rate"] = Field(description='"rate"')
+
+
+class ByWindow(Table):
+    """The flows of the largest windows."""
+
+    kind: Literal["window"] = Field(description='"window"')
+
+
+class AtRandom(Table):
+    """Any flows."""
+
+    kind: Literal["random"] = Field(description='"random"')
+
+
+class ReplayedVictims(Table):
+    """Those that were measured elsewhere."""
+
+    kind: Literal["replayed"] = Field(description='"replayed"')
+    flows: Annotated[list[list[Annotated[int, Field(ge=0)]]], Field(min_length=1)] | None = Field(
+        None,
+        description="the flows hit first, event by event, and again from the first; then those of the highest rates",
+    )
+    from_: str | None = Field(
+        None, alias="from", description='a result folder whose congestion epochs are measured: "results/x-packet"'
+    )
+
+    @model_validator(mode="after")
+    def _one(self) -> ReplayedVictims:
+        _one_of(self.flows, self.from_, "flows")
+        return self
+
+
+AnySynchronisation: TypeAlias = (
+    NoSynchronisation | NormalSynchronisation | FullSynchronisation | ReplayedSynchronisation
+)
+AnyVictims: TypeAlias = ByRate | ByWindow | AtRandom | ReplayedVictims
+
+
+def _one_of(given: object, folder: str | None, name: str) -> None:
+    if (given is None) == (folder is None):
+        found = f"neither {name} nor from" if given is None else f"both {name} and from"
+        raise fault(found, f"one of {name} and from")
+
+
+def _named(union: Any, words: tuple[str, ...]) -> Chosen:
+    """A table of the union, or for the kinds in `words` the word alone."""
+    tables = told_apart("kind", union)
+
+    def plain(word: object) -> Table:
+        if not isinstance(word, str) or word not in words:
+            raise fault(shown(word), f"{nearest(word, words)}, or a table with a kind")
+        return tables[word].model_validate({"kind": word})
+
+    return Chosen("kind", tables, plain, {"enum": list(words)})
+
+
+SYNCHRONISATIONS = ("none", "normal", "full")
+VICTIMS = ("rate", "window", "random")
+
+
+class Fluid(Options):
+    """Options of the fluid engine."""
+
+    synchronisation: Annotated[AnySynchronisation, _named(AnySynchronisation, SYNCHRONISATIONS)] = Field(
+        "normal",
+        validate_default=True,
+        description='how many flows a congestion event hits: "none", "normal", "full", or a table with a kind',
+    )
+    victims: Annotated[AnyVictims, _named(AnyVictims, VICTIMS)] = Field(
+        "rate",
+        validate_default=True,
+        description='which flows: "rate", "window", "random", or { kind = "replayed", … }',
+    )
+    slow_start: bool = Field(True, description="whether flows begin with slow start")
+    step: Step | None = Field(None, description="the longest step; absent, and at most: a tenth of the shortest RTT")
+
+    def planned(self) -> dict[str, Any]:
+        """Complete JSON-ready values in SI units, for `Plan.options`."""
+        return {
+            "synchronisation": self.synchronisation.model_dump(mode="json", by_alias=True),
+            "victims": self.victims.model_dump(mode="json", by_alias=True),
+            "slow_start": self.slow_start,
+            "step_s": self.step,
+        }

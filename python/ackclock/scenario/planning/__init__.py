@@ -1,0 +1,266 @@
+"""From a scenario to a plan: defaults filled in from the cards, values spread over the flows, `bdp` resolved."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ackclock.errors import InputError, Problem, ScenarioError
+from ackclock.input.source import Source, source_text
+from ackclock.plan import (
+    UDP_HEADER_BYTES,
+    FlowPlan,
+    GroupPlan,
+    LinkPlan,
+    Plan,
+    RecordPlan,
+    TrafficPlan,
+)
+from ackclock.scenario import points, scenario
+from ackclock.scenario.options import OPTIONS
+from ackclock.scenario.planning.changes import change_plans
+from ackclock.scenario.planning.flows import flow_plans
+from ackclock.scenario.planning.groups import group_plan
+from ackclock.scenario.planning.sizes import Sizes
+from ackclock.scenario.planning.traffic import Place, datagram_group, datagram_plans, drawn_plans, generated_plan
+from ackclock.scenario.scenario import Scenario
+from ackclock.scenario.topology.drawing import Drawing, Hosts, Link, Way
+from ackclock.scenario.traffic import AnyTraffic
+from ackclock.scenario.traffic.datagrams import Datagrams
+
+#: Up to so many links, the queues of all are sampled unless the scenario says otherwise.
+FEW_LINKS = 16
+
+
+#: A sweep is given up after so many different mistakes.
+MOST_PROBLEMS = 20
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of a sweep: its number from 0, what it has at the swept keys (as written), and its plan."""
+
+    number: int
+    values: Mapping[str, Any]
+    plan: Plan
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A checked scenario and its text. One with a sweep has a scenario for each of its points, and none of its own.
+
+    `kernel` stands in place of the scenario's `[linux] kernel` in every plan.
+    """
+
+    scenario: Scenario | None
+    source: Source
+    sweep: points.Sweep | None = None
+    kernel: str | None = None
+
+    def plan(self) -> Plan:
+        """The plan. Raises `ScenarioError` for values that do not fit together, and for a scenario with a sweep."""
+        if self.scenario is None:
+            raise ScenarioError([_is_a_sweep(self)])
+        return self._planned(self.scenario, self.source)
+
+    def on(self, kernel: str | None) -> Loaded:
+        """The same for another kernel of the engine linux: "guest", "live", a version or a path; None: as it says."""
+        return replace(self, kernel=kernel)
+
+    def only(self, chosen: Mapping[str, Sequence[str]]) -> Loaded:
+        """The sweep's points that have some of the values only: `{"network.queue.limit": ["1bdp"]}`.
+
+        Raises `InputError` for keys and values that are not swept.
+        """
+        if not chosen:
+            return self
+        if self.sweep is None:
+            raise InputError(f"{self.source.name}: found no table [sweep]; expected one with {', '.join(chosen)}")
+        return replace(self, sweep=self.sweep.only(chosen))
+
+    def points(self) -> Iterator[Point]:
+        """Every point of the sweep; of a scenario without one, the only point.
+
+        Raises `ScenarioError` after the last point, with the mistakes of all points, each in its place.
+        """
+        if self.sweep is None:
+            yield Point(0, {}, self.plan())
+            return
+        mistakes: dict[Problem, list[int]] = {}
+        for number in range(self.sweep.count):
+            try:
+                planned = self.point(number)
+            except ScenarioError as error:
+                for problem in error.problems:
+                    mistakes.setdefault(problem, []).append(number)
+                if len(mistakes) >= MOST_PROBLEMS:
+                    break
+            else:
+                yield planned
+        if mistakes:
+            raise ScenarioError(_of_points(mistakes, self.sweep))
+
+    def point(self, number: int) -> Point:
+        """One point of the sweep. Raises `ScenarioError` with its mistakes."""
+        if self.sweep is None:
+            return Point(0, {}, self.plan())
+        content, source = self.sweep.content(number)
+        return Point(number, self.sweep.values(number), self._planned(scenario.checked(content, source), source))
+
+    def _planned(self, given: Scenario, source: Source) -> Plan:
+        plan = _plan(given, source)
+        if self.kernel is None:
+            return plan
+        return replace(plan, options={**plan.options, "linux": {**plan.options["linux"], "kernel": self.kernel}})
+
+
+def load(path: str | Path) -> Loaded:
+    """Reads and checks a scenario file. Raises `ScenarioError` with every mistake in it.
+
+    Of one with a sweep the table `[sweep]` is checked; `Loaded.points` checks the points.
+    """
+    return loads(source_text(path), str(path))
+
+
+def loads(text: str, name: str = "scenario") -> Loaded:
+    """As `load`, from TOML text."""
+    source = Source(name, text)
+    content = source.toml()
+    sweep = points.sweep(content, source)
+    return Loaded(None if sweep else scenario.checked(content, source), source, sweep)
+
+
+def _is_a_sweep(loaded: Loaded) -> Problem:
+    name, count = loaded.source.name, loaded.sweep.count if loaded.sweep else 0
+    return loaded.source.problem(("sweep",), f"a sweep of {count} points", f"one scenario; run `ackclock sweep {name}`")
+
+
+def _of_points(mistakes: Mapping[Problem, list[int]], sweep: points.Sweep) -> Iterator[Problem]:
+    """Mistakes in file order; one that is not in a swept value and not in every point says where it is made."""
+    for problem, numbers in sorted(mistakes.items(), key=lambda item: item[0].line or 0):
+        if problem.key.startswith("sweep.") or len(numbers) == sweep.count:
+            yield problem
+        else:
+            where = points.described(sweep.values(numbers[0]))
+            yield replace(problem, expected=f"{problem.expected} (where {where})")
+
+
+def _seeds(given: Scenario) -> tuple[int, ...]:
+    return tuple(given.seeds) if given.seeds is not None else tuple(range(1, (given.repeats or 1) + 1))
+
+
+def _plan(given: Scenario, source: Source) -> Plan:
+    groups = tuple(_groups(given, source))
+    drawing = given.network.draw(given.flows, given.traffic)
+    mean_rtt_s = _mean_rtt_s(drawing, len(given.flows))
+    packet_bytes = _packet_bytes(given, groups)
+    traffic = tuple(_placed_traffic(given, drawing, source))
+    return Plan(
+        name=given.name or Path(source.name).stem,
+        duration_s=given.duration,
+        warmup_s=given.warmup,
+        seeds=_seeds(given),
+        mean_base_rtt_s=mean_rtt_s,
+        packet_bytes=packet_bytes,
+        bottleneck=next((number for number, link in enumerate(drawing.links) if link.bottleneck), 0),
+        load=drawing.load,
+        nodes=drawing.nodes,
+        links=_links(drawing.links, Sizes(mean_rtt_s, packet_bytes, source), int(given.network.frame_overhead)),
+        routing=drawing.routing,
+        changes=change_plans(given.network.changes, drawing, source),
+        groups=groups,
+        flows=tuple(_flows(given, groups, drawing)),
+        traffic=tuple(_traffic(given, groups, drawing, traffic)),
+        datagrams=tuple(
+            plan for table, place in traffic if isinstance(table, Datagrams) for plan in datagram_plans(table, place)
+        ),
+        record=_record(given, drawing),
+        options={name: getattr(given, name).planned() for name in OPTIONS},
+        scenario_name=Path(source.name).name,
+        scenario_text=source.text,
+    )
+
+
+def _groups(given: Scenario, source: Source) -> Iterator[GroupPlan]:
+    """First those of the flows, then those of the traffic."""
+    for number, flows in enumerate(given.flows):
+        yield group_plan(flows, given.tcp, ("flows", number), source)
+    for number, traffic in enumerate(given.traffic):
+        if isinstance(traffic, Datagrams):
+            yield datagram_group(traffic)
+        else:
+            yield group_plan(traffic, given.tcp, ("traffic", number), source)
+
+
+def _packet_bytes(given: Scenario, groups: Iterable[GroupPlan]) -> int:
+    """The largest wire size of a full data packet; of a datagram if there is no TCP."""
+    segments = [group.tcp.packet_bytes for group in groups if group.tcp]
+    datagrams = [int(table.packet) + UDP_HEADER_BYTES for table in given.traffic if isinstance(table, Datagrams)]
+    return max(segments or datagrams) + int(given.network.frame_overhead)
+
+
+def _mean_rtt_s(drawing: Drawing, flows: int) -> float:
+    """Over all sources of the flows; without flows over those of the traffic. Of what is drawn, the longest way."""
+    counts_s = [_rtts_s(where) for where in drawing.places[:flows] or drawing.places]
+    return math.fsum(sum_s for _, sum_s in counts_s) / sum(count for count, _ in counts_s)
+
+
+def _rtts_s(where: tuple[Way, ...] | Hosts) -> tuple[int, float]:
+    """How many, and the sum of their base RTTs."""
+    if isinstance(where, Hosts):
+        return len(where.sources), len(where.sources) * where.longest_rtt_s
+    return len(where), math.fsum(way.base_rtt_s for way in where)
+
+
+def _flows(given: Scenario, groups: Sequence[GroupPlan], drawing: Drawing) -> Iterator[FlowPlan]:
+    for number, flows in enumerate(given.flows):
+        where, tcp = drawing.places[number], groups[number].tcp
+        if tcp and not isinstance(where, Hosts):
+            yield from flow_plans(flows, number, tcp, where)
+
+
+def _placed_traffic(given: Scenario, drawing: Drawing, source: Source) -> Iterator[tuple[AnyTraffic, Place]]:
+    first = len(given.flows)
+    for number, table in enumerate(given.traffic):
+        yield table, Place(source, ("traffic", number), first + number, drawing.places[first + number])
+
+
+def _traffic(
+    given: Scenario, groups: Sequence[GroupPlan], drawing: Drawing, traffic: Iterable[tuple[AnyTraffic, Place]]
+) -> Iterator[TrafficPlan]:
+    """Flows whose ends are drawn, then generated transfers."""
+    for number, flows in enumerate(given.flows):
+        where, tcp = drawing.places[number], groups[number].tcp
+        if tcp and isinstance(where, Hosts):
+            yield from drawn_plans(flows, number, tcp, where)
+    for table, place in traffic:
+        tcp = groups[place.group].tcp
+        if tcp and not isinstance(table, Datagrams):
+            yield generated_plan(table, tcp, given.network, given.duration, place)
+
+
+def _record(given: Scenario, drawing: Drawing) -> RecordPlan:
+    record = given.record
+    all_links = len(drawing.links) <= FEW_LINKS if record.links is None else record.links == "all"
+    return RecordPlan(record.interval, record.packets, record.pcap, record.traffic, all_links)
+
+
+def _links(drawn: Iterable[Link], sizes: Sizes, overhead_bytes: int) -> tuple[LinkPlan, ...]:
+    return tuple(
+        LinkPlan(
+            name=link.name,
+            ends=link.ends,
+            rate_bps=link.rate_bps,
+            delay_s=link.delay_s,
+            weight=link.weight,
+            burst_bytes=link.burst_bytes,
+            frame_overhead_bytes=overhead_bytes,
+            queue=sizes.queue(link.queue, link.rate_bps, link.place),
+            loss=link.loss,
+            bottleneck=link.bottleneck,
+        )
+        for link in drawn
+    )

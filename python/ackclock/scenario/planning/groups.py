@@ -1,0 +1,72 @@
+"""What the flows of a group have in common: their TCP and their congestion control, complete."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ackclock import catalog
+from ackclock.catalog.given import Given
+from ackclock.errors import ScenarioError
+from ackclock.input.fields import Loc
+from ackclock.input.source import Source
+from ackclock.plan import HEADER_BYTES, TIMESTAMPS_BYTES, CongestionPlan, GroupPlan, TcpPlan
+from ackclock.scenario.keys import DEFAULT_STACK
+from ackclock.scenario.traffic.sending import Transfers
+
+#: How a plan names the choices of `delayed_ack`.
+DELAYED_ACK: Mapping[object, str] = {False: "off", True: "on", "quick": "quick"}
+
+
+def group_plan(group: Transfers, common: Given, place: Loc, source: Source) -> GroupPlan:
+    """A group of TCP flows. `common` is `[tcp]`; `place` is the group's, for what does not fit together."""
+    congestion = _congestion(group, common)
+    card = catalog.card("congestion", str(congestion.name))
+    values = card.complete(congestion.values, congestion.variant)
+    parameters = {card.key(name): _plain(card, name, value) for name, value in values.items()}
+    tcp = _tcp(group, common, card.ecn or "off", place, source)
+    if group.request is not None and group.request > tcp.mss_bytes:
+        found, expected = f"{group.request:g} B", f"at most {tcp.mss_bytes} B: a request is one segment"
+        raise ScenarioError([source.problem((*place, "request"), found, expected)])
+    return GroupPlan(group.label or card.name, CongestionPlan(card.name, parameters), tcp)
+
+
+def _tcp(group: Transfers, common: Given, ecn: str, place: Loc, source: Source) -> TcpPlan:
+    """The stack's card, then `[tcp]`, then the group's own keys. `ecn` is what the congestion control lives on."""
+    own = group.tcp or Given(None, {})
+    card = _stack(group, common)
+    values = card.complete({**common.values, **own.values})
+    values["ecn"] = ecn if values["ecn"] == "auto" else values["ecn"]
+    values["delayed_ack"] = DELAYED_ACK[values["delayed_ack"]]
+    room = int(values.pop("mtu")) - HEADER_BYTES - TIMESTAMPS_BYTES * values["timestamps"]
+    values["mss"] = room if values["mss"] is None else values["mss"]
+    _check_tcp(values, room, lambda key: (*place, "tcp", key) if key in own.values else ("tcp", key), source)
+    return TcpPlan(header_bytes=HEADER_BYTES, **{card.key(name): _plain(card, name, values[name]) for name in values})
+
+
+def _stack(group: Transfers, common: Given) -> catalog.Card:
+    own = group.tcp.name if group.tcp else None
+    return catalog.card("stack", own or common.name or DEFAULT_STACK)
+
+
+def _congestion(group: Transfers, common: Given) -> Given:
+    """The group's congestion control, else its stack's."""
+    return group.congestion or Given(_stack(group, common).congestion, {})
+
+
+def _check_tcp(values: Mapping[str, Any], room: int, place: Callable[[str], Loc], source: Source) -> None:
+    mss, window, most_s = values["mss"], values["receive_window"], values["max_rto"]
+    checks = (
+        ("mss", "B", 1 <= mss <= room, f"at most {room} B, what the MTU leaves"),
+        ("min_rto", "s", values["min_rto"] <= most_s, f"at most max_rto ({most_s:g} s)"),
+        ("initial_rto", "s", values["initial_rto"] <= most_s, f"at most max_rto ({most_s:g} s)"),
+        ("receive_window", "B", window is None or window >= mss, f"one segment ({mss:g} B) or more"),
+    )
+    wrong = [(key, unit, expected) for key, unit, right, expected in checks if not right]
+    if wrong:
+        raise ScenarioError(source.problem(place(key), f"{values[key]:g} {unit}", told) for key, unit, told in wrong)
+
+
+def _plain(card: catalog.Card, name: str, value: Any) -> Any:
+    """Bytes are whole numbers in a plan."""
+    return int(value) if card.parameters[name].kind == "bytes" and value is not None else value

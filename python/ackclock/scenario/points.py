@@ -1,0 +1,225 @@
+"""The table `[sweep]` of a scenario file: lists of values by keys, whose every combination is a point.
+
+    [sweep]
+    "network.queue.limit" = ["0.1bdp", "0.3bdp", "1bdp"]
+    "flows[0].congestion" = ["reno", "cubic"]
+
+has six points; the last key changes fastest. A key is written as mistakes name it: dotted, with `[0]`, `[1]` … for the
+tables of a list. Quotes around it may be left out where TOML allows that. A value stands where its key says, in place
+of whatever the file has there, and may be anything: a text, a number, a list, a table. A key inside another swept key
+is set after it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ackclock.errors import InputError, Problem, ScenarioError
+from ackclock.input.fields import Loc, dotted, nearest, shown
+from ackclock.input.source import Source
+
+#: Most points of a sweep.
+MOST_POINTS = 1_000_000
+
+#: A name and the indexes behind it: `network`, `flows[0]`.
+_STEP = re.compile(r"([A-Za-z_][\w-]*)((?:\[\d{1,6}\])*)", re.ASCII)
+
+_A_KEY = 'a key such as "network.queue.limit" or "flows[0].congestion"'
+_A_LIST = 'a list of different values, such as ["0.3bdp", "1bdp"]'
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One swept key: as text, its place in a scenario, and its place in the file; its values as they are written, and
+    where in the file's list they stand.
+    """  # noqa: D205
+
+    key: str
+    path: Loc
+    place: Loc
+    values: tuple[Any, ...]
+    items: tuple[int, ...]
+
+    @property
+    def last(self) -> str:
+        """The last name of the key: `limit` of `network.queue.limit`."""
+        return str(next(step for step in reversed(self.path) if isinstance(step, str)))
+
+
+@dataclass(frozen=True)
+class PointSource(Source):
+    """The file as one point sees it: a mistake in a swept value is told where that value stands."""
+
+    swept: Mapping[Loc, Loc] = field(default_factory=dict)
+
+    def problem(self, loc: Loc, found: str, expected: str) -> Problem:
+        """As `Source.problem`, at the sweep's value if that is what stands there."""
+        own = next((loc[:end] for end in range(len(loc), 0, -1) if loc[:end] in self.swept), None)
+        return super().problem(loc if own is None else (*self.swept[own], *loc[len(own) :]), found, expected)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The axes of a sweep, and what the scenario is without them."""
+
+    axes: tuple[Axis, ...]
+    base: Mapping[str, Any]
+    source: Source
+
+    @property
+    def count(self) -> int:
+        """The number of points."""
+        return math.prod(len(axis.values) for axis in self.axes)
+
+    def values(self, number: int) -> dict[str, Any]:
+        """What point `number` (from 0) has at each swept key."""
+        return {axis.key: axis.values[place] for axis, place in zip(self.axes, self._places(number), strict=True)}
+
+    def content(self, number: int) -> tuple[dict[str, Any], PointSource]:
+        """The scenario's values at a point, and the file as that point sees it. Raises `ScenarioError`."""
+        chosen = list(zip(self.axes, self._places(number), strict=True))
+        swept = {axis.path: (*axis.place, axis.items[place]) for axis, place in chosen}
+        source = PointSource(self.source.name, self.source.text, swept)
+        content: Any = dict(self.base)
+        for axis, place in sorted(chosen, key=lambda pair: len(pair[0].path)):
+            content = _placed(content, axis, 0, axis.values[place], source)
+        return content, source
+
+    def only(self, chosen: Mapping[str, Sequence[str]]) -> Sweep:
+        """The points that have some of the values only, by keys, as the file writes them. Raises `InputError`."""
+        known = {axis.key: axis for axis in self.axes}
+        for key, texts in chosen.items():
+            if key not in known:
+                raise InputError(f"where: found {shown(key)}; expected {nearest(key, list(known))}")
+            written = list(map(label, known[key].values))
+            for text in texts:
+                if text not in written:
+                    raise InputError(f"where: {key}: found {shown(text)}; expected {nearest(text, written)}")
+        return replace(self, axes=tuple(_some(axis, chosen.get(axis.key)) for axis in self.axes))
+
+    def _places(self, number: int) -> list[int]:
+        """Which value of each axis."""
+        places = []
+        for axis in reversed(self.axes):
+            number, place = divmod(number, len(axis.values))
+            places.append(place)
+        return places[::-1]
+
+
+def sweep(content: Mapping[str, Any], source: Source) -> Sweep | None:
+    """The sweep of a scenario file, if it has one. Raises `ScenarioError` with every mistake of the table's form."""
+    if "sweep" not in content:
+        return None
+    problems: list[Problem] = []
+    axes = tuple(_axes(content["sweep"], ("sweep",), (), source, problems))
+    if not problems:
+        problems += _clashes(axes, source)
+    if problems:
+        raise ScenarioError(problems)
+    return Sweep(axes, {key: value for key, value in content.items() if key != "sweep"}, source)
+
+
+def label(value: Any) -> str:
+    """A value as the file has it, on one line; a text without its quotes."""
+    return value if isinstance(value, str) else _toml(value)
+
+
+def short_keys(axes: Sequence[Axis]) -> list[str]:
+    """What tables and figures call the axes: their keys' last names, where these tell them apart."""
+    names = [axis.last for axis in axes]
+    return [axis.key if names.count(axis.last) > 1 else axis.last for axis in axes]
+
+
+def described(values: Mapping[str, Any]) -> str:
+    """A point in words: `network.queue.limit = 1bdp, flows[0].congestion = reno`."""
+    return ", ".join(f"{key} = {label(value)}" for key, value in values.items())
+
+
+def _some(axis: Axis, texts: Sequence[str] | None) -> Axis:
+    if texts is None:
+        return axis
+    kept = [item for item, value in enumerate(axis.values) if label(value) in texts]
+    return replace(axis, values=tuple(axis.values[k] for k in kept), items=tuple(axis.items[k] for k in kept))
+
+
+def _axes(found: Any, place: Loc, path: Loc, source: Source, problems: list[Problem]) -> Iterator[Axis]:
+    """The axes in a table, and in the tables that dotted keys without quotes make in it."""
+    if not isinstance(found, dict) or not found:
+        expected = "a table of keys with lists of values" if len(place) == 1 else _A_LIST
+        problems.append(source.problem(place, "nothing" if found == {} else shown(found), expected))
+        return
+    for key, value in found.items():
+        steps = _steps(key)
+        if steps is None or (not path and steps[0] == "sweep"):
+            problems.append(source.problem((*place, key), shown(key), _A_KEY))
+        elif isinstance(value, list):
+            yield from _axis((*path, *steps), (*place, key), value, source, problems)
+        else:
+            yield from _axes(value, (*place, key), (*path, *steps), source, problems)
+
+
+def _axis(path: Loc, place: Loc, values: list[Any], source: Source, problems: list[Problem]) -> Iterator[Axis]:
+    different = {json.dumps(value, sort_keys=True, default=str) for value in values}
+    if values and len(different) == len(values):
+        yield Axis(dotted(path), path, place, tuple(values), tuple(range(len(values))))
+    else:
+        twice = "one value twice" if values else "an empty list"
+        problems.append(source.problem(place, twice, _A_LIST))
+
+
+def _clashes(axes: tuple[Axis, ...], source: Source) -> Iterator[Problem]:
+    first = {axis.path: axis for axis in reversed(axes)}
+    for axis in axes:
+        if first[axis.path] is not axis:
+            yield source.problem(axis.place, "a key that is swept already", "each key once")
+    count = math.prod(len(axis.values) for axis in axes)
+    if count > MOST_POINTS:
+        yield source.problem(("sweep",), f"{count:,} points", f"at most {MOST_POINTS:,}")
+
+
+def _steps(key: str) -> Loc | None:
+    """`flows[0].congestion` → ("flows", 0, "congestion"); None for what is no such key."""
+    steps: list[str | int] = []
+    for part in key.split("."):
+        match = _STEP.fullmatch(part)
+        if match is None:
+            return None
+        steps += [match[1], *map(int, re.findall(r"\d+", match[2]))]
+    return tuple(steps)
+
+
+def _placed(base: Any, axis: Axis, depth: int, value: Any, source: Source) -> Any:
+    """`base` with the value in its place; what is on the way there is copied, and made where there is nothing."""
+    if depth == len(axis.path):
+        return value
+    step = axis.path[depth]
+    if isinstance(step, int):
+        if not isinstance(base, list) or step >= len(base):
+            raise ScenarioError([_lost(axis, depth, f"a list with an item [{step}]", base, source)])
+        return [_placed(item, axis, depth + 1, value, source) if at == step else item for at, item in enumerate(base)]
+    if not isinstance(base, (dict, type(None))):
+        raise ScenarioError([_lost(axis, depth, "a table", base, source)])
+    here = base or {}
+    return {**here, step: _placed(here.get(step), axis, depth + 1, value, source)}
+
+
+def _lost(axis: Axis, depth: int, expected: str, base: Any, source: Source) -> Problem:
+    found = "nothing" if base is None else shown(base)
+    return Source(source.name, source.text).problem(axis.place, found, f"{expected} at {dotted(axis.path[:depth])}")
+
+
+def _toml(value: Any) -> str:
+    """A value as TOML writes it inline."""
+    if isinstance(value, dict):
+        items = ", ".join(f"{key} = {_toml(item)}" for key, item in value.items())
+        return f"{{ {items} }}" if items else "{}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, (str, bool)):
+        return json.dumps(value, ensure_ascii=False)
+    return str(value)

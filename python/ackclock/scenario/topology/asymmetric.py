@@ -1,0 +1,92 @@
+"""An access line whose two directions differ in rate, delay and queue, such as ADSL.
+
+R. Braud: the antiparallel flows of chapters 4 to 7. Data of one direction and ACKs of the other share a queue, so both
+links are bottlenecks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, Literal
+
+from pydantic import Field
+from pydantic_core import InitErrorDetails
+
+from ackclock.input.fields import Loc, Table, fault_at
+from ackclock.plan import HopPlan, PathPlan
+from ackclock.scenario.keys import Burst, Delay, Queue, Rate
+from ackclock.scenario.topology.drawing import Drawing, Link, Way
+from ackclock.scenario.topology.placed import Placed
+from ackclock.scenario.topology.topology import Loss, Topology
+
+DOWN, UP = 0, 1
+
+
+class Side(Table):
+    """One direction of the line."""
+
+    rate: Rate = Field(description='its rate, such as "10Mbit"')
+    delay: Delay = Field(description='its propagation delay, such as "21ms"')
+    queue: Queue = Field(description='its queue, such as { discipline = "bfifo", limit = "36KB" }')
+    burst: Burst | None = Field(None, description="burst of a token bucket in the link's place; absent: a transmitter")
+    loss: Loss | None = Field(None, description="random loss before the queue")
+
+    def link(self, name: str, delay_s: float) -> Link:
+        """The link; what is not its own of the delay is that of the ways over it."""
+        burst_bytes = None if self.burst is None else int(self.burst)
+        loss = self.loss.planned() if self.loss else None
+        place = ("network", name, "queue")
+        return Link(
+            name, self.rate, self.queue, place, None, delay_s, burst_bytes=burst_bytes, loss=loss, bottleneck=True
+        )
+
+
+class Asymmetric(Topology):
+    """A line whose two directions differ; data and ACKs share them."""
+
+    placed_by: ClassVar[frozenset[str]] = frozenset({"direction", "rtt"})
+
+    topology: Literal["asymmetric"] = Field(description='a topology: "asymmetric"')
+    down: Side = Field(description="one direction: { rate, delay, queue }")
+    up: Side = Field(description="the other: { rate, delay, queue }")
+
+    @property
+    def rtt_s(self) -> float:
+        """The base RTT of the line alone."""
+        return self.down.delay + self.up.delay
+
+    def misplaced(self, group: Placed, place: Loc) -> Iterator[InitErrorDetails]:
+        """No way is shorter than the line."""
+        yield from super().misplaced(group, place)
+        least_s = min(group.rtt.values) if group.rtt else self.rtt_s
+        if least_s < self.rtt_s:
+            expected = f"at least {self.rtt_s:g} s, the two delays of the line"
+            yield fault_at((*place, "rtt"), 0, expected, f"{least_s:g} s")
+
+    def capacity_bps(self, group: Placed) -> float:
+        """The rate of the link that the data goes over."""
+        return self.up.rate if group.direction == "up" else self.down.rate
+
+    def draw(self, flows: Sequence[Placed], traffic: Sequence[Placed]) -> Drawing:
+        """Two links; each source's data goes over one of them, its ACKs over the other."""
+        links = (self.down.link("down", self._own_s("down")), self.up.link("up", self._own_s("up")))
+        ways = [
+            tuple(self._way(group.direction, rtt_s) for rtt_s in self._rtts_s(group)) for group in [*flows, *traffic]
+        ]
+        return Drawing(links, tuple(ways))
+
+    def _own_s(self, name: str) -> float:
+        """The delay of a link whose delay changes; one that does not change is cheaper in the ways."""
+        changes = any(change.link == name and change.delay is not None for change in self.changes)
+        return (self.down if name == "down" else self.up).delay if changes else 0.0
+
+    def _rtts_s(self, group: Placed) -> list[float]:
+        count = self.sources(group)
+        return group.rtt.over(count) if group.rtt else [self.rtt_s] * count
+
+    def _way(self, direction: str | None, rtt_s: float) -> Way:
+        """What a flow's RTT has beyond the line is split evenly behind both links."""
+        rest_s = (rtt_s - self.rtt_s) / 2
+        down = PathPlan((HopPlan(0.0, DOWN),), self.down.delay - self._own_s("down") + rest_s)
+        up = PathPlan((HopPlan(0.0, UP),), self.up.delay - self._own_s("up") + rest_s)
+        return Way(up, down, rtt_s) if direction == "up" else Way(down, up, rtt_s)

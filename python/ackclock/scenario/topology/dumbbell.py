@@ -1,0 +1,157 @@
+"""The dumbbell: all flows through one bottleneck, each with its own base RTT."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field, model_validator
+from pydantic_core import InitErrorDetails
+
+from ackclock.input.fields import Loc, Spread, Spreadable, Table, fault_at, faults
+from ackclock.plan import HopPlan, LoadPlan, PathPlan
+from ackclock.scenario.keys import RTT, Burst, Queue, Rate
+from ackclock.scenario.topology.drawing import Drawing, Link, Way
+from ackclock.scenario.topology.placed import MOST_FLOWS, Placed, not_longer
+from ackclock.scenario.topology.topology import ACCESS_QUEUE, Loss, Topology
+
+#: How far from a whole number a number of sources may be: what is lost in writing 0.333 or so is more.
+WHOLE = 1e-6
+
+
+class Reverse(Table):
+    """A shared link on the way back: of the ACKs, and of the data of flows whose direction is "up"."""
+
+    rate: Rate = Field(description='its rate, such as "10Mbit"')
+    queue: Queue = Field(description='its queue, such as { discipline = "pfifo", limit = "100p" }')
+
+
+class Dumbbell(Topology):
+    """All flows through one bottleneck, each with its own base RTT."""
+
+    placed_by: ClassVar[frozenset[str]] = frozenset({"congestion_factor", "direction", "rtt"})
+
+    topology: Literal["dumbbell"] = Field(description='a topology: "dumbbell"')
+    rate: Rate = Field(description='the bottleneck\'s rate, such as "100Mbit"')
+    rtt: Annotated[Spread, Spreadable(RTT)] = Field(
+        description='the two-way propagation delay, such as "100ms", a list, or { from = "80ms", to = "260ms" }'
+    )
+    queue: Queue = Field(description='the bottleneck\'s queue, such as { discipline = "pfifo", limit = "1bdp" }')
+    burst: Burst | None = Field(
+        None,
+        description="burst of a token bucket in the link's place (htb and tbf of tc); absent: packets are transmitted",
+    )
+    loss: Loss | None = Field(None, description="random loss before the bottleneck's queue")
+    access_rate: Rate | None = Field(None, description="rate of each source's own access link; absent: infinite")
+    aggregation: Annotated[float, Field(gt=0, le=1e6)] | None = Field(
+        None, description="instead of access_rate: the bottleneck's rate is so many times that of an access link"
+    )
+    access_queue: Queue | None = Field(None, description="queue of each access link; absent: pfifo of 1000 packets")
+    reverse: Reverse | None = Field(None, description="a shared link on the way back; absent: pure delay")
+
+    @model_validator(mode="after")
+    def _access_is_said_once(self) -> Dumbbell:
+        if self.access_queue is not None and self.access_bps is None:
+            raise faults([fault_at(("access_queue",), {}, 'an access_rate = "…" beside it')])
+        if self.access_rate is not None and self.aggregation is not None:
+            found = "both access_rate and aggregation"
+            raise faults([fault_at(("aggregation",), 0, "one of access_rate and aggregation", found)])
+        return self
+
+    @property
+    def access_bps(self) -> float | None:
+        """The rate of each source's own link; None if it is infinite."""
+        return self.rate / self.aggregation if self.aggregation is not None else self.access_rate
+
+    def sources(self, group: Placed) -> int:
+        """As counted, or as the congestion factor has it."""
+        exact = self._sources(group)
+        return group.count if exact is None else max(1, round(exact))
+
+    def _sources(self, group: Placed) -> float | None:
+        if group.congestion_factor is None or self.access_bps is None:
+            return None
+        return group.congestion_factor * self.capacity_bps(group) / self.access_bps
+
+    def mistakes(self, flows: Sequence[Placed], traffic: Sequence[Placed]) -> Iterator[InitErrorDetails]:
+        """A list of RTTs is for the sources without their own."""
+        yield from super().mistakes(flows, traffic)
+        users = self._users(flows) or max((self.sources(group) for group in traffic), default=1)
+        yield from not_longer(self.rtt, users, ("network", "rtt"))
+
+    def misplaced(self, group: Placed, place: Loc) -> Iterator[InitErrorDetails]:
+        """Data goes up only over a link."""
+        yield from super().misplaced(group, place)
+        if group.direction == "up" and self.reverse is None:
+            yield fault_at((*place, "direction"), "up", "a link for it: network.reverse = { rate = …, queue = … }")
+
+        if group.congestion_factor is not None:
+            yield from self._wrong_factor(group, (*place, "congestion_factor"))
+
+    def _wrong_factor(self, group: Placed, place: Loc) -> Iterator[InitErrorDetails]:
+        exact = self._sources(group)
+        if "count" in group.model_fields_set:
+            yield fault_at(place, 0, "one of count and congestion_factor", "both count and congestion_factor")
+        if exact is None:
+            yield fault_at(place, group.congestion_factor, "network.access_rate or network.aggregation beside it")
+        elif abs(exact - round(exact)) > WHOLE or exact < 1 - WHOLE:
+            found = f"{group.congestion_factor:g}, which makes {exact:.6g} sources"
+            yield fault_at(place, group.congestion_factor, "a factor that makes a whole number of sources", found)
+        elif exact > MOST_FLOWS:
+            yield fault_at(place, group.congestion_factor, f"at most {MOST_FLOWS} sources", f"{exact:.6g} sources")
+
+    def capacity_bps(self, group: Placed) -> float:
+        """The rate of the link that the data goes over."""
+        return self.reverse.rate if group.direction == "up" and self.reverse else self.rate
+
+    def draw(self, flows: Sequence[Placed], traffic: Sequence[Placed]) -> Drawing:
+        """Bottleneck and reverse link; behind them an access link for each source, if they have a rate."""
+        shared = iter(self.rtt.over(self._users(flows)))
+        rtts_s = [self._own(group) or [next(shared) for _ in range(self.sources(group))] for group in flows]
+        rtts_s += [self._own(group) or self.rtt.over(self.sources(group)) for group in traffic]
+        links, ways = self._shared_links(), []
+        for group, group_s in zip([*flows, *traffic], rtts_s, strict=True):
+            ways.append(tuple(self._way(group.direction, rtt_s, links) for rtt_s in group_s))
+        return Drawing(tuple(links), tuple(ways), load=self._load([*flows, *traffic]))
+
+    def _load(self, groups: Sequence[Placed]) -> LoadPlan | None:
+        if self.access_bps is None:
+            return None
+        up = sum(self.sources(group) for group in groups if group.direction == "up")
+        down = sum(self.sources(group) for group in groups) - up
+        return LoadPlan(
+            aggregation=self.rate / self.access_bps,
+            multiplexing=down,
+            congestion_factor=down * self.access_bps / self.rate,
+            reverse_factor=up * self.access_bps / self.reverse.rate if self.reverse else None,
+        )
+
+    def _users(self, flows: Sequence[Placed]) -> int:
+        return sum(self.sources(group) for group in flows if group.rtt is None)
+
+    def _own(self, group: Placed) -> list[float] | None:
+        return group.rtt.over(self.sources(group)) if group.rtt else None
+
+    def _shared_links(self) -> list[Link]:
+        burst_bytes = None if self.burst is None else int(self.burst)
+        loss = self.loss.planned() if self.loss else None
+        place = ("network", "queue")
+        links = [Link("bottleneck", self.rate, self.queue, place, burst_bytes=burst_bytes, loss=loss, bottleneck=True)]
+        if self.reverse:
+            links.append(Link("reverse", self.reverse.rate, self.reverse.queue, ("network", "reverse", "queue")))
+        return links
+
+    def _way(self, direction: str | None, rtt_s: float, links: list[Link]) -> Way:
+        """Access link, bottleneck, half the RTT; back over the reverse link, and the other half. Up: the other way."""
+        down, up = [0], [1] if self.reverse else []
+        access = []
+        if self.access_bps is not None:
+            access = [len(links)]
+            name = f"access-{len(links) - 1 - len(up)}"
+            links.append(Link(name, self.access_bps, self.access_queue or ACCESS_QUEUE, ("network", "access_queue")))
+        there, back = (up, down) if direction == "up" else (down, up)
+        return Way(_path([*access, *there], rtt_s / 2), _path(back, rtt_s / 2), rtt_s)
+
+
+def _path(links: list[int], delay_s: float) -> PathPlan:
+    return PathPlan(tuple(HopPlan(0.0, link) for link in links), delay_s)

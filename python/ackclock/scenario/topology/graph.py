@@ -1,0 +1,128 @@
+"""Any graph: nodes and links as they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+from pydantic_core import InitErrorDetails
+
+from ackclock.input.fields import Table, closest, fault_at, faults, shown
+from ackclock.scenario.keys import Burst, Delay, Name, Queue, Rate
+from ackclock.scenario.topology.routed import MOST_LINKS, MOST_NODES, Routed
+from ackclock.scenario.topology.topology import Loss
+from ackclock.scenario.topology.wiring import Cable, Wiring
+
+
+class Node(Table):
+    """A node, or several."""
+
+    name: Name = Field(description='its name; with a count those of several: "s" and 2 are "s-0" and "s-1"')
+    count: Annotated[int, Field(ge=1, le=MOST_NODES)] | None = Field(None, description="so many; absent: one")
+    host: bool = Field(False, description="true: flows may begin and end here; false: a switch")
+
+    @property
+    def names(self) -> list[str]:
+        """Of all."""
+        return [self.name] if self.count is None else [f"{self.name}-{number}" for number in range(self.count)]
+
+
+class Edge(Table):
+    """A link between two nodes; or one for each pair of two patterns' nodes."""
+
+    from_: Name = Field(alias="from", description='a node, or a pattern such as "s-*"')
+    to: Name = Field(description="a node, or a pattern")
+    rate: Rate = Field(description='its rate, such as "1Gbit"')
+    delay: Delay = Field(description='its propagation delay, such as "10us"')
+    queue: Queue = Field(description="its queue, at each of its ends that is a switch")
+    one_way: bool = Field(False, description="true: from `from` to `to` only; absent: both ways alike")
+    weight: Annotated[float, Field(gt=0, le=1e6)] = Field(
+        1.0, description='its share among equally short ways, for routing = "weighted"'
+    )
+    burst: Burst | None = Field(None, description="burst of a token bucket in the link's place; absent: a transmitter")
+    loss: Loss | None = Field(None, description="random loss before the queue")
+    bottleneck: bool | None = Field(
+        None, description="whether the metrics look at it; absent: where a switch sends into it"
+    )
+
+
+class Graph(Routed):
+    """Nodes and links as they are written."""
+
+    topology: Literal["graph"] = Field(description='a topology: "graph"')
+    nodes: Annotated[list[Node], Field(min_length=1)] = Field(description="tables [[network.nodes]]")
+    links: Annotated[list[Edge], Field(min_length=1)] = Field(description="tables [[network.links]]")
+
+    @model_validator(mode="after")
+    def _can_be_built(self) -> Graph:
+        if mistakes := [*self._wrong_nodes()] or [*self._wrong_links()]:
+            raise faults(mistakes)
+        return self
+
+    def _wrong_nodes(self) -> Iterator[InitErrorDetails]:
+        if (count := sum(node.count or 1 for node in self.nodes)) > MOST_NODES:
+            yield fault_at(("nodes",), 0, f"at most {MOST_NODES} nodes", f"{count} nodes")
+            return
+        seen: set[str] = set()
+        for number, node in enumerate(self.nodes):
+            if twice := seen.intersection(node.names):
+                yield fault_at(("nodes", number, "name"), min(twice), "another name: this one is taken")
+            seen.update(node.names)
+        if not any(node.host for node in self.nodes):
+            yield fault_at(("nodes",), 0, "host = true for those between which data goes", "no host")
+
+    def _wrong_links(self) -> Iterator[InitErrorDetails]:
+        links = 0
+        for number, edge in enumerate(self.links):
+            for key, pattern in (("from", edge.from_), ("to", edge.to)):
+                if not self._meant(pattern):
+                    near = closest(pattern, self._names) or self._names[0]
+                    yield fault_at(("links", number, key), pattern, f"a node such as {shown(near)}, or a pattern")
+            pairs = len(self._meant(edge.from_)) * len(self._meant(edge.to))
+            if pairs == 1 and self._meant(edge.from_) == self._meant(edge.to):
+                yield fault_at(("links", number, "to"), edge.to, "another node than from")
+            links += pairs * (1 if edge.one_way else 2)
+        if links > MOST_LINKS:
+            yield fault_at(("links",), 0, f"at most {MOST_LINKS} links", f"{links} links")
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return [name for node in self.nodes for name in node.names]
+
+    def _meant(self, pattern: str) -> list[str]:
+        """The nodes that a name or a pattern means."""
+        if pattern in self._names:
+            return [pattern]
+        return [name for name in self._names if fnmatchcase(name, pattern)]
+
+    def wire(self) -> Wiring:
+        """Nodes in the order of their tables, then links."""
+        wiring = Wiring()
+        numbers: dict[str, int] = {}
+        for node in self.nodes:
+            for name in node.names:
+                numbers[name] = wiring.host(name) if node.host else wiring.switch(name)
+        for place, edge in enumerate(self.links):
+            for source in self._meant(edge.from_):
+                for destination in self._meant(edge.to):
+                    if source != destination:
+                        self._wire(wiring, edge, place, (numbers[source], numbers[destination]))
+        return wiring
+
+    def _wire(self, wiring: Wiring, edge: Edge, place: int, ends: tuple[int, int]) -> None:
+        for source, destination in [ends] if edge.one_way else [ends, ends[::-1]]:
+            at_host = wiring.nodes[source].host
+            card = self.card(edge.rate, edge.delay)
+            cable = Cable(
+                rate_bps=edge.rate,
+                delay_s=edge.delay,
+                queue=card.queue if at_host else edge.queue,
+                place=card.place if at_host else ("network", "links", place, "queue"),
+                weight=edge.weight,
+                burst_bytes=None if edge.burst is None else int(edge.burst),
+                loss=edge.loss.planned() if edge.loss else None,
+            )
+            wiring.link(source, destination, cable, bottleneck=edge.bottleneck)

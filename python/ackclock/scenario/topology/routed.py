@@ -1,0 +1,150 @@
+"""What the topologies have in common in which flows name hosts and the engine finds the ways."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import ClassVar, Literal
+
+from pydantic import Field
+from pydantic_core import InitErrorDetails
+
+from ackclock.input.fields import Loc, fault_at, nearest, shown
+from ackclock.plan import EndsPlan
+from ackclock.scenario.keys import Queue
+from ackclock.scenario.topology.drawing import NOWHERE, Drawing, Hosts, Way
+from ackclock.scenario.topology.pairing import DRAWN, matching, pairs, unmatched, unpaired
+from ackclock.scenario.topology.placed import Placed
+from ackclock.scenario.topology.topology import ACCESS_QUEUE, Topology
+from ackclock.scenario.topology.wiring import Cable, Wiring
+
+#: Most nodes and links of a network.
+MOST_NODES = 100_000
+MOST_LINKS = 1_000_000
+
+
+class Routed(Topology):
+    """A network of hosts and switches."""
+
+    placed_by: ClassVar[frozenset[str]] = frozenset({"from_", "to", "between"})
+
+    routing: Literal["single", "ecmp", "ecmp-packet", "weighted"] = Field(
+        "ecmp",
+        description=(
+            'among equally short ways: "single" takes one for all, "ecmp" one for each flow, "ecmp-packet" one for '
+            'each packet, "weighted" one for each flow in proportion to the weights of the links'
+        ),
+    )
+    host_queue: Queue | None = Field(None, description="queue of each host's own card; absent: pfifo of 1000 packets")
+
+    @abstractmethod
+    def wire(self) -> Wiring:
+        """Nodes and links."""
+
+    def named_ways(self) -> dict[str, tuple[str, str]]:
+        """Ways that `path` may name → the hosts at their ends."""
+        return {}
+
+    @cached_property
+    def wiring(self) -> Wiring:
+        """Nodes and links, put together once."""
+        return self.wire()
+
+    def card(self, rate_bps: float, delay_s: float) -> Cable:
+        """A host's link into the network."""
+        return Cable(rate_bps, delay_s, self.host_queue or ACCESS_QUEUE, ("network", "host_queue"))
+
+    # --- what is wrong ------------------------------------------------------------------------------------
+
+    def misplaced(self, group: Placed, place: Loc) -> Iterator[InitErrorDetails]:
+        """Hosts that are not there, patterns that cannot be, ends without a way."""
+        wrong = [*super().misplaced(group, place), *self._unnamed(group, place)]
+        if not wrong:
+            wrong += unpaired(*self._ends(group), group.pattern, place)
+            wrong += group.between_hosts(*self._ends(group), place)
+        yield from wrong or self._unconnected(group, place)
+
+    def _unnamed(self, group: Placed, place: Loc) -> Iterator[InitErrorDetails]:
+        if group.path is not None:
+            yield from self._wrong_path(group, place) if self.named_ways() else ()
+            return
+        if group.between is None and group.from_ is None and group.to is None:
+            way = f"path = {shown(next(iter(self.named_ways())))}, or " if self.named_ways() else ""
+            yield fault_at((*place, "from"), 0, f'{way}hosts: from, to, or between = "all"', "nothing")
+        for key, wanted in (("from", group.from_), ("to", group.to)):
+            if wanted is not None:
+                yield from unmatched(wanted, self.wiring.hosts, self.wiring.nodes, (*place, key))
+
+    def _wrong_path(self, group: Placed, place: Loc) -> Iterator[InitErrorDetails]:
+        known = self.named_ways()
+        if group.path not in known:
+            yield fault_at((*place, "path"), group.path, nearest(group.path, tuple(known)))
+        for key, given in (("from", group.from_), ("to", group.to), ("between", group.between)):
+            if given is not None:
+                yield fault_at((*place, key), given, f"one of path and {key}", f"both path and {key}")
+
+    def _unconnected(self, group: Placed, place: Loc) -> Iterator[InitErrorDetails]:
+        for source, destination in self._extremes(group):
+            if self.wiring.rtt_s(source, destination) is None:
+                names = (shown(self.wiring.nodes[node].name) for node in (source, destination))
+                yield fault_at(place, 0, "links that join them", f"no way from {' to '.join(names)} and back")
+                return
+
+    # --- where data goes ----------------------------------------------------------------------------------
+
+    def sources(self, group: Placed) -> int:
+        """A source for each pair, `count` times; what is drawn has one for each sending host."""
+        sources, destinations = self._ends(group)
+        if group.pattern in (*DRAWN, "in-turn"):
+            return len(sources) * group.count
+        return group.count * (len(sources) * len(destinations) - len({*sources} & {*destinations}))
+
+    def draw(self, flows: Sequence[Placed], traffic: Sequence[Placed]) -> Drawing:
+        """Nodes and links; flows with their ends, traffic and what is drawn with its hosts."""
+        nodes, links = tuple(self.wiring.nodes), tuple(self.wiring.links)
+        places = (
+            self._drawn(group) if group.generated or group.pattern in DRAWN else self._ways(group)
+            for group in (*flows, *traffic)
+        )
+        return Drawing(links, tuple(places), nodes, self.routing)
+
+    def _ways(self, group: Placed) -> tuple[Way, ...]:
+        made = []
+        for source, destination in pairs(*self._ends(group), group.pattern):
+            rtt_s = self.wiring.rtt_s(source, destination) or 0.0
+            made += [Way(NOWHERE, NOWHERE, rtt_s, EndsPlan(source, destination))] * group.count
+        return tuple(made)
+
+    def _drawn(self, group: Placed) -> Hosts:
+        longest_s = max(self.wiring.rtt_s(*ends) or 0.0 for ends in self._extremes(group))
+        return Hosts(*self._ends(group), group.pairing, longest_s)
+
+    def _extremes(self, group: Placed) -> Iterator[tuple[int, int]]:
+        """Pairs among which the longest way is: of the hosts of a switch, one is enough."""
+        sources, destinations = self._ends(group)
+        if group.pattern == "in-turn":
+            yield from zip(sources, destinations, strict=True)
+            return
+        few = self.wiring.attachments(sources), self.wiring.attachments(destinations)
+        yield next(pairs(sources, destinations, "all"))
+        yield from pairs(*few, "all")
+
+    def _ends(self, group: Placed) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        hosts = self.wiring.hosts
+        if group.path is not None:
+            ends = self.named_ways().get(group.path)
+            return ((hosts[ends[0]],), (hosts[ends[1]],)) if ends else ((), ())
+        every = tuple(hosts.values())
+        sources = every if group.from_ is None else matching(group.from_, hosts)
+        return sources, every if group.to is None else matching(group.to, hosts)
+
+    def capacity_bps(self, group: Placed) -> float:
+        """What the hosts' own links carry: of the senders or of the receivers, whichever is less."""
+        sources, destinations = ({*ends} for ends in self._ends(group))
+        out = math.fsum(link.rate_bps for link in self.wiring.links if link.ends and link.ends.source in sources)
+        into = math.fsum(
+            link.rate_bps for link in self.wiring.links if link.ends and link.ends.destination in destinations
+        )
+        return min(out, into)

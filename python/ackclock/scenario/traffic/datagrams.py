@@ -1,0 +1,122 @@
+"""UDP: constant rates, timed bursts, on and off, and a sender that follows the delay it measures."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+from pydantic_core import InitErrorDetails
+
+from ackclock.input.fields import Loc, Quantity, Table, fault, fault_at, faults
+from ackclock.input.units import time_s
+from ackclock.scenario.keys import EventRate, Payload
+from ackclock.scenario.topology.pairing import DRAWN
+from ackclock.scenario.traffic.flows import StartOfSources, Starts
+from ackclock.scenario.traffic.sending import Sending
+from ackclock.scenario.traffic.times import Period, Times
+
+
+class Datagrams(Sending):
+    """What all UDP sources have in common."""
+
+    hints: ClassVar[Mapping[str, str]] = {
+        "congestion": "no congestion: UDP has none",
+        "tcp": "no tcp: this is UDP",
+        "size": 'packet = "…": the payload of a datagram',
+    }
+
+    packet: Payload = Field(description='payload of a datagram, such as "1B"; IPv4 and UDP headers add 28 bytes')
+    start: StartOfSources = Field(
+        default_factory=Starts, description="when the sources start: a time, or { at, every }"
+    )
+
+    def between_hosts(
+        self, sources: Sequence[int], destinations: Sequence[int], place: Loc
+    ) -> Iterator[InitErrorDetails]:
+        """Who sends to whom is not drawn."""
+        if self.pattern in DRAWN:
+            expected = '"all" or "in-turn": the ends of UDP are not drawn from the seed'
+            yield fault_at((*place, "between"), self.pattern, expected)
+
+    def last_start_s(self, sources: int) -> float:
+        """The latest that a source starts, in seconds."""
+        return self.start.at + (sources - 1) * self.start.every
+
+    @abstractmethod
+    def source(self) -> Mapping[str, Any]:
+        """When datagrams leave, as a plan has it."""
+
+
+class Burst(Table):
+    """Datagrams in bursts."""
+
+    packets: Annotated[int, Field(ge=1, le=10**9)] = Field(description="datagrams of a burst")
+    every: Period = Field(description="from the start of a burst to that of the next")
+
+
+class Follow(Table):
+    """A sender that follows the round-trip time it measures: less delay than the target, fewer packets."""
+
+    target: Annotated[float, Quantity(time_s, "1us", "1h")] = Field(description="queueing delay to hold")
+    least: EventRate = Field(description='the lowest rate, such as "10/s"')
+    most: EventRate = Field(description='the highest rate, such as "500/s"')
+
+    @model_validator(mode="after")
+    def _rising(self) -> Follow:
+        if self.most < self.least:
+            raise faults([fault_at(("most",), 0, f"at least as much as least ({self.least:g}/s)", f"{self.most:g}/s")])
+        return self
+
+
+class Udp(Datagrams):
+    """A constant rate, all the time or in bursts; or one that follows the delay."""
+
+    kind: Literal["udp"] = Field(description='"udp"')
+    rate: EventRate | None = Field(None, description='datagrams in a second, such as "250/s"; or follow')
+    burst: Burst | None = Field(None, description='{ packets = 100, every = "1s" }; absent: all the time')
+    follow: Follow | None = Field(
+        None, description='{ target = "20ms", least = "10/s", most = "500/s" }: the rate follows the measured delay'
+    )
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Udp:
+        if (self.rate is None) == (self.follow is None):
+            found = "neither rate nor follow" if self.rate is None else "both rate and follow"
+            raise fault(found, 'rate = "250/s" or follow = { target = "20ms", least = …, most = … }')
+        if self.burst and self.follow:
+            raise faults([fault_at(("burst",), {}, "no burst beside follow")])
+        if self.burst and self.rate and self.burst.packets / self.rate > self.burst.every:
+            expected = f"at least {self.burst.packets / self.rate:g} s, which {self.burst.packets} datagrams take"
+            raise faults([fault_at(("burst", "every"), 0, expected, f"{self.burst.every:g} s")])
+        return self
+
+    def source(self) -> Mapping[str, Any]:
+        """Constant, in bursts, or adaptive."""
+        if self.follow:
+            bounds = {"least_per_s": self.follow.least, "most_per_s": self.follow.most}
+            return {"kind": "adaptive", "target_s": self.follow.target, **bounds}
+        if self.burst:
+            timing = {"packets": self.burst.packets, "every_s": self.burst.every}
+            return {"kind": "bursts", "per_s": self.rate, **timing}
+        return {"kind": "constant", "per_s": self.rate}
+
+
+class OnOff(Datagrams):
+    """A constant rate for a while, then silence for a while."""
+
+    kind: Literal["on-off"] = Field(description='"on-off"')
+    rate: EventRate = Field(description='datagrams in a second while it is on, such as "250/s"')
+    on: Times = Field(description='how long it is on: "1s", or { distribution = "exponential", mean = "1s" }')
+    off: Times = Field(description="how long it is off, as on")
+
+    @model_validator(mode="after")
+    def _takes_time(self) -> OnOff:
+        if self.on.mean_s == 0:
+            raise faults([fault_at(("on",), 0, "more than no time", "0 s")])
+        return self
+
+    def source(self) -> Mapping[str, Any]:
+        """On and off."""
+        return {"kind": "on_off", "per_s": self.rate, "on": self.on.planned(), "off": self.off.planned()}

@@ -1,0 +1,259 @@
+"""Transfers that come of their own: `[[traffic]]` with arrivals, sources that think, web pages, incast."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+
+from pydantic import Field, model_validator
+from pydantic_core import InitErrorDetails
+
+from ackclock.input.fields import Loc, fault, fault_at, faults
+from ackclock.scenario.keys import EventRate, Moment, Rate
+from ackclock.scenario.topology.placed import MOST_FLOWS
+from ackclock.scenario.traffic.sending import Transfers
+from ackclock.scenario.traffic.sizes import Sizes
+from ackclock.scenario.traffic.times import Counts, Period, Times
+
+#: How many lanes a browser opens to a server over HTTP/1.1, as the common ones do.
+BROWSER_LANES = 6
+
+Limit: TypeAlias = Annotated[int, Field(ge=1, le=2**32 - 1)]
+
+
+class Generated(Transfers):
+    """What all generated transfers have in common."""
+
+    hints: ClassVar[Mapping[str, str]] = {
+        **Transfers.hints,
+        "streams": "count: each transfer is a flow",
+    }
+
+    generated: ClassVar[bool] = True
+
+    start: Moment = Field("0s", validate_default=True, description="when the traffic begins")
+    size: Sizes = Field(
+        description='how large a transfer is: "64KB", "10p", or { distribution = "pareto", … }; p are full segments'
+    )
+    application_rate: Rate | None = Field(
+        None, description="rate at which the application writes; absent: as fast as TCP takes it"
+    )
+
+    def between_hosts(
+        self, sources: Sequence[int], destinations: Sequence[int], place: Loc
+    ) -> Iterator[InitErrorDetails]:
+        """The hosts are the sources."""
+        if self.count > 1:
+            key = type(self).model_fields["count"].alias or "count"
+            yield fault_at((*place, key), self.count, "1: each pair of hosts is a source")
+
+    @abstractmethod
+    def arrivals(self, per_s: float | None) -> Mapping[str, Any]:
+        """When transfers begin, as a plan has it. `per_s` is what a load comes to."""
+
+    @abstractmethod
+    def transfers_of(self, arrivals: Mapping[str, Any], pairs: int, span_s: float) -> float:
+        """How many transfers there may be in a time, were each to take none."""
+
+    def last_start_s(self, sources: int) -> float:
+        """The latest that a source may start, in seconds."""
+        return self.start
+
+
+class Poisson(Generated):
+    """Transfers that begin at random: a Poisson process."""
+
+    kind: Literal["poisson"] = Field(description='"poisson"')
+    rate: EventRate | None = Field(None, description='mean number of transfers, such as "1/s"; or load')
+    load: Annotated[float, Field(gt=0, le=10)] | None = Field(
+        None, description="the share of the bottleneck's rate that their wire bytes come to on average; or rate"
+    )
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Poisson:
+        if (self.rate is None) == (self.load is None):
+            found = "neither rate nor load" if self.rate is None else "both rate and load"
+            raise fault(found, 'rate = "1/s" or load = 0.5')
+        return self
+
+    def arrivals(self, per_s: float | None) -> Mapping[str, Any]:
+        """A rate."""
+        return {"kind": "poisson", "per_s": self.rate if self.rate is not None else per_s}
+
+    def transfers_of(self, arrivals: Mapping[str, Any], pairs: int, span_s: float) -> float:
+        """The rate × the time."""
+        return float(arrivals["per_s"] * span_s)
+
+
+class Periodic(Generated):
+    """Transfers at equal distances."""
+
+    kind: Literal["periodic"] = Field(description='"periodic"')
+    every: Period = Field(description='from one transfer\'s start to the next, such as "1s"')
+
+    def arrivals(self, per_s: float | None) -> Mapping[str, Any]:
+        """A distance."""
+        return {"kind": "periodic", "every_s": self.every}
+
+    def transfers_of(self, arrivals: Mapping[str, Any], pairs: int, span_s: float) -> float:
+        """The distances in the time."""
+        return span_s / self.every
+
+
+class Once(Generated):
+    """One transfer of each source, or between each pair of hosts."""
+
+    kind: Literal["once"] = Field(description='"once"')
+    jitter: Moment = Field("0s", validate_default=True, description="width of the draw that is added to each start")
+
+    def arrivals(self, per_s: float | None) -> Mapping[str, Any]:
+        """All at the start."""
+        return {"kind": "once", "jitter_s": self.jitter}
+
+    def transfers_of(self, arrivals: Mapping[str, Any], pairs: int, span_s: float) -> float:
+        """One of each pair."""
+        return pairs
+
+    def last_start_s(self, sources: int) -> float:
+        """With the draw's width."""
+        return self.start + self.jitter
+
+
+class Loop(Generated):
+    """Something that begins again when it has come to an end, and a time has passed."""
+
+    think: Times = Field(
+        "0s",
+        validate_default=True,
+        description='from an end to the next start: "5s", or { distribution = "exponential", mean = "5s" }',
+    )
+    jitter: Moment = Field("0s", validate_default=True, description="width of the draw added to each first start")
+
+    def last_start_s(self, sources: int) -> float:
+        """With the draw's width."""
+        return self.start + self.jitter
+
+    def rounds_in(self, span_s: float, limit: int | None) -> float:
+        """How often it may begin in a time."""
+        by_time = 1 + span_s / self.think.mean_s if self.think.mean_s else math.inf
+        return min(by_time, math.inf if limit is None else limit)
+
+    def needs_limit(self, key: str) -> Iterator[Any]:
+        """A loop that takes no time needs a limit."""
+        if getattr(self, key) is None and self.think.mean_s == 0:
+            yield fault_at((key,), 0, f'{key} = …, or a think = "…" that takes time', "nothing")
+
+
+class Sources(Loop):
+    """Sources that transfer, think, transfer and so on."""
+
+    kind: Literal["sources"] = Field(description='"sources"')
+    transfers: Limit | None = Field(None, description="transfers of each source, at most; absent: no limit")
+
+    @model_validator(mode="after")
+    def _ends(self) -> Sources:
+        if mistakes := [*self.needs_limit("transfers")]:
+            raise faults(mistakes)
+        return self
+
+    def arrivals(self, per_s: float | None) -> Mapping[str, Any]:
+        """A closed loop."""
+        think = self.think.planned()
+        return {"kind": "sources", "jitter_s": self.jitter, "think": think, "transfers": self.transfers}
+
+    def transfers_of(self, arrivals: Mapping[str, Any], pairs: int, span_s: float) -> float:
+        """Of all sources."""
+        return pairs * self.rounds_in(span_s, self.transfers)
+
+
+class Web(Loop):
+    """Users that fetch pages: a main object, then embedded ones over parallel lanes; then they think."""
+
+    hints: ClassVar[Mapping[str, str]] = {**Generated.hints, "count": "users: the number of users"}
+
+    kind: Literal["web"] = Field(description='"web"')
+    count: Annotated[int, Field(ge=1, le=MOST_FLOWS)] = Field(1, alias="users", description="number of users")
+    size: Sizes = Field(description="size of an embedded object, as of any transfer")
+    main: Sizes | None = Field(None, description="size of a page's main object; absent: as the embedded ones")
+    objects: Counts = Field(description='embedded objects of a page: 5, or { distribution = "geometric", mean = 5 }')
+    parallel: Annotated[int, Field(ge=1, le=1000)] = Field(
+        BROWSER_LANES, description="lanes, each a connection at a time; 6 is what browsers open over HTTP/1.1"
+    )
+    pages: Limit | None = Field(None, description="pages of each user, at most; absent: no limit")
+
+    @model_validator(mode="after")
+    def _ends(self) -> Web:
+        if mistakes := [*self.needs_limit("pages")]:
+            raise faults(mistakes)
+        return self
+
+    def arrivals(self, per_s: float | None) -> Mapping[str, Any]:
+        """Pages; the planner puts in the main object's size."""
+        return {
+            "kind": "web",
+            "jitter_s": self.jitter,
+            "think": self.think.planned(),
+            "pages": self.pages,
+            "size_main": None,
+            "objects": self.objects.planned(),
+            "parallel": self.parallel,
+        }
+
+    def transfers_of(self, arrivals: Mapping[str, Any], pairs: int, span_s: float) -> float:
+        """The objects of all users' pages."""
+        return pairs * self.rounds_in(span_s, self.pages) * (1 + self.objects.mean_count)
+
+
+class Incast(Generated):
+    """Rounds of several senders to one receiver, all at once."""
+
+    hints: ClassVar[Mapping[str, str]] = {**Generated.hints, "count": "senders: the senders of a round"}
+
+    kind: Literal["incast"] = Field(description='"incast"')
+    count: Annotated[int, Field(ge=1, le=MOST_FLOWS)] = Field(alias="senders", description="senders of a round")
+    between: Literal["random", "in-turn"] | None = Field(
+        None,
+        description=(
+            'of hosts: each round draws its receiver and its senders ("random", absent), or all rounds have the first '
+            'receiver and the first senders ("in-turn")'
+        ),
+    )
+    every: Period | None = Field(
+        None, description="from one round's start to the next; absent: when the last round is complete"
+    )
+    rounds: Limit | None = Field(None, description="rounds, at most; absent: no limit, which needs every")
+
+    @model_validator(mode="after")
+    def _ends(self) -> Incast:
+        if self.rounds is None and self.every is None:
+            raise faults([fault_at(("rounds",), 0, 'rounds = … or every = "…"', "nothing")])
+        return self
+
+    def between_hosts(
+        self, sources: Sequence[int], destinations: Sequence[int], place: Loc
+    ) -> Iterator[InitErrorDetails]:
+        """Whichever host receives, there must be senders enough beside it."""
+        others = len(sources) - any(host in sources for host in destinations)
+        if self.count > others:
+            yield fault_at((*place, "senders"), self.count, f"at most {others}, the hosts beside the receiver")
+
+    @property
+    def pattern(self) -> str:
+        """Anybody may send to anybody."""
+        return "all"
+
+    @property
+    def pairing(self) -> str:
+        """How a round finds its ends."""
+        return (self.between or "random").replace("-", "_")
+
+    def arrivals(self, per_s: float | None) -> Mapping[str, Any]:
+        """Rounds."""
+        return {"kind": "incast", "senders": self.count, "every_s": self.every, "rounds": self.rounds}
+
+    def transfers_of(self, arrivals: Mapping[str, Any], pairs: int, span_s: float) -> float:
+        """The senders of all rounds."""
+        by_time = span_s / self.every if self.every else math.inf
+        return self.count * min(by_time, math.inf if self.rounds is None else self.rounds)

@@ -1,0 +1,55 @@
+"""The keys and tables of a scenario file, each checked for itself."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from ackclock.catalog.given import Given
+from ackclock.input.fields import Table
+from ackclock.scenario.keys import Duration, Interval, Moment, Name, Seed, Tcp
+from ackclock.scenario.options import Fluid, Linux, MeanField, Theory
+from ackclock.scenario.topology import Network
+from ackclock.scenario.traffic import Traffic
+from ackclock.scenario.traffic.flows import Flows
+
+#: Most runs of a scenario.
+MOST_RUNS = 10_000
+
+
+class Record(Table):
+    """What is written down."""
+
+    interval: Interval = Field("10ms", validate_default=True, description="period of the samples")
+    packets: bool = Field(False, description="a per-packet log")
+    pcap: bool = Field(False, description="a packet capture at the senders")
+    traffic: bool = Field(False, description="samples of the flows of [[traffic]] too")
+    links: Literal["bottlenecks", "all"] | None = Field(
+        None, description='whose queues are sampled: "bottlenecks" or "all"; absent: all if there are 16 or fewer'
+    )
+
+
+class Written(Table):
+    """All that a file may hold."""
+
+    name: Name | None = Field(None, description="a title")
+    duration: Duration = Field(description='how long to simulate, such as "60s"')
+    warmup: Moment = Field("0s", validate_default=True, description="the beginning that is left out of the metrics")
+    repeats: Annotated[int, Field(ge=1, le=MOST_RUNS)] | None = Field(None, description="runs with seeds 1, 2, 3 …")
+    seeds: list[Seed] | None = Field(None, description="the seeds themselves, instead of repeats")
+    network: Network = Field(description='a table [network] with a topology, such as topology = "dumbbell"')
+    tcp: Tcp = Field(
+        default_factory=lambda: Given(None, {}),
+        description="the TCP of all flows: a stack and what differs from its card",
+    )
+    flows: list[Flows] = Field([], description="tables [[flows]]: flows one by one")
+    traffic: list[Traffic] = Field([], description="tables [[traffic]]: flows that are generated, and UDP")
+    record: Record = Field(default_factory=Record, description="what is written down")
+    theory: Theory = Field(default_factory=Theory, description="options of the closed-form engine")
+    fluid: Fluid = Field(default_factory=Fluid, description="options of the fluid engine")
+    meanfield: MeanField = Field(default_factory=MeanField, description="options of the mean-field engine")
+    linux: Linux = Field(default_factory=Linux, description="options of the engine of the real Linux kernel")
+    sweep: dict[str, Any] = Field(
+        {}, description='lists of values by dotted keys, such as "network.queue.limit": every combination is a point'
+    )

@@ -1,0 +1,1 @@
+"""What people look at: numbers with units, curves, figures for print, the report."""

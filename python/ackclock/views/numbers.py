@@ -1,0 +1,103 @@
+"""Numbers for people: a scaled unit, and as many digits as mean something."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+#: Unit → steps of (factor, name), greatest first.
+SCALES = {
+    "bit/s": ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "bit/s")),
+    "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")),
+    "share": ((0.01, "%"),),
+    "packets": ((1.0, "packets"),),
+    "segments": ((1.0, "segments"),),
+    "bytes": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "bytes")),
+}
+
+#: Units of things that are counted: a whole number of them has no decimals.
+WHOLE = ("", "packets", "bytes")
+
+#: What stands where there is no value.
+NOTHING = "–"
+
+
+def engine(manifest: Mapping[str, Any]) -> str:
+    """The engine of a result, with the model that answered if it has several: `theory engine (pendulum)`.
+
+    Nothing of a result that no engine made.
+    """
+    name, model = manifest.get("engine"), manifest.get("model")
+    return (f"{name} engine" if name else "") + (f" ({model})" if model else "")
+
+
+def value(number: float | None, unit: str, digits: int = 3) -> str:
+    """`95.7 Mb/s`, `84.4 ms`, `99.4 %`, `0.944`; `–` for null. At least `digits` significant digits."""
+    if number is None:
+        return NOTHING
+    factor, name = scale(number, unit)
+    whole = unit in WHOLE and factor == 1 and number == round(number)
+    return _joined(_fixed(number / factor, 0 if whole else _decimals(number / factor, digits)), name)
+
+
+def interval(mean: float | None, low: float | None, high: float | None, unit: str) -> tuple[str, str]:
+    """A mean and its interval in the same unit and with the same digits: (`95.66 Mb/s`, `95.61 – 95.71`)."""
+    if mean is None or low is None or high is None:
+        return value(mean, unit), NOTHING
+    factor, name = scale(mean, unit)
+    middle, half = mean / factor, (high - low) / 2 / factor
+    decimals = max(_decimals(middle, 3), min(_decimals(half, 1), _decimals(middle, 3) + 1) if half > 0 else 0)
+    texts = [_fixed(number / factor, decimals) for number in (low, high)]
+    return _joined(_fixed(middle, decimals), name), f"{texts[0]} – {texts[1]}"
+
+
+def plus_minus(mean: float, half: float, unit: str) -> str:
+    """A mean and half the width of its interval: `95.66 ± 0.05 Mb/s`."""
+    factor, name = scale(mean, unit)
+    decimals = max(_decimals(mean / factor, 3), min(_decimals(half / factor, 1), _decimals(mean / factor, 3) + 1))
+    return _joined(f"{_fixed(mean / factor, decimals)} ± {_fixed(half / factor, decimals)}", name)
+
+
+def estimate(mean: float | None, low: float | None, high: float | None, unit: str) -> str:
+    """A mean with half its interval, the longer half where the interval was cut; without an interval the mean alone."""
+    if mean is None or low is None or high is None:
+        return value(mean, unit)
+    return plus_minus(mean, max(mean - low, high - mean), unit)
+
+
+def signed(number: float | None, unit: str, half: float | None = None) -> str:
+    """A difference with its sign, and half the width of its interval if there is one: `+1.2 ± 0.3 ms`."""
+    if number is None:
+        return NOTHING
+    greatest = max(abs(number), half or 0.0)
+    factor, name = scale(greatest, unit)
+    decimals = _decimals(greatest / factor, 3)
+    text = _fixed(number / factor, decimals)
+    sign = "+" if number > 0 and text.strip("0.") else ""
+    return _joined(sign + text + ("" if half is None else f" ± {_fixed(half / factor, decimals)}"), name)
+
+
+def scale(number: float, unit: str) -> tuple[float, str]:
+    """What to divide by, and the unit's name for people."""
+    steps = SCALES.get(unit, ((1.0, ""),))
+    for factor, name in steps:
+        if abs(number) >= factor:
+            return factor, name
+    return steps[0] if number == 0 else steps[-1]
+
+
+def _decimals(number: float, digits: int) -> int:
+    """Decimals that give a number `digits` significant digits; integers up to 99,999 are not cut."""
+    if number == 0 or not math.isfinite(number):
+        return 0
+    return max(0, min(9, digits - 1 - math.floor(math.log10(abs(number)))))
+
+
+def _fixed(number: float, decimals: int) -> str:
+    text = f"{number:,.{decimals}f}"
+    return text.replace("-", "−") if float(text.replace(",", "")) else text.lstrip("-")
+
+
+def _joined(text: str, name: str) -> str:
+    return f"{text} {name}" if name else text

@@ -1,0 +1,50 @@
+"""Figures for print: `ac.plot.cwnd(data)` returns a matplotlib figure.
+
+Each kind is one file with one function of a dataset; `KINDS` is the list of all. Results of several runs show the
+first, and say so; distributions show every run. `ac.plot.cwnd(data, over=other)` lays another result over the first:
+the same scenario with another engine, say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from matplotlib.figure import Figure
+
+from ackclock.views.plots.cdf import cdf
+from ackclock.views.plots.compared import compared
+from ackclock.views.plots.cwnd import cwnd
+from ackclock.views.plots.cwnd_total import cwnd_total
+from ackclock.views.plots.epochs import epochs
+from ackclock.views.plots.goodput import goodput
+from ackclock.views.plots.queue import queue
+from ackclock.views.plots.response import response
+from ackclock.views.plots.swept import swept
+
+__all__ = [
+    "KINDS",
+    "OVERLAID",
+    "cdf",
+    "compared",
+    "cwnd",
+    "cwnd_total",
+    "epochs",
+    "goodput",
+    "queue",
+    "response",
+    "swept",
+]
+
+#: Every kind of figure by its name.
+KINDS: Mapping[str, Callable[..., Figure]] = {
+    "cwnd": cwnd,
+    "cwnd_total": cwnd_total,
+    "goodput": goodput,
+    "queue": queue,
+    "cdf": cdf,
+    "epochs": epochs,
+    "response": response,
+}
+
+#: Those over which other results can be laid (`over`).
+OVERLAID = ("cwnd", "cwnd_total", "goodput", "queue", "cdf")

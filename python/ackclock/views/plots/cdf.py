@@ -1,0 +1,91 @@
+"""Distribution functions of delays, windows, shares and completion times in the measured part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ackclock.dataset import Dataset
+from ackclock.errors import InputError
+from ackclock.metrics.distributions import DISTRIBUTIONS, Distribution, empirical
+from ackclock.metrics.view import Array, RunView, runs
+from ackclock.views import numbers
+from ackclock.views.plots import overlay, style
+from ackclock.views.plots.overlay import Other, Over
+
+#: What is drawn: quantity, unit, the axis's label. Completion times only where a transfer was finished.
+PANELS = (
+    ("queue_delay_s", "s", "Sojourn time ({})"),
+    ("rtt_s", "s", "Smoothed RTT ({})"),
+    ("goodput_bps", "bit/s", "Goodput of a flow ({})"),
+    ("cwnd", "segments", "cwnd ({})"),
+    ("completion_s", "s", "Completion time ({})"),
+)
+
+
+@style.styled
+def cdf(data: Dataset, over: Over = None) -> Figure:
+    """Draws the distribution functions of delays, windows, flows' goodputs and completion times, one line a run.
+
+    `over`: dashed, those of other results, all their runs together.
+    """
+    views, laid = list(runs(data)), overlay.others(data, over)
+    if not any(_any(views, DISTRIBUTIONS[quantity]) for quantity, *_ in PANELS):
+        raise InputError("the result has no samples: there are no distributions to draw")
+    panels = [panel for panel in PANELS if panel[0] != "completion_s" or _any(views, DISTRIBUTIONS[panel[0]])]
+    columns = 2 if len(panels) == 4 else 3
+    fig = style.figure(4.8)
+    grid = fig.subplots(2, columns, sharey=True)
+    for ax, (quantity, unit, label) in zip(grid.flat, panels, strict=False):
+        _panel(ax, views, DISTRIBUTIONS[quantity], unit, label, laid)
+    for ax in list(grid.flat)[len(panels) :]:
+        ax.set_visible(False)
+    for ax in grid[:, 0]:
+        ax.set_ylabel("Share at or below")
+    grid[0, 0].set_ylim(0, 1.02)
+    grid[0, 0].set_yticks([0, 0.25, 0.5, 0.75, 1])
+    handles = [*grid[0, 0].get_legend_handles_labels()[0], *overlay.signs(data, laid, coloured=True)]
+    if handles:
+        fig.legend(handles=handles, loc="outside lower center", ncols=2 + len(laid))
+    style.title(fig, "Distributions in the measured part", data, pooled=True)
+    return fig
+
+
+def _any(views: list[RunView], distribution: Distribution) -> bool:
+    return any(distribution(view)[0].size for view in views)
+
+
+def _panel(
+    ax: Axes, views: list[RunView], distribution: Distribution, unit: str, label: str, laid: Sequence[Other]
+) -> None:
+    known = [found for found in map(distribution, views) if found[0].size]
+    largest = max((float(x[-1]) for x, _ in known), default=1.0)
+    factor, name = numbers.scale(largest, unit)
+    several = len(known) > 1
+    for number, (x, share) in enumerate(known):
+        text = "each run" if several and number == 0 else None
+        colour = "#9BBBD3" if several else style.COLOURS[0]
+        _step(ax, x / factor, share, color=colour, linewidth=0.8 if several else 1.2, label=text)
+    if several:
+        _step(ax, *_pooled(known, factor), color=style.COLOURS[0], linewidth=1.5, label="all runs together")
+    for other in laid:
+        if theirs := [found for found in map(distribution, other.views) if found[0].size]:
+            _step(ax, *_pooled(theirs, factor), color=other.colour, linewidth=1.2, **other.look)
+    if largest > 4 * min((float(x[0]) for x, _ in known), default=0.0):
+        ax.set_xlim(left=0)
+    ax.set_xlabel(label.format(name))
+
+
+def _pooled(known: list[tuple[Array, Array]], factor: float) -> tuple[Array, Array]:
+    """All runs as one distribution, each run with the same weight; it ends where theirs do on average."""
+    weights = np.concatenate([np.diff(share, prepend=0.0) for _, share in known])
+    x, share = empirical(np.concatenate([x for x, _ in known]) / factor, weights)
+    return x, share * float(np.mean([share[-1] for _, share in known]))
+
+
+def _step(ax: Axes, x: Array, share: Array, **look: object) -> None:
+    rows = np.unique(np.linspace(0, x.size - 1, min(x.size, style.POINTS)).astype(int))
+    ax.step(np.append(x[0], x[rows]), np.append(0.0, share[rows]), where="post", **look)  # type: ignore[arg-type]

@@ -1,0 +1,90 @@
+"""Distribution functions of a result's runs, or of several results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ackclock.errors import InputError
+from ackclock.metrics.distributions import completions, goodputs, queue_delays, rtts
+from ackclock.metrics.view import Array, RunView
+from ackclock.views import numbers
+from ackclock.views.report import drawing
+from ackclock.views.report.drawing import Figure, Trace
+
+#: A distribution, its unit, its axis, and of what it is.
+SOURCES = (
+    (queue_delays, "s", "Sojourn time", "packets"),
+    (rtts, "s", "Smoothed RTT", "RTT samples"),
+    (goodputs, "bit/s", "Goodput of a flow", "flows"),
+    (completions, "s", "Completion time", "transfers"),
+)
+
+
+def distributions(views: Sequence[RunView], points: int, names: Sequence[str] | None = None) -> Figure:
+    """Distribution functions, one line a run (or a result, with its name); those that some run has."""
+    found = [(source, [source[0](view) for view in views]) for source in SOURCES]
+    panels = [(source, known) for source, known in found if any(x.size for x, _ in known)]
+    if not panels:
+        raise InputError("nothing to show the distribution of")
+    labels = names or [view.name for view in views]
+    data: list[Trace] = []
+    layout, narrow = drawing.plain(), {"height": 300 * len(panels)}
+    for panel, ((_, unit, title, _), known) in enumerate(panels, start=1):
+        factor, name = numbers.scale(max(float(x[-1]) for x, _ in known if x.size), unit)
+        each = max(100, points // len(panels) // len(views))
+        for run, (x, share) in enumerate(known):
+            data += _distribution(x / factor, share, each, labels[run], drawing.look(run), panel, name)
+        _panel(layout, narrow, (panel, len(panels)), f"{title} ({name})")
+    layout["showlegend"] = len(views) > 1
+    return Figure(
+        "cdf", "Distributions", _caption([source[3] for source, _ in panels], bool(names)), data, layout, narrow
+    )
+
+
+def _caption(kinds: Sequence[str], compares: bool) -> str:
+    *others, last = kinds
+    every = f"{', '.join(others)} and {last}" if others else last
+    what = "of the first run of each result" if compares else "of the measured part, one line a run"
+    caption = f"Distribution functions of {every} {what}: the share of the values at or below."
+    if "transfers" in kinds:
+        caption += " Completion times end below 1 where transfers were not finished."
+    return caption
+
+
+def _panel(layout: dict[str, Any], narrow: dict[str, Any], place: tuple[int, int], title: str) -> None:
+    """The axes of one of several panels: side by side, or one below the other on a narrow page."""
+    panel, count = place
+    width, height = 1 / (count + 0.1125 * (count - 1)), 1 / (count + 0.285 * (count - 1))
+    left, top = (panel - 1) * 1.1125 * width, 1 - (panel - 1) * 1.285 * height
+    ticks = {"range": [0, 1.02], "tickvals": [0, 0.25, 0.5, 0.75, 1], "showticklabels": panel == 1}
+    name = "" if panel == 1 else str(panel)
+    layout[f"xaxis{name}"] = drawing.axis(title, domain=[left, min(left + width, 1.0)], anchor=f"y{name}", nticks=5)
+    layout[f"yaxis{name}"] = drawing.axis("Share at or below" if panel == 1 else "", anchor=f"x{name}", **ticks)
+    narrow[f"xaxis{name}"] = {"domain": [0, 1]}
+    narrow[f"yaxis{name}"] = {"domain": [max(top - height, 0.0), top], "showticklabels": True}
+
+
+def _distribution(
+    x: Array, share: Array, points: int, name: str, look: dict[str, Any], panel: int, unit: str
+) -> list[Trace]:
+    if not x.size:
+        return []
+    rows = np.unique(np.linspace(0, x.size - 1, min(x.size, points)).astype(int))
+    axis = "" if panel == 1 else str(panel)
+    trace = {
+        "type": "scatter",
+        "mode": "lines",
+        "name": name,
+        "legendgroup": name,
+        "showlegend": panel == 1,
+        "x": drawing.numbers(np.append(x[0], x[rows])),
+        "y": drawing.numbers(np.append(0.0, share[rows])),
+        "xaxis": f"x{axis}",
+        "yaxis": f"y{axis}",
+        "line": {"shape": "hv", "width": 1.4, **look},
+        "hovertemplate": f"%{{y:.1%}} at most %{{x:.3g}} {unit}",
+    }
+    return [trace]

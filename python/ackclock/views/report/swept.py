@@ -1,0 +1,109 @@
+"""The report of a sweep, or of several with the same keys: charts of the main metrics, and the table of points."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from ackclock import metrics
+from ackclock.scenario.points import label
+from ackclock.views import charts, numbers
+from ackclock.views.charts import Chart, Line, Swept
+from ackclock.views.report import drawing, page
+from ackclock.views.report.drawing import Figure
+
+#: Points that the table shows.
+MOST_ROWS = 500
+
+
+class Reported(Swept, Protocol):
+    """A sweep and how it came about."""
+
+    @property
+    def manifest(self) -> Mapping[str, Any]:
+        """Scenario, command, versions."""
+
+
+def write(sweeps: Sequence[Reported], out: Path | str) -> Path:
+    """Writes the report to `out`, whole or not at all, and returns its path. Raises `InputError`."""
+    return page.write(render(sweeps), out)
+
+
+def render(sweeps: Sequence[Reported]) -> str:
+    """The report as HTML."""
+    drawn = charts.charts(sweeps)
+    figures = [_figure(chart) for chart in drawn]
+    names = [chart.metric for chart in drawn]
+    return page.render(
+        "sweep.html.j2",
+        title=sweeps[0].name,
+        engines=", ".join(dict.fromkeys(sweep.engine for sweep in sweeps)),
+        drawn=figures,
+        keys=[axis.key for axis in sweeps[0].axes],
+        heads=[metrics.METRICS[name].label for name in names],
+        rows=[row for sweep in sweeps for row in _rows(sweep, names)][:MOST_ROWS],
+        several=len(sweeps) > 1,
+        points=sum(len(sweep.points) for sweep in sweeps),
+        sweeps=[_again(sweep) for sweep in sweeps],
+        figures={f"sweep-{figure.key}": figure.spec() for figure in figures},
+        version=sweeps[0].manifest.get("ackclock"),
+    )
+
+
+def _rows(sweep: Reported, names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Whose, the swept values, n, and the metrics."""
+    return [
+        (sweep.engine, *map(label, point["values"].values()), str(point["n"]), *(_cell(point, name) for name in names))
+        for point in sweep.points
+    ]
+
+
+def _cell(point: Mapping[str, Any], name: str) -> str:
+    found = point["summary"][name]
+    return numbers.estimate(found["mean"], found["ci95_low"], found["ci95_high"], metrics.METRICS[name].unit)
+
+
+def _again(sweep: Reported) -> dict[str, str]:
+    manifest = sweep.manifest
+    return {
+        "engine": sweep.engine,
+        "file": str(manifest.get("scenario_path") or "scenario.toml"),
+        "command": str(manifest.get("command") or f"ackclock sweep {manifest.get('scenario_path')}"),
+        "scenario": str(manifest["sweep"]["scenario"]),
+    }
+
+
+def _figure(chart: Chart) -> Figure:
+    data = [_trace(line, chart) for line in chart.lines]
+    across = drawing.axis(chart.across.title, **({"type": "log"} if chart.across.logarithmic else {}))
+    if chart.across.names:
+        across |= {"tickvals": list(range(len(chart.across.names))), "ticktext": list(chart.across.names)}
+    title = f"{chart.title} ({chart.unit})" if chart.unit else chart.title
+    layout = drawing.plain() | {"xaxis": across, "yaxis": drawing.axis(title), "showlegend": len(data) > 1}
+    caption = f"{chart.title}: means over the seeds; the bars are 95 % intervals."
+    return Figure(chart.metric, chart.title, caption, data, layout)
+
+
+def _trace(line: Line, chart: Chart) -> dict[str, Any]:
+    look = drawing.look(line.kind) | ({"dash": ("dash", "dot")[(line.sweep - 1) % 2]} if line.sweep else {})
+    known = [high == high and low == low for low, high in zip(line.lows, line.highs, strict=True)]  # noqa: PLR0124
+    bars = {
+        "type": "data",
+        "symmetric": False,
+        "array": [high - mean if ok else 0 for mean, high, ok in zip(line.means, line.highs, known, strict=True)],
+        "arrayminus": [mean - low if ok else 0 for mean, low, ok in zip(line.means, line.lows, known, strict=True)],
+        "thickness": 1,
+        "width": 3,
+    }
+    return {
+        "type": "scatter",
+        "mode": "lines+markers",
+        "name": line.name,
+        "x": line.x,
+        "y": line.means,
+        "error_y": bars,
+        "line": {"width": 1.3, **look},
+        "marker": {"size": 5},
+        "hovertemplate": f"%{{y:.4g}} {chart.unit} at %{{x:.4g}}",
+    }

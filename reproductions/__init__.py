@@ -1,0 +1,1 @@
+"""Published results as runnable entries, a folder each, and what several of them share."""

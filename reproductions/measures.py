@@ -1,0 +1,101 @@
+"""Measures that entries share and that are no metrics of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import polars as pl
+
+from ackclock.metrics import RunView, delay, epoch
+from ackclock.views import curves
+
+#: How long after an epoch's last drop the total window may still be on its way down, in round-trip times: one until
+#: the senders hear of it, one to bring the window down in proportion to what is delivered, one in reserve.
+SETTLING_RTTS = 3
+
+
+def synchronised_flows(view: RunView) -> float | None:
+    """Mean number of flows that lost a packet in a congestion epoch. Source: Belhareth 2014, figures 5.5 and 5.6."""
+    mean = view.once(epoch.epochs)["flows_hit"].mean()
+    return float(mean) if isinstance(mean, (int, float)) else None
+
+
+def window_fall(view: RunView) -> float | None:
+    """Mean share of the total window that is given up in a congestion epoch.
+
+    1 − (lowest total from the last drop until `SETTLING_RTTS` after it or the next epoch) / (highest total from the
+    first drop until one RTT after the last). Source: Belhareth 2014, section 5.4.1.
+    """
+    found = view.once(epoch.epochs)
+    times_s, total = view.grid.times_s, curves.windows(view).total()
+    starts_s, ends_s = found["start_s"].to_numpy(), found["end_s"].to_numpy()
+    next_s = np.append(starts_s[1:], np.inf)
+    rtts_s = epoch.rtt_at(view, ends_s)
+    falls = []
+    for start_s, end_s, after_s, rtt_s in zip(starts_s, ends_s, next_s, rtts_s, strict=True):
+        peak = total[_between(times_s, start_s, min(end_s + rtt_s, after_s))]
+        trough = total[_between(times_s, end_s, min(end_s + SETTLING_RTTS * rtt_s, after_s))]
+        if peak.size and trough.size:
+            falls.append(1 - float(trough.min()) / float(peak.max()))
+    return float(np.mean(falls)) if falls else None
+
+
+def window_peak(view: RunView) -> float | None:
+    """Mean over the congestion epochs of the highest total window (segments) until one RTT after the last drop."""
+    found = view.once(epoch.epochs)
+    times_s, total = view.grid.times_s, curves.windows(view).total()
+    ends_s = found["end_s"].to_numpy()
+    parts = [
+        total[_between(times_s, start_s, end_s)]
+        for start_s, end_s in zip(found["start_s"], ends_s + epoch.rtt_at(view, ends_s), strict=True)
+    ]
+    peaks = [float(part.max()) for part in parts if part.size]
+    return float(np.mean(peaks)) if peaks else None
+
+
+def transfer_loss(view: RunView) -> float | None:
+    """Packets dropped / (dropped + received), over all TCP flows. Source: Le 2011, equation 5.3."""
+    dropped, received = float(view.flows["dropped_packets"].sum()), float(view.flows["received_packets"].sum())
+    return dropped / (dropped + received) if received else None
+
+
+def queue_delay_quantile(share: float) -> Callable[[RunView], float | None]:
+    """The measure of the bottleneck's sojourn time (s) that this share of the packets does not exceed."""
+    return lambda view: delay.weighted_quantile(*delay.sojourn_histogram(view), share)
+
+
+def window_quantile(share: float) -> Callable[[RunView], float | None]:
+    """The measure of the window that this share of the samples of all flows and instants does not exceed."""
+
+    def measure(view: RunView) -> float | None:
+        value = view.measured_samples["cwnd"].quantile(share, interpolation="linear")
+        return None if value is None else float(value)
+
+    return measure
+
+
+def window_swing(view: RunView) -> float | None:
+    """Range of the mean window over the flows: its 95th less its 5th percentile over time, in segments."""
+    means = mean_windows(view)["cwnd"]
+    return float(np.quantile(means, 0.95) - np.quantile(means, 0.05)) if means.len() else None
+
+
+def mean_windows(view: RunView) -> pl.DataFrame:
+    """At each sampled instant of the measured part the mean of the flows' windows, and their deviation `sd`."""
+    samples = (
+        view.measured_samples.drop_nulls("cwnd")
+        .group_by("time_s")
+        .agg(pl.col("cwnd").mean(), pl.col("cwnd").std(ddof=0).alias("sd"))
+    )
+    return samples.sort("time_s")
+
+
+def queue_swing(view: RunView) -> float | None:
+    """Range of the bottleneck's backlog: its 95th less its 5th percentile over time, in packets."""
+    backlog = view.queue_samples["backlog_p"].drop_nulls()
+    return float(np.quantile(backlog, 0.95) - np.quantile(backlog, 0.05)) if backlog.len() else None
+
+
+def _between(times_s: np.ndarray, low_s: float, high_s: float) -> slice:
+    return slice(*np.searchsorted(times_s, [low_s, high_s]))

@@ -1,0 +1,98 @@
+"""The parts of a sweep on disk: a stop between any two writes loses nothing that is in a part, and leaves nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+
+import polars as pl
+import pytest
+
+import ackclock as ac
+from ackclock.campaigns.sweep import folder as parts
+from ackclock.campaigns.sweep.folder import Parts, scan
+from ackclock.campaigns.sweep.order import Order
+
+ORDER = Order("name = 'x'", "x.toml", "packet", None, ("jain",), samples=False)
+
+
+def rows(run: int) -> dict[str, pl.DataFrame]:
+    """One run's: two flows, one link."""
+    numbers = {"run": [run], "point": [run]}
+    return {
+        "flows": pl.DataFrame({"run": [run, run], "point": [run, run], "flow": [0, 1]}),
+        "links": pl.DataFrame({**numbers, "link": [0]}),
+        "runs": pl.DataFrame({**numbers, "seed": [1], "jain": [run / 10]}),
+    }
+
+
+class Stopped(BaseException):
+    """As if the process had ended."""
+
+
+@pytest.fixture
+def stopping(monkeypatch):
+    """Ends the process before the file of that number is renamed."""
+    whole, left = parts.put, [10**9]
+
+    def put(path, write):
+        if left[0] == 0:
+            write(path.with_name(f".{path.name}.tmp"))
+            raise Stopped
+        left[0] -= 1
+        whole(path, write)
+
+    monkeypatch.setattr(parts, "put", put)
+    return left
+
+
+def begin(folder, wanted):
+    with Parts(folder, ORDER) as opened:
+        for run in range(wanted):
+            if run not in opened.done:
+                opened.add(rows(run))
+                opened.write()
+    return opened.done
+
+
+@pytest.mark.parametrize("writes", range(1 + 3 * 4))
+def test_a_stop_between_any_two_writes(tmp_path, stopping, writes):
+    folder = tmp_path / "sweep"
+    stopping[0] = writes
+    with contextlib.suppress(Stopped):
+        begin(folder, 4)
+    complete = max(0, writes - 1) // 3
+    stopping[0] = 10**9
+    with Parts(folder, ORDER) as opened:
+        assert opened.done == {*range(complete)}
+        numbers = {path.name for path in folder.glob("runs.parquet/part-*")}
+        assert {path.name for path in folder.glob("*.parquet/part-*")} == numbers
+        assert not [path for path in folder.rglob("*.tmp") if path.parent != folder]
+    assert begin(folder, 4) == {*range(4)}
+    for table, count in (("runs", 4), ("links", 4), ("flows", 8)):
+        assert scan(folder, table).collect()["run"].to_list() == sorted(
+            run for run in range(4) for _ in range(count // 4)
+        )
+
+
+def test_parts_wait_for_their_time_and_hold_many_runs(tmp_path, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(parts.time, "monotonic", lambda: now[0])
+    with Parts(tmp_path / "sweep", ORDER) as opened:
+        for run in range(1000):
+            now[0] += 1.0  # a second a run: in 1000 s a part after 2 s at first, after 1 % of the time later
+            opened.add(rows(run))
+        opened.write()
+    files = sorted((tmp_path / "sweep" / "runs.parquet").iterdir())
+    assert 100 < len(files) < 300
+    assert pl.read_parquet(files[0]).height == 2
+    assert pl.read_parquet(files[-2]).height == 10
+    assert opened.done == {*range(1000)}
+
+
+def test_another_format_is_refused(tmp_path):
+    begin(tmp_path / "sweep", 1)
+    path = tmp_path / "sweep" / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "format": 0}))
+    with pytest.raises(ac.InputError, match="in format 0; expected format 1: run it again"):
+        Parts(tmp_path / "sweep", ORDER)

@@ -1,0 +1,42 @@
+"""The dataset's tables are those that the engines in Rust fill."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from ackclock import _core
+from ackclock.dataset.tables import TABLES
+
+#: A value in Rust → what may hold it in the dataset, where counts may be fractions, and codes are words.
+HOLDS = {
+    "f64": {pl.Float64},
+    "u64": {pl.UInt64, pl.Float64},
+    "u32": {pl.UInt32, pl.Float64},
+    "u8": {pl.Enum, pl.Categorical},
+    "bool": {pl.Boolean},
+    "String": {pl.String},
+    "Vec<f64>": {pl.List(pl.Float64)},
+    "Vec<u64>": {pl.List(pl.UInt64)},
+}
+
+#: What engines call by number and the dataset by name.
+NAMED = {("flows", "source"): "source_node", ("flows", "destination"): "destination_node"}
+
+#: What an engine is not asked for: a run's number, and the control of a flow's group.
+OWN = {"run", "congestion"}
+
+
+def test_engines_and_dataset_have_the_same_tables_and_columns() -> None:
+    columns = {
+        table: {NAMED.get((table, name), name) for name in fields if name not in OWN}
+        for table, fields in TABLES.items()
+    }
+    assert {table: set(found) for table, found in _core.DATASET_TABLES.items()} == columns
+
+
+def test_a_column_of_the_dataset_holds_what_engines_give() -> None:
+    for table, found in _core.DATASET_TABLES.items():
+        for name, kind in found.items():
+            if name not in NAMED.values():
+                dtype = TABLES[table][name].dtype
+                assert dtype in HOLDS[kind] or dtype.base_type() in HOLDS[kind], f"{table}.{name}: {kind} in {dtype}"

@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Digests of the datasets of every scenario, to show that a change of the code changes no result.
+
+    python tools/digests.py before.json             # in the state before
+    python tools/digests.py after.json before.json  # in the state after: exit status 1 if any differs
+
+The scenarios are those of `scenarios/` and `reproductions/`, and one made for each congestion control, queue discipline
+and stack of the catalog. Each runs with its first seed and every engine that computes by itself (`linux` is left out:
+it has tests of its own); the packet engine carries a few million packets at most of each. What an engine refuses is
+compared by its words. Some minutes on one core; `--only PATTERN` takes some of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import io
+import json
+import sys
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from fnmatch import fnmatch
+from pathlib import Path
+
+import ackclock as ac
+from ackclock import catalog
+
+ROOT = Path(__file__).parents[1]
+TABLES = ("events", "flow_samples", "flows", "links", "packets", "queue_samples")
+ENGINES = ("packet", "fluid", "meanfield", "theory")
+
+#: What the bottlenecks of one run carry at most in the packet engine, in bits: some million full packets.
+MOST_BITS = 18e9
+
+#: The scenario that is made for an algorithm.
+MADE = """duration = "20s"
+warmup = "2s"
+repeats = 1
+[network]
+topology = "dumbbell"
+rate = "20Mbit"
+rtt = "40ms"
+queue = {queue}
+{loss}
+[tcp]
+stack = "{stack}"
+{ecn}
+[[flows]]
+count = 3
+congestion = "{congestion}"
+start = {{ every = "300ms", jitter = "100ms" }}
+"""
+FIFO = '{ discipline = "pfifo", limit = "0.7bdp" }'
+
+
+def scenarios() -> Iterator[tuple[str, str]]:
+    """Names and texts."""
+    for path in sorted([*ROOT.glob("scenarios/*.toml"), *ROOT.glob("reproductions/*/scenario.toml")]):
+        yield str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
+    for card in catalog.every():
+        for name, text in made(card):
+            yield f"{card.family}/{card.name}/{name}", text
+
+
+def made(card: catalog.Card) -> Iterator[tuple[str, str]]:
+    """The scenarios of one card."""
+    usual = {"queue": FIFO, "loss": "", "stack": "linux", "ecn": "", "congestion": "cubic"}
+    if card.family == "congestion":
+        usual["congestion"] = card.name
+        marking = {"queue": '{ discipline = "codel", limit = "500p", ecn = true }', "ecn": 'ecn = "classic"'}
+        yield "fifo", MADE.format(**usual)
+        yield "marks", MADE.format(**usual | marking)
+        yield "loss", MADE.format(**usual | {"loss": "loss = { probability = 2e-3 }"})
+        yield "rfc", MADE.format(**usual | {"stack": "rfc"})
+    elif card.family == "queue":
+        usual["queue"] = queue(card)
+        for congestion in ("cubic", "reno", "dctcp", "bbr"):
+            yield congestion, MADE.format(**usual | {"congestion": congestion})
+    else:
+        yield "fifo", MADE.format(**usual | {"stack": card.name, "congestion": "reno"})
+        yield "loss", MADE.format(**usual | {"stack": card.name, "loss": "loss = { probability = 1e-2 }"})
+
+
+def queue(card: catalog.Card) -> str:
+    """The table of a discipline, with what it requires."""
+    room = {"bytes": '"64KB"', "packets": '"100p"'}
+    required = {name: room[parameter.kind] for name, parameter in card.parameters.items() if parameter.required}
+    keys = {"discipline": f'"{card.name}"'} | required
+    return "{ " + ", ".join(f"{name} = {value}" for name, value in keys.items()) + " }"
+
+
+def shortened(plan: ac.Plan) -> ac.Plan:
+    """The plan with as much of its time as the packet engine is given, every packet logged."""
+    rate_bps = sum(link.rate_bps for link in plan.links if link.bottleneck)
+    duration_s = min(plan.duration_s, max(1.0, MOST_BITS / rate_bps))
+    return replace(
+        plan,
+        duration_s=duration_s,
+        warmup_s=min(plan.warmup_s, duration_s / 4),
+        changes=tuple(change for change in plan.changes if change.at_s < duration_s),
+        record=replace(plan.record, packets=True),
+    )
+
+
+def digest(data: ac.Dataset) -> str:
+    """Of all columns of all tables, and of what the engine says of each run."""
+    found = hashlib.sha256()
+    for table in TABLES:
+        frame = data.scan(table).collect()
+        for name in sorted(frame.columns):
+            column = io.BytesIO()
+            frame.select(name).rechunk().write_ipc(column)
+            found.update(column.getvalue())
+    metrics = [run.get("metrics") for run in data.runs]
+    found.update(json.dumps(metrics, sort_keys=True, default=str).encode())
+    return found.hexdigest()[:20]
+
+
+def digests(text: str) -> Iterator[tuple[str, str]]:
+    """Engine and digest, or why there is none."""
+    try:
+        loaded = ac.loads(text).plan()
+    except ac.AckclockError as error:
+        yield "refused", str(error)
+        return
+    plan = replace(loaded, seeds=loaded.seeds[:1])
+    for engine in ENGINES:
+        try:
+            yield engine, digest(ac.run(shortened(plan) if engine == "packet" else plan, engine=engine, jobs=1))
+        except ac.AckclockError as error:
+            yield engine, str(error)
+
+
+def main() -> int:
+    """The command; its exit status."""
+    asked = argparse.ArgumentParser(description="Digests of the datasets of every scenario.")
+    asked.add_argument("out", type=Path)
+    asked.add_argument("before", type=Path, nargs="?")
+    asked.add_argument("--only", default="*", help="names of scenarios, with * and ?")
+    given = asked.parse_args()
+    warnings.simplefilter("ignore")
+    found = {
+        f"{name}: {engine}": value
+        for name, text in scenarios()
+        if fnmatch(name, given.only)
+        for engine, value in digests(text)
+    }
+    given.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    before = json.loads(given.before.read_text(encoding="utf-8")) if given.before else found
+    different = [name for name, value in found.items() if before.get(name) != value]
+    print(f"{len(found)} results, {len(different)} differ", *different, sep="\n")
+    return 1 if different else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
