@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ackclock_congestion::Prototype;
-use ackclock_plan::{EndsPlan, PathPlan, Plan, TrafficPlan};
+use ackclock_plan::{EndsPlan, FlowPlan, PathPlan, Plan, TrafficPlan};
 use ackclock_record::{Tables, Totals};
 use ackclock_units::Time;
 
@@ -61,8 +61,7 @@ impl Simulation {
     /// card's.
     pub fn new(plan: &Plan, seed: u64) -> Result<Simulation, PlanError> {
         plan.check()?;
-        let prototypes = plan.flows.iter().map(Sender::prototype);
-        let prototypes = prototypes.collect::<Result<_, _>>()?;
+        let prototypes = prototypes(&plan.flows)?;
         let given = plan.flows.len() + plan.datagrams.len();
         let transfers = Transfers::new(plan, seed, given as u32)?;
         let priorities = priorities(plan, &transfers, given);
@@ -340,6 +339,19 @@ impl Simulation {
             _ => None,
         })
     }
+}
+
+/// By flow: what its controller is copied from. Neighbours with the same control share it.
+fn prototypes(flows: &[FlowPlan]) -> Result<Vec<Arc<Prototype>>, PlanError> {
+    let same = |one: &FlowPlan, next: &FlowPlan| {
+        one.congestion == next.congestion && one.tcp.initial_window == next.tcp.initial_window
+    };
+    let mut prototypes = Vec::with_capacity(flows.len());
+    for neighbours in flows.chunk_by(same) {
+        let prototype = Sender::prototype(&neighbours[0])?;
+        prototypes.resize(prototypes.len() + neighbours.len(), prototype);
+    }
+    Ok(prototypes)
 }
 
 /// The paths that are given: of the flows, of the datagrams, of the traffic.

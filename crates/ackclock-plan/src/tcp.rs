@@ -18,7 +18,7 @@ pub struct GroupPlan {
 }
 
 /// A congestion control and its complete parameters.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CongestionPlan {
     /// Name as in `sysctl`.
