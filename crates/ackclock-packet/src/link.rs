@@ -56,7 +56,8 @@ impl Due {
     }
 }
 
-/// A queueing link. What each packet needs is in the first cache line, and where it goes in the second.
+/// A queueing link. What each packet needs is in the first cache line, and where it goes in the second; what one that
+/// waits needs besides is in the fourth to seventh.
 #[repr(C, align(128))]
 pub struct Link {
     /// Until when the packet is in transmission that was launched last.
@@ -85,16 +86,16 @@ pub struct Link {
     queued_bytes: u64,
     /// Since when the queue has been empty, while it is.
     empty_since: Time,
-    rate: Rate,
-    /// Transmission times of the last small and the last large packet.
-    transmission_times: [(u32, Time); 2],
     counters: Counters,
     sojourns: Sojourns,
     /// What the discipline dropped and marked during the last call.
     drops: Drops,
+    settled: Settled,
+    rate: Rate,
+    /// Transmission times of the last small and the last large packet.
+    transmission_times: [(u32, Time); 2],
     bucket: Option<Box<Bucket>>,
     loss: Option<Box<RandomLoss>>,
-    settled: Settled,
 }
 
 /// Packets that the discipline dropped, and copies of those it marked, counted and ready to be recorded.

@@ -257,18 +257,23 @@ impl Network {
         if self.links[link].propagation.exists {
             self.admit_flying(packet, link);
         } else {
-            self.admit::<false>(packet, link);
+            self.admit::<false>(packet, link, self.log_packets);
         }
     }
 
-    /// A link, with a flight behind it or without one, takes a packet or loses it.
+    /// A link, with a flight behind it or without one, takes a packet or loses it. `log`: whether packets are logged.
     #[inline(always)]
-    fn admit<const FLIGHT: bool>(&mut self, packet: Packet, link: usize) {
+    fn admit<const FLIGHT: bool>(&mut self, packet: Packet, link: usize, log: bool) {
         let Some(due) = self.links[link].offer::<FLIGHT>(packet, self.now) else {
             return self.lose(link as u32, packet.for_record(), Happening::Loss);
         };
-        self.log(self.now, link as u32, &packet, Action::Enqueue);
+        if log {
+            self.write_log(self.now, link as u32, packet.for_record(), Action::Enqueue);
+        }
         if FLIGHT {
+            if log {
+                self.await_departure(link, due.departure);
+            }
             self.schedule_flight(link, due);
         } else if !due.next().is_never() {
             self.transmissions.set(link, due.next());

@@ -56,11 +56,12 @@ pub struct Backlog {
 
 /// Collects what a discipline drops or marks during one call; the link empties it afterwards.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub struct Drops {
+    /// Whether there is something in either: the one byte that is looked at for each packet.
+    any: bool,
     packets: Vec<Packet>,
     marked: Vec<Packet>,
-    /// Whether there is something in either: the one byte that each packet's way looks at.
-    any: bool,
 }
 
 impl Drops {

@@ -38,9 +38,8 @@ impl Link {
     pub(super) fn take_stock(&mut self) {
         self.obstructed = self.down || self.loss.is_some();
         let lets_through = self.queue.lets_through() && self.bucket.is_none();
-        let is_unseen = lets_through && self.propagation.exists && !self.is_watched;
-        self.is_plain = is_unseen && !self.obstructed;
-        self.is_lazy = is_unseen;
+        self.is_lazy = lets_through && self.propagation.exists && !self.is_watched;
+        self.is_plain = self.is_lazy && !self.obstructed;
     }
 
     /// There is a flight behind the link, because its delay will change.

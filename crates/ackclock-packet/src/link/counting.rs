@@ -58,12 +58,13 @@ const KEPT: usize = 8;
 
 /// The sojourn times of a link, and of how many packets that did not wait they know.
 #[derive(Default)]
+#[repr(C)]
 pub(super) struct Sojourns {
+    count: usize,
     /// The last ones, until there are enough to look for their bins together.
     last: [Time; KEPT],
-    count: usize,
-    histogram: Histogram,
     passed: u64,
+    histogram: Histogram,
 }
 
 impl Sojourns {

@@ -96,13 +96,22 @@ impl Network {
     /// As [`Network::admit`], for a link with a flight.
     #[inline(never)]
     pub(super) fn admit_flying(&mut self, packet: Packet, link: usize) {
+        if self.log_packets {
+            return self.admit_logged(packet, link);
+        }
         let this = &mut self.links[link];
         this.catch_up(self.now);
         if this.is_idle(self.now) {
             self.pass(packet, link);
         } else {
-            self.admit::<true>(packet, link);
+            self.admit::<true>(packet, link, false);
         }
+    }
+
+    /// Apart, so that a packet that is not logged is not kept for that.
+    #[cold]
+    fn admit_logged(&mut self, packet: Packet, link: usize) {
+        self.admit::<true>(packet, link, true);
     }
 
     /// A packet finds a link idle.
@@ -117,15 +126,16 @@ impl Network {
     fn revisit(&mut self, link: usize) {
         self.log_departure(link);
         let due = self.links[link].resume(self.now);
+        if self.log_packets {
+            self.await_departure(link, due.departure);
+        }
         self.schedule_flight(link, due);
         self.settle_drops(link);
     }
 
+    /// Schedules what follows at a link with a flight from an offer or a look.
     #[inline(always)]
     pub(super) fn schedule_flight(&mut self, link: usize, due: Due) {
-        if self.log_packets {
-            self.await_departure(link, due.departure);
-        }
         self.await_arrival(link, due.arrival);
         if !due.revisit.is_never() {
             self.link_events.set(link, due.revisit);
@@ -142,7 +152,7 @@ impl Network {
 
     /// The log says when a packet leaves, so that has to be an event.
     #[cold]
-    fn await_departure(&mut self, link: usize, departure: Time) {
+    pub(super) fn await_departure(&mut self, link: usize, departure: Time) {
         let launched = self.links[link].propagation.last().copied();
         let Some(packet) = launched.filter(|_| !departure.is_never()) else {
             return;
