@@ -81,6 +81,12 @@ def test_files_and_functions_are_short():
     assert house.median_function(PACKAGE) <= 5
 
 
+def test_rust_files_are_short():
+    lines = {path.name: path.read_text("utf-8").count("\n") for path in (ROOT / "crates").rglob("*.rs")}
+    assert len(lines) > 100
+    assert not {name: count for name, count in lines.items() if count > 500}
+
+
 @pytest.mark.parametrize("module", ["ackclock", "ackclock.cli"])
 def test_importing_is_light(module):
     heavy = ["polars", "numpy", "scipy", "matplotlib", "pydantic", "jinja2", "rich.progress"]
