@@ -57,7 +57,7 @@ impl Due {
 }
 
 /// A queueing link. What each packet needs is in the first cache line, and where it goes in the second; what one that
-/// waits needs besides is in the fourth to seventh.
+/// waits needs besides is in the fourth to eighth.
 #[repr(C, align(128))]
 pub struct Link {
     /// Until when the packet is in transmission that was launched last.

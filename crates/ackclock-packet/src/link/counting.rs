@@ -56,14 +56,14 @@ impl Passed {
 /// Sojourn times that are kept before they are counted.
 const KEPT: usize = 8;
 
-/// The sojourn times of a link, and of how many packets that did not wait they know.
+/// The sojourn times of a link, and how many of the packets that found it idle are among them.
 #[derive(Default)]
 #[repr(C)]
 pub(super) struct Sojourns {
     count: usize,
+    passed: u64,
     /// The last ones, until there are enough to look for their bins together.
     last: [Time; KEPT],
-    passed: u64,
     histogram: Histogram,
 }
 

@@ -213,5 +213,6 @@ fn what_each_packet_needs_is_in_the_first_lines() {
     assert_eq!(offset_of!(Link, propagation), 64);
     assert_eq!(Propagation::HOT_BYTES, 64);
     assert_eq!(offset_of!(Link, queue), 3 * 64);
-    assert!(offset_of!(Link, drops) < 7 * 64);
+    assert_eq!(offset_of!(Link, counters), 4 * 64);
+    assert!(offset_of!(Link, drops) < 8 * 64);
 }
