@@ -7,7 +7,7 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 started=$SECONDS
 
-cargo test --locked --workspace --exclude ackclock-python 2>&1 | tee -a "$log"
+cargo test --locked --no-fail-fast --workspace --exclude ackclock-python 2>&1 | tee -a "$log"
 rust=${PIPESTATUS[0]}
 # Without its default features this crate needs no Python library to link to.
 cargo test --locked --package ackclock-python --no-default-features 2>&1 | tee -a "$log"
