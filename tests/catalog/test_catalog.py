@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 
 import pytest
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from ackclock import catalog
 from ackclock.catalog.kernel import Absent, Clock, Fixed, Knob, Word
@@ -13,6 +14,7 @@ from ackclock.errors import InputError
 from ackclock.plan import TcpPlan
 
 CARDS = catalog.every()
+READER = TypeAdapter(catalog.Card)
 IN_LINUX = [card for card in CARDS if card.linux]
 
 #: What functions of the engine linux compute something else from.
@@ -141,10 +143,33 @@ def test_what_the_kernel_fixes_is_in_a_plans_units():
 
 
 def test_a_form_that_the_kernel_has_not_is_an_error():
-    content = {"name": "x", "title": "X", "summary": "x", "family": "queue"}
-    for told in ({"word": "limit", "scale": 2}, {"given": True}, {}):
-        with pytest.raises(ValidationError):
-            catalog.Card.model_validate({**content, "linux": {"parameters": {"limit": told}}})
+    content = {"name": "x", "title": "X", "summary": "x"}
+    for told in ({"word": "limit", "scale": 2}, {"clock": True, "fixed": 1}, {}):
+        with pytest.raises(TypeError):
+            catalog.made("queue", {**content, "linux": {"parameters": {"limit": told}}})
+
+
+@pytest.mark.parametrize("wrong", [{"colour": "red"}, {"parameters": {"limit": {"kind": "time", "unit": "s"}}}])
+def test_a_card_with_other_keys_is_an_error(wrong):
+    content = {"name": "x", "title": "X", "summary": "x"}
+    with pytest.raises(TypeError, match="colour|description"):
+        catalog.made("queue", {**content, **wrong})
+
+
+@pytest.mark.parametrize("card", CARDS, ids=names(CARDS))
+def test_what_a_card_says_is_of_the_types_it_should_be(card):
+    """Nobody looks when a card is read, for speed."""
+    READER.validate_json(json.dumps(dataclasses.asdict(card)), strict=True)
+
+
+def test_a_card_of_other_types_is_noticed():
+    with pytest.raises(ValidationError):
+        READER.validate_json(json.dumps(dataclasses.asdict(dataclasses.replace(CARDS[0], title=1))), strict=True)
+
+
+@pytest.mark.parametrize("card", CARDS, ids=names(CARDS))
+def test_the_head_of_a_card_has_its_title(card):
+    assert catalog.title(card.family, card.name) == card.title
 
 
 def test_a_text_must_match_its_pattern():

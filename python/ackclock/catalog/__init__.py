@@ -4,22 +4,28 @@ A card is a TOML file named like the algorithm: `catalog/congestion/cubic.toml`.
 it comes from, how ours differs, and lists its parameters with units, defaults and ranges. A parameter's default lives
 here and nowhere else; a scenario gives some parameters, the card completes them, and an engine receives all of them.
 Where the real kernel has the algorithm, its table `[linux]` says how the kernel is told.
+
+Cards are our own files and the tests check them, so they are read without pydantic; it is imported when a user's
+values are checked by a card.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
-
-from ackclock.catalog.kernel import Absent, Fixed, Linux, Plain
+from ackclock.catalog.kernel import Absent, Fixed, Linux, Plain, linux
 from ackclock.errors import InputError
-from ackclock.input import units
-from ackclock.input.fields import Form, OneOf, Quantity, SizeQuantity, Table, nearest, shown
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+    from ackclock.input.fields import Quantity, SizeQuantity, Table
+    from ackclock.input.units import SizeUnit
 
 Family: TypeAlias = Literal["congestion", "queue", "stack"]
 FAMILIES: tuple[Family, ...] = get_args(Family)
@@ -31,25 +37,23 @@ NAME_KEYS: Mapping[Family, str] = {"congestion": "kind", "queue": "discipline", 
 SUFFIXES = {"time": "_s", "rate": "_bps", "bytes": "_bytes", "packets": "_packets"}
 
 #: Accepted range of a size in bandwidth–delay products.
-BDP_BOUNDS: tuple[units.SizeUnit, float, float] = ("bdp", 0.001, 1000.0)
+BDP_BOUNDS: tuple[SizeUnit, float, float] = ("bdp", 0.001, 1000.0)
 
 Told = TypeVar("Told")
 
 
-class Reference(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class Reference:
     """Where an algorithm or a value is written down."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     title: str
     url: str = ""
     section: str = ""
 
 
-class Parameter(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
     """A parameter of an algorithm: what it means, in which unit, from where to where."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: Literal["time", "rate", "bytes", "packets", "number", "integer", "boolean", "choice", "text"]
     description: str
@@ -57,7 +61,7 @@ class Parameter(BaseModel):
     required: bool = False
     minimum: Plain | None = None
     maximum: Plain | None = None
-    choices: tuple[str | bool, ...] = ()
+    choices: Sequence[str | bool] = ()
     #: A text: the regular expression that all of it must match; its unit says that in words.
     pattern: str = ""
     unit: str = ""
@@ -68,10 +72,14 @@ class Parameter(BaseModel):
     @cached_property
     def annotation(self) -> Any:
         """The type that reads a user's value: `Annotated[float, Quantity(…)]` for a time."""
+        from pydantic import Field
+
+        from ackclock.input.fields import Form, OneOf
+
         if self.kind == "boolean":
             return bool
         if self.kind == "choice":
-            return Annotated[Any, OneOf(self.choices)]
+            return Annotated[Any, OneOf(tuple(self.choices))]
         if self.kind == "text":
             return Annotated[Any, Form(self.pattern, self.unit)]
         if self.kind == "integer":
@@ -81,6 +89,9 @@ class Parameter(BaseModel):
         return Annotated[Any, self._with_unit()]
 
     def _with_unit(self) -> Quantity | SizeQuantity:
+        from ackclock.input import units
+        from ackclock.input.fields import Quantity, SizeQuantity
+
         low, high = str(self.minimum), str(self.maximum)
         if self.kind == "packets" or self.bdp:
             own = units.size(low), units.size(high)
@@ -95,31 +106,31 @@ class Parameter(BaseModel):
 
     @cached_property
     def _adapter(self) -> TypeAdapter[Any]:
+        from pydantic import TypeAdapter
+
         return TypeAdapter(self.annotation)
 
 
-class Variant(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class Variant:
     """A named set of parameter values."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     summary: str
-    parameters: dict[str, Plain]
+    parameters: Mapping[str, Plain]
 
 
-class Card(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class Card:
     """All that is known of an algorithm or a TCP stack, apart from its code."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     title: str
     summary: str
     family: Family
-    references: tuple[Reference, ...] = ()
-    deviations: tuple[str, ...] = ()
-    parameters: dict[str, Parameter] = {}
-    variants: dict[str, Variant] = {}
+    references: Sequence[Reference] = ()
+    deviations: Sequence[str] = ()
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    variants: Mapping[str, Variant] = field(default_factory=dict)
     #: A congestion control: the ECN feedback that it lives on, if any.
     ecn: Literal["", "dctcp", "accurate", "l4s"] = ""
     #: A stack: its congestion control where a scenario names none.
@@ -130,6 +141,10 @@ class Card(BaseModel):
     @cached_property
     def table(self) -> type[Table]:
         """The model of the table that a scenario may write: every parameter, each optional unless required."""
+        from pydantic import Field, create_model
+
+        from ackclock.input.fields import OneOf, Table
+
         fields: dict[str, Any] = {NAME_KEYS[self.family]: (Literal[self.name], self.name)}
         for name, parameter in self.parameters.items():
             default: Any = ... if parameter.required else None
@@ -176,9 +191,31 @@ def names(family: Family) -> tuple[str, ...]:
 def card(family: Family, name: str) -> Card:
     """A card. Raises `InputError` for an unknown name."""
     if name not in names(family):
+        from ackclock.input.fields import nearest, shown
+
         raise InputError(f"found {shown(name)}; expected {nearest(name, names(family))}")
-    content = tomllib.loads((Path(__file__).parent / family / f"{name}.toml").read_text(encoding="utf-8"))
-    return Card.model_validate({"family": family, **content})
+    return made(family, tomllib.loads(_text(family, name)))
+
+
+def made(family: Family, content: Mapping[str, Any]) -> Card:
+    """The card that a file's content is. Raises `TypeError` for a key that cards do not have, or that is missing."""
+    tables: dict[str, Any] = {
+        "references": [Reference(**table) for table in content.get("references", ())],
+        "parameters": {name: Parameter(**table) for name, table in content.get("parameters", {}).items()},
+        "variants": {name: Variant(**table) for name, table in content.get("variants", {}).items()},
+        "linux": linux(content["linux"]) if "linux" in content else None,
+    }
+    return Card(family=family, **{**content, **tables})
+
+
+def title(family: Family, name: str) -> str:
+    """What the algorithm of that name is called. Only the head of its card is read, which is all before a table."""
+    head, _, _ = _text(family, name).partition("\n[")
+    return str(tomllib.loads(head)["title"])
+
+
+def _text(family: Family, name: str) -> str:
+    return (Path(__file__).parent / family / f"{name}.toml").read_text(encoding="utf-8")
 
 
 def in_linux(family: Family) -> tuple[str, ...]:

@@ -6,17 +6,16 @@ parameter. The engine linux makes its commands and its refusals from it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
-
-from pydantic import BaseModel, ConfigDict
 
 Plain: TypeAlias = str | int | float | bool
 
 
-class Knob(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class Knob:
     """A parameter of a control's module, a whole number: `{ knob = "beta", scale = 1024, default = 717 }`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     knob: str
     #: What a plan's value is multiplied by before it is rounded.
@@ -30,13 +29,12 @@ class Knob(BaseModel):
         return number
 
 
-class Word(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class Word:
     """A parameter of a discipline in tc, before its value: `{ word = "limit" }`. What is not given has no word.
 
     A boolean is a word alone: `{ word = "ecn", otherwise = "noecn" }`.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     word: str
     #: A boolean: the word for false, if tc has one.
@@ -45,34 +43,34 @@ class Word(BaseModel):
     whole: bool = False
 
 
-class Fixed(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class Fixed:
     """What the kernel's code has for good, as a scenario would write it: `{ fixed = "150ms" }`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     fixed: Plain
 
 
-class Absent(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class Absent:
     """What the kernel cannot be told, so that it must not be given: `{ given = false }`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     given: Literal[False]
 
 
-class Clock(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class Clock:
     """A tick of the kernel's own clock, one of those that kernels are built with: `{ clock = true }`."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     clock: Literal[True]
 
 
-class Linux(BaseModel):
-    """That the kernel has an algorithm, and where."""
+#: The forms in which the kernel is told of a parameter.
+Told: TypeAlias = Knob | Word | Fixed | Absent | Clock
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+
+@dataclass(frozen=True, kw_only=True)
+class Linux:
+    """That the kernel has an algorithm, and where."""
 
     #: A control: the kernel's module that has the knobs.
     module: str = ""
@@ -81,4 +79,19 @@ class Linux(BaseModel):
     #: A discipline that is made of another: that one, whose card has the words.
     discipline: str = ""
     #: The card's parameters, a discipline's in the order of tc's words; the engine computes from what is missing.
-    parameters: dict[str, Knob | Word | Fixed | Absent | Clock] = {}
+    parameters: Mapping[str, Told] = field(default_factory=dict)
+
+
+def linux(table: Mapping[str, Any]) -> Linux:
+    """A card's table `[linux]`. Raises `TypeError` for keys that it cannot have."""
+    parameters = {name: _told(form) for name, form in table.get("parameters", {}).items()}
+    return Linux(**{**table, "parameters": parameters})
+
+
+def _told(table: Mapping[str, Any]) -> Told:
+    """A parameter in its form, which the key that is its own tells."""
+    forms: dict[str, type[Told]] = {"knob": Knob, "word": Word, "fixed": Fixed, "given": Absent, "clock": Clock}
+    for key, form in forms.items():
+        if key in table:
+            return form(**table)
+    raise TypeError(f"found {dict(table)}; expected one of the keys {', '.join(forms)}")

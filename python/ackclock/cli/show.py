@@ -13,7 +13,7 @@ from ackclock.errors import InputError
 def _card_names(incomplete: str) -> list[str]:
     from ackclock import catalog
 
-    return [card.name for card in catalog.every() if card.name.startswith(incomplete)]
+    return [name for family in catalog.FAMILIES for name in catalog.names(family) if name.startswith(incomplete)]
 
 
 def show(
@@ -30,7 +30,6 @@ def show(
 
         ackclock show --schema > scenario.schema.json
     """
-    from ackclock import catalog
     from ackclock.cli.terminal import cards
 
     if schema:
@@ -38,7 +37,7 @@ def show(
 
         typer.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
     elif name is None:
-        cards.print_catalog(catalog.every())
+        cards.print_catalog()
     else:
         for card in _cards(name):
             cards.print_card(card)
@@ -50,5 +49,5 @@ def _cards(name: str) -> list[Any]:
 
     if found := catalog.find(name):
         return found
-    known = [card.name for card in catalog.every()]
+    known = [known for family in catalog.FAMILIES for known in catalog.names(family)]
     raise InputError(f"NAME: found {shown(name)}; expected {nearest(name, known)}")

@@ -6,10 +6,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ackclock.engines.engine import Engine, Need
 from ackclock.errors import InputError, Unsupported
-from ackclock.plan import Plan
+
+if TYPE_CHECKING:
+    from ackclock.plan import Plan
 
 #: Name → module and class; a module is imported when its engine is asked for.
 ENGINES = {

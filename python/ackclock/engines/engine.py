@@ -7,22 +7,20 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
-from importlib.metadata import version
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from ackclock import _core
-from ackclock.engines.features import features
 from ackclock.errors import Unsupported
-from ackclock.plan import Plan
 
 if TYPE_CHECKING:
     from ackclock.dataset import Dataset
+    from ackclock.plan import Plan
 
 #: Called with the share of a run that is done, 0 to 1; what it raises ends the run.
 Progress: TypeAlias = Callable[[float], None]
 
-#: Packages whose versions a result depends on.
+#: Packages whose versions a result depends on. Each says its own: to read them off what pip installed takes longer.
 PACKAGES = ("numpy", "polars", "pydantic")
 
 
@@ -87,6 +85,8 @@ class Engine(Protocol):
 
 def missing(plan: Plan, engine: Engine) -> list[Unsupported]:
     """What the plan asks for and the engine has not."""
+    from ackclock.engines.features import features
+
     return [Unsupported(what, engine.name) for what in features(plan) if what not in engine.has]
 
 
@@ -104,6 +104,8 @@ def manifest(
     `metrics`, by their names, are what an engine knows without tables: averages that a closed form gives. `model` is
     which of its models answered, if it has several.
     """
+    from ackclock import _core
+
     known = {"metrics": dict(metrics)} if metrics else {}
     return {
         "ackclock": _core.version,
@@ -129,4 +131,4 @@ def circumstances(command: str) -> dict[str, Any]:
 
 @cache
 def _versions() -> dict[str, str]:
-    return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
+    return {"python": platform.python_version(), **{name: import_module(name).__version__ for name in PACKAGES}}

@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ackclock import catalog
+
 if TYPE_CHECKING:
     from ackclock.catalog import Card
 
@@ -17,13 +19,14 @@ if TYPE_CHECKING:
 PLACES = ("crates", "python", "tests", "reproductions", "scenarios", "benchmarks", "docs")
 
 
-def print_catalog(cards: list[Card]) -> None:
+def print_catalog() -> None:
     """One line a card."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("family", "name", "what it is"):
         table.add_column(heading)
-    for card in cards:
-        table.add_row(card.family, card.name, card.title)
+    for family in catalog.FAMILIES:
+        for name in catalog.names(family):
+            table.add_row(family, name, catalog.title(family, name))
     console = Console(highlight=False)
     console.print(table)
     console.print("\nackclock show NAME prints a card and the algorithm's files.")
