@@ -1,4 +1,4 @@
-"""The engine linux: the kernel's own work on each packet, in a guest or live; real time where the world's clock runs."""
+"""The engine linux: the kernel's own work on each packet, in a guest or live."""
 
 from __future__ import annotations
 
