@@ -15,7 +15,7 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from types import NoneType, UnionType
 from typing import Any, TypeAlias, get_args, get_origin, get_type_hints
 
@@ -262,7 +262,7 @@ class RecordPlan:
     all_links: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Plan:
     """One scenario as complete numbers; `seeds` has one run each.
 
@@ -311,6 +311,16 @@ class Plan:
         values = dataclasses.asdict(self)
         del values["scenario_text"], values["scenario_name"]
         return values
+
+    @cached_property
+    def values(self) -> Mapping[str, Any]:
+        """What `to_dict` gives, made once for the runs of all seeds: only to be read."""
+        return self.to_dict()
+
+    @cached_property
+    def engine_json(self) -> str:
+        """What `engine_input` gives, as text, made once for the runs of all seeds."""
+        return json.dumps(self.engine_input())
 
     def engine_input(self) -> dict[str, Any]:
         """What `crates/ackclock-plan` reads: the network, what is sent over it and what is recorded."""

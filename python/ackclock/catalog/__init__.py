@@ -161,12 +161,20 @@ class Card:
 
     def complete(self, given: Mapping[str, Any], variant: str | None = None) -> dict[str, Any]:
         """Every parameter in SI units: what is given, else the variant's value, else the default."""
+        defaults = self._defaults.get(variant) or self._defaults.setdefault(variant, self._read(variant))
+        return {name: given[name] if name in given else value for name, value in defaults.items()}
+
+    @cached_property
+    def _defaults(self) -> dict[str | None, dict[str, Any]]:
+        """Of each variant that was asked for, and of none: each parameter's value, read once."""
+        return {}
+
+    def _read(self, variant: str | None) -> dict[str, Any]:
         chosen = self.variants[variant].parameters if variant else {}
-        values: dict[str, Any] = {}
-        for name, parameter in self.parameters.items():
-            default = chosen.get(name, parameter.default)
-            values[name] = given[name] if name in given else None if default is None else parameter.read(default)
-        return values
+        found = {name: chosen.get(name, parameter.default) for name, parameter in self.parameters.items()}
+        return {
+            name: None if value is None else self.parameters[name].read(value) for name, value in found.items()
+        }
 
     def told(self, form: type[Told]) -> dict[str, Told]:
         """The parameters that the kernel is told in this form: `told(Word)` is `{"limit": Word(word="limit"), …}`."""

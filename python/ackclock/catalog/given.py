@@ -32,6 +32,8 @@ class FromCard:
 
     def read(self, value: object) -> Given:
         """The parameters, checked against the card's units and ranges."""
+        if isinstance(value, Given):
+            return value
         key, known = catalog.NAME_KEYS[self.family], catalog.names(self.family)
         if self.short and isinstance(value, str):
             return self._given({key: self._known(value, (), known)}, known)

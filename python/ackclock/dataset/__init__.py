@@ -83,6 +83,9 @@ class Dataset:
 
     def frame(self, table: str) -> pl.DataFrame:
         """A table as a frame. Raises `InputError` if a part of it is damaged."""
+        parts = self.parts.get(table, ())
+        if len(parts) == 1 and isinstance(parts[0].source, pl.DataFrame) and not parts[0].shift:
+            return parts[0].source.clone()
         try:
             return self.scan(table).collect()
         except (pl.exceptions.PolarsError, OSError) as error:
@@ -219,9 +222,10 @@ class Spool:
 
     def append(self, table: str, columns: Mapping[str, Column]) -> None:
         """Adds rows (see `tables.frame` for what means null). Raises `ValueError` for what the table has not."""
-        rows = tables.frame(table, columns, self._run, self._names)
-        if rows.height == 0:
+        tables.check(table, columns)
+        if not any(map(len, columns.values())):
             return
+        rows = tables.frame(table, columns, self._run, self._names)
         with self._lock:
             self._waiting[table].append(rows)
             self._bytes += int(rows.estimated_size())
@@ -236,7 +240,7 @@ class Spool:
 
     def _in_memory(self, table: str) -> list[Part]:
         waiting = self._waiting[table]
-        return [Part(pl.concat(waiting, rechunk=True))] if waiting else []
+        return [Part(waiting[0] if len(waiting) == 1 else pl.concat(waiting, rechunk=True))] if waiting else []
 
     def _flush(self) -> None:
         folder = self._place()

@@ -17,14 +17,6 @@ import polars as pl
 #: What an engine hands over as one column.
 Column: TypeAlias = "np.ndarray[Any, Any] | Sequence[Any]"
 
-#: The value of an unsigned column that means null where null is possible.
-SENTINELS: Mapping[Any, int] = {
-    pl.UInt8: 2**8 - 1,
-    pl.UInt16: 2**16 - 1,
-    pl.UInt32: 2**32 - 1,
-    pl.UInt64: 2**64 - 1,
-}
-
 #: Kinds of events, in the dataset's order.
 EVENT_KINDS = (
     "drop",
@@ -144,6 +136,14 @@ def empty(table: str) -> pl.DataFrame:
     return pl.DataFrame(schema=schema(table))
 
 
+def check(table: str, columns: Mapping[str, Column]) -> None:
+    """Raises `ValueError` for an unknown table, and for columns that it has not."""
+    if table not in TABLES:
+        raise ValueError(f"unknown table {table!r}; the dataset has {', '.join(TABLES)}")
+    if unknown := [name for name in columns if name not in TABLES[table]]:
+        raise ValueError(f"table {table!r} has no column {', '.join(unknown)}; its columns are in tables.py")
+
+
 def frame(
     table: str, columns: Mapping[str, Column], run: int, names: Mapping[str, Sequence[str]] | None = None
 ) -> pl.DataFrame:
@@ -153,22 +153,17 @@ def frame(
     greatest value of an unsigned integer type, mean null. Integer codes are turned into words by `names`, keyed
     `table.column`. Raises `ValueError` for an unknown table or column, and for codes without names.
     """
-    if table not in TABLES:
-        raise ValueError(f"unknown table {table!r}; the dataset has {', '.join(TABLES)}")
-    fields = TABLES[table]
-    unknown = [name for name in columns if name not in fields]
-    if unknown:
-        raise ValueError(f"table {table!r} has no column {', '.join(unknown)}; its columns are in tables.py")
+    check(table, columns)
     return pl.DataFrame(list(_series(table, columns, run, names or {})))
 
 
 def _series(
     table: str, columns: Mapping[str, Column], run: int, names: Mapping[str, Sequence[str]]
 ) -> Iterator[pl.Series]:
-    rows = max((len(column) for column in columns.values()), default=0)
+    rows = max(map(len, columns.values()), default=0)
     for name, field in TABLES[table].items():
         if name == "run":
-            yield pl.Series("run", np.full(rows, run, dtype=np.uint32))
+            yield pl.Series(name, np.full(rows, run, dtype=np.uint32))
         elif name in columns:
             yield _one(f"{table}.{name}", columns[name], field, names).alias(name)
         elif field.nullable:
@@ -179,32 +174,29 @@ def _series(
 
 def _one(key: str, column: Column, field: Field, names: Mapping[str, Sequence[str]]) -> pl.Series:
     if isinstance(field.dtype, (pl.Enum, pl.Categorical)):
-        return _words(key, column, names).cast(field.dtype)
+        return _words(key, column, field.dtype, names)
     if isinstance(field.dtype, pl.List):
         return pl.Series([None if item is None else list(item) for item in column], dtype=field.dtype)
-    if not isinstance(column, np.ndarray) and not isinstance(field.dtype, pl.String):
-        return _without_sentinels(pl.Series(list(column), strict=False), field).cast(field.dtype)
-    return _without_sentinels(pl.Series(column), field).cast(field.dtype)
+    if isinstance(field.dtype, pl.String):
+        return pl.Series(column, dtype=field.dtype)
+    series = pl.Series(column) if isinstance(column, np.ndarray) else pl.Series(list(column), strict=False)
+    return (_without_sentinels(series) if field.nullable else series).cast(field.dtype)
 
 
-def _without_sentinels(series: pl.Series, field: Field) -> pl.Series:
-    if not field.nullable:
+def _without_sentinels(series: pl.Series) -> pl.Series:
+    values = series.to_numpy()
+    if values.dtype.kind == "f":
+        absent = ~np.isfinite(values)
+    elif values.dtype.kind == "u":
+        absent = values == np.iinfo(values.dtype).max
+    else:
         return series
-    if series.dtype.is_float():
-        return _null_where(~np.isfinite(series.to_numpy()), series)
-    if series.dtype.is_unsigned_integer() and not series.null_count():
-        return _null_where(series.to_numpy() == SENTINELS[series.dtype], series)
-    return series
+    return series.set(pl.Series(absent), None) if absent.any() else series
 
 
-def _null_where(wanted: np.ndarray[Any, np.dtype[np.bool_]], series: pl.Series) -> pl.Series:
-    return series.set(pl.Series(wanted), None) if wanted.any() else series
-
-
-def _words(key: str, column: Column, names: Mapping[str, Sequence[str]]) -> pl.Series:
-    series = pl.Series(column)
-    if not series.dtype.is_integer():
-        return series.cast(pl.String)
+def _words(key: str, column: Column, dtype: pl.Enum | pl.Categorical, names: Mapping[str, Sequence[str]]) -> pl.Series:
+    if not (isinstance(column, np.ndarray) and column.dtype.kind in "iu"):
+        return pl.Series(column, dtype=pl.String).cast(dtype)
     if key not in names:
         raise ValueError(f"{key} came as codes; give their names as Spool(names={{{key!r}: …}})")
-    return pl.Series(np.asarray(names[key], dtype=object)[series.to_numpy()], dtype=pl.String)
+    return pl.Series(names[key], dtype=dtype)[column]

@@ -113,7 +113,7 @@ def manifest(
         **({"model": model} if model else {}),
         "scenario": plan.scenario_text,
         "scenario_path": plan.scenario_name,
-        "plan": plan.to_dict(),
+        "plan": plan.values,
         "runs": [{"run": 0, "point": 0, "seed": seed, **known}],
         **circumstances(command),
     }

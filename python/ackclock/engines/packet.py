@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from typing import IO
@@ -54,7 +53,7 @@ class PacketEngine:
         with ExitStack() as stack:
             path = around.capture(plan, seed)
             capture = stack.enter_context(path.open("wb")) if path else None
-            simulation = _core.Simulation(json.dumps(plan.engine_input()), seed)
+            simulation = _core.Simulation(plan.engine_json, seed)
             for share, taking in _advance(simulation, plan):
                 if taking:
                     _take(simulation, spool, capture)

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from typing import Literal
 
 SizeUnit = Literal["B", "p", "bdp"]
@@ -59,22 +60,22 @@ class Size:
 
 def rate_bps(text: object) -> float:
     """A rate in bit/s: `100Mbit`."""
-    return _read(text, BIT_RATES, "a rate such as 100Mbit")
+    return _read(text, "rate")
 
 
 def time_s(text: object) -> float:
     """A time in seconds: `20ms`."""
-    return _read(text, TIMES | MICRO_SIGNS, "a time such as 20ms")
+    return _read(text, "time")
 
 
 def count_rate_hz(text: object) -> float:
     """A number of things per second: `250/s`."""
-    return _read(text, COUNT_RATES, "a number per second such as 250/s")
+    return _read(text, "count rate")
 
 
 def bytes_of(text: object) -> float:
     """A size in bytes: `64KB`, `1448B`, `4MiB`."""
-    return _read(text, BYTES, "a size such as 64KB")
+    return _read(text, "size")
 
 
 def size(text: object) -> Size:
@@ -83,11 +84,30 @@ def size(text: object) -> Size:
     number, unit = _split(text, what)
     if unit.lower() in ("p", "bdp"):
         return Size(_amount(number, Decimal(1), what), "p" if unit.lower() == "p" else "bdp")
-    return Size(_read(text, BYTES, what), "B")
+    return Size(_amount_of(text, BYTES, what), "B")
 
 
-def _read(text: object, units: Mapping[str, Decimal], what: str) -> float:
+#: What is read: its units, and what it is called.
+_KINDS: Mapping[str, tuple[Mapping[str, Decimal], str]] = {
+    "rate": (BIT_RATES, "a rate such as 100Mbit"),
+    "time": (TIMES | MICRO_SIGNS, "a time such as 20ms"),
+    "count rate": (COUNT_RATES, "a number per second such as 250/s"),
+    "size": (BYTES, "a size such as 64KB"),
+}
+
+
+def _read(text: object, kind: str) -> float:
     """The number times its unit. Raises `UnitError`."""
+    return _read_text(text, kind) if isinstance(text, str) else _amount_of(text, *_KINDS[kind])
+
+
+@lru_cache(maxsize=1 << 14)
+def _read_text(text: str, kind: str) -> float:
+    """The same texts come again: bounds, defaults, the values of a sweep."""
+    return _amount_of(text, *_KINDS[kind])
+
+
+def _amount_of(text: object, units: Mapping[str, Decimal], what: str) -> float:
     number, unit = _split(text, what)
     folded = {name.lower(): factor for name, factor in units.items()}
     if unit in units:

@@ -78,11 +78,11 @@ class Sweep:
 
     def values(self, number: int) -> dict[str, Any]:
         """What point `number` (from 0) has at each swept key."""
-        return {axis.key: axis.values[place] for axis, place in zip(self.axes, self._places(number), strict=True)}
+        return {axis.key: axis.values[place] for axis, place in zip(self.axes, self.places(number), strict=True)}
 
     def content(self, number: int) -> tuple[dict[str, Any], PointSource]:
         """The scenario's values at a point, and the file as that point sees it. Raises `ScenarioError`."""
-        chosen = list(zip(self.axes, self._places(number), strict=True))
+        chosen = list(zip(self.axes, self.places(number), strict=True))
         swept = {axis.path: (*axis.place, axis.items[place]) for axis, place in chosen}
         source = PointSource(self.source.name, self.source.text, swept)
         content: Any = dict(self.base)
@@ -102,8 +102,8 @@ class Sweep:
                     raise InputError(f"where: {key}: found {shown(text)}; expected {nearest(text, written)}")
         return replace(self, axes=tuple(_some(axis, chosen.get(axis.key)) for axis in self.axes))
 
-    def _places(self, number: int) -> list[int]:
-        """Which value of each axis."""
+    def places(self, number: int) -> list[int]:
+        """Which value of each axis a point has, as numbers from 0."""
         places = []
         for axis in reversed(self.axes):
             number, place = divmod(number, len(axis.values))

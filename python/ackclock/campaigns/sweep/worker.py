@@ -82,10 +82,11 @@ class _Worker:
 
     def rows(self, runs: Sequence[Run]) -> dict[str, pl.DataFrame]:
         """The rows of all tables of some runs."""
-        import polars as pl
-
-        parts = [self._of_run(run, data) for run, data in self._datasets(runs)]
-        return {table: pl.concat([part[table] for part in parts]) for table in parts[0]}
+        found = _Found(self._order)
+        for run, data in self._datasets(runs):
+            with _told(f"point {run.point}, seed {run.seed}"):
+                found.add(run, data)
+        return found.rows()
 
     def _datasets(self, runs: Sequence[Run]) -> Iterator[tuple[Run, Dataset]]:
         from ackclock.engines.engine import RunOptions
@@ -103,25 +104,6 @@ class _Worker:
                 data = self._engine.run(self._plan(run.point), run.seed, options)
             yield run, data
 
-    def _of_run(self, run: Run, data: Dataset) -> dict[str, pl.DataFrame]:
-        """The tables that are kept, with the numbers of run and point, and the metrics as a row."""
-        import polars as pl
-
-        with _told(f"point {run.point}, seed {run.seed}"):
-            numbers = (pl.lit(run.number, pl.UInt32).alias("run"), pl.lit(run.point, pl.UInt32).alias("point"))
-            kept = {table: data.frame(table).select(*numbers, pl.exclude("run")) for table in self._order.tables}
-            return {**kept, "runs": self._metrics(run, data)}
-
-    def _metrics(self, run: Run, data: Dataset) -> pl.DataFrame:
-        import polars as pl
-
-        from ackclock import metrics
-
-        (view,) = metrics.runs(data)
-        found = {name: [metrics.value(view, name)] for name in self._order.metrics}
-        numbers = {"run": [run.number], "point": [run.point], "seed": [run.seed]}
-        return pl.DataFrame({**numbers, **found}, schema=_schema(self._order))
-
     def _plan(self, point: int) -> Plan:
         from ackclock import engines
 
@@ -134,14 +116,59 @@ class _Worker:
             raise StoppedError
 
 
-def _schema(order: Order) -> dict[str, Any]:
-    """Of the rows of metrics."""
+class _Found:
+    """What is kept of some runs: lists, of which each table is made once."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._runs: list[Run] = []
+        self._frames: dict[str, list[pl.DataFrame]] = {table: [] for table in order.tables}
+        self._metrics: dict[str, list[Any]] = {name: [] for name in order.metrics}
+
+    def add(self, run: Run, data: Dataset) -> None:
+        """Keeps tables of a run, and its metrics."""
+        from ackclock import metrics
+
+        (view,) = metrics.runs(data)
+        for name, values in self._metrics.items():
+            values.append(metrics.value(view, name))
+        for table, frames in self._frames.items():
+            frames.append(data.frame(table))
+        self._runs.append(run)
+
+    def rows(self) -> dict[str, pl.DataFrame]:
+        """The tables with the numbers of run and point, and a row of metrics for each run."""
+        import polars as pl
+
+        numbers = {"run": pl.UInt32, "point": pl.UInt32, "seed": pl.Int64}
+        of_runs = {"run": self._numbers, "point": self._points, "seed": [run.seed for run in self._runs]}
+        metrics = pl.DataFrame({**of_runs, **self._metrics}, schema={**numbers, **_kinds(self._order)})
+        return {table: self._table(frames) for table, frames in self._frames.items()} | {"runs": metrics}
+
+    def _table(self, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        import numpy as np
+        import polars as pl
+
+        heights = [frame.height for frame in frames]
+        run, point = (np.repeat(np.array(of, np.uint32), heights) for of in (self._numbers, self._points))
+        return pl.concat(frames).with_columns(pl.Series("run", run)).insert_column(1, pl.Series("point", point))
+
+    @property
+    def _numbers(self) -> list[int]:
+        return [run.number for run in self._runs]
+
+    @property
+    def _points(self) -> list[int]:
+        return [run.point for run in self._runs]
+
+
+def _kinds(order: Order) -> dict[str, Any]:
+    """The types of metrics."""
     import polars as pl
 
     from ackclock.metrics import METRICS
 
-    kinds = {name: pl.List(pl.Float64) if METRICS[name].per_flow else pl.Float64 for name in order.metrics}
-    return {"run": pl.UInt32, "point": pl.UInt32, "seed": pl.Int64, **kinds}
+    return {name: pl.List(pl.Float64) if METRICS[name].per_flow else pl.Float64 for name in order.metrics}
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from ackclock.plan import (
 )
 from ackclock.scenario import points, scenario
 from ackclock.scenario.options import OPTIONS
+from ackclock.scenario.pieces import Pieces
 from ackclock.scenario.planning.changes import change_plans
 from ackclock.scenario.planning.flows import flow_plans
 from ackclock.scenario.planning.groups import group_plan
@@ -107,8 +109,13 @@ class Loaded:
         """One point of the sweep. Raises `ScenarioError` with its mistakes."""
         if self.sweep is None:
             return Point(0, {}, self.plan())
-        content, source = self.sweep.content(number)
-        return Point(number, self.sweep.values(number), self._planned(scenario.checked(content, source), source))
+        return Point(number, self.sweep.values(number), self._planned(*self._pieces.scenario(number)))
+
+    @cached_property
+    def _pieces(self) -> Pieces:
+        """Tables that points have in common."""
+        assert self.sweep is not None
+        return Pieces(self.sweep)
 
     def _planned(self, given: Scenario, source: Source) -> Plan:
         plan = _plan(given, source)

@@ -227,3 +227,26 @@ class Empirical:
 
     def planned(self) -> Mapping[str, Any]:  # noqa: D102
         return {"kind": "empirical", "points": [list(point) for point in self.points]}
+
+
+def planned(size: Mapping[str, Any]) -> Law:
+    """The law that a plan has: the inverse of `Law.planned`."""
+    match size["kind"]:
+        case "fixed":
+            return Fixed(size["bytes"])
+        case "zipf":
+            return Zipf(size["exponent"], size["most"], size["unit_bytes"])
+        case "empirical":
+            return Empirical(tuple((most, share) for most, share in size["points"]))
+        case "exponential":
+            law: Exponential | Lognormal | Pareto = Exponential(size["mean_bytes"])
+        case "lognormal":
+            law = Lognormal(size["median_bytes"], size["sigma"])
+        case _:
+            law = Pareto(size["shape"], size["least_bytes"])
+    truncation = size["truncation"]
+    return (
+        Truncated(law, None, None)
+        if truncation is None
+        else Truncated(law, truncation["most_bytes"], truncation["kind"])
+    )

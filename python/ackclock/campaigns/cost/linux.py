@@ -1,0 +1,37 @@
+"""The engine linux: the kernel's own work on each packet, in a guest or live."""
+
+from __future__ import annotations
+
+from ackclock.campaigns.cost.amount import Cost
+from ackclock.campaigns.cost.loads import loads
+from ackclock.campaigns.cost.packet import CAPTURED_BYTES, counted
+from ackclock.campaigns.cost.tables import written_bytes
+from ackclock.plan import Plan
+
+#: CPU time in the kernel, in microseconds: a packet's way through both stacks, a link, a reading of a socket.
+PACKET_US, HOP_US, SAMPLE_US = 25.0, 12.0, 15.0
+
+#: To boot a guest and make its network, in microseconds; for each link and connection more.
+BOOT_US, LINK_US, CONNECTION_US = 1.5e6, 5000.0, 500.0
+
+#: Memory of a guest.
+GUEST_BYTES = 256 << 20
+
+
+def of_run(plan: Plan) -> Cost:
+    """One run."""
+    rows, counts = counted(plan, loads(plan))
+    cpu_us = (
+        PACKET_US * counts.packet
+        + HOP_US * counts.hop
+        + SAMPLE_US * counts.sample
+        + CONNECTION_US * counts.transfer
+        + LINK_US * counts.link
+        + BOOT_US
+    )
+    return Cost(
+        events=counts.packet + counts.hop + counts.sample,
+        cpu_s=1e-6 * cpu_us,
+        bytes=written_bytes(plan, rows) + counts.captured * CAPTURED_BYTES,
+        memory_bytes=GUEST_BYTES,
+    )

@@ -1,0 +1,1 @@
+"""The engines that are models of equations: steps × what is carried in each."""

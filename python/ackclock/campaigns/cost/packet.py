@@ -1,0 +1,117 @@
+"""The packet engine: what its loop, its samples and its tables cost.
+
+The unit costs are a fit over the plans of `benchmarks/estimates.py`, which prints them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ackclock.campaigns.cost.amount import Cost
+from ackclock.campaigns.cost.loads import Load, loads
+from ackclock.campaigns.cost.tables import Rows, written_bytes
+from ackclock.plan import Plan
+
+#: CPU time of each, in microseconds, with what is written and measured of it.
+UNITS_US = {
+    "packet": 0.15,
+    "hop": 0.15,
+    "sample": 0.5,
+    "transfer": 20.0,
+    "link": 30.0,
+    "event": 1.0,
+    "captured": 0.3,
+    "logged": 1.0,
+    "run": 10_000.0,
+}
+
+#: Bytes of a captured packet: its record's header, and the headers of Ethernet, IP and TCP.
+CAPTURED_BYTES = 82
+
+#: Memory of each, in bytes: state and rows.
+CONNECTION_BYTES, PENDING_BYTES, UNDER_WAY_BYTES, LINK_BYTES, CODE_BYTES = 4000, 400, 64, 40_000, 120e6
+
+#: Rows in memory before they go to disk.
+SPOOLED_BYTES = 256 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How often each thing happens in a run."""
+
+    packet: float
+    hop: float
+    sample: float
+    transfer: float
+    link: float
+    event: float
+    captured: float
+    logged: float
+    run: float = 1.0
+
+
+def of_run(plan: Plan) -> Cost:
+    """One run."""
+    everything = loads(plan)
+    rows, counts = counted(plan, everything)
+    cpu_us = sum(cost_us * getattr(counts, name) for name, cost_us in UNITS_US.items())
+    captured_bytes = counts.captured * CAPTURED_BYTES
+    return Cost(
+        events=counts.packet + counts.hop + counts.sample,
+        cpu_s=1e-6 * cpu_us,
+        bytes=written_bytes(plan, rows) + captured_bytes,
+        memory_bytes=_memory_bytes(plan, everything, rows),
+    )
+
+
+def counted(plan: Plan, everything: list[Load]) -> tuple[Rows, Counts]:
+    """The rows of the tables, and what the CPU time goes with."""
+    packets = sum(load.count * load.packets for load in everything)
+    answers = sum(load.count * load.answers for load in everything)
+    hops = sum(load.count * (load.packets * load.hops + load.answers * load.hops_back) for load in everything)
+    transfers = sum(load.count * load.transfers for load in everything if not load.udp)
+    flows = len(plan.datagrams) + transfers
+    losses = sum(load.count * load.packets * _loss(load) for load in everything if not load.udp)
+    rows = Rows(
+        flows=flows,
+        flow_samples=_flow_samples(plan, everything),
+        queue_samples=_sampled_links(plan) * plan.duration_s / plan.record.interval_s,
+        events=3 * transfers + 2.5 * losses,
+        links=len(plan.links),
+        packets=(2.0 * hops + packets + answers) * plan.record.packets,
+    )
+    return rows, Counts(
+        packet=packets,
+        hop=hops,
+        sample=rows.flow_samples + rows.queue_samples,
+        transfer=flows,
+        link=len(plan.links),
+        event=rows.events,
+        captured=(packets + answers) * plan.record.pcap,
+        logged=rows.packets,
+    )
+
+
+def _flow_samples(plan: Plan, everything: list[Load]) -> float:
+    """Of flows that are there; of generated ones if the plan asks for them."""
+    alive_s = sum(load.count * load.alive_s for load in everything if plan.record.traffic or not load.generated)
+    return alive_s / plan.record.interval_s
+
+
+def _sampled_links(plan: Plan) -> int:
+    return len(plan.links) if plan.record.all_links else sum(link.bottleneck for link in plan.links)
+
+
+def _loss(load: Load) -> float:
+    """The share of packets that is lost, roughly: of a Reno with twice the window that it has with empty queues."""
+    return min(_MOST_LOSS, 1.5 / max(2 * load.window_p, 1.0) ** 2)
+
+
+_MOST_LOSS = 0.1
+
+
+def _memory_bytes(plan: Plan, everything: list[Load], rows: Rows) -> float:
+    transfers = sum(load.count * load.transfers for load in everything if load.generated)
+    under_way = sum(load.count * min(load.window_p, load.packets) for load in everything)
+    state = len(plan.flows) * CONNECTION_BYTES + transfers * PENDING_BYTES + under_way * UNDER_WAY_BYTES
+    return CODE_BYTES + state + len(plan.links) * LINK_BYTES + min(rows.memory_bytes(), SPOOLED_BYTES)
