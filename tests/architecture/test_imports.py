@@ -23,6 +23,7 @@ FLOORS = (
     ("catalog", "metrics"),
     ("known",),
     ("input", "plan", "theory"),
+    ("system",),
     ("errors", "_core"),
 )
 

@@ -68,6 +68,8 @@ def run(
     if not chosen.draws(complete):
         complete = replace(complete, seeds=complete.seeds[:1])
     complete = engines.fed(chosen, complete)
+    if captures is not None and complete.record.pcap:
+        captures.mkdir(parents=True, exist_ok=True)
     spool_bytes = max(LEAST_SPOOL_BYTES, SPOOL_BYTES // len(complete.seeds))
     options = RunOptions(captures=captures, spool_bytes=spool_bytes, command=command)
     return Dataset.concat(_all(chosen, complete, options, jobs or cores(), progress))

@@ -5,9 +5,8 @@ Everything that can be refused is refused before anything runs.
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from ackclock.errors import InputError, Problem, ScenarioError, UnsupportedError
 from ackclock.input.fields import shown
 from ackclock.plan import Plan
 from ackclock.scenario import planning
+from ackclock.system.temporary import Folder
 
 if TYPE_CHECKING:
     from ackclock.dataset import Dataset
@@ -64,8 +64,8 @@ class Job:
         """Runs the plan and writes the folder, whole or not at all; returns what was written."""
         from ackclock.campaigns import running
 
-        captures = _temporary(self.folder) if self.plan.record.pcap else None
-        try:
+        with ExitStack() as stack:
+            captures = stack.enter_context(_temporary(self.folder)) if self.plan.record.pcap else None
             data = running.run(
                 self.plan,
                 self.engine,
@@ -75,9 +75,6 @@ class Job:
                 command=self.options.command,
             )
             data.write(self.folder, captures)
-        finally:
-            if captures is not None:
-                shutil.rmtree(captures, ignore_errors=True)
         if self.options.report:
             self._write_report()
         return data
@@ -206,7 +203,7 @@ def _check_folder(folder: Path) -> None:
     if folder.exists() and not is_result(folder) and not _is_empty(folder):
         raise InputError(f"{folder}: found something that is not an ackclock result; expected another folder (--out)")
     try:
-        _temporary(folder).rmdir()
+        _temporary(folder).remove()
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"{folder}: found an error ({reason}); expected a folder that can be made") from None
@@ -216,10 +213,10 @@ def _is_empty(folder: Path) -> bool:
     return folder.is_dir() and not any(folder.iterdir())
 
 
-def _temporary(folder: Path) -> Path:
+def _temporary(folder: Path) -> Folder:
     """An empty folder beside the result's, on the same file system."""
     parent = folder.absolute().parent
     parent.mkdir(parents=True, exist_ok=True)
-    made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".tmp", dir=parent))
-    made.chmod(0o755)  # mkdtemp's is its owner's alone; this one may become part of the result
+    made = Folder(f".{folder.name}.", parent, ".tmp")
+    made.path.chmod(0o755)  # a temporary folder is its owner's alone; this one may become part of the result
     return made

@@ -1,7 +1,8 @@
 """The command line: a thin layer over `ackclock.load`, `ackclock.run` and the views.
 
-Exit status: 0 done, 2 bad input, 3 unsupported by the engine, 130 interrupted, 1 anything else. Results go to standard
-output, everything else to standard error. Heavy packages are imported by the commands that need them.
+Exit status: 0 done, 2 bad input, 3 unsupported by the engine, 128 + its number for a signal, 1 anything else.
+Results go to standard output, everything else to standard error. Heavy packages are imported by the commands that
+need them.
 """
 
 from __future__ import annotations
@@ -33,9 +34,6 @@ class _Group(TyperGroup):
         except OSError as error:
             _say(f"{error.filename or 'ackclock'}: {error.strerror or error}")
             raise typer.Exit(1) from error
-        except KeyboardInterrupt:
-            _say("interrupted: nothing half-written is left")
-            raise typer.Exit(130) from None
 
 
 app = typer.Typer(

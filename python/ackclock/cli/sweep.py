@@ -11,17 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ackclock.cli.options import AsJson, Engines, Jobs, Kernel, Repeats, Report, Seed, command
-from ackclock.errors import AckclockError, InputError
+from ackclock.errors import InputError
+from ackclock.system import signals
 
 if TYPE_CHECKING:
     from ackclock.campaigns.sweep.run import Job
     from ackclock.cli.jobs import Options
-
-
-class InterruptedSweepError(AckclockError):
-    """The user has had enough, for now."""
-
-    exit_status = 130
 
 
 def sweep(  # noqa: PLR0913 (each is an option of the command line)
@@ -88,13 +83,9 @@ def _perform(job: Job, *, as_json: bool, report: bool) -> None:
     from ackclock.cli.terminal.progress import progress
     from ackclock.cli.terminal.sweep import print_sweep
 
-    try:
-        with progress(job.title, len(job.runs)) as tell:
-            done = job.perform(tell)
-    except KeyboardInterrupt:
-        raise InterruptedSweepError(
-            f"interrupted; what is done is kept in {job.out}: the same command goes on"
-        ) from None
+    kept = f"interrupted; what is done is kept in {job.out}: the same command goes on"
+    with signals.saying(kept), progress(job.title, len(job.runs)) as tell:
+        done = job.perform(tell)
     if as_json:
         typer.echo(json.dumps(done.as_dict(), allow_nan=False))
     else:

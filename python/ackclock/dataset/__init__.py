@@ -17,9 +17,7 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
 import threading
-import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -32,6 +30,7 @@ from ackclock.dataset import folders, tables
 from ackclock.dataset.tables import Column
 from ackclock.errors import InputError
 from ackclock.known import KnownPlan
+from ackclock.system.temporary import Folder
 
 #: Version of the folder's layout and of the tables' columns; a reader refuses another.
 FORMAT = 2
@@ -210,6 +209,8 @@ class Spool:
         names: Mapping[str, Sequence[str]] | None = None,
         spool_bytes: int = SPOOL_BYTES,
     ) -> None:
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._run = run
         self._names = dict(names or {})
@@ -217,7 +218,7 @@ class Spool:
         self._waiting: dict[str, list[pl.DataFrame]] = {name: [] for name in tables.TABLES}
         self._written: dict[str, list[Part]] = {name: [] for name in tables.TABLES}
         self._bytes = 0
-        self._temporary: _Temporary | None = None
+        self._temporary: Folder | None = None
         self._lock = threading.Lock()
 
     def append(self, table: str, columns: Mapping[str, Column]) -> None:
@@ -254,18 +255,9 @@ class Spool:
 
     def _place(self) -> Path:
         if self._folder is None:
-            self._temporary = _Temporary()
+            self._temporary = Folder()
             self._folder = self._temporary.path
-        self._folder.mkdir(parents=True, exist_ok=True)
         return self._folder
-
-
-class _Temporary:
-    """A temporary folder that lives as long as the object."""
-
-    def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="ackclock-"))
-        self._end = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
 def is_result(folder: Path) -> bool:

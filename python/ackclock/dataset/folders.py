@@ -14,7 +14,10 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
+
+from ackclock.system import signals
 
 AT_FDCWD = -100
 RENAME_EXCHANGE = 2
@@ -30,13 +33,25 @@ def replacing(target: Path, carry: Callable[[str], bool] = lambda _: False) -> I
     target = target.absolute()
     target.parent.mkdir(parents=True, exist_ok=True)
     new = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-    new.mkdir()
-    try:
+    with signals.undoing(partial(shutil.rmtree, new, ignore_errors=True)):
+        new.mkdir()
         yield new
         _to_disk(new)
-        _put(new, target, carry)
-    finally:
-        shutil.rmtree(new, ignore_errors=True)
+        with signals.whole():
+            _put(new, target, carry)
+
+
+def put(path: Path, write: Callable[[Path], object]) -> None:
+    """A file that appears whole or not at all; `write` is given another name beside it. Raises `OSError`."""
+    new = path.with_name(f".{path.name}.tmp")
+    with signals.whole():
+        try:
+            write(new)
+            sync(new)
+            new.replace(path)
+        finally:
+            new.unlink(missing_ok=True)
+        sync(path.parent)
 
 
 def _put(new: Path, target: Path, carry: Callable[[str], bool]) -> None:

@@ -46,7 +46,6 @@ class RunOptions:
         """The file of a run's packet capture, in a folder that is there; None if there is to be none."""
         if self.captures is None or not plan.record.pcap:
             return None
-        self.captures.mkdir(parents=True, exist_ok=True)
         return self.captures / f"seed-{seed}.pcap"
 
 

@@ -18,7 +18,7 @@ import json
 import re
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
@@ -113,7 +113,7 @@ class Parts:
         manifest = self.folder / MANIFEST
         if not manifest.exists():
             text = json.dumps(_manifest(order, command), indent=2, ensure_ascii=False)
-            put(manifest, lambda path: path.write_text(text, encoding="utf-8"))
+            folders.put(manifest, lambda path: path.write_text(text, encoding="utf-8"))
         elif differs := different(read_manifest(self.folder)["sweep"], order.identity()):
             raise InputError(
                 f"{self.folder}: found a sweep that differs in its {' and '.join(differs)}; "
@@ -154,18 +154,9 @@ def scan(folder: Path, table: str) -> pl.LazyFrame:
     return pl.concat([pl.scan_parquet(path) for path in sorted((folder / f"{table}.parquet").glob("part-*.parquet"))])
 
 
-def put(path: Path, write: Callable[[Path], object]) -> None:
-    """A file that appears whole or not at all."""
-    new = path.with_name(f".{path.name}.tmp")
-    write(new)
-    folders.sync(new)
-    new.replace(path)
-    folders.sync(path.parent)
-
-
 def put_table(path: Path, frame: pl.DataFrame) -> None:
     """A Parquet file that appears whole or not at all; the same rows give the same bytes."""
-    put(path, lambda new: frame.rechunk().write_parquet(new, compression="zstd"))
+    folders.put(path, lambda new: frame.rechunk().write_parquet(new, compression="zstd"))
 
 
 def _manifest(order: Order, command: str) -> dict[str, Any]:

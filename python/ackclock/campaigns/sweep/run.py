@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import weakref
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -18,6 +16,7 @@ from ackclock.campaigns.sweep.table import Sweep
 from ackclock.engines.engine import Progress, no_progress
 from ackclock.scenario import planning
 from ackclock.scenario.planning import Loaded
+from ackclock.system.temporary import Folder
 
 
 def sweep(  # noqa: PLR0913 (all but the first have defaults)
@@ -81,7 +80,14 @@ class Job:
 
     def perform(self, progress: Progress = no_progress) -> Sweep:
         """Runs what is left. `progress` is called with the share of all runs that is done."""
-        folder = self.out or Path(tempfile.mkdtemp(prefix="ackclock-"))
+        if self.out is not None:
+            return self._performed(self.out, progress)
+        temporary = Folder()
+        found = self._performed(temporary.path, progress)
+        weakref.finalize(found, temporary.remove)
+        return found
+
+    def _performed(self, folder: Path, progress: Progress) -> Sweep:
         with Parts(folder, self.order, command=self.command, fresh=self.fresh) as parts:
             left = [run for run in self.runs if run.number not in parts.done]
             there, total = len(self.runs) - len(left), len(self.runs)
@@ -93,10 +99,7 @@ class Job:
                 self.jobs or running.cores(),
                 lambda share: progress((there + share * len(left)) / total),
             )
-            found = table.finish(folder, self.loaded)
-        if self.out is None:
-            weakref.finalize(found, shutil.rmtree, folder, ignore_errors=True)
-        return found
+            return table.finish(folder, self.loaded)
 
 
 def prepare(

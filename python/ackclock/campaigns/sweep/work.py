@@ -7,12 +7,13 @@ however that ends.
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 
 from ackclock.campaigns.sweep import worker
 from ackclock.campaigns.sweep.folder import Parts
@@ -20,6 +21,7 @@ from ackclock.campaigns.sweep.order import Order, Run
 from ackclock.campaigns.sweep.worker import Done
 from ackclock.engines.engine import Progress
 from ackclock.errors import AckclockError
+from ackclock.system import signals
 
 #: A task is as many runs as take about so long, and never more than `MOST_IN_TASK`.
 TASK_S = 0.5
@@ -37,18 +39,30 @@ def run_all(order: Order, runs: Sequence[Run], parts: Parts, jobs: int, progress
 
     `progress` is called with the share that is done. Raises `AckclockError` for a run that failed.
     """
-    if not runs:
-        return
+    if runs:
+        with signals.whole() as interrupted:
+            _run_all(order, _Tasks(runs, jobs), parts, progress, interrupted)
+            if interrupted():
+                gc.collect()  # the processes' semaphores, which are named
+
+
+def _run_all(order: Order, tasks: _Tasks, parts: Parts, progress: Progress, interrupted: Callable[[], bool]) -> None:
     context = get_context("spawn")
-    stop = context.Event()
-    tasks = _Tasks(runs, jobs)
-    with _one_thread(), ProcessPoolExecutor(jobs, context, worker.start, (order, stop)) as pool:
+    others = set(active_children())
+    with signals.unheard_by_children():
+        stop = context.Event()
+    with _one_thread(), ProcessPoolExecutor(tasks.jobs, context, worker.start, (order, stop)) as pool:
         try:
-            _drain(pool, tasks, parts, progress)
+            _drain(pool, tasks, parts, progress, interrupted)
         except BrokenProcessPool:
-            raise AckclockError(_DIED) from None
+            if not interrupted():  # else the workers heard it too
+                raise AckclockError(_DIED) from None
         finally:
-            stop.set()
+            if interrupted():
+                for process in set(active_children()) - others:
+                    process.terminate()
+            else:
+                stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
             parts.write()
 
@@ -59,12 +73,15 @@ _DIED = (
 )
 
 
-def _drain(pool: ProcessPoolExecutor, tasks: _Tasks, parts: Parts, progress: Progress) -> None:
+def _drain(
+    pool: ProcessPoolExecutor, tasks: _Tasks, parts: Parts, progress: Progress, interrupted: Callable[[], bool]
+) -> None:
     waiting: set[Future[Done]] = set()
     total = len(tasks.runs)
-    while waiting or tasks.left:
-        while tasks.left and len(waiting) < 2 * tasks.jobs:
-            waiting.add(pool.submit(worker.work, tasks.next()))
+    while (waiting or tasks.left) and not interrupted():
+        with signals.unheard_by_children():
+            while tasks.left and len(waiting) < 2 * tasks.jobs:
+                waiting.add(pool.submit(worker.work, tasks.next()))
         done, waiting = wait(waiting, timeout=WAKE_S, return_when=FIRST_COMPLETED)
         for found in (future.result() for future in done if not future.exception()):
             tasks.took(found)

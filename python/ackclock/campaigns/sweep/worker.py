@@ -6,7 +6,6 @@ Heavy packages are imported at the first task, when `start` has said how.
 from __future__ import annotations
 
 import os
-import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -17,6 +16,7 @@ from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any
 
 from ackclock.errors import AckclockError
+from ackclock.system import signals
 
 if TYPE_CHECKING:
     from multiprocessing.synchronize import Event
@@ -47,7 +47,7 @@ _given: dict[str, Any] = {}
 
 def start(order: Order, stop: Event) -> None:
     """Called once in each process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it and says what to do
+    signals.listen(silently=True)  # to SIGTERM; the parent hears the others and says what to do
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _given.update(order=order, stop=stop)
 
@@ -55,6 +55,8 @@ def start(order: Order, stop: Event) -> None:
 def work(runs: Sequence[Run]) -> Done:
     """Runs a task. Raises `AckclockError` for a run that failed."""
     begun_s = time.perf_counter()
+    if _given["stop"].is_set():
+        raise StoppedError
     worker: _Worker = _given.setdefault("worker", None) or _Worker(_given["order"], _given["stop"])
     _given["worker"] = worker
     rows = worker.rows(runs)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import platform
-import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +23,7 @@ from ackclock.engines.linux.network import Network
 from ackclock.engines.linux.order import Order, order
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.plan import Plan
+from ackclock.system.temporary import Folder
 
 #: Packets up to this length are taken for ACKs where packets are lost at random.
 ACK_BYTES = 255
@@ -92,8 +92,8 @@ def _carried_out(plan: Plan, seed: int, around: RunOptions) -> Dataset:
     kernel = None if options["kernel"] == "live" else _kernel(options["kernel"])
     before = () if kernel is None else tuple(stack.loaded(plan, kernel.parent / "modules"))
     given = order(plan, seed, _laid(plan), before)
-    with tempfile.TemporaryDirectory(prefix="ackclock-") as name:
-        path, file = Path(name) / "order.json", Path(name) / "result.bin"
+    with Folder() as folder:
+        path, file = folder / "order.json", folder / "result.bin"
         path.write_text(json.dumps(given.to_dict(file, around.capture(plan, seed))), encoding="utf-8")
         if kernel is None:
             live.run(guest.inside(path), around.progress)

@@ -22,10 +22,12 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 
 from ackclock.errors import AckclockError, InputError
+from ackclock.system import signals
 
 PACKAGE = Path(__file__).parents[2]
 HERE = Path(__file__).parent
@@ -198,15 +200,20 @@ def _started(
             start_new_session=True,
         )
         try:
-            yield guard
+            with signals.undoing(partial(_end, guard)):
+                yield guard
         finally:
-            assert guard.stdin is not None
-            guard.stdin.close()
-            guard.wait()
             for left in ("init", "command"):
                 with suppress(OSError):
                     (folder / left).unlink()
             shutil.rmtree(folder / "uml", ignore_errors=True)
+
+
+def _end(guard: subprocess.Popen[bytes]) -> None:
+    """Ends the guard, which ends the guest."""
+    assert guard.stdin is not None
+    guard.stdin.close()
+    guard.wait()
 
 
 @contextmanager

@@ -146,12 +146,14 @@ def _started(command: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
         env=_environment(),
         start_new_session=True,
     )
-    try:
+    with signals.undoing(partial(_end, process)):
         yield process
-    finally:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def _follow(output: int, progress: Callable[[float], None]) -> list[str]:

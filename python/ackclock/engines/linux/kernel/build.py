@@ -17,6 +17,7 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from ackclock.dataset import folders
 from ackclock.engines.linux import guest
 from ackclock.engines.linux.kernel import cache, config, source
 from ackclock.errors import AckclockError, InputError
+from ackclock.system import signals
 
 #: Commands, or files, that a build needs, and the Debian packages that have them.
 TOOLS = {
@@ -101,12 +103,11 @@ def _has_libc() -> bool:
 def _workshop() -> Iterator[Path]:
     """An empty folder, gone at the end; what a killed build has left goes too."""
     work = cache.home() / ".build"
-    shutil.rmtree(work, ignore_errors=True)
-    work.mkdir()
-    try:
+    remove = partial(shutil.rmtree, work, ignore_errors=True)
+    remove()
+    with signals.undoing(remove):
+        work.mkdir()
         yield work
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
 
 
 def _made(tree: Path, work: Path, progress: Progress, say: Say, again: bool) -> cache.Kept:
@@ -216,11 +217,15 @@ def _ended(command: Sequence[str], environment: dict[str, str]) -> Iterator[subp
         errors="replace",
         start_new_session=True,
     ) as process:
-        try:
+        with signals.undoing(partial(_kill, process)):
             yield process
-        except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
+            process.wait()
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def _configured(make: Make, version: str) -> dict[str, str]:
