@@ -26,7 +26,7 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
-from ackclock.dataset import folders, tables
+from ackclock.dataset import folders, sound, tables
 from ackclock.dataset.tables import Column
 from ackclock.errors import InputError
 from ackclock.known import KnownPlan
@@ -319,8 +319,7 @@ def _checked(manifest: object, folder: Path) -> dict[str, Any]:
     if manifest.get("format") != FORMAT:
         wrote = f"written by ackclock {manifest['ackclock']} in format {manifest.get('format')}"
         raise InputError(f"{folder}: {wrote}; this ackclock reads format {FORMAT}: run the scenario again")
-    if not isinstance(manifest.get("runs"), list):
-        raise InputError(f"{folder}: damaged: manifest.json lists no runs")
+    sound.check_runs(manifest, folder)
     return manifest
 
 
@@ -328,17 +327,9 @@ def _found(folder: Path, table: str, count: int) -> tuple[Part, ...]:
     paths = sorted((folder / f"{table}.parquet").glob("part-*.parquet"))
     if len(paths) != count:
         raise InputError(f"{folder}: damaged: the manifest lists {count} parts of {table}, found {len(paths)}")
-    return tuple(Part(_sound(path, table)) for path in paths)
-
-
-def _sound(path: Path, table: str) -> Path:
-    try:
-        found = pl.read_parquet_schema(path)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise InputError(f"{path}: damaged part: {_first_line(error)}") from error
-    if list(found) != list(tables.TABLES[table]):
-        raise InputError(f"{path}: damaged part: its columns are not those of {table}")
-    return path
+    for path in paths:
+        sound.check_part(path, table)
+    return tuple(map(Part, paths))
 
 
 def _first_line(error: Exception) -> str:

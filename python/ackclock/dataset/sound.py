@@ -1,0 +1,47 @@
+"""What a result must be before anything is computed from it: its runs by number, its columns of their types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ackclock.dataset import tables
+from ackclock.errors import InputError
+
+#: Numbers of runs are 32 bits long in every table.
+MOST_RUN = 2**32 - 1
+
+
+def check_runs(manifest: Mapping[str, Any], folder: Path) -> None:
+    """Raises `InputError` unless the manifest lists runs, each a table with a number of its own."""
+    runs = manifest.get("runs")
+    if not isinstance(runs, list):
+        raise InputError(f"{folder}: damaged: manifest.json lists no runs")
+    if not all(map(_is_run, runs)) or len({run["run"] for run in runs}) < len(runs):
+        raise InputError(f"{folder}: damaged: manifest.json lists runs that have no number, or one number twice")
+
+
+def _is_run(run: object) -> bool:
+    if not isinstance(run, dict) or not isinstance(run.get("metrics") or {}, dict):
+        return False
+    number, seed = run.get("run"), run.get("seed")
+    numbered = type(number) is int and 0 <= number <= MOST_RUN
+    return numbered and (seed is None or (type(seed) is int and -(2**63) <= seed < 2**63))
+
+
+def check_part(path: Path, table: str) -> None:
+    """Raises `InputError` unless the file has the columns of the table, of their types."""
+    try:
+        found = pl.read_parquet_schema(path)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise InputError(f"{path}: damaged part: {reason}") from error
+    expected = tables.schema(table)
+    if list(found) != list(expected):
+        raise InputError(f"{path}: damaged part: its columns are not those of {table}")
+    for name, dtype in expected.items():
+        if found[name] != dtype:
+            raise InputError(f"{path}: damaged part: its column {name} is {found[name]}; expected {dtype}")
