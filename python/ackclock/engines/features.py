@@ -53,7 +53,7 @@ def features(plan: Plan) -> list[str]:
 
 def _features(plan: Plan) -> Iterator[str]:
     yield from sorted(congestion(group.congestion.kind) for group in plan.groups if group.congestion)
-    yield from sorted(queue(link.queue.discipline) for link in _used(plan))
+    yield from sorted({queue(link.queue.discipline) for link in _used(plan)})
     yield from _true(
         {
             GENERATED: bool(plan.traffic),
@@ -73,10 +73,10 @@ def _features(plan: Plan) -> Iterator[str]:
 
 
 def _used(plan: Plan) -> Iterable[LinkPlan]:
-    """The links whose queues data crosses, or may cross."""
+    """The links whose queue is one that data crosses, or may cross."""
     if plan.nodes or plan.traffic or plan.datagrams:
         return plan.links
-    return [plan.links[number] for number in {hop.link for flow in plan.flows for hop in flow.forward.hops}]
+    return [plan.links[link] for link in sorted({hop.link for flow in plan.flows for hop in flow.forward.hops})]
 
 
 def _of_flow(flow: FlowPlan) -> Iterator[str]:

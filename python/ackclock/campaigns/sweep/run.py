@@ -9,9 +9,10 @@ from pathlib import Path
 
 from ackclock.campaigns import running
 from ackclock.campaigns.sweep import order as orders
-from ackclock.campaigns.sweep import table, work
+from ackclock.campaigns.sweep import checking, table, work
 from ackclock.campaigns.sweep.folder import Parts
-from ackclock.campaigns.sweep.order import Order, Run
+from ackclock.campaigns.sweep.order import Order
+from ackclock.campaigns.sweep.runs import Runs
 from ackclock.campaigns.sweep.table import Sweep
 from ackclock.engines.engine import Progress, no_progress
 from ackclock.scenario import planning
@@ -52,7 +53,8 @@ def sweep(  # noqa: PLR0913 (all but the first have defaults)
         command: what the manifest says was run.
 
     Raises:
-        ScenarioError: the mistakes of all points.
+        ScenarioError: the mistakes of all points. Of more than 10,000 points, some are checked before anything runs
+            (`ackclock.scenario.covering`), the others in the first minutes; what was done before is kept.
         UnsupportedError: the engine cannot model something at some point.
         InputError: an unknown engine or metric, seeds that are no seeds, or a folder that holds something else.
         AckclockError: a run failed; what was done before is kept.
@@ -67,7 +69,7 @@ class Job:
 
     loaded: Loaded
     order: Order
-    runs: tuple[Run, ...]
+    runs: Runs
     out: Path | None
     jobs: int | None = None
     fresh: bool = False
@@ -89,16 +91,17 @@ class Job:
 
     def _performed(self, folder: Path, progress: Progress) -> Sweep:
         with Parts(folder, self.order, command=self.command, fresh=self.fresh) as parts:
-            left = [run for run in self.runs if run.number not in parts.done]
+            left = self.runs.without(parts.done)
             there, total = len(self.runs) - len(left), len(self.runs)
             progress(there / total)
-            work.run_all(
-                self.order,
-                left,
-                parts,
-                self.jobs or running.cores(),
-                lambda share: progress((there + share * len(left)) / total),
-            )
+            with checking.beside(self.loaded, self.order, left, progress) as tell:
+                work.run_all(
+                    self.order,
+                    left,
+                    parts,
+                    self.jobs or running.cores(),
+                    lambda share: tell((there + share * len(left)) / total),
+                )
             return table.finish(folder, self.loaded)
 
 
@@ -111,8 +114,12 @@ def prepare(
     metrics: Iterable[str] | None = None,
     samples: bool = False,
     where: Mapping[str, Iterable[str]] | None = None,
+    progress: Progress = no_progress,
 ) -> Job:
-    """Checks a sweep, every point of it; runs nothing. Arguments and errors are those of `sweep`."""
+    """Checks a sweep, up to `planning.MOST_CHECKED` points of it; runs nothing.
+
+    Arguments and errors are those of `sweep`; `progress` is called with the share of the check that is done.
+    """
     chosen = {key: tuple(texts) for key, texts in (where or {}).items()}
     scenario = (loaded if isinstance(loaded, Loaded) else planning.load(loaded)).only(chosen)
     source = scenario.source
@@ -126,4 +133,4 @@ def prepare(
         where=chosen,
         kernel=scenario.kernel,
     )
-    return Job(scenario, order, tuple(orders.runs(scenario, order)), None if out is None else Path(out))
+    return Job(scenario, order, orders.runs(scenario, order, progress), None if out is None else Path(out))
