@@ -89,7 +89,7 @@ def _perform(job: Job, *, as_json: bool, report: bool) -> None:
     from ackclock.cli.terminal.sweep import print_sweep
 
     try:
-        with progress(job.title, len(job.runs)) as tell:
+        with progress(job.title) as tell:
             done = job.perform(tell)
     except KeyboardInterrupt:
         raise InterruptedSweepError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,9 @@ SAMPLES = ("flow_samples", "queue_samples", "events", "packets")
 
 #: Most runs of a sweep.
 MOST_RUNS = 10_000_000
+
+#: … which are mixed in blocks, at least so many: a tenth of them is a sample of twenty.
+BLOCKS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,17 @@ def runs(loaded: Loaded, order: Order) -> list[Run]:
     if reasons:
         raise UnsupportedError(dict.fromkeys(reasons))
     return [Run(number, point, seed) for number, (point, seed) in enumerate(pairs)]
+
+
+def mixed(runs: Sequence[Run]) -> list[Run]:
+    """The runs in an order in which each stretch is a fair sample of all: so what is done tells what is left.
+
+    Neighbours stay together in some hundreds of blocks, since runs of one point share its plan.
+    """
+    size = max(1, len(runs) // BLOCKS)
+    blocks = [runs[first : first + size] for first in range(0, len(runs), size)]
+    random.Random(0).shuffle(blocks)
+    return [run for block in blocks for run in block]
 
 
 def different(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> Sequence[str]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ackclock.campaigns import running
 from ackclock.campaigns.sweep import order as orders
-from ackclock.campaigns.sweep import table, work
+from ackclock.campaigns.sweep import table, weights, work
 from ackclock.campaigns.sweep.folder import Parts
 from ackclock.campaigns.sweep.order import Order, Run
 from ackclock.campaigns.sweep.table import Sweep
@@ -77,26 +77,28 @@ class Job:
     @property
     def title(self) -> str:
         """What the progress bar says."""
-        return f"{self.out.name if self.out else self.order.title}, {self.order.engine} engine"
+        return f"{self.out.name if self.out else self.order.title}, {self.order.engine} engine: {len(self.runs)} runs"
 
     def perform(self, progress: Progress = no_progress) -> Sweep:
-        """Runs what is left. `progress` is called with the share of all runs that is done."""
+        """Runs what is left. `progress` is called with the share of the work that is done."""
         folder = self.out or Path(tempfile.mkdtemp(prefix="ackclock-"))
         with Parts(folder, self.order, command=self.command, fresh=self.fresh) as parts:
-            left = [run for run in self.runs if run.number not in parts.done]
-            there, total = len(self.runs) - len(left), len(self.runs)
-            progress(there / total)
-            work.run_all(
-                self.order,
-                left,
-                parts,
-                self.jobs or running.cores(),
-                lambda share: progress((there + share * len(left)) / total),
-            )
+            left = orders.mixed([run for run in self.runs if run.number not in parts.done])
+            if left:
+                self._run(left, parts, progress)
+            progress(1.0)
             found = table.finish(folder, self.loaded)
         if self.out is None:
             weakref.finalize(found, shutil.rmtree, folder, ignore_errors=True)
         return found
+
+    def _run(self, left: Sequence[Run], parts: Parts, progress: Progress) -> None:
+        of_points = weights.of_points(self.loaded, self.order.engine)
+        total, waiting = (of_points[[run.point for run in runs]] for runs in (self.runs, left))
+        there = 1.0 - waiting.sum() / total.sum()
+        progress(there)
+        tasks = work.Tasks(left, waiting, self.jobs or running.cores())
+        work.run_all(self.order, tasks, parts, lambda share: progress(there + share * (1.0 - there)))
 
 
 def prepare(
