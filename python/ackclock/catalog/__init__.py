@@ -157,9 +157,7 @@ class Card(BaseModel):
     def _read(self, variant: str | None) -> dict[str, Any]:
         chosen = self.variants[variant].parameters if variant else {}
         found = {name: chosen.get(name, parameter.default) for name, parameter in self.parameters.items()}
-        return {
-            name: None if value is None else self.parameters[name].read(value) for name, value in found.items()
-        }
+        return {name: None if value is None else self.parameters[name].read(value) for name, value in found.items()}
 
     def told(self, form: type[Told]) -> dict[str, Told]:
         """The parameters that the kernel is told in this form: `told(Word)` is `{"limit": Word(word="limit"), …}`."""

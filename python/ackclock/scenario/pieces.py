@@ -60,9 +60,7 @@ class Pieces:
         """Which axes change something at a place: those within it, and those that it is within."""
         if place not in self._inside:
             paths = enumerate(axis.path for axis in self._sweep.axes)
-            self._inside[place] = tuple(
-                axis for axis, path in paths if path[: len(place)] == place[: len(path)]
-            )
+            self._inside[place] = tuple(axis for axis, path in paths if path[: len(place)] == place[: len(path)])
         return self._inside[place]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +23,9 @@ MOST_RUNS = 10_000_000
 
 #: … which are mixed in blocks, at least so many: a tenth of them is a sample of twenty.
 BLOCKS = 200
+
+#: Multiples of the golden ratio, without their whole parts, are spread more evenly than those of any other number.
+GOLDEN = (5**0.5 - 1) / 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +114,8 @@ def mixed(runs: Sequence[Run]) -> list[Run]:
     """
     size = max(1, len(runs) // BLOCKS)
     blocks = [runs[first : first + size] for first in range(0, len(runs), size)]
-    random.Random(0).shuffle(blocks)
-    return [run for block in blocks for run in block]
+    numbers = sorted(range(len(blocks)), key=lambda number: number * GOLDEN % 1)
+    return [run for number in numbers for run in blocks[number]]
 
 
 def different(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> Sequence[str]:

@@ -90,6 +90,7 @@ class Tasks:
         self.runs, self.jobs = runs, jobs
         self._sums = np.concatenate([[0.0], np.cumsum(weights)])
         self._next, self._done = 0, 0.0
+        self._given: list[Task] = []
         self._unit_s: float | None = None
 
     @property
@@ -99,8 +100,9 @@ class Tasks:
 
     @property
     def share(self) -> float:
-        """How much of the work is done."""
-        return float(self._done / self._sums[-1])
+        """How much of the work is done: what the processes are at counts half."""
+        under_way = sum(task.weight for task in self._given[: self.jobs])
+        return float((self._done + under_way / 2) / self._sums[-1])
 
     def next(self) -> Task:
         """The next task: one run until it is known what one takes, few when all processes shall end together."""
@@ -109,10 +111,12 @@ class Tasks:
         most = before + min(wanted, (float(self._sums[-1]) - before) / (2 * self.jobs))
         fitting = int(np.searchsorted(self._sums, most, side="right")) - 1
         self._next = min(max(fitting, first + 1), first + MOST_IN_TASK, len(self.runs))
-        return Task(self.runs[first : self._next], float(self._sums[self._next]) - before)
+        self._given.append(Task(self.runs[first : self._next], float(self._sums[self._next]) - before))
+        return self._given[-1]
 
     def took(self, task: Task, elapsed_s: float) -> None:
         """Learns from a task that is done. The first one of a process is slow: it imports the packages."""
+        self._given.remove(task)
         self._done += task.weight
         last_s = elapsed_s / task.weight
         self._unit_s = last_s if self._unit_s is None else min(last_s, (self._unit_s + last_s) / 2)
