@@ -1,7 +1,7 @@
-"""What the runs of each point of a sweep will take, beside each other: so a tenth of the work is not a tenth of the runs.
+"""What a run at each point of a sweep costs beside the others: a tenth of the runs is not a tenth of the work.
 
-Points may differ a thousandfold: a sweep over the rate of a link from 1 Mbit/s to 1 Gbit/s has spent a thousandth of its
-time when half of its points are done.
+Points may differ a thousandfold: of a sweep over rates from 1 Mbit/s to 1 Gbit/s, the first half of the points may take
+a thousandth of the time.
 """
 
 from __future__ import annotations
