@@ -110,13 +110,25 @@ def test_jobs_limit_the_threads(fake, plan):
     assert len(fake.threads) == 1
 
 
-def test_progress_is_the_share_of_all_runs(fake, plan):
+@pytest.mark.parametrize("jobs", [1, 2, 3])
+def test_progress_is_the_share_of_all_runs(fake, plan, jobs):
     shares: list[float] = []
-    running.run(plan, progress=shares.append)
+    running.run(plan, jobs=jobs, progress=shares.append)
     assert len(shares) == 60
-    assert shares == sorted(shares)
-    assert shares[0] == pytest.approx(1 / 60)
+    assert shares == pytest.approx(sorted(shares))
     assert shares[-1] == pytest.approx(1.0)
+    if jobs == 1:
+        assert shares == pytest.approx([step / 60 for step in range(1, 61)])
+
+
+def test_progress_is_of_the_time_until_the_last_run_ends():
+    """Three runs on two cores: the third begins when a core is free."""
+    shares: list[float] = []
+    told = running._Shares(3, 2, shares.append)
+    one, two, three = (told.of(number, threading.Event()) for number in range(3))
+    for tell, share in ((one, 0.1), (two, 0.1), (one, 1.0), (two, 1.0), (three, 0.5), (three, 1.0)):
+        tell(share)
+    assert shares == pytest.approx([0.05, 0.05, 0.5, 0.5, 0.75, 1.0])
 
 
 def test_one_failure_ends_the_others_and_is_the_one_told(fake, plan):

@@ -33,8 +33,40 @@ Files = dict[str, bytes]
 MANIFEST = "manifest.json"
 
 #: What stands for a value that is not like the one that was there.
-ODD: tuple[Any, ...] = (None, True, -1, 0, 1, 2, 1.5, 1e308, float("nan"), float("inf"), 2**31, 2**32, 2**63, 2**64, -(2**63))
-ODD += (10**400, "", "0", "é", "\x00", "\ud800", "x" * 300, [], [[]], {}, {"": None}, [None], [0] * 40, "../../etc", "udp")
+ODD: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    0,
+    1,
+    2,
+    1.5,
+    1e308,
+    float("nan"),
+    float("inf"),
+    2**31,
+    2**32,
+    2**63,
+    2**64,
+    -(2**63),
+)
+ODD += (
+    10**400,
+    "",
+    "0",
+    "é",
+    "\x00",
+    "\ud800",
+    "x" * 300,
+    [],
+    [[]],
+    {},
+    {"": None},
+    [None],
+    [0] * 40,
+    "../../etc",
+    "udp",
+)
 
 TYPES = {"f64": pl.Float64, "f32": pl.Float32, "u32": pl.UInt32, "i64": pl.Int64, "u8": pl.UInt8, "str": pl.String}
 TYPES |= {"bool": pl.Boolean, "list": pl.List(pl.Float64), "cat": pl.Categorical, "time": pl.Datetime}
@@ -68,7 +100,14 @@ def prepared(data: bytes) -> Files:
         try:
             name, *given = edit
             EDITS[name](files, *given)
-        except (LookupError, TypeError, ValueError, OverflowError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        except (
+            LookupError,
+            TypeError,
+            ValueError,
+            OverflowError,
+            pl.exceptions.PolarsError,
+            pl.exceptions.PanicException,
+        ):
             continue  # an edit that does not fit what the ones before it have left
     return files
 

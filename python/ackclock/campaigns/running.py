@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import heapq
+import math
 import os
 import threading
 from collections.abc import Iterable
@@ -78,8 +80,9 @@ def run(
 def _all(engine: Engine, plan: Plan, options: RunOptions, jobs: int, progress: Progress) -> list[Dataset]:
     """Every seed's result, in order. An exception in one run, or in the waiting thread, stops the others."""
     stop = threading.Event()
-    shares = _Shares(len(plan.seeds), progress)
-    with ThreadPoolExecutor(max_workers=min(jobs, len(plan.seeds))) as pool:
+    jobs = min(jobs, len(plan.seeds))
+    shares = _Shares(len(plan.seeds), jobs, progress)
+    with ThreadPoolExecutor(max_workers=jobs) as pool:
         try:
             futures = [
                 pool.submit(engine.run, plan, seed, replace(options, progress=shares.of(number, stop)))
@@ -102,10 +105,16 @@ def _results(futures: list[Future[Dataset]]) -> list[Dataset]:
 
 
 class _Shares:
-    """Adds up how much of each run is done."""
+    """Puts together how much of each run is done: the share of the time until the last of them ends.
 
-    def __init__(self, runs: int, progress: Progress) -> None:
-        self._shares = [0.0] * runs
+    With three runs on two cores, half of that time is over when two runs are done.
+    """
+
+    def __init__(self, runs: int, jobs: int, progress: Progress) -> None:
+        self._jobs = jobs
+        self._rounds = math.ceil(runs / jobs)
+        self._waiting = set(range(runs))
+        self._left: dict[int, float] = {}
         self._progress = progress
         self._lock = threading.Lock()
 
@@ -116,10 +125,21 @@ class _Shares:
             if stop.is_set():
                 raise _StoppedError
             with self._lock:
-                self._shares[number] = share
-                self._progress(sum(self._shares) / len(self._shares))
+                self._waiting.discard(number)
+                self._left[number] = 1.0 - share
+                if share >= 1.0:
+                    del self._left[number]
+                self._progress(1.0 - self._time_left() / self._rounds)
 
         return tell
+
+    def _time_left(self) -> float:
+        """Until all have ended, in times of a run: those that wait begin in the places that become free."""
+        ends = [0.0] * (self._jobs - len(self._left)) + sorted(self._left.values())
+        rounds, more = divmod(len(self._waiting), self._jobs)
+        for _ in range(more):
+            heapq.heapreplace(ends, ends[0] + 1.0)
+        return max(ends) + rounds
 
 
 def planned(given: Plan | Loaded, seeds: Iterable[int] | None = None) -> Plan:

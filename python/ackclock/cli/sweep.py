@@ -84,7 +84,7 @@ def _perform(job: Job, *, as_json: bool, report: bool) -> None:
     from ackclock.cli.terminal.sweep import print_sweep
 
     kept = f"interrupted; what is done is kept in {job.out}: the same command goes on"
-    with signals.saying(kept), progress(job.title, len(job.runs)) as tell:
+    with signals.saying(kept), progress(job.title) as tell:
         done = job.perform(tell)
     if as_json:
         typer.echo(json.dumps(done.as_dict(), allow_nan=False))

@@ -37,6 +37,34 @@ class Kept:
 def test_runs_that_end_together_with_a_failed_one_are_kept():
     kept, shares = Kept(), []
     with pytest.raises(ZeroDivisionError, match="oh"):
-        work._drain(Ended(), work._Tasks([*range(12)], jobs=3), kept, shares.append)
+        work._drain(Ended(), work.Tasks([*range(12)], [1.0] * 12, jobs=3), kept, shares.append)
     assert sorted(kept.rows) == [0, 2, 3, 4, 5]
-    assert shares == [5 / 12]
+    assert shares == [5.5 / 12]  # the failed one was under way
+
+
+def taken(tasks: work.Tasks, run_s: dict[int, float]) -> list[list[int]]:
+    """The tasks, one after another, in a process whose runs take so long."""
+    found = []
+    while tasks.left:
+        task = tasks.next()
+        found.append([*task.runs])
+        tasks.took(task, sum(run_s[run] for run in task.runs))
+    return found
+
+
+def test_tasks_take_about_as_long_whatever_their_runs_weigh():
+    run_s = {run: 0.01 if run < 100 else 0.2 for run in range(200)}
+    found = taken(work.Tasks([*run_s], [*run_s.values()], jobs=1), run_s)
+    assert found[0] == [0]
+    assert [run for task in found for run in task] == [*run_s]
+    assert {len(task) for task in found if task[0] >= 1 and task[-1] < 100} <= {49, 50}
+    assert {len(task) for task in found if task[0] >= 100} <= {1, 2}
+
+
+def test_the_share_that_is_done_is_of_the_weights():
+    tasks = work.Tasks([*range(3)], [1.0, 2.0, 7.0], jobs=1)
+    shares = []
+    while tasks.left:
+        tasks.took(tasks.next(), 1.0)
+        shares.append(tasks.share)
+    assert shares == pytest.approx([0.1, 0.3, 1.0])

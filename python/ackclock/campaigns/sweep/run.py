@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ackclock.campaigns import running
+from ackclock.campaigns.sweep import checking, table, weights, work
 from ackclock.campaigns.sweep import order as orders
-from ackclock.campaigns.sweep import checking, table, work
 from ackclock.campaigns.sweep.folder import Parts
 from ackclock.campaigns.sweep.order import Order
 from ackclock.campaigns.sweep.runs import Runs
@@ -78,10 +78,10 @@ class Job:
     @property
     def title(self) -> str:
         """What the progress bar says."""
-        return f"{self.out.name if self.out else self.order.title}, {self.order.engine} engine"
+        return f"{self.out.name if self.out else self.order.title}, {self.order.engine} engine: {len(self.runs)} runs"
 
     def perform(self, progress: Progress = no_progress) -> Sweep:
-        """Runs what is left. `progress` is called with the share of all runs that is done."""
+        """Runs what is left. `progress` is called with the share of the work that is done."""
         if self.out is not None:
             return self._performed(self.out, progress)
         temporary = Folder()
@@ -91,18 +91,20 @@ class Job:
 
     def _performed(self, folder: Path, progress: Progress) -> Sweep:
         with Parts(folder, self.order, command=self.command, fresh=self.fresh) as parts:
-            left = self.runs.without(parts.done)
-            there, total = len(self.runs) - len(left), len(self.runs)
-            progress(there / total)
-            with checking.beside(self.loaded, self.order, left, progress) as tell:
-                work.run_all(
-                    self.order,
-                    left,
-                    parts,
-                    self.jobs or running.cores(),
-                    lambda share: tell((there + share * len(left)) / total),
-                )
+            left = self.runs.without(parts.done).mixed()
+            if left:
+                with checking.beside(self.loaded, self.order, left, progress) as tell:
+                    self._run(left, parts, tell)
+            progress(1.0)
             return table.finish(folder, self.loaded)
+
+    def _run(self, left: Runs, parts: Parts, progress: Progress) -> None:
+        of_points = weights.of_points(self.loaded, self.order.engine)
+        total, waiting = (of_points[runs.point_numbers] for runs in (self.runs, left))
+        there = 1.0 - waiting.sum() / total.sum()
+        progress(there)
+        tasks = work.Tasks(left, waiting, self.jobs or running.cores())
+        work.run_all(self.order, tasks, parts, lambda share: progress(there + share * (1.0 - there)))
 
 
 def prepare(

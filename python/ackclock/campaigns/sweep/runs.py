@@ -9,6 +9,15 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import overload
 
+import numpy as np
+import numpy.typing as npt
+
+#: Runs are mixed in blocks, at least so many: a tenth of them is a sample of twenty.
+BLOCKS = 200
+
+#: Multiples of the golden ratio, without their whole parts, are spread more evenly than those of any other number.
+GOLDEN = (5**0.5 - 1) / 2
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -31,9 +40,27 @@ class Runs(Sequence[Run]):
         """Those whose numbers are not among the ones that are done."""
         return Runs(self._seeds, array("Q", (number for number in self._chosen if number not in done)))
 
+    def mixed(self) -> Runs:
+        """In an order in which each stretch is a fair sample of all: so what is done tells what is left.
+
+        Neighbours stay together in some hundreds of blocks, since runs of one point share its plan.
+        """
+        size = max(1, len(self) // BLOCKS)
+        firsts = range(0, len(self), size)
+        order = sorted(range(len(firsts)), key=lambda number: number * GOLDEN % 1)
+        numbers = array("Q")
+        for block in order:
+            numbers.extend(self._chosen[firsts[block] : firsts[block] + size])
+        return Runs(self._seeds, numbers)
+
+    @property
+    def point_numbers(self) -> npt.NDArray[np.intp]:
+        """The point of each run, in their order."""
+        return np.searchsorted(np.asarray(self._first), np.asarray(self._chosen), side="right") - 1
+
     @property
     def points(self) -> Iterator[int]:
-        """The points that the runs are of, rising."""
+        """The points that the runs are of, in their order; of neighbours of one point, once."""
         last = -1
         for number in self._chosen:
             point = bisect_right(self._first, number) - 1

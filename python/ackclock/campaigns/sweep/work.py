@@ -14,6 +14,10 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import active_children, get_context
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from ackclock.campaigns.sweep import worker
 from ackclock.campaigns.sweep.folder import Parts
@@ -35,19 +39,18 @@ WAKE_S = 0.2
 ONE_THREAD = ("POLARS_MAX_THREADS", "RAYON_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
-def run_all(order: Order, runs: Sequence[Run], parts: Parts, jobs: int, progress: Progress) -> None:
+def run_all(order: Order, tasks: Tasks, parts: Parts, progress: Progress) -> None:
     """Runs everything and gives it to `parts`; what is done is kept even if something fails.
 
-    `progress` is called with the share that is done. Raises `AckclockError` for a run that failed.
+    `progress` is called with the share of the work that is done. Raises `AckclockError` for a run that failed.
     """
-    if runs:
-        with signals.whole() as interrupted:
-            _run_all(order, _Tasks(runs, jobs), parts, progress, interrupted)
-            if interrupted():
-                gc.collect()  # the processes' semaphores, which are named
+    with signals.whole() as interrupted:
+        _run_all(order, tasks, parts, progress, interrupted)
+        if interrupted():
+            gc.collect()  # the processes' semaphores, which are named
 
 
-def _run_all(order: Order, tasks: _Tasks, parts: Parts, progress: Progress, interrupted: Callable[[], bool]) -> None:
+def _run_all(order: Order, tasks: Tasks, parts: Parts, progress: Progress, interrupted: Callable[[], bool]) -> None:
     context = get_context("spawn")
     others = set(active_children())
     with signals.unheard_by_children():
@@ -75,48 +78,68 @@ _DIED = (
 
 
 def _drain(
-    pool: ProcessPoolExecutor, tasks: _Tasks, parts: Parts, progress: Progress, interrupted: Callable[[], bool]
+    pool: ProcessPoolExecutor, tasks: Tasks, parts: Parts, progress: Progress, interrupted: Callable[[], bool]
 ) -> None:
-    waiting: set[Future[Done]] = set()
-    total = len(tasks.runs)
+    waiting: dict[Future[Done], Task] = {}
     while (waiting or tasks.left) and not interrupted():
         with signals.unheard_by_children():
             while tasks.left and len(waiting) < 2 * tasks.jobs:
-                waiting.add(pool.submit(worker.work, tasks.next()))
-        done, waiting = wait(waiting, timeout=WAKE_S, return_when=FIRST_COMPLETED)
-        for found in (future.result() for future in done if not future.exception()):
-            tasks.took(found)
+                task = tasks.next()
+                waiting[pool.submit(worker.work, task.runs)] = task
+        done, _ = wait(waiting, timeout=WAKE_S, return_when=FIRST_COMPLETED)
+        ended = [(waiting.pop(future), future) for future in done]
+        for task, found in [(task, future.result()) for task, future in ended if not future.exception()]:
+            tasks.took(task, found.elapsed_s)
             parts.add(found.rows)
-        progress(tasks.done / total)
-        for future in done:
+        progress(tasks.share)
+        for _, future in ended:
             future.result()
 
 
-class _Tasks:
-    """Cuts the runs into tasks of a good length."""
+class Task(NamedTuple):
+    """Some runs, and what they weigh together."""
 
-    def __init__(self, runs: Sequence[Run], jobs: int) -> None:
+    runs: Sequence[Run]
+    weight: float
+
+
+class Tasks:
+    """Cuts the runs into tasks of a good length. `weights` say what the runs cost beside each other."""
+
+    def __init__(self, runs: Sequence[Run], weights: npt.ArrayLike, jobs: int) -> None:
         self.runs, self.jobs = runs, jobs
-        self.done = self._next = 0
-        self._run_s: float | None = None
+        self._sums = np.concatenate([[0.0], np.cumsum(weights)])
+        self._next, self._done = 0, 0.0
+        self._given: list[Task] = []
+        self._unit_s: float | None = None
 
     @property
     def left(self) -> int:
         """Runs that are not yet handed out."""
         return len(self.runs) - self._next
 
-    def next(self) -> Sequence[Run]:
-        """The next task's runs: one until it is known how long one takes, few when all processes shall end together."""
-        wanted = 1 if self._run_s is None else int(TASK_S / max(self._run_s, 1e-9))
-        size = max(1, min(wanted, MOST_IN_TASK, self.left // (2 * self.jobs)))
-        self._next += size
-        return self.runs[self._next - size : self._next]
+    @property
+    def share(self) -> float:
+        """How much of the work is done: what the processes are at counts half."""
+        under_way = sum(task.weight for task in self._given[: self.jobs])
+        return float((self._done + under_way / 2) / self._sums[-1])
 
-    def took(self, found: Done) -> None:
+    def next(self) -> Task:
+        """The next task: one run until it is known what one takes, few when all processes shall end together."""
+        first, before = self._next, float(self._sums[self._next])
+        wanted = 0.0 if self._unit_s is None else TASK_S / max(self._unit_s, 1e-12)
+        most = before + min(wanted, (float(self._sums[-1]) - before) / (2 * self.jobs))
+        fitting = int(np.searchsorted(self._sums, most, side="right")) - 1
+        self._next = min(max(fitting, first + 1), first + MOST_IN_TASK, len(self.runs))
+        self._given.append(Task(self.runs[first : self._next], float(self._sums[self._next]) - before))
+        return self._given[-1]
+
+    def took(self, task: Task, elapsed_s: float) -> None:
         """Learns from a task that is done. The first one of a process is slow: it imports the packages."""
-        self.done += found.count
-        last_s = found.elapsed_s / found.count
-        self._run_s = last_s if self._run_s is None else min(last_s, (self._run_s + last_s) / 2)
+        self._given.remove(task)
+        self._done += task.weight
+        last_s = elapsed_s / task.weight
+        self._unit_s = last_s if self._unit_s is None else min(last_s, (self._unit_s + last_s) / 2)
 
 
 @contextmanager

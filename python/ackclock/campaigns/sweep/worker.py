@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from multiprocessing import parent_process
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,9 @@ class StoppedError(Exception):
     """Another run has failed, or the user has had enough."""
 
 
+#: So many plans are kept for further runs of their points.
+PLANS = 32
+
 #: What this process works on, once it is started.
 _given: dict[str, Any] = {}
 
@@ -72,7 +76,7 @@ def _end_with_parent() -> None:
 
 
 class _Worker:
-    """The scenario, the engine and the last plan, kept from task to task."""
+    """The scenario, the engine and the last plans, kept from task to task."""
 
     def __init__(self, order: Order, stop: Event) -> None:
         from ackclock import engines
@@ -81,7 +85,7 @@ class _Worker:
         self._order, self._stop = order, stop
         self._loaded = planning.loads(order.text, order.name).only(order.where).on(order.kernel)
         self._engine = engines.engine(order.engine)
-        self._planned: tuple[int, Plan] | None = None
+        self._plan = lru_cache(PLANS)(self._planned)
 
     def rows(self, runs: Sequence[Run]) -> dict[str, pl.DataFrame]:
         """The rows of all tables of some runs."""
@@ -107,12 +111,10 @@ class _Worker:
                 data = self._engine.run(self._plan(run.point), run.seed, options)
             yield run, data
 
-    def _plan(self, point: int) -> Plan:
+    def _planned(self, point: int) -> Plan:
         from ackclock import engines
 
-        if self._planned is None or self._planned[0] != point:
-            self._planned = (point, engines.fed(self._engine, self._loaded.point(point).plan))
-        return self._planned[1]
+        return engines.fed(self._engine, self._loaded.point(point).plan)
 
     def _heard(self, share: float) -> None:
         if self._stop.is_set():

@@ -2,36 +2,69 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 
 from rich.console import Console
 
 
-@contextmanager
-def progress(title: str, runs: int | None = None) -> Iterator[Callable[[float], None]]:
-    """A bar with the time that is left; call it with the share that is done. Hidden if nobody watches.
+class TimeLeft:
+    """How long the rest takes if it goes on as fast as since the first word. `clock` gives seconds."""
 
-    It shows per cent, or how many of so many `runs`.
-    """
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._first: tuple[float, float] | None = None
+        self._last = (0.0, 0.0)
+
+    def hear(self, share: float) -> None:
+        """Takes note of the share that is done now, 0 to 1."""
+        if self._first is None or share > self._last[1]:
+            self._last = (self._clock(), share)
+            self._first = self._first or self._last
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds until all is done; None while nothing is known."""
+        if self._first is None or self._last == self._first:
+            return None
+        (begun_s, there), (last_s, share) = self._first, self._last
+        end_s = last_s + (last_s - begun_s) * (1 - share) / (share - there)
+        return max(0.0, end_s - self._clock())
+
+    def __str__(self) -> str:
+        return "-:--:--" if self.left_s is None else str(timedelta(seconds=round(self.left_s)))
+
+
+@contextmanager
+def progress(title: str) -> Iterator[Callable[[float], None]]:
+    """A bar with the time that is left; call it with the share that is done. Hidden if nobody watches."""
+    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
+    from rich.text import Text
+
+    left = TimeLeft()
+
+    class Left(ProgressColumn):
+        """Looks at the clock whenever it is drawn."""
+
+        def render(self, task: Task) -> Text:
+            return Text(str(left), style="progress.remaining")
 
     console = Console(stderr=True, highlight=False)
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        *((TextColumn("{task.percentage:>3.0f} %"),) if runs is None else (MofNCompleteColumn(), TextColumn("runs,"))),
+        TextColumn("{task.percentage:>3.0f} %"),
         TimeElapsedColumn(),
         TextColumn("elapsed, left"),
-        TimeRemainingColumn(),
+        Left(),
     )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(title, total=1.0 if runs is None else runs)
-        yield lambda share: bar.update(task, completed=share if runs is None else round(share * runs))
+        task = bar.add_task(title, total=1.0)
+
+        def tell(share: float) -> None:
+            left.hear(share)
+            bar.update(task, completed=share)
+
+        yield tell
