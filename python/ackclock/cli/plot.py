@@ -50,7 +50,7 @@ def plot(
 def draw(result: Path, kind: str, out: Path | None, over: Sequence[Path]) -> Path:
     """Draws a figure of a result, others laid over, into a file; returns its path. Raises `InputError`."""
     from ackclock.campaigns.sweep import table
-    from ackclock.dataset import Dataset
+    from ackclock.dataset import Dataset, folders
     from ackclock.input.fields import nearest, shown
     from ackclock.views import plots
 
@@ -66,6 +66,5 @@ def draw(result: Path, kind: str, out: Path | None, over: Sequence[Path]) -> Pat
     else:
         laid = {"over": [Dataset.read(other) for other in over]} if over else {}
         figure = plots.KINDS[kind](Dataset.read(result), **laid)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path)
+    folders.put(path, figure.savefig)
     return path

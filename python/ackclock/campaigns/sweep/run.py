@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
-import weakref
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +13,7 @@ from ackclock.campaigns.sweep import table, work
 from ackclock.campaigns.sweep.folder import Parts
 from ackclock.campaigns.sweep.order import Order, Run
 from ackclock.campaigns.sweep.table import Sweep
+from ackclock.dataset import folders
 from ackclock.engines.engine import Progress, no_progress
 from ackclock.scenario import planning
 from ackclock.scenario.planning import Loaded
@@ -81,7 +80,13 @@ class Job:
 
     def perform(self, progress: Progress = no_progress) -> Sweep:
         """Runs what is left. `progress` is called with the share of all runs that is done."""
-        folder = self.out or Path(tempfile.mkdtemp(prefix="ackclock-"))
+        if self.out is not None:
+            return self._perform(self.out, progress)
+        with folders.writing(Path(tempfile.gettempdir())):
+            own = folders.Private()
+        return replace(self._perform(own.path, progress), keep=own)
+
+    def _perform(self, folder: Path, progress: Progress) -> Sweep:
         with Parts(folder, self.order, command=self.command, fresh=self.fresh) as parts:
             left = [run for run in self.runs if run.number not in parts.done]
             there, total = len(self.runs) - len(left), len(self.runs)
@@ -93,10 +98,7 @@ class Job:
                 self.jobs or running.cores(),
                 lambda share: progress((there + share * len(left)) / total),
             )
-            found = table.finish(folder, self.loaded)
-        if self.out is None:
-            weakref.finalize(found, shutil.rmtree, folder, ignore_errors=True)
-        return found
+            return table.finish(parts, self.loaded)
 
 
 def prepare(

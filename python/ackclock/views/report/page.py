@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import secrets
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ackclock.errors import InputError
+from ackclock.dataset import folders
 
 #: Templates, and what they put into the page.
 TEMPLATES = ("page.html.j2", "parts.html.j2", "report.html.j2", "sweep.html.j2")
@@ -23,16 +21,7 @@ def render(template: str, **content: Any) -> str:
 def write(text: str, out: Path | str) -> Path:
     """Writes a page, whole or not at all, and returns its path. Raises `InputError` if it cannot be written."""
     path = Path(out)
-    new = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        new.write_text(text, encoding="utf-8")
-        new.replace(path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
-    finally:
-        with suppress(OSError):
-            new.unlink()
+    folders.put(path, lambda new: new.write_text(text, encoding="utf-8"))
     return path
 
 
