@@ -1,5 +1,6 @@
 import json
 import math
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import polars as pl
 import pytest
 import synthetic
 
-from ackclock.dataset import Dataset, Spool, folders, is_result, tables
+from ackclock.dataset import Dataset, Spool, folders, manifests, tables
 from ackclock.errors import InputError
 
 
@@ -177,10 +178,18 @@ BROKEN = {
     "empty": "has no manifest.json",
     "text": "manifest.json: damaged",
     "other": "does not name an ackclock version",
-    "future": "in format 99; this ackclock reads format 2",
+    "future": "in format 99; this ackclock reads format 3",
     "no-runs": "lists no runs",
-    "lost-part": "lists 1 parts of flows, found 0",
-    "cut-part": "damaged part",
+    "no-files": "manifest.json: damaged: it lists no files",
+    "files-elsewhere": "manifest.json: damaged: it lists no files",
+    "sweep": "found a sweep; expected the result of a run",
+    "edited": r"manifest.json: damaged: it is not what was written \(SHA-256\)",
+    "unsigned": "manifest.json: damaged: it has no SHA-256 of its own",
+    "lost-part": r"flows.parquet/part-0000.parquet: missing",
+    "cut-part": r"flows.parquet/part-0000.parquet: damaged: it is not what was written \(SHA-256\)",
+    "more-parts": "flows.parquet/part-0001.parquet: additional: manifest.json does not list it",
+    "swapped-parts": r"part-0000.parquet: damaged: it is not what was written \(SHA-256\) \(and 1 more files\)",
+    "fifo": "flows.parquet/part-0000.parquet: damaged: it cannot be read",
     "other-part": "its columns are not those of flows",
 }
 
@@ -190,6 +199,8 @@ def test_reading_says_in_one_line_what_is_wrong(tmp_path: Path, case: str) -> No
     place = small().write(tmp_path / "result")
     manifest, part = place / "manifest.json", place / "flows.parquet" / "part-0000.parquet"
     known = json.loads(manifest.read_text())
+    files = known.pop("files")
+    known = {key: value for key, value in known.items() if key not in ("sha256", "format")}
     match case:
         case "missing":
             place = tmp_path / "nowhere"
@@ -202,26 +213,47 @@ def test_reading_says_in_one_line_what_is_wrong(tmp_path: Path, case: str) -> No
         case "future":
             manifest.write_text(json.dumps({**known, "format": 99}))
         case "no-runs":
-            manifest.write_text(json.dumps({**known, "runs": None}))
+            manifest.write_bytes(manifests.content({**known, "runs": None}, files))
+        case "no-files":
+            manifest.write_bytes(manifests.content(known, {"flows.parquet/part-0000.parquet": "0"}))
+        case "files-elsewhere":
+            manifest.write_bytes(manifests.content(known, {"../" + name: sha for name, sha in files.items()}))
+        case "sweep":
+            manifest.write_bytes(manifests.content({**known, "sweep": {}}, files))
+        case "edited":
+            manifest.write_text(manifest.read_text().replace('"seed": 1', '"seed": 2'))
+        case "unsigned":
+            manifest.write_text(json.dumps({**known, "files": files}))
+        case "more-parts":
+            part.with_name("part-0001.parquet").write_bytes(part.read_bytes())
+        case "swapped-parts":
+            other = place / "events.parquet" / part.name
+            mine = part.read_bytes()
+            part.write_bytes(other.read_bytes())
+            other.write_bytes(mine)
+        case "fifo":
+            part.unlink()
+            os.mkfifo(part)
         case "lost-part":
             part.unlink()
         case "cut-part":
             part.write_bytes(part.read_bytes()[:-20])
         case "other-part":
             pl.DataFrame({"a": [1]}).write_parquet(part)
+            manifests.write(place, known, manifests.written(place))
     with pytest.raises(InputError, match=BROKEN[case]) as caught:
         Dataset.read(place)
     assert "\n" not in str(caught.value)
 
 
-def test_damage_inside_a_part_is_an_input_error(tmp_path: Path) -> None:
+def test_damage_after_reading_is_an_input_error(tmp_path: Path) -> None:
     data = synthetic.sawtooth(flow_count=2, seeds=1, duration_s=5, warmup_s=1)
     place = data.write(tmp_path / "result")
+    again = Dataset.read(place)
     part = place / "flow_samples.parquet" / "part-0000.parquet"
     content = bytearray(part.read_bytes())
     content[4 : len(content) // 2] = bytes(len(content) // 2 - 4)
     part.write_bytes(bytes(content))
-    again = Dataset.read(place)
     with pytest.raises(InputError, match="'flow_samples' cannot be read") as caught:
         _ = again.flow_samples
     assert "\n" not in str(caught.value)
@@ -231,9 +263,3 @@ def test_unwritable_place_is_an_input_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be written"):
         small().write(tmp_path / "file" / "result")
-
-
-def test_is_result(tmp_path: Path) -> None:
-    assert is_result(small().write(tmp_path / "yes"))
-    assert not is_result(tmp_path)
-    assert not is_result(tmp_path / "nothing")

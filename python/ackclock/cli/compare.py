@@ -48,7 +48,7 @@ def compare(  # noqa: PLR0913 (each is an option of the command line)
     folders.check(place)
     with progress(f"{scenario.stem}: {', '.join(names)}") as tell:
         found = comparing.compare(plan, names, seeds, jobs=jobs, progress=tell, command=options.command)
-    folders.write(found, place, report=report)
+    folders.write(found, place, report=report, command=options.command)
     if as_json:
         typer.echo(json.dumps(found.as_dict(), allow_nan=False))
     else:

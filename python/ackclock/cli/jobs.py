@@ -6,17 +6,15 @@ Everything that can be refused is refused before anything runs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ackclock import engines
-from ackclock.errors import InputError, Problem, ScenarioError, UnsupportedError
+from ackclock.errors import AckclockError, InputError, Problem, ScenarioError, UnsupportedError
 from ackclock.input.fields import shown
 from ackclock.plan import Plan
 from ackclock.scenario import planning
-from ackclock.system.temporary import Folder
 
 if TYPE_CHECKING:
     from ackclock.dataset import Dataset
@@ -63,9 +61,12 @@ class Job:
     def run(self, progress: Callable[[float], None]) -> Dataset:
         """Runs the plan and writes the folder, whole or not at all; returns what was written."""
         from ackclock.campaigns import running
+        from ackclock.dataset import folders
+        from ackclock.dataset.manifests import CAPTURES
 
-        with ExitStack() as stack:
-            captures = stack.enter_context(_temporary(self.folder)) if self.plan.record.pcap else None
+        unreported: list[AckclockError] = []
+        with folders.beside(self.folder) as private:
+            captures = private / CAPTURES if self.plan.record.pcap else None
             data = running.run(
                 self.plan,
                 self.engine,
@@ -74,25 +75,35 @@ class Job:
                 captures=captures,
                 command=self.options.command,
             )
-            data.write(self.folder, captures)
-        if self.options.report:
-            self._write_report()
+            data.write(self.folder, captures, lambda new: unreported.extend(self._report(data, new)))
+        for error in unreported:
+            raise error
         return data
 
     def written(self) -> Iterator[Path]:
         """The paths that a user may want to open."""
-        from ackclock.dataset import CAPTURES
+        from ackclock.dataset.manifests import CAPTURES, REPORT
 
         yield self.folder
         if self.options.report:
-            yield self.folder / "report.html"
+            yield self.folder / REPORT
         if self.plan.record.pcap:
             yield self.folder / CAPTURES
 
-    def _write_report(self) -> None:
-        from ackclock.views import report
+    def _report(self, data: Dataset, folder: Path) -> Iterator[AckclockError]:
+        """Writes the report; why it could not, which is no reason to lose the result."""
+        from ackclock.dataset import folders
+        from ackclock.dataset.manifests import REPORT
+        from ackclock.views.report import page, render
 
-        report.write([self.folder], self.folder / "report.html")
+        if not self.options.report:
+            return
+        try:
+            page.write(render([data], [self.folder.name]), folder / REPORT)
+        except folders.UnwrittenError as error:
+            yield folders.UnwrittenError(self.folder / REPORT, error.reason)
+        except AckclockError as error:
+            yield error
 
 
 def plans(scenarios: Sequence[Path], options: Options) -> list[Plan]:
@@ -198,25 +209,7 @@ def _check_folders(folders: Sequence[Path]) -> None:
 
 def _check_folder(folder: Path) -> None:
     """Refuses a folder that is something else, or cannot be made, before hours are spent on its content."""
-    from ackclock.dataset import is_result
+    from ackclock.dataset import folders, kinds
 
-    if folder.exists() and not is_result(folder) and not _is_empty(folder):
-        raise InputError(f"{folder}: found something that is not an ackclock result; expected another folder (--out)")
-    try:
-        _temporary(folder).remove()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"{folder}: found an error ({reason}); expected a folder that can be made") from None
-
-
-def _is_empty(folder: Path) -> bool:
-    return folder.is_dir() and not any(folder.iterdir())
-
-
-def _temporary(folder: Path) -> Folder:
-    """An empty folder beside the result's, on the same file system."""
-    parent = folder.absolute().parent
-    parent.mkdir(parents=True, exist_ok=True)
-    made = Folder(f".{folder.name}.", parent, ".tmp")
-    made.path.chmod(0o755)  # a temporary folder is its owner's alone; this one may become part of the result
-    return made
+    kinds.check(folder, kinds.Kind.RUN)
+    folders.beside(folder).close()

@@ -66,6 +66,5 @@ def draw(result: Path, kind: str, out: Path | None, over: Sequence[Path]) -> Pat
     else:
         laid = {"over": [Dataset.read(other) for other in over]} if over else {}
         figure = plots.KINDS[kind](Dataset.read(result), **laid)
-    path.parent.mkdir(parents=True, exist_ok=True)
     folders.put(path, lambda new: figure.savefig(new, format=path.suffix[1:].lower()))
     return path

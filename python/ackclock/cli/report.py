@@ -28,12 +28,12 @@ def report(
 
 def write_report(results: Sequence[Path], out: Path | None) -> Path:
     """Writes the report of results, or of sweeps, and returns its path. Raises `InputError`."""
-    from ackclock.campaigns.sweep import folder as parts
     from ackclock.campaigns.sweep import table
+    from ackclock.dataset.kinds import Kind, kind
     from ackclock.views import report
     from ackclock.views.report import swept
 
     path = out or (results[0] / "report.html" if len(results) == 1 else Path("report.html"))
-    if any(map(parts.is_sweep, results)):
+    if any(kind(folder) is Kind.SWEEP for folder in results):
         return swept.write([table.read(folder) for folder in results], path)
     return report.write(results, path)

@@ -10,15 +10,18 @@ fill the memory. On disk:
     ├── flow_samples.parquet/part-0000.parquet …
     └── …
 
-so that `pl.read_parquet("results/dumbbell-packet/flows.parquet")` reads a table without ackclock.
+so that `pl.read_parquet("results/dumbbell-packet/flows.parquet")` reads a table without ackclock. The manifest has the
+SHA-256 of each file, and what is read has been compared with it.
 """
 
 from __future__ import annotations
 
-import json
+import secrets
 import shutil
+import tempfile
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -26,20 +29,13 @@ from typing import Any, TypeAlias
 
 import polars as pl
 
-from ackclock.dataset import folders, sound, tables
+from ackclock.dataset import folders, kinds, manifests, sound, tables
+from ackclock.dataset.kinds import Kind
+from ackclock.dataset.manifests import CAPTURES
 from ackclock.dataset.tables import Column
 from ackclock.errors import InputError
 from ackclock.known import KnownPlan
-from ackclock.system.temporary import Folder
-
-#: Version of the folder's layout and of the tables' columns; a reader refuses another.
-FORMAT = 2
-
-#: The folder of a result's packet captures.
-CAPTURES = "captures"
-
-#: What a result folder holds besides the tables. What else a user keeps there is carried along.
-OWN_FILES = ("manifest.json", "report.html", CAPTURES)
+from ackclock.system.temporary import Private
 
 #: Rows waiting in memory go to disk beyond this many bytes.
 SPOOL_BYTES = 64 << 20
@@ -153,44 +149,50 @@ class Dataset:
         keep = tuple(item for data in given for item in data._keep)
         return Dataset({**given[0].manifest, "runs": runs}, parts, keep)
 
-    def write(self, folder: Path | str, captures: Path | None = None) -> Path:
+    def write(
+        self, folder: Path | str, captures: Path | None = None, also: Callable[[Path], object] = lambda _: None
+    ) -> Path:
         """Writes the dataset as a folder, whole or not at all, and returns the folder.
 
-        An earlier ackclock result of that name is replaced, and its packet captures with it. `captures` is a folder
-        of those of this dataset, which moves into the result. Raises `InputError` if something else is in the way or
-        the place cannot be written.
+        An earlier result of a run is replaced, with its packet captures. `captures` is a folder of those of this
+        dataset, which moves into the result. `also` is given the folder before it takes its place, for what else
+        belongs into it. Raises `InputError` if something else is in the way or the place cannot be written.
         """
         target = Path(folder)
-        if target.exists() and not is_result(target):
-            raise InputError(f"{target}: exists and is not an ackclock result; it is left alone: choose another folder")
-        try:
-            with folders.replacing(target, carry=lambda name: not _is_own(name)) as new:
-                self._write_parts(new)
-                if captures is not None:
-                    shutil.move(captures, new / CAPTURES)
-        except OSError as error:
-            raise InputError(f"{target}: cannot be written: {error.strerror or error}") from error
+        kinds.check(target, Kind.RUN)
+        with folders.replacing(target, manifests.is_note(target)) as new:
+            with folders.writing(new):
+                self._write(new, captures)
+            also(new)
         return target
 
-    def _write_parts(self, folder: Path) -> None:
-        counts = {}
+    def _write(self, folder: Path, captures: Path | None) -> None:
         for table, parts in self.parts.items():
             if parts:
                 place = folder / f"{table}.parquet"
                 place.mkdir()
-                counts[table] = len(parts)
                 for number, part in enumerate(parts):
                     _write_part(part, place / f"part-{number:04}.parquet")
-        manifest = {"format": FORMAT, **self.manifest, "parts": counts}
-        (folder / "manifest.json").write_text(json.dumps(manifest, indent=2, ensure_ascii=False), encoding="utf-8")
+        if captures is not None and captures.exists():
+            shutil.move(captures, folder / CAPTURES)
+        manifests.write(folder, self.manifest, manifests.written(folder))
 
     @staticmethod
     def read(folder: Path | str) -> Dataset:
-        """The dataset in a folder. Raises `InputError` if it is no result, of another format, or damaged."""
+        """The dataset in a folder. Raises `InputError` if it is no result, of another format, or damaged.
+
+        Every part is compared with its SHA-256 in the manifest, once.
+        """
         place = Path(folder)
-        manifest = _read_manifest(place)
-        counts = manifest.get("parts", {})
-        return Dataset(manifest, {name: _found(place, name, counts.get(name, 0)) for name in tables.TABLES})
+        manifest = manifests.read(place, Kind.RUN)
+        sound.check_runs(manifest.about, place)
+        names = {table: manifest.under(f"{table}.parquet") for table in tables.TABLES}
+        manifest.check((name for found in names.values() for name in found), [f"{table}.parquet" for table in names])
+        for table, found in names.items():
+            for name in found:
+                sound.check_part(place / name, table)
+        parts = {table: tuple(Part(place / name) for name in found) for table, found in names.items()}
+        return Dataset(manifest.about, parts)
 
 
 class Spool:
@@ -218,7 +220,7 @@ class Spool:
         self._waiting: dict[str, list[pl.DataFrame]] = {name: [] for name in tables.TABLES}
         self._written: dict[str, list[Part]] = {name: [] for name in tables.TABLES}
         self._bytes = 0
-        self._temporary: Folder | None = None
+        self._temporary: _Temporary | None = None
         self._lock = threading.Lock()
 
     def append(self, table: str, columns: Mapping[str, Column]) -> None:
@@ -248,28 +250,34 @@ class Spool:
         for table, waiting in self._waiting.items():
             if waiting:
                 path = folder / f"{table}-{self._run}-{len(self._written[table]):04}.parquet"
-                pl.concat(waiting).write_parquet(path, compression="zstd")
+                with folders.writing(path):
+                    pl.concat(waiting).write_parquet(path, compression="zstd")
                 self._written[table].append(Part(path))
                 waiting.clear()
         self._bytes = 0
 
     def _place(self) -> Path:
         if self._folder is None:
-            self._temporary = Folder()
+            with folders.writing(Path(tempfile.gettempdir())):
+                self._temporary = _Temporary()
             self._folder = self._temporary.path
+        with folders.writing(self._folder):
+            self._folder.mkdir(parents=True, exist_ok=True)
         return self._folder
 
 
-def is_result(folder: Path) -> bool:
-    """Whether a folder is an ackclock result of whatever format."""
-    try:
-        return "ackclock" in json.loads((folder / "manifest.json").read_bytes())
-    except (OSError, ValueError, TypeError):
-        return False
+class _Temporary:
+    """A temporary folder that lives as long as the object; those of a process share a private place."""
 
+    _place: weakref.ReferenceType[Private] | None = None
+    _lock = threading.Lock()
 
-def _is_own(name: str) -> bool:
-    return name in OWN_FILES or name.removesuffix(".parquet") in tables.TABLES
+    def __init__(self) -> None:
+        with _Temporary._lock:
+            self._in = (_Temporary._place and _Temporary._place()) or Private()
+            _Temporary._place = weakref.ref(self._in)
+        self.path = self._in.path / secrets.token_hex(8)
+        self._end = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
 def _shifts(datasets: Sequence[Dataset]) -> list[int]:
@@ -296,40 +304,6 @@ def _write_part(part: Part, path: Path) -> None:
         shutil.copyfile(part.source, path)
     else:
         part.scan().sink_parquet(path, compression="zstd")
-
-
-def _read_manifest(folder: Path) -> dict[str, Any]:
-    path = folder / "manifest.json"
-    if not folder.is_dir():
-        raise InputError(f"{folder}: no such result folder")
-    try:
-        manifest = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise InputError(f"{folder}: not an ackclock result: it has no manifest.json") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: damaged: {_first_line(error)}") from error
-    return _checked(manifest, folder)
-
-
-def _checked(manifest: object, folder: Path) -> dict[str, Any]:
-    if not isinstance(manifest, dict) or "ackclock" not in manifest:
-        raise InputError(f"{folder}: not an ackclock result: manifest.json does not name an ackclock version")
-    if "sweep" in manifest:
-        raise InputError(f"{folder}: found a sweep; expected the result of `ackclock run`: a sweep has points.parquet")
-    if manifest.get("format") != FORMAT:
-        wrote = f"written by ackclock {manifest['ackclock']} in format {manifest.get('format')}"
-        raise InputError(f"{folder}: {wrote}; this ackclock reads format {FORMAT}: run the scenario again")
-    sound.check_runs(manifest, folder)
-    return manifest
-
-
-def _found(folder: Path, table: str, count: int) -> tuple[Part, ...]:
-    paths = sorted((folder / f"{table}.parquet").glob("part-*.parquet"))
-    if len(paths) != count:
-        raise InputError(f"{folder}: damaged: the manifest lists {count} parts of {table}, found {len(paths)}")
-    for path in paths:
-        sound.check_part(path, table)
-    return tuple(map(Part, paths))
 
 
 def _first_line(error: Exception) -> str:

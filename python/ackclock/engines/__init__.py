@@ -50,10 +50,10 @@ def refusals(chosen: Engine, plan: Plan) -> list[Unsupported]:
 
 def check_needs(chosen: Engine, plan: Plan, coming: Collection[Path] = ()) -> None:
     """Refuses a plan that needs what is no result, nor one of the folders that are still to come."""
-    from ackclock.dataset import is_result
+    from ackclock.dataset.kinds import Kind, kind
 
     for need in _needs(chosen, plan):
-        if not is_result(need.folder) and need.folder.resolve() not in {path.resolve() for path in coming}:
+        if kind(need.folder) is not Kind.RUN and need.folder.resolve() not in {path.resolve() for path in coming}:
             raise InputError(f'{need.key}: found "{need.folder}", which is no result; expected a result folder')
 
 

@@ -1,6 +1,7 @@
 """The folder of a comparison: each engine's dataset, the table, figures and a report.
 
 results/dumbbell-compare/
+├── manifest.json         engines, versions, command, and the SHA-256 of the files
 ├── comparison.json       what `ackclock compare --json` prints
 ├── comparison.parquet    the table: a row for each metric and engine
 ├── metrics.png           a panel for each metric, with intervals by engine
@@ -18,47 +19,60 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from ackclock import _core
 from ackclock.campaigns.compare.compare import Comparison
-from ackclock.dataset import Dataset, folders
+from ackclock.dataset import Dataset, folders, kinds, manifests
+from ackclock.dataset.kinds import Kind
+from ackclock.engines.engine import circumstances
 from ackclock.errors import InputError
 from ackclock.views import plots
 
-#: The file that marks a folder as a comparison.
-MARK = "comparison.json"
+#: The table as JSON.
+TABLE = "comparison.json"
 
 #: Figures that lay the engines' first runs over each other.
 OVERLAYS: dict[str, Callable[..., Figure]] = {"cwnd": plots.cwnd, "queue": plots.queue}
 
 
 def check(folder: Path) -> None:
-    """Refuses a folder that holds something else. Raises `InputError`."""
-    if folder.exists() and not (folder / MARK).is_file() and not (folder.is_dir() and not any(folder.iterdir())):
-        raise InputError(f"{folder}: found something that is not a comparison; expected another folder (--out)")
+    """Refuses a folder that holds something else, or cannot be made. Raises `InputError`."""
+    kinds.check(folder, Kind.COMPARISON)
+    folders.beside(folder).close()
 
 
-def write(comparison: Comparison, folder: Path, *, report: bool = True) -> None:
-    """Writes everything, whole or not at all; an earlier comparison is replaced."""
-    check(folder)
-    try:
-        with folders.replacing(folder) as new:
-            _write(comparison, new, report)
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be written: {error.strerror or error}") from error
+def write(comparison: Comparison, folder: Path, *, report: bool = True, command: str = "") -> None:
+    """Writes everything, whole or not at all; an earlier comparison is replaced.
+
+    The manifest says that `command` was run.
+    """
+    kinds.check(folder, Kind.COMPARISON)
+    with folders.replacing(folder, manifests.is_note(folder)) as new, folders.writing(new):
+        _write(comparison, new)
+        if report:
+            _write_report(comparison, new)
+        engines = {"engines": comparison.engines, "scenario": comparison.name}
+        about = {"ackclock": _core.version, "comparison": engines, **circumstances(command)}
+        manifests.write(new, about, manifests.written(new))
 
 
-def _write(comparison: Comparison, folder: Path, report: bool) -> None:
-    from ackclock.views import report as reports
-
+def _write(comparison: Comparison, folder: Path) -> None:
     for engine, data in comparison.data.items():
         data.write(folder / engine)
     text = json.dumps(comparison.as_dict(), indent=2, ensure_ascii=False, allow_nan=False)
-    (folder / MARK).write_text(text + "\n", encoding="utf-8")
+    (folder / TABLE).write_text(text + "\n", encoding="utf-8")
     comparison.table.write_parquet(folder / "comparison.parquet", compression="zstd")
     for name, figure in _figures(comparison):
         figure.savefig(folder / f"{name}.png")
-    if report:
-        with suppress(InputError):  # an engine of averages alone has no curves to show
-            reports.write([folder / engine for engine in comparison.engines], folder / "report.html")
+
+
+def _write_report(comparison: Comparison, folder: Path) -> None:
+    from ackclock.views.report import page, render
+
+    try:
+        text = render([*comparison.data.values()], comparison.engines)
+    except InputError:  # an engine of averages alone has no curves to show
+        return
+    page.write(text, folder / manifests.REPORT)
 
 
 def _figures(comparison: Comparison) -> Iterator[tuple[str, Figure]]:

@@ -6,22 +6,24 @@ import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ackclock import engines
+from matplotlib.figure import Figure
+
+from ackclock import _core, engines
 from ackclock.campaigns import running
 from ackclock.campaigns.reproduce import cases, figures, page
 from ackclock.campaigns.reproduce.entry import Entry
 from ackclock.campaigns.reproduce.measured import Measured, Values, of_run
 from ackclock.campaigns.reproduce.result import FULL, QUICK, Judged, Result
 from ackclock.campaigns.reproduce.verdict import Row
-from ackclock.dataset import Dataset, folders
-from ackclock.engines.engine import Progress, no_progress
-from ackclock.errors import InputError
+from ackclock.dataset import Dataset, folders, kinds, manifests
+from ackclock.dataset.kinds import Kind
+from ackclock.engines.engine import Progress, circumstances, no_progress
 from ackclock.metrics import runs
 from ackclock.plan import Plan
 from ackclock.views.plots import style
 
-#: The table that marks a folder as an entry's result.
-TABLE = "reproduced.csv"
+#: The table and the figure in an entry's result.
+TABLE, FIGURE = "reproduced.csv", "figure.png"
 
 
 def run(
@@ -49,7 +51,7 @@ def run(
     Raises:
         InputError: something is wrong in the entry's files, or something else is in the folder's place.
     """
-    check_folder(folder)
+    kinds.check(folder, Kind.REPRODUCTION)
     by_engine = {
         engine: {
             case: plan
@@ -60,15 +62,19 @@ def run(
     }
     total = sum(map(len, by_engine.values()))
     measured: dict[str, Measured] = {}
-    with folders.replacing(folder) as new:
+    with folders.replacing(folder, manifests.is_note(folder)) as new:
         for number, (engine, chosen) in enumerate(by_engine.items()):
             tell = _Part(progress, sum(map(len, [*by_engine.values()][:number])), total)
             measured[engine] = _measured(entry, chosen, engine, new / engine, tell, jobs, command)
         rows = _rows(entry, measured, [case for case, _ in cases.cases(entry.folder)])
         result = Result(entry.id, list(_judged(entry, rows, QUICK if quick else FULL)))
-        result.write(new / TABLE)
-        _draw(entry, rows, by_engine, new)
-        (new / "page.md").write_text(page.entry_page(entry, result, "figure.png"), encoding="utf-8")
+        drawn = _drawn(entry, rows, by_engine, new)
+        with folders.writing(new):
+            result.write(new / TABLE)
+            drawn.savefig(new / FIGURE, dpi=style.STYLE["savefig.dpi"], metadata={"Software": None})
+            (new / "page.md").write_text(page.entry_page(entry, result, FIGURE), encoding="utf-8")
+            about = {"ackclock": _core.version, "reproduction": {"id": entry.id, "scale": result.scale}}
+            manifests.write(new, {**about, **circumstances(command)}, manifests.written(new))
     return result
 
 
@@ -111,9 +117,9 @@ class _Some(dict[str, Mapping[str, Values]]):
 
 
 def check_folder(folder: Path) -> None:
-    """Refuses a folder that holds something else."""
-    if folder.exists() and not (folder / TABLE).is_file() and not (folder.is_dir() and not any(folder.iterdir())):
-        raise InputError(f"{folder}: found something that is not a reproduction; expected another folder (--out)")
+    """Refuses a folder that holds something else, or cannot be made. Raises `InputError`."""
+    kinds.check(folder, Kind.REPRODUCTION)
+    folders.beside(folder).close()
 
 
 class _Part:
@@ -147,19 +153,18 @@ def _judged(entry: Entry, rows: Mapping[str, Sequence[Row]], scale: str) -> Sequ
     ]
 
 
-def _draw(
+def _drawn(
     entry: Entry, rows: Mapping[str, Sequence[Row]], by_engine: Mapping[str, Mapping[str, Plan]], folder: Path
-) -> None:
+) -> Figure:
     if entry.draw is None:
-        drawn = figures.rows(rows, entry.published)
-    else:
-        drawn = entry.draw(
-            *(
-                {case: Dataset.read(folder / engine / slug(case)) for case in by_engine.get(engine, ())}
-                for engine in entry.engines
-            )
+        return figures.rows(rows, entry.published)
+    drawn: Figure = entry.draw(
+        *(
+            {case: Dataset.read(folder / engine / slug(case)) for case in by_engine.get(engine, ())}
+            for engine in entry.engines
         )
-    drawn.savefig(folder / "figure.png", dpi=style.STYLE["savefig.dpi"], metadata={"Software": None})
+    )
+    return drawn
 
 
 def slug(case: str) -> str:

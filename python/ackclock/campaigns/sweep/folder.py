@@ -1,24 +1,25 @@
 """The folder of a sweep while it runs: Parquet parts of many runs each, so that a kill loses nothing that is in one.
 
     results/buffers-fluid/
-    ├── manifest.json                 what is run: written first
+    ├── manifest.json                 what is run, and the SHA-256 of each file below: written first, and with each part
     ├── flows.parquet/part-0000.parquet …
     ├── links.parquet/part-0000.parquet …
-    ├── runs.parquet/part-0000.parquet …   a row for each run with its metrics: written last of a part
+    ├── runs.parquet/part-0000.parquet …   a row for each run with its metrics
     └── points.parquet                the table of the whole sweep: when all runs are there
 
-Every file is written under another name, forced to the disk and renamed. A part is there when its `runs` file is: what
-a kill leaves of an unfinished part is removed when the sweep goes on. A lock keeps a second process out.
+Every file is written in a private place, forced to the disk and renamed. A part is there when the manifest lists its
+files: what a kill leaves of an unfinished part is removed when the sweep goes on. A part that is damaged by then is
+told and removed, and its runs are made again, which gives the same. A lock keeps a second process out.
 """
 
 from __future__ import annotations
 
 import fcntl
-import json
 import re
 import shutil
 import time
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
@@ -26,16 +27,14 @@ import polars as pl
 
 from ackclock import _core
 from ackclock.campaigns.sweep.order import Order, different
-from ackclock.dataset import folders
+from ackclock.dataset import checksums, folders, kinds, manifests
+from ackclock.dataset.kinds import LOCK, MANIFEST, Kind
+from ackclock.dataset.manifests import RUNS, Manifest
 from ackclock.errors import InputError
+from ackclock.system.temporary import Private
 
-MANIFEST, POINTS, LOCK = "manifest.json", "points.parquet", ".lock"
-
-#: The table that makes a part complete.
-RUNS = "runs"
-
-#: Version of the folder's layout.
-FORMAT = 1
+#: The table of the whole sweep.
+POINTS = "points.parquet"
 
 #: A part is written after so many seconds, and after this share of the time so far if that is longer: a kill costs at
 #: most that much work, and a sweep of many hours still has only hundreds of parts.
@@ -47,7 +46,7 @@ PART_BYTES = 64 << 20
 #: Some runs' rows of each table.
 Rows: TypeAlias = Mapping[str, pl.DataFrame]
 
-_PART = re.compile(r"part-(\d{4,})\.parquet")
+_PART = re.compile(r"(\w+)\.parquet/part-(\d{4,})\.parquet")
 
 
 class Parts:
@@ -55,16 +54,18 @@ class Parts:
 
     def __init__(self, folder: Path, order: Order, *, command: str = "", fresh: bool = False) -> None:
         """Begins a sweep or goes on with one. Raises `InputError` for a folder that holds something else."""
-        self.folder = folder.absolute()
-        self._check(fresh)
-        try:
+        kinds.check(folder, Kind.SWEEP)
+        self.given = folder
+        with folders.writing(folder):
+            self.folder = folders.resolved(folder)
             self.folder.mkdir(parents=True, exist_ok=True)
             self._lock = _locked(self.folder)
-            self._begin(order, command, fresh)
-            self.done = self._recover(order)
-        except OSError as error:
-            raise InputError(f"{folder}: found an error ({error.strerror or error}); expected a folder") from None
-        self._following = 1 + max(_numbers(self.folder / f"{RUNS}.parquet"), default=-1)
+            self._private = Private(self.folder)
+            if fresh:
+                _empty(self.folder)
+            self._begin(order, command)
+            self.done = self._recover()
+        self._following = 1 + max(self._numbers(), default=-1)
         self._waiting: list[Rows] = []
         self._begun_s = self._written_s = time.monotonic()
 
@@ -72,6 +73,7 @@ class Parts:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._private.close()
         self._lock.close()
 
     def add(self, rows: Rows) -> None:
@@ -83,86 +85,94 @@ class Parts:
             self.write()
 
     def write(self) -> None:
-        """Writes what waits as a part, whole or not at all."""
+        """Writes what waits as a part, whole or not at all. Raises `InputError` if it cannot be written."""
         if not self._waiting:
             return
-        name = f"part-{self._following:04}.parquet"
-        for table in sorted(self._waiting[0], key=lambda table: table == RUNS):
-            frame = pl.concat([rows[table] for rows in self._waiting])
-            place = self.folder / f"{table}.parquet"
-            place.mkdir(exist_ok=True)
-            put_table(place / name, frame)
-        self.done |= {int(run) for rows in self._waiting for run in rows[RUNS]["run"]}
+        tables = {table: pl.concat([rows[table] for rows in self._waiting]) for table in self._waiting[0]}
+        self._write({f"{table}.parquet/part-{self._following:04}.parquet": rows for table, rows in tables.items()})
+        self.done |= set(tables[RUNS]["run"].to_list())
         self._following += 1
         self._waiting, self._written_s = [], time.monotonic()
+
+    def finish(self, points: pl.DataFrame) -> None:
+        """Writes the table of the whole sweep."""
+        self._write({POINTS: points})
+
+    def _write(self, tables: Rows) -> None:
+        """Files by name, then the manifest that lists them. The same rows give the same bytes."""
+        for name, rows in tables.items():
+            self._put_table(name, rows)
+        with folders.writing(self.folder):
+            self._files |= checksums.of_files(self.folder, tables)
+        self._list()
+
+    def _put_table(self, name: str, rows: pl.DataFrame) -> None:
+        with folders.writing(self.folder / name):
+            (self.folder / name).parent.mkdir(exist_ok=True)
+        self._put(name, lambda new: rows.rechunk().write_parquet(new, compression="zstd"))
+
+    def _list(self) -> None:
+        """Writes the manifest."""
+        self._put(MANIFEST, lambda new: new.write_bytes(manifests.content(self._about, self._files)))
+
+    def _put(self, name: str, write: Callable[[Path], object]) -> None:
+        folders.put(self.folder / name, write, self._private.path)
 
     def _waiting_bytes(self) -> float:
         return sum(frame.estimated_size() for rows in self._waiting for frame in rows.values())
 
-    def _check(self, fresh: bool) -> None:
-        if not self.folder.exists() or is_sweep(self.folder) or _is_unbegun(self.folder):
+    def _begin(self, order: Order, command: str) -> None:
+        if not (self.folder / MANIFEST).exists():
+            self._about, self._files = _about(order, command), dict[str, str]()
+            self._list()
             return
-        kept = "it is left alone, --fresh or not" if fresh else "it is left alone"
-        raise InputError(
-            f"{self.folder}: found something that is not a sweep ({kept}); expected another folder (--out)"
-        )
-
-    def _begin(self, order: Order, command: str, fresh: bool) -> None:
-        if fresh:
-            _empty(self.folder)
-        manifest = self.folder / MANIFEST
-        if not manifest.exists():
-            text = json.dumps(_manifest(order, command), indent=2, ensure_ascii=False)
-            folders.put(manifest, lambda path: path.write_text(text, encoding="utf-8"))
-        elif differs := different(read_manifest(self.folder)["sweep"], order.identity()):
+        found = read_manifest(self.folder)
+        if differs := different(found.about["sweep"], order.identity()):
             raise InputError(
                 f"{self.folder}: found a sweep that differs in its {' and '.join(differs)}; "
                 "expected another folder (--out), or --fresh to begin anew"
             )
+        self._about, self._files = found.about, dict(found.files)
 
-    def _recover(self, order: Order) -> set[int]:
-        """The runs that are in parts; what is left of an unfinished part is removed."""
-        complete = _numbers(self.folder / f"{RUNS}.parquet")
+    def _recover(self) -> set[int]:
+        """The runs that are in sound parts. What else there is of parts is removed: all files of a damaged one too."""
+        damaged = checksums.damage(self.folder, self._files)
+        for name, what in damaged.items():
+            warnings.warn(f"{self.folder / name}: {what}; it is made again", stacklevel=2)
+        lost = {_number(name) for name in damaged}
+        if lost:
+            self._files = {name: known for name, known in self._files.items() if _number(name) not in lost}
+            self._list()
         for path in self.folder.glob("*.parquet/*"):
-            match = _PART.fullmatch(path.name)
-            if path.name.endswith(".tmp") or (match and int(match[1]) not in complete):
+            name = path.relative_to(self.folder).as_posix()
+            if name not in self._files and _PART.fullmatch(name):
                 path.unlink()
-        return {int(run) for run in scan(self.folder, RUNS).select("run").collect()["run"]} if complete else set()
+        if not self._numbers():
+            return set()
+        return set(scan(self.folder, RUNS, self._files).select("run").collect()["run"].to_list())
+
+    def _numbers(self) -> set[int]:
+        """Of the parts that are there."""
+        return {number for name in self._files if (number := _number(name)) is not None}
 
 
-def is_sweep(folder: Path) -> bool:
-    """Whether a folder holds a sweep of whatever format."""
-    try:
-        return "sweep" in json.loads((folder / MANIFEST).read_bytes())
-    except (OSError, ValueError, TypeError):
-        return False
+def read_manifest(folder: Path) -> Manifest:
+    """What the folder's sweep is. Raises `InputError` if it holds none, or one of another format or damaged."""
+    if (found := kinds.kind(folder)) is not Kind.SWEEP and not (folder / MANIFEST).is_file():
+        raise InputError(f"{folder}: found {found.value}; expected a folder that `ackclock sweep` has written")
+    return manifests.read(folder, Kind.SWEEP)
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """What the folder's sweep is. Raises `InputError` if it holds none."""
-    if not is_sweep(folder):
-        raise InputError(f"{folder}: found no sweep; expected a folder that `ackclock sweep` has written")
-    manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_bytes())
-    if manifest.get("format") != FORMAT:
-        wrote = f"a sweep of ackclock {manifest.get('ackclock')} in format {manifest.get('format')}"
-        raise InputError(f"{folder}: found {wrote}; expected format {FORMAT}: run it again")
-    return manifest
+def scan(folder: Path, table: str, files: Iterable[str]) -> pl.LazyFrame:
+    """A table of all the runs that are in parts, in the order of the parts; `files` are the manifest's."""
+    numbers = sorted(int(match[2]) for name in files if (match := _PART.fullmatch(name)) and match[1] == table)
+    return pl.concat([pl.scan_parquet(folder / f"{table}.parquet" / f"part-{number:04}.parquet") for number in numbers])
 
 
-def scan(folder: Path, table: str) -> pl.LazyFrame:
-    """A table of all the runs that are in parts, in the order of the parts."""
-    return pl.concat([pl.scan_parquet(path) for path in sorted((folder / f"{table}.parquet").glob("part-*.parquet"))])
-
-
-def put_table(path: Path, frame: pl.DataFrame) -> None:
-    """A Parquet file that appears whole or not at all; the same rows give the same bytes."""
-    folders.put(path, lambda new: frame.rechunk().write_parquet(new, compression="zstd"))
-
-
-def _manifest(order: Order, command: str) -> dict[str, Any]:
+def _about(order: Order, command: str) -> dict[str, Any]:
     from ackclock.engines.engine import circumstances
 
-    known = {"ackclock": _core.version, "format": FORMAT, "name": order.title, "scenario_path": Path(order.name).name}
+    known = {"ackclock": _core.version, "name": order.title, "scenario_path": Path(order.name).name}
     return {**known, "sweep": order.identity(), **circumstances(command)}
 
 
@@ -177,14 +187,10 @@ def _locked(folder: Path) -> IO[str]:
     return lock
 
 
-def _numbers(place: Path) -> set[int]:
-    """Of the parts in a table's folder."""
-    return {int(match[1]) for path in place.glob("part-*") if (match := _PART.fullmatch(path.name))}
-
-
-def _is_unbegun(folder: Path) -> bool:
-    """Whether a folder is empty but for what a kill may leave before the manifest is there."""
-    return folder.is_dir() and all(path.name in (LOCK, f".{MANIFEST}.tmp") for path in folder.iterdir())
+def _number(name: str) -> int | None:
+    """The number of a file's part; None for what is no part."""
+    match = _PART.fullmatch(name)
+    return int(match[2]) if match else None
 
 
 def _empty(folder: Path) -> None:

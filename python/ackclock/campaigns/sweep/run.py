@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import weakref
+import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,10 +14,11 @@ from ackclock.campaigns.sweep.folder import Parts
 from ackclock.campaigns.sweep.order import Order
 from ackclock.campaigns.sweep.runs import Runs
 from ackclock.campaigns.sweep.table import Sweep
+from ackclock.dataset import folders
 from ackclock.engines.engine import Progress, no_progress
 from ackclock.scenario import planning
 from ackclock.scenario.planning import Loaded
-from ackclock.system.temporary import Folder
+from ackclock.system.temporary import Private
 
 
 def sweep(  # noqa: PLR0913 (all but the first have defaults)
@@ -84,10 +85,9 @@ class Job:
         """Runs what is left. `progress` is called with the share of the work that is done."""
         if self.out is not None:
             return self._performed(self.out, progress)
-        temporary = Folder()
-        found = self._performed(temporary.path, progress)
-        weakref.finalize(found, temporary.remove)
-        return found
+        with folders.writing(Path(tempfile.gettempdir())):
+            own = Private()
+        return replace(self._performed(own.path, progress), keep=own)
 
     def _performed(self, folder: Path, progress: Progress) -> Sweep:
         with Parts(folder, self.order, command=self.command, fresh=self.fresh) as parts:
@@ -96,7 +96,7 @@ class Job:
                 with checking.beside(self.loaded, self.order, left, progress) as tell:
                     self._run(left, parts, tell)
             progress(1.0)
-            return table.finish(folder, self.loaded)
+            return table.finish(parts, self.loaded)
 
     def _run(self, left: Runs, parts: Parts, progress: Progress) -> None:
         of_points = weights.of_points(self.loaded, self.order.engine)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,8 @@ import polars as pl
 
 from ackclock import metrics
 from ackclock.campaigns.sweep import folder as parts
+from ackclock.campaigns.sweep.folder import Parts
+from ackclock.dataset.manifests import PLACES, RUNS
 from ackclock.errors import InputError
 from ackclock.metrics import METRICS, Summary
 from ackclock.scenario import planning, points
@@ -29,6 +31,7 @@ class Sweep:
     manifest: Mapping[str, Any]
     axes: tuple[Axis, ...]
     table: pl.DataFrame
+    keep: object = field(default=None, repr=False, compare=False)
 
     @property
     def engine(self) -> str:
@@ -48,11 +51,15 @@ class Sweep:
     def scan(self, table: str) -> pl.LazyFrame:
         """A table of the dataset over all runs, with the columns `run` and `point`.
 
-        `flows` and `links` are always there, the others if samples were kept; `InputError` is raised for what is not.
+        `flows` and `links` are always there, the others if samples were kept; `InputError` is raised for what is not,
+        or is damaged.
         """
-        if not (self.folder / f"{table}.parquet").is_dir():
+        manifest = parts.read_manifest(self.folder)
+        place = f"{table}.parquet"
+        if not manifest.under(place):
             raise InputError(f"{self.folder}: found no table {table!r}; expected a sweep that was run with --samples")
-        return parts.scan(self.folder, table)
+        manifest.check(manifest.under(place), [place])
+        return parts.scan(self.folder, table, manifest.files)
 
     @cached_property
     def points(self) -> list[dict[str, Any]]:
@@ -77,28 +84,29 @@ class Sweep:
         return {"scenario": self.name, "engine": self.engine, "points": self.points}
 
 
-def finish(folder: Path, loaded: planning.Loaded) -> Sweep:
+def finish(opened: Parts, loaded: planning.Loaded) -> Sweep:
     """Writes the table of a sweep whose runs are all there, and returns the sweep."""
-    found = parts.scan(folder, parts.RUNS).collect().sort("run")
+    folder = opened.folder
+    found = parts.scan(folder, RUNS, parts.read_manifest(folder).files).collect().sort("run")
     keys = _columns(loaded)
     table = found.select("run", "point", "seed").with_columns(
         column.gather(found["point"]).alias(column.name) for column in keys
     )
     table = table.hstack(found.drop("run", "point", "seed"))
-    parts.put_table(folder / parts.POINTS, table)
-    return read(folder)
+    opened.finish(table)
+    return read(opened.given)
 
 
 def read(folder: Path | str) -> Sweep:
-    """The sweep in a folder. Raises `InputError` if there is none, or one that is not finished."""
+    """The sweep in a folder. Raises `InputError` if there is none, or one that is not finished, or damaged."""
     place = Path(folder)
     manifest = parts.read_manifest(place)
-    path = place / parts.POINTS
-    if not path.exists():
+    if parts.POINTS not in manifest.files:
         raise InputError(f"{folder}: found a sweep that is not finished; expected all its runs: run it again to go on")
-    given = manifest["sweep"]
-    loaded = planning.loads(given["scenario"], manifest["scenario_path"]).only(given["where"])
-    return Sweep(place, manifest, loaded.sweep.axes if loaded.sweep else (), pl.read_parquet(path))
+    manifest.check([parts.POINTS], PLACES)
+    about, given = manifest.about, manifest.about["sweep"]
+    loaded = planning.loads(given["scenario"], about["scenario_path"]).only(given["where"])
+    return Sweep(place, about, loaded.sweep.axes if loaded.sweep else (), pl.read_parquet(place / parts.POINTS))
 
 
 def _columns(loaded: planning.Loaded) -> list[pl.Series]:

@@ -23,7 +23,7 @@ from ackclock.engines.linux.network import Network
 from ackclock.engines.linux.order import Order, order
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.plan import Plan
-from ackclock.system.temporary import Folder
+from ackclock.system.temporary import Private
 
 #: Packets up to this length are taken for ACKs where packets are lost at random.
 ACK_BYTES = 255
@@ -92,7 +92,7 @@ def _carried_out(plan: Plan, seed: int, around: RunOptions) -> Dataset:
     kernel = None if options["kernel"] == "live" else _kernel(options["kernel"])
     before = () if kernel is None else tuple(stack.loaded(plan, kernel.parent / "modules"))
     given = order(plan, seed, _laid(plan), before)
-    with Folder() as folder:
+    with Private() as folder:
         path, file = folder / "order.json", folder / "result.bin"
         path.write_text(json.dumps(given.to_dict(file, around.capture(plan, seed))), encoding="utf-8")
         if kernel is None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from ackclock.dataset import folders
-from ackclock.errors import InputError
 
 #: Templates, and what they put into the page.
 TEMPLATES = ("page.html.j2", "parts.html.j2", "report.html.j2", "sweep.html.j2")
@@ -22,11 +21,7 @@ def render(template: str, **content: Any) -> str:
 def write(text: str, out: Path | str) -> Path:
     """Writes a page, whole or not at all, and returns its path. Raises `InputError` if it cannot be written."""
     path = Path(out)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        folders.put(path, lambda new: new.write_text(text, encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
+    folders.put(path, lambda new: new.write_text(text, encoding="utf-8"))
     return path
 
 

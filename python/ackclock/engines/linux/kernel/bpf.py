@@ -20,7 +20,7 @@ from ackclock import catalog
 from ackclock.engines.linux.kernel import ours
 from ackclock.errors import AckclockError, InputError
 from ackclock.input.fields import dotted, nearest, shown
-from ackclock.system.temporary import Folder
+from ackclock.system.temporary import Private
 
 #: The types of the kernel that is running.
 BTF = Path("/sys/kernel/btf/vmlinux")
@@ -56,7 +56,7 @@ def load(name: str, parameters: Mapping[str, Any]) -> dict[str, int]:
     if name in loaded():
         raise InputError(f"{name} is loaded already; ackclock kernel unload {name} removes it")
     _require_kernel()
-    with Folder("ackclock-bpf-") as folder:
+    with Private() as folder:
         program = _compiled(name, values, folder)
         _bpftool("struct_ops", "register", str(program))
     return values

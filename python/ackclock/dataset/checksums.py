@@ -1,0 +1,87 @@
+"""SHA-256 of files, and what has become of files whose SHA-256 is known.
+
+`hashlib` lets other threads run while it computes, so files are read by a few of them. A file is read once: what is
+known of it holds as long as the file system says that it has not changed.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from io import FileIO
+from pathlib import Path
+from typing import TypeAlias, TypeVar
+
+#: Files read at a time.
+THREADS = 4
+
+#: The clock of a file system ticks: a file that was written so shortly before it was read may change unseen, so
+#: nothing is remembered of it.
+TICK_NS = 100_000_000
+
+#: What changes with a file's content: device, inode, size, and when content and inode were changed.
+_State: TypeAlias = tuple[int, int, int, int, int]
+
+_known: dict[_State, str] = {}
+
+_Found = TypeVar("_Found")
+
+
+def of_files(folder: Path, names: Iterable[str]) -> dict[str, str]:
+    """The SHA-256 of files by their names in a folder, sorted. Raises `OSError`."""
+    wanted = sorted(names)
+    return dict(zip(wanted, _each(lambda name: of_file(folder / name), wanted), strict=True))
+
+
+def of_file(path: Path) -> str:
+    """The SHA-256 of a regular file, as 64 hexadecimal digits. Raises `OSError`."""
+    with opened(path) as file:
+        before, began_ns = _state(file), time.time_ns()
+        if before in _known:
+            return _known[before]
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+        if before == _state(file) and max(before[3:]) < began_ns - TICK_NS:
+            _known[before] = found
+        return found
+
+
+def opened(path: Path) -> FileIO:
+    """A regular file, to be read. Raises `OSError`, for all else too: a FIFO would wait for somebody who writes."""
+    file = FileIO(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    return file
+
+
+def damage(folder: Path, listed: Mapping[str, str]) -> dict[str, str]:
+    """What has become of files that are not as they were written, by their names in the folder."""
+    names = list(listed)
+    found = zip(names, _each(lambda name: _damage(folder / name, listed[name]), names), strict=True)
+    return {name: reason for name, reason in found if reason}
+
+
+def _damage(path: Path, known: str) -> str | None:
+    try:
+        return None if of_file(path) == known else "damaged: it is not what was written (SHA-256)"
+    except FileNotFoundError:
+        return "missing"
+    except OSError as error:
+        return f"damaged: it cannot be read ({error.strerror or error})"
+
+
+def _each(function: Callable[[str], _Found], names: Sequence[str]) -> Iterable[_Found]:
+    if len(names) < 2:
+        return [function(name) for name in names]
+    with ThreadPoolExecutor(min(THREADS, len(names))) as pool:
+        return list(pool.map(function, names))
+
+
+def _state(file: FileIO) -> _State:
+    of = os.fstat(file.fileno())
+    return of.st_dev, of.st_ino, of.st_size, of.st_mtime_ns, of.st_ctime_ns

@@ -1,0 +1,79 @@
+"""What a folder is: the result of a run, a sweep, a comparison, a reproduction, something else, empty, or not there.
+
+A command replaces results of its own kind only: `check` refuses what it would destroy otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from enum import Enum
+from pathlib import Path
+
+from ackclock.errors import InputError
+from ackclock.system.temporary import is_private
+
+#: The file that says what a result is.
+MANIFEST = "manifest.json"
+
+#: The file that holds a sweep's lock; the folder it stands alone in is as good as empty.
+LOCK = ".lock"
+
+
+class Kind(Enum):
+    """What a folder is, in a user's words."""
+
+    NOTHING = "nothing"
+    EMPTY = "an empty folder"
+    RUN = "the result of a run"
+    SWEEP = "a sweep"
+    COMPARISON = "a comparison"
+    REPRODUCTION = "a reproduction"
+    DAMAGED = "a manifest.json that cannot be read"
+    OTHER = "something that is not an ackclock result"
+
+
+#: The key of a manifest that says what a result is; a run's has none of them.
+KEYS = {"sweep": Kind.SWEEP, "comparison": Kind.COMPARISON, "reproduction": Kind.REPRODUCTION}
+
+#: The file that marks a folder of format 2, which had no manifest.
+MARKS = {"comparison.json": Kind.COMPARISON, "reproduced.csv": Kind.REPRODUCTION}
+
+
+def kind(folder: Path) -> Kind:
+    """What lies there, of whatever format and in whatever state. Nothing is said of whether it is sound."""
+    try:
+        if not folder.is_dir():
+            return Kind.OTHER if folder.exists() else Kind.NOTHING
+        if (folder / MANIFEST).is_file():
+            return _of_manifest(folder / MANIFEST)
+        if marked := next((found for name, found in MARKS.items() if (folder / name).is_file()), None):
+            return marked
+        return Kind.OTHER if any(map(_counts, folder.iterdir())) else Kind.EMPTY
+    except OSError:
+        return Kind.OTHER
+
+
+def check(folder: Path, wanted: Kind) -> None:
+    """Refuses a folder that a result of that kind may not replace or go on in. Raises `InputError`.
+
+    What a symbolic link points to counts, since it is what would be replaced.
+    """
+    found = kind(folder)
+    if found not in (Kind.NOTHING, Kind.EMPTY, wanted):
+        raise InputError(f"{folder}: found {found.value}, which is left alone; expected another folder (--out)")
+
+
+def _of_manifest(path: Path) -> Kind:
+    try:
+        manifest = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return Kind.DAMAGED
+    if not isinstance(manifest, Mapping) or "ackclock" not in manifest:
+        return Kind.OTHER
+    return next((found for key, found in KEYS.items() if key in manifest), Kind.RUN)
+
+
+def _counts(path: Path) -> bool:
+    """Not what a kill may leave."""
+    return path.name != LOCK and not is_private(path)

@@ -1,0 +1,164 @@
+"""The manifest of a result: what it is, how it came about, and the SHA-256 of each of its files.
+
+Results of all kinds have one. Its first key, `sha256`, is its own: of the bytes of `manifest.json` without those 64
+digits. A result in a result, as those of a comparison, has a manifest that is one of the outer one's files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from ackclock.dataset import checksums
+from ackclock.dataset.kinds import KEYS, MANIFEST, Kind, kind
+from ackclock.dataset.tables import TABLES
+from ackclock.errors import InputError
+from ackclock.system.temporary import is_private
+
+#: Version of the folders' layout and of the tables' columns; a reader refuses another.
+FORMAT = 3
+
+#: A sweep's table of metrics, beside the dataset's.
+RUNS = "runs"
+
+#: The folder of a result's packet captures.
+CAPTURES = "captures"
+
+#: The report in a result's folder. It can be made anew at any time, and is no part of what is checked.
+REPORT = "report.html"
+
+#: Folders of a result that hold nothing but what was written.
+PLACES = (*(f"{table}.parquet" for table in (*TABLES, RUNS)), CAPTURES)
+
+_OWN = re.compile(rb'(\{\n  "sha256": ")([0-9a-f]{64})(",\n)')
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What the manifest of a folder says: `about` the result, and of its `files` the SHA-256."""
+
+    folder: Path
+    about: dict[str, Any]
+    files: Mapping[str, str]
+
+    def under(self, place: str) -> list[str]:
+        """The files in a subfolder, by their names in the whole folder, in the order of their numbers."""
+        found = [name for name in self.files if name.startswith(f"{place}/")]
+        return sorted(found, key=lambda name: (len(name), name))
+
+    def check(self, names: Iterable[str], places: Iterable[str] = ()) -> None:
+        """Raises `InputError` if one of these files is not as it was written, or a file in `places` is not listed."""
+        found = self.additional(places) | checksums.damage(self.folder, {name: self.files[name] for name in names})
+        if found:
+            name, what = next(iter(found.items()))
+            more = f" (and {len(found) - 1} more files)" if len(found) > 1 else ""
+            raise InputError(f"{self.folder / name}: {what}{more}")
+
+    def problems(self) -> dict[str, str]:
+        """All that is not as it was written: file → what has become of it."""
+        return checksums.damage(self.folder, self.files) | self.additional(PLACES)
+
+    def additional(self, places: Iterable[str]) -> dict[str, str]:
+        """Files in these subfolders that the manifest does not list."""
+        there = [path for place in places if (self.folder / place).is_dir() for path in (self.folder / place).iterdir()]
+        names = sorted(f"{path.parent.name}/{path.name}" for path in there if not is_private(path))
+        return {name: f"additional: {MANIFEST} does not list it" for name in names if name not in self.files}
+
+
+def content(about: Mapping[str, Any], files: Mapping[str, str]) -> bytes:
+    """A manifest's bytes."""
+    whole = {"sha256": "", "format": FORMAT, **about, "files": dict(files)}
+    text = json.dumps(whole, indent=2, ensure_ascii=False).encode()
+    return text.replace(b'""', f'"{hashlib.sha256(text).hexdigest()}"'.encode(), 1)
+
+
+def write(folder: Path, about: Mapping[str, Any], names: Iterable[str]) -> None:
+    """Writes the manifest of a folder that is not yet in its place, with the files of these names. Raises `OSError`."""
+    (folder / MANIFEST).write_bytes(content(about, checksums.of_files(folder, names)))
+
+
+def read(folder: Path, wanted: Kind) -> Manifest:
+    """The manifest of a result of this kind, as it was written.
+
+    Raises `InputError` if it is none, of another kind or format, or damaged.
+    """
+    given = _bytes(folder)
+    own = _OWN.match(given)
+    if own and hashlib.sha256(given[: own.start(2)] + given[own.end(2) :]).hexdigest().encode() != own[2]:
+        raise InputError(f"{folder / MANIFEST}: damaged: it is not what was written (SHA-256)")
+    manifest = _checked(folder, _parsed(folder, given), own is not None)
+    found = kind(folder)
+    if found is not wanted:
+        raise InputError(f"{folder}: found {found.value}; expected {wanted.value}")
+    files = manifest.pop("files", None)
+    if not isinstance(files, dict) or not all(_is_file(*item) for item in files.items()):
+        raise InputError(f"{folder / MANIFEST}: damaged: it lists no files")
+    return Manifest(folder, {key: value for key, value in manifest.items() if key not in ("sha256", "format")}, files)
+
+
+def written(folder: Path) -> list[str]:
+    """What a new folder holds that its manifest is to list: all but reports, and of results in it their manifests."""
+    found: list[str] = []
+    for path in sorted(folder.iterdir()):
+        if not path.is_dir():
+            found += [path.name] if path.name != REPORT else []
+        elif (path / MANIFEST).is_file():
+            found.append(f"{path.name}/{MANIFEST}")
+        else:
+            found += [f"{path.name}/{name}" for name in written(path)]
+    return found
+
+
+def is_note(folder: Path) -> Callable[[str], bool]:
+    """Whether something in a result's folder is the user's own, by its name: neither written with it nor a report."""
+    try:
+        listed = {PurePosixPath(name).parts[0] for name in json.loads((folder / MANIFEST).read_bytes())["files"]}
+    except (OSError, ValueError, KeyError, TypeError, IndexError):
+        listed = set()
+    own = listed | {MANIFEST, REPORT, *PLACES}
+    return lambda name: name not in own
+
+
+def _bytes(folder: Path) -> bytes:
+    path = folder / MANIFEST
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such result folder")
+    try:
+        with checksums.opened(path) as file:
+            return file.read()
+    except FileNotFoundError:
+        raise InputError(f"{folder}: not an ackclock result: it has no {MANIFEST}") from None
+    except OSError as error:
+        raise InputError(f"{path}: damaged: {error.strerror or error}") from error
+
+
+def _parsed(folder: Path, given: bytes) -> Any:
+    try:
+        return json.loads(given)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{folder / MANIFEST}: damaged: {str(error).splitlines()[0]}") from error
+
+
+def _checked(folder: Path, manifest: Any, signed: bool) -> dict[str, Any]:
+    if not isinstance(manifest, dict) or "ackclock" not in manifest:
+        raise InputError(f"{folder}: not an ackclock result: {MANIFEST} does not name an ackclock version")
+    if manifest.get("format") != FORMAT:
+        again = "run the scenario again" if not KEYS.keys() & manifest.keys() else "run it again"
+        wrote = f"written by ackclock {manifest['ackclock']} in format {manifest.get('format')}"
+        raise InputError(f"{folder}: {wrote}; this ackclock reads format {FORMAT}: {again}")
+    if not signed:
+        raise InputError(f"{folder / MANIFEST}: damaged: it has no SHA-256 of its own")
+    return manifest
+
+
+def _is_file(name: object, sha256: object) -> bool:
+    """Whether it is the name of a file in the folder, and a SHA-256."""
+    parts = PurePosixPath(name).parts if isinstance(name, str) else ()
+    inside = bool(parts) and ".." not in parts and parts[0] != "/"
+    return inside and isinstance(sha256, str) and _SHA256.fullmatch(sha256) is not None
