@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 from ackclock import engines
 from ackclock.errors import InputError, Problem, ScenarioError, UnsupportedError
 from ackclock.input.fields import shown
+from ackclock.input.source import named
 from ackclock.plan import Plan
 from ackclock.scenario import planning
+from ackclock.system.files import check_name
 from ackclock.system.temporary import Folder
 
 if TYPE_CHECKING:
@@ -186,7 +188,7 @@ def folder(scenario: Path, engine: str, out: Path | None, *, several: bool) -> P
     """Where a result goes: `out`, or a folder in it if there are several results, or one of `results`."""
     if out is not None and not several:
         return out
-    return (out or Path("results")) / f"{scenario.stem}-{engine}"
+    return (out or Path("results")) / f"{Path(named(scenario)).stem}-{engine}"
 
 
 def _check_folders(folders: Sequence[Path]) -> None:
@@ -200,6 +202,7 @@ def _check_folder(folder: Path) -> None:
     """Refuses a folder that is something else, or cannot be made, before hours are spent on its content."""
     from ackclock.dataset import is_result
 
+    check_name(folder)
     if folder.exists() and not is_result(folder) and not _is_empty(folder):
         raise InputError(f"{folder}: found something that is not an ackclock result; expected another folder (--out)")
     try:

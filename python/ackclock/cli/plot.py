@@ -52,6 +52,7 @@ def draw(result: Path, kind: str, out: Path | None, over: Sequence[Path]) -> Pat
     from ackclock.campaigns.sweep import table
     from ackclock.dataset import Dataset, folders
     from ackclock.input.fields import nearest, shown
+    from ackclock.system.files import reason
     from ackclock.views import plots
 
     if kind not in (*plots.KINDS, SWEEP):
@@ -66,6 +67,9 @@ def draw(result: Path, kind: str, out: Path | None, over: Sequence[Path]) -> Pat
     else:
         laid = {"over": [Dataset.read(other) for other in over]} if over else {}
         figure = plots.KINDS[kind](Dataset.read(result), **laid)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    folders.put(path, lambda new: figure.savefig(new, format=path.suffix[1:].lower()))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        folders.put(path, lambda new: figure.savefig(new, format=path.suffix[1:].lower()))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be written: {reason(error)}") from error
     return path

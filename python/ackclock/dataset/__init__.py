@@ -29,7 +29,10 @@ import polars as pl
 from ackclock.dataset import folders, tables
 from ackclock.dataset.tables import Column
 from ackclock.errors import InputError
+from ackclock.input import arguments
+from ackclock.input.arguments import checked, optional, several
 from ackclock.known import KnownPlan
+from ackclock.system import files
 from ackclock.system.temporary import Folder
 
 #: Version of the folder's layout and of the tables' columns; a reader refuses another.
@@ -40,6 +43,9 @@ CAPTURES = "captures"
 
 #: What a result folder holds besides the tables. What else a user keeps there is carried along.
 OWN_FILES = ("manifest.json", "report.html", CAPTURES)
+
+#: Longest manifest, in bytes.
+LONGEST_MANIFEST = 1 << 30
 
 #: Rows waiting in memory go to disk beyond this many bytes.
 SPOOL_BYTES = 64 << 20
@@ -56,7 +62,7 @@ class Part:
 
     def scan(self) -> pl.LazyFrame:
         """The rows, read when collected."""
-        lazy = pl.scan_parquet(self.source) if isinstance(self.source, Path) else self.source.lazy()
+        lazy = pl.scan_parquet(self.source, glob=False) if isinstance(self.source, Path) else self.source.lazy()
         return lazy.with_columns(pl.col("run") + pl.lit(self.shift, pl.UInt32)) if self.shift else lazy
 
 
@@ -75,8 +81,11 @@ class Dataset:
     parts: Mapping[str, tuple[Part, ...]]
     _keep: tuple[object, ...] = field(default=(), repr=False, compare=False)
 
+    @checked(table=arguments.WORD)
     def scan(self, table: str) -> pl.LazyFrame:
-        """A table as a lazy frame. Raises `KeyError` for an unknown table."""
+        """A table as a lazy frame. Raises `InputError` for an unknown table."""
+        if table not in tables.TABLES:
+            arguments.wrong_value("table", table, f"one of {', '.join(tables.TABLES)}")
         scans = [part.scan() for part in self.parts.get(table, ())]
         return pl.concat(scans) if scans else pl.LazyFrame(schema=tables.schema(table))
 
@@ -134,14 +143,15 @@ class Dataset:
         return metrics.table(self)
 
     @staticmethod
+    @checked(datasets=several(arguments.RECORDED, "datasets"))
     def concat(datasets: Iterable[Dataset]) -> Dataset:
         """Datasets of one scenario and engine as one; runs are renumbered where their numbers collide.
 
-        The manifest is the first one's, with all the runs. Raises `ValueError` if there is none.
+        The manifest is the first one's, with all the runs. Raises `InputError` if there is none.
         """
         given = list(datasets)
         if not given:
-            raise ValueError("nothing to concatenate")
+            raise InputError("datasets: found none; expected one or more")
         shifts = _shifts(given)
         parts = {name: _shifted(given, shifts, name) for name in tables.TABLES}
         runs = [
@@ -150,6 +160,7 @@ class Dataset:
         keep = tuple(item for data in given for item in data._keep)
         return Dataset({**given[0].manifest, "runs": runs}, parts, keep)
 
+    @checked(folder=arguments.PATH, captures=optional(arguments.PATH))
     def write(self, folder: Path | str, captures: Path | None = None) -> Path:
         """Writes the dataset as a folder, whole or not at all, and returns the folder.
 
@@ -158,6 +169,7 @@ class Dataset:
         the place cannot be written.
         """
         target = Path(folder)
+        files.check_name(target)
         if target.exists() and not is_result(target):
             raise InputError(f"{target}: exists and is not an ackclock result; it is left alone: choose another folder")
         try:
@@ -182,9 +194,11 @@ class Dataset:
         (folder / "manifest.json").write_text(json.dumps(manifest, indent=2, ensure_ascii=False), encoding="utf-8")
 
     @staticmethod
+    @checked(folder=arguments.PATH)
     def read(folder: Path | str) -> Dataset:
         """The dataset in a folder. Raises `InputError` if it is no result, of another format, or damaged."""
         place = Path(folder)
+        files.check_name(place)
         manifest = _read_manifest(place)
         counts = manifest.get("parts", {})
         return Dataset(manifest, {name: _found(place, name, counts.get(name, 0)) for name in tables.TABLES})
@@ -259,8 +273,8 @@ class Spool:
 def is_result(folder: Path) -> bool:
     """Whether a folder is an ackclock result of whatever format."""
     try:
-        return "ackclock" in json.loads((folder / "manifest.json").read_bytes())
-    except (OSError, ValueError, TypeError):
+        return "ackclock" in json.loads(files.content(folder / "manifest.json", LONGEST_MANIFEST))
+    except (InputError, ValueError, TypeError, RecursionError):
         return False
 
 
@@ -299,10 +313,10 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
     if not folder.is_dir():
         raise InputError(f"{folder}: no such result folder")
     try:
-        manifest = json.loads(path.read_bytes())
-    except FileNotFoundError:
+        manifest = json.loads(files.content(path, LONGEST_MANIFEST))
+    except files.MissingError:
         raise InputError(f"{folder}: not an ackclock result: it has no manifest.json") from None
-    except (OSError, ValueError) as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: damaged: {_first_line(error)}") from error
     return _checked(manifest, folder)
 
@@ -315,21 +329,35 @@ def _checked(manifest: object, folder: Path) -> dict[str, Any]:
     if manifest.get("format") != FORMAT:
         wrote = f"written by ackclock {manifest['ackclock']} in format {manifest.get('format')}"
         raise InputError(f"{folder}: {wrote}; this ackclock reads format {FORMAT}: run the scenario again")
-    if not isinstance(manifest.get("runs"), list):
-        raise InputError(f"{folder}: damaged: manifest.json lists no runs")
+    _check_lists(manifest, folder)
     return manifest
+
+
+def _check_lists(manifest: Mapping[str, Any], folder: Path) -> None:
+    runs, counts = manifest.get("runs"), manifest.get("parts", {})
+    if not isinstance(runs, list):
+        raise InputError(f"{folder}: damaged: manifest.json lists no runs")
+    for run in runs:
+        number, seed = (run.get("run"), run.get("seed")) if isinstance(run, dict) else (None, None)
+        if type(number) is not int or not 0 <= number < 2**32 or not isinstance(seed, (int, type(None))):
+            raise InputError(
+                f"{folder}: damaged: manifest.json lists a run without a number, or with a seed that is none"
+            )
+    if not isinstance(counts, dict) or not all(type(count) is int for count in counts.values()):
+        raise InputError(f"{folder}: damaged: manifest.json does not say how many parts its tables have")
 
 
 def _found(folder: Path, table: str, count: int) -> tuple[Part, ...]:
     paths = sorted((folder / f"{table}.parquet").glob("part-*.parquet"))
     if len(paths) != count:
         raise InputError(f"{folder}: damaged: the manifest lists {count} parts of {table}, found {len(paths)}")
-    return tuple(Part(_sound(path, table)) for path in paths)
+    return tuple(Part(_sound(path.absolute(), table)) for path in paths)
 
 
 def _sound(path: Path, table: str) -> Path:
+    files.check(path)
     try:
-        found = pl.read_parquet_schema(path)
+        found = pl.scan_parquet(path, glob=False).collect_schema()
     except (pl.exceptions.PolarsError, OSError) as error:
         raise InputError(f"{path}: damaged part: {_first_line(error)}") from error
     if list(found) != list(tables.TABLES[table]):

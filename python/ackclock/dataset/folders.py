@@ -42,8 +42,14 @@ def replacing(target: Path, carry: Callable[[str], bool] = lambda _: False) -> I
 
 
 def put(path: Path, write: Callable[[Path], object]) -> None:
-    """A file that appears whole or not at all; `write` is given another name beside it. Raises `OSError`."""
-    new = path.with_name(f".{path.name}.tmp")
+    """A file that appears whole or not at all; `write` is given another name beside it.
+
+    A symbolic link stays, and its target is written. Raises `OSError`, for what is there and is no regular file too.
+    """
+    path = Path(os.path.realpath(path))
+    if path.exists() and not path.is_file():
+        raise FileExistsError(errno.EEXIST, "it is there and is not a regular file", str(path))
+    new = path.with_name(f".{path.name[:200]}.tmp")
     with signals.whole():
         try:
             write(new)

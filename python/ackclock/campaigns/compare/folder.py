@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 from ackclock.campaigns.compare.compare import Comparison
 from ackclock.dataset import Dataset, folders
 from ackclock.errors import InputError
+from ackclock.system.files import check_name
 from ackclock.views import plots
 
 #: The file that marks a folder as a comparison.
@@ -32,6 +33,7 @@ OVERLAYS: dict[str, Callable[..., Figure]] = {"cwnd": plots.cwnd, "queue": plots
 
 def check(folder: Path) -> None:
     """Refuses a folder that holds something else. Raises `InputError`."""
+    check_name(folder)
     if folder.exists() and not (folder / MARK).is_file() and not (folder.is_dir() and not any(folder.iterdir())):
         raise InputError(f"{folder}: found something that is not a comparison; expected another folder (--out)")
 

@@ -18,6 +18,7 @@ from ackclock.engines.engine import Progress, no_progress
 from ackclock.errors import InputError
 from ackclock.metrics import runs
 from ackclock.plan import Plan
+from ackclock.system.files import check_name, reason
 from ackclock.views.plots import style
 
 #: The table that marks a folder as an entry's result.
@@ -111,7 +112,12 @@ class _Some(dict[str, Mapping[str, Values]]):
 
 
 def check_folder(folder: Path) -> None:
-    """Refuses a folder that holds something else."""
+    """Refuses a folder that holds something else, or cannot be made."""
+    check_name(folder)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: found an error ({reason(error)}); expected a folder that can be made") from None
     if folder.exists() and not (folder / TABLE).is_file() and not (folder.is_dir() and not any(folder.iterdir())):
         raise InputError(f"{folder}: found something that is not a reproduction; expected another folder (--out)")
 

@@ -26,8 +26,9 @@ import polars as pl
 
 from ackclock import _core
 from ackclock.campaigns.sweep.order import Order, different
-from ackclock.dataset import folders
+from ackclock.dataset import LONGEST_MANIFEST, folders
 from ackclock.errors import InputError
+from ackclock.system import files
 
 MANIFEST, POINTS, LOCK = "manifest.json", "points.parquet", ".lock"
 
@@ -55,7 +56,7 @@ class Parts:
 
     def __init__(self, folder: Path, order: Order, *, command: str = "", fresh: bool = False) -> None:
         """Begins a sweep or goes on with one. Raises `InputError` for a folder that holds something else."""
-        self.folder = folder.absolute()
+        self.folder = files.check_name(folder)
         self._check(fresh)
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -133,8 +134,8 @@ class Parts:
 def is_sweep(folder: Path) -> bool:
     """Whether a folder holds a sweep of whatever format."""
     try:
-        return "sweep" in json.loads((folder / MANIFEST).read_bytes())
-    except (OSError, ValueError, TypeError):
+        return "sweep" in json.loads(files.content(folder / MANIFEST, LONGEST_MANIFEST))
+    except (InputError, ValueError, TypeError, RecursionError):
         return False
 
 
@@ -142,16 +143,29 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """What the folder's sweep is. Raises `InputError` if it holds none."""
     if not is_sweep(folder):
         raise InputError(f"{folder}: found no sweep; expected a folder that `ackclock sweep` has written")
-    manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_bytes())
+    manifest: dict[str, Any] = json.loads(files.content(folder / MANIFEST, LONGEST_MANIFEST))
     if manifest.get("format") != FORMAT:
         wrote = f"a sweep of ackclock {manifest.get('ackclock')} in format {manifest.get('format')}"
         raise InputError(f"{folder}: found {wrote}; expected format {FORMAT}: run it again")
     return manifest
 
 
+def read_table(path: Path) -> pl.DataFrame:
+    """A table in one file. Raises `InputError` if it is damaged."""
+    files.check(path)
+    try:
+        return pl.read_parquet(path.absolute(), glob=False)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        first = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise InputError(f"{path}: damaged: {first}") from error
+
+
 def scan(folder: Path, table: str) -> pl.LazyFrame:
     """A table of all the runs that are in parts, in the order of the parts."""
-    return pl.concat([pl.scan_parquet(path) for path in sorted((folder / f"{table}.parquet").glob("part-*.parquet"))])
+    paths = sorted((folder.absolute() / f"{table}.parquet").glob("part-*.parquet"))
+    for path in paths:
+        files.check(path)
+    return pl.concat([pl.scan_parquet(path, glob=False) for path in paths])
 
 
 def put_table(path: Path, frame: pl.DataFrame) -> None:

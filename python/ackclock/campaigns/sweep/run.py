@@ -14,11 +14,17 @@ from ackclock.campaigns.sweep.folder import Parts
 from ackclock.campaigns.sweep.order import Order, Run
 from ackclock.campaigns.sweep.table import Sweep
 from ackclock.engines.engine import Progress, no_progress
+from ackclock.input import arguments
+from ackclock.input.arguments import checked, optional, several
 from ackclock.scenario import planning
 from ackclock.scenario.planning import Loaded
 from ackclock.system.temporary import Folder
 
+#: What both functions take.
+SCENARIO = arguments.a((Loaded, Path, str), 'a scenario as ackclock.load("…") gives, or the path of its file')
 
+
+@checked(jobs=optional(arguments.JOBS), fresh=arguments.FLAG, progress=arguments.CALL, command=arguments.TEXT)
 def sweep(  # noqa: PLR0913 (all but the first have defaults)
     loaded: Loaded | Path | str,
     engine: str = "packet",
@@ -55,6 +61,7 @@ def sweep(  # noqa: PLR0913 (all but the first have defaults)
         ScenarioError: the mistakes of all points.
         UnsupportedError: the engine cannot model something at some point.
         InputError: an unknown engine or metric, seeds that are no seeds, or a folder that holds something else.
+        TypeError: an argument of another type.
         AckclockError: a run failed; what was done before is kept.
     """
     job = prepare(loaded, engine, out=out, seeds=seeds, metrics=metrics, samples=samples, where=where)
@@ -102,6 +109,15 @@ class Job:
             return table.finish(folder, self.loaded)
 
 
+@checked(
+    loaded=SCENARIO,
+    engine=arguments.WORD,
+    out=optional(arguments.PATH),
+    seeds=optional(arguments.SEEDS),
+    metrics=optional(several(arguments.WORD, "names of metrics")),
+    samples=arguments.FLAG,
+    where=optional(arguments.TEXTS_BY_KEY),
+)
 def prepare(
     loaded: Loaded | Path | str,
     engine: str = "packet",
@@ -120,7 +136,7 @@ def prepare(
         text=source.text,
         name=source.name,
         engine=engine,
-        seeds=None if seeds is None else running.checked(tuple(seeds)),
+        seeds=None if seeds is None else tuple(seeds),
         metrics=orders.chosen_metrics(metrics),
         samples=samples,
         where=chosen,

@@ -16,6 +16,7 @@ from ackclock.errors import InputError
 from ackclock.metrics import METRICS, Summary
 from ackclock.scenario import planning, points
 from ackclock.scenario.points import Axis
+from ackclock.system import files
 
 
 @dataclass(frozen=True)
@@ -93,12 +94,12 @@ def read(folder: Path | str) -> Sweep:
     """The sweep in a folder. Raises `InputError` if there is none, or one that is not finished."""
     place = Path(folder)
     manifest = parts.read_manifest(place)
-    path = place / parts.POINTS
+    path = files.check_name(place) / parts.POINTS
     if not path.exists():
         raise InputError(f"{folder}: found a sweep that is not finished; expected all its runs: run it again to go on")
     given = manifest["sweep"]
     loaded = planning.loads(given["scenario"], manifest["scenario_path"]).only(given["where"])
-    return Sweep(place, manifest, loaded.sweep.axes if loaded.sweep else (), pl.read_parquet(path))
+    return Sweep(place, manifest, loaded.sweep.axes if loaded.sweep else (), parts.read_table(path))
 
 
 def _columns(loaded: planning.Loaded) -> list[pl.Series]:

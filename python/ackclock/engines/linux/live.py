@@ -17,13 +17,14 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from ackclock.engines import features
 from ackclock.engines.linux import stack
 from ackclock.errors import AckclockError, InputError
 from ackclock.plan import Plan
+from ackclock.system import signals
 
 #: Programs, and the Debian packages that have them.
 PROGRAMS = {"unshare": "util-linux", "setpriv": "util-linux", "ip": "iproute2", "tc": "iproute2", "ethtool": "ethtool"}

@@ -8,6 +8,7 @@ from typing import Any
 
 from ackclock.dataset import folders
 from ackclock.errors import InputError
+from ackclock.system.files import reason
 
 #: Templates, and what they put into the page.
 TEMPLATES = ("page.html.j2", "parts.html.j2", "report.html.j2", "sweep.html.j2")
@@ -24,9 +25,9 @@ def write(text: str, out: Path | str) -> Path:
     path = Path(out)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        folders.put(path, lambda new: new.write_text(text, encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
+        folders.put(path, lambda new: new.write_text(text, encoding="utf-8", errors="replace"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be written: {reason(error)}") from error
     return path
 
 

@@ -207,7 +207,7 @@ class Make:
 @contextmanager
 def _ended(command: Sequence[str], environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
     """A process whose whole group has ended with the block."""
-    with subprocess.Popen(
+    process = subprocess.Popen(
         command,
         env=environment,
         stdin=subprocess.DEVNULL,
@@ -216,10 +216,10 @@ def _ended(command: Sequence[str], environment: dict[str, str]) -> Iterator[subp
         text=True,
         errors="replace",
         start_new_session=True,
-    ) as process:
-        with signals.undoing(partial(_kill, process)):
-            yield process
-            process.wait()
+    )
+    with process, signals.undoing(partial(_kill, process)):
+        yield process
+        process.wait()
 
 
 def _kill(process: subprocess.Popen[str]) -> None:
