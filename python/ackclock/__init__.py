@@ -13,10 +13,11 @@ Everything is imported when it is first used.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+TYPE_CHECKING = False  # that of `typing`, whose import takes longer than all the rest
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from ackclock import metrics as metrics
     from ackclock import theory as theory
     from ackclock.campaigns.compare.compare import compare
@@ -78,6 +79,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module 'ackclock' has no attribute {name!r}")
+    from importlib import import_module
+
     module, attribute = _PUBLIC[name]
     loaded = import_module(module)
     value = loaded if attribute is None else getattr(loaded, attribute)

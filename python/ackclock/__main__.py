@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # built in, and so there at once
+
+# Until we hear signals ourselves, Ctrl-C ends us as SIGTERM does: at once and without a word.
+if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+
 from ackclock.system import signals
 
 

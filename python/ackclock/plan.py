@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import reprlib
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field
 from functools import cache, cached_property
 from types import NoneType, UnionType
-from typing import Any, TypeAlias, get_args, get_origin, get_type_hints
+from typing import Any, TypeAlias, cast, get_args, get_origin, get_type_hints
 
 from ackclock.errors import InputError
 
@@ -345,40 +346,43 @@ def record(kind: Any, values: Mapping[str, Any]) -> Any:
     Raises `InputError` for a field that is absent and has no default, and for what is no table where one belongs.
     """
     if not isinstance(values, Mapping):
-        raise InputError(f"plan: found {json.dumps(values)[:60]} for a {kind.__name__}; expected a table")
+        raise InputError(f"plan: found {reprlib.repr(values)} for a {kind.__name__}; expected a table")
     required, given = _required(kind), {}
     if missing := required - values.keys():
         raise InputError(f"plan: found a {kind.__name__} without {', '.join(sorted(missing))}; expected all of it")
     for name, kinds in _held(kind).items():
         value = values.get(name)
         if value is not None or name in required:
-            given[name] = None if value is None else _value(kinds, value, name)
+            given[name] = None if value is None else _value(name, kinds, value)
     return kind(**given)
 
 
-def _value(kinds: tuple[Any, ...], value: Any, name: str) -> Any:
-    """A JSON value as one of the kinds: a dataclass, a tuple of them, or itself."""
-    kind = kinds[0]
-    if len(kinds) > 1 and isinstance(value, Mapping):
-        kind = next((one for one in kinds if _required(one) <= value.keys()), kind)
-    if dataclasses.is_dataclass(kind):
-        return record(kind, value)
-    plain = get_origin(kind) or kind
-    accepted, expected = _JSON_KINDS.get(plain, ((object,), ""))
-    if not isinstance(value, accepted) or (isinstance(value, bool) and plain in (int, float)):
-        raise InputError(f"plan: found {json.dumps(value)[:60]} for {name}; expected {expected}")
-    return tuple(_value(get_args(kind)[:1], item, name) for item in value) if plain is tuple else value
-
-
-#: What JSON has for a field's type, and what that is called.
-_JSON_KINDS: Mapping[Any, tuple[tuple[type, ...], str]] = {
-    bool: ((bool,), "true or false"),
-    int: ((int,), "a whole number"),
+#: What JSON has for a field of these kinds, and what it is called.
+_SCALARS: Mapping[Any, tuple[tuple[type, ...], str]] = {
     float: ((int, float), "a number"),
+    int: ((int,), "a whole number"),
     str: ((str,), "a text"),
+    bool: ((bool,), "true or false"),
     tuple: ((list, tuple), "a list"),
-    Mapping: ((Mapping,), "a table"),
 }
+
+
+def _value(name: str, kinds: tuple[Any, ...], value: Any) -> Any:
+    """A JSON value as one of the kinds: a dataclass, a tuple of them, or itself."""
+    kind = kinds[0] if len(kinds) == 1 else next((one for one in kinds if _fits(one, value)), kinds[0])
+    held, expected = _SCALARS.get(get_origin(kind) or kind, ((), ""))
+    if held and (not isinstance(value, held) or (isinstance(value, bool) and kind is not bool)):
+        raise InputError(f"plan: {name}: found {reprlib.repr(value)}; expected {expected}")
+    if get_origin(kind) is tuple:
+        return tuple(_value(name, get_args(kind)[:1], item) for item in value)
+    return record(kind, value) if dataclasses.is_dataclass(kind) else value
+
+
+def _fits(kind: Any, value: Any) -> bool:
+    """Whether a table has all that a dataclass must have; of other kinds, whether a value is of it."""
+    if dataclasses.is_dataclass(kind):
+        return isinstance(value, Mapping) and _required(cast(type, kind)) <= value.keys()
+    return isinstance(value, _SCALARS.get(get_origin(kind) or kind, ((object,), ""))[0])
 
 
 @cache

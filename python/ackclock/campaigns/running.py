@@ -14,7 +14,9 @@ from pathlib import Path
 from ackclock import engines
 from ackclock.dataset import Dataset
 from ackclock.engines.engine import Engine, Progress, RunOptions, no_progress
-from ackclock.errors import InputError, UnsupportedError
+from ackclock.errors import UnsupportedError
+from ackclock.input import arguments
+from ackclock.input.arguments import checked, optional
 from ackclock.plan import Plan
 from ackclock.scenario.planning import Loaded
 
@@ -33,6 +35,19 @@ class _StoppedError(Exception):
     """Another run has failed, or the user has had enough."""
 
 
+#: What is run.
+PLAN = arguments.a((Plan, Loaded), 'a plan, or a scenario as ackclock.load("…") gives')
+
+
+@checked(
+    plan=PLAN,
+    engine=arguments.WORD,
+    seeds=optional(arguments.SEEDS),
+    jobs=optional(arguments.JOBS),
+    progress=arguments.CALL,
+    captures=optional(arguments.PATH),
+    command=arguments.TEXT,
+)
 def run(
     plan: Plan | Loaded,
     engine: str = "packet",
@@ -60,8 +75,9 @@ def run(
     Raises:
         ScenarioError: a scenario whose values do not fit together, or one with a sweep.
         UnsupportedError: the engine cannot model something in the plan.
-        InputError: an unknown engine, seeds that are not different whole numbers ≥ 0, or a result that the plan needs
-            and that is not there.
+        InputError: an unknown engine, seeds that are not different whole numbers ≥ 0, `jobs` below 1, or a result that
+            the plan needs and that is not there.
+        TypeError: an argument of another type.
     """
     chosen = engines.engine(engine)
     complete = planned(plan, seeds)
@@ -145,14 +161,7 @@ class _Shares:
 def planned(given: Plan | Loaded, seeds: Iterable[int] | None = None) -> Plan:
     """The plan that is to be run, with `seeds` instead of its own. Raises `ScenarioError` and `InputError` as `run`."""
     plan = given.plan() if isinstance(given, Loaded) else given
-    return plan if seeds is None else replace(plan, seeds=checked(tuple(seeds)))
-
-
-def checked(seeds: tuple[int, ...]) -> tuple[int, ...]:
-    """The seeds. Raises `InputError` if they are not different whole numbers ≥ 0."""
-    if not seeds or len(set(seeds)) != len(seeds) or not all(0 <= seed < 2**63 for seed in seeds):
-        raise InputError(f"seeds: found {list(seeds)[:5]}; expected one or more different whole numbers from 0")
-    return seeds
+    return plan if seeds is None else replace(plan, seeds=tuple(seeds))
 
 
 def cores() -> int:

@@ -39,14 +39,15 @@ def compare(  # noqa: PLR0913 (each is an option of the command line)
     from ackclock.cli import jobs as work
     from ackclock.cli.terminal.comparison import print_comparison
     from ackclock.cli.terminal.progress import progress
+    from ackclock.input.source import named
 
     options = work.Options(engine, kernel, seed, repeats, out, jobs, report, command=command())
     seeds = work.seeds(options)
     plan = work.loaded(scenario, options.kernel, options.engines).plan()
     names = work.engine_names(options.engines)
-    place = out or Path("results") / f"{scenario.stem}-compare"
+    place = out or Path("results") / f"{Path(named(scenario)).stem}-compare"
     folders.check(place)
-    with progress(f"{scenario.stem}: {', '.join(names)}") as tell:
+    with progress(f"{place.name}: {', '.join(names)}") as tell:
         found = comparing.compare(plan, names, seeds, jobs=jobs, progress=tell, command=options.command)
     folders.write(found, place, report=report, command=options.command)
     if as_json:

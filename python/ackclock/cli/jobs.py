@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from ackclock import engines
 from ackclock.errors import AckclockError, InputError, Problem, ScenarioError, UnsupportedError
 from ackclock.input.fields import shown
+from ackclock.input.source import named
 from ackclock.plan import Plan
 from ackclock.scenario import planning
 
@@ -197,7 +198,7 @@ def folder(scenario: Path, engine: str, out: Path | None, *, several: bool) -> P
     """Where a result goes: `out`, or a folder in it if there are several results, or one of `results`."""
     if out is not None and not several:
         return out
-    return (out or Path("results")) / f"{scenario.stem}-{engine}"
+    return (out or Path("results")) / f"{Path(named(scenario)).stem}-{engine}"
 
 
 def _check_folders(folders: Sequence[Path]) -> None:

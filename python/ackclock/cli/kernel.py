@@ -121,10 +121,14 @@ def parameters(settings: Sequence[str]) -> dict[str, Any]:
 
 
 def _setting(text: str) -> tuple[str, Any]:
+    from ackclock.input.fields import shown
+
     key, equals, value = text.partition("=")
     if not (key and equals and value):
-        raise InputError(f"--set: found {text!r}; expected KEY=VALUE, such as beta=0.7")
+        raise InputError(f"--set: found {shown(text)}; expected KEY=VALUE, such as beta=0.7")
     try:
         return key, tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
         return key, value
+    except (ValueError, RecursionError):
+        raise InputError(f"--set: found {shown(text)}; expected KEY=VALUE, such as beta=0.7") from None

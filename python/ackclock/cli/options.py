@@ -9,6 +9,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 from ackclock.engines import ENGINES
+from ackclock.system.files import readable
 
 
 def _engine_names(incomplete: str) -> list[str]:
@@ -44,4 +45,4 @@ Jobs: TypeAlias = Annotated[int | None, typer.Option(metavar="N", help="Runs at 
 
 def command() -> str:
     """The command as it was typed, for the manifest."""
-    return shlex.join(["ackclock", *sys.argv[1:]])
+    return readable(shlex.join(["ackclock", *sys.argv[1:]]))

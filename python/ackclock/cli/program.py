@@ -7,6 +7,8 @@ need them.
 
 from __future__ import annotations
 
+import codecs
+import sys
 import warnings
 from typing import Annotated, Any
 
@@ -32,7 +34,7 @@ class _Group(TyperGroup):
         except BrokenPipeError:
             raise
         except OSError as error:
-            _say(f"{error.filename or 'ackclock'}: {error.strerror or error}")
+            _say(f"{error.filename or 'ackclock'}: {error.strerror or error}".split("\n")[0])
             raise typer.Exit(1) from error
 
 
@@ -88,7 +90,27 @@ def _say(message: str) -> None:
     typer.echo("".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in message), err=True)
 
 
+#: What ASCII has for the characters of our tables; what it has nothing for becomes a question mark.
+ASCII = str.maketrans({"×": "x", "–": "-", "−": "-", "±": "+-", "µ": "u", "μ": "u", "…": "...", "’": "'", "·": "|"})
+
+
+def _tolerant(stream: Any) -> None:
+    """Whatever a terminal's encoding has no character for is replaced."""
+    if hasattr(stream, "reconfigure"):
+        stream.reconfigure(errors="ackclock.ascii")
+
+
+def _replaced(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    plain = error.object[error.start : error.end].translate(ASCII)
+    return "".join(letter if letter.isascii() else "?" for letter in plain), error.end
+
+
 def main() -> None:
     """The program `ackclock`."""
+    codecs.register_error("ackclock.ascii", _replaced)
+    _tolerant(sys.stdout)
+    _tolerant(sys.stderr)
     warnings.showwarning = lambda message, *_: _say(f"warning: {message}")
     app(prog_name="ackclock")

@@ -34,7 +34,10 @@ from ackclock.dataset.kinds import Kind
 from ackclock.dataset.manifests import CAPTURES
 from ackclock.dataset.tables import Column
 from ackclock.errors import InputError
+from ackclock.input import arguments
+from ackclock.input.arguments import checked, optional, several
 from ackclock.known import KnownPlan
+from ackclock.system.files import check_name
 from ackclock.system.temporary import Private
 
 #: Rows waiting in memory go to disk beyond this many bytes.
@@ -52,7 +55,7 @@ class Part:
 
     def scan(self) -> pl.LazyFrame:
         """The rows, read when collected."""
-        lazy = pl.scan_parquet(self.source) if isinstance(self.source, Path) else self.source.lazy()
+        lazy = pl.scan_parquet(self.source, glob=False) if isinstance(self.source, Path) else self.source.lazy()
         return lazy.with_columns(pl.col("run") + pl.lit(self.shift, pl.UInt32)) if self.shift else lazy
 
 
@@ -71,8 +74,11 @@ class Dataset:
     parts: Mapping[str, tuple[Part, ...]]
     _keep: tuple[object, ...] = field(default=(), repr=False, compare=False)
 
+    @checked(table=arguments.WORD)
     def scan(self, table: str) -> pl.LazyFrame:
-        """A table as a lazy frame. Raises `KeyError` for an unknown table."""
+        """A table as a lazy frame. Raises `InputError` for an unknown table."""
+        if table not in tables.TABLES:
+            arguments.wrong_value("table", table, f"one of {', '.join(tables.TABLES)}")
         scans = [part.scan() for part in self.parts.get(table, ())]
         return pl.concat(scans) if scans else pl.LazyFrame(schema=tables.schema(table))
 
@@ -133,14 +139,15 @@ class Dataset:
         return metrics.table(self)
 
     @staticmethod
+    @checked(datasets=several(arguments.RECORDED, "datasets"))
     def concat(datasets: Iterable[Dataset]) -> Dataset:
         """Datasets of one scenario and engine as one; runs are renumbered where their numbers collide.
 
-        The manifest is the first one's, with all the runs. Raises `ValueError` if there is none.
+        The manifest is the first one's, with all the runs. Raises `InputError` if there is none.
         """
         given = list(datasets)
         if not given:
-            raise ValueError("nothing to concatenate")
+            raise InputError("datasets: found none; expected one or more")
         shifts = _shifts(given)
         parts = {name: _shifted(given, shifts, name) for name in tables.TABLES}
         runs = [
@@ -149,6 +156,7 @@ class Dataset:
         keep = tuple(item for data in given for item in data._keep)
         return Dataset({**given[0].manifest, "runs": runs}, parts, keep)
 
+    @checked(folder=arguments.PATH, captures=optional(arguments.PATH))
     def write(
         self, folder: Path | str, captures: Path | None = None, also: Callable[[Path], object] = lambda _: None
     ) -> Path:
@@ -178,12 +186,13 @@ class Dataset:
         manifests.write(folder, self.manifest, manifests.written(folder))
 
     @staticmethod
+    @checked(folder=arguments.PATH)
     def read(folder: Path | str) -> Dataset:
         """The dataset in a folder. Raises `InputError` if it is no result, of another format, or damaged.
 
         Every part is compared with its SHA-256 in the manifest, once.
         """
-        place = Path(folder)
+        place = check_name(Path(folder))
         manifest = manifests.read(place, Kind.RUN)
         sound.check_runs(manifest.about, place)
         names = {table: manifest.under(f"{table}.parquet") for table in tables.TABLES}

@@ -92,7 +92,9 @@ def put(path: Path, write: Callable[[Path], object], private: Path | None = None
                 put(path, write, own)
             return
         place = resolved(path)
-        new = private / path.name
+        if place.exists() and not place.is_file():
+            raise FileExistsError(errno.EEXIST, "it is there and is not a regular file")
+        new = private / f"new{path.suffix}"
         write(new)
         sync(new)
         new.replace(place)

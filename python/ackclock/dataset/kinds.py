@@ -11,10 +11,14 @@ from enum import Enum
 from pathlib import Path
 
 from ackclock.errors import InputError
+from ackclock.system import files
 from ackclock.system.temporary import is_private
 
 #: The file that says what a result is.
 MANIFEST = "manifest.json"
+
+#: Longest manifest, in bytes.
+LONGEST_MANIFEST = 1 << 30
 
 #: The file that holds a sweep's lock; the folder it stands alone in is as good as empty.
 LOCK = ".lock"
@@ -59,6 +63,7 @@ def check(folder: Path, wanted: Kind) -> None:
 
     What a symbolic link points to counts, since it is what would be replaced.
     """
+    files.check_name(folder)
     found = kind(folder)
     if found not in (Kind.NOTHING, Kind.EMPTY, wanted):
         raise InputError(f"{folder}: found {found.value}, which is left alone; expected another folder (--out)")
@@ -66,8 +71,8 @@ def check(folder: Path, wanted: Kind) -> None:
 
 def _of_manifest(path: Path) -> Kind:
     try:
-        manifest = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        manifest = json.loads(files.content(path, LONGEST_MANIFEST))
+    except (InputError, ValueError, RecursionError):
         return Kind.DAMAGED
     if not isinstance(manifest, Mapping) or "ackclock" not in manifest:
         return Kind.OTHER

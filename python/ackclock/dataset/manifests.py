@@ -15,9 +15,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ackclock.dataset import checksums
-from ackclock.dataset.kinds import KEYS, MANIFEST, Kind, kind
+from ackclock.dataset.kinds import KEYS, LONGEST_MANIFEST, MANIFEST, Kind, kind
 from ackclock.dataset.tables import TABLES
 from ackclock.errors import InputError
+from ackclock.system import files
 from ackclock.system.temporary import is_private
 
 #: Version of the folders' layout and of the tables' columns; a reader refuses another.
@@ -130,12 +131,9 @@ def _bytes(folder: Path) -> bytes:
     if not folder.is_dir():
         raise InputError(f"{folder}: no such result folder")
     try:
-        with checksums.opened(path) as file:
-            return file.read()
-    except FileNotFoundError:
+        return files.content(path, LONGEST_MANIFEST)
+    except files.MissingError:
         raise InputError(f"{folder}: not an ackclock result: it has no {MANIFEST}") from None
-    except OSError as error:
-        raise InputError(f"{path}: damaged: {error.strerror or error}") from error
 
 
 def _parsed(folder: Path, given: bytes) -> Any:

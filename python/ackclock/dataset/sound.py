@@ -35,7 +35,7 @@ def _is_run(run: object) -> bool:
 def check_part(path: Path, table: str) -> None:
     """Raises `InputError` unless the file has the columns of the table, of their types."""
     try:
-        found = pl.read_parquet_schema(path)
+        found = pl.scan_parquet(path.absolute(), glob=False).collect_schema()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise InputError(f"{path}: damaged part: {reason}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from importlib import import_module
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from ackclock.engines.engine import Engine, Need
 from ackclock.errors import InputError, Unsupported
+from ackclock.input import arguments
+from ackclock.system.files import check_name
 
 if TYPE_CHECKING:
     from ackclock.plan import Plan
@@ -28,7 +31,7 @@ def engine(name: str) -> Engine:
     """An engine by name. Raises `InputError` for an unknown one."""
     if name not in ENGINES:
         known = ", ".join(f'"{known}"' for known in ENGINES)
-        raise InputError(f'engine: found "{name}"; expected one of {known}')
+        arguments.wrong_value("engine", name, f"one of {known}")
     module, kind = ENGINES[name]
     made: Engine = getattr(import_module(module), kind)()
     return made
@@ -53,8 +56,11 @@ def check_needs(chosen: Engine, plan: Plan, coming: Collection[Path] = ()) -> No
     from ackclock.dataset.kinds import Kind, kind
 
     for need in _needs(chosen, plan):
-        if kind(need.folder) is not Kind.RUN and need.folder.resolve() not in {path.resolve() for path in coming}:
-            raise InputError(f'{need.key}: found "{need.folder}", which is no result; expected a result folder')
+        place = os.path.realpath(check_name(need.folder))
+        if kind(need.folder) is not Kind.RUN and place not in map(os.path.realpath, coming):
+            raise InputError(
+                f"{need.key}: found {arguments.found(str(need.folder))}, which is no result; expected a result folder"
+            )
 
 
 def fed(chosen: Engine, plan: Plan) -> Plan:

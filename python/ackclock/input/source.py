@@ -11,9 +11,15 @@ from typing import Any
 
 from ackclock.errors import Problem, ScenarioError
 from ackclock.input.fields import Loc, dotted, shown
+from ackclock.system import files
 
 #: Longest scenario file, in bytes.
 LONGEST_FILE = 16 << 20
+
+#: What standard input is called.
+STDIN = "stdin"
+
+EXPECTED = "a scenario file, or - for standard input"
 
 
 @dataclass(frozen=True)
@@ -47,33 +53,38 @@ class Source:
         return dict(_core.toml_spans(self.text))
 
 
+def named(path: str | Path) -> str:
+    """What a scenario file is called, in messages and in results."""
+    return STDIN if str(path) == "-" else files.readable(path)
+
+
 def source_text(path: str | Path) -> str:
-    """A file's text. Raises `ScenarioError` if it cannot be read or is not UTF-8."""
+    """A file's text; `-` is standard input. Raises `ScenarioError` if it cannot be read or is not UTF-8."""
     content = _bytes(Path(path))
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise ScenarioError(
-            [Problem(str(path), line, "", f"the byte 0x{content[error.start]:02x}", "UTF-8 text")]
+            [Problem(named(path), line, "", f"the byte 0x{content[error.start]:02x}", "UTF-8 text")]
         ) from None
 
 
 def _bytes(path: Path) -> bytes:
-    def refuse(found: str) -> ScenarioError:
-        return ScenarioError([Problem(str(path), None, "", found, "a readable scenario file")])
-
-    if path.is_dir():
-        raise refuse("a directory")
     try:
-        with path.open("rb") as file:
-            content = file.read(LONGEST_FILE + 1)
-    except FileNotFoundError:
-        raise refuse("no such file") from None
-    except (OSError, ValueError) as error:
-        raise refuse(f"an error ({getattr(error, 'strerror', None) or error})") from None
+        return _standard_input() if str(path) == "-" else files.content(path, LONGEST_FILE)
+    except files.UnreadableError as error:
+        raise ScenarioError([Problem(named(path), None, "", error.found, EXPECTED)]) from None
+
+
+def _standard_input() -> bytes:
+    import sys
+
+    if sys.stdin is None or sys.stdin.isatty():
+        raise files.UnreadableError(Path("-"), "nothing but a terminal" if sys.stdin else "nothing")
+    content = sys.stdin.buffer.read(LONGEST_FILE + 1)
     if len(content) > LONGEST_FILE:
-        raise refuse(f"more than {LONGEST_FILE >> 20} MiB")
+        raise files.UnreadableError(Path("-"), f"more than {LONGEST_FILE >> 20} MiB")
     return content
 
 

@@ -18,14 +18,16 @@ file's `METRICS`; with ranks, if it is a main one.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
+from ackclock.input import arguments
+from ackclock.input.arguments import checked, one_of, several
 from ackclock.metrics import completion, delay, dynamics, epoch, fairness, loss, oscillation, pendulum, throughput
 from ackclock.metrics.distributions import cdf, windows_over_time
-from ackclock.metrics.metric import Metric, Value
+from ackclock.metrics.metric import PLACES, Metric, Value
 from ackclock.metrics.recorded import Recorded
 from ackclock.metrics.response import response_times
 from ackclock.metrics.settling import responsiveness_at
@@ -53,16 +55,21 @@ __all__ = [
 
 FAMILIES = (throughput, fairness, loss, delay, epoch, completion, dynamics, oscillation, pendulum)
 
+#: What metrics of one run are taken of.
+RUN = "a run, as metrics.runs gives"
+
 #: Every metric by its name.
 METRICS: Mapping[str, Metric] = {metric.name: metric for family in FAMILIES for metric in family.METRICS}
 
 
+@checked(place=one_of(*PLACES))
 def main(place: str) -> list[str]:
     """Names of the main metrics in one of `metric.PLACES`, in their order there."""
     ranks = {name: rank for name, metric in METRICS.items() if (rank := metric.rank(place))}
     return sorted(ranks, key=lambda name: ranks[name])
 
 
+@checked(view=arguments.a(RunView, RUN))
 def of_run(view: RunView) -> dict[str, Value]:
     """All the metrics of one run."""
     return {name: value(view, name) for name in METRICS}
@@ -71,13 +78,18 @@ def of_run(view: RunView) -> dict[str, Value]:
 def value(view: RunView, name: str) -> Value:
     """One metric of one run: as its engine gave it for want of tables, else from the tables; null if not finite.
 
-    Raises `KeyError` for a metric that there is not.
+    Raises `InputError` for a metric that there is not.
     """
+    if not isinstance(view, RunView):
+        arguments.wrong_type("view", view, RUN)
+    if name not in METRICS:
+        one_of(*METRICS)("name", name)
     metric = METRICS[name]
     return _finite(view.given[name] if name in view.given else metric.function(view))
 
 
-def summary(values: list[dict[str, Value]]) -> dict[str, Summary]:
+@checked(values=several(arguments.a(Mapping, "metrics by name"), "the metrics of some runs"))
+def summary(values: Sequence[Mapping[str, Value]]) -> dict[str, Summary]:
     """Each metric's summary over runs; lists (a value for each flow) have none."""
     scalars = [metric for metric in METRICS.values() if not metric.per_flow]
     return {metric.name: _summary(metric, [_scalar(run.get(metric.name)) for run in values]) for metric in scalars}

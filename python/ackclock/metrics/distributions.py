@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import polars as pl
 
-from ackclock.errors import InputError
+from ackclock.input.arguments import one_of
 from ackclock.metrics import delay, survival, throughput
 from ackclock.metrics.completion import transfers, watched
 from ackclock.metrics.recorded import Recorded
@@ -25,8 +25,7 @@ def cdf(data: Recorded, quantity: str, between: tuple[float, float] | None = Non
     `goodput_bps` over flows. `between` looks at a
     part of each run (seconds). Raises `InputError` for another quantity.
     """
-    if quantity not in DISTRIBUTIONS:
-        raise InputError(f"quantity: found {quantity!r}; expected one of {', '.join(DISTRIBUTIONS)}")
+    one_of(*DISTRIBUTIONS)("quantity", quantity)
     schema = {"run": pl.UInt32, "seed": pl.Int64, quantity: pl.Float64, "share": pl.Float64}
     frames = [pl.DataFrame(schema=schema)]
     for view in runs(data, between):

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from ackclock.errors import InputError
+from ackclock.input.arguments import one_of
 from ackclock.known import KnownPlan
 from ackclock.metrics import survival
 from ackclock.metrics.completion import transfers, watched
@@ -54,8 +54,7 @@ def response_times(data: Recorded, by: str = "size", between: tuple[float, float
     transfers, which takes them for independent. They share a queue, so that interval is too narrow. `between` looks at
     a part of each run (seconds). Raises `InputError` for another `by`.
     """
-    if by not in BY:
-        raise InputError(f"by: found {by!r}; expected {' or '.join(map(repr, BY))}")
+    one_of(*BY)("by", by)
     return of_views(list(runs(data, between)), by)
 
 

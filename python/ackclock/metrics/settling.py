@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from ackclock.errors import InputError
+from ackclock.input.arguments import checked, number, several
 from ackclock.metrics.dynamics import window
 from ackclock.metrics.recorded import Recorded
 from ackclock.metrics.throughput import rates_between_bps
@@ -35,6 +36,10 @@ SCHEMA = {
 }
 
 
+@checked(
+    instants=several(number(expected="a time in seconds"), "ascending times in seconds, such as [20, 40]"),
+    within=number(0, 1, "a share from 0 to 1"),
+)
 def responsiveness_at(data: Recorded, instants: Sequence[float], within: float = 0.1) -> pl.DataFrame:
     """How long after each instant (s) the utilisation, the queue and Jain's index have settled; a row a run and phase.
 

@@ -14,6 +14,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+from ackclock.input import arguments
+
 
 @dataclass(frozen=True, slots=True)
 class Summary:
@@ -31,10 +33,13 @@ class Summary:
 
 def summarise(values: Sequence[float | None], least: float = -math.inf, most: float = math.inf) -> Summary:
     """The summary of the values that are not null; `n` counts them. The interval ends at `least` and `most`."""
-    known = [value for value in values if value is not None]
+    try:
+        known = [value for value in values if value is not None]
+        mean = math.fsum(known) / len(known) if known else 0.0
+    except TypeError:
+        arguments.wrong_type("values", values, "a list of numbers")
     if not known:
         return Summary(None, None, None, 0)
-    mean = math.fsum(known) / len(known)
     if len(known) == 1:
         return Summary(mean, None, None, 1)
     half = half_width(known, mean)

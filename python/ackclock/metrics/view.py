@@ -17,6 +17,8 @@ import numpy.typing as npt
 import polars as pl
 
 from ackclock.errors import InputError
+from ackclock.input import arguments
+from ackclock.input.arguments import checked, optional
 from ackclock.known import KnownPlan
 from ackclock.metrics.recorded import Recorded
 
@@ -306,10 +308,11 @@ def _emptied(frame: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
     return frame.with_columns(pl.lit(None, dtype=frame.schema[name]).alias(name) for name in columns)
 
 
+@checked(data=arguments.RECORDED, between=optional(arguments.BETWEEN))
 def runs(data: Recorded, between: tuple[float, float] | None = None) -> Iterator[RunView]:
     """Views of the dataset's runs, in the manifest's order; with `between`, of that part of each (seconds).
 
-    Raises `InputError` if a run has no such part.
+    Raises `InputError` if a run has no such part, `TypeError` for an argument of another type.
     """
     for run in data.runs:
         view = RunView(data, int(run["run"]), run.get("seed"), given=run.get("metrics") or {})

@@ -26,6 +26,9 @@ from ackclock.input.source import Source
 #: Most points of a sweep.
 MOST_POINTS = 1_000_000
 
+#: Most names and indexes of a key: a scenario's have less than ten.
+MOST_STEPS = 32
+
 #: A name and the indexes behind it: `network`, `flows[0]`.
 _STEP = re.compile(r"([A-Za-z_][\w-]*)((?:\[\d{1,6}\])*)", re.ASCII)
 
@@ -184,6 +187,8 @@ def _clashes(axes: tuple[Axis, ...], source: Source) -> Iterator[Problem]:
 
 def _steps(key: str) -> Loc | None:
     """`flows[0].congestion` → ("flows", 0, "congestion"); None for what is no such key."""
+    if key.count(".") + key.count("[") > MOST_STEPS:
+        return None
     steps: list[str | int] = []
     for part in key.split("."):
         match = _STEP.fullmatch(part)

@@ -16,6 +16,8 @@ from ackclock.campaigns.compare.difference import Sample, difference
 from ackclock.dataset import Dataset
 from ackclock.engines.engine import Engine, Progress, no_progress
 from ackclock.errors import InputError, Unsupported, UnsupportedError
+from ackclock.input import arguments
+from ackclock.input.arguments import checked, optional, several
 from ackclock.metrics import METRICS
 from ackclock.metrics.metric import Value
 from ackclock.plan import Plan
@@ -98,6 +100,14 @@ def _row(name: str, sample: Sample, first: Sample) -> tuple[Any, ...]:
     return mean.n, mean.mean, mean.ci95_low, mean.ci95_high, *away
 
 
+@checked(
+    plan=running.PLAN,
+    engines=several(arguments.WORD, 'names of engines, such as ["packet", "fluid"]'),
+    seeds=optional(arguments.SEEDS),
+    jobs=optional(arguments.JOBS),
+    progress=arguments.CALL,
+    command=arguments.TEXT,
+)
 def compare(
     plan: Plan | Loaded,
     engines: Sequence[str],
@@ -123,6 +133,7 @@ def compare(
         ScenarioError: a scenario whose values do not fit together, or one with a sweep.
         UnsupportedError: no engine can run the plan.
         InputError: unknown engines, fewer than two, or seeds that are no seeds.
+        TypeError: an argument of another type.
     """
     complete = running.planned(plan, seeds)
     chosen = _engines(engines)

@@ -31,6 +31,7 @@ from ackclock.dataset import checksums, folders, kinds, manifests
 from ackclock.dataset.kinds import LOCK, MANIFEST, Kind
 from ackclock.dataset.manifests import RUNS, Manifest
 from ackclock.errors import InputError
+from ackclock.system.files import check
 from ackclock.system.temporary import Private
 
 #: The table of the whole sweep.
@@ -166,7 +167,18 @@ def read_manifest(folder: Path) -> Manifest:
 def scan(folder: Path, table: str, files: Iterable[str]) -> pl.LazyFrame:
     """A table of all the runs that are in parts, in the order of the parts; `files` are the manifest's."""
     numbers = sorted(int(match[2]) for name in files if (match := _PART.fullmatch(name)) and match[1] == table)
-    return pl.concat([pl.scan_parquet(folder / f"{table}.parquet" / f"part-{number:04}.parquet") for number in numbers])
+    paths = [folder.absolute() / f"{table}.parquet" / f"part-{number:04}.parquet" for number in numbers]
+    return pl.concat([pl.scan_parquet(path, glob=False) for path in paths])
+
+
+def read_table(path: Path) -> pl.DataFrame:
+    """A table in one file. Raises `InputError` if it is damaged."""
+    check(path)
+    try:
+        return pl.read_parquet(path.absolute(), glob=False)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        first = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise InputError(f"{path}: damaged: {first}") from error
 
 
 def _about(order: Order, command: str) -> dict[str, Any]:

@@ -16,11 +16,17 @@ from ackclock.campaigns.sweep.runs import Runs
 from ackclock.campaigns.sweep.table import Sweep
 from ackclock.dataset import folders
 from ackclock.engines.engine import Progress, no_progress
+from ackclock.input import arguments
+from ackclock.input.arguments import checked, optional, several
 from ackclock.scenario import planning
 from ackclock.scenario.planning import Loaded
 from ackclock.system.temporary import Private
 
+#: What both functions take.
+SCENARIO = arguments.a((Loaded, Path, str), 'a scenario as ackclock.load("…") gives, or the path of its file')
 
+
+@checked(jobs=optional(arguments.JOBS), fresh=arguments.FLAG, progress=arguments.CALL, command=arguments.TEXT)
 def sweep(  # noqa: PLR0913 (all but the first have defaults)
     loaded: Loaded | Path | str,
     engine: str = "packet",
@@ -58,6 +64,7 @@ def sweep(  # noqa: PLR0913 (all but the first have defaults)
             (`ackclock.scenario.covering`), the others in the first minutes; what was done before is kept.
         UnsupportedError: the engine cannot model something at some point.
         InputError: an unknown engine or metric, seeds that are no seeds, or a folder that holds something else.
+        TypeError: an argument of another type.
         AckclockError: a run failed; what was done before is kept.
     """
     job = prepare(loaded, engine, out=out, seeds=seeds, metrics=metrics, samples=samples, where=where)
@@ -107,6 +114,15 @@ class Job:
         work.run_all(self.order, tasks, parts, lambda share: progress(there + share * (1.0 - there)))
 
 
+@checked(
+    loaded=SCENARIO,
+    engine=arguments.WORD,
+    out=optional(arguments.PATH),
+    seeds=optional(arguments.SEEDS),
+    metrics=optional(several(arguments.WORD, "names of metrics")),
+    samples=arguments.FLAG,
+    where=optional(arguments.TEXTS_BY_KEY),
+)
 def prepare(
     loaded: Loaded | Path | str,
     engine: str = "packet",
@@ -129,7 +145,7 @@ def prepare(
         text=source.text,
         name=source.name,
         engine=engine,
-        seeds=None if seeds is None else running.checked(tuple(seeds)),
+        seeds=None if seeds is None else tuple(seeds),
         metrics=orders.chosen_metrics(metrics),
         samples=samples,
         where=chosen,

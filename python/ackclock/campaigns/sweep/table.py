@@ -18,6 +18,7 @@ from ackclock.errors import InputError
 from ackclock.metrics import METRICS, Summary
 from ackclock.scenario import planning, points
 from ackclock.scenario.points import Axis
+from ackclock.system import files
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,8 @@ def read(folder: Path | str) -> Sweep:
     manifest.check([parts.POINTS], PLACES)
     about, given = manifest.about, manifest.about["sweep"]
     loaded = planning.loads(given["scenario"], about["scenario_path"]).only(given["where"])
-    return Sweep(place, about, loaded.sweep.axes if loaded.sweep else (), pl.read_parquet(place / parts.POINTS))
+    points = parts.read_table(files.check_name(place) / parts.POINTS)
+    return Sweep(place, about, loaded.sweep.axes if loaded.sweep else (), points)
 
 
 def _columns(loaded: planning.Loaded) -> list[pl.Series]:

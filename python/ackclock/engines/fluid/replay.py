@@ -18,10 +18,13 @@ from ackclock import metrics
 from ackclock.dataset import Dataset
 from ackclock.engines.engine import Need
 from ackclock.errors import InputError
+from ackclock.input import arguments
+from ackclock.input.arguments import checked
 from ackclock.metrics import epoch
 from ackclock.plan import Plan
 
 
+@checked(plan=arguments.a(Plan, "a plan, as Loaded.plan() gives"), data=arguments.RECORDED, victims=arguments.FLAG)
 def replay(plan: Plan, data: Dataset, *, victims: bool = False) -> Plan:
     """The plan with the synchronisation of a result's congestion epochs, run by run, in order.
 
@@ -32,6 +35,7 @@ def replay(plan: Plan, data: Dataset, *, victims: bool = False) -> Plan:
 
     Raises:
         InputError: the result has no congestion epochs.
+        TypeError: an argument of another type.
     """
     found = _filled("synchronisation", plan, data)
     return _filled("victims", found, data) if victims else found

@@ -22,6 +22,7 @@ from ackclock.engines.linux.kernel import cache
 from ackclock.engines.linux.network import Network
 from ackclock.engines.linux.order import Order, order
 from ackclock.errors import InputError, Unsupported, UnsupportedError
+from ackclock.input.fields import shown
 from ackclock.plan import Plan
 from ackclock.system.temporary import Private
 
@@ -112,7 +113,9 @@ def _kernel(name: str) -> Path:
     versions = {kept.version: kept.kernel for kept in reversed(cache.every()) if kept.current}
     if name not in versions:
         known = ", ".join(f'"{version}"' for version in versions)
-        raise InputError(f'linux.kernel: found "{name}"; expected "guest", "live", a path{known and f", or {known}"}')
+        raise InputError(
+            f'linux.kernel: found {shown(name)}; expected "guest", "live", a path{known and f", or {known}"}'
+        )
     return versions[name]
 
 

@@ -11,6 +11,9 @@ from ackclock.input.fields import Quantity, fault, shown
 from ackclock.input.units import bytes_of, time_s
 from ackclock.scenario.options.options import Options
 
+#: A kernel's version, or one of the words.
+KERNEL = r"[A-Za-z0-9][A-Za-z0-9._+~-]*"
+
 #: A sysctl of a network namespace, as sysctl(8) writes it.
 SYSCTL = re.compile(r"net\.[a-z0-9_]+(\.[A-Za-z0-9_-]+)+")
 
@@ -33,17 +36,21 @@ def _sysctls(value: object) -> object:
 
 
 def _kernel(value: object) -> object:
+    """No file: a scenario comes by mail too, and would name a program to run."""
+    expected = '"guest", "live", or the version of a guest kernel such as "6.1.192"'
     if not isinstance(value, str) or not value:
-        raise fault(shown(value), '"guest", "live", or the version or path of a guest kernel')
+        raise fault(shown(value), expected)
+    if not re.fullmatch(KERNEL, value):
+        raise fault(shown(value), f"{expected}; a file is for --kernel alone")
     return value
 
 
 class Linux(Options):
     """Options of the engine of the real Linux kernel."""
 
-    kernel: Annotated[str, BeforeValidator(_kernel)] = Field(
+    kernel: Annotated[str, BeforeValidator(_kernel), Field(pattern=f"^{KERNEL}$")] = Field(
         "guest",
-        description='which kernel: "guest", a User-Mode Linux in virtual time; its version or path, if there are '
+        description='which kernel: "guest", a User-Mode Linux in virtual time; its version, if there are '
         'several; "live", the one that this machine runs',
     )
     memory: Memory = Field(

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from ackclock.errors import InputError, Problem, ScenarioError
+from ackclock.input import arguments
+from ackclock.input.arguments import checked, optional
 from ackclock.input.fields import Loc
-from ackclock.input.source import Source, source_text
+from ackclock.input.source import Source, named, source_text
 from ackclock.plan import (
     UDP_HEADER_BYTES,
     FlowPlan,
@@ -46,6 +48,8 @@ MOST_PROBLEMS = 20
 #: Of a sweep with more points some are looked at before it begins, and the others while it runs.
 MOST_CHECKED = 10_000
 
+_NUMBER = arguments.whole(0, points.MOST_POINTS - 1)
+
 
 @dataclass(frozen=True)
 class Point:
@@ -74,10 +78,12 @@ class Loaded:
             raise ScenarioError([_is_a_sweep(self)])
         return self._planned(self.scenario, self.source)
 
+    @checked(kernel=optional(arguments.WORD))
     def on(self, kernel: str | None) -> Loaded:
         """The same for another kernel of the engine linux: "guest", "live", a version or a path; None: as it says."""
         return replace(self, kernel=kernel)
 
+    @checked(chosen=arguments.TEXTS_BY_KEY)
     def only(self, chosen: Mapping[str, Sequence[str]]) -> Loaded:
         """The sweep's points that have some of the values only: `{"network.queue.limit": ["1bdp"]}`.
 
@@ -121,8 +127,11 @@ class Loaded:
         if mistakes:
             raise ScenarioError(_of_points(mistakes, self.sweep, len(chosen)))
 
+    @checked(number=_NUMBER)
     def point(self, number: int) -> Point:
         """One point of the sweep. Raises `ScenarioError` with its mistakes."""
+        if number >= (self.sweep.count if self.sweep else 1):
+            arguments.wrong_value("number", number, f"the number of one of {self.sweep.count if self.sweep else 1}")
         if self.sweep is None:
             return Point(0, {}, self.plan())
         return Point(number, self.sweep.values(number), self._planned(*self._pieces.scenario(number)))
@@ -145,16 +154,18 @@ class Loaded:
         return replace(plan, options={**plan.options, "linux": {**plan.options["linux"], "kernel": self.kernel}})
 
 
+@checked(path=arguments.PATH)
 def load(path: str | Path) -> Loaded:
-    """Reads and checks a scenario file. Raises `ScenarioError` with every mistake in it.
+    """Reads and checks a scenario file, `-` for standard input. Raises `ScenarioError` with every mistake in it.
 
     Of one with a sweep the table `[sweep]` is checked; `Loaded.points` checks the points.
     """
-    return loads(source_text(path), str(path))
+    return loads(source_text(path), named(path))
 
 
+@checked(text=arguments.TEXT, name=arguments.TEXT)
 def loads(text: str, name: str = "scenario") -> Loaded:
-    """As `load`, from TOML text."""
+    """As `load`, from TOML text; `name` is what messages and results call the file."""
     source = Source(name, text)
     content = source.toml()
     sweep = points.sweep(content, source)

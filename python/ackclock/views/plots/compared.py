@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ackclock.errors import InputError
+from ackclock.input.arguments import TEXT, checked, having
 from ackclock.metrics import METRICS
 from ackclock.views import numbers
 from ackclock.views.plots import style
@@ -22,6 +23,7 @@ COLUMNS, LABEL = 4, 25
 LEAST_SPAN = 0.02
 
 
+@checked(name=TEXT, table=having(("group_by", "columns"), "a comparison's table, as Comparison.table is"))
 @style.styled
 def compared(name: str, table: pl.DataFrame) -> Figure:
     """Draws the table of a comparison: `metric`, `engine`, `mean`, `ci95_low`, `ci95_high`, a row for each pair."""

@@ -12,6 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from ackclock.dataset import Dataset
+from ackclock.input import arguments
+from ackclock.input.arguments import checked
 from ackclock.metrics.response import response_times
 from ackclock.metrics.view import Array
 from ackclock.views import curves, numbers
@@ -25,6 +27,17 @@ Formulas: TypeAlias = Mapping[str, Callable[[Array], Array]]
 FORMULA_POINTS = 200
 
 
+def _formulas(name: str, value: object) -> object:
+    """None, or functions by their names."""
+    expected = "functions by their names"
+    if not isinstance(value, (Mapping, type(None))):
+        arguments.wrong_type(name, value, expected)
+    for key, formula in (value or {}).items():
+        arguments.CALL(f"{name}[{arguments.found(key)}]", formula)
+    return value
+
+
+@checked(formulas=_formulas)
 @style.styled
 def response(data: Dataset, formulas: Formulas | None = None) -> Figure:
     """Draws the mean completion time over the size of the transfer, both on logarithmic scales, one line a group.

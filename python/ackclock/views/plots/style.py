@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
+from inspect import signature
 from typing import Any, ParamSpec
 
 import matplotlib as mpl
@@ -15,6 +16,7 @@ from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
 from ackclock.errors import InputError
+from ackclock.input.arguments import RECORDED, SWEPT, Take, checked, several
 from ackclock.metrics.view import Array, RunView, runs
 from ackclock.views import numbers, palette
 from ackclock.views.curves import Lines, thinned
@@ -70,6 +72,16 @@ STYLE: dict[str, Any] = {
 Given = ParamSpec("Given")
 
 
+def _over(name: str, value: Any) -> Any:
+    if value is None or isinstance(value, Dataset):
+        return value
+    return several(RECORDED, "a dataset, or several")(name, value)
+
+
+#: What figures are drawn of, by the names of their arguments.
+DRAWN: Mapping[str, Take] = {"data": RECORDED, "over": _over, "sweeps": several(SWEPT, "what ackclock.sweep gives")}
+
+
 def styled(draw: Callable[Given, Figure]) -> Callable[Given, Figure]:
     """The same figure, drawn in this style whatever the caller's settings are."""
 
@@ -78,7 +90,7 @@ def styled(draw: Callable[Given, Figure]) -> Callable[Given, Figure]:
         with mpl.rc_context(_settings()):
             return draw(*given, **named)
 
-    return in_style
+    return checked(**{name: take for name, take in DRAWN.items() if name in signature(draw).parameters})(in_style)
 
 
 def _settings() -> Any:
@@ -127,7 +139,7 @@ def _which(data: Dataset, pooled: bool) -> str:
 
 def _escaped(text: str) -> str:
     """Text without mathtext: a dollar sign is a dollar sign."""
-    return text.replace("$", r"\$")
+    return "".join(letter if letter.isprintable() else "?" for letter in text).replace("$", r"\$")
 
 
 def curve(ax: Axes, x: Array, y: Array, **look: Any) -> None:

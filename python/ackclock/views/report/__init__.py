@@ -10,6 +10,7 @@ it to load anything. Several results are compared side by side.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from ackclock.dataset import Dataset
 from ackclock.errors import InputError
 from ackclock.metrics import RunView, Summary, throughput
 from ackclock.metrics.metric import Value
+from ackclock.system.files import readable
 from ackclock.views.report import answer, figures, page, rows, together
 from ackclock.views.report.answer import Subject
 
@@ -55,7 +57,7 @@ def write(results: Sequence[Path | str], out: Path | str) -> Path:
 
     Raises `InputError` for a folder that is no result and for a place that cannot be written.
     """
-    names = [Path(folder).resolve().name for folder in results]
+    names = [readable(Path(os.path.realpath(folder)).name) for folder in results]
     return page.write(render([Dataset.read(folder) for folder in results], names), out)
 
 

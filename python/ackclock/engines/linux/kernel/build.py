@@ -207,19 +207,17 @@ class Make:
 @contextmanager
 def _ended(command: Sequence[str], environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
     """A process whose whole group has ended with the block."""
-    with (
-        subprocess.Popen(
-            command,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        ) as process,
-        signals.undoing(partial(_kill, process)),
-    ):
+    process = subprocess.Popen(
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+    with process, signals.undoing(partial(_kill, process)):
         yield process
         process.wait()
 
