@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from ackclock.cli import compare, kernel, plot, report, reproduce, run, show, sweep
+from ackclock.cli import compare, kernel, plot, quick, report, reproduce, run, show, sweep
 from ackclock.errors import AckclockError
 
 #: The commands in the order of the help; groups of commands come after them.
@@ -92,5 +92,6 @@ def _say(message: str) -> None:
 
 def main() -> None:
     """The program `ackclock`."""
+    quick.start()
     warnings.showwarning = lambda message, *_: _say(f"warning: {message}")
     app(prog_name="ackclock")

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 
 from rich.console import Console
 
+from ackclock.engines.engine import no_progress
+
 
 @contextmanager
 def progress(title: str, runs: int | None = None) -> Iterator[Callable[[float], None]]:
@@ -14,6 +16,10 @@ def progress(title: str, runs: int | None = None) -> Iterator[Callable[[float], 
 
     It shows per cent, or how many of so many `runs`.
     """
+    console = Console(stderr=True, highlight=False)
+    if not console.is_terminal:
+        yield no_progress
+        return
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -23,7 +29,6 @@ def progress(title: str, runs: int | None = None) -> Iterator[Callable[[float], 
         TimeRemainingColumn,
     )
 
-    console = Console(stderr=True, highlight=False)
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -32,6 +37,6 @@ def progress(title: str, runs: int | None = None) -> Iterator[Callable[[float], 
         TextColumn("elapsed, left"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(title, total=1.0 if runs is None else runs)
         yield lambda share: bar.update(task, completed=share if runs is None else round(share * runs))
