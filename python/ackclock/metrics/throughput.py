@@ -146,12 +146,14 @@ def payload(view: RunView) -> Iterator[tuple[Array, Array]]:
         yield counted[chosen], there_s[chosen]
 
 
-def present(view: RunView) -> npt.NDArray[np.bool_]:
-    """Which flows were there in the measured part: started before its end, not over before its start."""
-    return _present(view, lives(view.rows("flows").whole))
+def present_flows(view: RunView) -> npt.NDArray[np.uint32]:
+    """The numbers of the flows that were there in the measured part, in the order of their rates."""
+    blocks = view.rows("flows").blocks(*Lives.COLUMNS)
+    return np.concatenate([np.empty(0, np.uint32), *(b["flow"][_present(view, lives(b))] for b in blocks)])
 
 
 def _present(view: RunView, flows: Lives) -> npt.NDArray[np.bool_]:
+    """Which flows were there in the measured part: started before its end, not over before its start."""
     return np.asarray((flows.starts_s < view.duration_s) & (flows.ends_s > view.warmup_s))
 
 
