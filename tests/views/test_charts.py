@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import ackclock as ac
 from ackclock import cli
 from ackclock.campaigns.sweep.table import Sweep
+from ackclock.errors import InputError
 from ackclock.scenario.points import Axis
 from ackclock.views import charts, plots
 from ackclock.views.report import swept
@@ -70,6 +71,24 @@ def test_sweeps_of_several_engines_share_the_axes_and_differ_by_name():
     assert chart.lines[2].x == [1.0]
 
 
+def test_of_sweeps_with_other_metrics_what_both_have_is_shown_and_the_rest_is_named():
+    one, other = (
+        sweep_of(metrics=("utilisation", "jain")),
+        sweep_of(metrics=("utilisation", "loss_rate"), engine="packet"),
+    )
+    page = swept.render([one, other])
+    assert 'id="sweep-utilisation"' in page
+    assert 'id="sweep-jain"' not in page
+    assert charts.not_shared([one, other]) == [
+        ("Jain's fairness index", ["fluid"]),
+        ("Loss rate at the bottleneck", ["packet"]),
+    ]
+    assert "Loss rate at the bottleneck (only packet)" in page
+    assert "Not all have" not in swept.render([one])
+    with pytest.raises(InputError, match="no metric in common"):
+        charts.charts([one, sweep_of(metrics=("loss_rate",))])
+
+
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
@@ -94,7 +113,8 @@ def test_what_cannot_be_drawn_is_said():
 
 
 def test_the_figure_has_a_panel_for_each_metric_and_every_line_in_the_legend():
-    figure = plots.swept(sweep_of(metrics=("utilisation", "jain")), sweep_of(engine="packet"))
+    both = ("utilisation", "jain")
+    figure = plots.swept(sweep_of(metrics=both), sweep_of(metrics=both, engine="packet"))
     panels = [ax for ax in figure.axes if ax.axison]
     assert [ax.get_title(loc="left") for ax in panels] == ["Utilisation (%)", "Jain's fairness index"]
     names = [text.get_text() for text in figure.legends[0].get_texts()]

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from ackclock.cli import compare, kernel, plot, report, reproduce, run, show, sweep
+from ackclock.cli import compare, kernel, plot, quick, report, reproduce, run, show, sweep
 from ackclock.errors import AckclockError
 
 #: The commands in the order of the help; groups of commands come after them.
@@ -112,5 +112,6 @@ def main() -> None:
     codecs.register_error("ackclock.ascii", _replaced)
     _tolerant(sys.stdout)
     _tolerant(sys.stderr)
+    quick.start()
     warnings.showwarning = lambda message, *_: _say(f"warning: {message}")
     app(prog_name="ackclock")

@@ -45,9 +45,10 @@ def show(
 
 def _cards(name: str) -> list[Any]:
     from ackclock import catalog
-    from ackclock.input.fields import nearest, shown
 
     if found := catalog.find(name):
         return found
+    from ackclock.input.fields import nearest, shown
+
     known = [known for family in catalog.FAMILIES for known in catalog.names(family)]
     raise InputError(f"NAME: found {shown(name)}; expected {nearest(name, known)}")

@@ -97,6 +97,17 @@ def charts(sweeps: Sequence[Swept]) -> list[Chart]:
     return [_chart(name, key, places, across, sweeps) for name in names[:MOST]]
 
 
+def not_shared(sweeps: Sequence[Swept]) -> list[tuple[str, list[str]]]:
+    """The metrics that some sweep has and others have not, with the engines or names of those that have them."""
+    every = dict.fromkeys(name for sweep in sweeps for name in sweep.metrics)
+    having = {name: [n for n, sweep in enumerate(sweeps) if name in sweep.metrics] for name in every}
+    return [
+        (METRICS[name].label, [_whose(n, sweeps) for n in numbers_of])
+        for name, numbers_of in having.items()
+        if len(numbers_of) < len(sweeps)
+    ]
+
+
 def quantities(values: Sequence[Any]) -> tuple[list[float], str] | None:
     """Values that are numbers, or quantities of one kind, as numbers in one unit, and its name; None for others."""
     if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
@@ -150,7 +161,10 @@ def _across(key: str, sweeps: Sequence[Swept]) -> tuple[dict[str, float], Across
 
 
 def _wanted(sweeps: Sequence[Swept]) -> list[str]:
-    computed = [name for name in sweeps[0].metrics if not METRICS[name].per_flow]
+    common = [name for name in sweeps[0].metrics if all(name in sweep.metrics for sweep in sweeps)]
+    if not common:
+        raise InputError("the sweeps have no metric in common")
+    computed = [name for name in common if not METRICS[name].per_flow]
     return computed if len(computed) <= MOST else [name for name in main("chart") if name in computed]
 
 
@@ -191,9 +205,13 @@ def _kinds(sweep: Swept, key: str) -> dict[str, list[Mapping[str, Any]]]:
 
 def _line_name(kind: str, number: int, sweeps: Sequence[Swept]) -> str:
     """What else was swept; and whose it is, if there are several sweeps."""
+    whose = _whose(number, sweeps) if len(sweeps) > 1 else ""
+    return ", ".join(filter(None, (kind, whose))) or sweeps[number].engine
+
+
+def _whose(number: int, sweeps: Sequence[Swept]) -> str:
     sweep = sweeps[number]
-    whose = sweep.engine if len({other.engine for other in sweeps}) > 1 else sweep.name
-    return ", ".join(filter(None, (kind, whose if len(sweeps) > 1 else ""))) or sweep.engine
+    return sweep.engine if len({other.engine for other in sweeps}) > 1 else sweep.name
 
 
 def _line(name: str, kind: int, sweep: int, found: list[tuple[float, Mapping[str, Any]]], factor: float) -> Line:

@@ -7,7 +7,7 @@ from the tables.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,10 +18,16 @@ import polars as pl
 from ackclock.errors import InputError
 from ackclock.known import KnownLink
 from ackclock.metrics import dynamics, epoch
-from ackclock.metrics.view import Array, Grid, RunView, group_label
+from ackclock.metrics.distributions import DISTRIBUTIONS
+from ackclock.metrics.view import Array, Grid, Lives, RunView, group_label, lives
+from ackclock.views import sampled
+from ackclock.views.sampled import Instants, Matrix
 
 #: Points a bucket keeps.
 KEPT = 4
+
+#: Quantities that are distributions of samples, and which.
+SAMPLES = {"rtt_s": ("flow_samples", "srtt_s"), "cwnd": ("flow_samples", "cwnd")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +114,33 @@ def flow_labels(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
 
 def flow_count(view: RunView) -> int:
     """How many places an axis of flow numbers needs: one more than the greatest number."""
-    greatest = view.flows["flow"].max()
-    return int(greatest) + 1 if isinstance(greatest, int) else 0
+    return max((int(block["flow"].max()) + 1 for block in view.rows("flows").blocks("flow") if block.size), default=0)
+
+
+def flows_seen(view: RunView) -> int:
+    """How many TCP flows started."""
+    return sum(block.size for block in view.rows("flows").blocks("flow"))
+
+
+def distribution(view: RunView, quantity: str) -> tuple[Array, Array]:
+    """A quantity of `metrics.cdf` in the measured part: ascending values and the share at or below each.
+
+    Of many, only as many as an axis can show.
+    """
+    if quantity in SAMPLES:
+        table, column = SAMPLES[quantity]
+        return sampled.distribution(lambda: view.measured(table).known(column))
+    values, share = DISTRIBUTIONS[quantity](view)
+    if values.size <= sampled.SORTED:
+        return values, share
+    shown = np.linspace(0, values.size - 1, sampled.BINS).astype(np.intp)
+    return values[shown], share[shown]
 
 
 def windows(view: RunView) -> Lines:
     """The congestion window of each flow (segments). Raises `InputError` if no window is known."""
     _check(view, "cwnd", "congestion windows")
-    return _lines(view, view.grid.matrix("cwnd"))
+    return _lines(view, *sampled.of_flows(view.rows("flow_samples"), view.once(_instants), "cwnd"))
 
 
 def goodputs(view: RunView, window_s: float | None = None) -> Lines:
@@ -125,10 +150,18 @@ def goodputs(view: RunView, window_s: float | None = None) -> Lines:
     """
     _check(view, "delivered_bytes", "bytes delivered")
     span_s = goodput_window(view) if window_s is None else window_s
-    lines = _lines(view, view.grid.rates_bps(span_s))
-    step = max(1, lines.times_s.size // 1000)
-    there = _there(view, lines.times_s[::step], span_s)
-    return Lines(lines.times_s[::step], np.where(there, lines.values[::step], np.nan), lines.labels, lines.groups)
+    found = view.once(_instants)
+    chosen = np.arange(0, found.times_s.size, max(1, found.times_s.size // 1000))
+    times_s = found.times_s[chosen]
+    before = np.searchsorted(found.times_s, times_s - span_s * (1 + 1e-9))
+    sofar = sampled.last_known(view.rows("flow_samples"), found, "delivered_bytes", np.concatenate([chosen, before]))
+    bits, over_s = 8 * (sofar[: chosen.size] - sofar[chosen.size :]), (times_s - found.times_s[before])[:, None]
+    rates = np.divide(bits, over_s, out=np.zeros_like(bits), where=over_s > 0)
+    return _lines(view, times_s, np.where(_there(view, times_s, span_s), rates, np.nan))
+
+
+def _instants(view: RunView) -> Instants:
+    return sampled.instants(view.rows("flow_samples"))
 
 
 def datagram_goodputs(view: RunView, times_s: Array, window_s: float) -> Lines:
@@ -145,14 +178,24 @@ def datagram_goodputs(view: RunView, times_s: Array, window_s: float) -> Lines:
 
 def _there(view: RunView, times_s: Array, after_s: float) -> npt.NDArray[np.bool_]:
     """At which times (rows) which of the sampled flows (columns) had started and not been over for `after_s`."""
-    rows = np.searchsorted(view.flows["flow"].to_numpy(), view.grid.flows)
-    begun = times_s[:, None] >= view.starts_s[rows]
-    return np.asarray(begun & (times_s[:, None] <= view.ends_s[rows] + after_s))
+    begun, over = view.once(_lives)
+    return np.asarray((times_s[:, None] >= begun) & (times_s[:, None] <= over + after_s))
+
+
+def _lives(view: RunView) -> tuple[Array, Array]:
+    """When the sampled flows started and ended (s)."""
+    flows = view.once(_instants).flows
+    begun, over = np.full(flows.size, -np.inf), np.full(flows.size, np.inf)
+    for block in view.rows("flows").blocks(*Lives.COLUMNS):
+        known, place = lives(block), np.searchsorted(block["flow"], flows)
+        here = np.flatnonzero(np.isin(flows, block["flow"]))
+        begun[here], over[here] = known.starts_s[place[here]], known.ends_s[place[here]]
+    return begun, over
 
 
 def goodput_window(view: RunView) -> float:
     """The averaging window of the goodput curves in seconds: as the metrics', at most a tenth of the run."""
-    return min(dynamics.window(view), max(view.duration_s / 10, view.grid.interval_s))
+    return min(dynamics.window(view), max(view.duration_s / 10, view.once(_instants).interval_s))
 
 
 def queue(view: RunView, link: int | None = None) -> Queue:
@@ -163,12 +206,21 @@ def queue(view: RunView, link: int | None = None) -> Queue:
     link = view.once(busiest) if link is None else link
     if link is None:
         raise InputError("the result names no bottleneck link: there is no queue to draw")
-    wanted = (pl.col("run") == view.run) & (pl.col("link") == link)
-    samples = view.data.scan("queue_samples").filter(wanted).sort("time_s").collect()
-    if not samples.height:
+    found = list(sampled.thinned(_queue_samples(view, link), _queue_instants(view, link), 2))
+    if not found[0].size:
         raise InputError("the result has no queue samples to draw")
-    columns = [samples[name].cast(pl.Float64).to_numpy() for name in ("time_s", "backlog_p", "sojourn_s")]
-    return Queue(link, _where(view, link), columns[0], columns[1], columns[2], queue_limit(view))
+    return Queue(link, _where(view, link), found[0], found[1][:, 0], found[1][:, 1], queue_limit(view))
+
+
+def _queue_samples(view: RunView, link: int) -> Iterator[Matrix]:
+    """The samples of a link's backlog (packets) and sojourn time (s), in blocks."""
+    for block in view.rows("queue_samples").blocks("link", "backlog_p", "sojourn_s"):
+        here = block["link"] == link
+        yield block["time_s"][here], np.stack([block["backlog_p"][here], block["sojourn_s"][here]], axis=1)
+
+
+def _queue_instants(view: RunView, link: int) -> int:
+    return sum(int((block["link"] == link).sum()) for block in view.rows("queue_samples").blocks("link"))
 
 
 def busiest(view: RunView) -> int | None:
@@ -285,18 +337,21 @@ def thinned(x: Array, y: Array, points: int) -> tuple[Array, Array]:
 
 
 def _check(view: RunView, column: str, what: str) -> None:
-    samples = view.flow_samples[column]
-    if not samples.len():
+    rows = view.rows("flow_samples")
+    if not view.once(_instants).times_s.size:
         raise InputError("the result has no flow samples to draw")
-    if samples.null_count() == samples.len():
+    if not any(values.size for values in rows.known(column)):
         raise InputError(f"the result has no {what} to draw")
 
 
-def _lines(view: RunView, values: Array) -> Lines:
-    known = {row["flow"]: row for row in view.flows.select("flow", "group", "congestion").iter_rows(named=True)}
-    rows = [known.get(int(flow), {"flow": int(flow), "group": 0, "congestion": ""}) for flow in view.grid.flows]
-    groups = tuple(group_label(row, view.plan) for row in rows)
-    return Lines(view.grid.times_s, values, flow_labels(rows), groups)
+def _lines(view: RunView, times_s: Array, values: Array) -> Lines:
+    flows = view.once(_instants).flows
+    known: dict[int, Mapping[str, Any]] = {}
+    for block in view.rows("flows").blocks("flow", "group", "congestion"):
+        found = block.frame.select("flow", "group", "congestion").filter(np.isin(block["flow"], flows))
+        known |= {row["flow"]: row for row in found.iter_rows(named=True)}
+    rows = [known.get(int(flow), {"flow": int(flow), "group": 0, "congestion": ""}) for flow in flows]
+    return Lines(times_s, values, flow_labels(rows), tuple(group_label(row, view.plan) for row in rows))
 
 
 def _bottleneck(view: RunView) -> KnownLink:

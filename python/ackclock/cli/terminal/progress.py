@@ -9,6 +9,8 @@ from datetime import timedelta
 
 from rich.console import Console
 
+from ackclock.engines.engine import no_progress
+
 
 class TimeLeft:
     """How long the rest takes if it goes on as fast as since the first word. `clock` gives seconds."""
@@ -40,6 +42,10 @@ class TimeLeft:
 @contextmanager
 def progress(title: str) -> Iterator[Callable[[float], None]]:
     """A bar with the time that is left; call it with the share that is done. Hidden if nobody watches."""
+    console = Console(stderr=True, highlight=False)
+    if not console.is_terminal:
+        yield no_progress
+        return
     from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
     from rich.text import Text
 
@@ -51,7 +57,6 @@ def progress(title: str) -> Iterator[Callable[[float], None]]:
         def render(self, task: Task) -> Text:
             return Text(str(left), style="progress.remaining")
 
-    console = Console(stderr=True, highlight=False)
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -60,7 +65,7 @@ def progress(title: str) -> Iterator[Callable[[float], None]]:
         TextColumn("elapsed, left"),
         Left(),
     )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(title, total=1.0)
 
         def tell(share: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,9 +11,10 @@ from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
 from ackclock.errors import InputError
-from ackclock.metrics.distributions import DISTRIBUTIONS, Distribution, empirical
-from ackclock.metrics.view import Array, RunView, runs
-from ackclock.views import numbers
+from ackclock.metrics.distributions import empirical
+from ackclock.metrics.recorded import Recorded
+from ackclock.metrics.view import Array, runs
+from ackclock.views import curves, numbers
 from ackclock.views.plots import overlay, style
 from ackclock.views.plots.overlay import Other, Over
 
@@ -25,6 +27,9 @@ PANELS = (
     ("completion_s", "s", "Completion time ({})"),
 )
 
+#: Ascending values, and the share at or below each.
+Distribution: TypeAlias = tuple[Array, Array]
+
 
 @style.styled
 def cdf(data: Dataset, over: Over = None) -> Figure:
@@ -32,15 +37,16 @@ def cdf(data: Dataset, over: Over = None) -> Figure:
 
     `over`: dashed, those of other results, all their runs together.
     """
-    views, laid = list(runs(data)), overlay.others(data, over)
-    if not any(_any(views, DISTRIBUTIONS[quantity]) for quantity, *_ in PANELS):
+    own, laid = _known(data), overlay.others(data, over)
+    theirs = [_known(other.view.data) for other in laid]
+    if not any(own.values()):
         raise InputError("the result has no samples: there are no distributions to draw")
-    panels = [panel for panel in PANELS if panel[0] != "completion_s" or _any(views, DISTRIBUTIONS[panel[0]])]
+    panels = [panel for panel in PANELS if panel[0] != "completion_s" or own[panel[0]]]
     columns = 2 if len(panels) == 4 else 3
     fig = style.figure(4.8)
     grid = fig.subplots(2, columns, sharey=True)
     for ax, (quantity, unit, label) in zip(grid.flat, panels, strict=False):
-        _panel(ax, views, DISTRIBUTIONS[quantity], unit, label, laid)
+        _panel(ax, own[quantity], (unit, label), [(o, known[quantity]) for o, known in zip(laid, theirs, strict=True)])
     for ax in list(grid.flat)[len(panels) :]:
         ax.set_visible(False)
     for ax in grid[:, 0]:
@@ -54,14 +60,19 @@ def cdf(data: Dataset, over: Over = None) -> Figure:
     return fig
 
 
-def _any(views: list[RunView], distribution: Distribution) -> bool:
-    return any(distribution(view)[0].size for view in views)
+def _known(data: Recorded) -> dict[str, list[Distribution]]:
+    """Of each quantity the distributions of the runs that have it; one run is looked at after the other."""
+    every = [[curves.distribution(view, quantity) for quantity, *_ in PANELS] for view in runs(data)]
+    return {quantity: [run[n] for run in every if run[n][0].size] for n, (quantity, *_) in enumerate(PANELS)}
 
 
 def _panel(
-    ax: Axes, views: list[RunView], distribution: Distribution, unit: str, label: str, laid: Sequence[Other]
+    ax: Axes,
+    known: Sequence[Distribution],
+    names: tuple[str, str],
+    laid: Sequence[tuple[Other, Sequence[Distribution]]],
 ) -> None:
-    known = [found for found in map(distribution, views) if found[0].size]
+    unit, label = names
     largest = max((float(x[-1]) for x, _ in known), default=1.0)
     factor, name = numbers.scale(largest, unit)
     several = len(known) > 1
@@ -71,15 +82,15 @@ def _panel(
         _step(ax, x / factor, share, color=colour, linewidth=0.8 if several else 1.2, label=text)
     if several:
         _step(ax, *_pooled(known, factor), color=style.COLOURS[0], linewidth=1.5, label="all runs together")
-    for other in laid:
-        if theirs := [found for found in map(distribution, other.views) if found[0].size]:
+    for other, theirs in laid:
+        if theirs:
             _step(ax, *_pooled(theirs, factor), color=other.colour, linewidth=1.2, **other.look)
     if largest > 4 * min((float(x[0]) for x, _ in known), default=0.0):
         ax.set_xlim(left=0)
     ax.set_xlabel(label.format(name))
 
 
-def _pooled(known: list[tuple[Array, Array]], factor: float) -> tuple[Array, Array]:
+def _pooled(known: Sequence[Distribution], factor: float) -> tuple[Array, Array]:
     """All runs as one distribution, each run with the same weight; it ends where theirs do on average."""
     weights = np.concatenate([np.diff(share, prepend=0.0) for _, share in known])
     x, share = empirical(np.concatenate([x for x, _ in known]) / factor, weights)

@@ -16,16 +16,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from ackclock import metrics
 from ackclock.dataset import Dataset
 from ackclock.errors import InputError
-from ackclock.metrics import RunView, Summary, throughput
-from ackclock.metrics.metric import Value
+from ackclock.metrics import RunView, Summary
 from ackclock.system.files import readable
 from ackclock.views.report import answer, figures, page, rows, together
 from ackclock.views.report.answer import Subject
+from ackclock.views.report.drawing import Figure
+from ackclock.views.report.runs import Runs, gathered
 
 #: Points of all curves of a report; about 11 bytes each.
 POINTS = 220_000
@@ -36,20 +35,18 @@ MOST_ITEMS = 12
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A dataset with what the report says of it."""
+    """A result with what the report says of it, and the figures of its first run."""
 
     name: str
-    data: Dataset
-    views: tuple[RunView, ...]
-    values: tuple[Mapping[str, Value], ...]
+    first: RunView
+    runs: Runs
     summaries: Mapping[str, Summary]
-    rates: pl.DataFrame
+    figures: list[Figure]
 
     @property
     def subject(self) -> Subject:
         """What the answer's sentences need."""
-        known = [float(rate) for rate in self.rates["goodput_bps"]]
-        return answer.subject_of(self.name, self.views[0], self.summaries, known, len(self.views))
+        return answer.subject_of(self.name, self.first, self.summaries, self.runs.range_bps, len(self.runs.names))
 
 
 def write(results: Sequence[Path | str], out: Path | str) -> Path:
@@ -66,52 +63,21 @@ def render(datasets: Sequence[Dataset], names: Sequence[str] | None = None) -> s
     if not datasets:
         raise InputError("nothing to report on: give one result folder or more")
     titles = _titles(datasets, names or [f"result {number + 1}" for number in range(len(datasets))])
-    results = [_result(name, data) for name, data in zip(titles, datasets, strict=True)]
-    return page.render("report.html.j2", **_content(results))
+    points = POINTS // (6 * len(datasets))
+    results = [_result(name, data, points) for name, data in zip(titles, datasets, strict=True)]
+    return page.render("report.html.j2", **_content(results, points))
 
 
-def _result(name: str, data: Dataset) -> Result:
-    views = tuple(metrics.runs(data))
-    if not views:
-        raise InputError("the result holds no runs to report on")
-    values = tuple(metrics.of_run(view) for view in views)
-    return Result(name, data, views, values, metrics.summary(list(values)), _rates(views))
+def _result(name: str, data: Dataset, points: int) -> Result:
+    first, runs = gathered(data)
+    return Result(name, first, runs, runs.summaries, figures.of_result(first, runs, points))
 
 
-def _rates(views: Sequence[RunView]) -> pl.DataFrame:
-    """Each flow's goodput while it was there, and its share of all the data, averaged over its runs."""
-    parts = [found for view in views if (found := _rates_of(view)) is not None]
-    schema = {"flow": pl.UInt32, "goodput_bps": pl.Float64, "share": pl.Float64}
-    found = pl.concat(parts) if parts else pl.DataFrame(schema=schema)
-    return found.group_by("flow").agg(pl.col("goodput_bps", "share").mean()).sort("flow")
-
-
-def _datagram_rates(views: Sequence[RunView]) -> pl.DataFrame:
-    """As `_rates` of the UDP flows, whose bytes are no part of the shares."""
-    parts = [
-        pl.DataFrame({"flow": view.datagrams["flow"], "goodput_bps": throughput.datagram_rates_bps(view)})
-        for view in views
-    ]
-    found = pl.concat(parts).group_by("flow").agg(pl.col("goodput_bps").mean()).sort("flow")
-    return found.with_columns(pl.lit(None, dtype=pl.Float64).alias("share"))
-
-
-def _rates_of(view: RunView) -> pl.DataFrame | None:
-    rates, data = view.once(throughput.rates_while_there_bps), view.once(throughput.flow_rates_bps)
-    if rates is None or data is None:
-        return None
-    flows = view.flows["flow"].filter(pl.Series(throughput.present(view)))
-    return pl.DataFrame({"flow": flows, "goodput_bps": rates, "share": data / (data.sum() or 1.0)})
-
-
-def _content(results: Sequence[Result]) -> dict[str, Any]:
-    points = POINTS // (6 * len(results))
-    sections = [_section(number, result, points) for number, result in enumerate(results)]
-    shared = (
-        together.figures([r.name for r in results], [r.views[0] for r in results], points) if len(results) > 1 else []
-    )
+def _content(results: Sequence[Result], points: int) -> dict[str, Any]:
+    sections = [_section(number, result) for number, result in enumerate(results)]
+    shared = _shared(results, points) if len(results) > 1 else []
     every = [("together", figure) for figure in shared] + [(s["key"], f) for s in sections for f in s["figures"]]
-    summaries, values = [r.summaries for r in results], [r.values for r in results]
+    summaries, values = [r.summaries for r in results], [r.runs.values for r in results]
     return {
         "title": _title(results),
         "compared": answer.comparison([result.subject for result in results]) if len(results) > 1 else [],
@@ -120,23 +86,28 @@ def _content(results: Sequence[Result]) -> dict[str, Any]:
         "metric_rows": rows.metric_rows(summaries, values),
         "missing": rows.missing(summaries),
         "names": [result.name for result in results],
-        "runs_note": _runs_note([len(result.views) for result in results]),
+        "runs_note": _runs_note([len(result.runs.names) for result in results]),
         "figures": {f"{key}-{figure.key}": figure.spec() for key, figure in every},
-        "version": results[0].data.manifest.get("ackclock"),
+        "version": results[0].runs.data.manifest.get("ackclock"),
     }
 
 
-def _section(number: int, result: Result, points: int) -> dict[str, Any]:
-    manifest = result.data.manifest
+def _shared(results: Sequence[Result], points: int) -> list[Figure]:
+    names, views = [result.name for result in results], [result.first for result in results]
+    return together.figures(names, views, [result.runs.distributions[0] for result in results], points)
+
+
+def _section(number: int, result: Result) -> dict[str, Any]:
+    manifest = result.runs.data.manifest
     return {
         "key": f"result{number}",
         "name": result.name,
         "sentences": answer.sentences(result.subject),
         "cards": _cards(result.summaries),
-        "figures": figures.of_run(result.views[0], result.views, points),
-        "drawn": _drawn(result.views),
-        "flows": rows.flow_table(result.views, pl.concat([result.rates, _datagram_rates(result.views)])),
-        "runs": len(result.views),
+        "figures": result.figures,
+        "drawn": _drawn(result.first, len(result.runs.names)),
+        "flows": rows.flow_table(result.runs),
+        "runs": len(result.runs.names),
         "scenario": manifest.get("scenario") or "",
         "file": manifest.get("scenario_path") or "scenario.toml",
         "command": manifest.get("command") or "",
@@ -157,9 +128,9 @@ def _card(metric: metrics.Metric, summary: Summary) -> dict[str, str]:
     return {"label": metric.label, "value": mean, "interval": interval if summary.n > 1 else ""}
 
 
-def _drawn(views: Sequence[RunView]) -> str:
-    which = "the run" if views[0].seed is None else f"the run with {views[0].name}"
-    return which if len(views) == 1 else f"{which}, the first of {len(views)}; the distributions show all runs"
+def _drawn(view: RunView, runs: int) -> str:
+    which = "the run" if view.seed is None else f"the run with {view.name}"
+    return which if runs == 1 else f"{which}, the first of {runs}; the distributions show all runs"
 
 
 def _runs_note(counts: Sequence[int]) -> str:

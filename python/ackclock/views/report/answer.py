@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ackclock.metrics import RunView, Summary
-from ackclock.views import numbers
+from ackclock.views import curves, numbers
 
 #: From these values of Jain's index on, the shares are called so.
 FAIRNESS = ((0.98, "close to equal"), (0.9, "uneven"), (0.0, "very unequal"))
@@ -164,19 +164,20 @@ def _unit(metric: str) -> str:
     return METRICS[metric].unit
 
 
-def subject_of(name: str, view: RunView, summaries: Summaries, rates_bps: Sequence[float], seeds: int) -> Subject:
-    """The subject of one result, of which this is the first run; `rates_bps` are the flows' mean goodputs."""
+def subject_of(
+    name: str, view: RunView, summaries: Summaries, rates_bps: tuple[float | None, float | None], seeds: int
+) -> Subject:
+    """The subject of one result, of which this is the first run; `rates_bps`: its flows' least and most."""
     links = [view.plan.links[number] for number in view.plan.bottlenecks]
     rates = [link.rate_bps for link in links if link.rate_bps is not None]
     return Subject(
         name,
         summaries,
-        view.flows.height,
+        curves.flows_seen(view),
         seeds,
         sum(rates) if rates and len(rates) == len(links) else None,
         view.plan.mean_base_rtt_s,
-        min(rates_bps, default=None),
-        max(rates_bps, default=None),
+        *rates_bps,
         bottlenecks=max(len(links), 1) if view.plan.links else 0,
         datagrams=view.datagrams.height,
     )

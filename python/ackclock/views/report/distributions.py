@@ -3,45 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ackclock.errors import InputError
-from ackclock.metrics.distributions import completions, goodputs, queue_delays, rtts
 from ackclock.metrics.view import Array, RunView
-from ackclock.views import numbers
+from ackclock.views import curves, numbers
 from ackclock.views.report import drawing
 from ackclock.views.report.drawing import Figure, Trace
 
-#: A distribution, its unit, its axis, and of what it is.
+#: A quantity, its unit, its axis, and of what it is.
 SOURCES = (
-    (queue_delays, "s", "Sojourn time", "packets"),
-    (rtts, "s", "Smoothed RTT", "RTT samples"),
-    (goodputs, "bit/s", "Goodput of a flow", "flows"),
-    (completions, "s", "Completion time", "transfers"),
+    ("queue_delay_s", "s", "Sojourn time", "packets"),
+    ("rtt_s", "s", "Smoothed RTT", "RTT samples"),
+    ("goodput_bps", "bit/s", "Goodput of a flow", "flows"),
+    ("completion_s", "s", "Completion time", "transfers"),
 )
 
+#: The distribution functions of a run: values and shares for each of `SOURCES`.
+OfRun: TypeAlias = tuple[tuple[Array, Array], ...]
 
-def distributions(views: Sequence[RunView], points: int, names: Sequence[str] | None = None) -> Figure:
-    """Distribution functions, one line a run (or a result, with its name); those that some run has."""
-    found = [(source, [source[0](view) for view in views]) for source in SOURCES]
+
+def of_run(view: RunView) -> OfRun:
+    """Those of one run."""
+    return tuple(curves.distribution(view, quantity) for quantity, *_ in SOURCES)
+
+
+def distributions(runs: Sequence[OfRun], labels: Sequence[str], points: int, *, compares: bool = False) -> Figure:
+    """Distribution functions, one line a run (or with `compares` a result), as labelled; those that some run has."""
+    found = [(source, [run[number] for run in runs]) for number, source in enumerate(SOURCES)]
     panels = [(source, known) for source, known in found if any(x.size for x, _ in known)]
     if not panels:
         raise InputError("nothing to show the distribution of")
-    labels = names or [view.name for view in views]
     data: list[Trace] = []
     layout, narrow = drawing.plain(), {"height": 300 * len(panels)}
     for panel, ((_, unit, title, _), known) in enumerate(panels, start=1):
         factor, name = numbers.scale(max(float(x[-1]) for x, _ in known if x.size), unit)
-        each = max(100, points // len(panels) // len(views))
+        each = max(100, points // len(panels) // len(runs))
         for run, (x, share) in enumerate(known):
             data += _distribution(x / factor, share, each, labels[run], drawing.look(run), panel, name)
         _panel(layout, narrow, (panel, len(panels)), f"{title} ({name})")
-    layout["showlegend"] = len(views) > 1
-    return Figure(
-        "cdf", "Distributions", _caption([source[3] for source, _ in panels], bool(names)), data, layout, narrow
-    )
+    layout["showlegend"] = len(runs) > 1
+    return Figure("cdf", "Distributions", _caption([source[3] for source, _ in panels], compares), data, layout, narrow)
 
 
 def _caption(kinds: Sequence[str], compares: bool) -> str:

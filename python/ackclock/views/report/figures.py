@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import polars as pl
@@ -16,6 +16,7 @@ from ackclock.views.report import answer, drawing
 from ackclock.views.report.distributions import distributions
 from ackclock.views.report.drawing import Figure, Trace
 from ackclock.views.report.response import response
+from ackclock.views.report.runs import Runs
 
 #: What pointing at a curve says (plotly templates).
 SEGMENTS = "%{y:.0f} segments at %{x:.2f} s"
@@ -25,16 +26,16 @@ PACKETS = "%{y:.0f} packets at %{x:.2f} s"
 MOST_HITS = 20_000
 
 
-def of_run(view: RunView, views: Sequence[RunView], points: int) -> list[Figure]:
-    """All the figures of one result: `view` is the run that is drawn, `views` are all; about `points` a figure."""
+def of_result(view: RunView, runs: Runs, points: int) -> list[Figure]:
+    """All the figures of one result: `view` is the run that is drawn, `runs` are all; about `points` a figure."""
     made = (
         lambda: cwnd(view, points),
         lambda: cwnd_total(view, points),
         lambda: goodput(view, points),
         lambda: queue(view, points),
-        lambda: distributions(views, points),
+        lambda: distributions(runs.distributions, runs.names, points),
         lambda: epochs(view),
-        lambda: response(views),
+        lambda: response(runs.data),
     )
     return [figure for figure in map(possible, made) if figure is not None]
 
@@ -143,7 +144,7 @@ def epochs(view: RunView) -> Figure:
             "x": drawing.numbers(hits["time_s"].to_numpy()),
             "y": drawing.numbers(hits["flow"].to_numpy()),
             "customdata": hits["lost"].to_list(),
-            "marker": {"color": palette.COLOURS[0], "size": _marker_size(view.flows.height)},
+            "marker": {"color": palette.COLOURS[0], "size": _marker_size(curves.flows_seen(view))},
             "hovertemplate": "flow %{y:.0f} lost %{customdata} in the epoch at %{x:.2f} s",
         },
         {

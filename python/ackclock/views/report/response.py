@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from ackclock.errors import InputError
-from ackclock.metrics.response import of_views
-from ackclock.metrics.view import RunView
+from ackclock.metrics.recorded import Recorded
+from ackclock.metrics.response import response_times
 from ackclock.views import curves, numbers
 from ackclock.views.curves import Responses
 from ackclock.views.report import drawing
@@ -18,14 +16,14 @@ from ackclock.views.report.drawing import Figure, Trace
 FEWEST = 20
 
 
-def response(views: Sequence[RunView]) -> Figure:
+def response(data: Recorded) -> Figure:
     """Mean completion time over size, with 95 % intervals; raises `InputError` below 20 finished transfers."""
-    lines = curves.responses(of_views(views))
+    lines = curves.responses(response_times(data))
     if sum(line.finished for line in lines) < FEWEST:
         raise InputError("too few finished transfers for a figure")
     size, size_name = numbers.scale(max(float(line.sizes_bytes.max()) for line in lines), "bytes")
     time, time_name = numbers.scale(max(float(np.nanmax(line.means_s)) for line in lines), "s")
-    data = [
+    traces = [
         _line(line, number, (size, time), f"{size_name}: %{{y:.3g}} {time_name}") for number, line in enumerate(lines)
     ]
     layout = drawing.plain() | {
@@ -34,13 +32,13 @@ def response(views: Sequence[RunView]) -> Figure:
         "showlegend": True,
     }
     left = sum(line.unfinished for line in lines)
-    intervals = "over the runs" if len(views) > 1 else "over the transfers"
+    intervals = "over the runs" if len(data.runs) > 1 else "over the transfers"
     caption = f"Mean completion time of the finished transfers by their size, with 95 % intervals {intervals}. " + (
         f"{left:,} transfers were not finished and are not in the means, which makes those of long ones too small."
         if left
         else "All transfers that began in the measured part were finished."
     )
-    return Figure("response", "Response time by size", caption, data, layout)
+    return Figure("response", "Response time by size", caption, traces, layout)
 
 
 def _line(line: Responses, number: int, scales: tuple[float, float], unit: str) -> Trace:

@@ -9,13 +9,11 @@ from typing import Any
 import polars as pl
 
 from ackclock.known import KnownPlan
-from ackclock.metrics import METRICS, RunView, Summary
+from ackclock.metrics import METRICS, Summary
 from ackclock.metrics.metric import Value
 from ackclock.metrics.view import group_label
 from ackclock.views import numbers
-
-#: Flows that the table shows.
-MOST_FLOWS = 100
+from ackclock.views.report.runs import MOST_FLOWS, Runs
 
 #: Heads of the flows' table.
 HEADS = (
@@ -91,21 +89,9 @@ def _cell(summary: Summary, unit: str, values: Sequence[Value]) -> tuple[str, st
     return mean, interval, each
 
 
-def flow_table(views: Sequence[RunView], rates: pl.DataFrame) -> FlowTable:
-    """Flows with their means over the runs; `rates` has `flow`, `goodput_bps` and `share` (UDP has none)."""
-    columns = (
-        "flow",
-        "group",
-        "congestion",
-        "base_rtt_s",
-        "start_s",
-        "size_bytes",
-        "completion_s",
-        "measured_retransmissions",
-        "measured_sent_packets",
-        "measured_timeouts",
-    )
-    every = pl.concat([flows.select(columns) for view in views for flows in (view.flows, view.datagrams)])
+def flow_table(runs: Runs) -> FlowTable:
+    """The first flows with their means over the runs."""
+    every, rates = runs.flows, runs.rates
     again = pl.col("measured_retransmissions").sum() / pl.col("measured_sent_packets").sum()
     counted = pl.col("measured_retransmissions").count() > 0
     means = every.group_by("flow").agg(
@@ -114,9 +100,9 @@ def flow_table(views: Sequence[RunView], rates: pl.DataFrame) -> FlowTable:
         pl.when(counted).then(again.fill_nan(None)).alias("again"),
     )
     joined = means.join(rates, on="flow", how="left").sort("flow")
-    rows = tuple(_flow_row(row, views[0].plan) for row in joined.head(MOST_FLOWS).iter_rows(named=True))
+    rows = tuple(_flow_row(row, runs.data.plan) for row in joined.head(MOST_FLOWS).iter_rows(named=True))
     used = [n for n in range(len(HEADS)) if n not in OPTIONAL or _says_more(n, rows)]
-    return FlowTable(tuple(HEADS[n] for n in used), tuple(tuple(row[n] for n in used) for row in rows), joined.height)
+    return FlowTable(tuple(HEADS[n] for n in used), tuple(tuple(row[n] for n in used) for row in rows), runs.flow_count)
 
 
 def _says_more(column: int, rows: Sequence[Sequence[str]]) -> bool:

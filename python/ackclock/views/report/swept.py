@@ -44,6 +44,7 @@ def render(sweeps: Sequence[Reported]) -> str:
         heads=[metrics.METRICS[name].label for name in names],
         rows=[row for sweep in sweeps for row in _rows(sweep, names)][:MOST_ROWS],
         several=len(sweeps) > 1,
+        not_shared=charts.not_shared(sweeps),
         points=sum(len(sweep.points) for sweep in sweeps),
         sweeps=[_again(sweep) for sweep in sweeps],
         figures={f"sweep-{figure.key}": figure.spec() for figure in figures},

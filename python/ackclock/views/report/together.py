@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from ackclock.metrics.view import RunView
 from ackclock.views import curves, numbers
 from ackclock.views.report import drawing
-from ackclock.views.report.distributions import distributions
+from ackclock.views.report.distributions import OfRun, distributions
 from ackclock.views.report.drawing import Figure
 from ackclock.views.report.figures import PACKETS, possible
 
 
-def figures(names: Sequence[str], views: Sequence[RunView], points: int) -> list[Figure]:
-    """Several results in the same axes: the first run of each."""
+def figures(names: Sequence[str], views: Sequence[RunView], first: Sequence[OfRun], points: int) -> list[Figure]:
+    """Several results in the same axes: the first run of each, and its distributions."""
     made = (
         lambda: _totals(names, views, points),
         lambda: _backlogs(names, views, points),
-        lambda: distributions(views, points, names),
+        lambda: distributions(first, names, points, compares=True),
     )
     return [figure for figure in map(possible, made) if figure is not None]
 

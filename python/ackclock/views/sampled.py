@@ -1,0 +1,151 @@
+"""Samples as curves, thinned while they are read: their memory does not depend on how many there are.
+
+Of many samples only some instants are kept: of each stretch of so many, the first and the last, and those at which a
+curve or the sum of all is lowest and highest. What is kept was sampled at one time, so sums over the curves are right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from ackclock.metrics.view import Array, Block, Rows
+
+#: Values that are kept of all curves together; a million are 8 MB.
+CELLS = 2 << 20
+
+#: Of so many curves each keeps its extremes, of more only their sum: they are drawn as a cloud.
+FEW = 16
+
+#: Values above which a distribution is counted in `BINS` equal bins instead of being sorted.
+SORTED = 1 << 18
+
+#: Bins between the smallest and the greatest value, many times what an axis can show.
+BINS = 1 << 16
+
+#: Instants (T), and a matrix of T × curves with NaN where there is no sample.
+Matrix: TypeAlias = tuple[Array, Array]
+
+
+@dataclass(frozen=True, slots=True)
+class Instants:
+    """When the flows were sampled, and which."""
+
+    times_s: Array
+    flows: npt.NDArray[np.uint32]
+
+    @property
+    def interval_s(self) -> float:
+        """The usual time between samples."""
+        return float(np.median(np.diff(self.times_s))) if self.times_s.size > 1 else float("nan")
+
+
+def instants(rows: Rows) -> Instants:
+    """Those of samples of flows."""
+    times_s, flows = [np.empty(0)], np.empty(0, dtype=np.uint32)
+    for block in rows.blocks("flow"):
+        times_s.append(_different(block["time_s"]))
+        flows = np.union1d(flows, block["flow"])
+    return Instants(np.concatenate(times_s), flows)
+
+
+def of_flows(rows: Rows, found: Instants, column: str) -> Matrix:
+    """A column of the samples of flows as curves, thinned if they are many."""
+    return thinned(_matrices(rows, found.flows, column), found.times_s.size, found.flows.size)
+
+
+def last_known(rows: Rows, found: Instants, column: str, wanted: npt.NDArray[np.intp]) -> Array:
+    """What each flow's latest sample has in a column, at instants by their numbers (wanted × flows); 0 before."""
+    values, latest = np.zeros((wanted.size, found.flows.size)), np.zeros((1, found.flows.size))
+    first = 0
+    for times_s, matrix in _matrices(rows, found.flows, column):
+        filled = _filled(np.concatenate([latest, matrix]))
+        here = (wanted >= first) & (wanted < first + times_s.size)
+        values[here] = filled[wanted[here] - first + 1]
+        latest, first = filled[-1:], first + times_s.size
+    return values
+
+
+def thinned(found: Iterable[Matrix], instants: int, curves: int) -> Matrix:
+    """Some of so many instants of so many curves, which come in blocks in the order of time."""
+    each = 2 * curves + 4 if curves <= FEW else 4
+    stretch = 1 if instants * curves <= CELLS else -(-instants * each * curves // CELLS)
+    kept = [_kept(times_s, matrix, stretch) for times_s, matrix in _stretches(found, stretch)]
+    if not kept:
+        return np.empty(0), np.empty((0, curves))
+    return np.concatenate([times_s for times_s, _ in kept]), np.concatenate([matrix for _, matrix in kept])
+
+
+def distribution(values: Callable[[], Iterable[Array]]) -> Matrix:
+    """Ascending values and the share at or below each, of values that come in blocks each time they are asked for.
+
+    Of many, the values are the upper ends of bins, at which the shares are exact.
+    """
+    count, low, high = 0, np.inf, -np.inf
+    for block in values():
+        count, low, high = count + block.size, min(low, block.min(initial=low)), max(high, block.max(initial=high))
+    if count <= SORTED or low == high:
+        ascending = np.sort(np.concatenate([np.empty(0), *values()]), kind="stable")
+        return ascending, np.arange(1, ascending.size + 1) / max(ascending.size, 1)
+    edges = np.linspace(low, high, BINS)
+    counts = np.zeros(BINS)
+    for block in values():
+        counts += np.bincount(np.searchsorted(edges, block), minlength=BINS)
+    return edges[counts > 0], (np.cumsum(counts) / count)[counts > 0]
+
+
+def _different(ascending: Array) -> Array:
+    """Each value once."""
+    return ascending[np.diff(ascending, prepend=-np.inf) > 0]
+
+
+def _matrices(rows: Rows, flows: npt.NDArray[np.uint32], column: str) -> Iterator[Matrix]:
+    for block in rows.blocks("flow", column):
+        yield _matrix(block, flows, column)
+
+
+def _matrix(block: Block, flows: npt.NDArray[np.uint32], column: str) -> Matrix:
+    times_s = _different(block["time_s"])
+    matrix = np.full((times_s.size, flows.size), np.nan)
+    matrix[np.searchsorted(times_s, block["time_s"]), np.searchsorted(flows, block["flow"])] = block[column]
+    return times_s, matrix
+
+
+def _stretches(found: Iterable[Matrix], stretch: int) -> Iterator[Matrix]:
+    """The same in blocks of whole stretches; the rest at the end."""
+    left: Matrix | None = None
+    for times_s, matrix in found:
+        if left is not None:
+            times_s, matrix = np.concatenate([left[0], times_s]), np.concatenate([left[1], matrix])  # noqa: PLW2901
+        whole = times_s.size - times_s.size % stretch
+        if whole:
+            yield times_s[:whole], matrix[:whole]
+        left = times_s[whole:], matrix[whole:]
+    if left is not None and left[0].size:
+        yield left
+
+
+def _kept(times_s: Array, matrix: Array, stretch: int) -> Matrix:
+    """The instants that are kept of whole stretches, or of less than one."""
+    if stretch == 1:
+        return times_s, matrix
+    stretch = min(stretch, times_s.size)
+    first = np.arange(0, times_s.size, stretch)
+    rows = [first, first + stretch - 1]
+    total = np.nansum(matrix, axis=1)
+    for curve in (total, *(matrix.T if matrix.shape[1] <= FEW else ())):
+        for extreme, nothing in ((np.argmin, np.inf), (np.argmax, -np.inf)):
+            known = np.where(np.isnan(curve), nothing, curve)
+            rows.append(first + extreme(known.reshape(-1, stretch), axis=1))
+    chosen = np.unique(np.concatenate(rows))
+    return times_s[chosen], matrix[chosen]
+
+
+def _filled(matrix: Array) -> Array:
+    """Each column with its last known value in place of NaN; its first row is known."""
+    known = np.where(np.isnan(matrix), 0, np.arange(matrix.shape[0])[:, None])
+    return np.asarray(np.take_along_axis(matrix, np.maximum.accumulate(known, axis=0), axis=0))
