@@ -45,6 +45,10 @@ class ScenarioError(InputError):
         self.problems = tuple(problems)
         super().__init__("\n".join(map(str, self.problems)))
 
+    def __reduce__(self) -> tuple[type[ScenarioError], tuple[tuple[Problem, ...]]]:
+        """It goes from process to process with its problems."""
+        return ScenarioError, (self.problems,)
+
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
@@ -68,3 +72,7 @@ class UnsupportedError(AckclockError):
     def __init__(self, reasons: Iterable[Unsupported]) -> None:
         self.reasons = tuple(reasons)
         super().__init__("\n".join(map(str, self.reasons)))
+
+    def __reduce__(self) -> tuple[type[UnsupportedError], tuple[tuple[Unsupported, ...]]]:
+        """It goes from process to process with its reasons."""
+        return UnsupportedError, (self.reasons,)

@@ -5,7 +5,7 @@ An engine says which of these it has. What it lacks becomes `Unsupported`, with 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ackclock.plan import FlowPlan, GroupPlan, LinkPlan, Plan
 
@@ -53,7 +53,7 @@ def features(plan: Plan) -> list[str]:
 
 def _features(plan: Plan) -> Iterator[str]:
     yield from sorted(congestion(group.congestion.kind) for group in plan.groups if group.congestion)
-    yield from sorted(queue(link.queue.discipline) for link in plan.links if _used(plan, link))
+    yield from sorted({queue(link.queue.discipline) for link in _used(plan)})
     yield from _true(
         {
             GENERATED: bool(plan.traffic),
@@ -72,10 +72,11 @@ def _features(plan: Plan) -> Iterator[str]:
         yield from _of_flow(flow)
 
 
-def _used(plan: Plan, link: LinkPlan) -> bool:
-    """Whether a link's queue is one that data crosses, or may cross."""
-    data = {hop.link for flow in plan.flows for hop in flow.forward.hops}
-    return bool(plan.nodes or plan.traffic or plan.datagrams) or plan.links.index(link) in data
+def _used(plan: Plan) -> Iterable[LinkPlan]:
+    """The links whose queue is one that data crosses, or may cross."""
+    if plan.nodes or plan.traffic or plan.datagrams:
+        return plan.links
+    return [plan.links[link] for link in sorted({hop.link for flow in plan.flows for hop in flow.forward.hops})]
 
 
 def _of_flow(flow: FlowPlan) -> Iterator[str]:

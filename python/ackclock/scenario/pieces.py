@@ -38,7 +38,9 @@ class Pieces:
     def scenario(self, number: int) -> tuple[Scenario, PointSource]:
         """The scenario at a point, and the file as it sees it. Raises `ScenarioError` with every mistake."""
         content, source = self._sweep.content(number)
-        return checked(dict(self._whole(content, self._sweep.places(number))), source), source
+        whole = {key: _default(key) for key in TABLES if key != "network"}
+        whole.update(self._whole(content, self._sweep.places(number)))
+        return checked(whole, source), source
 
     def _whole(self, content: Mapping[str, Any], places: list[int]) -> Iterator[tuple[str, Any]]:
         for key, value in content.items():
@@ -62,6 +64,12 @@ class Pieces:
             paths = enumerate(axis.path for axis in self._sweep.axes)
             self._inside[place] = tuple(axis for axis, path in paths if path[: len(place)] == place[: len(path)])
         return self._inside[place]
+
+
+@cache
+def _default(key: str) -> Any:
+    """The table where there is none."""
+    return Scenario.model_fields[key].get_default(call_default_factory=True)
 
 
 def _checked(key: str, table: Any) -> Any:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ackclock import _core, engines
+from ackclock.campaigns.sweep.runs import Runs
+from ackclock.engines.engine import Progress, no_progress
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.input.fields import nearest, shown
 from ackclock.metrics import METRICS
@@ -21,11 +23,8 @@ SAMPLES = ("flow_samples", "queue_samples", "events", "packets")
 #: Most runs of a sweep.
 MOST_RUNS = 10_000_000
 
-#: … which are mixed in blocks, at least so many: a tenth of them is a sample of twenty.
-BLOCKS = 200
-
-#: Multiples of the golden ratio, without their whole parts, are spread more evenly than those of any other number.
-GOLDEN = (5**0.5 - 1) / 2
+#: Progress is told after so many points.
+POINTS_PER_LOOK = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +68,6 @@ class Order:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One run of the sweep; its number is its place in the order of points and seeds."""
-
-    number: int
-    point: int
-    seed: int
-
-
 def chosen_metrics(names: Iterable[str] | None) -> tuple[str, ...]:
     """Metrics by name, all of them for None. Raises `InputError` for one that there is not."""
     found = tuple(dict.fromkeys(METRICS if names is None else names))
@@ -87,35 +77,46 @@ def chosen_metrics(names: Iterable[str] | None) -> tuple[str, ...]:
     return found
 
 
-def runs(loaded: Loaded, order: Order) -> list[Run]:
+def runs(loaded: Loaded, order: Order, progress: Progress = no_progress) -> Runs:
     """Every run; one a point where the engine draws nothing.
 
-    Raises `ScenarioError` with the mistakes of all points, `UnsupportedError`, `InputError`.
+    Of more than `planning.MOST_CHECKED` points some are looked at (`ackclock.scenario.covering`); if these have one
+    set of seeds, so have all. The others are checked while the sweep runs (`checking`). `progress` is called with the
+    share of the points that has been looked at. Raises `ScenarioError` with the mistakes of these points,
+    `UnsupportedError`, `InputError`.
     """
+    count = loaded.count
+    seeds = _seeds(loaded, order, loaded.covering(), progress)
+    if len(seeds) < count:
+        different = set(seeds)
+        seeds = [*different] * count if len(different) == 1 else _seeds(loaded, order, range(count), progress)
+    if sum(map(len, seeds)) > MOST_RUNS:
+        raise InputError(f"{order.name}: found more than {MOST_RUNS:,} runs; expected fewer points or seeds")
+    return Runs(seeds)
+
+
+def _seeds(loaded: Loaded, order: Order, numbers: Sequence[int], progress: Progress) -> list[tuple[int, ...]]:
+    """The seeds of these points, each set once in memory. Raises as `runs` does."""
     engine = engines.engine(order.engine)
-    reasons: list[Unsupported] = []
-    pairs: list[tuple[int, int]] = []
-    for point in loaded.points():
-        reasons += engines.refusals(engine, point.plan)
+    reasons: dict[Unsupported, None] = {}
+    known: dict[tuple[int, ...], tuple[int, ...]] = {}
+    found = []
+    for done, point in enumerate(loaded.points(numbers)):
+        reasons.update(dict.fromkeys(engines.refusals(engine, point.plan)))
         engines.check_needs(engine, point.plan)
         seeds = point.plan.seeds if order.seeds is None else order.seeds
-        pairs += [(point.number, seed) for seed in (seeds if engine.draws(point.plan) else seeds[:1])]
-        if len(pairs) > MOST_RUNS:
-            raise InputError(f"{order.name}: found more than {MOST_RUNS:,} runs; expected fewer points or seeds")
+        own = seeds if engine.draws(point.plan) else seeds[:1]
+        found.append(known.setdefault(own, own))
+        if done % POINTS_PER_LOOK == 0:
+            progress(done / len(numbers))
     if reasons:
-        raise UnsupportedError(dict.fromkeys(reasons))
-    return [Run(number, point, seed) for number, (point, seed) in enumerate(pairs)]
+        raise UnsupportedError(reasons)
+    return found
 
 
-def mixed(runs: Sequence[Run]) -> list[Run]:
-    """The runs in an order in which each stretch is a fair sample of all: so what is done tells what is left.
-
-    Neighbours stay together in some hundreds of blocks, since runs of one point share its plan.
-    """
-    size = max(1, len(runs) // BLOCKS)
-    blocks = [runs[first : first + size] for first in range(0, len(runs), size)]
-    numbers = sorted(range(len(blocks)), key=lambda number: number * GOLDEN % 1)
-    return [run for number in numbers for run in blocks[number]]
+def check(loaded: Loaded, order: Order, number: int) -> None:
+    """One point. Raises `ScenarioError` with its mistakes, `UnsupportedError`, `InputError`."""
+    _seeds(loaded, order, [number], no_progress)
 
 
 def different(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> Sequence[str]:

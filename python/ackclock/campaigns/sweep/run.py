@@ -5,15 +5,16 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ackclock.campaigns import running
+from ackclock.campaigns.sweep import checking, table, weights, work
 from ackclock.campaigns.sweep import order as orders
-from ackclock.campaigns.sweep import table, weights, work
 from ackclock.campaigns.sweep.folder import Parts
-from ackclock.campaigns.sweep.order import Order, Run
+from ackclock.campaigns.sweep.order import Order
+from ackclock.campaigns.sweep.runs import Runs
 from ackclock.campaigns.sweep.table import Sweep
 from ackclock.engines.engine import Progress, no_progress
 from ackclock.scenario import planning
@@ -53,7 +54,8 @@ def sweep(  # noqa: PLR0913 (all but the first have defaults)
         command: what the manifest says was run.
 
     Raises:
-        ScenarioError: the mistakes of all points.
+        ScenarioError: the mistakes of all points. Of more than 10,000 points, some are checked before anything runs
+            (`ackclock.scenario.covering`), the others in the first minutes; what was done before is kept.
         UnsupportedError: the engine cannot model something at some point.
         InputError: an unknown engine or metric, seeds that are no seeds, or a folder that holds something else.
         AckclockError: a run failed; what was done before is kept.
@@ -68,7 +70,7 @@ class Job:
 
     loaded: Loaded
     order: Order
-    runs: tuple[Run, ...]
+    runs: Runs
     out: Path | None
     jobs: int | None = None
     fresh: bool = False
@@ -83,7 +85,7 @@ class Job:
         """Runs what is left. `progress` is called with the share of the work that is done."""
         folder = self.out or Path(tempfile.mkdtemp(prefix="ackclock-"))
         with Parts(folder, self.order, command=self.command, fresh=self.fresh) as parts:
-            left = orders.mixed([run for run in self.runs if run.number not in parts.done])
+            left = self.runs.without(parts.done)
             if left:
                 self._run(left, parts, progress)
             progress(1.0)
@@ -92,13 +94,14 @@ class Job:
             weakref.finalize(found, shutil.rmtree, folder, ignore_errors=True)
         return found
 
-    def _run(self, left: Sequence[Run], parts: Parts, progress: Progress) -> None:
-        of_points = weights.of_points(self.loaded, self.order.engine)
-        total, waiting = (of_points[[run.point for run in runs]] for runs in (self.runs, left))
-        there = 1.0 - waiting.sum() / total.sum()
+    def _run(self, left: Runs, parts: Parts, progress: Progress) -> None:
+        of_points, mixed = weights.of_points(self.loaded, self.order.engine), left.mixed()
+        waiting = of_points[mixed.point_numbers]
+        there = 1.0 - waiting.sum() / of_points[self.runs.point_numbers].sum()
         progress(there)
-        tasks = work.Tasks(left, waiting, self.jobs or running.cores())
-        work.run_all(self.order, tasks, parts, lambda share: progress(there + share * (1.0 - there)))
+        tasks = work.Tasks(mixed, waiting, self.jobs or running.cores())
+        with checking.beside(self.loaded, self.order, left, progress) as tell:
+            work.run_all(self.order, tasks, parts, lambda share: tell(there + share * (1.0 - there)))
 
 
 def prepare(
@@ -110,8 +113,12 @@ def prepare(
     metrics: Iterable[str] | None = None,
     samples: bool = False,
     where: Mapping[str, Iterable[str]] | None = None,
+    progress: Progress = no_progress,
 ) -> Job:
-    """Checks a sweep, every point of it; runs nothing. Arguments and errors are those of `sweep`."""
+    """Checks a sweep, up to `planning.MOST_CHECKED` points of it; runs nothing.
+
+    Arguments and errors are those of `sweep`; `progress` is called with the share of the check that is done.
+    """
     chosen = {key: tuple(texts) for key, texts in (where or {}).items()}
     scenario = (loaded if isinstance(loaded, Loaded) else planning.load(loaded)).only(chosen)
     source = scenario.source
@@ -125,4 +132,4 @@ def prepare(
         where=chosen,
         kernel=scenario.kernel,
     )
-    return Job(scenario, order, tuple(orders.runs(scenario, order)), None if out is None else Path(out))
+    return Job(scenario, order, orders.runs(scenario, order, progress), None if out is None else Path(out))

@@ -105,8 +105,13 @@ def _columns(loaded: planning.Loaded) -> list[pl.Series]:
     """What every point has at each swept key."""
     if loaded.sweep is None:
         return []
-    chosen = [loaded.sweep.values(number) for number in range(loaded.sweep.count)]
-    return [_column(axis.key, [values[axis.key] for values in chosen]) for axis in loaded.sweep.axes]
+    columns = []
+    together = 1
+    for axis in reversed(loaded.sweep.axes):
+        places = pl.int_range(loaded.sweep.count, dtype=pl.UInt32, eager=True) // together % len(axis.values)
+        columns.append(_column(axis.key, list(axis.values)).gather(places))
+        together *= len(axis.values)
+    return columns[::-1]
 
 
 def _column(key: str, values: list[Any]) -> pl.Series:

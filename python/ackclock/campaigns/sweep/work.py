@@ -20,7 +20,8 @@ import numpy.typing as npt
 
 from ackclock.campaigns.sweep import worker
 from ackclock.campaigns.sweep.folder import Parts
-from ackclock.campaigns.sweep.order import Order, Run
+from ackclock.campaigns.sweep.order import Order
+from ackclock.campaigns.sweep.runs import Run
 from ackclock.campaigns.sweep.worker import Done
 from ackclock.engines.engine import Progress
 from ackclock.errors import AckclockError

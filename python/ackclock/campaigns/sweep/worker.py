@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from ackclock.campaigns.sweep.order import Order, Run
+    from ackclock.campaigns.sweep.order import Order
+    from ackclock.campaigns.sweep.runs import Run
     from ackclock.dataset import Dataset
     from ackclock.plan import Plan
 

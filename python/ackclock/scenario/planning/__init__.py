@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from ackclock.errors import InputError, Problem, ScenarioError
+from ackclock.input.fields import Loc
 from ackclock.input.source import Source, source_text
 from ackclock.plan import (
     UDP_HEADER_BYTES,
@@ -21,11 +22,13 @@ from ackclock.plan import (
     TrafficPlan,
 )
 from ackclock.scenario import points, scenario
+from ackclock.scenario.covering import covering
 from ackclock.scenario.options import OPTIONS
 from ackclock.scenario.pieces import Pieces
 from ackclock.scenario.planning.changes import change_plans
 from ackclock.scenario.planning.flows import flow_plans
 from ackclock.scenario.planning.groups import group_plan
+from ackclock.scenario.planning.memo import Memo
 from ackclock.scenario.planning.sizes import Sizes
 from ackclock.scenario.planning.traffic import Place, datagram_group, datagram_plans, drawn_plans, generated_plan
 from ackclock.scenario.scenario import Scenario
@@ -39,6 +42,9 @@ FEW_LINKS = 16
 
 #: A sweep is given up after so many different mistakes.
 MOST_PROBLEMS = 20
+
+#: Of a sweep with more points some are looked at before it begins, and the others while it runs.
+MOST_CHECKED = 10_000
 
 
 @dataclass(frozen=True)
@@ -83,8 +89,17 @@ class Loaded:
             raise InputError(f"{self.source.name}: found no table [sweep]; expected one with {', '.join(chosen)}")
         return replace(self, sweep=self.sweep.only(chosen))
 
-    def points(self) -> Iterator[Point]:
-        """Every point of the sweep; of a scenario without one, the only point.
+    @property
+    def count(self) -> int:
+        """The number of points; 1 without a sweep."""
+        return 1 if self.sweep is None else self.sweep.count
+
+    def covering(self) -> list[int]:
+        """The numbers of the points that are looked at before a sweep begins: all, or some of very many."""
+        return covering([len(axis.values) for axis in self.sweep.axes] if self.sweep else [], MOST_CHECKED)
+
+    def points(self, numbers: Sequence[int] | None = None) -> Iterator[Point]:
+        """Every point of the sweep, or those with some numbers; of a scenario without one, the only point.
 
         Raises `ScenarioError` after the last point, with the mistakes of all points, each in its place.
         """
@@ -92,7 +107,8 @@ class Loaded:
             yield Point(0, {}, self.plan())
             return
         mistakes: dict[Problem, list[int]] = {}
-        for number in range(self.sweep.count):
+        chosen = range(self.sweep.count) if numbers is None else numbers
+        for number in chosen:
             try:
                 planned = self.point(number)
             except ScenarioError as error:
@@ -103,7 +119,7 @@ class Loaded:
             else:
                 yield planned
         if mistakes:
-            raise ScenarioError(_of_points(mistakes, self.sweep))
+            raise ScenarioError(_of_points(mistakes, self.sweep, len(chosen)))
 
     def point(self, number: int) -> Point:
         """One point of the sweep. Raises `ScenarioError` with its mistakes."""
@@ -112,13 +128,18 @@ class Loaded:
         return Point(number, self.sweep.values(number), self._planned(*self._pieces.scenario(number)))
 
     @cached_property
+    def _memo(self) -> Memo:
+        """What plans have in common."""
+        return Memo()
+
+    @cached_property
     def _pieces(self) -> Pieces:
         """Tables that points have in common."""
         assert self.sweep is not None
         return Pieces(self.sweep)
 
     def _planned(self, given: Scenario, source: Source) -> Plan:
-        plan = _plan(given, source)
+        plan = _plan(given, source, self._memo)
         if self.kernel is None:
             return plan
         return replace(plan, options={**plan.options, "linux": {**plan.options["linux"], "kernel": self.kernel}})
@@ -145,10 +166,10 @@ def _is_a_sweep(loaded: Loaded) -> Problem:
     return loaded.source.problem(("sweep",), f"a sweep of {count} points", f"one scenario; run `ackclock sweep {name}`")
 
 
-def _of_points(mistakes: Mapping[Problem, list[int]], sweep: points.Sweep) -> Iterator[Problem]:
+def _of_points(mistakes: Mapping[Problem, list[int]], sweep: points.Sweep, of: int) -> Iterator[Problem]:
     """Mistakes in file order; one that is not in a swept value and not in every point says where it is made."""
     for problem, numbers in sorted(mistakes.items(), key=lambda item: item[0].line or 0):
-        if problem.key.startswith("sweep.") or len(numbers) == sweep.count:
+        if problem.key.startswith("sweep.") or len(numbers) == of > (sweep.count > 1):
             yield problem
         else:
             where = points.described(sweep.values(numbers[0]))
@@ -159,9 +180,10 @@ def _seeds(given: Scenario) -> tuple[int, ...]:
     return tuple(given.seeds) if given.seeds is not None else tuple(range(1, (given.repeats or 1) + 1))
 
 
-def _plan(given: Scenario, source: Source) -> Plan:
-    groups = tuple(_groups(given, source))
-    drawing = given.network.draw(given.flows, given.traffic)
+def _plan(given: Scenario, source: Source, memo: Memo) -> Plan:
+    groups = tuple(_groups(given, source, memo))
+    senders = (given.network, *given.flows, *given.traffic)
+    drawing = memo.of("drawing", senders, lambda: given.network.draw(given.flows, given.traffic))
     mean_rtt_s = _mean_rtt_s(drawing, len(given.flows))
     packet_bytes = _packet_bytes(given, groups)
     traffic = tuple(_placed_traffic(given, drawing, source))
@@ -185,21 +207,23 @@ def _plan(given: Scenario, source: Source) -> Plan:
             plan for table, place in traffic if isinstance(table, Datagrams) for plan in datagram_plans(table, place)
         ),
         record=_record(given, drawing),
-        options={name: getattr(given, name).planned() for name in OPTIONS},
+        options={name: memo.of("options", (table := getattr(given, name),), table.planned) for name in OPTIONS},
         scenario_name=Path(source.name).name,
         scenario_text=source.text,
     )
 
 
-def _groups(given: Scenario, source: Source) -> Iterator[GroupPlan]:
+def _groups(given: Scenario, source: Source, memo: Memo) -> Iterator[GroupPlan]:
     """First those of the flows, then those of the traffic."""
-    for number, flows in enumerate(given.flows):
-        yield group_plan(flows, given.tcp, ("flows", number), source)
-    for number, traffic in enumerate(given.traffic):
-        if isinstance(traffic, Datagrams):
-            yield datagram_group(traffic)
+    for place, table in [*_listed("flows", given.flows), *_listed("traffic", given.traffic)]:
+        if isinstance(table, Datagrams):
+            yield datagram_group(table)
         else:
-            yield group_plan(traffic, given.tcp, ("traffic", number), source)
+            yield memo.of("group", (table, given.tcp), partial(group_plan, table, given.tcp, place, source))
+
+
+def _listed(key: str, tables: Sequence[Any]) -> Iterator[tuple[Loc, Any]]:
+    return (((key, number), table) for number, table in enumerate(tables))
 
 
 def _packet_bytes(given: Scenario, groups: Iterable[GroupPlan]) -> int:
