@@ -55,6 +55,26 @@ class Part:
     source: pl.DataFrame | Path
     shift: int = 0
 
+    @property
+    def height(self) -> int:
+        """How many rows there are. Raises `InputError` if the file is damaged."""
+        if isinstance(self.source, pl.DataFrame):
+            return self.source.height
+        return int(self._collected(pl.scan_parquet(self.source).select(pl.len())).item())
+
+    def read(self, first: int, count: int, columns: Sequence[str] = ()) -> pl.DataFrame:
+        """`count` rows from one on, with these columns, or more. Raises `InputError` if the file is damaged."""
+        if isinstance(self.source, pl.DataFrame) and not self.shift:
+            return self.source[first : first + count]
+        rows = self.scan().slice(first, count)
+        return self._collected(rows.select(columns) if columns else rows)
+
+    def _collected(self, rows: pl.LazyFrame) -> pl.DataFrame:
+        try:
+            return rows.collect()
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise InputError(f"{self.source}: cannot be read: {_first_line(error)}") from error
+
     def scan(self) -> pl.LazyFrame:
         """The rows, read when collected."""
         lazy = pl.scan_parquet(self.source) if isinstance(self.source, Path) else self.source.lazy()

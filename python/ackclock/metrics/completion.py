@@ -7,12 +7,16 @@ were left out; `completion_km_mean_s` and `completion_km_median_s` count each fo
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from ackclock.metrics import survival
 from ackclock.metrics.metric import Metric
+from ackclock.metrics.quantiles import quantile
 from ackclock.metrics.view import Array, RunView
 
 
@@ -23,8 +27,9 @@ def completion_mean_s(view: RunView) -> float | None:
     that were still under way at the end are not counted, which makes the mean too small: see `unfinished` and
     `completion_km_mean_s`. Source: RFC 5166 (throughput), Guillier 2008 (completion time T).
     """
-    times_s = view.once(_completions_s)
-    return float(times_s.mean()) if times_s.size else None
+    found = [(float(times_s.sum()), times_s.size) for times_s in _completions_s(view)]
+    total_s, count = map(sum, zip(*found, strict=True))
+    return total_s / count if count else None
 
 
 def completion_p95_s(view: RunView) -> float | None:
@@ -32,8 +37,7 @@ def completion_p95_s(view: RunView) -> float | None:
 
     Source: RFC 5166 (throughput).
     """
-    times_s = view.once(_completions_s)
-    return float(np.quantile(times_s, 0.95)) if times_s.size else None
+    return quantile(lambda: _completions_s(view), 0.95, view.rows("flows").block_rows)
 
 
 def unfinished(view: RunView) -> float | None:
@@ -41,8 +45,8 @@ def unfinished(view: RunView) -> float | None:
 
     Null if no finite transfer began in the measured part. Source: Braud 2016 section 7.4.1 (the bias they make).
     """
-    begun = view.once(transfers)
-    return float((~begun["finished"]).sum()) if begun.height else None
+    begun, finished = view.once(_begun)
+    return float(begun - finished) if begun else None
 
 
 def unfinished_share(view: RunView) -> float | None:
@@ -50,8 +54,8 @@ def unfinished_share(view: RunView) -> float | None:
 
     Source: Braud 2016 section 7.4.1.
     """
-    left, begun = unfinished(view), view.once(transfers).height
-    return None if left is None else left / begun
+    begun, finished = view.once(_begun)
+    return (begun - finished) / begun if begun else None
 
 
 def completion_km_mean_s(view: RunView) -> float | None:
@@ -62,8 +66,8 @@ def completion_km_mean_s(view: RunView) -> float | None:
     `completion_mean_s`, and still too small by what lies beyond that time. Null if none was finished. Source: Kaplan
     and Meier 1958; Braud 2016 section 7.4.1.
     """
-    times_s, ended = watched(view.once(transfers))
-    return survival.restricted_mean(times_s, ended) if ended.any() else None
+    _, finished = view.once(_begun)
+    return survival.restricted_mean(lambda: _watched(view)) if finished else None
 
 
 def completion_km_median_s(view: RunView) -> float | None:
@@ -71,7 +75,7 @@ def completion_km_median_s(view: RunView) -> float | None:
 
     The first time by which half are finished; null if that is never reached. Source: Kaplan and Meier 1958.
     """
-    return survival.median(*watched(view.once(transfers)))
+    return survival.median(lambda: _watched(view))
 
 
 def completion_syn_lost_s(view: RunView) -> float | None:
@@ -81,7 +85,7 @@ def completion_syn_lost_s(view: RunView) -> float | None:
     was lost: each costs an initial timeout. Unfinished ones are not counted. Source: Braud 2016, figure 7-1 (response
     times with and without the loss of a SYN).
     """
-    return _mean_where(view, pl.col("syn_retransmissions") > 0)
+    return view.once(_means_by_syn)[1]
 
 
 def completion_syn_kept_s(view: RunView) -> float | None:
@@ -89,7 +93,7 @@ def completion_syn_kept_s(view: RunView) -> float | None:
 
     As `completion_syn_lost_s`. Source: Braud 2016, figure 7-1.
     """
-    return _mean_where(view, pl.col("syn_retransmissions") == 0)
+    return view.once(_means_by_syn)[0]
 
 
 def transfers(view: RunView) -> pl.DataFrame:
@@ -112,15 +116,53 @@ def watched(found: pl.DataFrame) -> tuple[Array, npt.NDArray[np.bool_]]:
     return found["time_s"].to_numpy(), np.asarray(found["finished"].to_numpy(), dtype=bool)
 
 
-def _completions_s(view: RunView) -> Array:
-    times_s = view.flows["completion_s"].to_numpy()
-    ends_s = view.starts_s + times_s
-    return np.asarray(times_s[(ends_s >= view.warmup_s) & (ends_s <= view.duration_s)])
+def _completions_s(view: RunView) -> Iterator[Array]:
+    """Completion times of the transfers that were completed in the measured part, in blocks."""
+    for block in view.rows("flows").blocks("start_s", "completion_s"):
+        ends_s = block["start_s"] + block["completion_s"]
+        yield block["completion_s"][(ends_s >= view.warmup_s) & (ends_s <= view.duration_s)]
 
 
-def _mean_where(view: RunView, chosen: pl.Expr) -> float | None:
-    mean = view.once(transfers).filter("finished", chosen)["time_s"].mean()
-    return float(mean) if isinstance(mean, (int, float)) else None
+@dataclass(frozen=True, slots=True)
+class _Transfers:
+    """As `transfers`, of a block of flows."""
+
+    times_s: Array
+    finished: npt.NDArray[np.bool_]
+    syns_again: Array
+
+
+def _transfers(view: RunView) -> Iterator[_Transfers]:
+    for block in view.rows("flows").blocks("start_s", "completion_s", "size_bytes", "syn_retransmissions"):
+        starts_s, taken_s = block["start_s"], block["completion_s"]
+        finite = ~np.isnan(block["size_bytes"]) | ~np.isnan(taken_s)
+        begun = np.flatnonzero(finite & (starts_s >= view.warmup_s) & (starts_s < view.duration_s))
+        finished = starts_s[begun] + taken_s[begun] <= view.duration_s
+        times_s = np.where(finished, taken_s[begun], view.duration_s - starts_s[begun])
+        yield _Transfers(times_s, finished, block["syn_retransmissions"][begun])
+
+
+def _watched(view: RunView) -> Iterator[tuple[Array, npt.NDArray[np.bool_]]]:
+    """As `watched`, in blocks."""
+    return ((found.times_s, found.finished) for found in _transfers(view))
+
+
+def _begun(view: RunView) -> tuple[int, int]:
+    """How many finite transfers began in the measured part, and how many of them were finished by its end."""
+    found = [(ended.size, int(ended.sum())) for _, ended in _watched(view)]
+    return sum(begun for begun, _ in found), sum(finished for _, finished in found)
+
+
+def _means_by_syn(view: RunView) -> tuple[float | None, float | None]:
+    """Mean completion times of the finished transfers whose SYN was answered, and of those that sent it again."""
+    sums_s, counts = np.zeros(2), np.zeros(2)
+    for found in _transfers(view):
+        known = found.finished & ~np.isnan(found.syns_again)
+        again = (found.syns_again[known] > 0).astype(np.intp)
+        sums_s += np.bincount(again, found.times_s[known], 2)
+        counts += np.bincount(again, minlength=2)
+    kept, lost = (float(total_s / count) if count else None for total_s, count in zip(sums_s, counts, strict=True))
+    return kept, lost
 
 
 METRICS = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 
 from ackclock.metrics.metric import Metric
 from ackclock.metrics.view import Array, RunView
@@ -15,13 +14,12 @@ def rtt_mean_s(view: RunView) -> float | None:
     The senders' srtt (RFC 6298 section 2), sampled at the recording interval in the measured part, all flows and
     instants alike. Source: RFC 5166 (delay).
     """
-    return _mean(view.measured_samples["srtt_s"])
+    return view.measured("flow_samples").mean("srtt_s")
 
 
 def rtt_p95_s(view: RunView) -> float | None:
     """95th percentile of the same smoothed round-trip times. Source: RFC 5166 (delay)."""
-    value = view.measured_samples["srtt_s"].quantile(0.95, interpolation="linear")
-    return None if value is None else float(value)
+    return view.measured("flow_samples").quantile("srtt_s", 0.95)
 
 
 def queue_delay_mean_s(view: RunView) -> float | None:
@@ -31,10 +29,10 @@ def queue_delay_mean_s(view: RunView) -> float | None:
     the per-packet mean, the sampled sojourn times weighted by departures. Source: RFC 5166 (delay), RFC 8289
     section 3 (sojourn time).
     """
-    links = view.links.drop_nulls(["sojourn_mean_s", "departed_p"])
-    if links.height:
-        return _weighted_mean(links["sojourn_mean_s"].to_numpy(), links["departed_p"].to_numpy())
-    return _weighted_mean(*_sampled(view))
+    links = view.rows("links")
+    means_s, departed = links["sojourn_mean_s"], links["departed_p"]
+    known = ~np.isnan(means_s + departed)
+    return _weighted_mean(means_s[known], departed[known]) if known.any() else _weighted_mean(*_sampled(view))
 
 
 def queue_delay_p95_s(view: RunView) -> float | None:
@@ -52,8 +50,8 @@ def queue_mean_p(view: RunView) -> float | None:
 
     Source: RFC 5166 (delay).
     """
-    mean = _mean(view.links["backlog_mean_p"])
-    return _mean(view.queue_samples["backlog_p"]) if mean is None else mean
+    mean = view.rows("links").mean("backlog_mean_p")
+    return view.measured("queue_samples").mean("backlog_p") if mean is None else mean
 
 
 def queue_empty_fraction(view: RunView) -> float | None:
@@ -61,10 +59,12 @@ def queue_empty_fraction(view: RunView) -> float | None:
 
     Without the time itself, the share of the samples with an empty queue. Source: RFC 5166 (delay).
     """
-    empty_s = _mean(view.links["empty_s"])
+    empty_s = view.rows("links").mean("empty_s")
     if empty_s is not None:
         return empty_s / view.measured_s
-    return _mean((view.queue_samples["backlog_p"] == 0).cast(pl.Float64))
+    samples = view.measured("queue_samples")
+    known = samples.count("backlog_p")
+    return sum(int((backlog == 0).sum()) for backlog in samples.known("backlog_p")) / known if known else None
 
 
 def sojourn_histogram(view: RunView) -> tuple[Array, Array]:
@@ -72,11 +72,9 @@ def sojourn_histogram(view: RunView) -> tuple[Array, Array]:
     links = view.links.drop_nulls(["sojourn_edges_s", "sojourn_counts"])
     if not links.height:
         return _sampled(view)
-    bins = links.select(
-        pl.col("sojourn_edges_s").explode().alias("edge"), pl.col("sojourn_counts").explode().alias("count")
-    )
-    bins = bins.drop_nulls().group_by("edge").agg(pl.col("count").sum()).sort("edge")
-    return bins["edge"].to_numpy(), bins["count"].cast(pl.Float64).to_numpy()
+    edges_s, counts = (np.concatenate(links[name].to_list()) for name in ("sojourn_edges_s", "sojourn_counts"))
+    times_s, bins = np.unique(edges_s, return_inverse=True)
+    return times_s, np.bincount(bins, counts).astype(np.float64)
 
 
 def weighted_quantile(values: Array, weights: Array, share: float) -> float | None:
@@ -88,18 +86,16 @@ def weighted_quantile(values: Array, weights: Array, share: float) -> float | No
 
 
 def _sampled(view: RunView) -> tuple[Array, Array]:
-    samples = view.queue_samples.drop_nulls(["sojourn_s", "departures_p"]).sort("sojourn_s")
-    return samples["sojourn_s"].to_numpy(), samples["departures_p"].cast(pl.Float64).to_numpy()
+    samples = view.measured("queue_samples")
+    sojourns_s, departures = samples["sojourn_s"], samples["departures_p"]
+    known = np.flatnonzero(~np.isnan(sojourns_s + departures))
+    order = known[np.argsort(sojourns_s[known], kind="stable")]
+    return sojourns_s[order], departures[order]
 
 
 def _weighted_mean(values: Array, weights: Array) -> float | None:
     total = float(weights.sum())
     return float((values * weights).sum()) / total if total > 0 else None
-
-
-def _mean(series: pl.Series) -> float | None:
-    mean = series.mean()
-    return float(mean) if isinstance(mean, (int, float)) else None
 
 
 METRICS = (

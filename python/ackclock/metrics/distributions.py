@@ -74,12 +74,12 @@ def completions(view: RunView) -> tuple[Array, Array]:
 
 def windows(view: RunView) -> tuple[Array, Array]:
     """Distribution of the sampled congestion windows (segments)."""
-    return empirical(view.measured_samples["cwnd"].drop_nulls().to_numpy())
+    return empirical(view.measured("flow_samples")["cwnd"])
 
 
 def rtts(view: RunView) -> tuple[Array, Array]:
     """Distribution of the flows' sampled smoothed RTTs (s)."""
-    return empirical(view.measured_samples["srtt_s"].drop_nulls().to_numpy())
+    return empirical(view.measured("flow_samples")["srtt_s"])
 
 
 def queue_delays(view: RunView) -> tuple[Array, Array]:
@@ -89,7 +89,7 @@ def queue_delays(view: RunView) -> tuple[Array, Array]:
 
 def backlogs(view: RunView) -> tuple[Array, Array]:
     """Distribution of the bottleneck's sampled backlog (packets) over time."""
-    return empirical(view.queue_samples["backlog_p"].drop_nulls().to_numpy())
+    return empirical(view.measured("queue_samples")["backlog_p"])
 
 
 def goodputs(view: RunView) -> tuple[Array, Array]:

@@ -7,12 +7,15 @@ without samples (generated traffic has none by default) take no part.
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-import polars as pl
+from collections.abc import Iterator
 
+import numpy as np
+
+from ackclock.metrics.delivered import delivered_by, goodputs
+from ackclock.metrics.instants import instants
 from ackclock.metrics.metric import Metric
-from ackclock.metrics.view import Array, Grid, RunView
+from ackclock.metrics.rows import ordered
+from ackclock.metrics.view import Array, Lives, RunView, lives
 
 #: δ of the δ-fair convergence time: each flow within 30 % of the equal share.
 DELTA = 0.3
@@ -33,16 +36,17 @@ def convergence_s(view: RunView) -> float | None:
     happens. Source: RFC 5166 (convergence) after Bansal et al. 2001 (two flows, shares of (1 ± δ)/2); Guillier 2008
     (metric δ_f).
     """
-    lasting = view.sampled & (view.ends_s >= view.duration_s)
-    if lasting.sum() < 2:
+    lasting = view.sampled.of(view.sampled.ends_s >= view.duration_s)
+    if lasting.flows.size < 2:
         return None
-    grid, window_s = view.grid_of(lasting), window(view)
-    last_s = max(float(view.starts_s[lasting].max()), view.between[0] if view.between else 0.0)
-    rates = grid.rates_bps(window_s)[:, _columns(view, grid, lasting)]
-    fair = np.abs(rates - rates.mean(axis=1, keepdims=True)) <= DELTA * rates.mean(axis=1, keepdims=True)
-    after = grid.times_s >= last_s + window_s
-    found = np.flatnonzero(fair.all(axis=1) & (rates.sum(axis=1) > 0) & after)
-    return float(grid.times_s[found[0]] - last_s) if found.size else None
+    last_s = max(float(lasting.starts_s.max()), view.between[0] if view.between else 0.0)
+    for times_s, rates in goodputs(view, lasting.flows, window(view)):
+        means = rates.mean(axis=1, keepdims=True)
+        fair = (np.abs(rates - means) <= DELTA * means).all(axis=1) & (means[:, 0] > 0)
+        found = np.flatnonzero(fair & (times_s >= last_s + window(view)))
+        if found.size:
+            return float(times_s[found[0]] - last_s)
+    return None
 
 
 def smoothness(view: RunView) -> float | None:
@@ -52,9 +56,9 @@ def smoothness(view: RunView) -> float | None:
     run's mean, and at least one sampling interval. Source: RFC 5166 (largest reduction of the sending rate in one
     RTT), Bansal et al. 2001, Guillier 2008 (smoothness S).
     """
-    pairs = view.once(_windows_apart).filter(pl.col("before") > 0)
-    smallest = pairs.group_by("flow").agg((pl.col("cwnd") / pl.col("before")).min().alias("ratio"))["ratio"]
-    return float(np.minimum(1.0, smallest.to_numpy()).mean()) if smallest.len() else None
+    smallest, _ = view.once(_extremes)
+    known = smallest[np.isfinite(smallest)]
+    return float(np.minimum(1.0, known).mean()) if known.size else None
 
 
 def aggressiveness(view: RunView) -> float | None:
@@ -66,9 +70,9 @@ def aggressiveness(view: RunView) -> float | None:
     congestion: divide by the RTT. Samples do not tell which RTTs were free of congestion, so all are looked at.
     Source: RFC 5166 (response to changes), Bansal et al. 2001, Guillier 2008 (aggressiveness A).
     """
-    pairs = view.once(_windows_apart)
-    largest = pairs.group_by("flow").agg((pl.col("cwnd") - pl.col("before")).max().alias("growth"))["growth"]
-    return float(np.maximum(0.0, largest.to_numpy()).mean()) if largest.len() else None
+    _, largest = view.once(_extremes)
+    known = largest[np.isfinite(largest)]
+    return float(np.maximum(0.0, known).mean()) if known.size else None
 
 
 def sd_goodput_time_bps(view: RunView) -> float | None:
@@ -78,7 +82,7 @@ def sd_goodput_time_bps(view: RunView) -> float | None:
     deviation), for flows with at least two; null without such a flow. Source: RFC 5166 (minimising oscillations),
     Guillier 2008 (variance σ).
     """
-    found = _deviations(view)
+    found = view.once(_deviations)
     return None if found is None else float(found[0].mean())
 
 
@@ -90,7 +94,7 @@ def cov_goodput_time(view: RunView) -> float | None:
     left out. Guillier 2008 prints a "normalised standard deviation" without its formula or its interval: the mean
     over the flows and the second are our reading. Source: RFC 5166 (minimising oscillations), Guillier 2008 (CoV).
     """
-    found = _deviations(view)
+    found = view.once(_deviations)
     if found is None or not (found[1] > 0).any():
         return None
     deviation, mean = found[0][found[1] > 0], found[1][found[1] > 0]
@@ -108,12 +112,10 @@ def responsiveness_s(view: RunView) -> float | None:
     choice: `ackclock.metrics.responsiveness_at`.
     """
     changes = _sudden_changes(view)
-    if changes.size == 0 or not view.sampled.any():
+    if changes.size == 0 or not view.sampled.flows.size:
         return None
-    ends = np.append(changes[1:], view.duration_s)
-    answers = [_answer_s(view, float(at), float(until)) for at, until in zip(changes, ends, strict=True)]
-    times_s = [answer for answer in answers if answer is not None]
-    return float(np.mean(times_s)) if times_s else None
+    answers_s = _answers_s(view, changes, np.append(changes[1:], view.duration_s))
+    return float(np.mean(answers_s)) if answers_s else None
 
 
 def window(view: RunView) -> float:
@@ -123,44 +125,78 @@ def window(view: RunView) -> float:
 
 def _sudden_changes(view: RunView) -> Array:
     margin_s = window(view)
-    instants = np.unique(np.concatenate([view.starts_s, view.ends_s[np.isfinite(view.ends_s)]]))
-    gaps = np.diff(instants, prepend=-np.inf, append=np.inf)
+    first_s, last_s = view.warmup_s + margin_s, view.duration_s - margin_s
+    instants_s = np.empty(0)
+    for block in view.rows("flows").blocks(*Lives.COLUMNS):
+        found = lives(block)
+        instants_s = np.unique(np.concatenate([instants_s, found.starts_s, found.ends_s[np.isfinite(found.ends_s)]]))
+        if ((instants_s >= first_s) & (instants_s <= last_s)).sum() > MOST_CHANGES:
+            return np.empty(0)
+    gaps = np.diff(instants_s, prepend=-np.inf, append=np.inf)
     alone = (gaps[:-1] >= margin_s) & (gaps[1:] >= margin_s)
-    inside = (instants >= view.warmup_s + margin_s) & (instants <= view.duration_s - margin_s)
-    if inside.sum() > MOST_CHANGES:
-        return np.empty(0)
-    return np.asarray(instants[alone & inside])
+    return np.asarray(instants_s[alone & (instants_s >= first_s) & (instants_s <= last_s)])
 
 
-def _answer_s(view: RunView, at_s: float, until_s: float) -> float | None:
-    """How long after a change the flows that stay had gone half the way to their new share; None if they did not."""
-    grid = view.grid
-    stay = _columns(view, grid, (view.starts_s < at_s) & (view.ends_s > at_s))
-    active_after = int(_columns(view, grid, (view.starts_s <= at_s) & (view.ends_s > at_s)).sum())
-    row = max(int(np.searchsorted(grid.times_s, at_s)) - 1, 0)
-    before = grid.rates_bps(window(view))[row]
-    if not stay.any() or before.sum() <= 0:
-        return None
-    halfway = (before[stay].sum() + before.sum() * stay.sum() / active_after) / 2
-    rates = grid.rates_bps(max(2 * view.rtt_s, grid.interval_s))[:, stay].sum(axis=1)
-    reached = rates <= halfway if halfway < before[stay].sum() else rates >= halfway
-    found = np.flatnonzero(reached & (grid.times_s > at_s) & (grid.times_s <= until_s))
-    return float(grid.times_s[found[0]] - at_s) if found.size else None
+def _answers_s(view: RunView, at_s: Array, until_s: Array) -> list[float]:
+    """How long after each change the flows that stay had gone half the way to their new share, where they did."""
+    sampled, known = view.sampled, view.once(instants)
+    before = _rates_before(view, at_s)
+    stay = (sampled.starts_s < at_s[:, None]) & (sampled.ends_s > at_s[:, None])
+    active_after = ((sampled.starts_s <= at_s[:, None]) & (sampled.ends_s > at_s[:, None])).sum(axis=1)
+    total, staying = before.sum(axis=1), (before * stay).sum(axis=1)
+    halfway = (staying + total * stay.sum(axis=1) / np.maximum(active_after, 1)) / 2
+    answers_s: dict[int, float] = {}
+    for times_s, rates in goodputs(view, sampled.flows, max(known.interval_s, 2 * view.rtt_s)):
+        for change in np.flatnonzero(stay.any(axis=1) & (total > 0)):
+            rate = rates[:, stay[change]].sum(axis=1)
+            reached = rate <= halfway[change] if halfway[change] < staying[change] else rate >= halfway[change]
+            found = np.flatnonzero(reached & (times_s > at_s[change]) & (times_s <= until_s[change]))
+            if found.size:
+                answers_s.setdefault(int(change), float(times_s[found[0]] - at_s[change]))
+    return [answers_s[change] for change in sorted(answers_s)]
 
 
-def _columns(view: RunView, grid: Grid, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    return np.isin(grid.flows, view.flows["flow"].to_numpy()[chosen])
+def _rates_before(view: RunView, at_s: Array) -> Array:
+    """The rates of the sampled flows (columns) over the window at the last sample before each instant (rows)."""
+    before = np.zeros((at_s.size, view.sampled.flows.size))
+    for number, (times_s, rates) in enumerate(goodputs(view, view.sampled.flows, window(view))):
+        rows = np.searchsorted(times_s, at_s) - 1
+        known = (rows >= 0) | (number == 0)
+        before[known] = rates[np.maximum(rows[known], 0)]
+    return before
 
 
-def _windows_apart(view: RunView) -> pl.DataFrame:
-    """Pairs of a flow's windows one RTT apart in the measured part: `flow`, `before`, `cwnd`."""
-    samples = view.measured_samples.select("time_s", "flow", "cwnd")
-    ordered = samples if samples["time_s"].is_sorted() else samples.sort("time_s")
-    interval = ordered["time_s"].unique(maintain_order=True).diff().median()
-    step_s = float(interval) if isinstance(interval, (int, float)) else 0.0
+def _extremes(view: RunView) -> tuple[Array, Array]:
+    """Of the windows one RTT apart in the measured part: by flow the smallest ratio and the largest growth.
+
+    Infinite where there is none.
+    """
+    smallest, largest = np.empty(0), np.empty(0)
+    for flows, before, after in _windows_apart(view):
+        first = np.flatnonzero(np.diff(flows.astype(np.int64), prepend=-1))
+        places = flows[first].astype(np.intp)
+        more = max(0, int(places.max(initial=-1)) + 1 - smallest.size)
+        smallest, largest = np.append(smallest, np.full(more, np.inf)), np.append(largest, np.full(more, -np.inf))
+        if places.size:
+            ratios = np.divide(after, before, out=np.full(after.shape, np.inf), where=before > 0)
+            smallest[places] = np.minimum(smallest[places], np.minimum.reduceat(ratios, first))
+            largest[places] = np.maximum(largest[places], np.maximum.reduceat(after - before, first))
+    return smallest, largest
+
+
+def _windows_apart(view: RunView) -> Iterator[tuple[Array, Array, Array]]:
+    """Pairs of a flow's windows one RTT apart in the measured part: flow, earlier and later window; sorted by flow."""
+    step_s = view.once(instants).between(view.warmup_s, view.duration_s).interval_s
     lag = max(1, round(view.rtt_s / step_s)) if step_s > 0 and view.rtt_s > 0 else 1
-    pairs = ordered.select("flow", "cwnd", pl.col("cwnd").shift(lag).over("flow").alias("before"))
-    return pairs.drop_nulls()
+    flows, windows = np.empty(0, dtype=np.uint32), np.empty(0)
+    for block in view.measured("flow_samples").blocks("flow", "cwnd"):
+        flows, windows = np.append(flows, block["flow"]), np.append(windows, block["cwnd"])
+        order = ordered(flows)
+        flows, windows = flows[order], windows[order]
+        pairs = (flows[lag:] == flows[:-lag]) & ~np.isnan(windows[lag:]) & ~np.isnan(windows[:-lag])
+        yield flows[lag:][pairs], windows[:-lag][pairs], windows[lag:][pairs]
+        left = np.append(flows[lag:] != flows[:-lag], np.ones(min(lag, flows.size), dtype=bool))
+        flows, windows = flows[left], windows[left]
 
 
 def _deviations(view: RunView) -> tuple[Array, Array] | None:
@@ -168,7 +204,7 @@ def _deviations(view: RunView) -> tuple[Array, Array] | None:
 
     One number a flow and second of its life, so that many short transfers cost no more than a few long ones.
     """
-    starts_s, ends_s = view.starts_s[view.sampled], np.minimum(view.ends_s[view.sampled], view.duration_s)
+    starts_s, ends_s = view.sampled.starts_s, np.minimum(view.sampled.ends_s, view.duration_s)
     first = np.maximum(np.ceil((starts_s - view.warmup_s) / SECOND_S - 1e-9), 0).astype(np.intp)
     last = np.floor((ends_s - view.warmup_s) / SECOND_S + 1e-9).astype(np.intp)
     kept = np.flatnonzero(last - first >= 2)
@@ -177,7 +213,7 @@ def _deviations(view: RunView) -> tuple[Array, Array] | None:
         return None
     places, flow = np.repeat(kept, edges), np.repeat(np.arange(kept.size), edges)
     number = np.arange(places.size) - np.repeat(np.cumsum(edges) - edges, edges) + first[places]
-    bits = 8 * np.diff(view.delivered_at(view.warmup_s + SECOND_S * number, places))
+    bits = 8 * np.diff(delivered_by(view, view.warmup_s + SECOND_S * number, places))
     same = flow[1:] == flow[:-1]
     rates, of = bits[same] / SECOND_S, flow[1:][same]
     means = np.bincount(of, rates) / (edges - 1)

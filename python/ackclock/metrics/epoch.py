@@ -20,8 +20,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ackclock.metrics.instants import instants
 from ackclock.metrics.metric import Metric
-from ackclock.metrics.view import Array, RunView
+from ackclock.metrics.view import Array, Lives, RunView, lives
 
 
 def epochs(view: RunView) -> pl.DataFrame:
@@ -29,41 +30,64 @@ def epochs(view: RunView) -> pl.DataFrame:
 
     `drops` counts all packets, `flows_hit` and `flows_active` TCP flows; `share` is their ratio.
     """
-    drops = drops_by_epoch(view)
-    found = drops.group_by("epoch", maintain_order=True).agg(
-        pl.col("time_s").first().alias("start_s"),
-        pl.col("time_s").last().alias("end_s"),
-        pl.len().alias("drops"),
-        pl.col("flow").filter(pl.col("flow").is_in(view.flows["flow"].implode())).n_unique().alias("flows_hit"),
+    times_s, flows = view.drops["time_s"].to_numpy(), view.drops["flow"].to_numpy()
+    number = _numbers(view, times_s)
+    first = np.flatnonzero(np.diff(number, prepend=-1))
+    start_s, end_s = times_s[first], times_s[np.append(first[1:], times_s.size)[: first.size] - 1]
+    ours = _are_flows(view, flows)
+    hits = np.unique((number[ours] << 32) + flows[ours].astype(np.int64)) >> 32
+    hit, active = np.bincount(hits, minlength=first.size), _active(view, start_s, end_s)
+    return pl.DataFrame(
+        {
+            "epoch": np.arange(first.size),
+            "start_s": start_s,
+            "end_s": end_s,
+            "drops": np.diff(first, append=times_s.size).astype(np.uint32),
+            "flows_hit": hit.astype(np.uint32),
+            "flows_active": active,
+            "share": np.minimum(hit / np.maximum(active, 1), 1.0),
+        }
     )
-    active = _active(view, found["start_s"].to_numpy(), found["end_s"].to_numpy())
-    share = found["flows_hit"].to_numpy() / np.maximum(active, 1)
-    return found.with_columns(pl.Series("flows_active", active), pl.Series("share", np.minimum(share, 1.0)))
 
 
 def drops_by_epoch(view: RunView) -> pl.DataFrame:
     """The bottleneck's drops in the measured part with the number of their `epoch`, from 0."""
-    times_s = view.drops["time_s"].to_numpy()
+    return view.drops.with_columns(pl.Series("epoch", _numbers(view, view.drops["time_s"].to_numpy())))
+
+
+def _numbers(view: RunView, times_s: Array) -> npt.NDArray[np.int64]:
+    """The epoch that each drop belongs to."""
     opens = np.diff(times_s, prepend=-np.inf) >= rtt_at(view, times_s)
-    return view.drops.with_columns(pl.Series("epoch", np.cumsum(opens) - 1, dtype=pl.Int64))
+    return np.asarray(np.cumsum(opens) - 1, dtype=np.int64)
 
 
 def rtt_at(view: RunView, times_s: Array) -> Array:
     """The mean smoothed RTT (s) sampled last before each instant, else the mean base RTT, else 0."""
-    base_s = view.flows["base_rtt_s"].mean()
-    fallback = float(base_s) if isinstance(base_s, (int, float)) else 0.0
-    known = view.flow_samples.drop_nulls("srtt_s").group_by("time_s").agg(pl.col("srtt_s").mean()).sort("time_s")
-    if not known.height:
+    fallback = view.rows("flows").mean("base_rtt_s") or 0.0
+    known = view.once(instants)
+    sampled = ~np.isnan(known.srtt_s)
+    if not sampled.any():
         return np.full(times_s.shape, fallback)
-    before = np.searchsorted(known["time_s"].to_numpy(), times_s, side="right") - 1
-    return np.where(before < 0, fallback, known["srtt_s"].to_numpy()[np.maximum(before, 0)])
+    before = np.searchsorted(known.times_s[sampled], times_s, side="right") - 1
+    return np.where(before < 0, fallback, known.srtt_s[sampled][np.maximum(before, 0)])
 
 
 def _active(view: RunView, start_s: Array, end_s: Array) -> npt.NDArray[np.int64]:
     """How many flows had started by the end of each interval and were not over at its start."""
-    begun = np.searchsorted(np.sort(view.starts_s), end_s, side="right")
-    over = np.searchsorted(np.sort(view.ends_s), start_s, side="left")
-    return np.asarray(begun - over, dtype=np.int64)
+    active = np.zeros(start_s.size, dtype=np.int64)
+    for block in view.rows("flows").blocks(*Lives.COLUMNS):
+        found = lives(block)
+        active += np.searchsorted(np.sort(found.starts_s), end_s, side="right")
+        active -= np.searchsorted(np.sort(found.ends_s), start_s, side="left")
+    return active
+
+
+def _are_flows(view: RunView, numbers: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+    """Which of the numbers are those of TCP flows that started."""
+    known = np.zeros(numbers.size, dtype=bool)
+    for block in view.rows("flows").blocks("flow"):
+        known |= np.isin(numbers, block["flow"])
+    return known
 
 
 def congestion_epochs(view: RunView) -> float | None:
@@ -151,8 +175,8 @@ def epoch_duration_mean_s(view: RunView) -> float | None:
 
 
 def _epoch_mean(view: RunView, column: str) -> float | None:
-    mean = view.once(epochs)[column].mean()
-    return float(mean) if isinstance(mean, (int, float)) else None
+    found = view.once(epochs)
+    return float(np.mean(found[column].to_numpy())) if found.height else None
 
 
 def _epoch_sd(view: RunView, column: str) -> float | None:
@@ -167,8 +191,9 @@ def _epoch_max(view: RunView, column: str) -> float | None:
 
 def is_recorded(view: RunView) -> bool:
     """Whether the drops are known one by one: there are some, or something counted none."""
-    counts = (view.links["dropped_p"].drop_nulls(), view.queue_samples["drops_p"].drop_nulls())
-    return view.drops.height > 0 or any(count.len() > 0 and count.sum() == 0 for count in counts)
+    if view.drops.height:
+        return True
+    return 0 in (view.rows("links").sum("dropped_p"), view.measured("queue_samples").sum("drops_p"))
 
 
 METRICS = (

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 
-import polars as pl
+import numpy as np
 
 from ackclock.metrics.metric import Metric
-from ackclock.metrics.view import RunView
+from ackclock.metrics.view import Rows, RunView
 
 
 def loss_rate(view: RunView) -> float | None:
@@ -17,11 +17,10 @@ def loss_rate(view: RunView) -> float | None:
     included, in the measured part; null if none arrived. Without the link's counts, sampled drops / (drops +
     departures), random losses not included. Source: RFC 5166 (packet loss rates), Guillier 2008 (packet loss rate p).
     """
-    links, samples = view.links, view.queue_samples
-    found = _ratio(_sum(links["dropped_p"], links["lost_p"]), _sum(links["arrived_p"]))
-    if found is not None or links["arrived_p"].count():
-        return found
-    return _ratio(_sum(samples["drops_p"]), _sum(samples["drops_p"], samples["departures_p"]))
+    links, samples = view.rows("links"), view.measured("queue_samples")
+    if links.count("arrived_p"):
+        return _ratio(_sum(links, "dropped_p", "lost_p"), links.sum("arrived_p"))
+    return _ratio(samples.sum("drops_p"), _sum(samples, "drops_p", "departures_p"))
 
 
 def mark_rate(view: RunView) -> float | None:
@@ -31,11 +30,10 @@ def mark_rate(view: RunView) -> float | None:
     the measured part; null if none arrived. Without the link's counts, sampled marks / (drops + departures). Source:
     RFC 3168 section 5; beside RFC 5166's packet loss rates.
     """
-    links, samples = view.links, view.queue_samples
-    found = _ratio(_sum(links["marked_p"]), _sum(links["arrived_p"]))
-    if found is not None or links["arrived_p"].count():
-        return found
-    return _ratio(_sum(samples["marks_p"]), _sum(samples["drops_p"], samples["departures_p"]))
+    links, samples = view.rows("links"), view.measured("queue_samples")
+    if links.count("arrived_p"):
+        return _ratio(links.sum("marked_p"), links.sum("arrived_p"))
+    return _ratio(samples.sum("marks_p"), _sum(samples, "drops_p", "departures_p"))
 
 
 def retransmission_rate(view: RunView) -> float | None:
@@ -43,8 +41,8 @@ def retransmission_rate(view: RunView) -> float | None:
 
     Source: RFC 5166 (packet loss rates), Guillier 2008 (retransmission r).
     """
-    flows = view.flows
-    return _ratio(_sum(flows["measured_retransmissions"]), _sum(flows["measured_sent_packets"]))
+    flows = view.rows("flows")
+    return _ratio(flows.sum("measured_retransmissions"), flows.sum("measured_sent_packets"))
 
 
 def timeouts(view: RunView) -> float | None:
@@ -52,7 +50,7 @@ def timeouts(view: RunView) -> float | None:
 
     Source: RFC 5166 (packet loss rates), Guillier 2008 (timeout events t).
     """
-    return _sum(view.flows["measured_timeouts"])
+    return view.rows("flows").sum("measured_timeouts")
 
 
 def syn_retransmission_rate(view: RunView) -> float | None:
@@ -61,9 +59,8 @@ def syn_retransmission_rate(view: RunView) -> float | None:
     SYN retransmissions / (connections + SYN retransmissions); null if no connection began in the measured part.
     Source: RFC 9293 section 3.5, RFC 6298 section 5.
     """
-    begun = _begun(view)
-    again = _sum(begun["syn_retransmissions"])
-    return _ratio(again, None if again is None else begun.height + again)
+    begun = view.once(_begun)
+    return _ratio(begun.again, begun.connections + begun.again) if begun.known else None
 
 
 def syn_retransmission_probability(view: RunView) -> float | None:
@@ -73,23 +70,33 @@ def syn_retransmission_probability(view: RunView) -> float | None:
     Null if no connection began in the measured part. Source: Braud 2016 section 7.2 (probability of a SYN
     retransmission per connection).
     """
-    again = _begun(view)["syn_retransmissions"].drop_nulls()
-    return _ratio(float((again > 0).sum()), float(again.len()))
+    begun = view.once(_begun)
+    return _ratio(float(begun.sent_again), float(begun.known))
 
 
-def _begun(view: RunView) -> pl.DataFrame:
-    return view.flows.filter(pl.col("start_s").is_between(view.warmup_s, view.duration_s))
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """The connections begun in the measured part; of how many it is `known` how often the SYN was sent `again`."""
+
+    connections: int
+    known: int
+    again: float
+    sent_again: int
 
 
-def _sum(*columns: pl.Series) -> float | None:
-    """The sum of all values; None where a column has nulls only (or no rows)."""
-    if any(column.null_count() == column.len() for column in columns):
-        return None
-    return float(sum(_total(columns)))
+def _begun(view: RunView) -> _Begun:
+    found = np.zeros(4)
+    for block in view.rows("flows").blocks("start_s", "syn_retransmissions"):
+        inside = (block["start_s"] >= view.warmup_s) & (block["start_s"] <= view.duration_s)
+        again = block["syn_retransmissions"][inside]
+        found += again.size, (~np.isnan(again)).sum(), np.nansum(again), (again > 0).sum()
+    return _Begun(int(found[0]), int(found[1]), float(found[2]), int(found[3]))
 
 
-def _total(columns: Sequence[pl.Series]) -> list[float]:
-    return [float(column.sum()) for column in columns]
+def _sum(rows: Rows, *columns: str) -> float | None:
+    """The sum of several columns; None where one has no values."""
+    sums = [rows.sum(column) for column in columns]
+    return None if None in sums else sum(value for value in sums if value is not None)
 
 
 def _ratio(part: float | None, whole: float | None) -> float | None:

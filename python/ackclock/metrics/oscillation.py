@@ -12,9 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 
+from ackclock.metrics.instants import instants
 from ackclock.metrics.metric import Metric
+from ackclock.metrics.peaks import standing_out
 from ackclock.metrics.view import Array, RunView
 
 #: How far a peak stands out at least: this share of the range of the curve …
@@ -41,16 +42,14 @@ class Swings:
 
 def swings(view: RunView) -> Swings | None:
     """The peaks and troughs of the mean window of a run; None with fewer than three peaks."""
-    from scipy.signal import find_peaks
-
-    mean = pl.col("cwnd").mean()
-    curve = view.measured_samples.group_by("time_s").agg(mean).drop_nulls().sort("time_s")
-    times_s, windows = curve["time_s"].to_numpy(), curve["cwnd"].to_numpy()
+    curve = view.once(instants).between(view.warmup_s, view.duration_s)
+    known = ~np.isnan(curve.cwnd)
+    times_s, windows = curve.times_s[known], curve.cwnd[known]
     if windows.size < FEWEST_PEAKS:
         return None
     low, high = np.quantile(windows, RANGE)
     standing = max(STANDS_OUT * float(high - low), LEAST_SWING * float(windows.mean()))
-    found, _ = find_peaks(windows, prominence=max(standing, np.finfo(float).tiny))
+    found = standing_out(windows, max(standing, np.finfo(float).tiny))
     if found.size < FEWEST_PEAKS:
         return None
     troughs = np.minimum.reduceat(windows[: found[-1]], found[:-1])

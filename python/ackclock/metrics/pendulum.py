@@ -43,7 +43,7 @@ def tilts(view: RunView) -> pl.DataFrame:
     `start_s` (the first queue held the backlog for the last time), `end_s` (the second did for the first), `to` (the
     second: "down" or "up"), `loss`. Empty on other topologies. Source: Braud 2016, section 4.2.
     """
-    found = list(_tilts(_holds(view))) if _sides(view) else []
+    found = list(_tilts(_holds(view))) if view.once(_sides) else []
     start_s, end_s = (np.array([tilt[column] for tilt in found], dtype=float) for column in (0, 1))
     cuts_s = np.sort(view.events_of(*CUTS)["time_s"].to_numpy())
     since_s = start_s - CAUSE_RTTS * epoch.rtt_at(view, start_s)
@@ -54,18 +54,20 @@ def tilts(view: RunView) -> pl.DataFrame:
 
 def queueing_delays_s(view: RunView) -> tuple[Array, Array]:
     """Sample times (T) and both queues' backlog / rate (T × 2: down, up). Raises `ValueError` for other topologies."""
-    columns = []
-    for number, rate_bps in _sides(view):
-        samples = view.queue_samples.filter(pl.col("link") == number).sort("time_s")
-        times_s, backlog_bytes = (samples[name].to_numpy() for name in ("time_s", "backlog_bytes"))
-        columns.append(8 * backlog_bytes / rate_bps)
+    columns, samples = [], view.measured("queue_samples")
+    for number, rate_bps in view.once(_sides):
+        chosen = samples["link"] == number
+        times_s = samples["time_s"][chosen]
+        columns.append(8 * samples["backlog_bytes"][chosen] / rate_bps)
     return times_s, np.column_stack(columns)
 
 
 def _sides(view: RunView) -> list[tuple[int, float]]:
     """Number and rate of the two links, down first; nothing on other topologies, or without the size of a packet."""
-    known = {name: (int(link), float(rate)) for name, link, rate in view.links["name", "link", "rate_bps"].iter_rows()}
-    return [known[name] for name in (DOWN, UP)] if known.keys() == {DOWN, UP} and view.plan.packet_bytes else []
+    names, links = view.links["name"].to_list(), view.rows("links")
+    if sorted(names) != [DOWN, UP] or not view.plan.packet_bytes:
+        return []
+    return [(int(links["link"][place]), float(links["rate_bps"][place])) for place in map(names.index, (DOWN, UP))]
 
 
 def _holds(view: RunView) -> list[tuple[float, float, str]]:
@@ -86,7 +88,7 @@ def _holds(view: RunView) -> list[tuple[float, float, str]]:
 def _least_s(view: RunView) -> float:
     """The queueing delay of a full packet on the slower link: less is no backlog."""
     assert view.plan.packet_bytes is not None  # there are no sides without
-    return 8 * float(view.plan.packet_bytes) / min(rate_bps for _, rate_bps in _sides(view))
+    return 8 * float(view.plan.packet_bytes) / min(rate_bps for _, rate_bps in view.once(_sides))
 
 
 def _tilts(holds: list[tuple[float, float, str]]) -> Iterator[tuple[float, float, str]]:
@@ -112,7 +114,7 @@ def tilts_with_loss(view: RunView) -> float | None:
 
 
 def _count(view: RunView, wanted: pl.Expr) -> float | None:
-    return float(view.once(tilts).filter(wanted).height) if _sides(view) else None
+    return float(view.once(tilts).filter(wanted).height) if view.once(_sides) else None
 
 
 METRICS = (

@@ -91,7 +91,7 @@ def _row(cell: pl.DataFrame, plan: KnownPlan, run_count: int) -> Mapping[str, An
         "ci95_high_s": found.ci95_high,
         "median_s": times_s.median(),
         "p95_s": times_s.quantile(0.95, interpolation="linear"),
-        "km_mean_s": survival.restricted_mean(*watched(cell)) if done.height else None,
+        "km_mean_s": survival.restricted_mean(lambda: [watched(cell)]) if done.height else None,
     }
 
 

@@ -76,12 +76,12 @@ def _of_run(view: RunView, instants: Sequence[float], within: float) -> Iterator
 
 def _sampled(view: RunView, column: str, edges_s: Array) -> Array:
     """Mean of a column of the bottleneck's samples in each stretch; a sample at an edge ends the stretch before."""
-    samples = view.queue_samples.drop_nulls(column)
-    places = np.searchsorted(edges_s, samples["time_s"].to_numpy() - 1e-9, side="right") - 1
-    inside = (places >= 0) & (places < edges_s.size - 1)
-    values = samples[column].cast(pl.Float64).to_numpy()[inside]
-    sums = np.bincount(places[inside], values, edges_s.size - 1)
-    counts = np.bincount(places[inside], minlength=edges_s.size - 1)
+    sums, counts = np.zeros(edges_s.size - 1), np.zeros(edges_s.size - 1)
+    for block in view.measured("queue_samples").blocks(column):
+        places = np.searchsorted(edges_s, block["time_s"] - 1e-9, side="right") - 1
+        inside = (places >= 0) & (places < edges_s.size - 1) & ~np.isnan(block[column])
+        sums += np.bincount(places[inside], block[column][inside], edges_s.size - 1)
+        counts += np.bincount(places[inside], minlength=edges_s.size - 1)
     return np.asarray(np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0))
 
 

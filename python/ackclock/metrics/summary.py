@@ -14,6 +14,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+from ackclock.metrics import student
+
 
 @dataclass(frozen=True, slots=True)
 class Summary:
@@ -43,8 +45,6 @@ def summarise(values: Sequence[float | None], least: float = -math.inf, most: fl
 
 def half_width(values: Sequence[float], mean: float) -> float:
     """Half the width of Student's 95 % interval of the mean of two values or more."""
-    from scipy.special import stdtrit
-
     n = len(values)
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (n - 1))
-    return float(stdtrit(n - 1, 0.975)) * deviation / math.sqrt(n)
+    return student.quantile(n - 1) * deviation / math.sqrt(n)

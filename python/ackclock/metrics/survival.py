@@ -8,10 +8,19 @@ much longer it would have taken, which the end of a run does not.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
 import numpy as np
 import numpy.typing as npt
 
-from ackclock.metrics.view import Array
+from ackclock.metrics.quantiles import ranked
+from ackclock.metrics.rows import Array
+
+#: How long each was watched, and whether it ended then: in blocks, each time that they are asked for.
+Watched: TypeAlias = Callable[[], Iterable[tuple[Array, npt.NDArray[np.bool_]]]]
 
 
 def kaplan_meier(times_s: Array, ended: npt.NDArray[np.bool_]) -> tuple[Array, Array]:
@@ -25,17 +34,62 @@ def kaplan_meier(times_s: Array, ended: npt.NDArray[np.bool_]) -> tuple[Array, A
     return at_s, np.asarray(np.cumprod(1 - ends / watched), dtype=np.float64)
 
 
-def restricted_mean(times_s: Array, ended: npt.NDArray[np.bool_]) -> float | None:
+def restricted_mean(watched: Watched) -> float | None:
     """Area under the estimate up to the longest time watched: the mean of min(T, that time); None without values."""
-    if not times_s.size:
+    spans = _spans(watched)
+    longest_s = max((float(times_s.max()) for times_s, _ in watched() if times_s.size), default=None)
+    if longest_s is None:
         return None
-    at_s, lasting = kaplan_meier(times_s, ended)
-    edges_s = np.concatenate([[0.0], at_s, [times_s.max()]])
-    return float(np.diff(edges_s) @ np.append(1.0, lasting))
+    sums_s = _of_spans(watched, spans.cut_s, lambda times_s: times_s)
+    return float(sums_s @ spans.weights + spans.lasting[-1] * longest_s)
 
 
-def median(times_s: Array, ended: npt.NDArray[np.bool_]) -> float | None:
+def median(watched: Watched) -> float | None:
     """The first time that no more than half outlast; None if more than half outlast all times watched."""
-    at_s, lasting = kaplan_meier(times_s, ended)
-    found = np.flatnonzero(lasting <= 0.5 + 1e-12)
-    return float(at_s[found[0]]) if found.size else None
+    spans = _spans(watched)
+    reached = np.flatnonzero(spans.lasting[1:] <= 0.5 + 1e-12)
+    if not reached.size:
+        return None
+    number = int(reached[0])
+    needed = (spans.lasting[number] - 0.5 - 1e-12) / spans.weights[number]
+    rank = max(1, math.ceil(needed)) - 1
+    return ranked(lambda: _ended_in(watched, spans.cut_s, number), rank)
+
+
+@dataclass(frozen=True, slots=True)
+class _Spans:
+    """The time cut at the moments `cut_s` at which some were watched no longer.
+
+    In a span all that end weigh the same: the share that lasts to its start, over those still watched then. So a span
+    needs no more than counts, and the times need not be sorted (Efron 1967, redistribution to the right).
+    """
+
+    cut_s: Array
+    lasting: Array
+    weights: Array
+
+
+def _spans(watched: Watched) -> _Spans:
+    cuts = [np.unique(times_s[~ended], return_counts=True) for times_s, ended in watched()]
+    cut_s, places = np.unique(np.concatenate([np.empty(0), *(times_s for times_s, _ in cuts)]), return_inverse=True)
+    cut = np.bincount(places, np.concatenate([np.empty(0), *(counts for _, counts in cuts)]), cut_s.size)
+    ended = _of_spans(watched, cut_s, np.ones_like)
+    left = ended.sum() + cut.sum() - np.cumsum(np.append(0.0, ended[:-1] + cut))
+    shares = np.divide(left - ended, left, out=np.ones_like(left), where=left > 0)
+    lasting = np.cumprod(np.append(1.0, shares))
+    return _Spans(cut_s, lasting, np.divide(lasting[:-1], left, out=np.zeros_like(left), where=left > 0))
+
+
+def _of_spans(watched: Watched, cut_s: Array, what: Callable[[Array], Array]) -> Array:
+    """For each span the sum of something of the times that ended in it."""
+    found = np.zeros(cut_s.size + 1)
+    for times_s, ended in watched():
+        done_s = times_s[ended]
+        found += np.bincount(np.searchsorted(cut_s, done_s), what(done_s), found.size)
+    return found
+
+
+def _ended_in(watched: Watched, cut_s: Array, number: int) -> Iterator[Array]:
+    for times_s, ended in watched():
+        done_s = times_s[ended]
+        yield done_s[np.searchsorted(cut_s, done_s) == number]

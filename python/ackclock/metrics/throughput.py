@@ -7,12 +7,20 @@ are ours.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ackclock.metrics.delivered import delivered_at
 from ackclock.metrics.metric import Metric
-from ackclock.metrics.view import Array, RunView
+from ackclock.metrics.view import Array, Lives, RunView, lives
+
+#: Lists of a value for each flow are not made of more.
+MOST_LISTED = 1_000_000
 
 
 def utilisation(view: RunView) -> float | None:
@@ -22,11 +30,12 @@ def utilisation(view: RunView) -> float | None:
     together. Without byte counts, the mean of the sampled utilisation. A packet counts when it leaves the queue, so
     the value may exceed 1 by one packet. Source: RFC 5166 (throughput), Guillier 2008 (link utilisation U).
     """
-    links = view.links.drop_nulls("departed_bytes")
-    capacity_bits = float(links["rate_bps"].sum()) * view.measured_s
+    links = view.rows("links")
+    counted = ~np.isnan(links["departed_bytes"])
+    capacity_bits = float(links["rate_bps"][counted].sum()) * view.measured_s
     if capacity_bits > 0:
-        return 8 * float(links["departed_bytes"].sum()) / capacity_bits
-    return _mean(view.queue_samples["utilisation"])
+        return 8 * float(links["departed_bytes"][counted].sum()) / capacity_bits
+    return view.measured("queue_samples").mean("utilisation")
 
 
 def throughput_bps(view: RunView) -> float | None:
@@ -55,17 +64,18 @@ def goodput_flow_bps(view: RunView) -> list[float] | None:
 
     Payload that the receiver could hand to its application in the measured part × 8 / its length, for each flow
     that was there in the measured part, in the order of the flows; a finite transfer's bytes are spread over the
-    whole measured part. Without the receiver's counts, bytes acknowledged at the sender. Source: RFC 5166
-    (throughput), RFC 2647 section 3.17 (goodput).
+    whole measured part. Without the receiver's counts, bytes acknowledged at the sender. Null with more than a million
+    flows, which are in the table of flows. Source: RFC 5166 (throughput), RFC 2647 section 3.17 (goodput).
     """
-    rates = view.once(flow_rates_bps)
-    return None if rates is None else rates.tolist()
+    if view.once(_counts).present > MOST_LISTED:
+        return None
+    return [rate for rates in _rates_bps(view) for rate in rates.tolist()] or None
 
 
 def goodput_bps(view: RunView) -> float | None:
     """Goodput of all flows together: the sum of the flows' goodputs. Source: RFC 5166 (throughput)."""
-    rates = view.once(flow_rates_bps)
-    return None if rates is None else float(rates.sum())
+    sums = [float(rates.sum()) for rates in _rates_bps(view)]
+    return sum(sums) if sums else None
 
 
 def cwnd_mean(view: RunView) -> float | None:
@@ -73,7 +83,7 @@ def cwnd_mean(view: RunView) -> float | None:
 
     Over the samples of the measured part, all flows and instants alike. Source: Guillier 2008 (cwnd).
     """
-    return _mean(view.measured_samples["cwnd"])
+    return view.measured("flow_samples").mean("cwnd")
 
 
 def cwnd_flow(view: RunView) -> list[float] | None:
@@ -82,24 +92,21 @@ def cwnd_flow(view: RunView) -> list[float] | None:
     Over its samples of the measured part, for each flow that has some, in the order of the flows. Source: Guillier
     2008 (cwnd).
     """
-    known = view.measured_samples.drop_nulls("cwnd").group_by("flow").agg(pl.col("cwnd").mean()).sort("flow")
-    return known["cwnd"].to_list() or None
-
-
-def flow_rates_bps(view: RunView) -> Array | None:
-    """Goodputs of the flows that were there in the measured part; None if nothing tells them."""
-    counted = view.once(measured_bytes)
-    return None if counted is None else 8 * counted[present(view)] / view.measured_s
+    sums, counts = np.empty(0), np.empty(0)
+    for block in view.measured("flow_samples").blocks("flow", "cwnd"):
+        known = ~np.isnan(block["cwnd"])
+        flows, most = block["flow"][known].astype(np.intp), sums.size
+        sums, counts = _added(sums, np.bincount(flows, block["cwnd"][known], most)), _added(counts, np.bincount(flows))
+    return (sums[counts > 0] / counts[counts > 0]).tolist() or None
 
 
 def rates_while_there_bps(view: RunView) -> Array | None:
-    """Rates of the same flows over the time that each was there in the measured part; None if nothing tells them."""
-    counted = view.once(measured_bytes)
-    if counted is None:
-        return None
-    there_s = np.minimum(view.ends_s, view.duration_s) - np.maximum(view.starts_s, view.warmup_s)
-    chosen = present(view)
-    return np.asarray(8 * counted[chosen] / there_s[chosen])
+    """Rates of the flows that were there in the measured part over the time that each was; None if nothing tells them.
+
+    In the order of the flows, if there are not more than fit into a block.
+    """
+    found = [8 * counted / there_s for counted, there_s in payload(view)]
+    return np.concatenate(found) if found else None
 
 
 def datagram_rates_bps(view: RunView) -> Array:
@@ -117,44 +124,97 @@ def rates_between_bps(view: RunView, edges_s: Array) -> Array:
 
     NaN where the flow was not there for the whole interval.
     """
-    rates = 8 * np.diff(view.delivered_at(edges_s), axis=0) / np.diff(edges_s)[:, None]
-    begun = view.starts_s[view.sampled] <= edges_s[:-1, None]
-    return np.where(begun & (view.ends_s[view.sampled] >= edges_s[1:, None]), rates, np.nan)
+    sampled = view.sampled
+    rates = 8 * np.diff(delivered_at(view, edges_s), axis=0) / np.diff(edges_s)[:, None]
+    there = (sampled.starts_s <= edges_s[:-1, None]) & (sampled.ends_s >= edges_s[1:, None])
+    return np.where(there, rates, np.nan)
 
 
-def measured_bytes(view: RunView) -> Array | None:
-    """Payload of each flow in the measured part; None if nothing tells it or no flow was there."""
-    if not present(view).any():
-        return None
-    counted = view.flows["measured_bytes"].cast(pl.Float64)
-    return counted.to_numpy() if counted.null_count() == 0 else acknowledged_bytes(view)
+def payload(view: RunView) -> Iterator[tuple[Array, Array]]:
+    """Payload (bytes) of the flows that were there in the measured part, and how long (s) each was; in blocks.
+
+    Nothing if nothing tells it, or no flow was there.
+    """
+    flows = view.once(_counts)
+    if flows.unknown or not flows.present:
+        return
+    for block in view.rows("flows").blocks(*Lives.COLUMNS, "measured_bytes"):
+        found = lives(block)
+        chosen = _present(view, found)
+        counted = _acknowledged_bytes(view, found) if flows.uncounted else block["measured_bytes"]
+        there_s = np.minimum(found.ends_s, view.duration_s) - np.maximum(found.starts_s, view.warmup_s)
+        yield counted[chosen], there_s[chosen]
 
 
 def present(view: RunView) -> npt.NDArray[np.bool_]:
     """Which flows were there in the measured part: started before its end, not over before its start."""
-    return np.asarray((view.starts_s < view.duration_s) & (view.ends_s > view.warmup_s))
+    return _present(view, lives(view.rows("flows").whole))
 
 
-def acknowledged_bytes(view: RunView) -> Array | None:
-    """Bytes acknowledged at the sender in the measured part, by flow; None if nothing tells them.
+def _present(view: RunView, flows: Lives) -> npt.NDArray[np.bool_]:
+    return np.asarray((flows.starts_s < view.duration_s) & (flows.ends_s > view.warmup_s))
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """How many flows were there in the measured part, and how many are not counted by the receiver, or not at all."""
+
+    present: int
+    uncounted: int
+    unknown: int
+
+
+def _counts(view: RunView) -> _Counts:
+    """How many flows there were, and of how many it is not known what they delivered."""
+    found, uncounted, unknown = 0, 0, 0
+    for block in view.rows("flows").blocks(*Lives.COLUMNS, "measured_bytes"):
+        flows = lives(block)
+        found += int(_present(view, flows).sum())
+        uncounted += int(np.isnan(block["measured_bytes"]).sum())
+    if uncounted:
+        for block in view.rows("flows").blocks(*Lives.COLUMNS):
+            flows = lives(block)
+            unknown += int(np.isnan(_acknowledged_bytes(view, flows)[_present(view, flows)]).sum())
+    return _Counts(found, uncounted, unknown)
+
+
+def flow_rates_bps(view: RunView) -> Array | None:
+    """Goodputs of the same flows over the whole measured part; None if nothing tells them."""
+    found = [*_rates_bps(view)]
+    return np.concatenate(found) if found else None
+
+
+def _rates_bps(view: RunView) -> Iterator[Array]:
+    """Goodputs of the flows that were there in the measured part, in blocks; nothing if nothing tells them."""
+    return (8 * counted / view.measured_s for counted, _ in payload(view) if counted.size)
+
+
+def _acknowledged_bytes(view: RunView, flows: Lives) -> Array:
+    """Bytes acknowledged at the sender in the measured part, by flow; NaN where nothing tells them.
 
     A flow without samples delivered its bytes evenly from its start to its end.
     """
-    end_s = np.minimum(view.ends_s, view.run_end_s)
-    inside_s = np.minimum(end_s, view.duration_s) - np.maximum(view.starts_s, view.warmup_s)
-    life_s = np.maximum(end_s - view.starts_s, 1e-12)
-    total = view.flows["delivered_bytes"].cast(pl.Float64).to_numpy() * np.clip(inside_s / life_s, 0.0, 1.0)
-    total[view.sampled] = np.diff(view.delivered_at(np.array([view.warmup_s, view.duration_s])), axis=0)[0]
-    return None if np.isnan(total[present(view)]).any() else np.nan_to_num(total)
+    end_s = np.minimum(flows.ends_s, view.run_end_s)
+    inside_s = np.minimum(end_s, view.duration_s) - np.maximum(flows.starts_s, view.warmup_s)
+    life_s = np.maximum(end_s - flows.starts_s, 1e-12)
+    total = flows.delivered_bytes * np.clip(inside_s / life_s, 0.0, 1.0)
+    _, rows, places = np.intersect1d(flows.flows, view.sampled.flows, assume_unique=True, return_indices=True)
+    total[rows] = view.once(_acknowledged_of_sampled)[places]
+    return np.asarray(total)
+
+
+def _acknowledged_of_sampled(view: RunView) -> Array:
+    return np.asarray(np.diff(delivered_at(view, np.array([view.warmup_s, view.duration_s])), axis=0)[0])
+
+
+def _added(sums: Array, more: npt.NDArray[np.number[Any]]) -> Array:
+    """Both, the shorter one filled up with zeros."""
+    most = max(sums.size, more.size)
+    return np.pad(sums, (0, most - sums.size)) + np.pad(more, (0, most - more.size))
 
 
 def _capacity_bps(view: RunView) -> float | None:
-    return float(view.links["rate_bps"].sum()) or None
-
-
-def _mean(series: pl.Series) -> float | None:
-    mean = series.mean()
-    return float(mean) if isinstance(mean, (int, float)) else None
+    return float(view.rows("links")["rate_bps"].sum()) or None
 
 
 METRICS = (

@@ -12,6 +12,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ackclock.metrics import student
+
 
 @dataclass(frozen=True, slots=True)
 class Sample:
@@ -60,8 +62,6 @@ def half_width(first: Sample, second: Sample) -> float | None:
     total = variances[0] + variances[1]
     if total == 0:
         return 0.0
-    from scipy.special import stdtrit
-
     parts = zip(variances, (len(first.values), len(second.values)), strict=True)
     freedom = total**2 / math.fsum(variance**2 / (n - 1) for variance, n in parts if variance)
-    return float(stdtrit(freedom, 0.975)) * math.sqrt(total)
+    return student.quantile(freedom) * math.sqrt(total)

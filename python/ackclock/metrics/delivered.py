@@ -1,0 +1,149 @@
+"""What the sampled flows had delivered at instants of one's choice, and over windows: bytes acknowledged at the sender.
+
+Both go through the samples once, a block at a time, and carry over what the next block needs: each flow's last sample,
+or those of a window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ackclock.metrics.rows import Block, ordered
+from ackclock.metrics.view import Array, Lives, RunView
+
+Places = npt.NDArray[np.intp]
+
+
+def delivered_at(view: RunView, times_s: Array) -> Array:
+    """Bytes acknowledged at each instant, of the flows that are `sampled` (instants × flows): see `delivered_by`."""
+    count = view.sampled.flows.size
+    every = delivered_by(view, np.repeat(times_s, count), np.tile(np.arange(count), times_s.size))
+    return every.reshape(times_s.size, count)
+
+
+def delivered_by(view: RunView, times_s: Array, places: Places) -> Array:
+    """Bytes acknowledged at each instant, of the sampled flow in that place.
+
+    Linear between the flow's start, its samples and, if it has one, its end; 0 before, constant afterwards.
+    """
+    found, waiting = np.zeros(times_s.size), np.argsort(times_s, kind="stable")
+    known = _Points.starts(view.sampled)
+    for points, until_s in _points(view):
+        known = known.with_later(points)
+        asked = waiting[: np.searchsorted(times_s[waiting], until_s)]
+        found[asked], is_final = known.at(times_s[asked], places[asked])
+        left = np.ones(waiting.size, dtype=bool)
+        left[: asked.size] = ~is_final
+        waiting, known = waiting[left], known.last()
+    return found
+
+
+def _points(view: RunView) -> Iterator[tuple[_Points, float]]:
+    """The samples and ends of the sampled flows, by and by, and until when they are known; at last infinity."""
+    rows, sampled = view.rows("flow_samples"), view.sampled
+    ends, since_s = _Points.ends(sampled), -np.inf
+    for block in rows.blocks("flow", "delivered_bytes"):
+        until_s = np.inf if rows.is_small else float(block["time_s"][-1])
+        due = (ends.times_s > since_s) & (ends.times_s <= until_s)
+        yield _Points.samples(block, sampled).with_later(ends.of(due)), until_s
+        since_s = until_s
+    if since_s < np.inf:
+        yield ends.of(ends.times_s > since_s), np.inf
+
+
+@dataclass(frozen=True, slots=True)
+class _Points:
+    """Points of the curves of several flows, by flow (its place among the sampled ones) and time."""
+
+    places: Places
+    times_s: Array
+    values: Array
+
+    @staticmethod
+    def starts(sampled: Lives) -> _Points:
+        """Nothing is delivered at the start."""
+        return _Points(np.arange(sampled.flows.size), sampled.starts_s, np.zeros(sampled.flows.size))
+
+    @staticmethod
+    def ends(sampled: Lives) -> _Points:
+        """All is delivered at the end of those that end."""
+        known = np.flatnonzero(np.isfinite(sampled.ends_s) & ~np.isnan(sampled.delivered_bytes))
+        return _Points(known, sampled.ends_s[known], sampled.delivered_bytes[known])
+
+    @staticmethod
+    def samples(block: Block, sampled: Lives) -> _Points:
+        """The samples in a block."""
+        known = np.flatnonzero(~np.isnan(block["delivered_bytes"]))
+        order = known[ordered(block["flow"][known])]
+        places = np.searchsorted(sampled.flows, block["flow"][order])
+        return _Points(places, block["time_s"][order], block["delivered_bytes"][order])
+
+    def of(self, chosen: npt.NDArray[np.bool_] | Places) -> _Points:
+        """Some of the points."""
+        return _Points(self.places[chosen], self.times_s[chosen], self.values[chosen])
+
+    def with_later(self, other: _Points) -> _Points:
+        """These and others; of one time these are first."""
+        if not other.places.size:
+            return self
+        joined = _Points(
+            np.concatenate([self.places, other.places]),
+            np.concatenate([self.times_s, other.times_s]),
+            np.concatenate([self.values, other.values]),
+        )
+        return joined.of(np.lexsort((joined.times_s, joined.places)))
+
+    def last(self) -> _Points:
+        """The last point of each flow."""
+        return self.of(np.flatnonzero(np.diff(self.places, append=-1)))
+
+    def at(self, times_s: Array, places: Places) -> tuple[Array, npt.NDArray[np.bool_]]:
+        """The curves `places` at `times_s`, and whether a later point is known, so that nothing can change that."""
+        if not times_s.size:
+            return np.empty(0), np.empty(0, dtype=bool)
+        span_s = float(max(self.times_s.max(), times_s.max())) + 1.0
+        found = np.searchsorted(self.places * span_s + self.times_s, places * span_s + times_s, side="right")
+        before, after = found - 1, np.minimum(found, self.values.size - 1)
+        is_between = self.places[after] == places
+        gap_s = np.where(is_between, self.times_s[after] - self.times_s[before], 0.0)
+        share = np.divide(times_s - self.times_s[before], gap_s, out=np.zeros_like(gap_s), where=gap_s > 0)
+        reached = self.values[before] + share * (self.values[after] - self.values[before])
+        begun = (before >= 0) & (self.places[before] == places)
+        return np.where(begun, reached, 0.0), is_between & (found < self.values.size)
+
+
+def goodputs(view: RunView, flows: npt.NDArray[np.uint32], window_s: float) -> Iterator[tuple[Array, Array]]:
+    """Sample times of these flows (ascending), and at each (rows) the goodput of each (columns); in blocks.
+
+    In bit/s over the last `window_s`, shorter at the start, from samples of what was acknowledged.
+    """
+    before_s, before = np.empty(0), np.zeros((0, flows.size))
+    for block in view.rows("flow_samples").blocks("flow", "delivered_bytes"):
+        times_s, sofar = _matrix(block, flows, before[-1:])
+        every_s, every = np.concatenate([before_s, times_s]), np.concatenate([before, sofar])
+        first = np.searchsorted(every_s, times_s - window_s * (1 + 1e-9))
+        span_s = (times_s - every_s[first])[:, None]
+        bits = 8 * (sofar - every[first])
+        yield times_s, np.divide(bits, span_s, out=np.zeros_like(bits), where=span_s > 0)
+        if every_s.size:
+            kept = slice(int(np.searchsorted(every_s, every_s[-1] - window_s * (1 + 1e-9))), None)
+            before_s, before = every_s[kept], every[kept]
+
+
+def _matrix(block: Block, flows: npt.NDArray[np.uint32], before: Array) -> tuple[Array, Array]:
+    """The sample times in a block, and what each flow had delivered by then; `before` is the row before."""
+    columns = np.minimum(np.searchsorted(flows, block["flow"]), max(flows.size - 1, 0))
+    chosen = np.flatnonzero(flows[columns] == block["flow"]) if flows.size else np.empty(0, dtype=np.intp)
+    at_s = block["time_s"][chosen]
+    opens = np.diff(at_s, prepend=-np.inf) > 0
+    rows = np.cumsum(opens) - 1
+    sofar = np.full((int(opens.sum()) + 1, flows.size), np.nan)
+    sofar[0] = before[0] if before.size else 0.0
+    sofar[rows + 1, columns[chosen]] = block["delivered_bytes"][chosen]
+    known = np.where(np.isnan(sofar), 0, np.arange(sofar.shape[0])[:, None])
+    last = np.maximum.accumulate(known, axis=0)
+    return at_s[opens], np.take_along_axis(sofar, last, axis=0)[1:]

@@ -1,0 +1,62 @@
+"""Quantiles of values that come in blocks: exact, in the memory of a block, whatever their number.
+
+The values are counted in bins, then those of the bin that holds the wanted one, until few enough are left to be sorted:
+Munro and Paterson 1980 (selection with limited storage, a few passes over the data).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Array: TypeAlias = npt.NDArray[np.float64]
+
+#: The values, from the first, each time that they are asked for.
+Values: TypeAlias = Callable[[], Iterator[Array]]
+
+#: In how many bins values are counted.
+BINS = 1 << 12
+
+
+#: So many values are sorted at once.
+MOST_SORTED = 1 << 18
+
+
+def quantile(values: Values, share: float, most: int = MOST_SORTED) -> float | None:
+    """The value that this share does not exceed, linear between two; None without values. Sorts `most` at once."""
+    count = sum(block.size for block in values())
+    if count <= most:
+        return float(np.quantile(np.concatenate(list(values())), share)) if count else None
+    place = share * (count - 1)
+    before = ranked(values, int(place), most)
+    return before if place == int(place) else before + (ranked(values, int(place) + 1, most) - before) * (place % 1)
+
+
+def ranked(values: Values, rank: int, most: int = MOST_SORTED) -> float:
+    """The value with this rank, from 0. Sorts `most` at once."""
+    spans = [(block.size, float(block.min()), float(block.max())) for block in values() if block.size]
+    sizes, lows, highs = zip(*spans, strict=True)
+    return _ranked(values, rank, min(lows), max(highs), sum(sizes), most)
+
+
+def _ranked(values: Values, rank: int, low: float, high: float, count: int, most: int) -> float:
+    """The value with this rank, from 0, among the `count` from `low` to `high`, both included."""
+    if low == high:
+        return low
+    if count <= most:
+        return float(np.partition(np.concatenate([_inside(block, low, high) for block in values()]), rank)[rank])
+    edges = np.append(np.unique(np.linspace(low, high, BINS)), np.inf)
+    counts = np.zeros(edges.size - 1, dtype=np.int64)
+    for block in values():
+        counts += np.histogram(_inside(block, low, high), edges)[0]
+    upto = np.cumsum(counts)
+    found = int(np.searchsorted(upto, rank, side="right"))
+    top = min(float(np.nextafter(edges[found + 1], -np.inf)), high)
+    return _ranked(values, rank - int(upto[found] - counts[found]), float(edges[found]), top, int(counts[found]), most)
+
+
+def _inside(block: Array, low: float, high: float) -> Array:
+    return block[(block >= low) & (block <= high)]
