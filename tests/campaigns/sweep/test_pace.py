@@ -35,7 +35,7 @@ MEASURED_MS = [23.7, 30.5, 43.3, 34.6, 34.0, 57.7, 34.2, 38.2, 56.6, 59.2, 55.3,
 
 def heard(run_s: np.ndarray, weighed: np.ndarray, jobs: int) -> Iterator[tuple[float, float]]:
     """When which share of the work is done, by processes that take so long for each run."""
-    order = [run.number for run in Runs([(1,)] * run_s.size).mixed()]
+    order = [run.number for run in Runs([(0,)] * run_s.size).mixed()]
     tasks = work.Tasks(order, weighed[order], jobs)
     busy: list[tuple[float, float, work.Task]] = []
     now_s = 0.0
@@ -92,8 +92,8 @@ def test_of_many_points_those_that_differ_at_one_key_are_planned(monkeypatch):
 def test_each_stretch_of_a_sweep_is_a_sample_of_all_of_it():
     runs = Runs([tuple(range(10))] * 500)
     mixed = runs.mixed()
-    assert sorted(mixed, key=lambda run: run.number) == list(runs)
-    assert mixed.point_numbers.tolist() == [run.point for run in mixed]
+    assert sorted(mixed, key=lambda run: run.number) == [*runs]
+    assert [run.point for run in mixed] == mixed.point_numbers.tolist()
     tenths = [np.mean([run.number for run in mixed[first : first + 500]]) for first in range(0, 5000, 500)]
     assert tenths == pytest.approx([2500] * 10, rel=0.1)
     changes = sum(one.point != other.point for one, other in pairwise(mixed))

@@ -98,20 +98,20 @@ class Job:
 
     def _performed(self, folder: Path, progress: Progress) -> Sweep:
         with Parts(folder, self.order, command=self.command, fresh=self.fresh) as parts:
-            left = self.runs.without(parts.done).mixed()
+            left = self.runs.without(parts.done)
             if left:
-                with checking.beside(self.loaded, self.order, left, progress) as tell:
-                    self._run(left, parts, tell)
+                self._run(left, parts, progress)
             progress(1.0)
             return table.finish(parts, self.loaded)
 
     def _run(self, left: Runs, parts: Parts, progress: Progress) -> None:
-        of_points = weights.of_points(self.loaded, self.order.engine)
-        total, waiting = (of_points[runs.point_numbers] for runs in (self.runs, left))
-        there = 1.0 - waiting.sum() / total.sum()
+        of_points, mixed = weights.of_points(self.loaded, self.order.engine), left.mixed()
+        waiting = of_points[mixed.point_numbers]
+        there = 1.0 - waiting.sum() / of_points[self.runs.point_numbers].sum()
         progress(there)
-        tasks = work.Tasks(left, waiting, self.jobs or running.cores())
-        work.run_all(self.order, tasks, parts, lambda share: progress(there + share * (1.0 - there)))
+        tasks = work.Tasks(mixed, waiting, self.jobs or running.cores())
+        with checking.beside(self.loaded, self.order, left, progress) as tell:
+            work.run_all(self.order, tasks, parts, lambda share: tell(there + share * (1.0 - there)))
 
 
 @checked(

@@ -6,11 +6,12 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
-from typing import overload
+from itertools import accumulate, chain
+from typing import TYPE_CHECKING, overload
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 #: Runs are mixed in blocks, at least so many: a tenth of them is a sample of twenty.
 BLOCKS = 200
@@ -41,26 +42,26 @@ class Runs(Sequence[Run]):
         return Runs(self._seeds, array("Q", (number for number in self._chosen if number not in done)))
 
     def mixed(self) -> Runs:
-        """In an order in which each stretch is a fair sample of all: so what is done tells what is left.
+        """All of them in an order in which each stretch is a fair sample: so what is done tells what is left.
 
         Neighbours stay together in some hundreds of blocks, since runs of one point share its plan.
         """
         size = max(1, len(self) // BLOCKS)
-        firsts = range(0, len(self), size)
-        order = sorted(range(len(firsts)), key=lambda number: number * GOLDEN % 1)
-        numbers = array("Q")
-        for block in order:
-            numbers.extend(self._chosen[firsts[block] : firsts[block] + size])
-        return Runs(self._seeds, numbers)
+        firsts = sorted(range(0, len(self), size), key=lambda first: first // size * GOLDEN % 1)
+        blocks = (self._chosen[first : first + size] for first in firsts)
+        return Runs(self._seeds, array("Q", chain.from_iterable(blocks)))
 
     @property
     def point_numbers(self) -> npt.NDArray[np.intp]:
-        """The point of each run, in their order."""
-        return np.searchsorted(np.asarray(self._first), np.asarray(self._chosen), side="right") - 1
+        """The point of each run."""
+        import numpy as np
+
+        numbers = np.fromiter(self._chosen, np.uint64, len(self))
+        return np.searchsorted(np.frombuffer(self._first, np.uint64), numbers, side="right") - 1
 
     @property
     def points(self) -> Iterator[int]:
-        """The points that the runs are of, in their order; of neighbours of one point, once."""
+        """The points that the runs are of, rising."""
         last = -1
         for number in self._chosen:
             point = bisect_right(self._first, number) - 1
