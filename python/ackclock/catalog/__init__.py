@@ -147,7 +147,7 @@ class Card(BaseModel):
     def complete(self, given: Mapping[str, Any], variant: str | None = None) -> dict[str, Any]:
         """Every parameter in SI units: what is given, else the variant's value, else the default."""
         defaults = self._defaults.get(variant) or self._defaults.setdefault(variant, self._read(variant))
-        return {name: given[name] if name in given else value for name, value in defaults.items()}
+        return {name: given.get(name, value) for name, value in defaults.items()}
 
     @cached_property
     def _defaults(self) -> dict[str | None, dict[str, Any]]:

@@ -48,7 +48,8 @@ class Forecast:
         cores = "1 core" if self.jobs == 1 else f"{self.jobs} cores"
         runs = "1 run" if self.runs == 1 else f"{self.runs:,} runs"
         events = f"{self.events:.1e}".replace("e+", "e").replace("e0", "e") + " events"
-        return f"about {duration(self.wall_s)} of work on {cores} ({runs}, {events}), {amount(self.bytes)} on disk"
+        about = f"about {duration(self.wall_s)}" if self.wall_s >= 1 else "less than a second"
+        return f"{about} of work on {cores} ({runs}, {events}), {amount(self.bytes)} on disk"
 
 
 def forecast(costs: Iterable[tuple[Cost, int]], jobs: int, speed: float, *, extra_bytes: float = 0.0) -> Forecast:
@@ -75,18 +76,15 @@ def duration(seconds: float) -> str:
         if seconds >= unit_s:
             whole, rest = divmod(round(seconds / part_s), unit_s // part_s)
             return f"{whole} {unit.removesuffix('s') if whole == 1 else unit}" + (f" {rest} {part}" if rest else "")
-    return f"{seconds:.0f} s" if seconds >= 1 else "less than a second"
+    return f"{seconds:.0f} s"
 
 
 def amount(size_bytes: float) -> str:
     """Bytes for people: `4.2 GB`."""
     for unit, factor in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
         if size_bytes >= factor:
-            return (
-                f"{size_bytes / factor:.2g} {unit}"
-                if size_bytes < 100 * factor
-                else f"{size_bytes / factor:.0f} {unit}"
-            )
+            number = size_bytes / factor
+            return f"{number:.1f} {unit}" if number < 10 else f"{number:.0f} {unit}"
     return f"{size_bytes:.0f} B"
 
 

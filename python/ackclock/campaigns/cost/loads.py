@@ -86,7 +86,8 @@ def _load(plan: Plan, source: _Source, rate_bps: float, busy: Sequence[float]) -
     served = rate_bps / source.most_bps if source.closed and source.most_bps > 0 else 1.0
     transfers = source.transfers * served
     arriving = rate_bps * plan.duration_s / (8 * source.wire_bytes) + (transfers / 2 if source.generated else 0.0)
-    loss = 0.0 if source.udp else _loss(plan, source, rate_bps)
+    crowded = max((busy[link] for link in source.there), default=0.0)
+    loss = _loss(plan, source, rate_bps) if crowded > FULL and not source.udp else 0.0
     return Load(
         count=source.count,
         packets=arriving / (1 - loss),
@@ -96,7 +97,7 @@ def _load(plan: Plan, source: _Source, rate_bps: float, busy: Sequence[float]) -
         hops=len(source.there),
         hops_back=len(source.back),
         window_p=rate_bps * source.base_rtt_s / (8 * source.wire_bytes),
-        alive_s=_alive_s(source, max((busy[link] for link in source.there), default=0.0)),
+        alive_s=_alive_s(source, crowded),
         udp=source.udp,
         generated=source.generated,
     )
@@ -113,14 +114,20 @@ def _loss(plan: Plan, source: _Source, rate_bps: float) -> float:
     waiting_bytes = _limit_bytes(plan, link) / 2 if link.queue.discipline in TAIL_DROP else 0.0
     rtt_s = source.base_rtt_s + 8 * waiting_bytes / link.rate_bps
     window_p = min(rate_bps * rtt_s / (8 * source.wire_bytes), MOST_WINDOW_P)
-    return min(MOST_LOSS, 1.5 / (1 + window_p) ** 2)
+    return min(MOST_LOSS if source.generated else MOST_LOSS_OF_FLOWS, 1.5 / (1 + window_p) ** 2)
 
 
 #: Disciplines that are full before they drop.
 TAIL_DROP = frozenset({"pfifo", "bfifo"})
 
-#: Where windows are below one packet, timeouts keep the loss from growing further; 1e6 packets are no bound.
-MOST_LOSS, MOST_WINDOW_P = 0.7, 1e6
+#: A link so busy is full at times.
+FULL = 0.9
+
+#: Where windows are below one packet, timeouts keep the loss from growing further; short transfers have no mean window.
+MOST_LOSS_OF_FLOWS, MOST_LOSS = 0.7, 0.1
+
+#: A window without a bound.
+MOST_WINDOW_P = 1e6
 
 
 def _limit_bytes(plan: Plan, link: LinkPlan) -> float:

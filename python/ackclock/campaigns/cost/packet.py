@@ -14,13 +14,13 @@ from ackclock.plan import Plan
 
 #: CPU time of each, in microseconds, with what is written and measured of it.
 UNITS_US = {
-    "packet": 0.16,
-    "hop": 0.08,
-    "sample": 0.9,
+    "packet": 0.12,
+    "hop": 0.1,
+    "sample": 0.6,
     "transfer": 10.0,
     "link": 75.0,
-    "event": 3.0,
-    "captured": 0.25,
+    "event": 1.0,
+    "captured": 0.2,
     "logged": 1.0,
     "run": 30_000.0,
 }

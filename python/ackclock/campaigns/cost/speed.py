@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -93,4 +94,5 @@ def _keep(path: Path, found: float) -> None:
         new.write_text(json.dumps({**_about(), "speed": found}), encoding="utf-8")
         new.replace(path)
     except OSError:
-        new.unlink(missing_ok=True)
+        with suppress(OSError):
+            new.unlink(missing_ok=True)
