@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
@@ -38,7 +39,7 @@ def test_a_way_through_a_graph_is_a_shortest_one():
     assert {len(way) for way in lengths} == {2, 4, 6}
     for way in lengths:
         ends = [plan.links[link].ends for link in way]
-        assert all(one.destination == two.source for one, two in zip(ends, ends[1:], strict=False))
+        assert all(one.destination == two.source for one, two in itertools.pairwise(ends))
 
 
 def test_laws_come_back_from_a_plan():

@@ -67,6 +67,7 @@ class _Source:
     generated: bool = False
     closed: bool = False
     together_s: float = 0.0
+    used: float = 1.0
 
 
 def loads(plan: Plan) -> list[Load]:
@@ -83,11 +84,15 @@ def loads(plan: Plan) -> list[Load]:
 
 
 def _load(plan: Plan, source: _Source, rate_bps: float, busy: Sequence[float]) -> Load:
+    crowded = max((busy[link] for link in source.there), default=0.0)
+    if crowded > FULL:
+        rate_bps *= source.used
     served = rate_bps / source.most_bps if source.closed and source.most_bps > 0 else 1.0
     transfers = source.transfers * served
     arriving = rate_bps * plan.duration_s / (8 * source.wire_bytes) + (transfers / 2 if source.generated else 0.0)
-    crowded = max((busy[link] for link in source.there), default=0.0)
-    loss = _loss(plan, source, rate_bps) if crowded > FULL and not source.udp else 0.0
+    alive_s = _alive_s(source, crowded)
+    while_alive_bps = rate_bps * plan.duration_s / alive_s if alive_s > 0 else 0.0
+    loss = _loss(plan, source, while_alive_bps) if crowded > FULL and not source.udp else 0.0
     return Load(
         count=source.count,
         packets=arriving / (1 - loss),
@@ -97,7 +102,7 @@ def _load(plan: Plan, source: _Source, rate_bps: float, busy: Sequence[float]) -
         hops=len(source.there),
         hops_back=len(source.back),
         window_p=rate_bps * source.base_rtt_s / (8 * source.wire_bytes),
-        alive_s=_alive_s(source, crowded),
+        alive_s=alive_s,
         udp=source.udp,
         generated=source.generated,
     )
@@ -114,7 +119,7 @@ def _loss(plan: Plan, source: _Source, rate_bps: float) -> float:
     waiting_bytes = _limit_bytes(plan, link) / 2 if link.queue.discipline in TAIL_DROP else 0.0
     rtt_s = source.base_rtt_s + 8 * waiting_bytes / link.rate_bps
     window_p = min(rate_bps * rtt_s / (8 * source.wire_bytes), MOST_WINDOW_P)
-    return min(MOST_LOSS if source.generated else MOST_LOSS_OF_FLOWS, 1.5 / (1 + window_p) ** 2)
+    return min(MOST_LOSS, 1.5 / (1 + window_p) ** 2)
 
 
 #: Disciplines that are full before they drop.
@@ -123,8 +128,8 @@ TAIL_DROP = frozenset({"pfifo", "bfifo"})
 #: A link so busy is full at times.
 FULL = 0.9
 
-#: Where windows are below one packet, timeouts keep the loss from growing further; short transfers have no mean window.
-MOST_LOSS_OF_FLOWS, MOST_LOSS = 0.7, 0.1
+#: Where windows are below one packet, timeouts keep the loss from growing further.
+MOST_LOSS = 0.7
 
 #: A window without a bound.
 MOST_WINDOW_P = 1e6
@@ -148,7 +153,7 @@ def _alive_s(source: _Source, busy: float) -> float:
 
 
 #: A link is never busier than all but this.
-_LEAST_IDLE = 0.05
+_LEAST_IDLE = 0.2
 
 
 def _sources(plan: Plan) -> Iterator[_Source]:
@@ -168,15 +173,15 @@ def _flow(plan: Plan, flow: FlowPlan, count: float, ways: Ways) -> _Source:
     span_s = max(0.0, min(flow.stop_s or math.inf, plan.duration_s) - start_s)
     least_bps = min((plan.links[link].rate_bps for link in there), default=math.inf)
     rate_bps = min(connection.most_bps(flow.application_rate_bps), least_bps)
-    used = 1.0 if connection.heedless else _used(plan, there, flow.base_rtt_s)
     opening_s = connection.opening_s(rate_bps)
-    bits = used * rate_bps * max(0.0, span_s - opening_s) + connection.opening_bits(min(span_s, opening_s))
+    bits = rate_bps * max(0.0, span_s - opening_s) + connection.opening_bits(min(span_s, opening_s))
     alone_s = span_s
     if flow.size_bytes is not None and rate_bps > 0:
         bits = min(bits, 8 * connection.on_wire(flow.size_bytes))
         alone_s = min(span_s, connection.transfer_s(flow.size_bytes, rate_bps))
     made = _tcp(plan, connection, there, back, bits, span_s)
-    return replace(made, count=count, transfers=1.0, alone_s=alone_s, together_s=count * bits / least_bps)
+    used = 1.0 if connection.heedless else _used(plan, there, flow.base_rtt_s)
+    return replace(made, count=count, transfers=1.0, alone_s=alone_s, together_s=count * bits / least_bps, used=used)
 
 
 def _used(plan: Plan, there: Sequence[int], base_rtt_s: float) -> float:

@@ -76,7 +76,8 @@ def written_bytes(plan: Plan, rows: Rows) -> float:
     tables += _samples_bytes(rows.queue_samples, rows.packets_queued)
     pairs = sum(len(getattr(traffic.population, "paths", ())) for traffic in plan.traffic)
     flows = len(plan.flows) + len(plan.datagrams) + pairs
-    return tables + sum(TABLE_BYTES.values()) + MANIFEST_BYTES + flows * FLOW_BYTES + len(plan.links) * LINK_BYTES
+    tables += sum(size for name, size in TABLE_BYTES.items() if getattr(rows, name))
+    return tables + MANIFEST_BYTES + flows * FLOW_BYTES + len(plan.links) * LINK_BYTES
 
 
 def _samples_bytes(samples: float, packets: float) -> float:
