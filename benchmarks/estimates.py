@@ -4,7 +4,8 @@
 
 The plans are those of `scenarios/` (a sweep's first point) and so many at random, the same ones in each call. Those
 that are estimated to take longer than `--longest` are left out. Each is run once, written and measured, in a process
-whose imports are done. `--fit` prints the packet engine's unit costs that fit the measured times best.
+whose imports are done; times are those of a machine of speed 1 (`ackclock.campaigns.cost.speed`, measured beside
+each run). `--fit` prints the packet engine's unit costs that fit the measured times best.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from scipy.optimize import nnls
 
 from ackclock import engines
 from ackclock.campaigns import running
-from ackclock.campaigns.cost import Cost, cost, packet
+from ackclock.campaigns.cost import Cost, cost, packet, speed
 from ackclock.campaigns.cost.loads import loads
 from ackclock.errors import ScenarioError
 from ackclock.plan import Plan
@@ -60,7 +61,7 @@ def main() -> None:
         found = cost(plan, engine)
         if found.cpu_s > given.longest or (given.names and name not in given.names):
             continue
-        row = Row(name, engine, plan, found, measured(plan, engine))
+        row = Row(name, engine, plan, found, measured(plan, engine).at(1 / speed.measured()))
         rows.append(row)
         print(line(row), flush=True)
     print(summary(rows))

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from typer.testing import CliRunner
 
 from ackclock import cli
 from ackclock.cli.plot import KINDS
+from ackclock.cli.terminal import forecast, progress
 from ackclock.cli.terminal.result import _answer as answer
 from ackclock.views import plots
 
@@ -241,6 +243,59 @@ def test_dry_run_prints_the_plan_and_leaves_nothing(here):
     assert plan["links"][0]["rate_bps"] == 5e6
     assert plan["seeds"] == [1, 2]
     assert [path.name for path in here.iterdir()] == ["small.toml"]
+
+
+SWEPT = SMALL + '[sweep]\n"network.rate" = ["1Mbit", "2Mbit"]\n"flows[0].count" = [1, 2, 3]\n'
+
+
+def test_dry_runs_say_what_is_planned_costs_and_leave_nothing(here):
+    (here / "swept.toml").write_text(SWEPT)
+    about = r"(about .*|less than a second) of work on [12] cores? \(%s runs, .* events\), .* on disk\n"
+    assert re.fullmatch(about % 2, call("run", "small.toml", "--dry-run", "--jobs", "2").stderr)
+    compared = call("compare", "small.toml", "--engine", "packet,fluid", "--dry-run", "--jobs", "2").stdout
+    assert re.fullmatch(r"small: packet, fluid\n" + about % 4, compared)
+    swept = call("sweep", "swept.toml", "--dry-run", "--jobs", "2").stdout
+    assert swept.startswith("swept-packet, packet engine: 6 points\n  network.rate = 1Mbit, flows[0].count = 1\n")
+    assert re.search(r"\n  …\n" + about % 12, swept)
+    assert re.search(about % r"\d+", call("reproduce", "B5.4", "--dry-run", "--quick").stdout)
+    assert sorted(path.name for path in here.iterdir()) == ["small.toml", "swept.toml"]
+
+
+def test_dry_runs_have_a_json_form(here):
+    (here / "swept.toml").write_text(SWEPT)
+    told = [
+        json.loads(call(*command, "--dry-run", "--json").stdout)
+        for command in (
+            ("run", "small.toml"),
+            ("sweep", "swept.toml"),
+            ("compare", "small.toml", "--engine", "packet,fluid"),
+            ("reproduce", "B5.4", "--quick"),
+        )
+    ]
+    assert [one["forecast"]["runs"] for one in told][:3] == [2, 12, 4]
+    assert all(one["forecast"][key] > 0 for one in told for key in ("events", "cpu_s", "wall_s", "bytes"))
+    assert told[0]["plan"]["links"][0]["rate_bps"] == 5e6
+    assert told[1]["first_points"][1] == {"network.rate": "1Mbit", "flows[0].count": 2}
+
+
+def test_long_work_says_so_before_it_begins(here, monkeypatch):
+    assert call("run", "small.toml", "--seed", "1", "--no-report").stderr == ""
+    monkeypatch.setattr(forecast, "LONG_S", 0.0)
+    result = call("run", "small.toml", "--seed", "1", "--no-report", "--json")
+    assert re.match(r"less than a second of work on 1 core \(1 run, ", result.stderr)
+    json.loads(result.stdout)
+
+
+def test_a_check_that_takes_long_shows_a_bar(monkeypatch):
+    shown = []
+    monkeypatch.setattr(progress, "progress", contextmanager(lambda title: iter([shown.append])))
+    monkeypatch.setattr(progress, "LATE_S", 0.05)
+    with progress.late("Checking") as tell:
+        tell(0.1)
+        time.sleep(0.1)
+        tell(0.5)
+        tell(1.0)
+    assert shown == [0.5, 1.0]
 
 
 def test_mistakes_of_all_files_are_told_line_by_line(here):

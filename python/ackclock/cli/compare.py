@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ackclock.cli.options import AsJson, Engines, Jobs, Kernel, Repeats, Report, Seed, command
+from ackclock.cli.options import AsJson, DryRun, Engines, Jobs, Kernel, Repeats, Report, Seed, command
 
 
 def compare(  # noqa: PLR0913 (each is an option of the command line)
@@ -22,6 +23,7 @@ def compare(  # noqa: PLR0913 (each is an option of the command line)
         Path | None, typer.Option(metavar="DIR", help="Folder of the result (default: results/SCENARIO-compare).")
     ] = None,
     as_json: AsJson = False,
+    dry_run: DryRun = False,
     report: Report = True,
     jobs: Jobs = None,
 ) -> None:
@@ -34,9 +36,12 @@ def compare(  # noqa: PLR0913 (each is an option of the command line)
 
         ackclock compare scenarios/pendulum.toml --engine packet,theory --repeats 20 --json
     """
+    from ackclock import engines
     from ackclock.campaigns.compare import compare as comparing
     from ackclock.campaigns.compare import folder as folders
+    from ackclock.cli import forecasts
     from ackclock.cli import jobs as work
+    from ackclock.cli.terminal import forecast
     from ackclock.cli.terminal.comparison import print_comparison
     from ackclock.cli.terminal.progress import progress
     from ackclock.input.source import named
@@ -46,7 +51,15 @@ def compare(  # noqa: PLR0913 (each is an option of the command line)
     plan = work.loaded(scenario, options.kernel, options.engines).plan()
     names = work.engine_names(options.engines)
     place = out or Path("results") / f"{Path(named(scenario)).stem}-compare"
+    runs = plan if seeds is None else replace(plan, seeds=seeds)
+    able = [name for name in names if not engines.refusals(engines.engine(name), plan)]
+    expected = forecasts.of_plans([(runs, name) for name in able], jobs, report=report)
+    if dry_run:
+        told = {"scenario": plan.name, "engines": able, "forecast": expected.as_dict()}
+        forecast.show(expected, place, told if as_json else f"{plan.name}: {', '.join(able)}")
+        return
     folders.check(place)
+    forecast.warn(expected, place)
     with progress(f"{place.name}: {', '.join(names)}") as tell:
         found = comparing.compare(plan, names, seeds, jobs=jobs, progress=tell, command=options.command)
     folders.write(found, place, report=report, command=options.command)

@@ -42,6 +42,10 @@ AsJson: TypeAlias = Annotated[
 Report: TypeAlias = Annotated[bool, typer.Option(help="Write report.html into the folder.")]
 Jobs: TypeAlias = Annotated[int | None, typer.Option(metavar="N", help="Runs at a time (default: one a core).")]
 
+DryRun: TypeAlias = Annotated[
+    bool, typer.Option("--dry-run", help="Print what would be run, and about what it takes; run nothing.")
+]
+
 
 def command() -> str:
     """The command as it was typed, for the manifest."""

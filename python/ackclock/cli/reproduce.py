@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ackclock.cli.options import Jobs, command
+from ackclock.cli.options import DryRun, Jobs, command
 
 
 def _entry_ids(incomplete: str) -> list[str]:
@@ -31,6 +31,7 @@ def reproduce(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a line of JSON for each entry and nothing else.")
     ] = False,
+    dry_run: DryRun = False,
     jobs: Jobs = None,
 ) -> None:
     """Reproduce published results: the value of the paper beside ours, and whether they agree. Without an ID, list all.
@@ -46,8 +47,10 @@ def reproduce(
         ackclock reproduce --all --out results/gallery
     """
     from ackclock.campaigns.reproduce import entries, find
+    from ackclock.campaigns.reproduce import work as work_of
+    from ackclock.cli import forecasts
     from ackclock.cli import jobs as work
-    from ackclock.cli.terminal import reproduction
+    from ackclock.cli.terminal import forecast, reproduction
 
     work.check_number("--jobs", jobs, 1, 10_000)
     known = entries()
@@ -55,4 +58,12 @@ def reproduce(
         reproduction.print_entries(known)
         return
     chosen = known if every else list({entry.id: entry for entry in (find(name, known) for name in ids or ())}.values())
+    pairs = {entry.id: work_of.plans(entry, quick=quick) for entry in chosen}
+    expected = forecasts.of_plans([pair for listed in pairs.values() for pair in listed], jobs, report=False)
+    if dry_run:
+        told = {"entries": list(pairs), "forecast": expected.as_dict()}
+        cases = "\n".join(f"{name}: {len(listed)} results" for name, listed in pairs.items())
+        forecast.show(expected, out, told if as_json else cases)
+        return
+    forecast.warn(expected, out)
     reproduction.run_all(chosen, out, quick=quick, jobs=jobs, as_json=as_json, command=command())

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ackclock.cli.options import AsJson, Engines, Jobs, Kernel, Repeats, Report, Seed, command
+
+if TYPE_CHECKING:
+    from ackclock.cli.jobs import Options
+    from ackclock.plan import Plan
 
 
 def run(  # noqa: PLR0913 (each is an option of the command line)
@@ -23,7 +28,9 @@ def run(  # noqa: PLR0913 (each is an option of the command line)
         typer.Option(metavar="DIR", help="Folder of the result (default: results/SCENARIO-ENGINE)."),
     ] = None,
     as_json: AsJson = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan (JSON, SI units); run nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the plan (JSON, SI units) and about what it takes; run nothing.")
+    ] = False,
     quick: Annotated[
         bool, typer.Option("--quick", help="Only a look: one seed, a tenth of the duration and of the warm-up.")
     ] = False,
@@ -45,17 +52,37 @@ def run(  # noqa: PLR0913 (each is an option of the command line)
 
     With several scenarios or engines, --out is the folder of the results' folders, and --json prints a line for each.
     """
+    from ackclock.cli import forecasts
     from ackclock.cli import jobs as work
+    from ackclock.cli.terminal import forecast
 
     options = work.Options(engine, kernel, seed, repeats, out, jobs, report, quick, command())
     plans = work.plans(scenarios, options)
     if dry_run:
-        work.able(plans, options)
-        for plan in plans:
-            typer.echo(plan.to_json())
+        _tell(plans, work.able(plans, options), options, as_json)
         return
-    for job in work.prepare(scenarios, plans, options):
+    made = work.prepare(scenarios, plans, options)
+    forecast.warn(forecasts.of_plans([(job.plan, job.engine) for job in made], jobs, report=report), made[0].folder)
+    for job in made:
         _run_one(job, as_json)
+
+
+def _tell(plans: Sequence[Plan], names: Sequence[str], options: Options, as_json: bool) -> None:
+    """The plans on standard output, what they take on standard error; as JSON, a line for each result with both."""
+    from ackclock.cli import forecasts
+    from ackclock.cli.terminal import forecast
+
+    pairs = [(plan, name) for plan in plans for name in names]
+    if as_json:
+        for plan, name in pairs:
+            found = forecasts.of_plans([(plan, name)], options.jobs, report=options.report)
+            typer.echo(json.dumps({"engine": name, "forecast": found.as_dict(), "plan": plan.to_dict()}))
+        return
+    for plan in plans:
+        typer.echo(plan.to_json())
+    found = forecasts.of_plans(pairs, options.jobs, report=options.report)
+    typer.echo(str(found), err=True)
+    forecast.lacking(found, options.out or Path("results"))
 
 
 def _run_one(job: Any, as_json: bool) -> None:

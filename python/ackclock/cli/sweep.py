@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ackclock.cli.options import AsJson, Engines, Jobs, Kernel, Repeats, Report, Seed, command
+from ackclock.cli.options import AsJson, DryRun, Engines, Jobs, Kernel, Repeats, Report, Seed, command
 from ackclock.errors import InputError
 from ackclock.system import signals
 
@@ -38,6 +38,7 @@ def sweep(  # noqa: PLR0913 (each is an option of the command line)
     samples: Annotated[bool, typer.Option("--samples", help="Keep samples and events of every run.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin anew; forget what the folder has of a sweep.")] = False,
     as_json: AsJson = False,
+    dry_run: DryRun = False,
     report: Report = True,
     jobs: Jobs = None,
 ) -> None:
@@ -55,7 +56,12 @@ def sweep(  # noqa: PLR0913 (each is an option of the command line)
     from ackclock.cli import jobs as work
 
     options = work.Options(engine, kernel, seed, repeats, out, jobs, report, command=command())
-    for job in list(_prepared(scenario, options, metrics, samples, where or ())):
+    made = list(_prepared(scenario, options, metrics, samples, where or ()))
+    if dry_run:
+        for job in made:
+            _tell(job, as_json)
+        return
+    for job in made:
         _perform(replace(job, fresh=fresh), as_json=as_json, report=report)
 
 
@@ -65,6 +71,7 @@ def _prepared(
     """A sweep for each engine. Everything that can be refused is refused before anything runs."""
     from ackclock.campaigns.sweep import run as sweeps
     from ackclock.cli import jobs as work
+    from ackclock.cli.terminal.progress import late
 
     seeds = work.seeds(options)
     chosen = None if metrics is None else [name.strip() for name in metrics.split(",")]
@@ -73,16 +80,44 @@ def _prepared(
     names = work.engine_names(options.engines)
     for name in names:
         folder = work.folder(scenario, name, options.out, several=len(names) > 1)
-        job = sweeps.prepare(loaded, name, out=folder, seeds=seeds, metrics=chosen, samples=samples, where=points)
+        with late(f"Checking {loaded.count:,} points") as tell:
+            job = sweeps.prepare(
+                loaded, name, out=folder, seeds=seeds, metrics=chosen, samples=samples, where=points, progress=tell
+            )
         yield replace(job, jobs=options.jobs, command=options.command)
+
+
+def _tell(job: Job, as_json: bool) -> None:
+    """How many points and runs, what they take, and the first points."""
+    from ackclock.cli import forecasts
+    from ackclock.cli.terminal import forecast
+    from ackclock.scenario.points import described
+
+    found, place = forecasts.of_sweep(job), job.out or Path("results")
+    count = job.loaded.count
+    first = [job.loaded.point(number).values for number in range(min(FIRST, count))]
+    if as_json:
+        told = {"scenario": job.order.title, "engine": job.order.engine, "points": count, "first_points": first}
+        forecast.show(found, place, {**told, "forecast": found.as_dict()})
+        return
+    lines = [f"{job.title}: {count:,} {'point' if count == 1 else 'points'}"]
+    lines += [f"  {described(values)}" for values in first if values] + ["  …"] * (count > FIRST)
+    forecast.show(found, place, "\n".join(lines))
+
+
+#: So many points are shown of a sweep that is not run.
+FIRST = 5
 
 
 def _perform(job: Job, *, as_json: bool, report: bool) -> None:
     from ackclock.campaigns.sweep.folder import POINTS
+    from ackclock.cli import forecasts
     from ackclock.cli.report import write_report
+    from ackclock.cli.terminal import forecast
     from ackclock.cli.terminal.progress import progress
     from ackclock.cli.terminal.sweep import print_sweep
 
+    forecast.warn(forecasts.of_sweep(job), job.out or Path("results"))
     kept = f"interrupted; what is done is kept in {job.out}: the same command goes on"
     with signals.saying(kept), progress(job.title) as tell:
         done = job.perform(tell)

@@ -82,5 +82,5 @@ def _checked(key: str, table: Any) -> Any:
 @cache
 def _adapter(key: str) -> TypeAdapter[Any]:
     field = Scenario.model_fields[key]
-    whole: Any = Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation  # type: ignore[misc]
+    whole: Any = Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
     return TypeAdapter(whole.__args__[0] if key in LISTS else whole)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ackclock.campaigns.cost.amount import Cost
 from ackclock.campaigns.cost.loads import loads
 from ackclock.campaigns.cost.packet import CAPTURED_BYTES, counted
-from ackclock.campaigns.cost.tables import written_bytes
+from ackclock.campaigns.cost.tables import kept_bytes, written_bytes
 from ackclock.plan import Plan
 
 #: CPU time in the kernel, in microseconds: a packet's way through both stacks, a link, a reading of a socket.
@@ -33,5 +33,6 @@ def of_run(plan: Plan) -> Cost:
         events=counts.packet + counts.hop + counts.sample,
         cpu_s=1e-6 * cpu_us,
         bytes=written_bytes(plan, rows) + counts.captured * CAPTURED_BYTES,
+        kept_bytes=kept_bytes(rows),
         memory_bytes=GUEST_BYTES,
     )

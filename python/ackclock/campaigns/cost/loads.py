@@ -15,7 +15,7 @@ from ackclock.campaigns.cost import arrivals
 from ackclock.campaigns.cost.sharing import Claim, shares_bps
 from ackclock.campaigns.cost.tcp import Connection
 from ackclock.campaigns.cost.ways import Ways
-from ackclock.plan import DatagramPlan, EndsPlan, FlowPlan, PathPlan, Plan, TrafficPlan
+from ackclock.plan import DatagramPlan, EndsPlan, FlowPlan, LinkPlan, PathPlan, Plan, TrafficPlan
 
 #: Of generated traffic between hosts, so many pairs stand for all.
 MOST_PAIRS = 512
@@ -28,6 +28,7 @@ class Load:
     Attributes:
         packets: data packets or datagrams.
         answers: ACKs for them.
+        loss: the share of the packets that is lost.
         transfers: connections.
         hops, hops_back: links on the ways there and back.
         window_p: packets of a source under way when queues are empty; infinite without a share.
@@ -38,6 +39,7 @@ class Load:
     count: float
     packets: float
     answers: float
+    loss: float
     transfers: float
     hops: int
     hops_back: int
@@ -61,8 +63,11 @@ class _Source:
     transfers: float
     alone_s: float
     span_s: float
-    udp: bool
-    generated: bool
+    udp: bool = False
+    generated: bool = False
+    closed: bool = False
+    together_s: float = 0.0
+    used: float = 1.0
 
 
 def loads(plan: Plan) -> list[Load]:
@@ -79,20 +84,60 @@ def loads(plan: Plan) -> list[Load]:
 
 
 def _load(plan: Plan, source: _Source, rate_bps: float, busy: Sequence[float]) -> Load:
-    packets = rate_bps * plan.duration_s / (8 * source.wire_bytes)
-    served = rate_bps / source.most_bps if source.most_bps > 0 else 1.0
+    crowded = max((busy[link] for link in source.there), default=0.0)
+    if crowded > FULL:
+        rate_bps *= source.used
+    served = rate_bps / source.most_bps if source.closed and source.most_bps > 0 else 1.0
+    transfers = source.transfers * served
+    arriving = rate_bps * plan.duration_s / (8 * source.wire_bytes) + (transfers / 2 if source.generated else 0.0)
+    alive_s = _alive_s(source, crowded)
+    while_alive_bps = rate_bps * plan.duration_s / alive_s if alive_s > 0 else 0.0
+    loss = _loss(plan, source, while_alive_bps) if crowded > FULL and not source.udp else 0.0
     return Load(
         count=source.count,
-        packets=packets,
-        answers=packets * source.answers,
-        transfers=source.transfers * (served if source.generated else 1.0),
+        packets=arriving / (1 - loss),
+        answers=arriving * source.answers,
+        loss=loss,
+        transfers=transfers,
         hops=len(source.there),
         hops_back=len(source.back),
         window_p=rate_bps * source.base_rtt_s / (8 * source.wire_bytes),
-        alive_s=_alive_s(source, max((busy[link] for link in source.there), default=0.0)),
+        alive_s=alive_s,
         udp=source.udp,
         generated=source.generated,
     )
+
+
+def _loss(plan: Plan, source: _Source, rate_bps: float) -> float:
+    """The share of a TCP's packets that is lost, roughly: what belongs to its mean window (Mathis et al. 1997).
+
+    A queue that drops from its tail is half full on average.
+    """
+    if not source.there:
+        return 0.0
+    link = min((plan.links[number] for number in source.there), key=lambda link: link.rate_bps)
+    waiting_bytes = _limit_bytes(plan, link) / 2 if link.queue.discipline in TAIL_DROP else 0.0
+    rtt_s = source.base_rtt_s + 8 * waiting_bytes / link.rate_bps
+    window_p = min(rate_bps * rtt_s / (8 * source.wire_bytes), MOST_WINDOW_P)
+    return min(MOST_LOSS, 1.5 / (1 + window_p) ** 2)
+
+
+#: Disciplines that are full before they drop.
+TAIL_DROP = frozenset({"pfifo", "bfifo"})
+
+#: A link so busy is full at times.
+FULL = 0.9
+
+#: Where windows are below one packet, timeouts keep the loss from growing further.
+MOST_LOSS = 0.7
+
+#: A window without a bound.
+MOST_WINDOW_P = 1e6
+
+
+def _limit_bytes(plan: Plan, link: LinkPlan) -> float:
+    parameters = link.queue.parameters
+    return float(parameters.get("limit_bytes") or plan.packet_bytes * (parameters.get("limit_packets") or math.inf))
 
 
 def _alive_s(source: _Source, busy: float) -> float:
@@ -102,11 +147,13 @@ def _alive_s(source: _Source, busy: float) -> float:
     sharing).
     """
     alone_s = source.alone_s / max(1 - busy, _LEAST_IDLE)
+    if source.count > 1 and source.there:
+        alone_s = max(alone_s, min(source.together_s, source.span_s))
     return min(alone_s * source.transfers, source.span_s * max(1.0, source.transfers if source.generated else 1.0))
 
 
 #: A link is never busier than all but this.
-_LEAST_IDLE = 0.05
+_LEAST_IDLE = 0.2
 
 
 def _sources(plan: Plan) -> Iterator[_Source]:
@@ -126,13 +173,34 @@ def _flow(plan: Plan, flow: FlowPlan, count: float, ways: Ways) -> _Source:
     span_s = max(0.0, min(flow.stop_s or math.inf, plan.duration_s) - start_s)
     least_bps = min((plan.links[link].rate_bps for link in there), default=math.inf)
     rate_bps = min(connection.most_bps(flow.application_rate_bps), least_bps)
-    bits = rate_bps * max(0.0, span_s - connection.opening_s(rate_bps))
+    opening_s = connection.opening_s(rate_bps)
+    bits = rate_bps * max(0.0, span_s - opening_s) + connection.opening_bits(min(span_s, opening_s))
     alone_s = span_s
     if flow.size_bytes is not None and rate_bps > 0:
         bits = min(bits, 8 * connection.on_wire(flow.size_bytes))
         alone_s = min(span_s, connection.transfer_s(flow.size_bytes, rate_bps))
     made = _tcp(plan, connection, there, back, bits, span_s)
-    return replace(made, count=count, transfers=1.0, alone_s=alone_s)
+    used = 1.0 if connection.heedless else _used(plan, there, flow.base_rtt_s)
+    return replace(made, count=count, transfers=1.0, alone_s=alone_s, together_s=count * bits / least_bps, used=used)
+
+
+def _used(plan: Plan, there: Sequence[int], base_rtt_s: float) -> float:
+    """The share of the slowest link that TCPs use whose windows are cut by losses: little with a tiny buffer."""
+    if not there:
+        return 1.0
+    link = min((plan.links[number] for number in there), key=lambda link: link.rate_bps)
+    limit_bytes = _limit_bytes(plan, link)
+    bdp_bytes = link.rate_bps * base_rtt_s / 8
+    if bdp_bytes < _SMALL_BDP_P * plan.packet_bytes:
+        return 1.0
+    return float(min(1.0, LEAST_USED + (1 - LEAST_USED) * limit_bytes / (ENOUGH_BDP * bdp_bytes)))
+
+
+#: What is used with hardly a buffer, and the buffer, in bandwidth–delay products, with which all is.
+LEAST_USED, ENOUGH_BDP = 0.35, 0.1
+
+#: Where windows are small, a buffer of a packet or two is large.
+_SMALL_BDP_P = 50
 
 
 def _tcp(
@@ -150,8 +218,6 @@ def _tcp(
         transfers=0.0,
         alone_s=0.0,
         span_s=span_s,
-        udp=False,
-        generated=False,
     )
 
 
@@ -172,7 +238,6 @@ def _datagrams(plan: Plan, source: DatagramPlan, ways: Ways) -> _Source:
         alone_s=span_s,
         span_s=span_s,
         udp=True,
-        generated=False,
     )
 
 
@@ -181,6 +246,7 @@ def _generated(plan: Plan, traffic: TrafficPlan, ways: Ways) -> Iterator[_Source
     begin_s = traffic.workload["start_s"]
     span_s = max(0.0, min(traffic.workload["stop_s"] or math.inf, plan.duration_s) - begin_s)
     pairs, known = _pairs(plan, traffic, ways)
+    closed = traffic.workload["arrivals"]["kind"] in ("sources", "web")
     for there, back, base_rtt_s in known:
         connection = Connection.of(plan, traffic.group, base_rtt_s, there)
         least_bps = min((plan.links[link].rate_bps for link in there), default=math.inf)
@@ -189,7 +255,7 @@ def _generated(plan: Plan, traffic: TrafficPlan, ways: Ways) -> Iterator[_Source
         part = 1 / len(known)
         bits = min(8 * amount.wire_bytes * part, least_bps * span_s)
         made = _tcp(plan, connection, there, back, bits, span_s)
-        yield replace(made, transfers=amount.number * part, alone_s=amount.each_s, generated=True)
+        yield replace(made, transfers=amount.number * part, alone_s=amount.each_s, generated=True, closed=closed)
 
 
 def _pairs(

@@ -9,24 +9,27 @@ from dataclasses import dataclass
 
 from ackclock.campaigns.cost.amount import Cost
 from ackclock.campaigns.cost.loads import Load, loads
-from ackclock.campaigns.cost.tables import Rows, written_bytes
+from ackclock.campaigns.cost.tables import Rows, kept_bytes, written_bytes
 from ackclock.plan import Plan
 
 #: CPU time of each, in microseconds, with what is written and measured of it.
 UNITS_US = {
-    "packet": 0.15,
-    "hop": 0.15,
-    "sample": 0.5,
-    "transfer": 20.0,
-    "link": 30.0,
+    "packet": 0.08,
+    "hop": 0.09,
+    "sample": 0.8,
+    "transfer": 12.0,
+    "link": 100.0,
     "event": 1.0,
-    "captured": 0.3,
+    "captured": 0.2,
     "logged": 1.0,
-    "run": 10_000.0,
+    "run": 33_000.0,
 }
 
 #: Bytes of a captured packet: its record's header, and the headers of Ethernet, IP and TCP.
 CAPTURED_BYTES = 82
+
+#: The share of packets that is marked, where senders ask for it.
+MARKED = 0.4
 
 #: Memory of each, in bytes: state and rows.
 CONNECTION_BYTES, PENDING_BYTES, UNDER_WAY_BYTES, LINK_BYTES, CODE_BYTES = 4000, 400, 64, 40_000, 120e6
@@ -60,6 +63,7 @@ def of_run(plan: Plan) -> Cost:
         events=counts.packet + counts.hop + counts.sample,
         cpu_s=1e-6 * cpu_us,
         bytes=written_bytes(plan, rows) + captured_bytes,
+        kept_bytes=kept_bytes(rows),
         memory_bytes=_memory_bytes(plan, everything, rows),
     )
 
@@ -68,15 +72,19 @@ def counted(plan: Plan, everything: list[Load]) -> tuple[Rows, Counts]:
     """The rows of the tables, and what the CPU time goes with."""
     packets = sum(load.count * load.packets for load in everything)
     answers = sum(load.count * load.answers for load in everything)
-    hops = sum(load.count * (load.packets * load.hops + load.answers * load.hops_back) for load in everything)
     transfers = sum(load.count * load.transfers for load in everything if not load.udp)
+    hops = sum(load.count * _hops(load) for load in everything)
     flows = len(plan.datagrams) + transfers
-    losses = sum(load.count * load.packets * _loss(load) for load in everything if not load.udp)
+    losses = sum(load.count * load.packets * load.loss for load in everything)
+    marks = packets * MARKED * any(group.tcp is not None and group.tcp.ecn != "off" for group in plan.groups)
+    sampled = [load for load in everything if plan.record.traffic or not load.generated]
     rows = Rows(
+        packets_sampled=sum(load.count * load.packets for load in sampled),
+        packets_queued=hops,
         flows=flows,
-        flow_samples=_flow_samples(plan, everything),
+        flow_samples=sum(load.count * load.alive_s for load in sampled) / plan.record.interval_s,
         queue_samples=_sampled_links(plan) * plan.duration_s / plan.record.interval_s,
-        events=3 * transfers + 2.5 * losses,
+        events=2 * transfers + 2.2 * losses + marks,
         links=len(plan.links),
         packets=(2.0 * hops + packets + answers) * plan.record.packets,
     )
@@ -92,22 +100,14 @@ def counted(plan: Plan, everything: list[Load]) -> tuple[Rows, Counts]:
     )
 
 
-def _flow_samples(plan: Plan, everything: list[Load]) -> float:
-    """Of flows that are there; of generated ones if the plan asks for them."""
-    alive_s = sum(load.count * load.alive_s for load in everything if plan.record.traffic or not load.generated)
-    return alive_s / plan.record.interval_s
-
-
 def _sampled_links(plan: Plan) -> int:
     return len(plan.links) if plan.record.all_links else sum(link.bottleneck for link in plan.links)
 
 
-def _loss(load: Load) -> float:
-    """The share of packets that is lost, roughly: of a Reno with twice the window that it has with empty queues."""
-    return min(_MOST_LOSS, 1.5 / max(2 * load.window_p, 1.0) ** 2)
-
-
-_MOST_LOSS = 0.1
+def _hops(load: Load) -> float:
+    """Packets that come to a link: data, ACKs, and what opens and closes a connection."""
+    there, back = load.packets + 2 * load.transfers, load.answers + 2 * load.transfers
+    return there * load.hops + back * load.hops_back
 
 
 def _memory_bytes(plan: Plan, everything: list[Load], rows: Rows) -> float:

@@ -6,6 +6,7 @@ A row's bytes on disk are what Parquet and zstd leave of it in results of the pa
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from ackclock.plan import Plan
@@ -13,12 +14,13 @@ from ackclock.plan import Plan
 #: Bytes of a row on disk, by table.
 ROW_BYTES = {
     "flows": 40.0,
-    "flow_samples": 9.0,
-    "queue_samples": 8.0,
     "events": 9.0,
     "links": 150.0,
     "packets": 8.0,
 }
+
+#: Bytes of a sample: of one like the last one, and what each tenfold of the packets since then adds.
+SAMPLE_BYTES, BUSY_BYTES = 0.8, 4.2
 
 #: Bytes of a row in memory.
 ROW_MEMORY_BYTES = {
@@ -37,9 +39,16 @@ TABLE_BYTES = {"flows": 9600, "flow_samples": 2500, "queue_samples": 3500, "even
 MANIFEST_BYTES, FLOW_BYTES, LINK_BYTES = 3500, 530, 330
 
 
+#: Bytes of a run's metrics, in a sweep's parts.
+METRICS_BYTES = 600
+
+
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """How many rows each table has."""
+    """How many rows each table has; and the packets of the flows and at the links that are sampled.
+
+    Where little happens between two samples, they are alike, and take little room.
+    """
 
     flows: float = 0.0
     flow_samples: float = 0.0
@@ -47,15 +56,29 @@ class Rows:
     events: float = 0.0
     links: float = 0.0
     packets: float = 0.0
+    packets_sampled: float = 0.0
+    packets_queued: float = 0.0
 
     def memory_bytes(self) -> float:
         """All of them in memory."""
-        return sum(row_bytes * getattr(self, table) for table, row_bytes in ROW_MEMORY_BYTES.items())
+        return math.fsum(row_bytes * getattr(self, table) for table, row_bytes in ROW_MEMORY_BYTES.items())
+
+
+def kept_bytes(rows: Rows) -> float:
+    """What a sweep keeps of a run: the tables `flows` and `links`, and a row of metrics."""
+    return ROW_BYTES["flows"] * rows.flows + ROW_BYTES["links"] * rows.links + METRICS_BYTES
 
 
 def written_bytes(plan: Plan, rows: Rows) -> float:
     """A result's folder, without report and captures."""
-    tables = sum(ROW_BYTES[name] * getattr(rows, name) + TABLE_BYTES.get(name, 0) for name in ROW_BYTES)
+    tables = math.fsum(row_bytes * getattr(rows, name) for name, row_bytes in ROW_BYTES.items())
+    tables += _samples_bytes(rows.flow_samples, rows.packets_sampled)
+    tables += _samples_bytes(rows.queue_samples, rows.packets_queued)
     pairs = sum(len(getattr(traffic.population, "paths", ())) for traffic in plan.traffic)
     flows = len(plan.flows) + len(plan.datagrams) + pairs
+    tables += sum(size for name, size in TABLE_BYTES.items() if getattr(rows, name))
     return tables + MANIFEST_BYTES + flows * FLOW_BYTES + len(plan.links) * LINK_BYTES
+
+
+def _samples_bytes(samples: float, packets: float) -> float:
+    return samples * (SAMPLE_BYTES + BUSY_BYTES * math.log10(1 + 4 * packets / samples)) if samples else 0.0

@@ -56,7 +56,7 @@ class Connection:
         """Segments: the larger of Reno's (Mathis et al. 1997) and CUBIC's (RFC 9438 section 5.1) mean windows."""
         if not self.loss or self.heedless:
             return math.inf
-        cubic = 1.054 * (self.base_rtt_s / self.loss) ** 0.75
+        cubic: float = 1.054 * (self.base_rtt_s / self.loss) ** 0.75
         return max(math.sqrt(1.5 / self.loss), cubic)
 
     def on_wire(self, size_bytes: float) -> float:
@@ -69,6 +69,11 @@ class Connection:
         if not math.isfinite(segments) or segments <= self.initial_window:
             return self.base_rtt_s
         return self.base_rtt_s * (1 + math.log2(segments / self.initial_window))
+
+    def opening_bits(self, span_s: float) -> float:
+        """What slow start sends in so much of that time."""
+        rounds = max(0.0, min(span_s / max(self.base_rtt_s, 1e-9) - 1, 60.0))
+        return 8 * self.wire_bytes * self.initial_window * (2**rounds - 1)
 
     def transfer_s(self, size_bytes: float, rate_bps: float) -> float:
         """How long a transfer takes that is alone: handshake, slow start, then the rate."""

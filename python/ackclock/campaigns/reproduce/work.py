@@ -52,14 +52,7 @@ def run(
         InputError: something is wrong in the entry's files, or something else is in the folder's place.
     """
     kinds.check(folder, Kind.REPRODUCTION)
-    by_engine = {
-        engine: {
-            case: plan
-            for case, plan in cases.plans(entry.folder, engine=engine, quick=quick).items()
-            if entry.runs(engine, case, quick=quick)
-        }
-        for engine in _there(entry)
-    }
+    by_engine = {engine: _cases(entry, engine, quick=quick) for engine in _there(entry)}
     total = sum(map(len, by_engine.values()))
     measured: dict[str, Measured] = {}
     with folders.replacing(folder, manifests.is_note(folder)) as new:
@@ -76,6 +69,19 @@ def run(
             about = {"ackclock": _core.version, "reproduction": {"id": entry.id, "scale": result.scale}}
             manifests.write(new, {**about, **circumstances(command)}, manifests.written(new))
     return result
+
+
+def plans(entry: Entry, *, quick: bool = False) -> list[tuple[Plan, str]]:
+    """What an entry runs: each plan with its engine. Raises `InputError` for what is wrong in its files."""
+    with warnings.catch_warnings(action="ignore"):  # that an engine is not there is said when the entry is run
+        there = _there(entry)
+    return [(plan, engine) for engine in there for plan in _cases(entry, engine, quick=quick).values()]
+
+
+def _cases(entry: Entry, engine: str, *, quick: bool) -> dict[str, Plan]:
+    """The plans of an engine, by the cases that it runs."""
+    every = cases.plans(entry.folder, engine=engine, quick=quick)
+    return {case: plan for case, plan in every.items() if entry.runs(engine, case, quick=quick)}
 
 
 def _there(entry: Entry) -> list[str]:

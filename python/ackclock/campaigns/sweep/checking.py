@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import Connection, wait
 
 from ackclock.campaigns.sweep import order as orders
 from ackclock.campaigns.sweep.order import Order
@@ -64,6 +65,7 @@ def _raise(hears: Connection) -> None:
 def _check(order: Order, left: Runs, tells: Connection) -> None:
     """In the process: tells the first error, or None."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     os.nice(NICENESS)
     loaded = planning.loads(order.text, order.name).only(order.where).on(order.kernel)
     known = set(loaded.covering())
@@ -75,3 +77,10 @@ def _check(order: Order, left: Runs, tells: Connection) -> None:
         tells.send(error)
     else:
         tells.send(None)
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)

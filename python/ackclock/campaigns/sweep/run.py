@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ackclock.campaigns import running
+from ackclock.campaigns.cost import Cost, cost
 from ackclock.campaigns.sweep import checking, table, weights, work
 from ackclock.campaigns.sweep import order as orders
 from ackclock.campaigns.sweep.folder import Parts
 from ackclock.campaigns.sweep.order import Order
-from ackclock.campaigns.sweep.runs import Runs
+from ackclock.campaigns.sweep.runs import GOLDEN, Runs
 from ackclock.campaigns.sweep.table import Sweep
 from ackclock.dataset import folders
 from ackclock.engines.engine import Progress, no_progress
@@ -71,6 +72,10 @@ def sweep(  # noqa: PLR0913 (all but the first have defaults)
     return replace(job, jobs=jobs, fresh=fresh, command=command).perform(progress)
 
 
+#: The cost of a sweep is told from so many points; multiples of the golden ratio lie evenly (H. Weyl 1916).
+MOST_COSTED = 200
+
+
 @dataclass(frozen=True)
 class Job:
     """A sweep that is known to be good: what is to be run, and where it goes (None: a temporary folder)."""
@@ -87,6 +92,15 @@ class Job:
     def title(self) -> str:
         """What the progress bar says."""
         return f"{self.out.name if self.out else self.order.title}, {self.order.engine} engine: {len(self.runs)} runs"
+
+    def costs(self) -> Iterator[tuple[Cost, int]]:
+        """What a run costs at some points, spread over the sweep, and how many runs each stands for."""
+        count = self.loaded.count
+        chosen = range(count) if count <= MOST_COSTED else [int(count * (k * GOLDEN % 1)) for k in range(MOST_COSTED)]
+        for done, number in enumerate(chosen):
+            found = cost(self.loaded.point(number).plan, self.order.engine)
+            runs = len(self.runs) * (done + 1) // len(chosen) - len(self.runs) * done // len(chosen)
+            yield found if self.order.samples else replace(found, bytes=found.kept_bytes), runs
 
     def perform(self, progress: Progress = no_progress) -> Sweep:
         """Runs what is left. `progress` is called with the share of the work that is done."""

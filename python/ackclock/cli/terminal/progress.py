@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 
 from rich.console import Console
 
 from ackclock.engines.engine import no_progress
+
+#: What takes less is not worth a bar, in seconds.
+LATE_S = 1.0
 
 
 class TimeLeft:
@@ -71,5 +74,21 @@ def progress(title: str) -> Iterator[Callable[[float], None]]:
         def tell(share: float) -> None:
             left.hear(share)
             bar.update(task, completed=share)
+
+        yield tell
+
+
+@contextmanager
+def late(title: str) -> Iterator[Callable[[float], None]]:
+    """A bar that appears only if it takes longer than `LATE_S`."""
+    begun_s = time.monotonic()
+    shown: list[Callable[[float], None]] = []
+    with ExitStack() as stack:
+
+        def tell(share: float) -> None:
+            if not shown and time.monotonic() - begun_s > LATE_S:
+                shown.append(stack.enter_context(progress(title)))
+            for bar in shown:
+                bar(share)
 
         yield tell

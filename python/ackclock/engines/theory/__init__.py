@@ -50,6 +50,11 @@ class TheoryEngine:
         model = _fitting(plan)
         return model is not None and model.draws(plan)
 
+    def model(self, plan: Plan) -> str | None:
+        """The name of the model that answers; None if none fits."""
+        found = _fitting(plan)
+        return found.name if found else None
+
     def run(self, plan: Plan, seed: int, options: RunOptions | None = None) -> Dataset:
         """One run. Raises `UnsupportedError`."""
         around = options or RunOptions()

@@ -1,0 +1,123 @@
+"""Sharing, ways, workloads, the machine's speed, and the words of a forecast."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import os
+
+import pytest
+
+from ackclock.campaigns.cost import Cost, arrivals, forecast, speed
+from ackclock.campaigns.cost.sharing import Claim, shares_bps
+from ackclock.campaigns.cost.ways import Ways
+from ackclock.scenario import planning
+from ackclock.scenario.traffic import laws
+
+
+def test_shares_are_max_min_fair():
+    """Bertsekas and Gallager, section 6.5.2: who crosses the narrow link has its share, the rest is the others'."""
+    claims = [
+        Claim((0, 1), 1, math.inf),
+        Claim((0,), 1, math.inf),
+        Claim((1,), 2, math.inf),
+        Claim((1,), 1, 1.0),
+        Claim((), 1, 7.0),
+    ]
+    assert shares_bps(claims, [100.0, 31.0]) == pytest.approx([10.0, 90.0, 10.0, 1.0, 7.0])
+
+
+def test_a_way_through_a_graph_is_a_shortest_one():
+    plan = planning.loads(
+        'duration = "1s"\n[network]\ntopology = "fat-tree"\nlevels = 3\nports = 4\nrate = "1Gbit"\ndelay = "1us"\n'
+        'queue = { discipline = "pfifo", limit = "9p" }\n[[flows]]\nbetween = "permutation"\n'
+    ).plan()
+    ways = Ways(plan.nodes, plan.links)
+    hosts = [number for number, node in enumerate(plan.nodes) if node.host]
+    lengths = {ways.between(hosts[0], other, which) for other in hosts[1:] for which in range(4)}
+    assert {len(way) for way in lengths} == {2, 4, 6}
+    for way in lengths:
+        ends = [plan.links[link].ends for link in way]
+        assert all(one.destination == two.source for one, two in itertools.pairwise(ends))
+
+
+def test_laws_come_back_from_a_plan():
+    every = [
+        laws.Fixed(100),
+        laws.Zipf(1.5, 100, 10),
+        laws.Empirical(((10, 0.5), (20, 1.0))),
+        laws.Truncated(laws.Exponential(1e4), None, None),
+        laws.Truncated(laws.Lognormal(1e4, 1.0), 10**6, "redraw"),
+        laws.Truncated(laws.Pareto(1.2, 1e3), 10**6, "clip"),
+    ]
+    for law in every:
+        assert laws.planned(law.planned()) == law
+
+
+@pytest.mark.parametrize(
+    ("source", "per_s"),
+    [
+        ({"kind": "constant", "per_s": 9.0}, 9.0),
+        ({"kind": "bursts", "per_s": 1e3, "packets": 5, "every_s": 0.5}, 10.0),
+        ({"kind": "adaptive", "target_s": 0.1, "least_per_s": 10.0, "most_per_s": 30.0}, 20.0),
+        (
+            {"kind": "on_off", "per_s": 9.0, "on": {"kind": "fixed", "s": 1.0}, "off": {"kind": "fixed", "s": 2.0}},
+            3.0,
+        ),
+    ],
+)
+def test_datagrams_leave_at_their_mean_rate(source, per_s):
+    assert arrivals.datagrams_per_s(source) == pytest.approx(per_s)
+
+
+def test_runs_share_the_cores_and_the_longest_bounds_the_time():
+    found = forecast.forecast([(Cost(10, 100.0, 1e6, 0, 5e6), 3), (Cost(1, 1000.0, 1e6, 0, 1e6), 1)], 4, 2.0)
+    assert (found.runs, found.jobs, found.events, found.cpu_s, found.wall_s) == (4, 4, 31, 650.0, 500.0)
+    assert (found.bytes, found.memory_bytes) == (4e6, 2e7)
+
+
+def test_the_words_of_a_forecast():
+    found = forecast.forecast([(Cost(1.55e8, 48.0, 2.1e7, 0, 0), 200)], 2, 1.0)
+    assert str(found) == "about 1 h 20 min of work on 2 cores (200 runs, 3.1e10 events), 4.2 GB on disk"
+    tiny = forecast.forecast([(Cost(5, 0.1, 999, 0, 0), 1)], 2, 1.0)
+    assert str(tiny) == "less than a second of work on 1 core (1 run, 5.0e0 events), 999 B on disk"
+    assert [forecast.duration(s) for s in (59, 61, 3600, 90000)] == ["59 s", "1 min 1 s", "1 h", "1 day 1 h"]
+
+
+def test_too_little_room_is_told(tmp_path, monkeypatch):
+    found = forecast.forecast([(Cost(1, 1, 5e9, 0, 8e9), 1)], 1, 1.0)
+    monkeypatch.setattr(forecast, "_free_bytes", lambda folder: 10**9)
+    monkeypatch.setattr(forecast, "_available_bytes", lambda: 2 * 10**9)
+    folder = tmp_path / "to" / "come"
+    assert list(found.lacking(folder)) == [
+        f"{folder}: about 5.0 GB will be written, and 1.0 GB are free",
+        "about 8.0 GB of memory will be needed, and 2.0 GB are free",
+    ]
+    monkeypatch.undo()
+    assert forecast._free_bytes(folder) > 0
+    assert not list(forecast.forecast([(Cost(1, 1, 1, 0, 1), 1)], 1, 1.0).lacking(folder))
+
+
+def test_the_speed_is_measured_once_for_a_version_and_a_machine(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(speed, "measured", iter([2.0, 3.0, 4.0, 5.0]).__next__)
+    assert (speed.speed(), speed.speed()) == (2.0, 2.0)
+    kept = json.loads(speed.place().read_text())
+    speed.place().write_text(json.dumps({**kept, "ackclock": "0.0.0"}))
+    assert speed.speed() == 3.0
+    speed.place().write_text("no JSON")
+    assert speed.speed() == 4.0
+    os.utime(speed.place(), (0, 0))
+    assert speed.speed() == 5.0
+
+
+def test_a_cache_that_cannot_be_written_is_none(tmp_path, monkeypatch):
+    (tmp_path / "ackclock").write_text("a file")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(speed, "measured", lambda: 2.0)
+    assert speed.speed() == 2.0
+
+
+def test_the_speed_is_a_positive_number():
+    assert 0.01 < speed.measured() < 100
