@@ -355,9 +355,14 @@ def _value(kinds: tuple[Any, ...], value: Any, name: str) -> Any:
         return record(kind, value)
     plain = get_origin(kind) or kind
     accepted, expected = _JSON_KINDS.get(plain, ((object,), ""))
-    if not isinstance(value, accepted) or (isinstance(value, bool) and plain in (int, float)):
+    if not isinstance(value, accepted) or (plain in (int, float) and not _is_number(value)):
         raise InputError(f"plan: found {json.dumps(value)[:60]} for {name}; expected {expected}")
     return tuple(_value(get_args(kind)[:1], item, name) for item in value) if plain is tuple else value
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it is a number that fits into 64 bits."""
+    return not isinstance(value, bool) and (isinstance(value, float) or -(2**63) <= value < 2**64)
 
 
 #: What JSON has for a field's type, and what that is called.

@@ -85,7 +85,7 @@ class Dataset:
         """A table as a frame. Raises `InputError` if a part of it is damaged."""
         try:
             return self.scan(table).collect()
-        except (pl.exceptions.PolarsError, OSError) as error:
+        except sound.UNREADABLE as error:
             raise InputError(f"the table {table!r} cannot be read: {_first_line(error)}") from error
 
     @property
@@ -187,7 +187,9 @@ class Dataset:
         """The dataset in a folder. Raises `InputError` if it is no result, of another format, or damaged."""
         place = Path(folder)
         manifest = _read_manifest(place)
-        counts = manifest.get("parts", {})
+        counts = manifest.get("parts")
+        if not isinstance(counts, dict):
+            raise InputError(f"{place}: damaged: manifest.json lists no parts")
         return Dataset(manifest, {name: _found(place, name, counts.get(name, 0)) for name in tables.TABLES})
 
 
@@ -321,7 +323,8 @@ def _checked(manifest: object, folder: Path) -> dict[str, Any]:
     if "sweep" in manifest:
         raise InputError(f"{folder}: found a sweep; expected the result of `ackclock run`: a sweep has points.parquet")
     if manifest.get("format") != FORMAT:
-        wrote = f"written by ackclock {manifest['ackclock']} in format {manifest.get('format')}"
+        ackclock, found = (sound.excerpt(manifest.get(key)) for key in ("ackclock", "format"))
+        wrote = f"written by ackclock {ackclock} in format {found}"
         raise InputError(f"{folder}: {wrote}; this ackclock reads format {FORMAT}: run the scenario again")
     sound.check_runs(manifest, folder)
     return manifest
@@ -330,7 +333,7 @@ def _checked(manifest: object, folder: Path) -> dict[str, Any]:
 def _found(folder: Path, table: str, count: int) -> tuple[Part, ...]:
     paths = sorted((folder / f"{table}.parquet").glob("part-*.parquet"))
     if len(paths) != count:
-        raise InputError(f"{folder}: damaged: the manifest lists {count} parts of {table}, found {len(paths)}")
+        raise InputError(f"{folder}: damaged: the manifest lists {sound.excerpt(count)} parts of {table}, found {len(paths)}")
     for path in paths:
         sound.check_part(path, table)
     return tuple(map(Part, paths))

@@ -155,7 +155,7 @@ class RunView:
         lazy = self.data.scan(table).filter(pl.col("run") == self.run, *wanted)
         try:
             return lazy.select(pl.all() if picked is None else picked).collect()
-        except (pl.exceptions.PolarsError, OSError) as error:
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             raise InputError(f"the table {table!r} cannot be read: {str(error).splitlines()[0]}") from error
 
     @cached_property
