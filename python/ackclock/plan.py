@@ -371,11 +371,16 @@ def _value(name: str, kinds: tuple[Any, ...], value: Any) -> Any:
     """A JSON value as one of the kinds: a dataclass, a tuple of them, or itself."""
     kind = kinds[0] if len(kinds) == 1 else next((one for one in kinds if _fits(one, value)), kinds[0])
     held, expected = _SCALARS.get(get_origin(kind) or kind, ((), ""))
-    if held and (not isinstance(value, held) or (isinstance(value, bool) and kind is not bool)):
+    if held and (not isinstance(value, held) or (kind in (int, float) and not _is_number(value))):
         raise InputError(f"plan: {name}: found {reprlib.repr(value)}; expected {expected}")
     if get_origin(kind) is tuple:
         return tuple(_value(name, get_args(kind)[:1], item) for item in value)
     return record(kind, value) if dataclasses.is_dataclass(kind) else value
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it is a number that fits into 64 bits."""
+    return not isinstance(value, bool) and (isinstance(value, float) or -(2**63) <= value < 2**64)
 
 
 def _fits(kind: Any, value: Any) -> bool:

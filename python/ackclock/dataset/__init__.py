@@ -109,7 +109,7 @@ class Dataset:
             return parts[0].source.clone()
         try:
             return self.scan(table).collect()
-        except (pl.exceptions.PolarsError, OSError) as error:
+        except sound.UNREADABLE as error:
             raise InputError(f"the table {table!r} cannot be read: {_first_line(error)}") from error
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,17 @@ from ackclock.errors import InputError
 
 #: Numbers of runs are 32 bits long in every table.
 MOST_RUN = 2**32 - 1
+
+#: A version's number, as it is written in a message.
+_PLAIN = re.compile(r"[\w.+-]{1,40}", re.ASCII)
+
+#: What Polars raises for a file that is not as it was written; some damage makes it panic.
+UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+
+
+def excerpt(value: object) -> str:
+    """A value of a manifest in a message, short and on one line."""
+    return value if isinstance(value, str) and _PLAIN.fullmatch(value) else json.dumps(value)[:60]
 
 
 def check_runs(manifest: Mapping[str, Any], folder: Path) -> None:
@@ -36,7 +49,7 @@ def check_part(path: Path, table: str) -> None:
     """Raises `InputError` unless the file has the columns of the table, of their types."""
     try:
         found = pl.scan_parquet(path.absolute(), glob=False).collect_schema()
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+    except UNREADABLE as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise InputError(f"{path}: damaged part: {reason}") from error
     expected = tables.schema(table)

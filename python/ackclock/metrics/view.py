@@ -324,7 +324,7 @@ def group_label(row: Mapping[str, Any], plan: KnownPlan) -> str:
 def _collected(table: str, rows: pl.LazyFrame) -> pl.DataFrame:
     try:
         return rows.collect()
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise InputError(f"the table {table!r} cannot be read: {str(error).splitlines()[0]}") from error
 
 
