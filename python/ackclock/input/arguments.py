@@ -33,8 +33,8 @@ Take: TypeAlias = Callable[[str, Any], Any]
 #: Longest excerpt of a value in a message, in characters.
 EXCERPT = 60
 
-#: Most seeds of a call.
-MOST_SEEDS = 10_000_000
+#: Most items of an argument: an iterable may have no end.
+MOST_ITEMS = 1_000_000
 
 
 def checked(**takes: Take) -> Callable[[Callable[Given, Returned]], Callable[Given, Returned]]:
@@ -147,15 +147,15 @@ def number(low: float = -math.inf, high: float = math.inf, expected: str = "a nu
     return take
 
 
-def several(take: Take, expected: str, most: int = MOST_SEEDS) -> Take:
+def several(take: Take, expected: str) -> Take:
     """Any iterable, as a tuple, but a text; each of its items is taken."""
 
     def take_all(name: str, value: Any) -> tuple[Any, ...]:
         if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
             wrong_type(name, value, expected)
-        items = tuple(islice(value, most + 1))
-        if len(items) > most:
-            raise InputError(f"{name}: found more than {most:,}; expected {expected}")
+        items = tuple(islice(value, MOST_ITEMS + 1))
+        if len(items) > MOST_ITEMS:
+            raise InputError(f"{name}: found more than {MOST_ITEMS:,}; expected {expected}")
         return tuple(take(f"{name}[{place}]", item) for place, item in enumerate(items))
 
     return take_all
@@ -186,7 +186,7 @@ def _texts_by_key(name: str, value: Any) -> dict[str, tuple[str, ...]]:
 
 def _between(name: str, value: Any) -> tuple[float, float]:
     expected = "two ascending times in seconds, such as (20, 40)"
-    times: tuple[float, ...] = several(number(expected=expected), expected, 1000)(name, value)
+    times: tuple[float, ...] = several(number(expected=expected), expected)(name, value)
     if len(times) != 2:
         raise InputError(f"{name}: found {len(times)} of them; expected {expected}")
     if not 0 <= times[0] < times[1]:

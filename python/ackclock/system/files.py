@@ -59,8 +59,8 @@ def check_name(path: Path) -> Path:
     try:
         str(absolute).encode()
         os.lstat(absolute)
-    except UnicodeEncodeError:
-        raise InputError(f"{readable(path)}: found a name that is not UTF-8; expected another folder") from None
+    except UnicodeEncodeError:  # of the system's encoding too, which the environment may say is ASCII
+        raise InputError(f"{readable(path)}: found a name that is not UTF-8, or not of this system's encoding; expected another folder") from None
     except (FileNotFoundError, NotADirectoryError):
         return absolute
     except (OSError, ValueError) as error:
@@ -70,7 +70,7 @@ def check_name(path: Path) -> Path:
 
 def readable(path: Path | str) -> str:
     """A path as text that can be printed and written anywhere, whatever bytes its name has."""
-    return os.fsencode(path).decode("utf-8", "replace")
+    return str(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def reason(error: Exception) -> str:

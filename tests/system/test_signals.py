@@ -1,0 +1,232 @@
+"""Signals at any time: one line, the status that belongs to them, and nothing left: no file, no process, no traceback."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import ackclock
+from ackclock.system import signals
+
+RUN = """
+duration = "600s"
+repeats = 3
+[network]
+topology = "dumbbell"
+rate = "50Mbit"
+rtt = "20ms"
+queue = { discipline = "pfifo", limit = "1bdp" }
+[[flows]]
+count = 2
+congestion = "cubic"
+"""
+FILES = {
+    "run.toml": RUN,
+    "captures.toml": RUN + "[record]\npcap = true\n",
+    "sweep.toml": RUN.replace("600s", "20s")
+    + '[sweep]\n"network.queue.limit" = ["0.1bdp", "0.2bdp", "0.3bdp", "0.5bdp", "1bdp", "2bdp", "3bdp", "4bdp"]\n',
+}
+COMMANDS = {
+    "run": ("run", "run.toml"),
+    "captures": ("run", "captures.toml"),
+    "sweep": ("sweep", "sweep.toml", "--jobs", "2"),
+}
+
+#: Which signal, how often, and whether it goes to the process group, as a terminal's does, or to the process alone.
+SENT = {
+    "Ctrl-C": (signal.SIGINT, 1, os.killpg),
+    "Ctrl-C twice": (signal.SIGINT, 2, os.killpg),
+    "a scheduler": (signal.SIGTERM, 1, os.kill),
+    "a scheduler, to all": (signal.SIGTERM, 1, os.killpg),
+    "the terminal is closed": (signal.SIGHUP, 1, os.killpg),
+}
+
+#: Where our first line is: before it Python ends without a word, or with words of its own.
+PACKAGE = str(Path(ackclock.__file__).parent)
+
+
+def begun(here: Path, *arguments: str) -> subprocess.Popen[str]:
+    """The command line in a session of its own, that hears signals whatever this process does."""
+
+    def hear() -> None:
+        for number in (signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
+
+    return subprocess.Popen(
+        [sys.executable, "-m", "ackclock", *arguments],
+        cwd=here,
+        env=os.environ | {"TMPDIR": str(here / "temporary")},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=hear,
+    )
+
+
+def living(group: int) -> list[str]:
+    """The processes of a group that have not ended."""
+    found = subprocess.run(["ps", "-eo", "pgid=,stat=,args="], capture_output=True, text=True, check=True).stdout
+    lines = [line.split(maxsplit=2) for line in found.splitlines()]
+    return [what for number, state, what in lines if int(number) == group and not state.startswith("Z")]
+
+
+def check_ended(here: Path, command: str, sent: str, after_s: float) -> None:
+    """Starts a command, sends a signal after a time, and looks at what is left."""
+    number, times, send = SENT[sent]
+    for name, text in FILES.items():
+        (here / name).write_text(text)
+    (here / "temporary").mkdir()
+    process = begun(here, *COMMANDS[command])
+    try:
+        time.sleep(after_s)
+        for _ in range(times):
+            send(process.pid, number)
+            time.sleep(0.05 * (times - 1))
+        out, err = process.communicate(timeout=60)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+    told = f"{command}, {sent} after {after_s:.3f} s: status {process.returncode}\n{err}"
+    if not ("Traceback" in err and PACKAGE not in err):
+        assert process.returncode in (128 + number, -number), told
+        assert "Traceback" not in err, told
+        assert err.count("\n") <= 1, told
+        assert err.startswith("interrupted") or (err == "" and process.returncode == -number), told
+    assert out == "", told
+    deadline = time.monotonic() + 5
+    while living(process.pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert living(process.pid) == [], told
+    assert list((here / "temporary").iterdir()) == [], told
+    assert [path for path in here.rglob("*") if path.name.endswith(".tmp")] == [], told
+
+
+@pytest.mark.parametrize(
+    ("command", "sent", "after_s"),
+    [
+        ("run", "a scheduler", 0.5),
+        ("captures", "Ctrl-C twice", 3.0),
+        ("captures", "a scheduler", 4.0),
+        ("sweep", "Ctrl-C", 1.0),
+        ("sweep", "a scheduler, to all", 4.0),
+        ("sweep", "the terminal is closed", 5.0),
+    ],
+)
+def test_a_signal_leaves_nothing(tmp_path, command, sent, after_s):
+    check_ended(tmp_path, command, sent, after_s)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("number", range(200))
+def test_a_signal_at_any_time_leaves_nothing(tmp_path, number):
+    drawn = random.Random(number)
+    command, sent = drawn.choice(list(COMMANDS)), drawn.choice(list(SENT))
+    check_ended(tmp_path, command, sent, drawn.uniform(0.0, 1.0 if number % 3 else 8.0))
+
+
+def test_a_sweep_that_was_interrupted_goes_on(tmp_path):
+    (tmp_path / "sweep.toml").write_text(FILES["sweep.toml"].replace("20s", "2s"))
+    (tmp_path / "temporary").mkdir()
+    command = ("sweep", "sweep.toml", "--jobs", "1", "--no-report", "--metrics", "utilisation", "--repeats", "20")
+    process = begun(tmp_path, *command)
+    deadline = time.monotonic() + 60
+    folder = tmp_path / "results" / "sweep-packet"
+    while not list(folder.glob("runs.parquet/part-*")) and time.monotonic() < deadline and process.poll() is None:
+        time.sleep(0.02)
+    process.terminate()
+    _, err = process.communicate(timeout=60)
+    if process.returncode != 0:  # it may have been done already
+        assert process.returncode == 143
+        assert err == (
+            "interrupted; what is done is kept in results/sweep-packet: the same command goes on\n"
+        )
+    again = begun(tmp_path, *command)
+    assert again.wait(timeout=120) == 0
+    again.communicate()
+
+
+PROGRAM = """
+import sys, time
+from pathlib import Path
+from ackclock.system import signals, temporary
+signals.listen()
+{body}
+print("end", flush=True)
+"""
+
+
+def program(body: str, number: signal.Signals, *, nohup: bool = False) -> tuple[int, str, str]:
+    """A program that gets a signal when it has said "now"."""
+    before = (lambda: signal.signal(number, signal.SIG_IGN)) if nohup else (lambda: signal.signal(number, signal.SIG_DFL))
+    command = [sys.executable, "-c", PROGRAM.format(body=body)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=before
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "now\n"
+        process.send_signal(number)
+        out, err = process.communicate(timeout=30)
+        return process.returncode, out, err
+
+
+SLEEPS = "print('now', flush=True); time.sleep(20)"
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_the_status_says_which_signal(number, status):
+    assert program(SLEEPS, number) == (status, "", f"{signals.MESSAGE}\n")
+
+
+def test_what_swallows_exceptions_does_not_swallow_a_signal():
+    body = "try:\n    print('now', flush=True); time.sleep(20)\nexcept BaseException:\n    pass"
+    assert program(body, signal.SIGINT)[0] == 130
+
+
+def test_a_signal_that_is_ignored_stays_so():
+    body = SLEEPS.replace("20", "0.3")
+    assert program(body, signal.SIGHUP, nohup=True) == (0, "end\n", "")
+
+
+def test_what_is_whole_is_not_cut_in_two():
+    body = "with signals.whole() as waits:\n    print('now', flush=True)\n    while not waits(): time.sleep(0.01)\n"
+    assert program(f"{body}    print('done', flush=True)", signal.SIGTERM) == (143, "done\n", f"{signals.MESSAGE}\n")
+
+
+def test_temporary_folders_go(tmp_path):
+    place = f"Path({str(tmp_path)!r})"
+    body = f"folder = temporary.Folder('kept-', {place}); (folder.path / 'file').touch(); {SLEEPS}"
+    assert program(body, signal.SIGTERM)[0] == 143
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_said_instead():
+    body = f"with signals.saying('later \\x1b[31m'): {SLEEPS}"
+    assert program(body, signal.SIGINT)[2] == "later ?[31m\n"
+
+
+def test_where_nobody_listens_an_interrupt_is_an_exception():
+    with pytest.raises(KeyboardInterrupt), signals.whole() as waits:
+        before = signal.signal(signal.SIGINT, signal.getsignal(signal.SIGINT))
+        assert before is not signal.default_int_handler
+        assert not waits()
+        signal.raise_signal(signal.SIGINT)
+        assert waits()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_what_is_to_be_undone_is_undone_once():
+    done: list[int] = []
+    with signals.undoing(lambda: done.append(1)):
+        assert done == []
+    assert done == [1]
+    with pytest.raises(ValueError, match="x"), signals.undoing(lambda: done.append(2)):
+        raise ValueError("x")
+    assert done == [1, 2]
