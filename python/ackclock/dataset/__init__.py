@@ -41,7 +41,10 @@ from ackclock.system.files import check_name
 from ackclock.system.temporary import Private
 
 #: Rows waiting in memory go to disk beyond this many bytes.
-SPOOL_BYTES = 64 << 20
+SPOOL_BYTES = 16 << 20
+
+#: Rows that are read together: what metrics take at a time.
+GROUP_ROWS = 1 << 17
 
 Manifest: TypeAlias = Mapping[str, Any]
 
@@ -280,7 +283,7 @@ class Spool:
             if waiting:
                 path = folder / f"{table}-{self._run}-{len(self._written[table]):04}.parquet"
                 with folders.writing(path):
-                    pl.concat(waiting).write_parquet(path, compression="zstd")
+                    pl.concat(waiting).write_parquet(path, compression="zstd", row_group_size=GROUP_ROWS)
                 self._written[table].append(Part(path))
                 waiting.clear()
         self._bytes = 0

@@ -32,7 +32,13 @@ def quantile(values: Values, share: float, most: int = MOST_SORTED) -> float | N
         return float(np.quantile(np.concatenate(list(values())), share)) if count else None
     place = share * (count - 1)
     before = ranked(values, int(place), most)
-    return before if place == int(place) else before + (ranked(values, int(place) + 1, most) - before) * (place % 1)
+    if place == int(place):
+        return before
+    upto, after = 0, np.inf
+    for block in values():
+        upto += int((block <= before).sum())
+        after = min(after, block[block > before].min(initial=np.inf))
+    return before if upto >= int(place) + 2 else before + (float(after) - before) * (place % 1)
 
 
 def ranked(values: Values, rank: int, most: int = MOST_SORTED) -> float:
