@@ -223,7 +223,7 @@ def test_reading_says_in_one_line_what_is_wrong(tmp_path: Path, case: str) -> No
         case "edited":
             manifest.write_text(manifest.read_text().replace('"seed": 1', '"seed": 2'))
         case "unsigned":
-            manifest.write_text(json.dumps({**known, "files": files}))
+            manifest.write_text(json.dumps({**known, "format": 3, "files": files}))
         case "more-parts":
             part.with_name("part-0001.parquet").write_bytes(part.read_bytes())
         case "swapped-parts":

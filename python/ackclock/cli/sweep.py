@@ -83,10 +83,10 @@ def _prepared(
 
 
 def _perform(job: Job, *, as_json: bool, report: bool) -> None:
-    from ackclock.campaigns.sweep.folder import POINTS
     from ackclock.cli.report import write_report
     from ackclock.cli.terminal.progress import progress
     from ackclock.cli.terminal.sweep import print_sweep
+    from ackclock.dataset.manifests import POINTS
 
     try:
         with progress(job.title, len(job.runs)) as tell:

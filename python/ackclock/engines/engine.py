@@ -48,7 +48,10 @@ class RunOptions:
         """The file of a run's packet capture, in a folder that is there; None if there is to be none."""
         if self.captures is None or not plan.record.pcap:
             return None
-        self.captures.mkdir(parents=True, exist_ok=True)
+        from ackclock.dataset import folders
+
+        with folders.writing(self.captures):
+            self.captures.mkdir(parents=True, exist_ok=True)
         return self.captures / f"seed-{seed}.pcap"
 
 

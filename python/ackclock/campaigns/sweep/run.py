@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -82,8 +81,7 @@ class Job:
         """Runs what is left. `progress` is called with the share of all runs that is done."""
         if self.out is not None:
             return self._perform(self.out, progress)
-        with folders.writing(Path(tempfile.gettempdir())):
-            own = folders.Private()
+        own = folders.private()
         return replace(self._perform(own.path, progress), keep=own)
 
     def _perform(self, folder: Path, progress: Progress) -> Sweep:

@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ackclock import catalog
+from ackclock.dataset import folders
 from ackclock.engines.linux.kernel import ours
 from ackclock.errors import AckclockError, InputError
 from ackclock.input.fields import dotted, nearest, shown
@@ -56,8 +56,8 @@ def load(name: str, parameters: Mapping[str, Any]) -> dict[str, int]:
     if name in loaded():
         raise InputError(f"{name} is loaded already; ackclock kernel unload {name} removes it")
     _require_kernel()
-    with tempfile.TemporaryDirectory(prefix="ackclock-bpf-") as folder:
-        program = _compiled(name, values, Path(folder))
+    with folders.private() as folder:
+        program = _compiled(name, values, folder)
         _bpftool("struct_ops", "register", str(program))
     return values
 
