@@ -75,7 +75,7 @@ def _child(what: str, arguments: list[str], answer: int) -> None:
         {"sweep": _sweep, "command": _command}[what](*arguments)
         os.write(answer, " ".join(sys.modules).encode())
         os._exit(0)
-    except BaseException as error:  # noqa: BLE001 (what a process would say)
+    except BaseException as error:
         os.write(2, f"{what} {arguments}: {type(error).__name__}: {error}\n".encode())
         os._exit(1)
 

@@ -173,7 +173,7 @@ def test_of_several_writers_one_wins_whole(tmp_path):
         try:
             for _ in range(15):
                 one.write(place)
-        except Exception as error:  # noqa: BLE001 (told below)
+        except Exception as error:
             failed.append(error)
 
     writers = [threading.Thread(target=write, args=(one,)) for one in data]
