@@ -189,7 +189,7 @@ def test_an_earlier_result_is_replaced_and_anything_else_is_not(here):
     (here / "mine").mkdir()
     (here / "mine" / "thesis.txt").write_text("precious")
     assert refused("run", "small.toml", "--out", "mine") == (
-        "mine: found something that is not an ackclock result; expected another folder (--out)"
+        "mine: found something that is not an ackclock result, which is left alone; expected another folder (--out)"
     )
     assert (here / "mine" / "thesis.txt").read_text() == "precious"
     (here / "file").write_text("precious")
@@ -317,8 +317,8 @@ def test_mistakes_of_all_files_are_told_line_by_line(here):
         (["--jobs", "0"], "--jobs: found 0; expected a whole number from 1 to 10000"),
         (["--engine", "pakcet"], 'engine: found "pakcet"; expected one of "packet", "theory"'),
         (["--engine", "packet,,"], 'engine: found ""; expected one of "packet", "theory"'),
-        (["--out", "/dev/null/x"], "/dev/null/x: found an error ("),
-        (["--out", "/proc/x"], "/proc/x: found an error ("),
+        (["--out", "/dev/null/x"], "/dev/null/x: cannot be written: "),
+        (["--out", "/proc/x"], "/proc/x: cannot be written: "),
     ],
 )
 def test_bad_options_are_one_line(here, options, expected):

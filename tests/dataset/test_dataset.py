@@ -194,6 +194,24 @@ BROKEN = {
 }
 
 
+def _break_part(case: str, part: Path) -> None:
+    match case:
+        case "more-parts":
+            part.with_name("part-0001.parquet").write_bytes(part.read_bytes())
+        case "swapped-parts":
+            other = part.parents[1] / "events.parquet" / part.name
+            mine = part.read_bytes()
+            part.write_bytes(other.read_bytes())
+            other.write_bytes(mine)
+        case "fifo":
+            part.unlink()
+            os.mkfifo(part)
+        case "lost-part":
+            part.unlink()
+        case "cut-part":
+            part.write_bytes(part.read_bytes()[:-20])
+
+
 @pytest.mark.parametrize("case", BROKEN)
 def test_reading_says_in_one_line_what_is_wrong(tmp_path: Path, case: str) -> None:
     place = small().write(tmp_path / "result")
@@ -201,6 +219,7 @@ def test_reading_says_in_one_line_what_is_wrong(tmp_path: Path, case: str) -> No
     known = json.loads(manifest.read_text())
     files = known.pop("files")
     known = {key: value for key, value in known.items() if key not in ("sha256", "format")}
+    _break_part(case, part)
     match case:
         case "missing":
             place = tmp_path / "nowhere"
@@ -223,21 +242,7 @@ def test_reading_says_in_one_line_what_is_wrong(tmp_path: Path, case: str) -> No
         case "edited":
             manifest.write_text(manifest.read_text().replace('"seed": 1', '"seed": 2'))
         case "unsigned":
-            manifest.write_text(json.dumps({**known, "files": files}))
-        case "more-parts":
-            part.with_name("part-0001.parquet").write_bytes(part.read_bytes())
-        case "swapped-parts":
-            other = place / "events.parquet" / part.name
-            mine = part.read_bytes()
-            part.write_bytes(other.read_bytes())
-            other.write_bytes(mine)
-        case "fifo":
-            part.unlink()
-            os.mkfifo(part)
-        case "lost-part":
-            part.unlink()
-        case "cut-part":
-            part.write_bytes(part.read_bytes()[:-20])
+            manifest.write_text(json.dumps({**known, "format": 3, "files": files}))
         case "other-part":
             pl.DataFrame({"a": [1]}).write_parquet(part)
             manifests.write(place, known, manifests.written(place))

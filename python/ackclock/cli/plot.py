@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Annotated
 
@@ -66,5 +67,7 @@ def draw(result: Path, kind: str, out: Path | None, over: Sequence[Path]) -> Pat
     else:
         laid = {"over": [Dataset.read(other) for other in over]} if over else {}
         figure = plots.KINDS[kind](Dataset.read(result), **laid)
-    folders.put(path, lambda new: figure.savefig(new, format=path.suffix[1:].lower()))
+    drawn = BytesIO()  # in memory: where a disk is full, matplotlib fails in many ways
+    figure.savefig(drawn, format=path.suffix[1:].lower())
+    folders.put(path, lambda new: new.write_bytes(drawn.getvalue()))
     return path

@@ -15,11 +15,20 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from ackclock.cli import compare, kernel, plot, quick, report, reproduce, run, show, sweep
+from ackclock.cli import check, compare, kernel, plot, quick, report, reproduce, run, show, sweep
 from ackclock.errors import AckclockError
 
 #: The commands in the order of the help; groups of commands come after them.
-COMMANDS = (run.run, sweep.sweep, compare.compare, plot.plot, report.report, show.show, reproduce.reproduce)
+COMMANDS = (
+    run.run,
+    sweep.sweep,
+    compare.compare,
+    plot.plot,
+    report.report,
+    check.check,
+    show.show,
+    reproduce.reproduce,
+)
 
 
 class _Group(TyperGroup):

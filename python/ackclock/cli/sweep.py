@@ -110,12 +110,12 @@ FIRST = 5
 
 
 def _perform(job: Job, *, as_json: bool, report: bool) -> None:
-    from ackclock.campaigns.sweep.folder import POINTS
     from ackclock.cli import forecasts
     from ackclock.cli.report import write_report
     from ackclock.cli.terminal import forecast
     from ackclock.cli.terminal.progress import progress
     from ackclock.cli.terminal.sweep import print_sweep
+    from ackclock.dataset.manifests import POINTS
 
     forecast.warn(forecasts.of_sweep(job), job.out or Path("results"))
     kept = f"interrupted; what is done is kept in {job.out}: the same command goes on"

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import secrets
 import shutil
-import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -290,8 +289,7 @@ class Spool:
 
     def _place(self) -> Path:
         if self._folder is None:
-            with folders.writing(Path(tempfile.gettempdir())):
-                self._temporary = _Temporary()
+            self._temporary = _Temporary()
             self._folder = self._temporary.path
         with folders.writing(self._folder):
             self._folder.mkdir(parents=True, exist_ok=True)
@@ -306,7 +304,7 @@ class _Temporary:
 
     def __init__(self) -> None:
         with _Temporary._lock:
-            self._in = (_Temporary._place and _Temporary._place()) or Private()
+            self._in = (_Temporary._place and _Temporary._place()) or folders.private()
             _Temporary._place = weakref.ref(self._in)
         self.path = self._in.path / secrets.token_hex(8)
         self._end = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)

@@ -43,7 +43,7 @@ def writing(path: Path) -> Iterator[None]:
 
         if not isinstance(error, PolarsError):
             raise
-        raise UnwrittenError(path, _first_line(error)) from error
+        raise UnwrittenError(path, _reason(error)) from error
 
 
 @contextmanager
@@ -70,6 +70,12 @@ def replacing(target: Path, carry: Callable[[str], bool] = lambda _: False) -> I
             with signals.whole():
                 _found_again(place)
                 _put(new, place, carry)
+
+
+def private() -> Private:
+    """A private place among the system's temporary files. Raises `InputError` if none can be made."""
+    with writing(Path(tempfile.gettempdir())):
+        return Private()
 
 
 def beside(target: Path) -> Private:
@@ -117,6 +123,11 @@ def sync(path: Path) -> None:
             os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _reason(error: Exception) -> str:
+    """The last part of what Polars says: `parquet: …: No space left on device (os error 28)`."""
+    return re.sub(r" \(os error \d+\)$", "", _first_line(error).rpartition(": ")[2])
 
 
 def _first_line(error: Exception) -> str:

@@ -24,8 +24,8 @@ from ackclock.system.temporary import is_private
 #: Version of the folders' layout and of the tables' columns; a reader refuses another.
 FORMAT = 3
 
-#: A sweep's table of metrics, beside the dataset's.
-RUNS = "runs"
+#: A sweep's table of metrics, beside the dataset's; and the file of its result, when it is finished.
+RUNS, POINTS = "runs", "points.parquet"
 
 #: The folder of a result's packet captures.
 CAPTURES = "captures"
@@ -84,8 +84,8 @@ def write(folder: Path, about: Mapping[str, Any], names: Iterable[str]) -> None:
     (folder / MANIFEST).write_bytes(content(about, checksums.of_files(folder, names)))
 
 
-def read(folder: Path, wanted: Kind) -> Manifest:
-    """The manifest of a result of this kind, as it was written.
+def read(folder: Path, wanted: Kind | None = None) -> Manifest:
+    """The manifest of a result of this kind (by default any), as it was written.
 
     Raises `InputError` if it is none, of another kind or format, or damaged.
     """
@@ -95,7 +95,7 @@ def read(folder: Path, wanted: Kind) -> Manifest:
         raise InputError(f"{folder / MANIFEST}: damaged: it is not what was written (SHA-256)")
     manifest = _checked(folder, _parsed(folder, given), own is not None)
     found = kind(folder)
-    if found is not wanted:
+    if wanted is not None and found is not wanted:
         raise InputError(f"{folder}: found {found.value}; expected {wanted.value}")
     files = manifest.pop("files", None)
     if not isinstance(files, dict) or not all(_is_file(*item) for item in files.items()):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from typing import IO
+from pathlib import Path
 
 import numpy as np
 
 from ackclock import _core
-from ackclock.dataset import Dataset, Spool
+from ackclock.dataset import Dataset, Spool, folders
 from ackclock.dataset.tables import TABLES, Column
 from ackclock.engines import features
 from ackclock.engines.engine import RunOptions, manifest, missing
@@ -52,7 +52,7 @@ class PacketEngine:
         spool = Spool(names=_names(), spool_bytes=around.spool_bytes)
         with ExitStack() as stack:
             path = around.capture(plan, seed)
-            capture = stack.enter_context(path.open("wb")) if path else None
+            capture = stack.enter_context(_Capture(path)) if path else None
             simulation = _core.Simulation(plan.engine_json, seed)
             for share, taking in _advance(simulation, plan):
                 if taking:
@@ -60,6 +60,27 @@ class PacketEngine:
                 around.progress(share)
             _finish(simulation, spool, plan)
         return spool.dataset(manifest(plan, self.name, seed, around.command))
+
+
+class _Capture:
+    """The file of a packet capture. What cannot be written is an `InputError`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with folders.writing(path):
+            self._file = path.open("wb", buffering=0)
+
+    def __enter__(self) -> _Capture:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def write(self, content: bytes) -> None:
+        left = memoryview(content)
+        with folders.writing(self._path):
+            while left:
+                left = left[self._file.write(left) :]
 
 
 def _advance(simulation: _core.Simulation, plan: Plan) -> Iterator[tuple[float, bool]]:
@@ -79,7 +100,7 @@ def _takings(plan: Plan) -> int:
     return max(1, min(MOST_TAKINGS, int((packets + samples) / ROWS_PER_TAKING)))
 
 
-def _take(simulation: _core.Simulation, spool: Spool, plan: Plan, capture: IO[bytes] | None) -> None:
+def _take(simulation: _core.Simulation, spool: Spool, plan: Plan, capture: _Capture | None) -> None:
     for table, columns in simulation.drain().items():
         spool.append(table, _known(table, columns, plan))
     if capture is not None:

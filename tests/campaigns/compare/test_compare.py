@@ -178,7 +178,7 @@ def test_the_command_refuses_in_one_line(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     some = ("--engine", "packet,twin")
     for arguments, status, expected in (
-        ((tmp_path / "three.toml", *some, "--out", tmp_path), 2, "found something that is not a comparison"),
+        ((tmp_path / "three.toml", *some, "--out", tmp_path), 2, "found something that is not an ackclock result"),
         ((tmp_path / "swept.toml", *some), 2, "found a sweep of 1 points; expected one scenario; run `ackclock sweep"),
         ((tmp_path / "three.toml", *some, "--seed", "-1"), 2, "--seed: found -1"),
     ):

@@ -315,7 +315,7 @@ def test_another_folder_is_left_alone(only, tmp_path):
     (tmp_path / "out" / only.id / "thesis.tex").write_text("")
     done = call("X1.2", "--quick", "--out", tmp_path / "out")
     assert done.exit_code == 2
-    assert "found something that is not a reproduction" in done.stderr
+    assert "found something that is not an ackclock result" in done.stderr
 
 
 def test_bad_options_exit_2(only):

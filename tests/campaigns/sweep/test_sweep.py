@@ -17,8 +17,10 @@ import pytest
 import ackclock as ac
 from ackclock import metrics
 from ackclock.campaigns.sweep import table
-from ackclock.campaigns.sweep.folder import Parts, scan
+from ackclock.campaigns.sweep.folder import Parts, read_manifest
+from ackclock.campaigns.sweep.folder import scan as scan_files
 from ackclock.campaigns.sweep.run import prepare
+from ackclock.dataset.folders import is_private
 
 ROOT = Path(__file__).parents[3]
 
@@ -112,9 +114,14 @@ def test_the_number_of_processes_does_not_matter(place, whole):
     assert bytes_of(place / "two") == bytes_of(whole.folder)
 
 
+def scan(folder: Path, table: str) -> pl.LazyFrame:
+    """A table of the parts that count."""
+    return scan_files(folder, table, read_manifest(folder).files)
+
+
 def runs_in(folder: Path) -> set[int]:
     """The runs that are in complete parts."""
-    if not (folder / "runs.parquet").is_dir() or not [*(folder / "runs.parquet").glob("part-*")]:
+    if not (folder / "manifest.json").exists() or not read_manifest(folder).under("runs.parquet"):
         return set()
     found = scan(folder, "runs").collect()["run"].to_list()
     assert len(set(found)) == len(found), "a run is there twice"
@@ -175,7 +182,7 @@ def test_a_sweep_may_be_killed_at_any_moment(place, whole):
     for name in ("flows", "links"):
         order = ["run", name.removesuffix("s")]
         assert scan(folder, name).sort(order).collect().equals(whole.scan(name).sort(order).collect())
-    assert not [*folder.rglob("*.tmp")]
+    assert not [*filter(is_private, folder.rglob("*"))]
 
 
 def test_what_a_kill_leaves_of_a_part_is_removed_and_its_runs_are_made_again(place, whole, tmp_path):
@@ -183,14 +190,17 @@ def test_what_a_kill_leaves_of_a_part_is_removed_and_its_runs_are_made_again(pla
     shutil.copytree(whole.folder, folder)
     (last,) = sorted((folder / "runs.parquet").glob("part-*"))[-1:]
     last.unlink()
-    (folder / "flows.parquet" / ".part-0009.parquet.tmp").write_bytes(b"half")
+    (folder / "flows.parquet" / "part-0009.parquet").write_bytes(b"half")
     (folder / "points.parquet").unlink()
-    with pytest.raises(ac.InputError, match="found a sweep that is not finished"):
+    with pytest.raises(ac.InputError, match=r"part-0009.parquet: additional: .* \(and 2 more files\)|missing"):
         table.read(folder)
-    again = ac.sweep(place / "small.toml", out=folder, jobs=2)
+    with pytest.warns(UserWarning, match="missing; it is made again"):
+        again = ac.sweep(place / "small.toml", out=folder, jobs=2)
     assert bytes_of(folder) == bytes_of(whole.folder)
     assert again.scan("flows").collect().height == whole.scan("flows").collect().height
-    assert not [*folder.rglob("*.tmp")]
+    assert sorted(path.name for path in (folder / "flows.parquet").iterdir()) == sorted(
+        path.name for path in (folder / "runs.parquet").iterdir()
+    )
 
 
 def test_a_finished_sweep_is_not_run_again(place, whole):
@@ -252,7 +262,9 @@ def test_samples_are_kept_if_asked_for(tmp_path):
 def test_a_folder_with_something_else_is_left_alone(tmp_path):
     (tmp_path / "thesis.tex").write_text("mine")
     for fresh in (False, True):
-        with pytest.raises(ac.InputError, match="found something that is not a sweep .*; expected another folder"):
+        with pytest.raises(
+            ac.InputError, match="found something that is not an ackclock result, which .*; expected another folder"
+        ):
             ac.sweep(ac.loads(SCENARIO), out=tmp_path, fresh=fresh)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 

@@ -29,13 +29,10 @@ from ackclock import _core
 from ackclock.campaigns.sweep.order import Order, different
 from ackclock.dataset import checksums, folders, kinds, manifests
 from ackclock.dataset.kinds import LOCK, MANIFEST, Kind
-from ackclock.dataset.manifests import RUNS, Manifest
+from ackclock.dataset.manifests import POINTS, RUNS, Manifest
 from ackclock.errors import InputError
 from ackclock.system.files import check
 from ackclock.system.temporary import Private
-
-#: The table of the whole sweep.
-POINTS = "points.parquet"
 
 #: A part is written after so many seconds, and after this share of the time so far if that is longer: a kill costs at
 #: most that much work, and a sweep of many hours still has only hundreds of parts.

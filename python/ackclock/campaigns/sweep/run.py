@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,7 +20,6 @@ from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional, several
 from ackclock.scenario import planning
 from ackclock.scenario.planning import Loaded
-from ackclock.system.temporary import Private
 
 #: What both functions take.
 SCENARIO = arguments.a((Loaded, Path, str), 'a scenario as ackclock.load("…") gives, or the path of its file')
@@ -106,8 +104,7 @@ class Job:
         """Runs what is left. `progress` is called with the share of the work that is done."""
         if self.out is not None:
             return self._performed(self.out, progress)
-        with folders.writing(Path(tempfile.gettempdir())):
-            own = Private()
+        own = folders.private()
         return replace(self._performed(own.path, progress), keep=own)
 
     def _performed(self, folder: Path, progress: Progress) -> Sweep:

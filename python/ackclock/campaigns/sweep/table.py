@@ -13,7 +13,7 @@ import polars as pl
 from ackclock import metrics
 from ackclock.campaigns.sweep import folder as parts
 from ackclock.campaigns.sweep.folder import Parts
-from ackclock.dataset.manifests import PLACES, RUNS
+from ackclock.dataset.manifests import PLACES, POINTS, RUNS
 from ackclock.errors import InputError
 from ackclock.metrics import METRICS, Summary
 from ackclock.scenario import planning, points
@@ -102,12 +102,12 @@ def read(folder: Path | str) -> Sweep:
     """The sweep in a folder. Raises `InputError` if there is none, or one that is not finished, or damaged."""
     place = Path(folder)
     manifest = parts.read_manifest(place)
-    if parts.POINTS not in manifest.files:
+    if POINTS not in manifest.files:
         raise InputError(f"{folder}: found a sweep that is not finished; expected all its runs: run it again to go on")
-    manifest.check([parts.POINTS], PLACES)
+    manifest.check([POINTS], PLACES)
     about, given = manifest.about, manifest.about["sweep"]
     loaded = planning.loads(given["scenario"], about["scenario_path"]).only(given["where"])
-    points = parts.read_table(files.check_name(place) / parts.POINTS)
+    points = parts.read_table(files.check_name(place) / POINTS)
     return Sweep(place, about, loaded.sweep.axes if loaded.sweep else (), points)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ackclock import _core
-from ackclock.dataset import Dataset
+from ackclock.dataset import Dataset, folders
 from ackclock.engines import features
 from ackclock.engines.engine import RunOptions, missing
 from ackclock.engines.linux import disciplines, guest, held, live, network, result, routed, stack
@@ -93,9 +93,10 @@ def _carried_out(plan: Plan, seed: int, around: RunOptions) -> Dataset:
     kernel = None if options["kernel"] == "live" else _kernel(options["kernel"])
     before = () if kernel is None else tuple(stack.loaded(plan, kernel.parent / "modules"))
     given = order(plan, seed, _laid(plan), before)
-    with Private() as folder:
+    with folders.private() as folder:
         path, file = folder / "order.json", folder / "result.bin"
-        path.write_text(json.dumps(given.to_dict(file, around.capture(plan, seed))), encoding="utf-8")
+        with folders.writing(path):
+            path.write_text(json.dumps(given.to_dict(file, around.capture(plan, seed))), encoding="utf-8")
         if kernel is None:
             live.run(guest.inside(path), around.progress)
         else:

@@ -17,10 +17,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from ackclock import catalog
+from ackclock.dataset import folders
 from ackclock.engines.linux.kernel import ours
 from ackclock.errors import AckclockError, InputError
 from ackclock.input.fields import dotted, nearest, shown
-from ackclock.system.temporary import Private
 
 #: The types of the kernel that is running.
 BTF = Path("/sys/kernel/btf/vmlinux")
@@ -56,7 +56,7 @@ def load(name: str, parameters: Mapping[str, Any]) -> dict[str, int]:
     if name in loaded():
         raise InputError(f"{name} is loaded already; ackclock kernel unload {name} removes it")
     _require_kernel()
-    with Private() as folder:
+    with folders.private() as folder:
         program = _compiled(name, values, folder)
         _bpftool("struct_ops", "register", str(program))
     return values

@@ -69,7 +69,7 @@ def build(given: Path | None, progress: Progress, say: Say, *, again: bool = Fal
     if given is None and not again and (there := cache.taken(cache.every())):
         return there
     _check_host(given)
-    with cache.only_one(say):
+    with folders.writing(cache.home()), cache.only_one(say):
         if given is None and not again and (there := cache.taken(cache.every())):  # made while we waited
             return there
         with _workshop() as work:
@@ -88,7 +88,8 @@ def _check_host(given: Path | None) -> None:
         raise InputError(
             f"The guest kernel cannot be built without {names}. As root on Debian: apt-get install {names}"
         )
-    cache.home().mkdir(parents=True, exist_ok=True)
+    with folders.writing(cache.home()):
+        cache.home().mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(cache.home()).free
     if free < ROOM:
         raise InputError(f"{cache.home()}: found {free >> 20} MiB free; expected {ROOM >> 20} MiB to build a kernel in")
