@@ -79,7 +79,9 @@ ODD = {
 
 
 @pytest.mark.parametrize(("name", "found"), ODD.items())
-@pytest.mark.parametrize("command", [("run",), ("run", "--dry-run"), ("sweep",), ("compare", "--engine", "packet,fluid")])
+@pytest.mark.parametrize(
+    "command", [("run",), ("run", "--dry-run"), ("sweep",), ("compare", "--engine", "packet,fluid")]
+)
 def test_a_scenario_is_a_regular_file(here, command, name, found):
     assert f"found {found}; expected a scenario file, or - for standard input" in refused(*command, name)
 
@@ -193,9 +195,15 @@ def test_names_in_results_that_no_font_has(here, name):
 
 
 CONTENTS = {
-    "3,000 parts": (SMALL + '[sweep]\n"' + ".".join(["a"] * 3000) + '" = [1, 2]\n', 'expected a key such as "network.q'),
+    "3,000 parts": (
+        SMALL + '[sweep]\n"' + ".".join(["a"] * 3000) + '" = [1, 2]\n',
+        'expected a key such as "network.q',
+    ),
     "3,000 bare parts": (SMALL + "[sweep]\n" + ".".join(["a"] * 3000) + " = [1, 2]\n", "expected"),
-    "a deep value": (SMALL + '[sweep]\n"name" = [' + "[" * 500 + "]" * 500 + ', "a"]\n', "found tables nested too deeply"),
+    "a deep value": (
+        SMALL + '[sweep]\n"name" = [' + "[" * 500 + "]" * 500 + ', "a"]\n',
+        "found tables nested too deeply",
+    ),
     "deep lists": (SMALL + "x = " + "[" * 5000 + "]" * 5000, "found tables nested too deeply"),
     "deep tables": (SMALL + "x = " + "{a=" * 300 + "1" + "}" * 300, "expected"),
     "a deep heading": ("[" + ".".join(["a"] * 5000) + "]\n", "expected"),
@@ -245,7 +253,8 @@ def test_a_scenario_on_standard_input(here):
     assert json.loads(call("run", "-", "--dry-run", text=SMALL.replace("name", "#")).stdout)["name"] == "stdin"
     assert call("run", "-", "--no-report", text=SMALL).exit_code == 0
     assert Path("results/stdin-packet/manifest.json").is_file()
-    assert refused("run", "-", text="x") == "stdin:1: found \"x\"; expected TOML (expected '=' after a key in a key/value pair)"
+    assert refused("run", "-", text="x").startswith('stdin:1: found "x"; expected TOML (')
+
     assert refused("run", "-", text=b"\xff").startswith("stdin:1: found the byte 0xff")
 
 
@@ -281,7 +290,7 @@ ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIO
 def test_a_name_that_is_not_utf8_on_a_terminal_that_is_ascii(here):
     odd = b"b\xff\xc3\xbc.toml"
     Path(os.fsdecode(odd)).write_text(SMALL.replace('name = "small"', 'name = "×ü"'))
-    assert program("run", odd, **ASCII).stderr.startswith(b"results/b??-packet: found a name that is not UTF-8")
+    assert b"found a name that is not UTF-8" in program("run", odd, **ASCII).stderr
     done = program("run", odd, "--out", "out", "--no-report", **ASCII)
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.startswith(b"x?\n")

@@ -101,7 +101,7 @@ WRONG = [
     ("ac.sweep(swept, out=3)", TYPE, "out: found 3; expected a path, as a text or a Path"),
     ("ac.sweep(swept, progress=1)", TYPE, "progress: found 1; expected a function"),
     # compare, replay
-    ("ac.compare(plan, 'packet,fluid')", TYPE, "engines: found \"packet,fluid\"; expected names of engines"),
+    ("ac.compare(plan, 'packet,fluid')", TYPE, 'engines: found "packet,fluid"; expected names of engines'),
     ("ac.compare(plan, ['packet', None])", TYPE, "engines[1]: found None; expected a name as a text"),
     ("ac.compare(plan, ['packet'])", INPUT, "engine: found packet; expected two engines or more"),
     ("ac.compare('x', ['packet', 'fluid'])", TYPE, A_PLAN.format('"x"')),

@@ -359,7 +359,10 @@ def test_files_that_cannot_be_read(tmp_path):
         tmp_path / "none.toml"
     )
     assert "found an error (Not a directory)" in read_mistake(Path("/dev/null/x.toml"))
-    assert "found more than 16 MiB" in read_mistake(Path("/dev/zero"))
+    assert "found a device" in read_mistake(Path("/dev/zero"))
+    with (tmp_path / "long.toml").open("wb") as file:
+        file.truncate((16 << 20) + 1)
+    assert "found more than 16 MiB" in read_mistake(tmp_path / "long.toml")
     assert "expected a scenario file, or - for standard input" in read_mistake(Path("a\0b"))
 
 

@@ -1,4 +1,4 @@
-"""Signals at any time: one line, the status that belongs to them, and nothing left: no file, no process, no traceback."""
+"""Signals at any time: one line, the status that belongs to them, and nothing left, be it a file or a process."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def begun(here: Path, *arguments: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=hear,
+        preexec_fn=hear,  # noqa: PLW1509 (there are no threads)
     )
 
 
@@ -145,9 +145,7 @@ def test_a_sweep_that_was_interrupted_goes_on(tmp_path):
     _, err = process.communicate(timeout=60)
     if process.returncode != 0:  # it may have been done already
         assert process.returncode == 143
-        assert err == (
-            "interrupted; what is done is kept in results/sweep-packet: the same command goes on\n"
-        )
+        assert err == ("interrupted; what is done is kept in results/sweep-packet: the same command goes on\n")
     again = begun(tmp_path, *command)
     assert again.wait(timeout=120) == 0
     again.communicate()
@@ -165,10 +163,13 @@ print("end", flush=True)
 
 def program(body: str, number: signal.Signals, *, nohup: bool = False) -> tuple[int, str, str]:
     """A program that gets a signal when it has said "now"."""
-    before = (lambda: signal.signal(number, signal.SIG_IGN)) if nohup else (lambda: signal.signal(number, signal.SIG_DFL))
-    command = [sys.executable, "-c", PROGRAM.format(body=body)]
+    handler = signal.SIG_IGN if nohup else signal.SIG_DFL
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=before
+        [sys.executable, "-c", PROGRAM.format(body=body)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(number, handler),  # noqa: PLW1509 (there are no threads)
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "now\n"

@@ -69,7 +69,8 @@ What is there to choose from, and what are its parameters:
 
     ackclock show cubic
 """,
-    epilog="Exit status: 0 done, 2 bad input, 3 unsupported by the engine, 1 anything else.",
+    epilog="Exit status: 0 done, 2 bad input, 3 unsupported by the engine, 130 interrupted (143 by SIGTERM), "
+    "1 anything else.",
 )
 
 for _command in COMMANDS:

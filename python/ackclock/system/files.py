@@ -60,7 +60,9 @@ def check_name(path: Path) -> Path:
         str(absolute).encode()
         os.lstat(absolute)
     except UnicodeEncodeError:  # of the system's encoding too, which the environment may say is ASCII
-        raise InputError(f"{readable(path)}: found a name that is not UTF-8, or not of this system's encoding; expected another folder") from None
+        raise InputError(
+            f"{readable(path)}: found a name that is not UTF-8, or not in this locale; expected another folder"
+        ) from None
     except (FileNotFoundError, NotADirectoryError):
         return absolute
     except (OSError, ValueError) as error:
