@@ -23,7 +23,7 @@ Array: TypeAlias = npt.NDArray[np.float64]
 Column: TypeAlias = npt.NDArray[Any]
 
 #: A table with more rows than this is read in blocks of so many.
-BLOCK_ROWS = 1 << 17
+BLOCK_ROWS = 1 << 16
 
 TIME = "time_s"
 
