@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use ackclock_congestion::Prototype;
 use ackclock_plan::{EndsPlan, FlowPlan, PathPlan, Plan, TrafficPlan};
-use ackclock_record::{Tables, Totals};
+use ackclock_record::{Flows, Tables, Totals};
 use ackclock_units::Time;
 
 use crate::agenda::Agenda;
@@ -30,6 +30,7 @@ mod stage;
 mod stream;
 mod transfers;
 
+use rows::Row;
 use stage::Stage;
 use transfers::Transfers;
 
@@ -46,6 +47,9 @@ pub struct Simulation {
     transfers: Transfers,
     /// The flows that have begun and are not over.
     active: BTreeSet<u32>,
+    /// Generated transfers that are over, with their rows, and rows of others that are ready to be handed over.
+    ended: Vec<(u32, Row)>,
+    ready: Flows,
     /// Timers of the senders, of the receivers, and the sampler.
     timers: Agenda,
     sampled: Vec<link::Counters>,
@@ -83,6 +87,8 @@ impl Simulation {
             flows: priorities.iter().map(|_| Stage::Waiting).collect(),
             transfers,
             active: BTreeSet::new(),
+            ended: Vec::new(),
+            ready: Flows::default(),
         };
         simulation.schedule_starts();
         Ok(simulation)
@@ -179,6 +185,12 @@ impl Simulation {
     /// Takes the rows recorded since the last call.
     pub fn drain(&mut self) -> Tables {
         std::mem::take(&mut self.network.tables)
+    }
+
+    /// Takes rows of generated transfers that are over. They come when there are many, each time in the order of
+    /// their numbers; what is left of them comes with [`Simulation::finish`].
+    pub fn take_ended(&mut self) -> Flows {
+        std::mem::take(&mut self.ready)
     }
 
     /// Takes the bytes captured since the last call; empty unless a capture was asked for.

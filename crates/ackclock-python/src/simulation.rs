@@ -62,9 +62,14 @@ impl Simulation {
         })
     }
 
-    /// Takes the rows recorded since the last call.
+    /// Takes the rows recorded since the last call, and those of many transfers that are over.
     fn drain<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        tables(py, self.with(py, Engine::drain)?.tables())
+        let (rows, ended) = self.with(py, |engine| (engine.drain(), engine.take_ended()))?;
+        let mut all = rows.tables();
+        if !ended.is_empty() {
+            all.push(("flows", ended.columns()));
+        }
+        tables(py, all)
     }
 
     /// Takes the `flows` and `links` tables, and the last rows of the others.

@@ -77,6 +77,16 @@ macro_rules! table {
             pub const COLUMNS: &'static [(&'static str, &'static str)] =
                 &[$((stringify!($name), <$Cell as $crate::Cell>::TYPE)),+];
 
+            /// Takes the rows of another table behind its own.
+            pub fn append(&mut self, other: &mut $Table) {
+                $(self.$name.append(&mut other.$name);)+
+            }
+
+            /// Whether there are no rows.
+            pub fn is_empty(&self) -> bool {
+                true $(&& self.$name.is_empty())+
+            }
+
             /// The columns that are filled, by name.
             pub fn columns(self) -> $crate::Columns {
                 let $Table { $($name),+ } = self;

@@ -40,10 +40,10 @@ from ackclock.system.files import check_name
 from ackclock.system.temporary import Private
 
 #: Rows waiting in memory go to disk beyond this many bytes.
-SPOOL_BYTES = 16 << 20
+SPOOL_BYTES = 8 << 20
 
 #: Rows that are read together: what metrics take at a time.
-GROUP_ROWS = 1 << 17
+GROUP_ROWS = 1 << 16
 
 Manifest: TypeAlias = Mapping[str, Any]
 

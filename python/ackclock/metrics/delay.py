@@ -69,10 +69,11 @@ def queue_empty_fraction(view: RunView) -> float | None:
 
 def sojourn_histogram(view: RunView) -> tuple[Array, Array]:
     """Sojourn times (s, ascending) and how many packets had them, at the bottleneck in the measured part."""
-    links = view.links.drop_nulls(["sojourn_edges_s", "sojourn_counts"])
-    if not links.height:
+    histograms = zip(view.links["sojourn_edges_s"], view.links["sojourn_counts"], strict=True)
+    known = [(edges_s.to_numpy(), counts.to_numpy()) for edges_s, counts in histograms if edges_s is not None]
+    if not known:
         return _sampled(view)
-    edges_s, counts = (np.concatenate(links[name].to_list()) for name in ("sojourn_edges_s", "sojourn_counts"))
+    edges_s, counts = (np.concatenate(column) for column in zip(*known, strict=True))
     times_s, bins = np.unique(edges_s, return_inverse=True)
     return times_s, np.bincount(bins, counts).astype(np.float64)
 

@@ -23,7 +23,7 @@ Array: TypeAlias = npt.NDArray[np.float64]
 Column: TypeAlias = npt.NDArray[Any]
 
 #: A table with more rows than this is read in blocks of so many.
-BLOCK_ROWS = 1 << 17
+BLOCK_ROWS = 1 << 16
 
 TIME = "time_s"
 
@@ -69,12 +69,17 @@ class Choice:
 
     def of(self, frame: pl.DataFrame) -> pl.DataFrame:
         """What is chosen of a frame."""
-        mask = self.mask(Block(frame)) if self.mask else None
-        found = frame if mask is None or mask.all() else frame.filter(mask)
+        found = self._masked(frame)
         if self.hidden is None:
             return found
         hidden = [name for name in found.columns if self.hidden(name)]
-        return found.with_columns(pl.lit(None, dtype=found.schema[name]).alias(name) for name in hidden)
+        return found.with_columns(*(pl.lit(None, dtype=found.schema[name]).alias(name) for name in hidden))
+
+    def _masked(self, frame: pl.DataFrame) -> pl.DataFrame:
+        mask = self.mask(Block(frame)) if self.mask else None
+        if mask is None or mask.all():
+            return frame
+        return frame.filter(mask) if mask.any() else frame[:0]
 
 
 @dataclass(frozen=True, eq=False)

@@ -148,7 +148,7 @@ impl Simulation {
         if !self.warmed_up {
             row.forget();
         }
-        self.flows[index] = Stage::Over(Box::new(row));
+        self.flows[index] = Stage::Over(self.kept(index, row));
         self.active.remove(&(index as u32));
         self.network.close_route(index as u32);
         self.timers.set(index, Time::NEVER);

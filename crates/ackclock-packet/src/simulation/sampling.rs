@@ -10,6 +10,9 @@ use super::Simulation;
 use crate::link::Counters;
 use crate::sender::Sender;
 
+/// So many transfers that are over are kept together until their rows are handed over.
+const MOST_ENDED: usize = 1 << 16;
+
 impl Simulation {
     /// Samples every active flow and the links; ends the warm-up when its time has come.
     pub(super) fn on_sampler(&mut self) {
@@ -102,16 +105,50 @@ impl Simulation {
         }
     }
 
-    /// A row for each flow of the plan, and for each generated transfer that has begun.
+    /// A row for each flow of the plan, and for each generated transfer that has begun and is not handed over.
     fn flow_totals(&mut self) -> Flows {
         let mut rows = Flows::default();
-        for index in 0..self.flows.len() {
+        for index in 0..self.first_transfer() {
             if let Some(row) = self.row(index) {
-                self.describe(index).write(&mut rows);
-                row.write(&mut rows);
+                self.write(index, &row, &mut rows);
             }
         }
+        let active = self.active.range(self.first_transfer() as u32..);
+        let under_way: Vec<_> = active
+            .filter_map(|&index| Some((index, self.row(index as usize)?)))
+            .collect();
+        self.ended.extend(under_way);
+        rows.append(&mut self.take_ended());
+        self.hand_over(&mut rows);
         rows
+    }
+
+    /// Keeps the row of a flow that is over: of a transfer among the others, of which many are handed over.
+    pub(super) fn kept(&mut self, index: usize, row: Row) -> Option<Box<Row>> {
+        if index < self.first_transfer() {
+            return Some(Box::new(row));
+        }
+        self.ended.push((index as u32, row));
+        if self.ended.len() == MOST_ENDED {
+            let mut ready = self.take_ended();
+            self.hand_over(&mut ready);
+            self.ready = ready;
+        }
+        None
+    }
+
+    /// Writes the rows of the transfers that are over, in the order of their numbers.
+    fn hand_over(&mut self, rows: &mut Flows) {
+        let mut ended = std::mem::take(&mut self.ended);
+        ended.sort_unstable_by_key(|&(index, _)| index);
+        for (index, row) in ended {
+            self.write(index as usize, &row, rows);
+        }
+    }
+
+    fn write(&mut self, index: usize, row: &Row, rows: &mut Flows) {
+        self.describe(index).write(rows);
+        row.write(rows);
     }
 
     fn row(&self, index: usize) -> Option<Row> {
@@ -122,7 +159,7 @@ impl Simulation {
             Stage::Waiting => Some(Row::WAITING),
             Stage::Connection(flow) => Some(Row::of(flow, gone(), self.now)),
             Stage::Stream(stream) => Some(Row::of_stream(stream, gone())),
-            Stage::Over(row) => Some(**row),
+            Stage::Over(row) => row.as_deref().copied(),
         }
     }
 

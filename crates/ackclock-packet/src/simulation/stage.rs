@@ -21,8 +21,8 @@ pub enum Stage {
     Connection(Box<Connection>),
     /// Datagrams, from the first to the end of the run.
     Stream(Box<Stream>),
-    /// Only its row is left.
-    Over(Box<Row>),
+    /// Only its row is left; that of a generated transfer is kept apart, until it is handed over.
+    Over(Option<Box<Row>>),
 }
 
 impl Stage {
