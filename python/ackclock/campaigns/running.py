@@ -17,10 +17,10 @@ from ackclock.plan import Plan
 from ackclock.scenario.planning import Loaded
 
 #: What the rows of all runs together may take of the memory before they go to disk.
-SPOOL_BYTES = 256 << 20
+SPOOL_BYTES = 8 << 20
 
 #: What a single run may always keep in memory.
-LEAST_SPOOL_BYTES = 256 << 10
+LEAST_SPOOL_BYTES = 2 << 20
 
 
 #: The waiting thread looks up so often: an interrupt may reach another thread and then wakes nobody.

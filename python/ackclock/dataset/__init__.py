@@ -43,7 +43,10 @@ CAPTURES = "captures"
 OWN_FILES = ("manifest.json", "report.html", CAPTURES)
 
 #: Rows waiting in memory go to disk beyond this many bytes.
-SPOOL_BYTES = 64 << 20
+SPOOL_BYTES = 8 << 20
+
+#: Rows that are read together: what metrics take at a time.
+GROUP_ROWS = 1 << 16
 
 Manifest: TypeAlias = Mapping[str, Any]
 
@@ -263,7 +266,7 @@ class Spool:
         for table, waiting in self._waiting.items():
             if waiting:
                 path = folder / f"{table}-{self._run}-{len(self._written[table]):04}.parquet"
-                pl.concat(waiting).write_parquet(path, compression="zstd")
+                pl.concat(waiting).write_parquet(path, compression="zstd", row_group_size=GROUP_ROWS)
                 self._written[table].append(Part(path))
                 waiting.clear()
         self._bytes = 0

@@ -38,7 +38,7 @@ class RunOptions:
 
     progress: Progress = no_progress
     captures: Path | None = None
-    spool_bytes: int = 64 << 20
+    spool_bytes: int = 8 << 20
     command: str = ""
     samples: bool = True
 

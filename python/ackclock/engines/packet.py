@@ -23,7 +23,7 @@ STEPS = 100
 
 #: Rows are taken out so often, and whenever a step was divided. Taking few rows costs as much as many, so a run that
 #: makes few takes them less often: after about so many rows, if each packet and each sample were one.
-MOST_TAKINGS = 10
+MOST_TAKINGS = 100
 ROWS_PER_TAKING = 50_000
 
 
@@ -57,7 +57,7 @@ class PacketEngine:
             simulation = _core.Simulation(json.dumps(plan.engine_input()), seed)
             for share, taking in _advance(simulation, plan):
                 if taking:
-                    _take(simulation, spool, capture)
+                    _take(simulation, spool, plan, capture)
                 around.progress(share)
             _finish(simulation, spool, plan)
         return spool.dataset(manifest(plan, self.name, seed, around.command))
@@ -80,23 +80,28 @@ def _takings(plan: Plan) -> int:
     return max(1, min(MOST_TAKINGS, int((packets + samples) / ROWS_PER_TAKING)))
 
 
-def _take(simulation: _core.Simulation, spool: Spool, capture: IO[bytes] | None) -> None:
+def _take(simulation: _core.Simulation, spool: Spool, plan: Plan, capture: IO[bytes] | None) -> None:
     for table, columns in simulation.drain().items():
-        spool.append(table, columns)
+        spool.append(table, _known(table, columns, plan))
     if capture is not None:
         capture.write(simulation.capture())
 
 
 def _finish(simulation: _core.Simulation, spool: Spool, plan: Plan) -> None:
-    """The last rows, and the totals; the simulator's books may hold more than the dataset has columns for."""
+    """The last rows, and the totals."""
     for table, columns in simulation.finish().items():
-        known: dict[str, Column] = {name: columns[name] for name in TABLES[table] if name in columns}
-        spool.append(table, known | _described(columns, plan) if table == "flows" else known)
+        spool.append(table, _known(table, columns, plan))
+
+
+def _known(table: str, columns: Mapping[str, Column], plan: Plan) -> Mapping[str, Column]:
+    """The columns that the dataset has; the simulator's books may hold more."""
+    known: dict[str, Column] = {name: columns[name] for name in TABLES[table] if name in columns}
+    return known | _described(columns, plan) if table == "flows" else known
 
 
 def _described(columns: Mapping[str, Column], plan: Plan) -> dict[str, Column]:
-    """What each flow is called. The plan's flows and UDP sources come first, then the generated transfers."""
-    given: list[FlowPlan | DatagramPlan] = [*plan.flows, *plan.datagrams]
+    """What each flow is called. The plan's flows and UDP sources come first, if at all, then generated transfers."""
+    given: list[FlowPlan | DatagramPlan] = [*plan.flows, *plan.datagrams] if 0 in columns["flow"][:1] else []
     base_rtt_s = np.array(columns["base_rtt_s"])
     planned = np.array([item.base_rtt_s for item in given], dtype=np.float64)
     routed = np.array([item.ends is not None for item in given], dtype=np.bool_)

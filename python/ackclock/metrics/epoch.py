@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ackclock.metrics.instants import instants
+from ackclock.metrics.instants import Instants, instants
 from ackclock.metrics.metric import Metric
 from ackclock.metrics.view import Array, Lives, RunView, lives
 
@@ -65,11 +65,13 @@ def rtt_at(view: RunView, times_s: Array) -> Array:
     """The mean smoothed RTT (s) sampled last before each instant, else the mean base RTT, else 0."""
     fallback = view.rows("flows").mean("base_rtt_s") or 0.0
     known = view.once(instants)
-    sampled = ~np.isnan(known.srtt_s)
-    if not sampled.any():
+    sampled = np.flatnonzero(~np.isnan(known.srtt_s))
+    if not sampled.size:
         return np.full(times_s.shape, fallback)
-    before = np.searchsorted(known.times_s[sampled], times_s, side="right") - 1
-    return np.where(before < 0, fallback, known.srtt_s[sampled][np.maximum(before, 0)])
+    if sampled.size < known.times_s.size:
+        known = Instants(known.times_s[sampled], known.cwnd[sampled], known.srtt_s[sampled])
+    before = np.searchsorted(known.times_s, times_s, side="right") - 1
+    return np.where(before < 0, fallback, known.srtt_s[np.maximum(before, 0)])
 
 
 def _active(view: RunView, start_s: Array, end_s: Array) -> npt.NDArray[np.int64]:

@@ -31,13 +31,21 @@ class Instants:
 
 def instants(view: RunView) -> Instants:
     """The instants of all flow samples, warm-up included."""
-    found = [np.empty((3, 0))]
+    times_s, cwnd, srtt_s = [np.empty(0)], [np.empty(0)], [np.empty(0)]
     for block in view.rows("flow_samples").blocks("cwnd", "srtt_s"):
         if block.size:
             first = np.flatnonzero(np.diff(block["time_s"], prepend=-np.inf) > 0)
-            means = [mean_of_each(block[name], first) for name in ("cwnd", "srtt_s")]
-            found.append(np.stack([block["time_s"][first], *means]))
-    return Instants(*np.concatenate(found, axis=1))
+            times_s.append(block["time_s"][first])
+            cwnd.append(mean_of_each(block["cwnd"], first))
+            srtt_s.append(mean_of_each(block["srtt_s"], first))
+    return Instants(*map(_joined, (times_s, cwnd, srtt_s)))
+
+
+def _joined(parts: list[Array]) -> Array:
+    """The parts as one; they are given up, for there may be many instants."""
+    whole = np.concatenate(parts)
+    parts.clear()
+    return whole
 
 
 def mean_of_each(values: Column, first: Column) -> Array:

@@ -27,19 +27,33 @@ MOST_SORTED = 1 << 18
 
 def quantile(values: Values, share: float, most: int = MOST_SORTED) -> float | None:
     """The value that this share does not exceed, linear between two; None without values. Sorts `most` at once."""
-    count = sum(block.size for block in values())
+    count, low, high = _span(values)
     if count <= most:
         return float(np.quantile(np.concatenate(list(values())), share)) if count else None
     place = share * (count - 1)
-    before = ranked(values, int(place), most)
-    return before if place == int(place) else before + (ranked(values, int(place) + 1, most) - before) * (place % 1)
+    before = _ranked(values, int(place), low, high, count, most)
+    if place == int(place):
+        return before
+    upto, after = 0, np.inf
+    for block in values():
+        upto += int((block <= before).sum())
+        after = min(after, block[block > before].min(initial=np.inf))
+    return before if upto >= int(place) + 2 else before + (float(after) - before) * (place % 1)
 
 
 def ranked(values: Values, rank: int, most: int = MOST_SORTED) -> float:
     """The value with this rank, from 0. Sorts `most` at once."""
-    spans = [(block.size, float(block.min()), float(block.max())) for block in values() if block.size]
-    sizes, lows, highs = zip(*spans, strict=True)
-    return _ranked(values, rank, min(lows), max(highs), sum(sizes), most)
+    count, low, high = _span(values)
+    return _ranked(values, rank, low, high, count, most)
+
+
+def _span(values: Values) -> tuple[int, float, float]:
+    """How many values there are, the least and the greatest."""
+    count, low, high = 0, np.inf, -np.inf
+    for block in values():
+        count += block.size
+        low, high = min(low, block.min(initial=np.inf)), max(high, block.max(initial=-np.inf))
+    return count, float(low), float(high)
 
 
 def _ranked(values: Values, rank: int, low: float, high: float, count: int, most: int) -> float:

@@ -6,6 +6,7 @@ only the columns that it names. So a metric that reduces over `blocks` takes the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,7 +23,7 @@ Array: TypeAlias = npt.NDArray[np.float64]
 Column: TypeAlias = npt.NDArray[Any]
 
 #: A table with more rows than this is read in blocks of so many.
-BLOCK_ROWS = 1 << 18
+BLOCK_ROWS = 1 << 16
 
 TIME = "time_s"
 
@@ -142,13 +143,18 @@ class Rows:
 
     def sum(self, name: str) -> float | None:
         """The sum of a column; None without values."""
-        sums = [float(values.sum()) for values in self.known(name) if values.size]
-        return sum(sums) if sums else None
+        total, count = self._total(name)
+        return total if count else None
 
     def mean(self, name: str) -> float | None:
         """The mean of a column; None without values."""
-        total = self.sum(name)
-        return None if total is None else total / self.count(name)
+        total, count = self._total(name)
+        return total / count if count else None
+
+    def _total(self, name: str) -> tuple[float, int]:
+        """The sum of a column, and of how many values."""
+        found = [(float(values.sum()), values.size) for values in self.known(name)]
+        return math.fsum(total for total, _ in found), sum(size for _, size in found)
 
     def quantile(self, name: str, share: float) -> float | None:
         """The value that this share of a column does not exceed, linear between two; None without values."""
@@ -182,7 +188,8 @@ class Rows:
 
     def _read(self, piece: Piece, first: int, names: tuple[str, ...]) -> pl.DataFrame:
         needed = [*dict.fromkeys([*names, *self.choice.columns])] if names else ()
-        return self.choice.of(piece.read(first, self.block_rows, needed))
+        found = self.choice.of(piece.read(first, self.block_rows, needed))
+        return found.select(names) if names else found
 
 
 def ordered(numbers: npt.NDArray[np.uint32]) -> npt.NDArray[np.intp]:

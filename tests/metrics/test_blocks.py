@@ -1,0 +1,143 @@
+"""Tables that are read in blocks give what they give when read whole, and always the same bytes."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import os
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+import synthetic
+
+import ackclock as ac
+from ackclock import metrics
+from ackclock.dataset import Dataset
+from ackclock.metrics import rows
+
+SCENARIO = """
+duration = "16s"
+warmup = "3s"
+[network]
+topology = "dumbbell"
+rate = "10Mbit"
+rtt = "40ms"
+queue = { discipline = "pfifo", limit = "30p" }
+[[flows]]
+count = 3
+congestion = "cubic"
+start = { every = "300ms" }
+[[flows]]
+size = "3MB"
+start = "7s"
+[[traffic]]
+kind = "poisson"
+rate = "5/s"
+size = { distribution = "exponential", mean = "30KB" }
+[record]
+interval = "20ms"
+"""
+
+
+@pytest.fixture(scope="module")
+def simulated() -> Dataset:
+    return ac.run(ac.loads(SCENARIO).plan(), seeds=[1, 2])
+
+
+def close(found: object, expected: object) -> bool:
+    if isinstance(found, list) and isinstance(expected, list):
+        return len(found) == len(expected) and all(map(close, found, expected))
+    if isinstance(found, float) and isinstance(expected, float):
+        return math.isclose(found, expected, rel_tol=1e-12)
+    return found == expected
+
+
+def assert_same(data: Dataset, small: Dataset, monkeypatch: pytest.MonkeyPatch, **part: object) -> None:
+    whole = metrics.table(data, **part)["runs"]
+    monkeypatch.setattr(rows, "BLOCK_ROWS", 101)
+    for before, after in zip(whole, metrics.table(small, **part)["runs"], strict=True):
+        for name, value in before["metrics"].items():
+            assert close(after["metrics"][name], value), name
+
+
+@pytest.mark.parametrize("part", [{}, {"between": (5.0, 12.0)}])
+def test_blocks_of_a_simulation(simulated, part, monkeypatch):
+    assert_same(simulated, simulated, monkeypatch, **part)
+
+
+def test_blocks_of_several_parts_on_disk(simulated, monkeypatch, tmp_path):
+    simulated.write(tmp_path / "result")
+    assert_same(simulated, Dataset.read(tmp_path / "result"), monkeypatch)
+
+
+def test_samples_that_are_not_in_the_order_of_time(monkeypatch):
+    data = synthetic.transfers(sampled=True)
+    assert not data.flow_samples["time_s"].is_sorted()
+    assert_same(data, data, monkeypatch)
+
+
+def test_a_flow_whose_next_sample_is_blocks_away(monkeypatch):
+    """Linear between 1 s and 9 s, though another flow's samples fill many blocks in between."""
+    times_s = np.concatenate([[1.0], np.linspace(1.01, 8.99, 200), [9.0]])
+    sparse = np.isin(times_s, [1.0, 9.0])
+    samples = {
+        "time_s": times_s,
+        "flow": np.where(sparse, 0, 1).astype(np.uint32),
+        "delivered_bytes": np.where(sparse, times_s * 1e6, 0).astype(np.uint64),
+    }
+    flows = synthetic.flows(2, start_s=[0.0, 1.0])
+    data = synthetic.dataset(synthetic.plan(rate_bps=1e7, duration_s=10), {"flows": flows, "flow_samples": samples})
+    monkeypatch.setattr(rows, "BLOCK_ROWS", 10)
+    part = metrics.table(data, between=(2.0, 10.0))["runs"][0]["metrics"]
+    assert part["goodput_flow_bps"] == pytest.approx([7e6, 0.0])
+
+
+def test_an_instant_is_never_divided(simulated, monkeypatch):
+    monkeypatch.setattr(rows, "BLOCK_ROWS", 10)
+    view = next(metrics.runs(simulated))
+    blocks = [block["time_s"] for block in view.rows("flow_samples").blocks("flow")]
+    assert len(blocks) > 100 and sum(block.size for block in blocks) == view.flow_samples.height
+    assert all(before[-1] < after[0] for before, after in itertools.pairwise(blocks))
+
+
+def test_a_column_that_is_not_asked_for_is_not_read(simulated, monkeypatch, tmp_path):
+    simulated.write(tmp_path / "result")
+    monkeypatch.setattr(rows, "BLOCK_ROWS", 10)
+    view = next(metrics.runs(Dataset.read(tmp_path / "result")))
+    block = next(view.rows("flow_samples").blocks("cwnd"))
+    assert set(block.frame.columns) == {"time_s", "cwnd"}
+
+
+def test_unsampled_results_have_no_blocks():
+    data = synthetic.dataset(synthetic.plan(rate_bps=1e7, duration_s=10), {"flows": synthetic.flows(2)})
+    view = next(metrics.runs(data))
+    assert view.rows("flow_samples").mean("cwnd") is None and view.rows("flow_samples").quantile("cwnd", 0.5) is None
+
+
+DIGEST = """
+import sys, json
+from ackclock import metrics
+from ackclock.dataset import Dataset
+print(json.dumps(metrics.table(Dataset.read(sys.argv[1]))["runs"]))
+assert "scipy" not in sys.modules
+"""
+
+
+def test_the_same_bytes_from_call_to_call_and_with_any_number_of_threads(simulated, tmp_path):
+    """Sums over groups that come in any order differ in their last bits."""
+    simulated.write(tmp_path / "result")
+    around = {**os.environ, "POLARS_MAX_THREADS": "1"}
+    command = [sys.executable, "-c", DIGEST, str(tmp_path / "result")]
+    alone = subprocess.run(command, capture_output=True, text=True, check=True, env=around).stdout
+    data = Dataset.read(tmp_path / "result")
+    assert [metrics.table(data)["runs"] for _ in range(10)] == 10 * [json.loads(alone)]
+
+
+def test_the_frames_are_those_of_the_measured_part(simulated):
+    view = next(metrics.runs(simulated, (5.0, 12.0)))
+    assert view.measured_samples["time_s"].is_between(5, 12).all() and view.measured_samples.height
+    assert isinstance(view.flows, pl.DataFrame) and view.flows["measured_bytes"].null_count() == view.flows.height
