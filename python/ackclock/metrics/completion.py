@@ -116,6 +116,16 @@ def watched(found: pl.DataFrame) -> tuple[Array, npt.NDArray[np.bool_]]:
     return found["time_s"].to_numpy(), np.asarray(found["finished"].to_numpy(), dtype=bool)
 
 
+def ended_by(view: RunView, instants: int) -> tuple[Array, Array]:
+    """As `distributions.completions`, at so many times (s) evenly up to the longest that one took."""
+    longest_s = max(
+        (float(found.times_s.max()) for found in transfers_in_blocks(view) if found.times_s.size), default=0.0
+    )
+    at_s = np.linspace(0.0, longest_s, instants + 1)[1:]
+    share = survival.ended_by(lambda: _watched(view), at_s)
+    return (at_s, share) if share.size and share[-1] > 0 else (np.empty(0), np.empty(0))
+
+
 def _completions_s(view: RunView) -> Iterator[Array]:
     """Completion times of the transfers that were completed in the measured part, in blocks."""
     for block in view.rows("flows").blocks("start_s", "completion_s"):
@@ -124,27 +134,32 @@ def _completions_s(view: RunView) -> Iterator[Array]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Transfers:
+class Transfers:
     """As `transfers`, of a block of flows."""
 
+    groups: npt.NDArray[np.uint32]
+    sizes_bytes: Array
     times_s: Array
     finished: npt.NDArray[np.bool_]
     syns_again: Array
 
 
-def _transfers(view: RunView) -> Iterator[_Transfers]:
-    for block in view.rows("flows").blocks("start_s", "completion_s", "size_bytes", "syn_retransmissions"):
+def transfers_in_blocks(view: RunView) -> Iterator[Transfers]:
+    """As `transfers`, in blocks."""
+    columns = ("group", "start_s", "completion_s", "size_bytes", "syn_retransmissions")
+    for block in view.rows("flows").blocks(*columns):
         starts_s, taken_s = block["start_s"], block["completion_s"]
         finite = ~np.isnan(block["size_bytes"]) | ~np.isnan(taken_s)
         begun = np.flatnonzero(finite & (starts_s >= view.warmup_s) & (starts_s < view.duration_s))
         finished = starts_s[begun] + taken_s[begun] <= view.duration_s
         times_s = np.where(finished, taken_s[begun], view.duration_s - starts_s[begun])
-        yield _Transfers(times_s, finished, block["syn_retransmissions"][begun])
+        sizes_bytes, again = block["size_bytes"][begun], block["syn_retransmissions"][begun]
+        yield Transfers(block["group"][begun], sizes_bytes, times_s, finished, again)
 
 
 def _watched(view: RunView) -> Iterator[tuple[Array, npt.NDArray[np.bool_]]]:
     """As `watched`, in blocks."""
-    return ((found.times_s, found.finished) for found in _transfers(view))
+    return ((found.times_s, found.finished) for found in transfers_in_blocks(view))
 
 
 def _begun(view: RunView) -> tuple[int, int]:
@@ -156,7 +171,7 @@ def _begun(view: RunView) -> tuple[int, int]:
 def _means_by_syn(view: RunView) -> tuple[float | None, float | None]:
     """Mean completion times of the finished transfers whose SYN was answered, and of those that sent it again."""
     sums_s, counts = np.zeros(2), np.zeros(2)
-    for found in _transfers(view):
+    for found in transfers_in_blocks(view):
         known = found.finished & ~np.isnan(found.syns_again)
         again = (found.syns_again[known] > 0).astype(np.intp)
         sums_s += np.bincount(again, found.times_s[known], 2)

@@ -43,8 +43,18 @@ def summarise(values: Sequence[float | None], least: float = -math.inf, most: fl
         return Summary(None, None, None, 0)
     if len(known) == 1:
         return Summary(mean, None, None, 1)
-    half = half_width(known, mean)
-    return Summary(mean, max(mean - half, min(least, mean)), min(mean + half, max(most, mean)), len(known))
+    return _around(mean, half_width(known, mean), len(known), least, most)
+
+
+def of_sums(n: int, mean: float, squares: float, least: float = -math.inf) -> Summary:
+    """As `summarise`, of `n` values of which only the mean is known, and the sum of the squares of what differs."""
+    if n < 2:
+        return Summary(mean, None, None, n) if n else Summary(None, None, None, 0)
+    return _around(mean, student.quantile(n - 1) * math.sqrt(squares / (n - 1) / n), n, least, math.inf)
+
+
+def _around(mean: float, half: float, n: int, least: float, most: float) -> Summary:
+    return Summary(mean, max(mean - half, min(least, mean)), min(mean + half, max(most, mean)), n)
 
 
 def half_width(values: Sequence[float], mean: float) -> float:

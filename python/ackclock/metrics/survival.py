@@ -56,6 +56,16 @@ def median(watched: Watched) -> float | None:
     return ranked(lambda: _ended_in(watched, spans.cut_s, number), rank)
 
 
+def ended_by(watched: Watched, at_s: Array) -> Array:
+    """The estimated share that has ended by each of these ascending times."""
+    spans, shares = _spans(watched), np.zeros(at_s.size + 1)
+    for times_s, ended in watched():
+        done_s = times_s[ended]
+        weights = spans.weights[np.searchsorted(spans.cut_s, done_s)]
+        shares += np.bincount(np.searchsorted(at_s, done_s), weights, shares.size)
+    return np.asarray(np.cumsum(shares)[:-1])
+
+
 @dataclass(frozen=True, slots=True)
 class _Spans:
     """The time cut at the moments `cut_s` at which some were watched no longer.

@@ -17,7 +17,7 @@ import polars as pl
 
 from ackclock.errors import InputError
 from ackclock.known import KnownLink
-from ackclock.metrics import dynamics, epoch
+from ackclock.metrics import completion, dynamics, epoch
 from ackclock.metrics.distributions import DISTRIBUTIONS
 from ackclock.metrics.view import Array, Grid, Lives, RunView, group_label, lives
 from ackclock.views import sampled
@@ -130,6 +130,8 @@ def distribution(view: RunView, quantity: str) -> tuple[Array, Array]:
     if quantity in SAMPLES:
         table, column = SAMPLES[quantity]
         return sampled.distribution(lambda: view.measured(table).known(column))
+    if quantity == "completion_s" and not view.rows("flows").is_small:
+        return completion.ended_by(view, sampled.BINS)
     values, share = DISTRIBUTIONS[quantity](view)
     if values.size <= sampled.SORTED:
         return values, share

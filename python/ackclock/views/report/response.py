@@ -6,7 +6,7 @@ import numpy as np
 
 from ackclock.errors import InputError
 from ackclock.metrics.recorded import Recorded
-from ackclock.metrics.response import response_times
+from ackclock.metrics.response_means import response_means
 from ackclock.views import curves, numbers
 from ackclock.views.curves import Responses
 from ackclock.views.report import drawing
@@ -18,7 +18,7 @@ FEWEST = 20
 
 def response(data: Recorded) -> Figure:
     """Mean completion time over size, with 95 % intervals; raises `InputError` below 20 finished transfers."""
-    lines = curves.responses(response_times(data))
+    lines = curves.responses(response_means(data))
     if sum(line.finished for line in lines) < FEWEST:
         raise InputError("too few finished transfers for a figure")
     size, size_name = numbers.scale(max(float(line.sizes_bytes.max()) for line in lines), "bytes")

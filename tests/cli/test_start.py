@@ -1,0 +1,65 @@
+"""What a command imports: each of these packages takes longer than the command may."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+#: Never needed where nothing is drawn for print.
+HEAVY = {"matplotlib", "pandas", "plotly", "scipy"}
+
+#: Nor these, where nothing is run.
+FOR_RUNS = HEAVY | {"numpy", "polars", "pydantic", "jinja2", "ackclock._core", "ackclock.plan"}
+
+#: What Typer's help would bring.
+FOR_HELP = FOR_RUNS | {"markdown_it", "pygments"}
+
+SMALL = """
+duration = "2s"
+network = { topology = "dumbbell", rate = "5Mbit", rtt = "20ms", queue = { discipline = "pfifo", limit = "1bdp" } }
+flows = [{ count = 2, congestion = "cubic" }]
+"""
+
+PROGRAM = """
+import atexit, sys
+atexit.register(lambda: print("loaded:", *sorted(sys.modules), file=sys.stderr))
+from ackclock.cli import main
+main()
+"""
+
+
+def loaded(*arguments: str, **environment: str) -> set[str]:
+    """The modules that are there at the end of a command."""
+    command = [sys.executable, "-c", PROGRAM, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **environment})
+    *_, names = done.stderr.splitlines()
+    assert names.startswith("loaded: "), done.stderr
+    return set(names.split()[1:])
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--help",), ("run", "--help"), ("show",), ("show", "cubic"), ("--version",)], ids=" ".join
+)
+def test_what_runs_nothing_imports_nothing_heavy(arguments):
+    heavy = FOR_HELP if arguments != ("--version",) else FOR_HELP - {"ackclock._core"}
+    assert not loaded(*arguments) & heavy
+
+
+def test_completion_imports_nothing_heavy():
+    words = {"_ACKCLOCK_COMPLETE": "complete_bash", "COMP_WORDS": "ackclock show cu", "COMP_CWORD": "2"}
+    assert not loaded(**words) & FOR_HELP
+
+
+@pytest.mark.parametrize("report", [True, False], ids=["report", "no report"])
+def test_a_run_imports_what_it_needs(tmp_path: Path, report):
+    (tmp_path / "small.toml").write_text(SMALL)
+    out = tmp_path / "out"
+    options = ["--seed", "1", "--out", str(out), *([] if report else ["--no-report"])]
+    found = loaded("run", str(tmp_path / "small.toml"), *options)
+    assert (out / "report.html").exists() == report
+    assert "polars" in found
+    assert not found & (HEAVY | {"rich.progress"} | (set() if report else {"jinja2", "ackclock.views.report"}))
