@@ -24,7 +24,6 @@ from ackclock.engines.linux.order import Order, order
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.input.fields import shown
 from ackclock.plan import Plan
-from ackclock.system.temporary import Private
 
 #: Packets up to this length are taken for ACKs where packets are lost at random.
 ACK_BYTES = 255
