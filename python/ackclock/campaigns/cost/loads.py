@@ -68,6 +68,7 @@ class _Source:
     closed: bool = False
     together_s: float = 0.0
     used: float = 1.0
+    first_p: float = 0.0
 
 
 def loads(plan: Plan) -> list[Load]:
@@ -95,7 +96,7 @@ def _load(plan: Plan, source: _Source, rate_bps: float, busy: Sequence[float]) -
     loss = _loss(plan, source, while_alive_bps) if crowded > FULL and not source.udp else 0.0
     return Load(
         count=source.count,
-        packets=arriving / (1 - loss),
+        packets=max(arriving / (1 - loss), source.first_p),
         answers=arriving * source.answers,
         loss=loss,
         transfers=transfers,
@@ -123,13 +124,13 @@ def _loss(plan: Plan, source: _Source, rate_bps: float) -> float:
 
 
 #: Disciplines that are full before they drop.
-TAIL_DROP = frozenset({"pfifo", "bfifo"})
+TAIL_DROP = frozenset({"pfifo", "bfifo", "sfq"})
 
 #: A link so busy is full at times.
 FULL = 0.9
 
 #: Where windows are below one packet, timeouts keep the loss from growing further.
-MOST_LOSS = 0.7
+MOST_LOSS = 0.35
 
 #: A window without a bound.
 MOST_WINDOW_P = 1e6
@@ -181,7 +182,9 @@ def _flow(plan: Plan, flow: FlowPlan, count: float, ways: Ways) -> _Source:
         alone_s = min(span_s, connection.transfer_s(flow.size_bytes, rate_bps))
     made = _tcp(plan, connection, there, back, bits, span_s)
     used = 1.0 if connection.heedless else _used(plan, there, flow.base_rtt_s)
-    return replace(made, count=count, transfers=1.0, alone_s=alone_s, together_s=count * bits / least_bps, used=used)
+    first_p = 0.0 if flow.application_rate_bps else min(connection.initial_window, bits / (8 * connection.wire_bytes))
+    together_s = count * bits / least_bps
+    return replace(made, count=count, transfers=1.0, alone_s=alone_s, together_s=together_s, used=used, first_p=first_p)
 
 
 def _used(plan: Plan, there: Sequence[int], base_rtt_s: float) -> float:

@@ -17,17 +17,19 @@ CODE_BYTES = 120e6
 NEW_P = 1000
 
 
-def around(plan: Plan, events: float, cpu_s: float, *, sampled: bool = True) -> Cost:
-    """So many steps and so much CPU time of a model, with samples of all flows and links unless it has none."""
-    samples = plan.duration_s / plan.record.interval_s * sampled
-    rows = Rows(
+def around(plan: Plan, events: float, cpu_s: float, *, tables: bool = True) -> Cost:
+    """So many steps and so much CPU time of a model, with samples of all flows and links; or without tables."""
+    samples = plan.duration_s / plan.record.interval_s
+    used = len({hop.link for flow in plan.flows for hop in flow.forward.hops})
+    filled = Rows(
         flows=len(plan.flows),
         flow_samples=len(plan.flows) * samples,
         queue_samples=len(plan.links) * samples,
         links=len(plan.links),
         packets_sampled=NEW_P * len(plan.flows) * samples,
-        packets_queued=NEW_P * len(plan.links) * samples,
+        packets_queued=NEW_P * used * samples,
     )
+    rows = filled if tables else Rows()
     both = rows.flow_samples + rows.queue_samples
     return Cost(
         events=events + both,
