@@ -34,8 +34,40 @@ Files = dict[str, bytes]
 MANIFEST = "manifest.json"
 
 #: What stands for a value that is not like the one that was there.
-ODD: tuple[Any, ...] = (None, True, -1, 0, 1, 2, 1.5, 1e308, float("nan"), float("inf"), 2**31, 2**32, 2**63, 2**64, -(2**63))
-ODD += (10**400, "", "0", "é", "\x00", "\ud800", "x" * 300, [], [[]], {}, {"": None}, [None], [0] * 40, "../../etc", "udp")
+ODD: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    0,
+    1,
+    2,
+    1.5,
+    1e308,
+    float("nan"),
+    float("inf"),
+    2**31,
+    2**32,
+    2**63,
+    2**64,
+    -(2**63),
+)
+ODD += (
+    10**400,
+    "",
+    "0",
+    "é",
+    "\x00",
+    "\ud800",
+    "x" * 300,
+    [],
+    [[]],
+    {},
+    {"": None},
+    [None],
+    [0] * 40,
+    "../../etc",
+    "udp",
+)
 
 #: What a column may hold, by the name of its type; a null where it may be null. What an engine would never write is
 #: not for the reader to find: it knows what was written by the checksums.
@@ -45,13 +77,18 @@ PLAUSIBLE: dict[str, tuple[Any, ...]] = {
     "UInt64": (0, 1, 1500, 2**40, 2**63),
     "Boolean": (True, False),
     "String": ("", "udp", "x" * 300, "é"),
-    "List": ([], [0.0], [1, 2, 3]),
+    "List": (None,),
     "Enum": ("drop", "retransmission", "timeout"),
     "Categorical": ("data", "ack"),
 }
 
 TYPES = {"f64": pl.Float64, "f32": pl.Float32, "u32": pl.UInt32, "i64": pl.Int64, "u8": pl.UInt8, "str": pl.String}
 TYPES |= {"bool": pl.Boolean, "list": pl.List(pl.Float64), "cat": pl.Categorical, "time": pl.Datetime}
+
+
+#: What an edit raises that does not fit what the ones before it have left.
+UNFIT = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
+UNFIT += (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 
 
 @cache
@@ -82,8 +119,8 @@ def prepared(data: bytes) -> Files:
         try:
             name, *given = edit
             EDITS[name](files, *given)
-        except (LookupError, TypeError, ValueError, AttributeError, OverflowError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
-            continue  # an edit that does not fit what the ones before it have left
+        except UNFIT:
+            continue
     return sealed(files)
 
 
@@ -157,7 +194,7 @@ def _again(files: Files, table: str) -> None:
 def _cell(files: Files, table: str, column: str, row: int, value: Any) -> None:
     def changed(frame: pl.DataFrame) -> pl.DataFrame:
         values = frame[column].to_list()
-        values[row % len(values)] = value
+        values[row % max(len(values), 1)] = value
         return frame.with_columns(pl.Series(column, values, frame.schema[column], strict=False))
 
     _rows(files, table, changed)

@@ -333,7 +333,9 @@ def _checked(manifest: object, folder: Path) -> dict[str, Any]:
 def _found(folder: Path, table: str, count: int) -> tuple[Part, ...]:
     paths = sorted((folder / f"{table}.parquet").glob("part-*.parquet"))
     if len(paths) != count:
-        raise InputError(f"{folder}: damaged: the manifest lists {sound.excerpt(count)} parts of {table}, found {len(paths)}")
+        raise InputError(
+            f"{folder}: damaged: the manifest lists {sound.excerpt(count)} parts of {table}, found {len(paths)}"
+        )
     for path in paths:
         sound.check_part(path, table)
     return tuple(map(Part, paths))
