@@ -24,7 +24,7 @@ export PYTHONUTF8 := 1
 export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help setup demo test oracle kernel lint format bench gallery docs clean debian-test debian-bench debian-kernel
+.PHONY: help setup demo test oracle fuzz kernel lint format bench gallery docs clean debian-test debian-bench debian-kernel
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,11 @@ test: $(VENV)/.dev debian-test kernel  ## all tests but the long oracles
 oracle: $(VENV)/.dev  ## long comparisons with published numbers
 	cargo test --locked --release --workspace --exclude ackclock-python -- --ignored
 	$(PY) -m pytest -n 2 -m oracle
+
+fuzz: $(VENV)/.dev  ## the readers with whatever comes, guided by coverage (READER=scenario SECONDS_EACH=3600)
+	$(PIP) install 'atheris>=3,<4'
+	for reader in $(or $(READER),scenario result); do \
+		$(PY) -W ignore tests/fuzz/fuzz.py $$reader --seconds $(or $(SECONDS_EACH),600); done
 
 lint: $(VENV)/.dev  ## formatting, clippy, ruff, mypy
 	$(RUSTFMT) --check $(filter %.rs,$(RUST_SOURCES))

@@ -10,7 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ackclock.errors import InputError
 from ackclock.plan import CongestionPlan, Parameters, QueuePlan, RecordPlan, record
+
+#: Nothing lasts longer, in seconds: 30 days, the longest that a scenario may ask for.
+LONGEST_S = 720.0 * 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,10 @@ class KnownPlan:
     def from_dict(values: Mapping[str, Any]) -> KnownPlan:
         """What a manifest has of a plan. Raises `InputError` for what is no plan, nor a part of one."""
         plan: KnownPlan = record(KnownPlan, values)
+        duration_s = LONGEST_S if plan.duration_s is None else plan.duration_s
+        if not 0 <= plan.warmup_s < duration_s <= LONGEST_S:
+            found = f"{plan.warmup_s:g} s of {duration_s:g} s"
+            raise InputError(f"plan: found a warm-up of {found}; expected a part of at most {LONGEST_S:g} s")
         return plan
 
     @property

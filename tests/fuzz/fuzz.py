@@ -78,6 +78,7 @@ def main() -> None:
         (corpus / f"seed-{number:03}").write_bytes(seed)
     run = Run(asked.target, out)
     options = [f"-max_total_time={asked.seconds}", f"-max_len={LONGEST_BYTES}", "-timeout=120", "-rss_limit_mb=6000"]
+    options += ["-report_slow_units=120", f"-artifact_prefix={out}/findings/"]
     atheris.Setup([sys.argv[0], *options, "-print_final_stats=1", str(corpus)], run.one, custom_mutator=run.changed)
     atheris.Fuzz()
 

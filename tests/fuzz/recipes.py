@@ -77,13 +77,18 @@ PLAUSIBLE: dict[str, tuple[Any, ...]] = {
     "UInt64": (0, 1, 1500, 2**40, 2**63),
     "Boolean": (True, False),
     "String": ("", "udp", "x" * 300, "é"),
-    "List": ([], [0.0], [1, 2, 3]),
+    "List": (None,),
     "Enum": ("drop", "retransmission", "timeout"),
     "Categorical": ("data", "ack"),
 }
 
 TYPES = {"f64": pl.Float64, "f32": pl.Float32, "u32": pl.UInt32, "i64": pl.Int64, "u8": pl.UInt8, "str": pl.String}
 TYPES |= {"bool": pl.Boolean, "list": pl.List(pl.Float64), "cat": pl.Categorical, "time": pl.Datetime}
+
+
+#: What an edit raises that does not fit what the ones before it have left.
+UNFIT = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
+UNFIT += (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 
 
 @cache
@@ -114,16 +119,8 @@ def prepared(data: bytes) -> Files:
         try:
             name, *given = edit
             EDITS[name](files, *given)
-        except (
-            LookupError,
-            TypeError,
-            ValueError,
-            AttributeError,
-            OverflowError,
-            pl.exceptions.PolarsError,
-            pl.exceptions.PanicException,
-        ):
-            continue  # an edit that does not fit what the ones before it have left
+        except UNFIT:
+            continue
     return sealed(files)
 
 
@@ -197,7 +194,7 @@ def _again(files: Files, table: str) -> None:
 def _cell(files: Files, table: str, column: str, row: int, value: Any) -> None:
     def changed(frame: pl.DataFrame) -> pl.DataFrame:
         values = frame[column].to_list()
-        values[row % len(values)] = value
+        values[row % max(len(values), 1)] = value
         return frame.with_columns(pl.Series(column, values, frame.schema[column], strict=False))
 
     _rows(files, table, changed)

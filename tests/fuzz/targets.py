@@ -39,7 +39,7 @@ MOST_POINTS = 8
 MOST_FLOWS = 2000
 
 
-class Finding(Exception):
+class Finding(Exception):  # noqa: N818
     """Something that must not happen; `name` is the same for the same fault."""
 
     def __init__(self, name: str, detail: str) -> None:

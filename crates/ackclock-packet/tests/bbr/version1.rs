@@ -3,7 +3,7 @@
 use ackclock_plan::Plan;
 use ackclock_units::{Rate, Time};
 
-use crate::bottleneck::{bbr, run, sharing, Run, BDP, PACKETS_PER_S, RTT_MS};
+use super::bottleneck::{bbr, run, sharing, Run, BDP, PACKETS_PER_S, RTT_MS};
 use crate::kit::reno;
 
 const DEEP: u32 = 1000;

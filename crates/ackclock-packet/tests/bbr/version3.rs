@@ -2,7 +2,7 @@
 
 use ackclock_units::Time;
 
-use crate::bottleneck::{bbr, bbr3, run, sharing, Run, BDP, PACKETS_PER_S};
+use super::bottleneck::{bbr, bbr3, run, sharing, Run, BDP, PACKETS_PER_S};
 use crate::kit::{cubic, reno};
 
 fn seconds(seconds: u64) -> Time {

@@ -5,7 +5,7 @@ use ackclock_units::Rate;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::history::{histories, History, Step};
+use super::history::{histories, History, Step};
 use crate::kit::cards::congestion_controls;
 
 const INITIAL_WINDOW: u32 = 10;

@@ -3,7 +3,7 @@
 use ackclock_packet::packet::Kind;
 use ackclock_plan::{DelayedAck, EcnMode, TcpPlan};
 
-use crate::ecn::{acks, classic, conversation, count, with};
+use super::ecn::{acks, classic, conversation, count, with};
 use crate::kit::{data, flow, linux, ms, nth, sack_tcp, Script};
 
 // ---- RFC 3168: the receiver's delayed ACKs ----

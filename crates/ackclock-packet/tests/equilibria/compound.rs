@@ -3,8 +3,8 @@
 use ackclock_plan::CongestionPlan;
 use serde_json::json;
 
+use super::runs::{control, Bottleneck};
 use crate::kit::reno;
-use crate::runs::{control, Bottleneck};
 
 fn compound() -> CongestionPlan {
     control(

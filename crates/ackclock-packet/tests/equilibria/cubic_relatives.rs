@@ -5,8 +5,8 @@ use ackclock_plan::{CongestionPlan, TcpPlan};
 use ackclock_record::Happening;
 use serde_json::json;
 
+use super::runs::{control, Bottleneck, Run};
 use crate::kit::linux;
-use crate::runs::{control, Bottleneck, Run};
 
 const CAPACITY: f64 = 82.0;
 

@@ -3,8 +3,8 @@
 use ackclock_plan::CongestionPlan;
 use serde_json::json;
 
+use super::runs::{control, Bottleneck};
 use crate::kit::reno;
-use crate::runs::{control, Bottleneck};
 
 /// 100 packets fit on the path; no buffer is too small for what these controls keep.
 const LONG: Bottleneck = Bottleneck {

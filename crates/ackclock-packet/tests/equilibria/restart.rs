@@ -4,8 +4,8 @@ use ackclock_plan::TcpPlan;
 use ackclock_record::Happening;
 use serde_json::json;
 
+use super::runs::{control, Bottleneck};
 use crate::kit::{new_reno, reno, sack_tcp};
-use crate::runs::{control, Bottleneck};
 
 const SHORT_BUFFER: Bottleneck = Bottleneck {
     packets_per_s: 1000.0,

@@ -3,7 +3,6 @@
 //! [`Conversation`] joins a real sender and a real receiver by a wire that loses what it is told to
 //! lose; [`Script`] talks to a sender with acknowledgements written by hand. Both write a transcript
 //! that [`assert_reads`] compares, line by line.
-#![allow(dead_code, unused_imports)] // each test crate uses its own part
 
 pub mod cards;
 mod conversation;

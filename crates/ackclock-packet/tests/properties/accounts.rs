@@ -9,7 +9,7 @@ use ackclock_units::Time;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
-use crate::plans::{any_plan, cases, simulate};
+use super::plans::{any_plan, cases, simulate};
 
 /// Kinds that travel from the sender to the receiver: SYN, data, FIN, last ACK (their numbers in the log).
 const FORWARD: [u8; 4] = [0, 2, 3, 6];

@@ -6,8 +6,8 @@ use ackclock_units::Time;
 use proptest::prelude::*;
 use proptest::sample::Index;
 
+use super::plans::{any_plan, cases, finite_plan, simulate};
 use crate::kit::cards::{congestion_controls, disciplines};
-use crate::plans::{any_plan, cases, finite_plan, simulate};
 
 /// A plan in which each flow's congestion control and each link's queue discipline are drawn from the lists.
 fn mixed(plan: impl Strategy<Value = Plan>) -> impl Strategy<Value = Plan> {

@@ -7,8 +7,8 @@ use ackclock_record::{FlowSamples, Links, QueueSamples, Totals};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
+use super::plans::{any_plan, any_tcp, cases, simulate};
 use crate::kit::{cubic, data, ms, reno, transfer, us, Conversation};
-use crate::plans::{any_plan, any_tcp, cases, simulate};
 
 /// Largest IP packet of the generated plans, with room for all options.
 const LARGEST_BYTES: f64 = 1600.0;

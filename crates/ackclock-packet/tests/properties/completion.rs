@@ -5,7 +5,7 @@ use ackclock_record::Totals;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
-use crate::plans::{cases, finite_plan, simulate};
+use super::plans::{cases, finite_plan, simulate};
 
 fn check_flows(plan: &Plan, totals: &Totals) -> Result<(), TestCaseError> {
     let flows = &totals.flows;

@@ -7,7 +7,7 @@ use ackclock_record::{Events, FlowSamples, Packets, QueueSamples, Tables};
 use ackclock_units::Time;
 use proptest::prelude::*;
 
-use crate::plans::{any_plan, cases, simulate};
+use super::plans::{any_plan, cases, simulate};
 
 /// Everything that a run writes, as text: floats are written so that no two different ones look alike.
 pub fn run(plan: &Plan, seed: u64, stops: &[f64]) -> String {

@@ -6,8 +6,8 @@ use ackclock_units::{Rate, Time};
 use proptest::prelude::*;
 use proptest::sample::select;
 
+use super::plans::{any_tcp, cases, simulate};
 use crate::kit::{flow, link, linux, ms, path, pfifo, plan, transfer};
-use crate::plans::{any_tcp, cases, simulate};
 
 /// A rate, and a time in which it passes a few thousand packets at most.
 fn extreme_rate() -> impl Strategy<Value = (f64, f64)> {

@@ -6,10 +6,10 @@ use ackclock_units::{Rate, Time};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::accounts::{check_balances, check_links, ledgers};
-use crate::determinism::run;
+use super::accounts::{check_balances, check_links, ledgers};
+use super::determinism::run;
+use super::plans::{any_tcp, cases, simulate};
 use crate::kit::{self, between, change, flow, ms, nodes, routed, us};
-use crate::plans::{any_tcp, cases, simulate};
 
 /// Hosts on one or two switches of a tree with more links; some links fail and work again, some change.
 fn any_graph(changing: bool) -> impl Strategy<Value = Plan> {

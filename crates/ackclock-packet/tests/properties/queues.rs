@@ -7,8 +7,8 @@ use ackclock_record::{Action, Packets};
 use proptest::prelude::*;
 use serde_json::json;
 
+use super::plans::{any_plan, cases, finite_plan, simulate};
 use crate::kit::{link, linux, ms, path, plan, transfer};
-use crate::plans::{any_plan, cases, finite_plan, simulate};
 
 /// Kinds of packets as the log numbers them.
 const SYN: u8 = 0;

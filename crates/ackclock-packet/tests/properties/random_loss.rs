@@ -6,8 +6,8 @@ use ackclock_plan::{LinkPlan, LossPlan};
 use ackclock_units::Time;
 use proptest::prelude::*;
 
+use super::plans::cases;
 use crate::kit::{link, packet};
-use crate::plans::cases;
 
 const FLOWS: usize = 4;
 

@@ -7,8 +7,8 @@ use ackclock_units::Time;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 
+use super::plans::{any_plan, cases, simulate};
 use crate::kit::{ms, us};
-use crate::plans::{any_plan, cases, simulate};
 
 /// Totals at some time of a run without a warm-up.
 fn totals_at(plan: &Plan, seed: u64, time: Time) -> Totals {

@@ -4,8 +4,8 @@ use ackclock_plan::{DatagramPlan, LossPlan, Plan};
 use ackclock_units::Time;
 use serde_json::{json, Value};
 
+use super::run;
 use crate::kit::{flow, link, linux, ms, path, plan, us};
-use crate::run;
 
 /// A source of packets of 1000 bytes, 10 ms there and 20 ms back over no queue.
 fn source(source: Value) -> DatagramPlan {

@@ -4,8 +4,8 @@ use ackclock_plan::{FlowPlan, Plan, TcpPlan};
 use ackclock_record::Happening;
 use ackclock_units::Time;
 
+use super::run;
 use crate::kit::{link, linux, ms, path, plan, transfer};
-use crate::run;
 
 /// A transfer of `segments` that the receiver asks for with 100 bytes; 30 ms there, 20 ms back.
 fn asking(tcp: TcpPlan, segments: u64) -> FlowPlan {

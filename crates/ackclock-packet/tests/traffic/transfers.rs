@@ -6,8 +6,8 @@ use ackclock_record::{Flows, Totals};
 use ackclock_units::Time;
 use serde_json::{json, Value};
 
+use super::run;
 use crate::kit::{link, linux, ms, path, plan, reno, transfer};
-use crate::run;
 
 /// Paths over one link, of 20 ms, 22 ms, … there and back.
 fn ways(number: u64) -> Vec<PathPairPlan> {

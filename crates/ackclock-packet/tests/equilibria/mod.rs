@@ -1,9 +1,6 @@
 //! Where congestion controls settle: the queues that delay-based ones keep, who gives way, and how exactly a
 //! window tracks what the path holds.
 
-#[path = "../kit/mod.rs"]
-mod kit;
-
 mod compound;
 mod cubic_relatives;
 mod delay;

@@ -4,9 +4,6 @@
 //! 100 ms. A `spaced` wire passes a segment each millisecond: the ACK of segment n of the first flight
 //! arrives at 200 + n ms. The transcript's form is in `kit/transcript.rs`.
 
-#[path = "../kit/mod.rs"]
-mod kit;
-
 mod abcc;
 mod application;
 mod closed_forms;

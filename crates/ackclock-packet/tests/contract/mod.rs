@@ -1,9 +1,6 @@
 //! What holds for every congestion control and every queue discipline of the lists, with the parameters of
 //! their cards: new ones are tested as soon as they have a line in the list.
 
-#[path = "../kit/mod.rs"]
-mod kit;
-
 mod controllers;
 mod disciplines;
 mod history;

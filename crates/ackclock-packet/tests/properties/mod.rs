@@ -1,8 +1,5 @@
 //! What holds for every plan: conservation, order, bounds, completion, determinism.
 
-#[path = "../kit/mod.rs"]
-mod kit;
-
 mod accounts;
 mod algorithms;
 mod bounds;

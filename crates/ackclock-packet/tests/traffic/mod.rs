@@ -1,8 +1,5 @@
 //! Generated transfers, requests and datagrams on links, against closed forms.
 
-#[path = "../kit/mod.rs"]
-mod kit;
-
 mod datagrams;
 mod requests;
 mod transfers;

@@ -5,11 +5,8 @@ use ackclock_plan::{FlowPlan, Plan, QueuePlan, RecordPlan, Routing};
 use ackclock_record::Totals;
 use ackclock_units::Time;
 
-#[path = "../kit/mod.rs"]
-mod kit;
-
-use kit::cards::disciplines;
-use kit::{flow, linux, ms, path, transfer};
+use crate::kit::cards::disciplines;
+use crate::kit::{flow, linux, ms, path, transfer};
 
 /// A discipline with its card's defaults, room for `limit_packets`, and changes.
 fn queue(name: &str, limit_packets: u32, changes: &[(&str, f64)]) -> QueuePlan {
@@ -29,7 +26,7 @@ fn run(rate_bps: f64, rtt: Time, queue: QueuePlan, mut flows: Vec<FlowPlan>) -> 
         flow.forward = path(rtt.scaled(0.5), &[0]);
         flow.reverse = path(rtt.scaled(0.5), &[]);
     }
-    let mut link = kit::link(rate_bps, 1);
+    let mut link = crate::kit::link(rate_bps, 1);
     link.queue = queue;
     let plan = Plan {
         duration: ms(60_000),
