@@ -60,7 +60,7 @@ class Part:
         """How many rows there are. Raises `InputError` if the file is damaged."""
         if isinstance(self.source, pl.DataFrame):
             return self.source.height
-        return int(self._collected(pl.scan_parquet(self.source).select(pl.len())).item())
+        return int(self._collected(self.scan().select(pl.len())).item())
 
     def read(self, first: int, count: int, columns: Sequence[str] = ()) -> pl.DataFrame:
         """`count` rows from one on, with these columns, or more. Raises `InputError` if the file is damaged."""
@@ -72,7 +72,7 @@ class Part:
     def _collected(self, rows: pl.LazyFrame) -> pl.DataFrame:
         try:
             return rows.collect()
-        except (pl.exceptions.PolarsError, OSError) as error:
+        except sound.UNREADABLE as error:
             raise InputError(f"{self.source}: cannot be read: {_first_line(error)}") from error
 
     def scan(self) -> pl.LazyFrame:

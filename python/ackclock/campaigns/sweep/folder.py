@@ -27,7 +27,7 @@ import polars as pl
 
 from ackclock import _core
 from ackclock.campaigns.sweep.order import Order, different
-from ackclock.dataset import checksums, folders, kinds, manifests
+from ackclock.dataset import checksums, folders, kinds, manifests, sound
 from ackclock.dataset.kinds import LOCK, MANIFEST, Kind
 from ackclock.dataset.manifests import POINTS, RUNS, Manifest
 from ackclock.errors import InputError
@@ -173,7 +173,7 @@ def read_table(path: Path) -> pl.DataFrame:
     check(path)
     try:
         return pl.read_parquet(path.absolute(), glob=False)
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except sound.UNREADABLE as error:
         first = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise InputError(f"{path}: damaged: {first}") from error
 
