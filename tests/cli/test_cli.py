@@ -381,6 +381,12 @@ def test_the_shell_completes_names(words, expected):
     assert set(done.stdout.split()) == expected
 
 
+def test_a_completion_that_cannot_be_installed_is_one_line():
+    command = [sys.executable, "-m", "ackclock", "--install-completion", "bash"]
+    done = subprocess.run(command, env=os.environ | {"HOME": "/proc/x"}, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "/proc/x: cannot be written: No such file or directory\n")
+
+
 @pytest.mark.parametrize("kind", [kind for kind in plots.KINDS if kind != "response"])
 def test_plot(results, tmp_path, kind):
     result = call("plot", results / "out", kind, "--out", tmp_path / f"{kind}.png")

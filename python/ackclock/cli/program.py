@@ -34,6 +34,13 @@ COMMANDS = (
 class _Group(TyperGroup):
     """Says in one line what went wrong, and exits with the status that belongs to it."""
 
+    def make_context(self, *arguments: Any, **more: Any) -> Any:
+        try:
+            return super().make_context(*arguments, **more)
+        except OSError as error:  # where the completion of a shell cannot be installed
+            _say(f"{error.filename or 'ackclock'}: cannot be written: {error.strerror or error}")
+            raise typer.Exit(2) from error
+
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)

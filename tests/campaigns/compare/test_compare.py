@@ -161,7 +161,16 @@ def test_the_command_prints_a_table_and_writes_a_folder(tmp_path):
     assert "packet: 4 runs; twin: 4 runs; model: draws nothing, one run" in " ".join(done.stdout.split())
     names = {path.name for path in (tmp_path / "out").iterdir()}
     figures = {"metrics.png", "cwnd.png", "queue.png"}
-    assert names == {"comparison.json", "comparison.parquet", "packet", "twin", "model", "report.html", *figures}
+    assert names == {
+        "manifest.json",
+        "comparison.json",
+        "comparison.parquet",
+        "packet",
+        "twin",
+        "model",
+        "report.html",
+        *figures,
+    }
     assert ac.Dataset.read(tmp_path / "out" / "twin").manifest["engine"] == "twin"
     again = call(tmp_path / "small.toml", "--engine", "twin,model", "--out", tmp_path / "out", "--json", "--seed", "3")
     found = json.loads(again.stdout)
