@@ -12,6 +12,7 @@ import ackclock as ac
 from ackclock.campaigns.sweep import folder as parts
 from ackclock.campaigns.sweep.folder import Parts, scan
 from ackclock.campaigns.sweep.order import Order
+from ackclock.dataset import folders
 
 ORDER = Order("name = 'x'", "x.toml", "packet", None, ("jain",), samples=False)
 
@@ -33,7 +34,7 @@ class Stopped(BaseException):
 @pytest.fixture
 def stopping(monkeypatch):
     """Ends the process before the file of that number is renamed."""
-    whole, left = parts.put, [10**9]
+    whole, left = folders.put, [10**9]
 
     def put(path, write):
         if left[0] == 0:
@@ -42,7 +43,7 @@ def stopping(monkeypatch):
         left[0] -= 1
         whole(path, write)
 
-    monkeypatch.setattr(parts, "put", put)
+    monkeypatch.setattr(folders, "put", put)
     return left
 
 
