@@ -17,6 +17,7 @@ from typer.core import TyperGroup
 
 from ackclock.cli import check, compare, kernel, plot, quick, report, reproduce, run, show, sweep
 from ackclock.errors import AckclockError
+from ackclock.system import signals
 
 #: The commands in the order of the help; groups of commands come after them.
 COMMANDS = (
@@ -125,7 +126,8 @@ def _replaced(error: UnicodeError) -> tuple[str, int]:
 
 
 def main() -> None:
-    """The program `ackclock`."""
+    """The program `ackclock`, once its packages are imported: `ackclock.__main__` is where it begins."""
+    signals.listen()
     codecs.register_error("ackclock.ascii", _replaced)
     _tolerant(sys.stdout)
     _tolerant(sys.stderr)

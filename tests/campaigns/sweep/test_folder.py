@@ -44,7 +44,7 @@ def stopping(monkeypatch):
         left[0] -= 1
         whole(path, write, private)
 
-    monkeypatch.setattr(parts.folders, "put", put)
+    monkeypatch.setattr(folders, "put", put)
     return left
 
 

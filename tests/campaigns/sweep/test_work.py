@@ -37,7 +37,7 @@ class Kept:
 def test_runs_that_end_together_with_a_failed_one_are_kept():
     kept, shares = Kept(), []
     with pytest.raises(ZeroDivisionError, match="oh"):
-        work._drain(Ended(), work.Tasks([*range(12)], [1.0] * 12, jobs=3), kept, shares.append)
+        work._drain(Ended(), work.Tasks([*range(12)], [1.0] * 12, jobs=3), kept, shares.append, lambda: False)
     assert sorted(kept.rows) == [0, 2, 3, 4, 5]
     assert shares == [5.5 / 12]  # the failed one was under way
 

@@ -161,7 +161,7 @@ def test_whoever_ends_a_run_finds_the_machine_as_it_was(tmp_path, number):
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         _wait(lambda: any(map(nodes, set(inside()) - others)))
         process.send_signal(number)
-    assert process.returncode == (130 if number == signal.SIGINT else -number)
+    assert process.returncode == (-number if number == signal.SIGKILL else 128 + number)
     _wait(lambda: set(inside()) <= others)
     _wait(lambda: state_of_the_machine() == before)
     assert not (tmp_path / "out").exists()
