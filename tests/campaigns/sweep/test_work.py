@@ -39,7 +39,7 @@ def test_runs_that_end_together_with_a_failed_one_are_kept():
     with pytest.raises(ZeroDivisionError, match="oh"):
         work._drain(Ended(), work.Tasks([*range(12)], [1.0] * 12, jobs=3), kept, shares.append, lambda: False)
     assert sorted(kept.rows) == [0, 2, 3, 4, 5]
-    assert shares == [5.5 / 12]  # the failed one was under way
+    assert shares == [0.0, 5.5 / 12]  # the failed one was under way
 
 
 def taken(tasks: work.Tasks, run_s: dict[int, float]) -> list[list[int]]:

@@ -119,7 +119,6 @@ class Job:
         of_points, mixed = weights.of_points(self.loaded, self.order.engine), left.mixed()
         waiting = of_points[mixed.point_numbers]
         there = 1.0 - waiting.sum() / of_points[self.runs.point_numbers].sum()
-        progress(there)
         tasks = work.Tasks(mixed, waiting, self.jobs or running.cores())
         with checking.beside(self.loaded, self.order, left, progress) as tell:
             work.run_all(self.order, tasks, parts, lambda share: tell(there + share * (1.0 - there)))

@@ -57,6 +57,7 @@ def _run_all(order: Order, tasks: Tasks, parts: Parts, progress: Progress, inter
         stop = context.Event()
     with _one_thread(), ProcessPoolExecutor(tasks.jobs, context, worker.start, (order, stop)) as pool:
         try:
+            _warm(pool, tasks.jobs, interrupted)
             _drain(pool, tasks, parts, progress, interrupted)
         except BrokenProcessPool:
             if not interrupted():  # else the workers heard it too
@@ -77,10 +78,19 @@ _DIED = (
 )
 
 
+def _warm(pool: ProcessPoolExecutor, jobs: int, interrupted: Callable[[], bool]) -> None:
+    """Waits for the first process to have imported what it needs: what is told from then on is of the work alone."""
+    with signals.unheard_by_children():
+        waiting = {pool.submit(worker.ready) for _ in range(jobs)}
+    while not interrupted() and not wait(waiting, timeout=WAKE_S, return_when=FIRST_COMPLETED).done:
+        pass
+
+
 def _drain(
     pool: ProcessPoolExecutor, tasks: Tasks, parts: Parts, progress: Progress, interrupted: Callable[[], bool]
 ) -> None:
     waiting: dict[Future[Done], Task] = {}
+    progress(tasks.share)
     while (waiting or tasks.left) and not interrupted():
         with signals.unheard_by_children():
             while tasks.left and len(waiting) < 2 * tasks.jobs:
@@ -120,8 +130,8 @@ class Tasks:
 
     @property
     def share(self) -> float:
-        """How much of the work is done: what the processes are at counts half."""
-        under_way = sum(task.weight for task in self._given[: self.jobs])
+        """How much of the work is done. Once something is, what the processes are at counts half."""
+        under_way = sum(task.weight for task in self._given[: self.jobs]) if self._done else 0.0
         return float((self._done + under_way / 2) / self._sums[-1])
 
     def next(self) -> Task:
@@ -135,7 +145,7 @@ class Tasks:
         return self._given[-1]
 
     def took(self, task: Task, elapsed_s: float) -> None:
-        """Learns from a task that is done. The first one of a process is slow: it imports the packages."""
+        """Learns from a task that is done."""
         self._given.remove(task)
         self._done += task.weight
         last_s = elapsed_s / task.weight

@@ -1,6 +1,6 @@
 """A process of a sweep: it is given runs, and gives back the rows of their tables.
 
-Heavy packages are imported at the first task, when `start` has said how.
+Heavy packages are imported when it gets `ready`, after `start` has said how.
 """
 
 from __future__ import annotations
@@ -57,15 +57,28 @@ def start(order: Order, stop: Event) -> None:
     _given.update(order=order, stop=stop)
 
 
+def ready() -> None:
+    """Imports what runs need, and reads the scenario."""
+    from ackclock import metrics  # noqa: F401
+
+    _worker()
+
+
 def work(runs: Sequence[Run]) -> Done:
     """Runs a task. Raises `AckclockError` for a run that failed."""
     begun_s = time.perf_counter()
     if _given["stop"].is_set():
         raise StoppedError
-    worker: _Worker = _given.setdefault("worker", None) or _Worker(_given["order"], _given["stop"])
-    _given["worker"] = worker
-    rows = worker.rows(runs)
+    rows = _worker().rows(runs)
     return Done(rows, len(runs), time.perf_counter() - begun_s)
+
+
+def _worker() -> _Worker:
+    """That of this process."""
+    if "worker" not in _given:
+        _given["worker"] = _Worker(_given["order"], _given["stop"])
+    worker: _Worker = _given["worker"]
+    return worker
 
 
 def _end_with_parent() -> None:
