@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +187,12 @@ def _of_points(mistakes: Mapping[Problem, list[int]], sweep: points.Sweep, of: i
             yield replace(problem, expected=f"{problem.expected} (where {where})")
 
 
+@lru_cache(maxsize=16)
+def _path(name: str) -> Path:
+    """Of a scenario's file: the same one at each point."""
+    return Path(name)
+
+
 def _seeds(given: Scenario) -> tuple[int, ...]:
     return tuple(given.seeds) if given.seeds is not None else tuple(range(1, (given.repeats or 1) + 1))
 
@@ -199,7 +205,7 @@ def _plan(given: Scenario, source: Source, memo: Memo) -> Plan:
     packet_bytes = _packet_bytes(given, groups)
     traffic = tuple(_placed_traffic(given, drawing, source))
     return Plan(
-        name=given.name or Path(source.name).stem,
+        name=given.name or _path(source.name).stem,
         duration_s=given.duration,
         warmup_s=given.warmup,
         seeds=_seeds(given),
@@ -219,7 +225,7 @@ def _plan(given: Scenario, source: Source, memo: Memo) -> Plan:
         ),
         record=_record(given, drawing),
         options={name: memo.of("options", (table := getattr(given, name),), table.planned) for name in OPTIONS},
-        scenario_name=Path(source.name).name,
+        scenario_name=_path(source.name).name,
         scenario_text=source.text,
     )
 
