@@ -354,7 +354,7 @@ def _value(kinds: tuple[Any, ...], value: Any, name: str) -> Any:
     if dataclasses.is_dataclass(kind):
         return record(kind, value)
     plain = get_origin(kind) or kind
-    accepted, expected = _JSON_KINDS.get(plain, ((object,), ""))
+    accepted, expected = _JSON_KINDS.get(plain, (object, ""))
     if not isinstance(value, accepted) or (plain in (int, float) and not _is_number(value)):
         raise InputError(f"plan: found {json.dumps(value)[:60]} for {name}; expected {expected}")
     return tuple(_value(get_args(kind)[:1], item, name) for item in value) if plain is tuple else value
@@ -366,13 +366,13 @@ def _is_number(value: Any) -> bool:
 
 
 #: What JSON has for a field's type, and what that is called.
-_JSON_KINDS: Mapping[Any, tuple[tuple[type, ...], str]] = {
-    bool: ((bool,), "true or false"),
-    int: ((int,), "a whole number"),
-    float: ((int, float), "a number"),
-    str: ((str,), "a text"),
-    tuple: ((list, tuple), "a list"),
-    Mapping: ((Mapping,), "a table"),
+_JSON_KINDS: Mapping[Any, tuple[Any, str]] = {
+    bool: (bool, "true or false"),
+    int: (int, "a whole number"),
+    float: (int | float, "a number"),
+    str: (str, "a text"),
+    tuple: (list | tuple, "a list"),
+    Mapping: (Mapping, "a table"),
 }
 
 

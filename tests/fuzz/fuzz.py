@@ -19,6 +19,7 @@ import atheris
 with atheris.instrument_imports(include=["ackclock", "tomllib"]):
     import mutations
     import targets
+
     from ackclock import engines
 
     for name in engines.ENGINES:
