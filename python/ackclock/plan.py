@@ -364,6 +364,7 @@ _SCALARS: Mapping[Any, tuple[tuple[type, ...], str]] = {
     str: ((str,), "a text"),
     bool: ((bool,), "true or false"),
     tuple: ((list, tuple), "a list"),
+    Mapping: ((Mapping,), "a table"),
 }
 
 

@@ -2,10 +2,9 @@
 
 use ackclock_plan::{ChangePlan, Plan};
 use ackclock_record::Happening;
-
-use super::{Network, Time, NONE};
 use ackclock_units::Rate;
 
+use super::{Network, Time, NONE};
 use crate::link::Link;
 use crate::queue::Queue;
 use crate::PlanError;

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use ackclock_congestion::Prototype;
+use ackclock_plan::{EndsPlan, FlowPlan, PathPlan, Plan, TrafficPlan};
 use ackclock_traffic::{generate, Ends, Schedule};
 use ackclock_units::Time;
 
 use crate::sender::Sender;
 use crate::PlanError;
-use ackclock_plan::{EndsPlan, FlowPlan, PathPlan, Plan, TrafficPlan};
 
 /// The transfers of all traffic of a plan.
 pub struct Transfers {
