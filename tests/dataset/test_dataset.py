@@ -188,7 +188,7 @@ BROKEN = {
     "lost-part": r"flows.parquet/part-0000.parquet: missing",
     "cut-part": r"flows.parquet/part-0000.parquet: damaged: it is not what was written \(SHA-256\)",
     "more-parts": "flows.parquet/part-0001.parquet: additional: manifest.json does not list it",
-    "swapped-parts": r"part-0000.parquet: damaged: it is not what was written \(SHA-256\) \(and 1 more files\)",
+    "swapped-parts": r"part-0000.parquet: damaged: it is not what was written \(SHA-256\) \(and 1 more\)",
     "fifo": "flows.parquet/part-0000.parquet: damaged: it cannot be read",
     "other-part": "its columns are not those of flows",
 }

@@ -58,7 +58,7 @@ class Manifest:
         found = self.additional(places) | checksums.damage(self.folder, {name: self.files[name] for name in names})
         if found:
             name, what = next(iter(found.items()))
-            more = f" (and {len(found) - 1} more files)" if len(found) > 1 else ""
+            more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
             raise InputError(f"{self.folder / name}: {what}{more}")
 
     def problems(self) -> dict[str, str]:
