@@ -17,7 +17,7 @@ FEW = 8
 
 def change_plans(changes: Sequence[Change], drawing: Drawing, source: Source) -> tuple[ChangePlan, ...]:
     """In order of time. Raises `ScenarioError` for links that are not there."""
-    names = _names(drawing)
+    names = _names(drawing) if changes else {}
     problems = [
         source.problem(("network", "changes", number, "link"), shown(change.link), _expected(change.link, [*names]))
         for number, change in enumerate(changes)
