@@ -128,8 +128,9 @@ def sync(path: Path) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """The last part of what Polars says: `parquet: …: No space left on device (os error 28)`."""
-    return re.sub(r" \(os error \d+\)$", "", _first_line(error).rpartition(": ")[2])
+    """What the system said, where Polars says it: `parquet: …: No space left on device (os error 28)`."""
+    said = re.search(r"([^:\n]+) \(os error \d+\)", str(error))
+    return said[1].strip() if said else _first_line(error)
 
 
 def _first_line(error: Exception) -> str:
