@@ -52,9 +52,9 @@ def _sweep(scenario: str, out: str) -> None:
     """A sweep whose runs are made in this process, with a part for each."""
     from ackclock.campaigns.sweep import folder, run, work, worker
 
-    def run_all(order: Any, runs: Any, parts: Any, *_: Any) -> None:
+    def run_all(order: Any, tasks: Any, parts: Any, *_: Any) -> None:
         made = worker._Worker(order, Event())
-        for one in runs:
+        for one in tasks.runs:
             parts.add(made.rows([one]))
 
     folder.PART_S = folder.PART_SHARE = 0.0

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from warm import Warm
 
-from ackclock.dataset import Dataset, archives, folders
+from ackclock.dataset import Dataset, archives
 from ackclock.dataset.manifests import CAPTURES
+from ackclock.system.temporary import is_private
 
 SCENARIO = """\
 name = "small"
@@ -42,7 +43,7 @@ def warm():
 
 def private_places(folder: Path) -> list[Path]:
     """What a killed process has left, wherever."""
-    return [path for path in folder.rglob("*") if folders.is_private(path)]
+    return [path for path in folder.rglob("*") if is_private(path)]
 
 
 @pytest.mark.parametrize(("kills", "sweeps"), SWEEP_KILLS)

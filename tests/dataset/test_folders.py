@@ -16,6 +16,7 @@ import synthetic
 
 from ackclock.dataset import Dataset, Spool, folders
 from ackclock.errors import InputError
+from ackclock.system import temporary
 
 
 def small(seed: int = 1) -> Dataset:
@@ -34,7 +35,7 @@ def seed_of(folder: Path) -> int:
 def abandoned(place: Path) -> Path:
     """A private place of a process that was killed."""
     code = (
-        "import os, sys, pathlib\nfrom ackclock.dataset.folders import Private\n"
+        "import os, sys, pathlib\nfrom ackclock.system.temporary import Private\n"
         "made = Private(pathlib.Path(sys.argv[1]))\n"
         "(made.path / 'part').write_text('59 MB')\nprint(made.path, flush=True)\nos.kill(os.getpid(), 9)"
     )
@@ -46,8 +47,8 @@ def abandoned(place: Path) -> Path:
 def test_what_a_killed_process_has_left_goes_with_the_next_one(tmp_path):
     left = abandoned(tmp_path)
     assert names(tmp_path) == [left.name]
-    assert folders.is_private(left)
-    living = folders.Private(tmp_path)
+    assert temporary.is_private(left)
+    living = temporary.Private(tmp_path)
     assert not left.exists()
     small().write(tmp_path / "result")
     assert names(tmp_path) == [living.path.name, "result"], "the living one's stays"
@@ -60,15 +61,16 @@ def test_what_only_looks_like_a_private_place_stays(tmp_path):
     for name in others:
         (tmp_path / name).mkdir()
     (tmp_path / ".ackclock-0123456789abcdef").write_text("a file")
-    folders.remove_stale(tmp_path)
+    temporary.remove_stale(tmp_path)
     assert len(names(tmp_path)) == len(others) + 1
 
 
 def test_a_forked_process_does_not_remove_its_parents_place(tmp_path):
-    with folders.Private(tmp_path) as place:
+    with temporary.Private(tmp_path) as place:
         process = os.fork()
         if process == 0:
-            folders._remove(place, os.open(place, os.O_RDONLY), os.getppid())
+            with suppress(BaseException):
+                temporary._remove(place, os.open(place, os.O_RDONLY), os.getppid())
             os._exit(0)
         os.waitpid(process, 0)
         assert place.exists()

@@ -142,6 +142,20 @@ mod tests {
     }
 
     #[test]
+    fn rows_are_taken_from_one_table_behind_those_of_another() {
+        let row = |word: &str| Words {
+            word: vec![word.to_owned()],
+            letters: vec![3],
+            syllables: vec![vec![1]],
+        };
+        let (mut one, mut other) = (row("ack"), row("syn"));
+        one.append(&mut other);
+        assert_eq!(one.word, ["ack", "syn"]);
+        assert_eq!(one.letters, [3, 3]);
+        assert!(other.is_empty() && !one.is_empty());
+    }
+
+    #[test]
     fn a_column_that_is_not_filled_is_not_handed_over() {
         let words = Words {
             word: vec!["ack".to_owned()],

@@ -3,7 +3,7 @@
 use std::collections::{HashSet, VecDeque};
 
 use ackclock_packet::options::Blocks;
-use ackclock_packet::packet::{Ecn, Flags, Kind, Packet, NO_SACK};
+use ackclock_packet::packet::{Ecn, Kind, Packet, NO_SACK};
 use ackclock_packet::receiver::{Receiver, Reply};
 use ackclock_packet::sender::{Output, Sender};
 use ackclock_plan::FlowPlan;
@@ -28,11 +28,6 @@ impl Loss {
     /// Loses it this many times in a row.
     pub fn times(self, times: u32) -> Loss {
         Loss { times, ..self }
-    }
-
-    /// Loses not its first sending but the one after `spared` others.
-    pub fn after(self, spared: u32) -> Loss {
-        Loss { spared, ..self }
     }
 
     fn takes(&mut self, packet: &Packet) -> bool {

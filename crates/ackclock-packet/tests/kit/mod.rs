@@ -6,6 +6,7 @@
 
 pub mod cards;
 mod conversation;
+#[allow(dead_code)] // the unit tests of routing and an example share it
 pub mod fat_tree;
 mod script;
 mod transcript;
