@@ -31,6 +31,11 @@ RULES: Mapping[str, str] = {
 
 
 def cost(plan: Plan, engine: str) -> Cost:
-    """What one run of a plan costs, with one seed: on the machine where the rules were measured (see `Cost.at`)."""
+    """What one run of a plan costs, with one seed: on the machine where the rules were measured (see `Cost.at`).
+
+    Of an engine without a rule nothing is known, and it counts as free.
+    """
+    if engine not in RULES:
+        return Cost()
     rule: Rule = import_module(RULES[engine]).of_run
     return rule(plan)
