@@ -119,7 +119,7 @@ def _perform(job: Job, *, as_json: bool, report: bool) -> None:
 
     forecast.warn(forecasts.of_sweep(job), job.out or Path("results"))
     kept = f"interrupted; what is done is kept in {job.out}: the same command goes on"
-    with signals.saying(kept), progress(job.title) as tell:
+    with signals.saying(kept), progress(f"{job.title}: {len(job.runs):,} runs") as tell:
         done = job.perform(tell)
     if as_json:
         typer.echo(json.dumps(done.as_dict(), allow_nan=False))

@@ -31,7 +31,7 @@ from ackclock.dataset import checksums, folders, kinds, manifests, sound
 from ackclock.dataset.kinds import LOCK, MANIFEST, Kind
 from ackclock.dataset.manifests import POINTS, RUNS, Manifest
 from ackclock.errors import InputError
-from ackclock.system.files import check
+from ackclock.system.files import check, check_name
 from ackclock.system.temporary import Private
 
 #: A part is written after so many seconds, and after this share of the time so far if that is longer: a kill costs at
@@ -156,6 +156,7 @@ class Parts:
 
 def read_manifest(folder: Path) -> Manifest:
     """What the folder's sweep is. Raises `InputError` if it holds none, or one of another format or damaged."""
+    check_name(folder)
     if (found := kinds.kind(folder)) is not Kind.SWEEP and not (folder / MANIFEST).is_file():
         raise InputError(f"{folder}: found {found.value}; expected a folder that `ackclock sweep` has written")
     return manifests.read(folder, Kind.SWEEP)

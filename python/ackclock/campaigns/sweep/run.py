@@ -88,8 +88,8 @@ class Job:
 
     @property
     def title(self) -> str:
-        """What the progress bar says."""
-        return f"{self.out.name if self.out else self.order.title}, {self.order.engine} engine: {len(self.runs)} runs"
+        """What it is called on a terminal."""
+        return f"{self.out.name if self.out else self.order.title}, {self.order.engine} engine"
 
     def costs(self) -> Iterator[tuple[Cost, int]]:
         """What a run costs at some points, spread over the sweep, and how many runs each stands for."""

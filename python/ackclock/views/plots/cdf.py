@@ -31,7 +31,7 @@ PANELS = (
 Distribution: TypeAlias = tuple[Array, Array]
 
 
-@style.styled
+@style.public
 def cdf(data: Dataset, over: Over = None) -> Figure:
     """Draws the distribution functions of delays, windows, flows' goodputs and completion times, one line a run.
 

@@ -24,7 +24,7 @@ LEAST_SPAN = 0.02
 
 
 @checked(name=TEXT, table=having(("group_by", "columns"), "a comparison's table, as Comparison.table is"))
-@style.styled
+@style.public
 def compared(name: str, table: pl.DataFrame) -> Figure:
     """Draws the table of a comparison: `metric`, `engine`, `mean`, `ci95_low`, `ci95_high`, a row for each pair."""
     groups = [(str(metric), rows) for (metric,), rows in table.group_by("metric", maintain_order=True)]

@@ -20,7 +20,7 @@ from ackclock.views.plots.overlay import Other, Over
 TOGETHER = 3
 
 
-@style.styled
+@style.public
 def cwnd(data: Dataset, over: Over = None) -> Figure:
     """Draws the congestion window (segments) of each flow of the first run; `over`: dashed, those of other results."""
     view = style.first_run(data)

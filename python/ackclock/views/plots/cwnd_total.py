@@ -11,7 +11,7 @@ from ackclock.views.plots import overlay, style
 from ackclock.views.plots.overlay import Over
 
 
-@style.styled
+@style.public
 def cwnd_total(data: Dataset, over: Over = None) -> Figure:
     """Draws the total congestion window (segments) of the first run, with the BDP and BDP + buffer where known.
 

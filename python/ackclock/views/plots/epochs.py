@@ -14,7 +14,7 @@ from ackclock.views import curves, numbers, palette
 from ackclock.views.plots import style
 
 
-@style.styled
+@style.public
 def epochs(data: Dataset) -> Figure:
     """Draws each drop at the bottleneck in the first run's measured part, its epoch, and the share of flows hit."""
     view = style.first_run(data)

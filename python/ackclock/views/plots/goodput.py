@@ -16,7 +16,7 @@ from ackclock.views.plots import overlay, style
 from ackclock.views.plots.overlay import Other, Over
 
 
-@style.styled
+@style.public
 def goodput(data: Dataset, over: Over = None) -> Figure:
     """Draws total and per-flow goodput of the first run, averaged over a sliding window that the title names.
 

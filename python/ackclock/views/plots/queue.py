@@ -13,7 +13,7 @@ from ackclock.views.plots import overlay, style
 from ackclock.views.plots.overlay import Over
 
 
-@style.styled
+@style.public
 def queue(data: Dataset, over: Over = None) -> Figure:
     """Draws backlog (packets) and sojourn time of the bottleneck's queue in the first run.
 

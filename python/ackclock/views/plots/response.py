@@ -38,7 +38,7 @@ def _formulas(name: str, value: object) -> object:
 
 
 @checked(formulas=_formulas)
-@style.styled
+@style.public
 def response(data: Dataset, formulas: Formulas | None = None) -> Figure:
     """Draws the mean completion time over the size of the transfer, both on logarithmic scales, one line a group.
 

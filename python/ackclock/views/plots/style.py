@@ -90,7 +90,13 @@ def styled(draw: Callable[Given, Figure]) -> Callable[Given, Figure]:
         with mpl.rc_context(_settings()):
             return draw(*given, **named)
 
-    return checked(**{name: take for name, take in DRAWN.items() if name in signature(draw).parameters})(in_style)
+    return in_style
+
+
+def public(draw: Callable[Given, Figure]) -> Callable[Given, Figure]:
+    """A figure of the Python interface: its arguments are checked, and it is drawn in this style."""
+    takes = {name: take for name, take in DRAWN.items() if name in signature(draw).parameters}
+    return checked(**takes)(styled(draw))
 
 
 def _settings() -> Any:

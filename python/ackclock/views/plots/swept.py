@@ -19,7 +19,7 @@ from ackclock.views.plots import overlay, style
 COLUMNS = 2
 
 
-@style.styled
+@style.public
 def swept(*sweeps: Swept) -> Figure:
     """Draws one sweep, or several over each other (by engine): means over the seeds with 95 % intervals."""
     drawn = charts(sweeps)
