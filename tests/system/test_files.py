@@ -83,7 +83,7 @@ def test_a_file_is_written_through_a_link(tmp_path):
 
 def test_what_is_no_file_is_not_replaced(tmp_path):
     os.mkfifo(tmp_path / "it")
-    with pytest.raises(FileExistsError, match="not a regular file"):
+    with pytest.raises(InputError, match="not a regular file"):
         folders.put(tmp_path / "it", lambda new: new.write_text("new"))
     assert (tmp_path / "it").is_fifo()
     assert [path.name for path in tmp_path.iterdir()] == ["it"]

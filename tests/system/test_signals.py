@@ -203,7 +203,7 @@ def test_what_is_whole_is_not_cut_in_two():
 
 def test_temporary_folders_go(tmp_path):
     place = f"Path({str(tmp_path)!r})"
-    body = f"folder = temporary.Folder('kept-', {place}); (folder.path / 'file').touch(); {SLEEPS}"
+    body = f"folder = temporary.Private({place}); (folder.path / 'file').touch(); {SLEEPS}"
     assert program(body, signal.SIGTERM)[0] == 143
     assert list(tmp_path.iterdir()) == []
 
