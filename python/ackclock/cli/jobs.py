@@ -93,12 +93,12 @@ class Job:
 
     def _report(self, data: Dataset, folder: Path) -> Iterator[AckclockError]:
         """Writes the report; why it could not, which is no reason to lose the result."""
+        if not self.options.report:
+            return
         from ackclock.dataset import folders
         from ackclock.dataset.manifests import REPORT
         from ackclock.views.report import page, render
 
-        if not self.options.report:
-            return
         try:
             page.write(render([data], [self.folder.name]), folder / REPORT)
         except folders.UnwrittenError as error:

@@ -21,14 +21,14 @@ import shutil
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import polars as pl
 
-from ackclock.dataset import folders, kinds, manifests, sound, tables
+from ackclock.dataset import checksums, folders, kinds, manifests, sound, tables
 from ackclock.dataset.kinds import Kind
 from ackclock.dataset.manifests import CAPTURES
 from ackclock.dataset.tables import Column
@@ -50,10 +50,14 @@ Manifest: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Rows of one table: a frame in memory or a Parquet file; `shift` is added to its run numbers."""
+    """Rows of one table: a frame in memory or a Parquet file; `shift` is added to its run numbers.
+
+    `sha256` is that of a file whose result may be replaced while it is read.
+    """
 
     source: pl.DataFrame | Path
     shift: int = 0
+    sha256: str | None = None
 
     @property
     def height(self) -> int:
@@ -71,9 +75,18 @@ class Part:
 
     def _collected(self, rows: pl.LazyFrame) -> pl.DataFrame:
         try:
-            return rows.collect()
+            found = rows.collect()
         except sound.UNREADABLE as error:
             raise InputError(f"{self.source}: cannot be read: {_first_line(error)}") from error
+        self.check()
+        return found
+
+    def check(self) -> None:
+        """Raises `InputError` if the file is not the one that was there when the result was read."""
+        if not isinstance(self.source, Path) or self.sha256 is None:
+            return
+        if checksums.damage(self.source.parent, {self.source.name: self.sha256}):
+            raise InputError(f"{self.source}: found another file than before; the result was replaced meanwhile")
 
     def scan(self) -> pl.LazyFrame:
         """The rows, read when collected."""
@@ -110,9 +123,12 @@ class Dataset:
         if len(parts) == 1 and isinstance(parts[0].source, pl.DataFrame) and not parts[0].shift:
             return parts[0].source.clone()
         try:
-            return self.scan(table).collect()
+            found = self.scan(table).collect()
         except sound.UNREADABLE as error:
             raise InputError(f"the table {table!r} cannot be read: {_first_line(error)}") from error
+        for part in parts:
+            part.check()
+        return found
 
     @property
     def flows(self) -> pl.DataFrame:
@@ -222,7 +238,10 @@ class Dataset:
         for table, found in names.items():
             for name in found:
                 sound.check_part(place / name, table)
-        parts = {table: tuple(Part(place / name) for name in found) for table, found in names.items()}
+        parts = {
+            table: tuple(Part(place / name, sha256=manifest.files[name]) for name in found)
+            for table, found in names.items()
+        }
         return Dataset(manifest.about, parts)
 
 
@@ -243,7 +262,8 @@ class Spool:
         spool_bytes: int = SPOOL_BYTES,
     ) -> None:
         if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
+            with folders.writing(folder):
+                folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._run = run
         self._names = dict(names or {})
@@ -323,7 +343,7 @@ def _shifts(datasets: Sequence[Dataset]) -> list[int]:
 
 def _shifted(datasets: Sequence[Dataset], shifts: Sequence[int], table: str) -> tuple[Part, ...]:
     return tuple(
-        Part(part.source, part.shift + shift)
+        replace(part, shift=part.shift + shift)
         for data, shift in zip(datasets, shifts, strict=True)
         for part in data.parts.get(table, ())
     )

@@ -75,7 +75,7 @@ class Manifest:
 def content(about: Mapping[str, Any], files: Mapping[str, str]) -> bytes:
     """A manifest's bytes."""
     whole = {"sha256": "", "format": FORMAT, **about, "files": dict(files)}
-    text = json.dumps(whole, indent=2, ensure_ascii=False).encode()
+    text = json.dumps(whole, indent=2, ensure_ascii=False).encode("utf-8", "backslashreplace")  # lone surrogates
     return text.replace(b'""', f'"{hashlib.sha256(text).hexdigest()}"'.encode(), 1)
 
 

@@ -258,7 +258,13 @@ def test_a_run_says_its_verdict_and_writes_a_folder(only, tmp_path, which):
     assert "a look and not the verdict" in done.stdout
     folder = tmp_path / "out" / only.id
     assert (folder / "packet" / "cubic-small" / "manifest.json").is_file()
-    assert {path.name for path in folder.iterdir()} == {"packet", "reproduced.csv", "figure.png", "page.md", "manifest.json"}
+    assert {path.name for path in folder.iterdir()} == {
+        "packet",
+        "reproduced.csv",
+        "figure.png",
+        "page.md",
+        "manifest.json",
+    }
     assert "**agrees** (a short look" in (folder / "page.md").read_text()
     assert call(which, "--quick", "--out", tmp_path / "out").exit_code == 0  # replaces its own
 

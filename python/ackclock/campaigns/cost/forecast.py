@@ -90,8 +90,8 @@ def amount(size_bytes: float) -> str:
 
 def _free_bytes(folder: Path) -> int | None:
     """On the disk that a folder would be on."""
-    there = next((place for place in (folder, *folder.absolute().parents) if place.exists()), None)
     try:
+        there = next((place for place in (folder, *folder.absolute().parents) if place.exists()), None)
         return None if there is None else shutil.disk_usage(there).free
     except OSError:
         return None
