@@ -200,7 +200,7 @@ def test_check_says_a_line_for_each_result(tmp_path, whole):
     part.write_bytes(b"")
     (tmp_path / "archive" / "sweep" / "manifest.json").unlink()
     status, lines, wrong = said()
-    assert (status, wrong) == (2, "2 of 2 results are damaged")
+    assert (status, wrong) == (2, "found damage in 2 of 2; expected results as they were written")
     assert lines == [
         "archive/run: damaged: captures/seed-1.pcap: damaged: it is not what was written (SHA-256)",
         "archive/sweep: damaged: not an ackclock result: it has no manifest.json",

@@ -20,8 +20,10 @@ def check(
 ) -> None:
     """Check that results are as they were written: every table, capture and manifest, by its SHA-256.
 
-    A line for each result in the folders, of whatever command. A sweep that is not finished is checked as far as it
-    is. The exit status is 2 if any result is damaged.
+    A line for each result in the folders, of whatever command. A sweep that
+    is not finished is checked as far as it is.
+
+    The exit status is 2 if any result is damaged.
 
     Examples:
         ackclock check results
@@ -37,7 +39,7 @@ def check(
         damaged += checked.state == archives.DAMAGED
         typer.echo(_json(checked) if as_json else _line(checked))
     if damaged:
-        raise InputError(f"{damaged} of {len(set(found))} results {'is' if damaged == 1 else 'are'} damaged")
+        raise InputError(f"found damage in {damaged} of {len(set(found))}; expected results as they were written")
 
 
 def _results(place: Path) -> list[Path]:
