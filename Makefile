@@ -9,8 +9,6 @@ PYTHON ?= python3
 VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip
-# What is never imported need not be compiled; the rest is when it is.
-INSTALL := $(PIP) install --no-compile
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
 # File by file: `cargo fmt` does not see modules that a list declares (`controllers!`, `disciplines!`).
@@ -48,7 +46,7 @@ oracle: $(VENV)/.dev  ## long comparisons with published numbers
 	$(PY) -m pytest -n 2 -m oracle
 
 fuzz: $(VENV)/.dev  ## the readers with whatever comes, guided by coverage (READER=scenario SECONDS_EACH=3600)
-	$(INSTALL) 'atheris>=3,<4'
+	$(PIP) install 'atheris>=3,<4'
 	for reader in $(or $(READER),scenario result); do \
 		$(PY) -W ignore tests/fuzz/fuzz.py $$reader --seconds $(or $(SECONDS_EACH),600); done
 
@@ -92,27 +90,24 @@ clean:  ## remove everything that was built or run
 $(VENV)/.venv:
 	tools/need-toolchain.sh $(PYTHON)
 	$(PYTHON) -m venv $(VENV)
-	$(INSTALL) 'maturin>=1.9.4,<2'
+	$(PIP) install 'maturin>=1.9.4,<2'
 	@touch $@
-
-DEPENDENCIES := import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies'], sep='\n')
 
 # A stamp without the module it stands for is stale.
 $(if $(wildcard python/ackclock/_core*.so),,$(shell rm -f $(VENV)/.ackclock))
 # Rebuilt when Rust or the dependencies change; Python sources are used where they are.
 $(VENV)/.ackclock: $(VENV)/.venv pyproject.toml $(RUST_SOURCES)
 	tools/need-toolchain.sh $(PYTHON)
-	$(PY) -c "$(DEPENDENCIES)" >$(VENV)/dependencies.txt
-	$(INSTALL) -r $(VENV)/dependencies.txt
 	$(VENV)/bin/maturin develop --release --locked
+	$(PY) -m compileall -q python/ackclock  # or each start does it anew, where Python may not write beside sources
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.ackclock
-	$(INSTALL) 'ackclock[dev]'
+	$(PIP) install 'ackclock[dev]'
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.ackclock
-	$(INSTALL) 'ackclock[docs]'
+	$(PIP) install 'ackclock[docs]'
 	@touch $@
 
 debian-test:
