@@ -30,7 +30,7 @@ congestion = "cubic"
 FILES = {
     "run.toml": RUN,
     "captures.toml": RUN + "[record]\npcap = true\n",
-    "sweep.toml": RUN.replace("600s", "20s")
+    "sweep.toml": RUN.replace("600s", "120s")
     + '[sweep]\n"network.queue.limit" = ["0.1bdp", "0.2bdp", "0.3bdp", "0.5bdp", "1bdp", "2bdp", "3bdp", "4bdp"]\n',
 }
 COMMANDS = {
@@ -133,7 +133,7 @@ def test_a_signal_at_any_time_leaves_nothing(tmp_path, number):
 
 
 def test_a_sweep_that_was_interrupted_goes_on(tmp_path):
-    (tmp_path / "sweep.toml").write_text(FILES["sweep.toml"].replace("20s", "2s"))
+    (tmp_path / "sweep.toml").write_text(FILES["sweep.toml"].replace("120s", "2s"))
     (tmp_path / "temporary").mkdir()
     command = ("sweep", "sweep.toml", "--jobs", "1", "--no-report", "--metrics", "utilisation", "--repeats", "20")
     process = begun(tmp_path, *command)

@@ -52,12 +52,12 @@ Manifest: TypeAlias = Mapping[str, Any]
 class Part:
     """Rows of one table: a frame in memory or a Parquet file; `shift` is added to its run numbers.
 
-    `sha256` is that of a file whose result may be replaced while it is read.
+    `state` is that of a file whose result may be replaced while it is read.
     """
 
     source: pl.DataFrame | Path
     shift: int = 0
-    sha256: str | None = None
+    state: checksums.State | None = None
 
     @property
     def height(self) -> int:
@@ -83,9 +83,9 @@ class Part:
 
     def check(self) -> None:
         """Raises `InputError` if the file is not the one that was there when the result was read."""
-        if not isinstance(self.source, Path) or self.sha256 is None:
+        if not isinstance(self.source, Path) or self.state is None:
             return
-        if checksums.damage(self.source.parent, {self.source.name: self.sha256}):
+        if checksums.state(self.source) != self.state:
             raise InputError(f"{self.source}: found another file than before; the result was replaced meanwhile")
 
     def scan(self) -> pl.LazyFrame:
@@ -234,13 +234,13 @@ class Dataset:
         manifest = manifests.read(place, Kind.RUN)
         sound.check_runs(manifest.about, place)
         names = {table: manifest.under(f"{table}.parquet") for table in tables.TABLES}
-        manifest.check((name for found in names.values() for name in found), [f"{table}.parquet" for table in names])
+        states = {name: checksums.state(place / name) for found in names.values() for name in found}
+        manifest.check(states, [f"{table}.parquet" for table in names])
         for table, found in names.items():
             for name in found:
                 sound.check_part(place / name, table)
         parts = {
-            table: tuple(Part(place / name, sha256=manifest.files[name]) for name in found)
-            for table, found in names.items()
+            table: tuple(Part(place / name, state=states[name]) for name in found) for table, found in names.items()
         }
         return Dataset(manifest.about, parts)
 

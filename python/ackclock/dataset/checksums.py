@@ -25,9 +25,9 @@ THREADS = 4
 TICK_NS = 100_000_000
 
 #: What changes with a file's content: device, inode, size, and when content and inode were changed.
-_State: TypeAlias = tuple[int, int, int, int, int]
+State: TypeAlias = tuple[int, int, int, int, int]
 
-_known: dict[_State, str] = {}
+_known: dict[State, str] = {}
 
 _Found = TypeVar("_Found")
 
@@ -41,11 +41,11 @@ def of_files(folder: Path, names: Iterable[str]) -> dict[str, str]:
 def of_file(path: Path) -> str:
     """The SHA-256 of a regular file, as 64 hexadecimal digits. Raises `OSError`."""
     with opened(path) as file:
-        before, began_ns = _state(file), time.time_ns()
+        before, began_ns = _state(os.fstat(file.fileno())), time.time_ns()
         if before in _known:
             return _known[before]
         found = hashlib.file_digest(file, "sha256").hexdigest()
-        if before == _state(file) and max(before[3:]) < began_ns - TICK_NS:
+        if before == _state(os.fstat(file.fileno())) and max(before[3:]) < began_ns - TICK_NS:
             _known[before] = found
         return found
 
@@ -82,6 +82,13 @@ def _each(function: Callable[[str], _Found], names: Sequence[str]) -> Iterable[_
         return list(pool.map(function, names))
 
 
-def _state(file: FileIO) -> _State:
-    of = os.fstat(file.fileno())
+def state(path: Path) -> State | None:
+    """What changes with a file; None if it is not there."""
+    try:
+        return _state(path.stat())
+    except OSError:
+        return None
+
+
+def _state(of: os.stat_result) -> State:
     return of.st_dev, of.st_ino, of.st_size, of.st_mtime_ns, of.st_ctime_ns

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ackclock.engines.engine import Engine, Need
 from ackclock.errors import InputError, Unsupported
 from ackclock.input import arguments
-from ackclock.system.files import check_name
+from ackclock.system.files import check_name, readable
 
 if TYPE_CHECKING:
     from ackclock.plan import Plan
@@ -59,7 +59,7 @@ def check_needs(chosen: Engine, plan: Plan, coming: Collection[Path] = ()) -> No
         place = os.path.realpath(check_name(need.folder))
         if kind(need.folder) is not Kind.RUN and place not in map(os.path.realpath, coming):
             raise InputError(
-                f"{need.key}: found {arguments.found(str(need.folder))}, which is no result; expected a result folder"
+                f'{need.key}: found "{readable(need.folder)}", which is no result; expected a result folder'
             )
 
 

@@ -40,10 +40,11 @@ def run(text, engine="linux", seed=1):
 
 
 def contents(folder):
-    """Every file's bytes; the manifest without the time at which it was written."""
+    """Every file's bytes; the manifest without the time at which it was written, and without its own SHA-256."""
     files = {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.parquet") if path.is_file()}
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest.pop("created")
+    assert manifest.pop("sha256")
     return files, manifest
 
 
