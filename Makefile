@@ -23,8 +23,11 @@ unexport CONDA_PREFIX
 export PYTHONUTF8 := 1
 export PIP_QUIET := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Of the packages only what is imported is compiled, then, and kept.
+export PIP_NO_COMPILE := 1
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup demo test oracle fuzz kernel lint format bench gallery docs clean debian-test debian-bench debian-kernel
+.PHONY: help setup packages core demo test oracle fuzz kernel lint format bench gallery docs clean debian-test debian-bench debian-kernel
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -98,9 +101,17 @@ $(if $(wildcard python/ackclock/_core*.so),,$(shell rm -f $(VENV)/.ackclock))
 # Rebuilt when Rust or the dependencies change; Python sources are used where they are.
 $(VENV)/.ackclock: $(VENV)/.venv pyproject.toml $(RUST_SOURCES)
 	tools/need-toolchain.sh $(PYTHON)
+	$(MAKE) --no-print-directory -j 2 packages core
 	$(VENV)/bin/maturin develop --release --locked
 	$(PY) -m compileall -q python/ackclock  # or each start does it anew, where Python may not write beside sources
 	@touch $@
+
+# Side by side, since pip uses one core and the end of a Rust build another.
+packages:
+	$(PIP) install $$($(PY) tools/dependencies.py)
+
+core:
+	$(VENV)/bin/maturin develop --release --locked --skip-install
 
 $(VENV)/.dev: $(VENV)/.ackclock
 	$(PIP) install 'ackclock[dev]'

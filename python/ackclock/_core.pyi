@@ -28,6 +28,22 @@ DATASET_TABLES: dict[str, dict[str, str]]
 FLUID_LAWS: list[str]
 """Congestion controls of which the fluid engine has the growth law."""
 
+def check_congestion(kind: str, parameters_json: str) -> None:
+    """Try a congestion control's complete parameters (a JSON object by keys of a plan).
+
+    Raises:
+        ValueError: no controller can be made of them; the message says why. A control that the packet engine does not
+            have passes.
+    """
+
+def check_queue(discipline: str, parameters_json: str, rate_bps: float) -> None:
+    """Try a queue discipline's complete parameters (a JSON object by keys of a plan) behind a link of that rate.
+
+    Raises:
+        ValueError: no queue can be made of them; the message says why. A discipline that the packet engine does not
+            have passes.
+    """
+
 def fluid_many(
     plans_json: Sequence[str], seeds: Sequence[int], threads: int, progress: Callable[[int], object] | None = None
 ) -> list[dict[str, dict[str, _Column]]]:

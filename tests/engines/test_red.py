@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import ackclock as ac
@@ -9,7 +11,7 @@ from ackclock import engines
 from ackclock.engines import red
 from ackclock.engines.fluid import queues
 from ackclock.engines.meanfield.classes import model_input
-from ackclock.errors import InputError
+from ackclock.errors import InputError, ScenarioError
 
 TEXT = """
 duration = "30s"
@@ -42,6 +44,8 @@ def plan(queue):
         ('limit = "360KB", avpkt = "1000B"', (20, 60), 0.03125),
         # A burst of 1.5 packets is one, and the threshold counts as no more than that.
         ('limit = "600KB", min = "1500B", max = "1600B", avpkt = "1000B"', (1, 16 / 15), 0.5),
+        # A quarter of the limit and a third of that are less than a packet: the average follows the queue.
+        ('limit = "6KB", avpkt = "1000B"', (1 / 3, 1), 0.5),
         ('limit = "600KB", min = "15KB", max = "45KB", weight = 0.002', (10, 30), 0.002),
     ],
 )
@@ -60,19 +64,32 @@ def test_packets_may_be_counted_as_average_ones():
     assert (found["limit_p"], found["min_p"], found["max_p"]) == (100, 10, 30)
 
 
-@pytest.mark.parametrize(
-    ("queue", "line"),
-    [
-        ('min = "30KB", max = "90KB", burst = "19p"', "burst must be at least min/avpkt = 20 packets, found 19"),
-        ('min = "90KB", max = "30KB"', "thresholds must be 0 < min < max, found 90000 and 30000"),
-    ],
-)
-def test_what_means_nothing_is_refused_in_the_packet_engine_s_words(queue, line):
-    made = plan(f'limit = "600KB", avpkt = "1500B", {queue}')
+REFUSED = [
+    ({"min": "30KB", "max": "90KB", "burst": "19p"}, "burst must be at least min/avpkt = 20 packets, found 19"),
+    ({"min": "90KB", "max": "30KB"}, "thresholds must be 0 < min < max, found 90000 and 30000"),
+]
+
+
+@pytest.mark.parametrize(("values", "line"), REFUSED)
+def test_what_means_nothing_is_refused_where_the_scenario_says_it(values, line):
+    given = ", ".join(f'{key} = "{value}"' for key, value in values.items())
+    with pytest.raises(ScenarioError) as refused:
+        plan(f'limit = "600KB", avpkt = "1500B", {given}')
+    (problem,) = refused.value.problems
+    assert (problem.key, problem.found) == ("network.queue", 'parameters that "red" cannot work with')
+    assert line in problem.expected
+
+
+@pytest.mark.parametrize(("values", "line"), REFUSED)
+def test_a_plan_that_means_nothing_is_refused_in_the_same_words(values, line):
+    made = plan('limit = "600KB", avpkt = "1500B", min = "30KB", max = "90KB", burst = "80p"')
+    queue, own = made.links[0].queue, {"min": "min_bytes", "max": "max_bytes", "burst": "burst_packets"}
+    numbers = {own[key]: int(value.rstrip("KBp")) * (1 if key == "burst" else 1000) for key, value in values.items()}
+    queue = replace(queue, parameters={**queue.parameters, **numbers})
     with pytest.raises(InputError, match=f"^{line}$"):
-        red.in_packets(made.links[0].queue.parameters, 1500)
-    with pytest.raises(ValueError, match=line):
-        engines.engine("packet").run(made, 1)
+        red.in_packets(queue.parameters, 1500)
+    with pytest.raises(InputError, match=line):
+        engines.engine("packet").run(replace(made, links=(replace(made.links[0], queue=queue),)), 1)
 
 
 def test_the_fluid_drops_as_the_mean_field_and_the_packet_engine_do():

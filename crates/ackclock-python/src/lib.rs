@@ -14,6 +14,8 @@ mod linux;
 #[cfg(feature = "python")]
 mod meanfield;
 #[cfg(feature = "python")]
+mod parameters;
+#[cfg(feature = "python")]
 mod simulation;
 pub mod toml_spans;
 
@@ -36,6 +38,8 @@ mod _core {
     use crate::linux::{linux_inside, linux_result};
     #[pymodule_export]
     use crate::meanfield::MeanField;
+    #[pymodule_export]
+    use crate::parameters::{check_congestion, check_queue};
     #[pymodule_export]
     use crate::simulation::Simulation;
     use crate::toml_spans::{PathLine, Step};

@@ -13,7 +13,7 @@ from ackclock.dataset import Dataset, Spool, folders
 from ackclock.dataset.tables import TABLES, Column
 from ackclock.engines import features
 from ackclock.engines.engine import RunOptions, manifest, missing
-from ackclock.errors import Unsupported, UnsupportedError
+from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.plan import DatagramPlan, FlowPlan, GroupPlan, Plan
 
 #: A run goes in at least so many steps; after each, progress is told and an interrupt is heard. The simulator divides
@@ -53,13 +53,20 @@ class PacketEngine:
         with ExitStack() as stack:
             path = around.capture(plan, seed)
             capture = stack.enter_context(_Capture(path)) if path else None
-            simulation = _core.Simulation(plan.engine_json, seed)
+            simulation = _set_up(plan, seed)
             for share, taking in _advance(simulation, plan):
                 if taking:
                     _take(simulation, spool, plan, capture)
                 around.progress(share)
             _finish(simulation, spool, plan)
         return spool.dataset(manifest(plan, self.name, seed, around.command))
+
+
+def _set_up(plan: Plan, seed: int) -> _core.Simulation:
+    try:
+        return _core.Simulation(plan.engine_json, seed)
+    except ValueError as error:  # a plan that was not made of a scenario: there the parameters were tried
+        raise InputError(str(error)) from None
 
 
 class _Capture:

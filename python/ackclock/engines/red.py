@@ -8,8 +8,9 @@ from typing import Any
 
 from ackclock.errors import InputError
 
-#: The weight is a half, halved so often at most.
-MOST_HALVINGS = 31
+#: The largest weight, and how often it is halved at most.
+LARGEST_WEIGHT = 0.5
+MOST_HALVINGS = 30
 
 
 def in_packets(parameters: Mapping[str, Any], packet_bytes: int) -> dict[str, Any]:
@@ -51,8 +52,13 @@ def _thresholds(parameters: Mapping[str, Any]) -> tuple[float, float]:
 
 
 def _weight_or_burst(parameters: Mapping[str, Any], low_bytes: float, high_bytes: float) -> float:
-    """The weight of the burst; `tc` takes a burst of (2 min + max) / (3 avpkt) packets."""
+    """The weight of the burst; `tc` takes a burst of (2 min + max) / (3 avpkt) packets.
+
+    Where that leaves `tc` without a weight, below a threshold of a packet, the average moves as fast as may be.
+    """
     avpkt_bytes, burst_p = parameters["avpkt_bytes"], parameters["burst_packets"]
+    if burst_p is None and low_bytes <= avpkt_bytes:
+        return LARGEST_WEIGHT
     if burst_p is None:
         burst_p = max(math.floor((2 * low_bytes + high_bytes) / (3 * avpkt_bytes)), 1)
         low_bytes = min(low_bytes, burst_p * avpkt_bytes)
@@ -71,5 +77,5 @@ def _weight(low_p: float, burst_p: float) -> float | None:
     excess = burst_p + 1 - low_p
     if excess < 1:
         return None
-    weights = (0.5**halvings for halvings in range(1, MOST_HALVINGS + 1))
+    weights = (LARGEST_WEIGHT * 0.5**halvings for halvings in range(MOST_HALVINGS + 1))
     return next((weight for weight in weights if (1 - (1 - weight) ** burst_p) / weight >= excess), None)

@@ -448,3 +448,24 @@ def test_the_access_rate_is_said_once():
 def test_a_request_is_one_segment():
     found = refused(flows='[[flows]]\nrequest = "2KB"')
     assert found.endswith("flows[0].request: found 2000 B; expected at most 1448 B: a request is one segment")
+
+
+@pytest.mark.parametrize(
+    ("given", "place", "reason"),
+    [
+        (
+            {"queue": '{ discipline = "sfq", divisor = 3 }'},
+            'by-hand.toml:8: network.queue: found parameters that "sfq"',
+            "divisor must be a power of two up to 65536",
+        ),
+        (
+            {"flows": '[[flows]]\ncongestion = { kind = "vegas", alpha = 5, beta = 2 }'},
+            'by-hand.toml:11: flows[0].congestion: found parameters that "vegas"',
+            "alpha, the least number of packets in the queue, must not be above beta, the largest",
+        ),
+    ],
+)
+def test_parameters_that_do_not_go_together_are_a_mistake_at_their_key(given, place, reason):
+    line = refused(**given)
+    assert line.startswith(place)
+    assert line.endswith(f"expected others ({reason})")

@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::packet::Packet;
 use crate::queue::fifo::Fifo;
 use crate::queue::{require, Backlog, Discipline, Drops, Queue, Surroundings};
-use early::{weight_for_burst, Early, Settings, Verdict, ADAPTATION_INTERVAL};
+use early::{weight_for_burst, Early, Settings, Verdict, ADAPTATION_INTERVAL, LARGEST_WEIGHT};
 
 pub mod early;
 
@@ -269,11 +269,14 @@ impl Parameters {
         let avpkt = f64::from(self.avpkt_bytes);
         let usual = ((2.0 * min + max) / (3.0 * avpkt)).floor();
         let burst = self.burst_packets.map_or(usual.max(1.0), f64::from);
-        // Without a burst of one's own there is always a weight: the average may be moved as slowly as wanted.
-        let lowest = if self.burst_packets.is_none() {
-            min.min(burst * avpkt)
-        } else {
+        // Without a burst of one's own there is always a weight: the average may be moved as slowly as wanted,
+        // and below a threshold of a packet, which any burst lifts it over, as fast as may be.
+        let lowest = if self.burst_packets.is_some() {
             min
+        } else if min <= avpkt {
+            return Ok(LARGEST_WEIGHT);
+        } else {
+            min.min(burst * avpkt)
         };
         weight_for_burst(lowest / avpkt, burst).ok_or_else(|| {
             serde_json::Error::custom(format!(

@@ -10,8 +10,9 @@ from ackclock.catalog.given import Given
 from ackclock.errors import ScenarioError
 from ackclock.input.fields import Loc
 from ackclock.input.source import Source
-from ackclock.plan import HEADER_BYTES, TIMESTAMPS_BYTES, CongestionPlan, GroupPlan, TcpPlan
+from ackclock.plan import HEADER_BYTES, TIMESTAMPS_BYTES, GroupPlan, TcpPlan
 from ackclock.scenario.keys import DEFAULT_STACK
+from ackclock.scenario.planning import parameters
 from ackclock.scenario.traffic.sending import Transfers
 
 #: How a plan names the choices of `delayed_ack`.
@@ -23,12 +24,13 @@ def group_plan(group: Transfers, common: Given, place: Loc, source: Source) -> G
     congestion = _congestion(group, common)
     card = catalog.card("congestion", str(congestion.name))
     values = card.complete(congestion.values, congestion.variant)
-    parameters = {card.key(name): _plain(card, name, value) for name, value in values.items()}
+    complete = {card.key(name): _plain(card, name, value) for name, value in values.items()}
+    control = parameters.congestion(card.name, complete, (*place, "congestion"), source)
     tcp = _tcp(group, common, card.ecn or "off", place, source)
     if group.request is not None and group.request > tcp.mss_bytes:
         found, expected = f"{group.request:g} B", f"at most {tcp.mss_bytes} B: a request is one segment"
         raise ScenarioError([source.problem((*place, "request"), found, expected)])
-    return GroupPlan(group.label or card.name, CongestionPlan(card.name, parameters), tcp)
+    return GroupPlan(group.label or card.name, control, tcp)
 
 
 def _tcp(group: Transfers, common: Given, ecn: str, place: Loc, source: Source) -> TcpPlan:

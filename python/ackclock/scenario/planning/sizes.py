@@ -13,6 +13,7 @@ from ackclock.input.fields import Loc
 from ackclock.input.source import Source
 from ackclock.input.units import Size
 from ackclock.plan import QueuePlan
+from ackclock.scenario.planning import parameters
 
 #: Widens a product that should be a whole number before it is rounded down.
 ROUNDING = 1 + 1e-12
@@ -34,7 +35,7 @@ class Sizes:
             card.key(name): self._number(card.parameters[name].kind, value, rate_bps, (*loc, name))
             for name, value in values.items()
         }
-        return QueuePlan(card.name, sized)
+        return parameters.queue(card.name, sized, rate_bps, loc, self.source)
 
     def _number(self, kind: str, value: Any, rate_bps: float, loc: Loc) -> Any:
         if not isinstance(value, Size):

@@ -245,6 +245,9 @@ impl Early {
     }
 }
 
+/// What [`weight_for_burst`] begins with.
+pub const LARGEST_WEIGHT: f64 = 0.5;
+
 /// The weight 1/2, 1/4, 1/8 … with which a burst of so many packets into an empty queue does not yet lift the
 /// average over the lower threshold (Floyd and Jacobson 1993, section 6.1, as `tc` evaluates it). None if
 /// even 2⁻³¹ is too large.
@@ -253,8 +256,8 @@ pub fn weight_for_burst(min_packets: f64, burst_packets: f64) -> Option<f64> {
     if excess < 1.0 {
         return None;
     }
-    (1..32)
-        .map(|halvings| 0.5_f64.powi(halvings))
+    (0..31)
+        .map(|halvings| LARGEST_WEIGHT * 0.5_f64.powi(halvings))
         .find(|&weight| (1.0 - (1.0 - weight).powf(burst_packets)) / weight >= excess)
 }
 

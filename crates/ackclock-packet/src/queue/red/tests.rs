@@ -150,6 +150,23 @@ fn what_is_not_given_is_filled_in() {
     assert!((weight - 0.0625).abs() < 1e-12);
 }
 
+/// `tc` has no weight for thresholds of a packet or less, and gives up; we say that any burst lifts the average.
+#[test]
+fn a_threshold_below_a_packet_has_a_weight() {
+    for limit_bytes in [1500, 3000, 12_000] {
+        let small = json!({
+            "limit_bytes": limit_bytes,
+            "min_bytes": null,
+            "max_bytes": null,
+            "weight": null,
+        });
+        let parameters: Parameters = serde_json::from_value(changed(&small)).expect("valid");
+        let (min, max) = parameters.thresholds();
+        let weight = parameters.weight_or_burst(min, max).expect("a weight");
+        assert!((weight - 0.5).abs() < 1e-12, "{limit_bytes}: {weight}");
+    }
+}
+
 #[test]
 fn parameters_without_meaning_are_refused() {
     for changes in [

@@ -1,0 +1,43 @@
+//! Whether an algorithm can be made of its parameters: asked when a scenario is checked, not when it runs.
+
+use ackclock_congestion::CONTROLLERS;
+use ackclock_packet::queue::{Surroundings, DISCIPLINES};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde_json::Value;
+
+/// Initial window with which a controller is tried, segments: no parameter's meaning depends on it.
+const INITIAL_WINDOW: f64 = 10.0;
+
+/// Tries a queue discipline's parameters (a JSON object) behind a link of `rate_bps`.
+///
+/// Raises `ValueError` with what is wrong. A discipline that the packet engine does not have passes.
+#[pyfunction]
+pub fn check_queue(discipline: &str, parameters_json: &str, rate_bps: f64) -> PyResult<()> {
+    let Some((_, maker)) = DISCIPLINES.iter().find(|(name, _)| *name == discipline) else {
+        return Ok(());
+    };
+    let surroundings = Surroundings {
+        rate_bps,
+        seed: 0,
+        priorities: &[],
+    };
+    let made = parsed(parameters_json).and_then(|read| maker(&read, &surroundings).map(drop));
+    made.map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// Tries a congestion control's parameters (a JSON object).
+///
+/// Raises `ValueError` with what is wrong. A control that the packet engine does not have passes.
+#[pyfunction]
+pub fn check_congestion(kind: &str, parameters_json: &str) -> PyResult<()> {
+    let Some((_, maker)) = CONTROLLERS.iter().find(|(name, _)| *name == kind) else {
+        return Ok(());
+    };
+    let made = parsed(parameters_json).and_then(|read| maker(&read, INITIAL_WINDOW).map(drop));
+    made.map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+fn parsed(json: &str) -> Result<Value, serde_json::Error> {
+    serde_json::from_str(json)
+}
