@@ -382,7 +382,8 @@ def test_the_shell_completes_names(words, expected):
 
 
 def test_a_completion_that_cannot_be_installed_is_one_line():
-    command = [sys.executable, "-m", "ackclock", "--install-completion", "bash"]
+    inside_a_shell = '"$0" -m ackclock --install-completion bash; exit $?'
+    command = ["bash", "-c", inside_a_shell, sys.executable]
     done = subprocess.run(command, env=os.environ | {"HOME": "/proc/x"}, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, "/proc/x: cannot be written: No such file or directory\n")
 

@@ -213,6 +213,15 @@ def test_what_is_said_instead():
     assert program(body, signal.SIGINT)[2] == "later ?[31m\n"
 
 
+@pytest.fixture
+def interruptible():
+    """As at a terminal, wherever the tests run: what runs in the background of a shell ignores SIGINT."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_where_nobody_listens_an_interrupt_is_an_exception():
     with pytest.raises(KeyboardInterrupt), signals.whole() as waits:
         before = signal.signal(signal.SIGINT, signal.getsignal(signal.SIGINT))

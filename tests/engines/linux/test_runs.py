@@ -279,8 +279,8 @@ queue = { discipline = "pfifo", limit = "10p" }
 congestion = "cubic"
 start = { jitter = "20ms" }
 [sweep]
-"network.queue.limit" = ["2p", "4p", "6p", "8p", "10p"]
-"flows[0].congestion" = ["reno", "cubic", "htcp", "vegas"]
+"network.queue.limit" = ["2p", "4p", "6p", "10p"]
+"flows[0].congestion" = ["reno", "vegas"]
 """
 
 #: A part after every run, so that a kill finds some.
@@ -303,7 +303,7 @@ def test_a_sweep_of_guests_may_be_killed_and_goes_on(tmp_path):
     command = [sys.executable, str(script), str(scenario)]
     subprocess.run([*command, str(tmp_path / "whole")], check=True)
     draw, kills = random.Random(7), 0
-    for longest_s in [*(draw.uniform(2.0, 9.0) for _ in range(4)), None]:
+    for longest_s in [*(draw.uniform(1.5, 4.0) for _ in range(3)), None]:
         process = subprocess.Popen([*command, str(tmp_path / "killed")], start_new_session=True)
         try:
             assert process.wait(timeout=longest_s) == 0
