@@ -248,7 +248,7 @@ size = "60p"
 
 #: What a hundred flows have sent and not acknowledged is more than a small guest lets TCP have.
 MUCH_MEMORY = """
-duration = "8s"
+duration = "5s"
 [network]
 topology = "dumbbell"
 rate = "200Mbit"
