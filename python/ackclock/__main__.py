@@ -8,6 +8,8 @@ import _signal  # type: ignore[import-not-found]  # built in, and so there at on
 if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 
+import gc
+
 from ackclock.system import signals
 
 
@@ -21,7 +23,8 @@ def main() -> None:
     except KeyboardInterrupt:  # of a package that catches SIGINT itself
         signals.leave(signals.SIGNALS[0])
     finally:
-        signals.ignore()  # what is left is short
+        signals.ignore()  # what is left is short,
+        gc.freeze()  # and nobody looks for circles among a hundred thousand objects that end anyway
 
 
 if __name__ == "__main__":

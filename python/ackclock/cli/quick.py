@@ -27,7 +27,7 @@ CONVERSION = "build_runtime_param"
 
 #: Objects more than before until the garbage collector looks for circles; by default 700, while imports make many
 #: thousands that stay.
-COLLECTED_AFTER = 50_000
+COLLECTED_AFTER = 250_000
 
 
 def start() -> None:

@@ -52,7 +52,7 @@ EXPECTED = {
 class Table(BaseModel):
     """A table of known keys; its mistakes are faults."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
     #: Keys that are not accepted here but deserve a sentence of their own.
     hints: ClassVar[Mapping[str, str]] = {}

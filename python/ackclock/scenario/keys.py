@@ -76,7 +76,7 @@ class Chosen:
         return self.tables[name].model_validate(value)
 
     def __get_pydantic_core_schema__(self, source: object, handler: Any) -> core_schema.CoreSchema:
-        return core_schema.no_info_wrap_validator_function(lambda value, _: self.read(value), handler(source))
+        return core_schema.no_info_plain_validator_function(self.read)
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
         tables: dict[str, Any] = handler(schema)
