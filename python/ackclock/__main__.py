@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]  # built in, and so there at once
+import gc
 
 # Until we hear signals ourselves, Ctrl-C ends us as SIGTERM does: at once and without a word.
 if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 
-import gc
-
 from ackclock.system import signals
+
+# Imports make more than a hundred thousand objects that stay: nobody looks for circles among them. So many more than
+# before may be there before anybody does; by default it is 700.
+gc.set_threshold(250_000)
 
 
 def main() -> None:

@@ -6,7 +6,6 @@ them. Nothing here changes what a command accepts or prints.
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Callable
@@ -25,14 +24,8 @@ UNUSED = {"rich.markdown": "Markdown", "rich.traceback": "Traceback"}
 CONVERSION = "build_runtime_param"
 
 
-#: Objects more than before until the garbage collector looks for circles; by default 700, while imports make many
-#: thousands that stay.
-COLLECTED_AFTER = 250_000
-
-
 def start() -> None:
     """For a process that is only this program."""
-    gc.set_threshold(COLLECTED_AFTER)
     # Nothing here is left to NumPy's linear algebra, yet starting threads for it takes half of NumPy's import.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Pydantic looks through everything that is installed for plugins, of which a scenario needs none.

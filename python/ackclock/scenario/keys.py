@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
+from importlib import import_module
+from operator import or_
 from typing import Annotated, Any, TypeAlias, get_args
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, TypeAdapter
 from pydantic_core import core_schema
 from typing_extensions import TypeAliasType
 
@@ -48,9 +51,28 @@ Queue = TypeAliasType("Queue", Annotated[Given, FromCard("queue")])
 Tcp = TypeAliasType("Tcp", Annotated[Given, FromCard("stack", default=DEFAULT_STACK)])
 
 
+class Tables(Mapping[str, type[Table]]):
+    """Tables of a package by the word for each; the module of one is imported when it is asked for."""
+
+    def __init__(self, package: str, places: Mapping[str, tuple[str, str]]) -> None:
+        """`places`: word → module in the package, and class in that."""
+        self._package, self._places = package, places
+
+    def __getitem__(self, word: str) -> type[Table]:
+        module, name = self._places[word]
+        table: type[Table] = getattr(import_module(f"{self._package}.{module}"), name)
+        return table
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """An annotation of a union of tables: a key says which of them is written.
+    """An annotation of what several tables have in common: a key says which of them is written.
 
     With `plain`, a value that is no table may stand there as well, and becomes what that makes of it.
     """
@@ -79,8 +101,9 @@ class Chosen:
         return core_schema.no_info_plain_validator_function(self.read)
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
-        tables: dict[str, Any] = handler(schema)
-        return {"anyOf": [self.plain_schema, *tables.get("anyOf", [tables])]} if self.plain else tables
+        union: Any = reduce(or_, self.tables.values())
+        tables: dict[str, Any] = handler(TypeAdapter(union).core_schema)
+        return {"anyOf": [self.plain_schema, *tables["anyOf"]]} if self.plain else tables
 
 
 def told_apart(key: str, union: Any) -> dict[str, type[Table]]:

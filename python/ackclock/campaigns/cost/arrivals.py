@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from ackclock.campaigns.cost.tcp import Connection
-from ackclock.scenario.traffic import laws
 
 Parameters: TypeAlias = Mapping[str, Any]
 
@@ -63,8 +62,12 @@ def mean_s(time: Parameters) -> float:
 
 def _mean_bytes(size: Parameters | None, most_bytes: float) -> float:
     """The mean size of a transfer, of what can be sent in the run; without a law it has no end."""
-    mean_bytes = math.inf if size is None else laws.planned(size).mean_bytes
-    return min(mean_bytes, max(1.0, most_bytes))
+    most_bytes = max(1.0, most_bytes)
+    if size is None:
+        return most_bytes
+    from ackclock.scenario.traffic import laws
+
+    return min(laws.planned(size).mean_bytes, most_bytes)
 
 
 def _web(

@@ -16,6 +16,7 @@ from ackclock.input.fields import Loc
 from ackclock.input.source import Source, named, source_text
 from ackclock.plan import (
     UDP_HEADER_BYTES,
+    DatagramPlan,
     FlowPlan,
     GroupPlan,
     LinkPlan,
@@ -29,14 +30,12 @@ from ackclock.scenario.options import OPTIONS
 from ackclock.scenario.pieces import Pieces
 from ackclock.scenario.planning.changes import change_plans
 from ackclock.scenario.planning.flows import flow_plans
-from ackclock.scenario.planning.groups import group_plan
+from ackclock.scenario.planning.groups import datagram_group, group_plan
 from ackclock.scenario.planning.memo import Memo
 from ackclock.scenario.planning.sizes import Sizes
-from ackclock.scenario.planning.traffic import Place, datagram_group, datagram_plans, drawn_plans, generated_plan
 from ackclock.scenario.scenario import Scenario
 from ackclock.scenario.topology.drawing import Drawing, Hosts, Link, Way
-from ackclock.scenario.traffic import AnyTraffic
-from ackclock.scenario.traffic.datagrams import Datagrams
+from ackclock.scenario.traffic.sending import Transfers
 
 #: Up to so many links, the queues of all are sampled unless the scenario says otherwise.
 FEW_LINKS = 16
@@ -203,7 +202,7 @@ def _plan(given: Scenario, source: Source, memo: Memo) -> Plan:
     drawing = memo.of("drawing", senders, lambda: given.network.draw(given.flows, given.traffic))
     mean_rtt_s = _mean_rtt_s(drawing, len(given.flows))
     packet_bytes = _packet_bytes(given, groups)
-    traffic = tuple(_placed_traffic(given, drawing, source))
+    traffic, datagrams = _traffic(given, groups, drawing, source)
     return Plan(
         name=given.name or _path(source.name).stem,
         duration_s=given.duration,
@@ -219,10 +218,8 @@ def _plan(given: Scenario, source: Source, memo: Memo) -> Plan:
         changes=change_plans(given.network.changes, drawing, source),
         groups=groups,
         flows=tuple(_flows(given, groups, drawing)),
-        traffic=tuple(_traffic(given, groups, drawing, traffic)),
-        datagrams=tuple(
-            plan for table, place in traffic if isinstance(table, Datagrams) for plan in datagram_plans(table, place)
-        ),
+        traffic=traffic,
+        datagrams=datagrams,
         record=_record(given, drawing),
         options={name: memo.of("options", (table := getattr(given, name),), table.planned) for name in OPTIONS},
         scenario_name=_path(source.name).name,
@@ -233,10 +230,10 @@ def _plan(given: Scenario, source: Source, memo: Memo) -> Plan:
 def _groups(given: Scenario, source: Source, memo: Memo) -> Iterator[GroupPlan]:
     """First those of the flows, then those of the traffic."""
     for place, table in [*_listed("flows", given.flows), *_listed("traffic", given.traffic)]:
-        if isinstance(table, Datagrams):
-            yield datagram_group(table)
-        else:
+        if isinstance(table, Transfers):
             yield memo.of("group", (table, given.tcp), partial(group_plan, table, given.tcp, place, source))
+        else:
+            yield datagram_group(table)
 
 
 def _listed(key: str, tables: Sequence[Any]) -> Iterator[tuple[Loc, Any]]:
@@ -246,7 +243,7 @@ def _listed(key: str, tables: Sequence[Any]) -> Iterator[tuple[Loc, Any]]:
 def _packet_bytes(given: Scenario, groups: Iterable[GroupPlan]) -> int:
     """The largest wire size of a full data packet; of a datagram if there is no TCP."""
     segments = [group.tcp.packet_bytes for group in groups if group.tcp]
-    datagrams = [int(table.packet) + UDP_HEADER_BYTES for table in given.traffic if isinstance(table, Datagrams)]
+    datagrams = [int(table.packet) + UDP_HEADER_BYTES for table in given.traffic if not isinstance(table, Transfers)]
     return max(segments or datagrams) + int(given.network.frame_overhead)
 
 
@@ -270,24 +267,16 @@ def _flows(given: Scenario, groups: Sequence[GroupPlan], drawing: Drawing) -> It
             yield from flow_plans(flows, number, tcp, where)
 
 
-def _placed_traffic(given: Scenario, drawing: Drawing, source: Source) -> Iterator[tuple[AnyTraffic, Place]]:
-    first = len(given.flows)
-    for number, table in enumerate(given.traffic):
-        yield table, Place(source, ("traffic", number), first + number, drawing.places[first + number])
-
-
 def _traffic(
-    given: Scenario, groups: Sequence[GroupPlan], drawing: Drawing, traffic: Iterable[tuple[AnyTraffic, Place]]
-) -> Iterator[TrafficPlan]:
-    """Flows whose ends are drawn, then generated transfers."""
-    for number, flows in enumerate(given.flows):
-        where, tcp = drawing.places[number], groups[number].tcp
-        if tcp and isinstance(where, Hosts):
-            yield from drawn_plans(flows, number, tcp, where)
-    for table, place in traffic:
-        tcp = groups[place.group].tcp
-        if tcp and not isinstance(table, Datagrams):
-            yield generated_plan(table, tcp, given.network, given.duration, place)
+    given: Scenario, groups: Sequence[GroupPlan], drawing: Drawing, source: Source
+) -> tuple[tuple[TrafficPlan, ...], tuple[DatagramPlan, ...]]:
+    """What is drawn or generated; where nothing is, what plans it is not imported."""
+    if not given.traffic and not any(isinstance(where, Hosts) for where in drawing.places):
+        return (), ()
+    from ackclock.scenario.planning import traffic
+
+    placed = [*traffic.placed(given, drawing, source)]
+    return tuple(traffic.transfers(given, groups, drawing, placed)), tuple(traffic.datagrams(placed))
 
 
 def _record(given: Scenario, drawing: Drawing) -> RecordPlan:

@@ -13,7 +13,7 @@ from ackclock.input.source import Source
 from ackclock.plan import HEADER_BYTES, TIMESTAMPS_BYTES, GroupPlan, TcpPlan
 from ackclock.scenario.keys import DEFAULT_STACK
 from ackclock.scenario.planning import parameters
-from ackclock.scenario.traffic.sending import Transfers
+from ackclock.scenario.traffic.sending import Sending, Transfers
 
 #: How a plan names the choices of `delayed_ack`.
 DELAYED_ACK: Mapping[object, str] = {False: "off", True: "on", "quick": "quick"}
@@ -31,6 +31,11 @@ def group_plan(group: Transfers, common: Given, place: Loc, source: Source) -> G
         found, expected = f"{group.request:g} B", f"at most {tcp.mss_bytes} B: a request is one segment"
         raise ScenarioError([source.problem((*place, "request"), found, expected)])
     return GroupPlan(group.label or card.name, control, tcp)
+
+
+def datagram_group(group: Sending) -> GroupPlan:
+    """UDP has neither a congestion control nor a TCP."""
+    return GroupPlan(group.label or "udp", None, None)
 
 
 def _tcp(group: Transfers, common: Given, ecn: str, place: Loc, source: Source) -> TcpPlan:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,8 +22,10 @@ from ackclock.plan import (
     TrafficPlan,
 )
 from ackclock.scenario.planning.flows import PICOSECOND_DIGITS, transfer_bytes
-from ackclock.scenario.topology.drawing import Hosts, Way
+from ackclock.scenario.scenario import Scenario
+from ackclock.scenario.topology.drawing import Drawing, Hosts, Way
 from ackclock.scenario.topology.topology import Topology
+from ackclock.scenario.traffic import AnyTraffic
 from ackclock.scenario.traffic.datagrams import Datagrams
 from ackclock.scenario.traffic.flows import Flows
 from ackclock.scenario.traffic.generated import Generated, Poisson, Web
@@ -48,7 +50,37 @@ class Place:
         return ScenarioError([self.source.problem((*self.loc, *key), found, expected)])
 
 
-def generated_plan(traffic: Generated, tcp: TcpPlan, network: Topology, duration_s: float, place: Place) -> TrafficPlan:
+def placed(given: Scenario, drawing: Drawing, source: Source) -> Iterator[tuple[AnyTraffic, Place]]:
+    """Each `[[traffic]]` and where it stands."""
+    first = len(given.flows)
+    for number, table in enumerate(given.traffic):
+        yield table, Place(source, ("traffic", number), first + number, drawing.places[first + number])
+
+
+def transfers(
+    given: Scenario, groups: Sequence[GroupPlan], drawing: Drawing, traffic: Iterable[tuple[AnyTraffic, Place]]
+) -> Iterator[TrafficPlan]:
+    """Flows whose ends are drawn, then generated transfers."""
+    for number, flows in enumerate(given.flows):
+        where, tcp = drawing.places[number], groups[number].tcp
+        if tcp and isinstance(where, Hosts):
+            yield from _drawn_plans(flows, number, tcp, where)
+    for table, place in traffic:
+        tcp = groups[place.group].tcp
+        if tcp and not isinstance(table, Datagrams):
+            yield _generated_plan(table, tcp, given.network, given.duration, place)
+
+
+def datagrams(traffic: Iterable[tuple[AnyTraffic, Place]]) -> Iterator[DatagramPlan]:
+    """UDP sources."""
+    for table, place in traffic:
+        if isinstance(table, Datagrams):
+            yield from _datagram_plans(table, place)
+
+
+def _generated_plan(
+    traffic: Generated, tcp: TcpPlan, network: Topology, duration_s: float, place: Place
+) -> TrafficPlan:
     """Transfers that are generated from the seed."""
     law = _law("size", traffic.size, tcp, place)
     arrivals = dict(traffic.arrivals(_per_s(traffic, law, tcp, network, place)))
@@ -65,7 +97,7 @@ def generated_plan(traffic: Generated, tcp: TcpPlan, network: Topology, duration
     )
 
 
-def drawn_plans(flows: Flows, group: int, tcp: TcpPlan, hosts: Hosts) -> Iterator[TrafficPlan]:
+def _drawn_plans(flows: Flows, group: int, tcp: TcpPlan, hosts: Hosts) -> Iterator[TrafficPlan]:
     """Flows whose ends are drawn from the seed: `count` draws, each a transfer of every source."""
     size_bytes = transfer_bytes(flows.size.at(0, 1), tcp) if flows.size else None
     plan = TrafficPlan(
@@ -85,7 +117,7 @@ def drawn_plans(flows: Flows, group: int, tcp: TcpPlan, hosts: Hosts) -> Iterato
         yield plan
 
 
-def datagram_plans(traffic: Datagrams, place: Place) -> Iterator[DatagramPlan]:
+def _datagram_plans(traffic: Datagrams, place: Place) -> Iterator[DatagramPlan]:
     """A UDP source for each way."""
     assert not isinstance(place.where, Hosts)
     for number, way in enumerate(place.where):
@@ -102,11 +134,6 @@ def datagram_plans(traffic: Datagrams, place: Place) -> Iterator[DatagramPlan]:
             source=traffic.source(),
             base_rtt_s=way.base_rtt_s,
         )
-
-
-def datagram_group(traffic: Datagrams) -> GroupPlan:
-    """UDP has neither a congestion control nor a TCP."""
-    return GroupPlan(traffic.label or "udp", None, None)
 
 
 def wire_bytes(law: Law, tcp: TcpPlan, overhead_bytes: int) -> float:

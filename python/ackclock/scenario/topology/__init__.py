@@ -1,22 +1,28 @@
-"""The topologies, one file each: its table of the scenario, and how links and ways come of it."""
+"""The topologies, one file each: its table of the scenario, and how links and ways come of it.
+
+A scenario has one of them, and the others' files are not imported.
+"""
 
 from __future__ import annotations
 
 from typing import Annotated, TypeAlias
 
-from ackclock.scenario.keys import Chosen, told_apart
-from ackclock.scenario.topology.asymmetric import Asymmetric
-from ackclock.scenario.topology.dumbbell import Dumbbell
-from ackclock.scenario.topology.fat_tree import FatTree
-from ackclock.scenario.topology.graph import Graph
-from ackclock.scenario.topology.inventec import Inventec
-from ackclock.scenario.topology.leaf_spine import LeafSpine
-from ackclock.scenario.topology.parking_lot import ParkingLot
-from ackclock.scenario.topology.y import Y
-
-AnyTopology: TypeAlias = Dumbbell | Asymmetric | Y | ParkingLot | FatTree | LeafSpine | Inventec | Graph
+from ackclock.scenario.keys import Chosen, Tables
+from ackclock.scenario.topology.topology import Topology
 
 #: Name in the scenario → table.
-TOPOLOGIES = told_apart("topology", AnyTopology)
+TOPOLOGIES = Tables(
+    __name__,
+    {
+        "dumbbell": ("dumbbell", "Dumbbell"),
+        "asymmetric": ("asymmetric", "Asymmetric"),
+        "y": ("y", "Y"),
+        "parking-lot": ("parking_lot", "ParkingLot"),
+        "fat-tree": ("fat_tree", "FatTree"),
+        "leaf-spine": ("leaf_spine", "LeafSpine"),
+        "inventec": ("inventec", "Inventec"),
+        "graph": ("graph", "Graph"),
+    },
+)
 
-Network: TypeAlias = Annotated[AnyTopology, Chosen("topology", TOPOLOGIES)]
+Network: TypeAlias = Annotated[Topology, Chosen("topology", TOPOLOGIES)]

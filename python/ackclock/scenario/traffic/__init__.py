@@ -1,16 +1,36 @@
-"""Who sends what, and when: `[[flows]]` one by one, and the kinds of `[[traffic]]`."""
+"""Who sends what, and when: `[[flows]]` one by one, and the kinds of `[[traffic]]`.
+
+The files of the kinds are imported when a scenario has one.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
-from ackclock.scenario.keys import Chosen, told_apart
-from ackclock.scenario.traffic.datagrams import OnOff, Udp
-from ackclock.scenario.traffic.generated import Incast, Once, Periodic, Poisson, Sources, Web
+from ackclock.scenario.keys import Chosen, Tables
+from ackclock.scenario.traffic.sending import Sending
 
-AnyTraffic: TypeAlias = Poisson | Periodic | Once | Sources | Web | Incast | Udp | OnOff
+if TYPE_CHECKING:
+    from ackclock.scenario.traffic.datagrams import Datagrams
+    from ackclock.scenario.traffic.generated import Generated
+
+    AnyTraffic: TypeAlias = Generated | Datagrams
+else:
+    AnyTraffic = Sending
 
 #: Kind in the scenario → table.
-KINDS = told_apart("kind", AnyTraffic)
+KINDS = Tables(
+    __name__,
+    {
+        "poisson": ("generated", "Poisson"),
+        "periodic": ("generated", "Periodic"),
+        "once": ("generated", "Once"),
+        "sources": ("generated", "Sources"),
+        "web": ("generated", "Web"),
+        "incast": ("generated", "Incast"),
+        "udp": ("datagrams", "Udp"),
+        "on-off": ("datagrams", "OnOff"),
+    },
+)
 
 Traffic: TypeAlias = Annotated[AnyTraffic, Chosen("kind", KINDS)]
