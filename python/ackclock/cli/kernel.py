@@ -67,7 +67,7 @@ def list_() -> None:
         role = "a run takes this one" if kept is taken else "" if kept.current else "of another ackclock"
         made = str(kept.about["made"]).replace("T", " ").removesuffix("+00:00")
         table.add_row(kept.version, made, numbers.value(kept.size_bytes(), "bytes"), str(kept.folder), role)
-    Console(highlight=False, markup=False).print(table)
+    Console(emoji=False, highlight=False, markup=False).print(table)
 
 
 def _names(incomplete: str) -> list[str]:

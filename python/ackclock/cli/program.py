@@ -55,13 +55,7 @@ class _Group(TyperGroup):
             raise typer.Exit(1) from error
 
 
-app = typer.Typer(
-    cls=_Group,
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    help="""A laboratory for transport protocols: who gets how much of a link, at what delay.
+HELP = """A laboratory for transport protocols: who gets how much of a link, at what delay.
 
 A scenario file says what the network and its traffic are. Run one, look at the report:
 
@@ -76,14 +70,11 @@ What is there to choose from, and what are its parameters:
     ackclock show
 
     ackclock show cubic
-""",
-    epilog="Exit status: 0 done, 2 bad input, 3 unsupported by the engine, 130 interrupted (143 by SIGTERM), "
-    "1 anything else.",
-)
+"""
 
-for _command in COMMANDS:
-    app.command()(_command)
-app.add_typer(kernel.app, name="kernel")
+EPILOG = (
+    "Exit status: 0 done, 2 bad input, 3 unsupported by the engine, 130 interrupted (143 by SIGTERM), 1 anything else."
+)
 
 
 def _version(wanted: bool) -> None:
@@ -94,13 +85,35 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Options of the program itself."""
+
+
+def program(asked: str = "") -> typer.Typer:
+    """The program; with the name of a command no other one, since making them all takes longer than many a command."""
+    made = typer.Typer(
+        cls=_Group,
+        no_args_is_help=True,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        help=HELP,
+        epilog=EPILOG,
+    )
+    made.callback()(_options)
+    commands = [command for command in COMMANDS if command.__name__ == asked] or COMMANDS
+    for command in commands:
+        made.command()(command)
+    if commands is COMMANDS:
+        made.add_typer(kernel.app, name="kernel")
+    return made
+
+
+app = program()
 
 
 def _say(message: str) -> None:
@@ -133,4 +146,4 @@ def main() -> None:
     _tolerant(sys.stderr)
     quick.start()
     warnings.showwarning = lambda message, *_: _say(f"warning: {message}")
-    app(prog_name="ackclock")
+    program(*sys.argv[1:2])(prog_name="ackclock")

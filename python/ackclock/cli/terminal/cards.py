@@ -27,14 +27,14 @@ def print_catalog() -> None:
     for family in catalog.FAMILIES:
         for name in catalog.names(family):
             table.add_row(family, name, catalog.title(family, name))
-    console = Console(highlight=False)
+    console = Console(emoji=False, highlight=False)
     console.print(table)
     console.print("\nackclock show NAME prints a card and the algorithm's files.")
 
 
 def print_card(card: Card) -> None:
     """A card, and every file of the algorithm."""
-    console = Console(highlight=False, markup=False)
+    console = Console(emoji=False, highlight=False, markup=False)
     console.print(Text(f"{card.title} ({card.family}: {card.name})", style="bold"))
     console.print(card.summary.strip() + "\n")
     if card.parameters:

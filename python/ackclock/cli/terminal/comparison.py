@@ -16,7 +16,7 @@ from ackclock.views import numbers
 
 def print_comparison(comparison: Comparison) -> None:
     """The main metrics: two engines side by side, more below each other; with the difference from the first."""
-    console = Console(highlight=False)
+    console = Console(emoji=False, highlight=False)
     console.print(Text(comparison.name, style="bold"))
     console.print(_runs(comparison))
     table = Table(box=None, pad_edge=False, header_style="bold")

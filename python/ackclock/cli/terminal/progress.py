@@ -45,7 +45,7 @@ class TimeLeft:
 @contextmanager
 def progress(title: str) -> Iterator[Callable[[float], None]]:
     """A bar with the time that is left; call it with the share that is done. Hidden if nobody watches."""
-    console = Console(stderr=True, highlight=False)
+    console = Console(stderr=True, emoji=False, highlight=False)
     if not console.is_terminal:
         yield no_progress
         return

@@ -24,7 +24,7 @@ def run_all(entries: Sequence[Entry], out: Path, *, quick: bool, jobs: int | Non
     """Runs entries one after the other, each into its folder of `out`, and shows each when it is done."""
     for entry in entries:
         work.check_folder(out / entry.id)
-    screen = Console(highlight=False, stderr=as_json)
+    screen = Console(emoji=False, highlight=False, stderr=as_json)
     for entry in entries:
         folder = out / entry.id
         with progress(entry.id) as tell:
@@ -43,7 +43,7 @@ def print_entries(entries: Sequence[Entry]) -> None:
         table.add_column(heading)
     for entry in entries:
         table.add_row(entry.id, Text(entry.title), _verdict(_last(entry)))
-    screen = Console(highlight=False)
+    screen = Console(emoji=False, highlight=False)
     screen.print(table)
     screen.print("\nackclock reproduce ID runs one.")
 

@@ -33,7 +33,7 @@ def print_result(data: Dataset, found: Mapping[str, Any]) -> None:
 
     `found` is `ackclock.metrics.table(data)`.
     """
-    console = Console(highlight=False)
+    console = Console(emoji=False, highlight=False)
     console.print(Text(found["scenario"] or "", style="bold"))
     alone = len(data.plan.flows) == 1
     summary = {name: row for name, row in found["summary"].items() if not (alone and METRICS[name].of_several)}

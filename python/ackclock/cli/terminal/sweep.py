@@ -26,7 +26,7 @@ def print_sweep(sweep: Sweep) -> None:
 
     As many of the metrics as the terminal has room for.
     """
-    console = Console(highlight=False)
+    console = Console(emoji=False, highlight=False)
     console.print(Text(sweep.name, style="bold"))
     points = sweep.points
     counts = {point["n"] for point in points}
