@@ -16,15 +16,9 @@ from typing import Any
 
 from typer import core
 
-#: Modules that others import, what of them, and what stands there instead. Two are for Typer's help: a parser of
-#: Markdown and a highlighter of Python come with them, but our help is in Rich's markup, and a traceback is Python's
-#: own. Pydantic looks with the third for plugins, of which a scenario needs none; all that reads packages' metadata,
-#: mail headers included, comes with it.
-UNUSED = {
-    "rich.markdown": ("Markdown", type("Markdown", (), {})),
-    "rich.traceback": ("Traceback", type("Traceback", (), {})),
-    "pydantic.plugin._loader": ("get_plugins", tuple),
-}
+#: Modules of Rich that Typer's help imports, and what of them: a parser of Markdown and a highlighter of Python come
+#: with them. Our help is in Rich's markup, and a traceback is Python's own.
+UNUSED = {"rich.markdown": "Markdown", "rich.traceback": "Traceback"}
 
 #: Typer's function that makes the conversion of a parameter; versions without it have no need of pydantic.
 CONVERSION = "build_runtime_param"
@@ -34,11 +28,11 @@ def start() -> None:
     """For a process that is only this program."""
     # Nothing here is left to NumPy's linear algebra, yet starting threads for it takes half of NumPy's import.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # The processes of a sweep have Pydantic's own module for plugins.
+    # Pydantic looks through everything that is installed for plugins, of which a scenario needs none.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
-    for name, (what, instead) in UNUSED.items():
+    for name, what in UNUSED.items():
         module = ModuleType(name)
-        setattr(module, what, instead)
+        setattr(module, what, type(what, (), {}))
         sys.modules.setdefault(name, module)
     if make := getattr(core, CONVERSION, None):
         setattr(core, CONVERSION, lambda described: _Conversion(described, make))
