@@ -22,6 +22,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PROGRAM = (sys.executable, "-m", "ackclock")
 
+#: What a shell calls to complete a word: the script beside this Python, whatever the path finds.
+SCRIPT = str(Path(sys.executable).with_name("ackclock"))
+
 #: A run whose simulation is nothing beside what is around it.
 SMALL = """
 name = "Four CUBIC flows"
@@ -71,7 +74,7 @@ def commands(folder: Path) -> list[Command]:
         Command("ackclock --help", (*PROGRAM, "--help"), 1.5, of_wall=True),
         Command("ackclock show", (*PROGRAM, "show"), 1.5, of_wall=True),
         Command("ackclock show cubic", (*PROGRAM, "show", "cubic"), 1.5, of_wall=True),
-        Command("completion", ("ackclock",), 1.5, of_wall=True, environment=completing),
+        Command("completion", (SCRIPT,), 1.5, of_wall=True, environment=completing),
         Command("run, without report", (*run, "--no-report"), 3.5),
         Command("run, with report", run, 7.0),
         Command("the demo's scenario", demo, 20.0),
@@ -82,6 +85,7 @@ def measured(command: Command) -> Cost:
     """One run of a command. Raises `CalledProcessError` if it fails."""
     before_s, since_s = _children_s(), time.perf_counter()
     environment = {**os.environ, **dict(command.environment)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # modules are compiled once, as where anybody works
     subprocess.run(command.words, env=environment, capture_output=True, check=True)
     return Cost(_children_s() - before_s, time.perf_counter() - since_s)
 

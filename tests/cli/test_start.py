@@ -24,6 +24,13 @@ network = { topology = "dumbbell", rate = "5Mbit", rtt = "20ms", queue = { disci
 flows = [{ count = 2, congestion = "cubic" }]
 """
 
+#: What only scenarios with other topologies, generated traffic or UDP need.
+OTHER_KINDS = {
+    *(f"ackclock.scenario.topology.{name}" for name in ("asymmetric", "fat_tree", "graph", "routed", "wiring", "y")),
+    *(f"ackclock.scenario.traffic.{name}" for name in ("datagrams", "generated", "laws", "sizes", "times")),
+    "ackclock.scenario.planning.traffic",
+}
+
 PROGRAM = """
 import atexit, sys
 atexit.register(lambda: print("loaded:", *sorted(sys.modules), file=sys.stderr))
@@ -62,4 +69,20 @@ def test_a_run_imports_what_it_needs(tmp_path: Path, report):
     found = loaded("run", str(tmp_path / "small.toml"), *options)
     assert (out / "report.html").exists() == report
     assert "polars" in found
-    assert not found & (HEAVY | {"rich.progress"} | (set() if report else {"jinja2", "ackclock.views.report"}))
+    unwanted = HEAVY | OTHER_KINDS | {"rich.progress", "rich._emoji_codes"}
+    assert not found & (unwanted | (set() if report else {"jinja2", "ackclock.views.report"}))
+
+
+def test_nobody_looks_for_circles_at_the_start_or_the_end():
+    """Of all that imports make; the end of the interpreter looks once more, but what is frozen is not among it."""
+    program = """
+import atexit, gc, sys
+atexit.register(lambda: print(gc.get_stats()[2]["collections"], gc.get_freeze_count(), file=sys.stderr))
+from ackclock.__main__ import main
+main()
+"""
+    command = [sys.executable, "-c", program, "run", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    collections, frozen = map(int, done.stderr.split())
+    assert collections == 0
+    assert frozen > 10_000
