@@ -30,7 +30,7 @@ congestion = "cubic"
 FILES = {
     "run.toml": RUN,
     "captures.toml": RUN + "[record]\npcap = true\n",
-    "sweep.toml": RUN.replace("600s", "120s")
+    "sweep.toml": RUN.replace("600s", "300s")
     + '[sweep]\n"network.queue.limit" = ["0.1bdp", "0.2bdp", "0.3bdp", "0.5bdp", "1bdp", "2bdp", "3bdp", "4bdp"]\n',
 }
 COMMANDS = {
