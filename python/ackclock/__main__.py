@@ -11,8 +11,8 @@ if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
 
 from ackclock.system import signals
 
-# Imports make more than a hundred thousand objects that stay: nobody looks for circles among them. So many more than
-# before may be there before anybody does; by default it is 700.
+# Imports make a hundred thousand objects that stay, and among them nobody looks for circles. Later somebody does when
+# there are so many more than before, tens of megabytes at most; by default there need to be 700.
 gc.set_threshold(250_000)
 
 
