@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from ackclock.cli import program
+
 #: Never needed where nothing is drawn for print.
 HEAVY = {"matplotlib", "pandas", "plotly", "scipy"}
 
@@ -73,15 +75,24 @@ def test_a_run_imports_what_it_needs(tmp_path: Path, report):
     assert not found & (unwanted | (set() if report else {"jinja2", "ackclock.views.report"}))
 
 
+def test_the_command_that_is_asked_for_is_made_alone_and_otherwise_all_are():
+    def made(*words: str) -> set[str]:
+        return {command.callback.__name__ for command in program.program(*words).registered_commands}
+
+    every = {command.__name__ for command in program.COMMANDS}
+    assert made("run") == {"run"}
+    assert made() == made("kernel") == made("rnu") == made("--help") == every
+
+
 def test_nobody_looks_for_circles_at_the_start_or_the_end():
     """Of all that imports make; the end of the interpreter looks once more, but what is frozen is not among it."""
-    program = """
+    source = """
 import atexit, gc, sys
 atexit.register(lambda: print(gc.get_stats()[2]["collections"], gc.get_freeze_count(), file=sys.stderr))
 from ackclock.__main__ import main
 main()
 """
-    command = [sys.executable, "-c", program, "run", "--help"]
+    command = [sys.executable, "-c", source, "run", "--help"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     collections, frozen = map(int, done.stderr.split())
     assert collections == 0

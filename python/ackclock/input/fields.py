@@ -52,6 +52,7 @@ EXPECTED = {
 class Table(BaseModel):
     """A table of known keys; its mistakes are faults."""
 
+    # Most tables are not in a scenario: what checks one is made when it is first needed.
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
     #: Keys that are not accepted here but deserve a sentence of their own.
