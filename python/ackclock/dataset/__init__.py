@@ -29,6 +29,8 @@ from typing import Any, TypeAlias
 import polars as pl
 
 from ackclock.dataset import checksums, folders, kinds, manifests, sound, tables
+from ackclock.dataset import columns as as_columns
+from ackclock.dataset.columns import Columns
 from ackclock.dataset.kinds import Kind
 from ackclock.dataset.manifests import CAPTURES
 from ackclock.dataset.tables import Column
@@ -50,28 +52,42 @@ Manifest: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Rows of one table: a frame in memory or a Parquet file; `shift` is added to its run numbers.
+    """Rows of one table: in memory as a frame or as columns, or a Parquet file; `shift` is added to its run numbers.
 
     `state` is that of a file whose result may be replaced while it is read.
     """
 
-    source: pl.DataFrame | Path
+    source: pl.DataFrame | Columns | Path
     shift: int = 0
     state: checksums.State | None = None
 
     @property
     def height(self) -> int:
         """How many rows there are. Raises `InputError` if the file is damaged."""
-        if isinstance(self.source, pl.DataFrame):
+        if not isinstance(self.source, Path):
             return self.source.height
         return int(self._collected(self.scan().select(pl.len())).item())
 
-    def read(self, first: int, count: int, columns: Sequence[str] = ()) -> pl.DataFrame:
+    def read(self, first: int, count: int, columns: Sequence[str] = ()) -> pl.DataFrame | Columns:
         """`count` rows from one on, with these columns, or more. Raises `InputError` if the file is damaged."""
-        if isinstance(self.source, pl.DataFrame) and not self.shift:
-            return self.source[first : first + count]
+        if (whole := self.columns()) is not None and first == 0 and whole.height <= count:
+            return whole
+        if (frame := self.frame()) is not None and not self.shift:
+            return frame[first : first + count]
         rows = self.scan().slice(first, count)
         return self._collected(rows.select(columns) if columns else rows)
+
+    def columns(self) -> Columns | None:
+        """The rows if they are columns in memory, with the numbers of their runs."""
+        if not isinstance(self.source, Columns):
+            return None
+        return replace(self.source, run=self.source.run + self.shift) if self.shift else self.source
+
+    def frame(self) -> pl.DataFrame | None:
+        """The rows if they are in memory, without the shift."""
+        if isinstance(self.source, Path):
+            return None
+        return self.source.frame if isinstance(self.source, Columns) else self.source
 
     def _collected(self, rows: pl.LazyFrame) -> pl.DataFrame:
         try:
@@ -90,7 +106,8 @@ class Part:
 
     def scan(self) -> pl.LazyFrame:
         """The rows, read when collected."""
-        lazy = pl.scan_parquet(self.source, glob=False) if isinstance(self.source, Path) else self.source.lazy()
+        frame = self.frame()
+        lazy = pl.scan_parquet(self.source, glob=False) if frame is None else frame.lazy()
         return lazy.with_columns(pl.col("run") + pl.lit(self.shift, pl.UInt32)) if self.shift else lazy
 
 
@@ -120,8 +137,11 @@ class Dataset:
     def frame(self, table: str) -> pl.DataFrame:
         """A table as a frame. Raises `InputError` if a part of it is damaged."""
         parts = self.parts.get(table, ())
-        if len(parts) == 1 and isinstance(parts[0].source, pl.DataFrame) and not parts[0].shift:
-            return parts[0].source.clone()
+        if len(parts) == 1 and not parts[0].shift and (found := parts[0].frame()) is not None:
+            return found.clone()
+        in_memory = [columns for part in parts if (columns := part.columns()) is not None]
+        if parts and len(in_memory) == len(parts):
+            return as_columns.frame(in_memory)
         try:
             found = self.scan(table).collect()
         except sound.UNREADABLE as error:
@@ -268,7 +288,7 @@ class Spool:
         self._run = run
         self._names = dict(names or {})
         self._limit = spool_bytes
-        self._waiting: dict[str, list[pl.DataFrame]] = {name: [] for name in tables.TABLES}
+        self._waiting: dict[str, list[Columns]] = {name: [] for name in tables.TABLES}
         self._written: dict[str, list[Part]] = {name: [] for name in tables.TABLES}
         self._bytes = 0
         self._temporary: _Temporary | None = None
@@ -276,13 +296,13 @@ class Spool:
 
     def append(self, table: str, columns: Mapping[str, Column]) -> None:
         """Adds rows (see `tables.frame` for what means null). Raises `ValueError` for what the table has not."""
-        tables.check(table, columns)
-        if not any(map(len, columns.values())):
+        if table in tables.TABLES and not any(map(len, columns.values())):
             return
-        rows = tables.frame(table, columns, self._run, self._names)
+        tables.check(table, columns, self._names)
+        rows = Columns(table, columns, self._run, self._names)
         with self._lock:
             self._waiting[table].append(rows)
-            self._bytes += int(rows.estimated_size())
+            self._bytes += rows.size_bytes
             if self._bytes > self._limit:
                 self._flush()
 
@@ -294,7 +314,7 @@ class Spool:
 
     def _in_memory(self, table: str) -> list[Part]:
         waiting = self._waiting[table]
-        return [Part(waiting[0] if len(waiting) == 1 else pl.concat(waiting, rechunk=True))] if waiting else []
+        return [Part(as_columns.joined(waiting) or as_columns.frame(waiting))] if waiting else []
 
     def _flush(self) -> None:
         folder = self._place()
@@ -302,7 +322,7 @@ class Spool:
             if waiting:
                 path = folder / f"{table}-{self._run}-{len(self._written[table]):04}.parquet"
                 with folders.writing(path):
-                    pl.concat(waiting).write_parquet(path, compression="zstd", row_group_size=GROUP_ROWS)
+                    as_columns.frame(waiting).write_parquet(path, compression="zstd", row_group_size=GROUP_ROWS)
                 self._written[table].append(Part(path))
                 waiting.clear()
         self._bytes = 0

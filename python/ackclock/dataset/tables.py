@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 #: What an engine hands over as one column.
@@ -35,6 +37,9 @@ EVENT_KINDS = (
 
 #: What happened to a packet of the per-packet log.
 PACKET_ACTIONS = ("enqueue", "dequeue", "drop", "loss", "arrive")
+
+#: Columns of words, which may come as codes.
+WORDS = (pl.Enum, pl.Categorical)
 
 F64, U32, U64, BOOL, STR = pl.Float64(), pl.UInt32(), pl.UInt64(), pl.Boolean(), pl.String()
 
@@ -136,29 +141,48 @@ def empty(table: str) -> pl.DataFrame:
     return pl.DataFrame(schema=schema(table))
 
 
-def check(table: str, columns: Mapping[str, Column]) -> None:
-    """Raises `ValueError` for an unknown table, and for columns that it has not."""
+def check(table: str, columns: Mapping[str, Column], names: Mapping[str, Sequence[str]]) -> None:
+    """Raises `ValueError` for what no frame can be made of: see `frame`."""
     if table not in TABLES:
         raise ValueError(f"unknown table {table!r}; the dataset has {', '.join(TABLES)}")
-    if unknown := [name for name in columns if name not in TABLES[table]]:
-        raise ValueError(f"table {table!r} has no column {', '.join(unknown)}; its columns are in tables.py")
+    if unknown := columns.keys() - TABLES[table].keys():
+        raise ValueError(f"table {table!r} has no column {', '.join(sorted(unknown))}; its columns are in tables.py")
+    if missing := _required_of(table) - columns.keys():
+        raise ValueError(f"table {table!r} needs the column {min(missing)!r}")
+    for name in _of_words(table) & columns.keys():
+        if f"{table}.{name}" not in names and _are_codes(columns[name]):
+            key = f"{table}.{name}"
+            raise ValueError(f"{key} came as codes; give their names as Spool(names={{{key!r}: …}})")
+
+
+@cache
+def _required_of(table: str) -> frozenset[str]:
+    return frozenset(name for name, field in TABLES[table].items() if not field.nullable) - {"run"}
+
+
+@cache
+def _of_words(table: str) -> frozenset[str]:
+    return frozenset(name for name, field in TABLES[table].items() if isinstance(field.dtype, WORDS))
 
 
 def frame(
-    table: str, columns: Mapping[str, Column], run: int, names: Mapping[str, Sequence[str]] | None = None
+    table: str,
+    columns: Mapping[str, Column],
+    run: int | npt.NDArray[np.uint32],
+    names: Mapping[str, Sequence[str]] | None = None,
 ) -> pl.DataFrame:
-    """One run's rows as a frame with the table's schema.
+    """Rows as a frame with the table's schema: those of one run, or each of the run with its number.
 
     Columns that are missing become null, the `run` column is added. In nullable columns NaN and infinity, and the
     greatest value of an unsigned integer type, mean null. Integer codes are turned into words by `names`, keyed
     `table.column`. Raises `ValueError` for an unknown table or column, and for codes without names.
     """
-    check(table, columns)
+    check(table, columns, names or {})
     return pl.DataFrame(list(_series(table, columns, run, names or {})))
 
 
 def _series(
-    table: str, columns: Mapping[str, Column], run: int, names: Mapping[str, Sequence[str]]
+    table: str, columns: Mapping[str, Column], run: int | npt.NDArray[np.uint32], names: Mapping[str, Sequence[str]]
 ) -> Iterator[pl.Series]:
     rows = max(map(len, columns.values()), default=0)
     for name, field in TABLES[table].items():
@@ -166,14 +190,12 @@ def _series(
             yield pl.Series(name, np.full(rows, run, dtype=np.uint32))
         elif name in columns:
             yield _one(f"{table}.{name}", columns[name], field, names).alias(name)
-        elif field.nullable:
-            yield pl.Series(name, [None], dtype=field.dtype).new_from_index(0, rows)
         else:
-            raise ValueError(f"table {table!r} needs the column {name!r}")
+            yield pl.Series(name, [None], dtype=field.dtype).new_from_index(0, rows)
 
 
 def _one(key: str, column: Column, field: Field, names: Mapping[str, Sequence[str]]) -> pl.Series:
-    if isinstance(field.dtype, (pl.Enum, pl.Categorical)):
+    if isinstance(field.dtype, WORDS):
         return _words(key, column, field.dtype, names)
     if isinstance(field.dtype, pl.List):
         return pl.Series([None if item is None else list(item) for item in column], dtype=field.dtype)
@@ -195,8 +217,10 @@ def _without_sentinels(series: pl.Series) -> pl.Series:
 
 
 def _words(key: str, column: Column, dtype: pl.Enum | pl.Categorical, names: Mapping[str, Sequence[str]]) -> pl.Series:
-    if not (isinstance(column, np.ndarray) and column.dtype.kind in "iu"):
+    if not _are_codes(column):
         return pl.Series(column, dtype=pl.String).cast(dtype)
-    if key not in names:
-        raise ValueError(f"{key} came as codes; give their names as Spool(names={{{key!r}: …}})")
     return pl.Series(names[key], dtype=dtype)[column]
+
+
+def _are_codes(column: Column) -> bool:
+    return isinstance(column, np.ndarray) and column.dtype.kind in "iu"

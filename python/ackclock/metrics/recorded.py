@@ -5,9 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from ackclock.known import KnownPlan
+
+
+class Handed(Protocol):
+    """Rows as an engine handed them over, of which a frame is made when somebody asks for it."""
+
+    @property
+    def height(self) -> int:
+        """How many rows there are."""
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """All of them."""
+
+    def numbers(self, name: str) -> npt.NDArray[Any] | None:
+        """A column of numbers as a block has it; None for another: look at the frame."""
+
+    def says(self, name: str, word: str) -> npt.NDArray[np.bool_] | None:
+        """Which rows have this word in a column of words; None for another: look at the frame."""
 
 
 class Piece(Protocol):
@@ -17,7 +37,7 @@ class Piece(Protocol):
     def height(self) -> int:
         """How many rows there are."""
 
-    def read(self, first: int, count: int, columns: Sequence[str] = ()) -> pl.DataFrame:
+    def read(self, first: int, count: int, columns: Sequence[str] = ()) -> pl.DataFrame | Handed:
         """`count` rows from one on, with these columns, or more. Raises `InputError` if they cannot be read."""
 
 

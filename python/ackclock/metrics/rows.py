@@ -17,7 +17,7 @@ import numpy.typing as npt
 import polars as pl
 
 from ackclock.metrics.quantiles import quantile
-from ackclock.metrics.recorded import Piece
+from ackclock.metrics.recorded import Handed, Piece
 
 Array: TypeAlias = npt.NDArray[np.float64]
 Column: TypeAlias = npt.NDArray[Any]
@@ -33,30 +33,61 @@ WHOLE = (pl.UInt32, pl.Boolean)
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Consecutive rows: `block["cwnd"]` is a column, converted when it is first asked for.
+    """Some rows of one table: `block["cwnd"]` is a column, converted when it is first asked for.
 
     Floats and 64-bit counts are floats with NaN for null, numbers of flows and links are whole.
     """
 
-    frame: pl.DataFrame
+    source: pl.DataFrame | Handed
+    chosen: slice | npt.NDArray[np.intp] | None = None
     _columns: dict[str, Column] = field(default_factory=dict, repr=False)
 
     def __getitem__(self, name: str) -> Column:
         if name not in self._columns:
-            self._columns[name] = _array(self.frame[name])
+            self._columns[name] = self._of(self._numbers(name))
         return self._columns[name]
+
+    def says(self, name: str, word: str) -> npt.NDArray[np.bool_]:
+        """Which rows have this word in a column of words."""
+        found = None if isinstance(self.source, pl.DataFrame) else self.source.says(name, word)
+        return self._of((self._whole[name] == word).to_numpy() if found is None else found)
 
     @property
     def size(self) -> int:
         """How many rows there are."""
-        return int(self.frame.height)
+        if isinstance(self.chosen, slice):
+            return len(range(*self.chosen.indices(self.source.height)))
+        return int(self.source.height if self.chosen is None else self.chosen.size)
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """The rows as a Polars frame."""
+        return self._whole if self.chosen is None else self._whole[self.chosen]
+
+    def rows(self, chosen: slice | npt.NDArray[np.intp]) -> Block:
+        """Some of the rows, by their places."""
+        places = chosen if self.chosen is None else np.arange(self.source.height)[self.chosen][chosen]
+        return Block(self.source, places, {name: values[chosen] for name, values in self._columns.items()})
+
+    def masked(self, mask: npt.NDArray[np.bool_]) -> Block:
+        """The rows where the mask is true."""
+        return self if mask.all() else self.rows(np.flatnonzero(mask))
 
     def between(self, low_s: float, high_s: float) -> Block:
         """The rows from one time to another, both included."""
         first, end = int(np.searchsorted(self[TIME], low_s)), int(np.searchsorted(self[TIME], high_s, side="right"))
-        if first == 0 and end == self.size:
-            return self
-        return Block(self.frame[first:end], {name: values[first:end] for name, values in self._columns.items()})
+        return self if first == 0 and end == self.size else self.rows(slice(first, end))
+
+    @property
+    def _whole(self) -> pl.DataFrame:
+        return self.source if isinstance(self.source, pl.DataFrame) else self.source.frame
+
+    def _numbers(self, name: str) -> Column:
+        found = None if isinstance(self.source, pl.DataFrame) else self.source.numbers(name)
+        return _array(self._whole[name]) if found is None else found
+
+    def _of(self, column: Column) -> Column:
+        return column if self.chosen is None else column[self.chosen]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +98,14 @@ class Choice:
     mask: Callable[[Block], npt.NDArray[np.bool_]] | None = None
     hidden: Callable[[str], bool] | None = None
 
-    def of(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """What is chosen of a frame."""
-        found = self._masked(frame)
+    def of(self, block: Block) -> Block:
+        """What is chosen of a block."""
+        found = block.masked(self.mask(block)) if self.mask else block
         if self.hidden is None:
             return found
-        hidden = [name for name in found.columns if self.hidden(name)]
-        return found.with_columns(*(pl.lit(None, dtype=found.schema[name]).alias(name) for name in hidden))
-
-    def _masked(self, frame: pl.DataFrame) -> pl.DataFrame:
-        mask = self.mask(Block(frame)) if self.mask else None
-        if mask is None or mask.all():
-            return frame
-        return frame.filter(mask) if mask.any() else frame[:0]
+        hidden = [name for name in found.frame.columns if self.hidden(name)]
+        nulls = (pl.lit(None, dtype=found.frame.schema[name]).alias(name) for name in hidden)
+        return Block(found.frame.with_columns(*nulls))
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +136,7 @@ class Rows:
         """All the rows at once."""
         if self.within is not None and self._all is not None and self._all.is_small:
             return self._all.whole.between(*self.within)
-        found = Block(self._ordered(self._every(())))
+        found = self._ordered(self._every(()))
         return found if self.within is None else found.between(*self.within)
 
     def frame(self) -> pl.DataFrame:
@@ -130,10 +156,10 @@ class Rows:
             return
         names = tuple(dict.fromkeys([TIME, *names])) if self.order == TIME else names
         found = self._slices(names) if self._is_ordered else iter([self._ordered(self._every(names))])
-        for frame in _instants(found) if self.order == TIME else found:
-            block = Block(frame) if self.within is None else Block(frame).between(*self.within)
-            if block.size:
-                yield block
+        for block in _instants(found) if self.order == TIME else found:
+            within = block if self.within is None else block.between(*self.within)
+            if within.size:
+                yield within
 
     def known(self, name: str) -> Iterator[Array]:
         """The values of a column that are not null, in blocks."""
@@ -169,32 +195,31 @@ class Rows:
     def _is_ordered(self) -> bool:
         """Whether the rows are in the order of time as they come."""
         last_s = -np.inf
-        for frame in self._slices((TIME,)) if self.order == TIME else ():
-            times_s = frame[TIME].to_numpy()
+        for block in self._slices((TIME,)) if self.order == TIME else ():
+            times_s = block[TIME]
             if times_s.size and (times_s[0] < last_s or (np.diff(times_s) < 0).any()):
                 return False
             last_s = times_s[-1] if times_s.size else last_s
         return True
 
-    def _slices(self, names: tuple[str, ...]) -> Iterator[pl.DataFrame]:
+    def _slices(self, names: tuple[str, ...]) -> Iterator[Block]:
         for piece in self.pieces:
             for first in range(0, piece.height, self.block_rows):
                 yield self._read(piece, first, names)
 
-    def _every(self, names: tuple[str, ...]) -> pl.DataFrame:
+    def _every(self, names: tuple[str, ...]) -> Block:
         found = [*self._slices(names)] or [self._read(self.pieces[0], 0, names)]
-        return found[0] if len(found) == 1 else pl.concat(found)
+        return found[0] if len(found) == 1 else Block(pl.concat([block.frame for block in found]))
 
-    def _ordered(self, frame: pl.DataFrame) -> pl.DataFrame:
-        if self.order is None or not frame.height:
-            return frame
-        by = frame[self.order].to_numpy()
-        return frame if (by[1:] >= by[:-1]).all() else frame.sort(self.order, maintain_order=True)
+    def _ordered(self, block: Block) -> Block:
+        if self.order is None or not block.size:
+            return block
+        by = block[self.order]
+        return block if (by[1:] >= by[:-1]).all() else block.rows(np.argsort(by, kind="stable"))
 
-    def _read(self, piece: Piece, first: int, names: tuple[str, ...]) -> pl.DataFrame:
+    def _read(self, piece: Piece, first: int, names: tuple[str, ...]) -> Block:
         needed = [*dict.fromkeys([*names, *self.choice.columns])] if names else ()
-        found = self.choice.of(piece.read(first, self.block_rows, needed))
-        return found.select(names) if names else found
+        return self.choice.of(Block(piece.read(first, self.block_rows, needed)))
 
 
 def ordered(numbers: npt.NDArray[np.uint32]) -> npt.NDArray[np.intp]:
@@ -210,15 +235,15 @@ def _array(series: pl.Series) -> Column:
     return series.cast(pl.Float64).to_numpy() if series.dtype.is_numeric() else series.to_physical().to_numpy()
 
 
-def _instants(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """The same rows in frames that end between two instants."""
-    left: pl.DataFrame | None = None
-    for frame in frames:
-        rows = frame if left is None else pl.concat([left, frame])
-        if rows.height:
-            times_s = rows[TIME].to_numpy()
+def _instants(blocks: Iterator[Block]) -> Iterator[Block]:
+    """The same rows in blocks that end between two instants."""
+    left: Block | None = None
+    for block in blocks:
+        rows = block if left is None else Block(pl.concat([left.frame, block.frame]))
+        if rows.size:
+            times_s = rows[TIME]
             end = int(np.searchsorted(times_s, times_s[-1]))
-            left = rows[end:]
-            yield rows[:end]
+            left = rows.rows(slice(end, None))
+            yield rows.rows(slice(0, end))
     if left is not None:
         yield left

@@ -77,8 +77,8 @@ class _Of:
 
     def read(self, first: int, count: int, columns: Sequence[str] = ()) -> pl.DataFrame:
         """As the piece, without the rows of other runs."""
-        found = self.piece.read(first, count, ["run", *columns] if columns else ())
-        return found.filter(pl.col("run") == self.run)
+        found = Block(self.piece.read(first, count, ["run", *columns] if columns else ()))
+        return found.masked(found["run"] == self.run).frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,14 +183,13 @@ class RunView:
             hidden = (lambda name: name not in LINK_NAMES) if is_part else None
             return Choice(("bottleneck",), lambda block: np.asarray(block["bottleneck"], dtype=bool), hidden)
         if table == "flow_samples":
-            others = self.datagrams["flow"].to_numpy()
+            others = self._datagrams["flow"]
             return Choice(("flow",), lambda block: ~np.isin(block["flow"], others)) if others.size else Choice()
         return Choice(("link",), lambda block: np.isin(block["link"], self.bottlenecks))
 
     def _started(self, block: Block) -> npt.NDArray[np.bool_]:
         """Which of all flows are TCP flows that started."""
-        is_tcp = (block.frame["congestion"] != DATAGRAMS).to_numpy()
-        return np.asarray(is_tcp & (block["start_s"] < (np.inf if self.between is None else self.duration_s)))
+        return np.asarray(~block.says("congestion", DATAGRAMS) & (block["start_s"] < (np.inf if self.between is None else self.duration_s)))
 
     def _pieces(self, table: str) -> Sequence[Piece]:
         pieces = self.data.parts.get(table, ())
@@ -201,7 +200,7 @@ class RunView:
     def _of_run(self, table: str, number: int, piece: Piece) -> Piece | None:
         """What a piece has of this run."""
         if (table, number) not in self._runs_of_pieces:
-            numbers = piece.read(0, piece.height, ["run"])["run"].to_numpy()
+            numbers = Block(piece.read(0, piece.height, ["run"]))["run"]
             self._runs_of_pieces[table, number] = int(numbers.min(initial=2**32 - 1)), int(numbers.max(initial=0))
         first, last = self._runs_of_pieces[table, number]
         if first <= self.run <= last:
@@ -218,8 +217,11 @@ class RunView:
     @cached_property
     def datagrams(self) -> pl.DataFrame:
         """The run's UDP flows, in their order. No metric of flows counts them; the bottleneck's metrics do."""
-        udp = Choice(("congestion",), lambda block: (block.frame["congestion"] == DATAGRAMS).to_numpy())
-        return Rows(self._pieces("flows"), udp, "flow").frame()
+        return self._datagrams.frame()
+
+    @cached_property
+    def _datagrams(self) -> Rows:
+        return Rows(self._pieces("flows"), Choice(("congestion",), lambda block: block.says("congestion", DATAGRAMS)), "flow")
 
     @property
     def flow_samples(self) -> pl.DataFrame:
@@ -229,7 +231,7 @@ class RunView:
     @cached_property
     def datagram_samples(self) -> pl.DataFrame:
         """Those of the UDP flows."""
-        others = self.datagrams["flow"].to_numpy()
+        others = self._datagrams["flow"]
         udp = Choice(("flow",), lambda block: np.isin(block["flow"], others))
         return Rows(self._pieces("flow_samples"), udp).between(-np.inf, self.duration_s).frame()
 
@@ -266,7 +268,7 @@ class RunView:
         """Events of these kinds; with `at` those of some links."""
 
         def wanted(block: Block) -> npt.NDArray[np.bool_]:
-            is_kind = np.logical_or.reduce([(block.frame["kind"] == kind).to_numpy() for kind in kinds])
+            is_kind = np.logical_or.reduce([block.says("kind", kind) for kind in kinds])
             return np.asarray(is_kind if at is None else is_kind & np.isin(block["link"], at))
 
         return Rows(self._pieces("events"), Choice(("kind", "link"), wanted))

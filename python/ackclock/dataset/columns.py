@@ -1,0 +1,143 @@
+"""Rows of a table as an engine handed them over: a Polars frame is made of them only when somebody asks for one.
+
+To make a frame of small columns takes longer than many a simulation, and metrics read most of them as NumPy arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from ackclock.dataset import tables
+from ackclock.dataset.tables import Column
+
+Array: TypeAlias = npt.NDArray[Any]
+
+#: What an item of a list is taken to need.
+ITEM_BYTES = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Some rows of one table: the number of their run, or of each row's; `names` as `tables.frame` has them."""
+
+    table: str
+    columns: Mapping[str, Column]
+    run: int | Array
+    names: Mapping[str, Sequence[str]]
+    _known: dict[str, Array | None] = field(default_factory=dict, repr=False)
+
+    @property
+    def height(self) -> int:
+        """How many rows there are."""
+        return max(map(len, self.columns.values()), default=0)
+
+    @cached_property
+    def frame(self) -> pl.DataFrame:
+        """All of them as a frame with the table's schema."""
+        return tables.frame(self.table, self.columns, self.run, self.names)
+
+    @property
+    def size_bytes(self) -> int:
+        """What they take in memory, about."""
+        return sum(map(_bytes, self.columns.values()))
+
+    def numbers(self, name: str) -> Array | None:
+        """A column as the metrics take it: counts and what may be null as floats, with NaN for null.
+
+        None for what is not a column of plain numbers: look at the frame.
+        """
+        if name not in self._known:
+            self._known[name] = self._numbers(name)
+        return self._known[name]
+
+    def says(self, name: str, word: str) -> npt.NDArray[np.bool_] | None:
+        """Which rows have this word in a column of words; None for what is not handed over as words or codes."""
+        column, names = self.columns.get(name), self.names.get(f"{self.table}.{name}")
+        if isinstance(column, list):
+            return np.fromiter((value == word for value in column), dtype=np.bool_, count=len(column))
+        if isinstance(column, np.ndarray) and names is not None:
+            return np.asarray(column == names.index(word) if word in names else np.zeros(column.size, dtype=np.bool_))
+        return None
+
+    def _numbers(self, name: str) -> Array | None:
+        wanted = tables.TABLES[self.table][name]
+        column = self.columns.get(name)
+        if name == "run":
+            return np.full(self.height, self.run, dtype=np.uint32)
+        if column is None and wanted.dtype.is_numeric():
+            return np.full(self.height, np.nan)
+        if not isinstance(column, np.ndarray) or column.dtype != _DTYPES.get(wanted.dtype):
+            return None
+        found = (_without_sentinels(column) if wanted.nullable else _counts(column)).view()
+        found.flags.writeable = False
+        return found
+
+
+#: NumPy's types of plain columns.
+_DTYPES: Mapping[pl.DataType, np.dtype[Any]] = {
+    tables.F64: np.dtype(np.float64),
+    tables.U32: np.dtype(np.uint32),
+    tables.U64: np.dtype(np.uint64),
+    tables.BOOL: np.dtype(np.bool_),
+}
+
+
+def joined(parts: Sequence[Columns]) -> Columns | None:
+    """All the rows as one; None where the parts have not the same columns, words or kinds of columns."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    if any(part.columns.keys() != first.columns.keys() or part.names != first.names for part in parts):
+        return None
+    columns = {name: _joined([part.columns[name] for part in parts]) for name in first.columns}
+    known = {name: column for name, column in columns.items() if column is not None}
+    if len(known) < len(columns):
+        return None
+    run = np.concatenate([np.full(part.height, part.run, dtype=np.uint32) for part in parts])
+    return Columns(first.table, known, run, first.names)
+
+
+def frame(parts: Sequence[Columns]) -> pl.DataFrame:
+    """All the rows as one frame."""
+    whole = joined(parts)
+    return pl.concat([part.frame for part in parts], rechunk=True) if whole is None else whole.frame
+
+
+def _joined(columns: Sequence[Column]) -> Column | None:
+    arrays = [column for column in columns if isinstance(column, np.ndarray)]
+    if not arrays:
+        return list(chain.from_iterable(columns))
+    alike = len(arrays) == len(columns) and len({array.dtype for array in arrays}) == 1
+    return np.concatenate(arrays) if alike else None
+
+
+def _counts(column: Array) -> Array:
+    return column.astype(np.float64) if column.dtype == np.uint64 else column
+
+
+def _without_sentinels(column: Array) -> Array:
+    if column.dtype.kind == "f":
+        infinite = np.isinf(column)
+        return np.where(infinite, np.nan, column) if infinite.any() else column
+    if column.dtype.kind != "u":
+        return column
+    absent = column == np.iinfo(column.dtype).max
+    return np.where(absent, np.nan, column.astype(np.float64)) if absent.any() else _counts(column)
+
+
+def _bytes(column: Column) -> int:
+    if isinstance(column, np.ndarray):
+        return int(column.nbytes)
+    return sum(map(_item_bytes, column))
+
+
+def _item_bytes(item: object) -> int:
+    return ITEM_BYTES + (8 * len(item) if isinstance(item, Iterable) and not isinstance(item, str) else 0)  # type: ignore[arg-type]
