@@ -190,6 +190,10 @@ class Dataset:
         """The manifest's runs: `{run, point, seed}` each."""
         return tuple(self.manifest["runs"])
 
+    def only(self, names: Iterable[str]) -> Dataset:
+        """Without the other tables."""
+        return replace(self, parts={name: self.parts.get(name, ()) for name in names})
+
     def metrics(self) -> dict[str, Any]:
         """The metrics of each run and their summary: see `ackclock.metrics.table`."""
         from ackclock import metrics

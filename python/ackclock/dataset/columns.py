@@ -58,6 +58,11 @@ class Columns:
             self._known[name] = self._numbers(name)
         return self._known[name]
 
+    def items(self, name: str) -> Sequence[Any] | None:
+        """A column of words or lists, as it was handed over; None for what came as numbers or codes, or not at all."""
+        column = self.columns.get(name)
+        return column if isinstance(column, list) else None
+
     def says(self, name: str, word: str) -> npt.NDArray[np.bool_] | None:
         """Which rows have this word in a column of words; None for what is not handed over as words or codes."""
         column, names = self.columns.get(name), self.names.get(f"{self.table}.{name}")

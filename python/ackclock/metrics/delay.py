@@ -69,8 +69,9 @@ def queue_empty_fraction(view: RunView) -> float | None:
 
 def sojourn_histogram(view: RunView) -> tuple[Array, Array]:
     """Sojourn times (s, ascending) and how many packets had them, at the bottleneck in the measured part."""
-    histograms = zip(view.links["sojourn_edges_s"], view.links["sojourn_counts"], strict=True)
-    known = [(edges_s.to_numpy(), counts.to_numpy()) for edges_s, counts in histograms if edges_s is not None]
+    links = view.rows("links").whole
+    histograms = zip(links.items("sojourn_edges_s"), links.items("sojourn_counts"), strict=True)
+    known = [(edges_s, counts) for edges_s, counts in histograms if edges_s is not None]
     if not known:
         return _sampled(view)
     edges_s, counts = (np.concatenate(column) for column in zip(*known, strict=True))

@@ -16,6 +16,8 @@ into each other and synchronisation reads high: `epoch_duration_mean_s` far abov
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 import polars as pl
@@ -25,29 +27,51 @@ from ackclock.metrics.metric import Metric
 from ackclock.metrics.view import Array, Lives, RunView, lives
 
 
-def epochs(view: RunView) -> pl.DataFrame:
-    """One row an epoch: `start_s`, `end_s` (first and last drop), `drops`, `flows_hit`, `flows_active`, `share`.
+@dataclass(frozen=True, slots=True)
+class Epochs:
+    """The congestion epochs of a run, in order.
 
-    `drops` counts all packets, `flows_hit` and `flows_active` TCP flows; `share` is their ratio.
+    `start_s`, `end_s`: first and last drop; `drops`: all packets; `flows_hit`, `flows_active`: TCP flows; `share`:
+    their ratio.
     """
-    times_s, flows = view.drops["time_s"].to_numpy(), view.drops["flow"].to_numpy()
-    number = _numbers(view, times_s)
-    first = np.flatnonzero(np.diff(number, prepend=-1))
-    start_s, end_s = times_s[first], times_s[np.append(first[1:], times_s.size)[: first.size] - 1]
-    ours = _are_flows(view, flows)
-    hits = np.unique((number[ours] << 32) + flows[ours].astype(np.int64)) >> 32
-    hit, active = np.bincount(hits, minlength=first.size), _active(view, start_s, end_s)
-    return pl.DataFrame(
-        {
-            "epoch": np.arange(first.size),
-            "start_s": start_s,
-            "end_s": end_s,
-            "drops": np.diff(first, append=times_s.size).astype(np.uint32),
-            "flows_hit": hit.astype(np.uint32),
-            "flows_active": active,
-            "share": np.minimum(hit / np.maximum(active, 1), 1.0),
-        }
-    )
+
+    start_s: Array
+    end_s: Array
+    drops: npt.NDArray[np.uint32]
+    flows_hit: npt.NDArray[np.uint32]
+    flows_active: npt.NDArray[np.int64]
+    share: Array
+
+    @staticmethod
+    def of(view: RunView) -> Epochs:
+        """Those of the measured part."""
+        times_s, flows = view.dropped["time_s"], view.dropped["flow"]
+        number = _numbers(view, times_s)
+        first = np.flatnonzero(np.diff(number, prepend=-1))
+        start_s, end_s = times_s[first], times_s[np.append(first[1:], times_s.size)[: first.size] - 1]
+        ours = _are_flows(view, flows)
+        hits = np.unique((number[ours] << 32) + flows[ours].astype(np.int64)) >> 32
+        hit, active = np.bincount(hits, minlength=first.size), _active(view, start_s, end_s)
+        return Epochs(
+            start_s=start_s,
+            end_s=end_s,
+            drops=np.diff(first, append=times_s.size).astype(np.uint32),
+            flows_hit=hit.astype(np.uint32),
+            flows_active=active,
+            share=np.minimum(hit / np.maximum(active, 1), 1.0),
+        )
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return int(self.start_s.size)
+
+
+def epochs(view: RunView) -> pl.DataFrame:
+    """One row an epoch: `epoch`, its number from 0, and the columns of `Epochs`."""
+    found = view.once(Epochs.of)
+    columns = {name: getattr(found, name) for name in Epochs.__slots__}
+    return pl.DataFrame({"epoch": np.arange(found.count), **columns})
 
 
 def drops_by_epoch(view: RunView) -> pl.DataFrame:
@@ -99,7 +123,7 @@ def congestion_epochs(view: RunView) -> float | None:
     RTT at that moment) of the drop before. Null if the bottleneck dropped packets that were not recorded one by one.
     Source: Belhareth 2014 chapter 5; RFC 5348 section 5.2.
     """
-    return float(view.once(epochs).height) if is_recorded(view) else None
+    return float(view.once(Epochs.of).count) if is_recorded(view) else None
 
 
 def synchronisation(view: RunView) -> float | None:
@@ -153,7 +177,7 @@ def flows_per_epoch_max(view: RunView) -> float | None:
 
 def epoch_interval_mean_s(view: RunView) -> float | None:
     """Mean time from the start of a congestion epoch to the start of the next; null with fewer than two epochs."""
-    starts_s = view.once(epochs)["start_s"].to_numpy()
+    starts_s = view.once(Epochs.of).start_s
     return float(np.diff(starts_s).mean()) if starts_s.size > 1 else None
 
 
@@ -162,9 +186,8 @@ def epoch_time_share(view: RunView) -> float | None:
 
     Null without epochs. Near 1 the bottleneck is overloaded without pause, and the number of epochs says little.
     """
-    found = view.once(epochs)
-    lasted_s = float((found["end_s"] - found["start_s"]).sum())
-    return lasted_s / view.measured_s if found.height else None
+    found = view.once(Epochs.of)
+    return float((found.end_s - found.start_s).sum()) / view.measured_s if found.count else None
 
 
 def epoch_duration_mean_s(view: RunView) -> float | None:
@@ -172,28 +195,28 @@ def epoch_duration_mean_s(view: RunView) -> float | None:
 
     Far above the RTT it says that epochs run into each other, and that synchronisation means little.
     """
-    found = view.once(epochs)
-    return float(np.mean(found["end_s"].to_numpy() - found["start_s"].to_numpy())) if found.height else None
+    found = view.once(Epochs.of)
+    return float(np.mean(found.end_s - found.start_s)) if found.count else None
 
 
 def _epoch_mean(view: RunView, column: str) -> float | None:
-    found = view.once(epochs)
-    return float(np.mean(found[column].to_numpy())) if found.height else None
+    found = view.once(Epochs.of)
+    return float(np.mean(getattr(found, column))) if found.count else None
 
 
 def _epoch_sd(view: RunView, column: str) -> float | None:
-    found = view.once(epochs)
-    return float(np.std(found[column].to_numpy())) if found.height else None
+    found = view.once(Epochs.of)
+    return float(np.std(getattr(found, column))) if found.count else None
 
 
 def _epoch_max(view: RunView, column: str) -> float | None:
-    found = view.once(epochs)
-    return float(np.max(found[column].to_numpy())) if found.height else None
+    found = view.once(Epochs.of)
+    return float(np.max(getattr(found, column))) if found.count else None
 
 
 def is_recorded(view: RunView) -> bool:
     """Whether the drops are known one by one: there are some, or something counted none."""
-    if view.drops.height:
+    if view.dropped.count("time_s"):
         return True
     return 0 in (view.rows("links").sum("dropped_p"), view.measured("queue_samples").sum("drops_p"))
 

@@ -45,7 +45,7 @@ def tilts(view: RunView) -> pl.DataFrame:
     """
     found = list(_tilts(_holds(view))) if view.once(_sides) else []
     start_s, end_s = (np.array([tilt[column] for tilt in found], dtype=float) for column in (0, 1))
-    cuts_s = np.sort(view.events_of(*CUTS)["time_s"].to_numpy())
+    cuts_s = np.sort(view.events(*CUTS)["time_s"])
     since_s = start_s - CAUSE_RTTS * epoch.rtt_at(view, start_s)
     loss = np.searchsorted(cuts_s, end_s, side="right") > np.searchsorted(cuts_s, since_s)
     to = pl.Series([tilt[2] for tilt in found], dtype=pl.String)
@@ -64,7 +64,8 @@ def queueing_delays_s(view: RunView) -> tuple[Array, Array]:
 
 def _sides(view: RunView) -> list[tuple[int, float]]:
     """Number and rate of the two links, down first; nothing on other topologies, or without the size of a packet."""
-    names, links = view.links["name"].to_list(), view.rows("links")
+    links = view.rows("links").whole
+    names = list(links.items("name"))
     if sorted(names) != [DOWN, UP] or not view.plan.packet_bytes:
         return []
     return [(int(links["link"][place]), float(links["rate_bps"][place])) for place in map(names.index, (DOWN, UP))]

@@ -26,6 +26,9 @@ class Handed(Protocol):
     def numbers(self, name: str) -> npt.NDArray[Any] | None:
         """A column of numbers as a block has it; None for another: look at the frame."""
 
+    def items(self, name: str) -> Sequence[Any] | None:
+        """A column of words or lists; None for another: look at the frame."""
+
     def says(self, name: str, word: str) -> npt.NDArray[np.bool_] | None:
         """Which rows have this word in a column of words; None for another: look at the frame."""
 

@@ -47,6 +47,15 @@ class Block:
             self._columns[name] = self._of(self._numbers(name))
         return self._columns[name]
 
+    def items(self, name: str) -> Sequence[Any]:
+        """A column of words, or of lists as arrays, with None for null."""
+        found = None if isinstance(self.source, pl.DataFrame) else self.source.items(name)
+        if found is None:
+            column = self.frame[name]
+            is_nested = column.dtype == pl.List
+            return [cell.to_numpy() if is_nested and cell is not None else cell for cell in column]
+        return found if self.chosen is None else [found[place] for place in np.arange(len(found))[self.chosen]]
+
     def says(self, name: str, word: str) -> npt.NDArray[np.bool_]:
         """Which rows have this word in a column of words."""
         found = None if isinstance(self.source, pl.DataFrame) else self.source.says(name, word)

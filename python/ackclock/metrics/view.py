@@ -173,6 +173,20 @@ class RunView:
             self._known["measured", table] = self.rows(table).between(self.warmup_s, self.duration_s)
         return cast("Rows", self._known["measured", table])
 
+    def events(self, *kinds: str, at: Sequence[int] | None = None) -> Rows:
+        """Events of these kinds, warm-up included, in time order; with `at` those of some links."""
+
+        def wanted(block: Block) -> npt.NDArray[np.bool_]:
+            is_kind = np.logical_or.reduce([block.says("kind", kind) for kind in kinds])
+            return np.asarray(is_kind if at is None else is_kind & np.isin(block["link"], at))
+
+        return Rows(self._pieces("events"), Choice(("kind", "link"), wanted))
+
+    @cached_property
+    def dropped(self) -> Rows:
+        """Drops by the bottleneck's queue in the measured part, in time order."""
+        return self.events("drop", at=self.bottlenecks).between(self.warmup_s, self.duration_s)
+
     def _choice(self, table: str) -> Choice:
         """Which rows of a table those are, and what is not known of a part of a run."""
         is_part = self.between is not None
@@ -221,7 +235,8 @@ class RunView:
 
     @cached_property
     def _datagrams(self) -> Rows:
-        return Rows(self._pieces("flows"), Choice(("congestion",), lambda block: block.says("congestion", DATAGRAMS)), "flow")
+        udp = Choice(("congestion",), lambda block: block.says("congestion", DATAGRAMS))
+        return Rows(self._pieces("flows"), udp, "flow")
 
     @property
     def flow_samples(self) -> pl.DataFrame:
@@ -258,20 +273,11 @@ class RunView:
     @cached_property
     def drops(self) -> pl.DataFrame:
         """Drops by the bottleneck's queue in the measured part, in time order."""
-        return self._events("drop", at=self.bottlenecks).between(self.warmup_s, self.duration_s).frame()
+        return self.dropped.frame()
 
     def events_of(self, *kinds: str) -> pl.DataFrame:
         """Events of these kinds on all links and of all flows, warm-up included, in time order."""
-        return self._events(*kinds).frame()
-
-    def _events(self, *kinds: str, at: Sequence[int] | None = None) -> Rows:
-        """Events of these kinds; with `at` those of some links."""
-
-        def wanted(block: Block) -> npt.NDArray[np.bool_]:
-            is_kind = np.logical_or.reduce([block.says("kind", kind) for kind in kinds])
-            return np.asarray(is_kind if at is None else is_kind & np.isin(block["link"], at))
-
-        return Rows(self._pieces("events"), Choice(("kind", "link"), wanted))
+        return self.events(*kinds).frame()
 
     # ---- what several metrics need ----
 

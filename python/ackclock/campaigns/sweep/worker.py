@@ -135,12 +135,12 @@ class _Worker:
 
 
 class _Found:
-    """What is kept of some runs: lists, of which each table is made once."""
+    """What is kept of some runs, of which each table is made once."""
 
     def __init__(self, order: Order) -> None:
         self._order = order
         self._runs: list[Run] = []
-        self._frames: dict[str, list[pl.DataFrame]] = {table: [] for table in order.tables}
+        self._kept: list[Dataset] = []
         self._metrics: dict[str, list[Any]] = {name: [] for name in order.metrics}
 
     def add(self, run: Run, data: Dataset) -> None:
@@ -150,26 +150,27 @@ class _Found:
         (view,) = metrics.runs(data)
         for name, values in self._metrics.items():
             values.append(metrics.value(view, name))
-        for table, frames in self._frames.items():
-            frames.append(data.frame(table))
+        self._kept.append(data.only(self._order.tables))
         self._runs.append(run)
 
     def rows(self) -> dict[str, pl.DataFrame]:
         """The tables with the numbers of run and point, and a row of metrics for each run."""
         import polars as pl
 
+        from ackclock.dataset import Dataset
+
         numbers = {"run": pl.UInt32, "point": pl.UInt32, "seed": pl.Int64}
         of_runs = {"run": self._numbers, "point": self._points, "seed": [run.seed for run in self._runs]}
         metrics = pl.DataFrame({**of_runs, **self._metrics}, schema={**numbers, **_kinds(self._order)})
-        return {table: self._table(frames) for table, frames in self._frames.items()} | {"runs": metrics}
+        together = Dataset.concat(self._kept)
+        return {table: self._numbered(together.frame(table)) for table in self._order.tables} | {"runs": metrics}
 
-    def _table(self, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-        import numpy as np
+    def _numbered(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """With the numbers of run and point in place of a run's number among these."""
         import polars as pl
 
-        heights = [frame.height for frame in frames]
-        run, point = (np.repeat(np.array(of, np.uint32), heights) for of in (self._numbers, self._points))
-        return pl.concat(frames).with_columns(pl.Series("run", run)).insert_column(1, pl.Series("point", point))
+        run, point = (pl.Series(of, dtype=pl.UInt32).gather(rows["run"]) for of in (self._numbers, self._points))
+        return rows.with_columns(run.alias("run")).insert_column(1, point.alias("point"))
 
     @property
     def _numbers(self) -> list[int]:
