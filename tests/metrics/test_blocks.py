@@ -8,6 +8,7 @@ import math
 import os
 import subprocess
 import sys
+from pathlib import PosixPath
 
 import numpy as np
 import polars as pl
@@ -17,6 +18,10 @@ import synthetic
 import ackclock as ac
 from ackclock import metrics
 from ackclock.dataset import Dataset
+from ackclock.dataset.columns import Columns
+from ackclock.engines import packet
+from ackclock.engines.engine import RunOptions
+from ackclock.engines.packet import PacketEngine
 from ackclock.metrics import rows
 
 SCENARIO = """
@@ -74,6 +79,14 @@ def test_blocks_of_several_parts_on_disk(simulated, monkeypatch, tmp_path):
     assert_same(simulated, Dataset.read(tmp_path / "result"), monkeypatch)
 
 
+def test_blocks_of_parts_on_disk_and_in_memory(monkeypatch):
+    monkeypatch.setattr(packet, "ROWS_PER_TAKING", 1)
+    plan = ac.loads(SCENARIO).plan()
+    spilt = PacketEngine().run(plan, 1, RunOptions(spool_bytes=60_000))
+    assert {type(part.source) for part in spilt.parts["flow_samples"]} == {PosixPath, Columns}
+    assert_same(PacketEngine().run(plan, 1), spilt, monkeypatch)
+
+
 def test_samples_that_are_not_in_the_order_of_time(monkeypatch):
     data = synthetic.transfers(sampled=True)
     assert not data.flow_samples["time_s"].is_sorted()
@@ -122,6 +135,10 @@ DIGEST = """
 import sys, json
 from ackclock import metrics
 from ackclock.dataset import Dataset
+from ackclock.dataset.columns import Columns
+from ackclock.engines import packet
+from ackclock.engines.engine import RunOptions
+from ackclock.engines.packet import PacketEngine
 print(json.dumps(metrics.table(Dataset.read(sys.argv[1]))["runs"]))
 assert "scipy" not in sys.modules
 """

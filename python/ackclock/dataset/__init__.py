@@ -106,8 +106,10 @@ class Part:
 
     def scan(self) -> pl.LazyFrame:
         """The rows, read when collected."""
-        frame = self.frame()
-        lazy = pl.scan_parquet(self.source, glob=False) if frame is None else frame.lazy()
+        if isinstance(self.source, Path):
+            lazy = pl.scan_parquet(self.source, glob=False)
+        else:
+            lazy = (self.source.frame if isinstance(self.source, Columns) else self.source).lazy()
         return lazy.with_columns(pl.col("run") + pl.lit(self.shift, pl.UInt32)) if self.shift else lazy
 
 

@@ -23,7 +23,7 @@ Array: TypeAlias = npt.NDArray[np.float64]
 Column: TypeAlias = npt.NDArray[Any]
 
 #: A table with more rows than this is read in blocks of so many.
-BLOCK_ROWS = 1 << 16
+BLOCK_ROWS = 1 << 18
 
 TIME = "time_s"
 
@@ -228,7 +228,8 @@ class Rows:
 
     def _read(self, piece: Piece, first: int, names: tuple[str, ...]) -> Block:
         needed = [*dict.fromkeys([*names, *self.choice.columns])] if names else ()
-        return self.choice.of(Block(piece.read(first, self.block_rows, needed)))
+        found = self.choice.of(Block(piece.read(first, self.block_rows, needed)))
+        return Block(found.frame.select(names)) if names else found
 
 
 def ordered(numbers: npt.NDArray[np.uint32]) -> npt.NDArray[np.intp]:

@@ -203,7 +203,8 @@ class RunView:
 
     def _started(self, block: Block) -> npt.NDArray[np.bool_]:
         """Which of all flows are TCP flows that started."""
-        return np.asarray(~block.says("congestion", DATAGRAMS) & (block["start_s"] < (np.inf if self.between is None else self.duration_s)))
+        until_s = np.inf if self.between is None else self.duration_s
+        return np.asarray(~block.says("congestion", DATAGRAMS) & (block["start_s"] < until_s))
 
     def _pieces(self, table: str) -> Sequence[Piece]:
         pieces = self.data.parts.get(table, ())

@@ -10,6 +10,7 @@ import ackclock as ac
 from ackclock import engines
 from ackclock.campaigns.sweep.run import prepare
 from ackclock.campaigns.sweep.worker import _Worker
+from ackclock.dataset import tables
 
 SCENARIO = """\
 duration = "1s"
@@ -50,3 +51,12 @@ def test_the_rows_of_many_runs_are_those_of_each():
         assert rows.columns[:2] == ["run", "point"]
     assert together["flows"]["run"].to_list() == [0, 1, 2, 2, 3, 3]
     assert together["flows"]["point"].to_list() == [0, 0, 1, 1, 1, 1]
+
+
+def test_of_many_runs_each_table_becomes_a_frame_once(monkeypatch):
+    made = []
+    whole = tables.frame
+    monkeypatch.setattr(tables, "frame", lambda table, *more: made.append(table) or whole(table, *more))
+    job = prepare(ac.loads(SCENARIO), seeds=[1, 2, 3])
+    _Worker(job.order, threading.Event()).rows([*job.runs])
+    assert sorted(made) == ["flows", "links"]
