@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ackclock import engines
+from ackclock.campaigns.cost.course import EVEN, Course, course
 from ackclock.dataset import Dataset
 from ackclock.engines.engine import Engine, Progress, RunOptions, no_progress
 from ackclock.errors import UnsupportedError
@@ -97,7 +98,7 @@ def _all(engine: Engine, plan: Plan, options: RunOptions, jobs: int, progress: P
     """Every seed's result, in order. An exception in one run, or in the waiting thread, stops the others."""
     stop = threading.Event()
     jobs = min(jobs, len(plan.seeds))
-    shares = _Shares(len(plan.seeds), jobs, progress)
+    shares = _Shares(len(plan.seeds), jobs, progress, _course(plan, engine, progress))
     with ThreadPoolExecutor(max_workers=jobs) as pool:
         try:
             futures = [
@@ -108,6 +109,11 @@ def _all(engine: Engine, plan: Plan, options: RunOptions, jobs: int, progress: P
         finally:
             stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _course(plan: Plan, engine: Engine, progress: Progress) -> Course:
+    """How a run's work is spread over its time, if anybody wants to know."""
+    return EVEN if progress is no_progress else course(plan, engine.name)
 
 
 def _results(futures: list[Future[Dataset]]) -> list[Dataset]:
@@ -123,11 +129,12 @@ def _results(futures: list[Future[Dataset]]) -> list[Dataset]:
 class _Shares:
     """Puts together how much of each run is done: the share of the time until the last of them ends.
 
-    With three runs on two cores, half of that time is over when two runs are done.
+    A run tells how far it is in the time that it simulates; `course` says how much of its work that is. With three
+    runs on two cores, half of that time is over when two runs are done.
     """
 
-    def __init__(self, runs: int, jobs: int, progress: Progress) -> None:
-        self._jobs = jobs
+    def __init__(self, runs: int, jobs: int, progress: Progress, course: Course = EVEN) -> None:
+        self._jobs, self._course = jobs, course
         self._rounds = math.ceil(runs / jobs)
         self._waiting = set(range(runs))
         self._left: dict[int, float] = {}
@@ -142,7 +149,7 @@ class _Shares:
                 raise _StoppedError
             with self._lock:
                 self._waiting.discard(number)
-                self._left[number] = 1.0 - share
+                self._left[number] = 1.0 - self._course.at(share)
                 if share >= 1.0:
                     del self._left[number]
                 self._progress(1.0 - self._time_left() / self._rounds)

@@ -1,7 +1,8 @@
 """What the sources of a plan will send, as numbers of packets: rates × time, bounded by what links can carry.
 
-Rates are max-min fair shares (`sharing`), and means over the whole run: a transfer that is done early leaves its share
-to the others. A TCP is bounded by its application, its receive window, and random loss (`tcp`).
+Rates are max-min fair shares (`sharing`) of those that are there at a time, and means over the time in which a source
+may send: a transfer that is done early leaves its share to the others. A TCP is bounded by its application, its receive
+window, and random loss (`tcp`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ackclock.campaigns.cost import arrivals
-from ackclock.campaigns.cost.sharing import Claim, shares_bps
+from ackclock.campaigns.cost.sharing import Claim, Share, Span, over_time
 from ackclock.campaigns.cost.tcp import Connection
 from ackclock.campaigns.cost.ways import Ways
 from ackclock.plan import DatagramPlan, EndsPlan, FlowPlan, LinkPlan, PathPlan, Plan, TrafficPlan
@@ -63,6 +64,7 @@ class _Source:
     transfers: float
     alone_s: float
     span_s: float
+    begin_s: float = 0.0
     udp: bool = False
     generated: bool = False
     closed: bool = False
@@ -74,18 +76,14 @@ class _Source:
 def loads(plan: Plan) -> list[Load]:
     """Everything that the plan's sources send in one run."""
     sources = [*_sources(plan)]
-    capacities_bps = [link.rate_bps for link in plan.links]
-    rates_bps = shares_bps([Claim(source.there, source.count, source.most_bps) for source in sources], capacities_bps)
-    used_bps = [0.0] * len(capacities_bps)
-    for source, rate_bps in zip(sources, rates_bps, strict=True):
-        for link in source.there:
-            used_bps[link] += source.count * rate_bps
-    busy = [used / capacity for used, capacity in zip(used_bps, capacities_bps, strict=True)]
-    return [_load(plan, source, rate_bps, busy) for source, rate_bps in zip(sources, rates_bps, strict=True)]
+    spans = [Span(source.begin_s, source.begin_s + source.span_s) for source in sources]
+    claims = [Claim(source.there, source.count, source.most_bps) for source in sources]
+    shares = over_time(claims, spans, [link.rate_bps for link in plan.links], plan.duration_s)
+    return [_load(plan, source, share) for source, share in zip(sources, shares, strict=True)]
 
 
-def _load(plan: Plan, source: _Source, rate_bps: float, busy: Sequence[float]) -> Load:
-    crowded = max((busy[link] for link in source.there), default=0.0)
+def _load(plan: Plan, source: _Source, share: Share) -> Load:
+    rate_bps, crowded = share.mean_bps, share.crowded
     if crowded > FULL:
         rate_bps *= source.used
     served = rate_bps / source.most_bps if source.closed and source.most_bps > 0 else 1.0
@@ -181,6 +179,7 @@ def _flow(plan: Plan, flow: FlowPlan, count: float, ways: Ways) -> _Source:
         bits = min(bits, 8 * connection.on_wire(flow.size_bytes))
         alone_s = min(span_s, connection.transfer_s(flow.size_bytes, rate_bps))
     made = _tcp(plan, connection, there, back, bits, span_s)
+    made = replace(made, begin_s=start_s)
     used = 1.0 if connection.heedless else _used(plan, there, flow.base_rtt_s)
     first_p = 0.0 if flow.application_rate_bps else min(connection.initial_window, bits / (8 * connection.wire_bytes))
     together_s = count * bits / least_bps
@@ -240,6 +239,7 @@ def _datagrams(plan: Plan, source: DatagramPlan, ways: Ways) -> _Source:
         transfers=0.0,
         alone_s=span_s,
         span_s=span_s,
+        begin_s=source.start_s,
         udp=True,
     )
 
@@ -258,7 +258,14 @@ def _generated(plan: Plan, traffic: TrafficPlan, ways: Ways) -> Iterator[_Source
         part = 1 / len(known)
         bits = min(8 * amount.wire_bytes * part, least_bps * span_s)
         made = _tcp(plan, connection, there, back, bits, span_s)
-        yield replace(made, transfers=amount.number * part, alone_s=amount.each_s, generated=True, closed=closed)
+        yield replace(
+            made,
+            begin_s=begin_s,
+            transfers=amount.number * part,
+            alone_s=amount.each_s,
+            generated=True,
+            closed=closed,
+        )
 
 
 def _pairs(

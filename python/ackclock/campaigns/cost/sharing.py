@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +18,73 @@ class Claim:
     links: tuple[int, ...]
     count: float
     most_bps: float
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """When a source may send, in seconds."""
+
+    begin_s: float
+    end_s: float
+
+    def within(self, other: Span) -> float:
+        """The share of another span in which this source may send."""
+        return max(0.0, min(self.end_s, other.end_s) - max(self.begin_s, other.begin_s)) / (other.end_s - other.begin_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What a source gets, as a mean over the whole time; and how busy the busiest link of its way is meanwhile."""
+
+    mean_bps: float = 0.0
+    crowded: float = 0.0
+
+
+def over_time(
+    claims: Sequence[Claim], spans: Sequence[Span], rates_bps: Sequence[float], duration_s: float
+) -> list[Share]:
+    """What each source of each claim gets if it may send in its span only. `Claim.most_bps` are means over all time."""
+    means_bps, crowded = [0.0] * len(claims), [0.0] * len(claims)
+    lengths = [_length(span, duration_s) for span in spans]
+    for part in _parts(spans, duration_s):
+        length = (part.end_s - part.begin_s) / duration_s
+        there = {number: share for number, span in enumerate(spans) if (share := span.within(part))}
+        ours = {number: share * length / lengths[number] for number, share in there.items()}
+        wanted = [
+            Claim(claims[number].links, claims[number].count, claims[number].most_bps * our / length)
+            for number, our in ours.items()
+        ]
+        found = shares_bps(wanted, rates_bps)
+        busy = _busy(wanted, found, rates_bps)
+        for (number, our), rate_bps in zip(ours.items(), found, strict=True):
+            means_bps[number] += rate_bps * length
+            crowded[number] += our * max((busy[link] for link in claims[number].links), default=0.0)
+    return [Share(*share) for share in zip(means_bps, crowded, strict=True)]
+
+
+def _length(span: Span, duration_s: float) -> float:
+    """The share of the time in which a source may send."""
+    return span.within(Span(0.0, duration_s))
+
+
+def _busy(claims: Sequence[Claim], found_bps: Sequence[float], rates_bps: Sequence[float]) -> list[float]:
+    """How much of each link is used."""
+    used_bps = [0.0] * len(rates_bps)
+    for claim, rate_bps in zip(claims, found_bps, strict=True):
+        for link in claim.links:
+            used_bps[link] += claim.count * rate_bps
+    return [used / rate for used, rate in zip(used_bps, rates_bps, strict=True)]
+
+
+def _parts(spans: Sequence[Span], duration_s: float) -> list[Span]:
+    """The time, cut where sources begin and end; where many do, at some of these instants."""
+    inside = {instant for span in spans for instant in (span.begin_s, span.end_s) if 0 < instant < duration_s}
+    chosen = sorted(inside)[:: 1 + len(inside) // MOST_PARTS]
+    return [Span(*pair) for pair in pairwise([0.0, *chosen, duration_s])]
+
+
+#: The time is cut into so many parts at most.
+MOST_PARTS = 12
 
 
 def shares_bps(claims: Sequence[Claim], rates_bps: Sequence[float]) -> list[float]:
