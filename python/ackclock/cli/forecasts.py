@@ -12,6 +12,7 @@ from ackclock.campaigns.cost.forecast import REPORT_BYTES, Forecast, forecast
 from ackclock.plan import Plan
 
 if TYPE_CHECKING:
+    from ackclock.campaigns.reproduce.work import Case
     from ackclock.campaigns.sweep.run import Job
 
 
@@ -19,6 +20,25 @@ def of_plans(pairs: Iterable[tuple[Plan, str]], jobs: int | None, *, report: boo
     """Of plans, each with an engine and all its seeds."""
     listed = [(cost(plan, engine), _runs(plan, engine)) for plan, engine in pairs]
     return _on_this_machine(listed, jobs, REPORT_BYTES * len(listed) if report else 0.0)
+
+
+def of_cases(cases: Sequence[Case], jobs: int | None) -> Forecast:
+    """Of published results that are reproduced: of very many, from some that are planned."""
+    size = 1 + len(cases) // MOST_PLANNED
+    stretches = [cases[first : first + size] for first in range(0, len(cases), size)]
+    return _on_this_machine([_of_stretch(stretch) for stretch in stretches], jobs, 0.0)
+
+
+#: To plan the whole gallery takes longer than anybody would wait for an estimate.
+MOST_PLANNED = 240
+
+
+def _of_stretch(stretch: Sequence[Case]) -> tuple[Cost, int]:
+    """What a run costs of the case in the middle, and how many runs there are."""
+    middle = stretch[len(stretch) // 2]
+    plan = middle.plan()
+    draws = engines.engine(middle.engine).draws(plan)
+    return cost(plan, middle.engine), sum(case.seeds if draws else 1 for case in stretch)
 
 
 def of_sweep(job: Job) -> Forecast:

@@ -58,12 +58,12 @@ def reproduce(
         reproduction.print_entries(known)
         return
     chosen = known if every else list({entry.id: entry for entry in (find(name, known) for name in ids or ())}.values())
-    pairs = {entry.id: work_of.plans(entry, quick=quick) for entry in chosen}
-    expected = forecasts.of_plans([pair for listed in pairs.values() for pair in listed], jobs, report=False)
+    cases = {entry.id: work_of.listed(entry, quick=quick) for entry in chosen}
+    expected = forecasts.of_cases([case for listed in cases.values() for case in listed], jobs)
     if dry_run:
-        told = {"entries": list(pairs), "forecast": expected.as_dict()}
-        cases = "\n".join(f"{name}: {len(listed)} results" for name, listed in pairs.items())
-        forecast.show(expected, out, told if as_json else cases)
+        told = {"entries": list(cases), "forecast": expected.as_dict()}
+        lines = "\n".join(f"{name}: {len(listed)} results" for name, listed in cases.items())
+        forecast.show(expected, out, told if as_json else lines)
         return
     forecast.warn(expected, out)
     reproduction.run_all(chosen, out, quick=quick, jobs=jobs, as_json=as_json, command=command())

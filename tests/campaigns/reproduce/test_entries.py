@@ -29,6 +29,7 @@ from ackclock.campaigns.reproduce.entry import REPRODUCTIONS
 from ackclock.campaigns.reproduce.measured import of_run
 from ackclock.campaigns.reproduce.result import FULL, Judged, Result
 from ackclock.campaigns.reproduce.verdict import worst
+from ackclock.cli import forecasts
 from ackclock.errors import InputError, ScenarioError
 
 SCENARIO = """
@@ -234,6 +235,30 @@ def call(*arguments):
     return CliRunner().invoke(cli.app, ["reproduce", *map(str, arguments)])
 
 
+def test_what_an_entry_runs_is_listed_without_planning_it(entry, monkeypatch):
+    monkeypatch.setattr(cases, "plan", lambda *_: pytest.fail("planned"))
+    listed = work.listed(entry)
+    assert [(case.engine, case.name, case.seeds) for case in listed] == [
+        ("packet", name, 2) for name in ("cubic codel", "cubic small", "reno codel", "reno small")
+    ]
+    assert [case.seeds for case in work.listed(entry, quick=True)] == [1] * 4
+
+
+def test_of_very_many_cases_some_are_planned_for_the_forecast(entry, monkeypatch):
+    planned = []
+    plan = cases.plan
+    monkeypatch.setattr(cases, "plan", lambda *given: planned.append(given) or plan(*given))
+    listed = 5 * work.listed(entry)
+    whole = forecasts.of_cases(listed, 1)
+    assert len(planned) == 20
+    monkeypatch.setattr(forecasts, "MOST_PLANNED", 7)
+    planned.clear()
+    some = forecasts.of_cases(listed, 1)
+    assert len(planned) == 7
+    assert some.runs == whole.runs == 40
+    assert some.events == pytest.approx(whole.events, rel=0.2)
+
+
 @pytest.fixture
 def only(entry, monkeypatch):
     monkeypatch.setattr("ackclock.campaigns.reproduce.entries", lambda: [entry])
@@ -302,7 +327,7 @@ def test_an_engine_may_run_some_cases_only(entry, tmp_path):
         work.run(entry, tmp_path / "out", quick=True)
     text = (entry.folder / "check.py").read_text().replace(', *measured["other"].values()', "")
     (entry.folder / "check.py").write_text(text)
-    found = work.run(entry, tmp_path / "out", quick=True)
+    found = work.run(Entry(entry.folder), tmp_path / "out", quick=True)
     assert [(row.claim, row.at, row.verdict) for row in found.rows] == [("rate", "", "agrees")]
 
 

@@ -38,11 +38,21 @@ _NOTHING: Mapping[str, Any] = {}
 
 def plans(folder: Path, *, engine: str | None = None, quick: bool = False) -> dict[str, Plan]:
     """The plan of each case, for an engine. Raises `ScenarioError` or `InputError` for what is wrong in the files."""
-    source = Source(str(folder / "scenario.toml"), source_text(folder / "scenario.toml"))
-    common = source.toml()
+    return {name: plan(folder, name, content) for name, content in contents(folder, engine=engine, quick=quick).items()}
+
+
+def contents(folder: Path, *, engine: str | None = None, quick: bool = False) -> dict[str, Mapping[str, Any]]:
+    """The tables of each case, for an engine. Raises `ScenarioError` or `InputError` for files that are no TOML."""
+    common = _source(folder).toml()
     own = folder / f"{engine}.toml"
     scale = merged(_table(own) if own.is_file() else {}, _table(folder / "quick.toml") if quick else {})
-    return {name: _plan(merged(merged(common, changes), scale), source, name) for name, changes in cases(folder)}
+    return {name: merged(merged(common, changes), scale) for name, changes in cases(folder)}
+
+
+def plan(folder: Path, case: str, content: Mapping[str, Any]) -> Plan:
+    """The plan of a case with these tables. Raises as `plans` does."""
+    source = _source(folder)
+    return Loaded(checked(content, _Case(f"{source.name} ({case})", source.text)), source).plan()
 
 
 def cases(folder: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -78,8 +88,8 @@ class _Case(Source):
         return Problem(self.name, None, dotted(loc), found, expected)
 
 
-def _plan(content: Mapping[str, Any], source: Source, case: str) -> Plan:
-    return Loaded(checked(content, _Case(f"{source.name} ({case})", source.text)), source).plan()
+def _source(folder: Path) -> Source:
+    return Source(str(folder / "scenario.toml"), source_text(folder / "scenario.toml"))
 
 
 def _values(path: Path, dimension: str, table: Any) -> list[tuple[str, Mapping[str, Any]]]:

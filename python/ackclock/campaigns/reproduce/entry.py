@@ -112,7 +112,7 @@ class Entry:
         rule = getattr(self._check, "beside", None)
         return [] if rule is None else self._known(rule(measured, self.published))
 
-    @property
+    @cached_property
     def _check(self) -> ModuleType:
         return _module(self.folder / "check.py")
 
@@ -130,7 +130,8 @@ class Entry:
 
     def _part(self, file: str, name: str) -> Any:
         """A name of one of the entry's modules."""
-        found = getattr(_module(self.folder / f"{file}.py"), name, None)
+        module = self._check if file == "check" else _module(self.folder / f"{file}.py")
+        found = getattr(module, name, None)
         if found is None:
             raise InputError(f"{self.folder / file}.py: found no {name}; expected it")
         return found

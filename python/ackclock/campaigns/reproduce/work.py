@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from matplotlib.figure import Figure
 
@@ -71,11 +73,35 @@ def run(
     return result
 
 
-def plans(entry: Entry, *, quick: bool = False) -> list[tuple[Plan, str]]:
-    """What an entry runs: each plan with its engine. Raises `InputError` for what is wrong in its files."""
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What an entry runs with one engine; `content` are its tables. To plan it takes milliseconds."""
+
+    entry: Entry
+    engine: str
+    name: str
+    content: Mapping[str, Any]
+
+    @property
+    def seeds(self) -> int:
+        """How many are asked for."""
+        return len(self.content.get("seeds") or ()) or int(self.content.get("repeats") or 1)
+
+    def plan(self) -> Plan:
+        """Its plan. Raises `InputError` for what is wrong in the entry's files."""
+        return cases.plan(self.entry.folder, self.name, self.content)
+
+
+def listed(entry: Entry, *, quick: bool = False) -> list[Case]:
+    """What an entry runs. Raises `InputError` for files that are no TOML."""
     with warnings.catch_warnings(action="ignore"):  # that an engine is not there is said when the entry is run
         there = _there(entry)
-    return [(plan, engine) for engine in there for plan in _cases(entry, engine, quick=quick).values()]
+    return [
+        Case(entry, engine, name, content)
+        for engine in there
+        for name, content in cases.contents(entry.folder, engine=engine, quick=quick).items()
+        if entry.runs(engine, name, quick=quick)
+    ]
 
 
 def _cases(entry: Entry, engine: str, *, quick: bool) -> dict[str, Plan]:

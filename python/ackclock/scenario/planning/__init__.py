@@ -44,8 +44,9 @@ FEW_LINKS = 16
 #: A sweep is given up after so many different mistakes.
 MOST_PROBLEMS = 20
 
-#: Of a sweep with more points some are looked at before it begins, and the others while it runs.
-MOST_CHECKED = 10_000
+#: Of a sweep with more points some are looked at before it begins, and the others while it runs: to look at so many
+#: takes less than a second.
+MOST_CHECKED = 3_000
 
 _NUMBER = arguments.whole(0, points.MOST_POINTS - 1)
 
