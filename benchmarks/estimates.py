@@ -56,7 +56,7 @@ def main() -> None:
     given = parser.parse_args()
     rows: list[Row] = []
     _warm_up()
-    print(f"{'plan':32} {'engine':9} {'events':>17} {'CPU s':>15} {'KB':>17}")
+    print(f"{'plan':32} {'engine':9} {'events':>17} {'CPU s':>15} {'kB':>17}")
     for name, engine, plan in plans(given.random):
         found = cost(plan, engine)
         if found.cpu_s > given.longest or (given.names and name not in given.names):

@@ -10,7 +10,7 @@ import os
 import pytest
 
 from ackclock.campaigns.cost import Cost, arrivals, forecast, speed
-from ackclock.campaigns.cost.sharing import Claim, shares_bps
+from ackclock.campaigns.cost.sharing import Claim, Span, over_time, shares_bps
 from ackclock.campaigns.cost.ways import Ways
 from ackclock.scenario import planning
 from ackclock.scenario.traffic import laws
@@ -77,11 +77,31 @@ def test_runs_share_the_cores_and_the_longest_bounds_the_time():
     assert (found.bytes, found.memory_bytes) == (4e6, 2e7)
 
 
+def test_sources_share_while_they_are_there():
+    """One that asks for a tenth all the time, and two that come at half time and take what is left of the rest."""
+    claims = [Claim((0,), 1, 10.0), Claim((0,), 2, 50.0)]  # each of the two: 100 in half of the time
+    spans = [Span(0.0, 8.0), Span(4.0, 8.0)]
+    one, two = over_time(claims, spans, [100.0], 8.0)
+    assert one.mean_bps == pytest.approx(10.0)
+    assert two.mean_bps == pytest.approx((100 - 10) / 2 / 2)
+    assert one.crowded == pytest.approx((0.1 + 1.0) / 2)
+    assert two.crowded == pytest.approx(1.0)
+
+
+def test_of_very_many_starts_some_are_told_apart():
+    count = 200
+    claims = [Claim((0,), 1, 1.0 * (count - number) / count) for number in range(count)]
+    spans = [Span(number / 10, count / 10) for number in range(count)]
+    found = over_time(claims, spans, [1e9], count / 10)
+    assert [share.mean_bps for share in found] == pytest.approx([claim.most_bps for claim in claims])
+
+
 def test_the_words_of_a_forecast():
     found = forecast.forecast([(Cost(1.55e8, 48.0, 2.1e7, 0, 0), 200)], 2, 1.0)
     assert str(found) == "about 1 h 20 min of work on 2 cores (200 runs, 3.1e10 events), 4.2 GB on disk"
     tiny = forecast.forecast([(Cost(5, 0.1, 999, 0, 0), 1)], 2, 1.0)
     assert str(tiny) == "less than a second of work on 1 core (1 run, 5.0e0 events), 999 B on disk"
+    assert [forecast.amount(size) for size in (999, 4200, 12e6)] == ["999 B", "4.2 kB", "12 MB"]
     assert [forecast.duration(s) for s in (59, 61, 3600, 90000)] == ["59 s", "1 min 1 s", "1 h", "1 day 1 h"]
 
 

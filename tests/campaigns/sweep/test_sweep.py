@@ -282,6 +282,8 @@ def test_everything_is_refused_before_anything_runs(tmp_path):
     out = tmp_path / "x"
     with pytest.raises(ac.InputError, match='metrics: found "jane"; expected "jain"'):
         ac.sweep(ac.loads(SCENARIO), out=out, metrics=["jane"])
+    with pytest.raises(ac.InputError, match="metrics: found none; expected one or more"):
+        ac.sweep(ac.loads(SCENARIO), out=out, metrics=[])
     with pytest.raises(ac.InputError, match="seeds: found"):
         ac.sweep(ac.loads(SCENARIO), out=out, seeds=[1, 1])
     with pytest.raises(ac.ScenarioError, match="x.toml:18: sweep"):

@@ -81,7 +81,7 @@ def duration(seconds: float) -> str:
 
 def amount(size_bytes: float) -> str:
     """Bytes for people: `4.2 GB`."""
-    for unit, factor in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
+    for unit, factor in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if size_bytes >= factor:
             number = size_bytes / factor
             return f"{number:.1f} {unit}" if number < 10 else f"{number:.0f} {unit}"

@@ -69,8 +69,10 @@ class Order:
 
 
 def chosen_metrics(names: Iterable[str] | None) -> tuple[str, ...]:
-    """Metrics by name, all of them for None. Raises `InputError` for one that there is not."""
+    """Metrics by name, all of them for None. Raises `InputError` for one that there is not, and for none at all."""
     found = tuple(dict.fromkeys(METRICS if names is None else names))
+    if not found:
+        raise InputError("metrics: found none; expected one or more, or nothing for all of them")
     for name in found:
         if name not in METRICS:
             raise InputError(f"metrics: found {shown(name)}; expected {nearest(name, tuple(METRICS))}")

@@ -62,7 +62,8 @@ def sweep(  # noqa: PLR0913 (all but the first have defaults)
         ScenarioError: the mistakes of all points. Of more than 3,000 points, some are checked before anything runs
             (`ackclock.scenario.covering`), the others in the first minutes; what was done before is kept.
         UnsupportedError: the engine cannot model something at some point.
-        InputError: an unknown engine or metric, seeds that are no seeds, or a folder that holds something else.
+        InputError: an unknown engine or metric, no metric at all, seeds that are no seeds, or a folder that holds
+            something else.
         TypeError: an argument of another type.
         AckclockError: a run failed; what was done before is kept.
     """
