@@ -96,6 +96,13 @@ def test_of_very_many_starts_some_are_told_apart():
     assert [share.mean_bps for share in found] == pytest.approx([claim.most_bps for claim in claims])
 
 
+def test_a_run_of_a_sweep_has_no_folder_of_its_own():
+    found = Cost(cpu_s=0.05, bytes=9e4, kept_bytes=7e2, folder_s=0.03)
+    assert found.in_sweep().cpu_s == pytest.approx(0.02)
+    assert found.at(2.0).in_sweep().cpu_s == found.in_sweep().at(2.0).cpu_s == pytest.approx(0.01)
+    assert (found.in_sweep().bytes, found.in_sweep(samples=True).bytes) == (7e2, 9e4)
+
+
 def test_the_words_of_a_forecast():
     found = forecast.forecast([(Cost(1.55e8, 48.0, 2.1e7, 0, 0), 200)], 2, 1.0)
     assert str(found) == "about 1 h 20 min of work on 2 cores (200 runs, 3.1e10 events), 4.2 GB on disk"

@@ -99,7 +99,7 @@ class Job:
         for done, number in enumerate(chosen):
             found = cost(self.loaded.point(number).plan, self.order.engine)
             runs = len(self.runs) * (done + 1) // len(chosen) - len(self.runs) * done // len(chosen)
-            yield found if self.order.samples else replace(found, bytes=found.kept_bytes), runs
+            yield found.in_sweep(samples=self.order.samples), runs
 
     def perform(self, progress: Progress = no_progress) -> Sweep:
         """Runs what is left. `progress` is called with the share of the work that is done."""

@@ -32,7 +32,7 @@ def of_points(loaded: Loaded, engine: str) -> Weights:
     """
 
     def cost_s(point: int) -> float:
-        return max(cost(loaded.point(point).plan, engine).cpu_s, LEAST_S)
+        return max(cost(loaded.point(point).plan, engine).in_sweep().cpu_s, LEAST_S)
 
     if loaded.sweep is None or loaded.sweep.count <= MOST_POINTS:
         return np.array([cost_s(point) for point in range(loaded.sweep.count if loaded.sweep else 1)])

@@ -9,6 +9,9 @@ from ackclock.plan import Plan
 #: CPU time of a row of samples, and of a run, in microseconds: conversion, metrics, writing.
 SAMPLE_US, RUN_US = 0.6, 25_000.0
 
+#: What of a run's own time goes into its folder, in microseconds: a sweep writes parts of many runs.
+FOLDER_US = 20_000.0
+
 #: Memory of a process, in bytes.
 CODE_BYTES = 120e6
 
@@ -37,4 +40,5 @@ def around(plan: Plan, events: float, cpu_s: float, *, tables: bool = True) -> C
         bytes=written_bytes(plan, rows),
         kept_bytes=kept_bytes(rows),
         memory_bytes=CODE_BYTES + rows.memory_bytes(),
+        folder_s=1e-6 * FOLDER_US,
     )
