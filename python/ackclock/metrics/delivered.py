@@ -144,6 +144,8 @@ def _matrix(block: Block, flows: npt.NDArray[np.uint32], before: Array) -> tuple
     sofar = np.full((int(opens.sum()) + 1, flows.size), np.nan)
     sofar[0] = before[0] if before.size else 0.0
     sofar[rows + 1, columns[chosen]] = block["delivered_bytes"][chosen]
+    if not np.isnan(sofar).any():
+        return at_s[opens], sofar[1:]
     known = np.where(np.isnan(sofar), 0, np.arange(sofar.shape[0])[:, None])
     last = np.maximum.accumulate(known, axis=0)
     return at_s[opens], np.take_along_axis(sofar, last, axis=0)[1:]

@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 
 import polars as pl
+import pytest
 
 import ackclock as ac
 from ackclock import engines
+from ackclock.campaigns.sweep import worker as workers
 from ackclock.campaigns.sweep.run import prepare
-from ackclock.campaigns.sweep.worker import _Worker
+from ackclock.campaigns.sweep.worker import StoppedError, _Worker
 from ackclock.dataset import tables
 
 SCENARIO = """\
@@ -60,3 +62,17 @@ def test_of_many_runs_each_table_becomes_a_frame_once(monkeypatch):
     job = prepare(ac.loads(SCENARIO), seeds=[1, 2, 3])
     _Worker(job.order, threading.Event()).rows([*job.runs])
     assert sorted(made) == ["flows", "links"]
+
+
+def test_a_run_asks_now_and_then_whether_it_shall_stop(monkeypatch):
+    stop = threading.Event()
+    job = prepare(ac.loads(SCENARIO), seeds=[1])
+    stop.set()
+    with pytest.raises(StoppedError):
+        _Worker(job.order, stop).rows([job.runs[0]])
+    monkeypatch.setattr(workers, "LOOK_S", 1e9)
+    worker = _Worker(job.order, threading.Event())
+    asked = []
+    monkeypatch.setattr(threading.Event, "is_set", lambda self: bool(asked.append(1)))
+    worker.rows([job.runs[0]])
+    assert len(asked) <= 1
