@@ -17,6 +17,7 @@ pub mod options;
 pub mod packet;
 pub mod path;
 pub mod pcap;
+pub mod places;
 pub mod queue;
 pub mod receiver;
 pub mod routing;
@@ -54,6 +55,14 @@ pub enum PlanError {
         index: usize,
         /// What is wrong with it.
         source: ackclock_traffic::WorkloadError,
+    },
+    /// More flows than can be told apart.
+    #[error("{found} flows and transfers, but at most {most} are possible")]
+    TooManyFlows {
+        /// How many there are.
+        found: usize,
+        /// How many there may be.
+        most: usize,
     },
     /// No path leads from one node to another.
     #[error("no path leads from \"{source_name}\" to \"{destination_name}\"")]

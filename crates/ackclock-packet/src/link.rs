@@ -13,7 +13,7 @@ use ackclock_plan::LinkPlan;
 use ackclock_units::{Rate, Time};
 
 use crate::packet::Packet;
-use crate::queue::{self, Drops, Queue};
+use crate::queue::{self, Drops, Priorities, Queue};
 use crate::PlanError;
 
 use bucket::Bucket;
@@ -112,7 +112,7 @@ impl Link {
     ///
     /// # Errors
     /// If the discipline or its parameters are not known.
-    pub fn new(plan: &LinkPlan, priorities: &[u8], seed: u64) -> Result<Link, PlanError> {
+    pub fn new(plan: &LinkPlan, priorities: Priorities<'_>, seed: u64) -> Result<Link, PlanError> {
         let mut link = Link {
             busy_until: Time::ZERO,
             byte_time: 0,
@@ -138,9 +138,7 @@ impl Link {
             bucket: plan
                 .burst_bytes
                 .map(|bytes| Box::new(Bucket::new(bytes, plan.rate))),
-            loss: plan
-                .loss
-                .map(|loss| Box::new(RandomLoss::new(loss, priorities.len(), seed))),
+            loss: plan.loss.map(|loss| Box::new(RandomLoss::new(loss, seed))),
             settled: Settled::default(),
         };
         link.set_rate(plan.rate);

@@ -23,6 +23,8 @@ use crate::options::Blocks;
 use crate::packet::{Packet, NO_SACK};
 use crate::path::{first_due, set_off, DelayLine, Hop, Path, Route};
 use crate::pcap::Capture;
+use crate::places::Places;
+use crate::queue::Priorities;
 use crate::receiver::Reply;
 use crate::routing::{Next, Routing};
 use crate::sender::Outlet;
@@ -46,13 +48,15 @@ pub struct Network {
     routing: Routing,
     /// The paths that are given, of which flows take one.
     paths: Vec<Path>,
-    /// By flow: its route, from its first packet to its last.
+    /// Where the flows have their places.
+    places: Places,
+    /// By place: the flow's route, from its first packet to its last.
     routes: Vec<Option<Box<Route>>>,
     /// Delays before queueing links.
     delay_lines: Vec<DelayLine>,
     /// By link: when the packet in transmission has left.
     transmissions: Agenda,
-    /// By flow, then by delay line: when the first packet arrives at its end.
+    /// By delay line, then by place: when the first packet arrives at its end. At equal times flows come first.
     arrivals: Agenda,
     sacks: SackStore,
     /// Room for what a link has dropped and marked, while it is recorded.
@@ -66,15 +70,16 @@ pub struct Network {
 }
 
 impl Network {
-    /// The network of a plan, with the paths that flows may take, there and back, and by flow the priority of its
-    /// packets.
+    /// The network of a plan, with the paths that flows may take, there and back, and the priorities of their
+    /// packets. The first `given` flows have their places from the beginning.
     ///
     /// # Errors
     /// If a queue discipline or its parameters are not known.
     pub fn new<'a>(
         plan: &Plan,
         paths: impl Iterator<Item = (&'a PathPlan, &'a PathPlan)>,
-        priorities: &[u8],
+        priorities: Priorities<'_>,
+        given: usize,
         seed: u64,
     ) -> Result<Network, PlanError> {
         let mut seeds = Pcg64Mcg::new(u128::from(seed) << 1 | 1);
@@ -99,9 +104,10 @@ impl Network {
             routing: Routing::new(plan, seed),
             transmissions: Agenda::new(links.len()),
             paths,
-            arrivals: Agenda::new(priorities.len() + delay_lines.len()),
+            arrivals: Agenda::new(delay_lines.len()),
             links,
-            routes: priorities.iter().map(|_| None).collect(),
+            places: Places::new(given),
+            routes: Vec::new(),
             delay_lines,
             sacks: SackStore::default(),
             spare: Settled::default(),
@@ -110,6 +116,11 @@ impl Network {
             capture: plan.record.pcap.then(Capture::empty),
             tables: Tables::default(),
         };
+        for line in 0..network.delay_lines.len() {
+            let rank = u32::MAX - (network.delay_lines.len() - line) as u32;
+            network.arrivals.enrol(line, rank);
+        }
+        (0..given).for_each(|place| network.furnish(place));
         network.schedule_change();
         Ok(network)
     }
@@ -159,17 +170,17 @@ impl Network {
         self.pass_on(packet)
     }
 
-    /// The first packet of a flight arrives. If that is at its sender, returns it;
+    /// The first packet of a flight arrives. If that is at its sender, returns it with the flow's place;
     /// [`Network::take_blocks`] and [`Network::await_next`] are to follow.
     #[inline(always)]
-    pub fn on_arrival(&mut self, index: usize) -> Option<Packet> {
-        let Some(route) = self.routes.get_mut(index) else {
+    pub fn on_arrival(&mut self, index: usize) -> Option<(usize, Packet)> {
+        let Some(place) = index.checked_sub(self.delay_lines.len()) else {
             self.leave_delay_line(index);
             return None;
         };
-        let (_, packet) = route.as_mut()?.home.pop_front()?;
+        let (_, packet) = self.routes[place].as_mut()?.home.pop_front()?;
         self.log(self.now, NONE, &packet, Action::Arrive);
-        Some(packet)
+        Some((place, packet))
     }
 
     /// Takes the SACK blocks that a packet carries.
@@ -185,15 +196,15 @@ impl Network {
     /// Schedules the next arrival at a sender. Apart from [`Network::on_arrival`], because where the next
     /// packet lies is often not in the cache: the sender can be served meanwhile.
     #[inline]
-    pub fn await_next(&mut self, flow: usize) {
-        let route = self.routes[flow].as_ref();
+    pub fn await_next(&mut self, place: usize) {
+        let route = self.routes[place].as_ref();
         let next = route.map_or(Time::NEVER, |route| first_due(&route.home));
-        self.arrivals.set(flow, next);
+        self.arrivals.set(self.delay_lines.len() + place, next);
     }
 
     /// The first packet of a delay line arrives at the link.
     fn leave_delay_line(&mut self, index: usize) {
-        let delay_line = &mut self.delay_lines[index - self.routes.len()];
+        let delay_line = &mut self.delay_lines[index];
         let link = delay_line.link;
         if let Some((_, packet)) = delay_line.flight.pop_front() {
             self.arrivals.set(index, first_due(&delay_line.flight));
@@ -204,7 +215,7 @@ impl Network {
     /// Sends a packet on from a link of its path: to the next one, or to the far end after the last.
     #[inline(always)]
     fn pass_on(&mut self, mut packet: Packet) -> Option<(Packet, Time)> {
-        let route = self.routes[packet.flow as usize].as_deref()?;
+        let route = self.routes.get(self.places.of(packet.flow))?.as_deref()?;
         let forward = packet.kind.is_forward();
         if let Some(hop) = route.hop_after(packet.hop, forward) {
             packet.hop += 1;
@@ -235,18 +246,18 @@ impl Network {
     fn fly(&mut self, delay_line: u32, due: Time, packet: Packet) {
         let flight = &mut self.delay_lines[delay_line as usize].flight;
         if set_off(flight, due, packet) {
-            self.arrivals
-                .set(self.routes.len() + delay_line as usize, due);
+            self.arrivals.set(delay_line as usize, due);
         }
     }
 
     #[inline(always)]
     fn fly_home(&mut self, due: Time, packet: Packet) {
-        let Some(route) = &mut self.routes[packet.flow as usize] else {
+        let place = self.places.of(packet.flow);
+        let Some(Some(route)) = self.routes.get_mut(place) else {
             return;
         };
         if set_off(&mut route.home, due, packet) {
-            self.arrivals.set(packet.flow as usize, due);
+            self.arrivals.set(self.delay_lines.len() + place, due);
         }
     }
 
@@ -318,7 +329,8 @@ impl Network {
         };
         self.log(self.now, link, &packet, action);
         self.sacks.take(packet.sack);
-        if let Some(route) = &mut self.routes[packet.flow as usize] {
+        let place = self.places.of(packet.flow);
+        if let Some(Some(route)) = self.routes.get_mut(place) {
             route.gone += 1;
         }
         let value = packet.sequence as f64;
@@ -344,7 +356,7 @@ impl Network {
             hop: 0,
             flags: reply.flags,
         };
-        let Some(route) = &self.routes[flow as usize] else {
+        let Some(Some(route)) = self.routes.get(self.places.of(flow)) else {
             return;
         };
         match route.first_hop_back() {
@@ -388,9 +400,15 @@ impl Network {
         &mut self.links
     }
 
-    /// Packets of a flow that a queue dropped or a link lost.
-    pub fn gone(&self, flow: usize) -> u64 {
-        self.routes[flow].as_ref().map_or(0, |route| route.gone)
+    /// Packets that a queue dropped or a link lost, of the flow in a place.
+    pub fn gone(&self, place: usize) -> u64 {
+        self.routes[place].as_ref().map_or(0, |route| route.gone)
+    }
+
+    /// The places of flows.
+    #[inline(always)]
+    pub fn places(&self) -> &Places {
+        &self.places
     }
 
     /// Packets in queues, transmitters and flights.

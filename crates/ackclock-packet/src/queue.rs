@@ -125,6 +125,10 @@ pub trait Discipline: Send {
     }
 }
 
+/// The priorities of the flows' packets, 0 to 15, as in `tc-prio(8)`: of each series of flows that have the same, the
+/// number of the first and the priority. The first series begins with flow 0.
+pub type Priorities<'a> = &'a [(u32, u8)];
+
 /// What a discipline is made from, besides its parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings<'a> {
@@ -132,8 +136,8 @@ pub struct Surroundings<'a> {
     pub rate_bps: f64,
     /// Seed of the discipline's own stream of random numbers.
     pub seed: u64,
-    /// By flow: the priority of its packets, 0 to 15, as in `tc-prio(8)`.
-    pub priorities: &'a [u8],
+    /// Whose packets go before whose.
+    pub priorities: Priorities<'a>,
 }
 
 impl Surroundings<'_> {

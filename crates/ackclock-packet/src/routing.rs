@@ -96,7 +96,7 @@ pub struct Routing {
     hashes: Vec<FlowHash>,
     /// By node: what it draws from for each packet.
     draws: Vec<Pcg64Mcg>,
-    /// By flow.
+    /// By the flow's place.
     paths: Vec<FlowPaths>,
     /// Whether a flow's path can be kept.
     keeps: bool,
@@ -130,21 +130,21 @@ impl Routing {
         }
     }
 
-    /// Opens flow `flow` between two hosts, or with paths of its own (`None`). Hashes use `number`, the flow's
-    /// number in the dataset, so that flows that use the same place one after the other are told apart.
+    /// Opens the flow in a place between two hosts, or with paths of its own (`None`). Hashes use its number, so that
+    /// flows that have the same place one after the other are told apart.
     ///
     /// # Errors
     /// No path leads from one of the hosts to the other.
     pub fn open(
         &mut self,
-        flow: usize,
+        place: usize,
         number: u32,
         ends: Option<EndsPlan>,
     ) -> Result<(), PlanError> {
-        if self.paths.len() <= flow {
-            self.paths.resize(flow + 1, FlowPaths::NOT_ROUTED);
+        if self.paths.len() <= place {
+            self.paths.resize(place + 1, FlowPaths::NOT_ROUTED);
         }
-        self.paths[flow] = FlowPaths::NOT_ROUTED;
+        self.paths[place] = FlowPaths::NOT_ROUTED;
         let Some(ends) = ends else {
             return Ok(());
         };
@@ -157,7 +157,7 @@ impl Routing {
         if self.keeps {
             self.keep(&mut paths)?;
         }
-        self.paths[flow] = paths;
+        self.paths[place] = paths;
         if self.keeps {
             Ok(())
         } else {
@@ -232,10 +232,10 @@ impl Routing {
         }
     }
 
-    /// The first link of a flow's path there (`forward`) or back.
+    /// The first link of the path there (`forward`) or back of the flow in a place.
     #[inline]
-    pub fn first(&mut self, flow: usize, forward: bool) -> Next {
-        let Some(&paths) = self.paths.get(flow).filter(|paths| paths.source != NONE) else {
+    pub fn first(&mut self, place: usize, forward: bool) -> Next {
+        let Some(&paths) = self.paths.get(place).filter(|paths| paths.source != NONE) else {
             return Next::NotRouted;
         };
         if paths.forward > 0 {
@@ -246,15 +246,17 @@ impl Routing {
     }
 
     /// The link by which all packets of a flow enter the network, if that is known beforehand.
-    pub fn kept_entrance(&self, flow: usize) -> Option<u32> {
-        let paths = &self.paths[flow];
+    pub fn kept_entrance(&self, place: usize) -> Option<u32> {
+        let paths = &self.paths[place];
         (paths.forward > 0).then(|| paths.links[0])
     }
 
-    /// What comes next for a packet that a link has brought to a node.
+    /// What comes next for a packet of the flow in a place that a link has brought to a node.
     #[inline(always)]
-    pub fn next(&mut self, packet: &Packet, node: u32) -> Next {
-        let paths = &self.paths[packet.flow as usize];
+    pub fn next(&mut self, place: usize, packet: &Packet, node: u32) -> Next {
+        let Some(paths) = self.paths.get(place) else {
+            return Next::NotRouted;
+        };
         let forward = packet.kind.is_forward();
         if paths.forward > 0 {
             let hop = packet.hop + 1;

@@ -32,7 +32,24 @@ mod transfers;
 
 use rows::Row;
 use stage::Stage;
-use transfers::Transfers;
+use transfers::{Task, Transfers};
+
+/// Flows of a run, at most: timers of their receivers come after those of their senders.
+const MOST_FLOWS: usize = 1 << 31;
+/// The sampler's place among the timers.
+const SAMPLER: usize = 0;
+
+/// Where the timer of a sender is, by its flow's place.
+#[inline(always)]
+fn sender_timer(place: usize) -> usize {
+    2 * place + 2
+}
+
+/// Where the timer of a receiver is, by its flow's place.
+#[inline(always)]
+fn receiver_timer(place: usize) -> usize {
+    2 * place + 3
+}
 
 /// A run in progress.
 pub struct Simulation {
@@ -42,15 +59,16 @@ pub struct Simulation {
     /// By flow of the plan: what its controller is copied from.
     prototypes: Vec<Arc<Prototype>>,
     network: Network,
-    /// By flow: where it is in its life.
-    flows: Vec<Stage>,
+    /// By place: where its flow is in its life.
+    stages: Vec<Stage>,
     transfers: Transfers,
-    /// The flows that have begun and are not over.
+    /// The numbers of the flows that have begun and are not over.
     active: BTreeSet<u32>,
     /// Generated transfers that are over, with their rows, and rows of others that are ready to be handed over.
-    ended: Vec<(u32, Row)>,
+    ended: Vec<(u32, Task, Row)>,
     ready: Flows,
-    /// Timers of the senders, of the receivers, and the sampler.
+    /// The sampler, and by place the timers of the sender and of the receiver. At equal times the senders come first,
+    /// then the receivers, among them the lower number of a flow, and the sampler last.
     timers: Agenda,
     sampled: Vec<link::Counters>,
     links_at_warmup: Vec<link::Counters>,
@@ -68,23 +86,29 @@ impl Simulation {
         let prototypes = prototypes(&plan.flows)?;
         let given = plan.flows.len() + plan.datagrams.len();
         let transfers = Transfers::new(plan, seed, given as u32)?;
+        let flows = given + transfers.len();
+        if flows > MOST_FLOWS {
+            return Err(PlanError::TooManyFlows {
+                found: flows,
+                most: MOST_FLOWS,
+            });
+        }
         let priorities = priorities(plan, &transfers, given);
-        let mut network = Network::new(plan, paths(plan), &priorities, seed)?;
+        let mut network = Network::new(plan, paths(plan), &priorities, given, seed)?;
         for ends in ends(plan, &transfers) {
             network.check_ends(ends)?;
         }
-        let flows = priorities.len();
         let mut simulation = Simulation {
             now: Time::ZERO,
             seed,
             network,
-            timers: Agenda::new(2 * flows + 1),
+            timers: Agenda::new(1),
             sampled: vec![link::Counters::default(); plan.links.len()],
             links_at_warmup: vec![link::Counters::default(); plan.links.len()],
             warmed_up: plan.warmup == Time::ZERO,
             plan: plan.clone(),
             prototypes,
-            flows: priorities.iter().map(|_| Stage::Waiting).collect(),
+            stages: Vec::new(),
             transfers,
             active: BTreeSet::new(),
             ended: Vec::new(),
@@ -152,9 +176,9 @@ impl Simulation {
                 self.reach_receiver(&packet, local);
             }
         } else if arrival == next {
-            if let Some(packet) = self.network.on_arrival(flight) {
-                self.reach_sender(flight, &packet);
-                self.network.await_next(flight);
+            if let Some((place, packet)) = self.network.on_arrival(flight) {
+                self.reach_sender(place, &packet);
+                self.network.await_next(place);
             }
         } else {
             self.handle_timer(owner);
@@ -176,7 +200,7 @@ impl Simulation {
             if packet.kind.is_forward() {
                 self.reach_receiver(&packet, local);
             } else {
-                self.reach_sender(packet.flow as usize, &packet);
+                self.reach_sender(self.network.places().of(packet.flow), &packet);
             }
         }
         true
@@ -206,35 +230,35 @@ impl Simulation {
     // ---- packets at their ends ----
 
     #[inline(always)]
-    fn reach_sender(&mut self, index: usize, packet: &Packet) {
+    fn reach_sender(&mut self, place: usize, packet: &Packet) {
         let blocks = self.network.take_blocks(packet);
-        let Stage::Connection(flow) = &mut self.flows[index] else {
-            return self.reach_source(index, packet.for_record());
+        let Stage::Connection(flow) = &mut self.stages[place] else {
+            return self.reach_source(place, packet.for_record());
         };
         let mut entrance = flow.entrance(&mut self.network);
         flow.sender
             .on_packet(packet, blocks.as_ref(), self.now, &mut entrance);
-        self.timers.advance(index, flow.sender.wake());
+        self.timers.advance(sender_timer(place), flow.sender.wake());
         if flow.is_awaited || flow.sender.is_done() {
-            self.follow(index);
+            self.follow(place);
         }
     }
 
     /// An echo reaches the source of its datagram.
     #[cold]
-    fn reach_source(&mut self, index: usize, packet: Packet) {
-        if let Stage::Stream(stream) = &mut self.flows[index] {
+    fn reach_source(&mut self, place: usize, packet: Packet) {
+        if let Stage::Stream(stream) = &mut self.stages[place] {
             stream.source.on_echo(&packet, self.now);
-            self.timers.set(index, stream.source.wake());
+            self.timers.set(sender_timer(place), stream.source.wake());
         }
     }
 
     /// A packet reaches the receiver at its local time; a delayed ACK that was due before goes first.
     #[inline(always)]
     fn reach_receiver(&mut self, packet: &Packet, local: Time) {
-        let index = packet.flow as usize;
-        let Stage::Connection(flow) = &mut self.flows[index] else {
-            return self.reach_sink(index, packet.for_record(), local);
+        let place = self.network.places().of(packet.flow);
+        let Stage::Connection(flow) = &mut self.stages[place] else {
+            return self.reach_sink(place, packet.for_record(), local);
         };
         let receiver = &mut flow.receiver;
         if receiver.wake() < local {
@@ -252,16 +276,16 @@ impl Simulation {
         let is_rare = receiver.is_closed() || receiver.client().is_some();
         // The receiver's entry in the agenda is no later than its timer.
         let due = flow.receiver_due();
-        self.timers.advance(self.flows.len() + index, due);
+        self.timers.advance(receiver_timer(place), due);
         if is_rare {
-            self.follow(index);
+            self.follow(place);
         }
     }
 
     /// A datagram reaches its sink.
     #[cold]
-    fn reach_sink(&mut self, index: usize, packet: Packet, local: Time) {
-        if let Stage::Stream(stream) = &mut self.flows[index] {
+    fn reach_sink(&mut self, place: usize, packet: Packet, local: Time) {
+        if let Stage::Stream(stream) = &mut self.stages[place] {
             if let Some(echo) = stream.sink.on_packet(&packet, local) {
                 self.network.answer(packet.flow, &echo, local);
             }
@@ -271,55 +295,58 @@ impl Simulation {
     // ---- timers ----
 
     fn handle_timer(&mut self, owner: usize) {
-        let flows = self.flows.len();
-        if owner < flows {
-            self.on_sender_timer(owner);
-        } else if owner < 2 * flows {
-            self.on_receiver_timer(owner - flows);
-        } else {
+        if owner == SAMPLER {
             self.on_sampler();
+        } else if owner == sender_timer(owner / 2 - 1) {
+            self.on_sender_timer(owner / 2 - 1);
+        } else {
+            self.on_receiver_timer(owner / 2 - 1);
         }
     }
 
     /// Timers are lazy: an entry may be earlier than the deadline it stands for, never later.
-    fn on_sender_timer(&mut self, index: usize) {
-        match &mut self.flows[index] {
-            Stage::Waiting => self.begin(index),
+    fn on_sender_timer(&mut self, place: usize) {
+        match &mut self.stages[place] {
+            Stage::Waiting(task) => {
+                let task = task.take();
+                self.begin(place, task);
+            }
             Stage::Connection(flow) => {
                 if flow.sender.wake() <= self.now {
                     let mut entrance = flow.entrance(&mut self.network);
                     flow.sender.on_timer(self.now, &mut entrance);
                 }
-                self.timers.set(index, flow.sender.wake());
+                self.timers.set(sender_timer(place), flow.sender.wake());
             }
             Stage::Stream(stream) => {
                 if stream.source.wake() <= self.now {
                     let datagram = stream.source.send(self.now);
                     stream.entrance(&mut self.network).send(datagram);
                 }
-                self.timers.set(index, stream.source.wake());
+                self.timers.set(sender_timer(place), stream.source.wake());
             }
-            Stage::Over(_) => self.timers.set(index, Time::NEVER),
+            Stage::Over(_) | Stage::Nobody => self.timers.set(sender_timer(place), Time::NEVER),
         }
     }
 
     /// A receiver's clock runs ahead of the simulation's by the delay from the last queue to it; only its first
     /// SYN is sent by the simulation's clock, so a timer may be due before the clocks have come apart.
-    fn on_receiver_timer(&mut self, index: usize) {
+    fn on_receiver_timer(&mut self, place: usize) {
         let mut due = Time::NEVER;
-        if let Stage::Connection(flow) = &mut self.flows[index] {
+        if let Stage::Connection(flow) = &mut self.stages[place] {
             let local = (self.now + flow.lead).min(flow.receiver.wake());
             if flow.receiver.wake() <= local {
                 if let Some(reply) = flow.receiver.on_timer(local) {
-                    self.network.answer(index as u32, &reply, local);
+                    let number = self.network.places().number(place);
+                    self.network.answer(number, &reply, local);
                 }
             }
             due = flow.receiver_due().max(self.now);
             if flow.receiver.client().is_some() {
-                self.follow(index);
+                self.follow(place);
             }
         }
-        self.timers.set(self.flows.len() + index, due);
+        self.timers.set(receiver_timer(place), due);
     }
 
     // ---- for tests: where the packets are ----
@@ -331,9 +358,10 @@ impl Simulation {
 
     /// Of the flows that are not over: packets sent, by both ends, and packets gone: arrived, dropped or lost.
     pub fn packets_sent_and_gone(&self) -> (u64, u64) {
-        self.active.iter().fold((0, 0), |(sent, gone), &index| {
-            let (out, arrived) = self.flows[index as usize].packets();
-            let lost = self.network.gone(index as usize);
+        self.active.iter().fold((0, 0), |(sent, gone), &number| {
+            let place = self.network.places().of(number);
+            let (out, arrived) = self.stages[place].packets();
+            let lost = self.network.gone(place);
             (sent + out, gone + arrived + lost)
         })
     }
@@ -345,7 +373,9 @@ impl Simulation {
 
     /// The senders of the connections that have begun and are not over, in their order, for inspection.
     pub fn senders(&self) -> impl Iterator<Item = &Sender> {
-        let stages = self.active.iter().map(|&index| &self.flows[index as usize]);
+        let places = self.active.iter();
+        let places = places.map(|&number| self.network.places().of(number));
+        let stages = places.map(|place| &self.stages[place]);
         stages.filter_map(|stage| match stage {
             Stage::Connection(flow) => Some(&flow.sender),
             _ => None,
@@ -380,16 +410,16 @@ fn paths(plan: &Plan) -> impl Iterator<Item = (&PathPlan, &PathPlan)> {
 fn ends<'a>(plan: &'a Plan, transfers: &'a Transfers) -> impl Iterator<Item = EndsPlan> + 'a {
     let flows = plan.flows.iter().map(|flow| flow.ends);
     let datagrams = plan.datagrams.iter().map(|datagrams| datagrams.ends);
-    let transfers = (0..transfers.len()).map(|index| transfers.ends(index).1);
-    flows.chain(datagrams).chain(transfers).flatten()
+    flows.chain(datagrams).flatten().chain(transfers.nodes())
 }
 
-/// By flow: the priority of its packets. `given` flows are not generated.
-fn priorities(plan: &Plan, transfers: &Transfers, given: usize) -> Vec<u8> {
-    let mut priorities = Vec::with_capacity(given + transfers.len());
-    priorities.extend(plan.flows.iter().map(|flow| flow.priority));
-    priorities.extend(plan.datagrams.iter().map(|datagrams| datagrams.priority));
-    let of_transfer = |index| transfers.common(index).priority;
-    priorities.extend((0..transfers.len()).map(of_transfer));
+/// The priorities of the flows' packets. `given` flows are not generated.
+fn priorities(plan: &Plan, transfers: &Transfers, given: usize) -> Vec<(u32, u8)> {
+    let flows = plan.flows.iter().map(|flow| flow.priority);
+    let datagrams = plan.datagrams.iter().map(|datagrams| datagrams.priority);
+    let generated = transfers.priorities();
+    let generated = generated.map(|(first, priority)| ((given + first) as u32, priority));
+    let mut priorities: Vec<_> = (0..).zip(flows.chain(datagrams)).chain(generated).collect();
+    priorities.dedup_by_key(|&mut (_, priority)| priority);
     priorities
 }

@@ -4,6 +4,8 @@ mod incast;
 mod loops;
 mod open;
 
+use std::sync::Arc;
+
 use ackclock_units::Time;
 use rand_pcg::Pcg64Mcg;
 
@@ -15,6 +17,8 @@ use crate::{
     WorkloadError, MOST_TRANSFERS,
 };
 
+pub use open::Arriving;
+
 #[cfg(test)]
 mod loop_tests;
 #[cfg(test)]
@@ -24,7 +28,16 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
-/// All transfers of a workload in a run of this duration.
+/// Where the transfers of a workload come from.
+#[derive(Debug)]
+pub enum Supply {
+    /// They are drawn one after the other: arrivals that draw their ends (Poisson, periodic).
+    Arriving(Arriving),
+    /// They were drawn ahead.
+    Drawn(Generated),
+}
+
+/// The transfers of a workload in a run of this duration, each drawn as late as possible.
 ///
 /// `stream` tells the workloads of a run apart. The same arguments give the same transfers.
 ///
@@ -34,6 +47,21 @@ mod tests;
 /// # Errors
 /// Parameters that make no distribution, a population without pairs, a loop that nothing bounds, more
 /// than [`MOST_TRANSFERS`] transfers.
+pub fn supply(
+    workload: &Workload,
+    population: Population<'_>,
+    duration: Time,
+    seed: u64,
+    stream: u64,
+) -> Result<Supply, WorkloadError> {
+    let streams = Streams { seed, stream };
+    supply_at_most(MOST_TRANSFERS, workload, population, duration, streams)
+}
+
+/// As [`supply`], with all transfers drawn ahead.
+///
+/// # Errors
+/// As [`supply`].
 pub fn generate(
     workload: &Workload,
     population: Population<'_>,
@@ -41,51 +69,63 @@ pub fn generate(
     seed: u64,
     stream: u64,
 ) -> Result<Generated, WorkloadError> {
-    let streams = Streams { seed, stream };
-    generate_at_most(MOST_TRANSFERS, workload, population, duration, streams)
+    supply(workload, population, duration, seed, stream).map(Supply::drawn)
 }
 
-/// As [`generate`], with another limit.
-fn generate_at_most(
+impl Supply {
+    /// All transfers.
+    fn drawn(self) -> Generated {
+        match self {
+            Supply::Arriving(arriving) => Generated {
+                stop: arriving.stop(),
+                transfers: arriving.collect(),
+                gates: Vec::new(),
+            },
+            Supply::Drawn(made) => made,
+        }
+    }
+}
+
+/// As [`supply`], with another limit.
+fn supply_at_most(
     most: u64,
     workload: &Workload,
     population: Population<'_>,
     duration: Time,
     streams: Streams,
-) -> Result<Generated, WorkloadError> {
+) -> Result<Supply, WorkloadError> {
     workload.check()?;
     let sampler = workload.size.as_ref().map(Size::sampler).transpose()?;
     let (start, arrivals) = (workload.start, &workload.arrivals);
     let end = workload.stop.map_or(duration, |stop| stop.min(duration));
-    let mut work = Work {
+    let work = Work {
         start,
         end,
         streams,
-        sizes: Sizes::new(sampler.as_ref(), streams.of(Purpose::Sizes)),
+        sizes: Sizes::new(sampler.map(Arc::new), streams.of(Purpose::Sizes)),
         ends: streams.of(Purpose::Ends),
         made: Builder::new(arrivals.kind(), end.since(start), most),
     };
-    work.arrive(arrivals, population)?;
-    Ok(work.made.finish(end))
+    work.supply(arrivals, population)
 }
 
 /// A workload on its way to transfers.
-struct Work<'a> {
+struct Work {
     start: Time,
     end: Time,
     streams: Streams,
-    sizes: Sizes<'a>,
+    sizes: Sizes,
     /// Draws the ends.
     ends: Pcg64Mcg,
     made: Builder,
 }
 
-impl Work<'_> {
-    fn arrive(
-        &mut self,
+impl Work {
+    fn supply(
+        mut self,
         arrivals: &Arrivals,
         population: Population<'_>,
-    ) -> Result<(), WorkloadError> {
+    ) -> Result<Supply, WorkloadError> {
         let span_s = self.end.since(self.start).seconds();
         if let Arrivals::Incast {
             senders,
@@ -94,22 +134,32 @@ impl Work<'_> {
         } = *arrivals
         {
             self.made.expect(arrivals.expected(1.0, span_s))?;
-            return self.incast(senders, every, rounds, population);
+            self.incast(senders, every, rounds, population)?;
+            return Ok(Supply::Drawn(self.made.finish(self.end)));
         }
         let pairs = Pairs::of(population, &mut self.ends)?;
         let count = pairs.count() as f64;
         self.made.expect(arrivals.expected(count, span_s))?;
+        if let Some(gaps) = self.gaps(arrivals) {
+            return self.arriving(gaps, pairs).map(Supply::Arriving);
+        }
+        self.draw(arrivals, &pairs)?;
+        Ok(Supply::Drawn(self.made.finish(self.end)))
+    }
+
+    /// Draws the transfers of all pairs.
+    fn draw(&mut self, arrivals: &Arrivals, pairs: &Pairs) -> Result<(), WorkloadError> {
         match arrivals {
-            Arrivals::Once { jitter } => self.once(*jitter, &pairs),
-            Arrivals::Poisson { per_s } => self.poisson(*per_s, &pairs),
-            Arrivals::Periodic { every } => self.periodic(*every, &pairs),
+            Arrivals::Once { jitter } => self.once(*jitter, pairs),
             Arrivals::Sources {
                 jitter,
                 think,
                 transfers,
-            } => self.sources(*jitter, *think, *transfers, &pairs),
-            Arrivals::Web(web) => self.web(web, &pairs),
-            Arrivals::Incast { .. } => Ok(()),
+            } => self.sources(*jitter, *think, *transfers, pairs),
+            Arrivals::Web(web) => self.web(web, pairs),
+            Arrivals::Poisson { .. } | Arrivals::Periodic { .. } | Arrivals::Incast { .. } => {
+                Ok(())
+            }
         }
     }
 
@@ -130,19 +180,20 @@ impl Work<'_> {
 }
 
 /// Draws sizes, one after the other.
-struct Sizes<'a> {
-    sampler: Option<&'a SizeSampler>,
+#[derive(Clone, Debug)]
+struct Sizes {
+    sampler: Option<Arc<SizeSampler>>,
     random: Pcg64Mcg,
 }
 
-impl<'a> Sizes<'a> {
-    fn new(sampler: Option<&'a SizeSampler>, random: Pcg64Mcg) -> Sizes<'a> {
+impl Sizes {
+    fn new(sampler: Option<Arc<SizeSampler>>, random: Pcg64Mcg) -> Sizes {
         Sizes { sampler, random }
     }
 
     /// The next size; `None` is endless.
     fn draw(&mut self) -> Option<u64> {
-        let sampler = self.sampler?;
+        let sampler = self.sampler.as_ref()?;
         Some(sampler.draw(&mut self.random))
     }
 }

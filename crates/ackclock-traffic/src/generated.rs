@@ -53,6 +53,17 @@ pub struct Generated {
     pub stop: Time,
 }
 
+impl Generated {
+    /// No transfers, of a workload that stops at this time.
+    pub fn none(stop: Time) -> Generated {
+        Generated {
+            transfers: Vec::new(),
+            gates: Vec::new(),
+            stop,
+        }
+    }
+}
+
 /// Collects transfers and gates.
 #[derive(Debug)]
 pub(crate) struct Builder {

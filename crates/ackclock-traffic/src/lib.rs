@@ -23,6 +23,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! Transfers that wait for nothing need not be drawn ahead: with [`supply`], Poisson and periodic arrivals are
+//! drawn one by one, and are the same.
+//!
 //! # Closed loops
 //!
 //! Some transfers begin when others are complete, which only the engine knows. Such a transfer waits for
@@ -59,7 +62,7 @@ pub use count::Count;
 pub use departures::{DatagramSource, Departures};
 pub use duration::Duration;
 pub use error::WorkloadError;
-pub use generate::generate;
+pub use generate::{generate, supply, Arriving, Supply};
 pub use generated::{Gate, Generated, Start, Transfer, MOST_TRANSFERS};
 pub use plan::{Arrivals, Web, Workload};
 pub use population::{Ends, Pairing, Population};

@@ -62,22 +62,22 @@ pub enum Ends {
 }
 
 /// The pairs of a population.
-#[derive(Debug)]
-pub(crate) enum Pairs<'a> {
+#[derive(Clone, Debug)]
+pub(crate) enum Pairs {
     Paths(u32),
     /// Each source with a destination of its own.
     OneToOne(Vec<Ends>),
     /// Sources and destinations that may meet; `all` do, or each source meets one.
     Crossed {
-        sources: &'a [u32],
-        destinations: &'a [u32],
+        sources: Vec<u32>,
+        destinations: Vec<u32>,
         all: bool,
     },
 }
 
-impl<'a> Pairs<'a> {
+impl Pairs {
     /// Checks a population and finds its pairs.
-    pub fn of(population: Population<'a>, random: &mut Pcg64Mcg) -> Result<Self, WorkloadError> {
+    pub fn of(population: Population<'_>, random: &mut Pcg64Mcg) -> Result<Self, WorkloadError> {
         let (sources, destinations, pairing) = match population {
             Population::Paths(0) => return Err(WorkloadError::NoPair),
             Population::Paths(paths) => return Ok(Pairs::Paths(paths)),
@@ -90,8 +90,8 @@ impl<'a> Pairs<'a> {
         check_nodes(sources, destinations)?;
         match pairing {
             Pairing::Random | Pairing::All => Ok(Pairs::Crossed {
-                sources,
-                destinations,
+                sources: sources.to_vec(),
+                destinations: destinations.to_vec(),
                 all: pairing == Pairing::All,
             }),
             Pairing::InTurn => one_to_one(sources, destinations).map(Pairs::OneToOne),
@@ -115,9 +115,9 @@ impl<'a> Pairs<'a> {
 
     /// All pairs, in order.
     pub fn each(&self, random: &mut Pcg64Mcg) -> Result<Vec<Ends>, WorkloadError> {
-        match *self {
-            Pairs::Paths(paths) => Ok((0..paths).map(Ends::Path).collect()),
-            Pairs::OneToOne(ref pairs) => Ok(pairs.clone()),
+        match self {
+            Pairs::Paths(paths) => Ok((0..*paths).map(Ends::Path).collect()),
+            Pairs::OneToOne(pairs) => Ok(pairs.clone()),
             Pairs::Crossed {
                 sources,
                 destinations,
@@ -136,9 +136,9 @@ impl<'a> Pairs<'a> {
 
     /// One of the pairs, all alike.
     pub fn draw(&self, random: &mut Pcg64Mcg) -> Ends {
-        match *self {
-            Pairs::Paths(paths) => Ends::Path(random.gen_range(0..paths)),
-            Pairs::OneToOne(ref pairs) => pairs[random.gen_range(0..pairs.len())],
+        match self {
+            Pairs::Paths(paths) => Ends::Path(random.gen_range(0..*paths)),
+            Pairs::OneToOne(pairs) => pairs[random.gen_range(0..pairs.len())],
             // There is a pair: check_nodes has seen to that.
             Pairs::Crossed {
                 sources,

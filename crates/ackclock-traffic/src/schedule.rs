@@ -77,6 +77,17 @@ impl Schedule {
         self.list.is_empty()
     }
 
+    /// The numbers of a workload's transfers.
+    pub fn of_workload(&self, workload: usize) -> std::ops::Range<usize> {
+        let next = self.parts.get(workload + 1);
+        self.parts[workload].first..next.map_or(self.list.len(), |part| part.first)
+    }
+
+    /// A transfer.
+    pub fn transfer(&self, index: usize) -> Transfer {
+        self.list[index]
+    }
+
     /// When a transfer begins; [`Time::NEVER`] if it waits for others.
     pub fn start(&self, index: usize) -> Time {
         match self.list[index].start {

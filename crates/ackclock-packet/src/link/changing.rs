@@ -4,7 +4,7 @@ use ackclock_units::{Rate, Time, PICOSECONDS_PER_SECOND};
 
 use super::Link;
 use crate::packet::Packet;
-use crate::queue::{self, Queue, Surroundings};
+use crate::queue::{self, Priorities, Queue, Surroundings};
 use crate::PlanError;
 use ackclock_plan::LinkPlan;
 
@@ -19,7 +19,7 @@ impl Link {
     pub fn discipline(
         plan: &LinkPlan,
         rate: Rate,
-        priorities: &[u8],
+        priorities: Priorities<'_>,
         seed: u64,
     ) -> Result<Queue, PlanError> {
         let surroundings = Surroundings {

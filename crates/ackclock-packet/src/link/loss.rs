@@ -9,20 +9,17 @@ use crate::packet::{Kind, Packet};
 /// Loss of packets that is independent of the queue.
 pub struct RandomLoss {
     kind: LossPlan,
-    /// Data packets seen per flow, where they are counted.
+    /// Data packets seen, by flow, where they are counted.
     seen: Vec<u64>,
     random: Pcg64Mcg,
 }
 
 impl RandomLoss {
-    /// The loss of a plan, among so many flows.
-    pub fn new(kind: LossPlan, flows: usize, seed: u64) -> RandomLoss {
+    /// The loss of a plan.
+    pub fn new(kind: LossPlan, seed: u64) -> RandomLoss {
         RandomLoss {
             kind,
-            seen: match kind {
-                LossPlan::Every { .. } => vec![0; flows],
-                LossPlan::Bernoulli { .. } | LossPlan::WithSyn { .. } => Vec::new(),
-            },
+            seen: Vec::new(),
             random: Pcg64Mcg::new(u128::from(seed) << 64 | 0x9e37_79b9_7f4a_7c15),
         }
     }
@@ -43,7 +40,11 @@ impl RandomLoss {
     /// Whether this is the flow's n-th packet since the last that was.
     #[inline]
     fn is_due(&mut self, flow: u32, packets: u64) -> bool {
-        let seen = &mut self.seen[flow as usize];
+        let flow = flow as usize;
+        if flow >= self.seen.len() {
+            self.seen.resize(flow + 1, 0);
+        }
+        let seen = &mut self.seen[flow];
         *seen += 1;
         seen.is_multiple_of(packets)
     }

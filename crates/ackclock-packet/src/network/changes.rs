@@ -6,7 +6,7 @@ use ackclock_units::Rate;
 
 use super::{Network, Time, NONE};
 use crate::link::Link;
-use crate::queue::Queue;
+use crate::queue::{Priorities, Queue};
 use crate::PlanError;
 
 /// The changes still to come.
@@ -27,7 +27,11 @@ impl Changes {
     ///
     /// # Errors
     /// If a discipline or its parameters are not known.
-    pub fn new(plan: &Plan, priorities: &[u8], seeds: &[u64]) -> Result<Changes, PlanError> {
+    pub fn new(
+        plan: &Plan,
+        priorities: Priorities<'_>,
+        seeds: &[u64],
+    ) -> Result<Changes, PlanError> {
         let mut plans = plan.changes.clone();
         plans.sort_by_key(|change| change.at);
         let mut rates: Vec<Rate> = plan.links.iter().map(|link| link.rate).collect();

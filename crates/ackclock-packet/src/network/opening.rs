@@ -5,6 +5,28 @@ use crate::PlanError;
 use ackclock_plan::{EndsPlan, FlowPlan};
 
 impl Network {
+    /// A transfer gets a place.
+    pub fn take_place(&mut self, flow: u32) -> usize {
+        let place = self.places.take(flow);
+        self.furnish(place);
+        place
+    }
+
+    /// A transfer that is over gives its place back.
+    pub fn give_place_back(&mut self, place: usize) {
+        self.places.give_back(place);
+    }
+
+    /// Makes room for the flow that has got a place.
+    pub(super) fn furnish(&mut self, place: usize) {
+        if place >= self.routes.len() {
+            self.routes.resize_with(place + 1, || None);
+        }
+        let source = self.delay_lines.len() + place;
+        self.arrivals.make_room(source + 1);
+        self.arrivals.enrol(source, self.places.number(place));
+    }
+
     /// Whether paths lead from one host to the other and back.
     ///
     /// # Errors
@@ -14,26 +36,26 @@ impl Network {
     }
 
     /// A connection begins; see [`Network::open_route`].
-    pub fn open_connection(&mut self, flow: u32, path: u32, plan: &FlowPlan) -> (Hop, Time) {
+    pub fn open_connection(&mut self, place: usize, path: u32, plan: &FlowPlan) -> (Hop, Time) {
         if let Some(capture) = &mut self.capture {
-            capture.open(flow, plan);
+            capture.open(self.places.number(place), plan);
         }
-        self.open_route(flow, path, plan.ends)
+        self.open_route(place, path, plan.ends)
     }
 
-    /// A flow takes one of the paths, or is routed between two hosts that [`Network::check_ends`] has seen. Returns
+    /// The flow in a place takes one of the paths, or is routed between two hosts that [`Network::check_ends`] has seen. Returns
     /// the hop at which its packets enter the network, and the delay from the last queue to its receiver.
-    pub fn open_route(&mut self, flow: u32, path: u32, ends: Option<EndsPlan>) -> (Hop, Time) {
+    pub fn open_route(&mut self, place: usize, path: u32, ends: Option<EndsPlan>) -> (Hop, Time) {
         let routed = ends.map(|_| Path::routed());
         let path = routed
             .as_ref()
             .unwrap_or_else(|| &self.paths[path as usize]);
         let route = Route::along(path);
         let (delay, entrance) = (route.forward_delay, path.entrance);
-        self.routes[flow as usize] = Some(Box::new(route));
+        self.routes[place] = Some(Box::new(route));
         // If links have failed, there may be no path now: packets look for one each time.
-        let kept = match self.routing.open(flow as usize, flow, ends) {
-            Ok(()) if ends.is_some() => self.routing.kept_entrance(flow as usize),
+        let kept = match self.routing.open(place, self.places.number(place), ends) {
+            Ok(()) if ends.is_some() => self.routing.kept_entrance(place),
             _ => None,
         };
         (kept.map_or(entrance, Hop::Here), delay)
@@ -57,11 +79,11 @@ impl Network {
         sum.seconds()
     }
 
-    /// Forgets a flow of which no packet is under way.
-    pub fn close_route(&mut self, flow: u32) {
-        self.routes[flow as usize] = None;
+    /// Forgets the route of a flow of which no packet is under way.
+    pub fn close_route(&mut self, place: usize) {
+        self.routes[place] = None;
         if let Some(capture) = &mut self.capture {
-            capture.close(flow);
+            capture.close(self.places.number(place));
         }
     }
 }

@@ -58,11 +58,12 @@ impl Parameters {
     }
 }
 
-/// Bands, and the band of each flow.
+/// Bands, and which of them each flow has.
 #[derive(Debug)]
 struct Prio {
     bands: Bands,
-    band_of_flow: Vec<u8>,
+    /// Of each series of flows that have the same, the number of the first and the band.
+    series: Vec<(u32, u8)>,
     /// The band of a flow of which nothing is known: that of priority 0.
     default_band: usize,
 }
@@ -75,11 +76,11 @@ pub fn make(parameters: &Value, surroundings: &Surroundings) -> Result<Queue, se
     let parameters = Parameters::deserialize(parameters)?;
     parameters.check()?;
     let map = parameters.map()?;
-    let flows = surroundings.priorities.iter();
+    let series = surroundings.priorities.iter();
     Ok(Queue::other(Prio {
         bands: Bands::new(parameters.bands, parameters.limit_packets),
-        band_of_flow: flows
-            .map(|priority| map[usize::from(*priority) % PRIORITIES] as u8)
+        series: series
+            .map(|&(first, priority)| (first, map[usize::from(priority) % PRIORITIES] as u8))
             .collect(),
         default_band: map[0],
     }))
@@ -87,8 +88,9 @@ pub fn make(parameters: &Value, surroundings: &Surroundings) -> Result<Queue, se
 
 impl Discipline for Prio {
     fn enqueue(&mut self, packet: Packet, _now: Time, drops: &mut Drops) {
-        let band = self.band_of_flow.get(packet.flow as usize);
-        let band = band.map_or(self.default_band, |band| usize::from(*band));
+        let after = self.series.partition_point(|&(first, _)| first <= packet.flow);
+        let known = after.checked_sub(1).map(|of| self.series[of].1);
+        let band = known.map_or(self.default_band, usize::from);
         self.bands.push(band, packet, drops);
     }
 
@@ -111,7 +113,7 @@ mod tests {
 
     /// 16 flows, whose priority is their number.
     fn prio(bands: u32, priomap: &str, limit: u32) -> Result<Queue, serde_json::Error> {
-        let priorities: Vec<u8> = (0..16).collect();
+        let priorities: Vec<(u32, u8)> = (0..16).map(|flow| (flow, flow as u8)).collect();
         let surroundings = Surroundings {
             priorities: &priorities,
             ..SURROUNDINGS

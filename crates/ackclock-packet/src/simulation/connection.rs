@@ -2,6 +2,7 @@
 
 use ackclock_units::Time;
 
+use super::transfers::Task;
 use crate::network::{Entrance, Network};
 use crate::path::Hop;
 use crate::receiver::Receiver;
@@ -16,6 +17,8 @@ pub struct Connection {
     /// How far the receiver's clock runs ahead of the simulation's.
     pub lead: Time,
     pub at_warmup: Snapshot,
+    /// What it is, if it is a generated transfer.
+    pub task: Option<Box<Task>>,
     /// Whether other transfers wait for this one's completion.
     pub is_awaited: bool,
 }

@@ -6,7 +6,8 @@ use ackclock_units::{Time, PICOSECONDS_PER_SECOND};
 use super::rows::{Description, Row};
 use super::stage::Stage;
 use super::stream::Stream;
-use super::Simulation;
+use super::transfers::Task;
+use super::{Simulation, SAMPLER};
 use crate::link::Counters;
 use crate::sender::Sender;
 
@@ -32,25 +33,25 @@ impl Simulation {
         if !self.warmed_up {
             next = next.min(self.plan.warmup);
         }
-        self.timers.set(2 * self.flows.len(), next);
+        self.timers.set(SAMPLER, next);
     }
 
     /// Samples the active flows in their order; of generated transfers only if asked for.
     fn sample_flows(&mut self) {
         let end = if self.plan.record.traffic {
-            self.flows.len()
+            u32::MAX
         } else {
-            self.first_transfer()
+            self.first_transfer() as u32
         };
-        for &index in self.active.range(..end as u32) {
-            let sample = match &self.flows[index as usize] {
+        for &number in self.active.range(..end) {
+            let sample = match &self.stages[self.network.places().of(number)] {
                 Stage::Connection(flow) if flow.sender.is_active() => Sample::of(&flow.sender),
                 Stage::Stream(stream) => Sample::of_stream(stream),
                 _ => continue,
             };
             let samples = &mut self.network.tables.flow_samples;
             samples.time_s.push(self.now.seconds());
-            samples.flow.push(index);
+            samples.flow.push(number);
             sample.write(samples);
         }
     }
@@ -88,11 +89,11 @@ impl Simulation {
             self.links_at_warmup[index] = link.counters(self.now);
             link.clear_sojourns();
         }
-        for &index in &self.active {
-            match &mut self.flows[index as usize] {
+        for &number in &self.active {
+            match &mut self.stages[self.network.places().of(number)] {
                 Stage::Connection(flow) => flow.at_warmup = flow.snapshot(),
                 Stage::Stream(stream) => stream.at_warmup = stream.snapshot(),
-                Stage::Waiting | Stage::Over(_) => {}
+                Stage::Waiting(_) | Stage::Over(_) | Stage::Nobody => {}
             }
         }
     }
@@ -108,14 +109,19 @@ impl Simulation {
     /// A row for each flow of the plan, and for each generated transfer that has begun and is not handed over.
     fn flow_totals(&mut self) -> Flows {
         let mut rows = Flows::default();
-        for index in 0..self.first_transfer() {
-            if let Some(row) = self.row(index) {
-                self.write(index, &row, &mut rows);
+        for place in 0..self.first_transfer() {
+            if let Some(row) = self.row(place) {
+                self.describe(place).write(&mut rows);
+                row.write(&mut rows);
             }
         }
         let active = self.active.range(self.first_transfer() as u32..);
         let under_way: Vec<_> = active
-            .filter_map(|&index| Some((index, self.row(index as usize)?)))
+            .filter_map(|&number| {
+                let place = self.network.places().of(number);
+                let row = self.row(place)?;
+                Some((number, *self.stages[place].task()?, row))
+            })
             .collect();
         self.ended.extend(under_way);
         rows.append(&mut self.take_ended());
@@ -123,69 +129,68 @@ impl Simulation {
         rows
     }
 
-    /// Keeps the row of a flow that is over: of a transfer among the others, of which many are handed over.
-    pub(super) fn kept(&mut self, index: usize, row: Row) -> Option<Box<Row>> {
-        if index < self.first_transfer() {
-            return Some(Box::new(row));
-        }
-        self.ended.push((index as u32, row));
+    /// Keeps the row of a transfer that is over among others, of which many are handed over.
+    pub(super) fn keep(&mut self, number: u32, task: Task, row: Row) {
+        self.ended.push((number, task, row));
         if self.ended.len() == MOST_ENDED {
             let mut ready = self.take_ended();
             self.hand_over(&mut ready);
             self.ready = ready;
         }
-        None
     }
 
     /// Writes the rows of the transfers that are over, in the order of their numbers.
     fn hand_over(&mut self, rows: &mut Flows) {
         let mut ended = std::mem::take(&mut self.ended);
-        ended.sort_unstable_by_key(|&(index, _)| index);
-        for (index, row) in ended {
-            self.write(index as usize, &row, rows);
+        ended.sort_unstable_by_key(|&(number, ..)| number);
+        for (number, task, row) in ended.drain(..) {
+            self.describe_transfer(number, &task).write(rows);
+            row.write(rows);
         }
+        self.ended = ended;
     }
 
-    fn write(&mut self, index: usize, row: &Row, rows: &mut Flows) {
-        self.describe(index).write(rows);
-        row.write(rows);
-    }
-
-    fn row(&self, index: usize) -> Option<Row> {
-        let gone = || self.network.gone(index);
-        match &self.flows[index] {
-            Stage::Waiting if index >= self.first_transfer() => None,
-            Stage::Waiting if index >= self.plan.flows.len() => Some(Row::WAITING_STREAM),
-            Stage::Waiting => Some(Row::WAITING),
+    /// The row of the flow in a place.
+    fn row(&self, place: usize) -> Option<Row> {
+        let gone = || self.network.gone(place);
+        match &self.stages[place] {
+            Stage::Nobody | Stage::Waiting(Some(_)) => None,
+            Stage::Waiting(None) if place >= self.plan.flows.len() => Some(Row::WAITING_STREAM),
+            Stage::Waiting(None) => Some(Row::WAITING),
             Stage::Connection(flow) => Some(Row::of(flow, gone(), self.now)),
             Stage::Stream(stream) => Some(Row::of_stream(stream, gone())),
-            Stage::Over(row) => row.as_deref().copied(),
+            Stage::Over(row) => Some(**row),
         }
     }
 
-    /// What a flow was asked to do.
-    fn describe(&mut self, index: usize) -> Description {
-        let flow = index as u32;
-        let (group, path, ends, size_bytes);
-        if let Some(plan) = self.plan.flows.get(index) {
-            (group, path, ends) = (plan.group, flow, plan.ends);
-            size_bytes = plan.size_bytes;
-        } else if index < self.first_transfer() {
-            let plan = &self.plan.datagrams[index - self.plan.flows.len()];
-            (group, path, ends, size_bytes) = (plan.group, flow, plan.ends, None);
-        } else {
-            let transfer = index - self.first_transfer();
-            let (given, nodes) = self.transfers.ends(transfer);
-            (path, ends) = (given.unwrap_or(NONE), nodes);
-            group = self.transfers.common(transfer).group;
-            size_bytes = self.transfers.size_bytes(transfer);
-        }
+    /// What a flow of the plan was asked to do.
+    fn describe(&mut self, place: usize) -> Description {
+        let (group, ends, size_bytes) = match self.plan.flows.get(place) {
+            Some(plan) => (plan.group, plan.ends, plan.size_bytes),
+            None => {
+                let plan = &self.plan.datagrams[place - self.plan.flows.len()];
+                (plan.group, plan.ends, None)
+            }
+        };
+        let flow = place as u32;
         Description {
             flow,
             group,
             ends,
-            base_rtt_s: self.network.base_rtt_s(flow, path, ends),
+            base_rtt_s: self.network.base_rtt_s(flow, flow, ends),
             size_bytes,
+        }
+    }
+
+    /// What a generated transfer was to do.
+    fn describe_transfer(&mut self, flow: u32, task: &Task) -> Description {
+        let (path, ends) = self.transfers.ends(task);
+        Description {
+            flow,
+            group: self.transfers.common(task).group,
+            ends,
+            base_rtt_s: self.network.base_rtt_s(flow, path.unwrap_or(NONE), ends),
+            size_bytes: task.transfer.size_bytes,
         }
     }
 

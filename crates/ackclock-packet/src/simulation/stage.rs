@@ -9,23 +9,34 @@
 use super::connection::Connection;
 use super::rows::Row;
 use super::stream::Stream;
+use super::transfers::Task;
 
 /// Where a flow is in its life.
 ///
-/// The two ends exist from the first packet to the last; a flow that waits or is over takes as little room as
-/// possible, because there may be a million of them.
+/// The two ends exist from the first packet to the last. Of generated transfers only those are here that are next or
+/// have begun.
 pub enum Stage {
-    /// It has not begun.
-    Waiting,
+    /// It has not begun. A generated transfer knows what it is to be.
+    Waiting(Option<Box<Task>>),
     /// A connection, from its first packet to its last.
     Connection(Box<Connection>),
     /// Datagrams, from the first to the end of the run.
     Stream(Box<Stream>),
-    /// Only its row is left; that of a generated transfer is kept apart, until it is handed over.
-    Over(Option<Box<Row>>),
+    /// Only its row is left.
+    Over(Box<Row>),
+    /// The place is free: the row of the transfer that had it is kept apart, until it is handed over.
+    Nobody,
 }
 
 impl Stage {
+    /// What a generated transfer that has begun is.
+    pub fn task(&self) -> Option<&Task> {
+        match self {
+            Stage::Connection(flow) => flow.task.as_deref(),
+            _ => None,
+        }
+    }
+
     /// Packets that the two ends of an active flow have sent, and those that have arrived.
     pub fn packets(&self) -> (u64, u64) {
         match self {

@@ -22,7 +22,7 @@ enum Table<'a> {
     },
 }
 
-impl Work<'_> {
+impl Work {
     /// Rounds at fixed times, or each when the last is complete.
     pub(super) fn incast(
         &mut self,

@@ -3,6 +3,8 @@
 //! Each pair draws from streams of its own, so that it does the same however many others there are and
 //! however long the run is.
 
+use std::sync::Arc;
+
 use ackclock_units::Time;
 use rand_pcg::Pcg64Mcg;
 
@@ -33,30 +35,33 @@ impl Rounds {
 }
 
 /// What one user of the web asks for.
-struct User<'a> {
+struct User {
     ends: Ends,
-    main: Sizes<'a>,
-    embedded: Sizes<'a>,
+    main: Sizes,
+    embedded: Sizes,
     objects: Count,
     counts: Pcg64Mcg,
     parallel: u64,
 }
 
-impl Work<'_> {
+impl Work {
     /// Each pair transfers, thinks, transfers, …
     pub(super) fn sources(
         &mut self,
         jitter: Time,
         think: Duration,
         transfers: Option<u32>,
-        pairs: &Pairs<'_>,
+        pairs: &Pairs,
     ) -> Result<(), WorkloadError> {
         let mut arrivals = self.streams.of(Purpose::Arrivals);
         let mut thinks = self.streams.of(Purpose::Thinks);
         for ends in pairs.each(&mut self.ends)? {
             let first = self.start + jittered(jitter, &mut arrivals);
             let mut rounds = self.rounds(first, think, transfers, &mut thinks);
-            let mut own = Sizes::new(self.sizes.sampler, next_pair(&mut self.sizes.random));
+            let mut own = Sizes::new(
+                self.sizes.sampler.clone(),
+                next_pair(&mut self.sizes.random),
+            );
             if first < self.end {
                 self.source(ends, first, &mut rounds, &mut own)?;
             }
@@ -69,7 +74,7 @@ impl Work<'_> {
         ends: Ends,
         first: Time,
         rounds: &mut Rounds,
-        sizes: &mut Sizes<'_>,
+        sizes: &mut Sizes,
     ) -> Result<(), WorkloadError> {
         let mut start = Some(Start::At(first));
         while let Some(now) = start {
@@ -86,9 +91,9 @@ impl Work<'_> {
     }
 
     /// Each pair is a user who looks at page after page.
-    pub(super) fn web(&mut self, web: &Web, pairs: &Pairs<'_>) -> Result<(), WorkloadError> {
+    pub(super) fn web(&mut self, web: &Web, pairs: &Pairs) -> Result<(), WorkloadError> {
         let main = web.size_main.as_ref().map(Size::sampler).transpose()?;
-        let main = main.as_ref().or(self.sizes.sampler);
+        let main = main.map(Arc::new).or_else(|| self.sizes.sampler.clone());
         let mut arrivals = self.streams.of(Purpose::Arrivals);
         let mut thinks = self.streams.of(Purpose::Thinks);
         let mut main_sizes = self.streams.of(Purpose::MainSizes);
@@ -98,8 +103,11 @@ impl Work<'_> {
             let mut rounds = self.rounds(first, web.think, web.pages, &mut thinks);
             let mut user = User {
                 ends,
-                main: Sizes::new(main, next_pair(&mut main_sizes)),
-                embedded: Sizes::new(self.sizes.sampler, next_pair(&mut self.sizes.random)),
+                main: Sizes::new(main.clone(), next_pair(&mut main_sizes)),
+                embedded: Sizes::new(
+                    self.sizes.sampler.clone(),
+                    next_pair(&mut self.sizes.random),
+                ),
                 objects: web.objects,
                 counts: next_pair(&mut counts),
                 parallel: u64::from(web.parallel),
@@ -113,7 +121,7 @@ impl Work<'_> {
 
     fn pages(
         &mut self,
-        user: &mut User<'_>,
+        user: &mut User,
         first: Time,
         rounds: &mut Rounds,
     ) -> Result<(), WorkloadError> {
@@ -133,7 +141,7 @@ impl Work<'_> {
     /// The main object, then the others; the last of each lane completes `next`.
     fn page(
         &mut self,
-        user: &mut User<'_>,
+        user: &mut User,
         start: Start,
         objects: u64,
         lanes: u64,

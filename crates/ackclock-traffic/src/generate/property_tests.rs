@@ -164,7 +164,8 @@ proptest! {
         let population = if among_paths { Population::Paths(paths) } else { nodes };
         let streams = Streams { seed, stream: 0 };
         let duration = Time::from_seconds(10.0);
-        if let Ok(made) = generate_at_most(500, &workload, population, duration, streams) {
+        let made = supply_at_most(500, &workload, population, duration, streams);
+        if let Ok(made) = made.map(Supply::drawn) {
             assert_holds_together(&made)?;
         }
     }

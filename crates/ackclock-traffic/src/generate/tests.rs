@@ -219,7 +219,7 @@ fn the_limit_holds_for_what_is_drawn_too() {
     let streams = Streams { seed: 1, stream: 0 };
     let within = |most| {
         let duration = Time::from_seconds(101.0);
-        generate_at_most(most, &workload, Population::Paths(1), duration, streams)
+        supply_at_most(most, &workload, Population::Paths(1), duration, streams).map(Supply::drawn)
     };
     let count = within(2000).expect("transfers").transfers.len() as u64;
     assert!(

@@ -1,0 +1,140 @@
+//! Where what is known of a flow is kept: its place.
+//!
+//! The flows of a plan and its UDP sources have their number as their place, from the beginning of the run to its end.
+//! A generated transfer gets a place when it is known when it begins, and gives it back when it is over, so that there
+//! are as many places as flows at the same time, not as flows of the run.
+//!
+//! Packets carry a flow's number. Which place that is stands in pages, one for each [`PAGE`] numbers that
+//! follow each other, as long as one of them has a place.
+
+/// Numbers on a page: transfers that are there together have numbers close to each other, or are few.
+const PAGE: usize = 256;
+
+/// Stands for no place.
+const NOWHERE: u32 = u32::MAX;
+
+/// The places of flows.
+#[derive(Debug)]
+pub struct Places {
+    /// Flows that have their number as their place.
+    given: usize,
+    /// By place: the flow's number.
+    numbers: Vec<u32>,
+    /// Places that were given back.
+    free: Vec<u32>,
+    pages: Vec<Option<Box<Page>>>,
+}
+
+#[derive(Debug)]
+struct Page {
+    places: [u32; PAGE],
+    taken: usize,
+}
+
+impl Page {
+    const EMPTY: Page = Page {
+        places: [NOWHERE; PAGE],
+        taken: 0,
+    };
+}
+
+impl Places {
+    /// Places of so many flows that keep theirs.
+    pub fn new(given: usize) -> Places {
+        Places {
+            given,
+            numbers: (0..given as u32).collect(),
+            free: Vec::new(),
+            pages: Vec::new(),
+        }
+    }
+
+    /// How many places there are, taken or free.
+    pub fn len(&self) -> usize {
+        self.numbers.len()
+    }
+
+    /// A flow's place; beyond all places if it has none.
+    #[inline(always)]
+    pub fn of(&self, flow: u32) -> usize {
+        if (flow as usize) < self.given {
+            flow as usize
+        } else {
+            self.look_up(flow)
+        }
+    }
+
+    #[inline]
+    fn look_up(&self, flow: u32) -> usize {
+        let (page, line) = (flow as usize / PAGE, flow as usize % PAGE);
+        let page = self.pages.get(page).and_then(Option::as_deref);
+        page.map_or(NOWHERE, |page| page.places[line]) as usize
+    }
+
+    /// The number of the flow that has a place, or had it last.
+    #[inline]
+    pub fn number(&self, place: usize) -> u32 {
+        self.numbers[place]
+    }
+
+    /// Gives a place to a transfer that has none.
+    pub fn take(&mut self, flow: u32) -> usize {
+        let place = self.free.pop().unwrap_or(self.numbers.len() as u32);
+        if place as usize == self.numbers.len() {
+            self.numbers.push(flow);
+        }
+        self.numbers[place as usize] = flow;
+        let (page, line) = (flow as usize / PAGE, flow as usize % PAGE);
+        if page >= self.pages.len() {
+            self.pages.resize_with(page + 1, || None);
+        }
+        let page = self.pages[page].get_or_insert_with(|| Box::new(Page::EMPTY));
+        page.places[line] = place;
+        page.taken += 1;
+        place as usize
+    }
+
+    /// Takes the place of a transfer back, which is over.
+    pub fn give_back(&mut self, place: usize) {
+        let flow = self.numbers[place] as usize;
+        if let Some(page) = &mut self.pages[flow / PAGE] {
+            page.places[flow % PAGE] = NOWHERE;
+            page.taken -= 1;
+            if page.taken == 0 {
+                self.pages[flow / PAGE] = None;
+            }
+        }
+        self.free.push(place as u32);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flows_of_the_plan_keep_their_numbers_and_transfers_share_places() {
+        let mut places = Places::new(2);
+        assert_eq!((places.of(1), places.len()), (1, 2));
+        let (first, second) = (places.take(2), places.take(1_000_000));
+        assert_eq!((first, second), (2, 3));
+        assert_eq!((places.of(1_000_000), places.number(3)), (3, 1_000_000));
+        places.give_back(first);
+        assert!(places.of(2) >= places.len());
+        assert_eq!(places.take(3), first);
+        assert_eq!((places.of(3), places.of(2) >= places.len()), (first, true));
+    }
+
+    #[test]
+    fn pages_last_as_long_as_their_transfers() {
+        let mut places = Places::new(0);
+        for flow in 0..100 * PAGE as u32 {
+            let place = places.take(flow);
+            assert!(place < 3, "of flow {flow}");
+            if flow >= 2 {
+                places.give_back(places.of(flow - 2));
+            }
+        }
+        assert!(places.pages.iter().flatten().count() <= 2);
+    }
+}
