@@ -9,6 +9,7 @@
 
 use ackclock_packet::Simulation;
 use ackclock_plan::Plan;
+use ackclock_record::Flows;
 use ackclock_units::Time;
 use serde_json::{json, Value};
 
@@ -27,20 +28,41 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let segments: u32 = arguments.next().map_or(Ok(10), |text| text.parse())?;
     let plan = plan(number, segments)?;
     let mut simulation = Simulation::new(&plan, 1)?;
-    let mut reached = Time::ZERO;
+    let (mut reached, mut counts) = (Time::ZERO, Counts::default());
     while reached < plan.duration {
         reached = simulation.advance((reached + Time::from_milliseconds(100)).min(plan.duration));
         std::hint::black_box(simulation.drain());
+        counts.add(&simulation.take_ended());
     }
-    let flows = simulation.finish().flows;
-    let complete = flows.end_s.iter().filter(|end_s| end_s.is_finite()).count();
-    let packets: u64 = flows.sent_packets.iter().sum();
+    counts.add(&simulation.finish().flows);
+    let Counts {
+        transfers,
+        complete,
+        packets,
+    } = counts;
     println!(
         "{}",
-        json!({ "transfers": flows.flow.len(), "complete": complete, "packets": packets })
+        json!({ "transfers": transfers, "complete": complete, "packets": packets })
     );
     Ok(())
 }
+
+/// What is counted of transfers.
+#[derive(Default)]
+struct Counts {
+    transfers: usize,
+    complete: usize,
+    packets: u64,
+}
+
+impl Counts {
+    fn add(&mut self, flows: &Flows) {
+        self.transfers += flows.flow.len();
+        self.complete += flows.end_s.iter().filter(|end_s| end_s.is_finite()).count();
+        self.packets += flows.sent_packets.iter().sum::<u64>();
+    }
+}
+
 fn plan(number: u32, segments: u32) -> serde_json::Result<Plan> {
     let bits = 8.0 * f64::from(segments * WIRE_BYTES);
     let per_s = 0.5 * RATE_BPS / bits;

@@ -50,7 +50,7 @@ impl Places {
     }
 
     /// How many places there are, taken or free.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.numbers.len()
     }
 
@@ -115,14 +115,17 @@ mod tests {
     #[test]
     fn flows_of_the_plan_keep_their_numbers_and_transfers_share_places() {
         let mut places = Places::new(2);
-        assert_eq!((places.of(1), places.len()), (1, 2));
+        assert_eq!((places.of(1), places.count()), (1, 2));
         let (first, second) = (places.take(2), places.take(1_000_000));
         assert_eq!((first, second), (2, 3));
         assert_eq!((places.of(1_000_000), places.number(3)), (3, 1_000_000));
         places.give_back(first);
-        assert!(places.of(2) >= places.len());
+        assert!(places.of(2) >= places.count());
         assert_eq!(places.take(3), first);
-        assert_eq!((places.of(3), places.of(2) >= places.len()), (first, true));
+        assert_eq!(
+            (places.of(3), places.of(2) >= places.count()),
+            (first, true)
+        );
     }
 
     #[test]

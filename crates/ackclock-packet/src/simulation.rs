@@ -366,6 +366,11 @@ impl Simulation {
         })
     }
 
+    /// Flows of which something was kept at the same time, at most, rows apart.
+    pub fn places(&self) -> usize {
+        self.network.places().count()
+    }
+
     /// The links, for inspection.
     pub fn links(&self) -> &[Link] {
         self.network.links()

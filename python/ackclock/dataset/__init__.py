@@ -128,6 +128,11 @@ class Dataset:
     parts: Mapping[str, tuple[Part, ...]]
     _keep: tuple[object, ...] = field(default=(), repr=False, compare=False)
 
+    @cached_property
+    def measured(self) -> dict[Any, Any]:
+        """The metrics of runs that were asked for."""
+        return {}
+
     @checked(table=arguments.WORD)
     def scan(self, table: str) -> pl.LazyFrame:
         """A table as a lazy frame. Raises `InputError` for an unknown table."""

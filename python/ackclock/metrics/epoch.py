@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ackclock.metrics.instants import Instants, instants
+from ackclock.metrics.instants import mean_by_instant
 from ackclock.metrics.metric import Metric
 from ackclock.metrics.view import Array, Lives, RunView, lives
 
@@ -86,16 +86,19 @@ def _numbers(view: RunView, times_s: Array) -> npt.NDArray[np.int64]:
 
 
 def rtt_at(view: RunView, times_s: Array) -> Array:
-    """The mean smoothed RTT (s) sampled last before each instant, else the mean base RTT, else 0."""
-    fallback = view.rows("flows").mean("base_rtt_s") or 0.0
-    known = view.once(instants)
-    sampled = np.flatnonzero(~np.isnan(known.srtt_s))
-    if not sampled.size:
-        return np.full(times_s.shape, fallback)
-    if sampled.size < known.times_s.size:
-        known = Instants(known.times_s[sampled], known.cwnd[sampled], known.srtt_s[sampled])
-    before = np.searchsorted(known.times_s, times_s, side="right") - 1
-    return np.where(before < 0, fallback, known.srtt_s[np.maximum(before, 0)])
+    """The mean smoothed RTT (s) sampled last before each of ascending instants, else the mean base RTT, else 0."""
+    found, done = np.empty(times_s.shape), 0
+    latest = view.rows("flows").mean("base_rtt_s") or 0.0
+    for sampled_s, means in mean_by_instant(view, "srtt_s") if times_s.size else ():
+        known = ~np.isnan(means)
+        if known.any():
+            sampled_s, means = sampled_s[known], means[known]  # noqa: PLW2901
+            first, end = np.searchsorted(times_s, sampled_s[[0, -1]])
+            found[done:first] = latest
+            found[first:end] = means[np.searchsorted(sampled_s, times_s[first:end], side="right") - 1]
+            latest, done = means[-1], end
+    found[done:] = latest
+    return found
 
 
 def _active(view: RunView, start_s: Array, end_s: Array) -> npt.NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,39 +13,47 @@ from ackclock.metrics.view import Array, RunView
 
 @dataclass(frozen=True, slots=True)
 class Instants:
-    """Sample times (s, ascending), and the means over the flows that were sampled then (NaN where none is known)."""
+    """Sample times (s, ascending), and the mean window of the flows sampled then (NaN where none is known)."""
 
     times_s: Array
     cwnd: Array
-    srtt_s: Array
 
     def between(self, low_s: float, high_s: float) -> Instants:
         """Those from one time to another, both included."""
         chosen = slice(np.searchsorted(self.times_s, low_s), np.searchsorted(self.times_s, high_s, side="right"))
-        return Instants(self.times_s[chosen], self.cwnd[chosen], self.srtt_s[chosen])
+        return Instants(self.times_s[chosen], self.cwnd[chosen])
 
     @property
     def interval_s(self) -> float:
         """The usual time between samples; NaN with fewer than two."""
-        return float(np.median(np.diff(self.times_s))) if self.times_s.size > 1 else float("nan")
+        return float(np.median(np.diff(self.times_s), overwrite_input=True)) if self.times_s.size > 1 else float("nan")
 
 
 def instants(view: RunView) -> Instants:
     """The instants of all flow samples, warm-up included."""
-    times_s, cwnd, srtt_s = [np.empty(0)], [np.empty(0)], [np.empty(0)]
-    for block in view.rows("flow_samples").blocks("cwnd", "srtt_s"):
+    times_s, cwnd = [np.empty(0)], [np.empty(0)]
+    for sampled_s, means in mean_by_instant(view, "cwnd"):
+        times_s.append(sampled_s)
+        cwnd.append(means)
+    return Instants(_joined(times_s), _joined(cwnd))
+
+
+def mean_by_instant(view: RunView, column: str) -> Iterator[tuple[Array, Array]]:
+    """Instants of flow samples, and the means of a column over the flows then, in blocks."""
+    for block in view.rows("flow_samples").blocks(column):
         if block.size:
             first = np.flatnonzero(np.diff(block["time_s"], prepend=-np.inf) > 0)
-            times_s.append(block["time_s"][first])
-            cwnd.append(mean_of_each(block["cwnd"], first))
-            srtt_s.append(mean_of_each(block["srtt_s"], first))
-    return Instants(*map(_joined, (times_s, cwnd, srtt_s)))
+            yield block["time_s"][first], mean_of_each(block[column], first)
 
 
 def _joined(parts: list[Array]) -> Array:
-    """The parts as one; they are given up, for there may be many instants."""
-    whole = np.concatenate(parts)
-    parts.clear()
+    """The parts as one; each is given up when it has been copied, for there may be many instants."""
+    whole = np.empty(sum(part.size for part in parts))
+    end = whole.size
+    while parts:
+        part = parts.pop()
+        whole[end - part.size : end] = part
+        end -= part.size
     return whole
 
 

@@ -43,8 +43,9 @@ class Swings:
 def swings(view: RunView) -> Swings | None:
     """The peaks and troughs of the mean window of a run; None with fewer than three peaks."""
     curve = view.once(instants).between(view.warmup_s, view.duration_s)
-    known = ~np.isnan(curve.cwnd)
-    times_s, windows = curve.times_s[known], curve.cwnd[known]
+    times_s, windows = curve.times_s, curve.cwnd
+    if (missing := np.isnan(windows)).any():
+        times_s, windows = times_s[~missing], windows[~missing]
     if windows.size < FEWEST_PEAKS:
         return None
     low, high = np.quantile(windows, RANGE)

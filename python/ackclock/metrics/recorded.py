@@ -63,5 +63,9 @@ class Recorded(Protocol):
     def parts(self) -> Mapping[str, Sequence[Piece]]:
         """The pieces of each table."""
 
+    @property
+    def measured(self) -> dict[Any, Any]:
+        """What is kept of it once it is known: the tables do not change."""
+
     def scan(self, table: str) -> pl.LazyFrame:
         """A table as a lazy frame. Raises `KeyError` for an unknown table."""

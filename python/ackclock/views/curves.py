@@ -19,6 +19,7 @@ from ackclock.errors import InputError
 from ackclock.known import KnownLink
 from ackclock.metrics import completion, dynamics, epoch
 from ackclock.metrics.distributions import DISTRIBUTIONS
+from ackclock.metrics.instants import instants
 from ackclock.metrics.view import Array, Grid, Lives, RunView, group_label, lives
 from ackclock.views import sampled
 from ackclock.views.sampled import Instants, Matrix
@@ -163,7 +164,7 @@ def goodputs(view: RunView, window_s: float | None = None) -> Lines:
 
 
 def _instants(view: RunView) -> Instants:
-    return sampled.instants(view.rows("flow_samples"))
+    return sampled.instants(view.rows("flow_samples"), view.once(instants).times_s)
 
 
 def datagram_goodputs(view: RunView, times_s: Array, window_s: float) -> Lines:

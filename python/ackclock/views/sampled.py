@@ -41,16 +41,15 @@ class Instants:
     @property
     def interval_s(self) -> float:
         """The usual time between samples."""
-        return float(np.median(np.diff(self.times_s))) if self.times_s.size > 1 else float("nan")
+        return float(np.median(np.diff(self.times_s), overwrite_input=True)) if self.times_s.size > 1 else float("nan")
 
 
-def instants(rows: Rows) -> Instants:
-    """Those of samples of flows."""
-    times_s, flows = [np.empty(0)], np.empty(0, dtype=np.uint32)
+def instants(rows: Rows, times_s: Array) -> Instants:
+    """Those of samples of flows, which are at these times."""
+    flows = np.empty(0, dtype=np.uint32)
     for block in rows.blocks("flow"):
-        times_s.append(_different(block["time_s"]))
         flows = np.union1d(flows, block["flow"])
-    return Instants(np.concatenate(times_s), flows)
+    return Instants(times_s, flows)
 
 
 def of_flows(rows: Rows, found: Instants, column: str) -> Matrix:

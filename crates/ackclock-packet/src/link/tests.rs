@@ -26,7 +26,7 @@ fn shaped(limit_bytes: u64, per_flow: bool) -> Link {
         loss: None,
         bottleneck: true,
     };
-    Link::new(&plan, &[0; 4], 1).expect("a sound plan")
+    Link::new(&plan, &[(0, 0)], 1).expect("a sound plan")
 }
 
 /// 1000 bytes with the frame.

@@ -165,12 +165,11 @@ impl Simulation {
 
     /// What a flow of the plan was asked to do.
     fn describe(&mut self, place: usize) -> Description {
-        let (group, ends, size_bytes) = match self.plan.flows.get(place) {
-            Some(plan) => (plan.group, plan.ends, plan.size_bytes),
-            None => {
-                let plan = &self.plan.datagrams[place - self.plan.flows.len()];
-                (plan.group, plan.ends, None)
-            }
+        let (group, ends, size_bytes) = if let Some(plan) = self.plan.flows.get(place) {
+            (plan.group, plan.ends, plan.size_bytes)
+        } else {
+            let plan = &self.plan.datagrams[place - self.plan.flows.len()];
+            (plan.group, plan.ends, None)
         };
         let flow = place as u32;
         Description {

@@ -167,8 +167,8 @@ impl Transfers {
         let first = self.parts[traffic].first;
         let ahead = self.schedule.of_workload(traffic).start;
         let (opens, waiting) = self.schedule.complete(number - first + ahead, now)?;
-        let waiting = waiting.to_vec().into_iter().map(|index| {
-            let index = index as usize;
+        let waiting: Vec<usize> = waiting.iter().map(|&index| index as usize).collect();
+        let waiting = waiting.into_iter().map(|index| {
             let transfer = self.schedule.transfer(index);
             (index - ahead + first, Task { traffic, transfer })
         });

@@ -41,7 +41,16 @@ fn make(plan: &QueuePlan, seed: u64) -> Queue {
     let surroundings = Surroundings {
         rate_bps: 1e7,
         seed,
-        priorities: &[0, 2, 4, 6, 8, 10, 12, 15],
+        priorities: &[
+            (0, 0),
+            (1, 2),
+            (2, 4),
+            (3, 6),
+            (4, 8),
+            (5, 10),
+            (6, 12),
+            (7, 15),
+        ],
     };
     queue::make(&plan.discipline, &plan.parameters, &surroundings)
         .unwrap_or_else(|error| panic!("{}: {error}", plan.discipline))

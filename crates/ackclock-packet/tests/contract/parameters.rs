@@ -9,7 +9,7 @@ use crate::kit::cards::{congestion_controls, disciplines};
 const SURROUNDINGS: Surroundings = Surroundings {
     rate_bps: 1e7,
     seed: 1,
-    priorities: &[0],
+    priorities: &[(0, 0)],
 };
 
 /// Makes an algorithm from other parameters.

@@ -27,7 +27,7 @@ fn is_lost(link: &mut Link, kind: Kind, flow: u32) -> bool {
 }
 
 fn make(loss: LossPlan, seed: u64) -> Link {
-    Link::new(&lossy(loss), &[0; FLOWS], seed).expect("a sound link")
+    Link::new(&lossy(loss), &[(0, 0)], seed).expect("a sound link")
 }
 
 proptest! {

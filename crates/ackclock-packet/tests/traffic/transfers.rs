@@ -124,6 +124,28 @@ fn every_transfer_of_a_poisson_process_completes() {
 }
 
 #[test]
+fn what_is_kept_is_that_of_the_transfers_that_are_there() {
+    let of = |seconds: u64| {
+        let stop_s = seconds as f64;
+        let traffic = vec![
+            traffic(5, poisson(500.0, stop_s, 2000)),
+            traffic(2, sources(0.001, 10 * seconds as u32)),
+        ];
+        let (simulation, _, totals) = run(&network(ms(1000 * seconds), traffic), 7);
+        (simulation.places(), totals.flows.flow.len())
+    };
+    let (short, long) = (of(2), of(20));
+    assert!(long.1 > 9 * short.1, "{} transfers", long.1);
+    // A transfer lasts a tenth of a second; of some fifty the greatest number is a matter of chance.
+    assert!(
+        long.0 < 2 * short.0 && short.0 < 150,
+        "{} {}",
+        short.0,
+        long.0
+    );
+}
+
+#[test]
 fn samples_of_transfers_are_taken_when_asked_for() {
     let mut plan = network(ms(3000), vec![traffic(2, poisson(100.0, 2.0, 50_000))]);
     plan.record.traffic = true;

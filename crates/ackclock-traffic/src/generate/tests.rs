@@ -212,6 +212,24 @@ fn too_many_transfers_are_refused_with_their_number() {
         .contains("about 10236800"));
 }
 
+#[test]
+fn arrivals_that_draw_their_ends_are_drawn_when_asked_for() {
+    for arrivals in [poisson(10.0), json!({ "kind": "periodic", "every_s": 0.1 })] {
+        let workload = workload(&arrivals, &fixed());
+        let (population, span) = (Population::Paths(3), Time::from_seconds(20.0));
+        let all = generate(&workload, population, span, 7, 0).expect("transfers");
+        let Ok(Supply::Arriving(mut arriving)) = supply(&workload, population, span, 7, 0) else {
+            panic!("{arrivals} were drawn ahead");
+        };
+        assert_eq!(
+            (arriving.len(), arriving.stop()),
+            (all.transfers.len(), all.stop)
+        );
+        assert_eq!(arriving.next().as_ref(), all.transfers.first());
+        assert!(arriving.eq(all.transfers[1..].iter().copied()));
+    }
+}
+
 /// The expected number fits, the drawn one does not.
 #[test]
 fn the_limit_holds_for_what_is_drawn_too() {
