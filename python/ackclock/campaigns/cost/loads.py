@@ -35,6 +35,7 @@ class Load:
         window_p: packets of a source under way when queues are empty; infinite without a share.
         alive_s: how long it is there, all its transfers together.
         udp, generated: what it is.
+        ahead: its transfers are drawn before the run, for some wait for others; else each is drawn when it is next.
     """
 
     count: float
@@ -48,6 +49,7 @@ class Load:
     alive_s: float
     udp: bool
     generated: bool
+    ahead: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ class _Source:
     udp: bool = False
     generated: bool = False
     closed: bool = False
+    ahead: bool = False
     together_s: float = 0.0
     used: float = 1.0
     first_p: float = 0.0
@@ -104,6 +107,7 @@ def _load(plan: Plan, source: _Source, share: Share) -> Load:
         alive_s=alive_s,
         udp=source.udp,
         generated=source.generated,
+        ahead=source.ahead,
     )
 
 
@@ -249,7 +253,8 @@ def _generated(plan: Plan, traffic: TrafficPlan, ways: Ways) -> Iterator[_Source
     begin_s = traffic.workload["start_s"]
     span_s = max(0.0, min(traffic.workload["stop_s"] or math.inf, plan.duration_s) - begin_s)
     pairs, known = _pairs(plan, traffic, ways)
-    closed = traffic.workload["arrivals"]["kind"] in ("sources", "web")
+    kind = traffic.workload["arrivals"]["kind"]
+    closed, ahead = kind in ("sources", "web"), kind not in ("poisson", "periodic")
     for there, back, base_rtt_s in known:
         connection = Connection.of(plan, traffic.group, base_rtt_s, there)
         least_bps = min((plan.links[link].rate_bps for link in there), default=math.inf)
@@ -258,14 +263,14 @@ def _generated(plan: Plan, traffic: TrafficPlan, ways: Ways) -> Iterator[_Source
         part = 1 / len(known)
         bits = min(8 * amount.wire_bytes * part, least_bps * span_s)
         made = _tcp(plan, connection, there, back, bits, span_s)
-        yield replace(
+        found = replace(
             made,
             begin_s=begin_s,
             transfers=amount.number * part,
             alone_s=amount.each_s,
             generated=True,
-            closed=closed,
         )
+        yield replace(found, closed=closed, ahead=ahead)
 
 
 def _pairs(

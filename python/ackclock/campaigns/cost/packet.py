@@ -34,8 +34,8 @@ CAPTURED_BYTES = 82
 #: The share of packets that is marked, where senders ask for it.
 MARKED = 0.4
 
-#: Memory of each, in bytes: state and rows.
-CONNECTION_BYTES, PENDING_BYTES, UNDER_WAY_BYTES, LINK_BYTES, CODE_BYTES = 4000, 400, 64, 40_000, 120e6
+#: Memory of each, in bytes: state, transfers that were drawn ahead, and rows.
+CONNECTION_BYTES, AHEAD_BYTES, UNDER_WAY_BYTES, LINK_BYTES, CODE_BYTES = 4000, 140, 64, 40_000, 120e6
 
 #: Rows in memory before they go to disk.
 SPOOLED_BYTES = 256 << 20
@@ -115,7 +115,7 @@ def _hops(load: Load) -> float:
 
 
 def _memory_bytes(plan: Plan, everything: list[Load], rows: Rows) -> float:
-    transfers = sum(load.count * load.transfers for load in everything if load.generated)
+    transfers = sum(load.count * load.transfers for load in everything if load.ahead)
     under_way = sum(load.count * min(load.window_p, load.packets) for load in everything)
-    state = len(plan.flows) * CONNECTION_BYTES + transfers * PENDING_BYTES + under_way * UNDER_WAY_BYTES
+    state = len(plan.flows) * CONNECTION_BYTES + transfers * AHEAD_BYTES + under_way * UNDER_WAY_BYTES
     return CODE_BYTES + state + len(plan.links) * LINK_BYTES + min(rows.memory_bytes(), SPOOLED_BYTES)
