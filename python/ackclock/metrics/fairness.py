@@ -11,10 +11,14 @@ asks for, and the numbers say how equal the rates are and no more.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
 import numpy as np
 
 from ackclock.metrics.metric import Metric
-from ackclock.metrics.throughput import rates_while_there_bps
+from ackclock.metrics.throughput import rates_by_block_bps
 from ackclock.metrics.view import Array, RunView
 
 
@@ -24,8 +28,8 @@ def jain(view: RunView) -> float | None:
     (Σx)² / (n Σx²) over the flows that were there in the measured part, x being a flow's goodput while it was there;
     null if nothing was delivered. Source: Jain, Chiu, Hawe 1984 (DEC TR-301); RFC 5166 (fairness between flows).
     """
-    rates = view.once(rates_while_there_bps)
-    return None if rates is None else jain_index(rates)
+    found = view.once(_spread)
+    return None if found is None else found.jain
 
 
 def max_min_fairness(view: RunView) -> float | None:
@@ -35,8 +39,8 @@ def max_min_fairness(view: RunView) -> float | None:
     at one bottleneck is the equal share. With different bottlenecks it is no distance from the max-min fair
     allocation. Null if nothing was delivered. Source: RFC 5166 (fairness), Guillier 2008; the ratio is ours.
     """
-    rates = _delivering(view)
-    return None if rates is None else float(rates.min() / rates.mean())
+    found = _delivering(view)
+    return None if found is None else found.least / found.mean
 
 
 def proportional_fairness(view: RunView) -> float | None:
@@ -47,10 +51,10 @@ def proportional_fairness(view: RunView) -> float | None:
     unit and the number of flows. Null if nothing was delivered. Source: Kelly 1998; RFC 5166 (fairness), Guillier
     2008; the normalisation is ours.
     """
-    rates = _delivering(view)
-    if rates is None:
+    found = _delivering(view)
+    if found is None:
         return None
-    return float(np.exp(np.mean(np.log(rates / rates.mean())))) if rates.min() > 0 else 0.0
+    return math.exp(found.logarithms / found.count) if found.least > 0 else 0.0
 
 
 def epsilon_fairness(view: RunView) -> float | None:
@@ -60,8 +64,8 @@ def epsilon_fairness(view: RunView) -> float | None:
     case of two flows. Less is fairer, unlike the other indices. Null if nothing was delivered. Source: RFC 5166
     (fairness), Guillier 2008.
     """
-    rates = _delivering(view)
-    return None if rates is None else float(1 - rates.min() / rates.max())
+    found = _delivering(view)
+    return None if found is None else 1 - found.least / found.greatest
 
 
 def cov_goodput(view: RunView) -> float | None:
@@ -70,8 +74,8 @@ def cov_goodput(view: RunView) -> float | None:
     The standard deviation is the population's (divided by n), so that Jain's index is 1 / (1 + cov²). Source: RFC
     5166, Guillier 2008 (coefficient of variation CoV).
     """
-    rates = _delivering(view)
-    return None if rates is None else float(np.std(rates) / np.mean(rates))
+    found = _delivering(view)
+    return None if found is None else found.sd / found.mean
 
 
 def sd_goodput_bps(view: RunView) -> float | None:
@@ -79,23 +83,66 @@ def sd_goodput_bps(view: RunView) -> float | None:
 
     Source: Guillier 2008 (variance σ).
     """
-    rates = view.once(rates_while_there_bps)
-    return None if rates is None else float(np.std(rates))
+    found = view.once(_spread)
+    return None if found is None else found.sd
 
 
 def jain_index(shares: Array) -> float | None:
     """Jain's index of non-negative shares; None if they are all zero."""
-    peak = shares.max(initial=0.0)
-    if peak <= 0:
+    found = _spread_of(lambda: iter([shares]))
+    return None if found is None else found.jain
+
+
+@dataclass(frozen=True, slots=True)
+class _Spread:
+    """Goodputs x of so many flows: least, greatest and mean; sums of x / greatest, of its square, of log(x / mean)."""
+
+    count: int
+    least: float
+    greatest: float
+    mean: float
+    sd: float
+    scaled: float
+    scaled_squares: float
+    logarithms: float
+
+    @property
+    def jain(self) -> float | None:
+        """Jain's index; None if all are zero."""
+        return self.scaled**2 / (self.count * self.scaled_squares) if self.greatest > 0 else None
+
+
+def _spread(view: RunView) -> _Spread | None:
+    """The flows' goodputs; None if nothing tells them."""
+    return _spread_of(lambda: rates_by_block_bps(view))
+
+
+def _spread_of(blocks: Callable[[], Iterator[Array]]) -> _Spread | None:
+    """What goodputs come to, in two passes over blocks of them; None if there are none."""
+    seen = [(rates.size, rates.min(), rates.max(), rates.sum()) for rates in blocks() if rates.size]
+    if not seen:
         return None
-    scaled = shares / peak
-    return float(scaled.sum() ** 2 / (scaled.size * (scaled**2).sum()))
+    counts, least, greatest, totals = zip(*seen, strict=True)
+    count, mean, peak = sum(counts), math.fsum(totals) / sum(counts), float(max(greatest))
+    sums = [_sums(rates, mean, peak) for rates in blocks() if rates.size]
+    squares, scaled, scaled_squares, logarithms = map(math.fsum, zip(*sums, strict=True))
+    sd = math.sqrt(squares / count)
+    return _Spread(count, float(min(least)), peak, mean, sd, scaled, scaled_squares, logarithms)
 
 
-def _delivering(view: RunView) -> Array | None:
+def _sums(rates: Array, mean: float, peak: float) -> tuple[float, float, float, float]:
+    """Of (x − mean)², x / peak, its square, and log(x / mean); the last is 0 where a flow got nothing."""
+    scaled = rates / (peak or 1.0)
+    with np.errstate(over="ignore", divide="ignore"):
+        squares = float(((rates - mean) ** 2).sum())
+        logarithms = float(np.log(rates / mean).sum()) if rates.min() > 0 else 0.0
+    return squares, float(scaled.sum()), float((scaled**2).sum()), logarithms
+
+
+def _delivering(view: RunView) -> _Spread | None:
     """The flows' goodputs; None if nothing tells them or nothing was delivered."""
-    rates = view.once(rates_while_there_bps)
-    return None if rates is None or rates.sum() <= 0 else rates
+    found = view.once(_spread)
+    return None if found is None or found.mean <= 0 else found
 
 
 METRICS = (

@@ -105,8 +105,13 @@ def rates_while_there_bps(view: RunView) -> Array | None:
 
     In the order of the flows, if there are not more than fit into a block.
     """
-    found = [8 * counted / there_s for counted, there_s in payload(view)]
+    found = list(rates_by_block_bps(view))
     return np.concatenate(found) if found else None
+
+
+def rates_by_block_bps(view: RunView) -> Iterator[Array]:
+    """The same rates in blocks; nothing if nothing tells them."""
+    return (8 * counted / there_s for counted, there_s in payload(view))
 
 
 def datagram_rates_bps(view: RunView) -> Array:
