@@ -62,6 +62,8 @@ def close(found: object, expected: object) -> bool:
 
 
 def assert_same(data: Dataset, small: Dataset, monkeypatch: pytest.MonkeyPatch, **part: object) -> None:
+    # Metrics are taken once of each dataset, so neither may have been looked at before.
+    data, small = Dataset.concat([data]), Dataset.concat([small])
     whole = metrics.table(data, **part)["runs"]
     monkeypatch.setattr(rows, "BLOCK_ROWS", 101)
     for before, after in zip(whole, metrics.table(small, **part)["runs"], strict=True):
@@ -158,3 +160,16 @@ def test_the_frames_are_those_of_the_measured_part(simulated):
     view = next(metrics.runs(simulated, (5.0, 12.0)))
     assert view.measured_samples["time_s"].is_between(5, 12).all() and view.measured_samples.height
     assert isinstance(view.flows, pl.DataFrame) and view.flows["measured_bytes"].null_count() == view.flows.height
+
+
+def test_metrics_are_taken_once_of_a_dataset(monkeypatch):
+    data, taken = synthetic.transfers(count=20, seeds=1), []
+    monkeypatch.setattr(metrics, "value", lambda view, name: taken.append(name) or 1.0)
+    first = metrics.table(data)
+    assert len(taken) == len(metrics.METRICS)
+    assert metrics.table(data) == first and len(taken) == len(metrics.METRICS)
+    metrics.of_run(next(metrics.runs(data)))["jain"] = 2.0
+    assert metrics.table(data) == first, "what was given out is the caller's"
+    metrics.table(data, between=(6.0, 9.0))
+    metrics.table(Dataset.concat([data]))
+    assert len(taken) == 3 * len(metrics.METRICS)

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from ackclock import metrics
 from ackclock.dataset import Dataset
-from ackclock.metrics import RunView
-from ackclock.metrics.epoch import drops_by_epoch, epochs
+from ackclock.metrics import RunView, rows
+from ackclock.metrics.epoch import drops_by_epoch, epochs, rtt_at
 
 PLAN = synthetic.plan(rate_bps=1e7, duration_s=20, warmup_s=5)
 
@@ -89,6 +89,20 @@ def test_flows_that_are_not_there_are_not_counted() -> None:
     found = epochs(view([6.0, 9.0, 16.0], [0, 0, 0], flows=flows))
     assert found["flows_active"].to_list() == [2, 1, 3]
     assert found["share"].to_list() == [0.5, 1.0, pytest.approx(1 / 3)]
+
+
+@pytest.mark.parametrize("block_rows", [2, 1000])
+def test_the_rtt_is_the_one_sampled_last(block_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Means of two flows at 1, 2, …, 9 s, of which none is known at 1, 4, 5 and 9 s."""
+    monkeypatch.setattr(rows, "BLOCK_ROWS", block_rows)
+    times_s, unknown = np.arange(1.0, 10.0), [0, 3, 4, 8]
+    srtt_s = np.column_stack([times_s, times_s + 2])
+    srtt_s[unknown] = np.nan
+    sampled = synthetic.samples(times_s, srtt_s=srtt_s, cwnd=np.ones_like(srtt_s))
+    asked_s = np.array([0.5, 1.5, 2.0, 2.5, 3.0, 4.5, 5.9, 6.0, 8.5, 9.5, 20.0])
+    found = rtt_at(view([], [], flow_samples=sampled), asked_s)
+    assert found.tolist() == [0.1, 0.1, 3.0, 3.0, 4.0, 4.0, 4.0, 7.0, 9.0, 9.0, 9.0]
+    assert rtt_at(view([], []), asked_s[:2]).tolist() == [0.1, 0.1]
 
 
 def test_no_drops_is_no_epoch_and_unrecorded_drops_are_unknown() -> None:
