@@ -98,14 +98,24 @@ def _first_rates(view: RunView, goodputs: _Means) -> list[pl.DataFrame]:
     """Goodput while it was there and share of all the data of the first TCP flows; goodput of the first UDP flows."""
     udp = pl.DataFrame({"flow": view.datagrams["flow"], "goodput_bps": throughput.datagram_rates_bps(view)})
     found = [udp.head(MOST_FLOWS).with_columns(pl.lit(None, dtype=pl.Float64).alias("share"))]
-    rates, data = view.once(throughput.rates_while_there_bps), view.once(throughput.flow_rates_bps)
+    rates, data = view.once(throughput.rates_while_there_bps), throughput.flow_rates_bps(view)
     if rates is not None and data is not None:
         flows = throughput.present_flows(view)
-        goodputs.add(flows, rates)
-        first = np.argsort(flows, kind="stable")[:MOST_FLOWS]
+        first = _lowest(flows, MOST_FLOWS)
         share = data[first] / (data.sum() or 1.0)
+        del data  # there may be ten million
+        goodputs.add(flows, rates)
         found.append(pl.DataFrame({"flow": flows[first], "goodput_bps": rates[first], "share": share}, schema=RATES))
     return found
+
+
+def _lowest(numbers: npt.NDArray[np.uint32], count: int) -> npt.NDArray[np.intp]:
+    """The places of the lowest numbers, at most so many, in the order of the numbers."""
+    if numbers.size > count:
+        few = np.flatnonzero(numbers <= np.partition(numbers, count - 1)[count - 1])
+    else:
+        few = np.arange(numbers.size)
+    return few[np.argsort(numbers[few], kind="stable")][:count]
 
 
 class _Means:
