@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ackclock.errors import InputError
 from ackclock.metrics.metric import Metric
 from ackclock.metrics.view import Array, RunView
 
@@ -74,6 +75,8 @@ def sojourn_histogram(view: RunView) -> tuple[Array, Array]:
     known = [(edges_s, counts) for edges_s, counts in histograms if edges_s is not None]
     if not known:
         return _sampled(view)
+    if any(counts is None or len(counts) != len(edges_s) for edges_s, counts in known):
+        raise InputError("the table 'links': found sojourn_edges_s without as many sojourn_counts; expected one for each")
     edges_s, counts = (np.concatenate(column) for column in zip(*known, strict=True))
     times_s, bins = np.unique(edges_s, return_inverse=True)
     return times_s, np.bincount(bins, counts).astype(np.float64)

@@ -146,7 +146,10 @@ def _answers_s(view: RunView, at_s: Array, until_s: Array) -> list[float]:
     total, staying = before.sum(axis=1), (before * stay).sum(axis=1)
     halfway = (staying + total * stay.sum(axis=1) / np.maximum(active_after, 1)) / 2
     answers_s: dict[int, float] = {}
-    for times_s, rates in goodputs(view, sampled.flows, max(known.interval_s, 2 * view.rtt_s)):
+    window_s = float(np.fmax(known.interval_s, 2 * view.rtt_s))  # either may be unknown
+    if not window_s > 0:
+        return []
+    for times_s, rates in goodputs(view, sampled.flows, window_s):
         for change in np.flatnonzero(stay.any(axis=1) & (total > 0)):
             rate = rates[:, stay[change]].sum(axis=1)
             reached = rate <= halfway[change] if halfway[change] < staying[change] else rate >= halfway[change]

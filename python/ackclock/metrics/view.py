@@ -56,7 +56,13 @@ class Lives:
 
 
 def lives(block: Block) -> Lives:
-    """Those of a block of `flows`: a transfer is over when it is complete, else when its flow is."""
+    """Those of a block of `flows`: a transfer is over when it is complete, else when its flow is.
+
+    Raises `InputError` for a flow that is there twice.
+    """
+    flows = block["flow"]
+    if (flows[1:] <= flows[:-1]).any() and np.unique(flows).size < flows.size:
+        raise InputError("the table 'flows': found a flow twice in a run; expected a row for each")
     done_s = block["start_s"] + block["completion_s"]
     ends_s = np.where(np.isnan(done_s), block["end_s"], done_s)
     ends_s[np.isnan(ends_s)] = np.inf
