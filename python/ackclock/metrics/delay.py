@@ -76,7 +76,7 @@ def sojourn_histogram(view: RunView) -> tuple[Array, Array]:
     if not known:
         return _sampled(view)
     if any(counts is None or len(counts) != len(edges_s) for edges_s, counts in known):
-        raise InputError("the table 'links': found sojourn_edges_s without as many sojourn_counts; expected one for each")
+        raise InputError("the table 'links': found sojourn_edges_s without as many sojourn_counts; expected as many")
     edges_s, counts = (np.concatenate(column) for column in zip(*known, strict=True))
     times_s, bins = np.unique(edges_s, return_inverse=True)
     return times_s, np.bincount(bins, counts).astype(np.float64)
