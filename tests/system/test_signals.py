@@ -27,11 +27,14 @@ queue = { discipline = "pfifo", limit = "1bdp" }
 count = 2
 congestion = "cubic"
 """
+SWEEP = """
+[sweep]
+"network.queue.limit" = ["0.1bdp", "0.2bdp", "0.3bdp", "0.5bdp", "1bdp", "2bdp", "3bdp", "4bdp"]
+"""
 FILES = {
     "run.toml": RUN,
     "captures.toml": RUN + "[record]\npcap = true\n",
-    "sweep.toml": RUN.replace("600s", "300s")
-    + '[sweep]\n"network.queue.limit" = ["0.1bdp", "0.2bdp", "0.3bdp", "0.5bdp", "1bdp", "2bdp", "3bdp", "4bdp"]\n',
+    "sweep.toml": RUN.replace("600s", "300s") + SWEEP,
 }
 COMMANDS = {
     "run": ("run", "run.toml"),
@@ -133,7 +136,7 @@ def test_a_signal_at_any_time_leaves_nothing(tmp_path, number):
 
 
 def test_a_sweep_that_was_interrupted_goes_on(tmp_path):
-    (tmp_path / "sweep.toml").write_text(RUN.replace("600s", "2s"))
+    (tmp_path / "sweep.toml").write_text(RUN.replace("600s", "2s") + SWEEP)
     (tmp_path / "temporary").mkdir()
     command = ("sweep", "sweep.toml", "--jobs", "1", "--no-report", "--metrics", "utilisation", "--repeats", "20")
     process = begun(tmp_path, *command)
