@@ -58,9 +58,14 @@ def windows_over_time(data: Recorded, between: tuple[float, float] | None = None
 def empirical(values: Array, weights: Array | None = None) -> tuple[Array, Array]:
     """The empirical distribution function: ascending values and the share at or below each."""
     known = ~np.isnan(values)
+    if weights is None:  # there may be ten million
+        ascending = values[known]
+        ascending.sort()
+        share = np.arange(1.0, ascending.size + 1)
+        share /= max(ascending.size, 1)
+        return ascending, share
     order = np.argsort(values[known], kind="stable")
-    ascending = values[known][order]
-    weight = np.ones(ascending.size) if weights is None else weights[known][order]
+    ascending, weight = values[known][order], weights[known][order]
     total = weight.sum()
     return ascending, np.cumsum(weight) / total if total > 0 else weight
 

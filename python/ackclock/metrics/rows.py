@@ -217,6 +217,8 @@ class Rows:
                 yield self._read(piece, first, names)
 
     def _every(self, names: tuple[str, ...]) -> Block:
+        if not self.is_small:  # of each block only the chosen rows are kept
+            return Block(pl.concat([block.frame for block in self._slices(names)]))
         found = [*self._slices(names)] or [self._read(self.pieces[0], 0, names)]
         return found[0] if len(found) == 1 else Block(pl.concat([block.frame for block in found]))
 

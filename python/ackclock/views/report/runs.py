@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,9 @@ from ackclock.views.report.distributions import OfRun
 
 #: Flows that the report's table shows: those with the smallest numbers.
 MOST_FLOWS = 100
+
+#: How much of a long array is reckoned with at a time.
+PART = 2**20
 
 #: What the table says of a flow, of the dataset's `flows`.
 COLUMNS = (
@@ -134,8 +137,9 @@ class _Means:
     def add(self, numbers: npt.NDArray[np.uint32], values: Array) -> None:
         """A run's value of each of some different things."""
         self._sums, self._counts = _grown(self._sums, numbers), _grown(self._counts, numbers)
-        self._sums[numbers] += values
-        self._counts[numbers] += 1
+        for part in _parts(numbers.size):
+            self._sums[numbers[part]] += values[part]
+            self._counts[numbers[part]] += 1
 
     @property
     def numbers(self) -> int:
@@ -145,9 +149,17 @@ class _Means:
     @property
     def range(self) -> tuple[float | None, float | None]:
         """The least and the most of the means."""
-        known = self._counts > 0
-        means = self._sums[known] / self._counts[known]
-        return (float(means.min()), float(means.max())) if means.size else (None, None)
+        least, most = np.inf, -np.inf
+        for part in _parts(self._counts.size):
+            known = self._counts[part] > 0
+            means = self._sums[part][known] / self._counts[part][known]
+            least, most = min(least, means.min(initial=np.inf)), max(most, means.max(initial=-np.inf))
+        return (float(least), float(most)) if least <= most else (None, None)
+
+
+def _parts(size: int) -> Iterator[slice]:
+    """An array in parts, so that what is reckoned with each takes little memory beside the array."""
+    return (slice(first, first + PART) for first in range(0, size, PART))
 
 
 def _grown(array: npt.NDArray, numbers: npt.NDArray[np.uint32]) -> npt.NDArray:  # type: ignore[type-arg]
