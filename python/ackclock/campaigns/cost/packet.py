@@ -14,19 +14,19 @@ from ackclock.plan import Plan
 
 #: CPU time of each, in microseconds, with what is written and measured of it.
 UNITS_US = {
-    "packet": 0.08,
-    "hop": 0.09,
-    "sample": 0.8,
-    "transfer": 12.0,
-    "link": 100.0,
-    "event": 1.0,
-    "captured": 0.2,
-    "logged": 1.0,
-    "run": 33_000.0,
+    "packet": 0.085,
+    "hop": 0.055,
+    "sample": 0.55,
+    "transfer": 7.5,
+    "link": 130.0,
+    "event": 0.55,
+    "captured": 0.3,
+    "logged": 0.5,
+    "run": 20_500.0,
 }
 
 #: What of a run's own time goes into its folder, in microseconds: a sweep writes parts of many runs.
-FOLDER_US = 28_000.0
+FOLDER_US = 15_000.0
 
 #: Bytes of a captured packet: its record's header, and the headers of Ethernet, IP and TCP.
 CAPTURED_BYTES = 82

@@ -7,7 +7,7 @@ from ackclock.campaigns.cost.models import results
 from ackclock.plan import Plan
 
 #: CPU time, in microseconds, of a flow's step and of a step's own.
-FLOW_STEP_US, STEP_US = 0.12, 0.6
+FLOW_STEP_US, STEP_US = 0.09, 0.45
 
 #: A step is at most this part of the shortest RTT (`crates/ackclock-models/src/fluid/plan.rs`).
 STEPS_PER_RTT = 10

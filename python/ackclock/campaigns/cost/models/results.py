@@ -7,10 +7,10 @@ from ackclock.campaigns.cost.tables import Rows, kept_bytes, written_bytes
 from ackclock.plan import Plan
 
 #: CPU time of a row of samples, and of a run, in microseconds: conversion, metrics, writing.
-SAMPLE_US, RUN_US = 0.6, 25_000.0
+SAMPLE_US, RUN_US = 0.55, 14_000.0
 
 #: What of a run's own time goes into its folder, in microseconds: a sweep writes parts of many runs.
-FOLDER_US = 20_000.0
+FOLDER_US = 10_000.0
 
 #: Memory of a process, in bytes.
 CODE_BYTES = 120e6
