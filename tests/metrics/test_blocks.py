@@ -8,6 +8,7 @@ import math
 import os
 import subprocess
 import sys
+import weakref
 from pathlib import PosixPath
 
 import numpy as np
@@ -125,6 +126,25 @@ def test_a_column_that_is_not_asked_for_is_not_read(simulated, monkeypatch, tmp_
     view = next(metrics.runs(Dataset.read(tmp_path / "result")))
     block = next(view.rows("flow_samples").blocks("cwnd"))
     assert set(block.frame.columns) == {"time_s", "cwnd"}
+
+
+def test_rows_that_are_not_chosen_are_not_kept():
+    """Of a long table of which few rows are taken no more than two pieces are in memory at a time."""
+    alive: list[int] = []
+
+    class Read:
+        height = 10_000
+
+        def read(self, first: int, count: int, _: object = ()) -> pl.DataFrame:
+            frame = pl.DataFrame({"time_s": np.arange(first, min(first + count, self.height), dtype=float)})
+            weakref.finalize(frame, lambda: alive.append(alive[-1] - 1))
+            alive.append((alive[-1] if alive else 0) + 1)
+            return frame
+
+    chosen = rows.Choice(("time_s",), lambda block: block["time_s"] % 1000 == 0)
+    found = rows.Rows([Read()], chosen, block_rows=100).frame()
+    assert found["time_s"].to_list() == [1000.0 * place for place in range(10)]
+    assert len(alive) >= 200 and max(alive) <= 2
 
 
 def test_unsampled_results_have_no_blocks():
