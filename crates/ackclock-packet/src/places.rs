@@ -4,7 +4,7 @@
 //! A generated transfer gets a place when it is known when it begins, and gives it back when it is over, so that there
 //! are as many places as flows at the same time, not as flows of the run.
 //!
-//! Packets carry a flow's number. Which place that is stands in pages, one for each [`PAGE`] numbers that
+//! Packets carry a flow's number. Which place that is stands in pages, one for each `PAGE` numbers that
 //! follow each other, as long as one of them has a place.
 
 /// Numbers on a page: transfers that are there together have numbers close to each other, or are few.

@@ -88,7 +88,9 @@ pub fn make(parameters: &Value, surroundings: &Surroundings) -> Result<Queue, se
 
 impl Discipline for Prio {
     fn enqueue(&mut self, packet: Packet, _now: Time, drops: &mut Drops) {
-        let after = self.series.partition_point(|&(first, _)| first <= packet.flow);
+        let after = self
+            .series
+            .partition_point(|&(first, _)| first <= packet.flow);
         let known = after.checked_sub(1).map(|of| self.series[of].1);
         let band = known.map_or(self.default_band, usize::from);
         self.bands.push(band, packet, drops);
