@@ -132,7 +132,7 @@ def test_a_signal_leaves_nothing(tmp_path, command, sent, after_s):
 def test_a_signal_at_any_time_leaves_nothing(tmp_path, number):
     drawn = random.Random(number)
     command, sent = drawn.choice(list(COMMANDS)), drawn.choice(list(SENT))
-    check_ended(tmp_path, command, sent, drawn.uniform(0.0, 1.0 if number % 3 else 8.0))
+    check_ended(tmp_path, command, sent, drawn.uniform(0.0, 1.0 if number % 3 else 2.5))
 
 
 def test_a_sweep_that_was_interrupted_goes_on(tmp_path):
@@ -207,6 +207,24 @@ def test_what_is_whole_is_not_cut_in_two():
 def test_temporary_folders_go(tmp_path):
     place = f"Path({str(tmp_path)!r})"
     body = f"folder = temporary.Private({place}); (folder.path / 'file').touch(); {SLEEPS}"
+    assert program(body, signal.SIGTERM)[0] == 143
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_temporary_folder_goes_while_another_thread_removes_it(tmp_path):
+    """The other thread is held up in the midst of it, and ends with the program."""
+    place = f"Path({str(tmp_path)!r})"
+    slow = "\n".join(
+        [
+            "import shutil, threading",
+            "removed = shutil.rmtree",
+            "def rmtree(*given, **how):",
+            "    if threading.current_thread() is not threading.main_thread(): time.sleep(60)",
+            "    removed(*given, **how)",
+            "shutil.rmtree = rmtree",
+        ]
+    )
+    body = f"{slow}\nfolder = temporary.Private({place}); threading.Thread(target=folder.close).start(); {SLEEPS}"
     assert program(body, signal.SIGTERM)[0] == 143
     assert list(tmp_path.iterdir()) == []
 

@@ -16,6 +16,7 @@ import shutil
 import tempfile
 import weakref
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from ackclock.system import signals
@@ -37,7 +38,8 @@ class Private:
         with signals.making() as register:
             self.path, descriptor = _made(place, *((".", 0o777) if beside else ("", 0o700)))
             self._end = weakref.finalize(self, _remove, self.path, descriptor, os.getpid())
-            register(self.path, self._end)
+            # Not `_end`: that does nothing a second time, and another thread may be in the midst of the first.
+            register(self.path, partial(_sweep, self.path, os.getpid()))
 
     def close(self) -> None:
         """Removes the folder, unless it has another name by now; once is enough."""
@@ -94,12 +96,17 @@ def _made(place: Path, prefix: str, mode: int) -> tuple[Path, int]:
 
 
 def _remove(folder: Path, descriptor: int, owner: int) -> None:
-    """By the process that made it, not by one that was forked from that. Also while another thread writes into it."""
+    """A place with its lock, which then needs no signal to remove it."""
     try:
-        for _ in range(10 if os.getpid() == owner else 0):
-            shutil.rmtree(folder, ignore_errors=True)
-            if not folder.exists():
-                break
+        _sweep(folder, owner)
     finally:
         os.close(descriptor)
     signals.forget(folder)
+
+
+def _sweep(folder: Path, owner: int) -> None:
+    """By the process that made it, not by one that was forked from that. Also while another thread writes into it."""
+    for _ in range(10 if os.getpid() == owner else 0):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            break
