@@ -343,7 +343,7 @@ class Spool:
             self._temporary = _Temporary()
             self._folder = self._temporary.path
         with folders.writing(self._folder):
-            self._folder.mkdir(parents=True, exist_ok=True)
+            self._folder.mkdir(exist_ok=True)  # not its parents: a signal may have removed the place just now
         return self._folder
 
 
