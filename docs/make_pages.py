@@ -328,7 +328,7 @@ def command_line_page() -> str:
 
 def commands() -> Iterator[str]:
     """The names of the commands, each followed by those below it."""
-    group: Any = typer.main.get_command(cli.app)
+    group: Any = typer.main.get_command(cli.application())
     for name, command in group.commands.items():
         yield name
         yield from (f"{name} {below}" for below in getattr(command, "commands", ()))

@@ -65,7 +65,7 @@ def _sweep(scenario: str, out: str) -> None:
 def _command(*arguments: str) -> None:
     from ackclock import cli
 
-    cli.app(list(arguments), standalone_mode=False)
+    cli.application()(list(arguments), standalone_mode=False)
 
 
 def _child(what: str, arguments: list[str], answer: int) -> None:

@@ -11,7 +11,13 @@
 Everything is imported when it is first used.
 """
 
-from __future__ import annotations
+import sys
+
+if sys.argv[:1] == ["-m"] and "ackclock" in sys.orig_argv:  # the program: Ctrl-C ends it without a word from the first
+    import _signal  # type: ignore[import-not-found]  # built in, and so there at once
+
+    if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 
 TYPE_CHECKING = False  # that of `typing`, whose import takes longer than all the rest
 
@@ -76,7 +82,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name not in _PUBLIC:
         raise AttributeError(f"module 'ackclock' has no attribute {name!r}")
     from importlib import import_module

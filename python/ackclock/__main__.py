@@ -11,8 +11,8 @@ if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
 
 from ackclock.system import signals
 
-# Imports make a hundred thousand objects that stay, and among them nobody looks for circles. Later somebody does when
-# there are so many more than before, tens of megabytes at most; by default there need to be 700.
+# Imports make a hundred thousand objects that stay: the collector of cycles need not go through them again and again,
+# as it does by default after every 700 more. It still runs after this many, which are tens of megabytes.
 gc.set_threshold(250_000)
 
 
@@ -26,8 +26,8 @@ def main() -> None:
     except KeyboardInterrupt:  # of a package that catches SIGINT itself
         signals.leave(signals.SIGNALS[0])
     finally:
-        signals.ignore()  # what is left is short,
-        gc.freeze()  # and nobody looks for circles among a hundred thousand objects that end anyway
+        signals.ignore()  # what is left is short
+        gc.freeze()  # and is not spent on collecting what ends anyway
 
 
 if __name__ == "__main__":

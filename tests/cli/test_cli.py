@@ -42,7 +42,7 @@ start = { jitter = "100ms" }
 
 
 def call(*arguments: str | Path):
-    return CliRunner().invoke(cli.app, [str(argument) for argument in arguments])
+    return CliRunner().invoke(cli.application(), [str(argument) for argument in arguments])
 
 
 def refused(*arguments: str | Path, status: int = 2) -> str:
@@ -222,7 +222,7 @@ def killed(new, old):
     os._exit(9)
 
 folders._swap = killed
-cli.app(sys.argv[2:])
+cli.application()(sys.argv[2:])
 """
 
 

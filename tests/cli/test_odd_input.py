@@ -33,7 +33,7 @@ FROM = SMALL + '[fluid]\nsynchronisation = { kind = "replayed", from = "FOLDER" 
 
 
 def call(*arguments: str | Path, text: str | bytes | None = None):
-    return CliRunner().invoke(cli.app, [str(argument) for argument in arguments], input=text)
+    return CliRunner().invoke(cli.application(), [str(argument) for argument in arguments], input=text)
 
 
 def refused(*arguments: str | Path, text: str | bytes | None = None) -> str:

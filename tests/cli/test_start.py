@@ -77,7 +77,7 @@ def test_a_run_imports_what_it_needs(tmp_path: Path, report):
 
 def test_the_command_that_is_asked_for_is_made_alone_and_otherwise_all_are():
     def made(*words: str) -> set[str]:
-        return {command.callback.__name__ for command in program.program(*words).registered_commands}
+        return {command.callback.__name__ for command in program.application(*words).registered_commands}
 
     every = {command.__name__ for command in program.COMMANDS}
     assert made("run") == {"run"}

@@ -146,7 +146,7 @@ def test_reports_plots_and_comparisons_refuse_it(tmp_path, whole):
     flip([tmp_path / "sweep" / POINTS], random.Random(1))
     for arguments in (["report", "run"], ["plot", "run", "cwnd"], ["report", "sweep"], ["plot", "sweep", "sweep"]):
         command, name, *more = arguments
-        done = CliRunner().invoke(cli.app, [command, str(tmp_path / name), *more])
+        done = CliRunner().invoke(cli.application(), [command, str(tmp_path / name), *more])
         damaged = part if name == "run" else tmp_path / "sweep" / POINTS
         assert (done.exit_code, done.stderr.strip()) == (
             2,
@@ -188,7 +188,7 @@ def test_check_says_a_line_for_each_result(tmp_path, whole):
     (tmp_path / "archive" / "notes" / "manifest.json").write_text('{"name": "of something else"}')
 
     def said(*arguments: str) -> tuple[int, list[str], str]:
-        done = CliRunner().invoke(cli.app, ["check", str(tmp_path / "archive"), *arguments])
+        done = CliRunner().invoke(cli.application(), ["check", str(tmp_path / "archive"), *arguments])
         return done.exit_code, done.stdout.replace(f"{tmp_path}/", "").splitlines(), done.stderr.strip()
 
     status, lines, wrong = said()
@@ -214,6 +214,6 @@ def test_check_says_a_line_for_each_result(tmp_path, whole):
 
 def test_check_finds_nothing(tmp_path):
     for place, what in ((tmp_path, "no ackclock result in it"), (tmp_path / "nowhere", "no such folder")):
-        done = CliRunner().invoke(cli.app, ["check", str(place)])
+        done = CliRunner().invoke(cli.application(), ["check", str(place)])
         expected = f"{place}: found {what}; expected a result, or a folder with results"
         assert (done.exit_code, done.stderr.strip()) == (2, expected)

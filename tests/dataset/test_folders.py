@@ -231,7 +231,7 @@ for arguments in (
     ["sweep", str(SCENARIO), "--jobs", "1", "--out", str(place / "sweep")],
     ["compare", str(SCENARIO), "--engine", "packet,fluid", "--out", str(place / "compare")],
 ):
-    done = CliRunner().invoke(cli.app, arguments)
+    done = CliRunner().invoke(cli.application(), arguments)
     said = [line for line in done.stderr.splitlines() if not line.startswith("warning: ")]  # of how much room there is
     print(done.exit_code, *said, type(done.exception).__name__)
 print(Dataset.read(place / "old").runs[0]["seed"], sorted(path.name for path in place.iterdir()))

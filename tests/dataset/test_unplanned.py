@@ -50,7 +50,7 @@ def folder(data, tmp_path_factory):
 
 
 def call(*arguments):
-    return CliRunner().invoke(cli.app, [str(argument) for argument in arguments])
+    return CliRunner().invoke(cli.application(), [str(argument) for argument in arguments])
 
 
 @pytest.mark.parametrize("plan", PLANS)

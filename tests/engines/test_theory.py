@@ -78,7 +78,7 @@ def line() -> tuple[pendulum.Side, pendulum.Side]:
 
 
 def call(*arguments: object):
-    return CliRunner().invoke(cli.app, [str(argument) for argument in arguments])
+    return CliRunner().invoke(cli.application(), [str(argument) for argument in arguments])
 
 
 def test_every_listed_engine_says_what_it_is():

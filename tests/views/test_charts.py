@@ -133,7 +133,7 @@ def test_the_report_holds_the_numbers_and_nothing_that_runs():
 
 
 def call(*arguments):
-    return CliRunner().invoke(cli.app, [str(argument) for argument in arguments])
+    return CliRunner().invoke(cli.application(), [str(argument) for argument in arguments])
 
 
 SCENARIO = """

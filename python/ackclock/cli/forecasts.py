@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from ackclock.campaigns.sweep.run import Job
 
 
+#: To plan the whole gallery takes longer than anybody would wait for an estimate.
+MOST_PLANNED = 240
+
+
 def of_plans(pairs: Iterable[tuple[Plan, str]], jobs: int | None, *, report: bool) -> Forecast:
     """Of plans, each with an engine and all its seeds."""
     listed = [(cost(plan, engine), _runs(plan, engine)) for plan, engine in pairs]
@@ -27,10 +31,6 @@ def of_cases(cases: Sequence[Case], jobs: int | None) -> Forecast:
     size = 1 + len(cases) // MOST_PLANNED
     stretches = [cases[first : first + size] for first in range(0, len(cases), size)]
     return _on_this_machine([_of_stretch(stretch) for stretch in stretches], jobs, 0.0)
-
-
-#: To plan the whole gallery takes longer than anybody would wait for an estimate.
-MOST_PLANNED = 240
 
 
 def _of_stretch(stretch: Sequence[Case]) -> tuple[Cost, int]:

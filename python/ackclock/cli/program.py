@@ -93,7 +93,7 @@ def _options(
     """Options of the program itself."""
 
 
-def program(asked: str = "") -> typer.Typer:
+def application(asked: str = "") -> typer.Typer:
     """The program; with the name of a command no other one, since making them all takes longer than many a command."""
     made = typer.Typer(
         cls=_Group,
@@ -111,9 +111,6 @@ def program(asked: str = "") -> typer.Typer:
     if commands is COMMANDS:
         made.add_typer(kernel.app, name="kernel")
     return made
-
-
-app = program()
 
 
 def _say(message: str) -> None:
@@ -146,4 +143,4 @@ def main() -> None:
     _tolerant(sys.stderr)
     quick.start()
     warnings.showwarning = lambda message, *_: _say(f"warning: {message}")
-    program(*sys.argv[1:2])(prog_name="ackclock")
+    application(*sys.argv[1:2])(prog_name="ackclock")

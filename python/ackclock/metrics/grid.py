@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from ackclock.metrics.rows import Array
+from ackclock.metrics.rows import Array, usual_interval_s
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Grid:
     @property
     def interval_s(self) -> float:
         """The usual time between samples."""
-        return float(np.median(np.diff(self.times_s))) if self.times_s.size > 1 else float("nan")
+        return usual_interval_s(self.times_s)
 
     def rates_bps(self, window_s: float) -> Array:
         """Each flow's goodput over the `window_s` before each sample time (shorter at the start)."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ackclock.metrics.rows import Column
+from ackclock.metrics.rows import Column, usual_interval_s
 from ackclock.metrics.view import Array, RunView
 
 
@@ -26,7 +26,7 @@ class Instants:
     @property
     def interval_s(self) -> float:
         """The usual time between samples; NaN with fewer than two."""
-        return float(np.median(np.diff(self.times_s), overwrite_input=True)) if self.times_s.size > 1 else float("nan")
+        return usual_interval_s(self.times_s)
 
 
 def instants(view: RunView) -> Instants:

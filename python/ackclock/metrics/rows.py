@@ -217,10 +217,10 @@ class Rows:
                 yield self._read(piece, first, names)
 
     def _every(self, names: tuple[str, ...]) -> Block:
-        if not self.is_small:  # of each block only the chosen rows are kept
-            return Block(pl.concat([block.frame for block in self._slices(names)]))
-        found = [*self._slices(names)] or [self._read(self.pieces[0], 0, names)]
-        return found[0] if len(found) == 1 else Block(pl.concat([block.frame for block in found]))
+        if self.is_small and len(self.pieces) == 1:
+            return self._read(self.pieces[0], 0, names)
+        found = [block.frame for block in self._slices(names)]  # of each block only the chosen rows are kept
+        return Block(pl.concat(found)) if found else self._read(self.pieces[0], 0, names)
 
     def _ordered(self, block: Block) -> Block:
         if self.order is None or not block.size:
@@ -232,6 +232,11 @@ class Rows:
         needed = [*dict.fromkeys([*names, *self.choice.columns])] if names else ()
         found = self.choice.of(Block(piece.read(first, self.block_rows, needed)))
         return Block(found.frame.select(names)) if names else found
+
+
+def usual_interval_s(times_s: Array) -> float:
+    """The usual time between samples at these times, their median; NaN with fewer than two."""
+    return float(np.median(np.diff(times_s), overwrite_input=True)) if times_s.size > 1 else float("nan")
 
 
 def ordered(numbers: npt.NDArray[np.uint32]) -> npt.NDArray[np.intp]:

@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ackclock.metrics.rows import usual_interval_s
 from ackclock.metrics.view import Array, Block, Rows
 
 #: Values that are kept of all curves together; a million are 8 MB.
@@ -41,7 +42,7 @@ class Instants:
     @property
     def interval_s(self) -> float:
         """The usual time between samples."""
-        return float(np.median(np.diff(self.times_s), overwrite_input=True)) if self.times_s.size > 1 else float("nan")
+        return usual_interval_s(self.times_s)
 
 
 def instants(rows: Rows, times_s: Array) -> Instants:

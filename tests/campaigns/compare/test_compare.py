@@ -151,7 +151,7 @@ def test_refusals():
 
 
 def call(*arguments):
-    return CliRunner().invoke(cli.app, ["compare", *map(str, arguments)])
+    return CliRunner().invoke(cli.application(), ["compare", *map(str, arguments)])
 
 
 def test_the_command_prints_a_table_and_writes_a_folder(tmp_path):

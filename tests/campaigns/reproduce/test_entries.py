@@ -232,7 +232,7 @@ def test_the_package_carries_the_entries():
 
 
 def call(*arguments):
-    return CliRunner().invoke(cli.app, ["reproduce", *map(str, arguments)])
+    return CliRunner().invoke(cli.application(), ["reproduce", *map(str, arguments)])
 
 
 def test_what_an_entry_runs_is_listed_without_planning_it(entry, monkeypatch):

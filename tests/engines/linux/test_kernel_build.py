@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from ackclock.cli import app
+from ackclock.cli import application
 from ackclock.engines.linux import guest
 from ackclock.engines.linux.kernel import build, cache, config, source
 from ackclock.errors import AckclockError, InputError
@@ -160,7 +160,7 @@ def test_all_of_a_tree_is_asked_for(tree):
 def test_a_missing_tool_is_named_with_its_package(home, tool, package, monkeypatch):
     found = build.shutil.which
     monkeypatch.setattr(build.shutil, "which", lambda name, **_: None if name == tool else found(name) or "/bin/true")
-    result = CliRunner().invoke(app, ["kernel", "build"])
+    result = CliRunner().invoke(application(), ["kernel", "build"])
     assert result.exit_code == 2
     assert len(result.stderr.splitlines()) == 1
     assert f"apt-get install {package}" in result.stderr
@@ -174,7 +174,7 @@ def test_a_source_that_is_none_is_refused(home, tmp_path, what):
         given.touch()
     elif what == "a folder":
         given.mkdir()
-    result = CliRunner().invoke(app, ["kernel", "build", "--source", str(given)])
+    result = CliRunner().invoke(application(), ["kernel", "build", "--source", str(given)])
     assert result.exit_code == 2
     assert "found no Linux there; expected a source tree" in result.stderr
     assert not home.exists()
@@ -222,13 +222,13 @@ def test_an_apt_that_knows_no_source_is_explained(home, tools):
 
 
 def test_the_list_says_which_one_a_run_takes(home, tree, tools):
-    assert "ackclock kernel build" in CliRunner().invoke(app, ["kernel", "list"]).stdout
+    assert "ackclock kernel build" in CliRunner().invoke(application(), ["kernel", "list"]).stdout
     kept = made(tree)
     other = home / "9.9.9-000000000000"
     other.mkdir()
     (other / "linux").touch()
     (other / "about.json").write_text(json.dumps(kept.about | {"version": "9.9.9", "inputs": "000000000000"}))
-    printed = CliRunner().invoke(app, ["kernel", "list"], env={"COLUMNS": "300"}).stdout.splitlines()
+    printed = CliRunner().invoke(application(), ["kernel", "list"], env={"COLUMNS": "300"}).stdout.splitlines()
     assert ["9.9.9" in printed[1], "of another ackclock" in printed[1]] == [True, True]
     assert ["6.1.7" in printed[2], "a run takes this one" in printed[2]] == [True, True]
 

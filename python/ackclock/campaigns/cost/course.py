@@ -25,6 +25,9 @@ MOST_CHANGES, MOST_HALVED = 24, 24
 #: … and no more than take this share of the work, if each source takes so long to look at, in seconds.
 WORTH, SOURCE_S = 0.02, 2e-4
 
+#: Fewer looks tell nothing.
+LEAST_LOOKS = 4
+
 #: Shares of the time at which something is known at least.
 LEAST = 1e-3
 
@@ -42,9 +45,6 @@ class Course:
         (first, last), (low, high) = self.times[after - 1 : after + 1], self.done[after - 1 : after + 1]
         return min(1.0, max(0.0, low + (high - low) * (time - first) / (last - first)))
 
-
-#: Fewer looks tell nothing.
-LEAST_LOOKS = 4
 
 #: Where nothing is known.
 EVEN = Course((0.0, 1.0), (0.0, 1.0))

@@ -183,11 +183,19 @@ def _flow(plan: Plan, flow: FlowPlan, count: float, ways: Ways) -> _Source:
         bits = min(bits, 8 * connection.on_wire(flow.size_bytes))
         alone_s = min(span_s, connection.transfer_s(flow.size_bytes, rate_bps))
     made = _tcp(plan, connection, there, back, bits, span_s)
-    made = replace(made, begin_s=start_s)
     used = 1.0 if connection.heedless else _used(plan, there, flow.base_rtt_s)
     first_p = 0.0 if flow.application_rate_bps else min(connection.initial_window, bits / (8 * connection.wire_bytes))
     together_s = count * bits / least_bps
-    return replace(made, count=count, transfers=1.0, alone_s=alone_s, together_s=together_s, used=used, first_p=first_p)
+    return replace(
+        made,
+        begin_s=start_s,
+        count=count,
+        transfers=1.0,
+        alone_s=alone_s,
+        together_s=together_s,
+        used=used,
+        first_p=first_p,
+    )
 
 
 def _used(plan: Plan, there: Sequence[int], base_rtt_s: float) -> float:
@@ -263,14 +271,15 @@ def _generated(plan: Plan, traffic: TrafficPlan, ways: Ways) -> Iterator[_Source
         part = 1 / len(known)
         bits = min(8 * amount.wire_bytes * part, least_bps * span_s)
         made = _tcp(plan, connection, there, back, bits, span_s)
-        found = replace(
+        yield replace(
             made,
             begin_s=begin_s,
             transfers=amount.number * part,
             alone_s=amount.each_s,
             generated=True,
+            closed=closed,
+            ahead=ahead,
         )
-        yield replace(found, closed=closed, ahead=ahead)
 
 
 def _pairs(

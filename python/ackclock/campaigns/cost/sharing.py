@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+#: The time is cut into so many parts at most.
+MOST_PARTS = 12
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
@@ -81,10 +84,6 @@ def _parts(spans: Sequence[Span], duration_s: float) -> list[Span]:
     inside = {instant for span in spans for instant in (span.begin_s, span.end_s) if 0 < instant < duration_s}
     chosen = sorted(inside)[:: 1 + len(inside) // MOST_PARTS]
     return [Span(*pair) for pair in pairwise([0.0, *chosen, duration_s])]
-
-
-#: The time is cut into so many parts at most.
-MOST_PARTS = 12
 
 
 def shares_bps(claims: Sequence[Claim], rates_bps: Sequence[float]) -> list[float]:
