@@ -129,8 +129,8 @@ class Simulation:
     def finish(self) -> dict[str, dict[str, _Column]]:
         """Take the `flows` and `links` tables, and the last rows of the others."""
 
-    def capture(self) -> bytes:
-        """Take the capture (pcap) written since the last call; empty unless the plan asks for one."""
+    def captures(self) -> list[bytes]:
+        """Take what has been written of each capture (pcap) since the last call, in the order of the plan's."""
 
 @final
 class MeanField:

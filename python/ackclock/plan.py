@@ -249,18 +249,30 @@ class DatagramPlan:
     base_rtt_s: float
 
 
+#: From where packets are captured: at hosts, or at the link of a name.
+SENDERS, RECEIVERS, AT_LINK = "senders", "receivers", "link:"
+
+
 @dataclass(frozen=True, slots=True)
 class RecordPlan:
     """What is written down.
 
+    `pcap`: a packet capture at the senders, or one at each of these: "senders", "receivers", "link:" and a name;
     `traffic`: samples of generated transfers too; `all_links`: of all links' queues, not of the bottlenecks' alone.
     """
 
     interval_s: float
     packets: bool
-    pcap: bool
+    pcap: bool | tuple[str, ...]
     traffic: bool
     all_links: bool
+
+    @property
+    def vantages(self) -> tuple[str, ...]:
+        """From where packets are captured."""
+        if isinstance(self.pcap, bool):
+            return (SENDERS,) * self.pcap
+        return self.pcap
 
 
 @dataclass(frozen=True)

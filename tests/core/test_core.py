@@ -125,10 +125,21 @@ def test_a_capture_is_written_when_asked_for(plan: dict[str, Any]) -> None:
     record = {**plan["record"], "pcap": True}
     simulation = _core.Simulation(json.dumps({**plan, "record": record}), 1)
     simulation.advance(1.0)
-    first, second = simulation.capture(), simulation.capture()
+    (first,), (second,) = simulation.captures(), simulation.captures()
     assert int.from_bytes(first[:4], "little") == 0xA1B23C4D
     assert second == b""
-    assert _core.Simulation(json.dumps(plan), 1).capture() == b""
+    assert _core.Simulation(json.dumps(plan), 1).captures() == []
+
+
+def test_there_is_a_capture_for_each_vantage(plan: dict[str, Any]) -> None:
+    record = {**plan["record"], "pcap": ["receivers", "senders", "link:bottleneck"]}
+    simulation = _core.Simulation(json.dumps({**plan, "record": record}), 1)
+    simulation.advance(1.0)
+    receivers, senders, link = simulation.captures()
+    assert len({receivers, senders, link}) == 3
+    record["pcap"] = ["link:nowhere"]
+    with pytest.raises(ValueError, match='a capture is to be written at link "nowhere", which is not there'):
+        _core.Simulation(json.dumps({**plan, "record": record}), 1)
 
 
 def test_the_packet_log_is_written_when_asked_for(plan: dict[str, Any]) -> None:

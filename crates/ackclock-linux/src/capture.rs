@@ -1,16 +1,18 @@
-//! A packet capture at the senders, readable by tcpdump and Wireshark.
+//! A packet capture at the senders or at the receivers, readable by tcpdump and Wireshark.
 //!
-//! Each namespace that data come from has a packet socket. Of what it hears, the packets of the flows that it sends are
-//! written down, both ways: what leaves and what comes back. So each packet of a flow is there once, also where two hosts
-//! send to each other. One file has them all, in the order of their times, which count from the run's beginning.
+//! Each namespace that data come from, or go to, has a packet socket. Of what it hears, the packets of the flows that it
+//! sends, or receives, are written down, both ways: what leaves and what comes back. So each packet of a flow is there
+//! once, also where two hosts send to each other. One file has them all, in the order of their times, which count from
+//! the run's beginning.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::net::SocketAddrV4;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ackclock_capture::savefile::{self, SNAP_BYTES};
+use ackclock_plan::Vantage;
 use ackclock_units::Time;
 
 use crate::clock::Clock;
@@ -29,9 +31,10 @@ const LATEST: Time = Time::from_milliseconds(100);
 const RINGS_BYTES: usize = 64 << 20;
 const MOST_BLOCKS: usize = 64;
 
-/// The captured packets of a run.
+/// The captured packets of a run at the hosts of one end.
 #[derive(Debug)]
 pub struct Capture {
+    end: End,
     path: PathBuf,
     file: BufWriter<File>,
     rings: Vec<Ring>,
@@ -39,6 +42,13 @@ pub struct Capture {
     flows: HashSet<(SocketAddrV4, SocketAddrV4)>,
     /// What may not be written yet: another may come that is older.
     waiting: Vec<Captured>,
+}
+
+/// Where the data of the flows come from, or go to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Senders,
+    Receivers,
 }
 
 /// A packet that was captured.
@@ -50,32 +60,49 @@ struct Captured {
 }
 
 impl Capture {
-    /// Begins to listen at all senders, if the order asks for a capture.
-    pub fn open(order: &Order, namespaces: &mut Namespaces) -> Result<Option<Capture>, Error> {
-        let Some(path) = order.capture.clone() else {
-            return Ok(None);
-        };
+    /// Begins to listen wherever the order asks for a capture.
+    pub fn open_all(order: &Order, namespaces: &mut Namespaces) -> Result<Vec<Capture>, Error> {
+        let vantages = order.plan.record.pcap.vantages().iter();
+        let captures = vantages.zip(&order.captures);
+        captures
+            .filter_map(|(vantage, path)| End::of(vantage).map(|end| (end, path)))
+            .map(|(end, path)| Capture::open(end, path, order, namespaces))
+            .collect()
+    }
+
+    fn open(
+        end: End,
+        path: &Path,
+        order: &Order,
+        namespaces: &mut Namespaces,
+    ) -> Result<Capture, Error> {
         let ways = order.flows.iter().chain(&order.datagrams);
         let ways = ways.chain(order.traffic.iter().flatten());
-        let senders: BTreeSet<&str> = ways.map(|way| way.source.namespace.as_str()).collect();
-        let blocks = RINGS_BYTES / BLOCK_BYTES / senders.len().max(1);
-        let mut rings = Vec::with_capacity(senders.len());
-        for sender in senders {
-            namespaces.enter(sender)?;
+        let hosts = ways.map(|way| match end {
+            End::Senders => way.source.namespace.as_str(),
+            End::Receivers => way.destination.namespace.as_str(),
+        });
+        let hosts: BTreeSet<&str> = hosts.collect();
+        let most = hosts.len() * order.captures.len();
+        let blocks = RINGS_BYTES / BLOCK_BYTES / most.max(1);
+        let mut rings = Vec::with_capacity(hosts.len());
+        for host in hosts {
+            namespaces.enter(host)?;
             let ring = Ring::open(blocks.clamp(1, MOST_BLOCKS));
-            rings.push(ring.tried(|| format!("a packet socket in {sender}"))?);
+            rings.push(ring.tried(|| format!("a packet socket in {host}"))?);
         }
         namespaces.enter("")?;
         let what = || path.display().to_string();
-        let mut file = BufWriter::with_capacity(1 << 20, File::create(&path).tried(what)?);
+        let mut file = BufWriter::with_capacity(1 << 20, File::create(path).tried(what)?);
         file.write_all(&savefile::header()).tried(what)?;
-        Ok(Some(Capture {
-            path,
+        Ok(Capture {
+            end,
+            path: path.to_owned(),
             file,
             rings,
             flows: HashSet::new(),
             waiting: Vec::new(),
-        }))
+        })
     }
 
     /// From now on the packets of a flow are written down.
@@ -102,10 +129,10 @@ impl Capture {
     }
 
     fn empty(&mut self, clock: &Clock) {
-        let (flows, waiting) = (&self.flows, &mut self.waiting);
+        let (end, flows, waiting) = (self.end, &self.flows, &mut self.waiting);
         for ring in &mut self.rings {
             ring.take(|frame| {
-                if is_of(flows, &frame) {
+                if end.is_of(flows, &frame) {
                     let kept = frame.bytes.len().min(SNAP_BYTES as usize);
                     waiting.push(Captured {
                         time: clock.of_real(frame.real_ns),
@@ -139,16 +166,24 @@ impl Capture {
     }
 }
 
-/// Whether a frame that a host hears is of a flow that it sends.
-fn is_of(flows: &HashSet<(SocketAddrV4, SocketAddrV4)>, frame: &Frame) -> bool {
-    headers(frame.bytes).is_some_and(|headers| {
-        let (from, to) = (headers.source, headers.destination);
-        flows.contains(&if frame.is_outgoing {
-            (from, to)
-        } else {
-            (to, from)
+impl End {
+    /// The end that a plan names; links have none.
+    fn of(vantage: &Vantage) -> Option<End> {
+        match vantage {
+            Vantage::Senders => Some(End::Senders),
+            Vantage::Receivers => Some(End::Receivers),
+            Vantage::Link(_) => None,
+        }
+    }
+
+    /// Whether a frame that a host hears is of a flow of which it is this end.
+    fn is_of(self, flows: &HashSet<(SocketAddrV4, SocketAddrV4)>, frame: &Frame) -> bool {
+        headers(frame.bytes).is_some_and(|headers| {
+            let (from, to) = (headers.source, headers.destination);
+            let is_data = frame.is_outgoing == (self == End::Senders);
+            flows.contains(&if is_data { (from, to) } else { (to, from) })
         })
-    })
+    }
 }
 
 #[cfg(test)]
@@ -170,13 +205,28 @@ mod tests {
         let (bytes, ends) = (frame(), said());
         let sends = HashSet::from([(ends.source, ends.destination)]);
         let receives = HashSet::from([(ends.destination, ends.source)]);
-        assert!(is_of(&sends, &heard(true, &bytes)));
-        assert!(is_of(&receives, &heard(false, &bytes)), "an ACK of its own");
-        assert!(!is_of(&sends, &heard(false, &bytes)), "another's data");
+        assert!(End::Senders.is_of(&sends, &heard(true, &bytes)));
         assert!(
-            !is_of(&receives, &heard(true, &bytes)),
+            End::Senders.is_of(&receives, &heard(false, &bytes)),
+            "an ACK of its own"
+        );
+        assert!(
+            !End::Senders.is_of(&sends, &heard(false, &bytes)),
+            "another's data"
+        );
+        assert!(
+            !End::Senders.is_of(&receives, &heard(true, &bytes)),
             "its ACK of another's"
         );
-        assert!(!is_of(&sends, &heard(true, b"something else")));
+        assert!(!End::Senders.is_of(&sends, &heard(true, b"something else")));
+    }
+    #[test]
+    fn a_receiver_writes_down_the_flows_that_it_receives() {
+        let (bytes, ends) = (frame(), said());
+        let flow = HashSet::from([(ends.source, ends.destination)]);
+        let back = HashSet::from([(ends.destination, ends.source)]);
+        assert!(End::Receivers.is_of(&flow, &heard(false, &bytes)), "data");
+        assert!(End::Receivers.is_of(&back, &heard(true, &bytes)), "its ACK");
+        assert!(!End::Receivers.is_of(&flow, &heard(true, &bytes)));
     }
 }

@@ -47,9 +47,8 @@ pub struct Order {
     pub writer: Care,
     /// Where the result goes.
     pub result: PathBuf,
-    /// File of the capture; `null`: none.
-    #[serde(deserialize_with = "Option::deserialize")]
-    pub capture: Option<PathBuf>,
+    /// Files of the captures, one for each of the plan's vantages; or none.
+    pub captures: Vec<PathBuf>,
 }
 
 /// Whose time a run has.
@@ -241,7 +240,7 @@ mod tests {
             ],
             "flows": [way, way], "datagrams": [way], "traffic": [[way], [], [], []],
             "queues": [{"link": 0, "namespace": "q0", "device": "out", "handle": "10:"}], "losses": [],
-            "serve_s": 0.005, "reader": "prompt", "writer": "prompt", "result": "/run/result.bin", "capture": null,
+            "serve_s": 0.005, "reader": "prompt", "writer": "prompt", "result": "/run/result.bin", "captures": [],
         })
     }
 

@@ -124,7 +124,7 @@ impl Queues {
         rows: &mut QueueSamples,
     ) -> Result<Vec<(u32, u64)>, Error> {
         let mut drops = Vec::new();
-        let record = order.plan.record;
+        let record = &order.plan.record;
         let elapsed_s = time.since(self.sampled).seconds();
         self.sampled = time;
         for queue in &mut self.disciplines {

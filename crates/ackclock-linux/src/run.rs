@@ -129,7 +129,7 @@ pub struct Run {
     monitor: Option<Monitor>,
     /// By flow; without a monitor, none.
     dropped: Vec<u64>,
-    capture: Option<Capture>,
+    captures: Vec<Capture>,
     record: Record,
     /// Of the samples; nothing in virtual time.
     lateness: Lateness,
@@ -148,7 +148,7 @@ impl Run {
         let mut namespaces = Namespaces::new()?;
         setup::run(&order.setup, &mut namespaces)?;
         let monitor = Monitor::open().ok();
-        let capture = Capture::open(&order, &mut namespaces)?;
+        let captures = Capture::open_all(&order, &mut namespaces)?;
         let queues = Queues::open(&order, &mut namespaces)?;
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC).tried(|| "epoll".to_owned())?;
         let count = plans.len();
@@ -166,7 +166,7 @@ impl Run {
             queues,
             dropped: vec![0; if monitor.is_some() { count } else { 0 }],
             monitor,
-            capture,
+            captures,
             record: Record::default(),
             lateness: Lateness::default(),
             left_out: 0,
@@ -239,7 +239,7 @@ impl Run {
         if [self.order.writer, self.order.reader].contains(&Care::Lazy) {
             self.agenda.push(Reverse((self.order.serve, Task::Serve)));
         }
-        if self.capture.is_some() {
+        if !self.captures.is_empty() {
             self.agenda
                 .push(Reverse((capture::INTERVAL, Task::Capture)));
         }
@@ -367,13 +367,15 @@ impl Run {
 
     /// Takes the packets that were captured.
     fn capture(&mut self) -> Result<(), Error> {
-        let capture = self.capture.as_mut();
-        capture.map_or(Ok(()), |capture| capture.take(self.now, &self.clock))
+        for capture in &mut self.captures {
+            capture.take(self.now, &self.clock)?;
+        }
+        Ok(())
     }
 
     /// The packets of a flow are captured from now on.
     fn follow(&mut self, sender: SocketAddrV4, receiver: SocketAddrV4) {
-        if let Some(capture) = &mut self.capture {
+        for capture in &mut self.captures {
             capture.follow(sender, receiver);
         }
     }

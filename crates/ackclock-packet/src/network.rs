@@ -22,7 +22,7 @@ use crate::link::{Due, Link, Settled};
 use crate::options::Blocks;
 use crate::packet::{Packet, NO_SACK};
 use crate::path::{first_due, set_off, DelayLine, Hop, Path, Route};
-use crate::pcap::Capture;
+use crate::pcap::Captures;
 use crate::places::Places;
 use crate::queue::Priorities;
 use crate::receiver::Reply;
@@ -34,6 +34,7 @@ mod changes;
 mod opening;
 mod propagation;
 mod sacks;
+mod watching;
 
 use changes::Changes;
 use sacks::SackStore;
@@ -61,10 +62,12 @@ pub struct Network {
     sacks: SackStore,
     /// Room for what a link has dropped and marked, while it is recorded.
     spare: Settled,
+    /// Whether packets are logged or captured.
+    is_watched: bool,
     log_packets: bool,
     /// By link with a flight: the packet whose departure is still to be logged.
     departing: BTreeMap<usize, Packet>,
-    capture: Option<Capture>,
+    captures: Option<Captures>,
     /// Rows since the last drain.
     pub tables: Tables,
 }
@@ -91,10 +94,14 @@ impl Network {
         for change in plan.changes.iter().filter(|change| change.delay.is_some()) {
             links[change.link as usize].give_flight();
         }
-        if plan.record.packets {
+        let paths: Vec<_> = paths.collect();
+        let captures = Captures::of(plan, &paths);
+        let is_watched = plan.record.packets || captures.is_some();
+        if is_watched {
             links.iter_mut().for_each(Link::watch);
         }
         let mut delay_lines = Vec::new();
+        let paths = paths.into_iter();
         let paths = paths.map(|(forward, reverse)| Path::new(forward, reverse, &mut delay_lines));
         let paths = paths.collect();
         let mut network = Network {
@@ -111,9 +118,10 @@ impl Network {
             delay_lines,
             sacks: SackStore::default(),
             spare: Settled::default(),
+            is_watched,
             log_packets: plan.record.packets,
             departing: BTreeMap::new(),
-            capture: plan.record.pcap.then(Capture::empty),
+            captures,
             tables: Tables::default(),
         };
         for line in 0..network.delay_lines.len() {
@@ -186,11 +194,7 @@ impl Network {
     /// Takes the SACK blocks that a packet carries.
     #[inline(always)]
     pub fn take_blocks(&mut self, packet: &Packet) -> Option<Blocks> {
-        let blocks = self.sacks.take(packet.sack);
-        if self.capture.is_some() {
-            self.write_capture(packet.for_record(), blocks);
-        }
-        blocks
+        self.sacks.take(packet.sack)
     }
 
     /// Schedules the next arrival at a sender. Apart from [`Network::on_arrival`], because where the next
@@ -227,6 +231,9 @@ impl Network {
             Some((packet, local))
         } else {
             let due = self.now + route.reverse_delay;
+            if self.is_watched {
+                self.write_way_home(packet.for_record(), self.now, due);
+            }
             self.fly_home(due, packet);
             None
         }
@@ -268,11 +275,11 @@ impl Network {
         if self.links[link].propagation.exists {
             self.admit_flying(packet, link);
         } else {
-            self.admit::<false>(packet, link, self.log_packets);
+            self.admit::<false>(packet, link, self.is_watched);
         }
     }
 
-    /// A link, with a flight behind it or without one, takes a packet or loses it. `log`: whether packets are logged.
+    /// A link, with a flight behind it or without one, takes a packet or loses it. `log`: whether packets are watched.
     #[inline(always)]
     fn admit<const FLIGHT: bool>(&mut self, packet: Packet, link: usize, log: bool) {
         let Some(due) = self.links[link].offer::<FLIGHT>(packet, self.now) else {
@@ -356,38 +363,32 @@ impl Network {
             hop: 0,
             flags: reply.flags,
         };
+        let packet = if self.captures.is_some() {
+            self.write_sent(packet.for_record(), local)
+        } else {
+            packet
+        };
         let Some(Some(route)) = self.routes.get(self.places.of(flow)) else {
             return;
         };
         match route.first_hop_back() {
             Some(Hop::After { delay, delay_line }) => self.fly(delay_line, local + delay, packet),
             Some(Hop::Here(_) | Hop::Routed) => self.set_off(packet),
-            None => self.fly_home(local + route.reverse_delay, packet),
+            None => {
+                let due = local + route.reverse_delay;
+                if self.is_watched {
+                    self.write_way_home(packet.for_record(), local, due);
+                }
+                self.fly_home(due, packet);
+            }
         }
     }
 
     #[inline(always)]
     fn log(&mut self, time: Time, link: u32, packet: &Packet, action: Action) {
-        if self.log_packets {
+        if self.is_watched {
             self.write_log(time, link, packet.for_record(), action);
         }
-    }
-
-    #[cold]
-    fn write_log(&mut self, time: Time, link: u32, packet: Packet, action: Action) {
-        packet.log(time, link, action, &mut self.tables.packets);
-    }
-
-    #[cold]
-    fn write_capture(&mut self, packet: Packet, blocks: Option<Blocks>) {
-        if let Some(capture) = &mut self.capture {
-            capture.record_packet(&packet, blocks.as_ref(), self.now);
-        }
-    }
-
-    /// Takes the bytes captured since the last call; empty unless a capture was asked for.
-    pub fn take_capture(&mut self) -> Vec<u8> {
-        self.capture.as_mut().map(Capture::take).unwrap_or_default()
     }
 
     /// The links.
@@ -436,8 +437,8 @@ pub struct Entrance<'a> {
 impl Outlet for Entrance<'_> {
     #[inline(always)]
     fn send(&mut self, packet: Packet) {
-        if self.network.capture.is_some() {
-            self.network.write_capture(packet.for_record(), None);
+        if self.network.captures.is_some() {
+            return self.network.send_captured(self.hop, packet.for_record());
         }
         self.network.head_for(self.hop, packet);
     }

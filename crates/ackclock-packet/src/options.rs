@@ -39,6 +39,13 @@ impl Blocks {
         &self.blocks[..count]
     }
 
+    /// Whether there is none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        let (start, end) = self.blocks[0];
+        start >= end
+    }
+
     /// Bytes of the SACK option: 4 with padding, and 8 for each block.
     pub fn option_bytes(&self) -> u32 {
         4 + 8 * self.as_slice().len() as u32

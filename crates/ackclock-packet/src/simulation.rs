@@ -217,9 +217,9 @@ impl Simulation {
         std::mem::take(&mut self.ready)
     }
 
-    /// Takes the bytes captured since the last call; empty unless a capture was asked for.
-    pub fn take_capture(&mut self) -> Vec<u8> {
-        self.network.take_capture()
+    /// Takes the bytes captured since the last call, a file for each of the plan's vantages.
+    pub fn take_captures(&mut self) -> Vec<Vec<u8>> {
+        self.network.take_captures()
     }
 
     /// Counts of the whole run and of its measured part, at the present time.

@@ -6,6 +6,7 @@ use crate::datagrams::DatagramPlan;
 use crate::error::Error;
 use crate::network::{ChangePlan, EndsPlan, LinkPlan, LossPlan, PathPlan};
 use crate::plan::Plan;
+use crate::record::Vantage;
 use crate::tcp::TcpPlan;
 use crate::traffic::{PopulationPlan, TrafficPlan};
 
@@ -34,6 +35,9 @@ impl Plan {
         for change in &self.changes {
             change.check(self.links.len())?;
         }
+        for vantage in self.record.pcap.vantages() {
+            self.check_vantage(vantage)?;
+        }
         for (index, flow) in self.flows.iter().enumerate() {
             flow.tcp.check()?;
             flow.tcp.check_request(flow.request_bytes)?;
@@ -47,6 +51,15 @@ impl Plan {
             self.check_traffic(index, traffic)?;
         }
         Ok(())
+    }
+
+    fn check_vantage(&self, vantage: &Vantage) -> Result<(), Error> {
+        match vantage {
+            Vantage::Link(name) if !self.links.iter().any(|link| link.name == *name) => {
+                Err(Error::UnknownLinkCaptured(name.clone()))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn check_datagrams(&self, index: usize, plan: &DatagramPlan) -> Result<(), Error> {

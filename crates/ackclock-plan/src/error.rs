@@ -34,6 +34,9 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// A capture is to be written at a link that is not there.
+    #[error("a capture is to be written at link {0:?}, which is not there")]
+    UnknownLinkCaptured(String),
     /// A change names a link that is not there.
     #[error("a change at {at_s} s names link {link}, but there are {links} links")]
     UnknownLinkChanged {

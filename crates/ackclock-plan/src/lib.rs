@@ -24,7 +24,7 @@ pub use network::{
     Routing,
 };
 pub use plan::Plan;
-pub use record::RecordPlan;
+pub use record::{PcapPlan, RecordPlan, Vantage};
 pub use tcp::{
     CongestionPlan, DelayedAck, EcnMode, GroupPlan, LossDetection, Reduction, TcpPlan,
     TIMESTAMPS_BYTES,

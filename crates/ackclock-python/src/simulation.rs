@@ -79,9 +79,10 @@ impl Simulation {
         tables(py, all.collect())
     }
 
-    /// Takes the capture (pcap) written since the last call.
-    fn capture<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        Ok(PyBytes::new(py, &self.with(py, Engine::take_capture)?))
+    /// Takes what has been written of each capture (pcap) since the last call, in the order of the plan's vantages.
+    fn captures<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let files = self.with(py, Engine::take_captures)?;
+        Ok(files.iter().map(|file| PyBytes::new(py, file)).collect())
     }
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -42,11 +43,15 @@ class RunOptions:
     command: str = ""
     samples: bool = True
 
-    def capture(self, plan: Plan, seed: int) -> Path | None:
-        """The file of a run's packet capture, in a folder that is there; None if there is to be none."""
+    def capture_files(self, plan: Plan, seed: int) -> list[Path]:
+        """The files of a run's packet captures in the order of the plan's, in a folder that is there; perhaps none."""
         if self.captures is None or not plan.record.pcap:
-            return None
-        return self.captures / f"seed-{seed}.pcap"
+            return []
+        if isinstance(plan.record.pcap, bool):
+            return [self.captures / f"seed-{seed}.pcap"]
+        names = [re.sub(r"[^\w.-]+", "-", vantage) for vantage in plan.record.pcap]
+        several = [f"{name}-{number}" if names.count(name) > 1 else name for number, name in enumerate(names)]
+        return [self.captures / f"seed-{seed}-{name}.pcap" for name in several]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ackclock.plan import FlowPlan, GroupPlan, LinkPlan, Plan
+from ackclock.plan import AT_LINK, FlowPlan, GroupPlan, LinkPlan, Plan
 
 FINITE = "finite transfers"
 STOPS = "flows that stop"
@@ -26,12 +26,13 @@ CHANGES = "changes of links"
 ECN = "explicit congestion notification"
 PACKET_LOG = "per-packet log"
 CAPTURES = "packet captures"
+LINK_CAPTURES = "packet captures at links"
 SIZES = "packets of several sizes"
 
 #: What is no algorithm's name.
 ALL = frozenset({
     FINITE, STOPS, REQUESTS, APPLICATION, PRIORITIES, STARTS, GENERATED, UDP, ROUTED, SEVERAL_LINKS, REVERSE,
-    RANDOM_LOSS, BURSTS, CHANGES, ECN, PACKET_LOG, CAPTURES,
+    RANDOM_LOSS, BURSTS, CHANGES, ECN, PACKET_LOG, CAPTURES, LINK_CAPTURES,
     SIZES,
 })  # fmt: skip
 
@@ -61,7 +62,8 @@ def _features(plan: Plan) -> Iterator[str]:
             ROUTED: bool(plan.nodes),
             CHANGES: bool(plan.changes),
             PACKET_LOG: plan.record.packets,
-            CAPTURES: plan.record.pcap,
+            CAPTURES: bool(plan.record.pcap),
+            LINK_CAPTURES: any(vantage.startswith(AT_LINK) for vantage in plan.record.vantages),
             ECN: any(map(_marks, plan.groups)),
             RANDOM_LOSS: any(link.loss for link in plan.links),
             BURSTS: any(link.burst_bytes is not None for link in plan.links),

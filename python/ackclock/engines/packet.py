@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -51,12 +51,11 @@ class PacketEngine:
             raise UnsupportedError(reasons)
         spool = Spool(names=_names(), spool_bytes=around.spool_bytes)
         with ExitStack() as stack:
-            path = around.capture(plan, seed)
-            capture = stack.enter_context(_Capture(path)) if path else None
+            captures = [stack.enter_context(_Capture(path)) for path in around.capture_files(plan, seed)]
             simulation = _set_up(plan, seed)
             for share, taking in _advance(simulation, plan):
                 if taking:
-                    _take(simulation, spool, plan, capture)
+                    _take(simulation, spool, plan, captures)
                 around.progress(share)
             _finish(simulation, spool, plan)
         return spool.dataset(manifest(plan, self.name, seed, around.command))
@@ -107,11 +106,12 @@ def _takings(plan: Plan) -> int:
     return max(1, min(MOST_TAKINGS, int((packets + samples) / ROWS_PER_TAKING)))
 
 
-def _take(simulation: _core.Simulation, spool: Spool, plan: Plan, capture: _Capture | None) -> None:
+def _take(simulation: _core.Simulation, spool: Spool, plan: Plan, captures: Sequence[_Capture]) -> None:
     for table, columns in simulation.drain().items():
         spool.append(table, _known(table, columns, plan))
-    if capture is not None:
-        capture.write(simulation.capture())
+    if captures:
+        for capture, content in zip(captures, simulation.captures(), strict=True):
+            capture.write(content)
 
 
 def _finish(simulation: _core.Simulation, spool: Spool, plan: Plan) -> None:

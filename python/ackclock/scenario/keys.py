@@ -16,6 +16,7 @@ from typing_extensions import TypeAliasType
 from ackclock.catalog.given import FromCard, Given
 from ackclock.input import units
 from ackclock.input.fields import Quantity, SizeQuantity, Table, fault, fault_at, faults, nearest, shown
+from ackclock.plan import AT_LINK, RECEIVERS, SENDERS
 
 DEFAULT_STACK = "linux"
 
@@ -32,6 +33,36 @@ def _one_line(text: str) -> str:
     return text
 
 
+@dataclass(frozen=True, slots=True)
+class Vantages:
+    """An annotation: true, false, or a list of points from which packets are captured."""
+
+    expected = f'true, false, or a list of "{SENDERS}", "{RECEIVERS}" and "{AT_LINK}NAME"'
+
+    def read(self, value: object) -> bool | tuple[str, ...]:
+        """The value itself; an empty list is false."""
+        if isinstance(value, bool):
+            return value
+        if not isinstance(value, list):
+            raise fault(shown(value), self.expected)
+        if mistakes := [fault_at((n,), item, self._one) for n, item in enumerate(value) if not _is_vantage(item)]:
+            raise faults(mistakes)
+        return tuple(value) or False
+
+    _one = f'"{SENDERS}", "{RECEIVERS}" or "{AT_LINK}NAME"'
+
+    def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.read)
+
+    def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, Any]:
+        pattern = f"^({SENDERS}|{RECEIVERS}|{AT_LINK}.+)$"
+        return {"anyOf": [{"type": "boolean"}, {"type": "array", "items": {"type": "string", "pattern": pattern}}]}
+
+
+def _is_vantage(item: object) -> bool:
+    return isinstance(item, str) and (item in (SENDERS, RECEIVERS) or item.removeprefix(AT_LINK) not in ("", item))
+
+
 Duration: TypeAlias = Annotated[float, Quantity(units.time_s, "1ms", "720h")]
 Moment: TypeAlias = Annotated[float, MOMENT]
 Interval: TypeAlias = Annotated[float, Quantity(units.time_s, "1us", "1h")]
@@ -45,6 +76,7 @@ Transfer: TypeAlias = Annotated[Any, TRANSFER]
 Request: TypeAlias = Annotated[float, Quantity(units.bytes_of, "1B", "1GB")]
 Seed: TypeAlias = Annotated[int, Field(ge=0, lt=2**63)]
 Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_one_line)]
+Pcap: TypeAlias = Annotated[bool | tuple[str, ...], Vantages()]
 # Types with names: the JSON Schema says their cards once, whatever the number of keys that have them.
 Congestion = TypeAliasType("Congestion", Annotated[Given, FromCard("congestion", short=True)])
 Queue = TypeAliasType("Queue", Annotated[Given, FromCard("queue")])

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from ackclock.catalog.given import Given
 from ackclock.input.fields import Table
-from ackclock.scenario.keys import Duration, Interval, Moment, Name, Seed, Tcp
+from ackclock.scenario.keys import Duration, Interval, Moment, Name, Pcap, Seed, Tcp
 from ackclock.scenario.options import Fluid, Linux, MeanField, Theory
 from ackclock.scenario.topology import Network
 from ackclock.scenario.traffic import Traffic
@@ -23,7 +23,10 @@ class Record(Table):
 
     interval: Interval = Field("10ms", validate_default=True, description="period of the samples")
     packets: bool = Field(False, description="a per-packet log")
-    pcap: bool = Field(False, description="a packet capture at the senders")
+    pcap: Pcap = Field(
+        False,
+        description='a packet capture at the senders; or one at each of a list: "senders", "receivers", "link:NAME"',
+    )
     traffic: bool = Field(False, description="samples of the flows of [[traffic]] too")
     links: Literal["bottlenecks", "all"] | None = Field(
         None, description='whose queues are sampled: "bottlenecks" or "all"; absent: all if there are 16 or fewer'

@@ -1,52 +1,16 @@
-"""Packet captures of a guest: each packet of a flow once, at its sender, in the order of time."""
+"""Packet captures of a guest: each packet of a flow once at its sender, or its receiver, in the order of time."""
 
 from __future__ import annotations
 
-import struct
 from collections import Counter
-from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
+from pcaps import frames
 
 import ackclock as ac
+from ackclock.errors import UnsupportedError
 
 pytestmark = pytest.mark.usefixtures("guest_kernel")
-
-#: Ethernet, and IPv4 without options.
-HEADERS_BYTES = 14 + 20
-
-
-@dataclass(frozen=True)
-class Frame:
-    """One record of a capture."""
-
-    time_s: float
-    source: tuple[str, int]
-    destination: tuple[str, int]
-    sequence: int
-    flags: int
-    payload_bytes: int
-
-
-def frames(path: Path) -> list[Frame]:
-    """Reads a capture, byte by byte (pcap-savefile(5)), without any code that writes one."""
-    content = path.read_bytes()
-    magic, *version, _, _, snap, link_type = struct.unpack_from("<IHHIIII", content)
-    assert (magic, *version, snap, link_type) == (0xA1B23C4D, 2, 4, 128, 1)
-    found, place = [], 24
-    while place < len(content):
-        seconds, nanoseconds, kept, length = struct.unpack_from("<IIII", content, place)
-        frame = content[place + 16 : place + 16 + kept]
-        assert len(frame) == min(length, snap)
-        source, destination = (".".join(map(str, frame[at : at + 4])) for at in (26, 30))
-        ports = struct.unpack_from(">HH", frame, 34)
-        sequence, offset, flags = struct.unpack_from(">I4xBB", frame, 38)
-        payload_bytes = length - HEADERS_BYTES - 4 * (offset >> 4)
-        ends = ((source, ports[0]), (destination, ports[1]))
-        found.append(Frame(seconds + nanoseconds / 1e9, *ends, sequence, flags, payload_bytes))
-        place += 16 + kept
-    return found
 
 
 def captured(text, folder, engine="linux"):
@@ -143,3 +107,22 @@ def test_a_lazy_writer_begins_when_it_looks(tmp_path):
     _, found = captured(DUMBBELL + '[linux]\nwriter = "lazy"\nserve = "50ms"\n', tmp_path)
     first = next(frame for frame in found if frame.payload_bytes > 0)
     assert first.time_s == pytest.approx(0.05, abs=1e-4)
+
+
+def test_senders_and_receivers_see_the_same_packets_a_way_apart(tmp_path):
+    text = DUMBBELL.replace("pcap = true", 'pcap = ["senders", "receivers"]')
+    data = ac.run(ac.loads(text).plan(), "linux", seeds=[1], captures=tmp_path)
+    at_senders, at_receivers = (frames(tmp_path / f"seed-1-{end}.pcap") for end in ("senders", "receivers"))
+    sent = {frame.key: frame.time_s for frame in at_senders}
+    for frame in at_receivers:
+        ahead_s = frame.time_s - sent[frame.key] if frame.key in sent else None
+        if frame.source[1] != at_senders[0].source[1] and ahead_s is not None:
+            assert abs(ahead_s) > 9.9e-3
+    counted = [sum(frame.payload_bytes > 0 for frame in found) for found in (at_senders, at_receivers)]
+    assert 0 < counted[0] - counted[1] <= data.flows["dropped_packets"].sum()
+
+
+def test_links_are_refused():
+    text = DUMBBELL.replace("pcap = true", 'pcap = ["link:bottleneck"]')
+    with pytest.raises(UnsupportedError, match='engine "linux" has no packet captures at links'):
+        ac.run(ac.loads(text).plan(), "linux", seeds=[1])

@@ -98,8 +98,9 @@ impl Run {
         kernel.late_mean_s.push(self.lateness.mean_s());
         kernel.late_max_s.push(self.lateness.max_s);
         kernel.samples_left_out.push(self.left_out);
-        let capture = self.capture.as_mut();
-        let lost_p = capture.map_or(Ok(0), |capture| capture.finish(&self.clock))?;
+        let captures = self.captures.iter_mut();
+        let lost_p = captures.map(|capture| capture.finish(&self.clock));
+        let lost_p = lost_p.sum::<Result<u64, _>>()?;
         kernel.capture_lost_p.push(lost_p);
         kernel.memory_pressures.push(memory_pressures);
         Ok(())

@@ -37,8 +37,8 @@ impl Network {
 
     /// A connection begins; see [`Network::open_route`].
     pub fn open_connection(&mut self, place: usize, path: u32, plan: &FlowPlan) -> (Hop, Time) {
-        if let Some(capture) = &mut self.capture {
-            capture.open(self.places.number(place), plan);
+        if let Some(captures) = &mut self.captures {
+            captures.open(self.places.number(place), plan);
         }
         self.open_route(place, path, plan.ends)
     }
@@ -46,6 +46,9 @@ impl Network {
     /// The flow in a place takes one of the paths, or is routed between two hosts that [`Network::check_ends`] has seen. Returns
     /// the hop at which its packets enter the network, and the delay from the last queue to its receiver.
     pub fn open_route(&mut self, place: usize, path: u32, ends: Option<EndsPlan>) -> (Hop, Time) {
+        if let (Some(captures), None) = (&mut self.captures, ends) {
+            captures.take_path(self.places.number(place), path);
+        }
         let routed = ends.map(|_| Path::routed());
         let path = routed
             .as_ref()
@@ -82,8 +85,8 @@ impl Network {
     /// Forgets the route of a flow of which no packet is under way.
     pub fn close_route(&mut self, place: usize) {
         self.routes[place] = None;
-        if let Some(capture) = &mut self.capture {
-            capture.close(self.places.number(place));
+        if let Some(captures) = &mut self.captures {
+            captures.close(self.places.number(place));
         }
     }
 }

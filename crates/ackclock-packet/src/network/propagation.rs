@@ -96,7 +96,7 @@ impl Network {
     /// As [`Network::admit`], for a link with a flight.
     #[inline(never)]
     pub(super) fn admit_flying(&mut self, packet: Packet, link: usize) {
-        if self.log_packets {
+        if self.is_watched {
             return self.admit_logged(packet, link);
         }
         let this = &mut self.links[link];
@@ -126,7 +126,7 @@ impl Network {
     fn revisit(&mut self, link: usize) {
         self.log_departure(link);
         let due = self.links[link].resume(self.now);
-        if self.log_packets {
+        if self.is_watched {
             self.await_departure(link, due.departure);
         }
         self.schedule_flight(link, due);
@@ -150,7 +150,7 @@ impl Network {
         }
     }
 
-    /// The log says when a packet leaves, so that has to be an event.
+    /// Log and captures say when a packet leaves, so that has to be an event.
     #[cold]
     pub(super) fn await_departure(&mut self, link: usize, departure: Time) {
         let launched = self.links[link].propagation.last().copied();
@@ -169,7 +169,7 @@ impl Network {
     /// Writes down that the packet that was launched last has left.
     #[inline(always)]
     fn log_departure(&mut self, link: usize) {
-        if self.log_packets {
+        if self.is_watched {
             self.write_departure(link);
         }
     }

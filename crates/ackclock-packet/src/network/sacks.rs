@@ -28,12 +28,22 @@ impl SackStore {
         }
     }
 
-    /// Takes the blocks of a packet that has arrived, or is lost.
+    /// The blocks of a packet under way; none if it has no place.
+    pub fn look(&self, slot: u32) -> Blocks {
+        self.slots
+            .get(slot as usize)
+            .map_or(Blocks::default(), |slot| slot.0)
+    }
+
+    /// Takes the blocks of a packet that has arrived, or is lost. A packet that is captured has a place even if it has
+    /// no blocks.
     #[inline]
     pub fn take(&mut self, slot: u32) -> Option<Blocks> {
-        (slot != NO_SACK).then(|| {
-            self.free.push(slot);
-            self.slots[slot as usize].0
-        })
+        if slot == NO_SACK {
+            return None;
+        }
+        self.free.push(slot);
+        let blocks = self.slots[slot as usize].0;
+        (!blocks.is_empty()).then_some(blocks)
     }
 }

@@ -14,6 +14,9 @@ use crate::packet::{Ecn, Packet};
 const ETHERNET_BYTES: usize = 14;
 const IP_BYTES: usize = 20;
 const TCP_BYTES: usize = 20;
+/// Place of the time to live in a frame, and what a host begins with, as Linux.
+const TIME_TO_LIVE: usize = ETHERNET_BYTES + 8;
+const FIRST_TIME_TO_LIVE: u8 = 64;
 const UDP_BYTES: u32 = 8;
 const UDP_IP_BYTES: u32 = IP_BYTES as u32 + UDP_BYTES;
 /// Protocol numbers in the IP header.
@@ -42,8 +45,6 @@ pub const AE: u16 = 0x100;
 /// A segment to be written down.
 #[derive(Clone, Copy, Debug)]
 pub struct Segment<'a> {
-    /// When it was captured.
-    pub time: Time,
     /// The connection; addresses and ports follow from it.
     pub flow: u32,
     /// Whether the sender sent it.
@@ -58,8 +59,8 @@ pub struct Segment<'a> {
     pub window: u16,
     /// Payload, bytes.
     pub payload_bytes: u32,
-    /// ECN bits of the IP header.
-    pub ecn: Ecn,
+    /// Identification in the IP header.
+    pub identification: u16,
     /// TCP options.
     pub options: Options<'a>,
 }
@@ -81,61 +82,76 @@ pub struct Options<'a> {
     pub least_bytes: usize,
 }
 
-/// Appends a segment's record: its header and the first [`SNAP_BYTES`] bytes of its frame.
-pub fn append(bytes: &mut Vec<u8>, segment: &Segment) {
-    let direction = segment.direction();
-    let tcp = tcp_header(segment);
-    let carried = tcp.len() as u32 + segment.payload_bytes;
-    let ip = ip_header(direction, TCP, segment.ecn, carried);
-    append_frame(
-        bytes,
-        segment.time,
-        direction,
-        &[&ip, &tcp],
-        segment.payload_bytes,
-    );
+/// A frame as the host that sends it made it, cut at [`SNAP_BYTES`]: headers, and a payload of zeros.
+#[derive(Clone, Debug, Default)]
+pub struct Frame {
+    bytes: Vec<u8>,
+    /// Bytes of the whole frame.
+    length: u32,
 }
 
-/// Appends a UDP datagram's record (RFC 768). What is on the wire beyond 28 bytes of headers is payload.
-pub fn append_datagram(bytes: &mut Vec<u8>, packet: &Packet, now: Time) {
-    let direction = Direction {
-        flow: packet.flow,
-        forward: packet.kind.is_forward(),
-    };
-    let payload_bytes = packet.wire_bytes.saturating_sub(UDP_IP_BYTES);
-    let carried = UDP_BYTES + payload_bytes;
-    let (source, destination) = ports(direction);
-    let mut udp = [0; UDP_BYTES as usize];
-    udp[..2].copy_from_slice(&source.to_be_bytes());
-    udp[2..4].copy_from_slice(&destination.to_be_bytes());
-    udp[4..6].copy_from_slice(&length_field(carried).to_be_bytes());
-    // A checksum of 0 means that there is none, so one that comes out as 0 is written as its other form.
-    let checksum = match !sum(&[&pseudo_header(direction, UDP, carried), &udp]) {
-        0 => 0xffff,
-        checksum => checksum,
-    };
-    udp[6..].copy_from_slice(&checksum.to_be_bytes());
-    let ip = ip_header(direction, UDP, packet.ecn, carried);
-    append_frame(bytes, now, direction, &[&ip, &udp], payload_bytes);
-}
-
-/// Appends a record: the headers of IP and of what it carries, and a payload of zeros.
-fn append_frame(
-    bytes: &mut Vec<u8>,
-    time: Time,
-    direction: Direction,
-    headers: &[&[u8]],
-    payload_bytes: u32,
-) {
-    let header_bytes = headers.iter().map(|header| header.len()).sum::<usize>() + ETHERNET_BYTES;
-    let frame_bytes = header_bytes as u32 + payload_bytes;
-    let kept = frame_bytes.min(SNAP_BYTES);
-    bytes.extend(record_header(time.nanoseconds(), kept, frame_bytes));
-    bytes.extend(ethernet_header(direction));
-    for header in headers {
-        bytes.extend(*header);
+impl Frame {
+    /// Makes it the frame of a segment.
+    pub fn set_segment(&mut self, segment: &Segment) {
+        let direction = segment.direction();
+        let tcp = tcp_header(segment);
+        let carried = tcp.len() as u32 + segment.payload_bytes;
+        let ip = ip_header(direction, TCP, segment.identification, carried);
+        self.set(direction, &[&ip, &tcp], segment.payload_bytes);
     }
-    bytes.resize(bytes.len() + kept as usize - header_bytes, 0);
+
+    /// Makes it the frame of a UDP datagram (RFC 768). What is on the wire beyond 28 bytes of headers is payload.
+    pub fn set_datagram(&mut self, packet: &Packet) {
+        let direction = Direction {
+            flow: packet.flow,
+            forward: packet.kind.is_forward(),
+        };
+        let payload_bytes = packet.wire_bytes.saturating_sub(UDP_IP_BYTES);
+        let carried = UDP_BYTES + payload_bytes;
+        let (source, destination) = ports(direction);
+        let mut udp = [0; UDP_BYTES as usize];
+        udp[..2].copy_from_slice(&source.to_be_bytes());
+        udp[2..4].copy_from_slice(&destination.to_be_bytes());
+        udp[4..6].copy_from_slice(&length_field(carried).to_be_bytes());
+        // A checksum of 0 means that there is none, so one that comes out as 0 is written as its other form.
+        let checksum = match !sum(&[&pseudo_header(direction, UDP, carried), &udp]) {
+            0 => 0xffff,
+            checksum => checksum,
+        };
+        udp[6..].copy_from_slice(&checksum.to_be_bytes());
+        let ip = ip_header(direction, UDP, packet.sequence as u16, carried);
+        self.set(direction, &[&ip, &udp], payload_bytes);
+    }
+
+    /// A router takes one off its time to live.
+    pub fn pass_router(&mut self) {
+        if let Some(time_to_live) = self.bytes.get_mut(TIME_TO_LIVE) {
+            *time_to_live = time_to_live.saturating_sub(1);
+        }
+    }
+
+    /// Appends its record, as it is seen at `time` with these ECN bits. The IP header has its checksum of that.
+    pub fn append_to(&self, file: &mut Vec<u8>, time: Time, ecn: Ecn) {
+        let kept = self.bytes.len() as u32;
+        file.extend(record_header(time.nanoseconds(), kept, self.length));
+        let start = file.len();
+        file.extend(&self.bytes);
+        let ip = &mut file[start + ETHERNET_BYTES..][..IP_BYTES];
+        ip[1] = ecn_bits(ecn);
+        let checksum = !sum(&[ip]);
+        ip[10..12].copy_from_slice(&checksum.to_be_bytes());
+    }
+
+    /// The headers of IP and of what it carries, and a payload of zeros.
+    fn set(&mut self, direction: Direction, headers: &[&[u8]], payload_bytes: u32) {
+        self.bytes.clear();
+        self.bytes.extend(ethernet_header(direction));
+        for header in headers {
+            self.bytes.extend(*header);
+        }
+        self.length = self.bytes.len() as u32 + payload_bytes;
+        self.bytes.resize(self.length.min(SNAP_BYTES) as usize, 0);
+    }
 }
 
 /// Between whom a packet travels, and in which direction.
@@ -189,21 +205,24 @@ fn ethernet_header(direction: Direction) -> [u8; ETHERNET_BYTES] {
     header
 }
 
-/// The header before `bytes` of a protocol.
-fn ip_header(direction: Direction, protocol: u8, ecn: Ecn, bytes: u32) -> [u8; IP_BYTES] {
+/// The header before `bytes` of a protocol, but for the ECN bits and the checksum, which change on the way.
+fn ip_header(
+    direction: Direction,
+    protocol: u8,
+    identification: u16,
+    bytes: u32,
+) -> [u8; IP_BYTES] {
     let (source, destination) = addresses(direction);
     let length = length_field(IP_BYTES as u32 + bytes);
     let mut header = [0; IP_BYTES];
     header[0] = 0x45;
-    header[1] = ecn_bits(ecn);
     header[2..4].copy_from_slice(&length.to_be_bytes());
+    header[4..6].copy_from_slice(&identification.to_be_bytes());
     header[6] = 0x40; // don't fragment
-    header[8] = 64;
+    header[TIME_TO_LIVE - ETHERNET_BYTES] = FIRST_TIME_TO_LIVE;
     header[9] = protocol;
     header[12..16].copy_from_slice(&source);
     header[16..].copy_from_slice(&destination);
-    let checksum = !sum(&[&header]);
-    header[10..12].copy_from_slice(&checksum.to_be_bytes());
     header
 }
 

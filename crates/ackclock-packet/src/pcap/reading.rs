@@ -6,6 +6,8 @@ pub struct Frame {
     pub nanoseconds: u64,
     pub wire_bytes: usize,
     pub tos: u8,
+    pub identification: u16,
+    pub time_to_live: u8,
     pub source: String,
     pub destination: String,
     pub flags: u16,
@@ -107,6 +109,8 @@ fn carried(bytes: &[u8], frame_bytes: usize, protocol: u8, header_bytes: usize) 
     let frame = Frame {
         wire_bytes: frame_bytes,
         tos: ip[1],
+        identification: be(&ip[4..6]) as u16,
+        time_to_live: ip[8],
         source: address(&ip[12..16], &header[..2]),
         destination: address(&ip[16..20], &header[2..4]),
         payload_bytes: length - header_bytes,

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use super::frame::{ACK, AE, CWR, ECE, FIN, SYN};
 use super::reading::{datagrams, frames, records, Frame};
 use super::*;
 use crate::packet::{Ecn, Flags, NO_SACK};
-use ackclock_plan::{CongestionPlan, PathPlan};
+use ackclock_plan::{CongestionPlan, LinkPlan, PathPlan, Vantage};
 use serde_json::{json, Value};
 
 /// A flow with some fields of its TCP changed.
@@ -60,15 +61,40 @@ fn packet(kind: Kind, sequence: u64, wire_bytes: u32) -> Packet {
     }
 }
 
+/// Captures at the senders alone.
+fn at_senders() -> Captures {
+    Captures {
+        files: vec![(Point::Senders, File::empty())],
+        connections: BTreeMap::new(),
+        paths: BTreeMap::new(),
+        under_way: Vec::new(),
+    }
+}
+
+/// A packet passes its sender's interface at `now`. One of the receiver's was sent when it entered its queue.
+fn pass(captures: &mut Captures, packet: Packet, blocks: &[Block], now: Time) {
+    let packet = Packet { sack: 0, ..packet };
+    if packet.kind.is_forward() {
+        captures.send(&packet, blocks, now, now);
+    } else {
+        captures.send(&packet, blocks, packet.enqueued, now);
+        captures.arrive(&packet, now, now);
+    }
+}
+
+fn file(captures: &mut Captures) -> Vec<u8> {
+    captures.take(Time::NEVER).remove(0)
+}
+
 /// Captures packets of one flow, a millisecond apart.
 fn captured(flow: &FlowPlan, packets: &[Packet], blocks: &[Block]) -> Vec<Frame> {
-    let mut capture = Capture::empty();
-    capture.open(0, flow);
+    let mut captures = at_senders();
+    captures.open(0, flow);
     for (at_ms, packet) in packets.iter().enumerate() {
         let now = Time::from_milliseconds(at_ms as u64);
-        capture.record(packet, blocks, now);
+        pass(&mut captures, *packet, blocks, now);
     }
-    frames(&capture.take())
+    frames(&file(&mut captures))
 }
 
 #[test]
@@ -193,12 +219,12 @@ fn sequence_numbers_wrap() {
 #[test]
 fn only_the_first_bytes_taken_begin_with_the_files_header() {
     let flow = flow(None, &json!({}));
-    let mut capture = Capture::empty();
-    capture.open(0, &flow);
-    assert_eq!(capture.take().len(), 24);
-    capture.record_packet(&packet(Kind::Data, 0, 1500), None, Time::ZERO);
-    assert_eq!(records(&capture.take()).len(), 1);
-    assert!(capture.take().is_empty());
+    let mut captures = at_senders();
+    captures.open(0, &flow);
+    assert_eq!(file(&mut captures).len(), 24);
+    pass(&mut captures, packet(Kind::Data, 0, 1500), &[], Time::ZERO);
+    assert_eq!(records(&file(&mut captures)).len(), 1);
+    assert!(file(&mut captures).is_empty());
 }
 
 #[test]
@@ -306,11 +332,12 @@ fn datagrams_and_their_echoes() {
         of(16_384, Kind::Datagram, 29),
         of(16_385, Kind::Datagram, 28),
     ];
-    let mut capture = Capture::empty();
+    let mut captures = at_senders();
     for (at_ms, packet) in packets.iter().enumerate() {
-        capture.record(packet, &[], Time::from_milliseconds(at_ms as u64));
+        let now = Time::from_milliseconds(at_ms as u64);
+        pass(&mut captures, *packet, &[], now);
     }
-    let frames = datagrams(&capture.take());
+    let frames = datagrams(&file(&mut captures));
     let expected = [
         (0, "10.0.0.1:49152", "10.128.0.1:5001", 1000, 1042),
         (1, "10.128.0.1:5001", "10.0.0.1:49152", 9, 51),
@@ -333,9 +360,85 @@ fn datagrams_and_their_echoes() {
 /// 03f0, add up to effc without a carry.
 #[test]
 fn the_checksum_of_a_datagram_by_hand() {
-    let mut capture = Capture::empty();
-    capture.record(&packet(Kind::Datagram, 0, 1028), &[], Time::ZERO);
-    let file = capture.take();
+    let mut captures = at_senders();
+    pass(
+        &mut captures,
+        packet(Kind::Datagram, 0, 1028),
+        &[],
+        Time::ZERO,
+    );
+    let file = file(&mut captures);
     let udp = &file[24 + 16 + 34..][..8];
     assert_eq!(udp, [0xc0, 0x00, 0x13, 0x89, 0x03, 0xf0, 0x10, 0x03]);
+}
+
+fn first_link() -> LinkPlan {
+    let queue = json!({ "discipline": "pfifo", "parameters": {} });
+    let plan = json!({
+        "name": "first", "ends": null, "rate_bps": 1e6, "delay_s": 0.0, "weight": 1.0, "burst_bytes": null,
+        "frame_overhead_bytes": 0, "queue": queue, "loss": null, "bottleneck": true,
+    });
+    serde_json::from_value(plan).expect("a link")
+}
+
+/// What a host ahead of the simulation's clock sends or receives is written in the order of time.
+#[test]
+fn what_is_ahead_waits_for_its_time() {
+    let at = Time::from_milliseconds;
+    let mut captures = Captures {
+        files: vec![(Point::Receivers, File::empty())],
+        ..at_senders()
+    };
+    captures.open(0, &flow(None, &json!({})));
+    let ack = |sack, sequence| Packet {
+        sack,
+        ..packet(Kind::Ack, sequence, 52)
+    };
+    captures.send(&ack(0, 1), &[], at(30), at(10));
+    captures.send(&ack(1, 2), &[], at(20), at(10));
+    assert_eq!(captures.take(at(10)).remove(0).len(), 24);
+    captures.send(&ack(2, 3), &[], at(25), at(20));
+    let early = records(&captures.take(at(25)).remove(0));
+    let late = records(&captures.take(at(30)).remove(0));
+    let told: Vec<_> = early.iter().chain(&late).collect();
+    let times_ms: Vec<u64> = told.iter().map(|f| f.nanoseconds / 1_000_000).collect();
+    assert_eq!((early.len(), times_ms), (2, vec![20, 25, 30]));
+    let order: Vec<u16> = told.iter().map(|f| f.identification).collect();
+    assert_eq!(order, [1, 2, 0], "each is counted as it is sent");
+}
+
+/// A marked packet has another first line of its IP header, and a right checksum; a router takes one off its life.
+#[test]
+fn every_point_sees_the_same_frame_with_its_own_marks() {
+    let wire = Point::new(&Vantage::Link("first".to_owned()), &[first_link()], &[]);
+    let mut captures = Captures {
+        files: vec![
+            (Point::Senders, File::empty()),
+            (wire, File::empty()),
+            (Point::Receivers, File::empty()),
+        ],
+        ..at_senders()
+    };
+    captures.open(0, &flow(None, &json!({})));
+    let at = Time::from_milliseconds;
+    let sent = Packet {
+        sack: 0,
+        ecn: Ecn::Capable0,
+        ..packet(Kind::Data, 0, 1500)
+    };
+    let marked = Packet {
+        ecn: Ecn::Experienced,
+        ..sent
+    };
+    captures.send(&sent, &[], at(1), at(1));
+    captures.leave(&marked, 0, at(2));
+    captures.arrive(&marked, at(7), at(2));
+    let files: Vec<Vec<Frame>> = captures.take(at(7)).iter().map(|f| frames(f)).collect();
+    let told: Vec<_> = files
+        .iter()
+        .flatten()
+        .map(|f| (f.nanoseconds / 1_000_000, f.tos, f.time_to_live))
+        .collect();
+    assert_eq!(told, [(1, 2, 64), (2, 3, 64), (7, 3, 63)]);
+    assert!(files.iter().flatten().all(|f| f.timestamps == Some((5, 0))));
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use ackclock_plan::{LinkPlan, NodePlan, QueuePlan, RecordPlan};
+use ackclock_plan::{LinkPlan, NodePlan, PcapPlan, QueuePlan, RecordPlan};
 use ackclock_units::{Rate, Time};
 use proptest::prelude::*;
 use serde_json::json;
@@ -35,7 +35,7 @@ fn graph(hosts: u32, nodes: u32, links: &[(u32, u32)], routing: ackclock_plan::R
         record: RecordPlan {
             interval: Time::from_milliseconds(1),
             packets: false,
-            pcap: false,
+            pcap: PcapPlan::Senders(false),
             traffic: false,
             all_links: false,
         },

@@ -14,7 +14,8 @@ mod transcript;
 use ackclock_packet::sender::Sender;
 use ackclock_plan::{
     ChangePlan, CongestionPlan, DelayedAck, EcnMode, EndsPlan, FlowPlan, HopPlan, LinkPlan,
-    LossDetection, NodePlan, PathPlan, Plan, QueuePlan, RecordPlan, Reduction, Routing, TcpPlan,
+    LossDetection, NodePlan, PathPlan, PcapPlan, Plan, QueuePlan, RecordPlan, Reduction, Routing,
+    TcpPlan,
 };
 use ackclock_units::{Rate, Time};
 use serde_json::json;
@@ -256,7 +257,7 @@ pub fn plan(duration: Time, links: Vec<LinkPlan>, flows: Vec<FlowPlan>) -> Plan 
         record: RecordPlan {
             interval: ms(100),
             packets: true,
-            pcap: false,
+            pcap: PcapPlan::Senders(false),
             traffic: false,
             all_links: true,
         },

@@ -2,8 +2,8 @@
 
 use ackclock_packet::Simulation;
 use ackclock_plan::{
-    DelayedAck, EcnMode, FlowPlan, LinkPlan, LossDetection, LossPlan, PathPlan, Plan, QueuePlan,
-    RecordPlan, Reduction, Routing, TcpPlan,
+    DelayedAck, EcnMode, FlowPlan, LinkPlan, LossDetection, LossPlan, PathPlan, PcapPlan, Plan,
+    QueuePlan, RecordPlan, Reduction, Routing, TcpPlan,
 };
 use ackclock_units::{Rate, Time};
 use proptest::prelude::*;
@@ -275,7 +275,7 @@ fn assemble(links: Links, mut flows: Vec<FlowPlan>) -> Plan {
         record: RecordPlan {
             interval: ms(50),
             packets: true,
-            pcap: false,
+            pcap: PcapPlan::Senders(false),
             traffic: false,
             all_links: true,
         },

@@ -1,7 +1,7 @@
 //! What is written down: samples add up, the warm-up is left out, and looking changes nothing.
 
 use ackclock_packet::Simulation;
-use ackclock_plan::Plan;
+use ackclock_plan::{PcapPlan, Plan, Vantage};
 use ackclock_record::Totals;
 use ackclock_units::Time;
 use proptest::prelude::*;
@@ -69,7 +69,9 @@ proptest! {
         let expected = outcome(&plan, seed);
         let mut watched = plan;
         watched.record.packets = !watched.record.packets;
-        watched.record.pcap = true;
+        let links = watched.links.iter().map(|link| Vantage::Link(link.name.clone()));
+        let hosts = [Vantage::Receivers, Vantage::Senders];
+        watched.record.pcap = PcapPlan::Each(hosts.into_iter().chain(links).collect());
         watched.record.interval = us(interval_us);
         prop_assert!(outcome(&watched, seed) == expected);
     }

@@ -1,7 +1,7 @@
 //! What queue disciplines are for, in whole simulations: isolation, SYNs that pass, delays that follow a target.
 
 use ackclock_packet::Simulation;
-use ackclock_plan::{FlowPlan, Plan, QueuePlan, RecordPlan, Routing};
+use ackclock_plan::{FlowPlan, PcapPlan, Plan, QueuePlan, RecordPlan, Routing};
 use ackclock_record::Totals;
 use ackclock_units::Time;
 
@@ -42,7 +42,7 @@ fn run(rate_bps: f64, rtt: Time, queue: QueuePlan, mut flows: Vec<FlowPlan>) -> 
         record: RecordPlan {
             interval: ms(1000),
             packets: false,
-            pcap: false,
+            pcap: PcapPlan::Senders(false),
             traffic: false,
             all_links: true,
         },

@@ -100,7 +100,7 @@ def counted(plan: Plan, everything: list[Load]) -> tuple[Rows, Counts]:
         transfer=flows,
         link=len(plan.links),
         event=rows.events,
-        captured=(packets + answers) * plan.record.pcap,
+        captured=(packets + answers) * len(plan.record.vantages),
         logged=rows.packets,
     )
 

@@ -28,7 +28,7 @@ from ackclock.plan import Plan
 #: Packets up to this length are taken for ACKs where packets are lost at random.
 ACK_BYTES = 255
 
-LACKING = {features.PACKET_LOG}
+LACKING = {features.PACKET_LOG, features.LINK_CAPTURES}
 
 
 class LinuxEngine:
@@ -95,7 +95,7 @@ def _carried_out(plan: Plan, seed: int, around: RunOptions) -> Dataset:
     with folders.private() as folder:
         path, file = folder / "order.json", folder / "result.bin"
         with folders.writing(path):
-            path.write_text(json.dumps(given.to_dict(file, around.capture(plan, seed))), encoding="utf-8")
+            path.write_text(json.dumps(given.to_dict(file, around.capture_files(plan, seed))), encoding="utf-8")
         if kernel is None:
             live.run(guest.inside(path), around.progress)
         else:

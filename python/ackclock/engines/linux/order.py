@@ -27,8 +27,8 @@ class Order:
     setup: Sequence[str]
     clock: str
 
-    def to_dict(self, result: Path, capture: Path | None = None) -> dict[str, Any]:
-        """JSON-ready values; the tables go to the file `result`, the captured packets to `capture`, if it is given."""
+    def to_dict(self, result: Path, captures: Sequence[Path] = ()) -> dict[str, Any]:
+        """JSON-ready values; the tables go to the file `result`, the packets captured at each vantage to `captures`."""
         options = self.plan.options["linux"]
         net = self.network
         return {
@@ -47,7 +47,7 @@ class Order:
             "reader": options["reader"],
             "writer": options["writer"],
             "result": str(result),
-            "capture": None if capture is None else str(capture),
+            "captures": [str(path) for path in captures],
         }
 
 

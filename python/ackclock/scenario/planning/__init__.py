@@ -33,6 +33,7 @@ from ackclock.scenario.planning.flows import flow_plans
 from ackclock.scenario.planning.groups import datagram_group, group_plan
 from ackclock.scenario.planning.memo import Memo
 from ackclock.scenario.planning.sizes import Sizes
+from ackclock.scenario.planning.vantages import vantages
 from ackclock.scenario.scenario import Scenario
 from ackclock.scenario.topology.drawing import Drawing, Hosts, Link, Way
 from ackclock.scenario.traffic.sending import Transfers
@@ -221,7 +222,7 @@ def _plan(given: Scenario, source: Source, memo: Memo) -> Plan:
         flows=tuple(_flows(given, groups, drawing)),
         traffic=traffic,
         datagrams=datagrams,
-        record=_record(given, drawing),
+        record=_record(given, drawing, source),
         options={name: memo.of("options", (table := getattr(given, name),), table.planned) for name in OPTIONS},
         scenario_name=_path(source.name).name,
         scenario_text=source.text,
@@ -280,10 +281,11 @@ def _traffic(
     return tuple(traffic.transfers(given, groups, drawing, placed)), tuple(traffic.datagrams(placed))
 
 
-def _record(given: Scenario, drawing: Drawing) -> RecordPlan:
+def _record(given: Scenario, drawing: Drawing, source: Source) -> RecordPlan:
     record = given.record
     all_links = len(drawing.links) <= FEW_LINKS if record.links is None else record.links == "all"
-    return RecordPlan(record.interval, record.packets, record.pcap, record.traffic, all_links)
+    pcap = vantages(record.pcap, drawing, source)
+    return RecordPlan(record.interval, record.packets, pcap, record.traffic, all_links)
 
 
 def _links(drawn: Iterable[Link], sizes: Sizes, overhead_bytes: int) -> tuple[LinkPlan, ...]:

@@ -17,9 +17,9 @@ FEW = 8
 
 def change_plans(changes: Sequence[Change], drawing: Drawing, source: Source) -> tuple[ChangePlan, ...]:
     """In order of time. Raises `ScenarioError` for links that are not there."""
-    names = _names(drawing) if changes else {}
+    names = link_names(drawing) if changes else {}
     problems = [
-        source.problem(("network", "changes", number, "link"), shown(change.link), _expected(change.link, [*names]))
+        source.problem(("network", "changes", number, "link"), shown(change.link), expected_link(change.link, [*names]))
         for number, change in enumerate(changes)
         if change.link not in names
     ]
@@ -33,7 +33,7 @@ def change_plans(changes: Sequence[Change], drawing: Drawing, source: Source) ->
     return tuple(sorted(made, key=lambda change: change.at_s))
 
 
-def _names(drawing: Drawing) -> dict[str, list[int]]:
+def link_names(drawing: Drawing) -> dict[str, list[int]]:
     """What a link may be called: its name; `a>b`, from node to node; `a<>b`, both ways."""
     names: dict[str, list[int]] = {}
     for number in range(len(drawing.links)):
@@ -50,7 +50,8 @@ def _called(drawing: Drawing, number: int) -> list[str]:
     return [link.name, f"{one}>{other}", f"{one}<>{other}", f"{other}<>{one}"]
 
 
-def _expected(name: str, known: Sequence[str]) -> str:
+def expected_link(name: str, known: Sequence[str]) -> str:
+    """What is expected in place of a name that no link has."""
     if len(known) <= FEW:
         return f"one of {', '.join(map(shown, known))}" if len(known) > 1 else shown(known[0])
     return f"a link such as {shown(closest(name, known) or known[0])}"

@@ -4,7 +4,6 @@ use proptest::prelude::*;
 
 fn segment(payload_bytes: u32, options: Options) -> Segment {
     Segment {
-        time: Time::from_picoseconds(3_000_000_007_999),
         flow: 0,
         forward: true,
         flags: ACK,
@@ -12,14 +11,23 @@ fn segment(payload_bytes: u32, options: Options) -> Segment {
         acknowledgement: 1,
         window: 501,
         payload_bytes,
-        ecn: Ecn::NotCapable,
+        identification: 7,
         options,
     }
 }
 
 fn written(segment: &Segment) -> reading::Frame {
+    seen(segment, Ecn::NotCapable, 0)
+}
+
+/// The frame of a segment behind some routers.
+fn seen(segment: &Segment, ecn: Ecn, routers: u8) -> reading::Frame {
+    let mut frame = Frame::default();
+    frame.set_segment(segment);
+    (0..routers).for_each(|_| frame.pass_router());
     let mut file = ackclock_capture::savefile::header();
-    append(&mut file, segment);
+    let time = Time::from_picoseconds(3_000_000_007_999);
+    frame.append_to(&mut file, time, ecn);
     reading::frames(&file).remove(0)
 }
 
@@ -79,6 +87,7 @@ proptest! {
         timestamps in any::<Option<(u32, u32)>>(),
         sack in proptest::collection::vec(any::<(u32, u32)>(), 0..5),
         least_bytes in 0_usize..60,
+        (identification, routers) in (any::<u16>(), 0_u8..60),
     ) {
         let (flow, forward, sequence, acknowledgement, window) = fields;
         let [sack_permitted, marked] = flags;
@@ -87,10 +96,11 @@ proptest! {
         let options = Options { mss, sack_permitted, window_shift, timestamps, sack, least_bytes };
         let ecn = if marked { Ecn::Experienced } else { Ecn::Capable0 };
         let segment = Segment {
-            flow, forward, sequence, acknowledgement, window, ecn,
+            flow, forward, sequence, acknowledgement, window, identification,
             ..segment(payload_bytes, options)
         };
-        let frame = written(&segment);
+        let frame = seen(&segment, ecn, routers);
+        prop_assert_eq!((frame.identification, frame.time_to_live), (identification, 64 - routers));
         prop_assert_eq!((frame.sequence, frame.acknowledgement), (sequence, acknowledgement));
         prop_assert_eq!((frame.window, frame.payload_bytes), (window, payload_bytes as usize));
         prop_assert_eq!((frame.mss, frame.window_shift), (mss, shift));

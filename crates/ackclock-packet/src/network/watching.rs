@@ -1,0 +1,80 @@
+//! What is written down of single packets: the log and the captures.
+
+use super::{Action, Hop, Network, Packet, Time, NO_SACK};
+use crate::options::Blocks;
+use crate::pcap::Captures;
+
+impl Network {
+    #[cold]
+    pub(super) fn write_log(&mut self, time: Time, link: u32, packet: Packet, action: Action) {
+        if let Some(captures) = &mut self.captures {
+            match action {
+                Action::Dequeue => captures.leave(&packet, link, time),
+                Action::Arrive => {
+                    captures.arrive(&packet, time, self.now);
+                    self.forget_forward(&packet, time);
+                }
+                _ => {}
+            }
+        }
+        if self.log_packets {
+            packet.log(time, link, action, &mut self.tables.packets);
+        }
+    }
+
+    /// A packet has left its last queue on a path back at `left`, and will arrive at `due`.
+    #[cold]
+    pub(super) fn write_way_home(&mut self, packet: Packet, left: Time, due: Time) {
+        if let Some(captures) = &mut self.captures {
+            captures.head_home(&packet, left, due, self.now);
+        }
+    }
+
+    /// Of a packet that reaches its receiver nothing is kept. (Who reaches the sender is asked for its SACK blocks.)
+    fn forget_forward(&mut self, packet: &Packet, due: Time) {
+        if !packet.kind.is_forward() {
+            return;
+        }
+        if let Some(captures) = &mut self.captures {
+            captures.head_home(packet, self.now, due, self.now);
+        }
+        self.sacks.take(packet.sack);
+    }
+
+    /// A sender's packet is written down before it goes its way.
+    #[cold]
+    pub(super) fn send_captured(&mut self, hop: Hop, packet: Packet) {
+        let packet = self.write_sent(packet, self.now);
+        self.head_for(hop, packet);
+    }
+
+    /// Writes down a packet that its host sends at `time`. Returns it with the name under which its frame is kept.
+    #[cold]
+    pub(super) fn write_sent(&mut self, packet: Packet, time: Time) -> Packet {
+        let sack = if packet.sack == NO_SACK {
+            self.sacks.put(Blocks::default())
+        } else {
+            packet.sack
+        };
+        let (packet, blocks) = (
+            Packet {
+                sack,
+                hop: 0,
+                ..packet
+            },
+            self.sacks.look(sack),
+        );
+        if let Some(captures) = &mut self.captures {
+            captures.send(&packet, blocks.as_slice(), time, self.now);
+        }
+        packet
+    }
+
+    /// Takes the bytes captured since the last call, a file for each of the plan's vantages.
+    pub fn take_captures(&mut self) -> Vec<Vec<u8>> {
+        let captures = self.captures.as_mut();
+        captures
+            .map(|captures: &mut Captures| captures.take(self.now))
+            .unwrap_or_default()
+    }
+}
