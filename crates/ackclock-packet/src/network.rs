@@ -363,24 +363,22 @@ impl Network {
             hop: 0,
             flags: reply.flags,
         };
-        let packet = if self.captures.is_some() {
-            self.write_sent(packet.for_record(), local)
-        } else {
-            packet
-        };
-        let Some(Some(route)) = self.routes.get(self.places.of(flow)) else {
+        if self.captures.is_some() {
+            return self.answer_captured(packet.for_record(), local);
+        }
+        self.start_back(packet, local);
+    }
+
+    /// A receiver's packet sets off at its local time.
+    #[inline(always)]
+    fn start_back(&mut self, packet: Packet, local: Time) {
+        let Some(Some(route)) = self.routes.get(self.places.of(packet.flow)) else {
             return;
         };
         match route.first_hop_back() {
             Some(Hop::After { delay, delay_line }) => self.fly(delay_line, local + delay, packet),
             Some(Hop::Here(_) | Hop::Routed) => self.set_off(packet),
-            None => {
-                let due = local + route.reverse_delay;
-                if self.is_watched {
-                    self.write_way_home(packet.for_record(), local, due);
-                }
-                self.fly_home(due, packet);
-            }
+            None => self.fly_home(local + route.reverse_delay, packet),
         }
     }
 

@@ -48,9 +48,22 @@ impl Network {
         self.head_for(hop, packet);
     }
 
-    /// Writes down a packet that its host sends at `time`. Returns it with the name under which its frame is kept.
+    /// A receiver's packet is written down before it goes its way, which may lead past no other queue.
     #[cold]
-    pub(super) fn write_sent(&mut self, packet: Packet, time: Time) -> Packet {
+    pub(super) fn answer_captured(&mut self, packet: Packet, local: Time) {
+        let packet = self.write_sent(packet, local);
+        let route = self.routes.get(self.places.of(packet.flow));
+        if let Some(Some(route)) = route {
+            let due = local + route.reverse_delay;
+            if route.first_hop_back().is_none() {
+                self.write_way_home(packet, local, due);
+            }
+        }
+        self.start_back(packet, local);
+    }
+
+    /// Writes down a packet that its host sends at `time`. Returns it with the name under which its frame is kept.
+    fn write_sent(&mut self, packet: Packet, time: Time) -> Packet {
         let sack = if packet.sack == NO_SACK {
             self.sacks.put(Blocks::default())
         } else {

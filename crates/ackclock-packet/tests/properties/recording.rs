@@ -50,6 +50,25 @@ fn outcome(plan: &Plan, seed: u64) -> String {
     format!("{:?} {:?}", simulation.drain().events, simulation.finish())
 }
 
+/// The plan with a capture at all hosts and each link.
+fn captured_everywhere(mut plan: Plan) -> Plan {
+    let links = plan.links.iter().map(|link| Vantage::Link(link.name.clone()));
+    let hosts = [Vantage::Receivers, Vantage::Senders];
+    plan.record.pcap = PcapPlan::Each(hosts.into_iter().chain(links).collect());
+    plan
+}
+
+/// The times of a capture's records (pcap-savefile(5)), ns.
+fn times_ns(file: &[u8]) -> Vec<u64> {
+    let field = |at: usize| u64::from(u32::from_le_bytes(file[at..at + 4].try_into().expect("4 bytes")));
+    let (mut at, mut times) = (24, Vec::new());
+    while at < file.len() {
+        times.push(1_000_000_000 * field(at) + field(at + 4));
+        at += 16 + field(at + 8) as usize;
+    }
+    times
+}
+
 proptest! {
     #![proptest_config(cases(500))]
 
@@ -67,13 +86,28 @@ proptest! {
     #[test]
     fn looking_changes_nothing(plan in any_plan(), seed in any::<u64>(), interval_us in 100..200_000_u64) {
         let expected = outcome(&plan, seed);
-        let mut watched = plan;
+        let mut watched = captured_everywhere(plan);
         watched.record.packets = !watched.record.packets;
-        let links = watched.links.iter().map(|link| Vantage::Link(link.name.clone()));
-        let hosts = [Vantage::Receivers, Vantage::Senders];
-        watched.record.pcap = PcapPlan::Each(hosts.into_iter().chain(links).collect());
         watched.record.interval = us(interval_us);
         prop_assert!(outcome(&watched, seed) == expected);
+    }
+
+    #[test]
+    fn captures_are_in_the_order_of_time_however_they_are_taken(
+        plan in any_plan(), seed in any::<u64>(), share in 0.0..1.0_f64
+    ) {
+        let plan = captured_everywhere(plan);
+        let mut whole = simulate(&plan, seed);
+        whole.advance(plan.duration);
+        let mut cut = simulate(&plan, seed);
+        cut.advance(plan.duration.scaled(share));
+        let begun = cut.take_captures();
+        cut.advance(plan.duration);
+        let ended = cut.take_captures();
+        for ((file, begun), ended) in whole.take_captures().iter().zip(&begun).zip(&ended) {
+            prop_assert!(times_ns(file).is_sorted());
+            prop_assert!(*file == [begun.as_slice(), ended.as_slice()].concat());
+        }
     }
 
     #[test]
