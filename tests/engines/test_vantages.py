@@ -212,3 +212,17 @@ def test_a_vantage_is_there_once_and_none_is_no_capture():
     assert asked('["receivers", "receivers"]').pcap == ("receivers",)
     assert asked("[]").pcap is False
     assert asked("true").vantages == ("senders",)
+
+
+def test_each_repair_is_an_event_at_its_time(run):
+    data, seen = run
+    events = data.events.filter(pl.col("kind") == "retransmission").select("flow", "value", "time_s").rows()
+    sent, repairs = set(), []
+    for frame in seen["senders"]:
+        if frame.payload_bytes:
+            segment = frame.source[1] - 49_152, float((frame.sequence - 1) // 1448)
+            repairs += [(*segment, frame.time_s)] if segment in sent else []
+            sent.add(segment)
+    assert [repair[:2] for repair in repairs] == [event[:2] for event in events]
+    assert [repair[2] for repair in repairs] == pytest.approx([event[2] for event in events], abs=2e-9)
+    assert repairs
