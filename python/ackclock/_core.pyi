@@ -20,6 +20,10 @@ PACKET_KINDS: list[str]
 """Names of the codes in column `kind` of the `packets` table."""
 
 PACKET_ACTIONS: list[str]
+ENDS: list[str]
+CAUSES: list[str]
+FATES: list[str]
+LIMITS: list[str]
 """Names of the codes in column `what` of the `packets` table."""
 
 DATASET_TABLES: dict[str, dict[str, str]]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from ackclock import _core, load
-from ackclock.dataset.tables import EVENT_KINDS, PACKET_ACTIONS
+from ackclock.dataset.tables import CAUSES, ENDS, EVENT_KINDS, FATES, LIMITS, PACKET_ACTIONS
 
 SCENARIO = Path(__file__).parents[2] / "scenarios" / "dumbbell.toml"
 
@@ -154,6 +154,8 @@ def test_the_packet_log_is_written_when_asked_for(plan: dict[str, Any]) -> None:
 def test_codes_have_the_dataset_s_names() -> None:
     assert tuple(_core.EVENT_KINDS) == EVENT_KINDS
     assert tuple(_core.PACKET_ACTIONS) == PACKET_ACTIONS
+    found = _core.ENDS, _core.CAUSES, _core.FATES, _core.LIMITS
+    assert tuple(map(tuple, found)) == (ENDS, CAUSES, FATES, LIMITS)
 
 
 def test_the_lines_of_a_text() -> None:

@@ -22,6 +22,11 @@ NAMES = {
     "events.kind": tables.EVENT_KINDS,
     "packets.kind": ("data", "ack"),
     "packets.what": tables.PACKET_ACTIONS,
+    "transmissions.end": tables.ENDS,
+    "transmissions.kind": ("data", "ack"),
+    "transmissions.cause": tables.CAUSES,
+    "transmissions.fate": tables.FATES,
+    "transmissions.limit": tables.LIMITS,
 }
 
 

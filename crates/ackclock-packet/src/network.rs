@@ -27,7 +27,7 @@ use crate::places::Places;
 use crate::queue::Priorities;
 use crate::receiver::Reply;
 use crate::routing::{Next, Routing};
-use crate::sender::Outlet;
+use crate::sender::{Outlet, Reasons};
 use crate::PlanError;
 
 mod changes;
@@ -95,7 +95,7 @@ impl Network {
             links[change.link as usize].give_flight();
         }
         let paths: Vec<_> = paths.collect();
-        let captures = Captures::of(plan, &paths);
+        let captures = Captures::of(plan, &paths, seed);
         let is_watched = plan.record.packets || captures.is_some();
         if is_watched {
             links.iter_mut().for_each(Link::watch);
@@ -434,9 +434,10 @@ pub struct Entrance<'a> {
 
 impl Outlet for Entrance<'_> {
     #[inline(always)]
-    fn send(&mut self, packet: Packet) {
+    fn send(&mut self, packet: Packet, reasons: impl FnOnce() -> Reasons) {
         if self.network.captures.is_some() {
-            return self.network.send_captured(self.hop, packet.for_record());
+            let network = &mut self.network;
+            return network.send_captured(self.hop, packet.for_record(), reasons());
         }
         self.network.head_for(self.hop, packet);
     }

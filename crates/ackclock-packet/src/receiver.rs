@@ -29,7 +29,7 @@ mod compression;
 mod echo;
 mod handshake;
 mod quick;
-mod ranges;
+pub(crate) mod ranges;
 
 pub use client::Client;
 use compression::Compression;

@@ -31,6 +31,7 @@
 //! marks of losses stay here.
 
 mod acknowledging;
+mod explaining;
 mod losses;
 mod marks;
 mod opening;
@@ -56,6 +57,8 @@ use crate::rtt::RttEstimator;
 use crate::workload::Workload;
 use ackclock_congestion::{Controller, Error, Prototype};
 
+pub use explaining::Reasons;
+use explaining::Stop;
 use marks::Marks;
 use opening::Handshake;
 use pacing::Pacing;
@@ -69,8 +72,8 @@ use usage::Usage;
 
 /// Where a sender's packets go.
 pub trait Outlet {
-    /// Takes a packet for the first hop.
-    fn send(&mut self, packet: Packet);
+    /// Takes a packet for the first hop; `reasons` is called by those who want to know why it is sent.
+    fn send(&mut self, packet: Packet, reasons: impl FnOnce() -> Reasons);
     /// Takes note of something rare, with a value (a segment number).
     fn report(&mut self, flow: u32, happening: Happening, value: f64);
 }
@@ -85,7 +88,7 @@ pub struct Output {
 }
 
 impl Outlet for Output {
-    fn send(&mut self, packet: Packet) {
+    fn send(&mut self, packet: Packet, _: impl FnOnce() -> Reasons) {
         self.packets.push(packet);
     }
 
@@ -142,6 +145,8 @@ pub struct Sender {
     /// The controller's window in whole segments, or recovery's.
     window: u32,
     usage: Usage,
+    /// What ended the last look at what may be sent.
+    stop: Stop,
     /// The receiver's window in segments.
     receive_window: u64,
     workload: Workload,
@@ -190,6 +195,7 @@ impl Sender {
             controller,
             window: tcp.initial_window,
             usage: Usage::default(),
+            stop: Stop::Opening,
             receive_window: tcp.receive_window_bytes.map_or(u64::MAX / 2, |bytes| {
                 (bytes / u64::from(tcp.mss_bytes)).clamp(1, u64::MAX / 2)
             }),

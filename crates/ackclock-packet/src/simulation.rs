@@ -19,7 +19,7 @@ use crate::agenda::Agenda;
 use crate::link::{self, Link};
 use crate::network::Network;
 use crate::packet::Packet;
-use crate::sender::{Outlet, Sender};
+use crate::sender::{Outlet, Reasons, Sender};
 use crate::PlanError;
 
 mod connection;
@@ -208,7 +208,7 @@ impl Simulation {
 
     /// Takes the rows recorded since the last call.
     pub fn drain(&mut self) -> Tables {
-        std::mem::take(&mut self.network.tables)
+        self.network.take_rows()
     }
 
     /// Takes rows of generated transfers that are over. They come when there are many, each time in the order of
@@ -222,8 +222,9 @@ impl Simulation {
         self.network.take_captures()
     }
 
-    /// Counts of the whole run and of its measured part, at the present time.
+    /// Counts of the whole run and of its measured part, at the present time. The last rows may be taken then.
     pub fn finish(&mut self) -> Totals {
+        self.network.finish_truth();
         self.totals()
     }
 
@@ -321,7 +322,8 @@ impl Simulation {
             Stage::Stream(stream) => {
                 if stream.source.wake() <= self.now {
                     let datagram = stream.source.send(self.now);
-                    stream.entrance(&mut self.network).send(datagram);
+                    let reasons = || Reasons::of_control(datagram.kind, false);
+                    stream.entrance(&mut self.network).send(datagram, reasons);
                 }
                 self.timers.set(sender_timer(place), stream.source.wake());
             }

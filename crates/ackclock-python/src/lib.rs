@@ -27,7 +27,7 @@ mod _core {
     use ackclock_models::fluid::growth::LAWS;
     use ackclock_packet::packet::Kind;
     use ackclock_packet::queue::DISCIPLINES;
-    use ackclock_record::{Action, Happening, Tables, Totals};
+    use ackclock_record::{Action, Cause, End, Fate, Happening, Limit, Tables, Totals};
     use pyo3::exceptions::PyValueError;
     use pyo3::prelude::*;
     use pyo3::types::{IntoPyDict, PyDict, PyList, PyTuple};
@@ -98,6 +98,10 @@ mod _core {
         module.add("EVENT_KINDS", Happening::WORDS.to_vec())?;
         module.add("PACKET_KINDS", Kind::WORDS.to_vec())?;
         module.add("PACKET_ACTIONS", Action::WORDS.to_vec())?;
+        module.add("ENDS", End::WORDS.to_vec())?;
+        module.add("CAUSES", Cause::WORDS.to_vec())?;
+        module.add("FATES", Fate::WORDS.to_vec())?;
+        module.add("LIMITS", Limit::WORDS.to_vec())?;
         module.add("DATASET_TABLES", dataset_tables(module.py())?)?;
         module.add("FLUID_LAWS", names(LAWS))?;
         module.add("version", env!("CARGO_PKG_VERSION"))

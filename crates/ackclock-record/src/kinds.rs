@@ -61,3 +61,73 @@ kinds!(
         Arrive => "arrive",
     }
 );
+
+kinds!(
+    /// Which end of a flow sent a packet.
+    End {
+        /// The one that sends the data.
+        Sender => "sender",
+        /// The one that receives them.
+        Receiver => "receiver",
+    }
+);
+
+kinds!(
+    /// Why a packet was sent.
+    Cause {
+        /// A SYN or SYN/ACK, for the first time.
+        Opening => "opening",
+        /// A SYN, SYN/ACK or request again: no answer came.
+        OpeningAgain => "opening_again",
+        /// Data that were never sent, or the FIN.
+        NewData => "new_data",
+        /// New data while ACKs report disorder and no loss is found yet (RFC 3042).
+        LimitedTransmit => "limited_transmit",
+        /// ACKs have told that it is lost.
+        FastRetransmit => "fast_retransmit",
+        /// A tail loss probe (RFC 8985 section 7), with new data or old ones.
+        TailProbe => "tail_probe",
+        /// The retransmission timer expired.
+        Timeout => "timeout",
+        /// Taken for lost when the timer expired, and sent again while that is repaired.
+        AfterTimeout => "after_timeout",
+        /// An acknowledgement, the end of the receiver's side, a datagram or its echo.
+        Other => "other",
+    }
+);
+
+kinds!(
+    /// What became of a packet.
+    Fate {
+        /// It reached its end, and was the first to bring what it carries.
+        Delivered => "delivered",
+        /// It reached its end, which had what it carries.
+        Duplicate => "duplicate",
+        /// A queue dropped it.
+        Dropped => "dropped",
+        /// It was lost at random, by a link that fails, or for want of a way.
+        Lost => "lost",
+        /// The run ended before.
+        UnderWay => "under_way",
+    }
+);
+
+kinds!(
+    /// What kept a segment from leaving earlier.
+    Limit {
+        /// Nothing: it is of the first flight, or carries no data.
+        Nothing => "nothing",
+        /// The application had not written it.
+        Application => "application",
+        /// The receiver's window.
+        Receiver => "receiver",
+        /// The congestion window, below the slow start threshold.
+        SlowStart => "slow_start",
+        /// The congestion window, above it.
+        Cwnd => "cwnd",
+        /// The window while it comes down for losses or marks.
+        Recovery => "recovery",
+        /// Pacing.
+        Pacing => "pacing",
+    }
+);

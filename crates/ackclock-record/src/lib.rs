@@ -13,8 +13,10 @@ mod kinds;
 pub mod tables;
 
 pub use column::{filled, Cell, Column, Columns, NamedTables};
-pub use kinds::{Action, Happening};
-pub use tables::{Events, FlowSamples, Flows, Links, Packets, QueueSamples, Tables, Totals};
+pub use kinds::{Action, Cause, End, Fate, Happening, Limit};
+pub use tables::{
+    Events, FlowSamples, Flows, Links, Packets, QueueSamples, Tables, Totals, Transmissions,
+};
 
 /// Stands for "no flow", "no link" or "no node".
 pub const NONE: u32 = u32::MAX;

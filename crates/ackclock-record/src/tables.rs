@@ -70,6 +70,28 @@ table!(
 );
 
 table!(
+    /// What happened to each packet that was captured; `kind` is the engine's, `end` an [`crate::End`], `cause` a
+    /// [`crate::Cause`], `fate` a [`crate::Fate`], `limit` a [`crate::Limit`].
+    Transmissions {
+        time_s: f64,
+        flow: u32,
+        end: u8,
+        kind: u8,
+        identification: u32,
+        sequence: u64,
+        segment: u64,
+        payload_bytes: u32,
+        cause: u8,
+        fate: u8,
+        link: u32,
+        arrival_s: f64,
+        cwnd: f64,
+        in_flight: u32,
+        limit: u8,
+    }
+);
+
+table!(
     /// One row a flow, and one for each generated transfer that began. What TCP alone has is absent from UDP's rows.
     Flows {
         flow: u32,
@@ -135,6 +157,7 @@ record!(
         queue_samples: QueueSamples,
         events: Events,
         packets: Packets,
+        transmissions: Transmissions,
     }
 );
 

@@ -117,8 +117,8 @@ class Part:
 class Dataset:
     """An immutable result: tables as lists of parts, and the manifest.
 
-    `flows`, `flow_samples`, `queue_samples`, `events`, `links` and `packets` are Polars frames; `scan(table)` is
-    lazy, for results that should not be read whole.
+    `flows`, `flow_samples`, `queue_samples`, `events`, `links`, `packets` and `transmissions` are Polars frames;
+    `scan(table)` is lazy, for results that should not be read whole.
 
     Of the manifest `ackclock` (a version) and `runs` (`{run}` each, with a `seed` if it has one) must be there. What
     was never planned has no `plan`, or one that says what is known; and no `engine`.
@@ -186,6 +186,11 @@ class Dataset:
     def packets(self) -> pl.DataFrame:
         """The per-packet log (empty unless the scenario asked for it)."""
         return self.frame("packets")
+
+    @property
+    def transmissions(self) -> pl.DataFrame:
+        """Why each captured packet was sent, and what became of it (empty unless the scenario asked for captures)."""
+        return self.frame("transmissions")
 
     @cached_property
     def plan(self) -> KnownPlan:

@@ -38,6 +38,28 @@ EVENT_KINDS = (
 #: What happened to a packet of the per-packet log.
 PACKET_ACTIONS = ("enqueue", "dequeue", "drop", "loss", "arrive")
 
+#: Which end of a flow sent a packet.
+ENDS = ("sender", "receiver")
+
+#: Why a packet was sent.
+CAUSES = (
+    "opening",
+    "opening_again",
+    "new_data",
+    "limited_transmit",
+    "fast_retransmit",
+    "tail_probe",
+    "timeout",
+    "after_timeout",
+    "other",
+)
+
+#: What became of it.
+FATES = ("delivered", "duplicate", "dropped", "lost", "under_way")
+
+#: What kept a segment from leaving earlier.
+LIMITS = ("nothing", "application", "receiver", "slow_start", "cwnd", "recovery", "pacing")
+
 #: Columns of words, which may come as codes.
 WORDS = (pl.Enum, pl.Categorical)
 
@@ -120,6 +142,23 @@ PACKETS = {
     **_required(pl.Enum(PACKET_ACTIONS), "what"),
 }
 
+TRANSMISSIONS = {
+    **_required(U32, "run"),
+    **_required(F64, "time_s"),
+    **_required(U32, "flow"),
+    **_required(pl.Enum(ENDS), "end"),
+    **_required(pl.Categorical(), "kind"),
+    **_required(U32, "identification"),
+    **_nullable(U64, "sequence segment"),
+    **_required(U32, "payload_bytes"),
+    **_required(pl.Enum(CAUSES), "cause"),
+    **_required(pl.Enum(FATES), "fate"),
+    **_nullable(U32, "link"),
+    **_nullable(F64, "arrival_s cwnd"),
+    **_nullable(U32, "in_flight"),
+    **_required(pl.Enum(LIMITS), "limit"),
+}
+
 #: Table name → column name → field.
 TABLES: Mapping[str, Mapping[str, Field]] = {
     "flows": FLOWS,
@@ -128,6 +167,7 @@ TABLES: Mapping[str, Mapping[str, Field]] = {
     "events": EVENTS,
     "links": LINKS,
     "packets": PACKETS,
+    "transmissions": TRANSMISSIONS,
 }
 
 

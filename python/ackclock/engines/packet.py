@@ -161,4 +161,9 @@ def _names() -> dict[str, list[str]]:
         "events.kind": _core.EVENT_KINDS,
         "packets.kind": _core.PACKET_KINDS,
         "packets.what": _core.PACKET_ACTIONS,
+        "transmissions.end": _core.ENDS,
+        "transmissions.kind": _core.PACKET_KINDS,
+        "transmissions.cause": _core.CAUSES,
+        "transmissions.fate": _core.FATES,
+        "transmissions.limit": _core.LIMITS,
     }

@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 DATAGRAMS = "udp"
 
 #: Tables whose rows have a time.
-TIMED = ("flow_samples", "queue_samples", "events", "packets")
+TIMED = ("flow_samples", "queue_samples", "events", "packets", "transmissions")
 
 #: Columns of `links` that say which link it is; the others count over the measured part or the whole run.
 LINK_NAMES = ("run", "link", "name", "bottleneck", "rate_bps")

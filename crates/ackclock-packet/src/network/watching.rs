@@ -3,6 +3,8 @@
 use super::{Action, Hop, Network, Packet, Time, NO_SACK};
 use crate::options::Blocks;
 use crate::pcap::Captures;
+use crate::sender::Reasons;
+use ackclock_record::{Fate, Tables};
 
 impl Network {
     #[cold]
@@ -14,7 +16,9 @@ impl Network {
                     captures.arrive(&packet, time, self.now);
                     self.forget_forward(&packet, time);
                 }
-                _ => {}
+                Action::Drop => captures.lose(&packet, Fate::Dropped, link, time),
+                Action::Loss => captures.lose(&packet, Fate::Lost, link, time),
+                Action::Enqueue => {}
             }
         }
         if self.log_packets {
@@ -43,15 +47,22 @@ impl Network {
 
     /// A sender's packet is written down before it goes its way.
     #[cold]
-    pub(super) fn send_captured(&mut self, hop: Hop, packet: Packet) {
-        let packet = self.write_sent(packet, self.now);
+    pub(super) fn send_captured(&mut self, hop: Hop, packet: Packet, reasons: Reasons) {
+        let packet = Packet {
+            sack: self.sacks.put(Blocks::default()),
+            hop: 0,
+            ..packet
+        };
+        if let Some(captures) = &mut self.captures {
+            captures.send(&packet, reasons, self.now);
+        }
         self.head_for(hop, packet);
     }
 
     /// A receiver's packet is written down before it goes its way, which may lead past no other queue.
     #[cold]
     pub(super) fn answer_captured(&mut self, packet: Packet, local: Time) {
-        let packet = self.write_sent(packet, local);
+        let packet = self.write_answer(packet, local);
         let route = self.routes.get(self.places.of(packet.flow));
         if let Some(Some(route)) = route {
             let due = local + route.reverse_delay;
@@ -62,8 +73,8 @@ impl Network {
         self.start_back(packet, local);
     }
 
-    /// Writes down a packet that its host sends at `time`. Returns it with the name under which its frame is kept.
-    fn write_sent(&mut self, packet: Packet, time: Time) -> Packet {
+    /// Writes down a packet that its receiver sends at `time`. Returns it with the name under which its frame is kept.
+    fn write_answer(&mut self, packet: Packet, time: Time) -> Packet {
         let sack = if packet.sack == NO_SACK {
             self.sacks.put(Blocks::default())
         } else {
@@ -78,9 +89,24 @@ impl Network {
             self.sacks.look(sack),
         );
         if let Some(captures) = &mut self.captures {
-            captures.send(&packet, blocks.as_slice(), time, self.now);
+            captures.answer(&packet, blocks.as_slice(), time, self.now);
         }
         packet
+    }
+
+    /// Takes the rows recorded since the last call.
+    pub fn take_rows(&mut self) -> Tables {
+        if let Some(captures) = &mut self.captures {
+            captures.take_truth(self.now, &mut self.tables.transmissions);
+        }
+        std::mem::take(&mut self.tables)
+    }
+
+    /// The run is over: what is still to be said of packets under way is said.
+    pub fn finish_truth(&mut self) {
+        if let Some(captures) = &mut self.captures {
+            captures.finish(self.now, &mut self.tables.transmissions);
+        }
     }
 
     /// Takes the bytes captured since the last call, a file for each of the plan's vantages.

@@ -4,8 +4,11 @@ use ackclock_plan::{EcnMode, FlowPlan, TIMESTAMPS_BYTES};
 use ackclock_units::Time;
 
 use super::frame::{Frame, Options, Segment, ACK, AE, CWR, ECE, FIN, SYN};
+use super::numbers::Numbers;
+use super::truth::Header;
 use crate::options::{Block, MOST_BLOCKS};
 use crate::packet::{Kind, Packet};
+use crate::receiver::ranges::Ranges;
 use crate::workload::Workload;
 
 /// The largest window scale (RFC 7323 section 2.3).
@@ -14,7 +17,7 @@ const SHIFT_MAX: u8 = 14;
 const HEADER_BYTES: u32 = 40;
 
 /// A connection, as its two ends have it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Connection {
     workload: Workload,
     /// Bytes with which the receiver asks.
@@ -26,17 +29,23 @@ pub struct Connection {
     /// Window field of a SYN, which is not scaled, and of all others.
     windows: (u16, u16),
     shift: u8,
+    /// With which the ends begin; the identifications are those of the next packets.
+    numbers: Numbers,
     /// The newest timestamp from the receiver, for the sender to echo, ms.
     echo_ms: u32,
     /// Whether the receiver's FIN has arrived.
     closing: bool,
-    /// Packets that the sender and the receiver have sent: the identification of the next one.
-    sent: (u16, u16),
+    /// Kinds of packets that the receiver has sent, and that have reached their end: a bit each.
+    answered: u16,
+    arrived: u16,
+    /// What has reached the receiver: the next segment, and what is above it.
+    next: u64,
+    above: Ranges,
 }
 
 impl Connection {
     /// A connection that begins.
-    pub fn new(plan: &FlowPlan) -> Connection {
+    pub fn new(plan: &FlowPlan, numbers: Numbers) -> Connection {
         let tcp = &plan.tcp;
         let window = tcp.receive_window_bytes.unwrap_or(u64::MAX);
         let shift = (0..SHIFT_MAX)
@@ -53,21 +62,26 @@ impl Connection {
             ecn: tcp.ecn,
             windows: (saturated(window), saturated(window >> shift)),
             shift,
+            numbers,
             echo_ms: 0,
             closing: false,
-            sent: (0, 0),
+            answered: 0,
+            arrived: 0,
+            next: 0,
+            above: Ranges::default(),
         }
     }
 
-    /// Value and echo of the timestamp option.
+    /// Value and echo of the timestamp option; what opens a connection has nothing to echo.
     fn timestamps(&self, packet: &Packet) -> Option<(u32, u32)> {
-        let stamps = if packet.kind.is_forward() {
-            (milliseconds(packet.timestamp), self.echo_ms)
-        } else {
-            (
-                milliseconds(packet.enqueued),
-                milliseconds(packet.timestamp),
-            )
+        let Numbers { sender, receiver } = &self.numbers;
+        let stamps = match packet.kind {
+            Kind::ClientSyn => (receiver.shown(packet.enqueued), 0),
+            kind if kind.is_forward() => (sender.shown(packet.timestamp), self.echo_ms),
+            _ => (
+                receiver.shown(packet.enqueued),
+                sender.shown(packet.timestamp),
+            ),
         };
         self.timestamps.then_some(stamps)
     }
@@ -100,9 +114,9 @@ impl Connection {
         }
     }
 
-    /// Sequence and acknowledgement number. The receiver's bytes are its SYN, number 0, its request, from 1 on, and
+    /// Sequence and acknowledgement number, from the initial ones on. The receiver's bytes are its SYN, number 0, its request, from 1 on, and
     /// its FIN.
-    fn numbers(&self, packet: &Packet) -> (u32, u32) {
+    fn counts_of(&self, packet: &Packet) -> (u32, u32) {
         let first = byte(packet.sequence, &self.workload);
         let asked = 1 + self.request_bytes;
         match packet.kind {
@@ -118,21 +132,30 @@ impl Connection {
         }
     }
 
-    /// Makes the frame of a packet that one of the ends sends; `blocks` are its SACK blocks.
-    pub fn compose(&mut self, packet: &Packet, blocks: &[Block], frame: &mut Frame) {
+    /// Whether the receiver sends a packet of this kind for the first time.
+    pub fn sends_first(&mut self, kind: Kind) -> bool {
+        is_first(&mut self.answered, kind)
+    }
+
+    /// Makes the frame of a packet that one of the ends sends; `blocks` are its SACK blocks. Returns what its header says.
+    pub fn compose(&mut self, packet: &Packet, blocks: &[Block], frame: &mut Frame) -> Header {
         if packet.kind == Kind::Fin {
             self.workload.end_at(packet.sequence);
         }
         let mut sack = [(0, 0); MOST_BLOCKS];
         let count = blocks.len().min(MOST_BLOCKS);
         for (edges, (left, right)) in sack.iter_mut().zip(blocks) {
-            *edges = (byte(*left, &self.workload), byte(*right, &self.workload));
+            let edge = |segment: &u64| {
+                let first = self.numbers.sender.sequence;
+                first.wrapping_add(byte(*segment, &self.workload))
+            };
+            *edges = (edge(left), edge(right));
         }
         let payload_bytes = self.payload_bytes(packet);
-        let (sequence, acknowledgement) = self.numbers(packet);
+        let (sequence, acknowledgement) = self.numbers_of(packet);
         let (of_syn, of_others) = self.windows;
         let is_syn = flags(packet.kind) & SYN != 0;
-        frame.set_segment(&Segment {
+        let segment = Segment {
             flow: packet.flow,
             forward: packet.kind.is_forward(),
             flags: flags(packet.kind) | ecn_flags(packet, self.ecn),
@@ -142,26 +165,71 @@ impl Connection {
             payload_bytes,
             identification: self.identification(packet),
             options: self.options(packet, &sack[..count], payload_bytes),
-        });
+        };
+        frame.set_segment(&segment)
+    }
+
+    /// The sequence and acknowledgement number in the header.
+    fn numbers_of(&self, packet: &Packet) -> (u32, u32) {
+        let Numbers { sender, receiver } = &self.numbers;
+        let (own, other) = if packet.kind.is_forward() {
+            (sender.sequence, receiver.sequence)
+        } else {
+            (receiver.sequence, sender.sequence)
+        };
+        let (sequence, acknowledgement) = self.counts_of(packet);
+        let acknowledges = flags(packet.kind) & ACK != 0;
+        (
+            own.wrapping_add(sequence),
+            u32::from(acknowledges) * other.wrapping_add(acknowledgement),
+        )
     }
 
     /// Each end counts the packets that it sends, as Linux does for a connection.
     fn identification(&mut self, packet: &Packet) -> u16 {
         let counter = if packet.kind.is_forward() {
-            &mut self.sent.0
+            &mut self.numbers.sender.identification
         } else {
-            &mut self.sent.1
+            &mut self.numbers.receiver.identification
         };
         let identification = *counter;
         *counter = counter.wrapping_add(1);
         identification
     }
 
-    /// The sender learns from a packet that reaches it, and was sent at `sent`.
-    pub fn hear(&mut self, packet: &Packet, sent: Time) {
-        self.echo_ms = milliseconds(sent);
-        self.closing |= packet.kind == Kind::FinAck;
+    /// A packet that was sent at `sent` reaches its end. Returns whether it is the first to bring what it carries.
+    pub fn hear(&mut self, packet: &Packet, sent: Time) -> bool {
+        if !packet.kind.is_forward() {
+            self.echo_ms = self.numbers.receiver.shown(sent);
+            self.closing |= packet.kind == Kind::FinAck;
+        }
+        match packet.kind {
+            Kind::Data | Kind::Fin => self.is_new(packet.sequence),
+            Kind::Ack | Kind::LastAck => true,
+            kind => is_first(&mut self.arrived, kind),
+        }
     }
+
+    /// Whether a segment that reaches the receiver was not there.
+    fn is_new(&mut self, segment: u64) -> bool {
+        if segment < self.next || self.above.range_of(segment).is_some() {
+            return false;
+        }
+        if segment == self.next {
+            self.next = self.above.follow(segment + 1);
+        } else {
+            self.above.keep(segment);
+        }
+        true
+    }
+}
+
+/// Whether a kind is not among those whose bits are set; it is from now on.
+fn is_first(kinds: &mut u16, kind: Kind) -> bool {
+    let bit = 1 << kind as u8;
+    let is_first = *kinds & bit == 0;
+    *kinds |= bit;
+    is_first
 }
 
 /// RFC 9768 section 3.2.1: the counter of marked packets begins at this number.
@@ -198,10 +266,6 @@ fn flags(kind: Kind) -> u16 {
 fn byte(segment: u64, workload: &Workload) -> u32 {
     let fin = u64::from(segment > workload.segments());
     (1 + workload.payload_before(segment) + fin) as u32
-}
-
-fn milliseconds(time: Time) -> u32 {
-    (time.microseconds() / 1000) as u32
 }
 
 fn saturated(value: u64) -> u16 {

@@ -9,6 +9,7 @@
 use ackclock_capture::savefile::{record_header, SNAP_BYTES};
 use ackclock_units::Time;
 
+use super::truth::Header;
 use crate::packet::{Ecn, Packet};
 
 const ETHERNET_BYTES: usize = 14;
@@ -91,17 +92,22 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// Makes it the frame of a segment.
-    pub fn set_segment(&mut self, segment: &Segment) {
+    /// Makes it the frame of a segment; returns what its header says.
+    pub fn set_segment(&mut self, segment: &Segment) -> Header {
         let direction = segment.direction();
         let tcp = tcp_header(segment);
         let carried = tcp.len() as u32 + segment.payload_bytes;
         let ip = ip_header(direction, TCP, segment.identification, carried);
         self.set(direction, &[&ip, &tcp], segment.payload_bytes);
+        Header {
+            identification: segment.identification,
+            sequence: Some(segment.sequence),
+            payload_bytes: segment.payload_bytes,
+        }
     }
 
     /// Makes it the frame of a UDP datagram (RFC 768). What is on the wire beyond 28 bytes of headers is payload.
-    pub fn set_datagram(&mut self, packet: &Packet) {
+    pub fn set_datagram(&mut self, packet: &Packet) -> Header {
         let direction = Direction {
             flow: packet.flow,
             forward: packet.kind.is_forward(),
@@ -119,8 +125,14 @@ impl Frame {
             checksum => checksum,
         };
         udp[6..].copy_from_slice(&checksum.to_be_bytes());
-        let ip = ip_header(direction, UDP, packet.sequence as u16, carried);
+        let identification = packet.sequence as u16;
+        let ip = ip_header(direction, UDP, identification, carried);
         self.set(direction, &[&ip, &udp], payload_bytes);
+        Header {
+            identification,
+            sequence: None,
+            payload_bytes,
+        }
     }
 
     /// A router takes one off its time to live.

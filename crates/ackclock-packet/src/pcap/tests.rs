@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::frame::{ACK, AE, CWR, ECE, FIN, SYN};
 use super::reading::{datagrams, frames, records, Frame};
 use super::*;
-use crate::packet::{Ecn, Flags, NO_SACK};
+use crate::packet::{Ecn, Flags, Kind, NO_SACK};
 use ackclock_plan::{CongestionPlan, LinkPlan, PathPlan, Vantage};
 use serde_json::{json, Value};
 
@@ -68,16 +68,28 @@ fn at_senders() -> Captures {
         connections: BTreeMap::new(),
         paths: BTreeMap::new(),
         under_way: Vec::new(),
+        truth: Truth::default(),
+        seed: 1,
     }
+}
+
+fn reasons(kind: Kind) -> Reasons {
+    Reasons::of_control(kind, false)
+}
+
+/// Opens a connection whose numbers all begin at 0.
+fn open_at_zero(captures: &mut Captures, plan: &FlowPlan) {
+    let connection = Connection::new(plan, Numbers::default());
+    captures.connections.insert(0, connection);
 }
 
 /// A packet passes its sender's interface at `now`. One of the receiver's was sent when it entered its queue.
 fn pass(captures: &mut Captures, packet: Packet, blocks: &[Block], now: Time) {
     let packet = Packet { sack: 0, ..packet };
     if packet.kind.is_forward() {
-        captures.send(&packet, blocks, now, now);
+        captures.send(&packet, reasons(packet.kind), now);
     } else {
-        captures.send(&packet, blocks, packet.enqueued, now);
+        captures.answer(&packet, blocks, packet.enqueued, now);
         captures.arrive(&packet, now, now);
     }
 }
@@ -89,7 +101,7 @@ fn file(captures: &mut Captures) -> Vec<u8> {
 /// Captures packets of one flow, a millisecond apart.
 fn captured(flow: &FlowPlan, packets: &[Packet], blocks: &[Block]) -> Vec<Frame> {
     let mut captures = at_senders();
-    captures.open(0, flow);
+    open_at_zero(&mut captures, flow);
     for (at_ms, packet) in packets.iter().enumerate() {
         let now = Time::from_milliseconds(at_ms as u64);
         pass(&mut captures, *packet, blocks, now);
@@ -220,7 +232,7 @@ fn sequence_numbers_wrap() {
 fn only_the_first_bytes_taken_begin_with_the_files_header() {
     let flow = flow(None, &json!({}));
     let mut captures = at_senders();
-    captures.open(0, &flow);
+    open_at_zero(&mut captures, &flow);
     assert_eq!(file(&mut captures).len(), 24);
     pass(&mut captures, packet(Kind::Data, 0, 1500), &[], Time::ZERO);
     assert_eq!(records(&file(&mut captures)).len(), 1);
@@ -389,15 +401,15 @@ fn what_is_ahead_waits_for_its_time() {
         files: vec![(Point::Receivers, File::empty())],
         ..at_senders()
     };
-    captures.open(0, &flow(None, &json!({})));
+    open_at_zero(&mut captures, &flow(None, &json!({})));
     let ack = |sack, sequence| Packet {
         sack,
         ..packet(Kind::Ack, sequence, 52)
     };
-    captures.send(&ack(0, 1), &[], at(30), at(10));
-    captures.send(&ack(1, 2), &[], at(20), at(10));
+    captures.answer(&ack(0, 1), &[], at(30), at(10));
+    captures.answer(&ack(1, 2), &[], at(20), at(10));
     assert_eq!(captures.take(at(10)).remove(0).len(), 24);
-    captures.send(&ack(2, 3), &[], at(25), at(20));
+    captures.answer(&ack(2, 3), &[], at(25), at(20));
     let early = records(&captures.take(at(25)).remove(0));
     let late = records(&captures.take(at(30)).remove(0));
     let told: Vec<_> = early.iter().chain(&late).collect();
@@ -419,7 +431,7 @@ fn every_point_sees_the_same_frame_with_its_own_marks() {
         ],
         ..at_senders()
     };
-    captures.open(0, &flow(None, &json!({})));
+    open_at_zero(&mut captures, &flow(None, &json!({})));
     let at = Time::from_milliseconds;
     let sent = Packet {
         sack: 0,
@@ -430,7 +442,7 @@ fn every_point_sees_the_same_frame_with_its_own_marks() {
         ecn: Ecn::Experienced,
         ..sent
     };
-    captures.send(&sent, &[], at(1), at(1));
+    captures.send(&sent, reasons(Kind::Data), at(1));
     captures.leave(&marked, 0, at(2));
     captures.arrive(&marked, at(7), at(2));
     let files: Vec<Vec<Frame>> = captures.take(at(7)).iter().map(|f| frames(f)).collect();

@@ -2,6 +2,7 @@
 
 use ackclock_units::Time;
 
+use super::explaining::Trigger;
 use super::timers::Purpose;
 use super::{Outlet, Phase, Sender};
 use crate::packet::{Packet, NO_SACK};
@@ -47,9 +48,9 @@ impl Sender {
         out.report(self.flow, Happening::TailProbe, self.board.next() as f64);
         let retransmitted = !self.has_new(now);
         if retransmitted {
-            self.retransmit(self.board.next() - 1, now, out);
+            self.retransmit(self.board.next() - 1, Trigger::Probe, now, out);
         } else {
-            self.send_new(now, out);
+            self.send_new(Trigger::Probe, now, out);
         }
         let end = self.board.next();
         self.probe = Some(Probe { end, retransmitted });

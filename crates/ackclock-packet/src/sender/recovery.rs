@@ -2,6 +2,7 @@
 
 use ackclock_units::Time;
 
+use super::explaining::Trigger;
 use super::prr::Prr;
 use super::scoreboard::Found;
 use super::{whole_segments, Outlet, Phase, Sender};
@@ -53,7 +54,7 @@ impl Sender {
     /// RFC 6582 section 3.2: without SACK a partial ACK's hole is repaired whatever the window.
     pub(super) fn repair_hole(&mut self, found: &Found, now: Time, out: &mut impl Outlet) {
         if !self.tcp.sack && self.phase == Phase::Recovery && found.lost > 0 {
-            self.send_lost(now, out);
+            self.send_lost(Trigger::Window, now, out);
         }
     }
 
@@ -98,7 +99,7 @@ impl Sender {
             },
             (Repair::Stack, Reduction::Immediate) => {
                 self.window = target;
-                self.send_lost(now, out);
+                self.send_lost(Trigger::Window, now, out);
             }
         }
     }
@@ -127,7 +128,7 @@ impl Sender {
         self.prr = None;
         self.phase = Phase::Loss;
         self.window = whole_segments(self.controller.cwnd());
-        self.send_lost(now, out);
+        self.send_lost(Trigger::Window, now, out);
     }
 
     pub(super) fn leave_recovery(&mut self, now: Time) {

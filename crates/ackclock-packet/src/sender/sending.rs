@@ -3,6 +3,7 @@
 use ackclock_record::Happening;
 use ackclock_units::Time;
 
+use super::explaining::{Stop, Trigger};
 use super::pacing::Turn;
 use super::timers::Purpose;
 use super::{whole_segments, Outlet, Phase, Sender};
@@ -23,7 +24,8 @@ impl Sender {
             self.restart(now);
         }
         let before = self.counters.sent_packets;
-        let limited = self.fill_window(now, out);
+        self.stop = self.fill_window(now, out);
+        let limited = self.stop == Stop::Window;
         if self.counters.sent_packets > before || limited {
             let limited = limited || self.board.in_flight() >= self.window;
             self.usage.observe(limited, &self.board);
@@ -42,32 +44,33 @@ impl Sender {
         )
     }
 
-    /// Sends until something holds the sender back; tells whether it was the window.
+    /// Sends until something holds the sender back; tells what.
     #[inline(always)]
-    fn fill_window(&mut self, now: Time, out: &mut impl Outlet) -> bool {
+    fn fill_window(&mut self, now: Time, out: &mut impl Outlet) -> Stop {
         self.pacing.cut();
         loop {
             if self.occupied() >= self.window {
-                return true;
+                return Stop::Window;
             }
             let lost = self.board.next_lost();
             if lost.is_none() && !self.has_new(now) {
-                if self.board.next() >= self.workload.available(now) {
-                    self.rates.limit_by_application(self.board.in_flight());
+                if self.board.next() < self.workload.available(now) {
+                    return Stop::Receiver;
                 }
-                return false;
+                self.rates.limit_by_application(self.board.in_flight());
+                return Stop::Application;
             }
             match self.turn(lost.is_none(), now) {
                 Turn::Now => {}
                 Turn::Later => {
                     self.timers.pacing = self.pacing.next;
-                    return false;
+                    return Stop::Pacing;
                 }
-                Turn::Gather => return true,
+                Turn::Gather => return Stop::Window,
             }
             match lost {
-                Some(sequence) => self.retransmit(sequence, now, out),
-                None => self.send_new(now, out),
+                Some(sequence) => self.retransmit(sequence, Trigger::Window, now, out),
+                None => self.send_new(Trigger::Window, now, out),
             }
         }
     }
@@ -117,13 +120,19 @@ impl Sender {
     }
 
     #[inline(always)]
-    pub(super) fn send_new(&mut self, now: Time, out: &mut impl Outlet) {
+    pub(super) fn send_new(&mut self, trigger: Trigger, now: Time, out: &mut impl Outlet) {
         let sending = self.rates.sending(now);
         let sequence = self.board.send_next(&sending);
-        self.send_segment(sequence, false, now, out);
+        self.send_segment(sequence, false, trigger, now, out);
     }
 
-    pub(super) fn retransmit(&mut self, sequence: u64, now: Time, out: &mut impl Outlet) {
+    pub(super) fn retransmit(
+        &mut self,
+        sequence: u64,
+        trigger: Trigger,
+        now: Time,
+        out: &mut impl Outlet,
+    ) {
         let sending = self.rates.sending(now);
         self.board.retransmit(sequence, &sending);
         self.counters.retransmissions += 1;
@@ -131,21 +140,22 @@ impl Sender {
         if sequence == self.board.unacknowledged() {
             self.timers.set(Purpose::Timeout, now + self.rtt.rto());
         }
-        self.send_segment(sequence, true, now, out);
+        self.send_segment(sequence, true, trigger, now, out);
     }
 
     /// Sends one lost segment whatever the window (the first of a recovery).
-    pub(super) fn send_lost(&mut self, now: Time, out: &mut impl Outlet) {
+    pub(super) fn send_lost(&mut self, trigger: Trigger, now: Time, out: &mut impl Outlet) {
         if let Some(sequence) = self.board.next_lost() {
-            self.retransmit(sequence, now, out);
+            self.retransmit(sequence, trigger, now, out);
         }
     }
 
     #[inline(always)]
-    pub(super) fn send_segment(
+    fn send_segment(
         &mut self,
         sequence: u64,
         retransmitted: bool,
+        trigger: Trigger,
         now: Time,
         out: &mut impl Outlet,
     ) {
@@ -159,14 +169,8 @@ impl Sender {
             prr.on_sent();
         }
         self.depart(sequence, payload, now);
-        self.emit(
-            kind,
-            sequence,
-            payload + self.tcp.segment_header_bytes(),
-            retransmitted,
-            now,
-            out,
-        );
+        let bytes = payload + self.tcp.segment_header_bytes();
+        self.emit(kind, sequence, bytes, (retransmitted, trigger), now, out);
     }
 
     pub(super) fn send_control(&mut self, kind: Kind, now: Time, out: &mut impl Outlet) {
@@ -175,16 +179,16 @@ impl Sender {
             _ => self.tcp.segment_header_bytes(),
         };
         let retransmitted = kind.opens() && self.handshake.retransmissions > 0;
-        self.emit(kind, 0, bytes, retransmitted, now, out);
+        self.emit(kind, 0, bytes, (retransmitted, Trigger::Window), now, out);
     }
 
     #[inline(always)]
-    pub(super) fn emit(
+    fn emit(
         &mut self,
         kind: Kind,
         sequence: u64,
         bytes: u32,
-        retransmitted: bool,
+        (retransmitted, trigger): (bool, Trigger),
         now: Time,
         out: &mut impl Outlet,
     ) {
@@ -199,7 +203,7 @@ impl Sender {
                 Flags::NONE.with_retransmitted(retransmitted),
             )
         };
-        out.send(Packet {
+        let packet = Packet {
             sequence,
             timestamp: now,
             enqueued: now,
@@ -210,6 +214,7 @@ impl Sender {
             ecn,
             hop: 0,
             flags,
-        });
+        };
+        out.send(packet, || self.reasons(kind, trigger, retransmitted));
     }
 }

@@ -5,6 +5,7 @@
 
 use ackclock_units::Time;
 
+use super::explaining::Trigger;
 use super::recovery::Episode;
 use super::scoreboard::{Delivery, Found};
 use super::{whole_segments, Outlet, Phase, Sender};
@@ -126,7 +127,7 @@ impl Sender {
         self.phase = Phase::Loss;
         self.window = whole_segments(self.controller.cwnd());
         self.rtt.backoff();
-        self.send_lost(now, out);
+        self.send_lost(Trigger::Timeout, now, out);
         self.timers.set(Purpose::Timeout, now + self.rtt.rto());
     }
 }

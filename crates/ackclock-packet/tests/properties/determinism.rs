@@ -36,7 +36,9 @@ fn append(to: &mut Tables, from: Tables) {
         queue_samples,
         events,
         packets,
+        mut transmissions,
     } = from;
+    to.transmissions.append(&mut transmissions);
     extend!(
         FlowSamples,
         to.flow_samples,

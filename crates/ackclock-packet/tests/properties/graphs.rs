@@ -12,7 +12,7 @@ use super::plans::{any_tcp, cases, simulate};
 use crate::kit::{self, between, change, flow, ms, nodes, routed, us};
 
 /// Hosts on one or two switches of a tree with more links; some links fail and work again, some change.
-fn any_graph(changing: bool) -> impl Strategy<Value = Plan> {
+pub fn any_graph(changing: bool) -> impl Strategy<Value = Plan> {
     let changes = if changing { 0..8_usize } else { 0..1 };
     let routing = select(vec![
         Routing::Single,

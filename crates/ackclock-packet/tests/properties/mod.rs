@@ -11,3 +11,4 @@ mod plans;
 mod queues;
 mod random_loss;
 mod recording;
+mod truth;

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ackclock.campaigns.cost.amount import Cost
 from ackclock.campaigns.cost.loads import loads
-from ackclock.campaigns.cost.packet import CAPTURED_BYTES, counted
+from ackclock.campaigns.cost.packet import captured_bytes, counted
 from ackclock.campaigns.cost.tables import kept_bytes, written_bytes
 from ackclock.plan import Plan
 
@@ -24,6 +26,7 @@ GUEST_BYTES = 256 << 20
 def of_run(plan: Plan) -> Cost:
     """One run."""
     rows, counts = counted(plan, loads(plan))
+    rows = replace(rows, transmissions=0.0)
     cpu_us = (
         PACKET_US * counts.packet
         + HOP_US * counts.hop
@@ -35,7 +38,7 @@ def of_run(plan: Plan) -> Cost:
     return Cost(
         events=counts.packet + counts.hop + counts.sample,
         cpu_s=max(1e-6 * cpu_us, plan.duration_s if plan.options["linux"]["kernel"] == LIVE else 0.0),
-        bytes=written_bytes(plan, rows) + counts.captured * CAPTURED_BYTES,
+        bytes=written_bytes(plan, rows) + captured_bytes(plan, counts),
         kept_bytes=kept_bytes(rows),
         memory_bytes=GUEST_BYTES,
     )

@@ -29,8 +29,8 @@ UNITS_US = {
 #: What of a run's own time goes into its folder, in microseconds, chosen by hand: a sweep writes parts of many runs.
 FOLDER_US = 15_000.0
 
-#: Bytes of a captured packet: its record's header, and the headers of Ethernet, IP and TCP.
-CAPTURED_BYTES = 82
+#: Bytes of a captured packet, its record's header included: of data what is kept of them, of ACKs their headers.
+CAPTURED_BYTES, CAPTURED_ANSWER_BYTES = 144, 82
 
 #: The share of packets that is marked, where senders ask for it.
 MARKED = 0.4
@@ -62,15 +62,20 @@ def of_run(plan: Plan) -> Cost:
     everything = loads(plan)
     rows, counts = counted(plan, everything)
     cpu_us = sum(cost_us * getattr(counts, name) for name, cost_us in UNITS_US.items())
-    captured_bytes = counts.captured * CAPTURED_BYTES
     return Cost(
         events=counts.packet + counts.hop + counts.sample,
         cpu_s=1e-6 * cpu_us,
-        bytes=written_bytes(plan, rows) + captured_bytes,
+        bytes=written_bytes(plan, rows) + captured_bytes(plan, counts),
         kept_bytes=kept_bytes(rows),
         memory_bytes=_memory_bytes(plan, everything, rows),
         folder_s=1e-6 * FOLDER_US,
     )
+
+
+def captured_bytes(plan: Plan, counts: Counts) -> float:
+    """The packet captures, a file for each vantage."""
+    data = counts.packet * len(plan.record.vantages)
+    return data * CAPTURED_BYTES + (counts.captured - data) * CAPTURED_ANSWER_BYTES
 
 
 def counted(plan: Plan, everything: list[Load]) -> tuple[Rows, Counts]:
@@ -92,6 +97,7 @@ def counted(plan: Plan, everything: list[Load]) -> tuple[Rows, Counts]:
         events=2 * transfers + 2.2 * losses + marks,
         links=len(plan.links),
         packets=(2.0 * hops + packets + answers) * plan.record.packets,
+        transmissions=(packets + answers) * bool(plan.record.vantages),
     )
     return rows, Counts(
         packet=packets,

@@ -17,6 +17,7 @@ ROW_BYTES = {
     "events": 9.0,
     "links": 150.0,
     "packets": 8.0,
+    "transmissions": 22.0,
 }
 
 #: Bytes of a sample: of one like the last one, and what each tenfold of the packets since then adds.
@@ -30,6 +31,7 @@ ROW_MEMORY_BYTES = {
     "events": 32.0,
     "links": 4000.0,
     "packets": 56.0,
+    "transmissions": 80.0,
 }
 
 #: Bytes of a table with few rows: Parquet's own, for each of its columns.
@@ -56,6 +58,7 @@ class Rows:
     events: float = 0.0
     links: float = 0.0
     packets: float = 0.0
+    transmissions: float = 0.0
     packets_sampled: float = 0.0
     packets_queued: float = 0.0
 

@@ -18,7 +18,7 @@ from ackclock.scenario.planning import Loaded
 
 #: Tables that are kept of every run; the others are samples.
 KEPT = ("flows", "links")
-SAMPLES = ("flow_samples", "queue_samples", "events", "packets")
+SAMPLES = ("flow_samples", "queue_samples", "events", "packets", "transmissions")
 
 #: Most runs of a sweep.
 MOST_RUNS = 10_000_000
