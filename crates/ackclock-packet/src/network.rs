@@ -436,8 +436,8 @@ impl Outlet for Entrance<'_> {
     #[inline(always)]
     fn send(&mut self, packet: Packet, reasons: impl FnOnce() -> Reasons) {
         if self.network.captures.is_some() {
-            let network = &mut self.network;
-            return network.send_captured(self.hop, packet.for_record(), reasons());
+            let packet = packet.for_record();
+            return self.network.send_captured(self.hop, packet, reasons());
         }
         self.network.head_for(self.hop, packet);
     }

@@ -45,7 +45,7 @@ impl First {
     /// sequence is within 2^8 to 2^24 of its wrap: few of any numbers are near enough for a short capture to see it.
     fn drawn(random: &mut impl RngCore) -> First {
         let [which, any, other] = [(); 3].map(|()| random.next_u64());
-        let sequence = if which & 7 == 0 {
+        let sequence = if which.is_multiple_of(8) {
             u32::MAX - (any as u32 >> (8 + (which >> 3) % 16))
         } else {
             any as u32
