@@ -105,13 +105,13 @@ impl Captures {
     }
 
     /// The rows of the truth of which all is known by `now`, since the last call.
-    pub fn take_truth(&mut self, now: Time, table: &mut Transmissions) {
-        self.truth.take(now, table);
+    pub fn take_truth(&mut self, now: Time) -> Transmissions {
+        self.truth.take(now)
     }
 
-    /// The rows that are left at the end of the run.
-    pub fn finish(&mut self, now: Time, table: &mut Transmissions) {
-        self.truth.finish(now, table);
+    /// The run ends: what is still to be said of packets under way is said.
+    pub fn finish(&mut self, now: Time) {
+        self.truth.finish(now);
     }
 
     /// A sender sends a packet. Its `sack` is its name from now on, and its `wire_bytes` are those of the IP packet.
@@ -138,6 +138,7 @@ impl Captures {
             None => frame.set_datagram(packet),
         };
         *row = self.truth.send(packet, header, why, time);
+        self.truth.settle(now);
         self.see(packet, host(packet.kind.is_forward()), time, now);
     }
 

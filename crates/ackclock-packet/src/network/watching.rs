@@ -97,7 +97,7 @@ impl Network {
     /// Takes the rows recorded since the last call.
     pub fn take_rows(&mut self) -> Tables {
         if let Some(captures) = &mut self.captures {
-            captures.take_truth(self.now, &mut self.tables.transmissions);
+            self.tables.transmissions = captures.take_truth(self.now);
         }
         std::mem::take(&mut self.tables)
     }
@@ -105,7 +105,7 @@ impl Network {
     /// The run is over: what is still to be said of packets under way is said.
     pub fn finish_truth(&mut self) {
         if let Some(captures) = &mut self.captures {
-            captures.finish(self.now, &mut self.tables.transmissions);
+            captures.finish(self.now);
         }
     }
 

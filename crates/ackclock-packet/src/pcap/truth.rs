@@ -37,15 +37,17 @@ struct Row {
     link: u32,
 }
 
-/// The rows whose turn has not come.
+/// The rows that have not been taken.
 #[derive(Debug, Default)]
 pub struct Truth {
+    /// Those whose turn has not come.
     rows: BTreeMap<Name, Row>,
     sent: u64,
+    done: Transmissions,
 }
 
 impl Truth {
-    /// A packet is sent at `time`.
+    /// A packet is sent at `time`, which may be ahead.
     pub fn send(&mut self, packet: &Packet, header: Header, reasons: Reasons, time: Time) -> Name {
         let name = (time, self.sent);
         self.sent += 1;
@@ -70,19 +72,25 @@ impl Truth {
         }
     }
 
-    /// Hands over the rows of which all is known by `now`.
-    pub fn take(&mut self, now: Time, table: &mut Transmissions) {
+    /// Writes the rows of which all is known by `now`.
+    pub fn settle(&mut self, now: Time) {
         while let Some(first) = self.rows.first_entry() {
             if first.get().end > now {
                 return;
             }
             let ((time, _), row) = first.remove_entry();
-            row.write(time, table);
+            row.write(time, &mut self.done);
         }
     }
 
-    /// Hands over all rows of packets sent by `now`, the end of the run.
-    pub fn finish(&mut self, now: Time, table: &mut Transmissions) {
+    /// Takes the rows of which all is known by `now`, since the last call.
+    pub fn take(&mut self, now: Time) -> Transmissions {
+        self.settle(now);
+        std::mem::take(&mut self.done)
+    }
+
+    /// Writes all rows of packets sent by `now`, the end of the run.
+    pub fn finish(&mut self, now: Time) {
         for ((time, _), mut row) in std::mem::take(&mut self.rows) {
             if time > now {
                 return;
@@ -90,7 +98,7 @@ impl Truth {
             if row.end > now {
                 (row.fate, row.link) = (Fate::UnderWay, NONE);
             }
-            row.write(time, table);
+            row.write(time, &mut self.done);
         }
     }
 }

@@ -1,0 +1,120 @@
+"""The captures of the scoreboard: drawn the same each time, joined with their truth, also after they were altered."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import ackclock as ac
+
+FOLDER = Path(__file__).resolve().parents[2] / "benchmarks" / "scoreboard"
+NAMES = ("pcap", "cases", "alter", "truth")
+
+VANTAGES = ("senders", "receivers", "link-near-far")
+
+
+@pytest.fixture(scope="module")
+def tools():
+    """The modules of the folder, which are scripts beside each other."""
+    sys.path.insert(0, str(FOLDER))
+    try:
+        yield {name: importlib.import_module(name) for name in NAMES}
+    finally:
+        sys.path.remove(str(FOLDER))
+        for name in NAMES:
+            sys.modules.pop(name, None)
+
+
+@pytest.fixture(scope="module")
+def results(tools, tmp_path_factory):
+    """Two small ones: with packets that others overtake, and with random loss."""
+    drawn = [tools["cases"].case(number) for number in range(200)]
+    chosen = [
+        next(one for one in drawn if one.late > 0.01 and one.limit == "bulk" and one.rtt_s < 0.05),
+        next(one for one in drawn if one.loss > 0.01 and one.limit == "bulk" and one.rtt_s < 0.05),
+    ]
+    found = []
+    for one in chosen:
+        folder = tmp_path_factory.mktemp(one.name)
+        text = "\n".join('duration = "2s"' if line.startswith("duration") else line for line in one.text.splitlines())
+        data = ac.run(ac.loads(text).plan(), captures=folder / "made")
+        data.write(folder / "result", folder / "made")
+        found.append((one, folder / "result"))
+    return found
+
+
+def captures(result):
+    return {path.stem.split("-", 2)[2]: path for path in (result / "captures").iterdir()}
+
+
+def test_cases_are_drawn_alike_and_all_can_be_planned(tools):
+    case = tools["cases"].case
+    assert case(7) == case(7) != case(27)
+    for number in range(0, 60, 3):
+        assert ac.loads(case(number).text).plan().record.vantages == ("senders", "receivers", "link:near>far")
+
+
+def test_every_packet_has_its_row_and_every_row_that_passed_its_packet(tools, results):
+    for _, result in results:
+        for vantage in VANTAGES:
+            path = captures(result)[vantage]
+            rows = tools["truth"].read(result, path)
+            assert rows["packet"].drop_nulls().sort().to_list() == [*range(1, len(tools["pcap"].read(path)) + 1)]
+        rows = tools["truth"].read(result, captures(result)["senders"]).filter(pl.col("end") == "sender")
+        assert rows["packet"].null_count() == 0
+
+
+def test_what_is_late_is_overtaken(tools, results):
+    one, result = results[0]
+    rows = tools["truth"].read(result, captures(result)["receivers"])
+    first = rows.filter(pl.col("kind") == "data", pl.col("flow") == 0, pl.col("arrival_s").is_not_null())
+    latest = first["arrival_s"].cum_max().shift(1)
+    overtaken = (first["arrival_s"] < latest).sum()
+    assert overtaken >= 1
+    assert tools["cases"].case(one.number).late == one.late
+
+
+def test_needless_copies_are_those_whose_data_arrive_anyway(tools, results):
+    _, result = results[1]
+    rows = tools["truth"].read(result, captures(result)["senders"])
+    data = rows.filter(pl.col("kind") == "data")
+    assert data.filter(pl.col("copy") == 0)["spurious"].sum() == 0
+    needless = data.filter(pl.col("spurious"), pl.col("fate").is_in(["delivered", "duplicate"]))
+    assert set(needless["fate"]) <= {"duplicate"}
+    again = data.filter(pl.col("copy") > 0, ~pl.col("spurious"))
+    assert again.height > 5
+    assert "duplicate" not in set(again["fate"])
+
+
+def test_super_segments_cover_the_rows_of_their_segments(tools, results, tmp_path):
+    alter, pcap, truth = tools["alter"], tools["pcap"], tools["truth"]
+    _, result = results[1]
+    records = pcap.read(captures(result)["senders"])
+    joined = list(alter.offloaded(records, 65_535, 0))
+    assert max(record.payload_bytes for record in joined) >= 2 * max(record.payload_bytes for record in records)
+    assert sum(record.payload_bytes for record in joined) == sum(record.payload_bytes for record in records)
+    rows = truth.shown(ac.Dataset.read(result).transmissions, joined)
+    whole = truth.shown(ac.Dataset.read(result).transmissions, records)
+    assert rows["packet"].is_null().to_list() == whole["packet"].is_null().to_list()
+    pcap.write(tmp_path / "cut.pcap", alter.cut(joined, 54), 54)
+    again = pcap.read(tmp_path / "cut.pcap")
+    assert {len(record.kept) for record in again} == {54}
+    assert [record.length for record in again] == [record.length for record in joined]
+
+
+def test_a_capture_that_loses_shows_fewer_and_nothing_else(tools, results):
+    alter, pcap, truth = tools["alter"], tools["pcap"], tools["truth"]
+    _, result = results[1]
+    records = pcap.read(captures(result)["senders"])
+    left = list(alter.lossy(records, 0.1, 5))
+    assert left == list(alter.lossy(records, 0.1, 5))
+    assert 0.8 * len(records) < len(left) < 0.97 * len(records)
+    rows = truth.shown(ac.Dataset.read(result).transmissions, left)
+    assert rows["packet"].count() == len(left)
+    stranger = [pcap.Record(0, 60, bytes(60))]
+    with pytest.raises(ValueError, match="nobody has sent"):
+        truth.shown(ac.Dataset.read(result).transmissions, stranger)
