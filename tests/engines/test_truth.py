@@ -9,6 +9,7 @@ import pytest
 from pcaps import frames
 
 import ackclock as ac
+from ackclock.dataset.tables import CAUSES
 
 TEXT = """
 duration = "4s"
@@ -93,6 +94,19 @@ def test_rows_agree_with_the_tables_of_flows_and_events(run):
     repairs = rows.filter(pl.col("cause").is_in(["fast_retransmit", "timeout", "after_timeout"])).height
     probes = rows.filter(pl.col("cause") == "tail_probe").height
     assert repairs <= data.flows["retransmissions"].sum() <= repairs + probes
+
+
+def test_every_cause_is_there_where_much_is_lost_and_timeouts_are_events():
+    text = TEXT.replace("probability = 5e-3", "probability = 8e-2, syn = 0.5").replace('"4s"', '"10s"')
+    data = ac.run(ac.loads(text).plan(), seeds=[1])
+    rows = data.transmissions
+    assert set(rows["cause"]) == set(CAUSES)
+    timeouts = data.events.filter(pl.col("kind") == "timeout").select("flow", "time_s", segment=pl.col("value"))
+    sent = rows.filter(pl.col("cause") == "timeout").select(
+        "flow", "time_s", segment=pl.col("segment").cast(pl.Float64)
+    )
+    assert sent.rows() == timeouts.rows()
+    assert sent.height > 5
 
 
 def test_what_limits_is_what_the_scenario_limits(run):

@@ -10,7 +10,8 @@ use proptest::test_runner::TestCaseError;
 use super::graphs::any_graph;
 use super::plans::{any_plan, cases, simulate};
 
-/// Numbers of data and FIN among the kinds of packets.
+/// Numbers of the SYN, and of data and FIN, among the kinds of packets.
+const SYN: u8 = 0;
 const CARRY_DATA: [u8; 2] = [2, 3];
 
 /// What a plan's run writes with a capture at the senders, the last rows included.
@@ -39,6 +40,11 @@ fn check_accounts(rows: &Transmissions, totals: &Totals) -> Result<(), TestCaseE
         prop_assert_eq!(count(rows, flow, of_sender), flows.sent_packets[index]);
         prop_assert_eq!(count(rows, flow, is_gone), flows.dropped_packets[index]);
         prop_assert_eq!(cause(Cause::TailProbe), flows.tail_probes[index]);
+        prop_assert!(cause(Cause::Timeout) <= flows.timeouts[index]);
+        let syn_again =
+            |row: usize| rows.kind[row] == SYN && rows.cause[row] == Cause::OpeningAgain as u8;
+        let again = count(rows, flow, syn_again);
+        prop_assert_eq!(again, flows.syn_retransmissions[index]);
         let arrived = count(rows, flow, |row| of_sender(row) && came(row));
         let ahead = count(rows, flow, |row| {
             of_sender(row) && fate(row, Fate::UnderWay)

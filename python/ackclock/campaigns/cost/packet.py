@@ -21,7 +21,8 @@ UNITS_US = {
     "transfer": 7.5,
     "link": 130.0,
     "event": 0.55,
-    "captured": 0.3,
+    "captured": 0.75,
+    "transmission": 0.9,
     "logged": 0.5,
     "run": 20_500.0,
 }
@@ -53,6 +54,7 @@ class Counts:
     link: float
     event: float
     captured: float
+    transmission: float
     logged: float
     run: float = 1.0
 
@@ -107,6 +109,7 @@ def counted(plan: Plan, everything: list[Load]) -> tuple[Rows, Counts]:
         link=len(plan.links),
         event=rows.events,
         captured=(packets + answers) * len(plan.record.vantages),
+        transmission=rows.transmissions,
         logged=rows.packets,
     )
 
