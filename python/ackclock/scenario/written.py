@@ -25,7 +25,8 @@ class Record(Table):
     packets: bool = Field(False, description="a per-packet log")
     pcap: Pcap = Field(
         False,
-        description='a packet capture at the senders; or one at each of a list: "senders", "receivers", "link:NAME"',
+        description='a packet capture at the senders; or one at each of a list: "senders", "receivers", "link:NAME"; '
+        "and what happened to each packet",
     )
     traffic: bool = Field(False, description="samples of the flows of [[traffic]] too")
     links: Literal["bottlenecks", "all"] | None = Field(
