@@ -151,7 +151,7 @@ fn check(plan: Plan, seed: u64) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(cases(200))]
+    #![proptest_config(cases(100))]
 
     #[test]
     fn it_agrees_with_accounts_and_events(plan in any_plan(), seed in any::<u64>()) {
