@@ -1,0 +1,257 @@
+//! The segments of several files in one order of time, with what each file held besides.
+//!
+//! A file keeps its own order, even where its times go back: what overtook what is told by order, not by a clock. Of
+//! each file one segment is known ahead; so memory does not grow with the files, of which only some are open at once.
+
+use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
+use std::collections::BinaryHeap;
+use std::path::{Path, PathBuf};
+
+use crate::error::Unreadable;
+use crate::framing::{Interface, Records};
+use crate::packet::{self, Checksum, Segment, Skipped};
+use crate::source::{Source, STANDARD_INPUT};
+use places::Places;
+
+mod places;
+
+/// Files beyond these are closed until their time comes: a decompressor may take 128 MiB.
+const MOST_OPEN: usize = 4;
+
+/// What was found in one file, so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Packets of any kind.
+    pub packets: u64,
+    /// TCP segments among them, with those seen twice.
+    pub segments: u64,
+    /// Packets of link types that are not known here.
+    pub unknown_link: u64,
+    /// Frames without IP.
+    pub not_ip: u64,
+    /// IP packets without TCP.
+    pub not_tcp: u64,
+    /// Fragments without the ports.
+    pub later_fragments: u64,
+    /// Packets of which too little was captured.
+    pub cut: u64,
+    /// Packets whose headers contradict themselves.
+    pub malformed: u64,
+    /// Segments with a wrong checksum. They are given.
+    pub bad_checksums: u64,
+    /// Segments whose checksum the network card was to complete.
+    pub offloaded_checksums: u64,
+    /// Segments larger than any frame.
+    pub super_segments: u64,
+    /// Segments that were seen before, from another place of the host.
+    pub seen_before: u64,
+    /// Packets without a time.
+    pub without_time: u64,
+    /// Packets with an earlier time than one before them.
+    pub back_in_time: u64,
+}
+
+/// One of the files.
+#[derive(Debug)]
+pub struct File {
+    path: PathBuf,
+    records: Option<Records<Source>>,
+    head: Option<Segment>,
+    waiting: bool,
+    places: Places,
+    latest_ns: i64,
+    counts: Counts,
+    interfaces: Vec<Interface>,
+    reason: Option<Unreadable>,
+}
+
+impl File {
+    fn open(path: &Path, number: usize) -> Self {
+        let mut file = Self {
+            path: path.to_owned(),
+            records: None,
+            head: None,
+            waiting: false,
+            places: Places::default(),
+            latest_ns: i64::MIN,
+            counts: Counts::default(),
+            interfaces: Vec::new(),
+            reason: None,
+        };
+        match Source::open(path).and_then(Records::new) {
+            Ok(records) => file.records = Some(records),
+            Err(reason) => file.reason = Some(reason),
+        }
+        file.advance(number);
+        file
+    }
+
+    /// Its path, or `-`.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What was found in it so far.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Its interfaces, as far as they are described so far.
+    pub fn interfaces(&self) -> &[Interface] {
+        self.records.as_ref().map_or(&self.interfaces, Records::interfaces)
+    }
+
+    /// Why it, or its rest, cannot be read.
+    pub fn reason(&self) -> Option<&Unreadable> {
+        self.reason.as_ref()
+    }
+
+    /// Nothing in it could be read.
+    pub fn refused(&self) -> bool {
+        self.reason.is_some() && self.counts.packets == self.counts.unknown_link
+    }
+
+    /// Closes the file until its time comes; standard input cannot begin anew.
+    fn wait(&mut self) {
+        if self.records.is_some() && self.path.as_os_str() != STANDARD_INPUT {
+            self.records = None;
+            self.waiting = true;
+        }
+    }
+
+    /// When its next segment is due.
+    fn due_ns(&self) -> Option<i64> {
+        self.head.map(|head| head.time_ns.unwrap_or(i64::MIN).max(self.latest_ns))
+    }
+
+    /// Gives the segment that is next, and looks for the one behind it.
+    #[inline]
+    fn take(&mut self, number: usize) -> Option<Segment> {
+        if self.waiting {
+            *self = Self::open(&self.path, number);
+        }
+        let segment = self.head.take();
+        self.advance(number);
+        segment
+    }
+
+    /// Looks for the next segment.
+    #[inline]
+    fn advance(&mut self, number: usize) {
+        while let Some(records) = &mut self.records {
+            let record = match records.next_record() {
+                Ok(Some(record)) => record,
+                Ok(None) => return self.close(None),
+                Err(reason) => return self.close(Some(reason)),
+            };
+            self.counts.packets += 1;
+            match record.time_ns {
+                None => self.counts.without_time += 1,
+                Some(time) if time < self.latest_ns => self.counts.back_in_time += 1,
+                Some(time) => self.latest_ns = time,
+            }
+            match packet::decode(&record) {
+                Ok(mut segment) => {
+                    segment.file = number as u32;
+                    if segment.outbound.is_some() || records.interfaces().len() > 1 {
+                        segment.seen_before = self.places.seen_before(&segment);
+                    }
+                    self.counts.take_in(&segment);
+                    self.head = Some(segment);
+                    return;
+                }
+                Err(skipped) => self.counts.pass_over(skipped),
+            }
+        }
+    }
+
+    #[cold]
+    fn close(&mut self, reason: Option<Unreadable>) {
+        let Some(records) = self.records.take() else { return };
+        self.interfaces = records.interfaces().to_vec();
+        let unknown = self.interfaces.iter().find(|interface| !packet::knows(interface.link));
+        self.reason = match unknown {
+            Some(interface) if self.counts.unknown_link == self.counts.packets && self.counts.packets > 0 => {
+                Some(Unreadable::LinkType(interface.link))
+            }
+            _ => reason,
+        };
+    }
+}
+
+impl Counts {
+    #[inline]
+    fn take_in(&mut self, segment: &Segment) {
+        self.segments += 1;
+        self.bad_checksums += u64::from(segment.checksum == Checksum::Bad);
+        self.offloaded_checksums += u64::from(segment.checksum == Checksum::Offloaded);
+        self.super_segments += u64::from(segment.super_segment);
+        self.seen_before += u64::from(segment.seen_before);
+    }
+
+    fn pass_over(&mut self, skipped: Skipped) {
+        *match skipped {
+            Skipped::LinkType => &mut self.unknown_link,
+            Skipped::NotIp => &mut self.not_ip,
+            Skipped::NotTcp => &mut self.not_tcp,
+            Skipped::LaterFragment => &mut self.later_fragments,
+            Skipped::Cut => &mut self.cut,
+            Skipped::Malformed => &mut self.malformed,
+        } += 1;
+    }
+}
+
+/// The segments of all files, in the order of their times.
+#[derive(Debug)]
+pub struct Capture {
+    files: Vec<File>,
+    order: BinaryHeap<Reverse<(i64, usize)>>,
+}
+
+impl Capture {
+    /// Opens files; `-` is standard input. A file that cannot be read has its [`File::reason`].
+    pub fn open<P: AsRef<Path>>(paths: &[P]) -> Self {
+        let mut files = Vec::with_capacity(paths.len());
+        let mut order = BinaryHeap::with_capacity(paths.len());
+        for (number, path) in paths.iter().enumerate() {
+            let mut file = File::open(path.as_ref(), number);
+            if let Some(due_ns) = file.due_ns() {
+                order.push(Reverse((due_ns, number)));
+            }
+            if number >= MOST_OPEN {
+                file.wait();
+            }
+            files.push(file);
+        }
+        Self { files, order }
+    }
+
+    /// The files, in the order in which they were named.
+    pub fn files(&self) -> &[File] {
+        &self.files
+    }
+}
+
+impl Iterator for Capture {
+    type Item = Segment;
+
+    #[inline]
+    fn next(&mut self) -> Option<Segment> {
+        loop {
+            let mut first = self.order.peek_mut()?;
+            let Reverse((_, number)) = *first;
+            let file = &mut self.files[number];
+            let segment = file.take(number);
+            match file.due_ns() {
+                Some(due_ns) => *first = Reverse((due_ns, number)),
+                None => {
+                    PeekMut::pop(first);
+                }
+            }
+            if segment.is_some() {
+                return segment;
+            }
+        }
+    }
+}

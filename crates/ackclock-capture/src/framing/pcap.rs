@@ -1,0 +1,169 @@
+//! pcap files (pcap-savefile(5), draft-ietf-opsawg-pcap), also those of before version 2.4, whose two lengths may be
+//! exchanged, and those with Kuznetzov's longer records.
+
+use std::io::Read;
+
+use super::window::Window;
+use super::{u16_at, u32_at, Interface, Placed, Unreadable, MOST_BYTES};
+
+const HEADER_BYTES: usize = 24;
+const NANOSECONDS_PER_SECOND: i64 = 1_000_000_000;
+/// Other kinds of files that are handed over as captures, by their first bytes.
+const FOREIGN: [(&[u8], &str); 8] = [
+    (b"snoop\0\0\0", "a snoop file (Solaris)"),
+    (b"GMBU", "a file of Microsoft Network Monitor"),
+    (b"RTSS", "a file of Microsoft Network Monitor 1"),
+    (b"XCP\0", "a file of NetXRay"),
+    (b"BZh", "bzip2 data"),
+    (b"\x04\x22\x4d\x18", "lz4 data"),
+    (b"PK\x03\x04", "a zip archive"),
+    (b"\x7fELF", "a program"),
+];
+
+/// What the header of a file says about all its records.
+#[derive(Debug)]
+pub struct Savefile {
+    big_endian: bool,
+    nanoseconds_per_tick: i64,
+    record_header_bytes: usize,
+    lengths: Lengths,
+    number: u64,
+}
+
+/// The order of a record's two lengths.
+#[derive(Debug, PartialEq)]
+enum Lengths {
+    CapturedFirst,
+    CapturedLast,
+    /// Version 2.3: either, and the captured one is the smaller.
+    SmallerCaptured,
+}
+
+impl Savefile {
+    /// Reads the header, and describes the one interface.
+    pub fn open<R: Read>(window: &mut Window<R>, interfaces: &mut Vec<Interface>) -> Result<Self, Unreadable> {
+        let whole = window.ensure(HEADER_BYTES).map_err(Unreadable::System)?;
+        let bytes = window.available();
+        let (big_endian, nanoseconds_per_tick, record_header_bytes) = kind(bytes)?;
+        if !whole {
+            return Err(Unreadable::CutOff {
+                part: "header",
+                number: 1,
+                found: bytes.len(),
+                expected: HEADER_BYTES as u64,
+            });
+        }
+        let (major, minor) = (u16_at(bytes, 4, big_endian), u16_at(bytes, 6, big_endian));
+        if major != 2 {
+            return Err(Unreadable::Version {
+                format: "pcap",
+                major,
+                minor,
+                expected: "2.4 or an earlier 2",
+            });
+        }
+        interfaces.push(Interface {
+            // The upper bits have the length of the frame check sequence, which follows what is of interest.
+            link: u32_at(bytes, 20, big_endian) as u16,
+            snap_bytes: u32_at(bytes, 16, big_endian),
+            name: None,
+            ticks_per_second: Some((NANOSECONDS_PER_SECOND / nanoseconds_per_tick) as u128),
+            offset_s: 0,
+            dropped: None,
+            dropped_by_system: None,
+            dropped_between: 0,
+        });
+        window.take(HEADER_BYTES);
+        Ok(Self {
+            big_endian,
+            nanoseconds_per_tick,
+            record_header_bytes,
+            lengths: match minor {
+                0..=2 => Lengths::CapturedLast,
+                3 => Lengths::SmallerCaptured,
+                _ => Lengths::CapturedFirst,
+            },
+            number: 0,
+        })
+    }
+
+    /// The next record; none at the end of the file.
+    #[inline]
+    pub fn next<R: Read>(&mut self, window: &mut Window<R>) -> Result<Option<Placed>, Unreadable> {
+        self.number += 1;
+        let header_bytes = self.record_header_bytes;
+        if !window.ensure(header_bytes).map_err(Unreadable::System)? {
+            return match window.available().len() {
+                0 => Ok(None),
+                found => Err(self.cut_off(found, header_bytes)),
+            };
+        }
+        let header = &window.available()[..header_bytes];
+        let field = |at| u32_at(header, at, self.big_endian);
+        let (seconds, ticks) = (i64::from(field(0)), i64::from(field(4)));
+        let (captured_bytes, frame_bytes) = self.lengths(field(8), field(12));
+        if captured_bytes as usize > MOST_BYTES {
+            return Err(Unreadable::Length {
+                part: "packet",
+                number: self.number,
+                bytes: u64::from(captured_bytes),
+                expected: "at most 16777216",
+            });
+        }
+        let whole_bytes = header_bytes + captured_bytes as usize;
+        if !window.ensure(whole_bytes).map_err(Unreadable::System)? {
+            return Err(self.cut_off(window.available().len(), whole_bytes));
+        }
+        Ok(Some(Placed {
+            time_ns: Some(seconds * NANOSECONDS_PER_SECOND + ticks * self.nanoseconds_per_tick),
+            interface: 0,
+            outbound: None,
+            frame_bytes: frame_bytes.max(captured_bytes),
+            from: header_bytes,
+            captured_bytes: captured_bytes as usize,
+            whole_bytes,
+        }))
+    }
+
+    /// The captured length and that of the frame.
+    #[inline]
+    fn lengths(&self, first: u32, second: u32) -> (u32, u32) {
+        match self.lengths {
+            Lengths::CapturedFirst => (first, second),
+            Lengths::CapturedLast => (second, first),
+            Lengths::SmallerCaptured => (first.min(second), first.max(second)),
+        }
+    }
+
+    #[cold]
+    fn cut_off(&self, found: usize, expected: usize) -> Unreadable {
+        Unreadable::CutOff {
+            part: "packet",
+            number: self.number,
+            found,
+            expected: expected as u64,
+        }
+    }
+}
+
+/// Whether it is big-endian, the nanoseconds of a tick, and the bytes before each packet.
+fn kind(bytes: &[u8]) -> Result<(bool, i64, usize), Unreadable> {
+    let magic = bytes.get(..4).unwrap_or(bytes);
+    Ok(match magic {
+        [0xd4, 0xc3, 0xb2, 0xa1] => (false, 1000, 16),
+        [0xa1, 0xb2, 0xc3, 0xd4] => (true, 1000, 16),
+        [0x4d, 0x3c, 0xb2, 0xa1] => (false, 1, 16),
+        [0xa1, 0xb2, 0x3c, 0x4d] => (true, 1, 16),
+        [0x34, 0xcd, 0xb2, 0xa1] => (false, 1000, 24),
+        [0xa1, 0xb2, 0xcd, 0x34] => (true, 1000, 24),
+        _ => {
+            let known = FOREIGN.iter().find(|(begin, _)| bytes.starts_with(begin));
+            return Err(Unreadable::Foreign {
+                found: match known {
+                    Some((_, name)) => (*name).to_string(),
+                    None => format!("a file that begins with {magic:02x?}"),
+                },
+            });
+        }
+    })
+}

@@ -1,0 +1,52 @@
+//! The Internet checksum (RFC 1071).
+
+use super::walk::Walk;
+use super::{Address, Checksum};
+
+/// The sum of 16-bit words in the machine's byte order, not yet folded: additions of four bytes at a time, whose carries
+/// are kept (RFC 1071 section 2).
+#[inline]
+pub fn sum(bytes: &[u8]) -> u64 {
+    let words = bytes.chunks_exact(4);
+    let mut last = [0; 4];
+    last[..words.remainder().len()].copy_from_slice(words.remainder());
+    let whole: u64 = words
+        .map(|word| u64::from(u32::from_ne_bytes([word[0], word[1], word[2], word[3]])))
+        .sum();
+    whole + u64::from(u32::from_ne_bytes(last))
+}
+
+/// A sum in 16 bits, in the machine's byte order; of bytes that include their checksum it is 0xffff.
+#[inline]
+pub fn folded(sum: u64) -> u16 {
+    let mut sum = (sum >> 32) + (sum & 0xffff_ffff);
+    while sum > 0xffff {
+        sum = (sum >> 16) + (sum & 0xffff);
+    }
+    sum as u16
+}
+
+/// What is known of the checksums of a segment, all of whose bytes the walk has before it.
+pub fn state(walk: &Walk, protocol: u8, field: u16) -> Checksum {
+    if walk.bad_header {
+        return Checksum::Bad;
+    }
+    let whole = walk.bytes.len() == walk.length as usize;
+    if !whole || walk.fragmented || walk.ip.routed {
+        return Checksum::Unknown;
+    }
+    let pseudo = pseudo_header(walk, protocol);
+    if folded(pseudo + sum(walk.bytes)) == 0xffff {
+        Checksum::Good
+    } else if folded(pseudo) == field.to_be() {
+        Checksum::Offloaded
+    } else {
+        Checksum::Bad
+    }
+}
+
+/// Addresses, length and protocol (RFC 9293 section 3.1). A mapped address would add 0xffff, which is zero.
+fn pseudo_header(walk: &Walk, protocol: u8) -> u64 {
+    let of = |address: Address| sum(&address.0.to_be_bytes());
+    of(walk.ip.source) + of(walk.ip.destination) + sum(&walk.length.to_be_bytes()) + sum(&[0, protocol])
+}

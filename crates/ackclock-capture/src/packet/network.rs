@@ -1,0 +1,153 @@
+//! IPv4 (RFC 791) with options and fragments, IPv6 (RFC 8200) with extension headers and jumbograms (RFC 2675).
+//!
+//! Offloads of Linux capture packets whose headers have no length: 0 in IPv4's total length, 0 in IPv6's payload length
+//! with or without a jumbo option. Then the frame's length says it.
+
+use super::checksum;
+use super::walk::{u16_at, u32_at, IpHeader, Layer, Walk};
+use super::{Address, Skipped};
+
+const HOP_BY_HOP: u8 = 0;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+const AUTHENTICATION: u8 = 51;
+const DESTINATION: u8 = 60;
+const MOBILITY: u8 = 135;
+const HOST_IDENTITY: u8 = 139;
+const SHIM6: u8 = 140;
+const NO_LENGTH_JUMBO: u8 = 0xc2;
+
+/// Goes past an IP header of either version.
+#[inline]
+pub fn ip(walk: &mut Walk) -> Result<Layer, Skipped> {
+    walk.ip_headers = walk.ip_headers.saturating_add(1);
+    match walk.peek::<1>()?[0] >> 4 {
+        4 => version_4(walk),
+        6 => version_6(walk),
+        _ => Err(Skipped::NotIp),
+    }
+}
+
+#[inline]
+fn version_4(walk: &mut Walk) -> Result<Layer, Skipped> {
+    let header = walk.peek::<20>()?;
+    let header_bytes = usize::from(header[0] & 0x0f) * 4;
+    let total_bytes = u32::from(u16_at(header, 2));
+    if header_bytes < 20 || (total_bytes != 0 && (total_bytes as usize) < header_bytes) {
+        return Err(Skipped::Malformed);
+    }
+    if total_bytes == 0 {
+        walk.without_length = true;
+    } else {
+        walk.limit(total_bytes);
+        walk.bad_header |= bad_header(walk.bytes.get(..header_bytes));
+    }
+    let fragment = u16_at(header, 6);
+    if fragment & 0x1fff != 0 {
+        return Err(Skipped::LaterFragment);
+    }
+    walk.fragmented |= fragment & 0x2000 != 0;
+    walk.ip = IpHeader {
+        source: Address::v4(u32_at(header, 12)),
+        destination: Address::v4(u32_at(header, 16)),
+        identification: Some(u32::from(u16_at(header, 4))),
+        hops: header[8],
+        ecn: header[1] & 3,
+        routed: false,
+    };
+    walk.skip(header_bytes)?;
+    after(header[9], walk)
+}
+
+/// Whether a header that was wholly captured has a wrong checksum; a card was to put one in the place of a zero.
+#[inline]
+fn bad_header(header: Option<&[u8]>) -> bool {
+    header.is_some_and(|bytes| checksum::folded(checksum::sum(bytes)) != 0xffff && u16_at(bytes, 10) != 0)
+}
+
+/// An authentication header is part of neither version: what is behind it is as readable as before.
+#[inline]
+fn after(protocol: u8, walk: &mut Walk) -> Result<Layer, Skipped> {
+    if protocol == AUTHENTICATION {
+        let [next, length] = *walk.peek::<2>()?;
+        walk.skip((usize::from(length) + 2) * 4)?;
+        return Ok(Layer::Protocol(next));
+    }
+    Ok(Layer::Protocol(protocol))
+}
+
+#[inline]
+fn version_6(walk: &mut Walk) -> Result<Layer, Skipped> {
+    let header = walk.take::<40>()?;
+    let payload_bytes = u32::from(u16_at(header, 4));
+    if payload_bytes > 0 {
+        walk.limit(payload_bytes);
+    } else {
+        walk.without_length = true;
+    }
+    walk.ip = IpHeader {
+        source: Address::v6(&header[8..24]),
+        destination: Address::v6(&header[24..]),
+        identification: None,
+        hops: header[7],
+        ecn: header[1] >> 4 & 3,
+        routed: false,
+    };
+    extensions(header[6], walk)
+}
+
+/// Goes past extension headers; each takes at least eight bytes, so there is an end.
+#[inline]
+fn extensions(mut next: u8, walk: &mut Walk) -> Result<Layer, Skipped> {
+    loop {
+        let here = next;
+        match here {
+            HOP_BY_HOP | ROUTING | DESTINATION | MOBILITY | HOST_IDENTITY | SHIM6 => {
+                let [following, length] = *walk.peek::<2>()?;
+                let length = (usize::from(length) + 1) * 8;
+                let header = walk.bytes.get(..length).ok_or(Skipped::Cut)?;
+                match here {
+                    HOP_BY_HOP => jumbo(header, walk),
+                    ROUTING => walk.ip.routed |= header[3] != 0,
+                    _ => {}
+                }
+                next = following;
+                walk.skip(length)?;
+            }
+            FRAGMENT => {
+                let header = walk.take::<8>()?;
+                let place = u16_at(header, 2);
+                if place >> 3 != 0 {
+                    return Err(Skipped::LaterFragment);
+                }
+                walk.fragmented |= place & 1 != 0;
+                walk.ip.identification = Some(u32_at(header, 4));
+                next = header[0];
+            }
+            AUTHENTICATION => {
+                let [following, length] = *walk.peek::<2>()?;
+                walk.skip((usize::from(length) + 2) * 4)?;
+                next = following;
+            }
+            protocol => return Ok(Layer::Protocol(protocol)),
+        }
+    }
+}
+
+/// Looks for the length of a jumbogram among hop-by-hop options. It counts from the extension header on.
+fn jumbo(header: &[u8], walk: &mut Walk) {
+    let mut options = &header[2..];
+    while let [kind, rest @ ..] = options {
+        options = match (kind, rest) {
+            (0, _) => rest,
+            (&NO_LENGTH_JUMBO, [4, value @ ..]) if value.len() >= 4 => {
+                if walk.without_length {
+                    walk.limit(u32_at(value, 0));
+                }
+                return;
+            }
+            (_, [length, value @ ..]) => value.get(usize::from(*length)..).unwrap_or_default(),
+            (_, []) => return,
+        };
+    }
+}

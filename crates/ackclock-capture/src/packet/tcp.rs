@@ -1,0 +1,111 @@
+//! The TCP header and its options (RFC 9293 section 3.1, 3.2; RFC 7323; RFC 2018).
+
+use super::walk::{u16_at, u32_at, Walk};
+use super::{checksum, Checksum, Endpoint, Flags, Options, Segment, Skipped};
+use crate::framing::Record;
+
+/// The number of TCP in an IP header.
+pub const PROTOCOL: u8 = 6;
+/// What must have been captured: all up to the window.
+const NEEDED_BYTES: usize = 16;
+/// The largest frame of Ethernet that is in use, the jumbo frame: what is longer was never on a wire.
+const LARGEST_FRAME_BYTES: u32 = 9216;
+
+/// The segment that the walk has come to.
+#[inline]
+pub fn segment(walk: &Walk, record: &Record) -> Result<Segment, Skipped> {
+    let header = walk.peek::<NEEDED_BYTES>()?;
+    let header_bytes = usize::from(header[12] >> 4) * 4;
+    if header_bytes < 20 || header_bytes as u32 > walk.length {
+        return Err(Skipped::Malformed);
+    }
+    let checksum_field = walk.bytes.get(16..18).map(|field| u16_at(field, 0));
+    let interface = walk.kernel_interface.unwrap_or(record.interface);
+    Ok(Segment {
+        time_ns: record.time_ns,
+        file: 0,
+        interface,
+        place: place(interface, walk),
+        outbound: walk.outbound,
+        source: Endpoint {
+            address: walk.ip.source,
+            port: u16_at(header, 0),
+        },
+        destination: Endpoint {
+            address: walk.ip.destination,
+            port: u16_at(header, 2),
+        },
+        sequence: u32_at(header, 4),
+        acknowledgement: u32_at(header, 8),
+        flags: Flags(header[13]),
+        window: u16_at(header, 14),
+        payload_bytes: walk.length - header_bytes as u32,
+        options: options(walk.bytes, header_bytes),
+        identification: walk.ip.identification,
+        hops: walk.ip.hops,
+        ecn: walk.ip.ecn,
+        frame_bytes: record.frame_bytes,
+        checksum_field,
+        checksum: checksum_field.map_or(Checksum::Unknown, |field| checksum::state(walk, PROTOCOL, field)),
+        encapsulations: walk.ip_headers - 1,
+        super_segment: walk.without_length || record.frame_bytes > LARGEST_FRAME_BYTES,
+        fragmented: walk.fragmented,
+        seen_before: false,
+    })
+}
+
+/// A number for where the host saw the frame.
+#[inline]
+fn place(interface: u32, walk: &Walk) -> u32 {
+    let direction = match walk.outbound {
+        None => 0,
+        Some(false) => 1,
+        Some(true) => 2,
+    };
+    (interface << 2 | direction) ^ walk.link_tag
+}
+
+/// The options between the header's twentieth byte and its end.
+#[inline]
+fn options(bytes: &[u8], header_bytes: usize) -> Options {
+    let captured = bytes.len().min(header_bytes);
+    let mut found = Options {
+        cut: captured < header_bytes,
+        ..Options::default()
+    };
+    let mut rest = bytes.get(20..captured).unwrap_or_default();
+    while let [kind, behind @ ..] = rest {
+        rest = match kind {
+            0 => break,
+            1 => behind,
+            _ => {
+                let Some(&length) = behind.first() else { break };
+                let Some(value) = rest.get(2..usize::from(length)) else {
+                    break;
+                };
+                found.take_in(*kind, value);
+                &rest[usize::from(length)..]
+            }
+        };
+    }
+    found
+}
+
+impl Options {
+    #[inline]
+    fn take_in(&mut self, kind: u8, value: &[u8]) {
+        match (kind, value.len()) {
+            (2, 2) => self.mss = Some(u16_at(value, 0)),
+            (3, 1) => self.window_scale = Some(value[0]),
+            (4, 0) => self.sack_permitted = true,
+            (5, 8 | 16 | 24 | 32) => {
+                for block in value.chunks_exact(8).take(4) {
+                    self.sack[usize::from(self.sack_blocks & 3)] = (u32_at(block, 0), u32_at(block, 4));
+                    self.sack_blocks = (self.sack_blocks + 1).min(4);
+                }
+            }
+            (8, 8) => self.timestamps = Some((u32_at(value, 0), u32_at(value, 4))),
+            _ => {}
+        }
+    }
+}

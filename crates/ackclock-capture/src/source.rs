@@ -1,0 +1,99 @@
+//! Where captures come from: files and standard input, as they are or compressed as gz, zst or xz, which their first
+//! bytes tell.
+//!
+//! The libraries: `flate2` with `zlib-rs`, which is Rust; the formats' own `libzstd` and `liblzma`, because they give
+//! what is whole of a file that is cut off, and can be held to a limit of memory.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Cursor, Read};
+use std::path::Path;
+
+use flate2::read::MultiGzDecoder;
+use liblzma::read::XzDecoder;
+use liblzma::stream::{Stream, CONCATENATED};
+
+use crate::error::Unreadable;
+
+/// What standard input is called among the files.
+pub const STANDARD_INPUT: &str = "-";
+/// What xz may take of memory: `xz -9` needs 65 MiB. zstd has the same bound, 128 MiB, by itself.
+const MOST_MEMORY_BYTES: u64 = 256 << 20;
+
+/// A stream of bytes, decompressed.
+pub struct Source {
+    bytes: Box<dyn Read + Send>,
+    compression: Option<&'static str>,
+}
+
+impl Source {
+    /// Opens a file, or standard input if it is called `-`.
+    ///
+    /// # Errors
+    /// It cannot be opened or read.
+    pub fn open(path: &Path) -> Result<Self, Unreadable> {
+        if path.as_os_str() == STANDARD_INPUT {
+            return Self::new(io::stdin());
+        }
+        let file = File::open(path).map_err(Unreadable::System)?;
+        if file.metadata().is_ok_and(|data| data.is_dir()) {
+            return Err(Unreadable::Foreign {
+                found: "a folder".into(),
+            });
+        }
+        Self::new(file)
+    }
+
+    /// Looks at the first bytes, and decompresses what is compressed.
+    ///
+    /// # Errors
+    /// The first bytes cannot be read.
+    pub fn new(mut bytes: impl Read + Send + 'static) -> Result<Self, Unreadable> {
+        let mut magic = Vec::with_capacity(6);
+        (&mut bytes)
+            .take(6)
+            .read_to_end(&mut magic)
+            .map_err(Unreadable::System)?;
+        let first = magic.clone();
+        let whole = Cursor::new(magic).chain(bytes);
+        let (bytes, compression): (Box<dyn Read + Send>, _) = match first.as_slice() {
+            [0x1f, 0x8b, ..] => (Box::new(MultiGzDecoder::new(whole)), Some("gz")),
+            [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => {
+                let decoder = zstd::Decoder::new(whole).map_err(Unreadable::System)?;
+                (Box::new(decoder), Some("zst"))
+            }
+            [0xfd, b'7', b'z', b'X', b'Z', 0] => (Box::new(xz(whole)?), Some("xz")),
+            _ => (Box::new(whole), None),
+        };
+        Ok(Self { bytes, compression })
+    }
+
+    /// How it is compressed.
+    pub fn compression(&self) -> Option<&'static str> {
+        self.compression
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.debug_struct("Source").field("compression", &self.compression).finish_non_exhaustive()
+    }
+}
+
+impl Read for Source {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        self.bytes.read(into).map_err(|error| match self.compression {
+            Some(kind) => io::Error::new(
+                error.kind(),
+                format!("the {kind} data is damaged or breaks off ({error})"),
+            ),
+            None => error,
+        })
+    }
+}
+
+fn xz<R: Read>(bytes: R) -> Result<XzDecoder<R>, Unreadable> {
+    let stream = Stream::new_stream_decoder(MOST_MEMORY_BYTES, CONCATENATED)
+        .map_err(|error| Unreadable::System(error.into()))?;
+    Ok(XzDecoder::new_stream(bytes, stream))
+}
