@@ -56,6 +56,7 @@ pub struct Counts {
 #[derive(Debug)]
 pub struct File {
     path: PathBuf,
+    number: u32,
     records: Option<Records<Source>>,
     head: Option<Segment>,
     waiting: bool,
@@ -67,9 +68,10 @@ pub struct File {
 }
 
 impl File {
-    fn open(path: &Path, number: usize) -> Self {
+    fn open(path: &Path, number: u32) -> Self {
         let mut file = Self {
             path: path.to_owned(),
+            number,
             records: None,
             head: None,
             waiting: false,
@@ -83,7 +85,6 @@ impl File {
             Ok(records) => file.records = Some(records),
             Err(reason) => file.reason = Some(reason),
         }
-        file.advance(number);
         file
     }
 
@@ -125,25 +126,34 @@ impl File {
         self.head.map(|head| head.time_ns.unwrap_or(i64::MIN).max(self.latest_ns))
     }
 
-    /// Gives the segment that is next, and looks for the one behind it.
-    #[inline]
-    fn take(&mut self, number: usize) -> Option<Segment> {
+    /// Gives the segment that is known ahead. A file that waited is open from now on.
+    fn take(&mut self) -> Option<Segment> {
         if self.waiting {
-            *self = Self::open(&self.path, number);
+            *self = Self::open(&self.path, self.number);
+            self.look_ahead();
         }
-        let segment = self.head.take();
-        self.advance(number);
-        segment
+        self.head.take()
     }
 
-    /// Looks for the next segment.
+    /// Reads the segment behind the one that was given.
+    fn look_ahead(&mut self) {
+        self.head = self.read();
+    }
+
+    /// Reads the next segment.
     #[inline]
-    fn advance(&mut self, number: usize) {
+    fn read(&mut self) -> Option<Segment> {
         while let Some(records) = &mut self.records {
             let record = match records.next_record() {
                 Ok(Some(record)) => record,
-                Ok(None) => return self.close(None),
-                Err(reason) => return self.close(Some(reason)),
+                Ok(None) => {
+                    self.close(None);
+                    break;
+                }
+                Err(reason) => {
+                    self.close(Some(reason));
+                    break;
+                }
             };
             self.counts.packets += 1;
             match record.time_ns {
@@ -153,17 +163,17 @@ impl File {
             }
             match packet::decode(&record) {
                 Ok(mut segment) => {
-                    segment.file = number as u32;
+                    segment.file = self.number;
                     if segment.outbound.is_some() || records.interfaces().len() > 1 {
                         segment.seen_before = self.places.seen_before(&segment);
                     }
                     self.counts.take_in(&segment);
-                    self.head = Some(segment);
-                    return;
+                    return Some(segment);
                 }
                 Err(skipped) => self.counts.pass_over(skipped),
             }
         }
+        None
     }
 
     #[cold]
@@ -215,7 +225,8 @@ impl Capture {
         let mut files = Vec::with_capacity(paths.len());
         let mut order = BinaryHeap::with_capacity(paths.len());
         for (number, path) in paths.iter().enumerate() {
-            let mut file = File::open(path.as_ref(), number);
+            let mut file = File::open(path.as_ref(), number as u32);
+            file.look_ahead();
             if let Some(due_ns) = file.due_ns() {
                 order.push(Reverse((due_ns, number)));
             }
@@ -238,11 +249,21 @@ impl Iterator for Capture {
 
     #[inline]
     fn next(&mut self) -> Option<Segment> {
+        if let [only] = self.files.as_mut_slice() {
+            return only.take().or_else(|| only.read());
+        }
+        self.next_of_several()
+    }
+}
+
+impl Capture {
+    fn next_of_several(&mut self) -> Option<Segment> {
         loop {
             let mut first = self.order.peek_mut()?;
             let Reverse((_, number)) = *first;
             let file = &mut self.files[number];
-            let segment = file.take(number);
+            let segment = file.take();
+            file.look_ahead();
             match file.due_ns() {
                 Some(due_ns) => *first = Reverse((due_ns, number)),
                 None => {
