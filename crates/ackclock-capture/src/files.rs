@@ -276,3 +276,6 @@ impl Capture {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

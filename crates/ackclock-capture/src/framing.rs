@@ -164,3 +164,6 @@ fn u32_at(bytes: &[u8], at: usize, big_endian: bool) -> u32 {
         u32::from_le_bytes(field)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -216,3 +216,6 @@ pub fn decode(record: &Record) -> Result<Segment, Skipped> {
 pub fn knows(link: u16) -> bool {
     link::KNOWN.contains(&link)
 }
+
+#[cfg(test)]
+mod tests;

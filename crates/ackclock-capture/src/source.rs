@@ -97,3 +97,6 @@ fn xz<R: Read>(bytes: R) -> Result<XzDecoder<R>, Unreadable> {
         .map_err(|error| Unreadable::System(error.into()))?;
     Ok(XzDecoder::new_stream(bytes, stream))
 }
+
+#[cfg(test)]
+mod tests;

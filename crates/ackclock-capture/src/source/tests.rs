@@ -1,0 +1,65 @@
+use std::io::Write;
+
+use flate2::write::GzEncoder;
+use flate2::Compression;
+use liblzma::write::XzEncoder;
+
+use super::*;
+
+/// Two megabytes, not all the same.
+fn plain() -> Vec<u8> {
+    (0..500_000_u32).flat_map(|number| (number / 3).to_le_bytes()).collect()
+}
+
+fn compressed() -> [(&'static str, Vec<u8>); 3] {
+    let mut gz = GzEncoder::new(Vec::new(), Compression::fast());
+    gz.write_all(&plain()).unwrap();
+    let mut xz = XzEncoder::new(Vec::new(), 1);
+    xz.write_all(&plain()).unwrap();
+    [
+        ("gz", gz.finish().unwrap()),
+        ("xz", xz.finish().unwrap()),
+        ("zst", zstd::encode_all(plain().as_slice(), 1).unwrap()),
+    ]
+}
+
+/// What a stream gives before it ends or fails, and why it failed.
+fn drained(bytes: Vec<u8>) -> (Vec<u8>, Option<String>) {
+    let mut source = Source::new(Cursor::new(bytes)).unwrap();
+    let mut found = Vec::new();
+    let reason = source.read_to_end(&mut found).err().map(|error| error.to_string());
+    (found, reason)
+}
+
+#[test]
+fn compression_is_told_by_the_first_bytes() {
+    for (kind, bytes) in compressed() {
+        assert_eq!(Source::new(Cursor::new(bytes.clone())).unwrap().compression(), Some(kind));
+        assert_eq!(drained(bytes), (plain(), None), "{kind}");
+    }
+    assert_eq!(drained(plain()), (plain(), None));
+    assert_eq!(drained(vec![0x1f]), (vec![0x1f], None));
+}
+
+#[test]
+fn parts_one_after_the_other_are_one_stream() {
+    for (kind, bytes) in compressed() {
+        assert_eq!(drained(bytes.repeat(2)), (plain().repeat(2), None), "{kind}");
+    }
+}
+
+#[test]
+fn what_breaks_off_gives_what_is_there() {
+    for (kind, bytes) in compressed() {
+        let (found, reason) = drained(bytes[..bytes.len() / 2].to_vec());
+        assert!(found.len() > 400_000 && plain().starts_with(&found), "{kind}: {}", found.len());
+        assert!(reason.unwrap().starts_with(&format!("the {kind} data is damaged or breaks off")));
+    }
+}
+
+#[test]
+fn folders_and_missing_files_are_refused() {
+    let refused = |path: &str| Source::open(Path::new(path)).unwrap_err().to_string();
+    assert!(refused("/").starts_with("found a folder; expected a capture"));
+    assert!(refused("/no such file").starts_with("cannot be read: No such file"));
+}
