@@ -24,18 +24,32 @@ fn main() {
     };
     let before_s = cpu_s();
     let mut capture = Capture::open(&paths);
-    let payload: u64 = capture.by_ref().map(|segment| u64::from(segment.payload_bytes)).sum();
+    let payload: u64 = capture
+        .by_ref()
+        .map(|segment| u64::from(segment.payload_bytes))
+        .sum();
     let spent_s = cpu_s() - before_s;
     let mut out = std::io::stdout().lock();
     let mut packets = 0;
     for file in capture.files() {
         packets += file.counts().packets;
-        let reason = file.reason().map(|reason| format!("\n  {reason}")).unwrap_or_default();
+        let reason = file
+            .reason()
+            .map(|reason| format!("\n  {reason}"))
+            .unwrap_or_default();
         // A closed pipe is no error of ours.
-        let _ = writeln!(out, "{}: {:?}{reason}", file.path().display(), file.counts());
+        let _ = writeln!(
+            out,
+            "{}: {:?}{reason}",
+            file.path().display(),
+            file.counts()
+        );
     }
     let rate = packets as f64 / spent_s / 1e6;
-    let _ = writeln!(out, "{packets} packets, {payload} bytes of payload, {spent_s:.3} CPU s: {rate:.2} M packets/s");
+    let _ = writeln!(
+        out,
+        "{packets} packets, {payload} bytes of payload, {spent_s:.3} CPU s: {rate:.2} M packets/s"
+    );
     let _ = fs::remove_file(made);
 }
 
@@ -59,7 +73,11 @@ fn headers_only() -> Vec<u8> {
         frame[38..42].copy_from_slice(&(number * 724).to_be_bytes());
         frame[46..48].copy_from_slice(&[0x80, 0x10]);
         frame[54..58].copy_from_slice(&[1, 1, 8, 10]);
-        file.extend(savefile::record_header(u64::from(number) * 1000, 66, 66 + u32::from(payload)));
+        file.extend(savefile::record_header(
+            u64::from(number) * 1000,
+            66,
+            66 + u32::from(payload),
+        ));
         file.extend(frame);
     }
     file

@@ -54,7 +54,9 @@ pub enum Unreadable {
         expected: &'static str,
     },
     /// A block of pcapng that contradicts the format.
-    #[error("block {number} is damaged: found {found}; expected {expected}; what is before it is whole")]
+    #[error(
+        "block {number} is damaged: found {found}; expected {expected}; what is before it is whole"
+    )]
     Damaged {
         /// Which, from 1 on.
         number: u64,

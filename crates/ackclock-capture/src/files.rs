@@ -48,7 +48,7 @@ pub struct Counts {
     pub seen_before: u64,
     /// Packets without a time.
     pub without_time: u64,
-    /// Packets with an earlier time than one before them.
+    /// Packets with an earlier time than the one before them.
     pub back_in_time: u64,
 }
 
@@ -61,7 +61,7 @@ pub struct File {
     head: Option<Segment>,
     waiting: bool,
     places: Places,
-    latest_ns: i64,
+    previous_ns: i64,
     counts: Counts,
     interfaces: Vec<Interface>,
     reason: Option<Unreadable>,
@@ -76,7 +76,7 @@ impl File {
             head: None,
             waiting: false,
             places: Places::default(),
-            latest_ns: i64::MIN,
+            previous_ns: i64::MIN,
             counts: Counts::default(),
             interfaces: Vec::new(),
             reason: None,
@@ -100,7 +100,9 @@ impl File {
 
     /// Its interfaces, as far as they are described so far.
     pub fn interfaces(&self) -> &[Interface] {
-        self.records.as_ref().map_or(&self.interfaces, Records::interfaces)
+        self.records
+            .as_ref()
+            .map_or(&self.interfaces, Records::interfaces)
     }
 
     /// Why it, or its rest, cannot be read.
@@ -123,7 +125,8 @@ impl File {
 
     /// When its next segment is due.
     fn due_ns(&self) -> Option<i64> {
-        self.head.map(|head| head.time_ns.unwrap_or(i64::MIN).max(self.latest_ns))
+        self.head
+            .map(|head| head.time_ns.unwrap_or(self.previous_ns))
     }
 
     /// Gives the segment that is known ahead. A file that waited is open from now on.
@@ -158,8 +161,10 @@ impl File {
             self.counts.packets += 1;
             match record.time_ns {
                 None => self.counts.without_time += 1,
-                Some(time) if time < self.latest_ns => self.counts.back_in_time += 1,
-                Some(time) => self.latest_ns = time,
+                Some(time) => {
+                    self.counts.back_in_time += u64::from(time < self.previous_ns);
+                    self.previous_ns = time;
+                }
             }
             match packet::decode(&record) {
                 Ok(mut segment) => {
@@ -178,11 +183,18 @@ impl File {
 
     #[cold]
     fn close(&mut self, reason: Option<Unreadable>) {
-        let Some(records) = self.records.take() else { return };
+        let Some(records) = self.records.take() else {
+            return;
+        };
         self.interfaces = records.interfaces().to_vec();
-        let unknown = self.interfaces.iter().find(|interface| !packet::knows(interface.link));
+        let unknown = self
+            .interfaces
+            .iter()
+            .find(|interface| !packet::knows(interface.link));
         self.reason = match unknown {
-            Some(interface) if self.counts.unknown_link == self.counts.packets && self.counts.packets > 0 => {
+            Some(interface)
+                if self.counts.unknown_link == self.counts.packets && self.counts.packets > 0 =>
+            {
                 Some(Unreadable::LinkType(interface.link))
             }
             _ => reason,

@@ -76,19 +76,23 @@ impl Source {
 
 impl fmt::Debug for Source {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        to.debug_struct("Source").field("compression", &self.compression).finish_non_exhaustive()
+        to.debug_struct("Source")
+            .field("compression", &self.compression)
+            .finish_non_exhaustive()
     }
 }
 
 impl Read for Source {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.bytes.read(into).map_err(|error| match self.compression {
-            Some(kind) => io::Error::new(
-                error.kind(),
-                format!("the {kind} data is damaged or breaks off ({error})"),
-            ),
-            None => error,
-        })
+        self.bytes
+            .read(into)
+            .map_err(|error| match self.compression {
+                Some(kind) => io::Error::new(
+                    error.kind(),
+                    format!("the {kind} data is damaged or breaks off ({error})"),
+                ),
+                None => error,
+            })
     }
 }
 

@@ -45,7 +45,9 @@ struct Identity {
 impl Places {
     /// Whether this packet was seen before at another place; remembers it.
     pub fn seen_before(&mut self, segment: &Segment) -> bool {
-        let Some(time_ns) = segment.time_ns else { return false };
+        let Some(time_ns) = segment.time_ns else {
+            return false;
+        };
         if self.slots.is_empty() {
             self.slots = vec![None; SLOTS];
         }

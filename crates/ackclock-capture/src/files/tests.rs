@@ -48,15 +48,23 @@ fn frame(sequence: u32) -> [u8; 54] {
 }
 
 fn sequences(capture: &mut Capture) -> Vec<(u32, u32)> {
-    capture.map(|segment| (segment.sequence, segment.file)).collect()
+    capture
+        .map(|segment| (segment.sequence, segment.file))
+        .collect()
 }
 
 #[test]
 fn files_are_merged_in_the_order_of_time() {
     let folder = Folder::new("merged");
-    let (one, other) = (folder.capture("one", &[1, 4, 5]), folder.capture("other", &[2, 3, 9]));
+    let (one, other) = (
+        folder.capture("one", &[1, 4, 5]),
+        folder.capture("other", &[2, 3, 9]),
+    );
     let mut capture = Capture::open(&[one, other]);
-    assert_eq!(sequences(&mut capture), [(1, 0), (2, 1), (3, 1), (4, 0), (5, 0), (9, 1)]);
+    assert_eq!(
+        sequences(&mut capture),
+        [(1, 0), (2, 1), (3, 1), (4, 0), (5, 0), (9, 1)]
+    );
     assert_eq!(capture.files()[1].counts().segments, 3);
     assert!(capture.files()[1].reason().is_none());
 }
@@ -72,15 +80,24 @@ fn many_files_are_opened_when_their_time_comes() {
     let found = sequences(&mut capture);
     assert_eq!(found.len(), 40);
     assert!(found.is_sorted());
-    assert!(capture.files().iter().all(|file| file.counts().packets == 2));
+    assert!(capture
+        .files()
+        .iter()
+        .all(|file| file.counts().packets == 2));
 }
 
 #[test]
 fn a_file_keeps_its_order_where_time_goes_back() {
     let folder = Folder::new("back");
-    let (one, other) = (folder.capture("one", &[1, 7, 5, 8]), folder.capture("other", &[6]));
+    let (one, other) = (
+        folder.capture("one", &[1, 7, 5, 8]),
+        folder.capture("other", &[6]),
+    );
     let mut capture = Capture::open(&[one, other]);
-    assert_eq!(sequences(&mut capture), [(1, 0), (6, 1), (7, 0), (5, 0), (8, 0)]);
+    assert_eq!(
+        sequences(&mut capture),
+        [(1, 0), (6, 1), (7, 0), (5, 0), (8, 0)]
+    );
     assert_eq!(capture.files()[0].counts().back_in_time, 1);
 }
 
@@ -132,6 +149,8 @@ fn a_packet_seen_at_two_places_is_marked_once() {
         (6000, incoming, 2),
         (9_000_000, outgoing, 2),
     ];
-    let marked: Vec<_> = cooked(&folder, &packets).map(|segment| segment.seen_before).collect();
+    let marked: Vec<_> = cooked(&folder, &packets)
+        .map(|segment| segment.seen_before)
+        .collect();
     assert_eq!(marked, [false, true, false, true, false, false]);
 }

@@ -41,7 +41,10 @@ enum Lengths {
 
 impl Savefile {
     /// Reads the header, and describes the one interface.
-    pub fn open<R: Read>(window: &mut Window<R>, interfaces: &mut Vec<Interface>) -> Result<Self, Unreadable> {
+    pub fn open<R: Read>(
+        window: &mut Window<R>,
+        interfaces: &mut Vec<Interface>,
+    ) -> Result<Self, Unreadable> {
         let whole = window.ensure(HEADER_BYTES).map_err(Unreadable::System)?;
         let bytes = window.available();
         let (big_endian, nanoseconds_per_tick, record_header_bytes) = kind(bytes)?;

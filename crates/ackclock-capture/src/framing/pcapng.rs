@@ -53,7 +53,15 @@ impl Blocks {
             let Some((kind, length)) = self.begin(window)? else {
                 return Ok(None);
             };
-            if !matches!(kind, SECTION | INTERFACE | STATISTICS | OBSOLETE_PACKET | SIMPLE_PACKET | ENHANCED_PACKET) {
+            if !matches!(
+                kind,
+                SECTION
+                    | INTERFACE
+                    | STATISTICS
+                    | OBSOLETE_PACKET
+                    | SIMPLE_PACKET
+                    | ENHANCED_PACKET
+            ) {
                 self.pass(window, length)?;
                 continue;
             }
@@ -88,13 +96,19 @@ impl Blocks {
         }
         let bytes = window.available();
         if bytes.starts_with(&MAGIC) {
-            self.big_endian = match [false, true].map(|big_endian| u32_at(bytes, BODY, big_endian)) {
+            self.big_endian = match [false, true].map(|big_endian| u32_at(bytes, BODY, big_endian))
+            {
                 [BYTE_ORDER_MAGIC, _] => false,
                 [_, BYTE_ORDER_MAGIC] => true,
-                [found, _] => return Err(self.damaged(format!("byte order {found:#010x}"), "0x1a2b3c4d")),
+                [found, _] => {
+                    return Err(self.damaged(format!("byte order {found:#010x}"), "0x1a2b3c4d"))
+                }
             };
         }
-        let (kind, length) = (u32_at(bytes, 0, self.big_endian), u32_at(bytes, 4, self.big_endian));
+        let (kind, length) = (
+            u32_at(bytes, 0, self.big_endian),
+            u32_at(bytes, 4, self.big_endian),
+        );
         if (length as usize) < FRAME_BYTES || length % 4 != 0 {
             return Err(Unreadable::Length {
                 part: "block",
@@ -123,7 +137,10 @@ impl Blocks {
         }
         let behind = u32_at(window.available(), bytes - 4, self.big_endian);
         if behind != length {
-            return Err(self.damaged(format!("length {length} before and {behind} behind it"), "the same twice"));
+            return Err(self.damaged(
+                format!("length {length} before and {behind} behind it"),
+                "the same twice",
+            ));
         }
         Ok(bytes)
     }
@@ -139,7 +156,12 @@ impl Blocks {
     }
 
     /// Takes in a block that describes something.
-    fn described(&mut self, kind: u32, body: &[u8], interfaces: &mut Vec<Interface>) -> Result<(), Unreadable> {
+    fn described(
+        &mut self,
+        kind: u32,
+        body: &[u8],
+        interfaces: &mut Vec<Interface>,
+    ) -> Result<(), Unreadable> {
         match kind {
             SECTION => self.section(body, interfaces.len()),
             INTERFACE => self.interface(body, interfaces),
@@ -149,7 +171,10 @@ impl Blocks {
 
     fn section(&mut self, body: &[u8], interfaces: usize) -> Result<(), Unreadable> {
         self.long_enough(body, 16)?;
-        let (major, minor) = (u16_at(body, 4, self.big_endian), u16_at(body, 6, self.big_endian));
+        let (major, minor) = (
+            u16_at(body, 4, self.big_endian),
+            u16_at(body, 6, self.big_endian),
+        );
         if major != 1 {
             return Err(Unreadable::Version {
                 format: "pcapng",
@@ -162,7 +187,11 @@ impl Blocks {
         Ok(())
     }
 
-    fn interface(&mut self, body: &[u8], interfaces: &mut Vec<Interface>) -> Result<(), Unreadable> {
+    fn interface(
+        &mut self,
+        body: &[u8],
+        interfaces: &mut Vec<Interface>,
+    ) -> Result<(), Unreadable> {
         self.long_enough(body, 8)?;
         if interfaces.len() == MOST_INTERFACES {
             return Err(self.damaged("one more interface".into(), "at most 65536"));
@@ -185,10 +214,13 @@ impl Blocks {
                 _ => {}
             }
         }
-        self.nanoseconds_per_tick.push(match interface.ticks_per_second {
-            Some(ticks) if interface.offset_s == 0 && 1_000_000_000 % ticks == 0 => 1_000_000_000 / ticks as u64,
-            _ => 0,
-        });
+        self.nanoseconds_per_tick
+            .push(match interface.ticks_per_second {
+                Some(ticks) if interface.offset_s == 0 && 1_000_000_000 % ticks == 0 => {
+                    1_000_000_000 / ticks as u64
+                }
+                _ => 0,
+            });
         interfaces.push(interface);
         Ok(())
     }
@@ -228,7 +260,9 @@ impl Blocks {
         if behind < body.len() {
             for (code, value) in options(&body[behind..], self.big_endian) {
                 match (code, value) {
-                    (2, &[_, _, _, _]) => placed.outbound = outbound(u32_at(value, 0, self.big_endian)),
+                    (2, &[_, _, _, _]) => {
+                        placed.outbound = outbound(u32_at(value, 0, self.big_endian))
+                    }
                     (4, value) => self.dropped_between(value, &mut interfaces[interface]),
                     _ => {}
                 }
@@ -277,7 +311,13 @@ impl Blocks {
 
     /// Nanoseconds since 1970, if they fit into a number.
     #[inline]
-    fn time_ns(&self, interface: usize, high: u32, low: u32, interfaces: &[Interface]) -> Option<i64> {
+    fn time_ns(
+        &self,
+        interface: usize,
+        high: u32,
+        low: u32,
+        interfaces: &[Interface],
+    ) -> Option<i64> {
         let ticks = u64::from(high) << 32 | u64::from(low);
         let factor = self.nanoseconds_per_tick[interface];
         if factor > 0 {
@@ -288,7 +328,8 @@ impl Blocks {
             offset_s,
             ..
         } = interfaces[interface];
-        let nanoseconds = i128::try_from(u128::from(ticks) * 1_000_000_000 / ticks_per_second?).ok()?;
+        let nanoseconds =
+            i128::try_from(u128::from(ticks) * 1_000_000_000 / ticks_per_second?).ok()?;
         i64::try_from(nanoseconds + i128::from(offset_s) * 1_000_000_000).ok()
     }
 
@@ -381,9 +422,14 @@ fn options(mut bytes: &[u8], big_endian: bool) -> impl Iterator<Item = (u16, &[u
         if bytes.len() < 4 {
             return None;
         }
-        let (code, length) = (u16_at(bytes, 0, big_endian), usize::from(u16_at(bytes, 2, big_endian)));
+        let (code, length) = (
+            u16_at(bytes, 0, big_endian),
+            usize::from(u16_at(bytes, 2, big_endian)),
+        );
         let value = bytes.get(4..4 + length)?;
-        bytes = bytes.get(4 + length.next_multiple_of(4)..).unwrap_or_default();
+        bytes = bytes
+            .get(4 + length.next_multiple_of(4)..)
+            .unwrap_or_default();
         (code != 0).then_some((code, value))
     })
 }

@@ -48,5 +48,8 @@ pub fn state(walk: &Walk, protocol: u8, field: u16) -> Checksum {
 /// Addresses, length and protocol (RFC 9293 section 3.1). A mapped address would add 0xffff, which is zero.
 fn pseudo_header(walk: &Walk, protocol: u8) -> u64 {
     let of = |address: Address| sum(&address.0.to_be_bytes());
-    of(walk.ip.source) + of(walk.ip.destination) + sum(&walk.length.to_be_bytes()) + sum(&[0, protocol])
+    of(walk.ip.source)
+        + of(walk.ip.destination)
+        + sum(&walk.length.to_be_bytes())
+        + sum(&[0, protocol])
 }

@@ -70,7 +70,8 @@ pub fn enter(link: u16, walk: &mut Walk) -> Result<Layer, Skipped> {
 fn linux_cooked(walk: &mut Walk) -> Result<Layer, Skipped> {
     let header = walk.take::<16>()?;
     walk.outbound = Some(u16_at(header, 0) == OUTGOING);
-    walk.link_tag = u32_at(header, 6) ^ u32_at(header, 10).rotate_left(7) ^ u32::from(u16_at(header, 2));
+    walk.link_tag =
+        u32_at(header, 6) ^ u32_at(header, 10).rotate_left(7) ^ u32::from(u16_at(header, 2));
     Ok(Layer::EtherType(u16_at(header, 14)))
 }
 
@@ -105,7 +106,9 @@ pub fn ether_type(kind: u16, walk: &mut Walk) -> Result<Layer, Skipped> {
 /// LLC with SNAP (RFC 1042).
 fn subnetwork(walk: &mut Walk) -> Result<Layer, Skipped> {
     match walk.take::<8>()? {
-        [0xaa, 0xaa, 3, 0, 0, 0, high, low] => Ok(Layer::EtherType(u16::from_be_bytes([*high, *low]))),
+        [0xaa, 0xaa, 3, 0, 0, 0, high, low] => {
+            Ok(Layer::EtherType(u16::from_be_bytes([*high, *low])))
+        }
         _ => Err(Skipped::NotIp),
     }
 }

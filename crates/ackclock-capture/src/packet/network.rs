@@ -15,7 +15,9 @@ const DESTINATION: u8 = 60;
 const MOBILITY: u8 = 135;
 const HOST_IDENTITY: u8 = 139;
 const SHIM6: u8 = 140;
-const NO_LENGTH_JUMBO: u8 = 0xc2;
+/// Options of extension headers (RFC 2675, RFC 6275).
+const JUMBO_PAYLOAD: u8 = 0xc2;
+const HOME_ADDRESS: u8 = 0xc9;
 
 /// Goes past an IP header of either version.
 #[inline]
@@ -62,7 +64,9 @@ fn version_4(walk: &mut Walk) -> Result<Layer, Skipped> {
 /// Whether a header that was wholly captured has a wrong checksum; a card was to put one in the place of a zero.
 #[inline]
 fn bad_header(header: Option<&[u8]>) -> bool {
-    header.is_some_and(|bytes| checksum::folded(checksum::sum(bytes)) != 0xffff && u16_at(bytes, 10) != 0)
+    header.is_some_and(|bytes| {
+        checksum::folded(checksum::sum(bytes)) != 0xffff && u16_at(bytes, 10) != 0
+    })
 }
 
 /// An authentication header is part of neither version: what is behind it is as readable as before.
@@ -109,6 +113,7 @@ fn extensions(mut next: u8, walk: &mut Walk) -> Result<Layer, Skipped> {
                 match here {
                     HOP_BY_HOP => jumbo(header, walk),
                     ROUTING => walk.ip.routed |= header[3] != 0,
+                    DESTINATION => walk.ip.routed |= option(header, HOME_ADDRESS).is_some(),
                     _ => {}
                 }
                 next = following;
@@ -134,20 +139,30 @@ fn extensions(mut next: u8, walk: &mut Walk) -> Result<Layer, Skipped> {
     }
 }
 
-/// Looks for the length of a jumbogram among hop-by-hop options. It counts from the extension header on.
+/// Takes the length of a jumbogram from its hop-by-hop option. It counts from the extension header on.
 fn jumbo(header: &[u8], walk: &mut Walk) {
+    if let Some(length @ [_, _, _, _]) = option(header, JUMBO_PAYLOAD) {
+        if walk.without_length {
+            walk.limit(u32_at(length, 0));
+        }
+    }
+}
+
+/// The value of an option in an extension header (RFC 8200 section 4.2).
+fn option(header: &[u8], wanted: u8) -> Option<&[u8]> {
     let mut options = &header[2..];
     while let [kind, rest @ ..] = options {
-        options = match (kind, rest) {
+        options = match (*kind, rest) {
             (0, _) => rest,
-            (&NO_LENGTH_JUMBO, [4, value @ ..]) if value.len() >= 4 => {
-                if walk.without_length {
-                    walk.limit(u32_at(value, 0));
+            (kind, [length, rest @ ..]) => {
+                let value = rest.get(..usize::from(*length))?;
+                if kind == wanted {
+                    return Some(value);
                 }
-                return;
+                &rest[value.len()..]
             }
-            (_, [length, value @ ..]) => value.get(usize::from(*length)..).unwrap_or_default(),
-            (_, []) => return,
+            (_, []) => return None,
         };
     }
+    None
 }

@@ -46,7 +46,9 @@ pub fn segment(walk: &Walk, record: &Record) -> Result<Segment, Skipped> {
         ecn: walk.ip.ecn,
         frame_bytes: record.frame_bytes,
         checksum_field,
-        checksum: checksum_field.map_or(Checksum::Unknown, |field| checksum::state(walk, PROTOCOL, field)),
+        checksum: checksum_field.map_or(Checksum::Unknown, |field| {
+            checksum::state(walk, PROTOCOL, field)
+        }),
         encapsulations: walk.ip_headers - 1,
         super_segment: walk.without_length || record.frame_bytes > LARGEST_FRAME_BYTES,
         fragmented: walk.fragmented,
@@ -100,7 +102,8 @@ impl Options {
             (4, 0) => self.sack_permitted = true,
             (5, 8 | 16 | 24 | 32) => {
                 for block in value.chunks_exact(8).take(4) {
-                    self.sack[usize::from(self.sack_blocks & 3)] = (u32_at(block, 0), u32_at(block, 4));
+                    self.sack[usize::from(self.sack_blocks & 3)] =
+                        (u32_at(block, 0), u32_at(block, 4));
                     self.sack_blocks = (self.sack_blocks + 1).min(4);
                 }
             }

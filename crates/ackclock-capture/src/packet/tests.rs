@@ -15,7 +15,7 @@ fn tcp(options: &[u8], payload: &[u8], addresses: &[u8]) -> Vec<u8> {
     bytes[..4].copy_from_slice(&[0x03, 0xe8, 0, 80]);
     bytes[4..8].copy_from_slice(&100_u32.to_be_bytes());
     bytes[8..12].copy_from_slice(&200_u32.to_be_bytes());
-    bytes[12] = ((20 + options.len()) / 4 << 4) as u8;
+    bytes[12] = (((20 + options.len()) / 4) << 4) as u8;
     bytes[13] = Flags::ACK | Flags::PSH;
     bytes[14..16].copy_from_slice(&500_u16.to_be_bytes());
     bytes.extend(options);
@@ -28,7 +28,9 @@ fn tcp(options: &[u8], payload: &[u8], addresses: &[u8]) -> Vec<u8> {
 
 /// An IPv4 packet from 10.0.0.1 to 10.0.0.2.
 fn v4(protocol: u8, fragment: u16, payload: &[u8]) -> Vec<u8> {
-    let mut bytes = vec![0x45, 0x02, 0, 0, 0, 77, 0, 0, 60, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+    let mut bytes = vec![
+        0x45, 0x02, 0, 0, 0, 77, 0, 0, 60, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
+    ];
     let total = (20 + payload.len()) as u16;
     bytes[2..4].copy_from_slice(&total.to_be_bytes());
     bytes[6..8].copy_from_slice(&fragment.to_be_bytes());
@@ -53,7 +55,11 @@ fn tcp4() -> Vec<u8> {
 }
 
 fn tcp6() -> Vec<u8> {
-    tcp(&OPTIONS, b"hello", &[1_u128.to_be_bytes(), 2_u128.to_be_bytes()].concat())
+    tcp(
+        &OPTIONS,
+        b"hello",
+        &[1_u128.to_be_bytes(), 2_u128.to_be_bytes()].concat(),
+    )
 }
 
 fn ethernet(kind: u16, payload: &[u8]) -> Vec<u8> {
@@ -79,7 +85,10 @@ fn of(link: u16, bytes: &[u8]) -> Result<Segment, Skipped> {
 fn found(link: u16, bytes: &[u8]) -> Segment {
     let segment = of(link, bytes).unwrap_or_else(|skipped| panic!("{skipped:?}: {bytes:02x?}"));
     assert_eq!((segment.source.port, segment.destination.port), (1000, 80));
-    assert_eq!((segment.payload_bytes, segment.checksum), (5, Checksum::Good));
+    assert_eq!(
+        (segment.payload_bytes, segment.checksum),
+        (5, Checksum::Good)
+    );
     segment
 }
 
@@ -88,37 +97,83 @@ fn a_segment_says_all_that_its_headers_say() {
     let segment = found(1, &ethernet(0x0800, &tcp4()));
     assert_eq!(segment.source.address.ip().to_string(), "10.0.0.1");
     assert_eq!(segment.destination.address.ip().to_string(), "10.0.0.2");
-    assert_eq!((segment.sequence, segment.acknowledgement, segment.window), (100, 200, 500));
+    assert_eq!(
+        (segment.sequence, segment.acknowledgement, segment.window),
+        (100, 200, 500)
+    );
     assert!(segment.flags.has(Flags::PSH) && !segment.flags.has(Flags::SYN | Flags::FIN));
     assert_eq!(segment.options.timestamps, Some((5, 4)));
-    assert_eq!((segment.identification, segment.hops, segment.ecn), (Some(77), 60, 2));
-    assert_eq!((segment.time_ns, segment.interface, segment.frame_bytes), (Some(1), 3, 71));
-    assert_eq!((segment.encapsulations, segment.super_segment, segment.fragmented), (0, false, false));
+    assert_eq!(
+        (segment.identification, segment.hops, segment.ecn),
+        (Some(77), 60, 2)
+    );
+    assert_eq!(
+        (segment.time_ns, segment.interface, segment.frame_bytes),
+        (Some(1), 3, 71)
+    );
+    assert_eq!(
+        (
+            segment.encapsulations,
+            segment.super_segment,
+            segment.fragmented
+        ),
+        (0, false, false)
+    );
     let segment = found(1, &ethernet(0x86dd, &v6(6, 37, &tcp6())));
     assert_eq!(segment.source.address.ip().to_string(), "::1");
-    assert_eq!((segment.identification, segment.hops, segment.ecn), (None, 61, 3));
+    assert_eq!(
+        (segment.identification, segment.hops, segment.ecn),
+        (None, 61, 3)
+    );
 }
 
 #[test]
 fn options_of_a_handshake_and_of_losses_are_read() {
     let of_options = |options: &[u8]| of(101, &v4(6, 0, &tcp(options, b"", &[]))).unwrap().options;
-    let syn = of_options(&[2, 4, 5, 0xb4, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0, 1, 3, 3, 7]);
-    assert_eq!((syn.mss, syn.window_scale, syn.sack_permitted), (Some(1460), Some(7), true));
+    let syn = of_options(&[
+        2, 4, 5, 0xb4, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0, 1, 3, 3, 7,
+    ]);
+    assert_eq!(
+        (syn.mss, syn.window_scale, syn.sack_permitted),
+        (Some(1460), Some(7), true)
+    );
     assert_eq!(syn.timestamps, Some((1, 0)));
     let sack = of_options(&[1, 1, 5, 18, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4]);
     assert_eq!(sack.sack(), [(1, 2), (3, 4)]);
-    assert_eq!(of_options(&[1, 1, 8, 99]), Options::default(), "a length beyond the header");
-    assert_eq!(of_options(&[9, 0, 0, 0]), Options::default(), "a length of nothing");
+    assert_eq!(
+        of_options(&[1, 1, 8, 99]),
+        Options::default(),
+        "a length beyond the header"
+    );
+    assert_eq!(
+        of_options(&[9, 0, 0, 0]),
+        Options::default(),
+        "a length of nothing"
+    );
     assert_eq!(of_options(&[1, 1, 1, 3]), Options::default(), "no length");
 }
 
 #[test]
 fn cooked_headers_say_direction_and_interface() {
-    let sll = |kind: u16| [&kind.to_be_bytes()[..], &[0, 1, 0, 6, 1, 2, 3, 4, 5, 6, 0, 0, 8, 0], &tcp4()].concat();
+    let sll = |kind: u16| {
+        [
+            &kind.to_be_bytes()[..],
+            &[0, 1, 0, 6, 1, 2, 3, 4, 5, 6, 0, 0, 8, 0],
+            &tcp4(),
+        ]
+        .concat()
+    };
     let (incoming, outgoing) = (found(113, &sll(0)), found(113, &sll(4)));
-    assert_eq!((incoming.outbound, outgoing.outbound), (Some(false), Some(true)));
+    assert_eq!(
+        (incoming.outbound, outgoing.outbound),
+        (Some(false), Some(true))
+    );
     assert_ne!(incoming.place, outgoing.place);
-    let sll2 = [&[8, 0, 0, 0, 0, 0, 0, 9, 0, 1, 4, 6, 1, 2, 3, 4, 5, 6, 0, 0][..], &tcp4()].concat();
+    let sll2 = [
+        &[8, 0, 0, 0, 0, 0, 0, 9, 0, 1, 4, 6, 1, 2, 3, 4, 5, 6, 0, 0][..],
+        &tcp4(),
+    ]
+    .concat();
     let segment = found(276, &sll2);
     assert_eq!((segment.interface, segment.outbound), (9, Some(true)));
 }
@@ -154,26 +209,61 @@ fn every_link_gives_the_segment() {
         found(1, &ethernet(kind, &behind(header)));
     }
     let wired = ethernet(0x0800, &packet);
-    found(1, &ethernet(0x8847, &[&[0, 0, 0x11, 64, 0, 0, 0, 0][..], &wired].concat()));
+    found(
+        1,
+        &ethernet(
+            0x8847,
+            &[&[0, 0, 0x11, 64, 0, 0, 0, 0][..], &wired].concat(),
+        ),
+    );
 }
 
 #[test]
 fn tunnels_are_counted_and_left_behind() {
     let packet = tcp4();
     let wired = ethernet(0x0800, &packet);
-    let udp = |port: u16, rest: &[u8]| [&[0x30, 0x39][..], &port.to_be_bytes(), &[0; 4], rest].concat();
+    let udp =
+        |port: u16, rest: &[u8]| [&[0x30, 0x39][..], &port.to_be_bytes(), &[0; 4], rest].concat();
     for (protocol, header, inner) in [
         (4, vec![], &packet),
         (47, vec![0, 0, 8, 0], &packet),
-        (47, vec![0xb0, 0, 8, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2], &packet),
+        (
+            47,
+            vec![0xb0, 0, 8, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2],
+            &packet,
+        ),
         (47, vec![0x20, 0, 0x65, 0x58, 0, 0, 0, 1], &wired),
-        (47, vec![0x30, 0x81, 0x88, 0x0b, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0x21], &packet),
+        (
+            47,
+            vec![
+                0x30, 0x81, 0x88, 0x0b, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0x21,
+            ],
+            &packet,
+        ),
         (47, vec![0, 0, 0x88, 0xbe], &wired),
-        (47, vec![0x10, 0, 0x88, 0xbe, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0], &wired),
-        (47, [&[0x10, 0, 0x22, 0xeb, 0, 0, 0, 1][..], &[0; 11], &[1], &[0; 8]].concat(), &wired),
+        (
+            47,
+            vec![0x10, 0, 0x88, 0xbe, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0],
+            &wired,
+        ),
+        (
+            47,
+            [
+                &[0x10, 0, 0x22, 0xeb, 0, 0, 0, 1][..],
+                &[0; 11],
+                &[1],
+                &[0; 8],
+            ]
+            .concat(),
+            &wired,
+        ),
         (17, udp(4789, &[8, 0, 0, 0, 0, 0, 1, 0]), &wired),
         (17, udp(4790, &[12, 0, 0, 1, 0, 0, 1, 0]), &packet),
-        (17, udp(6081, &[1, 0, 0x65, 0x58, 0, 0, 1, 0, 0, 0, 0, 0]), &wired),
+        (
+            17,
+            udp(6081, &[1, 0, 0x65, 0x58, 0, 0, 1, 0, 0, 0, 0, 0]),
+            &wired,
+        ),
         (97, vec![0x30, 0], &wired),
         (137, vec![0, 0, 1, 64], &packet),
     ] {
@@ -185,12 +275,26 @@ fn tunnels_are_counted_and_left_behind() {
 
 #[test]
 fn extension_headers_are_passed() {
-    let payload = [&[0, 1, 0, 0, 0, 0, 0, 0][..], &[0; 8], &[44, 0, 0, 0, 0, 0, 0, 0], &[6, 0, 0, 0, 0, 0, 0, 9]];
-    let payload = [&payload.concat(), &tcp6()[..]].concat();
-    let segment = found(101, &v6(60, payload.len(), &[&[0, 0, 0, 0, 0, 0, 0, 0][..], &payload].concat()[8..]));
-    assert_eq!((segment.identification, segment.fragmented), (Some(9), false));
+    let headers = [
+        [43, 0, 1, 4, 0, 0, 0, 0],
+        [44, 0, 0, 0, 0, 0, 0, 0],
+        [6, 0, 0, 0, 0, 0, 0, 9],
+    ];
+    let payload = [&headers.concat(), &tcp6()[..]].concat();
+    let segment = found(101, &v6(60, payload.len(), &payload));
+    assert_eq!(
+        (segment.identification, segment.fragmented),
+        (Some(9), false)
+    );
     let authenticated = [&[6, 1][..], &[0; 10], &tcp6()].concat();
     found(101, &v6(51, authenticated.len(), &authenticated));
+    let home = [&[6, 2, 1, 2, 0, 0, 0xc9, 16][..], &[7; 16], &tcp6()].concat();
+    let segment = of(101, &v6(60, home.len(), &home)).unwrap();
+    assert_eq!(
+        segment.checksum,
+        Checksum::Unknown,
+        "the home address is in it"
+    );
 }
 
 #[test]
@@ -199,16 +303,28 @@ fn packets_without_a_length_have_that_of_their_frame() {
     packet[2..4].copy_from_slice(&[0, 0]);
     assert!(found(101, &packet).super_segment);
     assert!(found(101, &v6(6, 0, &tcp6())).super_segment);
-    let jumbo = [&[6, 0, 0xc2, 4][..], &45_u32.to_be_bytes(), &tcp6(), b"padding"].concat();
+    let jumbo = [
+        &[6, 0, 0xc2, 4][..],
+        &45_u32.to_be_bytes(),
+        &tcp6(),
+        b"padding",
+    ]
+    .concat();
     assert!(found(101, &v6(0, 0, &jumbo)).super_segment);
 }
 
 #[test]
 fn a_fragment_with_ports_is_marked_and_others_are_counted() {
     let segment = of(101, &v4(6, 0x2000, &tcp(&[], b"hello", &[]))).unwrap();
-    assert_eq!((segment.fragmented, segment.checksum), (true, Checksum::Unknown));
+    assert_eq!(
+        (segment.fragmented, segment.checksum),
+        (true, Checksum::Unknown)
+    );
     assert_eq!(of(101, &v4(6, 3, b"later")), Err(Skipped::LaterFragment));
-    assert_eq!(of(101, &v6(44, 8, &[6, 0, 0, 8, 0, 0, 0, 1])), Err(Skipped::LaterFragment));
+    assert_eq!(
+        of(101, &v6(44, 8, &[6, 0, 0, 8, 0, 0, 0, 1])),
+        Err(Skipped::LaterFragment)
+    );
 }
 
 #[test]
@@ -219,10 +335,19 @@ fn lengths_are_those_of_the_headers() {
         ..record(1, &frame[..54])
     };
     let segment = decode(&snapped).unwrap();
-    assert_eq!((segment.payload_bytes, segment.checksum), (5, Checksum::Unknown));
-    assert_eq!((segment.options.timestamps, segment.options.cut), (None, true));
+    assert_eq!(
+        (segment.payload_bytes, segment.checksum),
+        (5, Checksum::Unknown)
+    );
+    assert_eq!(
+        (segment.options.timestamps, segment.options.cut),
+        (None, true)
+    );
     let padded = [&frame[..], &[0; 30]].concat();
-    assert!(!found(1, &padded).options.cut, "and Ethernet's padding is none of it");
+    assert!(
+        !found(1, &padded).options.cut,
+        "and Ethernet's padding is none of it"
+    );
     assert_eq!(of(1, &frame[..48]), Err(Skipped::Cut));
 }
 
@@ -233,7 +358,11 @@ fn checksums_are_judged() {
     assert_eq!(of(101, &packet).unwrap().checksum, Checksum::Bad);
     let mut packet = tcp4();
     packet[8] ^= 1;
-    assert_eq!(of(101, &packet).unwrap().checksum, Checksum::Bad, "that of the IP header");
+    assert_eq!(
+        of(101, &packet).unwrap().checksum,
+        Checksum::Bad,
+        "that of the IP header"
+    );
     let mut packet = tcp4();
     let partial = checksum(&[10, 0, 0, 1, 10, 0, 0, 2, 0, 6, 0, 37]).map(|byte| !byte);
     packet[36..38].copy_from_slice(&partial);

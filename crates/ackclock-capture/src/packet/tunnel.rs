@@ -72,7 +72,9 @@ fn gre(walk: &mut Walk) -> Result<Layer, Skipped> {
     }
     walk.skip(fields)?;
     match kind {
-        ERSPAN => walk.skip(if numbered { 8 } else { 0 }).map(|()| Layer::Ethernet),
+        ERSPAN => walk
+            .skip(if numbered { 8 } else { 0 })
+            .map(|()| Layer::Ethernet),
         ERSPAN_3 => erspan_3(walk),
         PPP_IN_GRE => Ok(Layer::Ppp),
         _ => Ok(Layer::EtherType(kind)),

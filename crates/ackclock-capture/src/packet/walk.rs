@@ -51,7 +51,7 @@ pub struct IpHeader {
     pub identification: Option<u32>,
     pub hops: u8,
     pub ecn: u8,
-    /// The destination is not the last one, so the checksum is of another.
+    /// Another header has the last destination or the true source, of which the checksum is.
     pub routed: bool,
 }
 

@@ -8,7 +8,9 @@ use super::*;
 
 /// Two megabytes, not all the same.
 fn plain() -> Vec<u8> {
-    (0..500_000_u32).flat_map(|number| (number / 3).to_le_bytes()).collect()
+    (0..500_000_u32)
+        .flat_map(|number| (number / 3).to_le_bytes())
+        .collect()
 }
 
 fn compressed() -> [(&'static str, Vec<u8>); 3] {
@@ -27,14 +29,22 @@ fn compressed() -> [(&'static str, Vec<u8>); 3] {
 fn drained(bytes: Vec<u8>) -> (Vec<u8>, Option<String>) {
     let mut source = Source::new(Cursor::new(bytes)).unwrap();
     let mut found = Vec::new();
-    let reason = source.read_to_end(&mut found).err().map(|error| error.to_string());
+    let reason = source
+        .read_to_end(&mut found)
+        .err()
+        .map(|error| error.to_string());
     (found, reason)
 }
 
 #[test]
 fn compression_is_told_by_the_first_bytes() {
     for (kind, bytes) in compressed() {
-        assert_eq!(Source::new(Cursor::new(bytes.clone())).unwrap().compression(), Some(kind));
+        assert_eq!(
+            Source::new(Cursor::new(bytes.clone()))
+                .unwrap()
+                .compression(),
+            Some(kind)
+        );
         assert_eq!(drained(bytes), (plain(), None), "{kind}");
     }
     assert_eq!(drained(plain()), (plain(), None));
@@ -44,7 +54,11 @@ fn compression_is_told_by_the_first_bytes() {
 #[test]
 fn parts_one_after_the_other_are_one_stream() {
     for (kind, bytes) in compressed() {
-        assert_eq!(drained(bytes.repeat(2)), (plain().repeat(2), None), "{kind}");
+        assert_eq!(
+            drained(bytes.repeat(2)),
+            (plain().repeat(2), None),
+            "{kind}"
+        );
     }
 }
 
@@ -52,8 +66,14 @@ fn parts_one_after_the_other_are_one_stream() {
 fn what_breaks_off_gives_what_is_there() {
     for (kind, bytes) in compressed() {
         let (found, reason) = drained(bytes[..bytes.len() / 2].to_vec());
-        assert!(found.len() > 400_000 && plain().starts_with(&found), "{kind}: {}", found.len());
-        assert!(reason.unwrap().starts_with(&format!("the {kind} data is damaged or breaks off")));
+        assert!(
+            found.len() > 400_000 && plain().starts_with(&found),
+            "{kind}: {}",
+            found.len()
+        );
+        assert!(reason
+            .unwrap()
+            .starts_with(&format!("the {kind} data is damaged or breaks off")));
     }
 }
 
