@@ -169,6 +169,7 @@ impl File {
             match packet::decode(&record) {
                 Ok(mut segment) => {
                     segment.file = self.number;
+                    // Only such captures can have a packet at two places.
                     if segment.outbound.is_some() || records.interfaces().len() > 1 {
                         segment.seen_before = self.places.seen_before(&segment);
                     }
@@ -262,7 +263,10 @@ impl Iterator for Capture {
     #[inline]
     fn next(&mut self) -> Option<Segment> {
         if let [only] = self.files.as_mut_slice() {
-            return only.take().or_else(|| only.read());
+            if only.head.is_some() {
+                return only.take();
+            }
+            return only.read();
         }
         self.next_of_several()
     }

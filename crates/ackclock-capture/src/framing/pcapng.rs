@@ -261,7 +261,7 @@ impl Blocks {
             for (code, value) in options(&body[behind..], self.big_endian) {
                 match (code, value) {
                     (2, &[_, _, _, _]) => {
-                        placed.outbound = outbound(u32_at(value, 0, self.big_endian))
+                        placed.outbound = outbound(u32_at(value, 0, self.big_endian));
                     }
                     (4, value) => self.dropped_between(value, &mut interfaces[interface]),
                     _ => {}
