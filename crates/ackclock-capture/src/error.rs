@@ -67,7 +67,35 @@ pub enum Unreadable {
     },
     /// All packets are of link types that are not known here.
     #[error(
-        "found only packets of link type {0}; expected Ethernet, raw IP, loopback, Linux cooked, PPP or Cisco HDLC"
+        "found only packets of link type {0}{name}; expected Ethernet, raw IP, loopback, Linux cooked, PPP or Cisco HDLC",
+        name = name(*.0)
     )]
     LinkType(u16),
+}
+
+/// Link types that are met although no TCP of theirs is read, from tcpdump.org's list.
+const LINKS: [(u16, &str); 15] = [
+    (8, "SLIP"),
+    (10, "FDDI"),
+    (100, "ATM"),
+    (105, "802.11"),
+    (107, "frame relay"),
+    (117, "pflog"),
+    (119, "802.11 with a Prism header"),
+    (127, "802.11 with radiotap"),
+    (163, "802.11 with an AVS header"),
+    (187, "Bluetooth"),
+    (189, "USB"),
+    (195, "802.15.4"),
+    (220, "USB"),
+    (239, "nflog"),
+    (253, "netlink"),
+];
+
+/// The name of a link type in brackets, if it has one here.
+fn name(link: u16) -> String {
+    let named = LINKS.iter().find(|(number, _)| *number == link);
+    named
+        .map(|(_, name)| format!(" ({name})"))
+        .unwrap_or_default()
 }

@@ -109,7 +109,7 @@ fn what_cannot_be_read_is_said_and_the_rest_is_given() {
     let cut = folder.file("cut", &cut[..cut.len() - 1]);
     let text = folder.file("text", b"time,bytes\n");
     let mut strange = savefile::header();
-    strange[20] = 147;
+    strange[20] = 127;
     strange.extend(savefile::record_header(0, 1, 1));
     strange.push(0);
     let strange = folder.file("strange", &strange);
@@ -120,7 +120,9 @@ fn what_cannot_be_read_is_said_and_the_rest_is_given() {
     let reason = |number: usize| capture.files()[number].reason().unwrap().to_string();
     assert!(reason(1).starts_with("packet 2 breaks off"));
     assert!(reason(2).starts_with("found a file that begins with"));
-    assert!(reason(3).starts_with("found only packets of link type 147"));
+    assert!(reason(3).starts_with(
+        "found only packets of link type 127 (802.11 with radiotap); expected Ethernet"
+    ));
 }
 
 /// A cooked capture of packets: time, packet type, sequence number.
