@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use ackclock_capture::files::Capture;
-use ackclock_capture::savefile;
+use ackclock_savefile as savefile;
 use rustix::time::{clock_gettime, ClockId};
 
 /// Packets of the made capture.

@@ -6,5 +6,4 @@ pub mod error;
 pub mod files;
 pub mod framing;
 pub mod packet;
-pub mod savefile;
 pub mod source;

@@ -11,7 +11,7 @@ use std::io::{BufWriter, Write};
 use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
 
-use ackclock_capture::savefile::{self, SNAP_BYTES};
+use ackclock_savefile::{self as savefile, SNAP_BYTES};
 use ackclock_plan::Vantage;
 use ackclock_units::Time;
 

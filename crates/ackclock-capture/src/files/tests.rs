@@ -2,7 +2,7 @@ use std::fs;
 use std::process;
 
 use super::*;
-use crate::savefile;
+use ackclock_savefile as savefile;
 
 /// A folder of one test.
 struct Folder(PathBuf);
