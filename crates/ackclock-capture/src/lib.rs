@@ -1,9 +1,14 @@
-//! Packet captures: the file that the engines write, and what comes from files of any kind: records ([`framing`]) of a
-//! stream of bytes ([`source`]), the TCP segments in them ([`packet`]), and those of several files in one order of time
-//! ([`files`]).
+//! Packet captures, and what happened in them: records ([`framing`]) of a stream of bytes ([`source`]), the TCP segments
+//! in them ([`packet`]), those of several files in one order of time ([`files`]), the connections that they belong to
+//! ([`connections`], [`flow`]), and all that is found ([`analysis`], [`tables`]).
 
+pub mod analysis;
+pub mod connections;
 pub mod error;
 pub mod files;
+pub mod flow;
 pub mod framing;
 pub mod packet;
+pub mod rows;
 pub mod source;
+pub mod tables;

@@ -43,6 +43,18 @@ kinds!(
         MarkReaction => "mark_reaction",
         /// A link's rate or delay changes, it fails or works again; the value is its rate from now on, 0 if it is down.
         LinkChange => "link_change",
+        /// A SYN/ACK is sent again.
+        SynAckRetransmission => "synack_retransmission",
+        /// A segment was sent again although it had arrived, or was to arrive.
+        SpuriousRetransmission => "spurious_retransmission",
+        /// A segment came later than others that were sent after it.
+        Reordering => "reordering",
+        /// The network made a second copy of a segment.
+        Duplicate => "duplicate",
+        /// A segment reached its receiver, but the capture does not have it.
+        CaptureLoss => "capture_loss",
+        /// A flow stood still.
+        Stall => "stall",
     }
 );
 

@@ -1,0 +1,172 @@
+//! What happened in captures, and why: segments in, rows out.
+
+use std::path::{Path, PathBuf};
+
+use crate::connections::Connections;
+use crate::files::{Capture, Counts};
+use crate::packet::Segment;
+use crate::rows::{Options, Rows};
+use crate::tables::Tables;
+
+/// Longer than any capture: 4.5 years. Times of damaged files stay within.
+const LONGEST_NS: i64 = 1 << 57;
+/// Packets that several queues of a host captured are out of order by less.
+const CLOCK_SET_NS: i64 = 1_000_000_000;
+
+/// The analysis of segments, in the order of the capture. A packet that was seen before counts in its file only.
+#[derive(Debug, Default)]
+pub struct Analysis {
+    connections: Connections,
+    /// Rows since the last were taken, and the series of the paths.
+    pub rows: Rows,
+    origin_ns: Option<i64>,
+    now_ns: Option<i64>,
+    segments: u64,
+}
+
+impl Analysis {
+    /// Begins.
+    pub fn new(options: Options) -> Self {
+        Self {
+            rows: Rows::new(options),
+            ..Self::default()
+        }
+    }
+
+    /// Takes a segment in; one without a time has that of the one before.
+    #[inline]
+    pub fn take(&mut self, segment: &Segment) {
+        if segment.seen_before {
+            return;
+        }
+        let now_ns = self.time_ns(segment);
+        self.now_ns = Some(now_ns);
+        self.segments += 1;
+        self.connections.take(segment, now_ns, &mut self.rows);
+    }
+
+    /// The time since the first segment. Where it goes back by a little it stands still, as order is what tells; by more,
+    /// somebody has set the clock.
+    #[inline]
+    fn time_ns(&mut self, segment: &Segment) -> i64 {
+        let Some(before_ns) = self.now_ns else {
+            self.origin_ns = segment.time_ns;
+            return 0;
+        };
+        let Some(time_ns) = segment.time_ns else {
+            return before_ns;
+        };
+        let origin_ns = *self.origin_ns.get_or_insert(time_ns);
+        let now_ns = time_ns
+            .saturating_sub(origin_ns)
+            .clamp(-LONGEST_NS, LONGEST_NS);
+        if now_ns < before_ns && before_ns - now_ns < CLOCK_SET_NS {
+            before_ns
+        } else {
+            now_ns
+        }
+    }
+
+    /// Ends what is open.
+    pub fn finish(&mut self) {
+        self.connections.finish_all(&mut self.rows);
+    }
+
+    /// Connections so far.
+    pub fn connections(&self) -> u32 {
+        self.connections.begun()
+    }
+
+    /// Segments so far, without those seen twice.
+    pub fn segments(&self) -> u64 {
+        self.segments
+    }
+
+    /// When the first segment was captured, in nanoseconds since 1970, if the capture has times.
+    pub fn origin_ns(&self) -> Option<i64> {
+        self.origin_ns
+    }
+
+    /// How long after it the last one was.
+    pub fn duration_s(&self) -> f64 {
+        self.now_ns.unwrap_or(0) as f64 * 1e-9
+    }
+}
+
+/// What is known of one of the files.
+#[derive(Clone, Debug)]
+pub struct FileReport {
+    /// Its path, or `-`.
+    pub path: PathBuf,
+    /// What was found in it.
+    pub counts: Counts,
+    /// Nothing in it could be read.
+    pub refused: bool,
+    /// Why it, or its rest, could not be read.
+    pub note: Option<String>,
+    /// Packets that the capturing host dropped, as the file says.
+    pub dropped: Option<u64>,
+}
+
+/// Files under analysis, to be taken in as fast as is wanted.
+#[derive(Debug)]
+pub struct Reading {
+    capture: Capture,
+    /// What is found.
+    pub analysis: Analysis,
+    done: bool,
+}
+
+impl Reading {
+    /// Opens files; those that cannot be read say so in [`Reading::files`].
+    pub fn open<P: AsRef<Path>>(paths: &[P], options: Options) -> Self {
+        Self {
+            capture: Capture::open(paths),
+            analysis: Analysis::new(options),
+            done: false,
+        }
+    }
+
+    /// Takes in at most so many segments; false when nothing is left.
+    pub fn advance(&mut self, segments: u64) -> bool {
+        if self.done {
+            return false;
+        }
+        for _ in 0..segments {
+            match self.capture.next() {
+                Some(segment) => self.analysis.take(&segment),
+                None => {
+                    self.analysis.finish();
+                    self.done = true;
+                    break;
+                }
+            }
+        }
+        !self.done
+    }
+
+    /// Takes the rows that are there.
+    pub fn drain(&mut self) -> Tables {
+        std::mem::take(&mut self.analysis.rows.tables)
+    }
+
+    /// What is known of the files.
+    pub fn files(&self) -> Vec<FileReport> {
+        let report = |file: &crate::files::File| FileReport {
+            path: file.path().to_owned(),
+            counts: *file.counts(),
+            refused: file.refused(),
+            note: file.reason().map(ToString::to_string),
+            dropped: file.dropped(),
+        };
+        self.capture.files().iter().map(report).collect()
+    }
+}
+
+/// Analyses files as a whole.
+pub fn analyse<P: AsRef<Path>>(paths: &[P], options: Options) -> (Tables, Reading) {
+    let mut reading = Reading::open(paths, options);
+    while reading.advance(u64::MAX) {}
+    let tables = reading.drain();
+    (tables, reading)
+}

@@ -1,0 +1,246 @@
+//! The connections of a capture: segments find theirs, and those that are over make room.
+//!
+//! Memory is bounded by the connections at a time: one that is closed, or of which long nothing was seen, is finished and
+//! its rows are written. The more memory there is in use, the shorter is "long".
+
+use std::collections::hash_map::RandomState;
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher};
+
+use crate::flow::Connection;
+use crate::packet::{Endpoint, Segment};
+use crate::rows::Rows;
+
+/// A closed connection is kept for so long, for copies that come late.
+const CLOSED_NS: i64 = 10_000_000_000;
+/// One that is idle, for so long while there is room: two minutes and a half hour are usual at routers (RFC 5382).
+const IDLE_NS: i64 = 1_800_000_000_000;
+/// Memory that may be in use before idle ones make room.
+const ROOM_BYTES: usize = 200 << 20;
+/// Beyond it, an idle connection is kept for this much less time for each part that is used of as much room again.
+const PRESSED_NS: i64 = 30_000_000_000;
+/// What a connection takes, and one that carries data.
+const SMALL_BYTES: usize = 700;
+const LARGE_BYTES: usize = 2600;
+/// A connection gives back what it does not need after so long.
+const RESTS_NS: i64 = 5_000_000_000;
+
+type Key = (Endpoint, Endpoint);
+
+/// All connections.
+#[derive(Debug)]
+pub struct Connections {
+    index: HashMap<Key, u32, Seeded>,
+    slots: Vec<Option<Box<Connection>>>,
+    free: Vec<u32>,
+    hand: usize,
+    large: usize,
+    begun: u32,
+    last: Option<(Key, u32)>,
+    silent_since_ns: Option<i64>,
+}
+
+impl Default for Connections {
+    fn default() -> Self {
+        Self {
+            index: HashMap::with_hasher(Seeded::new()),
+            slots: Vec::new(),
+            free: Vec::new(),
+            hand: 0,
+            large: 0,
+            begun: 0,
+            last: None,
+            silent_since_ns: None,
+        }
+    }
+}
+
+impl Connections {
+    /// How many there were.
+    pub fn begun(&self) -> u32 {
+        self.begun
+    }
+
+    /// Gives a segment to its connection.
+    #[inline]
+    pub fn take(&mut self, segment: &Segment, now_ns: i64, rows: &mut Rows) {
+        let silent_ns = self
+            .silent_since_ns
+            .map_or(0, |since_ns| now_ns - since_ns);
+        self.silent_since_ns = Some(now_ns);
+        let key = key(segment);
+        let slot = self.slot(key, segment, now_ns, rows);
+        if let Some(connection) = &mut self.slots[slot as usize] {
+            let small = !connection.is_large();
+            connection.take(segment, now_ns, silent_ns, rows);
+            self.large += usize::from(small && connection.is_large());
+        }
+        self.sweep(now_ns, rows);
+    }
+
+    #[inline]
+    fn slot(&mut self, key: Key, segment: &Segment, now_ns: i64, rows: &mut Rows) -> u32 {
+        let known = match self.last {
+            Some((last, slot)) if last == key => Some(slot),
+            _ => self.index.get(&key).copied(),
+        };
+        if let Some(slot) = known {
+            let over = self.slots[slot as usize]
+                .as_ref()
+                .is_some_and(|connection| connection.is_over_for(segment, now_ns));
+            if !over {
+                self.last = Some((key, slot));
+                return slot;
+            }
+            self.finish(slot, rows);
+        }
+        self.begin(key, segment, now_ns)
+    }
+
+    fn begin(&mut self, key: Key, segment: &Segment, now_ns: i64) -> u32 {
+        let connection = Some(Box::new(Connection::new(self.begun, segment, now_ns)));
+        self.begun = self.begun.wrapping_add(1);
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot as usize] = connection;
+                slot
+            }
+            None => {
+                self.slots.push(connection);
+                self.slots.len() as u32 - 1
+            }
+        };
+        self.index.insert(key, slot);
+        self.last = Some((key, slot));
+        slot
+    }
+
+    fn finish(&mut self, slot: u32, rows: &mut Rows) {
+        let Some(connection) = self.slots[slot as usize].take() else {
+            return;
+        };
+        self.large -= usize::from(connection.is_large());
+        let [client, server] = connection.ends;
+        self.index.remove(&ordered(client, server));
+        self.last = None;
+        self.free.push(slot);
+        connection.finish(rows);
+    }
+
+    /// Looks at one connection more, whether it is over.
+    #[inline]
+    fn sweep(&mut self, now_ns: i64, rows: &mut Rows) {
+        self.hand += 1;
+        if self.hand >= self.slots.len() {
+            self.hand = 0;
+        }
+        let Some(connection) = &mut self.slots[self.hand] else {
+            return;
+        };
+        let idle_ns = now_ns - connection.last_ns;
+        if idle_ns < RESTS_NS.min(PRESSED_NS) {
+            return;
+        }
+        let keeps_ns = if connection.closed() {
+            CLOSED_NS
+        } else {
+            self.keeps_ns()
+        };
+        if idle_ns > keeps_ns {
+            self.finish(self.hand as u32, rows);
+        } else if let Some(connection) = &mut self.slots[self.hand] {
+            connection.shrink();
+        }
+    }
+
+    /// How long an idle connection is kept.
+    fn keeps_ns(&self) -> i64 {
+        let count = self.slots.len() - self.free.len();
+        let used = count * SMALL_BYTES + self.large * (LARGE_BYTES - SMALL_BYTES);
+        if used < ROOM_BYTES {
+            return IDLE_NS;
+        }
+        let share = (used - ROOM_BYTES) as f64 / ROOM_BYTES as f64;
+        (PRESSED_NS as f64 * (1.0 - share)).max(0.0) as i64
+    }
+
+    /// Ends all of them.
+    pub fn finish_all(&mut self, rows: &mut Rows) {
+        for slot in 0..self.slots.len() {
+            self.finish(slot as u32, rows);
+        }
+    }
+}
+
+#[inline]
+fn key(segment: &Segment) -> Key {
+    ordered(segment.source, segment.destination)
+}
+
+#[inline]
+fn ordered(one: Endpoint, other: Endpoint) -> Key {
+    if one <= other {
+        (one, other)
+    } else {
+        (other, one)
+    }
+}
+
+/// Hashes by multiplication, with keys of the process: a capture cannot be made to collide. No result depends on it.
+#[derive(Clone, Copy, Debug)]
+struct Seeded(u64, u64);
+
+impl Seeded {
+    fn new() -> Self {
+        let random = RandomState::new();
+        Self(random.hash_one(1_u8), random.hash_one(2_u8) | 1)
+    }
+}
+
+impl BuildHasher for Seeded {
+    type Hasher = Folded;
+
+    fn build_hasher(&self) -> Folded {
+        Folded {
+            state: self.0,
+            key: self.1,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Folded {
+    state: u64,
+    key: u64,
+}
+
+impl Folded {
+    #[inline]
+    fn fold(&mut self, word: u64) {
+        let product = u128::from(self.state ^ word) * u128::from(self.key);
+        self.state = (product as u64) ^ ((product >> 64) as u64).rotate_left(23) ^ self.key;
+    }
+}
+
+impl Hasher for Folded {
+    fn finish(&self) -> u64 {
+        self.state
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.fold(byte.into());
+        }
+    }
+
+    #[inline]
+    fn write_u16(&mut self, value: u16) {
+        self.fold(value.into());
+    }
+
+    #[inline]
+    fn write_u128(&mut self, value: u128) {
+        self.fold(value as u64);
+        self.fold((value >> 64) as u64);
+    }
+}

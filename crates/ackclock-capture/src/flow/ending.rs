@@ -1,0 +1,176 @@
+//! The rows of a connection that is over, or of which no more is seen.
+
+use super::sending::{Sending, Totals};
+use super::{vantage, Connection};
+use crate::rows::Rows;
+use crate::tables::{Cause, Fate, Flows, Limit, Vantage};
+use ackclock_record::{NONE, UNKNOWN};
+
+impl Connection {
+    /// Ends it: all that is open is told, and its rows are written.
+    pub fn finish(mut self, rows: &mut Rows) {
+        let mut any = false;
+        for from in 0..2 {
+            if let Some(mut sending) = self.halves[from].sending.take() {
+                any = true;
+                sending.finish(rows);
+                self.row(from, Some(&sending), rows);
+            }
+        }
+        if !any {
+            self.row(0, None, rows);
+        }
+    }
+
+    fn row(&self, from: usize, sending: Option<&Sending>, rows: &mut Rows) {
+        let seconds = |time_ns: Option<i64>| time_ns.map_or(f64::NAN, |time| rows.seconds(time));
+        let start_s = rows.seconds(self.start_ns);
+        let established_s = seconds(self.established_ns);
+        let opened_s = seconds(self.syn_ns.and(self.established_ns));
+        let end_s = rows.seconds(self.last_ns);
+        let first_data_s = seconds(sending.map(|sending| sending.first_data_ns));
+        let last_data_s = seconds(sending.map(|sending| sending.last_data_ns));
+        let last_ack_s =
+            seconds(sending.map(|sending| sending.last_ack_ns).filter(|&ns| ns != 0));
+        let syn_s = seconds(self.syn_ns);
+        let flows = &mut rows.tables.flows;
+        flows.flow.push(self.flow(from));
+        flows.start_s.push(start_s);
+        flows.established_s.push(established_s);
+        flows.end_s.push(end_s);
+        flows.handshake_s.push(opened_s - syn_s);
+        flows.first_data_s.push(first_data_s);
+        flows.last_data_s.push(last_data_s);
+        flows.last_ack_s.push(last_ack_s);
+        self.ends_of(from, flows);
+        self.options_of(from, flows);
+        let none = Sending::new(NONE, NONE, 0, 1, 0);
+        let told = sending.unwrap_or(&none);
+        self.vantage_of(from, told, flows);
+        totals_of(&told.totals, flows);
+        times_of(told, last_ack_s - first_data_s, flows);
+        limits_of(told, flows);
+    }
+
+    fn ends_of(&self, from: usize, flows: &mut Flows) {
+        let [client, server] = &self.ends;
+        flows.client.push(client.address.ip().to_string());
+        flows.server.push(server.address.ip().to_string());
+        flows.client_port.push(client.port.into());
+        flows.server_port.push(server.port.into());
+        flows.opened.push(self.syn_ns.is_some() || self.synack_ns.is_some());
+        flows.closed.push(self.reset || self.halves.iter().any(|half| half.fin.is_some()));
+        flows.reset.push(self.reset);
+        let (own, other) = (&self.halves[from], &self.halves[1 - from]);
+        flows.sent_packets.push(own.packets);
+        flows.sent_bytes.push(own.frame_bytes);
+        flows.received_packets.push(other.packets);
+        flows.bad_checksums.push(self.bad_checksums.into());
+        flows.congestion_marks.push(own.congestion_marks.into());
+        flows.stalls.push(self.stalls);
+        flows.stalled_s.push(self.stalled_ns as f64 * 1e-9);
+        let [client, server] = &self.halves;
+        flows.syn_retransmissions.push(client.syn_retransmissions.into());
+        flows.synack_retransmissions.push(server.syn_retransmissions.into());
+    }
+
+    fn options_of(&self, from: usize, flows: &mut Flows) {
+        let (own, other) = (&self.halves[from], &self.halves[1 - from]);
+        let told = |mss: Option<u16>| mss.map_or(NONE, u32::from);
+        flows.peer_mss.push(told(other.mss));
+        flows.window_scale.push(self.window_shift(1 - from).map_or(NONE, u32::from));
+        let both = own.initial.is_some() && other.initial.is_some();
+        flows.window_scale_inferred.push(!both && other.inferred_scale.is_some());
+        flows.sack.push(own.sack && other.sack || !both && other.sack);
+        flows.timestamps.push(own.timestamps && other.timestamps);
+        flows.ecn.push(own.ecn && other.ecn);
+    }
+
+    fn vantage_of(&self, from: usize, sending: &Sending, flows: &mut Flows) {
+        flows.vantage.push(sending.vantage as u8);
+        flows.vantage_confidence.push(vantage::confidence(sending, from, self.to_ns));
+        let half_s = |own_s: f64, handshake_ns: i64| {
+            if own_s.is_nan() && handshake_ns > 0 {
+                handshake_ns as f64 * 1e-9
+            } else {
+                own_s
+            }
+        };
+        let receiver_s = half_s(sending.receiver_half.min_s(), self.to_ns[1 - from]);
+        let sender_s = half_s(sending.sender_half.min_s(), self.to_ns[from]);
+        flows.rtt_receiver_half_s.push(receiver_s);
+        flows.rtt_sender_half_s.push(sender_s);
+        flows.rtt_halves_min_s.push(receiver_s + sender_s);
+        let mean_s = sending.receiver_half.mean_s() + sending.sender_half.mean_s();
+        flows.rtt_halves_mean_s.push(mean_s);
+    }
+}
+
+fn totals_of(totals: &Totals, flows: &mut Flows) {
+    let fate = |fate: Fate| totals.fates[fate as usize];
+    let cause = |cause: Cause| totals.causes[cause as usize];
+    flows.payload_bytes.push(totals.payload_bytes);
+    flows.data_packets.push(totals.data_packets);
+    flows.data_segments.push(totals.data_segments);
+    flows.super_segments.push(totals.super_segments);
+    flows.delivered_bytes.push(totals.delivered_bytes);
+    flows.initial_window.push(totals.initial_window);
+    flows.receiver_window_max_bytes.push(if totals.window_max_bytes == 0 {
+        UNKNOWN
+    } else {
+        totals.window_max_bytes
+    });
+    flows.delivered.push(fate(Fate::Delivered));
+    flows.lost.push(fate(Fate::Lost));
+    flows.lost_before.push(fate(Fate::LostBefore));
+    flows.reordered.push(fate(Fate::Reordered));
+    flows.duplicates.push(fate(Fate::Duplicate));
+    flows.spurious.push(fate(Fate::Spurious));
+    flows.capture_lost.push(fate(Fate::CaptureLost));
+    flows.unresolved.push(fate(Fate::Unresolved));
+    let repairs = [
+        Cause::Fast,
+        Cause::TailProbe,
+        Cause::Timeout,
+        Cause::Spurious,
+        Cause::Unknown,
+    ];
+    flows.retransmissions.push(repairs.map(cause).iter().sum());
+    flows.retransmissions_fast.push(cause(Cause::Fast));
+    flows.retransmissions_tail_probe.push(cause(Cause::TailProbe));
+    flows.retransmissions_timeout.push(cause(Cause::Timeout));
+    flows.retransmissions_spurious.push(cause(Cause::Spurious));
+    flows.retransmissions_unknown.push(cause(Cause::Unknown));
+    flows.timeouts.push(totals.timeouts);
+    flows.recoveries.push(totals.recoveries);
+    flows.window_probes.push(cause(Cause::WindowProbe));
+    flows.duplicate_acks.push(totals.duplicate_acks);
+}
+
+fn times_of(sending: &Sending, busy_s: f64, flows: &mut Flows) {
+    let bits = sending.totals.delivered_bytes as f64 * 8.0;
+    flows.goodput_bps.push(if busy_s > 0.0 { bits / busy_s } else { f64::NAN });
+    flows.mss.push(if sending.flow == NONE { NONE } else { sending.mss });
+    flows.rtt_min_s.push(sending.rtt.min_s());
+    flows.rtt_mean_s.push(sending.rtt.mean_s());
+    flows.rtt_max_s.push(sending.rtt.max_s());
+    flows.rtt_samples.push(sending.rtt.count);
+    flows.rtt_timestamps_min_s.push(sending.rtt_timestamps.min_s());
+    flows.rtt_timestamps_mean_s.push(sending.rtt_timestamps.mean_s());
+    flows.rtt_timestamps_samples.push(sending.rtt_timestamps.count);
+    let known = sending.vantage != Vantage::Unknown && sending.acks_seen;
+    let mss = f64::from(sending.mss.max(1));
+    let most = sending.totals.pipe_max_bytes as f64 / mss;
+    flows.cwnd_max.push(if known { most } else { f64::NAN });
+}
+
+fn limits_of(sending: &Sending, flows: &mut Flows) {
+    let limited = |limit: Limit| sending.rounds.limited_s[limit as usize];
+    flows.limited_application_s.push(limited(Limit::Application));
+    flows.limited_receiver_s.push(limited(Limit::Receiver));
+    flows.limited_control_s.push(limited(Limit::Control));
+    flows.limited_slow_start_s.push(limited(Limit::SlowStart));
+    flows.limited_bottleneck_s.push(limited(Limit::Bottleneck));
+    flows.limited_shared_bottleneck_s.push(limited(Limit::SharedBottleneck));
+    flows.limited_unknown_s.push(limited(Limit::Unknown));
+}

@@ -1,0 +1,292 @@
+//! What does not advance: sent again, and why; come late; made twice by the network.
+
+use ackclock_record::Happening;
+
+use super::scoreboard::{Copied, State};
+use super::sending::{Data, Sending};
+use crate::rows::{How, Rows, Told};
+use crate::tables::{Cause, Fate, Vantage};
+
+/// The shortest retransmission timeout that is in use: Linux's, with some slack.
+const LEAST_RTO_NS: i64 = 190_000_000;
+/// What is late by less was not sent again, if no RTT is known (Wireshark's rule).
+const UNKNOWN_RTT_NS: i64 = 3_000_000;
+/// A retransmission comes no sooner after the hole than this share of the least RTT.
+const TOO_SOON: f64 = 0.9;
+
+/// How far repairs are.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Repairs {
+    /// What was sent before the timer expired ends here.
+    timeout_until: u64,
+    /// What was sent before fast recovery began ends here.
+    recover: u64,
+    /// A tail probe is out, sent when this was the last byte.
+    probed: u64,
+}
+
+impl Repairs {
+    /// Recovery of either kind goes on.
+    pub fn within(&self, una: u64) -> bool {
+        una < self.recover || una < self.timeout_until
+    }
+
+    /// The cumulative acknowledgement advanced.
+    #[inline]
+    pub fn advanced(&mut self, una: u64) {
+        if self.probed != 0 && una >= self.probed {
+            self.probed = 0;
+        }
+    }
+}
+
+/// What a segment that does not advance is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Again,
+    Late,
+    Duplicate,
+}
+
+impl Sending {
+    /// Data below what was sent before.
+    pub(super) fn old_data(&mut self, data: &Data, end: u64, arrival: u32, rows: &mut Rows) {
+        let mut copy = Copied {
+            sent_ns: data.now_ns,
+            tsval: data.tsval.unwrap_or(0),
+            arrival,
+            seen: true,
+            cause: Cause::Unknown,
+            extra: false,
+        };
+        if data.start < self.una {
+            self.acknowledged_data(data, end.min(self.una), &copy, rows);
+        }
+        let mut cause = None;
+        for index in self.board.between(data.start.max(self.una), end) {
+            match self.kind(index, data) {
+                Kind::Late => {
+                    let late = self.vantage != Vantage::Sender;
+                    let identification = data.identification.unwrap_or(0);
+                    self.board.filled(index, copy, identification, late);
+                }
+                Kind::Duplicate => self.duplicate(index, data, rows),
+                Kind::Again => {
+                    copy.cause = *cause.get_or_insert_with(|| self.repair(index, data, rows));
+                    self.send_again(index, copy, data.identification.unwrap_or(0));
+                }
+            }
+        }
+        self.last_cause = cause.or(self.last_cause);
+    }
+
+    /// Data that is acknowledged already.
+    fn acknowledged_data(&mut self, data: &Data, end: u64, copy: &Copied, rows: &mut Rows) {
+        let alone = self.vantage != Vantage::Sender;
+        let same = |identification: u32, tsval: u32| {
+            alone
+                && data.identification == Some(identification)
+                && data.tsval.is_none_or(|own| own == tsval)
+        };
+        let bytes = (end - data.start) as u32;
+        let offset = data.start.saturating_sub(self.base);
+        let mut told = Told {
+            flow: self.flow,
+            time_ns: data.now_ns,
+            offset,
+            bytes,
+            units: self.units(bytes),
+            number: offset / u64::from(self.mss.max(1)),
+            seen: true,
+            fate: Fate::Spurious,
+            cause: Cause::Unknown,
+            confidence: 0.95,
+        };
+        if let Some(stretch) = self.settling.stretch(data.start) {
+            // The copies of one stretch are as long as it is.
+            let whole = stretch.start == data.start && stretch.bytes == bytes;
+            if whole && stretch.unseen && stretch.once() {
+                stretch.unseen = false;
+                stretch.arrival = copy.arrival;
+                return;
+            }
+            if same(stretch.identification, stretch.tsval) {
+                told.fate = Fate::Duplicate;
+            } else if whole {
+                stretch.add(*copy);
+                self.last_cause = Some(Cause::Unknown);
+                self.sent_again_event(data, Cause::Unknown, rows);
+                return;
+            }
+        }
+        self.last_cause = Some(Cause::Spurious);
+        let probe = bytes == 1 && end == self.una && self.una == self.next;
+        let cause = match told.fate {
+            Fate::Spurious if probe => Some(Cause::WindowProbe),
+            Fate::Spurious => Some(Cause::Spurious),
+            _ => None,
+        };
+        if let Some(cause) = cause {
+            self.totals.causes[cause as usize] += u64::from(told.units);
+            told.cause = cause;
+            if cause == Cause::Spurious {
+                self.sent_again_event(data, cause, rows);
+            }
+        }
+        self.tell(&told, rows);
+    }
+
+    fn duplicate(&mut self, index: usize, data: &Data, rows: &mut Rows) {
+        let Some(stretch) = self.board.get(index) else {
+            return;
+        };
+        let told = Told {
+            time_ns: data.now_ns,
+            ..self.told(stretch, Fate::Duplicate, 0.95)
+        };
+        self.tell(&told, rows);
+    }
+
+    /// Whether a stretch comes late, a second time, or was sent again (Jaiswal et al., *Measurement and Classification
+    /// of Out-of-Sequence Packets in a Tier-1 IP Backbone*, 2003, with timestamps besides). At the sender there is only
+    /// one of them, but for what the capture itself has out of order.
+    fn kind(&self, index: usize, data: &Data) -> Kind {
+        let Some(stretch) = self.board.get(index) else {
+            return Kind::Again;
+        };
+        let lag_ns = data.now_ns - stretch.last_ns;
+        if !stretch.unseen {
+            let sure = data
+                .identification
+                .is_some_and(|own| own == stretch.identification);
+            let same_tick = data.tsval.is_some_and(|own| own == stretch.tsval);
+            let agrees = data.tsval.is_none() || same_tick;
+            let guess = data.identification.is_none() && same_tick && self.too_soon(lag_ns);
+            let duplicate =
+                (sure && agrees || guess) && !matches!(self.vantage, Vantage::Sender);
+            return if duplicate { Kind::Duplicate } else { Kind::Again };
+        }
+        if self.came_late(index, data, lag_ns) {
+            Kind::Late
+        } else {
+            Kind::Again
+        }
+    }
+
+    /// What fills a hole was sent before what came behind it.
+    fn came_late(&self, index: usize, data: &Data, lag_ns: i64) -> bool {
+        if self.vantage == Vantage::Sender && lag_ns > UNKNOWN_RTT_NS {
+            return false;
+        }
+        let behind = self.board.get(index + 1).filter(|next| next.once());
+        let tsval = data.tsval.zip(behind.map(|next| next.tsval));
+        if let Some((own, next)) = tsval.filter(|(own, next)| own != next) {
+            return (own.wrapping_sub(next) as i32) < 0;
+        }
+        let identification = data.identification.zip(
+            behind
+                .map(|next| next.identification)
+                .filter(|&next| next != 0),
+        );
+        if let Some((own, next)) = identification {
+            return (own.wrapping_sub(next) as i16) < 0;
+        }
+        self.too_soon(lag_ns)
+    }
+
+    fn too_soon(&self, lag_ns: i64) -> bool {
+        match self.rtt.min() {
+            Some(rtt_ns) => lag_ns < (rtt_ns as f64 * TOO_SOON) as i64,
+            None => lag_ns < UNKNOWN_RTT_NS,
+        }
+    }
+
+    /// Why a stretch is sent again; keeps what follows from it.
+    fn repair(&mut self, index: usize, data: &Data, rows: &mut Rows) -> Cause {
+        let cause = self.cause(index, data);
+        let now_ns = data.now_ns;
+        let number = self.number(data.start);
+        match cause {
+            Cause::Timeout if self.una >= self.repairs.timeout_until || self.expired(index, data) => {
+                self.repairs.timeout_until = self.next;
+                self.repairs.recover = 0;
+                self.totals.timeouts += 1;
+                self.board.lose_all(now_ns);
+                self.duplicate_acks = 0;
+                self.rounds.timeout();
+                rows.event(now_ns, self.flow, Happening::Timeout, number, How::default());
+            }
+            Cause::Fast if self.una >= self.repairs.recover => {
+                self.repairs.recover = self.next;
+                self.totals.recoveries += 1;
+                self.rounds.loss();
+                rows.event(now_ns, self.flow, Happening::Recovery, number, How::default());
+            }
+            Cause::TailProbe => {
+                self.repairs.probed = self.next;
+                rows.event(now_ns, self.flow, Happening::TailProbe, number, How::default());
+            }
+            _ => {}
+        }
+        self.sent_again_event(data, cause, rows);
+        cause
+    }
+
+    fn number(&self, start: u64) -> f64 {
+        (start.saturating_sub(self.base) / u64::from(self.mss.max(1))) as f64
+    }
+
+    fn sent_again_event(&self, data: &Data, cause: Cause, rows: &mut Rows) {
+        let how = How {
+            class: cause as u8,
+            ..How::default()
+        };
+        let (now_ns, number) = (data.now_ns, self.number(data.start));
+        rows.event(now_ns, self.flow, Happening::Retransmission, number, how);
+    }
+
+    fn quiet_ns(&self, now_ns: i64) -> i64 {
+        now_ns - self.last_sent_ns.max(self.last_heard_ns)
+    }
+
+    fn timer_ns(&self) -> i64 {
+        LEAST_RTO_NS.max(self.smoothed.srtt_ns + self.smoothed.srtt_ns / 10)
+    }
+
+    /// The retransmission timer can have expired: quiet for long, and what is sent is the first that is missing.
+    fn expired(&self, index: usize, data: &Data) -> bool {
+        index == 0 && self.quiet_ns(data.now_ns) >= self.timer_ns()
+    }
+
+    fn cause(&self, index: usize, data: &Data) -> Cause {
+        let Some(stretch) = self.board.get(index) else {
+            return Cause::Unknown;
+        };
+        let sacked = self.board.sacked_bytes() > 0;
+        let told = sacked || self.duplicate_acks > 0;
+        let tail = stretch.end() == self.next && stretch.once();
+        let calm = !told && !self.repairs.within(self.una) && self.repairs.probed == 0;
+        let probes = tail && calm && (index > 0 || self.sack_seen);
+        if probes && self.quiet_ns(data.now_ns) >= self.smoothed.srtt_ns {
+            return Cause::TailProbe;
+        }
+        if self.expired(index, data) {
+            return Cause::Timeout;
+        }
+        if self.una < self.repairs.timeout_until && stretch.start < self.repairs.timeout_until {
+            return Cause::Timeout;
+        }
+        let above = self.board.high_sacked() > stretch.start && sacked;
+        let partial = self.una < self.repairs.recover && index == 0;
+        if above || stretch.state == State::Lost || partial {
+            return Cause::Fast;
+        }
+        if self.duplicate_acks > 0 && index == 0 {
+            return Cause::Fast;
+        }
+        if self.una < self.repairs.recover {
+            return Cause::Fast;
+        }
+        Cause::Unknown
+    }
+}

@@ -1,0 +1,156 @@
+//! What holds a sender back, round trip by round trip (Siekkinen et al., *Root Cause Analysis for Long-Lived TCP
+//! Connections*, CoNEXT 2005, with rounds in place of their bulk periods; the signature of slow start is that of
+//! Sundaresan et al., *TCP Congestion Signatures*, IMC 2017: the window grows with what is acknowledged).
+
+use crate::tables::Limit;
+
+/// A rate of at least this share of the most that the flow ever got: nobody else takes of the link (dispersion < .2).
+const UNSHARED: f64 = 0.8;
+/// Segments sent again, of all in the round: the link is full.
+const FULL_LOSS: f64 = 0.01;
+/// Growth of the window from round to round in slow start; with delayed acknowledgements it is 1.5.
+const SLOW_START_GROWTH: f64 = 1.25;
+/// Rounds without that growth, until slow start is over.
+const FLAT_ROUNDS: u32 = 3;
+/// A standing queue adds this share to the shortest RTT.
+const STANDING: f64 = 0.1;
+
+/// The round trips of a direction.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rounds {
+    open: bool,
+    start_ns: i64,
+    start_delivered: u64,
+    acks: u32,
+    unused: u32,
+    shut: u32,
+    sends: u32,
+    repairs: u32,
+    max_pipe_bytes: u64,
+    previous_max_pipe_bytes: u64,
+    rtt_least_ns: i64,
+    flat: u32,
+    out_of_slow_start: bool,
+    after_loss: u8,
+    most_bps: f64,
+    /// Seconds by [`Limit`].
+    pub limited_s: [f64; 7],
+    /// That of the last round.
+    pub latest: u8,
+}
+
+impl Rounds {
+    /// Something was sent; `shut`: the receiver's window leaves no room for more.
+    #[inline]
+    pub fn sent(&mut self, pipe_bytes: u64, again: bool, shut: bool) {
+        self.sends += 1;
+        self.repairs += u32::from(again);
+        self.shut += u32::from(shut);
+        self.max_pipe_bytes = self.max_pipe_bytes.max(pipe_bytes);
+    }
+
+    /// An acknowledgement came; `unused`: it made room, and the one before had too, but nothing was sent.
+    #[inline]
+    pub fn acked(&mut self, unused: bool) {
+        self.acks += 1;
+        self.unused += u32::from(unused);
+    }
+
+    /// A round-trip time.
+    #[inline]
+    pub fn rtt(&mut self, rtt_ns: i64) {
+        if self.rtt_least_ns == 0 || rtt_ns < self.rtt_least_ns {
+            self.rtt_least_ns = rtt_ns;
+        }
+    }
+
+    /// The sender comes down.
+    pub fn loss(&mut self) {
+        self.out_of_slow_start = true;
+        self.after_loss = 2;
+    }
+
+    /// The retransmission timer expired: slow start again.
+    pub fn timeout(&mut self) {
+        self.out_of_slow_start = false;
+        self.flat = 0;
+        self.after_loss = 2;
+    }
+
+    /// All was acknowledged from `since_ns` on, and now there is something to send again.
+    pub fn idle(&mut self, since_ns: i64, now_ns: i64, delivered: u64) {
+        self.limited_s[Limit::Application as usize] += (now_ns - since_ns).max(0) as f64 * 1e-9;
+        self.latest = Limit::Application as u8;
+        self.begin(now_ns, delivered);
+    }
+
+    fn begin(&mut self, now_ns: i64, delivered: u64) {
+        self.open = true;
+        self.start_ns = now_ns;
+        self.start_delivered = delivered;
+        self.acks = 0;
+        self.unused = 0;
+        self.shut = 0;
+        self.sends = 0;
+        self.repairs = 0;
+        self.rtt_least_ns = 0;
+        self.previous_max_pipe_bytes = self.max_pipe_bytes;
+        self.max_pipe_bytes = 0;
+    }
+
+    /// Looks whether a round is over.
+    #[inline]
+    pub fn step(&mut self, now_ns: i64, srtt_ns: i64, delivered: u64, rtt_min_ns: i64) {
+        if !self.open {
+            self.begin(now_ns, delivered);
+        } else if now_ns - self.start_ns >= srtt_ns && srtt_ns > 0 {
+            self.end(now_ns, delivered, rtt_min_ns);
+        }
+    }
+
+    /// Ends a round.
+    pub fn end(&mut self, now_ns: i64, delivered: u64, rtt_min_ns: i64) {
+        if !self.open {
+            return;
+        }
+        let spent_s = (now_ns - self.start_ns).max(0) as f64 * 1e-9;
+        let bps = (delivered - self.start_delivered) as f64 * 8.0 / spent_s.max(1e-9);
+        if self.acks > 3 {
+            self.most_bps = self.most_bps.max(bps);
+        }
+        let limit = self.judge(bps, rtt_min_ns);
+        self.limited_s[limit as usize] += spent_s;
+        self.latest = limit as u8;
+        self.after_loss = self.after_loss.saturating_sub(1);
+        self.begin(now_ns, delivered);
+    }
+
+    fn judge(&mut self, bps: f64, rtt_min_ns: i64) -> Limit {
+        if self.acks == 0 && self.sends == 0 {
+            return Limit::Unknown;
+        }
+        if self.after_loss == 0 && self.unused * 2 > self.acks.max(1) {
+            return Limit::Application;
+        }
+        if self.shut * 2 > self.sends.max(1) {
+            return Limit::Receiver;
+        }
+        let grown = self.max_pipe_bytes as f64
+            >= SLOW_START_GROWTH * self.previous_max_pipe_bytes.max(1) as f64;
+        self.flat = if grown { 0 } else { self.flat + 1 };
+        if !self.out_of_slow_start {
+            if self.flat < FLAT_ROUNDS {
+                return Limit::SlowStart;
+            }
+            self.out_of_slow_start = true;
+        }
+        let queue_ns = self.rtt_least_ns - rtt_min_ns;
+        let standing = self.rtt_least_ns > 0 && queue_ns as f64 > STANDING * rtt_min_ns as f64;
+        let losing = f64::from(self.repairs) > FULL_LOSS * f64::from(self.sends.max(1));
+        match (standing || losing, bps >= UNSHARED * self.most_bps) {
+            (true, true) => Limit::Bottleneck,
+            (true, false) => Limit::SharedBottleneck,
+            (false, _) => Limit::Control,
+        }
+    }
+}

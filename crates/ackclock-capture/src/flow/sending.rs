@@ -1,0 +1,603 @@
+//! The data of one direction, as its sender sees it: what is sent, acknowledged, lost and repaired.
+//!
+//! Acknowledgements wait here for as long as they take from the capture's point to the sender. So wherever a capture was
+//! taken, the order of data and acknowledgements is the sender's, and its round trips are whole.
+
+use std::collections::VecDeque;
+
+use super::repairs::Repairs;
+use super::rounds::Rounds;
+use super::rtt::{Echoes, Series, Smoothed};
+use super::scoreboard::{Copied, Scoreboard, State, Stretch, MOST};
+use super::series::{Arrival, RttSample};
+use super::settling::Settling;
+use crate::rows::{Rows, Told, NOT_KEPT};
+use crate::tables::{Cause, Fate, Vantage};
+
+/// Stretches that are kept of a flow of which no acknowledgement is seen.
+const MOST_ONE_WAY: usize = 1024;
+/// Acknowledgements that wait at once.
+const MOST_PENDING: usize = 1 << 14;
+/// Sequence numbers that a hole may span: what is beyond is no hole but another numbering.
+const WIDEST_HOLE: u64 = 1 << 28;
+
+/// A data segment, with its sequence number unwrapped.
+#[derive(Clone, Copy, Debug)]
+pub struct Data {
+    /// When it was seen.
+    pub now_ns: i64,
+    /// Its first byte.
+    pub start: u64,
+    /// Its payload.
+    pub bytes: u32,
+    /// Its TSval, if it has timestamps.
+    pub tsval: Option<u32>,
+    /// The acknowledgement that it echoes.
+    pub tsecr: Option<u32>,
+    /// Its IP identification, if that is not 0.
+    pub identification: Option<u32>,
+    /// The bytes of its frame.
+    pub frame_bytes: u32,
+}
+
+/// What an acknowledgement says, unwrapped.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    /// When it was seen.
+    pub seen_ns: i64,
+    /// The next byte that is expected.
+    pub position: u64,
+    /// SACK blocks, but for a DSACK.
+    pub sack: [(u64, u64); 4],
+    /// How many of them.
+    pub blocks: u8,
+    /// What arrived twice (RFC 2883).
+    pub twice: Option<(u64, u64)>,
+    /// The receiver's window, scaled.
+    pub window_bytes: Option<u64>,
+    /// Its TSval and TSecr.
+    pub timestamps: Option<(u32, u32)>,
+    /// It carries no data.
+    pub pure: bool,
+}
+
+/// Counts of a direction, in segments where nothing else is said.
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(missing_docs)]
+pub struct Totals {
+    pub data_packets: u64,
+    pub data_segments: u64,
+    pub super_segments: u64,
+    pub payload_bytes: u64,
+    pub delivered_bytes: u64,
+    pub fates: [u64; 8],
+    pub fate_bytes: [u64; 8],
+    pub causes: [u64; 8],
+    pub timeouts: u64,
+    pub recoveries: u64,
+    pub duplicate_acks: u64,
+    pub initial_window: u32,
+    pub window_max_bytes: u64,
+    pub pipe_max_bytes: u64,
+}
+
+/// The data of one direction.
+#[derive(Debug)]
+pub struct Sending {
+    /// The flow's number, and its path's.
+    pub flow: u32,
+    pub(super) path: u32,
+    /// The first byte.
+    pub base: u64,
+    /// The byte after the last that was sent.
+    pub next: u64,
+    /// The first byte that is not acknowledged.
+    pub una: u64,
+    /// Its segments' size.
+    pub mss: u32,
+    /// Where the capture was taken.
+    pub vantage: Vantage,
+    /// How long acknowledgements take from the capture's point to the sender.
+    pub lead_ns: i64,
+    /// What is outstanding.
+    pub board: Scoreboard,
+    pub(super) settling: Settling,
+    pub(super) repairs: Repairs,
+    pending: VecDeque<Ack>,
+    resent: VecDeque<(i64, u64)>,
+    /// Counts.
+    pub totals: Totals,
+    /// Round-trip times at the sender; by timestamps; of the half towards the receiver and of that towards the sender.
+    pub rtt: Series,
+    /// By timestamps.
+    pub rtt_timestamps: Series,
+    /// From the point to the receiver and back, by either.
+    pub receiver_half: Series,
+    /// From the point to the sender and back.
+    pub sender_half: Series,
+    /// Smoothed.
+    pub smoothed: Smoothed,
+    own_echoes: Echoes,
+    ack_echoes: Echoes,
+    /// What holds the sender back.
+    pub rounds: Rounds,
+    /// First and last data, last acknowledgement of new data.
+    pub first_data_ns: i64,
+    /// The last data.
+    pub last_data_ns: i64,
+    /// The last acknowledgement of new data; 0 without one.
+    pub last_ack_ns: i64,
+    pub(super) last_sent_ns: i64,
+    pub(super) last_heard_ns: i64,
+    empty_since_ns: Option<i64>,
+    newest_delivered_ns: i64,
+    pub(super) duplicate_acks: u32,
+    edge: Option<u64>,
+    /// The receiver's window as it last was.
+    pub window_bytes: Option<u64>,
+    sent_since_ack: u32,
+    latched_pipe_bytes: u64,
+    next_sample_ns: i64,
+    pub(super) acks_seen: bool,
+    pub(super) sack_seen: bool,
+    /// The cause of the last packet, if it was sent again.
+    pub last_cause: Option<Cause>,
+    /// The last packet left a hole behind.
+    pub left_hole: bool,
+}
+
+impl Sending {
+    /// From its first segment on.
+    pub fn new(flow: u32, path: u32, start: u64, mss: u32, now_ns: i64) -> Self {
+        Self {
+            flow,
+            path,
+            base: start,
+            next: start,
+            una: start,
+            mss,
+            vantage: Vantage::Unknown,
+            lead_ns: 0,
+            board: Scoreboard::default(),
+            settling: Settling::default(),
+            repairs: Repairs::default(),
+            pending: VecDeque::new(),
+            resent: VecDeque::new(),
+            totals: Totals::default(),
+            rtt: Series::default(),
+            rtt_timestamps: Series::default(),
+            receiver_half: Series::default(),
+            sender_half: Series::default(),
+            smoothed: Smoothed::default(),
+            own_echoes: Echoes::default(),
+            ack_echoes: Echoes::default(),
+            rounds: Rounds::default(),
+            first_data_ns: now_ns,
+            last_data_ns: now_ns,
+            last_ack_ns: 0,
+            last_sent_ns: now_ns,
+            last_heard_ns: now_ns,
+            empty_since_ns: None,
+            newest_delivered_ns: i64::MIN,
+            duplicate_acks: 0,
+            edge: None,
+            window_bytes: None,
+            sent_since_ack: 0,
+            latched_pipe_bytes: 0,
+            next_sample_ns: i64::MIN,
+            acks_seen: false,
+            sack_seen: false,
+            last_cause: None,
+            left_hole: false,
+        }
+    }
+
+    /// Segments of at most the MSS in so many bytes.
+    #[inline]
+    pub fn units(&self, bytes: u32) -> u32 {
+        if bytes <= self.mss {
+            1
+        } else {
+            bytes.div_ceil(self.mss)
+        }
+    }
+
+    /// The least RTT, once there is one.
+    pub fn rtt_min_ns(&self) -> Option<i64> {
+        self.rtt.min()
+    }
+
+    /// Data was seen.
+    #[inline]
+    pub fn data(&mut self, data: &Data, rows: &mut Rows) {
+        self.hear(data.now_ns, rows);
+        self.last_cause = None;
+        self.left_hole = false;
+        let units = self.units(data.bytes);
+        self.totals.data_packets += 1;
+        self.totals.data_segments += u64::from(units);
+        self.totals.super_segments += u64::from(units > 1);
+        self.totals.payload_bytes += u64::from(data.bytes);
+        if let Some(tsval) = data.tsval {
+            self.own_echoes.sent(tsval, data.now_ns);
+        }
+        if let Some(half_ns) = data
+            .tsecr
+            .and_then(|tsecr| self.ack_echoes.echoed(tsecr, data.now_ns))
+        {
+            self.sender_half_sample(half_ns);
+        }
+        let arrival = rows.arrival(
+            self.path,
+            Arrival {
+                time_ns: data.now_ns,
+                bytes: data.frame_bytes,
+                lost: false,
+                flow: self.flow,
+            },
+        );
+        let before = self.next;
+        let end = data.start + u64::from(data.bytes);
+        if data.start < before {
+            self.old_data(data, end.min(before), arrival, rows);
+        }
+        if end > before {
+            self.new_data(data, data.start.max(before), end, arrival, rows);
+        }
+        self.after_sending(data.now_ns, data.start < before, rows);
+    }
+
+    #[inline]
+    fn new_data(&mut self, data: &Data, start: u64, end: u64, arrival: u32, rows: &mut Rows) {
+        if let Some(since_ns) = self.empty_since_ns.take() {
+            self.rounds
+                .idle(since_ns, data.now_ns, self.totals.delivered_bytes);
+        }
+        let mut stretch = Stretch {
+            start,
+            first_ns: data.now_ns,
+            last_ns: data.now_ns,
+            sacked_ns: 0,
+            lost_ns: 0,
+            copies: None,
+            bytes: (end - start) as u32,
+            tsval: data.tsval.unwrap_or(0),
+            arrival,
+            identification: data.identification.unwrap_or(0),
+            state: State::InFlight,
+            unseen: false,
+            late: false,
+        };
+        if start > self.next {
+            if start - self.next < WIDEST_HOLE {
+                let hole = Stretch {
+                    start: self.next,
+                    bytes: (start - self.next) as u32,
+                    unseen: true,
+                    arrival: NOT_KEPT,
+                    ..stretch.clone()
+                };
+                self.left_hole = true;
+                self.board.push(hole);
+            }
+            // The hole is wider than any window: the numbering begins anew, and nothing of it is told.
+            stretch.late = false;
+        }
+        self.board.push(stretch);
+        self.next = end;
+        let most = if self.acks_seen { MOST } else { MOST_ONE_WAY };
+        while let Some(oldest) = self.board.overflow(most) {
+            self.una = self.una.max(oldest.end());
+            self.give_up(oldest, rows);
+        }
+    }
+
+    fn after_sending(&mut self, now_ns: i64, again: bool, rows: &mut Rows) {
+        self.last_sent_ns = now_ns;
+        self.last_data_ns = now_ns;
+        self.sent_since_ack += 1;
+        let pipe = self.pipe_bytes();
+        self.totals.pipe_max_bytes = self.totals.pipe_max_bytes.max(pipe);
+        let room = 2 * u64::from(self.mss);
+        let shut = self.edge.is_some_and(|edge| edge < self.next + room);
+        self.rounds.sent(pipe, again, shut);
+        if !self.acks_seen && self.totals.initial_window < u32::MAX {
+            self.totals.initial_window = self.totals.data_segments.min(u64::from(u32::MAX)) as u32;
+        }
+        if now_ns >= self.next_sample_ns {
+            self.sample(now_ns, rows);
+        }
+    }
+
+    /// RFC 6675's pipe; without SACK each duplicate acknowledgement stands for a segment that left.
+    pub fn pipe_bytes(&self) -> u64 {
+        let left = u64::from(self.duplicate_acks) * u64::from(self.mss);
+        let in_flight = self.board.in_flight_bytes();
+        if self.sack_seen {
+            in_flight
+        } else {
+            in_flight.saturating_sub(left)
+        }
+    }
+
+    /// Takes in what the sender has heard by now, and tells what is settled.
+    #[inline]
+    pub fn hear(&mut self, now_ns: i64, rows: &mut Rows) {
+        while let Some(ack) = self.pending.front().copied() {
+            if ack.seen_ns + self.lead_ns > now_ns {
+                break;
+            }
+            self.pending.pop_front();
+            self.apply(&ack, ack.seen_ns + self.lead_ns, rows);
+        }
+        if self.settling.due(now_ns) {
+            self.settle(now_ns, rows);
+        }
+    }
+
+    /// An acknowledgement was seen.
+    #[inline]
+    pub fn ack(&mut self, ack: &Ack, rows: &mut Rows) {
+        self.acks_seen = true;
+        if let Some((tsval, tsecr)) = ack.timestamps {
+            self.ack_echoes.sent(tsval, ack.seen_ns);
+            if let Some(half_ns) = self.own_echoes.echoed(tsecr, ack.seen_ns) {
+                self.rtt_timestamps.add(half_ns + self.lead_ns);
+            }
+        }
+        if self.lead_ns == 0 {
+            self.apply(ack, ack.seen_ns, rows);
+            return;
+        }
+        if self.pending.len() == MOST_PENDING {
+            if let Some(first) = self.pending.pop_front() {
+                self.apply(&first, first.seen_ns + self.lead_ns, rows);
+            }
+        }
+        self.pending.push_back(*ack);
+    }
+
+    fn sender_half_sample(&mut self, half_ns: i64) {
+        self.sender_half.add(half_ns);
+        if self.lead_ns > 0 {
+            // Down at once, up slowly: a sender that waits makes samples longer.
+            self.lead_ns = if half_ns < self.lead_ns {
+                half_ns.max(1)
+            } else {
+                self.lead_ns + (half_ns - self.lead_ns) / 16
+            };
+        }
+    }
+
+    /// The sender hears an acknowledgement.
+    #[inline]
+    fn apply(&mut self, ack: &Ack, now_ns: i64, rows: &mut Rows) {
+        let position = ack.position.min(self.next);
+        self.rounds.step(
+            now_ns,
+            self.smoothed.srtt_ns,
+            self.totals.delivered_bytes,
+            self.rtt.min_ns,
+        );
+        let pipe = self.pipe_bytes();
+        if self.sent_since_ack > 0 {
+            self.latched_pipe_bytes = pipe;
+        }
+        if let Some((start, end)) = ack.twice {
+            self.sack_seen = true;
+            self.arrived_twice(start, end);
+        }
+        let mut rtt = None;
+        if position > self.una {
+            rtt = self.advance(position, ack, now_ns, rows);
+        } else if position == self.una {
+            self.repeated(ack);
+        }
+        if ack.blocks > 0 {
+            self.sacked(ack, now_ns, &mut rtt);
+        }
+        self.lose(now_ns);
+        if let Some((sent_ns, rtt_ns)) = rtt {
+            self.rtt_sample(sent_ns, rtt_ns, rows);
+        }
+        if let Some(window_bytes) = ack.window_bytes {
+            self.window_bytes = Some(window_bytes);
+            self.totals.window_max_bytes = self.totals.window_max_bytes.max(window_bytes);
+            self.edge = Some(self.edge.unwrap_or(0).max(position + window_bytes));
+        }
+        let room = self.pipe_bytes() + 2 * u64::from(self.mss) <= self.latched_pipe_bytes;
+        let shut = self
+            .edge
+            .is_some_and(|edge| edge < self.next + u64::from(self.mss));
+        self.rounds
+            .acked(room && !shut && self.sent_since_ack == 0 && !self.repairs.within(self.una));
+        self.sent_since_ack = 0;
+        self.last_heard_ns = now_ns;
+    }
+
+    /// The cumulative acknowledgement advances; gives when the newest segment in it was sent, and its RTT.
+    #[inline]
+    fn advance(
+        &mut self,
+        position: u64,
+        ack: &Ack,
+        now_ns: i64,
+        rows: &mut Rows,
+    ) -> Option<(i64, i64)> {
+        let mut rtt = None;
+        let una = self.una;
+        let echo = ack.timestamps.map(|(_, tsecr)| tsecr);
+        while let Some(stretch) = self.board.take_acked(position) {
+            self.newest_delivered_ns = self.newest_delivered_ns.max(stretch.last_ns);
+            if stretch.once() && !stretch.unseen && !stretch.late {
+                if stretch.state != State::Sacked {
+                    rtt = Some((stretch.last_ns, now_ns - stretch.last_ns));
+                }
+                if stretch.lost_ns == 0 {
+                    self.delivered(&stretch, rows);
+                    continue;
+                }
+            }
+            let echo = echo.filter(|_| stretch.start == una);
+            self.retire(stretch, now_ns, echo, rows);
+        }
+        self.totals.delivered_bytes += position - self.una;
+        self.una = position;
+        self.last_ack_ns = ack.seen_ns;
+        self.duplicate_acks = 0;
+        self.board.forget_below(position);
+        self.repairs.advanced(position);
+        if self.board.is_empty() {
+            self.empty_since_ns = Some(now_ns);
+        }
+        rtt
+    }
+
+    fn delivered(&mut self, stretch: &Stretch, rows: &mut Rows) {
+        let units = self.units(stretch.bytes);
+        self.totals.fates[Fate::Delivered as usize] += u64::from(units);
+        self.totals.fate_bytes[Fate::Delivered as usize] += u64::from(stretch.bytes);
+        if rows.options.segments {
+            let told = self.told(stretch, Fate::Delivered, 1.0);
+            rows.told(&told);
+        }
+    }
+
+    pub(super) fn told(&self, stretch: &Stretch, fate: Fate, confidence: f64) -> Told {
+        let offset = stretch.start.saturating_sub(self.base);
+        Told {
+            flow: self.flow,
+            time_ns: stretch.first_ns,
+            offset,
+            bytes: stretch.bytes,
+            units: self.units(stretch.bytes),
+            number: offset / u64::from(self.mss.max(1)),
+            seen: !stretch.unseen,
+            fate,
+            cause: Cause::Unknown,
+            confidence,
+        }
+    }
+
+    fn repeated(&mut self, ack: &Ack) {
+        let same_window = ack.window_bytes == self.window_bytes || ack.blocks > 0;
+        if ack.pure && !self.board.is_empty() && same_window {
+            self.duplicate_acks += 1;
+            self.totals.duplicate_acks += 1;
+        }
+    }
+
+    fn sacked(&mut self, ack: &Ack, now_ns: i64, rtt: &mut Option<(i64, i64)>) {
+        self.sack_seen = true;
+        let newest = &mut self.newest_delivered_ns;
+        for &(start, end) in ack.sack.iter().take(usize::from(ack.blocks)) {
+            self.board.sack(start, end, now_ns, |stretch| {
+                *newest = (*newest).max(stretch.last_ns);
+                if stretch.once() && !stretch.unseen && !stretch.late {
+                    let sent_ns = stretch.last_ns;
+                    if rtt.is_none_or(|(before_ns, _)| sent_ns > before_ns) {
+                        *rtt = Some((sent_ns, now_ns - sent_ns));
+                    }
+                }
+            });
+        }
+    }
+
+    /// Takes for lost what RACK does: three segments were sacked above it, or its last copy was sent well before one
+    /// that arrived (RFC 8985 section 6.2).
+    fn lose(&mut self, now_ns: i64) {
+        if self.board.sacked_bytes() >= 3 * u64::from(self.mss) {
+            self.board.lose_below(self.board.high_sacked(), now_ns);
+        } else if !self.sack_seen && self.duplicate_acks == 3 {
+            self.board.lose_below(self.una + u64::from(self.mss), now_ns);
+        }
+        let reordering_ns = self.rtt.min_ns / 4;
+        while let Some(&(sent_ns, start)) = self.resent.front() {
+            if sent_ns + reordering_ns >= self.newest_delivered_ns {
+                break;
+            }
+            self.resent.pop_front();
+            self.board.lose_copy(start, sent_ns, now_ns);
+        }
+    }
+
+    fn rtt_sample(&mut self, sent_ns: i64, rtt_ns: i64, rows: &mut Rows) {
+        self.rtt.add(rtt_ns);
+        self.receiver_half.add(rtt_ns - self.lead_ns);
+        self.smoothed.add(rtt_ns);
+        self.rounds.rtt(rtt_ns);
+        let sample = RttSample {
+            time_ns: sent_ns,
+            rtt_ns,
+            flow: self.flow,
+        };
+        rows.rtt(self.path, sample);
+    }
+
+    /// Another copy of a stretch.
+    pub(super) fn send_again(&mut self, index: usize, copy: Copied, identification: u32) {
+        let Some(start) = self.board.get(index).map(|stretch| stretch.start) else {
+            return;
+        };
+        self.board.sent_again(index, copy, identification);
+        if self.resent.len() == MOST {
+            self.resent.pop_front();
+        }
+        self.resent.push_back((copy.sent_ns, start));
+    }
+
+    fn sample(&mut self, now_ns: i64, rows: &mut Rows) {
+        let interval_ns = rows.options.interval_ns;
+        if interval_ns <= 0 {
+            self.next_sample_ns = i64::MAX;
+            return;
+        }
+        self.next_sample_ns = now_ns + interval_ns;
+        let time_s = rows.seconds(now_ns);
+        let mss = f64::from(self.mss.max(1));
+        let limit = self.rounds.latest;
+        let samples = &mut rows.tables.flow_samples;
+        samples.time_s.push(time_s);
+        samples.flow.push(self.flow);
+        let latched = self.latched_pipe_bytes.max(self.pipe_bytes()) as f64 / mss;
+        samples.cwnd.push(if super::window_limits(limit) {
+            latched
+        } else {
+            f64::NAN
+        });
+        let srtt_s = self.smoothed.srtt_ns as f64 * 1e-9;
+        samples
+            .srtt_s
+            .push(if srtt_s > 0.0 { srtt_s } else { f64::NAN });
+        samples
+            .in_flight
+            .push((self.pipe_bytes() as f64 / mss).round() as u32);
+        samples.delivered_bytes.push(self.totals.delivered_bytes);
+        let window = self.window_bytes.map_or(f64::NAN, |bytes| bytes as f64);
+        samples.receiver_window_bytes.push(window);
+        samples.limit.push(limit);
+    }
+
+    /// Nothing more comes: what is open is told as such.
+    pub fn finish(&mut self, rows: &mut Rows) {
+        self.hear(i64::MAX, rows);
+        let (now_ns, delivered) = (self.last_heard_ns, self.totals.delivered_bytes);
+        self.rounds.end(now_ns, delivered, self.rtt.min_ns);
+        let open: Vec<Stretch> = self.board.drain().collect();
+        for stretch in open {
+            self.give_up(stretch, rows);
+        }
+        self.settle(i64::MAX, rows);
+    }
+
+    /// Gives back memory while nothing is outstanding.
+    pub fn shrink(&mut self) {
+        self.board.shrink();
+        self.own_echoes.shrink();
+        self.ack_echoes.shrink();
+        self.resent = VecDeque::new();
+        if self.pending.is_empty() {
+            self.pending = VecDeque::new();
+        }
+    }
+}

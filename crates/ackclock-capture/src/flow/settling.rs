@@ -1,0 +1,267 @@
+//! Which copy of a stretch arrived: known once it is acknowledged, and for good when no DSACK can come any more.
+//!
+//! By the timestamp that the acknowledgement echoes (Eifel, RFC 3522); else a copy is taken for the one that arrived if
+//! an acknowledgement of it can have come back in the time since. A DSACK (RFC 2883) tells of one more that arrived.
+
+use std::collections::VecDeque;
+
+use super::scoreboard::{State, Stretch};
+use super::sending::Sending;
+use crate::rows::{Rows, Told};
+use crate::tables::{Cause, Fate, Vantage};
+
+/// Stretches that wait at once.
+const MOST_WAITING: usize = 4096;
+/// Bytes whose acknowledgement is in the capture before them: how long they may be late.
+const DISORDER_NS: i64 = 3_000_000;
+/// How long a DSACK may take, besides two round trips.
+const DSACK_NS: i64 = 100_000_000;
+/// An acknowledgement after a smaller share of the least RTT is of an earlier copy.
+const TOO_SOON: f64 = 0.9;
+
+/// A stretch that is acknowledged, and what is known of it.
+#[derive(Debug)]
+struct Waiting {
+    stretch: Stretch,
+    due_ns: i64,
+    arrived: usize,
+    confidence: f64,
+}
+
+/// Stretches that are acknowledged and not settled, in the order of their positions.
+#[derive(Debug, Default)]
+pub struct Settling {
+    waiting: VecDeque<Waiting>,
+}
+
+impl Settling {
+    /// Something is to be settled.
+    #[inline]
+    pub fn due(&self, now_ns: i64) -> bool {
+        self.waiting
+            .front()
+            .is_some_and(|first| first.due_ns <= now_ns)
+    }
+
+    fn find(&mut self, start: u64) -> Option<&mut Waiting> {
+        let index = self
+            .waiting
+            .partition_point(|one| one.stretch.end() <= start);
+        self.waiting
+            .get_mut(index)
+            .filter(|one| one.stretch.start <= start)
+    }
+
+    /// The stretch that holds a position, to which something happened late.
+    pub fn stretch(&mut self, start: u64) -> Option<&mut Stretch> {
+        self.find(start).map(|one| &mut one.stretch)
+    }
+
+    /// One more copy of what begins at a position arrived.
+    fn arrived_twice(&mut self, start: u64) -> bool {
+        let Some(one) = self.find(start) else {
+            return false;
+        };
+        let Some(copies) = one.stretch.copies.as_deref_mut() else {
+            return true;
+        };
+        let behind = one.arrived + 1;
+        match copies.iter_mut().skip(behind).find(|copy| !copy.extra) {
+            Some(copy) => copy.extra = true,
+            None if one.arrived > 0 => {
+                copies[one.arrived].extra = true;
+                one.arrived -= 1;
+            }
+            None => {}
+        }
+        one.confidence = 0.99;
+        true
+    }
+}
+
+impl Sending {
+    /// A DSACK.
+    pub(super) fn arrived_twice(&mut self, start: u64, end: u64) {
+        if start < end && !self.settling.arrived_twice(start) {
+            self.board.arrived_twice(start);
+        }
+    }
+
+    /// A stretch is acknowledged that is not simply delivered.
+    pub(super) fn retire(
+        &mut self,
+        stretch: Stretch,
+        now_ns: i64,
+        echo: Option<u32>,
+        rows: &mut Rows,
+    ) {
+        if stretch.once() && !stretch.unseen {
+            self.tell_single(&stretch, now_ns, rows);
+            return;
+        }
+        let (arrived, confidence) = self.which_arrived(&stretch, now_ns, echo);
+        let due_ns = if stretch.once() {
+            now_ns + DISORDER_NS.max(self.smoothed.srtt_ns / 4)
+        } else {
+            now_ns + 2 * self.smoothed.srtt_ns + DSACK_NS
+        };
+        self.settling.waiting.push_back(Waiting {
+            stretch,
+            due_ns,
+            arrived,
+            confidence,
+        });
+        if self.settling.waiting.len() > MOST_WAITING {
+            self.settle_first(rows);
+        }
+    }
+
+    /// Of a stretch that was seen once. If it was taken for lost and arrived a round trip later, it was sent again, and
+    /// that the capture does not have.
+    fn tell_single(&mut self, stretch: &Stretch, now_ns: i64, rows: &mut Rows) {
+        let arrived_ns = match stretch.state {
+            State::Sacked => stretch.sacked_ns,
+            State::InFlight | State::Lost => now_ns,
+        };
+        let round_ns = (self.rtt.min_ns as f64 * TOO_SOON) as i64;
+        let again = stretch.lost_ns > 0
+            && self.rtt.count > 0
+            && arrived_ns - stretch.lost_ns >= round_ns
+            && self.vantage != Vantage::Receiver;
+        if again {
+            rows.lost(self.path, stretch.arrival);
+            self.tell(&self.told(stretch, Fate::Lost, 0.8), rows);
+            let repair = Told {
+                time_ns: stretch.lost_ns,
+                seen: false,
+                ..self.told(stretch, Fate::CaptureLost, 0.8)
+            };
+            self.tell(&repair, rows);
+        } else if stretch.late && self.vantage != Vantage::Sender {
+            self.tell(&self.told(stretch, Fate::Reordered, 0.95), rows);
+        } else {
+            self.tell(&self.told(stretch, Fate::Delivered, 0.99), rows);
+        }
+    }
+
+    fn which_arrived(&self, stretch: &Stretch, now_ns: i64, echo: Option<u32>) -> (usize, f64) {
+        let Some(copies) = stretch.copies.as_deref() else {
+            return (0, 0.9);
+        };
+        let last = copies.len() - 1;
+        if let Some(extra) = copies.iter().position(|copy| copy.extra) {
+            return (extra.saturating_sub(1), 0.99);
+        }
+        if self.vantage == Vantage::Receiver {
+            return (copies.iter().position(|copy| copy.seen).unwrap_or(0), 0.99);
+        }
+        let apart = copies[0].tsval != copies[last].tsval;
+        if let Some(echo) = echo.filter(|_| apart && stretch.state != State::Sacked) {
+            let sent = |tsval: u32| echo.wrapping_sub(tsval) as i32 >= 0;
+            if let Some(arrived) = copies.iter().rposition(|copy| sent(copy.tsval)) {
+                return (arrived, 0.99);
+            }
+        }
+        let arrived_ns = match stretch.state {
+            State::Sacked => stretch.sacked_ns,
+            State::InFlight | State::Lost => now_ns,
+        };
+        let soon_ns = (self.rtt.min_ns as f64 * TOO_SOON) as i64;
+        let can = |sent_ns: i64| arrived_ns - sent_ns >= soon_ns;
+        let arrived = copies.iter().rposition(|copy| can(copy.sent_ns));
+        (arrived.unwrap_or(0), 0.9)
+    }
+
+    /// Tells what is due.
+    pub(super) fn settle(&mut self, now_ns: i64, rows: &mut Rows) {
+        while self.settling.due(now_ns) {
+            self.settle_first(rows);
+        }
+    }
+
+    fn settle_first(&mut self, rows: &mut Rows) {
+        let Some(waiting) = self.settling.waiting.pop_front() else {
+            return;
+        };
+        let Waiting {
+            stretch,
+            arrived,
+            confidence,
+            ..
+        } = waiting;
+        match &stretch.copies {
+            Some(_) => self.tell_copies(&stretch, Some(arrived), confidence, rows),
+            None if stretch.unseen => {
+                self.tell(&self.told(&stretch, Fate::CaptureLost, 0.9), rows);
+            }
+            None => self.tell(&self.told(&stretch, Fate::Delivered, 0.9), rows),
+        }
+    }
+
+    /// A stretch of which nobody will hear any more.
+    pub(super) fn give_up(&mut self, stretch: Stretch, rows: &mut Rows) {
+        let sacked = stretch.state == State::Sacked;
+        if sacked {
+            let now_ns = stretch.sacked_ns;
+            self.retire(stretch, now_ns, None, rows);
+        } else if stretch.copies.is_some() {
+            self.tell_copies(&stretch, None, 0.8, rows);
+        } else if !stretch.unseen {
+            self.tell(&self.told(&stretch, Fate::Unresolved, 1.0), rows);
+        }
+    }
+
+    /// `arrived`: the copy that reached the receiver; without, the last is open.
+    fn tell_copies(
+        &mut self,
+        stretch: &Stretch,
+        arrived: Option<usize>,
+        confidence: f64,
+        rows: &mut Rows,
+    ) {
+        let Some(copies) = stretch.copies.as_deref() else {
+            return;
+        };
+        let last = copies.len() - 1;
+        for (number, copy) in copies.iter().enumerate() {
+            let fate = match arrived {
+                Some(arrived) if number == arrived && stretch.late && number == 0 => {
+                    Fate::Reordered
+                }
+                Some(arrived) if number == arrived && !copy.seen => Fate::CaptureLost,
+                Some(arrived) if number == arrived => Fate::Delivered,
+                Some(arrived) if number > arrived => Fate::Spurious,
+                None if number == last => Fate::Unresolved,
+                _ if !copy.seen && self.vantage != Vantage::Sender => Fate::LostBefore,
+                _ => Fate::Lost,
+            };
+            if fate == Fate::Lost && copy.seen {
+                rows.lost(self.path, copy.arrival);
+            }
+            let told = Told {
+                time_ns: copy.sent_ns,
+                seen: copy.seen,
+                cause: copy.cause,
+                ..self.told(stretch, fate, confidence)
+            };
+            if number > 0 {
+                let cause = match fate {
+                    Fate::Spurious => Cause::Spurious,
+                    _ => copy.cause,
+                };
+                self.totals.causes[cause as usize] += u64::from(told.units);
+            }
+            self.tell(&told, rows);
+        }
+    }
+
+    /// Counts a fate and tells it.
+    pub(super) fn tell(&mut self, told: &Told, rows: &mut Rows) {
+        let fate = told.fate as usize;
+        self.totals.fates[fate] += u64::from(told.units);
+        if told.seen {
+            self.totals.fate_bytes[fate] += u64::from(told.bytes);
+        }
+        rows.told(told);
+    }
+}

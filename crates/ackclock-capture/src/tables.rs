@@ -1,0 +1,273 @@
+//! The rows that an analysis fills: the dataset's names and units where the same thing is meant, with what only a
+//! capture has beside them. Missing values are as in `ackclock-record`.
+
+use ackclock_record::{kinds, record, table};
+
+
+kinds!(
+    /// Where a capture was taken, seen from the data's sender.
+    Vantage {
+        /// Not known.
+        Unknown => "unknown",
+        /// At the data's sender.
+        Sender => "sender",
+        /// At its receiver.
+        Receiver => "receiver",
+        /// Between them.
+        Middle => "middle",
+    }
+);
+
+kinds!(
+    /// What became of a copy of a segment.
+    Fate {
+        /// The capture ends before it is known.
+        Unresolved => "unresolved",
+        /// It reached its receiver.
+        Delivered => "delivered",
+        /// It was seen, and lost behind the point.
+        Lost => "lost",
+        /// It was lost before the point: it was not seen.
+        LostBefore => "lost_before",
+        /// It came later than others that were sent after it, and reached its receiver.
+        Reordered => "reordered",
+        /// The network made it.
+        Duplicate => "duplicate",
+        /// Sent again although an earlier copy had arrived or was to arrive.
+        Spurious => "spurious",
+        /// It reached its receiver, but the capture does not have it.
+        CaptureLost => "capture_lost",
+    }
+);
+
+kinds!(
+    /// Why something was sent again.
+    Cause {
+        /// Not sent again, or nobody knows.
+        Unknown => "unknown",
+        /// Acknowledgements told that it was missing.
+        Fast => "fast",
+        /// The end of a flight, sent again to provoke an acknowledgement (RFC 8985 section 7).
+        TailProbe => "tail_probe",
+        /// The retransmission timer, with all that is sent again because of it.
+        Timeout => "timeout",
+        /// A SYN.
+        Syn => "syn",
+        /// A SYN/ACK.
+        SynAck => "synack",
+        /// Nothing was missing.
+        Spurious => "spurious",
+        /// A byte into a closed window, or at the edge of what is acknowledged: not a repair.
+        WindowProbe => "window_probe",
+    }
+);
+
+kinds!(
+    /// What holds a sender back.
+    Limit {
+        /// Nobody knows.
+        Unknown => "unknown",
+        /// It had nothing to send.
+        Application => "application",
+        /// The receiver's window.
+        Receiver => "receiver",
+        /// Its congestion window, without a queue to be seen.
+        Control => "control",
+        /// Slow start.
+        SlowStart => "slow_start",
+        /// A link that it fills by itself.
+        Bottleneck => "bottleneck",
+        /// A link that others fill too.
+        SharedBottleneck => "shared_bottleneck",
+    }
+);
+
+kinds!(
+    /// Why nothing was to be seen for a while.
+    Stall {
+        /// Nobody knows.
+        Unknown => "unknown",
+        /// Nothing was outstanding.
+        Application => "application",
+        /// The receiver's window was shut.
+        Receiver => "receiver",
+        /// It ended with the retransmission timer.
+        Timeout => "timeout",
+        /// The end of a flight was lost: no acknowledgement could tell.
+        TailLoss => "tail_loss",
+        /// A retransmission was lost too.
+        DoubleRetransmission => "double_retransmission",
+        /// Too few segments were under way for fast retransmit.
+        SmallWindow => "small_window",
+        /// A whole window was lost.
+        ContinuousLoss => "continuous_loss",
+        /// Acknowledgements came late, and nothing was sent again.
+        AckDelay => "ack_delay",
+        /// Nothing of the handshake was answered.
+        Handshake => "handshake",
+        /// The host that sends stood still, its clock went on.
+        Host => "host",
+        /// The host stood still, and its clock.
+        Machine => "machine",
+        /// The flow went on, but the capture does not have it.
+        CaptureLoss => "capture_loss",
+    }
+);
+
+table!(
+    /// Samples of the flows.
+    FlowSamples {
+        time_s: f64,
+        flow: u32,
+        /// In segments; NaN unless the window limits.
+        cwnd: f64,
+        srtt_s: f64,
+        /// RFC 6675's pipe, in segments: the window is no smaller.
+        in_flight: u32,
+        delivered_bytes: u64,
+        /// NaN before it is known.
+        receiver_window_bytes: f64,
+        /// A [`Limit`].
+        limit: u8,
+    }
+);
+
+table!(
+    /// Events; `kind` is a [`ackclock_record::Happening`].
+    Events {
+        time_s: f64,
+        flow: u32,
+        link: u32,
+        kind: u8,
+        /// The segment's number where there is one.
+        value: f64,
+        /// A [`Cause`] for retransmissions, a [`Stall`] for stalls, else 0.
+        class: u8,
+        duration_s: f64,
+        confidence: f64,
+    }
+);
+
+table!(
+    /// The fate of each copy of each segment, if asked for.
+    Segments {
+        time_s: f64,
+        flow: u32,
+        /// Its first byte, counted from the first that the flow sent.
+        offset_bytes: u64,
+        payload_bytes: u32,
+        /// Segments of at most the MSS in it.
+        segments: u32,
+        /// The capture has it.
+        seen: bool,
+        /// A [`Fate`].
+        fate: u8,
+        /// A [`Cause`].
+        cause: u8,
+        confidence: f64,
+    }
+);
+
+table!(
+    /// One row for each direction of a connection that carries data, and one for a connection without any.
+    Flows {
+        /// Twice the connection's number, and one more if the server sends.
+        flow: u32,
+        client: String,
+        server: String,
+        client_port: u32,
+        server_port: u32,
+        /// The client's SYN or the server's answer was seen.
+        opened: bool,
+        /// A FIN or RST was seen.
+        closed: bool,
+        reset: bool,
+        start_s: f64,
+        established_s: f64,
+        end_s: f64,
+        handshake_s: f64,
+        /// The capture's point, by [`Vantage`].
+        vantage: u8,
+        vantage_confidence: f64,
+        /// From the capture's point to the data's receiver and back; to its sender and back.
+        rtt_receiver_half_s: f64,
+        rtt_sender_half_s: f64,
+        sent_packets: u64,
+        /// Of IP packets.
+        sent_bytes: u64,
+        /// Packets of the other direction.
+        received_packets: u64,
+        payload_bytes: u64,
+        data_packets: u64,
+        data_segments: u64,
+        super_segments: u64,
+        delivered_bytes: u64,
+        first_data_s: f64,
+        last_data_s: f64,
+        last_ack_s: f64,
+        goodput_bps: f64,
+        mss: u32,
+        peer_mss: u32,
+        window_scale: u32,
+        window_scale_inferred: bool,
+        sack: bool,
+        timestamps: bool,
+        ecn: bool,
+        initial_window: u32,
+        receiver_window_max_bytes: u64,
+        rtt_min_s: f64,
+        rtt_mean_s: f64,
+        rtt_max_s: f64,
+        rtt_samples: u64,
+        rtt_timestamps_min_s: f64,
+        rtt_timestamps_mean_s: f64,
+        rtt_timestamps_samples: u64,
+        rtt_halves_min_s: f64,
+        rtt_halves_mean_s: f64,
+        cwnd_max: f64,
+        /// Fates, in segments.
+        delivered: u64,
+        lost: u64,
+        lost_before: u64,
+        reordered: u64,
+        duplicates: u64,
+        spurious: u64,
+        capture_lost: u64,
+        unresolved: u64,
+        /// Causes, in segments; those of spurious ones are among `retransmissions_spurious` only.
+        retransmissions: u64,
+        retransmissions_fast: u64,
+        retransmissions_tail_probe: u64,
+        retransmissions_timeout: u64,
+        retransmissions_spurious: u64,
+        retransmissions_unknown: u64,
+        syn_retransmissions: u64,
+        synack_retransmissions: u64,
+        timeouts: u64,
+        recoveries: u64,
+        window_probes: u64,
+        duplicate_acks: u64,
+        congestion_marks: u64,
+        bad_checksums: u64,
+        /// Seconds that each held the sender back.
+        limited_application_s: f64,
+        limited_receiver_s: f64,
+        limited_control_s: f64,
+        limited_slow_start_s: f64,
+        limited_bottleneck_s: f64,
+        limited_shared_bottleneck_s: f64,
+        limited_unknown_s: f64,
+        stalls: u32,
+        stalled_s: f64,
+    }
+);
+
+record!(
+    /// Rows since the last were taken.
+    Tables {
+        flows: Flows,
+        flow_samples: FlowSamples,
+        events: Events,
+        segments: Segments,
+    }
+);
