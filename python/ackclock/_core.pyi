@@ -1,6 +1,7 @@
 """The native part of ackclock: the packet engine, the models, and the lines of a TOML text's keys."""
 
 from collections.abc import Callable, Sequence
+from os import PathLike
 from typing import Any, TypeAlias, final
 
 import numpy as np
@@ -28,6 +29,24 @@ LIMITS: list[str]
 
 DATASET_TABLES: dict[str, dict[str, str]]
 """Tables of the dataset that engines in Rust fill: table name → column name → Rust's type of a value."""
+
+CAPTURE_TABLES: dict[str, dict[str, str]]
+"""Tables that `Capture` fills: table name → column name → Rust's type of a value."""
+
+CAPTURE_VANTAGES: list[str]
+"""Names of the codes in column `vantage` of a capture's `flows`."""
+
+CAPTURE_FATES: list[str]
+"""Names of the codes in column `fate` of a capture's `segments`."""
+
+CAPTURE_CAUSES: list[str]
+"""Names of the codes in column `cause` of a capture's `segments`, and in `class` of its events but stalls."""
+
+CAPTURE_LIMITS: list[str]
+"""Names of the codes in column `limit` of a capture's `flow_samples`."""
+
+CAPTURE_STALLS: list[str]
+"""Names of the codes in column `class` of a capture's events of kind `stall`."""
 
 FLUID_LAWS: list[str]
 """Congestion controls of which the fluid engine has the growth law."""
@@ -166,3 +185,59 @@ class MeanField:
 
     def finish(self) -> dict[str, dict[str, _Column]]:
         """The last rows, and the totals: `flows`, and the link as the one row of `links`."""
+
+@final
+class Capture:
+    """Captures under analysis: the segments of all files, in one order of time, in; rows out."""
+
+    def __new__(
+        cls, paths: Sequence[str | PathLike[str]], interval_s: float = 0.1, events: bool = True, segments: bool = False
+    ) -> Capture:
+        """Open files (pcap or pcapng, also as gz, zst or xz); `-` is standard input.
+
+        Args:
+            paths: the files. Nothing is raised for one that cannot be read: `files()` says why.
+            interval_s: a flow is sampled at most once in this time; 0: no samples.
+            events: whether `events` is filled.
+            segments: whether `segments` is: the fate of each copy of each data segment.
+        """
+
+    def advance(self, segments: int) -> bool:
+        """Take in at most so many segments, without holding the interpreter.
+
+        Returns:
+            Whether there may be more. When not, every connection has been ended, and `drain` gives the last rows.
+
+        Raises:
+            RuntimeError: the analysis failed; it cannot be used any more.
+        """
+
+    def drain(self) -> dict[str, dict[str, _Column]]:
+        """Take the rows found since the last call: table name → column name → values, as `CAPTURE_TABLES` says.
+
+        A flow's row comes when its connection is over. Missing values are NaN, and the greatest value of an unsigned
+        integer type.
+        """
+
+    def files(self) -> list[dict[str, Any]]:
+        """Of each file so far: `path`, `refused`, `note` (why it, or its rest, cannot be read), `dropped` (packets that
+        its host says it lost; None if it does not say), and counts: `packets`, `segments`, `unknown_link`, `not_ip`,
+        `not_tcp`, `later_fragments`, `cut`, `malformed`, `bad_checksums`, `offloaded_checksums`, `super_segments`,
+        `seen_before`, `without_time`, `back_in_time`.
+        """
+
+    @property
+    def connections(self) -> int:
+        """Connections so far."""
+
+    @property
+    def segments(self) -> int:
+        """TCP segments so far, without those that were seen twice."""
+
+    @property
+    def origin_ns(self) -> int | None:
+        """When the first segment was captured, in nanoseconds since 1970; times in the tables count from there."""
+
+    @property
+    def duration_s(self) -> float:
+        """How long after it the last one was, in seconds."""

@@ -5,6 +5,8 @@
 //! TOML texts give the line of each key.
 
 #[cfg(feature = "python")]
+mod capture;
+#[cfg(feature = "python")]
 mod columns;
 #[cfg(feature = "python")]
 mod fluid;
@@ -23,6 +25,7 @@ pub mod toml_spans;
 #[cfg(feature = "python")]
 #[pyo3::pymodule]
 mod _core {
+    use ackclock_capture::tables as captured;
     use ackclock_congestion::CONTROLLERS;
     use ackclock_models::fluid::growth::LAWS;
     use ackclock_packet::packet::Kind;
@@ -32,6 +35,8 @@ mod _core {
     use pyo3::prelude::*;
     use pyo3::types::{IntoPyDict, PyDict, PyList, PyTuple};
 
+    #[pymodule_export]
+    use crate::capture::Capture;
     #[pymodule_export]
     use crate::fluid::fluid_many;
     #[pymodule_export]
@@ -77,10 +82,15 @@ mod _core {
         }
     }
 
-    /// The tables of the dataset that the engines fill: table name → column name → type.
-    fn dataset_tables(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
+    type Described = (&'static str, &'static [(&'static str, &'static str)]);
+
+    /// Tables that are filled: table name → column name → type.
+    fn tables<'py>(
+        py: Python<'py>,
+        described: impl Iterator<Item = &'static Described>,
+    ) -> PyResult<Bound<'py, PyDict>> {
         let named = PyDict::new(py);
-        for (table, columns) in Tables::TABLES.iter().chain(Totals::TABLES) {
+        for (table, columns) in described {
             named.set_item(table, columns.into_py_dict(py)?)?;
         }
         Ok(named)
@@ -102,7 +112,15 @@ mod _core {
         module.add("CAUSES", Cause::WORDS.to_vec())?;
         module.add("FATES", Fate::WORDS.to_vec())?;
         module.add("LIMITS", Limit::WORDS.to_vec())?;
-        module.add("DATASET_TABLES", dataset_tables(module.py())?)?;
+        let py = module.py();
+        let filled = Tables::TABLES.iter().chain(Totals::TABLES);
+        module.add("DATASET_TABLES", tables(py, filled)?)?;
+        module.add("CAPTURE_TABLES", tables(py, captured::Tables::TABLES.iter())?)?;
+        module.add("CAPTURE_VANTAGES", captured::Vantage::WORDS.to_vec())?;
+        module.add("CAPTURE_FATES", captured::Fate::WORDS.to_vec())?;
+        module.add("CAPTURE_CAUSES", captured::Cause::WORDS.to_vec())?;
+        module.add("CAPTURE_LIMITS", captured::Limit::WORDS.to_vec())?;
+        module.add("CAPTURE_STALLS", captured::Stall::WORDS.to_vec())?;
         module.add("FLUID_LAWS", names(LAWS))?;
         module.add("version", env!("CARGO_PKG_VERSION"))
     }

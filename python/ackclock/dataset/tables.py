@@ -33,6 +33,12 @@ EVENT_KINDS = (
     "finished",
     "mark_reaction",
     "link_change",
+    "synack_retransmission",
+    "spurious_retransmission",
+    "reordering",
+    "duplicate",
+    "capture_loss",
+    "stall",
 )
 
 #: What happened to a packet of the per-packet log.

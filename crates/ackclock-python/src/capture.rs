@@ -1,0 +1,127 @@
+//! Captures, analysed from Python: files in, rows out, as fast as they are asked for.
+//!
+//! The interpreter is released while the analysis works. A panic in it becomes a `RuntimeError`.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use ackclock_capture::analysis::{FileReport, Reading};
+use ackclock_capture::rows::Options;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use crate::columns;
+use crate::guard::guarded;
+
+/// Captures under analysis.
+#[pyclass(frozen, module = "ackclock._core")]
+pub struct Capture {
+    /// Empty after a panic: what was found is not to be trusted then.
+    reading: Mutex<Option<Reading>>,
+}
+
+#[pymethods]
+impl Capture {
+    /// Opens files; `-` is standard input. Nothing is raised for those that cannot be read: `files` says why.
+    #[new]
+    #[pyo3(signature = (paths, interval_s=0.1, events=true, segments=false))]
+    fn new(paths: Vec<PathBuf>, interval_s: f64, events: bool, segments: bool) -> Self {
+        let options = Options {
+            interval_ns: (interval_s * 1e9) as i64,
+            events,
+            segments,
+            ..Options::default()
+        };
+        Self {
+            reading: Mutex::new(Some(Reading::open(&paths, options))),
+        }
+    }
+
+    /// Takes in at most so many segments, without holding the interpreter; false when nothing is left.
+    fn advance(&self, py: Python<'_>, segments: u64) -> PyResult<bool> {
+        self.with(py, |reading| reading.advance(segments))
+    }
+
+    /// Takes the rows that are there: table name → column name → values.
+    fn drain<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        columns::tables(py, self.with(py, Reading::drain)?.tables())
+    }
+
+    /// What is known of each file so far.
+    fn files<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let files = self.with(py, |reading| reading.files())?;
+        let rows = files.iter().map(|file| report(py, file));
+        PyList::new(py, rows.collect::<PyResult<Vec<_>>>()?)
+    }
+
+    /// Connections so far.
+    #[getter]
+    fn connections(&self, py: Python<'_>) -> PyResult<u32> {
+        self.with(py, |reading| reading.analysis.connections())
+    }
+
+    /// TCP segments so far, without those that were seen twice.
+    #[getter]
+    fn segments(&self, py: Python<'_>) -> PyResult<u64> {
+        self.with(py, |reading| reading.analysis.segments())
+    }
+
+    /// When the first segment was captured, in nanoseconds since 1970.
+    #[getter]
+    fn origin_ns(&self, py: Python<'_>) -> PyResult<Option<i64>> {
+        self.with(py, |reading| reading.analysis.origin_ns())
+    }
+
+    /// How long after it the last one was.
+    #[getter]
+    fn duration_s(&self, py: Python<'_>) -> PyResult<f64> {
+        self.with(py, |reading| reading.analysis.duration_s())
+    }
+}
+
+impl Capture {
+    /// Calls the analysis without holding the interpreter.
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        call: impl FnOnce(&mut Reading) -> T + Send,
+    ) -> PyResult<T> {
+        py.detach(|| {
+            let mut slot = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(reading) = slot.as_mut() else {
+                return Err("this analysis failed before and cannot go on".to_owned());
+            };
+            guarded(|| call(reading)).inspect_err(|_| *slot = None)
+        })
+        .map_err(PyRuntimeError::new_err)
+    }
+}
+
+fn report<'py>(py: Python<'py>, file: &FileReport) -> PyResult<Bound<'py, PyDict>> {
+    let counts = &file.counts;
+    let said = PyDict::new(py);
+    said.set_item("path", file.path.to_string_lossy())?;
+    said.set_item("refused", file.refused)?;
+    said.set_item("note", file.note.as_deref())?;
+    said.set_item("dropped", file.dropped)?;
+    for (name, count) in [
+        ("packets", counts.packets),
+        ("segments", counts.segments),
+        ("unknown_link", counts.unknown_link),
+        ("not_ip", counts.not_ip),
+        ("not_tcp", counts.not_tcp),
+        ("later_fragments", counts.later_fragments),
+        ("cut", counts.cut),
+        ("malformed", counts.malformed),
+        ("bad_checksums", counts.bad_checksums),
+        ("offloaded_checksums", counts.offloaded_checksums),
+        ("super_segments", counts.super_segments),
+        ("seen_before", counts.seen_before),
+        ("without_time", counts.without_time),
+        ("back_in_time", counts.back_in_time),
+    ] {
+        said.set_item(name, count)?;
+    }
+    Ok(said)
+}
