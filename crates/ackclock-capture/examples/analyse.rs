@@ -99,7 +99,12 @@ fn main() {
     let files = reading.files();
     let packets: u64 = files.iter().map(|file| file.counts.packets).sum();
     for file in files.iter().filter(|file| file.note.is_some()) {
-        let _ = writeln!(out, "{}: {}", file.path.display(), file.note.as_deref().unwrap_or_default());
+        let _ = writeln!(
+            out,
+            "{}: {}",
+            file.path.display(),
+            file.note.as_deref().unwrap_or_default()
+        );
     }
     let _ = writeln!(
         out,

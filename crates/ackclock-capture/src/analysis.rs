@@ -133,14 +133,12 @@ impl Reading {
             return false;
         }
         for _ in 0..segments {
-            match self.capture.next() {
-                Some(segment) => self.analysis.take(&segment),
-                None => {
-                    self.analysis.finish();
-                    self.done = true;
-                    break;
-                }
-            }
+            let Some(segment) = self.capture.next() else {
+                self.analysis.finish();
+                self.done = true;
+                break;
+            };
+            self.analysis.take(&segment);
         }
         !self.done
     }

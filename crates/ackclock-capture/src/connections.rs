@@ -64,9 +64,7 @@ impl Connections {
     /// Gives a segment to its connection.
     #[inline]
     pub fn take(&mut self, segment: &Segment, now_ns: i64, rows: &mut Rows) {
-        let silent_ns = self
-            .silent_since_ns
-            .map_or(0, |since_ns| now_ns - since_ns);
+        let silent_ns = self.silent_since_ns.map_or(0, |since_ns| now_ns - since_ns);
         self.silent_since_ns = Some(now_ns);
         let key = key(segment);
         let slot = self.slot(key, segment, now_ns, rows);
@@ -100,15 +98,12 @@ impl Connections {
     fn begin(&mut self, key: Key, segment: &Segment, now_ns: i64) -> u32 {
         let connection = Some(Box::new(Connection::new(self.begun, segment, now_ns)));
         self.begun = self.begun.wrapping_add(1);
-        let slot = match self.free.pop() {
-            Some(slot) => {
-                self.slots[slot as usize] = connection;
-                slot
-            }
-            None => {
-                self.slots.push(connection);
-                self.slots.len() as u32 - 1
-            }
+        let slot = if let Some(slot) = self.free.pop() {
+            self.slots[slot as usize] = connection;
+            slot
+        } else {
+            self.slots.push(connection);
+            self.slots.len() as u32 - 1
         };
         self.index.insert(key, slot);
         self.last = Some((key, slot));

@@ -107,15 +107,17 @@ impl File {
 
     /// Packets that the capturing host lost, if the file says so.
     pub fn dropped(&self) -> Option<u64> {
-        let said = self
-            .interfaces()
-            .iter()
-            .filter_map(|one| match (one.dropped, one.dropped_by_system) {
-                (None, None) => None,
-                (by_interface, by_system) => {
-                    Some(by_interface.unwrap_or(0).saturating_add(by_system.unwrap_or(0)))
-                }
-            });
+        let said =
+            self.interfaces()
+                .iter()
+                .filter_map(|one| match (one.dropped, one.dropped_by_system) {
+                    (None, None) => None,
+                    (by_interface, by_system) => Some(
+                        by_interface
+                            .unwrap_or(0)
+                            .saturating_add(by_system.unwrap_or(0)),
+                    ),
+                });
         said.reduce(u64::saturating_add)
     }
 

@@ -11,6 +11,7 @@ use silence::Silence;
 
 mod ending;
 mod half;
+mod hearing;
 mod repairs;
 mod rounds;
 mod rtt;
@@ -89,9 +90,7 @@ impl Connection {
         }
         let from = self.from(segment);
         match self.halves[from].initial {
-            Some(initial) => {
-                initial != segment.sequence || now_ns - self.last_ns > SAME_SYN_NS
-            }
+            Some(initial) => initial != segment.sequence || now_ns - self.last_ns > SAME_SYN_NS,
             None => self.halves[from].packets > 0 || self.halves[1 - from].packets > 0,
         }
     }
@@ -364,9 +363,9 @@ fn blocks(options: &TcpOptions, position: u64, ack: &mut Ack) {
             continue;
         }
         let inside = index == 0
-            && all.get(1).is_some_and(|&(low, high)| {
-                unwrap(low) <= start && end <= unwrap(high)
-            });
+            && all
+                .get(1)
+                .is_some_and(|&(low, high)| unwrap(low) <= start && end <= unwrap(high));
         if index == 0 && (end <= position || inside) {
             ack.twice = Some((start, end));
         } else {
@@ -375,6 +374,3 @@ fn blocks(options: &TcpOptions, position: u64, ack: &mut Ack) {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -110,9 +110,9 @@ impl Rows {
         if !self.options.events {
             return;
         }
-        let time_s = self.seconds(time_ns);
+        let begin_s = self.seconds(time_ns);
         let events = &mut self.tables.events;
-        events.time_s.push(time_s);
+        events.time_s.push(begin_s);
         events.flow.push(flow);
         events.link.push(NONE);
         events.kind.push(kind as u8);
@@ -176,7 +176,9 @@ impl Rows {
     /// A kept arrival was lost behind the point.
     pub fn lost(&mut self, path: u32, arrival: u32) {
         let series = self.paths.get_mut(path as usize);
-        if let Some(arrival) = series.and_then(|(_, series)| series.arrivals.get_mut(arrival as usize)) {
+        if let Some(arrival) =
+            series.and_then(|(_, series)| series.arrivals.get_mut(arrival as usize))
+        {
             arrival.lost = true;
         }
     }

@@ -3,7 +3,6 @@
 
 use ackclock_record::{kinds, record, table};
 
-
 kinds!(
     /// Where a capture was taken, seen from the data's sender.
     Vantage {

@@ -115,7 +115,10 @@ mod _core {
         let py = module.py();
         let filled = Tables::TABLES.iter().chain(Totals::TABLES);
         module.add("DATASET_TABLES", tables(py, filled)?)?;
-        module.add("CAPTURE_TABLES", tables(py, captured::Tables::TABLES.iter())?)?;
+        module.add(
+            "CAPTURE_TABLES",
+            tables(py, captured::Tables::TABLES.iter())?,
+        )?;
         module.add("CAPTURE_VANTAGES", captured::Vantage::WORDS.to_vec())?;
         module.add("CAPTURE_FATES", captured::Fate::WORDS.to_vec())?;
         module.add("CAPTURE_CAUSES", captured::Cause::WORDS.to_vec())?;

@@ -30,8 +30,11 @@ impl Connection {
         let end_s = rows.seconds(self.last_ns);
         let first_data_s = seconds(sending.map(|sending| sending.first_data_ns));
         let last_data_s = seconds(sending.map(|sending| sending.last_data_ns));
-        let last_ack_s =
-            seconds(sending.map(|sending| sending.last_ack_ns).filter(|&ns| ns != 0));
+        let last_ack_s = seconds(
+            sending
+                .map(|sending| sending.last_ack_ns)
+                .filter(|&ns| ns != 0),
+        );
         let syn_s = seconds(self.syn_ns);
         let flows = &mut rows.tables.flows;
         flows.flow.push(self.flow(from));
@@ -58,8 +61,12 @@ impl Connection {
         flows.server.push(server.address.ip().to_string());
         flows.client_port.push(client.port.into());
         flows.server_port.push(server.port.into());
-        flows.opened.push(self.syn_ns.is_some() || self.synack_ns.is_some());
-        flows.closed.push(self.reset || self.halves.iter().any(|half| half.fin.is_some()));
+        flows
+            .opened
+            .push(self.syn_ns.is_some() || self.synack_ns.is_some());
+        flows
+            .closed
+            .push(self.reset || self.halves.iter().any(|half| half.fin.is_some()));
         flows.reset.push(self.reset);
         let (own, other) = (&self.halves[from], &self.halves[1 - from]);
         flows.sent_packets.push(own.packets);
@@ -70,25 +77,35 @@ impl Connection {
         flows.stalls.push(self.stalls);
         flows.stalled_s.push(self.stalled_ns as f64 * 1e-9);
         let [client, server] = &self.halves;
-        flows.syn_retransmissions.push(client.syn_retransmissions.into());
-        flows.synack_retransmissions.push(server.syn_retransmissions.into());
+        flows
+            .syn_retransmissions
+            .push(client.syn_retransmissions.into());
+        flows
+            .synack_retransmissions
+            .push(server.syn_retransmissions.into());
     }
 
     fn options_of(&self, from: usize, flows: &mut Flows) {
         let (own, other) = (&self.halves[from], &self.halves[1 - from]);
         let told = |mss: Option<u16>| mss.map_or(NONE, u32::from);
         flows.peer_mss.push(told(other.mss));
-        flows.window_scale.push(self.window_shift(1 - from).map_or(NONE, u32::from));
+        flows
+            .window_scale
+            .push(self.window_shift(1 - from).map_or(NONE, u32::from));
         let both = own.initial.is_some() && other.initial.is_some();
-        flows.window_scale_inferred.push(!both && other.inferred_scale.is_some());
-        flows.sack.push(own.sack && other.sack || !both && other.sack);
+        flows
+            .window_scale_inferred
+            .push(!both && other.inferred_scale.is_some());
+        flows.sack.push(other.sack && (own.sack || !both));
         flows.timestamps.push(own.timestamps && other.timestamps);
         flows.ecn.push(own.ecn && other.ecn);
     }
 
     fn vantage_of(&self, from: usize, sending: &Sending, flows: &mut Flows) {
         flows.vantage.push(sending.vantage as u8);
-        flows.vantage_confidence.push(vantage::confidence(sending, from, self.to_ns));
+        flows
+            .vantage_confidence
+            .push(vantage::confidence(sending, from, self.to_ns));
         let half_s = |own_s: f64, handshake_ns: i64| {
             if own_s.is_nan() && handshake_ns > 0 {
                 handshake_ns as f64 * 1e-9
@@ -115,11 +132,13 @@ fn totals_of(totals: &Totals, flows: &mut Flows) {
     flows.super_segments.push(totals.super_segments);
     flows.delivered_bytes.push(totals.delivered_bytes);
     flows.initial_window.push(totals.initial_window);
-    flows.receiver_window_max_bytes.push(if totals.window_max_bytes == 0 {
-        UNKNOWN
-    } else {
-        totals.window_max_bytes
-    });
+    flows
+        .receiver_window_max_bytes
+        .push(if totals.window_max_bytes == 0 {
+            UNKNOWN
+        } else {
+            totals.window_max_bytes
+        });
     flows.delivered.push(fate(Fate::Delivered));
     flows.lost.push(fate(Fate::Lost));
     flows.lost_before.push(fate(Fate::LostBefore));
@@ -137,7 +156,9 @@ fn totals_of(totals: &Totals, flows: &mut Flows) {
     ];
     flows.retransmissions.push(repairs.map(cause).iter().sum());
     flows.retransmissions_fast.push(cause(Cause::Fast));
-    flows.retransmissions_tail_probe.push(cause(Cause::TailProbe));
+    flows
+        .retransmissions_tail_probe
+        .push(cause(Cause::TailProbe));
     flows.retransmissions_timeout.push(cause(Cause::Timeout));
     flows.retransmissions_spurious.push(cause(Cause::Spurious));
     flows.retransmissions_unknown.push(cause(Cause::Unknown));
@@ -149,15 +170,29 @@ fn totals_of(totals: &Totals, flows: &mut Flows) {
 
 fn times_of(sending: &Sending, busy_s: f64, flows: &mut Flows) {
     let bits = sending.totals.delivered_bytes as f64 * 8.0;
-    flows.goodput_bps.push(if busy_s > 0.0 { bits / busy_s } else { f64::NAN });
-    flows.mss.push(if sending.flow == NONE { NONE } else { sending.mss });
+    flows.goodput_bps.push(if busy_s > 0.0 {
+        bits / busy_s
+    } else {
+        f64::NAN
+    });
+    flows.mss.push(if sending.flow == NONE {
+        NONE
+    } else {
+        sending.mss
+    });
     flows.rtt_min_s.push(sending.rtt.min_s());
     flows.rtt_mean_s.push(sending.rtt.mean_s());
     flows.rtt_max_s.push(sending.rtt.max_s());
     flows.rtt_samples.push(sending.rtt.count);
-    flows.rtt_timestamps_min_s.push(sending.rtt_timestamps.min_s());
-    flows.rtt_timestamps_mean_s.push(sending.rtt_timestamps.mean_s());
-    flows.rtt_timestamps_samples.push(sending.rtt_timestamps.count);
+    flows
+        .rtt_timestamps_min_s
+        .push(sending.rtt_timestamps.min_s());
+    flows
+        .rtt_timestamps_mean_s
+        .push(sending.rtt_timestamps.mean_s());
+    flows
+        .rtt_timestamps_samples
+        .push(sending.rtt_timestamps.count);
     let known = sending.vantage != Vantage::Unknown && sending.acks_seen;
     let mss = f64::from(sending.mss.max(1));
     let most = sending.totals.pipe_max_bytes as f64 / mss;
@@ -166,11 +201,15 @@ fn times_of(sending: &Sending, busy_s: f64, flows: &mut Flows) {
 
 fn limits_of(sending: &Sending, flows: &mut Flows) {
     let limited = |limit: Limit| sending.rounds.limited_s[limit as usize];
-    flows.limited_application_s.push(limited(Limit::Application));
+    flows
+        .limited_application_s
+        .push(limited(Limit::Application));
     flows.limited_receiver_s.push(limited(Limit::Receiver));
     flows.limited_control_s.push(limited(Limit::Control));
     flows.limited_slow_start_s.push(limited(Limit::SlowStart));
     flows.limited_bottleneck_s.push(limited(Limit::Bottleneck));
-    flows.limited_shared_bottleneck_s.push(limited(Limit::SharedBottleneck));
+    flows
+        .limited_shared_bottleneck_s
+        .push(limited(Limit::SharedBottleneck));
     flows.limited_unknown_s.push(limited(Limit::Unknown));
 }

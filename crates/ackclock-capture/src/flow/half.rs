@@ -23,6 +23,7 @@ pub fn near(position: u64, number: u32) -> u64 {
 
 /// What is known of one direction.
 #[derive(Debug, Default)]
+#[allow(clippy::struct_excessive_bools)] // what a SYN says are yes and no
 pub struct Half {
     /// The initial sequence number, if its SYN was seen.
     pub initial: Option<u32>,
@@ -80,7 +81,10 @@ impl Half {
         self.first = Some(first);
         self.next = first;
         self.mss = segment.options.mss;
-        self.window_scale = segment.options.window_scale.map(|shift| shift.min(MOST_SHIFT));
+        self.window_scale = segment
+            .options
+            .window_scale
+            .map(|shift| shift.min(MOST_SHIFT));
         self.sack = segment.options.sack_permitted;
         self.ecn = segment.ecn != 0 || segment.flags.0 & 0xc0 != 0;
     }

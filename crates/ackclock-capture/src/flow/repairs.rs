@@ -9,6 +9,8 @@ use crate::tables::{Cause, Fate, Vantage};
 
 /// The shortest retransmission timeout that is in use: Linux's, with some slack.
 const LEAST_RTO_NS: i64 = 190_000_000;
+/// Copies of an acknowledged stretch that are kept with it.
+const MOST_SPURIOUS: usize = 16;
 /// What is late by less was not sent again, if no RTT is known (Wireshark's rule).
 const UNKNOWN_RTT_NS: i64 = 3_000_000;
 /// A retransmission comes no sooner after the hole than this share of the least RTT.
@@ -73,11 +75,38 @@ impl Sending {
                 Kind::Duplicate => self.duplicate(index, data, rows),
                 Kind::Again => {
                     copy.cause = *cause.get_or_insert_with(|| self.repair(index, data, rows));
-                    self.send_again(index, copy, data.identification.unwrap_or(0));
+                    self.send_again(index, copy, data.identification.unwrap_or(0), rows);
                 }
             }
         }
+        self.between_numberings(data, end, rows);
         self.last_cause = cause.or(self.last_cause);
+    }
+
+    /// Data where there is no stretch: before the numbering began anew.
+    fn between_numberings(&mut self, data: &Data, end: u64, rows: &mut Rows) {
+        let from = data.start.max(self.una);
+        let indices = self.board.between(from, end);
+        let covered: u64 = indices
+            .filter_map(|index| self.board.get(index))
+            .map(|stretch| u64::from(stretch.bytes))
+            .sum();
+        let bytes = end.saturating_sub(from).saturating_sub(covered) as u32;
+        if bytes > 0 {
+            let told = Told {
+                flow: self.flow,
+                time_ns: data.now_ns,
+                offset: from.saturating_sub(self.base),
+                bytes,
+                units: self.units(bytes),
+                number: self.number(from) as u64,
+                seen: true,
+                fate: Fate::Unresolved,
+                cause: Cause::Unknown,
+                confidence: 0.0,
+            };
+            self.tell(&told, rows);
+        }
     }
 
     /// Data that is acknowledged already.
@@ -102,17 +131,23 @@ impl Sending {
             cause: Cause::Unknown,
             confidence: 0.95,
         };
+        if self.settling.fill(data.start, end, copy.arrival) {
+            return;
+        }
+        if !self.acks_seen {
+            told.fate = Fate::Unresolved;
+        }
         if let Some(stretch) = self.settling.stretch(data.start) {
             // The copies of one stretch are as long as it is.
             let whole = stretch.start == data.start && stretch.bytes == bytes;
-            if whole && stretch.unseen && stretch.once() {
-                stretch.unseen = false;
-                stretch.arrival = copy.arrival;
-                return;
-            }
             if same(stretch.identification, stretch.tsval) {
                 told.fate = Fate::Duplicate;
-            } else if whole {
+            } else if whole
+                && stretch
+                    .copies
+                    .as_ref()
+                    .is_none_or(|all| all.len() < MOST_SPURIOUS)
+            {
                 stretch.add(*copy);
                 self.last_cause = Some(Cause::Unknown);
                 self.sent_again_event(data, Cause::Unknown, rows);
@@ -120,6 +155,11 @@ impl Sending {
             }
         }
         self.last_cause = Some(Cause::Spurious);
+        if !self.acks_seen {
+            self.totals.causes[Cause::Unknown as usize] += u64::from(told.units);
+            self.tell(&told, rows);
+            return;
+        }
         let probe = bytes == 1 && end == self.una && self.una == self.next;
         let cause = match told.fate {
             Fate::Spurious if probe => Some(Cause::WindowProbe),
@@ -162,9 +202,12 @@ impl Sending {
             let same_tick = data.tsval.is_some_and(|own| own == stretch.tsval);
             let agrees = data.tsval.is_none() || same_tick;
             let guess = data.identification.is_none() && same_tick && self.too_soon(lag_ns);
-            let duplicate =
-                (sure && agrees || guess) && !matches!(self.vantage, Vantage::Sender);
-            return if duplicate { Kind::Duplicate } else { Kind::Again };
+            let duplicate = (sure && agrees || guess) && !matches!(self.vantage, Vantage::Sender);
+            return if duplicate {
+                Kind::Duplicate
+            } else {
+                Kind::Again
+            };
         }
         if self.came_late(index, data, lag_ns) {
             Kind::Late
@@ -189,7 +232,7 @@ impl Sending {
                 .filter(|&next| next != 0),
         );
         if let Some((own, next)) = identification {
-            return (own.wrapping_sub(next) as i16) < 0;
+            return (own.wrapping_sub(next) as u16).cast_signed() < 0;
         }
         self.too_soon(lag_ns)
     }
@@ -207,24 +250,44 @@ impl Sending {
         let now_ns = data.now_ns;
         let number = self.number(data.start);
         match cause {
-            Cause::Timeout if self.una >= self.repairs.timeout_until || self.expired(index, data) => {
+            Cause::Timeout
+                if self.una >= self.repairs.timeout_until || self.expired(index, data) =>
+            {
                 self.repairs.timeout_until = self.next;
                 self.repairs.recover = 0;
                 self.totals.timeouts += 1;
                 self.board.lose_all(now_ns);
                 self.duplicate_acks = 0;
                 self.rounds.timeout();
-                rows.event(now_ns, self.flow, Happening::Timeout, number, How::default());
+                rows.event(
+                    now_ns,
+                    self.flow,
+                    Happening::Timeout,
+                    number,
+                    How::default(),
+                );
             }
             Cause::Fast if self.una >= self.repairs.recover => {
                 self.repairs.recover = self.next;
                 self.totals.recoveries += 1;
                 self.rounds.loss();
-                rows.event(now_ns, self.flow, Happening::Recovery, number, How::default());
+                rows.event(
+                    now_ns,
+                    self.flow,
+                    Happening::Recovery,
+                    number,
+                    How::default(),
+                );
             }
             Cause::TailProbe => {
                 self.repairs.probed = self.next;
-                rows.event(now_ns, self.flow, Happening::TailProbe, number, How::default());
+                rows.event(
+                    now_ns,
+                    self.flow,
+                    Happening::TailProbe,
+                    number,
+                    How::default(),
+                );
             }
             _ => {}
         }

@@ -56,7 +56,8 @@ pub struct Stretch {
     pub sacked_ns: i64,
     /// When it was taken for lost; 0: never.
     pub lost_ns: i64,
-    /// All copies, once there are several.
+    /// All copies, once there are several; a pointer, as most stretches have one.
+    #[allow(clippy::box_collection)]
     pub copies: Option<Box<Vec<Copied>>>,
     /// How many.
     pub bytes: u32,
@@ -87,8 +88,8 @@ impl Stretch {
         self.copies.is_none()
     }
 
-    /// Remembers another copy; of many, the second is forgotten.
-    pub fn add(&mut self, copy: Copied) {
+    /// Remembers another copy; of many, the second is given up.
+    pub fn add(&mut self, copy: Copied) -> Option<Copied> {
         let first = Copied {
             sent_ns: self.first_ns,
             tsval: self.tsval,
@@ -98,17 +99,17 @@ impl Stretch {
             extra: false,
         };
         let copies = self.copies.get_or_insert_with(|| Box::new(vec![first]));
-        if copies.len() == MOST_COPIES {
-            copies.remove(1);
-        }
+        let given_up = (copies.len() == MOST_COPIES).then(|| copies.remove(1));
         copies.push(copy);
         self.last_ns = copy.sent_ns;
         self.tsval = copy.tsval;
         self.arrival = copy.arrival;
         self.unseen = false;
+        given_up
     }
 
-    fn split(&mut self, at: u64) -> Self {
+    /// Ends it at a position; gives what is behind.
+    pub fn split(&mut self, at: u64) -> Self {
         let mut behind = self.clone();
         behind.start = at;
         behind.bytes = (self.end() - at) as u32;
@@ -133,11 +134,6 @@ impl Scoreboard {
     /// Nothing is outstanding.
     pub fn is_empty(&self) -> bool {
         self.stretches.is_empty()
-    }
-
-    /// How many stretches there are.
-    pub fn len(&self) -> usize {
-        self.stretches.len()
     }
 
     /// Bytes under way: RFC 6675's pipe, without copies of what is not lost.
@@ -228,17 +224,21 @@ impl Scoreboard {
         self.stretches.get(index)
     }
 
-    /// Another copy of a stretch was sent.
-    pub fn sent_again(&mut self, index: usize, copy: Copied, identification: u32) {
-        let Some(one) = self.stretches.get_mut(index) else {
-            return;
-        };
-        one.add(copy);
+    /// Another copy of a stretch was sent; gives the one that is given up for it.
+    pub fn sent_again(
+        &mut self,
+        index: usize,
+        copy: Copied,
+        identification: u32,
+    ) -> Option<Copied> {
+        let one = self.stretches.get_mut(index)?;
+        let given_up = one.add(copy);
         one.identification = identification;
         if one.state == State::Lost {
             one.state = State::InFlight;
             self.in_flight_bytes += u64::from(one.bytes);
         }
+        given_up
     }
 
     /// The bytes of a hole came: later than what was sent after them, not sent again.

@@ -9,17 +9,16 @@ use super::repairs::Repairs;
 use super::rounds::Rounds;
 use super::rtt::{Echoes, Series, Smoothed};
 use super::scoreboard::{Copied, Scoreboard, State, Stretch, MOST};
-use super::series::{Arrival, RttSample};
+use super::series::Arrival;
 use super::settling::Settling;
+use super::vantage::Far;
 use crate::rows::{Rows, Told, NOT_KEPT};
 use crate::tables::{Cause, Fate, Vantage};
 
 /// Stretches that are kept of a flow of which no acknowledgement is seen.
 const MOST_ONE_WAY: usize = 1024;
-/// Acknowledgements that wait at once.
-const MOST_PENDING: usize = 1 << 14;
 /// Sequence numbers that a hole may span: what is beyond is no hole but another numbering.
-const WIDEST_HOLE: u64 = 1 << 28;
+pub const WIDEST_HOLE: u64 = 1 << 28;
 
 /// A data segment, with its sequence number unwrapped.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +82,7 @@ pub struct Totals {
 
 /// The data of one direction.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools)] // what was seen and what was not
 pub struct Sending {
     /// The flow's number, and its path's.
     pub flow: u32,
@@ -97,14 +97,16 @@ pub struct Sending {
     pub mss: u32,
     /// Where the capture was taken.
     pub vantage: Vantage,
+    /// The host that captured sends it.
+    pub ours: bool,
     /// How long acknowledgements take from the capture's point to the sender.
     pub lead_ns: i64,
     /// What is outstanding.
     pub board: Scoreboard,
     pub(super) settling: Settling,
     pub(super) repairs: Repairs,
-    pending: VecDeque<Ack>,
-    resent: VecDeque<(i64, u64)>,
+    pub(super) pending: VecDeque<Ack>,
+    pub(super) resent: VecDeque<(i64, u64)>,
     /// Counts.
     pub totals: Totals,
     /// Round-trip times at the sender; by timestamps; of the half towards the receiver and of that towards the sender.
@@ -115,10 +117,12 @@ pub struct Sending {
     pub receiver_half: Series,
     /// From the point to the sender and back.
     pub sender_half: Series,
+    /// Whether the sender is further away than the handshake said.
+    pub far: Far,
     /// Smoothed.
     pub smoothed: Smoothed,
-    own_echoes: Echoes,
-    ack_echoes: Echoes,
+    pub(super) own_echoes: Echoes,
+    pub(super) ack_echoes: Echoes,
     /// What holds the sender back.
     pub rounds: Rounds,
     /// First and last data, last acknowledgement of new data.
@@ -129,14 +133,14 @@ pub struct Sending {
     pub last_ack_ns: i64,
     pub(super) last_sent_ns: i64,
     pub(super) last_heard_ns: i64,
-    empty_since_ns: Option<i64>,
-    newest_delivered_ns: i64,
+    pub(super) empty_since_ns: Option<i64>,
+    pub(super) newest_delivered_ns: i64,
     pub(super) duplicate_acks: u32,
-    edge: Option<u64>,
+    pub(super) edge: Option<u64>,
     /// The receiver's window as it last was.
     pub window_bytes: Option<u64>,
-    sent_since_ack: u32,
-    latched_pipe_bytes: u64,
+    pub(super) sent_since_ack: u32,
+    pub(super) latched_pipe_bytes: u64,
     next_sample_ns: i64,
     pub(super) acks_seen: bool,
     pub(super) sack_seen: bool,
@@ -157,6 +161,7 @@ impl Sending {
             una: start,
             mss,
             vantage: Vantage::Unknown,
+            ours: false,
             lead_ns: 0,
             board: Scoreboard::default(),
             settling: Settling::default(),
@@ -168,6 +173,7 @@ impl Sending {
             rtt_timestamps: Series::default(),
             receiver_half: Series::default(),
             sender_half: Series::default(),
+            far: Far::default(),
             smoothed: Smoothed::default(),
             own_echoes: Echoes::default(),
             ack_echoes: Echoes::default(),
@@ -202,15 +208,9 @@ impl Sending {
         }
     }
 
-    /// The least RTT, once there is one.
-    pub fn rtt_min_ns(&self) -> Option<i64> {
-        self.rtt.min()
-    }
-
     /// Data was seen.
     #[inline]
     pub fn data(&mut self, data: &Data, rows: &mut Rows) {
-        self.hear(data.now_ns, rows);
         self.last_cause = None;
         self.left_hole = false;
         let units = self.units(data.bytes);
@@ -227,6 +227,7 @@ impl Sending {
         {
             self.sender_half_sample(half_ns);
         }
+        self.hear(data.now_ns, data.tsecr, rows);
         let arrival = rows.arrival(
             self.path,
             Arrival {
@@ -253,7 +254,7 @@ impl Sending {
             self.rounds
                 .idle(since_ns, data.now_ns, self.totals.delivered_bytes);
         }
-        let mut stretch = Stretch {
+        let stretch = Stretch {
             start,
             first_ns: data.now_ns,
             last_ns: data.now_ns,
@@ -269,19 +270,8 @@ impl Sending {
             late: false,
         };
         if start > self.next {
-            if start - self.next < WIDEST_HOLE {
-                let hole = Stretch {
-                    start: self.next,
-                    bytes: (start - self.next) as u32,
-                    unseen: true,
-                    arrival: NOT_KEPT,
-                    ..stretch.clone()
-                };
-                self.left_hole = true;
-                self.board.push(hole);
-            }
-            // The hole is wider than any window: the numbering begins anew, and nothing of it is told.
-            stretch.late = false;
+            self.left_hole = true;
+            self.hole(start, data.now_ns, stretch.tsval);
         }
         self.board.push(stretch);
         self.next = end;
@@ -290,6 +280,29 @@ impl Sending {
             self.una = self.una.max(oldest.end());
             self.give_up(oldest, rows);
         }
+    }
+
+    /// Bytes up to a position were not seen. A hole that is wider than any window is none: the numbering begins anew, and
+    /// nothing of it is told.
+    pub(super) fn hole(&mut self, until: u64, now_ns: i64, tsval: u32) {
+        if until - self.next < WIDEST_HOLE {
+            self.board.push(Stretch {
+                start: self.next,
+                first_ns: now_ns,
+                last_ns: now_ns,
+                sacked_ns: 0,
+                lost_ns: 0,
+                copies: None,
+                bytes: (until - self.next) as u32,
+                tsval,
+                arrival: NOT_KEPT,
+                identification: 0,
+                state: State::InFlight,
+                unseen: true,
+                late: false,
+            });
+        }
+        self.next = until;
     }
 
     fn after_sending(&mut self, now_ns: i64, again: bool, rows: &mut Rows) {
@@ -320,146 +333,19 @@ impl Sending {
         }
     }
 
-    /// Takes in what the sender has heard by now, and tells what is settled.
-    #[inline]
-    pub fn hear(&mut self, now_ns: i64, rows: &mut Rows) {
-        while let Some(ack) = self.pending.front().copied() {
-            if ack.seen_ns + self.lead_ns > now_ns {
-                break;
-            }
-            self.pending.pop_front();
-            self.apply(&ack, ack.seen_ns + self.lead_ns, rows);
-        }
-        if self.settling.due(now_ns) {
-            self.settle(now_ns, rows);
-        }
-    }
-
-    /// An acknowledgement was seen.
-    #[inline]
-    pub fn ack(&mut self, ack: &Ack, rows: &mut Rows) {
-        self.acks_seen = true;
-        if let Some((tsval, tsecr)) = ack.timestamps {
-            self.ack_echoes.sent(tsval, ack.seen_ns);
-            if let Some(half_ns) = self.own_echoes.echoed(tsecr, ack.seen_ns) {
-                self.rtt_timestamps.add(half_ns + self.lead_ns);
-            }
-        }
-        if self.lead_ns == 0 {
-            self.apply(ack, ack.seen_ns, rows);
-            return;
-        }
-        if self.pending.len() == MOST_PENDING {
-            if let Some(first) = self.pending.pop_front() {
-                self.apply(&first, first.seen_ns + self.lead_ns, rows);
-            }
-        }
-        self.pending.push_back(*ack);
-    }
-
-    fn sender_half_sample(&mut self, half_ns: i64) {
-        self.sender_half.add(half_ns);
-        if self.lead_ns > 0 {
-            // Down at once, up slowly: a sender that waits makes samples longer.
-            self.lead_ns = if half_ns < self.lead_ns {
-                half_ns.max(1)
-            } else {
-                self.lead_ns + (half_ns - self.lead_ns) / 16
-            };
-        }
-    }
-
-    /// The sender hears an acknowledgement.
-    #[inline]
-    fn apply(&mut self, ack: &Ack, now_ns: i64, rows: &mut Rows) {
-        let position = ack.position.min(self.next);
-        self.rounds.step(
-            now_ns,
-            self.smoothed.srtt_ns,
-            self.totals.delivered_bytes,
-            self.rtt.min_ns,
-        );
-        let pipe = self.pipe_bytes();
-        if self.sent_since_ack > 0 {
-            self.latched_pipe_bytes = pipe;
-        }
-        if let Some((start, end)) = ack.twice {
-            self.sack_seen = true;
-            self.arrived_twice(start, end);
-        }
-        let mut rtt = None;
-        if position > self.una {
-            rtt = self.advance(position, ack, now_ns, rows);
-        } else if position == self.una {
-            self.repeated(ack);
-        }
-        if ack.blocks > 0 {
-            self.sacked(ack, now_ns, &mut rtt);
-        }
-        self.lose(now_ns);
-        if let Some((sent_ns, rtt_ns)) = rtt {
-            self.rtt_sample(sent_ns, rtt_ns, rows);
-        }
-        if let Some(window_bytes) = ack.window_bytes {
-            self.window_bytes = Some(window_bytes);
-            self.totals.window_max_bytes = self.totals.window_max_bytes.max(window_bytes);
-            self.edge = Some(self.edge.unwrap_or(0).max(position + window_bytes));
-        }
-        let room = self.pipe_bytes() + 2 * u64::from(self.mss) <= self.latched_pipe_bytes;
-        let shut = self
-            .edge
-            .is_some_and(|edge| edge < self.next + u64::from(self.mss));
-        self.rounds
-            .acked(room && !shut && self.sent_since_ack == 0 && !self.repairs.within(self.una));
-        self.sent_since_ack = 0;
-        self.last_heard_ns = now_ns;
-    }
-
-    /// The cumulative acknowledgement advances; gives when the newest segment in it was sent, and its RTT.
-    #[inline]
-    fn advance(
-        &mut self,
-        position: u64,
-        ack: &Ack,
-        now_ns: i64,
-        rows: &mut Rows,
-    ) -> Option<(i64, i64)> {
-        let mut rtt = None;
-        let una = self.una;
-        let echo = ack.timestamps.map(|(_, tsecr)| tsecr);
-        while let Some(stretch) = self.board.take_acked(position) {
-            self.newest_delivered_ns = self.newest_delivered_ns.max(stretch.last_ns);
-            if stretch.once() && !stretch.unseen && !stretch.late {
-                if stretch.state != State::Sacked {
-                    rtt = Some((stretch.last_ns, now_ns - stretch.last_ns));
-                }
-                if stretch.lost_ns == 0 {
-                    self.delivered(&stretch, rows);
-                    continue;
-                }
-            }
-            let echo = echo.filter(|_| stretch.start == una);
-            self.retire(stretch, now_ns, echo, rows);
-        }
-        self.totals.delivered_bytes += position - self.una;
-        self.una = position;
-        self.last_ack_ns = ack.seen_ns;
-        self.duplicate_acks = 0;
-        self.board.forget_below(position);
-        self.repairs.advanced(position);
-        if self.board.is_empty() {
-            self.empty_since_ns = Some(now_ns);
-        }
-        rtt
-    }
-
-    fn delivered(&mut self, stretch: &Stretch, rows: &mut Rows) {
-        let units = self.units(stretch.bytes);
-        self.totals.fates[Fate::Delivered as usize] += u64::from(units);
-        self.totals.fate_bytes[Fate::Delivered as usize] += u64::from(stretch.bytes);
-        if rows.options.segments {
-            let told = self.told(stretch, Fate::Delivered, 1.0);
-            rows.told(&told);
+    /// A copy's fate.
+    pub(super) fn told_copy(
+        &self,
+        stretch: &Stretch,
+        copy: &Copied,
+        fate: Fate,
+        confidence: f64,
+    ) -> Told {
+        Told {
+            time_ns: copy.sent_ns,
+            seen: copy.seen,
+            cause: copy.cause,
+            ..self.told(stretch, fate, confidence)
         }
     }
 
@@ -479,67 +365,23 @@ impl Sending {
         }
     }
 
-    fn repeated(&mut self, ack: &Ack) {
-        let same_window = ack.window_bytes == self.window_bytes || ack.blocks > 0;
-        if ack.pure && !self.board.is_empty() && same_window {
-            self.duplicate_acks += 1;
-            self.totals.duplicate_acks += 1;
-        }
-    }
-
-    fn sacked(&mut self, ack: &Ack, now_ns: i64, rtt: &mut Option<(i64, i64)>) {
-        self.sack_seen = true;
-        let newest = &mut self.newest_delivered_ns;
-        for &(start, end) in ack.sack.iter().take(usize::from(ack.blocks)) {
-            self.board.sack(start, end, now_ns, |stretch| {
-                *newest = (*newest).max(stretch.last_ns);
-                if stretch.once() && !stretch.unseen && !stretch.late {
-                    let sent_ns = stretch.last_ns;
-                    if rtt.is_none_or(|(before_ns, _)| sent_ns > before_ns) {
-                        *rtt = Some((sent_ns, now_ns - sent_ns));
-                    }
-                }
-            });
-        }
-    }
-
-    /// Takes for lost what RACK does: three segments were sacked above it, or its last copy was sent well before one
-    /// that arrived (RFC 8985 section 6.2).
-    fn lose(&mut self, now_ns: i64) {
-        if self.board.sacked_bytes() >= 3 * u64::from(self.mss) {
-            self.board.lose_below(self.board.high_sacked(), now_ns);
-        } else if !self.sack_seen && self.duplicate_acks == 3 {
-            self.board.lose_below(self.una + u64::from(self.mss), now_ns);
-        }
-        let reordering_ns = self.rtt.min_ns / 4;
-        while let Some(&(sent_ns, start)) = self.resent.front() {
-            if sent_ns + reordering_ns >= self.newest_delivered_ns {
-                break;
-            }
-            self.resent.pop_front();
-            self.board.lose_copy(start, sent_ns, now_ns);
-        }
-    }
-
-    fn rtt_sample(&mut self, sent_ns: i64, rtt_ns: i64, rows: &mut Rows) {
-        self.rtt.add(rtt_ns);
-        self.receiver_half.add(rtt_ns - self.lead_ns);
-        self.smoothed.add(rtt_ns);
-        self.rounds.rtt(rtt_ns);
-        let sample = RttSample {
-            time_ns: sent_ns,
-            rtt_ns,
-            flow: self.flow,
-        };
-        rows.rtt(self.path, sample);
-    }
-
     /// Another copy of a stretch.
-    pub(super) fn send_again(&mut self, index: usize, copy: Copied, identification: u32) {
+    pub(super) fn send_again(
+        &mut self,
+        index: usize,
+        copy: Copied,
+        identification: u32,
+        rows: &mut Rows,
+    ) {
         let Some(start) = self.board.get(index).map(|stretch| stretch.start) else {
             return;
         };
-        self.board.sent_again(index, copy, identification);
+        if let Some(given_up) = self.board.sent_again(index, copy, identification) {
+            if let Some(stretch) = self.board.get(index) {
+                let told = self.told_copy(stretch, &given_up, Fate::Lost, 0.8);
+                self.tell(&told, rows);
+            }
+        }
         if self.resent.len() == MOST {
             self.resent.pop_front();
         }
@@ -580,7 +422,7 @@ impl Sending {
 
     /// Nothing more comes: what is open is told as such.
     pub fn finish(&mut self, rows: &mut Rows) {
-        self.hear(i64::MAX, rows);
+        self.hear(i64::MAX, None, rows);
         let (now_ns, delivered) = (self.last_heard_ns, self.totals.delivered_bytes);
         self.rounds.end(now_ns, delivered, self.rtt.min_ns);
         let open: Vec<Stretch> = self.board.drain().collect();

@@ -52,6 +52,48 @@ impl Settling {
             .filter(|one| one.stretch.start <= start)
     }
 
+    /// Bytes came that are acknowledged already, and were not seen: the capture has them out of order.
+    pub fn fill(&mut self, start: u64, end: u64, arrival: u32) -> bool {
+        let index = self
+            .waiting
+            .partition_point(|one| one.stretch.end() <= start);
+        let Some(one) = self.waiting.get_mut(index) else {
+            return false;
+        };
+        let hole = &mut one.stretch;
+        if !hole.unseen || !hole.once() || hole.start > start || hole.end() < end {
+            return false;
+        }
+        let mut pieces = Vec::with_capacity(2);
+        if hole.end() > end {
+            pieces.push(hole.split(end));
+        }
+        let before = hole.start < start;
+        let mut came = if before {
+            hole.split(start)
+        } else {
+            hole.clone()
+        };
+        came.unseen = false;
+        came.arrival = arrival;
+        let (due_ns, arrived, confidence) = (one.due_ns, one.arrived, one.confidence);
+        if before {
+            pieces.push(came);
+        } else {
+            one.stretch = came;
+        }
+        for stretch in pieces {
+            let piece = Waiting {
+                stretch,
+                due_ns,
+                arrived,
+                confidence,
+            };
+            self.waiting.insert(index + 1, piece);
+        }
+        true
+    }
+
     /// The stretch that holds a position, to which something happened late.
     pub fn stretch(&mut self, start: u64) -> Option<&mut Stretch> {
         self.find(start).map(|one| &mut one.stretch)
@@ -125,6 +167,7 @@ impl Sending {
         };
         let round_ns = (self.rtt.min_ns as f64 * TOO_SOON) as i64;
         let again = stretch.lost_ns > 0
+            && !stretch.late
             && self.rtt.count > 0
             && arrived_ns - stretch.lost_ns >= round_ns
             && self.vantage != Vantage::Receiver;
@@ -238,12 +281,7 @@ impl Sending {
             if fate == Fate::Lost && copy.seen {
                 rows.lost(self.path, copy.arrival);
             }
-            let told = Told {
-                time_ns: copy.sent_ns,
-                seen: copy.seen,
-                cause: copy.cause,
-                ..self.told(stretch, fate, confidence)
-            };
+            let told = self.told_copy(stretch, copy, fate, confidence);
             if number > 0 {
                 let cause = match fate {
                     Fate::Spurious => Cause::Spurious,

@@ -20,6 +20,7 @@ const CLOCK_NS: i64 = 500_000_000;
 
 /// What was the case when the silence began.
 #[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools)] // what was the case and what was not
 pub struct Silence {
     /// How long it was.
     pub gap_ns: i64,
@@ -45,6 +46,7 @@ pub fn of(connection: &Connection, gap_ns: i64, from: usize, silent_ns: i64) -> 
     let sender = match (busy(0), busy(1)) {
         (true, false) => 0,
         (false, true) => 1,
+        _ if halves[from].sending.is_none() => 1 - from,
         _ => from,
     };
     let sending = halves[sender].sending.as_deref();
@@ -52,8 +54,7 @@ pub fn of(connection: &Connection, gap_ns: i64, from: usize, silent_ns: i64) -> 
     if gap_ns <= LEAST_RTTS * srtt_ns || connection.closed() {
         return None;
     }
-    let outstanding_bytes =
-        sending.map_or(0, |sending| sending.next.saturating_sub(sending.una));
+    let outstanding_bytes = sending.map_or(0, |sending| sending.next.saturating_sub(sending.una));
     let mss = sending.map_or(1, |sending| u64::from(sending.mss));
     let window = sending.and_then(|sending| sending.window_bytes);
     Some(Silence {

@@ -9,16 +9,53 @@ const AT_THE_END: f64 = 0.04;
 const HOST_NS: i64 = 60_000;
 /// Samples of each half that are enough.
 const ENOUGH: u64 = 16;
+/// A queue before the point is this share of the least RTT, and longer than two ticks of a clock.
+const QUEUE: f64 = 0.1;
+const TICKS_NS: i64 = 2_000_000;
+
+/// Whether there is more between the sender and the point than the handshake told: a queue. Each window of samples has
+/// one that was not made longer by a sender that waits.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Far {
+    count: u64,
+    least_ns: i64,
+    /// The least of the last window.
+    pub window_ns: i64,
+}
+
+impl Far {
+    /// A sample of the sender's half.
+    #[inline]
+    pub fn take(&mut self, half_ns: i64) {
+        self.least_ns = if self.count == 0 {
+            half_ns
+        } else {
+            self.least_ns.min(half_ns)
+        };
+        self.count += 1;
+        if self.count == ENOUGH {
+            self.count = 0;
+            self.window_ns = self.least_ns;
+        }
+    }
+}
 
 /// Finds the vantage of a direction. `to_ns`: the halves of the handshake, to the client and to the server; `ours`: the
 /// packet was sent by the host that captured.
 #[inline]
 pub fn look(sending: &mut Sending, from: usize, to_ns: [i64; 2], ours: bool) {
     if sending.vantage != Vantage::Unknown {
+        let queue_ns = sending.far.window_ns;
+        let long = queue_ns > TICKS_NS && queue_ns as f64 > QUEUE * sending.rtt.min_ns as f64;
+        if long && sending.vantage == Vantage::Sender && !sending.ours && !ours {
+            sending.vantage = Vantage::Middle;
+            sending.lead_ns = queue_ns;
+        }
         return;
     }
     let (sender_ns, receiver_ns) = (to_ns[from], to_ns[1 - from]);
     if ours {
+        sending.ours = true;
         sending.vantage = Vantage::Sender;
     } else if sender_ns > 0 && receiver_ns > 0 {
         place(sending, sender_ns, receiver_ns);
@@ -59,7 +96,11 @@ pub fn confidence(sending: &Sending, from: usize, to_ns: [i64; 2]) -> f64 {
         vantage => {
             let share = sender_ns.min(receiver_ns) as f64 / (sender_ns + receiver_ns) as f64;
             let middle = vantage == Vantage::Middle;
-            let far = if middle { share / AT_THE_END } else { AT_THE_END / share.max(1e-9) };
+            let far = if middle {
+                share / AT_THE_END
+            } else {
+                AT_THE_END / share.max(1e-9)
+            };
             (1.0 - 0.5 / far.max(1.0)).min(0.99)
         }
     }

@@ -1,0 +1,221 @@
+//! What the sender hears: acknowledgements, when they have come to it.
+
+use super::scoreboard::{State, Stretch};
+use super::sending::{Ack, Sending, WIDEST_HOLE};
+use super::series::RttSample;
+use crate::rows::Rows;
+use crate::tables::Fate;
+
+/// Acknowledgements that wait at once.
+const MOST_PENDING: usize = 1 << 14;
+
+impl Sending {
+    /// Takes in what the sender has heard by now, and tells what is settled. What it echoes says what it has heard, but
+    /// for acknowledgements of the same tick.
+    #[inline]
+    pub fn hear(&mut self, now_ns: i64, echo: Option<u32>, rows: &mut Rows) {
+        while let Some(ack) = self.pending.front().copied() {
+            let heard_ns = ack.seen_ns + self.lead_ns;
+            let ahead = ack
+                .timestamps
+                .zip(echo)
+                .map_or(0, |((tsval, _), echo)| tsval.wrapping_sub(echo) as i32);
+            if ahead > 0 || ahead == 0 && heard_ns > now_ns {
+                break;
+            }
+            self.pending.pop_front();
+            self.apply(&ack, heard_ns.min(now_ns), rows);
+        }
+        if self.settling.due(now_ns) {
+            self.settle(now_ns, rows);
+        }
+    }
+
+    /// An acknowledgement was seen.
+    #[inline]
+    pub fn ack(&mut self, ack: &Ack, rows: &mut Rows) {
+        self.acks_seen = true;
+        if let Some((tsval, tsecr)) = ack.timestamps {
+            self.ack_echoes.sent(tsval, ack.seen_ns);
+            if let Some(half_ns) = self.own_echoes.echoed(tsecr, ack.seen_ns) {
+                self.rtt_timestamps.add(half_ns + self.lead_ns);
+            }
+        }
+        if self.lead_ns == 0 {
+            self.apply(ack, ack.seen_ns, rows);
+            return;
+        }
+        if self.pending.len() == MOST_PENDING {
+            if let Some(first) = self.pending.pop_front() {
+                self.apply(&first, first.seen_ns + self.lead_ns, rows);
+            }
+        }
+        self.pending.push_back(*ack);
+    }
+
+    pub(super) fn sender_half_sample(&mut self, half_ns: i64) {
+        self.sender_half.add(half_ns);
+        self.far.take(half_ns);
+        if self.lead_ns > 0 {
+            // Down at once, up slowly: a sender that waits makes samples longer.
+            self.lead_ns = if half_ns < self.lead_ns {
+                half_ns.max(1)
+            } else {
+                self.lead_ns + (half_ns - self.lead_ns) / 8
+            };
+        }
+    }
+
+    /// The sender hears an acknowledgement.
+    #[inline]
+    fn apply(&mut self, ack: &Ack, now_ns: i64, rows: &mut Rows) {
+        if ack.position > self.next + 1 && ack.position - self.next < WIDEST_HOLE {
+            self.hole(ack.position, now_ns, 0);
+        }
+        let position = ack.position.min(self.next);
+        self.rounds.step(
+            now_ns,
+            self.smoothed.srtt_ns,
+            self.totals.delivered_bytes,
+            self.rtt.min_ns,
+        );
+        let pipe = self.pipe_bytes();
+        if self.sent_since_ack > 0 {
+            self.latched_pipe_bytes = pipe;
+        }
+        if let Some((start, end)) = ack.twice {
+            self.sack_seen = true;
+            self.arrived_twice(start, end);
+        }
+        let mut rtt = None;
+        if position > self.una {
+            rtt = self.advance(position, ack, now_ns, rows);
+        } else if position == self.una {
+            self.repeated(ack);
+        }
+        if ack.blocks > 0 {
+            self.sacked(ack, now_ns, &mut rtt);
+        }
+        self.lose(now_ns);
+        if let Some((sent_ns, rtt_ns)) = rtt {
+            self.rtt_sample(sent_ns, rtt_ns, rows);
+        }
+        if let Some(window_bytes) = ack.window_bytes {
+            self.window_bytes = Some(window_bytes);
+            self.totals.window_max_bytes = self.totals.window_max_bytes.max(window_bytes);
+            self.edge = Some(self.edge.unwrap_or(0).max(position + window_bytes));
+        }
+        let room = self.pipe_bytes() + 2 * u64::from(self.mss) <= self.latched_pipe_bytes;
+        let shut = self
+            .edge
+            .is_some_and(|edge| edge < self.next + u64::from(self.mss));
+        self.rounds
+            .acked(room && !shut && self.sent_since_ack == 0 && !self.repairs.within(self.una));
+        self.sent_since_ack = 0;
+        self.last_heard_ns = now_ns;
+    }
+
+    /// The cumulative acknowledgement advances; gives when the newest segment in it was sent, and its RTT.
+    #[inline]
+    fn advance(
+        &mut self,
+        position: u64,
+        ack: &Ack,
+        now_ns: i64,
+        rows: &mut Rows,
+    ) -> Option<(i64, i64)> {
+        let mut rtt = None;
+        let una = self.una;
+        let echo = ack.timestamps.map(|(_, tsecr)| tsecr);
+        while let Some(stretch) = self.board.take_acked(position) {
+            self.newest_delivered_ns = self.newest_delivered_ns.max(stretch.last_ns);
+            if stretch.once() && !stretch.unseen && !stretch.late {
+                if stretch.state != State::Sacked {
+                    rtt = Some((stretch.last_ns, now_ns - stretch.last_ns));
+                }
+                if stretch.lost_ns == 0 {
+                    self.delivered(&stretch, rows);
+                    continue;
+                }
+            }
+            let echo = echo.filter(|_| stretch.start == una);
+            self.retire(stretch, now_ns, echo, rows);
+        }
+        self.totals.delivered_bytes += position - self.una;
+        self.una = position;
+        self.last_ack_ns = ack.seen_ns;
+        self.duplicate_acks = 0;
+        self.board.forget_below(position);
+        self.repairs.advanced(position);
+        if self.board.is_empty() {
+            self.empty_since_ns = Some(now_ns);
+        }
+        rtt
+    }
+
+    fn delivered(&mut self, stretch: &Stretch, rows: &mut Rows) {
+        let units = self.units(stretch.bytes);
+        self.totals.fates[Fate::Delivered as usize] += u64::from(units);
+        self.totals.fate_bytes[Fate::Delivered as usize] += u64::from(stretch.bytes);
+        if rows.options.segments {
+            let told = self.told(stretch, Fate::Delivered, 1.0);
+            rows.told(&told);
+        }
+    }
+
+    fn repeated(&mut self, ack: &Ack) {
+        let same_window = ack.window_bytes == self.window_bytes || ack.blocks > 0;
+        if ack.pure && !self.board.is_empty() && same_window {
+            self.duplicate_acks += 1;
+            self.totals.duplicate_acks += 1;
+        }
+    }
+
+    fn sacked(&mut self, ack: &Ack, now_ns: i64, rtt: &mut Option<(i64, i64)>) {
+        self.sack_seen = true;
+        let newest = &mut self.newest_delivered_ns;
+        for &(start, end) in ack.sack.iter().take(usize::from(ack.blocks)) {
+            self.board.sack(start, end, now_ns, |stretch| {
+                *newest = (*newest).max(stretch.last_ns);
+                if stretch.once() && !stretch.unseen && !stretch.late {
+                    let sent_ns = stretch.last_ns;
+                    if rtt.is_none_or(|(before_ns, _)| sent_ns > before_ns) {
+                        *rtt = Some((sent_ns, now_ns - sent_ns));
+                    }
+                }
+            });
+        }
+    }
+
+    /// Takes for lost what RACK does: three segments were sacked above it, or its last copy was sent well before one
+    /// that arrived (RFC 8985 section 6.2).
+    fn lose(&mut self, now_ns: i64) {
+        if self.board.sacked_bytes() >= 3 * u64::from(self.mss) {
+            self.board.lose_below(self.board.high_sacked(), now_ns);
+        } else if !self.sack_seen && self.duplicate_acks == 3 {
+            self.board
+                .lose_below(self.una + u64::from(self.mss), now_ns);
+        }
+        let reordering_ns = self.rtt.min_ns / 4;
+        while let Some(&(sent_ns, start)) = self.resent.front() {
+            if sent_ns + reordering_ns >= self.newest_delivered_ns {
+                break;
+            }
+            self.resent.pop_front();
+            self.board.lose_copy(start, sent_ns, now_ns);
+        }
+    }
+
+    fn rtt_sample(&mut self, sent_ns: i64, rtt_ns: i64, rows: &mut Rows) {
+        self.rtt.add(rtt_ns);
+        self.receiver_half.add(rtt_ns - self.lead_ns);
+        self.smoothed.add(rtt_ns);
+        self.rounds.rtt(rtt_ns);
+        let sample = RttSample {
+            time_ns: sent_ns,
+            rtt_ns,
+            flow: self.flow,
+        };
+        rows.rtt(self.path, sample);
+    }
+}
