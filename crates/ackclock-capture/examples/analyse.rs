@@ -11,7 +11,7 @@ use ackclock_capture::tables::Vantage;
 use rustix::time::{clock_gettime, ClockId};
 
 /// Segments that are taken in between two looks at the rows.
-const STEP: u64 = 100_000;
+const STEP: u64 = 20_000;
 /// Flows that are printed.
 const SHOWN: usize = 20;
 

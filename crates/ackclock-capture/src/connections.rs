@@ -15,15 +15,20 @@ use crate::rows::Rows;
 const CLOSED_NS: i64 = 10_000_000_000;
 /// One that is idle, for so long while there is room: two minutes and a half hour are usual at routers (RFC 5382).
 const IDLE_NS: i64 = 1_800_000_000_000;
-/// Memory that may be in use before idle ones make room.
-const ROOM_BYTES: usize = 200 << 20;
-/// Beyond it, an idle connection is kept for this much less time for each part that is used of as much room again.
-const PRESSED_NS: i64 = 30_000_000_000;
-/// What a connection takes, and one that carries data.
-const SMALL_BYTES: usize = 700;
-const LARGE_BYTES: usize = 2600;
+/// Memory that may be in use before idle ones make room, and that shall not be exceeded.
+const ROOM_BYTES: f64 = 120e6;
+const MOST_BYTES: f64 = 260e6;
+/// In between, an idle connection is kept for this time, and for the less the less room there is.
+const PRESSED_NS: f64 = 30e9;
+/// What a connection takes with its place in the index, and what it takes more if it carries data.
+const SMALL_BYTES: usize = 850;
+const DATA_BYTES: usize = 1700;
 /// A connection gives back what it does not need after so long.
 const RESTS_NS: i64 = 5_000_000_000;
+
+/// A connection is looked at, whether it is over, after so many packets, and several before one is added.
+const PACKETS_A_LOOK: u64 = 16;
+const LOOKS_A_CONNECTION: u32 = 4;
 
 type Key = (Endpoint, Endpoint);
 
@@ -38,6 +43,7 @@ pub struct Connections {
     begun: u32,
     last: Option<(Key, u32)>,
     silent_since_ns: Option<i64>,
+    packets: u64,
 }
 
 impl Default for Connections {
@@ -51,6 +57,7 @@ impl Default for Connections {
             begun: 0,
             last: None,
             silent_since_ns: None,
+            packets: 0,
         }
     }
 }
@@ -73,7 +80,10 @@ impl Connections {
             connection.take(segment, now_ns, silent_ns, rows);
             self.large += usize::from(small && connection.is_large());
         }
-        self.sweep(now_ns, rows);
+        self.packets = self.packets.wrapping_add(1);
+        if self.packets % PACKETS_A_LOOK == 0 {
+            self.sweep(now_ns, rows);
+        }
     }
 
     #[inline]
@@ -91,6 +101,9 @@ impl Connections {
                 return slot;
             }
             self.finish(slot, rows);
+        }
+        for _ in 0..LOOKS_A_CONNECTION {
+            self.sweep(now_ns, rows);
         }
         self.begin(key, segment, now_ns)
     }
@@ -129,34 +142,33 @@ impl Connections {
         if self.hand >= self.slots.len() {
             self.hand = 0;
         }
-        let Some(connection) = &mut self.slots[self.hand] else {
+        let Some(Some(connection)) = self.slots.get_mut(self.hand) else {
             return;
         };
         let idle_ns = now_ns - connection.last_ns;
-        if idle_ns < RESTS_NS.min(PRESSED_NS) {
-            return;
-        }
-        let keeps_ns = if connection.closed() {
+        let closed_ns = if connection.closed() {
             CLOSED_NS
         } else {
-            self.keeps_ns()
+            IDLE_NS
         };
-        if idle_ns > keeps_ns {
+        if idle_ns > self.keeps_ns().min(closed_ns) {
             self.finish(self.hand as u32, rows);
-        } else if let Some(connection) = &mut self.slots[self.hand] {
-            connection.shrink();
+        } else if idle_ns > RESTS_NS {
+            if let Some(connection) = &mut self.slots[self.hand] {
+                connection.shrink();
+            }
         }
     }
 
     /// How long an idle connection is kept.
     fn keeps_ns(&self) -> i64 {
         let count = self.slots.len() - self.free.len();
-        let used = count * SMALL_BYTES + self.large * (LARGE_BYTES - SMALL_BYTES);
+        let used = (count * SMALL_BYTES + self.large * DATA_BYTES) as f64;
         if used < ROOM_BYTES {
             return IDLE_NS;
         }
-        let share = (used - ROOM_BYTES) as f64 / ROOM_BYTES as f64;
-        (PRESSED_NS as f64 * (1.0 - share)).max(0.0) as i64
+        let left = ((MOST_BYTES - used) / (MOST_BYTES - ROOM_BYTES)).max(0.0);
+        (PRESSED_NS * left.powi(4)) as i64
     }
 
     /// Ends all of them.

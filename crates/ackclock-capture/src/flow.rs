@@ -176,9 +176,8 @@ impl Connection {
         self.established_ns = Some(now_ns);
         let once = |half: &Half| half.syn_retransmissions == 0;
         if self.halves.iter().all(once) {
-            let answer_ns = self.syn_ns.map_or(0, |syn_ns| synack_ns - syn_ns);
-            if answer_ns > 0 {
-                self.to_ns = [(now_ns - synack_ns).max(1), answer_ns];
+            if let Some(syn_ns) = self.syn_ns {
+                self.to_ns = [(now_ns - synack_ns).max(1), (synack_ns - syn_ns).max(1)];
             }
         }
         rows.event(

@@ -57,12 +57,7 @@ impl Sending {
         self.sender_half.add(half_ns);
         self.far.take(half_ns);
         if self.lead_ns > 0 {
-            // Down at once, up slowly: a sender that waits makes samples longer.
-            self.lead_ns = if half_ns < self.lead_ns {
-                half_ns.max(1)
-            } else {
-                self.lead_ns + (half_ns - self.lead_ns) / 8
-            };
+            self.lead_ns = self.far.recent_ns().max(1);
         }
     }
 
@@ -73,10 +68,11 @@ impl Sending {
             self.hole(ack.position, now_ns, 0);
         }
         let position = ack.position.min(self.next);
+        // The rate is that at which acknowledgements pass the point: their way to the sender may vary.
         self.rounds.step(
-            now_ns,
+            ack.seen_ns,
             self.smoothed.srtt_ns,
-            self.totals.delivered_bytes,
+            self.arrived_bytes(),
             self.rtt.min_ns,
         );
         let pipe = self.pipe_bytes();
@@ -105,7 +101,8 @@ impl Sending {
             self.totals.window_max_bytes = self.totals.window_max_bytes.max(window_bytes);
             self.edge = Some(self.edge.unwrap_or(0).max(position + window_bytes));
         }
-        let room = self.pipe_bytes() + 2 * u64::from(self.mss) <= self.latched_pipe_bytes;
+        let window = self.rounds.window_bytes();
+        let room = self.pipe_bytes() + (window / 4).max(4 * u64::from(self.mss)) <= window;
         let shut = self
             .edge
             .is_some_and(|edge| edge < self.next + u64::from(self.mss));

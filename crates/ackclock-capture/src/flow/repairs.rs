@@ -4,7 +4,7 @@ use ackclock_record::Happening;
 
 use super::scoreboard::{Copied, State};
 use super::sending::{Data, Sending};
-use crate::rows::{How, Rows, Told};
+use crate::rows::{How, Rows, Told, NOT_KEPT};
 use crate::tables::{Cause, Fate, Vantage};
 
 /// The shortest retransmission timeout that is in use: Linux's, with some slack.
@@ -23,6 +23,8 @@ pub struct Repairs {
     timeout_until: u64,
     /// What was sent before fast recovery began ends here.
     recover: u64,
+    /// The highest that was repaired in this recovery, and when.
+    highest: (u64, i64),
     /// A tail probe is out, sent when this was the last byte.
     probed: u64,
 }
@@ -75,6 +77,7 @@ impl Sending {
                 Kind::Duplicate => self.duplicate(index, data, rows),
                 Kind::Again => {
                     copy.cause = *cause.get_or_insert_with(|| self.repair(index, data, rows));
+                    self.unseen_repair(index, data, copy.cause, rows);
                     self.send_again(index, copy, data.identification.unwrap_or(0), rows);
                 }
             }
@@ -269,6 +272,7 @@ impl Sending {
             }
             Cause::Fast if self.una >= self.repairs.recover => {
                 self.repairs.recover = self.next;
+                self.repairs.highest = (0, 0);
                 self.totals.recoveries += 1;
                 self.rounds.loss();
                 rows.event(
@@ -293,6 +297,36 @@ impl Sending {
         }
         self.sent_again_event(data, cause, rows);
         cause
+    }
+
+    /// Repairs leave in the order of what they repair. If one that lies higher has passed before, or a round trip has,
+    /// there was an earlier repair, lost before the point.
+    fn unseen_repair(&mut self, index: usize, data: &Data, cause: Cause, rows: &mut Rows) {
+        let Some(stretch) = self.board.get(index) else {
+            return;
+        };
+        let start = stretch.start;
+        let (highest, highest_ns) = self.repairs.highest;
+        let seen_before_ns = stretch
+            .copies
+            .as_deref()
+            .and_then(|all| all.last())
+            .map(|last| last.sent_ns);
+        let known = !matches!(self.vantage, Vantage::Sender | Vantage::Unknown);
+        if known && cause == Cause::Fast && start < highest && seen_before_ns.is_none() {
+            let unseen = Copied {
+                sent_ns: highest_ns,
+                tsval: data.tsval.unwrap_or(0),
+                arrival: NOT_KEPT,
+                seen: false,
+                cause,
+                extra: false,
+            };
+            self.send_again(index, unseen, 0, rows);
+        }
+        if start >= self.repairs.highest.0 {
+            self.repairs.highest = (start, data.now_ns);
+        }
     }
 
     fn number(&self, start: u64) -> f64 {
@@ -340,14 +374,11 @@ impl Sending {
             return Cause::Timeout;
         }
         let above = self.board.high_sacked() > stretch.start && sacked;
-        let partial = self.una < self.repairs.recover && index == 0;
-        if above || stretch.state == State::Lost || partial {
-            return Cause::Fast;
-        }
-        if self.duplicate_acks > 0 && index == 0 {
-            return Cause::Fast;
-        }
-        if self.una < self.repairs.recover {
+        // What was sent later has arrived, or the window before it is being repaired.
+        let overtaken = self.newest_delivered_ns > stretch.last_ns;
+        let recovering = self.una < self.repairs.recover;
+        let first = self.duplicate_acks > 0 && index == 0;
+        if above || overtaken || recovering || first || stretch.state == State::Lost {
             return Cause::Fast;
         }
         Cause::Unknown

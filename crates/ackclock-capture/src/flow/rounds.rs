@@ -8,6 +8,12 @@ use crate::tables::Limit;
 const UNSHARED: f64 = 0.8;
 /// Segments sent again, of all in the round: the link is full.
 const FULL_LOSS: f64 = 0.01;
+/// Who sends at a rate of its own, and for so many rounds adds less than this to the least RTT, has no more to send: a
+/// control that paces would look for more.
+const CALM: f64 = 0.05;
+const CALM_ROUNDS: u32 = 10;
+/// A host answers an acknowledgement sooner, if its window lets it.
+const PROMPT_NS: i64 = 100_000;
 /// Growth of the window from round to round in slow start; with delayed acknowledgements it is 1.5.
 const SLOW_START_GROWTH: f64 = 1.25;
 /// Rounds without that growth, until slow start is over.
@@ -29,10 +35,14 @@ pub struct Rounds {
     max_pipe_bytes: u64,
     previous_max_pipe_bytes: u64,
     rtt_least_ns: i64,
+    unprompted: u32,
+    is_paced: bool,
+    calm: u32,
     flat: u32,
     out_of_slow_start: bool,
     after_loss: u8,
     most_bps: f64,
+    previous_bps: f64,
     /// Seconds by [`Limit`].
     pub limited_s: [f64; 7],
     /// That of the last round.
@@ -49,6 +59,17 @@ impl Rounds {
         self.max_pipe_bytes = self.max_pipe_bytes.max(pipe_bytes);
     }
 
+    /// What is sent long after an acknowledgement was not let out by it.
+    #[inline]
+    pub fn prompted(&mut self, after_ns: i64) {
+        self.unprompted += u32::from(after_ns > PROMPT_NS);
+    }
+
+    /// In the last round most was not let out by acknowledgements: the window is larger than what is under way.
+    pub fn is_paced(&self) -> bool {
+        self.is_paced
+    }
+
     /// An acknowledgement came; `unused`: it made room, and the one before had too, but nothing was sent.
     #[inline]
     pub fn acked(&mut self, unused: bool) {
@@ -62,6 +83,12 @@ impl Rounds {
         if self.rtt_least_ns == 0 || rtt_ns < self.rtt_least_ns {
             self.rtt_least_ns = rtt_ns;
         }
+    }
+
+    /// What was under way at most, in this round and the one before.
+    #[inline]
+    pub fn window_bytes(&self) -> u64 {
+        self.max_pipe_bytes.max(self.previous_max_pipe_bytes)
     }
 
     /// The sender comes down.
@@ -93,6 +120,7 @@ impl Rounds {
         self.shut = 0;
         self.sends = 0;
         self.repairs = 0;
+        self.unprompted = 0;
         self.rtt_least_ns = 0;
         self.previous_max_pipe_bytes = self.max_pipe_bytes;
         self.max_pipe_bytes = 0;
@@ -114,10 +142,13 @@ impl Rounds {
             return;
         }
         let spent_s = (now_ns - self.start_ns).max(0) as f64 * 1e-9;
-        let bps = (delivered - self.start_delivered) as f64 * 8.0 / spent_s.max(1e-9);
+        let bps = delivered.saturating_sub(self.start_delivered) as f64 * 8.0 / spent_s.max(1e-9);
         if self.acks > 3 {
-            self.most_bps = self.most_bps.max(bps);
+            // Of two rounds: one alone may end in a burst of acknowledgements.
+            self.most_bps = self.most_bps.max(bps.min(self.previous_bps));
+            self.previous_bps = bps;
         }
+        self.is_paced = self.unprompted * 2 > self.sends;
         let limit = self.judge(bps, rtt_min_ns);
         self.limited_s[limit as usize] += spent_s;
         self.latest = limit as u8;
@@ -129,7 +160,12 @@ impl Rounds {
         if self.acks == 0 && self.sends == 0 {
             return Limit::Unknown;
         }
-        if self.after_loss == 0 && self.unused * 2 > self.acks.max(1) {
+        let queue_ns = self.rtt_least_ns - rtt_min_ns;
+        let losing = f64::from(self.repairs) > FULL_LOSS * f64::from(self.sends.max(1));
+        let calm = !losing && (queue_ns as f64) < CALM * rtt_min_ns as f64;
+        self.calm = if calm { self.calm + 1 } else { 0 };
+        let left = self.after_loss == 0 && self.unused * 2 > self.acks.max(1);
+        if left || self.is_paced && self.calm >= CALM_ROUNDS {
             return Limit::Application;
         }
         if self.shut * 2 > self.sends.max(1) {
@@ -144,9 +180,7 @@ impl Rounds {
             }
             self.out_of_slow_start = true;
         }
-        let queue_ns = self.rtt_least_ns - rtt_min_ns;
         let standing = self.rtt_least_ns > 0 && queue_ns as f64 > STANDING * rtt_min_ns as f64;
-        let losing = f64::from(self.repairs) > FULL_LOSS * f64::from(self.sends.max(1));
         match (standing || losing, bps >= UNSHARED * self.most_bps) {
             (true, true) => Limit::Bottleneck,
             (true, false) => Limit::SharedBottleneck,

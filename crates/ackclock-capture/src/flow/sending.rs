@@ -252,7 +252,7 @@ impl Sending {
     fn new_data(&mut self, data: &Data, start: u64, end: u64, arrival: u32, rows: &mut Rows) {
         if let Some(since_ns) = self.empty_since_ns.take() {
             self.rounds
-                .idle(since_ns, data.now_ns, self.totals.delivered_bytes);
+                .idle(since_ns, data.now_ns, self.arrived_bytes());
         }
         let stretch = Stretch {
             start,
@@ -314,12 +314,20 @@ impl Sending {
         let room = 2 * u64::from(self.mss);
         let shut = self.edge.is_some_and(|edge| edge < self.next + room);
         self.rounds.sent(pipe, again, shut);
+        if self.vantage == Vantage::Sender {
+            self.rounds.prompted(now_ns - self.last_heard_ns);
+        }
         if !self.acks_seen && self.totals.initial_window < u32::MAX {
             self.totals.initial_window = self.totals.data_segments.min(u64::from(u32::MAX)) as u32;
         }
         if now_ns >= self.next_sample_ns {
             self.sample(now_ns, rows);
         }
+    }
+
+    /// What has reached the receiver, in order or not.
+    pub(super) fn arrived_bytes(&self) -> u64 {
+        self.totals.delivered_bytes + self.board.sacked_bytes()
     }
 
     /// RFC 6675's pipe; without SACK each duplicate acknowledgement stands for a segment that left.
@@ -402,7 +410,8 @@ impl Sending {
         samples.time_s.push(time_s);
         samples.flow.push(self.flow);
         let latched = self.latched_pipe_bytes.max(self.pipe_bytes()) as f64 / mss;
-        samples.cwnd.push(if super::window_limits(limit) {
+        let paced = self.vantage == Vantage::Sender && self.rounds.is_paced();
+        samples.cwnd.push(if super::window_limits(limit) && !paced {
             latched
         } else {
             f64::NAN
@@ -423,7 +432,7 @@ impl Sending {
     /// Nothing more comes: what is open is told as such.
     pub fn finish(&mut self, rows: &mut Rows) {
         self.hear(i64::MAX, None, rows);
-        let (now_ns, delivered) = (self.last_heard_ns, self.totals.delivered_bytes);
+        let (now_ns, delivered) = (self.last_heard_ns, self.arrived_bytes());
         self.rounds.end(now_ns, delivered, self.rtt.min_ns);
         let open: Vec<Stretch> = self.board.drain().collect();
         for stretch in open {

@@ -24,6 +24,16 @@ pub struct Far {
 }
 
 impl Far {
+    /// The least of late: down at once, up after a window, as a sender that waits makes samples longer.
+    #[inline]
+    pub fn recent_ns(&self) -> i64 {
+        match (self.window_ns, self.count) {
+            (0, _) => self.least_ns,
+            (window_ns, 0) => window_ns,
+            (window_ns, _) => window_ns.min(self.least_ns),
+        }
+    }
+
     /// A sample of the sender's half.
     #[inline]
     pub fn take(&mut self, half_ns: i64) {
