@@ -16,6 +16,18 @@ from ackclock.dataset.tables import CAUSES, ENDS, EVENT_KINDS, FATES, LIMITS, PA
 
 SCENARIO = Path(__file__).parents[2] / "scenarios" / "dumbbell.toml"
 
+#: A value in Rust → its type in Python.
+DTYPES: dict[str, Any] = {
+    "f64": np.dtype(np.float64),
+    "u64": np.dtype(np.uint64),
+    "u32": np.dtype(np.uint32),
+    "u8": np.dtype(np.uint8),
+    "bool": np.dtype(np.bool_),
+    "String": str,
+    "Vec<f64>": np.dtype(np.float64),
+    "Vec<u64>": np.dtype(np.uint64),
+}
+
 
 @pytest.fixture(scope="module")
 def plan() -> dict[str, Any]:
@@ -54,6 +66,23 @@ def test_a_run_fills_every_table(plan: dict[str, Any]) -> None:
     assert len(samples["cwnd"]) == len(samples["flow"])
     assert len(tables["queue_samples"]["backlog_p"]) > 100
     assert flows["delivered_bytes"].sum() > 20e6
+
+
+def test_columns_have_their_types_with_rows_and_without(plan: dict[str, Any]) -> None:
+    simulation = _core.Simulation(json.dumps(plan), 1)
+    before = simulation.drain()
+    simulation.advance(1.0)
+    seen = set()
+    for tables in (before, simulation.finish()):
+        for table, columns in tables.items():
+            kinds = _core.DATASET_TABLES[table]
+            for name, column in columns.items():
+                cells = [column] if isinstance(column, np.ndarray) else column
+                found = {cell.dtype if isinstance(cell, np.ndarray) else type(cell) for cell in cells}
+                assert found <= {DTYPES[kinds[name]]}, f"{table}.{name}"
+                seen.add(kinds[name])
+    assert not any(map(len, before["flow_samples"].values()))
+    assert seen == set(DTYPES)
 
 
 def test_neither_the_steps_nor_the_repetition_change_the_bytes(plan: dict[str, Any]) -> None:

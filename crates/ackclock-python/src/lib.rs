@@ -1,8 +1,7 @@
 //! The Python module `ackclock._core`: a plan in, columns out.
 //!
 //! The only crate that names `PyO3`. It translates and does nothing else: JSON plans go to
-//! `ackclock-packet`, its columns come back as `NumPy` arrays that own the simulator's memory, and
-//! TOML texts give the line of each key.
+//! `ackclock-packet`, its columns come back as `NumPy` arrays, and TOML texts give the line of each key.
 
 #[cfg(feature = "python")]
 mod capture;
