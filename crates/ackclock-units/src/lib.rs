@@ -41,6 +41,7 @@ impl Time {
 
     /// A time of `seconds` s, rounded to the nearest picosecond; negative and NaN become zero,
     /// what does not fit becomes [`Time::NEVER`].
+    #[inline]
     pub fn from_seconds(seconds: f64) -> Time {
         Time((seconds * PICOSECONDS_PER_SECOND as f64).round() as u64)
     }
@@ -68,18 +69,21 @@ impl Time {
     }
 
     /// The time in seconds.
+    #[inline]
     pub fn seconds(self) -> f64 {
         self.0 as f64 / PICOSECONDS_PER_SECOND as f64
     }
 
     /// `self − earlier`, or zero if `earlier` is later.
     #[must_use]
+    #[inline]
     pub const fn since(self, earlier: Time) -> Time {
         Time(self.0.saturating_sub(earlier.0))
     }
 
     /// The time multiplied by a factor ≥ 0, rounded.
     #[must_use]
+    #[inline]
     pub fn scaled(self, factor: f64) -> Time {
         Time((self.0 as f64 * factor).round() as u64)
     }
@@ -92,12 +96,14 @@ impl Time {
 
 impl Add for Time {
     type Output = Time;
+    #[inline]
     fn add(self, other: Time) -> Time {
         Time(self.0.saturating_add(other.0))
     }
 }
 
 impl AddAssign for Time {
+    #[inline]
     fn add_assign(&mut self, other: Time) {
         *self = *self + other;
     }
@@ -105,6 +111,7 @@ impl AddAssign for Time {
 
 impl Sub for Time {
     type Output = Time;
+    #[inline]
     fn sub(self, other: Time) -> Time {
         self.since(other)
     }
@@ -161,6 +168,7 @@ impl Rate {
     }
 
     /// How long `bytes` take at this rate, to the nearest picosecond.
+    #[inline]
     pub fn transmission_time(self, bytes: u64) -> Time {
         Time((bytes as f64 * 8.0 * PICOSECONDS_PER_SECOND as f64 / self.0).round() as u64)
     }
