@@ -27,7 +27,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_COMPILE := 1
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup packages core demo test oracle fuzz kernel lint format bench gallery docs clean debian-test debian-bench debian-kernel
+.PHONY: help setup environment crates packages core demo test oracle fuzz kernel lint format bench gallery docs clean debian-test debian-bench debian-kernel
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -92,9 +92,16 @@ clean:  ## remove everything that was built or run
 
 $(VENV)/.venv:
 	tools/need-toolchain.sh $(PYTHON)
+	$(MAKE) --no-print-directory -j 2 environment crates
+	@touch $@
+
+environment:
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) install 'maturin>=1.9.4,<2'
-	@touch $@
+
+# They come while the environment is made. If they do not, the build says why.
+crates:
+	-cargo fetch --locked --quiet --target $$(rustc -vV | sed -n 's/^host: //p')
 
 # A stamp without the module it stands for is stale.
 $(if $(wildcard python/ackclock/_core*.so),,$(shell rm -f $(VENV)/.ackclock))
