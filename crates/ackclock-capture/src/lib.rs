@@ -1,11 +1,12 @@
 //! Packet captures, and what happened in them: records ([`framing`]) of a stream of bytes ([`source`]), the TCP segments
-//! in them ([`packet`]), those of several files in one order of time ([`files`]), the connections that they belong to
-//! ([`connections`], [`flow`]), and all that is found ([`analysis`], [`tables`]).
+//! in them ([`packet`]), those of several files in one order of time ([`files`]) or a choice of them ([`filter`]), the
+//! connections that they belong to ([`connections`], [`flow`]), and all that is found ([`analysis`], [`tables`]).
 
 pub mod analysis;
 pub mod connections;
 pub mod error;
 pub mod files;
+pub mod filter;
 pub mod flow;
 pub mod framing;
 pub mod packet;

@@ -45,6 +45,15 @@ impl Address {
     }
 }
 
+impl From<IpAddr> for Address {
+    fn from(address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(address) => Self::v4(address.to_bits()),
+            IpAddr::V6(address) => Self(address.to_bits()),
+        }
+    }
+}
+
 impl fmt::Debug for Address {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.ip().fmt(to)
