@@ -43,6 +43,7 @@ PAGES = (
     "docs/guides/models.md",
     "docs/guides/scenario-file.md",
     "docs/guides/reproducibility.md",
+    "docs/guides/captures.md",
     "docs/concepts/loss-synchronisation.md",
     "docs/concepts/dataset.md",
 )

@@ -191,15 +191,24 @@ class Capture:
     """Captures under analysis: the segments of all files, in one order of time, in; rows out."""
 
     def __new__(
-        cls, paths: Sequence[str | PathLike[str]], interval_s: float = 0.1, events: bool = True, segments: bool = False
+        cls,
+        paths: Sequence[str | PathLike[str]],
+        filter: str = "",
+        interval_s: float = 0.1,
+        events: bool = True,
+        segments: bool = False,
     ) -> Capture:
         """Open files (pcap or pcapng, also as gz, zst or xz); `-` is standard input.
 
         Args:
             paths: the files. Nothing is raised for one that cannot be read: `files()` says why.
+            filter: only these packets, in the words of pcap-filter(7) for addresses and ports.
             interval_s: a flow is sampled at most once in this time; 0: no samples.
             events: whether `events` is filled.
             segments: whether `segments` is: the fate of each copy of each data segment.
+
+        Raises:
+            ValueError: the filter is none; the message says where.
         """
 
     def advance(self, segments: int) -> bool:
@@ -220,8 +229,10 @@ class Capture:
         """
 
     def files(self) -> list[dict[str, Any]]:
-        """Of each file so far: `path`, `refused`, `note` (why it, or its rest, cannot be read), `dropped` (packets that
-        its host says it lost; None if it does not say), and counts: `packets`, `segments`, `unknown_link`, `not_ip`,
+        """What is known of each file so far.
+
+        `path`, `refused`, `note` (why it, or its rest, cannot be read), `dropped` (packets that its host says it lost;
+        None if it does not say), and counts: `packets`, `segments`, `unknown_link`, `not_ip`,
         `not_tcp`, `later_fragments`, `cut`, `malformed`, `bad_checksums`, `offloaded_checksums`, `super_segments`,
         `seen_before`, `without_time`, `back_in_time`.
         """

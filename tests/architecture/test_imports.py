@@ -17,7 +17,7 @@ HOME = ROOT / "python" / "ackclock"
 FLOORS = (
     ("ackclock", "__main__"),
     ("cli", "reproductions"),
-    ("campaigns",),
+    ("campaigns", "captures"),
     ("engines", "views"),
     ("dataset", "scenario"),
     ("catalog", "metrics"),

@@ -19,14 +19,14 @@ from ackclock.dataset.tables import TABLES, Field
 from ackclock.metrics.rows import Block
 
 NAMES = {
-    "events.kind": tables.EVENT_KINDS,
     "packets.kind": ("data", "ack"),
-    "packets.what": tables.PACKET_ACTIONS,
-    "transmissions.end": tables.ENDS,
     "transmissions.kind": ("data", "ack"),
-    "transmissions.cause": tables.CAUSES,
-    "transmissions.fate": tables.FATES,
-    "transmissions.limit": tables.LIMITS,
+    **{
+        f"{table}.{name}": field.dtype.categories.to_list()
+        for table, fields in TABLES.items()
+        for name, field in fields.items()
+        if isinstance(field.dtype, pl.Enum)
+    },
 }
 
 

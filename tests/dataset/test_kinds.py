@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
+import synthetic
 from typer.testing import CliRunner
 
 from ackclock import cli
-from ackclock.dataset import manifests
+from ackclock.dataset import Dataset, manifests, tables
 from ackclock.dataset.kinds import Kind, kind
+from ackclock.errors import InputError
 
 SCENARIO = """\
 duration = "1s"
@@ -105,3 +108,23 @@ def test_its_own_kind_is_replaced_and_notes_stay(here, command):
     found = json.loads((here / "out" / "manifest.json").read_text())
     assert found["format"] == manifests.FORMAT
     assert found["command"]
+
+
+def test_a_result_with_fewer_words_than_today_is_read(tmp_path):
+    """Kinds of events are added at the end: what was written before is read as if it had been written now."""
+    folder = synthetic.unplanned().write(tmp_path / "old")
+    part = folder / "events.parquet" / "part-0000.parquet"
+    events = pl.read_parquet(part)
+    fewer = pl.Enum(tables.EVENT_KINDS[:12])
+    events.with_columns(pl.col("kind").cast(fewer)).write_parquet(part)
+    manifest = {key: value for key, value in manifests.read(folder).about.items() if key != "files"}
+    (folder / "manifest.json").unlink()
+    manifests.write(folder, manifest, manifests.written(folder))
+    read = Dataset.read(folder)
+    assert read.events.equals(synthetic.unplanned().events)
+    other = pl.Enum(["loss", *tables.EVENT_KINDS[:12][:1], "retransmission"])
+    events.with_columns(pl.col("kind").cast(other)).write_parquet(part)
+    (folder / "manifest.json").unlink()
+    manifests.write(folder, manifest, manifests.written(folder))
+    with pytest.raises(InputError, match="its column kind is Enum"):
+        Dataset.read(folder)

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::connections::Connections;
 use crate::files::{Capture, Counts};
+use crate::filter::Filter;
 use crate::packet::Segment;
 use crate::rows::{Options, Rows};
 use crate::tables::Tables;
@@ -112,6 +113,7 @@ pub struct FileReport {
 #[derive(Debug)]
 pub struct Reading {
     capture: Capture,
+    filter: Option<Filter>,
     /// What is found.
     pub analysis: Analysis,
     done: bool,
@@ -122,8 +124,18 @@ impl Reading {
     pub fn open<P: AsRef<Path>>(paths: &[P], options: Options) -> Self {
         Self {
             capture: Capture::open(paths),
+            filter: None,
             analysis: Analysis::new(options),
             done: false,
+        }
+    }
+
+    /// Only the segments that the filter takes.
+    #[must_use]
+    pub fn only(self, filter: Filter) -> Self {
+        Self {
+            filter: Some(filter),
+            ..self
         }
     }
 
@@ -138,7 +150,9 @@ impl Reading {
                 self.done = true;
                 break;
             };
-            self.analysis.take(&segment);
+            if self.filter.as_ref().is_none_or(|filter| filter.takes(&segment)) {
+                self.analysis.take(&segment);
+            }
         }
         !self.done
     }

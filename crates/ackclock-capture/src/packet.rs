@@ -167,6 +167,8 @@ pub struct Segment {
     pub hops: u8,
     /// The ECN field of the IP header (RFC 3168).
     pub ecn: u8,
+    /// The length of its IP packet, captured or not.
+    pub packet_bytes: u32,
     /// The length of its frame.
     pub frame_bytes: u32,
     /// TCP's checksum as in the header, if it was captured.

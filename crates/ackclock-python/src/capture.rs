@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use ackclock_capture::analysis::{FileReport, Reading};
+use ackclock_capture::filter::{Filter, NoFilter};
 use ackclock_capture::rows::Options;
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -23,19 +24,29 @@ pub struct Capture {
 
 #[pymethods]
 impl Capture {
-    /// Opens files; `-` is standard input. Nothing is raised for those that cannot be read: `files` says why.
+    /// Opens files; `-` is standard input. `ValueError` says what is no filter; nothing is raised for files that cannot be
+    /// read: `files` says why.
     #[new]
-    #[pyo3(signature = (paths, interval_s=0.1, events=true, segments=false))]
-    fn new(paths: Vec<PathBuf>, interval_s: f64, events: bool, segments: bool) -> Self {
+    #[pyo3(signature = (paths, filter="", interval_s=0.1, events=true, segments=false))]
+    fn new(
+        paths: Vec<PathBuf>,
+        filter: &str,
+        interval_s: f64,
+        events: bool,
+        segments: bool,
+    ) -> PyResult<Self> {
+        let filter: Filter = filter
+            .parse()
+            .map_err(|refused: NoFilter| PyValueError::new_err(refused.to_string()))?;
         let options = Options {
             interval_ns: (interval_s * 1e9) as i64,
             events,
             segments,
             ..Options::default()
         };
-        Self {
-            reading: Mutex::new(Some(Reading::open(&paths, options))),
-        }
+        Ok(Self {
+            reading: Mutex::new(Some(Reading::open(&paths, options).only(filter))),
+        })
     }
 
     /// Takes in at most so many segments, without holding the interpreter; false when nothing is left.

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from ackclock.cli import check, compare, kernel, plot, quick, report, reproduce, run, show, sweep
+from ackclock.cli import capture, check, compare, doctor, kernel, plot, quick, report, reproduce, run, show, sweep
 from ackclock.errors import AckclockError
 from ackclock.system import signals
 
@@ -26,6 +26,8 @@ COMMANDS = (
     compare.compare,
     plot.plot,
     report.report,
+    capture.capture,
+    doctor.doctor,
     check.check,
     show.show,
     reproduce.reproduce,

@@ -31,7 +31,6 @@ import polars as pl
 from ackclock.dataset import checksums, folders, kinds, manifests, sound, tables
 from ackclock.dataset import columns as as_columns
 from ackclock.dataset.columns import Columns
-from ackclock.dataset.kinds import Kind
 from ackclock.dataset.manifests import CAPTURES
 from ackclock.dataset.tables import Column
 from ackclock.errors import InputError
@@ -54,12 +53,14 @@ Manifest: TypeAlias = Mapping[str, Any]
 class Part:
     """Rows of one table: in memory as a frame or as columns, or a Parquet file; `shift` is added to its run numbers.
 
-    `state` is that of a file whose result may be replaced while it is read.
+    `state` is that of a file whose result may be replaced while it is read, `words` the types of its columns that have
+    got more words since it was written.
     """
 
     source: pl.DataFrame | Columns | Path
     shift: int = 0
     state: checksums.State | None = None
+    words: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def height(self) -> int:
@@ -108,6 +109,8 @@ class Part:
         """The rows, read when collected."""
         if isinstance(self.source, Path):
             lazy = pl.scan_parquet(self.source, glob=False)
+            if self.words:
+                lazy = lazy.with_columns(pl.col(name).cast(dtype) for name, dtype in self.words.items())
         else:
             lazy = (self.source.frame if isinstance(self.source, Columns) else self.source).lazy()
         return lazy.with_columns(pl.col("run") + pl.lit(self.shift, pl.UInt32)) if self.shift else lazy
@@ -236,12 +239,13 @@ class Dataset:
     ) -> Path:
         """Writes the dataset as a folder, whole or not at all, and returns the folder.
 
-        An earlier result of a run is replaced, with its packet captures. `captures` is a folder of those of this
-        dataset, which moves into the result. `also` is given the folder before it takes its place, for what else
-        belongs into it. Raises `InputError` if something else is in the way or the place cannot be written.
+        An earlier result of its kind, a run's or that of captures, is replaced, with its packet captures. `captures` is
+        a folder of those of this dataset, which moves into the result. `also` is given the folder before it takes its
+        place, for what else belongs into it. Raises `InputError` if something else is in the way or the place cannot be
+        written.
         """
         target = Path(folder)
-        kinds.check(target, Kind.RUN)
+        kinds.check(target, kinds.of(self.manifest))
         with folders.replacing(target, manifests.is_note(target)) as new:
             with folders.writing(new):
                 self._write(new, captures)
@@ -267,16 +271,16 @@ class Dataset:
         Every part is compared with its SHA-256 in the manifest, once.
         """
         place = check_name(Path(folder))
-        manifest = manifests.read(place, Kind.RUN)
+        manifest = manifests.read(place, *kinds.DATASETS)
         sound.check_runs(manifest.about, place)
         names = {table: manifest.under(f"{table}.parquet") for table in tables.TABLES}
         states = {name: checksums.state(place / name) for found in names.values() for name in found}
         manifest.check(states, [f"{table}.parquet" for table in names])
-        for table, found in names.items():
-            for name in found:
-                sound.check_part(place / name, table)
         parts = {
-            table: tuple(Part(place / name, state=states[name]) for name in found) for table, found in names.items()
+            table: tuple(
+                Part(place / name, state=states[name], words=sound.check_part(place / name, table)) for name in found
+            )
+            for table, found in names.items()
         }
         return Dataset(manifest.about, parts)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ackclock.dataset import manifests
-from ackclock.dataset.kinds import MANIFEST, MARKS, Kind, kind
+from ackclock.dataset.kinds import DATASETS, MANIFEST, MARKS, Kind, kind
 from ackclock.dataset.manifests import PLACES, POINTS
 from ackclock.errors import InputError
 from ackclock.system.temporary import is_private
@@ -16,7 +16,7 @@ from ackclock.system.temporary import is_private
 #: States of a result: as it was written; as far as it got; not as it was written.
 SOUND, UNFINISHED, DAMAGED = "sound", "unfinished", "damaged"
 
-_RESULTS = (Kind.RUN, Kind.SWEEP, Kind.COMPARISON, Kind.REPRODUCTION)
+_RESULTS = (*DATASETS, Kind.SWEEP, Kind.COMPARISON, Kind.REPRODUCTION)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a folder is: the result of a run, a sweep, a comparison, a reproduction, something else, empty, or not there.
+"""What a folder is: the result of a run or of captures, a sweep, a comparison, a reproduction, something else, nothing.
 
 A command replaces results of its own kind only: `check` refuses what it would destroy otherwise.
 """
@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 from ackclock.errors import InputError
 from ackclock.system import files
@@ -30,6 +31,7 @@ class Kind(Enum):
     NOTHING = "nothing"
     EMPTY = "an empty folder"
     RUN = "the result of a run"
+    CAPTURE = "the result of captures"
     SWEEP = "a sweep"
     COMPARISON = "a comparison"
     REPRODUCTION = "a reproduction"
@@ -38,7 +40,10 @@ class Kind(Enum):
 
 
 #: The key of a manifest that says what a result is; a run's has none of them.
-KEYS = {"sweep": Kind.SWEEP, "comparison": Kind.COMPARISON, "reproduction": Kind.REPRODUCTION}
+KEYS = {"capture": Kind.CAPTURE, "sweep": Kind.SWEEP, "comparison": Kind.COMPARISON, "reproduction": Kind.REPRODUCTION}
+
+#: Those that are a dataset.
+DATASETS = (Kind.RUN, Kind.CAPTURE)
 
 #: The file that marks a folder of format 2, which had no manifest.
 MARKS = {"comparison.json": Kind.COMPARISON, "reproduced.csv": Kind.REPRODUCTION}
@@ -76,6 +81,11 @@ def _of_manifest(path: Path) -> Kind:
         return Kind.DAMAGED
     if not isinstance(manifest, Mapping) or "ackclock" not in manifest:
         return Kind.OTHER
+    return of(manifest)
+
+
+def of(manifest: Mapping[str, Any]) -> Kind:
+    """What a result with this manifest is."""
     return next((found for key, found in KEYS.items() if key in manifest), Kind.RUN)
 
 

@@ -84,8 +84,8 @@ def write(folder: Path, about: Mapping[str, Any], names: Iterable[str]) -> None:
     (folder / MANIFEST).write_bytes(content(about, checksums.of_files(folder, names)))
 
 
-def read(folder: Path, wanted: Kind | None = None) -> Manifest:
-    """The manifest of a result of this kind (by default any), as it was written.
+def read(folder: Path, *wanted: Kind) -> Manifest:
+    """The manifest of a result of one of these kinds (by default any), as it was written.
 
     Raises `InputError` if it is none, of another kind or format, or damaged.
     """
@@ -95,8 +95,8 @@ def read(folder: Path, wanted: Kind | None = None) -> Manifest:
         raise InputError(f"{folder / MANIFEST}: damaged: it is not what was written (SHA-256)")
     manifest = _checked(folder, _parsed(folder, given), own is not None)
     found = kind(folder)
-    if wanted is not None and found is not wanted:
-        raise InputError(f"{folder}: found {found.value}; expected {wanted.value}")
+    if wanted and found not in wanted:
+        raise InputError(f"{folder}: found {found.value}; expected {wanted[0].value}")
     files = manifest.pop("files", None)
     if not isinstance(files, dict) or not all(_is_file(*item) for item in files.items()):
         raise InputError(f"{folder / MANIFEST}: damaged: it lists no files")

@@ -45,8 +45,11 @@ def _is_run(run: object) -> bool:
     return numbered and (seed is None or (type(seed) is int and -(2**63) <= seed < 2**63))
 
 
-def check_part(path: Path, table: str) -> None:
-    """Raises `InputError` unless the file has the columns of the table, of their types."""
+def check_part(path: Path, table: str) -> dict[str, pl.DataType]:
+    """Raises `InputError` unless the file has the columns of the table, of their types.
+
+    Gives the columns of words that have got more words since it was written, and their types now.
+    """
     try:
         found = pl.scan_parquet(path.absolute(), glob=False).collect_schema()
     except UNREADABLE as error:
@@ -55,6 +58,15 @@ def check_part(path: Path, table: str) -> None:
     expected = tables.schema(table)
     if list(found) != list(expected):
         raise InputError(f"{path}: damaged part: its columns are not those of {table}")
-    for name, dtype in expected.items():
-        if found[name] != dtype:
+    changed = {name: dtype for name, dtype in expected.items() if found[name] != dtype}
+    for name, dtype in changed.items():
+        if not _is_shorter(found[name], dtype):
             raise InputError(f"{path}: damaged part: its column {name} is {found[name]}; expected {dtype}")
+    return changed
+
+
+def _is_shorter(found: pl.DataType, dtype: pl.DataType) -> bool:
+    """Whether these are the first of the words: new ones are added at the end."""
+    if not isinstance(found, pl.Enum) or not isinstance(dtype, pl.Enum):
+        return False
+    return list(found.categories) == list(dtype.categories)[: len(found.categories)]

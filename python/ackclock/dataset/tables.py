@@ -16,6 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from ackclock import _core
+
 #: What an engine hands over as one column.
 Column: TypeAlias = "np.ndarray[Any, Any] | Sequence[Any]"
 
@@ -65,6 +67,9 @@ FATES = ("delivered", "duplicate", "dropped", "lost", "under_way")
 
 #: What kept a segment from leaving earlier.
 LIMITS = ("nothing", "application", "receiver", "slow_start", "cwnd", "recovery", "pacing")
+
+#: Which end of a captured connection sends a flow's data.
+SENDERS = ("client", "server")
 
 #: Columns of words, which may come as codes.
 WORDS = (pl.Enum, pl.Categorical)
@@ -165,6 +170,56 @@ TRANSMISSIONS = {
     **_required(pl.Enum(LIMITS), "limit"),
 }
 
+CAPTURED = {
+    **_required(U32, "run flow connection"),
+    **_required(STR, "client server"),
+    **_required(pl.Enum(SENDERS), "sender"),
+    **_required(pl.Enum(_core.CAPTURE_VANTAGES), "vantage"),
+    **_nullable(F64, "vantage_confidence rtt_receiver_half_s rtt_sender_half_s handshake_s goodput_bps"),
+    **_required(BOOL, "opened closed reset window_scale_inferred sack timestamps ecn"),
+    **_nullable(U32, "mss peer_mss window_scale initial_window"),
+    **_nullable(U64, "received_packets payload_bytes data_packets data_segments super_segments delivered_bytes"),
+    **_nullable(F64, "first_data_s last_data_s last_ack_s"),
+    **_nullable(F64, "rtt_min_s rtt_mean_s rtt_max_s rtt_timestamps_min_s rtt_timestamps_mean_s"),
+    **_nullable(F64, "rtt_halves_min_s rtt_halves_mean_s cwnd_max"),
+    **_nullable(U64, "rtt_samples rtt_timestamps_samples receiver_window_max_bytes"),
+    **_nullable(U64, "delivered lost lost_before reordered duplicates spurious capture_lost unresolved"),
+    **_nullable(U64, "retransmissions_fast retransmissions_tail_probe retransmissions_timeout"),
+    **_nullable(U64, "retransmissions_spurious retransmissions_unknown synack_retransmissions"),
+    **_nullable(U64, "window_probes duplicate_acks congestion_marks bad_checksums"),
+    **_nullable(F64, "limited_application_s limited_receiver_s limited_control_s limited_slow_start_s"),
+    **_nullable(F64, "limited_bottleneck_s limited_shared_bottleneck_s limited_unknown_s"),
+}
+
+STALLS = {
+    **_required(U32, "run"),
+    **_required(F64, "time_s"),
+    **_required(U32, "flow"),
+    **_required(F64, "duration_s"),
+    **_required(pl.Enum(_core.CAPTURE_STALLS), "class"),
+    **_required(F64, "confidence"),
+}
+
+WINDOWS = {
+    **_required(U32, "run"),
+    **_required(F64, "time_s"),
+    **_required(U32, "flow"),
+    **_nullable(F64, "receiver_window_bytes"),
+    **_required(pl.Enum(_core.CAPTURE_LIMITS), "limit"),
+}
+
+SEGMENTS = {
+    **_required(U32, "run"),
+    **_required(F64, "time_s"),
+    **_required(U32, "flow"),
+    **_required(U64, "offset_bytes"),
+    **_required(U32, "payload_bytes segments"),
+    **_required(BOOL, "seen"),
+    **_required(pl.Enum(_core.CAPTURE_FATES), "fate"),
+    **_required(pl.Enum(_core.CAPTURE_CAUSES), "cause"),
+    **_required(F64, "confidence"),
+}
+
 #: Table name → column name → field.
 TABLES: Mapping[str, Mapping[str, Field]] = {
     "flows": FLOWS,
@@ -174,6 +229,10 @@ TABLES: Mapping[str, Mapping[str, Field]] = {
     "links": LINKS,
     "packets": PACKETS,
     "transmissions": TRANSMISSIONS,
+    "captured": CAPTURED,
+    "stalls": STALLS,
+    "windows": WINDOWS,
+    "segments": SEGMENTS,
 }
 
 

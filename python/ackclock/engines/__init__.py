@@ -53,11 +53,11 @@ def refusals(chosen: Engine, plan: Plan) -> list[Unsupported]:
 
 def check_needs(chosen: Engine, plan: Plan, coming: Collection[Path] = ()) -> None:
     """Refuses a plan that needs what is no result, nor one of the folders that are still to come."""
-    from ackclock.dataset.kinds import Kind, kind
+    from ackclock.dataset.kinds import DATASETS, kind
 
     for need in _needs(chosen, plan):
         place = os.path.realpath(check_name(need.folder))
-        if kind(need.folder) is not Kind.RUN and place not in map(os.path.realpath, coming):
+        if kind(need.folder) not in DATASETS and place not in map(os.path.realpath, coming):
             raise InputError(
                 f'{need.key}: found "{readable(need.folder)}", which is no result; expected a result folder'
             )

@@ -3,7 +3,7 @@
 A congestion epoch is a series of drops by the bottleneck's queue in which each drop follows the one before it within
 less than one round-trip time. The RTT is that of the moment: the mean of the flows' smoothed RTTs sampled last before
 the drop (the mean base RTT where no sample precedes it). Random losses on the link open no epoch; a drop in the
-warm-up belongs to none.
+warm-up belongs to none. Of a capture, all losses of data count, at the times at which they passed it.
 
 Sources: Belhareth 2014 (thesis, figures 5.5–5.11) counts synchronised flows and lost packets "at each congestion
 epoch" without fixing its bounds; RFC 5348 section 5.2 has the per-flow idea: losses within one RTT are one event.

@@ -190,8 +190,13 @@ class RunView:
 
     @cached_property
     def dropped(self) -> Rows:
-        """Drops by the bottleneck's queue in the measured part, in time order."""
-        return self.events("drop", at=self.bottlenecks).between(self.warmup_s, self.duration_s)
+        """Drops by the bottleneck's queue in the measured part, in time order.
+
+        A capture does not know the queue: all losses that it tells of, at the times at which their packets passed it.
+        """
+        is_capture = "capture" in self.data.manifest
+        found = self.events("loss") if is_capture else self.events("drop", at=self.bottlenecks)
+        return found.between(self.warmup_s, self.duration_s)
 
     def _choice(self, table: str) -> Choice:
         """Which rows of a table those are, and what is not known of a part of a run."""

@@ -28,6 +28,7 @@ fn segment(source: Endpoint, destination: Endpoint) -> Segment {
         identification: None,
         hops: 64,
         ecn: 0,
+        packet_bytes: 40,
         frame_bytes: 54,
         checksum_field: None,
         checksum: Checksum::Unknown,

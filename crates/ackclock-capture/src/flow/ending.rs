@@ -70,7 +70,7 @@ impl Connection {
         flows.reset.push(self.reset);
         let (own, other) = (&self.halves[from], &self.halves[1 - from]);
         flows.sent_packets.push(own.packets);
-        flows.sent_bytes.push(own.frame_bytes);
+        flows.sent_bytes.push(own.packet_bytes);
         flows.received_packets.push(other.packets);
         flows.bad_checksums.push(self.bad_checksums.into());
         flows.congestion_marks.push(own.congestion_marks.into());

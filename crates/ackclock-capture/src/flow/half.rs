@@ -34,7 +34,7 @@ pub struct Half {
     /// The position of its FIN.
     pub fin: Option<u64>,
     pub packets: u64,
-    pub frame_bytes: u64,
+    pub packet_bytes: u64,
     pub syn_retransmissions: u32,
     /// The largest segment that it takes, as its SYN says.
     pub mss: Option<u16>,
@@ -59,7 +59,7 @@ impl Half {
     #[inline]
     pub fn count(&mut self, segment: &Segment, now_ns: i64) {
         self.packets += 1;
-        self.frame_bytes += u64::from(segment.frame_bytes);
+        self.packet_bytes += u64::from(segment.frame_bytes);
         self.congestion_marks += u32::from(segment.ecn == 3);
         self.offloaded |= segment.checksum == Checksum::Offloaded;
         if let Some((tsval, _)) = segment.options.timestamps {

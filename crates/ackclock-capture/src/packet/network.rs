@@ -7,6 +7,7 @@ use super::checksum;
 use super::walk::{u16_at, u32_at, IpHeader, Layer, Walk};
 use super::{Address, Skipped};
 
+const HEADER_6_BYTES: u32 = 40;
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
 const FRAGMENT: u8 = 44;
@@ -55,6 +56,7 @@ fn version_4(walk: &mut Walk) -> Result<Layer, Skipped> {
         identification: Some(u32::from(u16_at(header, 4))),
         hops: header[8],
         ecn: header[1] & 3,
+        packet_bytes: walk.length,
         routed: false,
     };
     walk.skip(header_bytes)?;
@@ -95,6 +97,7 @@ fn version_6(walk: &mut Walk) -> Result<Layer, Skipped> {
         identification: None,
         hops: header[7],
         ecn: header[1] >> 4 & 3,
+        packet_bytes: walk.length.saturating_add(HEADER_6_BYTES),
         routed: false,
     };
     extensions(header[6], walk)
@@ -144,6 +147,7 @@ fn jumbo(header: &[u8], walk: &mut Walk) {
     if let Some(length @ [_, _, _, _]) = option(header, JUMBO_PAYLOAD) {
         if walk.without_length {
             walk.limit(u32_at(length, 0));
+            walk.ip.packet_bytes = walk.length.saturating_add(HEADER_6_BYTES);
         }
     }
 }

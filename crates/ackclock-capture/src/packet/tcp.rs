@@ -44,6 +44,7 @@ pub fn segment(walk: &Walk, record: &Record) -> Result<Segment, Skipped> {
         identification: walk.ip.identification,
         hops: walk.ip.hops,
         ecn: walk.ip.ecn,
+        packet_bytes: walk.ip.packet_bytes,
         frame_bytes: record.frame_bytes,
         checksum_field,
         checksum: checksum_field.map_or(Checksum::Unknown, |field| {

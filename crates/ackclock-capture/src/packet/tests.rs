@@ -111,6 +111,7 @@ fn a_segment_says_all_that_its_headers_say() {
         (segment.time_ns, segment.interface, segment.frame_bytes),
         (Some(1), 3, 71)
     );
+    assert_eq!(segment.packet_bytes, 57);
     assert_eq!(
         (
             segment.encapsulations,
@@ -125,6 +126,7 @@ fn a_segment_says_all_that_its_headers_say() {
         (segment.identification, segment.hops, segment.ecn),
         (None, 61, 3)
     );
+    assert_eq!(segment.packet_bytes, 77);
 }
 
 #[test]

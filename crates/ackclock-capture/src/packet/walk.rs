@@ -51,6 +51,8 @@ pub struct IpHeader {
     pub identification: Option<u32>,
     pub hops: u8,
     pub ecn: u8,
+    /// The length of the whole packet, header included.
+    pub packet_bytes: u32,
     /// Another header has the last destination or the true source, of which the checksum is.
     pub routed: bool,
 }
@@ -70,6 +72,7 @@ impl<'a> Walk<'a> {
                 identification: None,
                 hops: 0,
                 ecn: 0,
+                packet_bytes: 0,
                 routed: false,
             },
             ip_headers: 0,

@@ -1,0 +1,204 @@
+"""Packet captures: what happened to the TCP connections in them, as the dataset that engines write.
+
+`crates/ackclock-capture` reads and analyses; here its rows become tables, and its findings answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ackclock import _core
+from ackclock.captures import answers, summary
+from ackclock.dataset import Dataset, Spool
+from ackclock.dataset.tables import EVENT_KINDS, SENDERS, TABLES, Column
+from ackclock.errors import InputError
+from ackclock.input import arguments
+from ackclock.input.arguments import checked, optional, several
+from ackclock.system import files as regular
+from ackclock.system.files import readable
+
+#: Standard input, among the files.
+STANDARD_INPUT = "-"
+
+#: Segments that are analysed between two looks at whether somebody wants it to end.
+AT_A_TIME = 200_000
+
+#: A flow is sampled at most once in this time, in seconds.
+INTERVAL_S = 0.1
+
+Columns = Mapping[str, Column]
+
+#: Words behind integer codes.
+NAMES: Mapping[str, Sequence[str]] = {
+    "events.kind": EVENT_KINDS,
+    "captured.sender": SENDERS,
+    "captured.vantage": _core.CAPTURE_VANTAGES,
+    "stalls.class": _core.CAPTURE_STALLS,
+    "windows.limit": _core.CAPTURE_LIMITS,
+    "segments.fate": _core.CAPTURE_FATES,
+    "segments.cause": _core.CAPTURE_CAUSES,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """What captures tell: tables, answers (see `answers`), and why files, or the rest of them, could not be read."""
+
+    data: Dataset
+    answers: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
+
+
+@checked(
+    files=several(arguments.PATH, "paths of captures"),
+    expression=arguments.TEXT,
+    interval_s=arguments.number(1e-6, expected="a time in seconds"),
+    segments=arguments.FLAG,
+    command=optional(arguments.TEXT),
+)
+def read(
+    files: Sequence[Path | str],
+    expression: str = "",
+    *,
+    interval_s: float = INTERVAL_S,
+    segments: bool = False,
+    command: str | None = None,
+) -> Captured:
+    """Analyses captures (pcap or pcapng, also as gz, zst or xz; `-` is standard input) as one, in the order of time.
+
+    Args:
+        files: the captures.
+        expression: only these packets, in the words of pcap-filter(7): addresses and ports.
+        interval_s: flows are sampled at most once in this time, in seconds.
+        segments: also the fate of each copy of each data segment, as the table `segments`.
+        command: for the manifest.
+
+    Raises:
+        InputError: nothing could be read, or the expression is none.
+    """
+    for path in map(Path, files):
+        if str(path) != STANDARD_INPUT:
+            _check(path)
+    try:
+        capture = _core.Capture(list(files), expression, interval_s=interval_s, segments=segments)
+    except ValueError as error:
+        raise InputError(f'--filter "{expression}": {error}') from error
+    spool = Spool(names=NAMES)
+    for rows in _rows(capture):
+        for table, columns in _tables(rows, interval_s):
+            spool.append(table, columns)
+    found = capture.files()
+    notes = tuple(f"{readable(file['path'])}: {file['note']}" for file in found if file["note"])
+    if all(file["refused"] for file in found):
+        raise InputError("\n".join(notes))
+    told = _answers(spool.dataset(_about(command)), capture, found)
+    data = spool.dataset({**_about(command), "capture": told})
+    return Captured(data, told, notes)
+
+
+def _check(path: Path) -> None:
+    try:
+        regular.check(path)
+    except regular.UnreadableError as error:
+        raise InputError(f"{readable(path)}: found {error.found}; expected a capture (pcap or pcapng)") from error
+
+
+def _about(command: str | None) -> dict[str, Any]:
+    return {"ackclock": _core.version, "runs": [{"run": 0}], **({"command": command} if command else {})}
+
+
+def _rows(capture: _core.Capture) -> Iterator[Mapping[str, Columns]]:
+    """Rows as they are found."""
+    more = True
+    while more:
+        more = capture.advance(AT_A_TIME)
+        yield capture.drain()
+
+
+def _tables(rows: Mapping[str, Columns], interval_s: float) -> Iterator[tuple[str, Columns]]:
+    """The dataset's tables of what the analysis found.
+
+    A sample is taken when its flow sends; here all get the next instant that is a multiple of the interval, since
+    metrics take means over the flows of an instant.
+    """
+    flows, events, samples = rows["flows"], rows["events"], rows["flow_samples"]
+    if len(flows["flow"]):
+        ends = _ends(flows)
+        yield "flows", _known("flows", {**flows, **_as_flows(flows, ends)})
+        yield "captured", _known("captured", {**flows, **ends})
+    samples = {**samples, "time_s": interval_s * np.ceil(np.asarray(samples["time_s"]) / interval_s)}
+    yield "flow_samples", _known("flow_samples", samples)
+    yield "windows", _known("windows", samples)
+    yield "events", _known("events", events)
+    stood = np.asarray(events["kind"]) == EVENT_KINDS.index("stall")
+    yield "stalls", {name: np.asarray(events[name])[stood] for name in TABLES["stalls"] if name in events}
+    yield "segments", _known("segments", rows["segments"])
+
+
+def _known(table: str, columns: Columns) -> dict[str, Column]:
+    """Those that the table has."""
+    return {name: columns[name] for name in TABLES[table] if name in columns}
+
+
+def _ends(flows: Columns) -> dict[str, Column]:
+    """Of each direction its connection, and who its ends are."""
+    flow = np.asarray(flows["flow"])
+    return {
+        "connection": flow // 2,
+        "sender": flow % 2,
+        "client": [_end(*end) for end in zip(flows["client"], flows["client_port"], strict=True)],
+        "server": [_end(*end) for end in zip(flows["server"], flows["server_port"], strict=True)],
+    }
+
+
+def _end(address: str, port: int) -> str:
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+def _as_flows(flows: Columns, ends: Columns) -> dict[str, Column]:
+    """What an engine would say of the same flows. A flow is over when its connection is closed."""
+    pairs = list(zip(ends["client"], ends["server"], ends["sender"], strict=True))
+    start_s, end_s = np.asarray(flows["start_s"]), np.asarray(flows["last_ack_s"])
+    over_s = np.where(flows["closed"], end_s, np.nan)
+    delivered = np.asarray(flows["delivered_bytes"])
+    return {
+        "group": np.zeros(len(pairs), np.uint32),
+        "congestion": ["unknown"] * len(pairs),
+        "source": [server if sender else client for client, server, sender in pairs],
+        "destination": [client if sender else server for client, server, sender in pairs],
+        "received_packets": np.full(len(pairs), np.iinfo(np.uint64).max, np.uint64),
+        "base_rtt_s": flows["rtt_min_s"],
+        "tail_probes": flows["retransmissions_tail_probe"],
+        "end_s": over_s,
+        "completion_s": over_s - start_s,
+        "size_bytes": np.where(flows["closed"], delivered, np.iinfo(delivered.dtype).max),
+    }
+
+
+def _answers(data: Dataset, capture: _core.Capture, files: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    rows = data.frame("captured").sort("flow").to_dicts()
+    counted = data.flows.select("flow", "sent_packets", "syn_retransmissions").to_dicts()
+    counts = {row["flow"]: row for row in counted}
+    rows = [{**counts[row["flow"]], **row} for row in rows]
+    stalls = data.frame("stalls").sort("time_s").to_dicts()
+    told = {
+        "files": [_file(file) for file in files],
+        "vantage": answers.vantage(rows),
+        "packets": capture.segments,
+        "connections": capture.connections,
+        "path": dict(answers.NO_PATH),
+        "capture_loss": answers.capture_loss(rows),
+        "flows": answers.of_flows(rows, stalls, {}),
+    }
+    return {**told, "summary": summary.sentence(told)}
+
+
+def _file(file: Mapping[str, Any]) -> dict[str, Any]:
+    """What a file held besides TCP, as far as there is anything."""
+    always = ("path", "packets", "segments", "note")
+    return {key: value for key, value in file.items() if key in always or (value and key != "refused")}

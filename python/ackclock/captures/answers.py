@@ -1,0 +1,118 @@
+"""What captures tell, as one JSON object: the keys of `ackclock capture --json`. What cannot be known is None.
+
+A flow is a connection. Its counts are of both directions, its figures of the one that carries more data: `sender` says
+which end that is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+Row: TypeAlias = Mapping[str, Any]
+Answers: TypeAlias = dict[str, Any]
+
+#: What may hold a sender back.
+LIMITS = ("application", "receiver", "control", "slow_start", "bottleneck", "shared_bottleneck")
+
+#: Causes of a repair, and the column that counts them.
+REPAIRS = {
+    "fast": "retransmissions_fast",
+    "tail_probe": "retransmissions_tail_probe",
+    "timeout": "retransmissions_timeout",
+    "syn": "syn_retransmissions",
+    "synack": "synack_retransmissions",
+    "spurious": "retransmissions_spurious",
+    "unknown": "retransmissions_unknown",
+}
+
+#: Of a path of which nothing is known.
+NO_PATH: Mapping[str, Any] = {
+    "limiter": "undecided",
+    "rate_bps": None,
+    "rate_ci95": None,
+    "depth_bytes": None,
+    "depth_ci95": None,
+}
+
+
+def of_flows(rows: Iterable[Row], stalls: Iterable[Row], congestion: Mapping[int, Sequence[Row]]) -> list[Answers]:
+    """Each connection in the order of the first packets.
+
+    `rows` are those of the table `captured`, one for each direction with data; `stalls` events of that kind;
+    `congestion` rankings by the number of the direction.
+    """
+    connections: dict[int, list[Row]] = {}
+    for row in rows:
+        connections.setdefault(row["connection"], []).append(row)
+    stood: dict[int, list[Answers]] = {}
+    for stall in stalls:
+        told = {"start_s": stall["time_s"], "duration_s": stall["duration_s"], "class": stall["class"]}
+        stood.setdefault(stall["flow"], []).append(told)
+    return [_connection(number, found, stood, congestion) for number, found in sorted(connections.items())]
+
+
+def _connection(
+    number: int,
+    directions: Sequence[Row],
+    stalls: Mapping[int, list[Answers]],
+    congestion: Mapping[int, Sequence[Row]],
+) -> Answers:
+    main = max(directions, key=lambda row: row["payload_bytes"] or 0)
+
+    def total(name: str) -> int:
+        return sum(row[name] or 0 for row in directions)
+
+    return {
+        "id": number,
+        "client": main["client"],
+        "server": main["server"],
+        "sender": main["sender"],
+        "vantage": main["vantage"],
+        "vantage_confidence": main["vantage_confidence"],
+        "packets": total("sent_packets") if len(directions) > 1 else main["sent_packets"] + main["received_packets"],
+        "bytes": main["delivered_bytes"],
+        "handshake_s": main["handshake_s"],
+        "goodput_bps": main["goodput_bps"],
+        "rtt_min_s": main["rtt_min_s"],
+        "rtt_mean_s": main["rtt_mean_s"],
+        "segments_lost": total("lost") + total("lost_before"),
+        "reordered": total("reordered"),
+        "capture_lost": total("capture_lost"),
+        "retransmissions": {cause: _repairs(directions, column) for cause, column in REPAIRS.items()},
+        "limited": _limited(main),
+        "stalls": [stall for row in directions for stall in stalls.get(row["flow"], ())],
+        "congestion": list(congestion.get(main["flow"], ())) or None,
+    }
+
+
+def _repairs(directions: Sequence[Row], column: str) -> int:
+    """Those of a handshake belong to the connection, and stand in each of its rows."""
+    values = [row[column] or 0 for row in directions]
+    return max(values) if column.startswith("syn") else sum(values)
+
+
+def _limited(row: Row) -> dict[str, float] | None:
+    """Shares of the time in which something is known to hold the sender back."""
+    seconds = {limit: row[f"limited_{limit}_s"] or 0.0 for limit in LIMITS}
+    whole_s = math.fsum(seconds.values())
+    return {limit: value / whole_s for limit, value in seconds.items()} if whole_s > 0 else None
+
+
+def vantage(rows: Iterable[Row]) -> str | None:
+    """Where most of the data was seen from; None if nobody knows."""
+    seen: dict[str, int] = {}
+    for row in rows:
+        seen[row["vantage"]] = seen.get(row["vantage"], 0) + 1 + (row["payload_bytes"] or 0)
+    known = {place: data_bytes for place, data_bytes in seen.items() if place != "unknown"}
+    return max(known, key=lambda place: known[place]) if known else None
+
+
+def capture_loss(rows: Iterable[Row]) -> Answers:
+    """Data segments that reached their receivers and are not in the capture; None without data."""
+    lost = seen = 0
+    for row in rows:
+        lost += row["capture_lost"] or 0
+        seen += row["data_segments"] or 0
+    return {"packets": lost, "share": lost / (lost + seen) if lost + seen else None}

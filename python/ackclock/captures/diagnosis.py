@@ -1,0 +1,318 @@
+"""Network, host, capture, shaper, receiver or application: what captures' answers say of a slow transfer.
+
+What each cost is a share of the time of the flows: of the round trips in which it held the sender back, and of the
+silences that it caused. The greatest share is the verdict, if it is worth a word; what the flows took from the path at
+full speed costs nothing that could be won elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from ackclock.views import numbers
+
+#: A cause is worth a word from this share of the time on, and of the capture's packets.
+WORTH, WORTH_OF_CAPTURE = 0.05, 1e-3
+
+#: Verdicts on a capture that lost more than this share speak of the capture first.
+SPOILT = 0.1
+
+#: An RTT under load that is so many times the smallest is a standing queue.
+BLOATED = 3.0
+
+
+class Cause(Enum):
+    """What may be to blame, and the exit status that says so."""
+
+    NOTHING = ("nothing stands out", 0)
+    NETWORK = ("the network", 10)
+    HOST = ("the host", 11)
+    CAPTURE = ("the capture", 12)
+    SHAPER = ("a shaper or policer", 13)
+    RECEIVER = ("the receiver", 14)
+    APPLICATION = ("the application", 15)
+    UNDECIDED = ("undecided", 19)
+
+    def __init__(self, words: str, exit_status: int) -> None:
+        self.words = words
+        self.exit_status = exit_status
+
+
+#: Whose silence it was.
+STALLS = {
+    "application": Cause.APPLICATION,
+    "receiver": Cause.RECEIVER,
+    "host": Cause.HOST,
+    "machine": Cause.HOST,
+    "timeout": Cause.NETWORK,
+    "tail_loss": Cause.NETWORK,
+    "double_retransmission": Cause.NETWORK,
+    "small_window": Cause.NETWORK,
+    "continuous_loss": Cause.NETWORK,
+    "ack_delay": Cause.NETWORK,
+    "handshake": Cause.NETWORK,
+    "capture_loss": Cause.CAPTURE,
+}
+
+#: Whose limit it was. A path that is full by itself is nobody's fault: see `_of_path`.
+LIMITS = {
+    "application": Cause.APPLICATION,
+    "receiver": Cause.RECEIVER,
+    "control": Cause.NETWORK,
+    "slow_start": Cause.NOTHING,
+    "bottleneck": Cause.NOTHING,
+    "shared_bottleneck": Cause.NETWORK,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A sentence and the figures behind it; `share` of the time, if it is one."""
+
+    cause: Cause
+    sentence: str
+    evidence: Mapping[str, Any]
+    share: float | None = None
+    next: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """The verdict, what each cause cost (shares of the time), and what was found, the dearest first."""
+
+    verdict: Cause
+    costs: Mapping[Cause, float]
+    findings: tuple[Finding, ...] = field(default=())
+
+    def as_dict(self) -> dict[str, Any]:
+        """As `--json` has it."""
+        return {
+            "verdict": self.verdict.name.lower(),
+            "costs": {cause.name.lower(): share for cause, share in self.costs.items()},
+            "findings": [
+                {
+                    "cause": found.cause.name.lower(),
+                    "share": found.share,
+                    "sentence": found.sentence,
+                    "evidence": dict(found.evidence),
+                    "next": found.next,
+                }
+                for found in self.findings
+            ],
+        }
+
+
+def diagnose(answers: Mapping[str, Any]) -> Diagnosis:
+    """What the answers of `ackclock capture` come to."""
+    flows = [_Flow.of(flow) for flow in answers["flows"]]
+    flows = [flow for flow in flows if flow.span_s > 0]
+    path, loss = answers["path"], answers["capture_loss"]["share"]
+    limited_s = _summed((limit, value) for flow in flows for limit, value in flow.limited_s.items())
+    stalled_s = _summed((name, value) for flow in flows for name, value in flow.stalled_s.items())
+    whole_s = sum(flow.span_s for flow in flows)
+    if not whole_s:
+        return Diagnosis(Cause.UNDECIDED, {}, (_nothing_to_see(answers),))
+    bloat = _bloat(flows)
+    spent_s = [(LIMITS[limit], limit, value_s) for limit, value_s in limited_s.items()]
+    spent_s += [(STALLS.get(name, Cause.UNDECIDED), name, value_s) for name, value_s in stalled_s.items()]
+    costs = _summed((_of_path(cause, name, path, bloat), value_s / whole_s) for cause, name, value_s in spent_s)
+    findings = [
+        *_of_limits(limited_s, whole_s, path, bloat),
+        *_of_stalls(answers["flows"], stalled_s, whole_s, path, bloat),
+        *_of_limiter(path),
+        *_of_losses(answers["flows"]),
+        *_of_capture(answers),
+    ]
+    findings.sort(key=lambda found: -(found.share or 0.0))
+    return Diagnosis(_verdict(costs, loss), costs, tuple(findings))
+
+
+@dataclass(frozen=True, slots=True)
+class _Flow:
+    """How long a flow had data under way or to come, and what of it went where."""
+
+    span_s: float
+    limited_s: Mapping[str, float]
+    stalled_s: Mapping[str, float]
+    rtt_min_s: float | None
+    rtt_mean_s: float | None
+    data_bytes: int
+
+    @staticmethod
+    def of(flow: Mapping[str, Any]) -> _Flow:
+        """Silences first; what is left by the shares of the round trips."""
+        stalled_s = _summed((stall["class"], stall["duration_s"]) for stall in flow["stalls"])
+        goodput_bps, data_bytes = flow["goodput_bps"] or 0.0, flow["bytes"] or 0
+        span_s = max(8 * data_bytes / goodput_bps if goodput_bps else 0.0, sum(stalled_s.values()))
+        left_s = span_s - sum(stalled_s.values())
+        limited_s = {limit: share * left_s for limit, share in (flow["limited"] or {}).items()}
+        return _Flow(span_s, limited_s, stalled_s, flow["rtt_min_s"], flow["rtt_mean_s"], data_bytes)
+
+
+def _summed(pairs: Iterable[tuple[Any, float]]) -> dict[Any, float]:
+    """The sum of each key's values, where there is something."""
+    found: dict[Any, float] = {}
+    for key, value in pairs:
+        if value > 0:
+            found[key] = found.get(key, 0.0) + value
+    return found
+
+
+def _bloat(flows: Iterable[_Flow]) -> float | None:
+    """How many times its smallest the RTT was on average, by bytes; None if it is not known."""
+    known = [
+        (flow.rtt_mean_s / flow.rtt_min_s, flow.data_bytes) for flow in flows if flow.rtt_min_s and flow.rtt_mean_s
+    ]
+    data_bytes = sum(weight for _, weight in known)
+    return sum(ratio * weight for ratio, weight in known) / data_bytes if data_bytes else None
+
+
+def _of_path(cause: Cause, name: str, path: Mapping[str, Any], bloat: float | None) -> Cause:
+    """Whose a limit is on such a path: a shaper's what it drops and holds back; a standing queue's the network's."""
+    if path["limiter"] in ("policer", "shaper") and (cause is Cause.NETWORK or name == "bottleneck"):
+        return Cause.SHAPER
+    if name == "bottleneck" and bloat is not None and bloat >= BLOATED:
+        return Cause.NETWORK
+    return cause
+
+
+def _verdict(costs: Mapping[Cause, float], capture_loss: float | None) -> Cause:
+    if capture_loss is not None and capture_loss >= SPOILT:
+        return Cause.CAPTURE
+    blamed = {cause: share for cause, share in costs.items() if cause is not Cause.NOTHING and share >= WORTH}
+    return max(blamed, key=lambda cause: blamed[cause]) if blamed else Cause.NOTHING
+
+
+def _nothing_to_see(answers: Mapping[str, Any]) -> Finding:
+    evidence = {"packets": answers["packets"], "connections": answers["connections"]}
+    sentence = "No connection carries data whose acknowledgements are seen."
+    return Finding(
+        Cause.UNDECIDED, sentence, evidence, next="Capture both directions, from before the connection opens."
+    )
+
+
+#: Limit → what is said of it, and what to do next.
+SAID = {
+    "application": (
+        "For {share} of the time the sender's application had nothing to send.",
+        "Look at the application and at what it reads from, not at the network.",
+    ),
+    "receiver": (
+        "For {share} of the time the receiver's window was full: it took the data more slowly than they could come.",
+        "Raise the receiver's buffer (net.ipv4.tcp_rmem), or see why its application reads slowly.",
+    ),
+    "control": (
+        "For {share} of the time the congestion window held the sender back, with no queue to be seen.",
+        "Losses keep the window small: find where they come from, or try another congestion control.",
+    ),
+    "slow_start": (
+        "{share} of the time went by in slow start.",
+        "Transfers are short for this round-trip time: fewer and longer connections would start less often.",
+    ),
+    "bottleneck": (
+        "For {share} of the time the flow filled a link by itself.",
+        "This is the path's capacity.",
+    ),
+    "shared_bottleneck": (
+        "For {share} of the time the flow shared a full link with others.",
+        "Look for what else uses the link.",
+    ),
+}
+
+
+def _of_limits(
+    limited_s: Mapping[str, float], whole_s: float, path: Mapping[str, Any], bloat: float | None
+) -> Iterable[Finding]:
+    for limit, value_s in limited_s.items():
+        share = value_s / whole_s
+        if share < WORTH:
+            continue
+        sentence, then = SAID[limit]
+        cause = _of_path(LIMITS[limit], limit, path, bloat)
+        evidence: dict[str, Any] = {"limited": limit, "seconds": value_s}
+        if limit == "bottleneck" and bloat is not None:
+            evidence["rtt_ratio"] = bloat
+            if bloat >= BLOATED:
+                sentence += f" Its queue stands: round trips take {bloat:.1f} times the shortest."
+                then = (
+                    "Give the bottleneck a smaller buffer, or a queue discipline that keeps it short (fq_codel, cake)."
+                )
+        yield Finding(cause, sentence.format(share=numbers.value(share, "share")), evidence, share, then)
+
+
+#: Class of a silence → what is said of it, and what to do next.
+SILENCES = {
+    "application": ("nothing was outstanding", "Look at the application."),
+    "receiver": ("the receiver's window was shut", "See why the receiving application does not read."),
+    "host": ("the sending host stood still while its clock went on", "Look at the host's scheduler, disks and CPU."),
+    "machine": (
+        "the machine stood still, and its clock with it",
+        "Ask who runs the hypervisor: it was paused or moved.",
+    ),
+    "timeout": ("the retransmission timer had to expire", "Find where packets are lost."),
+    "tail_loss": ("the end of a flight was lost", "See that tail loss probes (RACK-TLP) are on."),
+    "double_retransmission": ("a retransmission was lost too", "See that RACK is on; find where packets are lost."),
+    "small_window": ("too few segments were under way to tell of a loss", "Find where packets are lost."),
+    "continuous_loss": ("a whole window was lost", "Look for outages, and for a policer."),
+    "ack_delay": ("acknowledgements came late", "Look at the way back, and at the receiver's delayed ACKs."),
+    "handshake": ("the handshake was not answered", "Look for lost SYNs, a firewall, or a full accept queue."),
+    "capture_loss": ("the flow went on, unseen by the capture", "Capture fewer bytes a packet, or to a faster disk."),
+}
+
+
+def _of_stalls(
+    flows: Iterable[Mapping[str, Any]],
+    stalled_s: Mapping[str, float],
+    whole_s: float,
+    path: Mapping[str, Any],
+    bloat: float | None,
+) -> Iterable[Finding]:
+    stalls = [stall for flow in flows for stall in flow["stalls"]]
+    for name, value_s in stalled_s.items():
+        longest_s = max(stall["duration_s"] for stall in stalls if stall["class"] == name)
+        count = sum(stall["class"] == name for stall in stalls)
+        words, then = SILENCES.get(name, ("nobody knows why", ""))
+        often = "one silence" if count == 1 else f"{count} silences"
+        sentence = f"{numbers.value(value_s / whole_s, 'share')} of the time went into {often}: {words}."
+        cause = _of_path(STALLS.get(name, Cause.UNDECIDED), name, path, bloat)
+        evidence = {"class": name, "count": count, "seconds": value_s, "longest_s": longest_s}
+        yield Finding(cause, sentence, evidence, value_s / whole_s, then)
+
+
+def _of_limiter(path: Mapping[str, Any]) -> Iterable[Finding]:
+    if path["limiter"] not in ("policer", "shaper"):
+        return
+    does = "drops what exceeds" if path["limiter"] == "policer" else "holds back what exceeds"
+    rate, depth = numbers.value(path["rate_bps"], "bit/s"), numbers.value(path["depth_bytes"], "bytes")
+    sentence = f"A {path['limiter']} {does} {rate}, after a burst of {depth}."
+    evidence = {key: path[key] for key in ("rate_bps", "rate_ci95", "depth_bytes", "depth_ci95")}
+    then = "This is a contract or a setting, not congestion: send more slowly than that, or have the rate raised."
+    yield Finding(Cause.SHAPER, sentence, evidence, next=then)
+
+
+def _of_losses(flows: Iterable[Mapping[str, Any]]) -> Iterable[Finding]:
+    lost = repaired = timeouts = spurious = 0
+    for flow in flows:
+        lost += flow["segments_lost"] or 0
+        repaired += sum(flow["retransmissions"].values())
+        timeouts += flow["retransmissions"]["timeout"]
+        spurious += flow["retransmissions"]["spurious"]
+    if repaired or lost:
+        sentence = (
+            f"{lost:,} segments were lost; {repaired:,} were sent again, {timeouts:,} of them after a timeout and "
+            f"{spurious:,} for nothing."
+        )
+        evidence = {"segments_lost": lost, "retransmissions": repaired, "timeout": timeouts, "spurious": spurious}
+        yield Finding(Cause.NETWORK, sentence, evidence)
+
+
+def _of_capture(answers: Mapping[str, Any]) -> Iterable[Finding]:
+    loss = answers["capture_loss"]
+    if loss["share"] is not None and loss["share"] >= WORTH_OF_CAPTURE:
+        share = numbers.value(loss["share"], "share")
+        sentence = f"The capture lacks {share} of the data segments that arrived: it lost them itself."
+        then = "Capture fewer bytes a packet (snaplen 96), with a larger buffer (tcpdump -B), or to a faster disk."
+        yield Finding(Cause.CAPTURE, sentence, dict(loss), next=then)

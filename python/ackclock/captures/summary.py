@@ -1,0 +1,37 @@
+"""What captures tell, in a sentence or two."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ackclock.views import numbers
+
+#: Vantage → where that is.
+PLACES = {"sender": "at the sender", "receiver": "at the receiver", "middle": "on the way"}
+
+
+def sentence(answers: Mapping[str, Any]) -> str:
+    """How much of what was seen, from where; losses; and what limits the path."""
+    flows = answers["flows"]
+    data_bytes = sum(flow["bytes"] or 0 for flow in flows)
+    where = f", seen {PLACES[answers['vantage']]}" if answers["vantage"] else ""
+    seen = f"{_counted(answers['connections'], 'connection')} with {numbers.value(data_bytes, 'bytes')}{where}"
+    lost = sum(flow["segments_lost"] or 0 for flow in flows)
+    parts = [seen, f"{_counted(lost, 'segment')} lost"]
+    if answers["capture_loss"]["packets"]:
+        parts.append(f"{_counted(answers['capture_loss']['packets'], 'more')} missed by the capture")
+    return "; ".join(parts) + "." + _path(answers["path"])
+
+
+def _path(path: Mapping[str, Any]) -> str:
+    if path["limiter"] in ("policer", "shaper"):
+        rate, depth = numbers.value(path["rate_bps"], "bit/s"), numbers.value(path["depth_bytes"], "bytes")
+        return f" A {path['limiter']} of {rate}, {depth} deep."
+    if path["limiter"] == "queue":
+        return f" A queue before a link of {numbers.value(path['rate_bps'], 'bit/s')}."
+    return ""
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 or what == "more" else f"{count:,} {what}s"

@@ -1,0 +1,56 @@
+"""`ackclock capture`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from ackclock.cli.options import command
+
+Files: TypeAlias = Annotated[
+    list[Path],
+    typer.Argument(metavar="FILE...", help="Captures (pcap or pcapng, also as gz, zst or xz); - is standard input."),
+]
+Filter: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--filter", metavar="EXPR", help='Only these packets, in the words of tcpdump: "host 192.0.2.1 and port 443".'
+    ),
+]
+
+
+def capture(
+    files: Files,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write what was found as a result, for report, plot and compare."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON, and nothing else.")] = False,
+    expression: Filter = "",
+) -> None:
+    """Say what happened to the TCP connections in packet captures: losses, repairs, round trips, and what limits them.
+
+    Several files are read as one capture, in the order of time.
+
+    Examples:
+        ackclock capture upload.pcap
+
+        ackclock capture day-*.pcap.zst --filter "port 443" --out results/day
+
+        tcpdump -w - | ackclock capture - --json
+    """
+    from ackclock import captures
+    from ackclock.cli.terminal import capture as terminal
+
+    found = captures.read(files, expression, command=command())
+    for note in found.notes:
+        typer.echo(note, err=True)
+    if as_json:
+        typer.echo(json.dumps(found.answers, allow_nan=False))
+    else:
+        terminal.print_answers(found.answers)
+    if out is not None:
+        typer.echo(f"wrote {found.data.write(out)}", err=as_json)

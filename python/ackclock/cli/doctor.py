@@ -1,0 +1,43 @@
+"""`ackclock doctor`."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from ackclock.cli.capture import Files, Filter
+
+
+def doctor(
+    files: Files,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON, and nothing else.")] = False,
+    expression: Filter = "",
+) -> None:
+    """Say why transfers in packet captures were slow: network, host, capture, shaper, receiver or application.
+
+    Each sentence comes with its figures, the share of the time that it
+    cost, and what to do next.
+
+    The exit status is 0 if nothing stands out, 10 for the network, 11 for the host, 12 for the capture, 13 for a shaper
+    or policer, 14 for the receiver, 15 for the application, 19 if nobody can tell.
+
+    Examples:
+        ackclock doctor slow.pcap
+
+        ackclock doctor sender.pcap.gz --filter "host 192.0.2.1" --json
+    """
+    from ackclock import captures
+    from ackclock.captures.diagnosis import diagnose
+    from ackclock.cli.terminal import capture as terminal
+
+    found = captures.read(files, expression)
+    for note in found.notes:
+        typer.echo(note, err=True)
+    diagnosis = diagnose(found.answers)
+    if as_json:
+        typer.echo(json.dumps({**diagnosis.as_dict(), "answers": found.answers}, allow_nan=False))
+    else:
+        terminal.print_diagnosis(found.answers, diagnosis)
+    raise typer.Exit(diagnosis.verdict.exit_status)

@@ -1,0 +1,85 @@
+"""The JSON of captures: a connection of two directions, what is None, and whose numbers are whose."""
+
+from __future__ import annotations
+
+import pytest
+
+from ackclock.captures import answers
+
+COUNTS = ("lost", "lost_before", "reordered", "capture_lost", "data_segments", *answers.REPAIRS.values())
+
+
+def row(flow: int, **more: object) -> dict[str, object]:
+    """A direction: one with a few packets of data."""
+    return {
+        "flow": flow,
+        "connection": flow // 2,
+        "client": "10.0.0.1:50000",
+        "server": "10.0.0.2:80",
+        "sender": ("client", "server")[flow % 2],
+        "vantage": ("sender", "receiver")[flow % 2],
+        "vantage_confidence": 0.9,
+        "sent_packets": 10,
+        "received_packets": 7,
+        "payload_bytes": 1000,
+        "delivered_bytes": 900,
+        "handshake_s": 0.04,
+        "goodput_bps": 8e3,
+        "rtt_min_s": 0.04,
+        "rtt_mean_s": 0.05,
+        **dict.fromkeys(COUNTS, 0),
+        **{f"limited_{limit}_s": 0.0 for limit in answers.LIMITS},
+        **more,
+    }
+
+
+def test_figures_are_of_the_direction_with_more_data_and_counts_of_both():
+    request = row(0, lost=1, syn_retransmissions=2, retransmissions_fast=1)
+    answer = row(1, payload_bytes=10**6, delivered_bytes=999_000, lost=3, syn_retransmissions=2, goodput_bps=2e6)
+    (told,) = answers.of_flows([request, answer], [], {})
+    assert told["id"] == 0
+    assert told["sender"] == "server"
+    assert told["vantage"] == "receiver"
+    assert told["bytes"] == 999_000
+    assert told["goodput_bps"] == 2e6
+    assert told["packets"] == 20  # each direction's own
+    assert told["segments_lost"] == 4
+    assert told["retransmissions"]["syn"] == 2  # of the connection, not of each direction
+    assert told["retransmissions"]["fast"] == 1
+    assert told["congestion"] is None
+
+
+def test_a_connection_of_one_direction_has_the_packets_of_both():
+    (told,) = answers.of_flows([row(6)], [], {})
+    assert told["id"] == 3
+    assert told["packets"] == 17
+
+
+def test_limits_are_shares_of_the_time_in_which_something_is_known():
+    (told,) = answers.of_flows([row(0, limited_receiver_s=3.0, limited_control_s=1.0)], [], {})
+    assert told["limited"] == {**dict.fromkeys(answers.LIMITS, 0.0), "receiver": 0.75, "control": 0.25}
+    (told,) = answers.of_flows([row(0)], [], {})
+    assert told["limited"] is None
+
+
+def test_stalls_stand_with_their_connection():
+    stalls = [
+        {"time_s": 1.0, "flow": 3, "duration_s": 0.5, "class": "timeout", "confidence": 1.0},
+        {"time_s": 2.0, "flow": 0, "duration_s": 0.25, "class": "host", "confidence": 0.5},
+    ]
+    first, second = answers.of_flows([row(0), row(3)], stalls, {})
+    assert first["stalls"] == [{"start_s": 2.0, "duration_s": 0.25, "class": "host"}]
+    assert second["stalls"] == [{"start_s": 1.0, "duration_s": 0.5, "class": "timeout"}]
+
+
+def test_the_vantage_is_where_most_data_was_seen_from():
+    seen = [row(0, vantage="sender"), row(2, vantage="middle", payload_bytes=10**6), row(4, vantage="unknown")]
+    assert answers.vantage(seen) == "middle"
+    assert answers.vantage([row(0, vantage="unknown")]) is None
+    assert answers.vantage([]) is None
+
+
+def test_capture_loss_is_a_share_of_what_arrived():
+    rows = [row(0, capture_lost=5, data_segments=45), row(2, data_segments=50)]
+    assert answers.capture_loss(rows) == {"packets": 5, "share": pytest.approx(0.05)}
+    assert answers.capture_loss([row(0)]) == {"packets": 0, "share": None}

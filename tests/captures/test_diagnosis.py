@@ -1,0 +1,105 @@
+"""Whose fault it was, told from answers with one cause each."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from ackclock.captures import answers
+from ackclock.captures.diagnosis import LIMITS, SILENCES, STALLS, Cause, diagnose
+
+POLICER = {
+    "limiter": "policer",
+    "rate_bps": 1.5e6,
+    "rate_ci95": [1.4e6, 1.6e6],
+    "depth_bytes": 24e3,
+    "depth_ci95": [2e4, 3e4],
+}
+
+
+def told(*, path: Any = answers.NO_PATH, lost_share: float = 0.0, **flow: Any) -> dict[str, Any]:
+    """One connection of 10 s: 1.25 MB at 1 Mb/s."""
+    return {
+        "packets": 1000,
+        "connections": 1,
+        "path": dict(path),
+        "capture_loss": {"packets": round(1000 * lost_share), "share": lost_share},
+        "flows": [
+            {
+                "bytes": 1_250_000,
+                "goodput_bps": 1e6,
+                "rtt_min_s": 0.05,
+                "rtt_mean_s": 0.06,
+                "segments_lost": 0,
+                "retransmissions": dict.fromkeys(answers.REPAIRS, 0),
+                "limited": None,
+                "stalls": [],
+                **flow,
+            }
+        ],
+    }
+
+
+def limited(**shares: float) -> dict[str, float]:
+    return {**dict.fromkeys(answers.LIMITS, 0.0), **shares}
+
+
+@pytest.mark.parametrize(
+    ("given", "verdict"),
+    [
+        (told(limited=limited(application=1.0)), Cause.APPLICATION),
+        (told(limited=limited(receiver=0.6, bottleneck=0.4)), Cause.RECEIVER),
+        (told(limited=limited(control=1.0)), Cause.NETWORK),
+        (told(limited=limited(shared_bottleneck=1.0)), Cause.NETWORK),
+        (told(limited=limited(bottleneck=1.0)), Cause.NOTHING),
+        (told(limited=limited(bottleneck=1.0), rtt_mean_s=0.2), Cause.NETWORK),  # a queue that stands
+        (told(limited=limited(control=1.0), path=POLICER), Cause.SHAPER),
+        (told(limited=limited(application=0.9, control=0.1), path=POLICER), Cause.APPLICATION),
+        (told(limited=limited(control=1.0), lost_share=0.2), Cause.CAPTURE),
+        (told(limited=limited(bottleneck=0.97, application=0.03)), Cause.NOTHING),  # not worth a word
+        (told(goodput_bps=None), Cause.UNDECIDED),
+    ],
+)
+def test_the_greatest_cost_is_the_verdict(given, verdict):
+    assert diagnose(given).verdict is verdict
+
+
+def test_a_silence_takes_its_time_before_the_round_trips_share_the_rest():
+    stall = {"start_s": 1.0, "duration_s": 4.0, "class": "host"}
+    found = diagnose(told(limited=limited(control=0.5, bottleneck=0.5), stalls=[stall]))
+    assert found.verdict is Cause.HOST
+    assert found.costs == pytest.approx({Cause.HOST: 0.4, Cause.NETWORK: 0.3, Cause.NOTHING: 0.3})
+    assert "40.0 % of the time went into one silence" in found.findings[0].sentence
+    assert found.findings[0].evidence["longest_s"] == 4.0
+
+
+def test_costs_are_shares_of_the_whole():
+    stall = {"start_s": 1.0, "duration_s": 20.0, "class": "timeout"}  # longer than the data took
+    found = diagnose(told(limited=limited(control=1.0), stalls=[stall]))
+    assert sum(found.costs.values()) == pytest.approx(1.0)
+
+
+def test_what_is_said_has_its_figures_and_is_json():
+    found = diagnose(told(limited=limited(control=1.0), segments_lost=7, path=POLICER)).as_dict()
+    assert json.loads(json.dumps(found, allow_nan=False))["verdict"] == "shaper"
+    (limiter,) = [one for one in found["findings"] if "policer" in one["sentence"]]
+    assert limiter["evidence"]["rate_ci95"] == [1.4e6, 1.6e6]
+    assert limiter["sentence"] == "A policer drops what exceeds 1.50 Mb/s, after a burst of 24.0 kB."
+    (losses,) = [one for one in found["findings"] if "lost" in one["sentence"]]
+    assert losses["evidence"]["segments_lost"] == 7
+
+
+def test_every_class_of_the_analysis_has_a_cause_and_words():
+    from ackclock import _core
+
+    known = set(_core.CAPTURE_STALLS) - {"unknown"}
+    assert known == set(STALLS) == set(SILENCES)
+    assert set(_core.CAPTURE_LIMITS) - {"unknown"} == set(LIMITS) == set(answers.LIMITS)
+
+
+def test_each_verdict_has_its_exit_status():
+    statuses = [cause.exit_status for cause in Cause]
+    assert len(set(statuses)) == len(statuses)
+    assert not {1, 2, 3} & set(statuses)

@@ -1,0 +1,184 @@
+"""A capture of our own run says what the run's own tables say."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import ackclock
+from ackclock import captures, cli
+from ackclock.dataset import Dataset
+from ackclock.dataset.kinds import Kind, kind
+from ackclock.errors import InputError
+
+SCENARIO = """\
+name = "two"
+duration = "10s"
+repeats = 1
+[network]
+topology = "dumbbell"
+rate = "10Mbit"
+rtt = ["20ms", "40ms"]
+queue = { discipline = "pfifo", limit = "30p" }
+[[flows]]
+count = 2
+congestion = "cubic"
+[record]
+pcap = true
+"""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    return tmp_path_factory.mktemp("captures")
+
+
+@pytest.fixture(scope="module")
+def run(place):
+    plan = ackclock.loads(SCENARIO).plan()
+    return ackclock.run(plan, captures=place / "made")
+
+
+@pytest.fixture(scope="module")
+def pcap(run, place):
+    (found,) = (place / "made").iterdir()
+    return found
+
+
+@pytest.fixture(scope="module")
+def found(pcap):
+    return captures.read([pcap])
+
+
+def call(*arguments, **more):
+    return CliRunner().invoke(cli.application(), [str(argument) for argument in arguments], **more)
+
+
+def test_counts_are_those_of_the_run(run, found):
+    """A capture at the sender sees each transmission; times are rounded to microseconds or better."""
+    planned, seen = run.flows.sort("flow"), found.data.flows.sort("flow")
+    for column in ("sent_packets", "retransmissions", "timeouts", "recoveries", "syn_retransmissions"):
+        assert seen[column].to_list() == planned[column].to_list(), column
+    np.testing.assert_allclose(seen["established_s"], planned["established_s"], atol=2e-6)
+
+
+def test_metrics_are_those_of_the_run(run, found):
+    """Of what a sender can know. Its data counts when it is acknowledged, a queue's wait later than it arrives."""
+    planned, seen = (data.metrics()["summary"] for data in (run, found.data))
+    for name, bound in (("goodput_bps", 0.02), ("rtt_mean_s", 0.05), ("jain", 0.02), ("cwnd_mean", 0.1)):
+        assert seen[name]["mean"] == pytest.approx(planned[name]["mean"], rel=bound), name
+
+
+def test_each_loss_is_found(run, found):
+    """All drops of data but those that the end of the run leaves open."""
+    drops = run.events.filter(kind="drop").height
+    lost = sum(flow["segments_lost"] for flow in found.answers["flows"])
+    assert drops - 10 <= lost <= drops
+    assert found.answers["vantage"] == "sender"
+    assert found.answers["capture_loss"] == {"packets": 0, "share": 0.0}
+
+
+def test_the_answers_have_the_promised_keys(found):
+    assert list(found.answers) == [
+        "files",
+        "vantage",
+        "packets",
+        "connections",
+        "path",
+        "capture_loss",
+        "flows",
+        "summary",
+    ]
+    flow = found.answers["flows"][0]
+    promised = (
+        "id client server packets bytes handshake_s goodput_bps rtt_min_s rtt_mean_s segments_lost reordered "
+        "capture_lost retransmissions limited stalls congestion"
+    )
+    assert set(promised.split()) <= set(flow)
+    assert set(flow["retransmissions"]) == {"fast", "tail_probe", "timeout", "syn", "synack", "spurious", "unknown"}
+    assert sum(flow["limited"].values()) == pytest.approx(1.0)
+
+
+def test_a_filter_and_compression_change_nothing_else(pcap, place, found):
+    (place / "c.pcap.gz").write_bytes(gzip.compress(pcap.read_bytes()))
+    (place / "c.pcap.xz").write_bytes(lzma.compress(pcap.read_bytes()))
+    second = found.answers["flows"][1]
+    port = second["client"].rsplit(":", 1)[1]
+    for path in (pcap, place / "c.pcap.gz", place / "c.pcap.xz"):
+        (alone,) = captures.read([path], f"port {port}").answers["flows"]
+        assert {**alone, "id": 1} == second
+
+
+def test_the_command_prints_json_and_writes_a_result_of_its_own_kind(pcap, place):
+    out = place / "out"
+    done = call("capture", pcap, "--json", "--out", out)
+    assert done.exit_code == 0
+    assert json.loads(done.stdout) == captures.read([pcap]).answers
+    assert kind(out) is Kind.CAPTURE
+    assert Dataset.read(out).manifest["capture"]["connections"] == 2
+    (place / "s.toml").write_text(SCENARIO)
+    refused = call("run", place / "s.toml", "--no-report", "--out", out)
+    assert refused.exit_code == 2
+    assert "found the result of captures, which is left alone" in refused.stderr
+
+
+def test_report_and_plot_read_it(pcap, place):
+    out = place / "viewed"
+    assert call("capture", pcap, "--out", out).exit_code == 0
+    assert call("report", out).exit_code == 0
+    assert call("plot", out, "goodput", "--out", place / "goodput.png").exit_code == 0
+    assert call("check", out).exit_code == 0
+
+
+def test_the_doctor_says_whose_fault_it_was_in_words_and_by_its_status(pcap):
+    done = call("doctor", pcap)
+    assert done.exit_code == 10
+    assert "Verdict: the network." in done.stdout
+    told = json.loads(call("doctor", pcap, "--json").stdout)
+    assert told["verdict"] == "network"
+    assert told["answers"]["connections"] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("{pcap}", "--filter", "port http"), '--filter "port http": column 6: found "http"; expected a number'),
+        (("{place}/none.pcap",), "none.pcap: found no such file; expected a capture (pcap or pcapng)"),
+        (("{place}",), "found a directory; expected a capture (pcap or pcapng)"),
+        (("{place}/s.txt",), "s.txt: found a file that begins with"),
+    ],
+)
+def test_what_cannot_be_read_is_one_line(pcap, place, arguments, line):
+    (place / "s.txt").write_text("no capture")
+    done = call("capture", *(argument.format(pcap=pcap, place=place) for argument in arguments))
+    assert done.exit_code == 2
+    assert line in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_what_is_whole_of_a_file_that_breaks_off_is_told(pcap, place):
+    (place / "cut.pcap").write_bytes(pcap.read_bytes()[:100_001])
+    done = call("capture", place / "cut.pcap")
+    assert done.exit_code == 0
+    assert "2 connections" in done.stdout
+    assert "breaks off" in done.stderr
+    assert "what is before it is whole" in done.stderr
+
+
+def test_wrong_arguments_are_told():
+    with pytest.raises(TypeError):
+        captures.read("a.pcap")
+    with pytest.raises(InputError):
+        captures.read(["a.pcap"], interval_s=-1.0)
+
+
+def test_synchronisation_is_that_of_the_run(run, found):
+    """Told from losses as they passed the sender, and not from drops as they happened: by the queue's wait earlier."""
+    planned, seen = (data.metrics()["summary"]["synchronisation"]["mean"] for data in (run, found.data))
+    assert planned is not None
+    assert seen == pytest.approx(planned, abs=0.05)
