@@ -231,8 +231,8 @@ class Capture:
     def files(self) -> list[dict[str, Any]]:
         """What is known of each file so far.
 
-        `path`, `refused`, `note` (why it, or its rest, cannot be read), `dropped` (packets that its host says it lost;
-        None if it does not say), and counts: `packets`, `segments`, `unknown_link`, `not_ip`,
+        Keys: `path`, `refused`, `note` (why it, or its rest, cannot be read), `dropped` (packets that
+        its host says it lost; None if it does not say), and counts: `packets`, `segments`, `unknown_link`, `not_ip`,
         `not_tcp`, `later_fragments`, `cut`, `malformed`, `bad_checksums`, `offloaded_checksums`, `super_segments`,
         `seen_before`, `without_time`, `back_in_time`.
         """

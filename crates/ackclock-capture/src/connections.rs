@@ -81,7 +81,7 @@ impl Connections {
             self.large += usize::from(small && connection.is_large());
         }
         self.packets = self.packets.wrapping_add(1);
-        if self.packets % PACKETS_A_LOOK == 0 {
+        if self.packets.is_multiple_of(PACKETS_A_LOOK) {
             self.sweep(now_ns, rows);
         }
     }

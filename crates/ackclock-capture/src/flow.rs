@@ -11,14 +11,10 @@ use silence::Silence;
 
 mod ending;
 mod half;
-mod hearing;
-mod repairs;
 mod rounds;
 mod rtt;
 mod scoreboard;
 mod sending;
-pub mod series;
-mod settling;
 mod silence;
 mod vantage;
 

@@ -11,5 +11,6 @@ pub mod flow;
 pub mod framing;
 pub mod packet;
 pub mod rows;
+pub mod series;
 pub mod source;
 pub mod tables;

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use ackclock_record::{Happening, NONE};
 
-use crate::flow::series::{Arrival, PathSeries, RttSample};
 use crate::packet::Address;
+use crate::series::{Arrival, PathSeries, RttSample};
 use crate::tables::{Cause, Fate, Tables};
 
 /// What is wanted of an analysis.

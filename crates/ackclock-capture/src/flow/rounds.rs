@@ -36,6 +36,7 @@ pub struct Rounds {
     previous_max_pipe_bytes: u64,
     rtt_least_ns: i64,
     unprompted: u32,
+    looked: u32,
     is_paced: bool,
     calm: u32,
     flat: u32,
@@ -62,6 +63,7 @@ impl Rounds {
     /// What is sent long after an acknowledgement was not let out by it.
     #[inline]
     pub fn prompted(&mut self, after_ns: i64) {
+        self.looked += 1;
         self.unprompted += u32::from(after_ns > PROMPT_NS);
     }
 
@@ -121,6 +123,7 @@ impl Rounds {
         self.sends = 0;
         self.repairs = 0;
         self.unprompted = 0;
+        self.looked = 0;
         self.rtt_least_ns = 0;
         self.previous_max_pipe_bytes = self.max_pipe_bytes;
         self.max_pipe_bytes = 0;
@@ -148,7 +151,7 @@ impl Rounds {
             self.most_bps = self.most_bps.max(bps.min(self.previous_bps));
             self.previous_bps = bps;
         }
-        self.is_paced = self.unprompted * 2 > self.sends;
+        self.is_paced = self.unprompted * 2 > self.looked;
         let limit = self.judge(bps, rtt_min_ns);
         self.limited_s[limit as usize] += spent_s;
         self.latest = limit as u8;
@@ -165,11 +168,14 @@ impl Rounds {
         let calm = !losing && (queue_ns as f64) < CALM * rtt_min_ns as f64;
         self.calm = if calm { self.calm + 1 } else { 0 };
         let left = self.after_loss == 0 && self.unused * 2 > self.acks.max(1);
-        if left || self.is_paced && self.calm >= CALM_ROUNDS {
+        if left {
             return Limit::Application;
         }
         if self.shut * 2 > self.sends.max(1) {
             return Limit::Receiver;
+        }
+        if self.is_paced && self.calm >= CALM_ROUNDS {
+            return Limit::Application;
         }
         let grown = self.max_pipe_bytes as f64
             >= SLOW_START_GROWTH * self.previous_max_pipe_bytes.max(1) as f64;

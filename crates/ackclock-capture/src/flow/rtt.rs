@@ -6,6 +6,9 @@ use std::collections::VecDeque;
 /// Timestamps that wait for their echo: more ticks than any round trip has at 1 kHz, nearly.
 const MOST_WAITING: usize = 256;
 
+/// Samples of a window.
+const WINDOW: u32 = 16;
+
 /// A series of round-trip times.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Series {
@@ -126,6 +129,43 @@ impl Echoes {
     /// Gives back memory.
     pub fn shrink(&mut self) {
         self.waiting = VecDeque::new();
+    }
+}
+
+/// Whether there is more between the sender and the point than the handshake told: a queue. Each window of samples has
+/// one that was not made longer by a sender that waits.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Far {
+    count: u32,
+    least_ns: i64,
+    /// The least of the last window.
+    pub window_ns: i64,
+}
+
+impl Far {
+    /// The least of late: down at once, up after a window, as a sender that waits makes samples longer.
+    #[inline]
+    pub fn recent_ns(&self) -> i64 {
+        match (self.window_ns, self.count) {
+            (0, _) => self.least_ns,
+            (window_ns, 0) => window_ns,
+            (window_ns, _) => window_ns.min(self.least_ns),
+        }
+    }
+
+    /// A sample of the sender's half.
+    #[inline]
+    pub fn take(&mut self, half_ns: i64) {
+        self.least_ns = if self.count == 0 {
+            half_ns
+        } else {
+            self.least_ns.min(half_ns)
+        };
+        self.count += 1;
+        if self.count == WINDOW {
+            self.count = 0;
+            self.window_ns = self.least_ns;
+        }
     }
 }
 

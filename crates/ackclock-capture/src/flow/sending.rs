@@ -5,15 +5,18 @@
 
 use std::collections::VecDeque;
 
-use super::repairs::Repairs;
 use super::rounds::Rounds;
-use super::rtt::{Echoes, Series, Smoothed};
+use super::rtt::{Echoes, Far, Series, Smoothed};
 use super::scoreboard::{Copied, Scoreboard, State, Stretch, MOST};
-use super::series::Arrival;
-use super::settling::Settling;
-use super::vantage::Far;
 use crate::rows::{Rows, Told, NOT_KEPT};
+use crate::series::Arrival;
 use crate::tables::{Cause, Fate, Vantage};
+use repairs::Repairs;
+use settling::Settling;
+
+mod hearing;
+mod repairs;
+mod settling;
 
 /// Stretches that are kept of a flow of which no acknowledgement is seen.
 const MOST_ONE_WAY: usize = 1024;
@@ -410,7 +413,7 @@ impl Sending {
         samples.time_s.push(time_s);
         samples.flow.push(self.flow);
         let latched = self.latched_pipe_bytes.max(self.pipe_bytes()) as f64 / mss;
-        let paced = self.vantage == Vantage::Sender && self.rounds.is_paced();
+        let paced = self.rounds.is_paced();
         samples.cwnd.push(if super::window_limits(limit) && !paced {
             latched
         } else {

@@ -13,43 +13,6 @@ const ENOUGH: u64 = 16;
 const QUEUE: f64 = 0.1;
 const TICKS_NS: i64 = 2_000_000;
 
-/// Whether there is more between the sender and the point than the handshake told: a queue. Each window of samples has
-/// one that was not made longer by a sender that waits.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Far {
-    count: u64,
-    least_ns: i64,
-    /// The least of the last window.
-    pub window_ns: i64,
-}
-
-impl Far {
-    /// The least of late: down at once, up after a window, as a sender that waits makes samples longer.
-    #[inline]
-    pub fn recent_ns(&self) -> i64 {
-        match (self.window_ns, self.count) {
-            (0, _) => self.least_ns,
-            (window_ns, 0) => window_ns,
-            (window_ns, _) => window_ns.min(self.least_ns),
-        }
-    }
-
-    /// A sample of the sender's half.
-    #[inline]
-    pub fn take(&mut self, half_ns: i64) {
-        self.least_ns = if self.count == 0 {
-            half_ns
-        } else {
-            self.least_ns.min(half_ns)
-        };
-        self.count += 1;
-        if self.count == ENOUGH {
-            self.count = 0;
-            self.window_ns = self.least_ns;
-        }
-    }
-}
-
 /// Finds the vantage of a direction. `to_ns`: the halves of the handshake, to the client and to the server; `ours`: the
 /// packet was sent by the host that captured.
 #[inline]

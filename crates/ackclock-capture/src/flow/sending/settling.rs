@@ -5,8 +5,8 @@
 
 use std::collections::VecDeque;
 
-use super::scoreboard::{State, Stretch};
-use super::sending::Sending;
+use super::Sending;
+use crate::flow::scoreboard::{State, Stretch};
 use crate::rows::{Rows, Told};
 use crate::tables::{Cause, Fate, Vantage};
 

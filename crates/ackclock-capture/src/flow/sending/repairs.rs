@@ -2,8 +2,8 @@
 
 use ackclock_record::Happening;
 
-use super::scoreboard::{Copied, State};
-use super::sending::{Data, Sending};
+use super::{Data, Sending};
+use crate::flow::scoreboard::{Copied, State};
 use crate::rows::{How, Rows, Told, NOT_KEPT};
 use crate::tables::{Cause, Fate, Vantage};
 
@@ -16,6 +16,11 @@ const UNKNOWN_RTT_NS: i64 = 3_000_000;
 /// A retransmission comes no sooner after the hole than this share of the least RTT.
 const TOO_SOON: f64 = 0.9;
 
+/// A lost repair is repaired a round trip after it, or by this share of one sooner.
+const EARLY: f64 = 0.15;
+/// Repairs that are told without having been seen.
+const MOST_UNSEEN: i64 = 4;
+
 /// How far repairs are.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Repairs {
@@ -23,8 +28,6 @@ pub struct Repairs {
     timeout_until: u64,
     /// What was sent before fast recovery began ends here.
     recover: u64,
-    /// The highest that was repaired in this recovery, and when.
-    highest: (u64, i64),
     /// A tail probe is out, sent when this was the last byte.
     probed: u64,
 }
@@ -77,7 +80,7 @@ impl Sending {
                 Kind::Duplicate => self.duplicate(index, data, rows),
                 Kind::Again => {
                     copy.cause = *cause.get_or_insert_with(|| self.repair(index, data, rows));
-                    self.unseen_repair(index, data, copy.cause, rows);
+                    self.unseen_repairs(index, data, copy.cause, rows);
                     self.send_again(index, copy, data.identification.unwrap_or(0), rows);
                 }
             }
@@ -272,7 +275,6 @@ impl Sending {
             }
             Cause::Fast if self.una >= self.repairs.recover => {
                 self.repairs.recover = self.next;
-                self.repairs.highest = (0, 0);
                 self.totals.recoveries += 1;
                 self.rounds.loss();
                 rows.event(
@@ -299,23 +301,22 @@ impl Sending {
         cause
     }
 
-    /// Repairs leave in the order of what they repair. If one that lies higher has passed before, or a round trip has,
-    /// there was an earlier repair, lost before the point.
-    fn unseen_repair(&mut self, index: usize, data: &Data, cause: Cause, rows: &mut Rows) {
+    /// A repair that comes a round trip after its segment was taken for lost, or several, is not the first: those before
+    /// it were lost before the point.
+    fn unseen_repairs(&mut self, index: usize, data: &Data, cause: Cause, rows: &mut Rows) {
+        let srtt_ns = self.smoothed.srtt_ns;
+        let known = !matches!(self.vantage, Vantage::Sender | Vantage::Unknown);
         let Some(stretch) = self.board.get(index) else {
             return;
         };
-        let start = stretch.start;
-        let (highest, highest_ns) = self.repairs.highest;
-        let seen_before_ns = stretch
-            .copies
-            .as_deref()
-            .and_then(|all| all.last())
-            .map(|last| last.sent_ns);
-        let known = !matches!(self.vantage, Vantage::Sender | Vantage::Unknown);
-        if known && cause == Cause::Fast && start < highest && seen_before_ns.is_none() {
+        let (once, lost_ns) = (stretch.once(), stretch.lost_ns);
+        if !known || !once || lost_ns == 0 || cause != Cause::Fast || srtt_ns == 0 {
+            return;
+        }
+        let rounds = (data.now_ns - lost_ns) as f64 / srtt_ns as f64 + EARLY;
+        for round in 0..(rounds as i64).min(MOST_UNSEEN) {
             let unseen = Copied {
-                sent_ns: highest_ns,
+                sent_ns: lost_ns + round * srtt_ns,
                 tsval: data.tsval.unwrap_or(0),
                 arrival: NOT_KEPT,
                 seen: false,
@@ -323,9 +324,6 @@ impl Sending {
                 extra: false,
             };
             self.send_again(index, unseen, 0, rows);
-        }
-        if start >= self.repairs.highest.0 {
-            self.repairs.highest = (start, data.now_ns);
         }
     }
 

@@ -1,9 +1,9 @@
 //! What the sender hears: acknowledgements, when they have come to it.
 
-use super::scoreboard::{State, Stretch};
-use super::sending::{Ack, Sending, WIDEST_HOLE};
-use super::series::RttSample;
+use super::{Ack, Sending, WIDEST_HOLE};
+use crate::flow::scoreboard::{State, Stretch};
 use crate::rows::Rows;
+use crate::series::RttSample;
 use crate::tables::Fate;
 
 /// Acknowledgements that wait at once.
