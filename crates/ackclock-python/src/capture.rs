@@ -27,6 +27,7 @@ impl Capture {
     /// Opens files; `-` is standard input. `ValueError` says what is no filter; nothing is raised for files that cannot be
     /// read: `files` says why.
     #[new]
+    #[allow(clippy::needless_pass_by_value)] // what Python gives is owned
     #[pyo3(signature = (paths, filter="", interval_s=0.1, events=true, segments=false))]
     fn new(
         paths: Vec<PathBuf>,

@@ -84,10 +84,10 @@ mod _core {
     type Described = (&'static str, &'static [(&'static str, &'static str)]);
 
     /// Tables that are filled: table name → column name → type.
-    fn tables<'py>(
-        py: Python<'py>,
+    fn tables(
+        py: Python<'_>,
         described: impl Iterator<Item = &'static Described>,
-    ) -> PyResult<Bound<'py, PyDict>> {
+    ) -> PyResult<Bound<'_, PyDict>> {
         let named = PyDict::new(py);
         for (table, columns) in described {
             named.set_item(table, columns.into_py_dict(py)?)?;

@@ -2,7 +2,9 @@
 #![allow(dead_code)] // each test file needs a part of it
 
 use ackclock_capture::analysis::Analysis;
-use ackclock_capture::packet::{Address, Endpoint, Flags, Options as TcpOptions, Segment};
+use ackclock_capture::packet::{
+    Address, Checksum, Endpoint, Flags, Options as TcpOptions, Segment,
+};
 use ackclock_capture::rows::Options;
 use ackclock_capture::tables::{Cause, Fate, Stall, Tables};
 use ackclock_record::Happening;
@@ -52,7 +54,7 @@ pub fn segment(at_ms: i64, from_client: bool) -> Segment {
         ecn: 0,
         frame_bytes: 66,
         checksum_field: None,
-        checksum: Default::default(),
+        checksum: Checksum::default(),
         encapsulations: 0,
         super_segment: false,
         fragmented: false,
@@ -207,5 +209,8 @@ pub fn stalls(tables: &Tables) -> Vec<&'static str> {
 /// How many events there are of a kind.
 pub fn count(tables: &Tables, kind: Happening) -> usize {
     let events = &tables.events.kind;
-    events.iter().filter(|&&one| one == kind as u8).count()
+    events
+        .iter()
+        .map(|&one| usize::from(one == kind as u8))
+        .sum()
 }
