@@ -6,7 +6,9 @@ use crate::connections::Connections;
 use crate::files::{Capture, Counts};
 use crate::filter::Filter;
 use crate::packet::Segment;
+use crate::path;
 use crate::rows::{Options, Rows};
+use crate::series::PathSeries;
 use crate::tables::Tables;
 
 /// Longer than any capture: 4.5 years. Times of damaged files stay within.
@@ -160,6 +162,17 @@ impl Reading {
     /// Takes the rows that are there.
     pub fn drain(&mut self) -> Tables {
         std::mem::take(&mut self.analysis.rows.tables)
+    }
+
+    /// What limits the path that carries most data, from one address to another; None without data.
+    pub fn path(&self) -> Option<path::Path> {
+        let bytes = |series: &PathSeries| -> u64 {
+            let arrivals = series.arrivals.iter();
+            arrivals.map(|arrival| u64::from(arrival.bytes)).sum()
+        };
+        let paths = self.analysis.rows.paths.iter().map(|(_, series)| series);
+        let most = paths.max_by_key(|series| bytes(series))?;
+        Some(path::limiter(&most.arrivals, &most.rtts))
     }
 
     /// What is known of the files.

@@ -1,6 +1,6 @@
 //! Packet captures, and what happened in them: records ([`framing`]) of a stream of bytes ([`source`]), the TCP segments
 //! in them ([`packet`]), those of several files in one order of time ([`files`]) or a choice of them ([`filter`]), the
-//! connections that they belong to ([`connections`], [`flow`]), and all that is found ([`analysis`], [`tables`]).
+//! connections that they belong to ([`connections`], [`flow`]), what limits their path ([`path`]), and all that is found ([`analysis`], [`tables`]).
 
 pub mod analysis;
 pub mod connections;
@@ -10,6 +10,7 @@ pub mod filter;
 pub mod flow;
 pub mod framing;
 pub mod packet;
+pub mod path;
 pub mod rows;
 pub mod series;
 pub mod source;

@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use ackclock_capture::analysis::{FileReport, Reading};
 use ackclock_capture::filter::{Filter, NoFilter};
+use ackclock_capture::path::{Limiter, Path};
 use ackclock_capture::rows::Options;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -67,6 +68,12 @@ impl Capture {
         PyList::new(py, rows.collect::<PyResult<Vec<_>>>()?)
     }
 
+    /// What limits the path that carries most data, without holding the interpreter; None without data.
+    fn path<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let found = self.with(py, |reading| reading.path())?;
+        found.map(|path| limited(py, &path)).transpose()
+    }
+
     /// Connections so far.
     #[getter]
     fn connections(&self, py: Python<'_>) -> PyResult<u32> {
@@ -108,6 +115,29 @@ impl Capture {
         })
         .map_err(PyRuntimeError::new_err)
     }
+}
+
+fn limited<'py>(py: Python<'py>, path: &Path) -> PyResult<Bound<'py, PyDict>> {
+    let said = PyDict::new(py);
+    said.set_item("limiter", Limiter::WORDS[path.limiter as usize])?;
+    for (name, interval, estimate) in [
+        ("rate_bps", "rate_ci95", path.rate_bps),
+        ("depth_bytes", "depth_ci95", path.depth_bytes),
+        ("burst_bytes", "burst_ci95", path.burst_bytes),
+    ] {
+        said.set_item(name, estimate.map(|known| known.value))?;
+        said.set_item(interval, estimate.map(|known| vec![known.low, known.high]))?;
+    }
+    said.set_item("depth_at_least", path.depth_at_least)?;
+    for (name, seconds) in [
+        ("rtt_min_s", path.delay.map(|delay| delay.rtt_min_s)),
+        ("rtt_median_s", path.delay.map(|delay| delay.rtt_median_s)),
+        ("rtt_p95_s", path.delay.map(|delay| delay.rtt_p95_s)),
+        ("standing_s", path.delay.map(|delay| delay.standing_s)),
+    ] {
+        said.set_item(name, seconds)?;
+    }
+    Ok(said)
 }
 
 fn report<'py>(py: Python<'py>, file: &FileReport) -> PyResult<Bound<'py, PyDict>> {

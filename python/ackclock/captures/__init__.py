@@ -191,7 +191,7 @@ def _answers(data: Dataset, capture: _core.Capture, files: Sequence[Mapping[str,
         "vantage": answers.vantage(rows),
         "packets": capture.segments,
         "connections": capture.connections,
-        "path": dict(answers.NO_PATH),
+        "path": capture.path() or dict(answers.NO_PATH),
         "capture_loss": answers.capture_loss(rows),
         "flows": answers.of_flows(rows, stalls, {}),
     }

@@ -1,0 +1,335 @@
+//! What limits a path: a policer, a shaper, a queue or nothing; its rate and depth, and the round trips under load.
+//!
+//! A token bucket of rate r and depth B drops what comes when more than B was sent above the rate. With A(t) what passed,
+//! V(t) = A(t) − r t − min over s ≤ t of (A(s) − r s) is what was sent above it. For the right r, packets are lost where V
+//! would be above B and pass below: `policing` looks for the r and B under which the losses are most likely. That holds
+//! for a queue that drops when it is full as well, V being its length; but there a packet waits for V/r, and behind a
+//! policer for nothing. `queueing` asks the round trips: do they grow with V/r; were they longer just before losses; at
+//! what rate does a queue drain, if there is one. A queue that lets a burst through undelayed is a shaper.
+//!
+//! Sources: T. Flach et al., An Internet-Wide Analysis of Traffic Policing, SIGCOMM 2016, section 3 (losses at full
+//! level, passes below, flat RTT, 15 losses, three parts of the trace); P. Kanuparthy, C. Dovrolis, ShaperProbe: End-to-end
+//! Detection of ISP Traffic Shaping using Active Methods, IMC 2011 (a level shift in the rate of a probing stream: this
+//! needs no probes and, as it looks at V, no shift).
+//!
+//! Departures from Flach et al.: the bytes of all flows of a path are pooled, where theirs looks at one connection and
+//! loses policers that several share; the rate is fitted, and not the goodput between the first and the last loss, which
+//! is too low after any pause; one likelihood stands for their thresholds on losses, passes and outliers, and gives
+//! intervals; a slope of RTT against V/r stands for their 1.3 times the tenth percentile, which long queues elsewhere
+//! break.
+//!
+//! What bytes a limiter counts, only the caller knows: on Ethernet, policers that were measured count frames with their
+//! check sequence. A rate comes in bits of the bytes that were given.
+
+mod policing;
+mod queueing;
+mod trace;
+
+use ackclock_record::kinds;
+
+use crate::series::{Arrival, RttSample};
+use policing::Bucket;
+use queueing::{Delays, Queue};
+use trace::Trace;
+
+/// Losses from which a bucket is looked for (Flach et al. 2016 section 3).
+const LEAST_LOSSES: usize = 15;
+/// A bucket explains the losses if it takes away half of the uncertainty about them.
+const EXPLAINED: f64 = 0.5;
+/// And does not if a tenth.
+const UNEXPLAINED: f64 = 0.1;
+/// In the middle between a policer's slope, 0, and a queue's, 1.
+const HALF: f64 = 0.5;
+/// Early droppers drop at a part of what fits in: RED from a third of its upper threshold.
+const PART: f64 = 0.25;
+/// One overshoot is no evidence: Flach et al. want losses in three parts of the trace.
+const LEAST_EPISODES: usize = 3;
+/// A queue has one rate for half of its time.
+const STEADY: f64 = 0.5;
+/// A queue limits if it is there for a fifth of the time.
+const BUSY: f64 = 0.2;
+/// Logarithm of the ratio of two rates that are told from different evidence and may be the same.
+const SAME_RATE: f64 = 0.2;
+/// Two clocks of 100 ppm, the capture's and the limiter's.
+const CLOCKS: f64 = 2e-4;
+/// A round trip of an hour is an error; so is a negative one.
+const LONGEST_NS: i64 = 3_600_000_000_000;
+/// What times are off by through hosts and fast links on the way, interrupts and processing.
+const NOISE_S: f64 = 0.001;
+/// Two full Ethernet frames: a burst above that is a bucket's, not the granularity of a queue; if it is more than noise.
+const SHAPED_BYTES: f64 = 3036.0;
+
+kinds!(
+    /// What limits.
+    Limiter {
+        /// Drops what is above a rate once a burst is used up, without delaying anything.
+        Policer => "policer",
+        /// Delays what is above a rate once a burst is used up.
+        Shaper => "shaper",
+        /// Delays what is above a rate.
+        Queue => "queue",
+        /// Nothing on the path.
+        None => "none",
+        /// The evidence is too little.
+        Undecided => "undecided",
+    }
+);
+
+/// A value with its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// The best estimate.
+    pub value: f64,
+    /// The interval's lower end.
+    pub low: f64,
+    /// The interval's upper end.
+    pub high: f64,
+}
+
+impl Estimate {
+    /// Bytes a second as bits a second. No rate is known better than the clocks agree.
+    fn as_rate(self) -> Self {
+        let bits = self.times(8.0);
+        Self {
+            low: bits.low.min(bits.value * (1.0 - CLOCKS)),
+            high: bits.high.max(bits.value * (1.0 + CLOCKS)),
+            ..bits
+        }
+    }
+
+    fn times(self, factor: f64) -> Self {
+        Self {
+            value: self.value * factor,
+            low: self.low * factor,
+            high: self.high * factor,
+        }
+    }
+}
+
+/// Round trips under load.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Delay {
+    /// The shortest.
+    pub rtt_min_s: f64,
+    /// The median.
+    pub rtt_median_s: f64,
+    /// What 95 % are below.
+    pub rtt_p95_s: f64,
+    /// The queue that is there nearly always: nine in ten waited longer than this.
+    pub standing_s: f64,
+}
+
+/// What is known of a path.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Path {
+    /// What limits it.
+    pub limiter: Limiter,
+    /// Its rate, in bits a second of the bytes that were given.
+    pub rate_bps: Option<Estimate>,
+    /// What it takes above its rate before it drops: a policer's burst; a shaper's burst and queue. None if it drops
+    /// at no certain length, or was not seen to.
+    pub depth_bytes: Option<Estimate>,
+    /// The limiter was never seen to be empty before most losses: what was sent before the trace is missing in its depth.
+    pub depth_at_least: bool,
+    /// What a shaper lets through undelayed.
+    pub burst_bytes: Option<Estimate>,
+    /// The round trips.
+    pub delay: Option<Delay>,
+    /// Why.
+    pub evidence: Evidence,
+}
+
+/// What the answer rests on.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Evidence {
+    /// Lost segments that were looked at.
+    pub losses: usize,
+    /// The share of the uncertainty about which segments were lost that a bucket takes away.
+    pub explained: Option<f64>,
+    /// The bucket's rate.
+    pub bucket_bps: Option<Estimate>,
+    /// How much round trips grow, in seconds, with a second of what is in the bucket (V/r).
+    pub slope: Option<Estimate>,
+    /// The same over the upper half of the levels.
+    pub slope_when_full: Option<Estimate>,
+    /// How much longer round trips were just before losses, over the time in which a full bucket empties.
+    pub delayed: Option<f64>,
+    /// Losses more than a round trip apart.
+    pub episodes: usize,
+    /// The rate at which round trips grow and shrink.
+    pub queue_bps: Option<Estimate>,
+    /// The share of the time in which a queue had that rate, of that in which there was one.
+    pub steady: Option<f64>,
+    /// The share of the active time in which there was a queue.
+    pub busy: Option<f64>,
+}
+
+/// What limits a path, from what was sent into it and the round trips. Both are pooled over the path's flows in one
+/// direction; their order does not matter.
+pub fn limiter(arrivals: &[Arrival], rtts: &[RttSample]) -> Path {
+    let mut arrivals = arrivals.to_vec();
+    arrivals.sort_by_key(|arrival| arrival.time_ns);
+    let mut rtts = rtts.to_vec();
+    for sample in &mut rtts {
+        sample.rtt_ns = sample.rtt_ns.clamp(0, LONGEST_NS);
+    }
+    rtts.sort_by_key(|sample| sample.time_ns);
+    let trace = Trace::new(&arrivals);
+    let delays = Delays::new(&trace, &rtts);
+    let enough = trace.losses.len() >= LEAST_LOSSES;
+    let bucket = enough.then(|| policing::fit(&trace)).flatten();
+    let queue = delays.queue(&trace);
+    let [slope, slope_when_full] =
+        bucket.map_or([None; 2], |bucket| delays.slopes(&trace, bucket.rate.value));
+    let evidence = Evidence {
+        losses: trace.losses.len(),
+        explained: bucket.map(|bucket| bucket.explained),
+        bucket_bps: bucket.map(|bucket| bucket.rate.times(8.0)),
+        slope,
+        slope_when_full,
+        delayed: bucket
+            .zip(delays.before_losses(&trace))
+            .map(|(bucket, longer_s)| longer_s * bucket.rate.value / bucket.depth.value),
+        episodes: delays.episodes(&trace),
+        queue_bps: queue.map(|queue| queue.rate.times(8.0)),
+        steady: queue.map(|queue| queue.steady),
+        busy: queue.map(|queue| queue.busy),
+    };
+    let mut path = Path {
+        limiter: evidence.limiter(),
+        rate_bps: None,
+        depth_bytes: None,
+        depth_at_least: false,
+        burst_bytes: None,
+        delay: delays.summary(),
+        evidence,
+    };
+    match path.limiter {
+        Limiter::Policer => path.takes_bucket(bucket),
+        Limiter::Queue => path.takes_queue(queue, bucket),
+        _ => {}
+    }
+    path
+}
+
+impl Path {
+    fn takes_bucket(&mut self, bucket: Option<Bucket>) {
+        self.rate_bps = bucket.map(|bucket| bucket.rate.as_rate());
+        self.depth_bytes = bucket.map(|bucket| bucket.depth);
+        self.depth_at_least = bucket.is_some_and(|bucket| !bucket.seen_full);
+    }
+
+    /// A queue behind a bucket is a shaper.
+    fn takes_queue(&mut self, queue: Option<Queue>, bucket: Option<Bucket>) {
+        let steady = queue.filter(|queue| queue.steady >= STEADY);
+        let of_losses = self.evidence.explained >= Some(EXPLAINED)
+            && (steady.is_none() || self.evidence.one_rate());
+        if of_losses {
+            self.takes_bucket(bucket);
+        } else {
+            self.depth_bytes = queue.and_then(|queue| queue.depth);
+            let told = bucket.filter(|_| steady.is_none() && self.evidence.follows());
+            self.rate_bps = told.map(|bucket| bucket.rate.as_rate());
+        }
+        if let Some(queue) = steady {
+            self.rate_bps = Some(queue.rate.as_rate());
+            let least = SHAPED_BYTES.max(queue.rate.value * NOISE_S);
+            self.burst_bytes = queue.burst.filter(|burst| burst.low > least);
+        }
+        if self.burst_bytes.is_some() {
+            self.limiter = Limiter::Shaper;
+        }
+    }
+}
+
+impl Evidence {
+    /// What limits, as far as this says; a shaper is a queue here.
+    fn limiter(&self) -> Limiter {
+        let bucket = self.explained >= Some(EXPLAINED);
+        let slopes = [self.slope, self.slope_when_full];
+        let level = slopes
+            .iter()
+            .all(|slope| slope.is_some_and(|slope| slope.high < HALF));
+        let grows = slopes.iter().flatten().any(|slope| slope.low > HALF);
+        let flat = level
+            && self.delayed.is_some_and(|delayed| delayed < PART)
+            && self.episodes >= LEAST_EPISODES;
+        let delayed = !level && self.delayed > Some(HALF);
+        let told_by_losses = bucket && (grows || delayed || self.one_rate());
+        let told_by_delays =
+            self.steady >= Some(STEADY) && self.busy >= Some(BUSY) && !(bucket && flat);
+        if told_by_losses || told_by_delays || self.follows() {
+            Limiter::Queue
+        } else if bucket && flat {
+            Limiter::Policer
+        } else if self.busy.is_none_or(|busy| busy < BUSY)
+            && (self.losses == 0
+                || self
+                    .explained
+                    .is_some_and(|explained| explained < UNEXPLAINED))
+        {
+            Limiter::None
+        } else {
+            Limiter::Undecided
+        }
+    }
+
+    /// Round trips grow with V/r as they do in a queue, and had grown when packets were lost.
+    fn follows(&self) -> bool {
+        let like_a_queue = |slope: &Estimate| slope.low > HALF && slope.high < 1.0 + HALF;
+        let slopes = [self.slope, self.slope_when_full];
+        slopes.iter().flatten().any(like_a_queue) && self.delayed > Some(PART)
+    }
+
+    /// Losses and round trips tell of the same rate.
+    fn one_rate(&self) -> bool {
+        let (Some(bucket), Some(queue)) = (self.bucket_bps, self.queue_bps) else {
+            return false;
+        };
+        self.steady >= Some(STEADY) && (bucket.value / queue.value).ln().abs() < SAME_RATE
+    }
+}
+
+/// A point of V(t).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Level {
+    /// When a segment came.
+    pub time_ns: i64,
+    /// What was above the rate then, with it.
+    pub bytes: f64,
+    /// It was lost.
+    pub lost: bool,
+}
+
+/// V(t) at a rate, for a figure: of each of `most` equal parts of the time the highest and lowest that passed, and the
+/// highest and lowest that was lost.
+pub fn levels(arrivals: &[Arrival], rate_bps: f64, most: usize) -> Vec<Level> {
+    let mut arrivals = arrivals.to_vec();
+    arrivals.sort_by_key(|arrival| arrival.time_ns);
+    let trace = Trace::whole(&arrivals);
+    let mut levels = trace::Levels::default();
+    levels.fill(&trace, rate_bps / 8.0);
+    let part_s = trace.seconds() / most.max(1) as f64;
+    let part = |place: usize| ((trace.time_s[place] / part_s) as usize, trace.lost[place]);
+    let mut order: Vec<usize> = (0..trace.len()).collect();
+    order.sort_by(|&one, &other| {
+        (part(one), levels.level[one])
+            .partial_cmp(&(part(other), levels.level[other]))
+            .unwrap_or(one.cmp(&other))
+    });
+    let mut kept: Vec<usize> = order
+        .chunk_by(|&one, &other| part(one) == part(other))
+        .flat_map(|of| [of[0], of[of.len() - 1]])
+        .collect();
+    kept.sort_unstable();
+    kept.dedup();
+    let point = |place: usize| Level {
+        time_ns: arrivals[place].time_ns,
+        bytes: levels.level[place],
+        lost: trace.lost[place],
+    };
+    kept.into_iter().map(point).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+//! How likely the fates of packets are if a bucket decides them.
+
+use std::ops::Range;
+
+use super::Search;
+
+/// λ: the share of fates that a bucket need not explain: losses elsewhere, and fates that were told wrongly.
+const LAPSE: f64 = 0.005;
+/// Beyond these widths from the depth a fate is certain.
+const CERTAIN: f64 = 15.0;
+
+/// A packet is lost if the level would be above the depth, give or take the width.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Model {
+    pub(super) rate: f64,
+    pub(super) depth: f64,
+    pub(super) width: f64,
+}
+
+/// The logarithm of a model's likelihood, how it grows with rate and depth, and Fisher's information.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Assessment {
+    pub(super) likelihood: f64,
+    pub(super) growth: [f64; 2],
+    pub(super) information: [f64; 3],
+}
+
+impl Assessment {
+    /// Where to go from here, in rate and depth.
+    pub(super) fn step(&self) -> [f64; 2] {
+        let [rr, rd, dd] = self.inverse();
+        let [r, d] = self.growth;
+        [rr * r + rd * d, rd * r + dd * d]
+    }
+
+    /// The inverse of the information: variances and covariance. Zero where nothing is known.
+    pub(super) fn inverse(&self) -> [f64; 3] {
+        let [rr, rd, dd] = self.information;
+        // A millionth more on the diagonal: all losses may have the same age.
+        let (rr, dd) = (rr * (1.0 + 1e-6), dd * (1.0 + 1e-6));
+        let determinant = rr * dd - rd * rd;
+        if determinant > 0.0 && determinant.is_finite() {
+            [dd / determinant, -rd / determinant, rr / determinant]
+        } else if dd > 0.0 {
+            [0.0, 0.0, 1.0 / dd]
+        } else {
+            [0.0; 3]
+        }
+    }
+}
+
+impl Search<'_> {
+    /// The logarithm of a model's likelihood alone, from its logistic function's asymptotes: for the search.
+    pub(super) fn likelihood(&self, model: &Model) -> f64 {
+        let mut sum = 0.0;
+        let most = -LAPSE.ln();
+        for (&level, &lost) in self.levels.level.iter().zip(&self.trace.lost) {
+            let above = (level - model.depth) / model.width;
+            let wrong = if lost { -above } else { above };
+            if wrong > 0.0 {
+                sum -= wrong.min(most);
+            }
+        }
+        sum
+    }
+
+    /// How well a model explains the packets of these places; the levels are those of its rate.
+    pub(super) fn assess(&self, model: &Model, places: Range<usize>) -> Assessment {
+        let mut sum = Assessment::default();
+        let (surely, hardly) = ((1.0 - LAPSE).ln(), LAPSE.ln());
+        for place in places {
+            let lost = self.trace.lost[place];
+            let above = (self.levels.level[place] - model.depth) / model.width;
+            if above.abs() > CERTAIN {
+                sum.likelihood += if (above > 0.0) == lost {
+                    surely
+                } else {
+                    hardly
+                };
+                continue;
+            }
+            let full = 1.0 / (1.0 + (-above).exp());
+            let probability = LAPSE + (1.0 - 2.0 * LAPSE) * full;
+            let slope = (1.0 - 2.0 * LAPSE) * full * (1.0 - full) / model.width;
+            let (fate, score) = if lost {
+                (probability, slope / probability)
+            } else {
+                (1.0 - probability, -slope / (1.0 - probability))
+            };
+            sum.likelihood += fate.ln();
+            let weight = slope * slope / (probability * (1.0 - probability));
+            let age = self.levels.age_s[place];
+            sum.growth[0] -= score * age;
+            sum.growth[1] -= score;
+            sum.information[0] += weight * age * age;
+            sum.information[1] += weight * age;
+            sum.information[2] += weight;
+        }
+        sum
+    }
+}

@@ -1,0 +1,437 @@
+//! What the round-trip times say of a queue.
+
+use std::collections::BTreeMap;
+
+use super::trace::{line, quantile, Levels, Trace};
+use super::{Delay, Estimate, RttSample, NOISE_S};
+
+/// Parts of a trace that are taken as independent, and the 97.5 % quantile of Student's t with one less.
+const BLOCKS: usize = 10;
+const STUDENT: f64 = 2.262;
+/// Packets in such a part, at least: four classes of two.
+const LEAST: usize = 8;
+/// Samples over which a rate is measured.
+const WINDOW: usize = 8;
+/// And for how long at least: ten times the noise.
+const WINDOW_S: f64 = 0.010;
+/// What two measurements of one rate may differ by, from noise.
+const ONE_RATE: f64 = 0.1;
+/// Lost packets whose queue is known, at least; and how far apart nine in ten may be, over their median, if the queue
+/// drops where it is full.
+const LEAST_DROPS: usize = 15;
+const DROP_TAIL: f64 = 0.5;
+
+/// Round trips in the order of time.
+#[derive(Clone, Debug, Default)]
+pub struct Delays {
+    /// When their packets came, on the trace's clock.
+    time_s: Vec<f64>,
+    /// How much longer they took than the shortest of their flow.
+    queued_s: Vec<f64>,
+    /// What passed until then, this packet included.
+    passed: Vec<f64>,
+    rtt_s: Vec<f64>,
+    base_s: f64,
+}
+
+/// The queue that the round trips show.
+#[derive(Clone, Copy, Debug)]
+pub struct Queue {
+    /// Bytes a second.
+    pub rate: Estimate,
+    /// The share of its busy time in which it had this rate, give or take a tenth: a link has one rate, noise has any.
+    pub steady: f64,
+    /// The share of the active time in which it was busy.
+    pub busy: f64,
+    /// Bytes that come without being delayed.
+    pub burst: Option<Estimate>,
+    /// Bytes beyond the rate at which it drops, if there is such a number.
+    pub depth: Option<Estimate>,
+}
+
+impl Delays {
+    /// The samples, in the order of time, while the trace lasts.
+    pub fn new(trace: &Trace, samples: &[RttSample]) -> Self {
+        let bases = bases(samples);
+        let mut delays = Self::default();
+        let (mut place, mut passed) = (0, 0.0);
+        for sample in samples {
+            let time_s = sample.time_ns.saturating_sub(trace.start_ns) as f64 * 1e-9;
+            if time_s < 0.0 || time_s > trace.seconds() {
+                continue;
+            }
+            while place < trace.len() && trace.time_s[place] <= time_s {
+                passed += if trace.lost[place] {
+                    0.0
+                } else {
+                    trace.bytes[place]
+                };
+                place += 1;
+            }
+            delays.time_s.push(time_s);
+            delays
+                .queued_s
+                .push(sample.rtt_ns.saturating_sub(bases[&sample.flow]).max(0) as f64 * 1e-9);
+            delays.passed.push(passed);
+            delays.rtt_s.push(sample.rtt_ns as f64 * 1e-9);
+        }
+        delays.in_order();
+        delays.base_s = samples
+            .iter()
+            .map(|sample| sample.rtt_ns)
+            .min()
+            .unwrap_or(0) as f64
+            * 1e-9;
+        delays
+    }
+
+    fn len(&self) -> usize {
+        self.time_s.len()
+    }
+
+    /// A queue lets nobody overtake: what took longer than later packets show was held up elsewhere, as by a delayed
+    /// acknowledgement.
+    fn in_order(&mut self) {
+        let mut next_s = f64::INFINITY;
+        for (time_s, queued_s) in self.time_s.iter().zip(&mut self.queued_s).rev() {
+            next_s = next_s.min(time_s + *queued_s);
+            *queued_s = next_s - time_s;
+        }
+    }
+
+    /// How round trips grow while the path is loaded.
+    pub fn summary(&self) -> Option<Delay> {
+        let mut rtt_s = self.rtt_s.clone();
+        let mut queued_s = self.queued_s.clone();
+        (!rtt_s.is_empty()).then(|| Delay {
+            rtt_min_s: self.base_s,
+            rtt_median_s: quantile(&mut rtt_s, 0.5),
+            rtt_p95_s: quantile(&mut rtt_s, 0.95),
+            standing_s: quantile(&mut queued_s, 0.1),
+        })
+    }
+
+    /// The level of a bucket that leaks `rate` bytes a second behind each sample's packet.
+    fn levels(&self, trace: &Trace, rate: f64) -> Vec<f64> {
+        let (mut place, mut level, mut then_s) = (0, 0.0_f64, 0.0);
+        self.time_s
+            .iter()
+            .map(|&time_s| {
+                while place < trace.len() && trace.time_s[place] <= time_s {
+                    level = (level - rate * (trace.time_s[place] - then_s)).max(0.0);
+                    then_s = trace.time_s[place];
+                    if !trace.lost[place] {
+                        level += trace.bytes[place];
+                    }
+                    place += 1;
+                }
+                (level - rate * (time_s - then_s)).max(0.0)
+            })
+            .collect()
+    }
+
+    /// Seconds of round trip a second of V/r: over all levels, and over the upper half, where a queue behind a bucket
+    /// is. About 1 behind a queue, 0 behind a policer.
+    pub fn slopes(&self, trace: &Trace, rate: f64) -> [Option<Estimate>; 2] {
+        let waits: Vec<f64> = self
+            .levels(trace, rate)
+            .iter()
+            .map(|level| level / rate)
+            .collect();
+        let middle = quantile(&mut waits.clone(), 0.5);
+        let points: Vec<(f64, f64)> = waits
+            .into_iter()
+            .zip(self.queued_s.iter().copied())
+            .collect();
+        let upper: Vec<(f64, f64)> = points
+            .iter()
+            .copied()
+            .filter(|&(wait, _)| wait >= middle)
+            .collect();
+        [slope(&points), slope(&upper)]
+    }
+
+    /// The queue that the round trips show. A packet that comes before the one before it has left finds a busy link:
+    /// between their departures leaves what passed between their arrivals, at the link's rate.
+    pub fn queue(&self, trace: &Trace) -> Option<Queue> {
+        let windows = self.busy_windows();
+        let length = windows.len().div_ceil(BLOCKS).max(LEAST);
+        let rates: Vec<(f64, f64)> = windows.chunks(length).map(Window::rate_of).collect();
+        let rate = weighted(&rates)?;
+        let seconds = |of: &mut dyn Iterator<Item = &Window>| -> f64 {
+            of.map(|window| window.departures_s).sum()
+        };
+        let all_s = seconds(&mut windows.iter());
+        let like = |window: &&Window| (window.rate() / rate.value - 1.0).abs() < ONE_RATE;
+        let burst = self.burst(trace, rate);
+        Some(Queue {
+            rate,
+            steady: seconds(&mut windows.iter().filter(like)) / all_s,
+            busy: (all_s / self.active_s()).min(1.0),
+            burst,
+            depth: self.depth(trace, rate.value, burst.map_or(0.0, |burst| burst.value)),
+        })
+    }
+
+    /// Stretches of samples between which the link was busy.
+    fn busy_windows(&self) -> Vec<Window> {
+        let mut windows = Vec::new();
+        let mut begin = 0;
+        for place in 1..self.len() {
+            let left_s = self.time_s[place - 1] + self.queued_s[place - 1];
+            if self.time_s[place] >= left_s || self.queued_s[place] < NOISE_S {
+                begin = place;
+            } else if place - begin >= WINDOW && left_s - self.time_s[begin] > WINDOW_S {
+                let arrivals_s = self.time_s[place] - self.time_s[begin];
+                let departures_s = arrivals_s + self.queued_s[place] - self.queued_s[begin];
+                if departures_s > 0.0 {
+                    windows.push(Window {
+                        bytes: self.passed[place] - self.passed[begin],
+                        departures_s,
+                    });
+                }
+                begin = place;
+            }
+        }
+        windows
+    }
+
+    /// How long packets came without a pause of several round trips.
+    fn active_s(&self) -> f64 {
+        let pauses = self.time_s.windows(2).map(|pair| pair[1] - pair[0]);
+        pauses
+            .zip(&self.rtt_s)
+            .filter(|(pause, rtt)| *pause < 4.0 * **rtt)
+            .map(|(pause, _)| pause)
+            .sum()
+    }
+
+    /// What comes undelayed in the beginning of a busy period, as long as the rate is known well enough for that.
+    fn burst(&self, trace: &Trace, rate: Estimate) -> Option<Estimate> {
+        let mut levels = Levels::default();
+        levels.fill(trace, rate.value);
+        let mut bursts = Vec::new();
+        let mut place = 0;
+        for (&time_s, &queued_s) in self.time_s.iter().zip(&self.queued_s) {
+            while place + 1 < trace.len() && trace.time_s[place + 1] <= time_s {
+                place += 1;
+            }
+            let packet = trace.bytes[place];
+            if queued_s * rate.value > 2.0 * packet
+                && levels.age_s[place] * (rate.high - rate.low) < packet
+            {
+                bursts.push(levels.level[place] - packet - queued_s * rate.value);
+            }
+        }
+        let length = bursts.len().div_ceil(BLOCKS).max(LEAST);
+        let medians: Vec<(f64, f64)> = bursts
+            .chunks(length)
+            .map(|part| (quantile(&mut part.to_vec(), 0.5), part.len() as f64))
+            .collect();
+        weighted(&medians)
+    }
+
+    /// How much longer than noise makes them round trips were when packets were lost: the median of the shorter of the
+    /// two before each, as an acknowledgement may have been delayed.
+    pub fn before_losses(&self, trace: &Trace) -> Option<f64> {
+        let mut queued_s = Vec::new();
+        let mut next = 0;
+        for &loss in &trace.losses {
+            let time_s = trace.time_s[loss];
+            while next < self.len() && self.time_s[next] <= time_s {
+                next += 1;
+            }
+            let recent = (next.saturating_sub(2)..next)
+                .filter(|&sample| time_s - self.time_s[sample] < self.rtt_s[sample]);
+            queued_s.extend(
+                recent
+                    .map(|sample| self.queued_s[sample])
+                    .min_by(f64::total_cmp),
+            );
+        }
+        (!queued_s.is_empty()).then(|| (quantile(&mut queued_s, 0.5) - NOISE_S).max(0.0))
+    }
+
+    /// Losses that are more than a round trip apart.
+    pub fn episodes(&self, trace: &Trace) -> usize {
+        let rtt_s = quantile(&mut self.rtt_s.clone(), 0.5);
+        let times = trace
+            .losses
+            .windows(2)
+            .map(|pair| trace.time_s[pair[1]] - trace.time_s[pair[0]]);
+        usize::from(!trace.losses.is_empty()) + times.filter(|&gap_s| gap_s > rtt_s).count()
+    }
+
+    /// What was above the rate when packets were lost, if it was always about the same.
+    fn depth(&self, trace: &Trace, rate: f64, burst: f64) -> Option<Estimate> {
+        let mut depths = Vec::new();
+        let (mut place, mut passed, mut sample) = (0, 0.0, 0);
+        for &loss in &trace.losses {
+            let time_s = trace.time_s[loss];
+            while place < loss {
+                passed += if trace.lost[place] {
+                    0.0
+                } else {
+                    trace.bytes[place]
+                };
+                place += 1;
+            }
+            while sample + 1 < self.len() && self.time_s[sample + 1] <= time_s {
+                sample += 1;
+            }
+            let since_s = time_s - self.time_s.get(sample)?;
+            if since_s >= 0.0 && since_s < self.queued_s[sample] {
+                let queued =
+                    (self.queued_s[sample] - since_s) * rate + passed - self.passed[sample];
+                depths.push(burst + queued + trace.bytes[loss] / 2.0);
+            }
+        }
+        depths.sort_by(f64::total_cmp);
+        let count = depths.len();
+        if count < LEAST_DROPS {
+            return None;
+        }
+        let at = |share: f64| depths[((count - 1) as f64 * share.clamp(0.0, 1.0)).round() as usize];
+        // The median's ranks (binomial).
+        let rank = 0.98 / (count as f64).sqrt();
+        // No narrower than a packet, which is lost or passes as a whole.
+        let packet = trace.bytes[trace.losses[0]];
+        let steady = at(0.95) - at(0.05) < DROP_TAIL * at(0.5);
+        steady.then(|| Estimate {
+            value: at(0.5),
+            low: at(0.5 - rank) - packet / 2.0,
+            high: at(0.5 + rank) + packet / 2.0,
+        })
+    }
+}
+
+/// The round trip of each flow without a queue. A flow may have begun when there was one, so its shortest round trip is
+/// compared with what those of the flow with most samples say: at the same time, both wait in the same queue. What is
+/// less than the scatter of this comparison is left as it is.
+fn bases(samples: &[RttSample]) -> BTreeMap<u32, i64> {
+    let mut flows: BTreeMap<u32, Vec<(i64, i64)>> = BTreeMap::new();
+    for sample in samples {
+        flows
+            .entry(sample.flow)
+            .or_default()
+            .push((sample.time_ns, sample.rtt_ns));
+    }
+    let shortest = |of: &[(i64, i64)]| of.iter().map(|sample| sample.1).min().unwrap_or(0);
+    let most: &[(i64, i64)] = flows
+        .values()
+        .max_by_key(|of| of.len())
+        .map_or(&[], Vec::as_slice);
+    let mut further: BTreeMap<u32, (i64, i64)> = BTreeMap::new();
+    let mut base = shortest(most);
+    for (&flow, of) in &flows {
+        let mut differences: Vec<f64> = of
+            .iter()
+            .filter_map(|&sample| difference(sample, most))
+            .collect();
+        if differences.len() >= LEAST {
+            let longer = quantile(&mut differences, 0.5) as i64;
+            let scatter = quantile(&mut differences, 0.75) - quantile(&mut differences, 0.25);
+            let least = shortest(of) - longer;
+            if least < base - scatter as i64 {
+                base = least;
+            }
+            further.insert(flow, (longer, scatter as i64));
+        }
+    }
+    flows
+        .iter()
+        .map(|(&flow, of)| {
+            let own = shortest(of);
+            let told = further
+                .get(&flow)
+                .filter(|(longer, scatter)| base + longer < own - scatter);
+            (flow, told.map_or(own, |(longer, _)| base + longer))
+        })
+        .collect()
+}
+
+/// How much longer a round trip was than one that began at about the same time: within a sixteenth of it.
+fn difference((time_ns, rtt_ns): (i64, i64), others: &[(i64, i64)]) -> Option<f64> {
+    let after = others.partition_point(|other| other.0 < time_ns);
+    let near = |place: usize| {
+        others
+            .get(place)
+            .map(|other| (other.0.saturating_sub(time_ns).saturating_abs(), other.1))
+    };
+    let (apart, other) = near(after)
+        .into_iter()
+        .chain(near(after.wrapping_sub(1)))
+        .min()?;
+    (apart <= rtt_ns / 16).then(|| (rtt_ns - other) as f64)
+}
+
+/// A stretch while the link was busy.
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    bytes: f64,
+    departures_s: f64,
+}
+
+impl Window {
+    fn rate(&self) -> f64 {
+        self.bytes / self.departures_s
+    }
+
+    /// The rate at half of the time of these, and the time.
+    fn rate_of(windows: &[Self]) -> (f64, f64) {
+        let mut sorted = windows.to_vec();
+        sorted.sort_by(|one, other| one.rate().total_cmp(&other.rate()));
+        let all_s: f64 = sorted.iter().map(|window| window.departures_s).sum();
+        let mut until_s = 0.0;
+        let middle = sorted.iter().find(|window| {
+            until_s += window.departures_s;
+            until_s >= all_s / 2.0
+        });
+        (middle.map_or(0.0, Self::rate), all_s)
+    }
+}
+
+/// The slope of `y` against `x`: in each block a line through the medians of four classes.
+fn slope(points: &[(f64, f64)]) -> Option<Estimate> {
+    let length = points.len().div_ceil(BLOCKS).max(LEAST);
+    let mut slopes = Vec::new();
+    for block in points.chunks(length).filter(|block| block.len() >= LEAST) {
+        let mut block = block.to_vec();
+        block.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let medians: Vec<(f64, f64)> = block
+            .chunks(block.len().div_ceil(4))
+            .map(|class| {
+                let mut xs: Vec<f64> = class.iter().map(|point| point.0).collect();
+                let mut ys: Vec<f64> = class.iter().map(|point| point.1).collect();
+                (quantile(&mut xs, 0.5), quantile(&mut ys, 0.5))
+            })
+            .collect();
+        let mean = medians.iter().map(|point| point.0).sum::<f64>() / medians.len() as f64;
+        let spread: f64 = medians.iter().map(|point| (point.0 - mean).powi(2)).sum();
+        if let Some((slope, _)) = line(medians.iter().copied()) {
+            slopes.push((slope, spread));
+        }
+    }
+    weighted(&slopes)
+}
+
+/// The weighted mean of independent values, with its interval; three at least.
+fn weighted(values: &[(f64, f64)]) -> Option<Estimate> {
+    let sum: f64 = values.iter().map(|&(_, weight)| weight).sum();
+    let mean = values
+        .iter()
+        .map(|&(value, weight)| value * weight)
+        .sum::<f64>()
+        / sum;
+    let count = values.len() as f64;
+    let squares: f64 = values
+        .iter()
+        .map(|&(value, weight)| (weight * (value - mean)).powi(2))
+        .sum();
+    let error = (squares * count / (count - 1.0)).sqrt() / sum;
+    (values.len() >= 3 && mean.is_finite() && error.is_finite()).then_some(Estimate {
+        value: mean,
+        low: mean - STUDENT * error,
+        high: mean + STUDENT * error,
+    })
+}

@@ -1,0 +1,341 @@
+//! Paths that are known, with windows that grow by a packet each round trip and halve when something is lost.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Bytes of a packet.
+const PACKET: u32 = 1518;
+/// Between the packets of a burst, in nanoseconds: 100 Mb/s.
+const SPACING_NS: i64 = 121_440;
+
+/// A limiter: what passes waits for this long; what is lost does not.
+trait Limits {
+    fn comes(&mut self, time_ns: i64) -> Option<i64>;
+}
+
+/// A token bucket and the queue behind it.
+struct Bucket {
+    bytes_per_ns: f64,
+    burst: f64,
+    queue: f64,
+    level: f64,
+    then_ns: i64,
+}
+
+impl Bucket {
+    fn new(rate_bps: f64, burst: f64, queue: f64) -> Self {
+        Self {
+            bytes_per_ns: rate_bps / 8e9,
+            burst,
+            queue,
+            level: 0.0,
+            then_ns: 0,
+        }
+    }
+}
+
+impl Limits for Bucket {
+    fn comes(&mut self, time_ns: i64) -> Option<i64> {
+        self.level = (self.level - self.bytes_per_ns * (time_ns - self.then_ns) as f64).max(0.0);
+        self.then_ns = time_ns;
+        let level = self.level + f64::from(PACKET);
+        (level <= self.burst + self.queue).then(|| {
+            self.level = level;
+            ((level - self.burst).max(0.0) / self.bytes_per_ns) as i64
+        })
+    }
+}
+
+/// Each so many-th of a sequence of pseudo-random numbers (Knuth's multiplier).
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, most: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % most
+    }
+}
+
+impl Limits for Chance {
+    fn comes(&mut self, _time_ns: i64) -> Option<i64> {
+        (self.below(50) > 0).then_some(0)
+    }
+}
+
+/// What flows with these round trips send in this time, and their samples. A round trip has up to .3 ms of noise.
+fn sent(limits: &mut impl Limits, rtts_ms: &[i64], seconds: i64) -> (Vec<Arrival>, Vec<RttSample>) {
+    let mut noise = Chance(1);
+    let (mut arrivals, mut samples) = (Vec::new(), Vec::new());
+    let mut windows = vec![(10_u32, false); rtts_ms.len()];
+    let mut coming: BinaryHeap<Reverse<(i64, usize, u32, i64)>> = (0..rtts_ms.len())
+        .map(|flow| Reverse((flow as i64 * 50_000_000, flow, 10, 0)))
+        .collect();
+    while let Some(Reverse((time_ns, flow, left, waited_ns))) = coming.pop() {
+        if time_ns > seconds * 1_000_000_000 {
+            break;
+        }
+        let waits = limits.comes(time_ns);
+        let (number, rtt_ns) = (flow as u32, rtts_ms[flow] * 1_000_000);
+        arrivals.push(Arrival {
+            time_ns,
+            bytes: PACKET,
+            lost: waits.is_none(),
+            flow: number,
+        });
+        let waited_ns = waits.unwrap_or(waited_ns);
+        match waits {
+            Some(waits) => samples.push(RttSample {
+                time_ns,
+                rtt_ns: rtt_ns + waits + noise.below(300_000) as i64,
+                flow: number,
+            }),
+            None => windows[flow].1 = true,
+        }
+        if left > 1 {
+            coming.push(Reverse((time_ns + SPACING_NS, flow, left - 1, waited_ns)));
+            continue;
+        }
+        let (window, lost) = windows[flow];
+        let window = if lost {
+            (window / 2).max(2)
+        } else {
+            window + 1
+        };
+        windows[flow] = (window, false);
+        coming.push(Reverse((
+            time_ns + rtt_ns + waited_ns,
+            flow,
+            window,
+            waited_ns,
+        )));
+    }
+    (arrivals, samples)
+}
+
+fn told(limits: &mut impl Limits, rtts_ms: &[i64]) -> Path {
+    let (arrivals, samples) = sent(limits, rtts_ms, 60);
+    limiter(&arrivals, &samples)
+}
+
+fn holds(estimate: Option<Estimate>, truth: f64, within: f64) {
+    let estimate = estimate.expect("an estimate");
+    assert!(
+        (estimate.value / truth - 1.0).abs() < within,
+        "{estimate:?} is not {truth}"
+    );
+    assert!(
+        estimate.low <= truth && truth <= estimate.high,
+        "{estimate:?} leaves out {truth}"
+    );
+}
+
+#[test]
+fn a_policer_is_known_with_its_rate_and_depth() {
+    for (rate_bps, depth, rtts_ms) in [
+        (1e6, 3e4, &[100][..]),
+        (3e6, 1e5, &[100]),
+        (3e6, 1e5, &[20, 100]),
+        (1e7, 1e6, &[50, 70, 30]),
+        (5e7, 3e5, &[10, 10]),
+    ] {
+        let path = told(&mut Bucket::new(rate_bps, depth, 0.0), rtts_ms);
+        assert_eq!(path.limiter, Limiter::Policer, "{path:?}");
+        holds(path.rate_bps, rate_bps, 0.01);
+        holds(path.depth_bytes, depth, 0.05);
+        assert_eq!(path.burst_bytes, None);
+    }
+}
+
+#[test]
+fn a_queue_is_not_a_policer() {
+    for (rate_bps, limit, rtts_ms) in [
+        (3e6, 1e5, &[100, 60, 80][..]),
+        (1e7, 3e4, &[20, 50]),
+        (2e7, 1e5, &[10, 20, 20]),
+    ] {
+        let path = told(&mut Bucket::new(rate_bps, 0.0, limit), rtts_ms);
+        assert_eq!(path.limiter, Limiter::Queue, "{path:?}");
+        let rate = path.rate_bps.expect("a rate").value;
+        assert!(
+            (rate / rate_bps - 1.0).abs() < 0.02,
+            "{rate} is not {rate_bps}"
+        );
+        let depth = path
+            .depth_bytes
+            .unwrap_or_else(|| panic!("no depth: {path:?}"))
+            .value;
+        assert!((depth / limit - 1.0).abs() < 0.1, "{depth} is not {limit}");
+    }
+}
+
+#[test]
+fn a_queue_behind_a_bucket_is_a_shaper() {
+    let path = told(&mut Bucket::new(3e6, 3e4, 1e5), &[100]);
+    assert_eq!(path.limiter, Limiter::Shaper, "{path:?}");
+    let burst = path.burst_bytes.expect("a burst").value;
+    assert!((burst / 3e4 - 1.0).abs() < 0.1, "{burst}");
+    let rate = path.rate_bps.expect("a rate").value;
+    assert!((rate / 3e6 - 1.0).abs() < 0.02, "{rate}");
+}
+
+#[test]
+fn a_full_queue_shows_in_the_round_trips() {
+    let path = told(&mut Bucket::new(3e6, 0.0, 3e5), &[50, 50, 50, 50]);
+    let delay = path.delay.expect("round trips");
+    assert!((delay.rtt_min_s - 0.054).abs() < 0.002, "{delay:?}");
+    // The queue is full at 800 ms, and half a window is left after a loss.
+    assert!(delay.rtt_p95_s > 0.7 && delay.rtt_p95_s < 0.86, "{delay:?}");
+    assert!(
+        delay.standing_s > 0.2 && delay.standing_s < delay.rtt_median_s,
+        "{delay:?}"
+    );
+}
+
+#[test]
+fn random_losses_tell_of_no_limiter() {
+    let path = told(&mut Chance(7), &[100, 50]);
+    assert!(path.evidence.losses > LEAST_LOSSES);
+    assert_eq!(path.limiter, Limiter::None, "{path:?}");
+    assert_eq!(path.rate_bps, None);
+}
+
+#[test]
+fn fewer_than_fifteen_losses_leave_it_open() {
+    let (arrivals, samples) = sent(&mut Bucket::new(3e6, 1e5, 0.0), &[100], 60);
+    let fifteenth = arrivals
+        .iter()
+        .enumerate()
+        .filter(|(_, arrival)| arrival.lost)
+        .nth(14);
+    let end = fifteenth.expect("losses").0;
+    let path = limiter(&arrivals[..end], &samples);
+    assert_eq!(
+        (path.limiter, path.evidence.losses),
+        (Limiter::Undecided, 14)
+    );
+}
+
+#[test]
+fn without_round_trips_a_policer_could_be_a_queue() {
+    let (arrivals, _) = sent(&mut Bucket::new(3e6, 1e5, 0.0), &[100], 60);
+    let path = limiter(&arrivals, &[]);
+    assert_eq!((path.limiter, path.delay), (Limiter::Undecided, None));
+    assert!(path.evidence.explained > Some(EXPLAINED));
+}
+
+#[test]
+fn one_overshoot_is_no_evidence() {
+    let (arrivals, samples) = sent(&mut Bucket::new(3e6, 1e5, 0.0), &[100], 60);
+    let mut episodes = 0;
+    let mut last_ns = i64::MIN;
+    let end = arrivals.iter().position(|arrival| {
+        if arrival.lost {
+            episodes += usize::from(arrival.time_ns > last_ns + 150_000_000);
+            last_ns = arrival.time_ns;
+        }
+        episodes == 3
+    });
+    // Each loss is fifteen: the same packet, sent again at once.
+    let repeated: Vec<Arrival> = arrivals[..end.expect("three episodes")]
+        .iter()
+        .flat_map(|arrival| vec![*arrival; if arrival.lost { 15 } else { 1 }])
+        .collect();
+    let path = limiter(&repeated, &samples);
+    assert!(path.evidence.losses >= LEAST_LOSSES && path.evidence.explained > Some(EXPLAINED));
+    assert_eq!(
+        (path.evidence.episodes, path.limiter),
+        (2, Limiter::Undecided)
+    );
+}
+
+#[test]
+fn a_bucket_that_was_never_full_may_be_deeper() {
+    let (arrivals, samples) = sent(&mut Bucket::new(1e6, 1e6, 0.0), &[50, 80], 60);
+    let whole = limiter(&arrivals, &samples);
+    assert!(whole.limiter == Limiter::Policer && whole.depth_at_least);
+    // After a pause of 10 s the bucket of 1 MB is full: as if nothing had been before.
+    let after = |by_ns: i64| {
+        arrivals.iter().map(move |arrival| Arrival {
+            time_ns: arrival.time_ns + by_ns,
+            ..*arrival
+        })
+    };
+    let twice: Vec<Arrival> = after(0)
+        .chain(after(80_000_000_000))
+        .chain(after(160_000_000_000))
+        .collect();
+    let path = limiter(&twice, &samples);
+    assert!(
+        path.limiter == Limiter::Policer && !path.depth_at_least,
+        "{path:?}"
+    );
+}
+
+#[test]
+fn the_order_of_arrivals_does_not_matter() {
+    let (mut arrivals, mut samples) = sent(&mut Bucket::new(3e6, 1e5, 0.0), &[20, 100], 20);
+    let path = limiter(&arrivals, &samples);
+    arrivals.reverse();
+    samples.reverse();
+    assert_eq!(limiter(&arrivals, &samples), path);
+}
+
+#[test]
+fn levels_keep_the_extremes() {
+    let (arrivals, _) = sent(&mut Bucket::new(3e6, 1e5, 0.0), &[100], 60);
+    let points = levels(&arrivals, 3e6, 50);
+    assert!(
+        points.len() > 100 && points.len() <= 204,
+        "{}",
+        points.len()
+    );
+    assert!(points.iter().all(|point| point.lost == (point.bytes > 1e5)));
+    assert!(points.is_sorted_by_key(|point| point.time_ns));
+}
+
+fn arrival() -> impl Strategy<Value = Arrival> {
+    let times = prop_oneof![0..10_000_000_i64, 0..10_000_000_000_i64, any::<i64>()];
+    (times, any::<u32>(), prop::bool::weighted(0.3), 0..3_u32).prop_map(
+        |(time_ns, bytes, lost, flow)| Arrival {
+            time_ns,
+            bytes,
+            lost,
+            flow,
+        },
+    )
+}
+
+fn sample() -> impl Strategy<Value = RttSample> {
+    let times = prop_oneof![0..10_000_000_i64, 0..10_000_000_000_i64, any::<i64>()];
+    (times.clone(), times, 0..3_u32).prop_map(|(time_ns, rtt_ns, flow)| RttSample {
+        time_ns,
+        rtt_ns,
+        flow,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn whatever_comes_gives_finite_numbers(
+        arrivals in prop::collection::vec(arrival(), 0..120),
+        samples in prop::collection::vec(sample(), 0..120),
+    ) {
+        let path = limiter(&arrivals, &samples);
+        let estimates = [path.rate_bps, path.depth_bytes, path.burst_bytes, path.evidence.slope, path.evidence.bucket_bps];
+        for estimate in estimates.into_iter().flatten() {
+            prop_assert!(estimate.low <= estimate.value && estimate.value <= estimate.high, "{estimate:?}");
+            prop_assert!(estimate.low.is_finite() && estimate.high.is_finite(), "{estimate:?}");
+        }
+        let points = levels(&arrivals, 1e6, 10);
+        prop_assert!(points.iter().all(|point| point.bytes.is_finite()));
+    }
+}

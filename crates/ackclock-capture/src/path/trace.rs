@@ -1,0 +1,168 @@
+//! Arrivals in the form that the fits work with, and the bucket that they fill.
+
+use super::Arrival;
+
+/// Arrivals that the fits look at, which go over them some hundred times: the first, as the limiter may have been idle
+/// before.
+const STRETCH: usize = 1 << 16;
+/// If fewer than these were lost there, more of them, and at last those with the most losses: the precision is that of
+/// some hundred losses.
+const LOSSES: usize = 300;
+const LONG_STRETCH: usize = 1 << 18;
+
+/// Arrivals in the order of time, in seconds from the first.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    /// Clock time of second 0.
+    pub start_ns: i64,
+    pub time_s: Vec<f64>,
+    pub bytes: Vec<f64>,
+    pub lost: Vec<bool>,
+    /// The places of those that were lost.
+    pub losses: Vec<usize>,
+}
+
+impl Trace {
+    /// The part of `arrivals`, which are in the order of time, that the fits look at.
+    pub fn new(arrivals: &[Arrival]) -> Self {
+        let enough = |of: &&[Arrival]| of.iter().filter(|arrival| arrival.lost).count() >= LOSSES;
+        let first = |length: usize| &arrivals[..arrivals.len().min(length)];
+        let stretch = [first(STRETCH), first(LONG_STRETCH)]
+            .into_iter()
+            .find(enough);
+        Self::whole(stretch.unwrap_or_else(|| busiest(arrivals, LONG_STRETCH)))
+    }
+
+    /// All of `arrivals`, which are in the order of time.
+    pub fn whole(arrivals: &[Arrival]) -> Self {
+        let start_ns = arrivals.first().map_or(0, |first| first.time_ns);
+        let lost: Vec<bool> = arrivals.iter().map(|arrival| arrival.lost).collect();
+        Self {
+            start_ns,
+            time_s: arrivals
+                .iter()
+                .map(|arrival| arrival.time_ns.saturating_sub(start_ns) as f64 * 1e-9)
+                .collect(),
+            bytes: arrivals
+                .iter()
+                .map(|arrival| f64::from(arrival.bytes))
+                .collect(),
+            losses: (0..lost.len()).filter(|&place| lost[place]).collect(),
+            lost,
+        }
+    }
+
+    /// The same with what passed in a row as one packet, up to so many: enough to look for a rate.
+    pub fn merged(&self, most: usize) -> Self {
+        let pause_s = self.seconds() / self.len() as f64;
+        let mut merged = Self {
+            start_ns: self.start_ns,
+            ..Self::default()
+        };
+        let mut packets = 0;
+        for ((&time_s, &bytes), &lost) in self.time_s.iter().zip(&self.bytes).zip(&self.lost) {
+            let last = merged.len().wrapping_sub(1);
+            let in_a_row =
+                !lost && packets > 0 && packets < most && time_s - merged.time_s[last] <= pause_s;
+            if in_a_row {
+                merged.time_s[last] = time_s;
+                merged.bytes[last] += bytes;
+                packets += 1;
+                continue;
+            }
+            if lost {
+                merged.losses.push(merged.len());
+            }
+            merged.time_s.push(time_s);
+            merged.bytes.push(bytes);
+            merged.lost.push(lost);
+            packets = usize::from(!lost);
+        }
+        merged
+    }
+
+    pub fn len(&self) -> usize {
+        self.time_s.len()
+    }
+
+    /// How long it lasts.
+    pub fn seconds(&self) -> f64 {
+        self.time_s.last().copied().unwrap_or(0.0)
+    }
+}
+
+/// The stretch of this length with the most losses, the first of several.
+fn busiest(arrivals: &[Arrival], length: usize) -> &[Arrival] {
+    let (mut lost, mut most, mut best_end) = (0_usize, 0, length);
+    for (end, arrival) in (1..).zip(arrivals) {
+        lost += usize::from(arrival.lost);
+        if end > length {
+            lost -= usize::from(arrivals[end - length - 1].lost);
+        }
+        if lost > most {
+            (most, best_end) = (lost, end.max(length));
+        }
+    }
+    let end = best_end.min(arrivals.len());
+    &arrivals[end.saturating_sub(length)..end]
+}
+
+/// What is in the bucket when each packet comes, and since when it was not empty.
+#[derive(Clone, Debug, Default)]
+pub struct Levels {
+    /// Bytes above the rate, with the packet that comes: V(t).
+    pub level: Vec<f64>,
+    /// Seconds since the bucket was last empty.
+    pub age_s: Vec<f64>,
+}
+
+impl Levels {
+    /// Fills them for a bucket that leaks `rate` bytes a second, and that what is lost does not enter.
+    pub fn fill(&mut self, trace: &Trace, rate: f64) {
+        self.level.clear();
+        self.age_s.clear();
+        let (mut level, mut then_s, mut empty_s) = (0.0_f64, 0.0, 0.0);
+        for ((&now_s, &bytes), &lost) in trace.time_s.iter().zip(&trace.bytes).zip(&trace.lost) {
+            level -= rate * (now_s - then_s);
+            if level <= 0.0 {
+                level = 0.0;
+                empty_s = now_s;
+            }
+            then_s = now_s;
+            self.level.push(level + bytes);
+            self.age_s.push(now_s - empty_s);
+            if !lost {
+                level += bytes;
+            }
+        }
+    }
+}
+
+/// The value below which this share of `values` lies; their order changes.
+pub fn quantile(values: &mut [f64], share: f64) -> f64 {
+    if values.is_empty() {
+        return 0.0;
+    }
+    let place = ((values.len() - 1) as f64 * share).round() as usize;
+    *values.select_nth_unstable_by(place, f64::total_cmp).1
+}
+
+/// Slope and value at zero of the line with the least squares.
+pub fn line(points: impl Iterator<Item = (f64, f64)> + Clone) -> Option<(f64, f64)> {
+    let (mut count, mut x_sum, mut y_sum) = (0.0, 0.0, 0.0);
+    for (x, y) in points.clone() {
+        count += 1.0;
+        x_sum += x;
+        y_sum += y;
+    }
+    let (x_mean, y_mean) = (x_sum / count, y_sum / count);
+    let (mut xx, mut xy) = (0.0, 0.0);
+    for (x, y) in points {
+        xx += (x - x_mean) * (x - x_mean);
+        xy += (x - x_mean) * (y - y_mean);
+    }
+    let slope = xy / xx;
+    slope
+        .is_finite()
+        .then_some((slope, y_mean - slope * x_mean))
+}
