@@ -240,10 +240,10 @@ class Capture:
     def path(self) -> dict[str, Any] | None:
         """What limits the path that carries most data, from one address to another; None without data.
 
-        Keys: `limiter` (policer, shaper, queue, none or undecided), `rate_bps`, `depth_bytes` (what it takes above its rate
-        before it drops; at least that if `depth_at_least`), `burst_bytes` (what a shaper lets through undelayed), each with
-        a 95 % interval (`rate_ci95`, …) or None; round trips under load: `rtt_min_s`, `rtt_median_s`, `rtt_p95_s`, and
-        `standing_s`, which nine in ten waited longer than.
+        Keys: `limiter` (policer, shaper, queue, none or undecided); `rate_bps`, `depth_bytes` (what it takes above its
+        rate before it drops; at least that if `depth_at_least`), `burst_bytes` (what a shaper lets through undelayed),
+        each with a 95 % interval (`rate_ci95`, …) or None; round trips under load: `rtt_min_s`, `rtt_median_s`,
+        `rtt_p95_s`, and `standing_s`, which nine in ten waited longer than.
         """
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from ackclock import _core
-from ackclock.dataset.tables import TABLES
+from ackclock.dataset.tables import OF_CAPTURES, TABLES
 
 #: A value in Rust → what may hold it in the dataset, where counts may be fractions, and codes are words.
 HOLDS = {
@@ -30,6 +30,7 @@ def test_engines_and_dataset_have_the_same_tables_and_columns() -> None:
     columns = {
         table: {NAMED.get((table, name), name) for name in fields if name not in OWN}
         for table, fields in TABLES.items()
+        if table not in OF_CAPTURES
     }
     assert {table: set(found) for table, found in _core.DATASET_TABLES.items()} == columns
 
@@ -40,3 +41,14 @@ def test_a_column_of_the_dataset_holds_what_engines_give() -> None:
             if name not in NAMED.values():
                 dtype = TABLES[table][name].dtype
                 assert dtype in HOLDS[kind] or dtype.base_type() in HOLDS[kind], f"{table}.{name}: {kind} in {dtype}"
+
+
+def test_tables_of_captures_have_what_the_analysis_finds() -> None:
+    """`stalls` are events and `windows` samples; who has which address and port is one text."""
+    found = {**_core.CAPTURE_TABLES, "captured": _core.CAPTURE_TABLES["flows"]}
+    found |= {"stalls": _core.CAPTURE_TABLES["events"], "windows": _core.CAPTURE_TABLES["flow_samples"]}
+    of_ends = {"run", "connection", "sender"}
+    for table in OF_CAPTURES:
+        for name in set(TABLES[table]) - of_ends:
+            dtype, kind = TABLES[table][name].dtype, found[table][name]
+            assert dtype in HOLDS[kind] or dtype.base_type() in HOLDS[kind], f"{table}.{name}: {kind} in {dtype}"

@@ -235,6 +235,9 @@ TABLES: Mapping[str, Mapping[str, Field]] = {
     "segments": SEGMENTS,
 }
 
+#: Tables that no engine fills: what only captures tell.
+OF_CAPTURES = ("captured", "stalls", "windows", "segments")
+
 
 def schema(table: str) -> pl.Schema:
     """The Polars schema of a table. Raises `KeyError` for an unknown table."""
