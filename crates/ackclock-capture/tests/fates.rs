@@ -152,6 +152,8 @@ fn at_the_sender_nothing_is_reordered() {
     let found = trace.analysed();
     assert_eq!(found.flows.reordered, [0]);
     assert_eq!(fates(&found, 1).len(), 2);
+    // The first copy is missing in the capture, and did not arrive.
+    assert_eq!((found.flows.lost[0], found.flows.capture_lost[0]), (1, 1));
 }
 
 #[test]

@@ -278,6 +278,11 @@ impl Sending {
                 _ if !copy.seen && self.vantage != Vantage::Sender => Fate::LostBefore,
                 _ => Fate::Lost,
             };
+            if fate == Fate::Lost && !copy.seen {
+                // At the sender it must have passed: the capture lost it, and the network too.
+                self.totals.fates[Fate::CaptureLost as usize] +=
+                    u64::from(self.units(stretch.bytes));
+            }
             if fate == Fate::Lost && copy.seen {
                 rows.lost(self.path, copy.arrival);
             }
