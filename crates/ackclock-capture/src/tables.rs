@@ -231,7 +231,7 @@ table!(
         reordered: u64,
         duplicates: u64,
         spurious: u64,
-        /// At the sender with those that were lost afterwards: they are among `lost` too.
+        /// In captures by the sending host with those that were lost afterwards: they are among `lost` too.
         capture_lost: u64,
         unresolved: u64,
         /// Causes, in segments; those of spurious ones are among `retransmissions_spurious` only.

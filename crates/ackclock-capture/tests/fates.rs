@@ -149,6 +149,9 @@ fn at_the_sender_nothing_is_reordered() {
     }
     trace.data(150, 1);
     trace.ack(250, 5, &[]);
+    for segment in &mut trace.segments {
+        segment.outbound = Some(segment.source.port == 40_000);
+    }
     let found = trace.analysed();
     assert_eq!(found.flows.reordered, [0]);
     assert_eq!(fates(&found, 1).len(), 2);

@@ -278,8 +278,9 @@ impl Sending {
                 _ if !copy.seen && self.vantage != Vantage::Sender => Fate::LostBefore,
                 _ => Fate::Lost,
             };
-            if fate == Fate::Lost && !copy.seen {
-                // At the sender it must have passed: the capture lost it, and the network too.
+            if fate == Fate::Lost && !copy.seen && self.ours {
+                // It must have passed: the capture lost it, and the network too. Where times alone say that this is the
+                // sender, it may have been lost on a short way to the point.
                 self.totals.fates[Fate::CaptureLost as usize] +=
                     u64::from(self.units(stretch.bytes));
             }
