@@ -1,0 +1,156 @@
+//! How well a replayed window fits the seen one.
+//!
+//! Once a round trip in which nothing is repaired, the largest window seen stands beside the largest that the
+//! controller allowed; what they differ by is taken as a share, half a segment added to both as windows are whole.
+//! These errors are Cauchy's with a scale of their own for each controller (fitted by maximum likelihood): a replay is
+//! exact for most of the time and quite wrong where it missed something, which a normal law would not forgive.
+//! Errors of neighbouring rounds are not independent: a round counts as [`WEIGHT`] of an observation.
+
+use ackclock_units::Time;
+
+use crate::replay::Allowed;
+use crate::series::{Phase, Series};
+
+/// One round trip.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Round {
+    /// When it ended.
+    pub end: Time,
+    /// The largest window seen in it, segments.
+    pub seen: f64,
+    /// The largest that the controller allowed.
+    pub allowed: f64,
+}
+
+impl Round {
+    /// The logarithm of allowed by seen.
+    pub fn error(&self) -> f64 {
+        ((self.allowed + 0.5) / (self.seen + 0.5)).ln()
+    }
+}
+
+/// The rounds of a flow with the windows seen alone.
+pub fn windows(series: &Series) -> Vec<Round> {
+    let nothing = Some(Allowed {
+        cwnd: 0.0,
+        in_flight: 0.0,
+    });
+    rounds(series, &vec![nothing; series.steps.len()])
+}
+
+/// The rounds of a flow in which the window was the controller's, from the opening to the end.
+pub fn rounds(series: &Series, course: &[Option<Allowed>]) -> Vec<Round> {
+    let mut rounds = Vec::new();
+    let mut unacknowledged = 0;
+    let mut end = 0;
+    let mut recovering = false;
+    let mut round: Option<Round> = None;
+    for (step, allowed) in series.steps.iter().zip(course) {
+        unacknowledged += u64::from(step.advanced);
+        let settled = step.phase == Phase::Open || (step.phase == Phase::Recovery && recovering);
+        let allowed =
+            allowed.filter(|_| settled && step.signal.is_none() && !step.limited_elsewhere);
+        if unacknowledged >= end {
+            recovering = step.phase == Phase::Recovery && step.signal.is_none();
+            rounds.extend(round.take());
+            let sent = step.window.saturating_sub(step.in_flight);
+            end = unacknowledged + u64::from(step.outstanding) + u64::from(sent);
+            round = allowed.map(|_| Round {
+                end: step.time,
+                seen: 0.0,
+                allowed: 0.0,
+            });
+        }
+        let Some(allowed) = allowed else {
+            round = None;
+            continue;
+        };
+        if let Some(round) = &mut round {
+            round.end = step.time;
+            round.seen = round.seen.max(f64::from(step.window));
+            round.allowed = round.allowed.max(allowed.in_flight);
+        }
+    }
+    rounds
+}
+
+/// How much of an independent observation a round is: what is wrong after a loss stays wrong until the next one, and
+/// an epoch has ten rounds and more.
+pub const WEIGHT: f64 = 0.1;
+
+/// The least scale of errors: what whole segments and the order within a round leave of an exact replay.
+pub const LEAST_SCALE: f64 = 0.01;
+
+/// A scale of errors and the logarithm of their likelihood with it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fit {
+    /// The scale of the Cauchy law: half of the errors are smaller.
+    pub scale: f64,
+    /// Logarithm of the likelihood of all errors.
+    pub log_likelihood: f64,
+    /// Rounds.
+    pub rounds: usize,
+}
+
+/// Fits the scale of the errors.
+pub fn fit(rounds: &[Round]) -> Fit {
+    let errors: Vec<f64> = rounds.iter().map(Round::error).collect();
+    let mut best = Fit {
+        scale: LEAST_SCALE,
+        log_likelihood: f64::NEG_INFINITY,
+        rounds: errors.len(),
+    };
+    // Steps of a fifth are finer than a fit of dozens of rounds is sure.
+    let mut scale = LEAST_SCALE;
+    while scale < 4.0 {
+        let log_likelihood = log_likelihood(&errors, scale);
+        if log_likelihood > best.log_likelihood {
+            best.scale = scale;
+            best.log_likelihood = log_likelihood;
+        }
+        scale *= 1.2;
+    }
+    best
+}
+
+/// Logarithm of Cauchy's likelihood of `errors`.
+fn log_likelihood(errors: &[f64], scale: f64) -> f64 {
+    let each = |error: &f64| {
+        let ratio = error / scale;
+        -(std::f64::consts::PI * scale * (1.0 + ratio * ratio)).ln()
+    };
+    WEIGHT * errors.iter().map(each).sum::<f64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn off_by(factor: f64) -> Vec<Round> {
+        let round = |seen: u32| Round {
+            end: Time::ZERO,
+            seen: f64::from(seen),
+            allowed: (f64::from(seen) + 0.5) * factor - 0.5,
+        };
+        (10..60).map(round).collect()
+    }
+
+    #[test]
+    fn an_exact_replay_has_the_least_scale() {
+        assert_eq!(fit(&off_by(1.0)).scale, LEAST_SCALE);
+    }
+
+    #[test]
+    fn the_scale_is_that_of_the_errors() {
+        let scale = fit(&off_by(1.2)).scale;
+        // Cauchy's likelihood of equal errors is greatest where the scale is their size; steps are of a fifth.
+        assert!((0.15..0.22).contains(&scale), "{scale}");
+    }
+
+    #[test]
+    fn a_closer_replay_is_likelier() {
+        let likelihood = |factor| fit(&off_by(factor)).log_likelihood;
+        assert!(likelihood(1.05) > likelihood(1.3));
+        assert!(likelihood(1.0 / 1.05) > likelihood(1.0 / 1.3));
+    }
+}

@@ -1,0 +1,103 @@
+use ackclock_units::Time;
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::series::{Phase, Signal, Step};
+use crate::testing::{candidates, flow, flow_of, SPACING};
+
+#[test]
+fn a_flow_is_said_to_have_used_what_it_used() {
+    for name in ["reno", "vegas", "scalable", "cubic"] {
+        let series = flow_of(name, 60);
+        let ranked = rank(&series, &candidates());
+        assert_eq!(verdict(&ranked), name, "{ranked:?}");
+    }
+}
+
+#[test]
+fn a_law_that_nobody_has_is_unknown() {
+    let mut window = 10.0;
+    let series = flow(60, |step| {
+        window = match (step.signal, step.phase) {
+            (Some(_), _) => window * 0.9,
+            (_, Phase::Open) => window + 0.1 / f64::sqrt(window),
+            _ => window,
+        };
+        window as u32
+    });
+    assert!(series.epochs() > 10);
+    let ranked = rank(&series, &candidates());
+    assert_eq!(verdict(&ranked), UNKNOWN, "{ranked:?}");
+}
+
+#[test]
+fn without_rounds_nothing_is_said() {
+    let ranked = rank(&Series::default(), &candidates());
+    assert_eq!(verdict(&ranked), UNKNOWN, "{ranked:?}");
+}
+
+#[test]
+fn a_capture_that_begins_later_is_followed_from_its_first_loss() {
+    let mut series = flow_of("cubic", 60);
+    let second = series.steps.iter().filter(|step| step.signal.is_some());
+    let second = second.map(|step| step.time).nth(1).expect("a second loss");
+    series
+        .steps
+        .retain(|step| step.time + SPACING + SPACING > second);
+    series.initial_window = None;
+    series.handshake = None;
+    assert_eq!(verdict(&rank(&series, &candidates())), "cubic");
+}
+
+#[test]
+fn scalable_tcp_may_count_acks() {
+    let candidate = &candidates()[2];
+    let manners = candidate.fits(&flow_of("scalable", 60));
+    assert!(manners
+        .iter()
+        .any(|fitted| fitted.manner.counting == Counting::Acks));
+}
+
+prop_compose! {
+    fn any_step()(
+        time_us in 0..10_000_000_u64, counts in prop::array::uniform7(0..200_u32), big in any::<u32>(),
+        rtt_us in prop::option::of(0..5_000_000_u64), flags in any::<(bool, bool)>(),
+        signal in prop::sample::select(vec![None, Some(Signal::Loss), Some(Signal::Mark), Some(Signal::Timeout)]),
+        phase in prop::sample::select(vec![Phase::Open, Phase::Recovery, Phase::Repair]),
+    ) -> Step {
+        let [delivered, advanced, marked, prior_in_flight, in_flight, window, outstanding] = counts;
+        let huge = big % 64 == 0;
+        Step {
+            time: Time::from_microseconds(time_us), delivered, advanced, marked, prior_in_flight, in_flight,
+            window: if huge { big } else { window }, outstanding, signal, phase,
+            selective: flags.0, limited_elsewhere: flags.1,
+            rtt: rtt_us.map(Time::from_microseconds), oldest_rtt: rtt_us.map(Time::from_microseconds),
+            oldest_sent: Time::from_microseconds(time_us / 2),
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn whatever_a_capture_holds_probabilities_sum_to_one(
+        mut steps in prop::collection::vec(any_step(), 0..200), sorted in any::<bool>(),
+        mss_bytes in 0..9000_u32, initial_window in prop::option::of(0..100_u32),
+    ) {
+        if sorted {
+            steps.sort_by_key(|step| step.time);
+        }
+        let series = Series { mss_bytes, initial_window, handshake: None, steps };
+        let abcc = json!({
+            "alpha": 2.0, "beta": 0.1, "gamma": 2.0, "groups": 4, "group_min": 4, "group_max": 8, "count_first": false
+        });
+        let mut candidates = candidates();
+        // It measures times between ACKs.
+        candidates.push(Candidate::new("abcc", &abcc, false).expect("its card"));
+        let ranked = rank(&series, &candidates);
+        let sum: f64 = ranked.iter().map(|one| one.probability).sum();
+        prop_assert!((sum - 1.0).abs() < 1e-9, "{ranked:?}");
+    }
+}

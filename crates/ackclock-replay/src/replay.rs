@@ -1,0 +1,376 @@
+//! A controller is driven with a flow's own acknowledgements, losses and RTTs: the window that it would have had.
+//!
+//! It is never told the window that was seen. Its errors fade nevertheless, as losses and delays come at the flow's
+//! times and a loss keeps a share only of what is wrong.
+//!
+//! What a capture does not tell is made of what it does: smoothed RTT and least RTT (RFC 6298), delivery rates from the
+//! times of delivery (Cheng et al., draft-ietf-ccwg-bbr section 4.1) with the sending times that RTTs give.
+
+use std::collections::VecDeque;
+
+use ackclock_congestion::{Ack, Controller, Feedback, Loss, Opening};
+use ackclock_units::{Rate, Time};
+
+use crate::series::{Phase, Series, Signal, Step};
+
+/// What a controller allows after a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Allowed {
+    /// Its congestion window, segments.
+    pub cwnd: f64,
+    /// What may be in flight until the next step: the window, or what its pacing rate has let go since the oldest
+    /// outstanding segment was sent, if that is less.
+    pub in_flight: f64,
+}
+
+/// What growth counts in congestion avoidance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Counting {
+    /// Acknowledged segments.
+    #[default]
+    Segments,
+    /// ACKs, of however many segments: BIC, Scalable TCP and others in Linux before 5.7, and RFC 5681 allows it.
+    Acks,
+}
+
+/// Where a replayed window comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// The connection's opening: the window seen is never looked at again.
+    #[default]
+    Opening,
+    /// The window seen before the first loss: for captures that begin later, and for a stack that leaves slow start
+    /// in a way of its own.
+    FirstLoss,
+}
+
+/// How a controller is driven.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Manner {
+    /// What growth counts.
+    pub counting: Counting,
+    /// Where the window comes from.
+    pub origin: Origin,
+}
+
+/// Makes a controller with a window in segments.
+pub type Make<'a> = &'a dyn Fn(u32) -> Box<dyn Controller>;
+
+/// The course of a controller along `series`, one value a step; none before its origin.
+pub fn replay(make: Make, manner: Manner, series: &Series) -> Vec<Option<Allowed>> {
+    let steps = &series.steps;
+    let mut sender = Sender::new(series);
+    sender.counting = manner.counting;
+    let mut controller = series.initial_window.map(make);
+    if let Some(controller) = &mut controller {
+        controller.on_open(&sender.opening(steps.first()));
+    }
+    let nexts = steps.iter().skip(1).map(|next| next.time);
+    let ends = nexts.chain(steps.last().map(|last| last.time));
+    let mut window = None;
+    let mut lost = false;
+    let mut course = Vec::with_capacity(steps.len());
+    let mut now = Time::ZERO;
+    for (step, end) in steps.iter().zip(ends) {
+        // A sender's clock does not go back, and no window holds more than RFC 7323 can say.
+        now = now.max(step.time);
+        let (step, end) = (&plausible(step, now), end.max(now));
+        let first = step.signal.is_some() && !lost;
+        lost |= first;
+        if first && (manner.origin == Origin::FirstLoss || controller.is_none()) {
+            controller = window.map(make).or(controller);
+        }
+        sender.measure(step);
+        course.push(
+            controller
+                .as_mut()
+                .map(|controller| sender.follow(controller.as_mut(), step, end)),
+        );
+        if step.phase == Phase::Open {
+            window = Some(step.window.max(1));
+        }
+    }
+    course
+}
+
+/// The largest window of RFC 7323 section 2.3, bytes; of segments there are fewer.
+const MOST_SEGMENTS: u32 = 1 << 30;
+
+/// The step as a sender could have had it.
+fn plausible(step: &Step, now: Time) -> Step {
+    Step {
+        time: now,
+        delivered: step.delivered.min(MOST_SEGMENTS),
+        advanced: step.advanced.min(MOST_SEGMENTS),
+        marked: step.marked.min(step.delivered),
+        prior_in_flight: step.prior_in_flight.min(MOST_SEGMENTS),
+        in_flight: step.in_flight.min(MOST_SEGMENTS),
+        window: step.window.min(MOST_SEGMENTS),
+        outstanding: step.outstanding.min(MOST_SEGMENTS),
+        ..*step
+    }
+}
+
+/// Where the sender stood when what is delivered now was sent.
+#[derive(Clone, Copy, Debug)]
+struct Delivered {
+    time: Time,
+    sent: Time,
+    segments: u64,
+}
+
+/// What a sender keeps beside its controller.
+pub(crate) struct Sender {
+    mss_bytes: u32,
+    srtt: Time,
+    min_rtt: Time,
+    delivered: u64,
+    unacknowledged: u64,
+    phase: Phase,
+    counting: Counting,
+    /// Whether ECN is in use.
+    marked: bool,
+    /// The deliveries of the last round trip, and the one before them.
+    deliveries: VecDeque<Delivered>,
+    paced: Paced,
+}
+
+impl Sender {
+    pub(crate) fn new(series: &Series) -> Self {
+        Self {
+            mss_bytes: series.mss_bytes.max(1),
+            srtt: series.handshake.unwrap_or(Time::ZERO),
+            min_rtt: series.handshake.unwrap_or(Time::NEVER),
+            delivered: 0,
+            unacknowledged: 0,
+            phase: Phase::Open,
+            counting: Counting::Segments,
+            marked: series.steps.iter().any(|step| step.marked > 0),
+            deliveries: VecDeque::new(),
+            paced: Paced::default(),
+        }
+    }
+
+    fn opening(&self, first: Option<&Step>) -> Opening {
+        Opening {
+            now: first.map_or(Time::ZERO, |step| step.time),
+            srtt: self.srtt,
+            mss_bytes: self.mss_bytes,
+            seed: 0,
+        }
+    }
+
+    pub(crate) fn follow(
+        &mut self,
+        controller: &mut dyn Controller,
+        step: &Step,
+        end: Time,
+    ) -> Allowed {
+        self.unacknowledged += u64::from(step.advanced);
+        if self.marked {
+            controller.on_feedback(&Feedback {
+                delivered: step.delivered,
+                marked: step.marked,
+                next: self.unacknowledged + u64::from(step.outstanding),
+                unacknowledged: self.unacknowledged,
+            });
+        }
+        if self.phase == Phase::Recovery && step.phase == Phase::Open {
+            controller.on_recovered(step.time);
+        }
+        self.phase = step.phase;
+        match step.signal {
+            Some(Signal::Loss) => controller.on_loss(&self.loss(step, false)),
+            Some(Signal::Mark) => controller.on_loss(&self.loss(step, true)),
+            _ => {}
+        }
+        let mut ack = self.ack(step);
+        if self.counting == Counting::Acks && controller.cwnd() >= controller.ssthresh() {
+            ack.newly_acked = ack.newly_acked.min(1);
+        }
+        controller.on_ack(&ack);
+        if step.signal == Some(Signal::Timeout) {
+            controller.on_timeout(step.time, step.in_flight);
+        }
+        // What is sent is whole.
+        let cwnd = controller.cwnd().floor().max(1.0);
+        self.paced
+            .advance(end, controller.pacing_rate(), self.mss_bytes);
+        Allowed {
+            cwnd,
+            in_flight: self.paced.since(step.oldest_sent).min(cwnd),
+        }
+    }
+
+    /// RFC 6298 section 2, and the smallest RTT so far.
+    pub(crate) fn measure(&mut self, step: &Step) {
+        self.delivered += u64::from(step.delivered);
+        let Some(rtt) = step.rtt else { return };
+        self.min_rtt = self.min_rtt.min(rtt);
+        let rtt = step.oldest_rtt.unwrap_or(rtt);
+        self.srtt = if self.srtt == Time::ZERO {
+            rtt
+        } else {
+            self.srtt.scaled(0.875) + rtt.scaled(0.125)
+        };
+    }
+
+    fn loss(&self, step: &Step, marked: bool) -> Loss {
+        Loss {
+            now: step.time,
+            in_flight: step.prior_in_flight,
+            srtt: self.srtt,
+            min_rtt: self.min_rtt,
+            delivered: self.delivered,
+            marked,
+        }
+    }
+
+    fn ack(&mut self, step: &Step) -> Ack {
+        let rtt = step.rtt.unwrap_or(self.srtt);
+        let (prior_delivered, delivery_rate) = self.rate(step, rtt);
+        Ack {
+            now: step.time,
+            newly_acked: step.delivered,
+            newly_acked_bytes: u64::from(step.delivered) * u64::from(self.mss_bytes),
+            advanced: step.advanced > 0,
+            cumulatively_acked: step.advanced,
+            selective: step.selective,
+            rtt: step.rtt,
+            srtt: self.srtt,
+            min_rtt: self.min_rtt,
+            prior_in_flight: step.prior_in_flight,
+            in_flight: step.in_flight,
+            delivery_rate,
+            delivered: self.delivered,
+            prior_delivered,
+            application_limited: step.limited_elsewhere,
+            window_limited: !step.limited_elsewhere,
+            newly_lost: u32::from(step.signal == Some(Signal::Loss)),
+            marked_bytes: u64::from(step.marked) * u64::from(self.mss_bytes),
+            next: self.unacknowledged + u64::from(step.outstanding),
+            unacknowledged: self.unacknowledged,
+            recovering: step.phase == Phase::Recovery,
+            repairing: step.phase == Phase::Repair,
+            paced: false,
+            next_departure: step.time,
+        }
+    }
+
+    /// What had been delivered when the newest segment was sent, and the rate since: over the longer of the times in
+    /// which the segments were sent and acknowledged; none over less than the smallest RTT.
+    fn rate(&mut self, step: &Step, rtt: Time) -> (u64, Option<Rate>) {
+        let sent = step.time.since(rtt);
+        while self.deliveries.get(1).is_some_and(|next| next.time <= sent) {
+            self.deliveries.pop_front();
+        }
+        let before = self.deliveries.front().copied();
+        if step.delivered > 0 {
+            self.deliveries.push_back(Delivered {
+                time: step.time,
+                sent,
+                segments: self.delivered,
+            });
+        }
+        let Some(before) = before.filter(|before| before.time <= sent) else {
+            return (0, None);
+        };
+        let interval = sent.since(before.sent).max(step.time.since(before.time));
+        let segments = self.delivered - before.segments;
+        let bytes = segments as f64 * f64::from(self.mss_bytes);
+        let known = step.rtt.is_some() && interval >= self.min_rtt && interval > Time::ZERO;
+        (before.segments, known.then(|| Rate::of(bytes, interval)))
+    }
+}
+
+/// How much a pacing rate has let go by when.
+#[derive(Debug, Default)]
+struct Paced {
+    /// Times, and segments since the first.
+    course: VecDeque<(Time, f64)>,
+}
+
+/// More steps than an RTT has; what is older is forgotten.
+const MOST_STEPS: usize = 1 << 16;
+
+impl Paced {
+    /// `rate` holds until `end`.
+    fn advance(&mut self, end: Time, rate: Option<Rate>, mss_bytes: u32) {
+        let Some(rate) = rate.filter(|rate| rate.bits_per_second().is_finite()) else {
+            self.course.clear();
+            return;
+        };
+        let (before, sum) = self.course.back().copied().unwrap_or((end, 0.0));
+        let bits = rate.bits_per_second() * end.since(before).seconds();
+        self.course
+            .push_back((end, sum + bits / (8.0 * f64::from(mss_bytes))));
+        if self.course.len() > MOST_STEPS {
+            self.course.pop_front();
+        }
+    }
+
+    /// Segments since `time`, and one that may go at once; infinite if it is not known.
+    fn since(&self, time: Time) -> f64 {
+        let after = self.course.partition_point(|&(end, _)| end <= time);
+        let (Some(&(_, sum)), Some(at)) = (self.course.back(), after.checked_sub(1)) else {
+            return f64::INFINITY;
+        };
+        let (from, before) = self.course[at];
+        let (to, until) = self.course.get(after).copied().unwrap_or((from, before));
+        let part = time.since(from).seconds() / to.since(from).seconds().max(f64::MIN_POSITIVE);
+        sum - (before + (until - before) * part) + 1.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS_BYTES: u32 = 1000;
+
+    fn at(milliseconds: u64) -> Time {
+        Time::from_milliseconds(milliseconds)
+    }
+
+    #[test]
+    fn a_pacing_rate_lets_go_what_it_says() {
+        let mut paced = Paced::default();
+        let rate = Some(Rate::from_bytes_per_second(100_000.0));
+        for now in [0, 10, 20, 30] {
+            paced.advance(at(now), rate, MSS_BYTES);
+        }
+        // A segment every 10 ms, and the one that may go at once.
+        assert!((paced.since(at(5)) - 3.5).abs() < 1e-9);
+        assert!(paced.since(at(30)) >= 1.0);
+    }
+
+    #[test]
+    fn without_a_pacing_rate_nothing_but_the_window_limits() {
+        let mut paced = Paced::default();
+        paced.advance(at(0), Some(Rate::from_bytes_per_second(1e5)), MSS_BYTES);
+        paced.advance(at(10), None, MSS_BYTES);
+        assert_eq!(paced.since(at(5)), f64::INFINITY);
+    }
+
+    #[test]
+    fn the_delivery_rate_is_that_of_the_last_round_trip() {
+        let mut sender = Sender::new(&Series {
+            mss_bytes: MSS_BYTES,
+            ..Series::default()
+        });
+        let mut last = None;
+        for number in 1..100 {
+            let step = Step {
+                time: at(10 * number),
+                delivered: 1,
+                advanced: 1,
+                rtt: Some(at(100)),
+                ..Step::default()
+            };
+            sender.measure(&step);
+            last = sender.ack(&step).delivery_rate;
+        }
+        let rate = last.expect("a round trip has passed").bytes_per_second();
+        assert!((rate - 100_000.0).abs() < 1e-3, "{rate}");
+    }
+}
