@@ -152,7 +152,11 @@ impl Reading {
                 self.done = true;
                 break;
             };
-            if self.filter.as_ref().is_none_or(|filter| filter.takes(&segment)) {
+            if self
+                .filter
+                .as_ref()
+                .is_none_or(|filter| filter.takes(&segment))
+            {
                 self.analysis.take(&segment);
             }
         }

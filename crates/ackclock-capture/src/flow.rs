@@ -255,7 +255,7 @@ impl Connection {
                     .filter(|_| segment.flags.has(Flags::ACK))
                     .map(|(_, tsecr)| tsecr),
                 identification: segment.identification.filter(|&number| number != 0),
-                frame_bytes: segment.frame_bytes,
+                packet_bytes: segment.packet_bytes,
             },
             rows,
         );

@@ -156,6 +156,8 @@ pub struct Evidence {
     pub delayed: Option<f64>,
     /// Losses more than a round trip apart.
     pub episodes: usize,
+    /// Losses come in a row more often than by chance.
+    pub in_rows: bool,
     /// The rate at which round trips grow and shrink.
     pub queue_bps: Option<Estimate>,
     /// The share of the time in which a queue had that rate, of that in which there was one.
@@ -191,6 +193,7 @@ pub fn limiter(arrivals: &[Arrival], rtts: &[RttSample]) -> Path {
             .zip(delays.before_losses(&trace))
             .map(|(bucket, longer_s)| longer_s * bucket.rate.value / bucket.depth.value),
         episodes: delays.episodes(&trace),
+        in_rows: trace.losses_in_rows(),
         queue_bps: queue.map(|queue| queue.rate.times(8.0)),
         steady: queue.map(|queue| queue.steady),
         busy: queue.map(|queue| queue.busy),
@@ -262,16 +265,19 @@ impl Evidence {
             Limiter::Queue
         } else if bucket && flat {
             Limiter::Policer
-        } else if self.busy.is_none_or(|busy| busy < BUSY)
-            && (self.losses == 0
-                || self
-                    .explained
-                    .is_some_and(|explained| explained < UNEXPLAINED))
+        } else if self.busy.is_none_or(|busy| busy < BUSY) && (self.losses == 0 || self.by_chance())
         {
             Limiter::None
         } else {
             Limiter::Undecided
         }
+    }
+
+    /// Neither a bucket nor what was lost before tells which packets are lost.
+    fn by_chance(&self) -> bool {
+        self.explained
+            .is_some_and(|explained| explained < UNEXPLAINED)
+            && !self.in_rows
     }
 
     /// Round trips grow with V/r as they do in a queue, and had grown when packets were lost.

@@ -5,7 +5,7 @@
 pub struct Arrival {
     /// When, in nanoseconds of the capture's clock.
     pub time_ns: i64,
-    /// The bytes of its frame.
+    /// The bytes that it takes of an Ethernet, with header and check sequence: what policers that were measured count.
     pub bytes: u32,
     /// It was lost behind the point.
     pub lost: bool,

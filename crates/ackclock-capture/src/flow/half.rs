@@ -59,7 +59,7 @@ impl Half {
     #[inline]
     pub fn count(&mut self, segment: &Segment, now_ns: i64) {
         self.packets += 1;
-        self.packet_bytes += u64::from(segment.frame_bytes);
+        self.packet_bytes += u64::from(segment.packet_bytes);
         self.congestion_marks += u32::from(segment.ecn == 3);
         self.offloaded |= segment.checksum == Checksum::Offloaded;
         if let Some((tsval, _)) = segment.options.timestamps {

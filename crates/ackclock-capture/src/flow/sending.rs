@@ -20,6 +20,8 @@ mod settling;
 
 /// Stretches that are kept of a flow of which no acknowledgement is seen.
 const MOST_ONE_WAY: usize = 1024;
+/// Header and check sequence of an Ethernet frame.
+const ETHERNET_BYTES: u32 = 18;
 /// Sequence numbers that a hole may span: what is beyond is no hole but another numbering.
 pub const WIDEST_HOLE: u64 = 1 << 28;
 
@@ -38,8 +40,17 @@ pub struct Data {
     pub tsecr: Option<u32>,
     /// Its IP identification, if that is not 0.
     pub identification: Option<u32>,
-    /// The bytes of its frame.
-    pub frame_bytes: u32,
+    /// The bytes of its IP packet.
+    pub packet_bytes: u32,
+}
+
+impl Data {
+    /// What it takes of an Ethernet as so many packets, whose headers an offload has taken for one.
+    fn wire_bytes(&self, packets: u32) -> u32 {
+        let header_bytes = self.packet_bytes.saturating_sub(self.bytes) + ETHERNET_BYTES;
+        self.bytes
+            .saturating_add(header_bytes.saturating_mul(packets))
+    }
 }
 
 /// What an acknowledgement says, unwrapped.
@@ -235,7 +246,7 @@ impl Sending {
             self.path,
             Arrival {
                 time_ns: data.now_ns,
-                bytes: data.frame_bytes,
+                bytes: data.wire_bytes(units),
                 lost: false,
                 flow: self.flow,
             },

@@ -207,6 +207,19 @@ fn random_losses_tell_of_no_limiter() {
 }
 
 #[test]
+fn losses_in_rows_are_not_by_chance() {
+    let (mut arrivals, samples) = sent(&mut Chance(7), &[100, 50], 60);
+    for place in (0..arrivals.len() - 3).step_by(997) {
+        arrivals[place..place + 4]
+            .iter_mut()
+            .for_each(|arrival| arrival.lost = true);
+    }
+    let path = limiter(&arrivals, &samples);
+    assert!(path.evidence.in_rows);
+    assert_eq!(path.limiter, Limiter::Undecided, "{path:?}");
+}
+
+#[test]
 fn fewer_than_fifteen_losses_leave_it_open() {
     let (arrivals, samples) = sent(&mut Bucket::new(3e6, 1e5, 0.0), &[100], 60);
     let fifteenth = arrivals

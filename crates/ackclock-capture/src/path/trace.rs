@@ -85,6 +85,18 @@ impl Trace {
         self.time_s.len()
     }
 
+    /// Whether losses follow losses more often than independent ones would, by three standard deviations (Poisson).
+    pub fn losses_in_rows(&self) -> bool {
+        let losses = self.losses.len() as f64;
+        let rows = self
+            .losses
+            .windows(2)
+            .filter(|pair| pair[1] == pair[0] + 1)
+            .count() as f64;
+        let expected = losses * losses / self.len().max(1) as f64;
+        rows > expected + 3.0 * expected.sqrt() + 1.0
+    }
+
     /// How long it lasts.
     pub fn seconds(&self) -> f64 {
         self.time_s.last().copied().unwrap_or(0.0)

@@ -52,6 +52,7 @@ pub fn segment(at_ms: i64, from_client: bool) -> Segment {
         identification: None,
         hops: 64,
         ecn: 0,
+        packet_bytes: 52,
         frame_bytes: 66,
         checksum_field: None,
         checksum: Checksum::default(),
@@ -100,6 +101,7 @@ impl Trace {
         data.sequence = 1 + number * MSS;
         data.acknowledgement = 1;
         data.payload_bytes = MSS;
+        data.packet_bytes = MSS + 52;
         data.frame_bytes = MSS + 66;
         if self.timestamps {
             data.options.timestamps = Some((1000 + at_ms as u32, 0));
