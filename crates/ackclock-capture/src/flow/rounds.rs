@@ -8,8 +8,8 @@ use crate::tables::Limit;
 const UNSHARED: f64 = 0.8;
 /// Segments sent again, of all in the round: the link is full.
 const FULL_LOSS: f64 = 0.01;
-/// Who sends at a rate of its own, and for so many rounds adds less than this to the least RTT, has no more to send: a
-/// control that paces would look for more.
+/// Who sends at a rate of its own, and for so many rounds adds less than this to the least RTT and to what is under way,
+/// has no more to send: a control that paces would look for more.
 const CALM: f64 = 0.05;
 const CALM_ROUNDS: u32 = 10;
 /// A host answers an acknowledgement sooner, if its window lets it.
@@ -39,6 +39,7 @@ pub struct Rounds {
     looked: u32,
     is_paced: bool,
     calm: u32,
+    calm_pipe_bytes: u64,
     flat: u32,
     out_of_slow_start: bool,
     after_loss: u8,
@@ -110,6 +111,7 @@ impl Rounds {
     pub fn idle(&mut self, since_ns: i64, now_ns: i64, delivered: u64) {
         self.limited_s[Limit::Application as usize] += (now_ns - since_ns).max(0) as f64 * 1e-9;
         self.latest = Limit::Application as u8;
+        self.max_pipe_bytes = 0; // what was under way before tells nothing of the window after (RFC 5681 section 4.1)
         self.begin(now_ns, delivered);
     }
 
@@ -165,8 +167,12 @@ impl Rounds {
         }
         let queue_ns = self.rtt_least_ns - rtt_min_ns;
         let losing = f64::from(self.repairs) > FULL_LOSS * f64::from(self.sends.max(1));
-        let calm = !losing && (queue_ns as f64) < CALM * rtt_min_ns as f64;
+        let grown = self.max_pipe_bytes as f64 > (1.0 + CALM) * self.calm_pipe_bytes as f64;
+        let calm = !losing && !grown && (queue_ns as f64) < CALM * rtt_min_ns as f64;
         self.calm = if calm { self.calm + 1 } else { 0 };
+        if self.calm == 0 {
+            self.calm_pipe_bytes = self.max_pipe_bytes;
+        }
         let left = self.after_loss == 0 && self.unused * 2 > self.acks.max(1);
         if left {
             return Limit::Application;
