@@ -27,10 +27,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_COMPILE := 1
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup environment crates packages core demo test oracle fuzz kernel lint format bench gallery docs clean debian-test debian-bench debian-kernel
+.PHONY: help setup environment crates packages core demo test oracle fuzz kernel lint format bench scoreboard gallery docs clean debian-test debian-bench debian-kernel
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.dev  ## the virtual environment .venv: ackclock and the tools to develop it
 
@@ -67,6 +67,10 @@ format: $(VENV)/.dev  ## format Rust and Python
 
 bench: $(VENV)/.dev debian-bench  ## speed beside ns-2 and ns-3 (BENCH_OPTIONS=--quick for a short look)
 	$(PY) benchmarks/run.py $(BENCH_OPTIONS)
+
+scoreboard: $(VENV)/.ackclock  ## how well captures are understood: some hundred of them, with their truth
+	$(PY) benchmarks/scoreboard/generate.py results/scoreboard --jobs 2
+	$(PY) -W ignore benchmarks/scoreboard/score.py results/scoreboard/case-*
 
 gallery: $(VENV)/.ackclock  ## all reproductions at full scale, and their pages in docs/gallery
 	$(VENV)/bin/ackclock reproduce --all --out results/gallery

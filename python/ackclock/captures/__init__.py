@@ -25,8 +25,8 @@ from ackclock.system.files import readable
 #: Standard input, among the files.
 STANDARD_INPUT = "-"
 
-#: Segments that are analysed between two looks at whether somebody wants it to end.
-AT_A_TIME = 200_000
+#: Segments that are analysed before the rows found are put away; and somebody may want it to end.
+AT_A_TIME = 50_000
 
 #: A flow is sampled at most once in this time, in seconds.
 INTERVAL_S = 0.1

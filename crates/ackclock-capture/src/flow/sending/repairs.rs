@@ -18,8 +18,6 @@ const TOO_SOON: f64 = 0.9;
 
 /// A lost repair is repaired a round trip after it, or by this share of one sooner.
 const EARLY: f64 = 0.15;
-/// Repairs that are told without having been seen.
-const MOST_UNSEEN: i64 = 4;
 
 /// How far repairs are.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,6 +28,8 @@ pub struct Repairs {
     recover: u64,
     /// A tail probe is out, sent when this was the last byte.
     probed: u64,
+    /// Where the last hole begins that fast recovery has repaired.
+    repaired: u64,
 }
 
 impl Repairs {
@@ -80,7 +80,10 @@ impl Sending {
                 Kind::Duplicate => self.duplicate(index, data, rows),
                 Kind::Again => {
                     copy.cause = *cause.get_or_insert_with(|| self.repair(index, data, rows));
-                    self.unseen_repairs(index, data, copy.cause, rows);
+                    self.unseen_repair(index, data, copy.cause, rows);
+                    if copy.cause == Cause::Fast {
+                        self.repairs.repaired = self.repairs.repaired.max(data.start);
+                    }
                     self.send_again(index, copy, data.identification.unwrap_or(0), rows);
                 }
             }
@@ -261,6 +264,7 @@ impl Sending {
             {
                 self.repairs.timeout_until = self.next;
                 self.repairs.recover = 0;
+                self.repairs.repaired = 0;
                 self.totals.timeouts += 1;
                 self.board.lose_all(now_ns);
                 self.duplicate_acks = 0;
@@ -275,6 +279,7 @@ impl Sending {
             }
             Cause::Fast if self.una >= self.repairs.recover => {
                 self.repairs.recover = self.next;
+                self.repairs.repaired = 0;
                 self.totals.recoveries += 1;
                 self.rounds.loss();
                 rows.event(
@@ -301,30 +306,32 @@ impl Sending {
         cause
     }
 
-    /// A repair that comes a round trip after its segment was taken for lost, or several, is not the first: those before
-    /// it were lost before the point.
-    fn unseen_repairs(&mut self, index: usize, data: &Data, cause: Cause, rows: &mut Rows) {
+    /// A repair that comes a round trip after its segment was taken for lost is not the first if what is behind it was
+    /// repaired before, since holes are repaired in their order (RFC 6675 section 4, `NextSeg`): another was lost before the
+    /// point. Else the window had no room for it. Of several that were lost one after the other one is told.
+    fn unseen_repair(&mut self, index: usize, data: &Data, cause: Cause, rows: &mut Rows) {
         let srtt_ns = self.smoothed.srtt_ns;
         let known = !matches!(self.vantage, Vantage::Sender | Vantage::Unknown);
         let Some(stretch) = self.board.get(index) else {
             return;
         };
         let (once, lost_ns) = (stretch.once(), stretch.lost_ns);
-        if !known || !once || lost_ns == 0 || cause != Cause::Fast || srtt_ns == 0 {
+        let first = self.repairs.repaired <= data.start;
+        if !known || !once || first || lost_ns == 0 || cause != Cause::Fast || srtt_ns == 0 {
             return;
         }
-        let rounds = (data.now_ns - lost_ns) as f64 / srtt_ns as f64 + EARLY;
-        for round in 0..(rounds as i64).min(MOST_UNSEEN) {
-            let unseen = Copied {
-                sent_ns: lost_ns + round * srtt_ns,
-                tsval: data.tsval.unwrap_or(0),
-                arrival: NOT_KEPT,
-                seen: false,
-                cause,
-                extra: false,
-            };
-            self.send_again(index, unseen, 0, rows);
+        if ((data.now_ns - lost_ns) as f64) < (1.0 - EARLY) * srtt_ns as f64 {
+            return;
         }
+        let unseen = Copied {
+            sent_ns: lost_ns,
+            tsval: data.tsval.unwrap_or(0),
+            arrival: NOT_KEPT,
+            seen: false,
+            cause,
+            extra: false,
+        };
+        self.send_again(index, unseen, 0, rows);
     }
 
     fn number(&self, start: u64) -> f64 {

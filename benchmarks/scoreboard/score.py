@@ -1,0 +1,164 @@
+"""How well captures are understood: fates, causes and windows beside the truth, for each vantage.
+
+    python benchmarks/scoreboard/score.py CASES… [--json]
+
+`CASES` are folders that `generate.py` made. A copy of a segment is told by its flow, its first byte and how often that
+was sent before; a copy that only one side knows counts against the class that this side gives it. What was sent again
+although an earlier copy arrives is spurious, whatever became of it. Copies under way at the end of a run are left out,
+and so are those of which the capture ends before anything could tell: their share stands beside.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping
+from ipaddress import IPv4Address
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+import ackclock as ac
+from ackclock import _core
+
+#: The senders' addresses begin here: flow n has this one and n more.
+FIRST_ADDRESS = int(IPv4Address("10.0.0.1"))
+
+#: Where nothing but the network loses and nothing else makes copies, these are the same.
+SAME_FATE = {"lost_before": "lost", "reordered": "delivered"}
+
+#: Why a segment was sent again → what the capture calls it.
+SAME_CAUSE = {"fast_retransmit": "fast", "after_timeout": "timeout"}
+
+#: What tells a copy.
+COPY = ["flow", "offset_bytes", "copy"]
+
+CLASSES = ("delivered", "lost", "spurious")
+
+
+def main() -> None:
+    """Prints a line for each vantage and figure."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cases", type=Path, nargs="+")
+    parser.add_argument("--json", action="store_true", help="print a line of JSON for each capture, and nothing else")
+    given = parser.parse_args()
+    found: dict[str, list[dict[str, float]]] = {}
+    for case in given.cases:
+        truth = ac.Dataset.read(case).transmissions.filter((pl.col("end") == "sender") & (pl.col("payload_bytes") > 0))
+        for path in sorted((case / "captures").iterdir()):
+            score = scored(path, truth)
+            found.setdefault(path.stem.split("-", 2)[2], []).append(score)
+            if given.json:
+                print(json.dumps({"case": case.name, "capture": path.name, **score}))
+    for vantage, scores in found.items() if not given.json else ():
+        for name, value in _summed(scores):
+            print(f"{vantage:12} {name:28} {value:.4f}")
+
+
+def scored(path: Path, truth: pl.DataFrame) -> dict[str, float]:
+    """Counts of one capture: hits, misses and false ones of each class; causes; windows."""
+    capture = _core.Capture([path], interval_s=0.01, segments=True)
+    while capture.advance(10**9):
+        pass
+    tables = capture.drain()
+    flows = _flows(tables["flows"])
+    begin_s = (capture.origin_ns or 0) * 1e-9
+    fates = _of_fates(_told(tables["segments"], flows), _true(truth))
+    at_sender = "senders" in path.name  # elsewhere a window is seen when it was another one
+    return {**fates, **(_of_windows(tables["flow_samples"], flows, truth, begin_s) if at_sender else {})}
+
+
+def _flows(columns: Mapping[str, object]) -> pl.DataFrame:
+    """The run's number of each direction that carries its data."""
+    rows = pl.DataFrame({name: columns[name] for name in ("flow", "client", "server")})
+    of_client = pl.col("flow") % 2 == 0
+    sender = pl.when(of_client).then("client").otherwise("server")
+    number = sender.map_elements(lambda text: int(IPv4Address(text)) - FIRST_ADDRESS, pl.Int64)
+    return rows.select(told="flow", flow=number).filter(pl.col("flow").is_between(0, 2**23))
+
+
+def _told(columns: Mapping[str, object], flows: pl.DataFrame) -> pl.DataFrame:
+    """Each copy as the analysis has it."""
+    rows = (
+        pl.DataFrame(dict(columns)).rename({"flow": "told"}).join(flows, on="told").sort("time_s", maintain_order=True)
+    )
+    words = {"fate": dict(enumerate(_core.CAPTURE_FATES)), "cause": dict(enumerate(_core.CAPTURE_CAUSES))}
+    return rows.select(
+        "flow",
+        "offset_bytes",
+        _copy("flow", "offset_bytes"),
+        told=pl.col("fate").replace_strict(words["fate"], return_dtype=pl.String).replace(SAME_FATE),
+        why=pl.col("cause").replace_strict(words["cause"], return_dtype=pl.String),
+    )
+
+
+def _true(truth: pl.DataFrame) -> pl.DataFrame:
+    """Each copy as the run has it; what was sent after the first that arrived was sent for nothing."""
+    rows = truth.sort("time_s", maintain_order=True).with_columns(pl.col("flow", "sequence").cast(pl.Int64))
+    first = pl.col("sequence").first().over("flow")
+    rows = rows.with_columns(offset_bytes=((pl.col("sequence") - first) % 2**32).cast(pl.UInt64))
+    fate = pl.col("fate").cast(pl.String)
+    arrived = fate.is_in(["delivered", "duplicate"])
+    before = arrived.cast(pl.UInt32).cum_sum().over("flow", "offset_bytes") - arrived.cast(pl.UInt32)
+    true = (
+        pl.when(fate == "under_way")
+        .then(pl.lit("under_way"))
+        .when(before > 0)
+        .then(pl.lit("spurious"))
+        .otherwise(pl.when(arrived).then(pl.lit("delivered")).otherwise(pl.lit("lost")))
+    )
+    because = pl.col("cause").cast(pl.String).replace(SAME_CAUSE)
+    return rows.select("flow", "offset_bytes", _copy("flow", "offset_bytes"), true=true, because=because)
+
+
+def _copy(*same: str) -> pl.Expr:
+    return pl.int_range(pl.len(), dtype=pl.UInt32).over(*same).alias("copy")
+
+
+def _of_fates(told: pl.DataFrame, true: pl.DataFrame) -> dict[str, float]:
+    both = true.join(told, on=COPY, how="full", coalesce=True)
+    both = both.filter(pl.col("true").is_null() | (pl.col("true") != "under_way"))
+    found: dict[str, float] = {"copies": both.height, "unresolved": both.filter(pl.col("told") == "unresolved").height}
+    both = both.filter(pl.col("told").is_null() | (pl.col("told") != "unresolved"))
+    for name in CLASSES:
+        is_true, is_told = pl.col("true") == name, pl.col("told") == name
+        found[f"{name} hits"] = both.filter(is_true & is_told).height
+        found[f"{name} misses"] = both.filter(is_true & ~is_told.fill_null(value=False)).height
+        found[f"{name} false"] = both.filter(is_told & ~is_true.fill_null(value=False)).height
+    again = both.filter((pl.col("copy") > 0) & pl.col("because").is_in(["fast", "timeout", "tail_probe"]))
+    again = again.filter(pl.col("told") != "spurious")
+    return {**found, "causes": again.height, "causes right": again.filter(pl.col("because") == pl.col("why")).height}
+
+
+def _of_windows(
+    samples: Mapping[str, Any], flows: pl.DataFrame, truth: pl.DataFrame, begin_s: float
+) -> dict[str, float]:
+    """Of samples whose window limits: how many there are, within a segment, and within 5 %."""
+    names = ("time_s", "flow", "cwnd")
+    rows = pl.DataFrame({name: samples[name] for name in names}).rename({"flow": "told"}).join(flows, on="told")
+    rows = rows.filter(pl.col("cwnd").is_not_nan()).with_columns(pl.col("time_s") + begin_s).sort("time_s")
+    true = truth.select("time_s", pl.col("flow").cast(pl.Int64), true="cwnd").sort("time_s")
+    both = rows.join_asof(true, on="time_s", by="flow", tolerance=1.0).drop_nulls("true")
+    error = (both["cwnd"] - both["true"]).abs()
+    return {
+        "windows": both.height,
+        "windows within a segment": int((error <= 1).sum()),
+        "windows within 5 %": int((error <= 0.05 * both["true"]).sum()),
+    }
+
+
+def _summed(scores: list[dict[str, float]]) -> Iterator[tuple[str, float]]:
+    """F1 of each class over all copies, and shares of what is right."""
+    total = {name: sum(score[name] for score in scores) for name in scores[0]}
+    for name in CLASSES:
+        hits, wrong = total[f"{name} hits"], total[f"{name} misses"] + total[f"{name} false"]
+        yield f"F1 of {name}", 2 * hits / max(1, 2 * hits + wrong)
+    yield "unresolved", total["unresolved"] / max(1, total["copies"])
+    yield "causes right", total["causes right"] / max(1, total["causes"])
+    for name in ("within a segment", "within 5 %") if "windows" in total else ():
+        yield f"windows {name}", total[f"windows {name}"] / max(1, total["windows"])
+
+
+if __name__ == "__main__":
+    main()
