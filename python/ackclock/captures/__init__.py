@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from ackclock import _core
 from ackclock.captures import answers, summary
@@ -27,6 +28,9 @@ STANDARD_INPUT = "-"
 
 #: Segments that are analysed before the rows found are put away; and somebody may want it to end.
 AT_A_TIME = 50_000
+
+#: Connections that answers have one by one. The tables have all.
+MOST_FLOWS = 20_000
 
 #: A flow is sampled at most once in this time, in seconds.
 INTERVAL_S = 0.1
@@ -181,21 +185,30 @@ def _as_flows(flows: Columns, ends: Columns) -> dict[str, Column]:
 
 
 def _answers(data: Dataset, capture: _core.Capture, files: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    rows = data.frame("captured").sort("flow").to_dicts()
-    counted = data.flows.select("flow", "sent_packets", "syn_retransmissions").to_dicts()
-    counts = {row["flow"]: row for row in counted}
-    rows = [{**counts[row["flow"]], **row} for row in rows]
-    stalls = data.frame("stalls").sort("time_s").to_dicts()
+    known = ("connection", "vantage", "payload_bytes", "capture_lost", "data_segments")
+    every = data.scan("captured").select(known).collect()
+    listed = _listed(every)
+    counts = data.scan("flows").select("flow", "sent_packets", "syn_retransmissions")
+    rows = data.scan("captured").filter(pl.col("connection").is_in(listed.implode())).join(counts, on="flow")
+    stalls = data.scan("stalls").filter((pl.col("flow") // 2).is_in(listed.implode())).sort("time_s")
     told = {
         "files": [_file(file) for file in files],
-        "vantage": answers.vantage(rows),
+        "vantage": answers.vantage(every.iter_rows(named=True)),
         "packets": capture.segments,
         "connections": capture.connections,
         "path": capture.path() or dict(answers.NO_PATH),
-        "capture_loss": answers.capture_loss(rows),
-        "flows": answers.of_flows(rows, stalls, {}),
+        "capture_loss": answers.capture_loss(every.iter_rows(named=True)),
+        "flows": answers.of_flows(
+            rows.sort("flow").collect().iter_rows(named=True), stalls.collect().iter_rows(named=True), {}
+        ),
     }
     return {**told, "summary": summary.sentence(told)}
+
+
+def _listed(every: pl.DataFrame) -> pl.Series:
+    """The numbers of the connections that answers have one by one: those with the most data."""
+    by_bytes = every.group_by("connection").agg(pl.col("payload_bytes").sum()).sort("payload_bytes", "connection")
+    return by_bytes["connection"].tail(MOST_FLOWS)
 
 
 def _file(file: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What captures tell, as one JSON object: the keys of `ackclock capture --json`. What cannot be known is None.
 
 A flow is a connection. Its counts are of both directions, its figures of the one that carries more data: `sender` says
-which end that is.
+which end that is. Of very many connections those with the most data are listed; `connections` counts all.
 """
 
 from __future__ import annotations

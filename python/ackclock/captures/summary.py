@@ -16,7 +16,8 @@ def sentence(answers: Mapping[str, Any]) -> str:
     flows = answers["flows"]
     data_bytes = sum(flow["bytes"] or 0 for flow in flows)
     where = f", seen {PLACES[answers['vantage']]}" if answers["vantage"] else ""
-    seen = f"{_counted(answers['connections'], 'connection')} with {numbers.value(data_bytes, 'bytes')}{where}"
+    data = numbers.value(data_bytes, "bytes") if data_bytes else "no data"
+    seen = f"{_counted(answers['connections'], 'connection')} with {data}{where}"
     lost = sum(flow["segments_lost"] or 0 for flow in flows)
     parts = [seen, f"{_counted(lost, 'segment')} lost"]
     if answers["capture_loss"]["packets"]:
