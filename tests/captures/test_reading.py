@@ -144,6 +144,15 @@ def test_the_doctor_says_whose_fault_it_was_in_words_and_by_its_status(pcap):
     assert told["answers"]["connections"] == 2
 
 
+def test_the_doctor_reads_what_was_written(run, pcap, place):
+    assert call("capture", pcap, "--out", place / "kept").exit_code == 0
+    assert call("doctor", place / "kept").stdout == call("doctor", pcap).stdout
+    run.write(place / "run")
+    refused = call("doctor", place / "run")
+    assert refused.exit_code == 2
+    assert "found the result of a run; expected the result of captures" in refused.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [

@@ -16,6 +16,7 @@ import polars as pl
 from ackclock import _core
 from ackclock.captures import answers, summary
 from ackclock.dataset import Dataset, Spool
+from ackclock.dataset.kinds import Kind
 from ackclock.dataset.tables import EVENT_KINDS, SENDERS, TABLES, Column
 from ackclock.errors import InputError
 from ackclock.input import arguments
@@ -103,6 +104,15 @@ def read(
     told = _answers(spool.dataset(_about(command)), capture, found)
     data = spool.dataset({**_about(command), "capture": told})
     return Captured(data, told, notes)
+
+
+@checked(folder=arguments.PATH)
+def of_result(folder: Path | str) -> Captured:
+    """What captures told when their result was written. Raises `InputError` if it is none."""
+    data = Dataset.read(folder)
+    if "capture" not in data.manifest:
+        raise InputError(f"{readable(folder)}: found {Kind.RUN.value}; expected {Kind.CAPTURE.value}")
+    return Captured(data, data.manifest["capture"])
 
 
 def _check(path: Path) -> None:

@@ -17,8 +17,8 @@ def doctor(
 ) -> None:
     """Say why transfers in packet captures were slow: network, host, capture, shaper, receiver or application.
 
-    Each sentence comes with its figures, the share of the time that it
-    cost, and what to do next.
+    What `ackclock capture --out` wrote may stand in place of the captures.
+    Each sentence comes with its figures, the share of the time that it cost, and what to do next.
 
     The exit status is 0 if nothing stands out, 10 for the network, 11 for the host, 12 for the capture, 13 for a shaper
     or policer, 14 for the receiver, 15 for the application, 19 if nobody can tell.
@@ -32,7 +32,7 @@ def doctor(
     from ackclock.captures.diagnosis import diagnose
     from ackclock.cli.terminal import capture as terminal
 
-    found = captures.read(files, expression)
+    found = captures.of_result(files[0]) if len(files) == 1 and files[0].is_dir() else captures.read(files, expression)
     for note in found.notes:
         typer.echo(note, err=True)
     diagnosis = diagnose(found.answers)
