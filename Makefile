@@ -50,8 +50,8 @@ oracle: $(VENV)/.dev  ## long comparisons with published numbers
 
 fuzz: $(VENV)/.dev  ## the readers with whatever comes, guided by coverage (READER=scenario SECONDS_EACH=3600)
 	$(PIP) install 'atheris>=3,<4'
-	for reader in $(or $(READER),scenario result); do \
-		$(PY) -W ignore tests/fuzz/fuzz.py $$reader --seconds $(or $(SECONDS_EACH),600); done
+	for reader in $(or $(READER),scenario result files segments); do \
+		tests/fuzz/fuzz.sh $$reader $(or $(SECONDS_EACH),600) $(PY) || exit; done
 
 lint: $(VENV)/.dev  ## formatting, clippy, ruff, mypy
 	$(RUSTFMT) --check $(filter %.rs,$(RUST_SOURCES))

@@ -2,13 +2,15 @@
 
 use std::fs;
 
-use ackclock_capture::analysis::{analyse, Analysis};
+use ackclock_capture::analysis::Analysis;
 use ackclock_capture::packet::{Flags, Segment};
 use ackclock_capture::rows::Options;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 mod kit;
+
+use kit::anything;
 
 /// Segments of one connection whose numbers are near each other, and sometimes far.
 fn any_segment() -> impl Strategy<Value = Segment> {
@@ -72,6 +74,11 @@ proptest! {
     }
 
     #[test]
+    fn any_bytes_are_segments(bytes in vec(any::<u8>(), 0..1600)) {
+        anything::as_segments(&bytes);
+    }
+
+    #[test]
     fn times_may_be_anything(times in vec(any::<Option<i64>>(), 1..50)) {
         let mut analysis = Analysis::new(Options::default());
         for (number, time_ns) in times.into_iter().enumerate() {
@@ -95,10 +102,6 @@ proptest! {
         let mut bytes = whole[..whole.len().min(cut.max(40))].to_vec();
         let place = place % bytes.len();
         bytes[place] = byte;
-        let path = std::env::temp_dir().join(format!("ackclock-damaged-{}.pcap", std::process::id()));
-        fs::write(&path, &bytes).expect("there is room");
-        let (_, reading) = analyse(&[&path], Options::default());
-        let _ = fs::remove_file(&path);
-        prop_assert_eq!(reading.files().len(), 1);
+        anything::as_a_file(&bytes);
     }
 }

@@ -9,6 +9,8 @@ use ackclock_capture::rows::Options;
 use ackclock_capture::tables::{Cause, Fate, Stall, Tables};
 use ackclock_record::Happening;
 
+pub mod anything;
+
 /// The size of the segments.
 pub const MSS: u32 = 1000;
 const MS: i64 = 1_000_000;
