@@ -72,14 +72,24 @@ def test_stalls_stand_with_their_connection():
     assert second["stalls"] == [{"start_s": 1.0, "duration_s": 0.5, "class": "timeout"}]
 
 
+def seen_from(vantage, *, directions=1, payload_bytes=1000, capture_lost=0, data_segments=1):
+    return {
+        "vantage": vantage,
+        "directions": directions,
+        "payload_bytes": payload_bytes,
+        "capture_lost": capture_lost,
+        "data_segments": data_segments,
+    }
+
+
 def test_the_vantage_is_where_most_data_was_seen_from():
-    seen = [row(0, vantage="sender"), row(2, vantage="middle", payload_bytes=10**6), row(4, vantage="unknown")]
+    seen = [seen_from("sender"), seen_from("middle", payload_bytes=10**6), seen_from("unknown", payload_bytes=10**7)]
     assert answers.vantage(seen) == "middle"
-    assert answers.vantage([row(0, vantage="unknown")]) is None
+    assert answers.vantage([seen_from("unknown")]) is None
     assert answers.vantage([]) is None
 
 
 def test_capture_loss_is_a_share_of_what_arrived():
-    rows = [row(0, capture_lost=5, data_segments=45), row(2, data_segments=50)]
+    rows = [seen_from("sender", capture_lost=5, data_segments=45), seen_from("middle", data_segments=50)]
     assert answers.capture_loss(rows) == {"packets": 5, "share": pytest.approx(0.05)}
-    assert answers.capture_loss([row(0)]) == {"packets": 0, "share": None}
+    assert answers.capture_loss([seen_from("sender", data_segments=0)]) == {"packets": 0, "share": None}

@@ -13,6 +13,8 @@ use crate::tables::Tables;
 
 /// Longer than any capture: 4.5 years. Times of damaged files stay within.
 const LONGEST_NS: i64 = 1 << 57;
+/// Flows that end before somebody takes their rows.
+const MOST_FLOWS: usize = 8192;
 /// Packets that several queues of a host captured are out of order by less.
 const CLOCK_SET_NS: i64 = 1_000_000_000;
 
@@ -72,7 +74,12 @@ impl Analysis {
 
     /// Ends what is open.
     pub fn finish(&mut self) {
-        self.connections.finish_all(&mut self.rows);
+        self.finish_some(u64::MAX);
+    }
+
+    /// Ends at most so many of the connections that are open; false when none is left.
+    pub fn finish_some(&mut self, most: u64) -> bool {
+        self.connections.finish_some(most, &mut self.rows)
     }
 
     /// Connections so far.
@@ -118,7 +125,7 @@ pub struct Reading {
     filter: Option<Filter>,
     /// What is found.
     pub analysis: Analysis,
-    done: bool,
+    ended: bool,
 }
 
 impl Reading {
@@ -128,7 +135,7 @@ impl Reading {
             capture: Capture::open(paths),
             filter: None,
             analysis: Analysis::new(options),
-            done: false,
+            ended: false,
         }
     }
 
@@ -141,15 +148,15 @@ impl Reading {
         }
     }
 
-    /// Takes in at most so many segments; false when nothing is left.
+    /// Takes in at most so many segments, fewer when many connections end meanwhile; false when nothing is left.
     pub fn advance(&mut self, segments: u64) -> bool {
-        if self.done {
-            return false;
-        }
+        let enough = self.analysis.rows.tables.flows.flow.len() + MOST_FLOWS;
         for _ in 0..segments {
+            if self.ended || self.analysis.rows.tables.flows.flow.len() >= enough {
+                break;
+            }
             let Some(segment) = self.capture.next() else {
-                self.analysis.finish();
-                self.done = true;
+                self.ended = true;
                 break;
             };
             if self
@@ -160,7 +167,7 @@ impl Reading {
                 self.analysis.take(&segment);
             }
         }
-        !self.done
+        !self.ended || self.analysis.finish_some(MOST_FLOWS as u64)
     }
 
     /// Takes the rows that are there.

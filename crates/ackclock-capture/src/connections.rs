@@ -17,7 +17,7 @@ const CLOSED_NS: i64 = 10_000_000_000;
 const IDLE_NS: i64 = 1_800_000_000_000;
 /// Memory that may be in use before idle ones make room, and that shall not be exceeded.
 const ROOM_BYTES: f64 = 120e6;
-const MOST_BYTES: f64 = 260e6;
+const MOST_BYTES: f64 = 220e6;
 /// In between, an idle connection is kept for this time, and for the less the less room there is.
 const PRESSED_NS: f64 = 30e9;
 /// What a connection takes with its place in the index, and what it takes more if it carries data.
@@ -44,6 +44,7 @@ pub struct Connections {
     last: Option<(Key, u32)>,
     silent_since_ns: Option<i64>,
     packets: u64,
+    ended: usize,
 }
 
 impl Default for Connections {
@@ -58,6 +59,7 @@ impl Default for Connections {
             last: None,
             silent_since_ns: None,
             packets: 0,
+            ended: 0,
         }
     }
 }
@@ -171,11 +173,14 @@ impl Connections {
         (PRESSED_NS * left.powi(4)) as i64
     }
 
-    /// Ends all of them.
-    pub fn finish_all(&mut self, rows: &mut Rows) {
-        for slot in 0..self.slots.len() {
+    /// Ends at most so many of those that are left; false when none is.
+    pub fn finish_some(&mut self, most: u64, rows: &mut Rows) -> bool {
+        let first = self.ended;
+        self.ended = self.slots.len().min(first.saturating_add(most as usize));
+        for slot in first..self.ended {
             self.finish(slot as u32, rows);
         }
+        self.ended < self.slots.len()
     }
 }
 

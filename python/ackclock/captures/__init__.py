@@ -15,6 +15,7 @@ import polars as pl
 
 from ackclock import _core
 from ackclock.captures import answers, summary
+from ackclock.captures.tally import Tally
 from ackclock.dataset import Dataset, Spool
 from ackclock.dataset.kinds import Kind
 from ackclock.dataset.tables import EVENT_KINDS, SENDERS, TABLES, Column
@@ -31,7 +32,7 @@ STANDARD_INPUT = "-"
 AT_A_TIME = 50_000
 
 #: Connections that answers have one by one. The tables have all.
-MOST_FLOWS = 20_000
+MOST_FLOWS = 10_000
 
 #: A flow is sampled at most once in this time, in seconds.
 INTERVAL_S = 0.1
@@ -94,14 +95,16 @@ def read(
     except ValueError as error:
         raise InputError(f'--filter "{expression}": {error}') from error
     spool = Spool(names=NAMES)
+    tally = Tally(MOST_FLOWS)
     for rows in _rows(capture):
+        tally.add(rows["flows"])
         for table, columns in _tables(rows, interval_s):
             spool.append(table, columns)
     found = capture.files()
     notes = tuple(f"{readable(file['path'])}: {file['note']}" for file in found if file["note"])
     if all(file["refused"] for file in found):
         raise InputError("\n".join(notes))
-    told = _answers(spool.dataset(_about(command)), capture, found)
+    told = _answers(spool.dataset(_about(command)), tally, capture, found)
     data = spool.dataset({**_about(command), "capture": told})
     return Captured(data, told, notes)
 
@@ -194,31 +197,24 @@ def _as_flows(flows: Columns, ends: Columns) -> dict[str, Column]:
     }
 
 
-def _answers(data: Dataset, capture: _core.Capture, files: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    known = ("connection", "vantage", "payload_bytes", "capture_lost", "data_segments")
-    every = data.scan("captured").select(known).collect()
-    listed = _listed(every)
+def _answers(data: Dataset, tally: Tally, capture: _core.Capture, files: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    seen = tally.seen()
+    listed = pl.Series(tally.largest())
     counts = data.scan("flows").select("flow", "sent_packets", "syn_retransmissions")
     rows = data.scan("captured").filter(pl.col("connection").is_in(listed.implode())).join(counts, on="flow")
     stalls = data.scan("stalls").filter((pl.col("flow") // 2).is_in(listed.implode())).sort("time_s")
     told = {
         "files": [_file(file) for file in files],
-        "vantage": answers.vantage(every.iter_rows(named=True)),
+        "vantage": answers.vantage(seen),
         "packets": capture.segments,
         "connections": capture.connections,
         "path": capture.path() or dict(answers.NO_PATH),
-        "capture_loss": answers.capture_loss(every.iter_rows(named=True)),
+        "capture_loss": answers.capture_loss(seen),
         "flows": answers.of_flows(
             rows.sort("flow").collect().iter_rows(named=True), stalls.collect().iter_rows(named=True), {}
         ),
     }
     return {**told, "summary": summary.sentence(told)}
-
-
-def _listed(every: pl.DataFrame) -> pl.Series:
-    """The numbers of the connections that answers have one by one: those with the most data."""
-    by_bytes = every.group_by("connection").agg(pl.col("payload_bytes").sum()).sort("payload_bytes", "connection")
-    return by_bytes["connection"].tail(MOST_FLOWS)
 
 
 def _file(file: Mapping[str, Any]) -> dict[str, Any]:

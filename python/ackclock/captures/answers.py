@@ -101,10 +101,8 @@ def _limited(row: Row) -> dict[str, float] | None:
 
 
 def vantage(rows: Iterable[Row]) -> str | None:
-    """Where most of the data was seen from; None if nobody knows."""
-    seen: dict[str, int] = {}
-    for row in rows:
-        seen[row["vantage"]] = seen.get(row["vantage"], 0) + 1 + (row["payload_bytes"] or 0)
+    """Where most of the data was seen from; None if nobody knows. A row is of one vantage."""
+    seen = {row["vantage"]: row["directions"] + row["payload_bytes"] for row in rows}
     known = {place: data_bytes for place, data_bytes in seen.items() if place != "unknown"}
     return max(known, key=lambda place: known[place]) if known else None
 
@@ -113,6 +111,6 @@ def capture_loss(rows: Iterable[Row]) -> Answers:
     """Data segments that reached their receivers and are not in the capture; None without data."""
     lost = seen = 0
     for row in rows:
-        lost += row["capture_lost"] or 0
-        seen += row["data_segments"] or 0
+        lost += row["capture_lost"]
+        seen += row["data_segments"]
     return {"packets": lost, "share": lost / (lost + seen) if lost + seen else None}
