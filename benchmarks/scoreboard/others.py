@@ -167,7 +167,7 @@ def _printed(*command: str | Path) -> str:
 
 def _speeds(path: Path) -> dict[str, float]:
     """Packets a CPU second of whole processes."""
-    commands = {
+    commands: dict[str, tuple[str | Path, ...]] = {
         "ackclock": (sys.executable, "-m", "ackclock", "capture", path, "--json"),
         "tcptrace": (*TCPTRACE, path),
         "tshark": (*TSHARK, "-eip.src", *(f"-e{field}" for field in LABELS), "-r", path),
