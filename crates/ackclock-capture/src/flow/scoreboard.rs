@@ -374,12 +374,11 @@ impl Scoreboard {
         }
     }
 
-    /// Takes all for lost that is not sacked: the retransmission timer expired.
-    pub fn lose_all(&mut self, now_ns: i64) {
+    /// Takes all for lost that is not sacked: the retransmission timer expired, which tells of no segment by itself.
+    pub fn lose_all(&mut self) {
         for one in &mut self.stretches {
             if one.state == State::InFlight {
                 one.state = State::Lost;
-                one.lost_ns = now_ns;
             }
         }
         self.in_flight_bytes = 0;

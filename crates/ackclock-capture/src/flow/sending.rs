@@ -150,6 +150,11 @@ pub struct Sending {
     pub(super) empty_since_ns: Option<i64>,
     pub(super) newest_delivered_ns: i64,
     pub(super) duplicate_acks: u32,
+    /// What the last acknowledgement echoed, and when the cumulative one last advanced.
+    pub(super) last_echo: Option<u32>,
+    pub(super) advanced_ns: i64,
+    /// Without SACK: segments that came above what was missing, as duplicate acknowledgements tell.
+    pub(super) queued: u32,
     pub(super) edge: Option<u64>,
     /// The receiver's window as it last was.
     pub window_bytes: Option<u64>,
@@ -200,6 +205,9 @@ impl Sending {
             empty_since_ns: None,
             newest_delivered_ns: i64::MIN,
             duplicate_acks: 0,
+            last_echo: None,
+            advanced_ns: now_ns,
+            queued: 0,
             edge: None,
             window_bytes: None,
             sent_since_ack: 0,

@@ -266,7 +266,7 @@ impl Sending {
                 self.repairs.recover = 0;
                 self.repairs.repaired = 0;
                 self.totals.timeouts += 1;
-                self.board.lose_all(now_ns);
+                self.board.lose_all();
                 self.duplicate_acks = 0;
                 self.rounds.timeout();
                 rows.event(
@@ -355,9 +355,22 @@ impl Sending {
         LEAST_RTO_NS.max(self.smoothed.srtt_ns + self.smoothed.srtt_ns / 10)
     }
 
-    /// The retransmission timer can have expired: quiet for long, and what is sent is the first that is missing.
+    /// The retransmission timer can have expired: what is sent is the first that is missing, and quiet for long, or what
+    /// is heard has not advanced for long and tells nothing new of it.
     fn expired(&self, index: usize, data: &Data) -> bool {
-        index == 0 && self.quiet_ns(data.now_ns) >= self.timer_ns()
+        let Some(head) = self.board.get(index).filter(|_| index == 0) else {
+            return false;
+        };
+        if self.quiet_ns(data.now_ns) >= self.timer_ns() {
+            return true;
+        }
+        let smoothed = &self.smoothed;
+        let timer_ns = self
+            .timer_ns()
+            .max(smoothed.srtt_ns + 4 * smoothed.variation_ns);
+        let just_lost =
+            head.state == State::Lost && data.now_ns - head.lost_ns < smoothed.srtt_ns / 2;
+        data.now_ns - head.last_ns.max(self.advanced_ns) >= timer_ns && !just_lost
     }
 
     fn cause(&self, index: usize, data: &Data) -> Cause {
