@@ -71,18 +71,19 @@ def scored(path: Path, truth: pl.DataFrame) -> dict[str, float]:
 
 def _flows(columns: Mapping[str, object]) -> pl.DataFrame:
     """The run's number of each direction that carries its data."""
-    rows = pl.DataFrame({name: columns[name] for name in ("flow", "client", "server")})
+    rows = pl.DataFrame({name: columns[name] for name in ("flow", "client", "server", "mss")})
     of_client = pl.col("flow") % 2 == 0
     sender = pl.when(of_client).then("client").otherwise("server")
     number = sender.map_elements(lambda text: int(IPv4Address(text)) - FIRST_ADDRESS, pl.Int64)
-    return rows.select(told="flow", flow=number).filter(pl.col("flow").is_between(0, 2**23))
+    return rows.select("mss", told="flow", flow=number).filter(pl.col("flow").is_between(0, 2**23))
 
 
 def _told(columns: Mapping[str, object], flows: pl.DataFrame) -> pl.DataFrame:
-    """Each copy as the analysis has it."""
-    rows = (
-        pl.DataFrame(dict(columns)).rename({"flow": "told"}).join(flows, on="told").sort("time_s", maintain_order=True)
-    )
+    """Each copy as the analysis has it; what it tells of several segments together, of each."""
+    rows = pl.DataFrame(dict(columns)).rename({"flow": "told"}).join(flows, on="told")
+    each = rows.with_columns(segment=pl.int_ranges(pl.col("segments").cast(pl.Int64))).explode("segment")
+    offset_bytes = pl.col("offset_bytes") + (pl.col("segment") * pl.col("mss")).cast(pl.UInt64)
+    rows = each.with_columns(offset_bytes).sort("time_s", maintain_order=True)
     words = {"fate": dict(enumerate(_core.CAPTURE_FATES)), "cause": dict(enumerate(_core.CAPTURE_CAUSES))}
     return rows.select(
         "flow",

@@ -256,6 +256,7 @@ impl Connection {
                     .map(|(_, tsecr)| tsecr),
                 identification: segment.identification.filter(|&number| number != 0),
                 packet_bytes: segment.packet_bytes,
+                place: half.place,
             },
             rows,
         );

@@ -1,5 +1,6 @@
 //! One direction of a connection: what its headers say, whether it carries data or not.
 
+use super::sending::unseen::{Identities, Place};
 use super::sending::Sending;
 use crate::packet::{Checksum, Segment};
 
@@ -50,6 +51,9 @@ pub struct Half {
     pub clock: Option<[(u32, i64); 2]>,
     /// The one before the last.
     pub clock_before: (u32, i64),
+    /// The identifications of its packets, and where the last belongs.
+    identities: Identities,
+    pub place: Place,
     /// What it sends, once it sends data.
     pub sending: Option<Box<Sending>>,
 }
@@ -72,6 +76,9 @@ impl Half {
         if segment.options.sack_blocks > 0 {
             self.sack = true;
         }
+        let packets = segment.payload_bytes.div_ceil(self.size.mss()).max(1);
+        let identification = segment.identification.filter(|&number| number != 0);
+        self.place = self.identities.take(identification, packets);
     }
 
     /// Its SYN.

@@ -13,10 +13,12 @@ use crate::series::Arrival;
 use crate::tables::{Cause, Fate, Vantage};
 use repairs::Repairs;
 use settling::Settling;
+use unseen::{Place, Unseen};
 
 mod hearing;
 mod repairs;
 mod settling;
+pub mod unseen;
 
 /// Stretches that are kept of a flow of which no acknowledgement is seen.
 const MOST_ONE_WAY: usize = 1024;
@@ -42,6 +44,8 @@ pub struct Data {
     pub identification: Option<u32>,
     /// The bytes of its IP packet.
     pub packet_bytes: u32,
+    /// Where it belongs among its end's packets.
+    pub place: Place,
 }
 
 impl Data {
@@ -119,6 +123,7 @@ pub struct Sending {
     pub board: Scoreboard,
     pub(super) settling: Settling,
     pub(super) repairs: Repairs,
+    pub(super) unseen: Unseen,
     pub(super) pending: VecDeque<Ack>,
     pub(super) resent: VecDeque<(i64, u64)>,
     /// Counts.
@@ -185,6 +190,7 @@ impl Sending {
             board: Scoreboard::default(),
             settling: Settling::default(),
             repairs: Repairs::default(),
+            unseen: Unseen::default(),
             pending: VecDeque::new(),
             resent: VecDeque::new(),
             totals: Totals::default(),
@@ -259,6 +265,7 @@ impl Sending {
                 flow: self.flow,
             },
         );
+        self.missing(data, rows);
         let before = self.next;
         let end = data.start + u64::from(data.bytes);
         if data.start < before {

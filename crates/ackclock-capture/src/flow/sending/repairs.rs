@@ -2,7 +2,7 @@
 
 use ackclock_record::Happening;
 
-use super::{Data, Sending};
+use super::{Data, Place, Sending};
 use crate::flow::scoreboard::{Copied, State};
 use crate::rows::{How, Rows, Told, NOT_KEPT};
 use crate::tables::{Cause, Fate, Vantage};
@@ -29,7 +29,7 @@ pub struct Repairs {
     /// A tail probe is out, sent when this was the last byte.
     probed: u64,
     /// Where the last hole begins that fast recovery has repaired.
-    repaired: u64,
+    pub repaired: u64,
 }
 
 impl Repairs {
@@ -51,6 +51,8 @@ impl Repairs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Again,
+    /// A copy that was lost before the point, as it seemed.
+    Came,
     Late,
     Duplicate,
 }
@@ -78,6 +80,9 @@ impl Sending {
                     self.board.filled(index, copy, identification, late);
                 }
                 Kind::Duplicate => self.duplicate(index, data, rows),
+                Kind::Came => {
+                    self.board.came(index, data.now_ns, arrival);
+                }
                 Kind::Again => {
                     copy.cause = *cause.get_or_insert_with(|| self.repair(index, data, rows));
                     self.unseen_repair(index, data, copy.cause, rows);
@@ -141,6 +146,11 @@ impl Sending {
             confidence: 0.95,
         };
         if self.settling.fill(data.start, end, copy.arrival) {
+            return;
+        }
+        let tsval = self.settling.stretch(data.start).map(|one| one.tsval);
+        let older = tsval.is_some_and(|tsval| self.older(data, tsval));
+        if older && self.settling.came(data.start, data.now_ns, copy.arrival) {
             return;
         }
         if !self.acks_seen {
@@ -212,10 +222,12 @@ impl Sending {
             let agrees = data.tsval.is_none() || same_tick;
             let guess = data.identification.is_none() && same_tick && self.too_soon(lag_ns);
             let duplicate = (sure && agrees || guess) && !matches!(self.vantage, Vantage::Sender);
-            return if duplicate {
-                Kind::Duplicate
-            } else {
-                Kind::Again
+            let missed = stretch.copies.as_deref();
+            let missed = missed.is_some_and(|copies| copies.iter().any(|copy| !copy.seen));
+            return match (duplicate, missed && self.older(data, stretch.tsval)) {
+                (true, _) => Kind::Duplicate,
+                (false, true) => Kind::Came,
+                (false, false) => Kind::Again,
             };
         }
         if self.came_late(index, data, lag_ns) {
@@ -225,10 +237,29 @@ impl Sending {
         }
     }
 
+    /// It was sent before what was seen of the stretch.
+    fn older(&self, data: &Data, tsval: u32) -> bool {
+        if self.vantage == Vantage::Sender {
+            return false;
+        }
+        match data.place {
+            Place::Older => true,
+            Place::Next { .. } => false,
+            Place::Unknown => data
+                .tsval
+                .is_some_and(|own| (own.wrapping_sub(tsval) as i32) < 0),
+        }
+    }
+
     /// What fills a hole was sent before what came behind it.
     fn came_late(&self, index: usize, data: &Data, lag_ns: i64) -> bool {
         if self.vantage == Vantage::Sender && lag_ns > UNKNOWN_RTT_NS {
             return false;
+        }
+        match data.place {
+            Place::Next { .. } if self.vantage != Vantage::Sender => return false,
+            Place::Older => return true,
+            _ => {}
         }
         let behind = self.board.get(index + 1).filter(|next| next.once());
         let tsval = data.tsval.zip(behind.map(|next| next.tsval));
@@ -254,7 +285,7 @@ impl Sending {
     }
 
     /// Why a stretch is sent again; keeps what follows from it.
-    fn repair(&mut self, index: usize, data: &Data, rows: &mut Rows) -> Cause {
+    pub(super) fn repair(&mut self, index: usize, data: &Data, rows: &mut Rows) -> Cause {
         let cause = self.cause(index, data);
         let now_ns = data.now_ns;
         let number = self.number(data.start);
@@ -317,7 +348,8 @@ impl Sending {
         };
         let (once, lost_ns) = (stretch.once(), stretch.lost_ns);
         let first = self.repairs.repaired <= data.start;
-        if !known || !once || first || lost_ns == 0 || cause != Cause::Fast || srtt_ns == 0 {
+        let counted = data.place != Place::Unknown;
+        if counted || !known || !once || first || lost_ns == 0 || cause != Cause::Fast || srtt_ns == 0 {
             return;
         }
         if ((data.now_ns - lost_ns) as f64) < (1.0 - EARLY) * srtt_ns as f64 {

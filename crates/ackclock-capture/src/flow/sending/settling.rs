@@ -100,6 +100,18 @@ impl Settling {
         self.find(start).map(|one| &mut one.stretch)
     }
 
+    /// A copy came that was not seen, behind one that was sent later: the later one was sent for nothing.
+    pub fn came(&mut self, start: u64, now_ns: i64, arrival: u32) -> bool {
+        let Some(one) = self.find(start) else {
+            return false;
+        };
+        let came = one.stretch.came(now_ns, arrival);
+        if let Some(number) = came {
+            one.arrived = one.arrived.min(number);
+        }
+        came.is_some()
+    }
+
     /// One more copy of what begins at a position arrived.
     fn arrived_twice(&mut self, start: u64) -> bool {
         let Some(one) = self.find(start) else {
@@ -264,8 +276,20 @@ impl Sending {
             self.retire(stretch, &heard, rows);
         } else if stretch.copies.is_some() {
             self.tell_copies(&stretch, None, 0.8, rows);
-        } else if !stretch.unseen {
-            self.tell(&self.told(&stretch, Fate::Unresolved, 1.0), rows);
+        } else if let Some((fate, confidence)) = self.open(&stretch) {
+            self.tell(&self.told(&stretch, fate, confidence), rows);
+        }
+    }
+
+    /// What is known of a stretch that was sent once and is not acknowledged.
+    fn open(&self, stretch: &Stretch) -> Option<(Fate, f64)> {
+        let elsewhere = matches!(self.vantage, Vantage::Middle | Vantage::Receiver);
+        match (stretch.unseen, stretch.state, self.vantage) {
+            (true, ..) if elsewhere && stretch.end() < self.next => Some((Fate::LostBefore, 0.9)),
+            (true, ..) => None,
+            (false, _, Vantage::Receiver) => Some((Fate::Delivered, 0.95)),
+            (false, State::Lost, _) if stretch.lost_ns > 0 => Some((Fate::Lost, 0.9)),
+            _ => Some((Fate::Unresolved, 1.0)),
         }
     }
 
