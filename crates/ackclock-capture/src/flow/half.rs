@@ -1,6 +1,6 @@
 //! One direction of a connection: what its headers say, whether it carries data or not.
 
-use super::sending::unseen::{Identities, Place};
+use super::sending::unseen::Identities;
 use super::sending::Sending;
 use crate::packet::{Checksum, Segment};
 
@@ -51,9 +51,8 @@ pub struct Half {
     pub clock: Option<[(u32, i64); 2]>,
     /// The one before the last.
     pub clock_before: (u32, i64),
-    /// The identifications of its packets, and where the last belongs.
-    identities: Identities,
-    pub place: Place,
+    /// The identifications of its packets.
+    pub identities: Identities,
     /// What it sends, once it sends data.
     pub sending: Option<Box<Sending>>,
 }
@@ -76,9 +75,9 @@ impl Half {
         if segment.options.sack_blocks > 0 {
             self.sack = true;
         }
-        let packets = segment.payload_bytes.div_ceil(self.size.mss()).max(1);
-        let identification = segment.identification.filter(|&number| number != 0);
-        self.place = self.identities.take(identification, packets);
+        if segment.payload_bytes == 0 {
+            self.identities.count(segment.identification);
+        }
     }
 
     /// Its SYN.

@@ -6,7 +6,7 @@ use crate::flow::scoreboard::{Copied, State};
 use crate::rows::{Rows, NOT_KEPT};
 use crate::tables::Vantage;
 
-/// A sender counts its packets if so many were in order, and so many times more than were not.
+/// A sender counts its packets if so many agree with their sequence numbers, and so many times more than do not.
 const ENOUGH: u32 = 8;
 const RATHER: u32 = 3;
 /// More packets than that are not missing at once.
@@ -35,24 +35,33 @@ pub enum Place {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Identities {
     expected: Option<u16>,
-    in_order: u32,
+    agreed: u32,
     others: u32,
 }
 
 impl Identities {
-    /// A packet, or a super-segment of several.
+    /// A packet without data.
     #[inline]
-    pub fn take(&mut self, identification: Option<u32>, packets: u32) -> Place {
-        let Some(own) = identification.map(|number| number as u16) else {
+    pub fn count(&mut self, identification: Option<u32>) {
+        if let Some((own, ahead)) = self.ahead(identification) {
+            if ahead.cast_signed() >= 0 {
+                self.expected = Some(own.wrapping_add(1));
+            }
+        }
+    }
+
+    /// Data in so many packets, behind a hole of so many: 0 too if it is none that nobody saw.
+    #[inline]
+    pub fn take(&mut self, identification: Option<u32>, packets: u32, hole: u32) -> Place {
+        let Some((own, ahead)) = self.ahead(identification) else {
             return Place::Unknown;
         };
-        let ahead = self.expected.map_or(0, |expected| own.wrapping_sub(expected));
-        if ahead == 0 {
-            self.in_order += 1;
+        if u32::from(ahead) == hole {
+            self.agreed += 1;
         } else {
             self.others += 1;
         }
-        let counts = self.in_order >= ENOUGH && self.in_order / RATHER >= self.others;
+        let counts = self.agreed >= ENOUGH && self.agreed / RATHER >= self.others;
         let older = ahead.cast_signed() < 0;
         if !older || !counts {
             self.expected = Some(own.wrapping_add(packets as u16));
@@ -65,6 +74,13 @@ impl Identities {
                 missing: u32::from(ahead),
             },
         }
+    }
+
+    #[inline]
+    fn ahead(&self, identification: Option<u32>) -> Option<(u16, u16)> {
+        let own = identification.filter(|&number| number != 0)? as u16;
+        let expected = self.expected.unwrap_or(own);
+        Some((own, own.wrapping_sub(expected)))
     }
 }
 
@@ -100,11 +116,21 @@ impl Sending {
         }
     }
 
+    /// Packets that bytes are missing of before a position.
+    #[inline]
+    pub fn hole_before(&self, start: u64) -> u32 {
+        match start.saturating_sub(self.next) {
+            0 => 0,
+            bytes => {
+                let packets = bytes.div_ceil(u64::from(self.mss.max(1)));
+                u32::try_from(packets).unwrap_or(u32::MAX)
+            }
+        }
+    }
+
     fn place_missing(&mut self, data: &Data, rows: &mut Rows) {
-        let hole_bytes = data.start.saturating_sub(self.next);
         let new = data.start >= self.next;
-        let hole = hole_bytes.div_ceil(u64::from(self.mss.max(1)));
-        let hole = u32::try_from(hole).unwrap_or(u32::MAX);
+        let hole = self.hole_before(data.start);
         self.unseen.packets = self.unseen.packets.saturating_sub(hole);
         let cursor = self.repairs.repaired.max(self.una);
         let until = if new { self.next } else { data.start };
