@@ -142,7 +142,7 @@ impl Sending {
         while let Some(stretch) = self.board.take_acked(position) {
             self.newest_delivered_ns = self.newest_delivered_ns.max(stretch.last_ns);
             if stretch.once() && !stretch.unseen && !stretch.late {
-                if stretch.state != State::Sacked {
+                if stretch.state != State::Sacked && how.filled_ns.is_none() {
                     rtt = Some((stretch.last_ns, now_ns - stretch.last_ns));
                 }
                 if stretch.lost_ns == 0 {

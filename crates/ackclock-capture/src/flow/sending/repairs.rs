@@ -397,12 +397,15 @@ impl Sending {
             return true;
         }
         let smoothed = &self.smoothed;
-        let timer_ns = self
-            .timer_ns()
-            .max(smoothed.srtt_ns + 4 * smoothed.variation_ns);
-        let just_lost =
-            head.state == State::Lost && data.now_ns - head.lost_ns < smoothed.srtt_ns / 2;
-        data.now_ns - head.last_ns.max(self.advanced_ns) >= timer_ns && !just_lost
+        // SACK tells of lost repairs too, later than the first hole's last copy if that was not seen.
+        let timer_ns = match self.sack_seen {
+            true => smoothed.srtt_ns + 4 * smoothed.variation_ns,
+            false => smoothed.srtt_ns,
+        };
+        let lost_for_ns = data.now_ns - head.lost_ns;
+        let just_lost = head.state == State::Lost && lost_for_ns < smoothed.srtt_ns / 2;
+        let since_ns = data.now_ns - head.last_ns.max(self.advanced_ns);
+        since_ns >= self.timer_ns().max(timer_ns) && !just_lost
     }
 
     fn cause(&self, index: usize, data: &Data) -> Cause {
