@@ -135,11 +135,14 @@ def _of_fates(told: pl.DataFrame, true: pl.DataFrame) -> dict[str, float]:
 def _of_windows(
     samples: Mapping[str, Any], flows: pl.DataFrame, truth: pl.DataFrame, begin_s: float
 ) -> dict[str, float]:
-    """Of samples whose window limits: how many there are, within a segment, and within 5 %."""
+    """Of samples whose window limits: how many there are, within a segment, and within 5 % of its whole segments.
+
+    Nothing of a window's fraction of a segment goes out, and so nobody can see it.
+    """
     names = ("time_s", "flow", "cwnd")
     rows = pl.DataFrame({name: samples[name] for name in names}).rename({"flow": "told"}).join(flows, on="told")
     rows = rows.filter(pl.col("cwnd").is_not_nan()).with_columns(pl.col("time_s") + begin_s).sort("time_s")
-    true = truth.select("time_s", pl.col("flow").cast(pl.Int64), true="cwnd").sort("time_s")
+    true = truth.select("time_s", pl.col("flow").cast(pl.Int64), true=pl.col("cwnd").floor()).sort("time_s")
     both = rows.join_asof(true, on="time_s", by="flow", tolerance=1.0).drop_nulls("true")
     error = (both["cwnd"] - both["true"]).abs()
     return {

@@ -14,6 +14,8 @@ const CALM: f64 = 0.05;
 const CALM_ROUNDS: u32 = 10;
 /// A host answers an acknowledgement sooner, if its window lets it.
 const PROMPT_NS: i64 = 100_000;
+/// Who sends a larger share of what is sent without that does not wait for acknowledgements.
+const MUCH: f64 = 0.25;
 /// Growth of the window from round to round in slow start; with delayed acknowledgements it is 1.5.
 const SLOW_START_GROWTH: f64 = 1.25;
 /// Rounds without that growth, until slow start is over.
@@ -68,9 +70,14 @@ impl Rounds {
         self.unprompted += u32::from(after_ns > PROMPT_NS);
     }
 
-    /// In the last round most was not let out by acknowledgements: the window is larger than what is under way.
+    /// In the last round or in this one, much was not let out by acknowledgements: the window is larger than what is under
+    /// way.
     pub fn is_paced(&self) -> bool {
-        self.is_paced
+        self.is_paced || self.unprompted_much()
+    }
+
+    fn unprompted_much(&self) -> bool {
+        f64::from(self.unprompted) > MUCH * f64::from(self.looked)
     }
 
     /// An acknowledgement came; `unused`: it made room, and the one before had too, but nothing was sent.
@@ -153,7 +160,7 @@ impl Rounds {
             self.most_bps = self.most_bps.max(bps.min(self.previous_bps));
             self.previous_bps = bps;
         }
-        self.is_paced = self.unprompted * 2 > self.looked;
+        self.is_paced = self.unprompted_much();
         let limit = self.judge(bps, rtt_min_ns);
         self.limited_s[limit as usize] += spent_s;
         self.latest = limit as u8;

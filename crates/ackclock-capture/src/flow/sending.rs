@@ -439,8 +439,9 @@ impl Sending {
         samples.time_s.push(time_s);
         samples.flow.push(self.flow);
         let latched = self.latched_pipe_bytes.max(self.pipe_bytes()) as f64 / mss;
-        let paced = self.rounds.is_paced();
-        samples.cwnd.push(if super::window_limits(limit) && !paced {
+        // In recovery a part of the window goes out, and what is under way is not all known.
+        let free = self.rounds.is_paced() || self.repairs.within(self.una);
+        samples.cwnd.push(if super::window_limits(limit) && !free {
             latched
         } else {
             f64::NAN

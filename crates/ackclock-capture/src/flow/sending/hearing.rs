@@ -66,7 +66,7 @@ impl Sending {
 
     pub(super) fn sender_half_sample(&mut self, half_ns: i64) {
         self.sender_half.add(half_ns);
-        self.far.take(half_ns);
+        self.far.take(half_ns, self.ack_echoes.ahead());
         if self.lead_ns > 0 {
             self.lead_ns = self.far.recent_ns().max(1);
         }
