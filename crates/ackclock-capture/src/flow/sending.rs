@@ -340,9 +340,7 @@ impl Sending {
         self.sent_since_ack += 1;
         let pipe = self.pipe_bytes();
         self.totals.pipe_max_bytes = self.totals.pipe_max_bytes.max(pipe);
-        let room = 2 * u64::from(self.mss);
-        let shut = self.edge.is_some_and(|edge| edge < self.next + room);
-        self.rounds.sent(pipe, again, shut);
+        self.rounds.sent(now_ns, self.next, pipe, again);
         if self.vantage == Vantage::Sender {
             self.rounds.prompted(now_ns - self.last_heard_ns);
         }
@@ -352,6 +350,12 @@ impl Sending {
         if now_ns >= self.next_sample_ns {
             self.sample(now_ns, rows);
         }
+    }
+
+    /// The receiver's window has no room for a segment more.
+    pub(super) fn is_shut(&self) -> bool {
+        let end = self.next + u64::from(self.mss);
+        self.edge.is_some_and(|edge| edge < end)
     }
 
     /// What has reached the receiver, in order or not.

@@ -107,6 +107,7 @@ impl Sending {
         if let Some((sent_ns, rtt_ns)) = rtt {
             self.rtt_sample(sent_ns, rtt_ns, rows);
         }
+        let was_shut = self.is_shut();
         if let Some(window_bytes) = ack.window_bytes {
             self.window_bytes = Some(window_bytes);
             self.totals.window_max_bytes = self.totals.window_max_bytes.max(window_bytes);
@@ -114,11 +115,9 @@ impl Sending {
         }
         let window = self.rounds.window_bytes();
         let room = self.pipe_bytes() + (window / 4).max(4 * u64::from(self.mss)) <= window;
-        let shut = self
-            .edge
-            .is_some_and(|edge| edge < self.next + u64::from(self.mss));
+        let unused = room && !self.is_shut() && self.sent_since_ack == 0;
         self.rounds
-            .acked(room && !shut && self.sent_since_ack == 0 && !self.repairs.within(self.una));
+            .acked(unused && !self.repairs.within(self.una), was_shut);
         self.sent_since_ack = 0;
         self.last_heard_ns = now_ns;
         self.last_echo = ack.timestamps.map(|(_, tsecr)| tsecr);
