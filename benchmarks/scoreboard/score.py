@@ -36,6 +36,14 @@ COPY = ["flow", "offset_bytes", "copy"]
 
 CLASSES = ("delivered", "lost", "spurious")
 
+#: Of these the one that most segments of a round trip have waited for is true.
+CAUSES_OF_WAITING = {
+    "application": ["application"],
+    "receiver": ["receiver"],
+    "slow_start": ["slow_start"],
+    "window": ["cwnd", "recovery", "pacing"],
+}
+
 
 def main() -> None:
     """Prints a line for each vantage and figure."""
@@ -57,7 +65,7 @@ def main() -> None:
 
 
 def scored(path: Path, truth: pl.DataFrame) -> dict[str, float]:
-    """Counts of one capture: hits, misses and false ones of each class; causes; windows."""
+    """Counts of one capture: hits, misses and false ones of each class; causes; limits; windows."""
     capture = _core.Capture([path], interval_s=0.01, segments=True)
     while capture.advance(10**9):
         pass
@@ -65,8 +73,10 @@ def scored(path: Path, truth: pl.DataFrame) -> dict[str, float]:
     flows = _flows(tables["flows"])
     begin_s = (capture.origin_ns or 0) * 1e-9
     fates = _of_fates(_told(tables["segments"], flows), _true(truth))
+    samples = tables["flow_samples"]
+    limits = _of_limits(samples, flows, truth, begin_s)
     at_sender = "senders" in path.name  # elsewhere a window is seen when it was another one
-    return {**fates, **(_of_windows(tables["flow_samples"], flows, truth, begin_s) if at_sender else {})}
+    return {**fates, **limits, **(_of_windows(samples, flows, truth, begin_s) if at_sender else {})}
 
 
 def _flows(columns: Mapping[str, object]) -> pl.DataFrame:
@@ -152,6 +162,48 @@ def _of_windows(
     }
 
 
+def _of_limits(
+    samples: Mapping[str, Any], flows: pl.DataFrame, truth: pl.DataFrame, begin_s: float
+) -> dict[str, float]:
+    """Of samples at least 10 ms apart: what held the sender back in the round trip before, as most segments tell."""
+    names = ("time_s", "flow", "srtt_s", "limit")
+    rows = pl.DataFrame({name: samples[name] for name in names}).rename({"flow": "told"}).join(flows, on="told")
+    rows = rows.filter(pl.col("srtt_s").is_not_nan()).with_columns(pl.col("time_s") + begin_s).with_row_index()
+    waited = pl.col("limit").cast(pl.String)
+    counts = [waited.is_in(why).cast(pl.Int64).cum_sum().over("flow") for why in CAUSES_OF_WAITING.values()]
+    paced = (waited == "pacing").cast(pl.Int64).cum_sum().over("flow").alias("paced")
+    names_of = [*CAUSES_OF_WAITING, "paced"]
+    true = truth.sort("time_s").select(
+        "time_s",
+        pl.col("flow").cast(pl.Int64),
+        *(count.alias(name) for count, name in zip(counts, CAUSES_OF_WAITING, strict=True)),
+        paced,
+    )
+    until, since = (
+        rows.with_columns(pl.col("time_s") - share * pl.col("srtt_s"))
+        .sort("time_s")
+        .join_asof(true, on="time_s", by="flow")
+        .sort("index")
+        .select("limit", *names_of)
+        .fill_null(0)
+        for share in (0.5, 1.5)
+    )
+    both = until.select("limit", *(pl.col(name) - since[name] for name in names_of))
+    most = pl.max_horizontal(*CAUSES_OF_WAITING)
+    both = both.filter(most > 0)
+    words = dict(enumerate(_core.CAPTURE_LIMITS))
+    told = both["limit"].replace_strict(words, return_dtype=pl.String)
+    found: dict[str, float] = {}
+    for name in CAUSES_OF_WAITING:
+        same = {"window": ["control", "bottleneck", "shared_bottleneck"]}.get(name, [name])
+        is_true = both.select(pl.col(name) == most).to_series()
+        paced_too = both.select(2 * pl.col("paced") > pl.col("window")).to_series() & (name == "window")
+        right = told.is_in(same) | (paced_too & (told == "slow_start"))
+        found[f"limit {name}"] = int(is_true.sum())
+        found[f"limit {name} right"] = int((is_true & right).sum())
+    return found
+
+
 def _summed(scores: list[dict[str, float]]) -> Iterator[tuple[str, float]]:
     """F1 of each class over all copies, and shares of what is right."""
     total = {name: sum(score[name] for score in scores) for name in scores[0]}
@@ -160,6 +212,10 @@ def _summed(scores: list[dict[str, float]]) -> Iterator[tuple[str, float]]:
         yield f"F1 of {name}", 2 * hits / max(1, 2 * hits + wrong)
     yield "unresolved", total["unresolved"] / max(1, total["copies"])
     yield "causes right", total["causes right"] / max(1, total["causes"])
+    limits = [(total[f"limit {name}"], total[f"limit {name} right"]) for name in CAUSES_OF_WAITING]
+    for name, (rounds, right) in zip(CAUSES_OF_WAITING, limits, strict=True):
+        yield f"limited by {name}, told", right / max(1, rounds)
+    yield "limits right", sum(right for _, right in limits) / max(1, sum(rounds for rounds, _ in limits))
     for name in ("within a segment", "within 5 %") if "windows" in total else ():
         yield f"windows {name}", total[f"windows {name}"] / max(1, total["windows"])
 

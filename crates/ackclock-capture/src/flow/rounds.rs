@@ -11,7 +11,7 @@ const FULL_LOSS: f64 = 0.01;
 /// Who sends at a rate of its own that stays the same to this share from so many rounds to the next, has no more to send:
 /// a control that paces would look for more. Who has sent so does so until the rate is another by a larger share.
 const STEADY: f64 = 0.01;
-const UNSTEADY: f64 = 0.05;
+const UNSTEADY: f64 = 0.02;
 const STEADY_ROUNDS: u32 = 4;
 /// Segments that tell a rate.
 const STEADY_SENDS: u32 = 12;
@@ -19,6 +19,8 @@ const STEADY_SENDS: u32 = 12;
 const STEADY_ELSEWHERE: u32 = 3;
 /// No queue is to be seen that adds less than this to the least RTT.
 const CALM: f64 = 0.05;
+/// So few segments in a round are acknowledged late.
+const FEW: u32 = 4;
 /// A host answers an acknowledgement sooner, if its window lets it.
 const PROMPT_NS: i64 = 100_000;
 /// Who sends a larger share of what is sent without that does not wait for acknowledgements.
@@ -228,7 +230,8 @@ impl Rounds {
         let queue_ns = self.rtt_least_ns - rtt_min_ns;
         let losing = f64::from(self.repairs) > FULL_LOSS * f64::from(self.sends.max(1));
         self.pace.round();
-        let queued = queue_ns as f64 > CALM * rtt_min_ns as f64;
+        // Delayed acknowledgements of a few segments look like a queue.
+        let queued = self.sends > FEW && queue_ns as f64 > CALM * rtt_min_ns as f64;
         self.is_touched |= queued || self.repairs > 0;
         let left = self.after_loss == 0 && self.unused * 2 > self.acks.max(1);
         if left {
