@@ -265,7 +265,7 @@ impl Rounds {
     fn own_pace(&self) -> bool {
         let untouched = !self.is_touched && self.flat >= FLAT_ROUNDS;
         match self.looked {
-            0 => self.pace.steady >= STEADY_ELSEWHERE,
+            0 => self.pace.steady >= STEADY_ELSEWHERE || untouched,
             _ => self.is_paced && (self.pace.steady > 0 || untouched),
         }
     }
