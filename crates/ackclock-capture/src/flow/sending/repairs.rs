@@ -3,7 +3,7 @@
 use ackclock_record::Happening;
 
 use super::{Data, Place, Sending};
-use crate::flow::scoreboard::{Copied, State};
+use crate::flow::scoreboard::{Copied, State, Stretch};
 use crate::rows::{How, Rows, Told, NOT_KEPT};
 use crate::tables::{Cause, Fate, Vantage};
 
@@ -148,7 +148,9 @@ impl Sending {
         if self.settling.fill(data.start, end, copy.arrival) {
             return;
         }
-        let tsval = self.settling.stretch(data.start).map(|one| one.tsval);
+        let same_bytes = |one: &&mut Stretch| one.start == data.start && one.end() == end;
+        let known = self.settling.stretch(data.start).filter(same_bytes);
+        let tsval = known.map(|one| one.tsval);
         let older = tsval.is_some_and(|tsval| self.older(data, tsval));
         if older && self.settling.came(data.start, data.now_ns, copy.arrival) {
             return;
