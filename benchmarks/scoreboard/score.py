@@ -36,6 +36,14 @@ COPY = ["flow", "offset_bytes", "copy"]
 
 CLASSES = ("delivered", "lost", "spurious")
 
+#: Of these the one that most segments of a round trip have waited for is true.
+CAUSES_OF_WAITING = {
+    "application": ["application"],
+    "receiver": ["receiver"],
+    "slow_start": ["slow_start"],
+    "window": ["cwnd", "recovery", "pacing"],
+}
+
 
 def main() -> None:
     """Prints a line for each vantage and figure."""
@@ -57,7 +65,7 @@ def main() -> None:
 
 
 def scored(path: Path, truth: pl.DataFrame) -> dict[str, float]:
-    """Counts of one capture: hits, misses and false ones of each class; causes; windows."""
+    """Counts of one capture: hits, misses and false ones of each class; causes; limits; windows."""
     capture = _core.Capture([path], interval_s=0.01, segments=True)
     while capture.advance(10**9):
         pass
@@ -65,24 +73,27 @@ def scored(path: Path, truth: pl.DataFrame) -> dict[str, float]:
     flows = _flows(tables["flows"])
     begin_s = (capture.origin_ns or 0) * 1e-9
     fates = _of_fates(_told(tables["segments"], flows), _true(truth))
+    samples = tables["flow_samples"]
+    limits = _of_limits(samples, flows, truth, begin_s)
     at_sender = "senders" in path.name  # elsewhere a window is seen when it was another one
-    return {**fates, **(_of_windows(tables["flow_samples"], flows, truth, begin_s) if at_sender else {})}
+    return {**fates, **limits, **(_of_windows(samples, flows, truth, begin_s) if at_sender else {})}
 
 
 def _flows(columns: Mapping[str, object]) -> pl.DataFrame:
     """The run's number of each direction that carries its data."""
-    rows = pl.DataFrame({name: columns[name] for name in ("flow", "client", "server")})
+    rows = pl.DataFrame({name: columns[name] for name in ("flow", "client", "server", "mss")})
     of_client = pl.col("flow") % 2 == 0
     sender = pl.when(of_client).then("client").otherwise("server")
     number = sender.map_elements(lambda text: int(IPv4Address(text)) - FIRST_ADDRESS, pl.Int64)
-    return rows.select(told="flow", flow=number).filter(pl.col("flow").is_between(0, 2**23))
+    return rows.select("mss", told="flow", flow=number).filter(pl.col("flow").is_between(0, 2**23))
 
 
 def _told(columns: Mapping[str, object], flows: pl.DataFrame) -> pl.DataFrame:
-    """Each copy as the analysis has it."""
-    rows = (
-        pl.DataFrame(dict(columns)).rename({"flow": "told"}).join(flows, on="told").sort("time_s", maintain_order=True)
-    )
+    """Each copy as the analysis has it; what it tells of several segments together, of each."""
+    rows = pl.DataFrame(dict(columns)).rename({"flow": "told"}).join(flows, on="told")
+    each = rows.with_columns(segment=pl.int_ranges(pl.col("segments").cast(pl.Int64))).explode("segment")
+    offset_bytes = pl.col("offset_bytes") + (pl.col("segment") * pl.col("mss")).cast(pl.UInt64)
+    rows = each.with_columns(offset_bytes).sort("time_s", maintain_order=True)
     words = {"fate": dict(enumerate(_core.CAPTURE_FATES)), "cause": dict(enumerate(_core.CAPTURE_CAUSES))}
     return rows.select(
         "flow",
@@ -134,11 +145,14 @@ def _of_fates(told: pl.DataFrame, true: pl.DataFrame) -> dict[str, float]:
 def _of_windows(
     samples: Mapping[str, Any], flows: pl.DataFrame, truth: pl.DataFrame, begin_s: float
 ) -> dict[str, float]:
-    """Of samples whose window limits: how many there are, within a segment, and within 5 %."""
+    """Of samples whose window limits: how many there are, within a segment, and within 5 % of its whole segments.
+
+    Nothing of a window's fraction of a segment goes out, and so nobody can see it.
+    """
     names = ("time_s", "flow", "cwnd")
     rows = pl.DataFrame({name: samples[name] for name in names}).rename({"flow": "told"}).join(flows, on="told")
     rows = rows.filter(pl.col("cwnd").is_not_nan()).with_columns(pl.col("time_s") + begin_s).sort("time_s")
-    true = truth.select("time_s", pl.col("flow").cast(pl.Int64), true="cwnd").sort("time_s")
+    true = truth.select("time_s", pl.col("flow").cast(pl.Int64), true=pl.col("cwnd").floor()).sort("time_s")
     both = rows.join_asof(true, on="time_s", by="flow", tolerance=1.0).drop_nulls("true")
     error = (both["cwnd"] - both["true"]).abs()
     return {
@@ -146,6 +160,48 @@ def _of_windows(
         "windows within a segment": int((error <= 1).sum()),
         "windows within 5 %": int((error <= 0.05 * both["true"]).sum()),
     }
+
+
+def _of_limits(
+    samples: Mapping[str, Any], flows: pl.DataFrame, truth: pl.DataFrame, begin_s: float
+) -> dict[str, float]:
+    """Of samples at least 10 ms apart: what held the sender back in the round trip before, as most segments tell."""
+    names = ("time_s", "flow", "srtt_s", "limit")
+    rows = pl.DataFrame({name: samples[name] for name in names}).rename({"flow": "told"}).join(flows, on="told")
+    rows = rows.filter(pl.col("srtt_s").is_not_nan()).with_columns(pl.col("time_s") + begin_s).with_row_index()
+    waited = pl.col("limit").cast(pl.String)
+    counts = [waited.is_in(why).cast(pl.Int64).cum_sum().over("flow") for why in CAUSES_OF_WAITING.values()]
+    paced = (waited == "pacing").cast(pl.Int64).cum_sum().over("flow").alias("paced")
+    names_of = [*CAUSES_OF_WAITING, "paced"]
+    true = truth.sort("time_s").select(
+        "time_s",
+        pl.col("flow").cast(pl.Int64),
+        *(count.alias(name) for count, name in zip(counts, CAUSES_OF_WAITING, strict=True)),
+        paced,
+    )
+    until, since = (
+        rows.with_columns(pl.col("time_s") - share * pl.col("srtt_s"))
+        .sort("time_s")
+        .join_asof(true, on="time_s", by="flow")
+        .sort("index")
+        .select("limit", *names_of)
+        .fill_null(0)
+        for share in (0.5, 1.5)
+    )
+    both = until.select("limit", *(pl.col(name) - since[name] for name in names_of))
+    most = pl.max_horizontal(*CAUSES_OF_WAITING)
+    both = both.filter(most > 0)
+    words = dict(enumerate(_core.CAPTURE_LIMITS))
+    told = both["limit"].replace_strict(words, return_dtype=pl.String)
+    found: dict[str, float] = {}
+    for name in CAUSES_OF_WAITING:
+        same = {"window": ["control", "bottleneck", "shared_bottleneck"]}.get(name, [name])
+        is_true = both.select(pl.col(name) == most).to_series()
+        paced_too = both.select(2 * pl.col("paced") > pl.col("window")).to_series() & (name == "window")
+        right = told.is_in(same) | (paced_too & (told == "slow_start"))
+        found[f"limit {name}"] = int(is_true.sum())
+        found[f"limit {name} right"] = int((is_true & right).sum())
+    return found
 
 
 def _summed(scores: list[dict[str, float]]) -> Iterator[tuple[str, float]]:
@@ -156,6 +212,10 @@ def _summed(scores: list[dict[str, float]]) -> Iterator[tuple[str, float]]:
         yield f"F1 of {name}", 2 * hits / max(1, 2 * hits + wrong)
     yield "unresolved", total["unresolved"] / max(1, total["copies"])
     yield "causes right", total["causes right"] / max(1, total["causes"])
+    limits = [(total[f"limit {name}"], total[f"limit {name} right"]) for name in CAUSES_OF_WAITING]
+    for name, (rounds, right) in zip(CAUSES_OF_WAITING, limits, strict=True):
+        yield f"limited by {name}, told", right / max(1, rounds)
+    yield "limits right", sum(right for _, right in limits) / max(1, sum(rounds for rounds, _ in limits))
     for name in ("within a segment", "within 5 %") if "windows" in total else ():
         yield f"windows {name}", total[f"windows {name}"] / max(1, total["windows"])
 

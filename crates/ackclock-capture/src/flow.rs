@@ -243,6 +243,9 @@ impl Connection {
         half.size.take(segment.payload_bytes);
         sending.mss = half.size.mss();
         vantage::look(sending, from, to_ns, ours);
+        let packets = sending.units(segment.payload_bytes);
+        let hole = sending.hole_before(start);
+        let place = half.identities.take(segment.identification, packets, hole);
         sending.data(
             &Data {
                 now_ns,
@@ -256,6 +259,7 @@ impl Connection {
                     .map(|(_, tsecr)| tsecr),
                 identification: segment.identification.filter(|&number| number != 0),
                 packet_bytes: segment.packet_bytes,
+                place,
             },
             rows,
         );

@@ -1,5 +1,6 @@
 //! One direction of a connection: what its headers say, whether it carries data or not.
 
+use super::sending::unseen::Identities;
 use super::sending::Sending;
 use crate::packet::{Checksum, Segment};
 
@@ -50,6 +51,8 @@ pub struct Half {
     pub clock: Option<[(u32, i64); 2]>,
     /// The one before the last.
     pub clock_before: (u32, i64),
+    /// The identifications of its packets.
+    pub identities: Identities,
     /// What it sends, once it sends data.
     pub sending: Option<Box<Sending>>,
 }
@@ -71,6 +74,9 @@ impl Half {
         }
         if segment.options.sack_blocks > 0 {
             self.sack = true;
+        }
+        if segment.payload_bytes == 0 {
+            self.identities.count(segment.identification);
         }
     }
 

@@ -8,12 +8,23 @@ use crate::tables::Limit;
 const UNSHARED: f64 = 0.8;
 /// Segments sent again, of all in the round: the link is full.
 const FULL_LOSS: f64 = 0.01;
-/// Who sends at a rate of its own, and for so many rounds adds less than this to the least RTT and to what is under way,
-/// has no more to send: a control that paces would look for more.
+/// Who sends at a rate of its own that stays the same to this share from so many rounds to the next, has no more to send:
+/// a control that paces would look for more. Who has sent so does so until the rate is another by a larger share.
+const STEADY: f64 = 0.01;
+const UNSTEADY: f64 = 0.02;
+const STEADY_ROUNDS: u32 = 4;
+/// Segments that tell a rate.
+const STEADY_SENDS: u32 = 12;
+/// Where nobody knows what let them out, rates must be steady so often.
+const STEADY_ELSEWHERE: u32 = 3;
+/// No queue is to be seen that adds less than this to the least RTT.
 const CALM: f64 = 0.05;
-const CALM_ROUNDS: u32 = 10;
+/// So few segments in a round are acknowledged late.
+const FEW: u32 = 4;
 /// A host answers an acknowledgement sooner, if its window lets it.
 const PROMPT_NS: i64 = 100_000;
+/// Who sends a larger share of what is sent without that does not wait for acknowledgements.
+const MUCH: f64 = 0.25;
 /// Growth of the window from round to round in slow start; with delayed acknowledgements it is 1.5.
 const SLOW_START_GROWTH: f64 = 1.25;
 /// Rounds without that growth, until slow start is over.
@@ -38,8 +49,9 @@ pub struct Rounds {
     unprompted: u32,
     looked: u32,
     is_paced: bool,
-    calm: u32,
-    calm_pipe_bytes: u64,
+    pace: Pace,
+    is_touched: bool,
+    ssthresh_bytes: u64,
     flat: u32,
     out_of_slow_start: bool,
     after_loss: u8,
@@ -51,13 +63,54 @@ pub struct Rounds {
     pub latest: u8,
 }
 
-impl Rounds {
-    /// Something was sent; `shut`: the receiver's window leaves no room for more.
+/// How fast new data is sent, over some rounds and over those before.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pace {
+    from: (i64, u64),
+    until: (i64, u64),
+    rounds: u32,
+    sends: u32,
+    bps: f64,
+    steady: u32,
+}
+
+impl Pace {
     #[inline]
-    pub fn sent(&mut self, pipe_bytes: u64, again: bool, shut: bool) {
+    fn sent(&mut self, now_ns: i64, next: u64) {
+        if self.from.0 == 0 {
+            self.from = (now_ns, next);
+        }
+        self.until = (now_ns, next);
+        self.sends += 1;
+    }
+
+    fn round(&mut self) {
+        self.rounds += 1;
+        if self.rounds < STEADY_ROUNDS || self.sends < STEADY_SENDS {
+            return;
+        }
+        let spent_s = (self.until.0 - self.from.0).max(1) as f64 * 1e-9;
+        let bps = self.until.1.saturating_sub(self.from.1) as f64 * 8.0 / spent_s;
+        let change = (bps - self.bps).abs() / self.bps.max(1.0);
+        let allowed = if self.steady > 0 { UNSTEADY } else { STEADY };
+        let steady = if change < allowed { self.steady + 1 } else { 0 };
+        *self = Self {
+            from: self.until,
+            until: self.until,
+            bps: if steady > 1 { self.bps } else { bps }, // where it began: it must not drift away
+            steady,
+            ..Self::default()
+        };
+    }
+}
+
+impl Rounds {
+    /// Something was sent, all up to `next` so far.
+    #[inline]
+    pub fn sent(&mut self, now_ns: i64, next: u64, pipe_bytes: u64, again: bool) {
+        self.pace.sent(now_ns, next);
         self.sends += 1;
         self.repairs += u32::from(again);
-        self.shut += u32::from(shut);
         self.max_pipe_bytes = self.max_pipe_bytes.max(pipe_bytes);
     }
 
@@ -68,15 +121,22 @@ impl Rounds {
         self.unprompted += u32::from(after_ns > PROMPT_NS);
     }
 
-    /// In the last round most was not let out by acknowledgements: the window is larger than what is under way.
+    /// In the last round or in this one, much was not let out by acknowledgements: the window is larger than what is under
+    /// way.
     pub fn is_paced(&self) -> bool {
-        self.is_paced
+        self.is_paced || self.unprompted_much()
     }
 
-    /// An acknowledgement came; `unused`: it made room, and the one before had too, but nothing was sent.
+    fn unprompted_much(&self) -> bool {
+        f64::from(self.unprompted) > MUCH * f64::from(self.looked)
+    }
+
+    /// An acknowledgement came; `unused`: it made room, and the one before had too, but nothing was sent; `shut`: until
+    /// then the receiver's window had no room for a segment more.
     #[inline]
-    pub fn acked(&mut self, unused: bool) {
+    pub fn acked(&mut self, unused: bool, shut: bool) {
         self.acks += 1;
+        self.shut += u32::from(shut);
         self.unused += u32::from(unused);
     }
 
@@ -103,6 +163,7 @@ impl Rounds {
     /// The retransmission timer expired: slow start again.
     pub fn timeout(&mut self) {
         self.out_of_slow_start = false;
+        self.ssthresh_bytes = self.window_bytes() / 2;
         self.flat = 0;
         self.after_loss = 2;
     }
@@ -111,6 +172,7 @@ impl Rounds {
     pub fn idle(&mut self, since_ns: i64, now_ns: i64, delivered: u64) {
         self.limited_s[Limit::Application as usize] += (now_ns - since_ns).max(0) as f64 * 1e-9;
         self.latest = Limit::Application as u8;
+        self.pace = Pace::default();
         self.max_pipe_bytes = 0; // what was under way before tells nothing of the window after (RFC 5681 section 4.1)
         self.begin(now_ns, delivered);
     }
@@ -153,7 +215,7 @@ impl Rounds {
             self.most_bps = self.most_bps.max(bps.min(self.previous_bps));
             self.previous_bps = bps;
         }
-        self.is_paced = self.unprompted * 2 > self.looked;
+        self.is_paced = self.unprompted_much();
         let limit = self.judge(bps, rtt_min_ns);
         self.limited_s[limit as usize] += spent_s;
         self.latest = limit as u8;
@@ -167,27 +229,26 @@ impl Rounds {
         }
         let queue_ns = self.rtt_least_ns - rtt_min_ns;
         let losing = f64::from(self.repairs) > FULL_LOSS * f64::from(self.sends.max(1));
-        let grown = self.max_pipe_bytes as f64 > (1.0 + CALM) * self.calm_pipe_bytes as f64;
-        let calm = !losing && !grown && (queue_ns as f64) < CALM * rtt_min_ns as f64;
-        self.calm = if calm { self.calm + 1 } else { 0 };
-        if self.calm == 0 {
-            self.calm_pipe_bytes = self.max_pipe_bytes;
-        }
+        self.pace.round();
+        // Delayed acknowledgements of a few segments look like a queue.
+        let queued = self.sends > FEW && queue_ns as f64 > CALM * rtt_min_ns as f64;
+        self.is_touched |= queued || self.repairs > 0;
         let left = self.after_loss == 0 && self.unused * 2 > self.acks.max(1);
         if left {
             return Limit::Application;
         }
-        if self.shut * 2 > self.sends.max(1) {
+        if self.shut * 2 > self.acks.max(1) {
             return Limit::Receiver;
         }
-        if self.is_paced && self.calm >= CALM_ROUNDS {
+        if !queued && self.own_pace() {
             return Limit::Application;
         }
         let grown = self.max_pipe_bytes as f64
             >= SLOW_START_GROWTH * self.previous_max_pipe_bytes.max(1) as f64;
         self.flat = if grown { 0 } else { self.flat + 1 };
         if !self.out_of_slow_start {
-            if self.flat < FLAT_ROUNDS {
+            let small = self.max_pipe_bytes < self.ssthresh_bytes;
+            if self.flat < FLAT_ROUNDS && (self.ssthresh_bytes == 0 || small) {
                 return Limit::SlowStart;
             }
             self.out_of_slow_start = true;
@@ -197,6 +258,15 @@ impl Rounds {
             (true, true) => Limit::Bottleneck,
             (true, false) => Limit::SharedBottleneck,
             (false, _) => Limit::Control,
+        }
+    }
+
+    /// What is sent is sent at a rate of the sender's own: always the same, and not let out by acknowledgements.
+    fn own_pace(&self) -> bool {
+        let untouched = !self.is_touched && self.flat >= FLAT_ROUNDS;
+        match self.looked {
+            0 => self.pace.steady >= STEADY_ELSEWHERE || untouched,
+            _ => self.is_paced && (self.pace.steady > 0 || untouched),
         }
     }
 }

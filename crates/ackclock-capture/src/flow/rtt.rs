@@ -126,6 +126,12 @@ impl Echoes {
         None
     }
 
+    /// A packet behind the last that came back has passed: who sends knows nothing of it yet.
+    #[inline]
+    pub fn ahead(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     /// Gives back memory.
     pub fn shrink(&mut self) {
         self.waiting = VecDeque::new();
@@ -137,7 +143,11 @@ impl Echoes {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Far {
     count: u32,
+    stale: u32,
     least_ns: i64,
+    /// In the last window most samples were of acknowledgements that others had followed: a sender at the point that
+    /// waits would have heard of those.
+    pub is_stale: bool,
     /// The least of the last window.
     pub window_ns: i64,
 }
@@ -153,9 +163,10 @@ impl Far {
         }
     }
 
-    /// A sample of the sender's half.
+    /// A sample of the sender's half; `stale`: a later acknowledgement had passed the point.
     #[inline]
-    pub fn take(&mut self, half_ns: i64) {
+    pub fn take(&mut self, half_ns: i64, stale: bool) {
+        self.stale += u32::from(stale);
         self.least_ns = if self.count == 0 {
             half_ns
         } else {
@@ -163,7 +174,9 @@ impl Far {
         };
         self.count += 1;
         if self.count == WINDOW {
+            self.is_stale = self.stale * 2 > WINDOW;
             self.count = 0;
+            self.stale = 0;
             self.window_ns = self.least_ns;
         }
     }

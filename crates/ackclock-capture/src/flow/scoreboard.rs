@@ -108,6 +108,18 @@ impl Stretch {
         given_up
     }
 
+    /// The first copy that was not seen came, behind one that was sent later: gives its number.
+    pub fn came(&mut self, sent_ns: i64, arrival: u32) -> Option<usize> {
+        let copies = self.copies.as_deref_mut()?;
+        let number = copies.iter().position(|copy| !copy.seen)?;
+        let copy = &mut copies[number];
+        copy.seen = true;
+        copy.arrival = arrival;
+        copy.sent_ns = copy.sent_ns.min(sent_ns);
+        self.late |= number == 0;
+        Some(number)
+    }
+
     /// Ends it at a position; gives what is behind.
     pub fn split(&mut self, at: u64) -> Self {
         let mut behind = self.clone();
@@ -219,6 +231,11 @@ impl Scoreboard {
         }
     }
 
+    /// The index of the stretch that holds a position, or of the first behind it.
+    pub fn place(&self, at: u64) -> usize {
+        self.stretches.partition_point(|one| one.end() <= at)
+    }
+
     /// The stretch of an index.
     pub fn get(&self, index: usize) -> Option<&Stretch> {
         self.stretches.get(index)
@@ -256,6 +273,13 @@ impl Scoreboard {
             one.state = State::InFlight;
             self.in_flight_bytes += u64::from(one.bytes);
         }
+    }
+
+    /// A copy that was not seen came, behind one that was sent later.
+    pub fn came(&mut self, index: usize, sent_ns: i64, arrival: u32) -> bool {
+        self.stretches
+            .get_mut(index)
+            .is_some_and(|one| one.came(sent_ns, arrival).is_some())
     }
 
     /// A stretch that arrived twice, as a DSACK tells.
@@ -374,12 +398,11 @@ impl Scoreboard {
         }
     }
 
-    /// Takes all for lost that is not sacked: the retransmission timer expired.
-    pub fn lose_all(&mut self, now_ns: i64) {
+    /// Takes all for lost that is not sacked: the retransmission timer expired, which tells of no segment by itself.
+    pub fn lose_all(&mut self) {
         for one in &mut self.stretches {
             if one.state == State::InFlight {
                 one.state = State::Lost;
-                one.lost_ns = now_ns;
             }
         }
         self.in_flight_bytes = 0;

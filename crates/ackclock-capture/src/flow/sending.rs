@@ -13,10 +13,12 @@ use crate::series::Arrival;
 use crate::tables::{Cause, Fate, Vantage};
 use repairs::Repairs;
 use settling::Settling;
+use unseen::{Place, Unseen};
 
 mod hearing;
 mod repairs;
 mod settling;
+pub mod unseen;
 
 /// Stretches that are kept of a flow of which no acknowledgement is seen.
 const MOST_ONE_WAY: usize = 1024;
@@ -42,6 +44,8 @@ pub struct Data {
     pub identification: Option<u32>,
     /// The bytes of its IP packet.
     pub packet_bytes: u32,
+    /// Where it belongs among its end's packets.
+    pub place: Place,
 }
 
 impl Data {
@@ -119,6 +123,7 @@ pub struct Sending {
     pub board: Scoreboard,
     pub(super) settling: Settling,
     pub(super) repairs: Repairs,
+    pub(super) unseen: Unseen,
     pub(super) pending: VecDeque<Ack>,
     pub(super) resent: VecDeque<(i64, u64)>,
     /// Counts.
@@ -150,6 +155,11 @@ pub struct Sending {
     pub(super) empty_since_ns: Option<i64>,
     pub(super) newest_delivered_ns: i64,
     pub(super) duplicate_acks: u32,
+    /// What the last acknowledgement echoed, and when the cumulative one last advanced.
+    pub(super) last_echo: Option<u32>,
+    pub(super) advanced_ns: i64,
+    /// Without SACK: segments that came above what was missing, as duplicate acknowledgements tell.
+    pub(super) queued: u32,
     pub(super) edge: Option<u64>,
     /// The receiver's window as it last was.
     pub window_bytes: Option<u64>,
@@ -180,6 +190,7 @@ impl Sending {
             board: Scoreboard::default(),
             settling: Settling::default(),
             repairs: Repairs::default(),
+            unseen: Unseen::default(),
             pending: VecDeque::new(),
             resent: VecDeque::new(),
             totals: Totals::default(),
@@ -200,6 +211,9 @@ impl Sending {
             empty_since_ns: None,
             newest_delivered_ns: i64::MIN,
             duplicate_acks: 0,
+            last_echo: None,
+            advanced_ns: now_ns,
+            queued: 0,
             edge: None,
             window_bytes: None,
             sent_since_ack: 0,
@@ -251,6 +265,7 @@ impl Sending {
                 flow: self.flow,
             },
         );
+        self.missing(data, rows);
         let before = self.next;
         let end = data.start + u64::from(data.bytes);
         if data.start < before {
@@ -325,9 +340,7 @@ impl Sending {
         self.sent_since_ack += 1;
         let pipe = self.pipe_bytes();
         self.totals.pipe_max_bytes = self.totals.pipe_max_bytes.max(pipe);
-        let room = 2 * u64::from(self.mss);
-        let shut = self.edge.is_some_and(|edge| edge < self.next + room);
-        self.rounds.sent(pipe, again, shut);
+        self.rounds.sent(now_ns, self.next, pipe, again);
         if self.vantage == Vantage::Sender {
             self.rounds.prompted(now_ns - self.last_heard_ns);
         }
@@ -337,6 +350,12 @@ impl Sending {
         if now_ns >= self.next_sample_ns {
             self.sample(now_ns, rows);
         }
+    }
+
+    /// The receiver's window has no room for a segment more.
+    pub(super) fn is_shut(&self) -> bool {
+        let end = self.next + u64::from(self.mss);
+        self.edge.is_some_and(|edge| edge < end)
     }
 
     /// What has reached the receiver, in order or not.
@@ -424,8 +443,9 @@ impl Sending {
         samples.time_s.push(time_s);
         samples.flow.push(self.flow);
         let latched = self.latched_pipe_bytes.max(self.pipe_bytes()) as f64 / mss;
-        let paced = self.rounds.is_paced();
-        samples.cwnd.push(if super::window_limits(limit) && !paced {
+        // In recovery a part of the window goes out, and what is under way is not all known.
+        let free = self.rounds.is_paced() || self.repairs.within(self.una);
+        samples.cwnd.push(if super::window_limits(limit) && !free {
             latched
         } else {
             f64::NAN

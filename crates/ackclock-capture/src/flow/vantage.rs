@@ -20,6 +20,7 @@ pub fn look(sending: &mut Sending, from: usize, to_ns: [i64; 2], ours: bool) {
     if sending.vantage != Vantage::Unknown {
         let queue_ns = sending.far.window_ns;
         let long = queue_ns > TICKS_NS && queue_ns as f64 > QUEUE * sending.rtt.min_ns as f64;
+        let long = long && sending.far.is_stale;
         if long && sending.vantage == Vantage::Sender && !sending.ours && !ours {
             sending.vantage = Vantage::Middle;
             sending.lead_ns = queue_ns;

@@ -9,6 +9,17 @@ use crate::tables::Fate;
 /// Acknowledgements that wait at once.
 const MOST_PENDING: usize = 1 << 14;
 
+/// What an acknowledgement says of a stretch that it takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Heard {
+    /// When the sender hears it.
+    pub now_ns: i64,
+    /// The echo of the copy that arrived.
+    pub echo: Option<u32>,
+    /// The copy that arrived waited for one that was sent then.
+    pub filled_ns: Option<i64>,
+}
+
 impl Sending {
     /// Takes in what the sender has heard by now, and tells what is settled. What it echoes says what it has heard, but
     /// for acknowledgements of the same tick.
@@ -55,7 +66,7 @@ impl Sending {
 
     pub(super) fn sender_half_sample(&mut self, half_ns: i64) {
         self.sender_half.add(half_ns);
-        self.far.take(half_ns);
+        self.far.take(half_ns, self.ack_echoes.ahead());
         if self.lead_ns > 0 {
             self.lead_ns = self.far.recent_ns().max(1);
         }
@@ -96,6 +107,7 @@ impl Sending {
         if let Some((sent_ns, rtt_ns)) = rtt {
             self.rtt_sample(sent_ns, rtt_ns, rows);
         }
+        let was_shut = self.is_shut();
         if let Some(window_bytes) = ack.window_bytes {
             self.window_bytes = Some(window_bytes);
             self.totals.window_max_bytes = self.totals.window_max_bytes.max(window_bytes);
@@ -103,13 +115,12 @@ impl Sending {
         }
         let window = self.rounds.window_bytes();
         let room = self.pipe_bytes() + (window / 4).max(4 * u64::from(self.mss)) <= window;
-        let shut = self
-            .edge
-            .is_some_and(|edge| edge < self.next + u64::from(self.mss));
+        let unused = room && !self.is_shut() && self.sent_since_ack == 0;
         self.rounds
-            .acked(room && !shut && self.sent_since_ack == 0 && !self.repairs.within(self.una));
+            .acked(unused && !self.repairs.within(self.una), was_shut);
         self.sent_since_ack = 0;
         self.last_heard_ns = now_ns;
+        self.last_echo = ack.timestamps.map(|(_, tsecr)| tsecr);
     }
 
     /// The cumulative acknowledgement advances; gives when the newest segment in it was sent, and its RTT.
@@ -122,32 +133,49 @@ impl Sending {
         rows: &mut Rows,
     ) -> Option<(i64, i64)> {
         let mut rtt = None;
-        let una = self.una;
-        let echo = ack.timestamps.map(|(_, tsecr)| tsecr);
+        let mut how = Heard {
+            now_ns,
+            echo: ack.timestamps.map(|(_, tsecr)| tsecr),
+            filled_ns: None,
+        };
         while let Some(stretch) = self.board.take_acked(position) {
             self.newest_delivered_ns = self.newest_delivered_ns.max(stretch.last_ns);
             if stretch.once() && !stretch.unseen && !stretch.late {
-                if stretch.state != State::Sacked {
+                if stretch.state != State::Sacked && how.filled_ns.is_none() {
                     rtt = Some((stretch.last_ns, now_ns - stretch.last_ns));
                 }
                 if stretch.lost_ns == 0 {
+                    how.filled_ns = self.behind(&how, stretch.last_ns);
                     self.delivered(&stretch, rows);
                     continue;
                 }
             }
-            let echo = echo.filter(|_| stretch.start == una);
-            self.retire(stretch, now_ns, echo, rows);
+            let sent_ns = self.retire(stretch, &how, rows);
+            how.echo = None;
+            how.filled_ns = self.behind(&how, sent_ns);
         }
         self.totals.delivered_bytes += position - self.una;
         self.una = position;
         self.last_ack_ns = ack.seen_ns;
+        self.advanced_ns = now_ns;
         self.duplicate_acks = 0;
         self.board.forget_below(position);
         self.repairs.advanced(position);
         if self.board.is_empty() {
             self.empty_since_ns = Some(now_ns);
+            self.queued = 0;
         }
         rtt
+    }
+
+    /// Without SACK, what is acknowledged together with what filled a hole waited behind it, as duplicate
+    /// acknowledgements told: gives when that was sent, which is later than what waited.
+    fn behind(&mut self, how: &Heard, sent_ns: i64) -> Option<i64> {
+        if self.sack_seen || self.queued == 0 {
+            return None;
+        }
+        self.queued -= 1;
+        Some(how.filled_ns.unwrap_or(sent_ns))
     }
 
     fn delivered(&mut self, stretch: &Stretch, rows: &mut Rows) {
@@ -165,6 +193,9 @@ impl Sending {
         if ack.pure && !self.board.is_empty() && same_window {
             self.duplicate_acks += 1;
             self.totals.duplicate_acks += 1;
+            // What the receiver has already is echoed (RFC 7323 section 4.3), what comes out of order is not.
+            let echo = ack.timestamps.map(|(_, tsecr)| tsecr);
+            self.queued += u32::from(echo == self.last_echo);
         }
     }
 

@@ -2,8 +2,8 @@
 
 use ackclock_record::Happening;
 
-use super::{Data, Sending};
-use crate::flow::scoreboard::{Copied, State};
+use super::{Data, Place, Sending};
+use crate::flow::scoreboard::{Copied, State, Stretch};
 use crate::rows::{How, Rows, Told, NOT_KEPT};
 use crate::tables::{Cause, Fate, Vantage};
 
@@ -29,7 +29,7 @@ pub struct Repairs {
     /// A tail probe is out, sent when this was the last byte.
     probed: u64,
     /// Where the last hole begins that fast recovery has repaired.
-    repaired: u64,
+    pub repaired: u64,
 }
 
 impl Repairs {
@@ -51,6 +51,8 @@ impl Repairs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Again,
+    /// A copy that was lost before the point, as it seemed.
+    Came,
     Late,
     Duplicate,
 }
@@ -78,6 +80,9 @@ impl Sending {
                     self.board.filled(index, copy, identification, late);
                 }
                 Kind::Duplicate => self.duplicate(index, data, rows),
+                Kind::Came => {
+                    self.board.came(index, data.now_ns, arrival);
+                }
                 Kind::Again => {
                     copy.cause = *cause.get_or_insert_with(|| self.repair(index, data, rows));
                     self.unseen_repair(index, data, copy.cause, rows);
@@ -141,6 +146,13 @@ impl Sending {
             confidence: 0.95,
         };
         if self.settling.fill(data.start, end, copy.arrival) {
+            return;
+        }
+        let same_bytes = |one: &&mut Stretch| one.start == data.start && one.end() == end;
+        let known = self.settling.stretch(data.start).filter(same_bytes);
+        let tsval = known.map(|one| one.tsval);
+        let older = tsval.is_some_and(|tsval| self.older(data, tsval));
+        if older && self.settling.came(data.start, data.now_ns, copy.arrival) {
             return;
         }
         if !self.acks_seen {
@@ -212,10 +224,12 @@ impl Sending {
             let agrees = data.tsval.is_none() || same_tick;
             let guess = data.identification.is_none() && same_tick && self.too_soon(lag_ns);
             let duplicate = (sure && agrees || guess) && !matches!(self.vantage, Vantage::Sender);
-            return if duplicate {
-                Kind::Duplicate
-            } else {
-                Kind::Again
+            let missed = stretch.copies.as_deref();
+            let missed = missed.is_some_and(|copies| copies.iter().any(|copy| !copy.seen));
+            return match (duplicate, missed && self.older(data, stretch.tsval)) {
+                (true, _) => Kind::Duplicate,
+                (false, true) => Kind::Came,
+                (false, false) => Kind::Again,
             };
         }
         if self.came_late(index, data, lag_ns) {
@@ -225,10 +239,29 @@ impl Sending {
         }
     }
 
+    /// It was sent before what was seen of the stretch.
+    fn older(&self, data: &Data, tsval: u32) -> bool {
+        if self.vantage == Vantage::Sender {
+            return false;
+        }
+        match data.place {
+            Place::Older => true,
+            Place::Next { .. } => false,
+            Place::Unknown => data
+                .tsval
+                .is_some_and(|own| (own.wrapping_sub(tsval) as i32) < 0),
+        }
+    }
+
     /// What fills a hole was sent before what came behind it.
     fn came_late(&self, index: usize, data: &Data, lag_ns: i64) -> bool {
         if self.vantage == Vantage::Sender && lag_ns > UNKNOWN_RTT_NS {
             return false;
+        }
+        match data.place {
+            Place::Next { .. } if self.vantage != Vantage::Sender => return false,
+            Place::Older => return true,
+            _ => {}
         }
         let behind = self.board.get(index + 1).filter(|next| next.once());
         let tsval = data.tsval.zip(behind.map(|next| next.tsval));
@@ -254,7 +287,7 @@ impl Sending {
     }
 
     /// Why a stretch is sent again; keeps what follows from it.
-    fn repair(&mut self, index: usize, data: &Data, rows: &mut Rows) -> Cause {
+    pub(super) fn repair(&mut self, index: usize, data: &Data, rows: &mut Rows) -> Cause {
         let cause = self.cause(index, data);
         let now_ns = data.now_ns;
         let number = self.number(data.start);
@@ -266,7 +299,7 @@ impl Sending {
                 self.repairs.recover = 0;
                 self.repairs.repaired = 0;
                 self.totals.timeouts += 1;
-                self.board.lose_all(now_ns);
+                self.board.lose_all();
                 self.duplicate_acks = 0;
                 self.rounds.timeout();
                 rows.event(
@@ -317,7 +350,8 @@ impl Sending {
         };
         let (once, lost_ns) = (stretch.once(), stretch.lost_ns);
         let first = self.repairs.repaired <= data.start;
-        if !known || !once || first || lost_ns == 0 || cause != Cause::Fast || srtt_ns == 0 {
+        let counted = data.place != Place::Unknown;
+        if counted || !known || !once || first || lost_ns == 0 || cause != Cause::Fast || srtt_ns == 0 {
             return;
         }
         if ((data.now_ns - lost_ns) as f64) < (1.0 - EARLY) * srtt_ns as f64 {
@@ -355,9 +389,25 @@ impl Sending {
         LEAST_RTO_NS.max(self.smoothed.srtt_ns + self.smoothed.srtt_ns / 10)
     }
 
-    /// The retransmission timer can have expired: quiet for long, and what is sent is the first that is missing.
+    /// The retransmission timer can have expired: what is sent is the first that is missing, and quiet for long, or what
+    /// is heard has not advanced for long and tells nothing new of it.
     fn expired(&self, index: usize, data: &Data) -> bool {
-        index == 0 && self.quiet_ns(data.now_ns) >= self.timer_ns()
+        let Some(head) = self.board.get(index).filter(|_| index == 0) else {
+            return false;
+        };
+        if self.quiet_ns(data.now_ns) >= self.timer_ns() {
+            return true;
+        }
+        let smoothed = &self.smoothed;
+        // SACK tells of lost repairs too, later than the first hole's last copy if that was not seen.
+        let timer_ns = match self.sack_seen {
+            true => smoothed.srtt_ns + 4 * smoothed.variation_ns,
+            false => smoothed.srtt_ns,
+        };
+        let lost_for_ns = data.now_ns - head.lost_ns;
+        let just_lost = head.state == State::Lost && lost_for_ns < smoothed.srtt_ns / 2;
+        let since_ns = data.now_ns - head.last_ns.max(self.advanced_ns);
+        since_ns >= self.timer_ns().max(timer_ns) && !just_lost
     }
 
     fn cause(&self, index: usize, data: &Data) -> Cause {

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use super::hearing::Heard;
 use super::Sending;
 use crate::flow::scoreboard::{State, Stretch};
 use crate::rows::{Rows, Told};
@@ -99,6 +100,18 @@ impl Settling {
         self.find(start).map(|one| &mut one.stretch)
     }
 
+    /// A copy came that was not seen, behind one that was sent later: the later one was sent for nothing.
+    pub fn came(&mut self, start: u64, now_ns: i64, arrival: u32) -> bool {
+        let Some(one) = self.find(start) else {
+            return false;
+        };
+        let came = one.stretch.came(now_ns, arrival);
+        if let Some(number) = came {
+            one.arrived = one.arrived.min(number);
+        }
+        came.is_some()
+    }
+
     /// One more copy of what begins at a position arrived.
     fn arrived_twice(&mut self, start: u64) -> bool {
         let Some(one) = self.find(start) else {
@@ -129,19 +142,21 @@ impl Sending {
         }
     }
 
-    /// A stretch is acknowledged that is not simply delivered.
+    /// A stretch is acknowledged that is not simply delivered; gives when what arrived was sent.
     pub(super) fn retire(
         &mut self,
         stretch: Stretch,
-        now_ns: i64,
-        echo: Option<u32>,
+        heard: &Heard,
         rows: &mut Rows,
-    ) {
+    ) -> i64 {
+        let now_ns = heard.now_ns;
         if stretch.once() && !stretch.unseen {
             self.tell_single(&stretch, now_ns, rows);
-            return;
+            return stretch.last_ns;
         }
-        let (arrived, confidence) = self.which_arrived(&stretch, now_ns, echo);
+        let (arrived, confidence) = self.which_arrived(&stretch, heard);
+        let copies = stretch.copies.as_deref();
+        let sent_ns = copies.map_or(stretch.last_ns, |copies| copies[arrived].sent_ns);
         let due_ns = if stretch.once() {
             now_ns + DISORDER_NS.max(self.smoothed.srtt_ns / 4)
         } else {
@@ -156,6 +171,7 @@ impl Sending {
         if self.settling.waiting.len() > MOST_WAITING {
             self.settle_first(rows);
         }
+        sent_ns
     }
 
     /// Of a stretch that was seen once. If it was taken for lost and arrived a round trip later, it was sent again, and
@@ -187,7 +203,7 @@ impl Sending {
         }
     }
 
-    fn which_arrived(&self, stretch: &Stretch, now_ns: i64, echo: Option<u32>) -> (usize, f64) {
+    fn which_arrived(&self, stretch: &Stretch, heard: &Heard) -> (usize, f64) {
         let Some(copies) = stretch.copies.as_deref() else {
             return (0, 0.9);
         };
@@ -199,15 +215,22 @@ impl Sending {
             return (copies.iter().position(|copy| copy.seen).unwrap_or(0), 0.99);
         }
         let apart = copies[0].tsval != copies[last].tsval;
-        if let Some(echo) = echo.filter(|_| apart && stretch.state != State::Sacked) {
+        if let Some(echo) = heard
+            .echo
+            .filter(|_| apart && stretch.state != State::Sacked)
+        {
             let sent = |tsval: u32| echo.wrapping_sub(tsval) as i32 >= 0;
             if let Some(arrived) = copies.iter().rposition(|copy| sent(copy.tsval)) {
                 return (arrived, 0.99);
             }
         }
+        if let Some(filled_ns) = heard.filled_ns {
+            let before = copies.iter().position(|copy| copy.sent_ns < filled_ns);
+            return (before.unwrap_or(0), 0.9);
+        }
         let arrived_ns = match stretch.state {
             State::Sacked => stretch.sacked_ns,
-            State::InFlight | State::Lost => now_ns,
+            State::InFlight | State::Lost => heard.now_ns,
         };
         let soon_ns = (self.rtt.min_ns as f64 * TOO_SOON) as i64;
         let can = |sent_ns: i64| arrived_ns - sent_ns >= soon_ns;
@@ -245,12 +268,28 @@ impl Sending {
     pub(super) fn give_up(&mut self, stretch: Stretch, rows: &mut Rows) {
         let sacked = stretch.state == State::Sacked;
         if sacked {
-            let now_ns = stretch.sacked_ns;
-            self.retire(stretch, now_ns, None, rows);
+            let heard = Heard {
+                now_ns: stretch.sacked_ns,
+                echo: None,
+                filled_ns: None,
+            };
+            self.retire(stretch, &heard, rows);
         } else if stretch.copies.is_some() {
             self.tell_copies(&stretch, None, 0.8, rows);
-        } else if !stretch.unseen {
-            self.tell(&self.told(&stretch, Fate::Unresolved, 1.0), rows);
+        } else if let Some((fate, confidence)) = self.open(&stretch) {
+            self.tell(&self.told(&stretch, fate, confidence), rows);
+        }
+    }
+
+    /// What is known of a stretch that was sent once and is not acknowledged.
+    fn open(&self, stretch: &Stretch) -> Option<(Fate, f64)> {
+        let elsewhere = matches!(self.vantage, Vantage::Middle | Vantage::Receiver);
+        match (stretch.unseen, stretch.state, self.vantage) {
+            (true, ..) if elsewhere && stretch.end() < self.next => Some((Fate::LostBefore, 0.9)),
+            (true, ..) => None,
+            (false, _, Vantage::Receiver) => Some((Fate::Delivered, 0.95)),
+            (false, State::Lost, _) if stretch.lost_ns > 0 => Some((Fate::Lost, 0.9)),
+            _ => Some((Fate::Unresolved, 1.0)),
         }
     }
 

@@ -1,0 +1,194 @@
+//! What was sent and lost before the point: gaps in the identifications of a sender that counts its packets tell how much
+//! there was besides the bytes that are missing.
+
+use super::{Data, Sending};
+use crate::flow::scoreboard::{Copied, State};
+use crate::rows::{Rows, NOT_KEPT};
+use crate::tables::Vantage;
+
+/// A sender counts its packets if so many agree with their sequence numbers, and so many times more than do not.
+const ENOUGH: u32 = 8;
+const RATHER: u32 = 3;
+/// More packets than that are not missing at once.
+const MOST_MISSING: u16 = 2048;
+/// Stretches that are looked at for those that can have been sent again.
+const MOST_LOOKED_AT: usize = 4096;
+/// Nothing is sent again sooner after it was sent than this share of the least RTT.
+const TOO_SOON: f64 = 0.9;
+
+/// Where a packet belongs among those that its end sends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Place {
+    /// Nobody knows.
+    #[default]
+    Unknown,
+    /// Behind all that were seen, and so many that were not.
+    Next {
+        /// How many.
+        missing: u32,
+    },
+    /// Before one that was seen.
+    Older,
+}
+
+/// The identifications of an end's packets.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Identities {
+    expected: Option<u16>,
+    agreed: u32,
+    others: u32,
+}
+
+impl Identities {
+    /// A packet without data.
+    #[inline]
+    pub fn count(&mut self, identification: Option<u32>) {
+        if let Some((own, ahead)) = self.ahead(identification) {
+            if ahead.cast_signed() >= 0 {
+                self.expected = Some(own.wrapping_add(1));
+            }
+        }
+    }
+
+    /// Data in so many packets, behind a hole of so many: 0 too if it is none that nobody saw.
+    #[inline]
+    pub fn take(&mut self, identification: Option<u32>, packets: u32, hole: u32) -> Place {
+        let Some((own, ahead)) = self.ahead(identification) else {
+            return Place::Unknown;
+        };
+        if u32::from(ahead) == hole {
+            self.agreed += 1;
+        } else {
+            self.others += 1;
+        }
+        let counts = self.agreed >= ENOUGH && self.agreed / RATHER >= self.others;
+        let older = ahead.cast_signed() < 0;
+        if !older || !counts {
+            self.expected = Some(own.wrapping_add(packets as u16));
+        }
+        match (counts, older) {
+            (false, _) => Place::Unknown,
+            (true, true) => Place::Older,
+            (true, false) if ahead > MOST_MISSING => Place::Unknown,
+            (true, false) => Place::Next {
+                missing: u32::from(ahead),
+            },
+        }
+    }
+
+    #[inline]
+    fn ahead(&self, identification: Option<u32>) -> Option<(u16, u16)> {
+        let own = identification.filter(|&number| number != 0)? as u16;
+        let expected = self.expected.unwrap_or(own);
+        Some((own, own.wrapping_sub(expected)))
+    }
+}
+
+/// Packets that were not seen, as far as nobody knows what was in them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unseen {
+    packets: u32,
+    /// What ends here and comes now was sent before.
+    until: u64,
+}
+
+impl Sending {
+    /// Finds what was in the packets that are missing before this one.
+    #[inline]
+    pub(super) fn missing(&mut self, data: &Data, rows: &mut Rows) {
+        let elsewhere = matches!(self.vantage, Vantage::Middle | Vantage::Receiver);
+        if !elsewhere || !self.acks_seen {
+            return;
+        }
+        if let Place::Next { missing } = data.place {
+            self.unseen.packets += missing;
+        }
+        if self.unseen.packets > 0 {
+            self.place_missing(data, rows);
+        }
+        let sent_before = data.start == self.next && data.start < self.unseen.until;
+        if sent_before {
+            self.hole(
+                data.start + u64::from(data.bytes),
+                self.last_data_ns,
+                data.tsval.unwrap_or(0),
+            );
+        }
+    }
+
+    /// Packets that bytes are missing of before a position.
+    #[inline]
+    pub fn hole_before(&self, start: u64) -> u32 {
+        match start.saturating_sub(self.next) {
+            0 => 0,
+            bytes => {
+                let packets = bytes.div_ceil(u64::from(self.mss.max(1)));
+                u32::try_from(packets).unwrap_or(u32::MAX)
+            }
+        }
+    }
+
+    fn place_missing(&mut self, data: &Data, rows: &mut Rows) {
+        let new = data.start >= self.next;
+        let hole = self.hole_before(data.start);
+        self.unseen.packets = self.unseen.packets.saturating_sub(hole);
+        let cursor = self.repairs.repaired.max(self.una);
+        let until = if new { self.next } else { data.start };
+        if until >= cursor {
+            self.sent_unseen(cursor, until, data, rows);
+        } else {
+            self.sent_unseen(cursor, self.next, data, rows);
+            self.sent_unseen(self.una, until, data, rows);
+        }
+        if new {
+            let bytes = u64::from(self.unseen.packets) * u64::from(self.mss);
+            self.unseen.until = self.unseen.until.max(data.start + bytes);
+            self.unseen.packets = 0;
+        }
+    }
+
+    /// Of what is missing between two positions, in their order, as much was sent again as there are packets.
+    fn sent_unseen(&mut self, from: u64, until: u64, data: &Data, rows: &mut Rows) {
+        let soon_ns = (self.rtt.min_ns as f64 * TOO_SOON) as i64;
+        let mut at = from;
+        for _ in 0..MOST_LOOKED_AT {
+            if self.unseen.packets == 0 || at >= until {
+                return;
+            }
+            let index = self.board.place(at);
+            let Some(stretch) = self.board.get(index) else {
+                return;
+            };
+            let start = stretch.start.max(at);
+            let missing = stretch.state != State::Sacked
+                && (stretch.state == State::Lost || stretch.start < self.board.high_sacked())
+                && data.now_ns - stretch.last_ns >= soon_ns;
+            let end = stretch.end();
+            if !missing || start >= until {
+                at = end;
+                continue;
+            }
+            at = end.min(start + u64::from(self.mss.max(1)));
+            self.unseen.packets -= 1;
+            self.one_unseen(start, at, data, rows);
+        }
+    }
+
+    fn one_unseen(&mut self, start: u64, end: u64, data: &Data, rows: &mut Rows) {
+        let mut cause = None;
+        for index in self.board.between(start, end) {
+            let own = Data { start, ..*data };
+            let cause = *cause.get_or_insert_with(|| self.repair(index, &own, rows));
+            let copy = Copied {
+                sent_ns: data.now_ns,
+                tsval: data.tsval.unwrap_or(0),
+                arrival: NOT_KEPT,
+                seen: false,
+                cause,
+                extra: false,
+            };
+            self.send_again(index, copy, 0, rows);
+        }
+        self.repairs.repaired = end;
+    }
+}
