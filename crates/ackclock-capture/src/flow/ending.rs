@@ -14,12 +14,26 @@ impl Connection {
             if let Some(mut sending) = self.halves[from].sending.take() {
                 any = true;
                 sending.finish(rows);
+                let opening = self.opening_window(from, &sending.totals);
+                sending.tap_finish(opening, self.handshake_ns(), rows);
                 self.row(from, Some(&sending), rows);
             }
         }
         if !any {
             self.row(0, None, rows);
         }
+    }
+
+    /// Segments that were sent before the first acknowledgement, if the capture has the handshake.
+    fn opening_window(&self, from: usize, totals: &Totals) -> Option<u32> {
+        let begun = self.halves[from].initial.is_some() && totals.initial_window > 0;
+        begun.then_some(totals.initial_window)
+    }
+
+    /// The RTT of the handshake, if nothing of it was sent twice.
+    fn handshake_ns(&self) -> Option<i64> {
+        let [to_client_ns, to_server_ns] = self.to_ns;
+        (to_client_ns > 0 && to_server_ns > 0).then_some(to_client_ns + to_server_ns)
     }
 
     fn row(&self, from: usize, sending: Option<&Sending>, rows: &mut Rows) {

@@ -219,6 +219,11 @@ impl Scoreboard {
         }
     }
 
+    /// Whether there is such a stretch.
+    pub fn any(&self, such: impl Fn(&Stretch) -> bool) -> bool {
+        self.stretches.iter().any(such)
+    }
+
     /// The stretch of an index.
     pub fn get(&self, index: usize) -> Option<&Stretch> {
         self.stretches.get(index)

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use super::rounds::Rounds;
 use super::rtt::{Echoes, Far, Series, Smoothed};
 use super::scoreboard::{Copied, Scoreboard, State, Stretch, MOST};
+use super::tap::Tap;
 use crate::rows::{Rows, Told, NOT_KEPT};
 use crate::series::Arrival;
 use crate::tables::{Cause, Fate, Vantage};
@@ -72,6 +73,8 @@ pub struct Ack {
     pub timestamps: Option<(u32, u32)>,
     /// It carries no data.
     pub pure: bool,
+    /// It reports congestion marks (RFC 3168's ECE).
+    pub marked: bool,
 }
 
 /// Counts of a direction, in segments where nothing else is said.
@@ -162,6 +165,8 @@ pub struct Sending {
     pub last_cause: Option<Cause>,
     /// The last packet left a hole behind.
     pub left_hole: bool,
+    /// Takes steps, if they are wanted.
+    pub(super) tap: Option<Box<Tap>>,
 }
 
 impl Sending {
@@ -209,6 +214,7 @@ impl Sending {
             sack_seen: false,
             last_cause: None,
             left_hole: false,
+            tap: None,
         }
     }
 
@@ -323,6 +329,7 @@ impl Sending {
         self.last_sent_ns = now_ns;
         self.last_data_ns = now_ns;
         self.sent_since_ack += 1;
+        self.tap_sent(now_ns);
         let pipe = self.pipe_bytes();
         self.totals.pipe_max_bytes = self.totals.pipe_max_bytes.max(pipe);
         let room = 2 * u64::from(self.mss);
@@ -456,7 +463,10 @@ impl Sending {
     }
 
     /// Gives back memory while nothing is outstanding.
-    pub fn shrink(&mut self) {
+    pub fn shrink(&mut self, rows: &mut Rows) {
+        if let Some(tap) = &mut self.tap {
+            tap.forget_if_unhurt(rows);
+        }
         self.board.shrink();
         self.own_echoes.shrink();
         self.ack_echoes.shrink();
