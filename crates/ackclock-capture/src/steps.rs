@@ -33,7 +33,7 @@ pub enum Phase {
     Repair,
 }
 
-/// An acknowledgement at the sender, and what it sent then. Counts are of full segments.
+/// An acknowledgement at the sender, and what it sent then. Counts are of bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
     /// When it was heard.
@@ -44,18 +44,18 @@ pub struct Step {
     pub rtt_ns: Option<u32>,
     /// RTT of the oldest.
     pub oldest_rtt_ns: Option<u32>,
-    /// Segments that it delivers, in order or not.
-    pub delivered: u32,
-    /// Segments by which it advances.
-    pub advanced: u32,
+    /// What it delivers, in order or not.
+    pub delivered_bytes: u32,
+    /// By how much it advances.
+    pub advanced_bytes: u32,
     /// The pipe before it.
-    pub prior_in_flight: u32,
+    pub prior_in_flight_bytes: u32,
     /// The pipe after it, before it lets anything go.
-    pub in_flight: u32,
+    pub in_flight_bytes: u32,
     /// The pipe at most until the next step.
-    pub window: u32,
-    /// Segments between what is acknowledged and what is next, before it lets anything go.
-    pub outstanding: u32,
+    pub window_bytes: u32,
+    /// From what is acknowledged to what is next, before it lets anything go.
+    pub outstanding_bytes: u32,
     /// It is a duplicate, or has SACK blocks.
     pub selective: bool,
     /// It reports marks.
@@ -148,12 +148,12 @@ mod tests {
             oldest_sent_ns: 0,
             rtt_ns: None,
             oldest_rtt_ns: None,
-            delivered: 0,
-            advanced: 0,
-            prior_in_flight: 0,
-            in_flight: 0,
-            window: 0,
-            outstanding: 0,
+            delivered_bytes: 0,
+            advanced_bytes: 0,
+            prior_in_flight_bytes: 0,
+            in_flight_bytes: 0,
+            window_bytes: 0,
+            outstanding_bytes: 0,
             selective: false,
             marked: false,
             limited_elsewhere: false,

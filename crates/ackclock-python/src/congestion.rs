@@ -48,7 +48,11 @@ fn series(flow: &FlowSteps) -> Series {
         mss_bytes: flow.mss_bytes,
         initial_window: flow.initial_window,
         handshake: flow.handshake_ns.map(|ns| time(ns, 0)),
-        steps: flow.steps.iter().map(|one| step(one, origin_ns)).collect(),
+        steps: flow
+            .steps
+            .iter()
+            .map(|one| step(one, flow.mss_bytes, origin_ns))
+            .collect(),
     }
 }
 
@@ -61,21 +65,24 @@ fn nanoseconds(ns: u64) -> Time {
     Time::from_picoseconds(ns.saturating_mul(1000))
 }
 
-fn step(one: &steps::Step, origin_ns: i64) -> Step {
+fn step(one: &steps::Step, mss_bytes: u32, origin_ns: i64) -> Step {
+    // What is left of whole segments is one more.
+    let segments = |bytes: u32| bytes.div_ceil(mss_bytes.max(1));
+    let delivered = segments(one.delivered_bytes);
     let rtt = |ns: Option<u32>| ns.map(|ns| nanoseconds(ns.into()));
     Step {
         time: time(one.time_ns, origin_ns),
-        delivered: one.delivered,
-        advanced: one.advanced,
+        delivered,
+        advanced: segments(one.advanced_bytes),
         selective: one.selective,
-        marked: if one.marked { one.delivered } else { 0 },
+        marked: if one.marked { delivered } else { 0 },
         rtt: rtt(one.rtt_ns),
         oldest_rtt: rtt(one.oldest_rtt_ns),
-        prior_in_flight: one.prior_in_flight,
-        in_flight: one.in_flight,
-        window: one.window,
+        prior_in_flight: segments(one.prior_in_flight_bytes),
+        in_flight: segments(one.in_flight_bytes),
+        window: segments(one.window_bytes),
         oldest_sent: time(one.oldest_sent_ns, origin_ns),
-        outstanding: one.outstanding,
+        outstanding: segments(one.outstanding_bytes),
         signal: one.signal.map(|signal| match signal {
             steps::Signal::Loss => Signal::Loss,
             steps::Signal::Mark => Signal::Mark,

@@ -465,7 +465,7 @@ impl Sending {
     /// Gives back memory while nothing is outstanding.
     pub fn shrink(&mut self, rows: &mut Rows) {
         if let Some(tap) = &mut self.tap {
-            tap.forget_if_unhurt(rows);
+            tap.rest(rows);
         }
         self.board.shrink();
         self.own_echoes.shrink();

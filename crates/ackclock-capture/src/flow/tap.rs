@@ -21,8 +21,8 @@ pub struct Tap {
     full: bool,
     phase: Phase,
     recover: u64,
-    /// Without SACK: segments that left the path, by duplicate acknowledgements.
-    duplicates: u32,
+    /// Without SACK: what left the path, by duplicate acknowledgements.
+    duplicate_bytes: u64,
     heard: Heard,
 }
 
@@ -31,10 +31,19 @@ pub struct Tap {
 struct Heard {
     una: u64,
     arrived_bytes: u64,
-    prior_in_flight: u32,
+    pipe_bytes: u64,
     again: bool,
     oldest_ns: Option<i64>,
     newest_ns: Option<i64>,
+}
+
+/// What an acknowledgement says besides its position.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Said {
+    /// It has SACK blocks, or is a duplicate.
+    pub selective: bool,
+    /// It reports marks.
+    pub marked: bool,
 }
 
 impl Tap {
@@ -49,62 +58,86 @@ impl Tap {
         }
     }
 
-    /// A repair begins: what was sent so far ends at `next`.
+    /// A repair begins; what was sent so far ends at `next`.
     pub fn signal(&mut self, signal: Signal, next: u64) {
-        if signal == Signal::Loss && self.phase != Phase::Open {
+        if self.full || (signal == Signal::Loss && self.phase != Phase::Open) {
             return;
         }
-        self.hit = true;
-        self.recover = next;
-        self.phase = Phase::Recovery;
-        if signal == Signal::Timeout {
-            self.phase = Phase::Repair;
-            self.duplicates = 0;
-        }
+        self.begin(signal, next);
         if let Some(step) = self.steps.last_mut() {
             step.signal = Some(signal);
             step.phase = self.phase;
         }
     }
 
-    /// Whether a recovery is over, and what begins then.
-    fn recovered(&mut self, una: u64, next: u64, board: &Scoreboard) -> Option<Signal> {
-        if self.phase == Phase::Open || una < self.recover {
-            return None;
+    fn begin(&mut self, signal: Signal, recover: u64) {
+        self.hit = true;
+        self.recover = recover;
+        self.phase = Phase::Recovery;
+        if signal == Signal::Timeout {
+            self.phase = Phase::Repair;
+            self.duplicate_bytes = 0;
         }
-        self.phase = Phase::Open;
-        self.duplicates = 0;
-        let lost = board.any(|one| !one.once() && one.state != State::Sacked);
-        lost.then(|| self.begin(Signal::Loss, next))
     }
 
-    fn begin(&mut self, signal: Signal, recover: u64) -> Signal {
-        self.hit = true;
-        self.phase = Phase::Recovery;
-        self.recover = recover;
-        signal
+    /// What an acknowledgement that was heard ends or begins.
+    fn turn(&mut self, sending: &Sending, marked: bool) -> Option<Signal> {
+        let over = self.phase != Phase::Open && sending.una >= self.recover;
+        if over {
+            self.phase = Phase::Open;
+            self.duplicate_bytes = 0;
+        }
+        let signal = if over && still_lost(&sending.board) {
+            Signal::Loss
+        } else if marked && self.phase == Phase::Open {
+            Signal::Mark
+        } else {
+            return None;
+        };
+        // Only what is sent from now on is answered without the marks of before.
+        self.begin(signal, sending.next + u64::from(signal == Signal::Mark));
+        Some(signal)
     }
 
     /// A duplicate acknowledgement stands for a segment that arrived (RFC 5681 section 3.2), and one that advances
-    /// delivers what none stood for before: one filled the hole.
-    fn delivered_without_sack(&mut self, advanced: u32, duplicate: bool, outstanding: u32) -> u32 {
-        let before = self.duplicates;
-        let most = outstanding.saturating_sub(1);
+    /// delivers what none stood for before: one segment filled the hole.
+    fn delivered_without_sack(&mut self, advanced: u64, duplicate: bool, sending: &Sending) -> u64 {
+        let (before, mss) = (self.duplicate_bytes, u64::from(sending.mss));
+        let most = (sending.next - sending.una).saturating_sub(mss);
         if advanced > 0 {
+            let left = before.saturating_sub(advanced.saturating_sub(mss));
             let open = self.phase == Phase::Open;
-            self.duplicates = if open {
-                0
-            } else {
-                before.saturating_sub(advanced - 1).min(most)
-            };
-            return advanced.saturating_sub(before).max(1);
+            self.duplicate_bytes = if open { 0 } else { left.min(most) };
+            return advanced.saturating_sub(before).max(mss.min(advanced));
         }
-        self.duplicates = (before + u32::from(duplicate)).min(most.max(before));
-        self.duplicates - before
+        let one = if duplicate { mss } else { 0 };
+        self.duplicate_bytes = (before + one).min(most.max(before));
+        self.duplicate_bytes - before
     }
 
-    /// Gives the room back: nothing was lost, and the next steps are no longer those of the opening.
-    pub fn forget_if_unhurt(&mut self, rows: &mut Rows) {
+    /// RFC 6675's pipe; without SACK less what duplicates stand for.
+    #[inline]
+    fn pipe_bytes(&self, sending: &Sending) -> u64 {
+        let pipe_bytes = sending.board.in_flight_bytes();
+        if sending.sack_seen {
+            pipe_bytes
+        } else {
+            pipe_bytes.saturating_sub(self.duplicate_bytes)
+        }
+    }
+
+    fn push(&mut self, step: Step, rows: &mut Rows) {
+        if self.steps.len() == MOST_OF_A_FLOW && !self.hit {
+            self.forget(rows);
+        }
+        self.full |= self.steps.len() == MOST_OF_A_FLOW || !rows.steps.take_room();
+        if !self.full {
+            self.steps.push(step);
+        }
+    }
+
+    /// Gives the room back: nothing was lost, and what comes after a rest is no opening.
+    pub fn rest(&mut self, rows: &mut Rows) {
         if !self.hit {
             self.forget(rows);
         }
@@ -115,37 +148,17 @@ impl Tap {
         self.steps = Vec::new();
         self.later = true;
     }
-
-    fn push(&mut self, step: Step, rows: &mut Rows) {
-        if self.full {
-            return;
-        }
-        if self.steps.len() == MOST_OF_A_FLOW && !self.hit {
-            self.forget(rows);
-        }
-        if self.steps.len() == MOST_OF_A_FLOW || !rows.steps.take_room() {
-            self.full = true;
-            return;
-        }
-        self.steps.push(step);
-    }
 }
 
-/// Whole segments in so many bytes, and what is left as one.
+/// Something was sent again and has not arrived.
+fn still_lost(board: &Scoreboard) -> bool {
+    board.any(|one| !one.once() && one.state != State::Sacked)
+}
+
+/// As much as fits: more than any window.
 #[inline]
-fn segments(bytes: u64, mss: u32) -> u32 {
-    bytes
-        .div_ceil(u64::from(mss.max(1)))
-        .min(u64::from(u32::MAX)) as u32
-}
-
-/// What an acknowledgement says besides its position.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Said {
-    /// It has SACK blocks, or is a duplicate.
-    pub selective: bool,
-    /// It reports marks.
-    pub marked: bool,
+fn clamped(bytes: u64) -> u32 {
+    bytes.min(u64::from(u32::MAX)) as u32
 }
 
 impl Sending {
@@ -155,97 +168,93 @@ impl Sending {
         self
     }
 
+    /// The tap, to be put back, if it takes any more.
+    #[inline]
+    fn open_tap(&mut self) -> Option<Box<Tap>> {
+        self.tap.take_if(|tap| !tap.full)
+    }
+
     /// An acknowledgement is about to be heard.
     #[inline]
     pub(super) fn tap_before(&mut self) {
-        let Some(mut tap) = self.tap.take() else {
+        let Some(mut tap) = self.open_tap() else {
             return;
         };
         tap.heard = Heard {
             una: self.una,
             arrived_bytes: self.arrived_bytes(),
-            prior_in_flight: self.tapped_pipe(&tap),
+            pipe_bytes: tap.pipe_bytes(self),
             ..Heard::default()
         };
         self.tap = Some(tap);
     }
 
     /// An acknowledgement was heard.
+    #[inline]
     pub(super) fn tap_heard(&mut self, now_ns: i64, said: Said, rows: &mut Rows) {
-        let Some(mut tap) = self.tap.take() else {
+        let Some(mut tap) = self.open_tap() else {
             return;
         };
+        let step = self.step(&mut tap, now_ns, said);
+        tap.push(step, rows);
+        self.tap = Some(tap);
+    }
+
+    #[inline]
+    fn step(&self, tap: &mut Tap, now_ns: i64, said: Said) -> Step {
         let heard = tap.heard;
-        let outstanding = segments(self.next.saturating_sub(self.una), self.mss);
-        let advanced = segments(self.una - heard.una, self.mss);
+        let advanced = self.una - heard.una;
         let delivered = if self.sack_seen {
-            segments(
-                self.arrived_bytes().saturating_sub(heard.arrived_bytes),
-                self.mss,
-            )
+            self.arrived_bytes().saturating_sub(heard.arrived_bytes)
         } else {
-            tap.delivered_without_sack(advanced, said.selective, outstanding)
+            tap.delivered_without_sack(advanced, said.selective, self)
         };
-        let mut signal = tap.recovered(self.una, self.next, &self.board);
-        if said.marked && tap.phase == Phase::Open {
-            // Only what is sent from now on is answered without the marks of before.
-            signal = Some(tap.begin(Signal::Mark, self.next + 1));
-        }
+        let signal = tap.turn(self, said.marked);
         let age_ns = |sent_ns: Option<i64>| {
             let sent_ns = sent_ns.filter(|_| !heard.again)?;
             u32::try_from(now_ns - sent_ns).ok()
         };
-        let in_flight = self.tapped_pipe(&tap);
+        let pipe_bytes = clamped(tap.pipe_bytes(self));
         let limit = self.rounds.latest;
-        let step = Step {
+        Step {
             time_ns: now_ns,
-            oldest_sent_ns: self.board.front().map_or(now_ns, |first| first.first_ns),
+            oldest_sent_ns: self.oldest_sent_ns(now_ns),
             rtt_ns: age_ns(heard.newest_ns),
             oldest_rtt_ns: age_ns(heard.oldest_ns),
-            delivered,
-            advanced,
-            prior_in_flight: heard.prior_in_flight,
-            in_flight,
-            window: in_flight,
-            outstanding,
+            delivered_bytes: clamped(delivered),
+            advanced_bytes: clamped(advanced),
+            prior_in_flight_bytes: clamped(heard.pipe_bytes),
+            in_flight_bytes: pipe_bytes,
+            window_bytes: pipe_bytes,
+            outstanding_bytes: clamped(self.next.saturating_sub(self.una)),
             selective: said.selective,
             marked: said.marked,
-            limited_elsewhere: [Limit::Application, Limit::Receiver]
-                .iter()
-                .any(|&one| one as u8 == limit),
+            limited_elsewhere: limit == Limit::Application as u8 || limit == Limit::Receiver as u8,
             signal,
             phase: tap.phase,
-        };
-        tap.push(step, rows);
-        self.tap = Some(tap);
+        }
     }
 
     /// Something was sent.
     #[inline]
     pub(super) fn tap_sent(&mut self, now_ns: i64) {
-        let Some(mut tap) = self.tap.take() else {
+        let Some(mut tap) = self.open_tap() else {
             return;
         };
-        let window = self.tapped_pipe(&tap);
+        let window_bytes = clamped(tap.pipe_bytes(self));
+        let oldest_sent_ns = self.oldest_sent_ns(now_ns);
         if let Some(step) = tap.steps.last_mut() {
-            step.window = step.window.max(window);
-            step.oldest_sent_ns = self.board.front().map_or(now_ns, |first| first.first_ns);
+            step.window_bytes = step.window_bytes.max(window_bytes);
+            step.oldest_sent_ns = oldest_sent_ns;
         }
         self.tap = Some(tap);
     }
 
-    /// RFC 6675's pipe in segments; without SACK less those that duplicates stand for.
-    #[inline]
-    fn tapped_pipe(&self, tap: &Tap) -> u32 {
-        let pipe = segments(self.board.in_flight_bytes(), self.mss);
-        if self.sack_seen {
-            pipe
-        } else {
-            pipe.saturating_sub(tap.duplicates)
-        }
+    fn oldest_sent_ns(&self, now_ns: i64) -> i64 {
+        self.board.front().map_or(now_ns, |first| first.first_ns)
     }
 
-    /// It is over.
+    /// It is over: its steps are kept if they tell anything.
     pub(super) fn tap_finish(
         &mut self,
         initial_window: Option<u32>,
