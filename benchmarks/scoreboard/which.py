@@ -4,29 +4,24 @@
 
 First of flows of our own engine: case *n* is drawn from the number *n* alone, with the controls in turn, and counts the
 flows whose window came down three times or more. `--csv` gives transfers of other kernels besides: a folder of folders
-with `CONTROL.csv.gz` in them, as tshark wrote them of captures with 48-byte segments whose receiver listens at port
-5000; of a control that ackclock does not have, "unknown" is right.
+with `CONTROL.csv.gz` in them (see `tshark.py`); of a control that ackclock does not have, "unknown" is right.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import gzip
 import json
 import math
 import random
-import struct
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import pcap
 import polars as pl
+import tshark
 
 import ackclock as ac
 from ackclock import _core, captures
@@ -43,9 +38,6 @@ LONGEST_S, MOST_PACKETS = 60.0, 60_000
 
 #: Bytes of a packet.
 PACKET_BYTES = 1500
-
-#: Payload of the segments in the CSV files, and where their receiver listens.
-CSV_MSS, CSV_PORT = 48, 5000
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +108,7 @@ def of_case(number: int) -> list[Named]:
 
 def _number(client: str) -> int:
     """That of a flow, from its sender's address."""
-    _, high, middle, low = map(int, client.split(":")[0].split("."))
+    _, high, middle, low = map(int, client.split(":", maxsplit=1)[0].split("."))
     return (high << 16 | middle << 8 | low) - 1
 
 
@@ -161,43 +153,12 @@ def of_csv(path: Path) -> Named:
     """The flow of a transfer, by way of a capture."""
     with tempfile.TemporaryDirectory() as place:
         capture = Path(place) / "transfer.pcap"
-        with gzip.open(path, "rt", encoding="utf-8") as file:
-            pcap.write(capture, _records(csv.DictReader(file)))
+        tshark.write(path, capture)
         flows = captures.read([capture]).answers["flows"]
     most = max(flows, key=lambda flow: flow["bytes"] or 0)
     ranking = most["congestion"]
     source = f"{path.parent.name}/{path.name}"
     return Named(path.name.removesuffix(".csv.gz"), congestion.word(ranking), source, ranking or [])
-
-
-def _records(rows: Iterable[Mapping[str, str]]) -> Iterator[pcap.Record]:
-    """The TCP segments, with headers that say what is known of them."""
-    for row in rows:
-        if not row["tcp.seq"]:
-            continue
-        payload = int(row["tcp.len"] or 0)
-        ports = int(row["tcp.srcport"]), int(row["tcp.dstport"])
-        header = _header(ports, int(row["tcp.seq"]), int(row["tcp.ack"] or 0), payload)
-        yield pcap.Record(round(1e9 * float(row["frame.time_relative"])), len(header) + payload, header)
-
-
-def _header(ports: tuple[int, int], sequence: int, acknowledgement: int, payload: int) -> bytes:
-    """Of an Ethernet frame; numbers are relative, so a SYN has 0. No window holds anybody back."""
-    ack = 0x10 if acknowledgement else 0
-    syn = b"" if sequence else struct.pack(">BBHBBBB", 2, 4, CSV_MSS, 1, 3, 3, 14)
-    flags = ack | (0 if sequence else 0x02)
-    hosts = [bytes([10, 0, 0, 1]), bytes([10, 128, 0, 1])]
-    ends = hosts if ports[1] == CSV_PORT else hosts[::-1]
-    tcp_bytes = 20 + len(syn)
-    return b"".join(
-        [
-            bytes(12) + b"\x08\x00",
-            struct.pack(">BBHHHBBH", 0x45, 0, 20 + tcp_bytes + payload, 0, 0x4000, 64, 6, 0),
-            *ends,
-            struct.pack(">HHIIBBHHH", *ports, sequence, acknowledgement, tcp_bytes << 2, flags, 0xFFFF, 0, 0),
-            syn,
-        ]
-    )
 
 
 if __name__ == "__main__":
