@@ -83,19 +83,23 @@ class Arrivals:
         self._spans: list[tuple[int, Span]] = []
         sent: dict[int, tuple[int, int]] = {}
         samples: list[tuple[int, int]] = []
-        una, calm = 1, True
+        again: set[int] = set()
+        una = recover = high = 1
         for row in rows:
             if row.is_data:
+                again |= {row.sequence} & sent.keys()
                 sent[row.sequence] = row.time_ns, row.payload
+                high = max(high, row.sequence + row.payload)
             elif row.is_answer and row.acknowledgement > una:
                 acked = sorted(start for start in sent if start < row.acknowledgement)
-                told = acked[-1:] if calm and not row.blocks else acked[:1]
+                told = acked[-1:] if una >= recover else [start for start in acked[:1] if start in again]
                 samples += [(sent[start][0], row.time_ns - sent[start][0]) for start in told]
                 for start in acked:
                     time_ns, payload = sent.pop(start)
                     self._spans.append((time_ns, (start, start + payload)))
                 una = row.acknowledgement
-            calm = not row.blocks if row.is_answer else calm
+            if row.blocks and una >= recover:
+                recover = high
         self._spans.sort()
         self._starts = sorted(start for _, (start, _) in self._spans)
         samples.sort()

@@ -15,9 +15,9 @@ import math
 import random
 import tempfile
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import polars as pl
@@ -36,6 +36,12 @@ LEAST_EPOCHS = 3
 #: What a case may take: simulated time, and packets at the bottleneck.
 LONGEST_S, MOST_PACKETS = 60.0, 60_000
 
+#: Where captures are taken.
+VANTAGES = ("senders", "receivers")
+
+#: Segments. With fewer several controls are Reno: Compound and HighSpeed below 38, Illinois below 15, BIC below 14.
+WIDE = 40
+
 #: Bytes of a packet.
 PACKET_BYTES = 1500
 
@@ -48,6 +54,13 @@ class Named:
     said: str
     source: str
     ranking: congestion.Ranking
+    vantage: str = "senders"
+    window: float = 0.0
+
+    @property
+    def first(self) -> bool:
+        """Whether the flow's control is the most probable one."""
+        return bool(self.ranking) and self.ranking[0]["name"] == self.true
 
     @property
     def right(self) -> bool:
@@ -70,14 +83,18 @@ def main() -> None:
         others = list(pool.map(of_csv, transfers))
     if given.json:
         for one in own + others:
-            print(json.dumps({"true": one.true, "said": one.said, "source": one.source, "ranking": one.ranking}))
+            print(json.dumps(asdict(one)))
         return
-    _print("own flows", own)
+    for vantage in VANTAGES:
+        seen = [one for one in own if one.vantage == vantage]
+        _print(f"own flows at the {vantage}", seen)
+        wide = [one for one in seen if one.window >= WIDE]
+        print(f"  of those whose window reached {WIDE}: {sum(one.first for one in wide)} of {len(wide)} first\n")
     _print("others' flows, controls that we have", [one for one in others if one.true in CONTROLS])
     _print("others' flows, controls that we have not", [one for one in others if one.true not in CONTROLS])
 
 
-def _print(title: str, named: Iterable[Named]) -> None:
+def _print(title: str, named: Sequence[Named]) -> None:
     said: dict[str, Counter[str]] = {}
     for one in named:
         said.setdefault(one.true, Counter())[one.said] += 1
@@ -86,22 +103,34 @@ def _print(title: str, named: Iterable[Named]) -> None:
     for true, names in sorted(said.items()):
         print(f"{true:12} {', '.join(f'{name} {count}' for name, count in names.most_common())}")
     right = [one.right for one in named]
-    print(f"{title}: {sum(right)} of {len(right)} right, {sum(right) / len(right):.3f}\n")
+    first = sum(one.first for one in named)
+    print(f"{title}: {sum(right)} of {len(right)} right ({sum(right) / len(right):.3f}), {first} first\n")
 
 
 def of_case(number: int) -> list[Named]:
     """The flows of a case."""
     with tempfile.TemporaryDirectory() as place:
         data = ac.run(ac.loads(_text(number), name=f"which-{number}.toml").plan(), captures=Path(place), jobs=1)
-        (path,) = Path(place).iterdir()
-        found = captures.read([path])
+        found = {path.stem.rsplit("-")[-1]: captures.read([path]) for path in sorted(Path(place).iterdir())}
     hits = pl.col("kind").cast(pl.String).is_in(["recovery", "timeout", "mark_reaction"])
     epochs = Counter(data.events.filter(hits)["flow"].to_list())
     true = dict(data.flows.select("flow", "congestion").rows())
-    told = [(_number(flow["client"]), flow["congestion"]) for flow in found.answers["flows"]]
+    widest = dict(data.flow_samples.group_by("flow").agg(pl.col("cwnd").max()).rows())
+    told = [
+        (_number(flow["client"]), vantage, flow["congestion"])
+        for vantage, one in found.items()
+        for flow in one.answers["flows"]
+    ]
     return [
-        Named(true[flow], congestion.word(ranking), f"case {number}, flow {flow}, {epochs[flow]} epochs", ranking or [])
-        for flow, ranking in told
+        Named(
+            true[flow],
+            congestion.word(ranking),
+            f"case {number}, flow {flow}, {epochs[flow]} epochs",
+            ranking or [],
+            vantage,
+            widest[flow],
+        )
+        for flow, vantage, ranking in told
         if epochs[flow] >= LEAST_EPOCHS
     ]
 
@@ -137,7 +166,7 @@ def _text(number: int) -> str:
         f'rtt = "{1e6 * rtt_s:.0f}us"',
         f"queue = {queue}",
         "[record]",
-        'pcap = ["senders"]',
+        f"pcap = {json.dumps(VANTAGES)}",
     ]
     for name in [control, *draw.choices([control, "cubic"], [3, 1], k=draw.choice([0, 0, 1, 2, 3]))]:
         lines += ["[[flows]]", f'congestion = "{name}"', 'start = { jitter = "1s" }']

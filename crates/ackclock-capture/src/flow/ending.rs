@@ -14,20 +14,14 @@ impl Connection {
             if let Some(mut sending) = self.halves[from].sending.take() {
                 any = true;
                 sending.finish(rows);
-                let opening = self.opening_window(from, &sending.totals);
-                sending.tap_finish(opening, self.handshake_ns(), rows);
+                let from_opening = self.halves[from].initial.is_some();
+                sending.tap_finish(from_opening, self.handshake_ns(), rows);
                 self.row(from, Some(&sending), rows);
             }
         }
         if !any {
             self.row(0, None, rows);
         }
-    }
-
-    /// Segments that were sent before the first acknowledgement, if the capture has the handshake.
-    fn opening_window(&self, from: usize, totals: &Totals) -> Option<u32> {
-        let begun = self.halves[from].initial.is_some() && totals.initial_window > 0;
-        begun.then_some(totals.initial_window)
     }
 
     /// The RTT of the handshake, if nothing of it was sent twice.

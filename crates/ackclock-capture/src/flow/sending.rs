@@ -246,6 +246,9 @@ impl Sending {
             .and_then(|tsecr| self.ack_echoes.echoed(tsecr, data.now_ns))
         {
             self.sender_half_sample(half_ns);
+            if let Some(tap) = self.tap.as_mut().filter(|_| self.lead_ns > 0) {
+                tap.answered(data.now_ns, half_ns);
+            }
         }
         self.hear(data.now_ns, data.tsecr, rows);
         let arrival = rows.arrival(

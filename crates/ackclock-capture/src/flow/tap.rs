@@ -3,16 +3,23 @@
 //! Fast recovery ends when all is acknowledged that was sent before it began. What was sent again beyond that is lost:
 //! the next one begins at once.
 
+use std::collections::VecDeque;
+
 use super::scoreboard::{Scoreboard, State, Stretch};
 use super::sending::Sending;
 use crate::rows::Rows;
 use crate::steps::{FlowSteps, Phase, Signal, Step, MOST_OF_A_FLOW};
 use crate::tables::{Limit, Vantage};
 
+/// Answers that are remembered: more than segments are under way for most.
+const MOST_HALVES: usize = 1024;
+
 /// Takes steps.
 #[derive(Debug, Default)]
 pub struct Tap {
     steps: Vec<Step>,
+    /// Sent before the first acknowledgement was heard.
+    opening_bytes: u64,
     /// Steps were thrown away, so the opening is not among them.
     later: bool,
     /// Something was lost or marked.
@@ -24,6 +31,8 @@ pub struct Tap {
     /// Without SACK: what left the path, by duplicate acknowledgements.
     duplicate_bytes: u64,
     heard: Heard,
+    /// When data passed the point, and how long after the acknowledgement that it echoes.
+    halves: VecDeque<(i64, i64)>,
 }
 
 /// Of the acknowledgement that is being heard.
@@ -126,6 +135,32 @@ impl Tap {
         }
     }
 
+    /// Data passed the point so long after the acknowledgement that it echoes.
+    pub fn answered(&mut self, passed_ns: i64, half_ns: i64) {
+        if self.halves.len() == MOST_HALVES {
+            self.halves.pop_front();
+        }
+        self.halves.push_back((passed_ns, half_ns));
+    }
+
+    /// When data was sent, in a time in which the sender hears an acknowledgement as it passes the point. The queue that
+    /// the data went through before the point is as long as the time since the acknowledgement which it answers says.
+    fn sent_ns(&self, passed_ns: i64, sending: &Sending) -> i64 {
+        let after = self
+            .halves
+            .partition_point(|&(at_ns, _)| at_ns <= passed_ns);
+        let half_ns = match after.checked_sub(1).and_then(|last| self.halves.get(last)) {
+            Some(&(_, half_ns)) if sending.lead_ns > 0 => half_ns,
+            _ => sending.lead_ns,
+        };
+        passed_ns - half_ns
+    }
+
+    fn oldest_sent_ns(&self, now_ns: i64, sending: &Sending) -> i64 {
+        let first = sending.board.front();
+        first.map_or(now_ns, |first| self.sent_ns(first.first_ns, sending))
+    }
+
     fn push(&mut self, step: Step, rows: &mut Rows) {
         if self.steps.len() == MOST_OF_A_FLOW && !self.hit {
             self.forget(rows);
@@ -180,6 +215,9 @@ impl Sending {
         let Some(mut tap) = self.open_tap() else {
             return;
         };
+        if tap.opening_bytes == 0 {
+            tap.opening_bytes = self.next - self.base;
+        }
         tap.heard = Heard {
             una: self.una,
             arrived_bytes: self.arrived_bytes(),
@@ -210,15 +248,15 @@ impl Sending {
             tap.delivered_without_sack(advanced, said.selective, self)
         };
         let signal = tap.turn(self, said.marked);
-        let age_ns = |sent_ns: Option<i64>| {
-            let sent_ns = sent_ns.filter(|_| !heard.again)?;
-            u32::try_from(now_ns - sent_ns).ok()
+        let age_ns = |passed_ns: Option<i64>| {
+            let passed_ns = passed_ns.filter(|_| !heard.again)?;
+            u32::try_from(now_ns - tap.sent_ns(passed_ns, self)).ok()
         };
         let pipe_bytes = clamped(tap.pipe_bytes(self));
         let limit = self.rounds.latest;
         Step {
             time_ns: now_ns,
-            oldest_sent_ns: self.oldest_sent_ns(now_ns),
+            oldest_sent_ns: tap.oldest_sent_ns(now_ns, self),
             rtt_ns: age_ns(heard.newest_ns),
             oldest_rtt_ns: age_ns(heard.oldest_ns),
             delivered_bytes: clamped(delivered),
@@ -242,7 +280,7 @@ impl Sending {
             return;
         };
         let window_bytes = clamped(tap.pipe_bytes(self));
-        let oldest_sent_ns = self.oldest_sent_ns(now_ns);
+        let oldest_sent_ns = tap.oldest_sent_ns(now_ns, self);
         if let Some(step) = tap.steps.last_mut() {
             step.window_bytes = step.window_bytes.max(window_bytes);
             step.oldest_sent_ns = oldest_sent_ns;
@@ -250,14 +288,10 @@ impl Sending {
         self.tap = Some(tap);
     }
 
-    fn oldest_sent_ns(&self, now_ns: i64) -> i64 {
-        self.board.front().map_or(now_ns, |first| first.first_ns)
-    }
-
-    /// It is over: its steps are kept if they tell anything.
+    /// It is over: its steps are kept if they tell anything. `from_opening`: the capture has the connection's beginning.
     pub(super) fn tap_finish(
         &mut self,
-        initial_window: Option<u32>,
+        from_opening: bool,
         handshake_ns: Option<i64>,
         rows: &mut Rows,
     ) {
@@ -268,10 +302,11 @@ impl Sending {
             tap.forget(rows);
             return;
         }
+        let opening = tap.opening_bytes.div_ceil(u64::from(self.mss.max(1))) as u32;
         rows.steps.keep(FlowSteps {
             flow: self.flow,
             mss_bytes: self.mss,
-            initial_window: initial_window.filter(|_| !tap.later),
+            initial_window: (from_opening && !tap.later).then_some(opening),
             handshake_ns,
             steps: tap.steps,
         });

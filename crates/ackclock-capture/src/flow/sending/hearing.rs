@@ -115,7 +115,7 @@ impl Sending {
         self.last_heard_ns = now_ns;
         let duplicate = self.totals.duplicate_acks > duplicates;
         self.tap_heard(
-            now_ns,
+            ack.seen_ns,
             Said {
                 selective: ack.blocks > 0 || duplicate,
                 marked: ack.marked,
