@@ -237,6 +237,20 @@ class Capture:
         `seen_before`, `without_time`, `back_in_time`.
         """
 
+    def congestion(self, candidates: str) -> dict[int, list[tuple[str, float]]]:
+        """Which congestion control flows used: those that are over and lost anything, the longest of them.
+
+        Args:
+            candidates: JSON, `[{"name", "parameters", "deployed"}]`: controls with the parameters that a plan has;
+                `deployed` says whether a mainline kernel has it.
+
+        Returns:
+            The number of each flow → names, "unknown" among them, and their probabilities, the most probable first.
+
+        Raises:
+            ValueError: what is no candidate.
+        """
+
     def path(self) -> dict[str, Any] | None:
         """What limits the path that carries most data, from one address to another; None without data.
 

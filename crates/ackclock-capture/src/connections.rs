@@ -157,7 +157,7 @@ impl Connections {
             self.finish(self.hand as u32, rows);
         } else if idle_ns > RESTS_NS {
             if let Some(connection) = &mut self.slots[self.hand] {
-                connection.shrink();
+                connection.shrink(rows);
             }
         }
     }

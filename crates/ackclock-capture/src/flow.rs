@@ -16,6 +16,7 @@ mod rtt;
 mod scoreboard;
 mod sending;
 mod silence;
+mod tap;
 mod vantage;
 
 /// A SYN with the number of one before is another copy of it for so long (RFC 9293's 2 MSL).
@@ -204,6 +205,7 @@ impl Connection {
             window_bytes,
             timestamps: segment.options.timestamps,
             pure: segment.payload_bytes == 0 && !segment.flags.has(Flags::FIN),
+            marked: segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN),
         };
         if segment.options.sack_blocks > 0 {
             blocks(&segment.options, position, &mut ack);
@@ -280,7 +282,7 @@ impl Connection {
         let half = &mut self.halves[from];
         half.size.limit(peer, segment.options.timestamps.is_some());
         let first = half.first.unwrap_or(start);
-        let sending = Sending::new(flow, path, first, half.size.mss(), now_ns);
+        let sending = Sending::new(flow, path, first, half.size.mss(), now_ns).tapped(rows);
         half.sending = Some(Box::new(sending));
     }
 
@@ -326,10 +328,10 @@ impl Connection {
     }
 
     /// Gives back memory while nothing is under way.
-    pub fn shrink(&mut self) {
+    pub fn shrink(&mut self, rows: &mut Rows) {
         for half in &mut self.halves {
             if let Some(sending) = &mut half.sending {
-                sending.shrink();
+                sending.shrink(rows);
             }
         }
     }

@@ -14,4 +14,5 @@ pub mod path;
 pub mod rows;
 pub mod series;
 pub mod source;
+pub mod steps;
 pub mod tables;

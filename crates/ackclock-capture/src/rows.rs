@@ -6,6 +6,7 @@ use ackclock_record::{Happening, NONE};
 
 use crate::packet::Address;
 use crate::series::{Arrival, PathSeries, RttSample};
+use crate::steps::{self, Kept};
 use crate::tables::{Cause, Fate, Tables};
 
 /// What is wanted of an analysis.
@@ -19,6 +20,8 @@ pub struct Options {
     pub segments: bool,
     /// At most so many arrivals are kept for the analysis of paths, over all of them.
     pub most_arrivals: usize,
+    /// At most so many steps are kept to tell congestion controls, over all flows.
+    pub most_steps: usize,
 }
 
 impl Default for Options {
@@ -28,6 +31,7 @@ impl Default for Options {
             events: true,
             segments: false,
             most_arrivals: 4_000_000,
+            most_steps: steps::MOST,
         }
     }
 }
@@ -71,6 +75,8 @@ pub struct Rows {
     pub options: Options,
     /// The series of the paths, by the addresses of the data's sender and receiver.
     pub paths: Vec<((Address, Address), PathSeries)>,
+    /// What tells congestion controls.
+    pub steps: Kept,
     numbers: HashMap<(Address, Address), u32>,
     kept: usize,
 }
@@ -80,6 +86,7 @@ impl Rows {
     pub fn new(options: Options) -> Self {
         Self {
             options,
+            steps: Kept::new(options.most_steps),
             ..Self::default()
         }
     }

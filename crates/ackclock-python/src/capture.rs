@@ -2,6 +2,7 @@
 //!
 //! The interpreter is released while the analysis works. A panic in it becomes a `RuntimeError`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -14,6 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 use crate::columns;
+use crate::congestion;
 use crate::guard::guarded;
 
 /// Captures under analysis.
@@ -72,6 +74,24 @@ impl Capture {
     fn path<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let found = self.with(py, |reading| reading.path())?;
         found.map(|path| limited(py, &path)).transpose()
+    }
+
+    /// Which congestion control each flow used that is over and lost anything, the longest of them: its number → names and
+    /// their probabilities, the most probable first. Candidates are JSON: `[{"name", "parameters", "deployed"}]`, the last
+    /// says whether a mainline kernel has it. Raises `ValueError` for what is none.
+    fn congestion(
+        &self,
+        py: Python<'_>,
+        candidates: &str,
+    ) -> PyResult<BTreeMap<u32, Vec<(String, f64)>>> {
+        let candidates = congestion::candidates(candidates).map_err(PyValueError::new_err)?;
+        self.with(py, |reading| {
+            let flows = &reading.analysis.rows.steps.flows;
+            flows
+                .iter()
+                .map(|flow| (flow.flow, congestion::ranked(flow, &candidates)))
+                .collect()
+        })
     }
 
     /// Connections so far.

@@ -8,6 +8,8 @@ mod capture;
 #[cfg(feature = "python")]
 mod columns;
 #[cfg(feature = "python")]
+mod congestion;
+#[cfg(feature = "python")]
 mod fluid;
 pub mod guard;
 #[cfg(feature = "python")]

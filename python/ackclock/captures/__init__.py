@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 
 from ackclock import _core
-from ackclock.captures import answers, summary
+from ackclock.captures import answers, congestion, summary
 from ackclock.captures.tally import Tally
 from ackclock.dataset import Dataset, Spool
 from ackclock.dataset.kinds import Kind
@@ -104,7 +104,9 @@ def read(
     notes = tuple(f"{readable(file['path'])}: {file['note']}" for file in found if file["note"])
     if all(file["refused"] for file in found):
         raise InputError("\n".join(notes))
-    told = _answers(spool.dataset(_about(command)), tally, capture, found)
+    rankings = congestion.rankings(capture)
+    spool.revise("flows", "congestion", "flow", {flow: congestion.word(ranking) for flow, ranking in rankings.items()})
+    told = _answers(spool.dataset(_about(command)), tally, capture, found, rankings)
     data = spool.dataset({**_about(command), "capture": told})
     return Captured(data, told, notes)
 
@@ -185,7 +187,7 @@ def _as_flows(flows: Columns, ends: Columns) -> dict[str, Column]:
     delivered = np.asarray(flows["delivered_bytes"])
     return {
         "group": np.zeros(len(pairs), np.uint32),
-        "congestion": ["unknown"] * len(pairs),
+        "congestion": [congestion.UNKNOWN] * len(pairs),
         "source": [server if sender else client for client, server, sender in pairs],
         "destination": [client if sender else server for client, server, sender in pairs],
         "received_packets": np.full(len(pairs), np.iinfo(np.uint64).max, np.uint64),
@@ -197,7 +199,13 @@ def _as_flows(flows: Columns, ends: Columns) -> dict[str, Column]:
     }
 
 
-def _answers(data: Dataset, tally: Tally, capture: _core.Capture, files: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _answers(
+    data: Dataset,
+    tally: Tally,
+    capture: _core.Capture,
+    files: Sequence[Mapping[str, Any]],
+    rankings: Mapping[int, congestion.Ranking],
+) -> dict[str, Any]:
     seen = tally.seen()
     listed = pl.Series(tally.largest())
     counts = data.scan("flows").select("flow", "sent_packets", "syn_retransmissions")
@@ -211,7 +219,7 @@ def _answers(data: Dataset, tally: Tally, capture: _core.Capture, files: Sequenc
         "path": capture.path() or dict(answers.NO_PATH),
         "capture_loss": answers.capture_loss(seen),
         "flows": answers.of_flows(
-            rows.sort("flow").collect().iter_rows(named=True), stalls.collect().iter_rows(named=True), {}
+            rows.sort("flow").collect().iter_rows(named=True), stalls.collect().iter_rows(named=True), rankings
         ),
     }
     return {**told, "summary": summary.sentence(told)}

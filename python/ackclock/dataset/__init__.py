@@ -326,6 +326,19 @@ class Spool:
             if self._bytes > self._limit:
                 self._flush()
 
+    def revise(self, table: str, column: str, by: str, values: Mapping[int, str]) -> None:
+        """Gives rows so far other words in a column: those whose number in the column `by` is among the values'."""
+        with self._lock:
+            self._waiting[table] = [_revised(rows, column, by, values) for rows in self._waiting[table]]
+            for part in self._written[table]:
+                if isinstance(path := part.source, Path):
+                    found = pl.read_parquet(path)
+                    new = pl.col(by).replace_strict(values, default=pl.col(column), return_dtype=found.schema[column])
+                    if found[by].is_in(list(values)).any():
+                        found.with_columns(new.alias(column)).write_parquet(
+                            path, compression="zstd", row_group_size=GROUP_ROWS
+                        )
+
     def dataset(self, manifest: Manifest) -> Dataset:
         """What was collected. The spool may not be used any more."""
         with self._lock:
@@ -387,6 +400,11 @@ def _shifted(datasets: Sequence[Dataset], shifts: Sequence[int], table: str) -> 
         for data, shift in zip(datasets, shifts, strict=True)
         for part in data.parts.get(table, ())
     )
+
+
+def _revised(rows: Columns, column: str, by: str, values: Mapping[int, str]) -> Columns:
+    pairs = zip(rows.columns[by], rows.columns[column], strict=True)
+    return replace(rows, columns={**rows.columns, column: [values.get(int(key), word) for key, word in pairs]})
 
 
 def _write_part(part: Part, path: Path) -> None:

@@ -14,12 +14,20 @@ impl Connection {
             if let Some(mut sending) = self.halves[from].sending.take() {
                 any = true;
                 sending.finish(rows);
+                let from_opening = self.halves[from].initial.is_some();
+                sending.tap_finish(from_opening, self.handshake_ns(), rows);
                 self.row(from, Some(&sending), rows);
             }
         }
         if !any {
             self.row(0, None, rows);
         }
+    }
+
+    /// The RTT of the handshake, if nothing of it was sent twice.
+    fn handshake_ns(&self) -> Option<i64> {
+        let [to_client_ns, to_server_ns] = self.to_ns;
+        (to_client_ns > 0 && to_server_ns > 0).then_some(to_client_ns + to_server_ns)
     }
 
     fn row(&self, from: usize, sending: Option<&Sending>, rows: &mut Rows) {

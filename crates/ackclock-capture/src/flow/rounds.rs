@@ -170,6 +170,9 @@ impl Rounds {
 
     /// All was acknowledged from `since_ns` on, and now there is something to send again.
     pub fn idle(&mut self, since_ns: i64, now_ns: i64, delivered: u64) {
+        if now_ns - since_ns < PROMPT_NS {
+            return; // one acknowledgement was of all that was under way, and the answer is prompt
+        }
         self.limited_s[Limit::Application as usize] += (now_ns - since_ns).max(0) as f64 * 1e-9;
         self.latest = Limit::Application as u8;
         self.pace = Pace::default();

@@ -236,6 +236,11 @@ impl Scoreboard {
         self.stretches.partition_point(|one| one.end() <= at)
     }
 
+    /// Whether there is such a stretch.
+    pub fn any(&self, such: impl Fn(&Stretch) -> bool) -> bool {
+        self.stretches.iter().any(such)
+    }
+
     /// The stretch of an index.
     pub fn get(&self, index: usize) -> Option<&Stretch> {
         self.stretches.get(index)

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use super::rounds::Rounds;
 use super::rtt::{Echoes, Far, Series, Smoothed};
 use super::scoreboard::{Copied, Scoreboard, State, Stretch, MOST};
+use super::tap::Tap;
 use crate::rows::{Rows, Told, NOT_KEPT};
 use crate::series::Arrival;
 use crate::tables::{Cause, Fate, Vantage};
@@ -76,6 +77,8 @@ pub struct Ack {
     pub timestamps: Option<(u32, u32)>,
     /// It carries no data.
     pub pure: bool,
+    /// It reports congestion marks (RFC 3168's ECE).
+    pub marked: bool,
 }
 
 /// Counts of a direction, in segments where nothing else is said.
@@ -172,6 +175,8 @@ pub struct Sending {
     pub last_cause: Option<Cause>,
     /// The last packet left a hole behind.
     pub left_hole: bool,
+    /// Takes steps, if they are wanted.
+    pub(super) tap: Option<Box<Tap>>,
 }
 
 impl Sending {
@@ -223,6 +228,7 @@ impl Sending {
             sack_seen: false,
             last_cause: None,
             left_hole: false,
+            tap: None,
         }
     }
 
@@ -254,6 +260,9 @@ impl Sending {
             .and_then(|tsecr| self.ack_echoes.echoed(tsecr, data.now_ns))
         {
             self.sender_half_sample(half_ns);
+            if let Some(tap) = self.tap.as_mut().filter(|_| self.lead_ns > 0) {
+                tap.answered(data.now_ns, half_ns);
+            }
         }
         self.hear(data.now_ns, data.tsecr, rows);
         let arrival = rows.arrival(
@@ -338,6 +347,7 @@ impl Sending {
         self.last_sent_ns = now_ns;
         self.last_data_ns = now_ns;
         self.sent_since_ack += 1;
+        self.tap_sent(now_ns);
         let pipe = self.pipe_bytes();
         self.totals.pipe_max_bytes = self.totals.pipe_max_bytes.max(pipe);
         self.rounds.sent(now_ns, self.next, pipe, again);
@@ -476,7 +486,10 @@ impl Sending {
     }
 
     /// Gives back memory while nothing is outstanding.
-    pub fn shrink(&mut self) {
+    pub fn shrink(&mut self, rows: &mut Rows) {
+        if let Some(tap) = &mut self.tap {
+            tap.rest(rows);
+        }
         self.board.shrink();
         self.own_echoes.shrink();
         self.ack_echoes.shrink();

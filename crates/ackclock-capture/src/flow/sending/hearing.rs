@@ -2,6 +2,7 @@
 
 use super::{Ack, Sending, WIDEST_HOLE};
 use crate::flow::scoreboard::{State, Stretch};
+use crate::flow::tap::Said;
 use crate::rows::Rows;
 use crate::series::RttSample;
 use crate::tables::Fate;
@@ -86,6 +87,8 @@ impl Sending {
             self.arrived_bytes(),
             self.rtt.min_ns,
         );
+        self.tap_before();
+        let duplicates = self.totals.duplicate_acks;
         let pipe = self.pipe_bytes();
         if self.sent_since_ack > 0 {
             self.latched_pipe_bytes = pipe;
@@ -121,6 +124,15 @@ impl Sending {
         self.sent_since_ack = 0;
         self.last_heard_ns = now_ns;
         self.last_echo = ack.timestamps.map(|(_, tsecr)| tsecr);
+        let duplicate = self.totals.duplicate_acks > duplicates;
+        self.tap_heard(
+            ack.seen_ns,
+            Said {
+                selective: ack.blocks > 0 || duplicate,
+                marked: ack.marked,
+            },
+            rows,
+        );
     }
 
     /// The cumulative acknowledgement advances; gives when the newest segment in it was sent, and its RTT.
@@ -140,6 +152,9 @@ impl Sending {
         };
         while let Some(stretch) = self.board.take_acked(position) {
             self.newest_delivered_ns = self.newest_delivered_ns.max(stretch.last_ns);
+            if let Some(tap) = &mut self.tap {
+                tap.covers(&stretch);
+            }
             if stretch.once() && !stretch.unseen && !stretch.late {
                 if stretch.state != State::Sacked && how.filled_ns.is_none() {
                     rtt = Some((stretch.last_ns, now_ns - stretch.last_ns));
@@ -201,10 +216,13 @@ impl Sending {
 
     fn sacked(&mut self, ack: &Ack, now_ns: i64, rtt: &mut Option<(i64, i64)>) {
         self.sack_seen = true;
-        let newest = &mut self.newest_delivered_ns;
+        let (newest, tap) = (&mut self.newest_delivered_ns, &mut self.tap);
         for &(start, end) in ack.sack.iter().take(usize::from(ack.blocks)) {
             self.board.sack(start, end, now_ns, |stretch| {
                 *newest = (*newest).max(stretch.last_ns);
+                if let Some(tap) = tap {
+                    tap.covers(stretch);
+                }
                 if stretch.once() && !stretch.unseen && !stretch.late {
                     let sent_ns = stretch.last_ns;
                     if rtt.is_none_or(|(before_ns, _)| sent_ns > before_ns) {

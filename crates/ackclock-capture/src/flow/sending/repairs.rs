@@ -5,6 +5,7 @@ use ackclock_record::Happening;
 use super::{Data, Place, Sending};
 use crate::flow::scoreboard::{Copied, State, Stretch};
 use crate::rows::{How, Rows, Told, NOT_KEPT};
+use crate::steps::Signal;
 use crate::tables::{Cause, Fate, Vantage};
 
 /// The shortest retransmission timeout that is in use: Linux's, with some slack.
@@ -302,6 +303,9 @@ impl Sending {
                 self.board.lose_all();
                 self.duplicate_acks = 0;
                 self.rounds.timeout();
+                if let Some(tap) = &mut self.tap {
+                    tap.signal(Signal::Timeout, self.next);
+                }
                 rows.event(
                     now_ns,
                     self.flow,
@@ -315,6 +319,9 @@ impl Sending {
                 self.repairs.repaired = 0;
                 self.totals.recoveries += 1;
                 self.rounds.loss();
+                if let Some(tap) = &mut self.tap {
+                    tap.signal(Signal::Loss, self.next);
+                }
                 rows.event(
                     now_ns,
                     self.flow,

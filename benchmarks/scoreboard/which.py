@@ -1,0 +1,194 @@
+"""How often the congestion control of a captured flow is named rightly.
+
+    python benchmarks/scoreboard/which.py [--cases N] [--first N] [--jobs N] [--csv FOLDER] [--json]
+
+First of flows of our own engine: case *n* is drawn from the number *n* alone, with the controls in turn, and counts the
+flows whose window came down three times or more. `--csv` gives transfers of other kernels besides: a folder of folders
+with `CONTROL.csv.gz` in them (see `tshark.py`); of a control that ackclock does not have, "unknown" is right.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import random
+import tempfile
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import polars as pl
+import tshark
+
+import ackclock as ac
+from ackclock import _core, captures
+from ackclock.captures import congestion
+
+#: All that the packet engine has.
+CONTROLS = tuple(sorted(_core.CONGESTION_CONTROLS))
+
+#: Times that a flow's window must have come down.
+LEAST_EPOCHS = 3
+
+#: What a case may take: simulated time, and packets at the bottleneck.
+LONGEST_S, MOST_PACKETS = 60.0, 60_000
+
+#: Where captures are taken.
+VANTAGES = ("senders", "receivers")
+
+#: Segments. With fewer several controls are Reno: Compound and HighSpeed below 38, Illinois below 15, BIC below 14.
+WIDE = 40
+
+#: Bytes of a packet.
+PACKET_BYTES = 1500
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A flow: the control that it used, the one that was named, and where it is from."""
+
+    true: str
+    said: str
+    source: str
+    ranking: congestion.Ranking
+    vantage: str = "senders"
+    window: float = 0.0
+
+    @property
+    def first(self) -> bool:
+        """Whether the flow's control is the most probable one."""
+        return bool(self.ranking) and self.ranking[0]["name"] == self.true
+
+    @property
+    def right(self) -> bool:
+        """Whether the name is the flow's, or "unknown" where there is none to give."""
+        return self.said == (self.true if self.true in CONTROLS else congestion.UNKNOWN)
+
+
+def main() -> None:
+    """Prints a line for each control, and the shares that are right."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", type=int, default=4 * len(CONTROLS), metavar="N")
+    parser.add_argument("--first", type=int, default=0, metavar="N")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N")
+    parser.add_argument("--csv", type=Path, metavar="FOLDER")
+    parser.add_argument("--json", action="store_true", help="print a line of JSON for each flow, and nothing else")
+    given = parser.parse_args()
+    transfers = sorted(given.csv.glob("*/*.csv.gz")) if given.csv else []
+    with ProcessPoolExecutor(given.jobs) as pool:
+        own = [one for found in pool.map(of_case, range(given.first, given.first + given.cases)) for one in found]
+        others = list(pool.map(of_csv, transfers))
+    if given.json:
+        for one in own + others:
+            print(json.dumps(asdict(one)))
+        return
+    for vantage in VANTAGES:
+        seen = [one for one in own if one.vantage == vantage]
+        _print(f"own flows at the {vantage}", seen)
+        wide = [one for one in seen if one.window >= WIDE]
+        print(f"  of those whose window reached {WIDE}: {sum(one.first for one in wide)} of {len(wide)} first\n")
+    _print("others' flows, controls that we have", [one for one in others if one.true in CONTROLS])
+    _print("others' flows, controls that we have not", [one for one in others if one.true not in CONTROLS])
+
+
+def _print(title: str, named: Sequence[Named]) -> None:
+    said: dict[str, Counter[str]] = {}
+    for one in named:
+        said.setdefault(one.true, Counter())[one.said] += 1
+    if not said:
+        return
+    for true, names in sorted(said.items()):
+        print(f"{true:12} {', '.join(f'{name} {count}' for name, count in names.most_common())}")
+    right = [one.right for one in named]
+    first = sum(one.first for one in named)
+    print(f"{title}: {sum(right)} of {len(right)} right ({sum(right) / len(right):.3f}), {first} first\n")
+
+
+def of_case(number: int) -> list[Named]:
+    """The flows of a case."""
+    with tempfile.TemporaryDirectory() as place:
+        data = ac.run(ac.loads(_text(number), name=f"which-{number}.toml").plan(), captures=Path(place), jobs=1)
+        found = {path.stem.rsplit("-")[-1]: captures.read([path]) for path in sorted(Path(place).iterdir())}
+    hits = pl.col("kind").cast(pl.String).is_in(["recovery", "timeout", "mark_reaction"])
+    epochs = Counter(data.events.filter(hits)["flow"].to_list())
+    true = dict(data.flows.select("flow", "congestion").rows())
+    widest = dict(data.flow_samples.group_by("flow").agg(pl.col("cwnd").max()).rows())
+    told = [
+        (_number(flow["client"]), vantage, flow["congestion"])
+        for vantage, one in found.items()
+        for flow in one.answers["flows"]
+    ]
+    return [
+        Named(
+            true[flow],
+            congestion.word(ranking),
+            f"case {number}, flow {flow}, {epochs[flow]} epochs",
+            ranking or [],
+            vantage,
+            widest[flow],
+        )
+        for flow, vantage, ranking in told
+        if epochs[flow] >= LEAST_EPOCHS
+    ]
+
+
+def _number(client: str) -> int:
+    """That of a flow, from its sender's address."""
+    _, high, middle, low = map(int, client.split(":", maxsplit=1)[0].split("."))
+    return (high << 16 | middle << 8 | low) - 1
+
+
+def _text(number: int) -> str:
+    """The scenario of a case."""
+    draw = random.Random(f"which {number}")
+    control = CONTROLS[number % len(CONTROLS)]
+    rate_bps, rtt_s = _between(draw, 1e6, 5e7), _between(draw, 5e-3, 0.2)
+    duration_s = min(LONGEST_S, MOST_PACKETS * 8 * PACKET_BYTES / rate_bps)
+    bdp_p = rate_bps * rtt_s / (8 * PACKET_BYTES)
+    limit_p = max(8, round(bdp_p * _between(draw, 0.3, 2)))
+    queue = f'{{ discipline = "pfifo", limit = "{limit_p}p" }}'
+    if control == "dctcp":  # which lives on marks
+        mark_bytes = PACKET_BYTES * max(5, limit_p // 4)
+        queue = (
+            f'{{ discipline = "red", limit = "1MB", min = "{mark_bytes}B", max = "{mark_bytes + 1}B", weight = 1.0, '
+            "probability = 1.0, ecn = true }"
+        )
+    lines = [
+        f'name = "Which, case {number}"',
+        f'duration = "{duration_s:.3f}s"',
+        f"seeds = [{number + 1}]",
+        "[network]",
+        'topology = "dumbbell"',
+        f'rate = "{rate_bps / 1e3:.0f}kbit"',
+        f'rtt = "{1e6 * rtt_s:.0f}us"',
+        f"queue = {queue}",
+        "[record]",
+        f"pcap = {json.dumps(VANTAGES)}",
+    ]
+    for name in [control, *draw.choices([control, "cubic"], [3, 1], k=draw.choice([0, 0, 1, 2, 3]))]:
+        lines += ["[[flows]]", f'congestion = "{name}"', 'start = { jitter = "1s" }']
+    return "\n".join([*lines, ""])
+
+
+def _between(draw: random.Random, least: float, most: float) -> float:
+    """Evenly on a scale of powers."""
+    return math.exp(draw.uniform(math.log(least), math.log(most)))
+
+
+def of_csv(path: Path) -> Named:
+    """The flow of a transfer, by way of a capture."""
+    with tempfile.TemporaryDirectory() as place:
+        capture = Path(place) / "transfer.pcap"
+        tshark.write(path, capture)
+        flows = captures.read([capture]).answers["flows"]
+    most = max(flows, key=lambda flow: flow["bytes"] or 0)
+    ranking = most["congestion"]
+    source = f"{path.parent.name}/{path.name}"
+    return Named(path.name.removesuffix(".csv.gz"), congestion.word(ranking), source, ranking or [])
+
+
+if __name__ == "__main__":
+    main()

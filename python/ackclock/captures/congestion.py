@@ -1,0 +1,59 @@
+"""Which congestion control captured flows used: all that we have, as their cards describe them, are replayed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, TypeAlias
+
+from ackclock import _core, catalog
+
+Ranking: TypeAlias = Sequence[Mapping[str, Any]]
+
+#: What is said where nothing fits.
+UNKNOWN = "unknown"
+
+#: A name is listed from this probability on; `UNKNOWN` always is.
+LEAST_PROBABILITY = 0.01
+
+#: A name that is less probable than all others together is not said.
+MARGIN = 0.5
+
+
+@cache
+def candidates() -> str:
+    """The controls with the parameters that their cards have as defaults, as `_core.Capture.congestion` takes them."""
+    return json.dumps([_candidate(catalog.card("congestion", name)) for name in _core.CONGESTION_CONTROLS])
+
+
+def _candidate(card: catalog.Card) -> dict[str, Any]:
+    return {
+        "name": card.name,
+        "parameters": {card.key(name): value for name, value in card.complete({}).items()},
+        "deployed": card.linux is not None and not card.linux.ours,
+    }
+
+
+def rankings(capture: _core.Capture) -> dict[int, Ranking]:
+    """Names with their probabilities, the most probable first, by the number of the direction.
+
+    Of the longest flows that lost anything and are over; of others nothing is known.
+    """
+    found = capture.congestion(candidates())
+    return {flow: [one for one in map(_ranked, pairs) if _is_listed(one)] for flow, pairs in found.items()}
+
+
+def _ranked(pair: tuple[str, float]) -> dict[str, Any]:
+    name, probability = pair
+    return {"name": name, "probability": probability}
+
+
+def _is_listed(one: Mapping[str, Any]) -> bool:
+    return one["name"] == UNKNOWN or one["probability"] >= LEAST_PROBABILITY
+
+
+def word(ranking: Ranking | None) -> str:
+    """The name to say: the most probable one, if it is more so than all others together."""
+    first = ranking[0] if ranking else {"name": UNKNOWN, "probability": 1.0}
+    return str(first["name"]) if first["probability"] >= MARGIN else UNKNOWN
