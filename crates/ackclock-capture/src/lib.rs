@@ -11,6 +11,7 @@ pub mod flow;
 pub mod framing;
 pub mod packet;
 pub mod path;
+pub mod quiet;
 pub mod rows;
 pub mod series;
 pub mod source;

@@ -11,6 +11,9 @@ const USUAL_MSS: u32 = 1460;
 const ENOUGH: u32 = 8;
 /// The largest shift of a window (RFC 7323 section 2.3).
 const MOST_SHIFT: u8 = 14;
+/// Numbers that follow each other, with a few that were lost between, are a count from so many on.
+const IN_A_ROW: u8 = 3;
+const LOST_BETWEEN: u16 = 256;
 /// The bytes of the option timestamps, padded.
 const TIMESTAMPS_BYTES: u32 = 12;
 
@@ -48,8 +51,8 @@ pub struct Half {
     pub size: Size,
     /// TSval and time of the first packet and of the last.
     pub clock: Option<[(u32, i64); 2]>,
-    /// The one before the last.
-    pub clock_before: (u32, i64),
+    /// What counts its packets.
+    pub identifications: Identifications,
     /// What it sends, once it sends data.
     pub sending: Option<Box<Sending>>,
 }
@@ -65,13 +68,13 @@ impl Half {
         if let Some((tsval, _)) = segment.options.timestamps {
             self.timestamps = true;
             let now = (tsval, now_ns);
-            let clock = self.clock.get_or_insert([now, now]);
-            self.clock_before = clock[1];
-            clock[1] = now;
+            self.clock.get_or_insert([now, now])[1] = now;
         }
         if segment.options.sack_blocks > 0 {
             self.sack = true;
         }
+        let size = self.size.mss();
+        self.identifications.take(segment, size);
     }
 
     /// Its SYN.
@@ -117,6 +120,40 @@ impl Half {
         if window > 0 && outstanding > u64::from(window) << shift && shift < MOST_SHIFT {
             self.inferred_scale = Some(shift + 1);
         }
+    }
+}
+
+/// Whether the identifications of a direction's IP packets count them, as Linux's do.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Identifications {
+    next: u16,
+    runs: u8,
+}
+
+impl Identifications {
+    /// A packet; one that an offload split into several takes as many numbers.
+    #[inline]
+    fn take(&mut self, segment: &Segment, mss: u32) {
+        let Some(number) = segment.identification else {
+            return;
+        };
+        let number = number as u16;
+        self.runs = if number.wrapping_sub(self.next) < LOST_BETWEEN {
+            self.runs.saturating_add(1)
+        } else {
+            self.runs / 2
+        };
+        let packets = if segment.payload_bytes > mss {
+            segment.payload_bytes.div_ceil(mss) as u16
+        } else {
+            1
+        };
+        self.next = number.wrapping_add(packets);
+    }
+
+    /// The number of the next packet, if they count.
+    pub fn expected(&self) -> Option<u32> {
+        (self.runs >= IN_A_ROW).then(|| self.next.into())
     }
 }
 
