@@ -172,7 +172,7 @@ def resting(records: Iterable[Record], at_ns: int) -> set[int]:
 
 def of_runs(case: Drawn, out: Path) -> Iterator[tuple[str, str, Path]]:
     """Captures of runs whose every silence has one cause."""
-    outage_s = random.Random(case.number).uniform(*OUTAGE_S)
+    outage_s = min(random.Random(case.number).uniform(*OUTAGE_S), DURATION_S - case.begin_s - 1e-9 * SEEN_NS)
     fails = f"""\
 [[network.changes]]
 at = "{case.begin_s:.3f}s"

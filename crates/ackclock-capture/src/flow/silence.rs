@@ -219,7 +219,7 @@ impl Silence {
             if self.told == Told::Held {
                 return self.stood(connection, now_ns);
             }
-            if self.all_silent && here {
+            if self.all_silent {
                 self.told = Told::Again(class);
                 return None;
             }
