@@ -12,7 +12,7 @@ const ENOUGH: u32 = 8;
 /// The largest shift of a window (RFC 7323 section 2.3).
 const MOST_SHIFT: u8 = 14;
 /// Numbers that follow each other, with a few that were lost between, are a count from so many on.
-const IN_A_ROW: u8 = 3;
+const IN_A_ROW: u8 = 2;
 const LOST_BETWEEN: u16 = 256;
 /// The bytes of the option timestamps, padded.
 const TIMESTAMPS_BYTES: u32 = 12;

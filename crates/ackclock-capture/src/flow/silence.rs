@@ -18,8 +18,8 @@ const LEAST_RTTS: i64 = 4;
 /// The whole capture was as silent as the connection if it was for this share of the time, until so long before its end.
 const ALL_SILENT: f64 = 0.5;
 const AT_ONCE_NS: i64 = 50_000_000;
-/// A clock that moved by less than this share of the time stood still.
-const STOOD_STILL: f64 = 0.1;
+/// A clock that is behind by more than this share of a silence stood still in it.
+const STOOD_STILL: f64 = 0.8;
 /// What was sent in the first half of a silence, as its sender's clock tells, and came behind it was held up.
 const HELD: f64 = 0.5;
 /// With fewer segments outstanding there are not enough duplicate acknowledgements.
@@ -27,7 +27,7 @@ const SMALL_WINDOW: u64 = 4;
 /// A clock's rate is known after so long.
 const CLOCK_NS: i64 = 500_000_000;
 /// Until then no clock is taken to be slower than this (RFC 7323 section 5.4).
-const SLOWEST_TICK_NS: i64 = 100_000_000;
+const SLOWEST_TICK_NS: f64 = 100e6;
 /// Identifications count a sender's packets if they are further apart by less.
 const NEXT_NUMBERS: u32 = 1 << 14;
 
@@ -148,11 +148,8 @@ impl Silence {
             }
             Told::Held => self.stood(connection, now_ns),
             Told::Stood if now_ns - self.end_ns >= self.gap_ns / 4 => {
-                Some(if self.lags(connection, now_ns) {
-                    Stall::Machine
-                } else {
-                    Stall::Host
-                })
+                let stood = self.behind(connection, from, now_ns) > HELD;
+                Some(if stood { Stall::Machine } else { Stall::Host })
             }
             _ => None,
         }
@@ -228,9 +225,7 @@ impl Silence {
         if !here && self.unseen(segment) {
             return Some(Stall::Timeout);
         }
-        let stood = self
-            .moved(connection, self.sender, now_ns)
-            .is_some_and(|share| share < STOOD_STILL);
+        let stood = self.behind(connection, self.sender, now_ns) > STOOD_STILL;
         if self.told == Told::Held || stood {
             return self.stood(connection, now_ns);
         }
@@ -259,48 +254,34 @@ impl Silence {
     /// A host stood still: whether its clock did is told by the sender's packet, unless that may have been held up too.
     fn stood(&mut self, connection: &Connection, now_ns: i64) -> Option<Stall> {
         let sending = connection.halves[self.sender].sending.as_deref()?;
-        match self.moved(connection, self.sender, now_ns) {
-            Some(share) if share < STOOD_STILL => {
-                self.told = Told::Stood;
-                (sending.vantage == Vantage::Sender).then_some(Stall::Machine)
-            }
-            _ => Some(Stall::Host),
+        if self.behind(connection, self.sender, now_ns) <= STOOD_STILL {
+            return Some(Stall::Host);
         }
+        self.told = Told::Stood;
+        (sending.vantage == Vantage::Sender).then_some(Stall::Machine)
     }
 
     /// What just came was sent early in the silence.
     fn held(&self, connection: &Connection, from: usize, now_ns: i64) -> bool {
-        self.moved(connection, from, now_ns)
-            .is_some_and(|share| share < HELD)
+        self.behind(connection, from, now_ns) > HELD
     }
 
-    /// The sender's clock is behind by about the silence.
-    fn lags(&self, connection: &Connection, now_ns: i64) -> bool {
-        let Some(((_, before_ns), share)) =
-            self.clocks[self.sender].zip(self.moved(connection, self.sender, now_ns))
+    /// By how much less than the time since its last packet before the silence an end's clock moved, as timestamps tell,
+    /// in shares of the silence; 0 if nobody knows.
+    fn behind(&self, connection: &Connection, from: usize, now_ns: i64) -> f64 {
+        let Some((before, [first, last])) = self.clocks[from].zip(connection.halves[from].clock)
         else {
-            return false;
+            return 0.0;
         };
-        let behind_ns = (1.0 - share) * (now_ns - before_ns) as f64;
-        behind_ns > HELD * self.gap_ns as f64
-    }
-
-    /// By which share of the time since its last packet before the silence an end's clock moved, as timestamps tell.
-    fn moved(&self, connection: &Connection, from: usize, now_ns: i64) -> Option<f64> {
-        let before = self.clocks[from]?;
-        let [first, last] = connection.halves[from].clock?;
         let (known_ns, passed_ns) = (before.1 - first.1, now_ns - before.1);
-        let moved = f64::from(last.0.wrapping_sub(before.0));
-        if known_ns < CLOCK_NS {
-            // Of an unknown rate only that it stood still can be told.
-            return Some(if moved * (SLOWEST_TICK_NS as f64) < 0.5 * passed_ns as f64 {
-                0.0
-            } else {
-                1.0
-            });
-        }
-        let ticks_per_ns = f64::from(before.0.wrapping_sub(first.0)) / known_ns as f64;
-        (ticks_per_ns > 0.0 && passed_ns > 0).then(|| moved / (ticks_per_ns * passed_ns as f64))
+        let ticks = f64::from(before.0.wrapping_sub(first.0));
+        let tick_ns = if known_ns < CLOCK_NS || ticks == 0.0 {
+            SLOWEST_TICK_NS
+        } else {
+            known_ns as f64 / ticks
+        };
+        let moved_ns = tick_ns * f64::from(last.0.wrapping_sub(before.0));
+        (passed_ns as f64 - moved_ns) / self.gap_ns as f64
     }
 
     /// The sender has sent packets in the silence that did not come so far, by the identification of the next.
