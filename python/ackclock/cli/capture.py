@@ -21,6 +21,11 @@ Filter: TypeAlias = Annotated[
     ),
 ]
 
+ClockLog: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--clock", metavar="LOG", help="A log of gaps in the clock of the host, which explain silences."),
+]
+
 
 def capture(
     files: Files,
@@ -30,6 +35,7 @@ def capture(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON, and nothing else.")] = False,
     expression: Filter = "",
+    clock_log: ClockLog = None,
 ) -> None:
     """Say what happened to the TCP connections in packet captures: losses, repairs, round trips, and what limits them.
 
@@ -45,7 +51,7 @@ def capture(
     from ackclock import captures
     from ackclock.cli.terminal import capture as terminal
 
-    found = captures.read(files, expression, command=command())
+    found = captures.read(files, expression, clock_log=clock_log, command=command())
     for note in found.notes:
         typer.echo(note, err=True)
     if as_json:

@@ -71,6 +71,13 @@ LIMITS = ("nothing", "application", "receiver", "slow_start", "cwnd", "recovery"
 #: Which end of a captured connection sends a flow's data.
 SENDERS = ("client", "server")
 
+#: Why a host's clock had a gap, as a log of it says: its scheduler ran something else; its hypervisor did; what
+#: watches was stopped; the machine was; somebody set the clock.
+CLOCK_GAPS = ("scheduler", "steal", "stop", "pause", "step")
+
+#: Why nothing was to be seen for a while: as the packets tell, or a log.
+SILENCES = (*_core.CAPTURE_STALLS, *CLOCK_GAPS)
+
 #: Columns of words, which may come as codes.
 WORDS = (pl.Enum, pl.Categorical)
 
@@ -196,7 +203,7 @@ STALLS = {
     **_required(F64, "time_s"),
     **_required(U32, "flow"),
     **_required(F64, "duration_s"),
-    **_required(pl.Enum(_core.CAPTURE_STALLS), "class"),
+    **_required(pl.Enum(SILENCES), "class"),
     **_required(F64, "confidence"),
 }
 
