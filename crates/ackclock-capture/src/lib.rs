@@ -9,6 +9,7 @@ pub mod files;
 pub mod filter;
 pub mod flow;
 pub mod framing;
+pub mod listing;
 pub mod packet;
 pub mod path;
 pub mod quiet;
