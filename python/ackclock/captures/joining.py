@@ -60,6 +60,8 @@ def read(
     Tables and answers are those of the capture that is nearer to the sender of most data, with the tables `delays` and
     `placed` and the answer `joined` besides. Raises `InputError` if a capture cannot be read, or nothing is in both.
     """
+    if captures.STANDARD_INPUT in (str(first), str(second)):
+        raise InputError("--join: found standard input; expected two files, which are read twice")
     seen = [captures.read([path], expression, segments=True, command=command, **options) for path in (first, second)]
     joined = join(Path(first), Path(second), expression)
     if joined.paths[0] != Path(first):
@@ -173,6 +175,8 @@ def _under_way(rows: pl.DataFrame, near: str, far: str) -> pl.DataFrame:
     begin_ns, end_ns = rows[f"ns_{near}"].min(), rows[f"ns_{far}"].max()
     both = rows.drop_nulls(["ns_1", "ns_2"]).group_by("pair")
     found = both.agg(longest=longest.max(), last=pl.col(f"n_{near}").max(), first=pl.col(f"n_{far}").min())
+    if _overtaking(rows, f"n_{near}", f"n_{far}"):  # then order tells nothing
+        found = found.with_columns(last=pl.lit(-1, pl.Int64), first=pl.lit(2**62, pl.Int64))
     return found.select("pair", "last", "first", until=end_ns - pl.col("longest"), since=begin_ns + pl.col("longest"))
 
 
@@ -288,18 +292,28 @@ def _told(joined: Joined, placed: pl.DataFrame) -> dict[str, Any]:
         "segments_lost_after": counts.get("after", 0),
         "missed_by_first": counts.get("missed_by_first", 0),
         "missed_by_second": counts.get("missed_by_second", 0),
+        "unresolved": _alone(joined) - placed.filter(~pl.col("place").is_in(["before", "after"])).height,
         "reordered": sum(_reordered(joined)),
         "delay_forward_s": _summary(delays.filter(pl.col("out"))["delay_s"]),
         "delay_back_s": _summary(delays.filter(~pl.col("out"))["delay_s"]),
     }
 
 
+def _alone(joined: Joined) -> int:
+    """Packets that one point alone has."""
+    return joined.packets.filter(pl.col("ns_1").is_null() | pl.col("ns_2").is_null()).height
+
+
 def _reordered(joined: Joined) -> Iterator[int]:
     """Of each direction, packets that came to the further point after one that was sent later (RFC 4737)."""
     for near, far, out in (("n_1", "n_2", OUT), ("n_2", "n_1", BACK)):
-        rows = joined.packets.filter(pl.col("out") == out).drop_nulls(["n_1", "n_2"]).sort(far)
-        before = pl.col(near).cum_max().over("pair")
-        yield rows.filter(pl.col(near) < before).height
+        yield _overtaking(joined.packets.filter(pl.col("out") == out), near, far)
+
+
+def _overtaking(rows: pl.DataFrame, near: str, far: str) -> int:
+    """Packets of one direction that came after one that was sent later."""
+    rows = rows.drop_nulls([near, far]).sort(far)
+    return rows.filter(pl.col(near) < pl.col(near).cum_max().over("pair")).height
 
 
 def _summary(delays_s: pl.Series) -> Mapping[str, float] | None:
