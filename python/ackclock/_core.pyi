@@ -187,6 +187,27 @@ class MeanField:
         """The last rows, and the totals: `flows`, and the link as the one row of `links`."""
 
 @final
+class Listing:
+    """The TCP segments of a capture, one by one, with what tells each from all others: for two captures of one path."""
+
+    def __new__(cls, path: str | PathLike[str], filter: str = "") -> Listing:
+        """Open a file; `-` is standard input.
+
+        Raises:
+            ValueError: the filter is none; the message says where.
+        """
+
+    def advance(self, segments: int) -> bool:
+        """Take in at most so many segments, without holding the interpreter; false when nothing is left."""
+
+    def drain(self) -> dict[str, dict[str, _Column]]:
+        """Take the rows since the last call.
+
+        `listed`: `time_ns` since 1970, `key` (the same for the same packet, wherever it is captured), `pair` (a row of
+        `pairs`), `from_first` (who of the pair sent it), `sequence`, `acknowledgement`, `payload_bytes`. A super-segment
+        has a row for each of its segments. `pairs`: the ends of connections, as text.
+        """
+
 class Capture:
     """Captures under analysis: the segments of all files, in one order of time, in; rows out."""
 

@@ -9,6 +9,7 @@ import pytest
 
 from ackclock.captures import answers
 from ackclock.captures.diagnosis import LIMITS, SILENCES, STALLS, Cause, diagnose
+from ackclock.dataset.tables import CLOCK_GAPS
 
 POLICER = {
     "limiter": "policer",
@@ -94,7 +95,7 @@ def test_what_is_said_has_its_figures_and_is_json():
 def test_every_class_of_the_analysis_has_a_cause_and_words():
     from ackclock import _core
 
-    known = set(_core.CAPTURE_STALLS) - {"unknown"}
+    known = {*_core.CAPTURE_STALLS, *CLOCK_GAPS} - {"unknown"}
     assert known == set(STALLS) == set(SILENCES)
     assert set(_core.CAPTURE_LIMITS) - {"unknown"} == set(LIMITS) == set(answers.LIMITS)
 

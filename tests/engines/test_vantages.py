@@ -228,3 +228,15 @@ def test_each_repair_is_an_event_at_its_time(run):
     assert [repair[:2] for repair in repairs] == [event[:2] for event in events]
     assert [repair[2] for repair in repairs] == pytest.approx([event[2] for event in events], abs=2e-9)
     assert repairs
+
+
+def test_captures_have_all_until_the_end_however_often_rows_are_taken(tmp_path, monkeypatch):
+    """Seven takings of 100 steps leave two steps: what is captured in them comes too."""
+    from ackclock.engines import packet
+
+    text = TEXT.replace('size = "500KB"\n', "")
+    monkeypatch.setattr(packet, "_takings", lambda plan: 7)
+    _, seven = captured(text, tmp_path / "seven")
+    monkeypatch.setattr(packet, "_takings", lambda plan: 1)
+    _, one = captured(text, tmp_path / "one")
+    assert {name: len(found) for name, found in seven.items()} == {name: len(found) for name, found in one.items()}

@@ -9,6 +9,7 @@ use std::hash::{BuildHasher, Hasher};
 
 use crate::flow::Connection;
 use crate::packet::{Endpoint, Segment};
+use crate::quiet::Quiet;
 use crate::rows::Rows;
 
 /// A closed connection is kept for so long, for copies that come late.
@@ -42,7 +43,7 @@ pub struct Connections {
     large: usize,
     begun: u32,
     last: Option<(Key, u32)>,
-    silent_since_ns: Option<i64>,
+    quiet: Quiet,
     packets: u64,
     ended: usize,
 }
@@ -57,7 +58,7 @@ impl Default for Connections {
             large: 0,
             begun: 0,
             last: None,
-            silent_since_ns: None,
+            quiet: Quiet::default(),
             packets: 0,
             ended: 0,
         }
@@ -73,13 +74,14 @@ impl Connections {
     /// Gives a segment to its connection.
     #[inline]
     pub fn take(&mut self, segment: &Segment, now_ns: i64, rows: &mut Rows) {
-        let silent_ns = self.silent_since_ns.map_or(0, |since_ns| now_ns - since_ns);
-        self.silent_since_ns = Some(now_ns);
+        self.quiet.packet(now_ns);
         let key = key(segment);
         let slot = self.slot(key, segment, now_ns, rows);
         if let Some(connection) = &mut self.slots[slot as usize] {
-            let small = !connection.is_large();
-            connection.take(segment, now_ns, silent_ns, rows);
+            let (small, waited) = (!connection.is_large(), connection.waits());
+            self.quiet.of(connection.last_ns);
+            connection.take(segment, now_ns, &self.quiet, rows);
+            self.quiet.waits(waited, connection.waits());
             self.large += usize::from(small && connection.is_large());
         }
         self.packets = self.packets.wrapping_add(1);
@@ -130,6 +132,7 @@ impl Connections {
             return;
         };
         self.large -= usize::from(connection.is_large());
+        self.quiet.waits(connection.waits(), false);
         let [client, server] = connection.ends;
         self.index.remove(&ordered(client, server));
         self.last = None;

@@ -3,6 +3,7 @@
 use ackclock_record::Happening;
 
 use crate::packet::{Checksum, Endpoint, Flags, Options as TcpOptions, Segment};
+use crate::quiet::Quiet;
 use crate::rows::{How, Rows};
 use crate::tables::{Cause, Limit, Stall};
 use half::Half;
@@ -21,6 +22,9 @@ mod vantage;
 
 /// A SYN with the number of one before is another copy of it for so long (RFC 9293's 2 MSL).
 const SAME_SYN_NS: i64 = 240_000_000_000;
+/// How sure the class of a silence is: what came behind it decided; or the capture, or another silence, came before.
+const DECIDED: f64 = 0.9;
+const LIKELY: f64 = 0.6;
 
 /// The window limits what is sent, for all that is known of it.
 pub(crate) fn window_limits(limit: u8) -> bool {
@@ -49,6 +53,8 @@ pub struct Connection {
     /// What is sent by the client, and by the server.
     halves: [Half; 2],
     reset: bool,
+    /// The last silence, until it is told why it was.
+    silence: Option<Box<Silence>>,
     bad_checksums: u32,
     stalls: u32,
     stalled_ns: i64,
@@ -70,6 +76,7 @@ impl Connection {
             established_ns: None,
             halves: [Half::default(), Half::default()],
             reset: false,
+            silence: None,
             bad_checksums: 0,
             stalls: 0,
             stalled_ns: 0,
@@ -107,11 +114,23 @@ impl Connection {
         usize::from(segment.source != self.ends[0])
     }
 
-    /// Takes a segment in. `silent_ns`: how long nothing at all was captured before it.
+    /// Data are outstanding.
     #[inline]
-    pub fn take(&mut self, segment: &Segment, now_ns: i64, silent_ns: i64, rows: &mut Rows) {
+    pub fn waits(&self) -> bool {
+        self.halves.iter().any(|half| {
+            half.sending
+                .as_ref()
+                .is_some_and(|sending| !sending.board.is_empty())
+        })
+    }
+
+    /// Takes a segment in. `quiet`: the last silence of the whole capture.
+    #[inline]
+    pub fn take(&mut self, segment: &Segment, now_ns: i64, quiet: &Quiet, rows: &mut Rows) {
         let from = self.from(segment);
-        let silence = self.silence(now_ns, from, silent_ns);
+        if now_ns - self.last_ns > silence::LEAST_NS {
+            self.fell_silent(now_ns, from, quiet, rows);
+        }
         self.bad_checksums += u32::from(segment.checksum == Checksum::Bad);
         let Flags(flags) = segment.flags;
         self.halves[from].count(segment, now_ns);
@@ -129,8 +148,8 @@ impl Connection {
         if flags & (Flags::FIN | Flags::RST) != 0 {
             self.close(segment, from);
         }
-        if let Some(silence) = silence {
-            self.stalled(&silence, segment, from, now_ns, rows);
+        if self.silence.is_some() {
+            self.look_at_silence(segment, from, now_ns, rows);
         }
         self.last_ns = now_ns;
     }
@@ -296,34 +315,42 @@ impl Connection {
         }
     }
 
-    /// A silence of the connection, seen before the packet that ends it.
-    #[inline]
-    fn silence(&self, now_ns: i64, from: usize, silent_ns: i64) -> Option<Silence> {
-        let gap_ns = now_ns - self.last_ns;
-        if gap_ns <= silence::LEAST_NS {
-            return None;
-        }
-        silence::of(self, gap_ns, from, silent_ns)
+    /// There was a gap before a packet.
+    #[cold]
+    fn fell_silent(&mut self, now_ns: i64, from: usize, quiet: &Quiet, rows: &mut Rows) {
+        let silence = silence::of(self, now_ns, from, quiet);
+        self.end_silence(rows);
+        self.silence = silence.map(Box::new);
     }
 
-    fn stalled(
-        &mut self,
-        silence: &Silence,
-        segment: &Segment,
-        from: usize,
-        now_ns: i64,
-        rows: &mut Rows,
-    ) {
-        let class = silence.class(self, segment, from);
+    #[cold]
+    fn look_at_silence(&mut self, segment: &Segment, from: usize, now_ns: i64, rows: &mut Rows) {
+        let Some(mut silence) = self.silence.take() else {
+            return;
+        };
+        match silence.look(self, segment, from, now_ns) {
+            Some(class) => self.stalled(&silence, class, DECIDED, rows),
+            None => self.silence = Some(silence),
+        }
+    }
+
+    /// Nothing more tells of the last silence.
+    fn end_silence(&mut self, rows: &mut Rows) {
+        if let Some(silence) = self.silence.take() {
+            self.stalled(&silence, silence.likely(), LIKELY, rows);
+        }
+    }
+
+    fn stalled(&mut self, silence: &Silence, class: Stall, confidence: f64, rows: &mut Rows) {
         let flow = self.flow(silence.sender);
         self.stalls += 1;
         self.stalled_ns += silence.gap_ns;
         let how = How {
             class: class as u8,
             duration_s: silence.gap_ns as f64 * 1e-9,
-            confidence: if class == Stall::Unknown { 0.0 } else { 0.9 },
+            confidence,
         };
-        let begin_ns = now_ns - silence.gap_ns;
+        let begin_ns = silence.end_ns - silence.gap_ns;
         rows.event(begin_ns, flow, Happening::Stall, f64::NAN, how);
     }
 

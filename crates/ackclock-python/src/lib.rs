@@ -14,6 +14,7 @@ mod fluid;
 pub mod guard;
 #[cfg(feature = "python")]
 mod linux;
+mod listing;
 #[cfg(feature = "python")]
 mod meanfield;
 #[cfg(feature = "python")]
@@ -42,6 +43,8 @@ mod _core {
     use crate::fluid::fluid_many;
     #[pymodule_export]
     use crate::linux::{linux_inside, linux_result};
+    #[pymodule_export]
+    use crate::listing::Listing;
     #[pymodule_export]
     use crate::meanfield::MeanField;
     #[pymodule_export]

@@ -14,11 +14,11 @@ import numpy as np
 import polars as pl
 
 from ackclock import _core
-from ackclock.captures import answers, congestion, summary
+from ackclock.captures import answers, clock, congestion, summary
 from ackclock.captures.tally import Tally
 from ackclock.dataset import Dataset, Spool
 from ackclock.dataset.kinds import Kind
-from ackclock.dataset.tables import EVENT_KINDS, SENDERS, TABLES, Column
+from ackclock.dataset.tables import EVENT_KINDS, SENDERS, SILENCES, TABLES, Column
 from ackclock.errors import InputError
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional, several
@@ -44,7 +44,7 @@ NAMES: Mapping[str, Sequence[str]] = {
     "events.kind": EVENT_KINDS,
     "captured.sender": SENDERS,
     "captured.vantage": _core.CAPTURE_VANTAGES,
-    "stalls.class": _core.CAPTURE_STALLS,
+    "stalls.class": SILENCES,
     "windows.limit": _core.CAPTURE_LIMITS,
     "segments.fate": _core.CAPTURE_FATES,
     "segments.cause": _core.CAPTURE_CAUSES,
@@ -65,6 +65,7 @@ class Captured:
     expression=arguments.TEXT,
     interval_s=arguments.number(1e-6, expected="a time in seconds"),
     segments=arguments.FLAG,
+    clock_log=optional(arguments.PATH),
     command=optional(arguments.TEXT),
 )
 def read(
@@ -73,6 +74,7 @@ def read(
     *,
     interval_s: float = INTERVAL_S,
     segments: bool = False,
+    clock_log: Path | str | None = None,
     command: str | None = None,
 ) -> Captured:
     """Analyses captures (pcap or pcapng, also as gz, zst or xz; `-` is standard input) as one, in the order of time.
@@ -82,10 +84,11 @@ def read(
         expression: only these packets, in the words of pcap-filter(7): addresses and ports.
         interval_s: flows are sampled at most once in this time, in seconds.
         segments: also the fate of each copy of each data segment, as the table `segments`.
+        clock_log: a log of gaps in the clock of the host (see `clock`): silences that coincide with one have its class.
         command: for the manifest.
 
     Raises:
-        InputError: nothing could be read, or the expression is none.
+        InputError: nothing could be read, the expression is none, or the log is none of the captures' time.
     """
     for path in map(Path, files):
         if str(path) != STANDARD_INPUT:
@@ -94,16 +97,20 @@ def read(
         capture = _core.Capture(list(files), expression, interval_s=interval_s, segments=segments)
     except ValueError as error:
         raise InputError(f'--filter "{expression}": {error}') from error
+    log = None if clock_log is None else clock.read(clock_log)
     spool = Spool(names=NAMES)
     tally = Tally(MOST_FLOWS)
     for rows in _rows(capture):
         tally.add(rows["flows"])
         for table, columns in _tables(rows, interval_s):
-            spool.append(table, columns)
+            spool.append(table, columns if log is None or table != "stalls" else _logged(columns, log, capture))
     found = capture.files()
     notes = tuple(f"{readable(file['path'])}: {file['note']}" for file in found if file["note"])
     if all(file["refused"] for file in found):
         raise InputError("\n".join(notes))
+    if log is not None:
+        origin_s = 1e-9 * (capture.origin_ns or 0)
+        log.check(origin_s, origin_s + capture.duration_s)
     rankings = congestion.rankings(capture)
     spool.revise("flows", "congestion", "flow", {flow: congestion.word(ranking) for flow, ranking in rankings.items()})
     told = _answers(spool.dataset(_about(command)), tally, capture, found, rankings)
@@ -111,9 +118,11 @@ def read(
     return Captured(data, told, notes)
 
 
-@checked(folder=arguments.PATH)
-def of_result(folder: Path | str) -> Captured:
-    """What captures told when their result was written. Raises `InputError` if it is none."""
+@checked(folder=arguments.PATH, clock_log=optional(arguments.PATH))
+def of_result(folder: Path | str, clock_log: Path | str | None = None) -> Captured:
+    """What captures told when their result was written. Raises `InputError` if it is none, and for a clock log."""
+    if clock_log is not None:
+        raise InputError(f"--clock: found {readable(folder)}, a result; expected captures, which a log is joined with")
     data = Dataset.read(folder)
     if "capture" not in data.manifest:
         raise InputError(f"{readable(folder)}: found {Kind.RUN.value}; expected {Kind.CAPTURE.value}")
@@ -157,6 +166,15 @@ def _tables(rows: Mapping[str, Columns], interval_s: float) -> Iterator[tuple[st
     stood = np.asarray(events["kind"]) == EVENT_KINDS.index("stall")
     yield "stalls", {name: np.asarray(events[name])[stood] for name in TABLES["stalls"] if name in events}
     yield "segments", _known("segments", rows["segments"])
+
+
+def _logged(stalls: Columns, log: clock.ClockLog, capture: _core.Capture) -> Columns:
+    """Silences with the classes of the log where they coincide with its gaps."""
+    begin_s = 1e-9 * (capture.origin_ns or 0) + np.asarray(stalls["time_s"])
+    which, kinds, sure = log.explains(begin_s, np.asarray(stalls["duration_s"]))
+    classes, confidence = np.array(stalls["class"]), np.array(stalls["confidence"])
+    classes[which], confidence[which] = len(_core.CAPTURE_STALLS) + kinds, sure
+    return {**stalls, "class": classes, "confidence": confidence}
 
 
 def _known(table: str, columns: Columns) -> dict[str, Column]:

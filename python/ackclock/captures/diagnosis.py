@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from ackclock.dataset.tables import CLOCK_GAPS
 from ackclock.views import numbers
 
 #: A cause is worth a word from this share of the time on, and of the capture's packets.
@@ -55,6 +56,7 @@ STALLS = {
     "ack_delay": Cause.NETWORK,
     "handshake": Cause.NETWORK,
     "capture_loss": Cause.CAPTURE,
+    **dict.fromkeys(CLOCK_GAPS, Cause.HOST),
 }
 
 #: Whose limit it was. A path that is full by itself is nobody's fault: see `_of_path`.
@@ -260,6 +262,11 @@ SILENCES = {
     "ack_delay": ("acknowledgements came late", "Look at the way back, and at the receiver's delayed ACKs."),
     "handshake": ("the handshake was not answered", "Look for lost SYNs, a firewall, or a full accept queue."),
     "capture_loss": ("the flow went on, unseen by the capture", "Capture fewer bytes a packet, or to a faster disk."),
+    "scheduler": ("the host's log says that it ran something else", "See what else runs on the host's CPUs."),
+    "steal": ("the host's log says that its hypervisor ran others", "Ask who runs the hypervisor for CPU time."),
+    "stop": ("the host's log says that its processes were stopped", "See who stops them: a debugger, a cgroup's freezer."),
+    "pause": ("the host's log says that its machine was paused", "Ask who runs the hypervisor: it was paused or moved."),
+    "step": ("the host's log says that its clock was set", "Let the clock be slewed (chrony, ntpd -x), not set."),
 }
 
 

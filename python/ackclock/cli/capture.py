@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 from ackclock.cli.options import command
+
+if TYPE_CHECKING:
+    from ackclock.captures import Captured
 
 Files: TypeAlias = Annotated[
     list[Path],
@@ -21,6 +24,11 @@ Filter: TypeAlias = Annotated[
     ),
 ]
 
+ClockLog: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--clock", metavar="LOG", help="A log of gaps in the clock of the host, which explain silences."),
+]
+
 
 def capture(
     files: Files,
@@ -30,10 +38,15 @@ def capture(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON, and nothing else.")] = False,
     expression: Filter = "",
+    clock_log: ClockLog = None,
+    join: Annotated[
+        bool,
+        typer.Option("--join", help="Two captures of the same flows, at two points of their path: what was lost where."),
+    ] = False,
 ) -> None:
     """Say what happened to the TCP connections in packet captures: losses, repairs, round trips, and what limits them.
 
-    Several files are read as one capture, in the order of time.
+    Several files are read as one capture, in the order of time; with --join, two as captures of the same packets.
 
     Examples:
         ackclock capture upload.pcap
@@ -41,11 +54,16 @@ def capture(
         ackclock capture day-*.pcap.zst --filter "port 443" --out results/day
 
         tcpdump -w - | ackclock capture - --json
+
+        ackclock capture sender.pcap receiver.pcap --join
     """
     from ackclock import captures
     from ackclock.cli.terminal import capture as terminal
 
-    found = captures.read(files, expression, command=command())
+    if join:
+        found = _joined(files, expression, clock_log=clock_log, command=command())
+    else:
+        found = captures.read(files, expression, clock_log=clock_log, command=command())
     for note in found.notes:
         typer.echo(note, err=True)
     if as_json:
@@ -54,3 +72,12 @@ def capture(
         terminal.print_answers(found.answers)
     if out is not None:
         typer.echo(f"wrote {found.data.write(out)}", err=as_json)
+
+
+def _joined(files: list[Path], expression: str, **options: Any) -> Captured:
+    from ackclock.captures import joining
+    from ackclock.errors import InputError
+
+    if len(files) != 2:
+        raise InputError(f"--join: found {len(files)} file{'s' if len(files) > 1 else ''}; expected two")
+    return joining.read(*files, expression, **options)

@@ -7,13 +7,14 @@ from typing import Annotated
 
 import typer
 
-from ackclock.cli.capture import Files, Filter
+from ackclock.cli.capture import ClockLog, Files, Filter
 
 
 def doctor(
     files: Files,
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON, and nothing else.")] = False,
     expression: Filter = "",
+    clock_log: ClockLog = None,
 ) -> None:
     """Say why transfers in packet captures were slow: network, host, capture, shaper, receiver or application.
 
@@ -32,7 +33,10 @@ def doctor(
     from ackclock.captures.diagnosis import diagnose
     from ackclock.cli.terminal import capture as terminal
 
-    found = captures.of_result(files[0]) if len(files) == 1 and files[0].is_dir() else captures.read(files, expression)
+    if len(files) == 1 and files[0].is_dir():
+        found = captures.of_result(files[0], clock_log)
+    else:
+        found = captures.read(files, expression, clock_log=clock_log)
     for note in found.notes:
         typer.echo(note, err=True)
     diagnosis = diagnose(found.answers)

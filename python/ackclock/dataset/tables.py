@@ -71,6 +71,16 @@ LIMITS = ("nothing", "application", "receiver", "slow_start", "cwnd", "recovery"
 #: Which end of a captured connection sends a flow's data.
 SENDERS = ("client", "server")
 
+#: Why a host's clock had a gap, as a log of it says: its scheduler ran something else; its hypervisor did; what
+#: watches was stopped; the machine was; somebody set the clock.
+CLOCK_GAPS = ("scheduler", "steal", "stop", "pause", "step")
+
+#: Why nothing was to be seen for a while: as the packets tell, or a log.
+SILENCES = (*_core.CAPTURE_STALLS, *CLOCK_GAPS)
+
+#: Where a packet was lost, of two points that it passes one after the other; or which of them missed one that arrived.
+PLACES = ("before", "between", "after", "missed_by_first", "missed_by_second")
+
 #: Columns of words, which may come as codes.
 WORDS = (pl.Enum, pl.Categorical)
 
@@ -196,7 +206,7 @@ STALLS = {
     **_required(F64, "time_s"),
     **_required(U32, "flow"),
     **_required(F64, "duration_s"),
-    **_required(pl.Enum(_core.CAPTURE_STALLS), "class"),
+    **_required(pl.Enum(SILENCES), "class"),
     **_required(F64, "confidence"),
 }
 
@@ -220,6 +230,22 @@ SEGMENTS = {
     **_required(F64, "confidence"),
 }
 
+DELAYS = {
+    **_required(U32, "run"),
+    **_required(F64, "time_s"),
+    **_required(U32, "flow packets"),
+    **_required(F64, "delay_min_s delay_mean_s delay_max_s"),
+    **_nullable(F64, "error_s"),
+}
+
+PLACED = {
+    **_required(U32, "run"),
+    **_required(F64, "time_s"),
+    **_required(U32, "flow"),
+    **_required(pl.Enum(PLACES), "place"),
+    **_required(U32, "payload_bytes"),
+}
+
 #: Table name → column name → field.
 TABLES: Mapping[str, Mapping[str, Field]] = {
     "flows": FLOWS,
@@ -233,10 +259,15 @@ TABLES: Mapping[str, Mapping[str, Field]] = {
     "stalls": STALLS,
     "windows": WINDOWS,
     "segments": SEGMENTS,
+    "delays": DELAYS,
+    "placed": PLACED,
 }
 
 #: Tables that no engine fills: what only captures tell.
 OF_CAPTURES = ("captured", "stalls", "windows", "segments")
+
+#: Those that two captures of the same flows tell together.
+OF_JOINS = ("delays", "placed")
 
 
 def schema(table: str) -> pl.Schema:

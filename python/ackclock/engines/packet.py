@@ -57,7 +57,7 @@ class PacketEngine:
                 if taking:
                     _take(simulation, spool, plan, captures)
                 around.progress(share)
-            _finish(simulation, spool, plan)
+            _finish(simulation, spool, plan, captures)
         return spool.dataset(manifest(plan, self.name, seed, around.command))
 
 
@@ -109,13 +109,18 @@ def _takings(plan: Plan) -> int:
 def _take(simulation: _core.Simulation, spool: Spool, plan: Plan, captures: Sequence[_Capture]) -> None:
     for table, columns in simulation.drain().items():
         spool.append(table, _known(table, columns, plan))
+    _write(simulation, captures)
+
+
+def _write(simulation: _core.Simulation, captures: Sequence[_Capture]) -> None:
     if captures:
         for capture, content in zip(captures, simulation.captures(), strict=True):
             capture.write(content)
 
 
-def _finish(simulation: _core.Simulation, spool: Spool, plan: Plan) -> None:
-    """The last rows, and the totals."""
+def _finish(simulation: _core.Simulation, spool: Spool, plan: Plan, captures: Sequence[_Capture]) -> None:
+    """The last rows and packets, and the totals."""
+    _write(simulation, captures)
     for table, columns in simulation.finish().items():
         spool.append(table, _known(table, columns, plan))
 

@@ -9,6 +9,7 @@ use ackclock_record::{NONE, UNKNOWN};
 impl Connection {
     /// Ends it: all that is open is told, and its rows are written.
     pub fn finish(mut self, rows: &mut Rows) {
+        self.end_silence(rows);
         let mut any = false;
         for from in 0..2 {
             if let Some(mut sending) = self.halves[from].sending.take() {

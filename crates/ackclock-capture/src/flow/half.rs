@@ -49,9 +49,7 @@ pub struct Half {
     pub size: Size,
     /// TSval and time of the first packet and of the last.
     pub clock: Option<[(u32, i64); 2]>,
-    /// The one before the last.
-    pub clock_before: (u32, i64),
-    /// The identifications of its packets.
+    /// What counts its packets.
     pub identities: Identities,
     /// What it sends, once it sends data.
     pub sending: Option<Box<Sending>>,
@@ -68,9 +66,7 @@ impl Half {
         if let Some((tsval, _)) = segment.options.timestamps {
             self.timestamps = true;
             let now = (tsval, now_ns);
-            let clock = self.clock.get_or_insert([now, now]);
-            self.clock_before = clock[1];
-            clock[1] = now;
+            self.clock.get_or_insert([now, now])[1] = now;
         }
         if segment.options.sack_blocks > 0 {
             self.sack = true;

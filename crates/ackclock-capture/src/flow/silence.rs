@@ -1,49 +1,81 @@
 //! Silences of a connection, and why (Mihály et al.; TAPO: *Demystifying and Mitigating TCP Stalls at the Server Side*,
 //! CoNEXT 2015, whose tree the transport's classes follow).
+//!
+//! What a silence was is told by the packets that end it, and the first is not always enough: an acknowledgement that was
+//! sent before it and lay somewhere meanwhile tells that a host stood still, and the clock of the data's sender, in its
+//! next packet, whether that host's machine did. So a silence stays open until something is decided by what comes.
 
+use super::half::Half;
 use super::{Connection, Stall};
-use crate::packet::Segment;
-use crate::tables::Cause;
+use crate::packet::{Flags, Segment};
+use crate::quiet::Quiet;
+use crate::tables::{Cause, Vantage};
 
 /// No shorter gap is a silence.
 pub const LEAST_NS: i64 = 200_000_000;
 /// Nor one of fewer smoothed RTTs.
 const LEAST_RTTS: i64 = 4;
-/// The whole capture was as silent as the connection if it was for this share of the time.
-const ALL_SILENT: f64 = 0.95;
-/// A clock that moved by less than this share of the time stood still.
-const STOOD_STILL: f64 = 0.1;
+/// The whole capture was as silent as the connection if it was for this share of the time, until so long before its end.
+const ALL_SILENT: f64 = 0.5;
+const AT_ONCE_NS: i64 = 50_000_000;
+/// A clock that is behind by more than this share of a silence stood still in it.
+const STOOD_STILL: f64 = 0.8;
+/// What was sent in the first half of a silence, as its sender's clock tells, and came behind it was held up.
+const HELD: f64 = 0.5;
 /// With fewer segments outstanding there are not enough duplicate acknowledgements.
 const SMALL_WINDOW: u64 = 4;
 /// A clock's rate is known after so long.
 const CLOCK_NS: i64 = 500_000_000;
+/// Until then no clock is taken to be slower than this (RFC 7323 section 5.4).
+const SLOWEST_TICK_NS: f64 = 100e6;
+/// Identifications count a sender's packets if they are further apart by less.
+const NEXT_NUMBERS: u32 = 1 << 14;
 
-/// What was the case when the silence began.
+/// How far the packets behind a silence have told why it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    /// Nothing so far.
+    Nothing,
+    /// What came first was sent before the silence, or early in it.
+    Held,
+    /// Data are missing: lost by the network, or by the capture.
+    Hole,
+    /// This was sent again, maybe by a host that woke up.
+    Again(Stall),
+    /// The sender's clock stood still, or its first packet was held up on its way.
+    Stood,
+}
+
+/// A silence that is over.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::struct_excessive_bools)] // what was the case and what was not
 pub struct Silence {
     /// How long it was.
     pub gap_ns: i64,
+    /// When it was over.
+    pub end_ns: i64,
     /// Whose data the connection waited for.
     pub sender: usize,
     outstanding_bytes: u64,
+    next: u64,
     window_shut: bool,
     sacked: bool,
     repaired: bool,
     all_silent: bool,
+    /// Others stopped with it, which were not done.
+    others: bool,
     handshake: bool,
+    clocks: [Option<(u32, i64)>; 2],
+    expected: Option<u32>,
+    told: Told,
 }
 
-/// A gap, if it is a silence.
-pub fn of(connection: &Connection, gap_ns: i64, from: usize, silent_ns: i64) -> Option<Silence> {
+/// A gap before a packet, if it is a silence.
+pub fn of(connection: &Connection, now_ns: i64, from: usize, quiet: &Quiet) -> Option<Silence> {
+    let gap_ns = now_ns - connection.last_ns;
     let halves = &connection.halves;
-    let busy = |half: usize| {
-        halves[half]
-            .sending
-            .as_ref()
-            .is_some_and(|sending| !sending.board.is_empty())
-    };
-    let sender = match (busy(0), busy(1)) {
+    let left = |half: usize| outstanding_bytes(&halves[half]);
+    let sender = match (left(0) > 0, left(1) > 0) {
         (true, false) => 0,
         (false, true) => 1,
         _ if halves[from].sending.is_none() => 1 - from,
@@ -54,83 +86,212 @@ pub fn of(connection: &Connection, gap_ns: i64, from: usize, silent_ns: i64) -> 
     if gap_ns <= LEAST_RTTS * srtt_ns || connection.closed() {
         return None;
     }
-    let outstanding_bytes = sending.map_or(0, |sending| sending.next.saturating_sub(sending.una));
+    let outstanding_bytes = left(sender);
+    let all_silent = quiet.within(connection.last_ns, now_ns) as f64 >= ALL_SILENT * gap_ns as f64
+        && now_ns - quiet.end_ns <= srtt_ns.max(AT_ONCE_NS);
+    let here = sending.is_some_and(|sending| sending.vantage == Vantage::Sender);
+    let waiting = 2 * quiet.waiting >= quiet.active;
     let mss = sending.map_or(1, |sending| u64::from(sending.mss));
-    let window = sending.and_then(|sending| sending.window_bytes);
+    let window = sending.and_then(|sending| {
+        let pending = sending.pending.back().and_then(|ack| ack.window_bytes);
+        pending.or(sending.window_bytes)
+    });
     Some(Silence {
         gap_ns,
+        end_ns: now_ns,
         sender,
         outstanding_bytes,
-        window_shut: window.is_some_and(|window| window < outstanding_bytes + mss),
+        next: sending.map_or(halves[sender].next, |sending| sending.next),
+        window_shut: window.is_some_and(|window| window < mss),
         sacked: sending.is_some_and(|sending| sending.board.sacked_bytes() > 0),
         repaired: sending
             .and_then(|sending| sending.board.front())
             .is_some_and(|first| !first.once()),
-        all_silent: silent_ns as f64 >= ALL_SILENT * gap_ns as f64,
+        all_silent,
+        others: all_silent && quiet.active > 1 && (waiting || !here),
         handshake: connection.established_ns.is_none() && connection.syn_ns.is_some(),
+        clocks: [0, 1].map(|half| halves[half].clock.map(|[_, last]| last)),
+        expected: halves[sender].identities.expected(),
+        told: Told::Nothing,
+    })
+}
+
+/// What a direction has sent and nobody has acknowledged, as far as the capture shows.
+fn outstanding_bytes(half: &Half) -> u64 {
+    half.sending.as_deref().map_or(0, |sending| {
+        let heard = sending.pending.back().map_or(0, |ack| ack.position);
+        sending.next.saturating_sub(sending.una.max(heard))
     })
 }
 
 impl Silence {
-    /// Why, now that the packet that ends it has been taken in.
-    pub fn class(&self, connection: &Connection, segment: &Segment, from: usize) -> Stall {
-        let sending = connection.halves[self.sender].sending.as_deref();
+    /// Looks at a packet behind it, which has been taken in: why it was, if nothing that may come can tell otherwise.
+    pub fn look(
+        &mut self,
+        connection: &Connection,
+        segment: &Segment,
+        from: usize,
+        now_ns: i64,
+    ) -> Option<Stall> {
         if self.handshake {
-            return Stall::Handshake;
+            return Some(Stall::Handshake);
         }
-        let Some(sending) = sending else {
-            return Stall::Application;
-        };
-        if from == self.sender && segment.payload_bytes > 0 && sending.left_hole {
-            return Stall::CaptureLoss;
+        if connection.halves[self.sender].sending.is_none() {
+            return Some(Stall::Application);
+        }
+        if from != self.sender {
+            return self.answered(connection, segment, from, now_ns);
+        }
+        match self.told {
+            Told::Nothing | Told::Held if segment.payload_bytes > 0 => {
+                self.went_on(connection, segment, now_ns)
+            }
+            Told::Held => self.stood(connection, now_ns),
+            Told::Stood if now_ns - self.end_ns >= self.gap_ns / 4 => {
+                let stood = self.behind(connection, from, now_ns) > HELD;
+                Some(if stood { Stall::Machine } else { Stall::Host })
+            }
+            _ => None,
+        }
+    }
+
+    /// Why it was, when nothing more comes.
+    pub fn likely(&self) -> Stall {
+        match self.told {
+            Told::Nothing if self.outstanding_bytes == 0 => Stall::Application,
+            Told::Nothing => Stall::AckDelay,
+            Told::Held => Stall::Host,
+            Told::Hole => Stall::ContinuousLoss,
+            Told::Again(class) => class,
+            Told::Stood => Stall::Machine,
+        }
+    }
+
+    /// The other end sends something.
+    fn answered(
+        &mut self,
+        connection: &Connection,
+        segment: &Segment,
+        from: usize,
+        now_ns: i64,
+    ) -> Option<Stall> {
+        let acks = segment.flags.has(Flags::ACK);
+        let position = connection.halves[self.sender].unwrap(segment.acknowledgement);
+        let beyond = acks && position > self.next + 1 && position - self.next < 1 << 28;
+        match self.told {
+            Told::Hole if beyond => Some(Stall::CaptureLoss),
+            Told::Hole => Some(Stall::ContinuousLoss),
+            Told::Again(class) if !self.held(connection, from, now_ns) => Some(class),
+            Told::Again(_) => self.stood(connection, self.end_ns),
+            Told::Held | Told::Stood => None,
+            Told::Nothing if beyond => Some(Stall::CaptureLoss),
+            Told::Nothing if self.window_shut => Some(Stall::Receiver),
+            Told::Nothing if self.outstanding_bytes == 0 => Some(Stall::Application),
+            Told::Nothing if self.all_silent && self.held(connection, from, now_ns) => {
+                self.told = Told::Held;
+                None
+            }
+            Told::Nothing => Some(Stall::AckDelay),
+        }
+    }
+
+    /// The sender sends data.
+    fn went_on(
+        &mut self,
+        connection: &Connection,
+        segment: &Segment,
+        now_ns: i64,
+    ) -> Option<Stall> {
+        let sending = connection.halves[self.sender].sending.as_deref()?;
+        let here = sending.vantage == Vantage::Sender;
+        if sending.left_hole {
+            self.told = Told::Hole;
+            return here.then_some(Stall::CaptureLoss);
         }
         if self.window_shut {
-            return Stall::Receiver;
+            return Some(Stall::Receiver);
         }
-        if self.outstanding_bytes == 0 {
-            return Stall::Application;
-        }
-        let again = if from == self.sender && segment.payload_bytes > 0 {
-            sending.last_cause
-        } else {
-            None
-        };
-        match again {
-            Some(_) if self.repaired => Stall::DoubleRetransmission,
-            Some(Cause::TailProbe) => Stall::TailLoss,
-            Some(_) if self.sacked => Stall::Timeout,
-            Some(_) if self.outstanding_bytes < SMALL_WINDOW * u64::from(sending.mss) => {
-                Stall::SmallWindow
+        if let Some(cause) = sending.last_cause {
+            let class = self.transport(cause, sending.mss);
+            if self.told == Told::Held {
+                return self.stood(connection, now_ns);
             }
-            Some(_) => Stall::ContinuousLoss,
-            None => self.without_repair(connection, from),
+            if self.all_silent {
+                self.told = Told::Again(class);
+                return None;
+            }
+            return Some(class);
+        }
+        if !here && self.unseen(segment) {
+            return Some(Stall::Timeout);
+        }
+        let stood = self.behind(connection, self.sender, now_ns) > STOOD_STILL;
+        if self.told == Told::Held || stood {
+            return self.stood(connection, now_ns);
+        }
+        if self.outstanding_bytes > 0 {
+            // A tail loss probe may be of new data (RFC 8985 section 7.3).
+            self.told = Told::Again(Stall::TailLoss);
+            return (!self.all_silent).then_some(Stall::TailLoss);
+        }
+        if self.others {
+            return self.stood(connection, now_ns);
+        }
+        Some(Stall::Application)
+    }
+
+    /// What was lost when something is sent again, by TAPO's tree.
+    fn transport(&self, cause: Cause, mss: u32) -> Stall {
+        match cause {
+            _ if self.repaired => Stall::DoubleRetransmission,
+            Cause::TailProbe => Stall::TailLoss,
+            _ if self.sacked => Stall::Timeout,
+            _ if self.outstanding_bytes < SMALL_WINDOW * u64::from(mss) => Stall::SmallWindow,
+            _ => Stall::ContinuousLoss,
         }
     }
 
-    fn without_repair(&self, connection: &Connection, from: usize) -> Stall {
-        if from != self.sender {
-            return Stall::AckDelay;
+    /// A host stood still: whether its clock did is told by the sender's packet, unless that may have been held up too.
+    fn stood(&mut self, connection: &Connection, now_ns: i64) -> Option<Stall> {
+        let sending = connection.halves[self.sender].sending.as_deref()?;
+        if self.behind(connection, self.sender, now_ns) <= STOOD_STILL {
+            return Some(Stall::Host);
         }
-        if self.all_silent {
-            return match clock_moved(connection, from, self.gap_ns) {
-                Some(share) if share < STOOD_STILL => Stall::Machine,
-                _ => Stall::Host,
-            };
-        }
-        Stall::Application
+        self.told = Told::Stood;
+        (sending.vantage == Vantage::Sender).then_some(Stall::Machine)
     }
-}
 
-/// By which share of the silence the end's clock moved, as its timestamps tell.
-fn clock_moved(connection: &Connection, from: usize, gap_ns: i64) -> Option<f64> {
-    let half = &connection.halves[from];
-    let [first, last] = half.clock?;
-    let before = half.clock_before;
-    let known_ns = before.1 - first.1;
-    if known_ns < CLOCK_NS {
-        return None;
+    /// What just came was sent early in the silence.
+    fn held(&self, connection: &Connection, from: usize, now_ns: i64) -> bool {
+        self.behind(connection, from, now_ns) > HELD
     }
-    let ticks_per_ns = f64::from(before.0.wrapping_sub(first.0)) / known_ns as f64;
-    let moved = f64::from(last.0.wrapping_sub(before.0));
-    (ticks_per_ns > 0.0).then(|| moved / (ticks_per_ns * gap_ns as f64))
+
+    /// By how much less than the time since its last packet before the silence an end's clock moved, as timestamps tell,
+    /// in shares of the silence; 0 if nobody knows.
+    fn behind(&self, connection: &Connection, from: usize, now_ns: i64) -> f64 {
+        let Some((before, [first, last])) = self.clocks[from].zip(connection.halves[from].clock)
+        else {
+            return 0.0;
+        };
+        let (known_ns, passed_ns) = (before.1 - first.1, now_ns - before.1);
+        let ticks = f64::from(before.0.wrapping_sub(first.0));
+        let tick_ns = if known_ns < CLOCK_NS || ticks == 0.0 {
+            SLOWEST_TICK_NS
+        } else {
+            known_ns as f64 / ticks
+        };
+        let moved_ns = tick_ns * f64::from(last.0.wrapping_sub(before.0));
+        (passed_ns as f64 - moved_ns) / self.gap_ns as f64
+    }
+
+    /// The sender has sent packets in the silence that did not come so far, by the identification of the next.
+    fn unseen(&self, segment: &Segment) -> bool {
+        let ahead = self
+            .expected
+            .zip(segment.identification)
+            .map_or(0, |(expected, number)| {
+                number.wrapping_sub(expected) & 0xffff
+            });
+        self.outstanding_bytes == 0 && (1..NEXT_NUMBERS).contains(&ahead)
+    }
 }

@@ -39,6 +39,8 @@ def print_answers(answers: Mapping[str, Any]) -> None:
     """The summary, and a line for each connection."""
     console = Console(emoji=False, highlight=False)
     console.print(answers["summary"])
+    if "joined" in answers:
+        print_joined(console, answers["joined"])
     flows = sorted(answers["flows"], key=lambda flow: -(flow["bytes"] or 0))
     if not flows:
         return
@@ -53,6 +55,35 @@ def print_answers(answers: Mapping[str, Any]) -> None:
     console.print(table)
     if len(flows) > LISTED:
         console.print(f"… and {len(flows) - LISTED:,} more, which --json and --out have.")
+
+
+#: What a join counts, and its key.
+PLACED = (
+    ("lost before the first point", "segments_lost_before"),
+    ("lost between the points", "segments_lost_between"),
+    ("lost behind the second point", "segments_lost_after"),
+    ("acknowledgements lost between", "acks_lost_between"),
+    ("missed by the first capture", "missed_by_first"),
+    ("missed by the second capture", "missed_by_second"),
+    ("reordered between", "reordered"),
+)
+
+
+def print_joined(console: Console, joined: Mapping[str, Any]) -> None:
+    """Where packets were lost between two captures, their delays, and how the clocks differ."""
+    console.print(Text(f"From {joined['first']} to {joined['second']}: {joined['packets']:,} packets at both."))
+    console.print("  " + "; ".join(f"{joined[key]:,} {words}" for words, key in PLACED) + ".")
+    if joined["offset_s"] is None:
+        console.print("  The clocks cannot be related: packets are seen in one direction only.")
+        return
+    forward, back = joined["delay_forward_s"], joined["delay_back_s"]
+    for words, delay in (("forward", forward), ("back", back)):
+        each = ", ".join(f"{name} {numbers.value(delay[name], 's')}" for name in ("min", "mean", "p95", "max"))
+        console.print(f"  Delay {words}: {each}.")
+    console.print(
+        f"  The second clock is {joined['offset_s']:+.6f} s ± {numbers.value(joined['offset_error_s'], 's')} off the first, "
+        f"and {joined['drift_ppm']:+.3f} ± {joined['drift_error_ppm']:.3f} ppm faster."
+    )
 
 
 def _ends(flow: Mapping[str, Any]) -> str:

@@ -61,7 +61,7 @@ impl Identities {
         } else {
             self.others += 1;
         }
-        let counts = self.agreed >= ENOUGH && self.agreed / RATHER >= self.others;
+        let counts = self.counts();
         let older = ahead.cast_signed() < 0;
         if !older || !counts {
             self.expected = Some(own.wrapping_add(packets as u16));
@@ -74,6 +74,16 @@ impl Identities {
                 missing: u32::from(ahead),
             },
         }
+    }
+
+    /// The identification of the next packet, if they are counted.
+    pub fn expected(&self) -> Option<u32> {
+        self.expected.filter(|_| self.counts()).map(u32::from)
+    }
+
+    #[inline]
+    fn counts(&self) -> bool {
+        self.agreed >= ENOUGH && self.agreed / RATHER >= self.others
     }
 
     #[inline]

@@ -1,0 +1,120 @@
+//! Why a connection was silent, told by what came before and behind.
+
+mod kit;
+
+use kit::{stalls, Trace};
+
+/// The receiver's clock ahead of the capture's, in milliseconds: timestamps count them.
+const RECEIVER_MS: i64 = 5000;
+
+/// A capture at the sender, 100 ms from the receiver: a segment and its acknowledgement each 100 ms until 1,500 ms, one
+/// more segment at 1,600 ms.
+fn working() -> Trace {
+    let mut trace = Trace::after_handshake(0, 100);
+    trace.timestamps = true;
+    for number in 0..15 {
+        let at_ms = 100 * i64::from(number) + 100;
+        trace.data(at_ms, number);
+        acknowledged(&mut trace, at_ms + 99, number + 1, at_ms + 50);
+    }
+    trace.data(1600, 15);
+    trace
+}
+
+/// An acknowledgement that was sent at another time than it is seen.
+fn acknowledged(trace: &mut Trace, seen_ms: i64, number: u32, sent_ms: i64) {
+    let ack = trace.ack(seen_ms, number, &[]);
+    ack.options.timestamps = Some(((RECEIVER_MS + sent_ms) as u32, 0));
+}
+
+/// A segment with a timestamp of another time than it is seen.
+fn stamped(trace: &mut Trace, seen_ms: i64, number: u32, clock_ms: i64) {
+    trace.data(seen_ms, number).options.timestamps = Some((1000 + clock_ms as u32, 0));
+}
+
+fn classes(trace: &Trace) -> Vec<&'static str> {
+    stalls(&trace.analysed())
+}
+
+#[test]
+fn what_lay_there_meanwhile_tells_of_a_host_and_its_clock_of_the_machine() {
+    for (clock_ms, class) in [(3001, "host"), (1602, "machine")] {
+        let mut trace = working();
+        acknowledged(&mut trace, 3000, 16, 1650);
+        stamped(&mut trace, 3001, 16, clock_ms);
+        assert_eq!(classes(&trace), [class]);
+    }
+}
+
+#[test]
+fn an_acknowledgement_that_was_sent_late_is_late() {
+    let mut trace = working();
+    acknowledged(&mut trace, 3000, 16, 2950);
+    stamped(&mut trace, 3001, 16, 3001);
+    assert_eq!(classes(&trace), ["ack_delay"]);
+}
+
+#[test]
+fn a_timer_that_expires_as_the_host_wakes_up_is_no_loss() {
+    for (sent_ms, class) in [(1650, "host"), (3050, "small_window")] {
+        let mut trace = working();
+        stamped(&mut trace, 3000, 15, 3000);
+        acknowledged(&mut trace, sent_ms.max(3000) + 50, 16, sent_ms);
+        stamped(&mut trace, 3200, 16, 3200);
+        assert_eq!(classes(&trace), [class]);
+    }
+}
+
+#[test]
+fn acknowledgements_of_what_was_not_seen_tell_of_the_capture() {
+    let mut trace = working();
+    acknowledged(&mut trace, 3000, 30, 2950);
+    stamped(&mut trace, 3001, 30, 3001);
+    assert_eq!(classes(&trace), ["capture_loss"]);
+}
+
+#[test]
+fn a_probe_may_be_of_new_data() {
+    let mut trace = working();
+    stamped(&mut trace, 3000, 16, 3000);
+    let ack = trace.ack(3100, 15, &[(16, 17)]);
+    ack.options.timestamps = Some(((RECEIVER_MS + 3050) as u32, 0));
+    stamped(&mut trace, 3101, 15, 3101);
+    assert_eq!(classes(&trace), ["tail_loss"]);
+}
+
+#[test]
+fn a_window_that_is_full_is_not_shut() {
+    let mut trace = working();
+    for one in &mut trace.segments {
+        one.window = 8; // 1,024 bytes: one segment, and that is under way
+    }
+    stamped(&mut trace, 3000, 15, 3000);
+    acknowledged(&mut trace, 3100, 16, 3050);
+    assert_eq!(classes(&trace), ["small_window"]);
+}
+
+#[test]
+fn what_never_ends_is_told_when_the_capture_does() {
+    let mut trace = working();
+    stamped(&mut trace, 3000, 15, 3000);
+    let found = trace.analysed();
+    assert_eq!(stalls(&found), ["small_window"]);
+    let sure = found.events.confidence.iter().copied();
+    assert!(sure.fold(f64::INFINITY, f64::min) < 0.9);
+}
+
+#[test]
+fn at_the_receiver_identifications_tell_of_what_was_sent_and_lost() {
+    for (next, class) in [(16, "application"), (20, "timeout")] {
+        let mut trace = Trace::after_handshake(100, 0);
+        for number in 0..15 {
+            let at_ms = 100 * i64::from(number) + 200;
+            trace.data(at_ms, number).identification = Some(1 + number);
+            trace.ack(at_ms, number + 1, &[]);
+        }
+        trace.data(3000, 15).identification = Some(next);
+        trace.ack(3000, 16, &[]);
+        assert_eq!(classes(&trace), [class]);
+    }
+}

@@ -1,0 +1,59 @@
+//! The segments of a capture for Python. The interpreter is released while a file is read.
+
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use ackclock_capture::filter::{Filter, NoFilter};
+use ackclock_capture::listing;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::columns;
+use crate::guard::guarded;
+
+/// A capture that is being listed.
+#[pyclass(frozen, module = "ackclock._core")]
+pub struct Listing {
+    listing: Mutex<listing::Listing>,
+}
+
+#[pymethods]
+impl Listing {
+    /// Opens a file; `ValueError` says what is no filter.
+    #[new]
+    #[allow(clippy::needless_pass_by_value)] // what Python gives is owned
+    #[pyo3(signature = (path, filter=""))]
+    fn new(path: PathBuf, filter: &str) -> PyResult<Self> {
+        let filter: Filter = filter
+            .parse()
+            .map_err(|refused: NoFilter| PyValueError::new_err(refused.to_string()))?;
+        Ok(Self {
+            listing: Mutex::new(listing::Listing::open(&path, Some(filter))),
+        })
+    }
+
+    /// Takes in at most so many segments, without holding the interpreter; false when nothing is left.
+    fn advance(&self, py: Python<'_>, segments: u64) -> PyResult<bool> {
+        self.with(py, |listing| listing.advance(segments))
+    }
+
+    /// Takes the rows that are there: table name → column name → values.
+    fn drain<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        columns::tables(py, self.with(py, listing::Listing::drain)?.tables())
+    }
+}
+
+impl Listing {
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        call: impl FnOnce(&mut listing::Listing) -> T + Send,
+    ) -> PyResult<T> {
+        py.detach(|| {
+            let mut listing = self.listing.lock().unwrap_or_else(PoisonError::into_inner);
+            guarded(|| call(&mut listing))
+        })
+        .map_err(PyRuntimeError::new_err)
+    }
+}
