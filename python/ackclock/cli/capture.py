@@ -30,6 +30,10 @@ def capture(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON, and nothing else.")] = False,
     expression: Filter = "",
+    segments: Annotated[
+        bool,
+        typer.Option("--segments", help="Keep each segment and acknowledgement too, for the figure sequence."),
+    ] = False,
 ) -> None:
     """Say what happened to the TCP connections in packet captures: losses, repairs, round trips, and what limits them.
 
@@ -45,7 +49,7 @@ def capture(
     from ackclock import captures
     from ackclock.cli.terminal import capture as terminal
 
-    found = captures.read(files, expression, command=command())
+    found = captures.read(files, expression, segments=segments, command=command())
     for note in found.notes:
         typer.echo(note, err=True)
     if as_json:

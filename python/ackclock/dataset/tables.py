@@ -220,6 +220,20 @@ SEGMENTS = {
     **_required(F64, "confidence"),
 }
 
+ACKNOWLEDGEMENTS = {
+    **_required(U32, "run"),
+    **_required(F64, "time_s"),
+    **_required(U32, "flow"),
+    **_required(U64, "offset_bytes"),
+    **_nullable(U64, "receiver_window_bytes sack_start_bytes sack_end_bytes"),
+}
+
+LEVELS = {
+    **_required(U32, "run"),
+    **_required(F64, "time_s level_bytes"),
+    **_required(BOOL, "lost"),
+}
+
 #: Table name → column name → field.
 TABLES: Mapping[str, Mapping[str, Field]] = {
     "flows": FLOWS,
@@ -233,10 +247,12 @@ TABLES: Mapping[str, Mapping[str, Field]] = {
     "stalls": STALLS,
     "windows": WINDOWS,
     "segments": SEGMENTS,
+    "acknowledgements": ACKNOWLEDGEMENTS,
+    "levels": LEVELS,
 }
 
 #: Tables that no engine fills: what only captures tell.
-OF_CAPTURES = ("captured", "stalls", "windows", "segments")
+OF_CAPTURES = ("captured", "stalls", "windows", "segments", "acknowledgements", "levels")
 
 
 def schema(table: str) -> pl.Schema:

@@ -15,6 +15,7 @@ use repairs::Repairs;
 use settling::Settling;
 
 mod hearing;
+mod noting;
 mod repairs;
 mod settling;
 
