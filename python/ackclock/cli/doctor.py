@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,6 +15,10 @@ def doctor(
     files: Files,
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON, and nothing else.")] = False,
     expression: Filter = "",
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write a page with figures beside each sentence; it opens offline."),
+    ] = None,
 ) -> None:
     """Say why transfers in packet captures were slow: network, host, capture, shaper, receiver or application.
 
@@ -27,12 +32,17 @@ def doctor(
         ackclock doctor slow.pcap
 
         ackclock doctor sender.pcap.gz --filter "host 192.0.2.1" --json
+
+        ackclock doctor slow.pcap --html why.html
     """
     from ackclock import captures
     from ackclock.captures.diagnosis import diagnose
     from ackclock.cli.terminal import capture as terminal
 
-    found = captures.of_result(files[0]) if len(files) == 1 and files[0].is_dir() else captures.read(files, expression)
+    if len(files) == 1 and files[0].is_dir():
+        found = captures.of_result(files[0])
+    else:
+        found = captures.read(files, expression, segments=html is not None)
     for note in found.notes:
         typer.echo(note, err=True)
     diagnosis = diagnose(found.answers)
@@ -40,4 +50,9 @@ def doctor(
         typer.echo(json.dumps({**diagnosis.as_dict(), "answers": found.answers}, allow_nan=False))
     else:
         terminal.print_diagnosis(found.answers, diagnosis)
+    if html is not None:
+        from ackclock.views.report import diagnosed
+
+        page = diagnosed.write(found.data, found.answers, diagnosis, html)
+        typer.echo(f"wrote {page}", err=as_json)
     raise typer.Exit(diagnosis.verdict.exit_status)

@@ -10,8 +10,8 @@ from ackclock.views import drawn
 from ackclock.views.drawn import Drawing, Line, Panel, Points
 from ackclock.views.seen.part import Between, Part, array
 
-#: A receiver's window that is so many times greater than all else does not limit, and would hide it.
-OUT_OF_SIGHT = 3.0
+#: The receiver's window is drawn up to so many times all else: what is far above does not limit, and would hide it.
+NEAR = 1.5
 
 
 def pipe(view: RunView, flow: int | None = None, between: Between = None) -> Drawing:
@@ -34,8 +34,9 @@ def pipe(view: RunView, flow: int | None = None, between: Between = None) -> Dra
     windows = part.rows("windows", number).drop_nulls("receiver_window_bytes")
     if windows.height:
         window = array(windows["receiver_window_bytes"]) / part.segment_bytes(number)
-        if np.nanmin(window) < OUT_OF_SIGHT * drawn.span([in_flight, cwnd]):
-            lines.append(Line("receiver’s window", array(windows["time_s"]), window, drawn.LIGHT))
+        near = np.where(window < NEAR * drawn.span([in_flight, cwnd]), window, np.nan)
+        if not np.isnan(near).all():
+            lines.append(Line("receiver’s window", array(windows["time_s"]), near, drawn.GREY))
     heading = f"Pipe and window of {part.name(number)}"
     caption = "What is under way (RFC 6675’s pipe), and the windows that bound it."
     return Drawing("pipe", heading, caption, (Panel("Under way (segments)", lines),), part.start_s, part.end_s)

@@ -12,7 +12,7 @@ import polars as pl
 
 from ackclock.errors import InputError
 from ackclock.metrics.view import RunView
-from ackclock.views import drawn
+from ackclock.views import drawn, numbers
 from ackclock.views.drawn import Drawing, Layer, Line, Panel, Points, Strokes
 from ackclock.views.seen.part import Between, Part, array
 
@@ -48,8 +48,7 @@ def sequence(view: RunView, flow: int | None = None, between: Between = None) ->
     """
     part = Part.of(view, between)
     number = part.flow(flow)
-    copies, acks = _captured(part, number)
-    unit = "MB"
+    copies, acks, unit = _captured(part, number)
     if not copies.height:
         copies, acks, unit = *_sent(part, number), "segments"
     if not copies.height:
@@ -66,23 +65,22 @@ def sequence(view: RunView, flow: int | None = None, between: Between = None) ->
     return Drawing("sequence", heading, caption, (panel,), part.start_s, part.end_s)
 
 
-def _captured(part: Part, flow: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Copies and acknowledgements of a capture, in MB."""
-    mega = 1e-6
-    copies = part.rows("segments", flow).select(
-        "time_s",
-        start=pl.col("offset_bytes") * mega,
-        end=(pl.col("offset_bytes") + pl.col("payload_bytes")) * mega,
-        look=_look(pl.col("fate"), pl.col("cause")),
-    )
+def _captured(part: Part, flow: int) -> tuple[pl.DataFrame, pl.DataFrame, str]:
+    """Copies and acknowledgements of a capture, and the unit in which they are."""
+    rows = part.rows("segments", flow)
+    start = pl.col("offset_bytes").cast(pl.Float64)
+    end = start + pl.col("payload_bytes")
+    factor, unit = numbers.scale(rows.select(end.max()).item() or 0.0, "bytes")
+    look = _look(pl.col("fate"), pl.col("cause"))
+    copies = rows.select("time_s", start=start / factor, end=end / factor, look=look)
     acks = part.rows("acknowledgements", flow).select(
         "time_s",
-        acked=pl.col("offset_bytes") * mega,
-        edge=(pl.col("offset_bytes") + pl.col("receiver_window_bytes")) * mega,
-        sack_start=pl.col("sack_start_bytes") * mega,
-        sack_end=pl.col("sack_end_bytes") * mega,
+        acked=start / factor,
+        edge=(start + pl.col("receiver_window_bytes")) / factor,
+        sack_start=pl.col("sack_start_bytes") / factor,
+        sack_end=pl.col("sack_end_bytes") / factor,
     )
-    return copies, acks
+    return copies, acks, unit
 
 
 def _sent(part: Part, flow: int) -> tuple[pl.DataFrame, pl.DataFrame]:
