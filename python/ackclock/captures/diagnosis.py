@@ -128,12 +128,11 @@ def diagnose(answers: Mapping[str, Any]) -> Diagnosis:
     findings = [
         *_of_limits(limited_s, whole_s, path, bloat),
         *_of_stalls(answers["flows"], stalled_s, whole_s, path, bloat),
-        *_of_limiter(path),
         *_of_losses(answers["flows"]),
         *_of_capture(answers),
     ]
     findings.sort(key=lambda found: -(found.share or 0.0))
-    return Diagnosis(_verdict(costs, loss), costs, tuple(findings))
+    return Diagnosis(_verdict(costs, loss), costs, (*_of_limiter(path), *findings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +253,8 @@ def _of_limits(
                 then = (
                     "Give the bottleneck a smaller buffer, or a queue discipline that keeps it short (fq_codel, cake)."
                 )
+        if cause is Cause.SHAPER:
+            then = f"That is the {path['limiter']}'s doing: what exceeds its rate is dropped or held back."
         said = sentence.format(share=numbers.value(share, "share"))
         yield Finding(cause, said, evidence, share, then, SHOWN.get(limit, ("limits",)))
 
