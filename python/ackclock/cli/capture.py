@@ -34,6 +34,10 @@ def capture(
         bool,
         typer.Option("--segments", help="Keep each segment and acknowledgement too, for the figure sequence."),
     ] = False,
+    tables: Annotated[
+        bool,
+        typer.Option("--tables", help="Print what the studies of traces do: retransmissions by direction, loss epochs."),
+    ] = False,
 ) -> None:
     """Say what happened to the TCP connections in packet captures: losses, repairs, round trips, and what limits them.
 
@@ -44,17 +48,23 @@ def capture(
 
         ackclock capture day-*.pcap.zst --filter "port 443" --out results/day
 
+        ackclock capture backbone.pcap --tables
+
         tcpdump -w - | ackclock capture - --json
     """
     from ackclock import captures
     from ackclock.cli.terminal import capture as terminal
 
-    found = captures.read(files, expression, segments=segments, command=command())
+    found = captures.read(files, expression, segments=segments or tables, command=command())
     for note in found.notes:
         typer.echo(note, err=True)
     if as_json:
         typer.echo(json.dumps(found.answers, allow_nan=False))
     else:
         terminal.print_answers(found.answers)
+    if tables:
+        from ackclock.cli.terminal import traced
+
+        traced.print_tables(found.data, err=as_json)
     if out is not None:
         typer.echo(f"wrote {found.data.write(out)}", err=as_json)
