@@ -226,7 +226,7 @@ class Capture:
             filter: only these packets, in the words of pcap-filter(7) for addresses and ports.
             interval_s: a flow is sampled at most once in this time; 0: no samples.
             events: whether `events` is filled.
-            segments: whether `segments` is: the fate of each copy of each data segment.
+            segments: whether `segments` and `acknowledgements` are: the fate of each copy of each data segment.
 
         Raises:
             ValueError: the filter is none; the message says where.
@@ -279,6 +279,12 @@ class Capture:
         rate before it drops; at least that if `depth_at_least`), `burst_bytes` (what a shaper lets through undelayed),
         each with a 95 % interval (`rate_ci95`, …) or None; round trips under load: `rtt_min_s`, `rtt_median_s`,
         `rtt_p95_s`, and `standing_s`, which nine in ten waited longer than.
+        """
+
+    def levels(self, rate_bps: float, most: int) -> dict[str, list[float] | list[bool]]:
+        """What was above a rate on that path, thinned: the columns `time_s`, `level_bytes` and `lost`.
+
+        Of each of `most` equal parts of the time there are the highest and lowest that passed, and that were lost.
         """
 
     @property

@@ -177,13 +177,25 @@ impl Reading {
 
     /// What limits the path that carries most data, from one address to another; None without data.
     pub fn path(&self) -> Option<path::Path> {
+        let most = self.busiest()?;
+        Some(path::limiter(&most.arrivals, &most.rtts))
+    }
+
+    /// What was above a rate on that path, at about four times as many instants as are asked for.
+    pub fn levels(&self, rate_bps: f64, most: usize) -> Vec<path::Level> {
+        let series = self.busiest().filter(|_| rate_bps > 0.0);
+        series.map_or_else(Vec::new, |series| {
+            path::levels(&series.arrivals, rate_bps, most)
+        })
+    }
+
+    fn busiest(&self) -> Option<&PathSeries> {
         let bytes = |series: &PathSeries| -> u64 {
             let arrivals = series.arrivals.iter();
             arrivals.map(|arrival| u64::from(arrival.bytes)).sum()
         };
         let paths = self.analysis.rows.paths.iter().map(|(_, series)| series);
-        let most = paths.max_by_key(|series| bytes(series))?;
-        Some(path::limiter(&most.arrivals, &most.rtts))
+        paths.max_by_key(|series| bytes(series))
     }
 
     /// What is known of the files.

@@ -168,6 +168,21 @@ table!(
 );
 
 table!(
+    /// Acknowledgements as they passed the capture's point, if segments are asked for.
+    Acknowledgements {
+        time_s: f64,
+        /// Whose data it acknowledges.
+        flow: u32,
+        /// The next byte that is expected, counted as in [`Segments`].
+        offset_bytes: u64,
+        receiver_window_bytes: u64,
+        /// The first SACK block: it has what arrived last (RFC 2018 section 4).
+        sack_start_bytes: u64,
+        sack_end_bytes: u64,
+    }
+);
+
+table!(
     /// One row for each direction of a connection that carries data, and one for a connection without any.
     Flows {
         /// Twice the connection's number, and one more if the server sends.
@@ -269,5 +284,6 @@ record!(
         flow_samples: FlowSamples,
         events: Events,
         segments: Segments,
+        acknowledgements: Acknowledgements,
     }
 );

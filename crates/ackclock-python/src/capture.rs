@@ -94,6 +94,24 @@ impl Capture {
         })
     }
 
+    /// What was above a rate on that path: the columns `time_s`, `level_bytes` and `lost`, thinned.
+    fn levels<'py>(
+        &self,
+        py: Python<'py>,
+        rate_bps: f64,
+        most: usize,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let found = self.with(py, |reading| reading.levels(rate_bps, most))?;
+        let said = PyDict::new(py);
+        let seconds: Vec<f64> = found.iter().map(|at| at.time_ns as f64 * 1e-9).collect();
+        said.set_item("time_s", seconds)?;
+        let levels: Vec<f64> = found.iter().map(|at| at.bytes).collect();
+        said.set_item("level_bytes", levels)?;
+        let lost: Vec<bool> = found.iter().map(|at| at.lost).collect();
+        said.set_item("lost", lost)?;
+        Ok(said)
+    }
+
     /// Connections so far.
     #[getter]
     fn connections(&self, py: Python<'_>) -> PyResult<u32> {

@@ -34,6 +34,9 @@ AT_A_TIME = 50_000
 #: Connections that answers have one by one. The tables have all.
 MOST_FLOWS = 10_000
 
+#: Parts of the time, of each of which the extremes of what came above the path's rate are kept.
+LEVEL_PARTS = 2000
+
 #: A flow is sampled at most once in this time, in seconds.
 INTERVAL_S = 0.1
 
@@ -83,7 +86,8 @@ def read(
         files: the captures.
         expression: only these packets, in the words of pcap-filter(7): addresses and ports.
         interval_s: flows are sampled at most once in this time, in seconds.
-        segments: also the fate of each copy of each data segment, as the table `segments`.
+        segments: also the fate of each copy of each data segment and each acknowledgement, as the tables `segments`
+            and `acknowledgements`.
         clock_log: a log of gaps in the clock of the host (see `clock`): silences that coincide with one have its class.
         command: for the manifest.
 
@@ -114,6 +118,8 @@ def read(
     rankings = congestion.rankings(capture)
     spool.revise("flows", "congestion", "flow", {flow: congestion.word(ranking) for flow, ranking in rankings.items()})
     told = _answers(spool.dataset(_about(command)), tally, capture, found, rankings)
+    if told["path"]["rate_bps"]:
+        spool.append("levels", capture.levels(told["path"]["rate_bps"], LEVEL_PARTS))
     data = spool.dataset({**_about(command), "capture": told})
     return Captured(data, told, notes)
 
@@ -165,7 +171,8 @@ def _tables(rows: Mapping[str, Columns], interval_s: float) -> Iterator[tuple[st
     yield "events", _known("events", events)
     stood = np.asarray(events["kind"]) == EVENT_KINDS.index("stall")
     yield "stalls", {name: np.asarray(events[name])[stood] for name in TABLES["stalls"] if name in events}
-    yield "segments", _known("segments", rows["segments"])
+    for table in ("segments", "acknowledgements"):
+        yield table, _known(table, rows[table])
 
 
 def _logged(stalls: Columns, log: clock.ClockLog, capture: _core.Capture) -> Columns:

@@ -41,6 +41,11 @@ class Cause(Enum):
         self.words = words
         self.exit_status = exit_status
 
+    @property
+    def cost_words(self) -> str:
+        """What took its share of the time."""
+        return "the path at full speed" if self is Cause.NOTHING else self.words
+
 
 #: Whose silence it was.
 STALLS = {
@@ -72,13 +77,14 @@ LIMITS = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A sentence and the figures behind it; `share` of the time, if it is one."""
+    """A sentence and the figures behind it; `share` of the time, if it is one; `shown`: the kinds of pictures to it."""
 
     cause: Cause
     sentence: str
     evidence: Mapping[str, Any]
     share: float | None = None
     next: str = ""
+    shown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +130,11 @@ def diagnose(answers: Mapping[str, Any]) -> Diagnosis:
     findings = [
         *_of_limits(limited_s, whole_s, path, bloat),
         *_of_stalls(answers["flows"], stalled_s, whole_s, path, bloat),
-        *_of_limiter(path),
         *_of_losses(answers["flows"]),
         *_of_capture(answers),
     ]
     findings.sort(key=lambda found: -(found.share or 0.0))
-    return Diagnosis(_verdict(costs, loss), costs, tuple(findings))
+    return Diagnosis(_verdict(costs, loss), costs, (*_of_limiter(path), *findings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +201,14 @@ def _nothing_to_see(answers: Mapping[str, Any]) -> Finding:
     )
 
 
+#: Limit → the pictures that show it, where that is not only what limited.
+SHOWN = {
+    "receiver": ("limits", "pipe"),
+    "control": ("limits", "pipe"),
+    "bottleneck": ("limits", "rtt"),
+    "shared_bottleneck": ("limits", "rtt"),
+}
+
 #: Limit → what is said of it, and what to do next.
 SAID = {
     "application": (
@@ -242,7 +255,10 @@ def _of_limits(
                 then = (
                     "Give the bottleneck a smaller buffer, or a queue discipline that keeps it short (fq_codel, cake)."
                 )
-        yield Finding(cause, sentence.format(share=numbers.value(share, "share")), evidence, share, then)
+        if cause is Cause.SHAPER:
+            then = f"That is the {path['limiter']}'s doing: what exceeds its rate is dropped or held back."
+        said = sentence.format(share=numbers.value(share, "share"))
+        yield Finding(cause, said, evidence, share, then, SHOWN.get(limit, ("limits",)))
 
 
 #: Class of a silence → what is said of it, and what to do next.
@@ -286,7 +302,7 @@ def _of_stalls(
         sentence = f"{numbers.value(value_s / whole_s, 'share')} of the time went into {often}: {words}."
         cause = _of_path(STALLS.get(name, Cause.UNDECIDED), name, path, bloat)
         evidence = {"class": name, "count": count, "seconds": value_s, "longest_s": longest_s}
-        yield Finding(cause, sentence, evidence, value_s / whole_s, then)
+        yield Finding(cause, sentence, evidence, value_s / whole_s, then, ("silences", "sequence"))
 
 
 def _of_limiter(path: Mapping[str, Any]) -> Iterable[Finding]:
@@ -297,7 +313,7 @@ def _of_limiter(path: Mapping[str, Any]) -> Iterable[Finding]:
     sentence = f"A {path['limiter']} {does} {rate}, after a burst of {depth}."
     evidence = {key: path[key] for key in ("rate_bps", "rate_ci95", "depth_bytes", "depth_ci95")}
     then = "This is a contract or a setting, not congestion: send more slowly than that, or have the rate raised."
-    yield Finding(Cause.SHAPER, sentence, evidence, next=then)
+    yield Finding(Cause.SHAPER, sentence, evidence, next=then, shown=("level", "rtt"))
 
 
 def _of_losses(flows: Iterable[Mapping[str, Any]]) -> Iterable[Finding]:
@@ -313,7 +329,7 @@ def _of_losses(flows: Iterable[Mapping[str, Any]]) -> Iterable[Finding]:
             f"{spurious:,} for nothing."
         )
         evidence = {"segments_lost": lost, "retransmissions": repaired, "timeout": timeouts, "spurious": spurious}
-        yield Finding(Cause.NETWORK, sentence, evidence)
+        yield Finding(Cause.NETWORK, sentence, evidence, shown=("sequence",))
 
 
 def _of_capture(answers: Mapping[str, Any]) -> Iterable[Finding]:
@@ -322,4 +338,4 @@ def _of_capture(answers: Mapping[str, Any]) -> Iterable[Finding]:
         share = numbers.value(loss["share"], "share")
         sentence = f"The capture lacks {share} of the data segments that arrived: it lost them itself."
         then = "Capture fewer bytes a packet (snaplen 96), with a larger buffer (tcpdump -B), or to a faster disk."
-        yield Finding(Cause.CAPTURE, sentence, dict(loss), next=then)
+        yield Finding(Cause.CAPTURE, sentence, dict(loss), next=then, shown=("sequence",))

@@ -43,6 +43,14 @@ def capture(
         bool,
         typer.Option("--join", help="Two captures of the same flows, at two points of their path: what was lost where."),
     ] = False,
+    segments: Annotated[
+        bool,
+        typer.Option("--segments", help="Keep each segment and acknowledgement too, for the figure sequence."),
+    ] = False,
+    tables: Annotated[
+        bool,
+        typer.Option("--tables", help="Print what the studies of traces do: retransmissions by direction, loss epochs."),
+    ] = False,
 ) -> None:
     """Say what happened to the TCP connections in packet captures: losses, repairs, round trips, and what limits them.
 
@@ -53,6 +61,8 @@ def capture(
 
         ackclock capture day-*.pcap.zst --filter "port 443" --out results/day
 
+        ackclock capture backbone.pcap --tables
+
         tcpdump -w - | ackclock capture - --json
 
         ackclock capture sender.pcap receiver.pcap --join
@@ -60,16 +70,21 @@ def capture(
     from ackclock import captures
     from ackclock.cli.terminal import capture as terminal
 
+    segments = segments or tables
     if join:
         found = _joined(files, expression, clock_log=clock_log, command=command())
     else:
-        found = captures.read(files, expression, clock_log=clock_log, command=command())
+        found = captures.read(files, expression, clock_log=clock_log, segments=segments, command=command())
     for note in found.notes:
         typer.echo(note, err=True)
     if as_json:
         typer.echo(json.dumps(found.answers, allow_nan=False))
     else:
         terminal.print_answers(found.answers)
+    if tables:
+        from ackclock.cli.terminal import traced
+
+        traced.print_tables(found.data, err=as_json)
     if out is not None:
         typer.echo(f"wrote {found.data.write(out)}", err=as_json)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,6 +16,10 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print one line of JSON, and nothing else.")] = False,
     expression: Filter = "",
     clock_log: ClockLog = None,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write a page with figures beside each sentence; it opens offline."),
+    ] = None,
 ) -> None:
     """Say why transfers in packet captures were slow: network, host, capture, shaper, receiver or application.
 
@@ -28,6 +33,8 @@ def doctor(
         ackclock doctor slow.pcap
 
         ackclock doctor sender.pcap.gz --filter "host 192.0.2.1" --json
+
+        ackclock doctor slow.pcap --html why.html
     """
     from ackclock import captures
     from ackclock.captures.diagnosis import diagnose
@@ -36,7 +43,7 @@ def doctor(
     if len(files) == 1 and files[0].is_dir():
         found = captures.of_result(files[0], clock_log)
     else:
-        found = captures.read(files, expression, clock_log=clock_log)
+        found = captures.read(files, expression, clock_log=clock_log, segments=html is not None)
     for note in found.notes:
         typer.echo(note, err=True)
     diagnosis = diagnose(found.answers)
@@ -44,4 +51,9 @@ def doctor(
         typer.echo(json.dumps({**diagnosis.as_dict(), "answers": found.answers}, allow_nan=False))
     else:
         terminal.print_diagnosis(found.answers, diagnosis)
+    if html is not None:
+        from ackclock.views.report import diagnosed
+
+        page = diagnosed.write(found.data, found.answers, diagnosis, html)
+        typer.echo(f"wrote {page}", err=as_json)
     raise typer.Exit(diagnosis.verdict.exit_status)

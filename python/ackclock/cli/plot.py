@@ -5,36 +5,53 @@ from __future__ import annotations
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ackclock.errors import InputError
 
+if TYPE_CHECKING:
+    from ackclock.dataset import Dataset
+
 #: Kinds of figures, for the help; `ackclock.views.plots.KINDS` is the list itself.
 KINDS = "cwnd, cwnd_total, goodput, queue, cdf, epochs, response"
+
+#: Those of what captures show; `ackclock.views.plots.OF_CAPTURES` is the list itself.
+OF_CAPTURES = "sequence, pipe, rtt, limits, silences, level"
 
 #: The kind of figure that shows a sweep.
 SWEEP = "sweep"
 
 
 def _kinds(incomplete: str) -> list[str]:
-    return [kind for kind in (*KINDS.split(", "), SWEEP) if kind.startswith(incomplete)]
+    return [kind for kind in (*KINDS.split(", "), *OF_CAPTURES.split(", "), SWEEP) if kind.startswith(incomplete)]
 
 
 def plot(
     result: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a result.")],
     kind: Annotated[
-        str, typer.Argument(metavar="KIND", help=f"One of {KINDS}; of a sweep: sweep.", autocompletion=_kinds)
+        str,
+        typer.Argument(
+            metavar="KIND",
+            help=f"One of {KINDS}; of a capture's result also {OF_CAPTURES}; of a sweep: sweep.",
+            autocompletion=_kinds,
+        ),
     ],
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="PNG, PDF or SVG file (default: RUN/KIND.png).")
+        Path | None, typer.Option(metavar="FILE", help="PNG, PDF or SVG file, or .xpl for xplot (default: RUN/KIND.png).")
     ] = None,
     over: Annotated[
         list[Path] | None, typer.Option(metavar="RUN", help="A result whose curves are laid over, dashed; several too.")
     ] = None,
+    flow: Annotated[
+        int | None, typer.Option(min=0, help="Of this flow (default: that with the most data).", show_default=False)
+    ] = None,
+    between: Annotated[
+        tuple[float, float] | None, typer.Option(metavar="FROM UNTIL", help="Only this part of the time, in seconds.")
+    ] = None,
 ) -> None:
-    """Draw a figure for print.
+    """Draw a figure for print, or for xplot.
 
     Examples:
         ackclock plot results/dumbbell-packet cwnd
@@ -44,26 +61,38 @@ def plot(
         ackclock plot results/pendulum-packet cwnd --over results/pendulum-theory
 
         ackclock plot results/buffer-sizing-fluid sweep
+
+        ackclock plot results/upload sequence --flow 0 --between 4 5 --out upload.xpl
     """
-    typer.echo(f"wrote {draw(result, kind, out, over or [])}")
+    typer.echo(f"wrote {draw(result, kind, out, over or [], flow, between)}")
 
 
-def draw(result: Path, kind: str, out: Path | None, over: Sequence[Path]) -> Path:
+def draw(
+    result: Path,
+    kind: str,
+    out: Path | None,
+    over: Sequence[Path] = (),
+    flow: int | None = None,
+    between: tuple[float, float] | None = None,
+) -> Path:
     """Draws a figure of a result, others laid over, into a file; returns its path. Raises `InputError`."""
-    from ackclock.campaigns.sweep import table
     from ackclock.dataset import Dataset, folders
-    from ackclock.input.fields import nearest, shown
+    from ackclock.input.fields import shown
     from ackclock.views import plots
 
-    if kind not in (*plots.KINDS, SWEEP):
-        raise InputError(f"KIND: found {shown(kind)}; expected {nearest(kind, (*plots.KINDS, SWEEP))}")
+    _check(kind, over, flow, between)
     path = out or result / f"{kind}.png"
-    if path.suffix.lower() not in (".png", ".pdf", ".svg"):
-        raise InputError(f"--out: found {shown(path.suffix)}; expected a file name that ends in .png, .pdf or .svg")
-    if over and kind not in (*plots.OVERLAID, SWEEP):
-        raise InputError(f"--over: found {shown(kind)}; expected one of {', '.join((*plots.OVERLAID, SWEEP))}")
+    if path.suffix.lower() not in (".png", ".pdf", ".svg", ".xpl"):
+        expected = "a file name that ends in .png, .pdf or .svg, or .xpl for xplot"
+        raise InputError(f"--out: found {shown(path.suffix)}; expected {expected}")
+    if path.suffix.lower() == ".xpl":
+        return _xplot(Dataset.read(result), kind, path, flow, between)
     if kind == SWEEP:
+        from ackclock.campaigns.sweep import table
+
         figure = plots.swept(*map(table.read, [result, *over]))
+    elif kind in plots.OF_CAPTURES:
+        figure = plots.OF_CAPTURES[kind](Dataset.read(result), flow=flow, between=between)
     else:
         laid = {"over": [Dataset.read(other) for other in over]} if over else {}
         figure = plots.KINDS[kind](Dataset.read(result), **laid)
@@ -71,3 +100,36 @@ def draw(result: Path, kind: str, out: Path | None, over: Sequence[Path]) -> Pat
     figure.savefig(drawn, format=path.suffix[1:].lower())
     folders.put(path, lambda new: new.write_bytes(drawn.getvalue()))
     return path
+
+
+def _check(kind: str, over: Sequence[Path], flow: int | None, between: tuple[float, float] | None) -> None:
+    """Raises `InputError` for what does not go together."""
+    from ackclock.input import arguments
+    from ackclock.input.fields import nearest, shown
+    from ackclock.views import plots
+
+    kinds = (*plots.KINDS, *plots.OF_CAPTURES, SWEEP)
+    if kind not in kinds:
+        raise InputError(f"KIND: found {shown(kind)}; expected {nearest(kind, kinds)}")
+    if over and kind not in (*plots.OVERLAID, SWEEP):
+        raise InputError(f"--over: found {shown(kind)}; expected one of {', '.join((*plots.OVERLAID, SWEEP))}")
+    for option, given in (("--flow", flow), ("--between", between)):
+        if given is not None and kind not in plots.OF_CAPTURES:
+            raise InputError(f"{option}: found {shown(kind)}; expected one of {', '.join(plots.OF_CAPTURES)}")
+    if between is not None:
+        arguments.BETWEEN("--between", between)
+
+
+def _xplot(data: Dataset, kind: str, path: Path, flow: int | None, between: tuple[float, float] | None) -> Path:
+    from ackclock import metrics
+    from ackclock.dataset import folders
+    from ackclock.input.fields import shown
+    from ackclock.views import seen, xplot
+
+    if kind not in seen.KINDS:
+        raise InputError(f"--out: found {shown(path.suffix)} for {kind}; expected .png, .pdf or .svg")
+    for view in metrics.runs(data):
+        text = "\n".join(xplot.lines(seen.KINDS[kind](view, flow, between))) + "\n"
+        folders.put(path, lambda new: new.write_text(text, encoding="ascii"))
+        return path
+    raise InputError("the result holds no runs to draw")

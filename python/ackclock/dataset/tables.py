@@ -246,6 +246,20 @@ PLACED = {
     **_required(U32, "payload_bytes"),
 }
 
+ACKNOWLEDGEMENTS = {
+    **_required(U32, "run"),
+    **_required(F64, "time_s"),
+    **_required(U32, "flow"),
+    **_required(U64, "offset_bytes"),
+    **_nullable(U64, "receiver_window_bytes sack_start_bytes sack_end_bytes"),
+}
+
+LEVELS = {
+    **_required(U32, "run"),
+    **_required(F64, "time_s level_bytes"),
+    **_required(BOOL, "lost"),
+}
+
 #: Table name → column name → field.
 TABLES: Mapping[str, Mapping[str, Field]] = {
     "flows": FLOWS,
@@ -261,10 +275,12 @@ TABLES: Mapping[str, Mapping[str, Field]] = {
     "segments": SEGMENTS,
     "delays": DELAYS,
     "placed": PLACED,
+    "acknowledgements": ACKNOWLEDGEMENTS,
+    "levels": LEVELS,
 }
 
 #: Tables that no engine fills: what only captures tell.
-OF_CAPTURES = ("captured", "stalls", "windows", "segments")
+OF_CAPTURES = ("captured", "stalls", "windows", "segments", "acknowledgements", "levels")
 
 #: Those that two captures of the same flows tell together.
 OF_JOINS = ("delays", "placed")

@@ -7,6 +7,10 @@
     metrics.table(data, between=(20, 40))          # of a part of each run, in seconds
     metrics.response_times(data)                   # completion times by size
     metrics.epochs(data)                           # the congestion epochs
+    metrics.epochs_by_rule(data)                   # the same by three rules of what an epoch is
+    metrics.window_falls(data)                     # the total window before and after each
+    metrics.shared_bottlenecks(data)               # which flows' RTTs go together
+    metrics.trace(captured)                        # what Braud 2016 took of the traces of backbones
     metrics.cdf(data, "completion_s")              # distribution functions
     metrics.windows_over_time(data)                # mean and coefficient of variation of the windows at each instant
     metrics.responsiveness_at(data, [20, 40])      # how soon it is steady again after these instants
@@ -27,11 +31,15 @@ from ackclock.input import arguments
 from ackclock.input.arguments import checked, one_of, several
 from ackclock.metrics import completion, delay, dynamics, epoch, fairness, loss, oscillation, pendulum, throughput
 from ackclock.metrics.distributions import cdf, windows_over_time
+from ackclock.metrics.falls import window_falls
 from ackclock.metrics.metric import PLACES, Metric, Value
 from ackclock.metrics.recorded import Recorded
 from ackclock.metrics.response import response_times
+from ackclock.metrics.rules import epochs_by_rule
 from ackclock.metrics.settling import responsiveness_at
+from ackclock.metrics.sharing import shared_bottlenecks
 from ackclock.metrics.summary import Summary, summarise
+from ackclock.metrics.trace import trace
 from ackclock.metrics.view import RunView, runs
 
 __all__ = [
@@ -41,15 +49,19 @@ __all__ = [
     "Summary",
     "cdf",
     "epochs",
+    "epochs_by_rule",
     "main",
     "of_run",
     "response_times",
     "responsiveness_at",
     "runs",
+    "shared_bottlenecks",
     "summarise",
     "summary",
     "table",
+    "trace",
     "value",
+    "window_falls",
     "windows_over_time",
 ]
 

@@ -45,8 +45,12 @@ class Epochs:
     @staticmethod
     def of(view: RunView) -> Epochs:
         """Those of the measured part."""
+        return Epochs.numbered(view, _numbers(view, view.dropped["time_s"]))
+
+    @staticmethod
+    def numbered(view: RunView, number: npt.NDArray[np.int64]) -> Epochs:
+        """Those of the measured part, of whose drops the epochs' numbers are given: they ascend."""
         times_s, flows = view.dropped["time_s"], view.dropped["flow"]
-        number = _numbers(view, times_s)
         first = np.flatnonzero(np.diff(number, prepend=-1))
         start_s, end_s = times_s[first], times_s[np.append(first[1:], times_s.size)[: first.size] - 1]
         ours = _are_flows(view, flows)

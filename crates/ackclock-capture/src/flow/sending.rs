@@ -17,6 +17,7 @@ use settling::Settling;
 use unseen::{Place, Unseen};
 
 mod hearing;
+mod noting;
 mod repairs;
 mod settling;
 pub mod unseen;

@@ -19,10 +19,12 @@ from ackclock.views.plots.epochs import epochs
 from ackclock.views.plots.goodput import goodput
 from ackclock.views.plots.queue import queue
 from ackclock.views.plots.response import response
+from ackclock.views.plots.seen import level, limits, pipe, rtt, sequence, silences
 from ackclock.views.plots.swept import swept
 
 __all__ = [
     "KINDS",
+    "OF_CAPTURES",
     "OVERLAID",
     "cdf",
     "compared",
@@ -30,8 +32,14 @@ __all__ = [
     "cwnd_total",
     "epochs",
     "goodput",
+    "level",
+    "limits",
+    "pipe",
     "queue",
     "response",
+    "rtt",
+    "sequence",
+    "silences",
     "swept",
 ]
 
@@ -44,6 +52,17 @@ KINDS: Mapping[str, Callable[..., Figure]] = {
     "cdf": cdf,
     "epochs": epochs,
     "response": response,
+}
+
+#: What captures show: `flow` (its number, else that with the most data) and `between` (seconds) choose a part. Of runs
+#: too, where they have the tables.
+OF_CAPTURES: Mapping[str, Callable[..., Figure]] = {
+    "sequence": sequence,
+    "pipe": pipe,
+    "rtt": rtt,
+    "limits": limits,
+    "silences": silences,
+    "level": level,
 }
 
 #: Those over which other results can be laid (`over`).

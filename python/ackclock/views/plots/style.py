@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
 from ackclock.errors import InputError
-from ackclock.input.arguments import RECORDED, SWEPT, Take, checked, several
+from ackclock.input.arguments import BETWEEN, RECORDED, SWEPT, Take, checked, optional, several, whole
 from ackclock.metrics.view import Array, RunView, runs
 from ackclock.views import numbers, palette
 from ackclock.views.curves import Lines, thinned
@@ -79,7 +79,13 @@ def _over(name: str, value: Any) -> Any:
 
 
 #: What figures are drawn of, by the names of their arguments.
-DRAWN: Mapping[str, Take] = {"data": RECORDED, "over": _over, "sweeps": several(SWEPT, "what ackclock.sweep gives")}
+DRAWN: Mapping[str, Take] = {
+    "data": RECORDED,
+    "over": _over,
+    "sweeps": several(SWEPT, "what ackclock.sweep gives"),
+    "flow": optional(whole(0, 2**32 - 1)),
+    "between": optional(BETWEEN),
+}
 
 
 def styled(draw: Callable[Given, Figure]) -> Callable[Given, Figure]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -12,7 +13,7 @@ from ackclock.metrics import delay
 from ackclock.metrics.view import RunView
 from ackclock.views import curves, numbers, palette
 from ackclock.views.curves import Lines
-from ackclock.views.report import answer, drawing
+from ackclock.views.report import answer, drawing, seen
 from ackclock.views.report.distributions import distributions
 from ackclock.views.report.drawing import Figure, Trace
 from ackclock.views.report.response import response
@@ -21,6 +22,9 @@ from ackclock.views.report.runs import Runs
 #: What pointing at a curve says (plotly templates).
 SEGMENTS = "%{y:.0f} segments at %{x:.2f} s"
 PACKETS = "%{y:.0f} packets at %{x:.2f} s"
+
+#: What is shown of captures, in this order.
+KINDS = ("limits", "silences", "level", "sequence", "pipe", "rtt")
 
 #: Flow-and-epoch pairs that the epoch figure shows.
 MOST_HITS = 20_000
@@ -37,7 +41,14 @@ def of_result(view: RunView, runs: Runs, points: int) -> list[Figure]:
         lambda: epochs(view),
         lambda: response(runs.data),
     )
-    return [figure for figure in map(possible, made) if figure is not None]
+    return [figure for figure in (*map(possible, made), *_of_capture(view, points)) if figure is not None]
+
+
+def _of_capture(view: RunView, points: int) -> list[Figure | None]:
+    """What only captures show. Their windows and queues are no engine's: the pipe stands with them."""
+    if "capture" not in view.data.manifest:
+        return []
+    return [possible(partial(seen.figure, kind, view, points)) for kind in KINDS]
 
 
 def possible(make: Callable[[], Figure]) -> Figure | None:

@@ -9,7 +9,7 @@ from typing import Any
 from ackclock.dataset import folders
 
 #: Templates, and what they put into the page.
-TEMPLATES = ("page.html.j2", "parts.html.j2", "report.html.j2", "sweep.html.j2")
+TEMPLATES = ("page.html.j2", "parts.html.j2", "report.html.j2", "sweep.html.j2", "doctor.html.j2")
 ASSETS = (*TEMPLATES, "report.css", "report.js", "plotly-cartesian.min.js")
 
 

@@ -47,6 +47,7 @@ impl Sending {
     #[inline]
     pub fn ack(&mut self, ack: &Ack, rows: &mut Rows) {
         self.acks_seen = true;
+        self.note(ack, rows);
         if let Some((tsval, tsecr)) = ack.timestamps {
             self.ack_echoes.sent(tsval, ack.seen_ns);
             if let Some(half_ns) = self.own_echoes.echoed(tsecr, ack.seen_ns) {

@@ -1,0 +1,166 @@
+"""Makes the page of three slow transfers, as `ackclock doctor` tells them: a policer, a host that stalls, a full queue.
+
+The engine `linux` runs them in its guest and captures at the senders. A host cannot stall in a guest, whose time stands
+still with it: those silences are put into its capture afterwards, as `benchmarks/scoreboard` does. Writes
+`guides/doctor.md` and a picture for each case; run it when what doctor says has changed.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+from rich.console import Console
+
+DOCS = Path(__file__).resolve().parent
+sys.path.insert(0, str(DOCS.parent / "benchmarks" / "scoreboard"))
+
+import impose  # noqa: E402
+import pcap  # noqa: E402
+
+import ackclock as ac  # noqa: E402
+from ackclock import captures  # noqa: E402
+from ackclock.captures.diagnosis import diagnose  # noqa: E402
+from ackclock.cli.terminal import capture as terminal  # noqa: E402
+
+PAGE = """<!-- Made by docs/make_doctor.py: edit that. -->
+
+# Three slow transfers
+
+What [`ackclock doctor`](captures.md#why-it-was-slow) says of three captures whose causes are known. Linux made them, in
+the guest of the [engine linux](../concepts/linux.md), and captured at the senders; `docs/make_doctor.py` repeats it.
+With `--html FILE` doctor writes a page that has such pictures beside each sentence, to zoom into.
+"""
+
+#: Case → heading, scenario, what is said before and of its picture, and the picture: its kind and part of the time.
+CASES = {
+    "policer": (
+        "A policer",
+        """\
+name = "An upload through a policer of 8 Mb/s"
+duration = "30s"
+repeats = 1
+
+[network]
+topology = "dumbbell"
+rate = "1Gbit"
+access_rate = "100Mbit"
+rtt = "40ms"
+queue = { discipline = "tbf", rate = "8Mbit", burst = "100KB", limit = "1600B", per_flow = false }
+
+[[flows]]
+congestion = "cubic"
+
+[record]
+pcap = true
+""",
+        "A token bucket with room for one packet drops what exceeds it.",
+        "What came above the rate that was found: all losses lie at the bucket’s depth, and nothing passed above it.",
+        ("level", None),
+    ),
+    "stall": (
+        "A host that stalls",
+        """\
+name = "Four uploads from a host that stalls"
+duration = "20s"
+repeats = 1
+
+[network]
+topology = "dumbbell"
+rate = "100Mbit"
+rtt = "40ms"
+queue = { discipline = "pfifo", limit = "100p" }
+access_rate = "5Mbit"
+access_queue = { discipline = "pfifo", limit = "20p" }
+
+[[flows]]
+count = 4
+congestion = "cubic"
+
+[record]
+pcap = true
+""",
+        "Each flow has a link of its own. Three times the host that sends them stood still for two seconds: put into the "
+        "capture afterwards.",
+        "The silences of all flows: they begin and end together.",
+        ("silences", None),
+    ),
+    "queue": (
+        "A full queue",
+        """\
+name = "Three uploads through a full queue"
+duration = "30s"
+repeats = 1
+
+[network]
+topology = "dumbbell"
+rate = "10Mbit"
+rtt = ["20ms", "30ms", "40ms"]
+queue = { discipline = "pfifo", limit = "400p" }
+
+[[flows]]
+count = 3
+congestion = "cubic"
+
+[record]
+pcap = true
+""",
+        "Three flows share a link with a buffer of 400 packets.",
+        "The round trips of the flow with the most data, many times the shortest.",
+        ("rtt", None),
+    ),
+}
+
+#: When the host stood still, and for how long, in nanoseconds of what is left without the silences before.
+STALLS_NS = ((5_000_000_000, 2_000_000_000), (9_000_000_000, 2_000_000_000), (14_000_000_000, 2_000_000_000))
+
+#: Second byte of the guest's addresses → that which the scoreboard knows senders and receivers by.
+ENDS = {1: 0, 2: 128}
+
+
+def main() -> None:
+    """Makes the page."""
+    text = PAGE
+    with tempfile.TemporaryDirectory() as place:
+        for name, (heading, scenario, before, caption, (kind, between)) in CASES.items():
+            capture = made(Path(place) / name, scenario, stalls=name == "stall")
+            found = captures.read([capture], segments=True)
+            picture = f"doctor-{name}.png"
+            getattr(ac.plot, kind)(found.data, between=between).savefig(DOCS / "assets" / picture, dpi=150)
+            text += f'\n## {heading}\n\n{before}\n\n```toml\n{scenario}```\n\n```console\n$ ackclock doctor {name}.pcap\n'
+            text += f"{said(found)}```\n\n![{caption}](../assets/{picture})\n\n*{caption}*\n"
+    (DOCS / "guides" / "doctor.md").write_text(text, encoding="utf-8")
+
+
+def made(place: Path, scenario: str, *, stalls: bool) -> Path:
+    """The capture of a scenario in the guest, with stalls of the host or without."""
+    ac.run(ac.loads(scenario).plan(), engine="linux", captures=place)
+    (capture,) = place.iterdir()
+    if stalls:
+        records = [known(record) for record in pcap.read(capture)]
+        for at_ns, by_ns in STALLS_NS:
+            records = impose.in_order(impose.host(records, at_ns, by_ns))
+        pcap.write(capture, records)
+    return capture
+
+
+def known(record: pcap.Record) -> pcap.Record:
+    """With addresses as the packet engine gives them."""
+    kept = bytearray(record.kept)
+    for place in (27, 31):
+        kept[place] = ENDS.get(kept[place], kept[place])
+    return replace(record, kept=bytes(kept))
+
+
+def said(found: captures.Captured) -> str:
+    """What `ackclock doctor` prints."""
+    into = StringIO()
+    terminal.print_diagnosis(found.answers, diagnose(found.answers), Console(file=into, width=80, highlight=False))
+    return "".join(f"{line.rstrip()}\n" for line in into.getvalue().splitlines())
+
+
+if __name__ == "__main__":
+    main()

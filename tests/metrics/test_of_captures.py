@@ -1,0 +1,184 @@
+"""Tables of the studies of traces: epochs by three rules, falls of the window, flows that go together, Braud's table."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+import synthetic
+
+from ackclock import captures, metrics
+from ackclock.dataset import Dataset, Spool
+from ackclock.errors import InputError
+from ackclock.metrics.trace import floods
+
+
+def losing(times_s: list[float], flows: list[int]) -> Dataset:
+    """Two flows with an RTT of 100 ms for 10 s, and these drops."""
+    rows = {"flows": synthetic.flows(2), "links": synthetic.link(), "events": synthetic.drops(times_s, flows)}
+    return synthetic.dataset(synthetic.plan(rate_bps=1e7, duration_s=10), rows)
+
+
+def by_rule(data: Dataset) -> dict[str, dict]:
+    return {row["rule"]: row for row in metrics.epochs_by_rule(data).iter_rows(named=True)}
+
+
+def test_the_rules_part_where_losses_go_on_for_longer_than_an_rtt():
+    found = by_rule(losing([1.0, 1.06, 1.12, 1.18, 5.0], [0, 1, 0, 0, 1]))
+    assert found["gap"]["epochs"] == 2  # each follows the one before within an RTT
+    assert found["first"]["epochs"] == 3  # 1.12 is more than an RTT behind 1.0
+    assert found["per RTT"]["epochs"] == 3
+    assert found["gap"]["synchronisation"] == pytest.approx((1 + 0.5) / 2)
+    assert found["first"]["synchronisation"] == pytest.approx((1 + 0.5 + 0.5) / 3)
+    assert found["first"]["losses_per_epoch"] == pytest.approx(5 / 3)
+    assert found["gap"]["duration_mean_s"] == pytest.approx(0.09)
+
+
+def test_per_rtt_cuts_where_the_others_do_not():
+    found = by_rule(losing([1.0, 1.09, 1.15], [0, 0, 1]))
+    assert {rule: row["epochs"] for rule, row in found.items()} == {"gap": 1, "first": 2, "per RTT": 2}
+    found = by_rule(losing([1.0, 1.25, 1.31], [0, 0, 1]))  # 1.25 and 1.31 are an epoch, but for the cut at 1.3
+    assert {rule: row["epochs"] for rule, row in found.items()} == {"gap": 2, "first": 2, "per RTT": 3}
+
+
+def test_the_rule_gap_is_that_of_the_metrics():
+    data = synthetic.sawtooth(flow_count=4, seeds=1, duration_s=20, warmup_s=5, step_s=0.05)
+    row, (view,) = by_rule(data)["gap"], metrics.runs(data)
+    assert row["epochs"] == metrics.value(view, "congestion_epochs") > 0
+    assert row["synchronisation"] == pytest.approx(metrics.value(view, "synchronisation"))
+
+
+def test_without_losses_there_are_no_epochs():
+    for row in by_rule(losing([], [])).values():
+        assert row["epochs"] == 0
+        assert row["synchronisation"] is None
+
+
+def test_the_fall_is_from_before_the_epoch_to_the_least_within_two_rtts():
+    times_s = np.arange(0, 2, 0.05)
+    pipe = np.where(times_s < 1.1, 50.0, np.where(times_s < 1.3, 30.0, 10.0))
+    both = np.column_stack([pipe, pipe])
+    rows = {
+        "flows": synthetic.flows(2),
+        "links": synthetic.link(),
+        "flow_samples": synthetic.samples(times_s, in_flight=both, srtt_s=np.full_like(both, 0.1)),
+        "events": synthetic.drops([1.02, 1.03], [0, 1]),
+    }
+    data = synthetic.dataset(synthetic.plan(rate_bps=1e7, duration_s=2), rows)
+    (row,) = metrics.window_falls(data).iter_rows(named=True)
+    assert (row["window_before"], row["window_after"]) == (100.0, 60.0)  # what comes after 1.23 s is another story
+    assert row["fall"] == pytest.approx(0.4)
+    assert (row["flows_hit"], row["losses"]) == (2, 2)
+
+
+def test_flows_of_one_queue_go_together():
+    draw = np.random.default_rng(1)
+    times_s = np.arange(0, 10, 0.1)
+    one, other = 0.05 + 0.01 * np.sin(times_s), 0.05 + 0.01 * np.sin(3 * times_s)
+    noise = 1e-4 * draw.normal(size=(times_s.size, 4))
+    rtts_s = np.column_stack([one, other, one + 0.1, other + 0.02]) + noise
+    lonely = 0.1 + 1e-3 * draw.normal(size=times_s.size)
+    rows = {
+        "flows": synthetic.flows(5),
+        "flow_samples": synthetic.samples(times_s, srtt_s=np.column_stack([rtts_s, lonely])),
+    }
+    data = synthetic.dataset(synthetic.plan(rate_bps=1e7, duration_s=10), rows)
+    found = metrics.shared_bottlenecks(data)
+    assert found["bottleneck"].to_list() == [0, 1, 0, 1, None]
+    assert found["correlation"][0] > 0.9
+
+
+def captured(rows: list[dict], **tables: dict) -> Dataset:
+    """A captured result with these directions."""
+    spool = Spool(names=captures.NAMES)
+    known = {"vantage": "middle", "closed": True, "reset": False, "window_scale_inferred": False, "sack": True}
+    known |= {"timestamps": True, "ecn": False, "opened": True, "client": "10.0.0.1:1", "server": "10.0.0.2:80"}
+    flow = {"group": 0, "congestion": "unknown", "start_s": 0.0, "sent_packets": 100, "retransmissions": 0}
+    flow |= {"syn_retransmissions": 0}
+    counts = {"payload_bytes": 1000, "synack_retransmissions": 0, "received_packets": 50}
+    for row in rows:
+        every = {**known, **flow, **counts, **row}
+        every |= {"connection": every["flow"] // 2, "sender": ("client", "server")[every["flow"] % 2]}
+        for table, names in (("flows", ("flow", *flow)), ("captured", ("flow", "connection", "sender", *known, *counts))):
+            spool.append(table, {name: [every[name]] for name in names})
+    for table, columns in tables.items():
+        spool.append(table, columns)
+    return spool.dataset({"runs": [{"run": 0}], "capture": {}})
+
+
+def traced(data: Dataset, **more: int) -> dict[tuple[str, str], dict]:
+    return {(row["sender"], row["what"]): row for row in metrics.trace(data, **more).iter_rows(named=True)}
+
+
+def test_a_direction_has_its_own_packets_and_its_own_openings():
+    data = captured(
+        [
+            {"flow": 0, "retransmissions": 4, "syn_retransmissions": 1},  # 100 packets from the client, 50 from the server
+            {"flow": 3, "retransmissions": 2, "synack_retransmissions": 3, "syn_retransmissions": 0},
+        ]
+    )
+    found = traced(data)
+    assert found["client", "retransmission"]["value"] == pytest.approx((4 + 1) / (100 + 50))
+    assert found["server", "retransmission"]["value"] == pytest.approx((2 + 3) / (100 + 50))
+    assert found["client", "syn_share"]["value"] == pytest.approx(1 / 5)
+    assert found["server", "syn_packets"]["value"] == pytest.approx(3 / (4 + 1))
+    assert found["server", "syn_connections"]["value"] == pytest.approx(1 / 2)
+    assert found["server", "syn_connections"]["n"] == 2
+
+
+def test_connections_without_a_syn_in_the_trace_do_not_count():
+    data = captured([{"flow": 0, "retransmissions": 4}, {"flow": 2, "retransmissions": 50, "opened": False}])
+    assert traced(data)["client", "retransmission"]["value"] == pytest.approx(4 / 100)
+
+
+def segments(copies: list[tuple[float, int, int]]) -> dict:
+    """Copies by time, flow and first byte."""
+    times_s, flows, offsets = (list(column) for column in zip(*copies, strict=True))
+    fixed = {"payload_bytes": 1000, "segments": 1, "seen": True, "fate": "delivered", "cause": "unknown", "confidence": 1.0}
+    columns = {"time_s": times_s, "flow": flows, "offset_bytes": offsets}
+    return columns | {name: [value] * len(copies) for name, value in fixed.items()}
+
+
+def test_the_retransmission_time_is_from_copy_to_copy_with_the_syn():
+    data = captured(
+        [{"flow": 0, "syn_retransmissions": 1, "retransmissions": 1}, {"flow": 2, "retransmissions": 2}],
+        segments=segments([(5.0, 0, 0), (5.2, 0, 0), (1.0, 2, 0), (1.1, 2, 1000), (2.0, 2, 0), (4.0, 2, 0)]),
+        events={"time_s": [3.0], "flow": [0], "kind": ["syn_retransmission"]},
+    )
+    found = traced(data)
+    assert found["client", "retransmission_time_s_with_syn_loss"]["value"] == pytest.approx((3.0 + 0.2) / 2)
+    assert found["client", "retransmission_time_s_without_syn_loss"]["value"] == pytest.approx((1.0 + 2.0) / 2)
+    assert found["client", "retransmission_time_s"]["n"] == 2
+    assert found["server", "retransmission_time_s"]["value"] is None
+
+
+def test_who_waited_longer_than_four_syns_is_left_out():
+    again = [{"flow": 0, "retransmissions": 1}, {"flow": 2, "retransmissions": 9}]
+    data = captured(again, segments=segments([(0.0, 0, 0), (1.0, 0, 0), (0.0, 2, 0), (46.0, 2, 0)]))
+    assert traced(data)["client", "retransmission"]["value"] == pytest.approx(1 / 100)
+
+
+def test_an_address_that_only_floods_is_left_out_with_all_its_connections():
+    flood = [{"flow": 2 * n, "payload_bytes": 0, "client": f"10.9.9.9:{n}", "syn_retransmissions": 1} for n in range(6)]
+    data = captured([*flood, {"flow": 12, "client": "10.0.0.1:6", "server": "10.0.0.3:80"}])
+    assert traced(data, flood=5)["client", "syn_connections"]["n"] == 1
+    assert traced(data, flood=5)["client", "syn_connections"]["value"] == 0
+    assert traced(data, flood=7)["client", "syn_connections"]["value"] == pytest.approx(6 / 7)
+
+
+def test_an_address_with_enough_data_does_not_flood():
+    rows = pl.DataFrame(
+        {
+            "connection": range(7),
+            "client": [f"10.9.9.9:{n}" for n in range(7)],
+            "server": [f"10.0.0.{n}:80" for n in range(7)],
+            "empty": [True] * 5 + [False] * 2,
+        }
+    )
+    assert not floods(rows, 4).len()
+    assert floods(rows.with_columns(empty=pl.lit(value=True)), 4).len() == 7
+
+
+def test_a_run_is_no_trace():
+    with pytest.raises(InputError, match="expected a captured one"):
+        metrics.trace(losing([], []))
