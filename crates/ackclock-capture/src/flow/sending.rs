@@ -321,29 +321,6 @@ impl Sending {
         }
     }
 
-    /// Bytes up to a position were not seen. A hole that is wider than any window is none: the numbering begins anew, and
-    /// nothing of it is told.
-    pub(super) fn hole(&mut self, until: u64, now_ns: i64, tsval: u32) {
-        if until - self.next < WIDEST_HOLE {
-            self.board.push(Stretch {
-                start: self.next,
-                first_ns: now_ns,
-                last_ns: now_ns,
-                sacked_ns: 0,
-                lost_ns: 0,
-                copies: None,
-                bytes: (until - self.next) as u32,
-                tsval,
-                arrival: NOT_KEPT,
-                identification: 0,
-                state: State::InFlight,
-                unseen: true,
-                late: false,
-            });
-        }
-        self.next = until;
-    }
-
     fn after_sending(&mut self, now_ns: i64, again: bool, rows: &mut Rows) {
         self.last_sent_ns = now_ns;
         self.last_data_ns = now_ns;

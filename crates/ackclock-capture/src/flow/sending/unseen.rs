@@ -138,6 +138,29 @@ impl Sending {
         }
     }
 
+    /// Bytes up to a position were not seen. A hole that is wider than any window is none: the numbering begins anew, and
+    /// nothing of it is told.
+    pub(super) fn hole(&mut self, until: u64, now_ns: i64, tsval: u32) {
+        if until - self.next < WIDEST_HOLE {
+            self.board.push(Stretch {
+                start: self.next,
+                first_ns: now_ns,
+                last_ns: now_ns,
+                sacked_ns: 0,
+                lost_ns: 0,
+                copies: None,
+                bytes: (until - self.next) as u32,
+                tsval,
+                arrival: NOT_KEPT,
+                identification: 0,
+                state: State::InFlight,
+                unseen: true,
+                late: false,
+            });
+        }
+        self.next = until;
+    }
+
     fn place_missing(&mut self, data: &Data, rows: &mut Rows) {
         let new = data.start >= self.next;
         let hole = self.hole_before(data.start);
