@@ -9,7 +9,7 @@ use super::rounds::Rounds;
 use super::rtt::{Echoes, Far, Series, Smoothed};
 use super::scoreboard::{Copied, Scoreboard, State, Stretch, MOST};
 use super::tap::Tap;
-use crate::rows::{Rows, Told, NOT_KEPT};
+use crate::rows::{Rows, Told};
 use crate::series::Arrival;
 use crate::tables::{Cause, Fate, Vantage};
 use repairs::Repairs;

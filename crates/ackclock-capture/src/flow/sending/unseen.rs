@@ -1,8 +1,8 @@
 //! What was sent and lost before the point: gaps in the identifications of a sender that counts its packets tell how much
 //! there was besides the bytes that are missing.
 
-use super::{Data, Sending};
-use crate::flow::scoreboard::{Copied, State};
+use super::{Data, Sending, WIDEST_HOLE};
+use crate::flow::scoreboard::{Copied, State, Stretch};
 use crate::rows::{Rows, NOT_KEPT};
 use crate::tables::Vantage;
 
