@@ -47,7 +47,8 @@ SCHEMA |= {"n": pl.Int64}
 def trace(data: Recorded, flood: int = FLOOD) -> pl.DataFrame:
     """Retransmissions of a captured result as Braud 2016 has them, for each direction, with 95 % intervals.
 
-    A row for each `sender` (client or server) and each of: `retransmission`, the share of packets that were sent again;
+    A row for each `sender` (client or server) and each of: `retransmission`, the share of packets that are data, SYNs
+    or SYN/ACKs sent again;
     `syn_share`, the share of those that were SYN or SYN/ACK; `syn_packets` and `syn_connections`, the share of SYNs (or
     SYN/ACKs) that were sent again, and of connections that sent one again; `retransmission_time_s`, from one
     transmission of the same bytes to the next, the mean over the connections that had any, with their SYNs
