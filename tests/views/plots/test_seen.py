@@ -40,3 +40,9 @@ def test_arguments_are_checked(found):
 def test_a_part_is_drawn_as_asked(found):
     (ax,) = plots.sequence(found.data, flow=0, between=(1, 2)).axes
     assert ax.get_xlim() == (1, 2)
+
+
+def test_windows_that_are_known_at_times_have_no_sum(found):
+    with pytest.raises(InputError, match="known only while they limit"):
+        plots.cwnd_total(found.data)
+    assert plots.cwnd(found.data).axes
