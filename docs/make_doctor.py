@@ -18,7 +18,7 @@ from rich.console import Console
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS.parent / "benchmarks" / "scoreboard"))
 
-import impose  # noqa: E402
+import impose  # type: ignore[import-not-found] # noqa: E402
 import pcap  # noqa: E402
 
 import ackclock as ac  # noqa: E402
@@ -83,8 +83,8 @@ congestion = "cubic"
 [record]
 pcap = true
 """,
-        "Each flow has a link of its own. Three times the host that sends them stood still for two seconds: put into the "
-        "capture afterwards.",
+        "Each flow has a link of its own. Three times the host that sends them stood still for two seconds: put into "
+        "the capture afterwards.",
         "The silences of all flows: they begin and end together.",
         ("silences", None),
     ),
@@ -130,7 +130,9 @@ def main() -> None:
             found = captures.read([capture], segments=True)
             picture = f"doctor-{name}.png"
             getattr(ac.plot, kind)(found.data, between=between).savefig(DOCS / "assets" / picture, dpi=150)
-            text += f'\n## {heading}\n\n{before}\n\n```toml\n{scenario}```\n\n```console\n$ ackclock doctor {name}.pcap\n'
+            text += (
+                f"\n## {heading}\n\n{before}\n\n```toml\n{scenario}```\n\n```console\n$ ackclock doctor {name}.pcap\n"
+            )
             text += f"{said(found)}```\n\n![{caption}](../assets/{picture})\n\n*{caption}*\n"
     (DOCS / "guides" / "doctor.md").write_text(text, encoding="utf-8")
 

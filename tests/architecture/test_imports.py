@@ -17,7 +17,8 @@ HOME = ROOT / "python" / "ackclock"
 FLOORS = (
     ("ackclock", "__main__"),
     ("cli", "reproductions"),
-    ("campaigns", "captures"),
+    ("campaigns",),
+    ("captures",),
     ("engines", "views"),
     ("dataset", "scenario"),
     ("catalog", "metrics"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import lzma
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -191,3 +192,53 @@ def test_synchronisation_is_that_of_the_run(run, found):
     planned, seen = (data.metrics()["summary"]["synchronisation"]["mean"] for data in (run, found.data))
     assert planned is not None
     assert seen == pytest.approx(planned, abs=0.05)
+
+
+def test_figures_of_a_captured_result_are_drawn_by_name(pcap, place):
+    out = place / "detailed"
+    assert call("capture", pcap, "--segments", "--out", out).exit_code == 0
+    done = call("plot", out, "sequence", "--flow", 0, "--between", 1, 2, "--out", place / "s.svg")
+    assert done.exit_code == 0
+    assert "acknowledged" in (place / "s.svg").read_text()
+    assert call("plot", out, "limits", "--out", place / "l.xpl").exit_code == 0
+    assert (place / "l.xpl").read_text().startswith("timeval double\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (("sequenc",), 'KIND: found "sequenc"; expected "sequence"'),
+        (("sequence", "--flow", 99), "flow: found 99; expected one of 0, 2"),
+        (("sequence", "--between", 2, 1), "--between: found 2 s to 1 s; expected two ascending times"),
+        (("cwnd", "--flow", 1), '--flow: found "cwnd"; expected one of sequence, pipe'),
+        (("cwnd", "--out", "c.xpl"), '--out: found ".xpl" for cwnd; expected .png, .pdf or .svg'),
+        (("sequence", "--out", "c.txt"), '--out: found ".txt"; expected a file name that ends in .png'),
+        (("level",), "the result holds no levels to draw"),
+    ],
+)
+def test_what_cannot_be_drawn_is_one_line(pcap, place, arguments, line):
+    out = place / "plain"
+    if not out.exists():
+        found = captures.read([pcap], segments=True)
+        replace(found.data, parts={**found.data.parts, "levels": ()}).write(out)
+    done = call("plot", out, *arguments)
+    assert done.exit_code == 2
+    assert line in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_doctors_page_is_written_beside_what_it_says(pcap, place):
+    done = call("doctor", pcap, "--html", place / "why.html")
+    assert done.exit_code == 10
+    assert f"wrote {place / 'why.html'}" in done.stdout.replace("\n", "")
+    assert "<h1>The network</h1>" in (place / "why.html").read_text()
+    assert json.loads(call("doctor", pcap, "--json", "--html", place / "why.html").stdout)["verdict"] == "network"
+
+
+def test_tables_are_printed_for_each_direction_and_rule(pcap):
+    done = call("capture", pcap, "--tables")
+    assert done.exit_code == 0
+    assert "packets sent again" in done.stdout
+    assert all(rule in done.stdout for rule in ("gap", "first", "per RTT"))
+    assert "bottleneck 1 is shared by the flows 0, 2" in done.stdout
+    json.loads(call("capture", pcap, "--json", "--tables").stdout)

@@ -1,4 +1,4 @@
-"""Tables of the studies of traces: epochs by three rules, falls of the window, flows that go together, Braud's table."""
+"""Tables of the studies of traces: epochs by three rules, falls of the window, shared bottlenecks, Braud's table."""
 
 from __future__ import annotations
 
@@ -99,7 +99,10 @@ def captured(rows: list[dict], **tables: dict) -> Dataset:
     for row in rows:
         every = {**known, **flow, **counts, **row}
         every |= {"connection": every["flow"] // 2, "sender": ("client", "server")[every["flow"] % 2]}
-        for table, names in (("flows", ("flow", *flow)), ("captured", ("flow", "connection", "sender", *known, *counts))):
+        for table, names in (
+            ("flows", ("flow", *flow)),
+            ("captured", ("flow", "connection", "sender", *known, *counts)),
+        ):
             spool.append(table, {name: [every[name]] for name in names})
     for table, columns in tables.items():
         spool.append(table, columns)
@@ -113,7 +116,11 @@ def traced(data: Dataset, **more: int) -> dict[tuple[str, str], dict]:
 def test_a_direction_has_its_own_packets_and_its_own_openings():
     data = captured(
         [
-            {"flow": 0, "retransmissions": 4, "syn_retransmissions": 1},  # 100 packets from the client, 50 from the server
+            {
+                "flow": 0,
+                "retransmissions": 4,
+                "syn_retransmissions": 1,
+            },  # 100 packets from the client, 50 from the server
             {"flow": 3, "retransmissions": 2, "synack_retransmissions": 3, "syn_retransmissions": 0},
         ]
     )
@@ -134,7 +141,14 @@ def test_connections_without_a_syn_in_the_trace_do_not_count():
 def segments(copies: list[tuple[float, int, int]]) -> dict:
     """Copies by time, flow and first byte."""
     times_s, flows, offsets = (list(column) for column in zip(*copies, strict=True))
-    fixed = {"payload_bytes": 1000, "segments": 1, "seen": True, "fate": "delivered", "cause": "unknown", "confidence": 1.0}
+    fixed = {
+        "payload_bytes": 1000,
+        "segments": 1,
+        "seen": True,
+        "fate": "delivered",
+        "cause": "unknown",
+        "confidence": 1.0,
+    }
     columns = {"time_s": times_s, "flow": flows, "offset_bytes": offsets}
     return columns | {name: [value] * len(copies) for name, value in fixed.items()}
 

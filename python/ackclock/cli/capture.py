@@ -49,7 +49,9 @@ def capture(
     ] = False,
     tables: Annotated[
         bool,
-        typer.Option("--tables", help="Print what the studies of traces do: retransmissions by direction, loss epochs."),
+        typer.Option(
+            "--tables", help="Print what the studies of traces do: retransmissions by direction, loss epochs."
+        ),
     ] = False,
 ) -> None:
     """Say what happened to the TCP connections in packet captures: losses, repairs, round trips, and what limits them.

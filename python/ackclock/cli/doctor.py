@@ -18,7 +18,9 @@ def doctor(
     clock_log: ClockLog = None,
     html: Annotated[
         Path | None,
-        typer.Option("--html", metavar="FILE", help="Write a page with figures beside each sentence; it opens offline."),
+        typer.Option(
+            "--html", metavar="FILE", help="Write a page with figures beside each sentence; it opens offline."
+        ),
     ] = None,
 ) -> None:
     """Say why transfers in packet captures were slow: network, host, capture, shaper, receiver or application.

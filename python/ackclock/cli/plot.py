@@ -39,7 +39,8 @@ def plot(
         ),
     ],
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="PNG, PDF or SVG file, or .xpl for xplot (default: RUN/KIND.png).")
+        Path | None,
+        typer.Option(metavar="FILE", help="PNG, PDF or SVG file, or .xpl for xplot (default: RUN/KIND.png)."),
     ] = None,
     over: Annotated[
         list[Path] | None, typer.Option(metavar="RUN", help="A result whose curves are laid over, dashed; several too.")
@@ -128,8 +129,9 @@ def _xplot(data: Dataset, kind: str, path: Path, flow: int | None, between: tupl
 
     if kind not in seen.KINDS:
         raise InputError(f"--out: found {shown(path.suffix)} for {kind}; expected .png, .pdf or .svg")
-    for view in metrics.runs(data):
-        text = "\n".join(xplot.lines(seen.KINDS[kind](view, flow, between))) + "\n"
-        folders.put(path, lambda new: new.write_text(text, encoding="ascii"))
-        return path
-    raise InputError("the result holds no runs to draw")
+    view = next(iter(metrics.runs(data)), None)
+    if view is None:
+        raise InputError("the result holds no runs to draw")
+    text = "\n".join(xplot.lines(seen.KINDS[kind](view, flow, between))) + "\n"
+    folders.put(path, lambda new: new.write_text(text, encoding="ascii"))
+    return path

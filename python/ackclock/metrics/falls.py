@@ -50,7 +50,7 @@ def _rows(view: RunView) -> list[tuple[object, ...]]:
     first = np.searchsorted(times_s, found.start_s, side="right") - 1
     until_s = found.end_s + REACTION_RTTS * rtt_at(view, found.end_s)
     last = np.searchsorted(times_s, until_s, side="right")
-    rows = []
+    rows: list[tuple[object, ...]] = []
     for epoch in range(found.count):
         inside = total[max(first[epoch], 0) : last[epoch]]
         before = float(total[first[epoch]]) if first[epoch] >= 0 else None

@@ -1,8 +1,8 @@
 """Loss epochs and synchronisation by three rules of what an epoch is, side by side.
 
-- `gap`: a loss belongs to the epoch of the one before it if it follows that within one RTT (see `epoch`: the rule of all
-  the metrics).
-- `first`: it belongs to the epoch if it follows its *first* loss within one RTT (RFC 5348 section 5.2, there of a flow).
+- `gap`: a loss belongs to the epoch of the one before it if it follows that within one RTT (see `epoch`: the rule of
+  all the metrics).
+- `first`: it belongs to the epoch if it follows its *first* loss within one RTT (RFC 5348 section 5.2, of a flow).
 - `per RTT`: the time is cut into RTTs, from the first loss on; an epoch is one with losses.
 
 The RTT is the mean of the flows' smoothed RTTs at the moment, for `per RTT` that of all the time.
@@ -62,8 +62,8 @@ def epochs_by_rule(data: Recorded, between: tuple[float, float] | None = None) -
     """Epochs of each run by each rule: how many, and means over them.
 
     `synchronisation` is the mean share of the active flows that lost a packet, `flows_per_epoch` how many did,
-    `losses_per_epoch` the packets lost, `duration_mean_s` the time from the first to the last loss; null without epochs.
-    `between` looks at a part of each run (seconds). Sources: Belhareth 2014 chapter 5; RFC 5348 section 5.2.
+    `losses_per_epoch` the packets lost, `duration_mean_s` the time from the first to the last loss; null without
+    epochs. `between` looks at a part of each run (seconds). Sources: Belhareth 2014 chapter 5; RFC 5348 section 5.2.
     """
     rows = [_row(view, rule) for view in runs(data, between) for rule in RULES]
     return pl.DataFrame(rows, schema=SCHEMA, orient="row")

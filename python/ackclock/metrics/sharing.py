@@ -1,9 +1,9 @@
 """Which flows share a bottleneck: those whose round-trip times rise and fall together.
 
-A queue delays all that passes it alike, so the RTTs of its flows are correlated (Rubenstein, Kurose and Towsley, *Detecting
-Shared Congestion of Flows Via End-to-End Measurement*, 2002, have it of one-way delays and losses). Here: Pearson's
-coefficient of the smoothed RTTs at the instants at which both were sampled; flows that are joined by a chain of pairs
-above the threshold share one.
+A queue delays all that passes it alike, so the RTTs of its flows are correlated (Rubenstein, Kurose and Towsley,
+*Detecting Shared Congestion of Flows Via End-to-End Measurement*, 2002, have it of one-way delays and losses). Here:
+Pearson's coefficient of the smoothed RTTs at the instants at which both were sampled; flows that are joined by a chain
+of pairs above the threshold share one.
 """
 
 from __future__ import annotations

@@ -5,11 +5,12 @@ whose SYN or SYN/ACK is in the trace. A SYN retransmission has the 5-tuple and t
 before. The thesis' rules on whom to leave out:
 
 - *45 s*: connections whose mean retransmission time is longer than 3 + 6 + 12 + 24 s;
-- *floods*: addresses with 1000 connections or more that carried no data, and 1000 times as many as carried some, with all
-  their connections.
+- *floods*: addresses with 1000 connections or more that carried no data, and 1000 times as many as carried some, with
+  all their connections.
 
 Ours: 95 % intervals are of ratios over connections (packets of one connection are not independent), and Student's for
-means. The first SYN/ACK is taken to have come with the first SYN: the trace says when it was sent again, not when first.
+means. The first SYN/ACK is taken to have come with the first SYN: a result says when it was sent again, not when
+first.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from ackclock.errors import InputError
 from ackclock.input import arguments
 from ackclock.input.arguments import checked
 from ackclock.metrics.recorded import Recorded
-from ackclock.metrics.summary import summarise
 from ackclock.metrics.student import NORMAL
+from ackclock.metrics.summary import summarise
 
 #: Nobody waits longer for an answer to the last of four SYNs: 3 + 6 + 12 + 24 s.
 LONGEST_S = 45.0
@@ -46,7 +47,8 @@ SCHEMA |= {"n": pl.Int64}
 def trace(data: Recorded, flood: int = FLOOD) -> pl.DataFrame:
     """Retransmissions of a captured result as Braud 2016 has them, for each direction, with 95 % intervals.
 
-    A row for each `sender` (client or server) and each of: `retransmission`, the share of packets that were sent again;
+    A row for each `sender` (client or server) and each of: `retransmission`, the share of packets that are data, SYNs
+    or SYN/ACKs sent again;
     `syn_share`, the share of those that were SYN or SYN/ACK; `syn_packets` and `syn_connections`, the share of SYNs (or
     SYN/ACKs) that were sent again, and of connections that sent one again; `retransmission_time_s`, from one
     transmission of the same bytes to the next, the mean over the connections that had any, with their SYNs
@@ -80,7 +82,9 @@ def _address(end: str) -> pl.Expr:
 def _connections(data: Recorded) -> pl.DataFrame:
     """A row for each direction of each connection that was opened in the trace: what it sent, and again."""
     captured = data.scan("captured").filter("opened").collect()
-    counts = data.scan("flows").select("run", "flow", "sent_packets", "retransmissions", "syn_retransmissions", "start_s")
+    counts = data.scan("flows").select(
+        "run", "flow", "sent_packets", "retransmissions", "syn_retransmissions", "start_s"
+    )
     rows = captured.join(counts.collect(), on=["run", "flow"]).with_columns(pl.col("sender").cast(pl.String))
     connection = rows.group_by("run", "connection").agg(
         empty=pl.col("payload_bytes").fill_null(0).sum() == 0,
@@ -112,10 +116,16 @@ def _times(data: Recorded, both: pl.DataFrame) -> pl.DataFrame:
     events = events.select("run", "time_s", connection=pl.col("flow") // 2, sender=senders)
     first = both.select("run", "connection", "sender", time_s="start").filter(pl.col("time_s").is_not_null())
     copies = pl.concat([first, events.select(first.columns)]).with_columns(offset=pl.lit(-1, pl.Int64))
-    segments = data.scan("segments").filter("seen").select("run", "flow", "time_s", offset=pl.col("offset_bytes").cast(pl.Int64))
+    segments = (
+        data.scan("segments")
+        .filter("seen")
+        .select("run", "flow", "time_s", offset=pl.col("offset_bytes").cast(pl.Int64))
+    )
     sent = segments.collect().join(both.select("run", "flow", "connection", "sender"), on=["run", "flow"])
     copies = pl.concat([copies, sent.select(copies.columns)]).sort("run", "connection", "sender", "offset", "time_s")
-    gaps = copies.with_columns(gap=pl.col("time_s").diff().over("run", "connection", "sender", "offset")).drop_nulls("gap")
+    gaps = copies.with_columns(gap=pl.col("time_s").diff().over("run", "connection", "sender", "offset")).drop_nulls(
+        "gap"
+    )
     return gaps.group_by("run", "connection", "sender").agg(time_s=pl.col("gap").mean())
 
 

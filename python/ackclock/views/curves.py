@@ -146,6 +146,13 @@ def windows(view: RunView) -> Lines:
     return _lines(view, *sampled.of_flows(view.rows("flow_samples"), view.once(_instants), "cwnd"))
 
 
+def windows_to_add(view: RunView) -> Lines:
+    """The same where each is known all the time, so that their sum means something. Of captures: `InputError`."""
+    if "capture" in view.data.manifest:
+        raise InputError("windows of a capture are known only while they limit: they have no sum; draw pipe")
+    return windows(view)
+
+
 def goodputs(view: RunView, window_s: float | None = None) -> Lines:
     """Goodput of each flow over the preceding `window_s` (default: `goodput_window`), in bit/s, at most 1,000 times.
 

@@ -1,12 +1,13 @@
 """Drawings as files of xplot (T. Shepard; the form that tcptrace writes), to zoom into.
 
-A file is text: types of the axes, titles, then a command a line. Colours are the ten that xplot has. A figure of several
-panels is drawn one over the other: xplot knows one pair of axes.
+A file is text: types of the axes, titles, then a command a line. Colours are those that xplot has. Panels are drawn one
+over the other: xplot knows one pair of axes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
@@ -67,7 +68,7 @@ def _layer(layer: Layer) -> Iterator[str]:
 
 def _line(layer: Line) -> Iterator[str]:
     known = list(_known(layer))
-    for (x, y), (next_x, next_y) in zip(known, known[1:], strict=False):
+    for (x, y), (next_x, next_y) in pairwise(known):
         if layer.steps:
             yield _stroke(x, y, next_x, y)
             if y != next_y:

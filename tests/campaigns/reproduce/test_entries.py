@@ -331,6 +331,22 @@ def test_an_engine_may_run_some_cases_only(entry, tmp_path):
     assert [(row.claim, row.at, row.verdict) for row in found.rows] == [("rate", "", "agrees")]
 
 
+def test_a_capture_is_measured_beside_its_run(entry, tmp_path):
+    """Read as one of a stranger: without the plan."""
+    scenario = entry.folder / "scenario.toml"
+    scenario.write_text(f"{scenario.read_text()}[record]\npcap = true\n")
+    rule = CHECK.replace('measured["cubic small"]["rate"], near', 'measured["cubic small"]["planned"], near') + (
+        "def planned(view):\n    return None if view.plan.duration_s is None else 1.0\n"
+        'CAPTURED = {"seen": "goodput_bps", "planned": planned}\n'
+    )
+    both = 'ratio(measured["cubic small"]["seen"], measured["cubic small"]["rate"]), (0.95, 1.05), (0, 1e9), "both")]'
+    rule = rule.replace("(0, 1e9))]", '(0, 1e9)), Row("rate", ' + both).replace("near\n", "near, ratio\n", 1)
+    (entry.folder / "check.py").write_text(rule)
+    found = work.run(entry, tmp_path / "out", quick=True)
+    assert [(row.at, row.verdict) for row in found.rows] == [("", "not measured"), ("both", "agrees")]
+    assert not list((tmp_path / "out").rglob("*.pcap"))
+
+
 def test_a_quick_run_may_leave_cases_out(entry):
     only = 'def runs(engine, case):\n    return case.startswith("cubic")\n'
     (entry.folder / "check.py").write_text(

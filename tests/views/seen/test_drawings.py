@@ -96,7 +96,13 @@ def test_the_pipe_is_that_of_the_samples(found):
 def by_hand(**tables) -> Dataset:
     """A captured result with these tables, and two flows of 10 s."""
     spool = Spool(names=captures.NAMES)
-    flows = {"flow": [0, 2], "group": [0, 0], "congestion": ["unknown"] * 2, "start_s": [0.0, 1.0], "end_s": [10.0, 9.0]}
+    flows = {
+        "flow": [0, 2],
+        "group": [0, 0],
+        "congestion": ["unknown"] * 2,
+        "start_s": [0.0, 1.0],
+        "end_s": [10.0, 9.0],
+    }
     for table, columns in {"flows": flows, **tables}.items():
         spool.append(table, columns)
     return spool.dataset({"runs": [{"run": 0}], "capture": {"path": {}}})

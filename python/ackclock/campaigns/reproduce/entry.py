@@ -101,6 +101,14 @@ class Entry:
         """What is measured in each run."""
         return cast("Mapping[str, Measure]", self._part("check", "MEASURES"))
 
+    @property
+    def captured(self) -> Mapping[str, Measure]:
+        """What is measured in each run's capture, read as one of a stranger: `CAPTURED` of `check.py`, if it is there.
+
+        The scenario asks for captures with one vantage.
+        """
+        return cast("Mapping[str, Measure]", getattr(self._check, "CAPTURED", {}))
+
     def check(self, measured: Measured) -> list[Row]:
         """The rows with their verdicts. Raises `InputError` for a claim that is not published."""
         rule = cast("Callable[[Measured, Mapping[str, Published]], list[Row]]", self._part("check", "check"))

@@ -10,7 +10,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from ackclock import _core, engines
+from ackclock import _core, captures, engines
 from ackclock.campaigns import running
 from ackclock.campaigns.reproduce import cases, figures, page
 from ackclock.campaigns.reproduce.entry import Entry
@@ -20,8 +20,9 @@ from ackclock.campaigns.reproduce.verdict import Row
 from ackclock.dataset import Dataset, folders, kinds, manifests
 from ackclock.dataset.kinds import Kind
 from ackclock.engines.engine import Progress, circumstances, no_progress
-from ackclock.metrics import runs
+from ackclock.metrics import RunView, runs
 from ackclock.plan import Plan
+from ackclock.system.temporary import Private
 from ackclock.views.plots import style
 
 #: The table and the figure in an entry's result.
@@ -139,7 +140,7 @@ class _Some(dict[str, Mapping[str, Values]]):
     def __init__(self, entry: Entry, found: Measured, every: Sequence[str]) -> None:
         super().__init__(found)
         seeds = max((len(values) for case in found.values() for values in case.values()), default=0)
-        self._nothing = dict.fromkeys(entry.measures, (None,) * seeds)
+        self._nothing = dict.fromkeys((*entry.measures, *entry.captured), (None,) * seeds)
         self._every = every
 
     def __missing__(self, case: str) -> Mapping[str, Values]:
@@ -170,11 +171,21 @@ def _measured(
     measured = {}
     for number, (case, planned) in enumerate(plans.items()):
         plan = entry.fed(engine, case, planned, lambda other, of: Dataset.read(folder.parent / other / slug(of)))
-        data = running.run(plan, engine, jobs=jobs, progress=tell.of(number), command=command)
+        with Private() as place:
+            kept = place / "captures" if entry.captured else None
+            data = running.run(plan, engine, jobs=jobs, progress=tell.of(number), captures=kept, command=command)
+            by_run = [of_run(view, entry.measures) | _seen(entry, view, kept) for view in runs(data)]
         data.write(folder / slug(case))
-        by_run = [of_run(view, entry.measures) for view in runs(data)]
-        measured[case] = {name: tuple(run[name] for run in by_run) for name in entry.measures}
+        measured[case] = {name: tuple(run[name] for run in by_run) for name in (*entry.measures, *entry.captured)}
     return measured
+
+
+def _seen(entry: Entry, view: RunView, place: Path | None) -> dict[str, float | None]:
+    """What the capture of a run tells."""
+    if place is None:
+        return {}
+    found = captures.read([place / f"seed-{view.seed}.pcap"], segments=True)
+    return of_run(next(iter(runs(found.data))), entry.captured)
 
 
 def _judged(entry: Entry, rows: Mapping[str, Sequence[Row]], scale: str) -> Sequence[Judged]:

@@ -39,7 +39,7 @@ def _trace(data: Dataset) -> Table:
     table = _table("with a SYN in the trace", "clients", "95 %", "servers", "95 %")
     found = {(row["sender"], row["what"]): row for row in metrics.trace(data).iter_rows(named=True)}
     for what, (words, unit) in TRACED.items():
-        cells = []
+        cells: list[str] = []
         for sender in ("client", "server"):
             row = found[sender, what]
             cells += numbers.interval(row["value"], row["ci95_low"], row["ci95_high"], unit)

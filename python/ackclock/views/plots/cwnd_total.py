@@ -18,7 +18,7 @@ def cwnd_total(data: Dataset, over: Over = None) -> Figure:
     `over`: dashed, those of other results.
     """
     view = style.first_run(data)
-    lines = curves.windows(view)
+    lines = curves.windows_to_add(view)
     fig = style.figure(3.0)
     ax = fig.subplots()
     total = lines.total()
@@ -42,5 +42,5 @@ def cwnd_total(data: Dataset, over: Over = None) -> Figure:
 
 
 def _total(view: RunView) -> tuple[Array, Array]:
-    lines = curves.windows(view)
+    lines = curves.windows_to_add(view)
     return lines.times_s, lines.total()

@@ -60,9 +60,10 @@ def _panel(ax: Axes, panel: Panel, end_s: float) -> None:
 
 def _layer(ax: Axes, layer: Layer, end_s: float) -> None:
     if isinstance(layer, Line):
-        x, y = np.append(layer.x, end_s), np.append(layer.y, layer.y[-1:])
-        how = {"drawstyle": "steps-post"} if layer.steps else {}
-        style.curve(ax, *((x, y) if layer.steps else (layer.x, layer.y)), color=layer.colour, label=layer.name, **how)
+        x, y, how = layer.x, layer.y, "default"
+        if layer.steps:
+            x, y, how = np.append(x, end_s), np.append(y, y[-1:]), "steps-post"
+        style.curve(ax, x, y, color=layer.colour, label=layer.name, drawstyle=how)
     elif isinstance(layer, Strokes):
         _strokes(ax, layer)
     elif isinstance(layer, Points):

@@ -1,6 +1,6 @@
 """The page of `ackclock doctor`: what each cause cost, and every finding with its figures and pictures.
 
-The diagnosis comes from above: here it is only what it says (`Diagnosed`).
+The diagnosis comes from above: here it is only what it says (`_Diagnosed`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ POINTS = 40_000
 AROUND, AT_LEAST_S = 1.0, 0.5
 
 
-class Words(Protocol):
+class _Words(Protocol):
     """A cause in words."""
 
     @property
@@ -40,7 +40,7 @@ class Words(Protocol):
         """What took its share of the time."""
 
 
-class Found(Protocol):
+class _Found(Protocol):
     """A finding: see `ackclock.captures.diagnosis.Finding`."""
 
     @property
@@ -53,23 +53,23 @@ class Found(Protocol):
     def shown(self) -> tuple[str, ...]: ...
 
 
-class Diagnosed(Protocol):
+class _Diagnosed(Protocol):
     """A diagnosis: see `ackclock.captures.diagnosis.Diagnosis`."""
 
     @property
-    def verdict(self) -> Words: ...
+    def verdict(self) -> _Words: ...
     @property
     def costs(self) -> Mapping[Any, float]: ...
     @property
-    def findings(self) -> Sequence[Found]: ...
+    def findings(self) -> Sequence[_Found]: ...
 
 
-def write(data: Dataset, answers: Mapping[str, Any], diagnosed: Diagnosed, out: Path | str) -> Path:
+def write(data: Dataset, answers: Mapping[str, Any], diagnosed: _Diagnosed, out: Path | str) -> Path:
     """Writes the page, whole or not at all, and returns its path. Raises `InputError` if it cannot be written."""
     return page.write(render(data, answers, diagnosed), out)
 
 
-def render(data: Dataset, answers: Mapping[str, Any], diagnosed: Diagnosed) -> str:
+def render(data: Dataset, answers: Mapping[str, Any], diagnosed: _Diagnosed) -> str:
     """The page as HTML."""
     views = list(runs(data))
     findings = list(_findings(views[0] if views else None, diagnosed.findings))
@@ -93,7 +93,7 @@ def _dearest(costs: Mapping[Any, float]) -> list[tuple[Any, float]]:
     return sorted(costs.items(), key=lambda cost: -cost[1])
 
 
-def _findings(view: RunView | None, found: Sequence[Found]) -> Iterator[dict[str, Any]]:
+def _findings(view: RunView | None, found: Sequence[_Found]) -> Iterator[dict[str, Any]]:
     shown: set[tuple[str, Any]] = set()
     for number, finding in enumerate(found):
         figures = [] if view is None else _figures(view, finding, shown)
@@ -107,7 +107,7 @@ def _findings(view: RunView | None, found: Sequence[Found]) -> Iterator[dict[str
         }
 
 
-def _figures(view: RunView, finding: Found, shown: set[tuple[str, Any]]) -> list[Figure]:
+def _figures(view: RunView, finding: _Found, shown: set[tuple[str, Any]]) -> list[Figure]:
     """The finding's pictures, but for those that stand above."""
     figures = []
     for kind in finding.shown:

@@ -70,7 +70,7 @@ def cwnd(view: RunView, points: int) -> Figure:
 
 def cwnd_total(view: RunView, points: int) -> Figure:
     """The sum of the windows."""
-    lines = curves.windows(view)
+    lines = curves.windows_to_add(view)
     total = lines.total()
     data = [drawing.curve(lines.times_s, total, points, drawing.look(0), "all flows", SEGMENTS)]
     layout = drawing.over_time(view, {"yaxis": drawing.axis(curves.sum_label(lines), rangemode="tozero")})

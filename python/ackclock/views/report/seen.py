@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ackclock.metrics.view import Array, RunView
-from ackclock.views import drawn, seen
+from ackclock.views import seen
 from ackclock.views.drawn import Drawing, Layer, Line, Panel, Points, Stack, Strokes
 from ackclock.views.report import drawing
 from ackclock.views.report.drawing import Figure, Trace
@@ -102,7 +102,7 @@ def _stack(layer: Stack) -> Iterator[Trace]:
         yield bars | {"marker": {"color": colour, "line": {"width": 0}}, "hovertemplate": "%{y:.4g} at %{x:.2f} s"}
 
 
-def _some(most: int, *columns: Array) -> list[drawn.Array]:
+def _some(most: int, *columns: Array) -> list[Array]:
     """The same, evenly thinned to at most so many rows."""
     count = columns[0].size
     chosen = np.unique(np.linspace(0, count - 1, min(count, max(most, 200))).astype(np.intp)) if count else slice(0)

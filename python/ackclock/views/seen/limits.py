@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 
-from ackclock import _core
 from ackclock.errors import InputError
-from ackclock.metrics.view import RunView
+from ackclock.metrics.view import Array, RunView
 from ackclock.views import drawn, numbers
 from ackclock.views.drawn import Drawing, Panel, Stack
 from ackclock.views.seen.part import Between, Part, array
@@ -44,8 +42,8 @@ def limits(view: RunView, flow: int | None = None, between: Between = None) -> D
         chosen = (samples["limit"] == name).to_numpy()[1:]
         heights[row] = _spread(edges, begun_s[chosen], over_s[chosen], bits[chosen]) / np.diff(edges)
     factor, unit = numbers.scale(float(heights.sum(axis=0).max()), "bit/s")
-    seen = heights.any(axis=1)
-    looks = [look for look, there in zip(LOOKS.values(), seen, strict=True) if there]
+    seen = np.flatnonzero(heights.any(axis=1))
+    looks = [list(LOOKS.values())[number] for number in seen]
     names, colours = tuple(name for name, _ in looks), tuple(colour for _, colour in looks)
     stack = Stack(names, edges, heights[seen] / factor, colours)
     heading = f"What limited {part.name(number)}"
@@ -53,7 +51,7 @@ def limits(view: RunView, flow: int | None = None, between: Between = None) -> D
     return Drawing("limits", heading, caption, (Panel(f"Throughput ({unit})", [stack]),), part.start_s, part.end_s)
 
 
-def _spread(edges: drawn.Array, begun_s: drawn.Array, over_s: drawn.Array, values: drawn.Array) -> drawn.Array:
+def _spread(edges: Array, begun_s: Array, over_s: Array, values: Array) -> Array:
     """How much of values that came evenly from `begun_s` to `over_s` fell between the edges."""
     total = np.zeros(edges.size)
     for begin_s, end_s, value in zip(begun_s, over_s, values, strict=True):

@@ -1,6 +1,7 @@
 """Time–sequence: what was sent when, and what its receiver said of it.
 
-The graph of T. Shepard, *TCP packet trace analysis*, MIT 1990, as tcptrace and xplot draw it, with the fate of each copy.
+The graph of T. Shepard, *TCP packet trace analysis*, MIT 1990, as tcptrace and xplot draw it, with the fate of each
+copy.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ REPAIRS = ("fast", "tail_probe", "timeout", "fast_retransmit", "after_timeout")
 
 
 def sequence(view: RunView, flow: int | None = None, between: Between = None) -> Drawing:
-    """The time–sequence graph of a flow: data by their fates, the ACK line, SACK, and the edge of the receiver's window.
+    """The time–sequence graph of a flow: data by their fates, the ACK line, SACK, the edge of the receiver's window.
 
     Of captures that were read with `segments`, and of runs that wrote captures (`[record] pcap`).
     """
