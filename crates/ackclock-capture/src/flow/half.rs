@@ -152,7 +152,7 @@ impl Identifications {
     }
 
     /// The number of the next packet, if they count.
-    pub fn expected(&self) -> Option<u32> {
+    pub fn expected(self) -> Option<u32> {
         (self.runs >= IN_A_ROW).then(|| self.next.into())
     }
 }

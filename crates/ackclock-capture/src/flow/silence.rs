@@ -179,12 +179,11 @@ impl Silence {
         let position = connection.halves[self.sender].unwrap(segment.acknowledgement);
         let beyond = acks && position > self.next + 1 && position - self.next < 1 << 28;
         match self.told {
-            Told::Hole if beyond => Some(Stall::CaptureLoss),
+            Told::Hole | Told::Nothing if beyond => Some(Stall::CaptureLoss),
             Told::Hole => Some(Stall::ContinuousLoss),
             Told::Again(class) if !self.held(connection, from, now_ns) => Some(class),
             Told::Again(_) => self.stood(connection, self.end_ns),
             Told::Held | Told::Stood => None,
-            Told::Nothing if beyond => Some(Stall::CaptureLoss),
             Told::Nothing if self.window_shut => Some(Stall::Receiver),
             Told::Nothing if self.outstanding_bytes == 0 => Some(Stall::Application),
             Told::Nothing if self.all_silent && self.held(connection, from, now_ns) => {
