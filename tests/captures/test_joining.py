@@ -170,6 +170,12 @@ def test_the_clock_that_is_less_disturbed_tells_the_drift():
         relate((times_s, later_s), (times_s[:0], later_s[:0]), 1e-6)
 
 
+def test_a_capture_joined_with_itself_differs_in_nothing(files):
+    joined = joining.read(files[0], files[0]).answers["joined"]
+    assert (joined["offset_s"], joined["drift_ppm"]) == pytest.approx((0.0, 0.0), abs=1e-9)
+    assert joined["segments_lost_between"] == joined["unresolved"] == joined["reordered"] == 0
+
+
 def call(*arguments):
     return CliRunner().invoke(cli.application(), [str(argument) for argument in arguments])
 

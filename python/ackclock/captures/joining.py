@@ -126,7 +126,8 @@ def _directions(packets: pl.DataFrame) -> pl.DataFrame:
     later = packets.group_by("pair", "from_first").agg(later=(pl.col("ns_2") - pl.col("ns_1")).median())
     other = later.select("pair", from_first=~pl.col("from_first"), other="later")
     both = later.join(other, on=["pair", "from_first"], how="left")
-    return both.select("pair", "from_first", out=(pl.col("later") > pl.col("other")).fill_null(value=OUT))
+    same = (pl.col("later") == pl.col("other")) & pl.col("from_first")
+    return both.select("pair", "from_first", out=((pl.col("later") > pl.col("other")) | same).fill_null(value=OUT))
 
 
 def _relation(packets: pl.DataFrame) -> Relation | None:
