@@ -2,10 +2,10 @@
 
     python benchmarks/scoreboard/joins.py CASES… [--json]
 
-`CASES` are folders that `generate.py` made. The captures at the senders and at the receivers, and each of them with the
-one in the middle, are joined after the second's clock has been set and made to drift, by amounts drawn from the case's
-number. Printed are the errors of the offset, with the share that is within what is stated, and of the drift, and which of
-the losses that can be told from packets under way at the end are placed.
+`CASES` are folders that `generate.py` made. The captures at the senders and at the receivers, and each of them with
+the one in the middle, are joined after the second's clock has been set and made to drift, by amounts drawn from the
+case's number. Printed are the errors of the offset, with the share that is within what is stated, and of the drift,
+and which of the losses that can be told from packets under way at the end are placed.
 """
 
 from __future__ import annotations

@@ -2,11 +2,11 @@
 
     python benchmarks/scoreboard/silences.py OUT [--cases N] [--first N] [--json]
 
-Case *n* is drawn from the number *n* alone. Its flows have always more to send, so that a silence that nobody imposed is
-the transport's. `OUT/case-0000` keeps the run's captures; from them one capture is made for each cause and place where
-that can be seen (`impose.py`), and two runs more have causes of their own: a link that fails, and applications that write
-slowly. A silence is right if its class is that of the cause (each of the transport's own classes is), and one that is
-not found is wrong.
+Case *n* is drawn from the number *n* alone. Its flows have always more to send, so that a silence that nobody imposed
+is the transport's. `OUT/case-0000` keeps the run's captures; from them one capture is made for each cause and place
+where that can be seen (`impose.py`), and two runs more have causes of their own: a link that fails, and applications
+that write slowly. A silence is right if its class is that of the cause (each of the transport's own classes is), and
+one that is not found is wrong.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import math
 import random
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -183,10 +183,11 @@ at = "{case.begin_s + outage_s:.3f}s"
 link = "bottleneck"
 up = true
 """
-    for place, path in zip(("senders", "receivers"), made(out / f"fails-{case.number:04}", text(case, more=fails))):
+    places = ("senders", "receivers")
+    for place, path in zip(places, made(out / f"fails-{case.number:04}", text(case, more=fails)), strict=True):
         yield "transport", place, path
     slowly = f'application_rate = "{12 / max(0.3, 6 * case.rtt_s):.1f}kbit"'
-    for place, path in zip(("senders", "receivers"), made(out / f"slow-{case.number:04}", text(case, flow=slowly))):
+    for place, path in zip(places, made(out / f"slow-{case.number:04}", text(case, flow=slowly)), strict=True):
         yield "application", place, path
 
 
@@ -249,12 +250,17 @@ def table(counts: Counter[tuple[str, str, str]]) -> None:
     rows: dict[tuple[str, str], Counter[str]] = {}
     for (true, place, told), count in counts.items():
         rows.setdefault((true, place), Counter())[told or "not found"] += count
-    right: Callable[[str, Counter[str]], int] = lambda true, told: sum(told[name] for name in CLASSES[true])  # noqa: E731
-    for (true, place), told in sorted(rows.items()):
-        share = right(true, told) / told.total()
-        print(f"{true:12} {place:10} {told.total():7} {100 * share:7.2f} %  {dict(told.most_common(5))}")
-    every = sum(told.total() for told in rows.values())
-    print(f"{'all':23} {every:7} {100 * sum(right(key[0], told) for key, told in rows.items()) / every:7.2f} %")
+    for (true, place), found in sorted(rows.items()):
+        share = 100 * right(true, found) / found.total()
+        print(f"{true:12} {place:10} {found.total():7} {share:7.2f} %  {dict(found.most_common(5))}")
+    every = sum(found.total() for found in rows.values())
+    share = 100 * sum(right(true, found) for (true, _), found in rows.items()) / every
+    print(f"{'all':23} {every:7} {share:7.2f} %")
+
+
+def right(true: str, found: Counter[str]) -> int:
+    """How many silences of a cause have one of its classes."""
+    return sum(found[name] for name in CLASSES[true])
 
 
 if __name__ == "__main__":

@@ -204,8 +204,8 @@ class Listing:
         """Take the rows since the last call.
 
         `listed`: `time_ns` since 1970, `key` (the same for the same packet, wherever it is captured), `pair` (a row of
-        `pairs`), `from_first` (who of the pair sent it), `sequence`, `acknowledgement`, `payload_bytes`. A super-segment
-        has a row for each of its segments. `pairs`: the ends of connections, as text.
+        `pairs`), `from_first` (who of the pair sent it), `sequence`, `acknowledgement`, `payload_bytes`. A
+        super-segment has a row for each of its segments. `pairs`: the ends of connections, as text.
         """
 
 class Capture:

@@ -53,7 +53,8 @@ def test_what_is_imposed_is_what_such_a_capture_shows(tools, tmp_path):
         assert len(later) == len(records)
         assert not [one for one in later if at_ns <= one.time_ns < at_ns + by_ns]
         before, after = (
-            [one for one in later if one.from_sender and (one.time_ns < at_ns) == is_before] for is_before in (True, False)
+            [one for one in later if one.from_sender and (one.time_ns < at_ns) == is_before]
+            for is_before in (True, False)
         )
         moved_ms = impose.stamps(after[0])[0] - impose.stamps(before[-1])[0]
         passed_ms = (after[0].time_ns - before[-1].time_ns) / 1e6

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import struct
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -45,7 +46,10 @@ def rewritten(path, out, when):
         seconds, ns, kept, length = struct.unpack_from("<IIII", content, place)
         time_ns = when(number, seconds * 10**9 + ns)
         if time_ns is not None:
-            found += [struct.pack("<IIII", *divmod(time_ns, 10**9), kept, length), content[place + 16 : place + 16 + kept]]
+            found += [
+                struct.pack("<IIII", *divmod(time_ns, 10**9), kept, length),
+                content[place + 16 : place + 16 + kept],
+            ]
         place, number = place + 16 + kept, number + 1
     out.write_bytes(b"".join(found))
     return out
@@ -144,11 +148,7 @@ def test_what_overtakes_is_counted(files, place):
         records.append((content[at : at + 16], content[at + 16 : at + 16 + kept]))
         at += 16 + kept
     large = [number for number in range(200, len(records) - 200) if int.from_bytes(records[number][1][16:18]) > 1000]
-    pairs = [
-        (one, two)
-        for one, two in zip(large[:-1], large[1:], strict=True)
-        if records[one][1][26:38] == records[two][1][26:38]
-    ][::3]
+    pairs = [(one, two) for one, two in pairwise(large) if records[one][1][26:38] == records[two][1][26:38]][::3]
     for one, two in pairs:
         (time_one, body_one), (time_two, body_two) = records[one], records[two]
         records[one], records[two] = (time_one, body_two), (time_two, body_one)
@@ -170,6 +170,12 @@ def test_the_clock_that_is_less_disturbed_tells_the_drift():
         relate((times_s, later_s), (times_s[:0], later_s[:0]), 1e-6)
 
 
+def test_a_capture_joined_with_itself_differs_in_nothing(files):
+    joined = joining.read(files[0], files[0]).answers["joined"]
+    assert (joined["offset_s"], joined["drift_ppm"]) == pytest.approx((0.0, 0.0), abs=1e-9)
+    assert joined["segments_lost_between"] == joined["unresolved"] == joined["reordered"] == 0
+
+
 def call(*arguments):
     return CliRunner().invoke(cli.application(), [str(argument) for argument in arguments])
 
@@ -181,7 +187,7 @@ def test_the_command_says_and_writes_it(files, place):
     assert kind(place / "out") is Kind.CAPTURE
     assert Dataset.read(place / "out").frame("placed").height > 20
     told = " ".join(call("capture", *files, "--join").stdout.split())
-    assert "lost between the points" in told
+    assert "segments lost between the points" in told
     assert "Delay back: min 10.0 ms" in told
 
 

@@ -22,7 +22,7 @@ mod vantage;
 
 /// A SYN with the number of one before is another copy of it for so long (RFC 9293's 2 MSL).
 const SAME_SYN_NS: i64 = 240_000_000_000;
-/// How sure the class of a silence is: what came behind it decided; or the capture, or another silence, came before.
+/// How sure the class of a silence is: what came behind it decided; or that could not, or nothing came.
 const DECIDED: f64 = 0.9;
 const LIKELY: f64 = 0.6;
 
@@ -329,7 +329,14 @@ impl Connection {
             return;
         };
         match silence.look(self, segment, from, now_ns) {
-            Some(class) => self.stalled(&silence, class, DECIDED, rows),
+            Some(class) => {
+                let sure = if silence.is_guess(class) {
+                    LIKELY
+                } else {
+                    DECIDED
+                };
+                self.stalled(&silence, class, sure, rows);
+            }
             None => self.silence = Some(silence),
         }
     }

@@ -142,8 +142,7 @@ impl Listing {
         rows.key
             .push(BuildHasherDefault::<DefaultHasher>::default().hash_one(told));
         rows.pair.push(pair);
-        rows.from_first
-            .push(segment.source <= segment.destination);
+        rows.from_first.push(segment.source <= segment.destination);
         rows.sequence.push(sequence);
         rows.acknowledgement.push(segment.acknowledgement);
         rows.payload_bytes.push(bytes);

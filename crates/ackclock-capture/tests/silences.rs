@@ -95,6 +95,41 @@ fn a_window_that_is_full_is_not_shut() {
 }
 
 #[test]
+fn a_probe_of_a_shut_window_needs_no_answer() {
+    let mut trace = working();
+    let ack = trace.ack(1700, 16, &[]);
+    ack.window = 0;
+    ack.options.timestamps = Some(((RECEIVER_MS + 1650) as u32, 0));
+    let mut probe = trace.segments[trace.segments.len() - 2];
+    probe.time_ns = Some(2_300_000_000);
+    probe.payload_bytes = 0;
+    trace.segments.push(probe);
+    acknowledged(&mut trace, 3000, 16, 2950);
+    assert_eq!(classes(&trace), ["receiver", "receiver"]);
+}
+
+#[test]
+fn a_host_that_stands_still_stops_also_who_had_nothing_outstanding() {
+    let mut waiting = working();
+    acknowledged(&mut waiting, 3000, 16, 1650);
+    stamped(&mut waiting, 3001, 16, 3001);
+    let mut idle = working();
+    acknowledged(&mut idle, 1690, 16, 1650);
+    stamped(&mut idle, 3001, 16, 3001);
+    assert_eq!(classes(&idle), ["application"]);
+    for one in &mut idle.segments {
+        for end in [&mut one.source, &mut one.destination] {
+            end.port += u16::from(end.port > 1000);
+        }
+    }
+    waiting.segments.extend(idle.segments);
+    waiting.segments.sort_by_key(|one| one.time_ns);
+    let found = waiting.analysed();
+    assert_eq!(stalls(&found), ["host", "host"]);
+    assert!(found.events.confidence.contains(&0.6), "the idle one's");
+}
+
+#[test]
 fn what_never_ends_is_told_when_the_capture_does() {
     let mut trace = working();
     stamped(&mut trace, 3000, 15, 3000);

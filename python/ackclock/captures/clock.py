@@ -5,12 +5,12 @@ Two forms are read. A table of gaps is CSV with a header; further columns are le
     start_s,wall_s,duration_s,class
     12031.250,1722945600.125,0.480,steal
 
-`wall_s` is when the gap began, in seconds since 1970, `duration_s` how long it was, `class` one of `CLOCK_GAPS`. `start_s`,
-the same on a clock that nobody sets, may be missing. A row of duration 0 is no gap: it says that the host was watched
-then, so a first and a last one tell which time the log is of.
+`wall_s` is when the gap began, in seconds since 1970, `duration_s` how long it was, `class` one of `CLOCK_GAPS`.
+`start_s`, the same on a clock that nobody sets, may be missing. A row of duration 0 is no gap: it says that the host
+was watched then, so a first and a last one tell which time the log is of.
 
-A log of the clock itself has a line a second that begins with the time, in seconds since 1970 (`date +%s.%N`): where a line
-is late, the host did not run. Nothing tells why.
+A log of the clock itself has a line a second that begins with the time, in seconds since 1970 (`date +%s.%N`): where a
+line is late, the host did not run. Nothing tells why.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ EXPLAINS = 0.5
 CONFIDENCE = (0.9, 0.99)
 
 EXPECTED = (
-    f"a log of a host's clock: CSV with the header start_s,{','.join(COLUMNS)}, or a line a second that begins with the "
-    "seconds since 1970"
+    f"a log of a host's clock: CSV with the header start_s,{','.join(COLUMNS)}, or a line a second that begins with "
+    "the seconds since 1970"
 )
 
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -72,8 +72,10 @@ class ClockLog:
         spent_s = np.ravel(np.column_stack([lengths_s - (self.end_s - self.begin_s), lengths_s]))
         return np.interp(time_s, edges_s, spent_s) if len(edges_s) else np.zeros_like(time_s)
 
-    def explains(self, begin_s: Floats, duration_s: Floats) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.uint8], Floats]:
-        """Of silences those that coincide with gaps: which, their classes (places in `CLOCK_GAPS`), how sure that is."""
+    def explains(
+        self, begin_s: Floats, duration_s: Floats
+    ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.uint8], Floats]:
+        """Of silences those that coincide with gaps: which, classes (places in `CLOCK_GAPS`), how sure that is."""
         share = self.within(begin_s, begin_s + duration_s) / np.maximum(duration_s, 1e-9)
         which = np.flatnonzero(share > EXPLAINS)
         middle_s = begin_s[which] + duration_s[which] / 2  # in the gap that takes more than half
@@ -86,8 +88,8 @@ class ClockLog:
         """Raises `InputError` if it is of another time than a capture."""
         if self.first_s > last_s or self.last_s < first_s:
             raise InputError(
-                f"{readable(self.path)}: found a log from {_moment(self.first_s)} to {_moment(self.last_s)}; expected one "
-                f"of the capture's time, {_moment(first_s)} to {_moment(last_s)}"
+                f"{readable(self.path)}: found a log from {_moment(self.first_s)} to {_moment(self.last_s)}; expected "
+                f"one of the capture's time, {_moment(first_s)} to {_moment(last_s)}"
             )
 
 
@@ -161,7 +163,9 @@ def _numbers(path: Path, column: pl.Series, expected: str, first_line: int = 2) 
     wrong = np.flatnonzero(~np.isfinite(values))
     if len(wrong):
         row = int(wrong[0])
-        raise InputError(f"{readable(path)}:{row + first_line}: found {readable(str(column[row]))}; expected {expected}")
+        raise InputError(
+            f"{readable(path)}:{row + first_line}: found {readable(str(column[row]))}; expected {expected}"
+        )
     return values
 
 

@@ -280,8 +280,14 @@ SILENCES = {
     "capture_loss": ("the flow went on, unseen by the capture", "Capture fewer bytes a packet, or to a faster disk."),
     "scheduler": ("the host's log says that it ran something else", "See what else runs on the host's CPUs."),
     "steal": ("the host's log says that its hypervisor ran others", "Ask who runs the hypervisor for CPU time."),
-    "stop": ("the host's log says that its processes were stopped", "See who stops them: a debugger, a cgroup's freezer."),
-    "pause": ("the host's log says that its machine was paused", "Ask who runs the hypervisor: it was paused or moved."),
+    "stop": (
+        "the host's log says that its processes were stopped",
+        "See who stops them: a debugger, a cgroup's freezer.",
+    ),
+    "pause": (
+        "the host's log says that its machine was paused",
+        "Ask who runs the hypervisor: it was paused or moved.",
+    ),
     "step": ("the host's log says that its clock was set", "Let the clock be slewed (chrony, ntpd -x), not set."),
 }
 

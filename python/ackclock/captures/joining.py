@@ -1,10 +1,9 @@
 """Two captures of the same flows at two points of their path: what was lost where, and how long packets take between.
 
-A packet is the same at both points if all that no hop changes is the same (`crates/ackclock-capture`, `listing`); of like
-ones the first is the first. What one point has and the other lacks was lost between, unless it is acknowledged and no
-other copy came: then the other capture missed it. What may have been under way when a capture began or ended is left out.
-What was lost before the first point or behind the
-second is told by the analysis of each capture.
+A packet is the same at both points if all that no hop changes is the same (`crates/ackclock-capture`, `listing`); of
+like ones the first is the first. What one point has and the other lacks was lost between, unless it is acknowledged
+and no other copy came: then the other capture missed it. What may have been under way when a capture began or ended is
+left out. What was lost before the first point or behind the second is told by the analysis of each capture.
 """
 
 from __future__ import annotations
@@ -19,8 +18,7 @@ import polars as pl
 from ackclock import _core, captures
 from ackclock.captures import relating
 from ackclock.captures.relating import Relation
-from ackclock.dataset import Dataset, tables
-from ackclock.dataset import Part
+from ackclock.dataset import Dataset, Part, tables
 from ackclock.errors import InputError
 from ackclock.system.files import readable
 
@@ -42,8 +40,8 @@ class Joined:
     """Packets of both points, and their clocks.
 
     `packets` has a row for each packet: `pair` of ends, `from_first` of them, `out` (it passes the first point first),
-    `sequence`, `acknowledgement`, `payload_bytes`, and `ns_1`, `n_1`, `ns_2`, `n_2`: when and as which packet each point
-    has it, null if not. `relation` is None where packets of one direction alone are seen.
+    `sequence`, `acknowledgement`, `payload_bytes`, and `ns_1`, `n_1`, `ns_2`, `n_2`: when and as which packet each
+    point has it, null if not. `relation` is None where packets of one direction alone are seen.
     """
 
     paths: tuple[Path, Path]
@@ -69,7 +67,11 @@ def read(
     near, far = seen
     placed = _placed(joined, near.data, far.data)
     delays = _delays(joined, near.data, options.get("interval_s", captures.INTERVAL_S))
-    answers = {**near.answers, "files": [*near.answers["files"], *far.answers["files"]], "joined": _told(joined, placed)}
+    answers = {
+        **near.answers,
+        "files": [*near.answers["files"], *far.answers["files"]],
+        "joined": _told(joined, placed),
+    }
     frames = {"placed": placed, "delays": delays}
     parts = {**near.data.parts, **{name: (Part(frame),) for name, frame in frames.items()}}
     manifest = {**near.data.manifest, "capture": answers}
@@ -93,8 +95,8 @@ def join(first: Path, second: Path, expression: str = "") -> Joined:
     )
     if not packets.filter(pl.col("ns_1").is_not_null() & pl.col("ns_2").is_not_null()).height:
         raise InputError(
-            f"--join: found no packet that is in both {readable(first)} and {readable(second)}; expected two captures of "
-            "the same flows"
+            f"--join: found no packet that is in both {readable(first)} and {readable(second)}; expected two captures "
+            "of the same flows"
         )
     packets = packets.join(_directions(packets), on=["pair", "from_first"])
     data = packets.group_by("out").agg(pl.col("payload_bytes").sum())
@@ -124,28 +126,28 @@ def _directions(packets: pl.DataFrame) -> pl.DataFrame:
     later = packets.group_by("pair", "from_first").agg(later=(pl.col("ns_2") - pl.col("ns_1")).median())
     other = later.select("pair", from_first=~pl.col("from_first"), other="later")
     both = later.join(other, on=["pair", "from_first"], how="left")
-    return both.select("pair", "from_first", out=(pl.col("later") > pl.col("other")).fill_null(value=OUT))
+    same = (pl.col("later") == pl.col("other")) & pl.col("from_first")
+    return both.select("pair", "from_first", out=((pl.col("later") > pl.col("other")) | same).fill_null(value=OUT))
 
 
 def _relation(packets: pl.DataFrame) -> Relation | None:
     both = packets.drop_nulls(["ns_1", "ns_2"]).select("out", "ns_1", later=pl.col("ns_2") - pl.col("ns_1"))
-    begin_ns, base_ns = both["ns_1"].min(), both["later"].min()
-    span_ns = max(1, both["ns_1"].max() - begin_ns)  # type: ignore[operator]
-    both = both.with_columns(stretch=(pl.col("ns_1") - begin_ns) * STRETCHES // span_ns)
+    begin_ns, end_ns, base_ns = both.select(
+        begin=pl.col("ns_1").min(), end=pl.col("ns_1").max(), base=pl.col("later").min()
+    ).row(0)
+    both = both.with_columns(stretch=(pl.col("ns_1") - begin_ns) * STRETCHES // max(1, end_ns - begin_ns))
     clouds = []
     for out in (OUT, BACK):
-        best = pl.col("later").arg_min() if out else pl.col("later").arg_max()
-        found = both.filter(pl.col("out") == out).group_by("stretch").agg(pl.col("ns_1", "later").get(best))
-        clouds.append(
-            ((found["ns_1"] - begin_ns).to_numpy() * 1e-9, (found["later"] - base_ns).to_numpy() * 1e-9)
-        )
-    tick_s = 1e-9 if both.select((pl.col("ns_1", "later") % 1000 != 0).any()).row(0) != (False, False) else 1e-6
+        shortest = pl.col("later").arg_min() if out else pl.col("later").arg_max()
+        rows = both.filter(pl.col("out") == out).group_by("stretch").agg(pl.col("ns_1", "later").get(shortest))
+        clouds.append(((rows["ns_1"] - begin_ns).to_numpy() * 1e-9, (rows["later"] - base_ns).to_numpy() * 1e-9))
+    fine = both.select((pl.col("ns_1") % 1000 != 0).any() | (pl.col("later") % 1000 != 0).any()).item()
     try:
-        found = relating.relate(clouds[0], clouds[1], tick_s)
+        found = relating.relate(clouds[0], clouds[1], 1e-9 if fine else 1e-6)
     except ValueError:
         return None
-    moved = replace(found, reference_s=found.reference_s + 1e-9 * begin_ns)  # type: ignore[operator]
-    return replace(moved, offset_s=found.offset_s + 1e-9 * base_ns)  # type: ignore[operator]
+    moved_s = found.reference_s + 1e-9 * begin_ns
+    return replace(found, reference_s=moved_s, offset_s=found.offset_s + 1e-9 * base_ns)
 
 
 def _missing(joined: Joined, *, out: bool) -> pl.DataFrame:
@@ -154,7 +156,9 @@ def _missing(joined: Joined, *, out: bool) -> pl.DataFrame:
     rows = joined.packets.filter(pl.col("out") == out)
     rows = rows.join(_under_way(rows, near[-1], far[-1]), on="pair", how="left")
     copies = pl.len().over("pair", "sequence", "payload_bytes")
-    lost = rows.filter(pl.col(far).is_null() & ~((pl.col(near) > pl.col("last")) & (pl.col(f"ns_{near[-1]}") > pl.col("until"))))
+    lost = rows.filter(
+        pl.col(far).is_null() & ~((pl.col(near) > pl.col("last")) & (pl.col(f"ns_{near[-1]}") > pl.col("until")))
+    )
     came = rows.filter(pl.col(far).is_not_null()).select("pair", "sequence", "payload_bytes").unique()
     alone = lost.join(came, on=["pair", "sequence", "payload_bytes"], how="anti").filter(pl.col("payload_bytes") > 0)
     arrived = (
@@ -164,13 +168,18 @@ def _missing(joined: Joined, *, out: bool) -> pl.DataFrame:
     )
     missed, other = ("missed_by_second", "missed_by_first") if out else ("missed_by_first", "missed_by_second")
     place = pl.when(pl.col(near).is_in(arrived.implode())).then(pl.lit(missed)).otherwise(pl.lit("between"))
-    unseen = rows.filter(pl.col(near).is_null() & ~((pl.col(far) < pl.col("first")) & (pl.col(f"ns_{far[-1]}") < pl.col("since"))))
+    unseen = rows.filter(
+        pl.col(near).is_null() & ~((pl.col(far) < pl.col("first")) & (pl.col(f"ns_{far[-1]}") < pl.col("since")))
+    )
     return pl.concat([lost.with_columns(place=place), unseen.with_columns(place=pl.lit(other))])
 
 
 def _under_way(rows: pl.DataFrame, near: str, far: str) -> pl.DataFrame:
-    """Of each connection what may have been under way: sent behind the `last` that came and later than `until`; come
-    before the `first` of which it is known when it was sent, and earlier than `since`."""
+    """Of each connection what may have been under way when a capture began or ended.
+
+    Sent behind the `last` that came and later than `until`; come before the `first` of which it is known when it was
+    sent, and earlier than `since`.
+    """
     longest = pl.col(f"ns_{far}") - pl.col(f"ns_{near}")
     begin_ns, end_ns = rows[f"ns_{near}"].min(), rows[f"ns_{far}"].max()
     both = rows.drop_nulls(["ns_1", "ns_2"]).group_by("pair")

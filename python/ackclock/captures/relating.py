@@ -1,11 +1,11 @@
 """Two clocks, related by packets that pass from one to the other in both directions.
 
-Packets that go out take at least some time, so the difference of the clocks lies below all of theirs, and above those of
-the packets that come back. How it grows is the slope of the line below one cloud that is nearest to it in sum, a linear
-program (S. Moon, P. Skelly, D. Towsley, *Estimation and Removal of Clock Skew from Network Delay Measurements*, INFOCOM
-1999): of both clouds that in which shortest delays differ less, as the other may have stood in a queue. Between lines of
-that slope along both clouds the middle is the offset if the shortest delays are the same in both directions; whatever
-they are, it is off by no more than half the room.
+Packets that go out take at least some time, so the difference of the clocks lies below all of theirs, and above those
+of the packets that come back. How it grows is the slope of the line below one cloud that is nearest to it in sum, a
+linear program (S. Moon, P. Skelly, D. Towsley, *Estimation and Removal of Clock Skew from Network Delay Measurements*,
+INFOCOM 1999): of both clouds that in which shortest delays differ less, as the other may have stood in a queue.
+Between lines of that slope along both clouds the middle is the offset if the shortest delays are the same in both
+directions; whatever they are, it is off by no more than half the room.
 """
 
 from __future__ import annotations

@@ -41,7 +41,9 @@ def capture(
     clock_log: ClockLog = None,
     join: Annotated[
         bool,
-        typer.Option("--join", help="Two captures of the same flows, at two points of their path: what was lost where."),
+        typer.Option(
+            "--join", help="Two captures of the same flows, at two points of their path: what was lost where."
+        ),
     ] = False,
     segments: Annotated[
         bool,
@@ -97,4 +99,4 @@ def _joined(files: list[Path], expression: str, **options: Any) -> Captured:
 
     if len(files) != 2:
         raise InputError(f"--join: found {len(files)} file{'s' if len(files) > 1 else ''}; expected two")
-    return joining.read(*files, expression, **options)
+    return joining.read(files[0], files[1], expression, **options)

@@ -62,7 +62,7 @@ pub struct Silence {
     sacked: bool,
     repaired: bool,
     all_silent: bool,
-    /// Others stopped with it, which were not done.
+    /// Others stopped with it, and none of them for want of data.
     others: bool,
     handshake: bool,
     clocks: [Option<(u32, i64)>; 2],
@@ -90,7 +90,11 @@ pub fn of(connection: &Connection, now_ns: i64, from: usize, quiet: &Quiet) -> O
     let all_silent = quiet.within(connection.last_ns, now_ns) as f64 >= ALL_SILENT * gap_ns as f64
         && now_ns - quiet.end_ns <= srtt_ns.max(AT_ONCE_NS);
     let here = sending.is_some_and(|sending| sending.vantage == Vantage::Sender);
-    let waiting = 2 * quiet.waiting >= quiet.active;
+    let stopped = if here {
+        2 * quiet.waiting >= quiet.active
+    } else {
+        sending.is_some_and(|sending| super::window_limits(sending.rounds.latest))
+    };
     let mss = sending.map_or(1, |sending| u64::from(sending.mss));
     let window = sending.and_then(|sending| {
         let pending = sending.pending.back().and_then(|ack| ack.window_bytes);
@@ -108,7 +112,7 @@ pub fn of(connection: &Connection, now_ns: i64, from: usize, quiet: &Quiet) -> O
             .and_then(|sending| sending.board.front())
             .is_some_and(|first| !first.once()),
         all_silent,
-        others: all_silent && quiet.active > 1 && (waiting || !here),
+        others: all_silent && quiet.active > 1 && stopped,
         handshake: connection.established_ns.is_none() && connection.syn_ns.is_some(),
         clocks: [0, 1].map(|half| halves[half].clock.map(|[_, last]| last)),
         expected: halves[sender].identities.expected(),
@@ -147,6 +151,7 @@ impl Silence {
                 self.went_on(connection, segment, now_ns)
             }
             Told::Held => self.stood(connection, now_ns),
+            Told::Nothing if self.window_shut => Some(Stall::Receiver), // it probes
             Told::Stood if now_ns - self.end_ns >= self.gap_ns / 4 => {
                 let stood = self.behind(connection, from, now_ns) > HELD;
                 Some(if stood { Stall::Machine } else { Stall::Host })
@@ -155,9 +160,15 @@ impl Silence {
         }
     }
 
+    /// Whether a class is hardly more than a guess: an application may stop all its connections at once, too.
+    pub fn is_guess(&self, class: Stall) -> bool {
+        class == Stall::Host && self.outstanding_bytes == 0
+    }
+
     /// Why it was, when nothing more comes.
     pub fn likely(&self) -> Stall {
         match self.told {
+            Told::Nothing if self.window_shut => Stall::Receiver,
             Told::Nothing if self.outstanding_bytes == 0 => Stall::Application,
             Told::Nothing => Stall::AckDelay,
             Told::Held => Stall::Host,
@@ -179,12 +190,11 @@ impl Silence {
         let position = connection.halves[self.sender].unwrap(segment.acknowledgement);
         let beyond = acks && position > self.next + 1 && position - self.next < 1 << 28;
         match self.told {
-            Told::Hole if beyond => Some(Stall::CaptureLoss),
+            Told::Hole | Told::Nothing if beyond => Some(Stall::CaptureLoss),
             Told::Hole => Some(Stall::ContinuousLoss),
             Told::Again(class) if !self.held(connection, from, now_ns) => Some(class),
             Told::Again(_) => self.stood(connection, self.end_ns),
             Told::Held | Told::Stood => None,
-            Told::Nothing if beyond => Some(Stall::CaptureLoss),
             Told::Nothing if self.window_shut => Some(Stall::Receiver),
             Told::Nothing if self.outstanding_bytes == 0 => Some(Stall::Application),
             Told::Nothing if self.all_silent && self.held(connection, from, now_ns) => {

@@ -57,11 +57,12 @@ def print_answers(answers: Mapping[str, Any]) -> None:
         console.print(f"… and {len(flows) - LISTED:,} more, which --json and --out have.")
 
 
-#: What a join counts, and its key.
+#: What a join counts, and its key; one is told also if there are none.
+BETWEEN = "segments_lost_between"
 PLACED = (
-    ("lost before the first point", "segments_lost_before"),
-    ("lost between the points", "segments_lost_between"),
-    ("lost behind the second point", "segments_lost_after"),
+    ("segments lost before the first point", "segments_lost_before"),
+    ("segments lost between the points", BETWEEN),
+    ("segments lost behind the second point", "segments_lost_after"),
     ("acknowledgements lost between", "acks_lost_between"),
     ("missed by the first capture", "missed_by_first"),
     ("missed by the second capture", "missed_by_second"),
@@ -72,7 +73,8 @@ PLACED = (
 def print_joined(console: Console, joined: Mapping[str, Any]) -> None:
     """Where packets were lost between two captures, their delays, and how the clocks differ."""
     console.print(Text(f"From {joined['first']} to {joined['second']}: {joined['packets']:,} packets at both."))
-    console.print("  " + "; ".join(f"{joined[key]:,} {words}" for words, key in PLACED) + ".")
+    counted = [f"{joined[key]:,} {words}" for words, key in PLACED if joined[key] or key == BETWEEN]
+    console.print("  " + "; ".join(counted) + ".")
     if joined["offset_s"] is None:
         console.print("  The clocks cannot be related: packets are seen in one direction only.")
         return
@@ -81,8 +83,9 @@ def print_joined(console: Console, joined: Mapping[str, Any]) -> None:
         each = ", ".join(f"{name} {numbers.value(delay[name], 's')}" for name in ("min", "mean", "p95", "max"))
         console.print(f"  Delay {words}: {each}.")
     console.print(
-        f"  The second clock is {joined['offset_s']:+.6f} s ± {numbers.value(joined['offset_error_s'], 's')} off the first, "
-        f"and {joined['drift_ppm']:+.3f} ± {joined['drift_error_ppm']:.3f} ppm faster."
+        f"  The second clock less the first: {joined['offset_s']:+.6f} s, by at most "
+        f"{numbers.value(joined['offset_error_s'], 's')} more or less; it grows by {joined['drift_ppm']:+.3f} ± "
+        f"{joined['drift_error_ppm']:.3f} ppm."
     )
 
 
