@@ -31,8 +31,14 @@ def _candidate(card: catalog.Card) -> dict[str, Any]:
     return {
         "name": card.name,
         "parameters": {card.key(name): value for name, value in card.complete({}).items()},
-        "deployed": card.linux is not None and not card.linux.ours,
+        "deployed": (card.linux is not None and not card.linux.ours) or card.name in _defaults(),
     }
+
+
+@cache
+def _defaults() -> frozenset[str]:
+    """What stacks use where nobody says otherwise."""
+    return frozenset(catalog.card("stack", name).congestion for name in catalog.names("stack"))
 
 
 def rankings(capture: _core.Capture) -> dict[int, Ranking]:

@@ -8,16 +8,17 @@ use std::collections::VecDeque;
 use super::rounds::Rounds;
 use super::rtt::{Echoes, Far, Series, Smoothed};
 use super::scoreboard::{Copied, Scoreboard, State, Stretch, MOST};
-use super::tap::Tap;
 use crate::rows::{Rows, Told, NOT_KEPT};
 use crate::series::Arrival;
 use crate::tables::{Cause, Fate, Vantage};
 use repairs::Repairs;
 use settling::Settling;
+use tap::Tap;
 
 mod hearing;
 mod repairs;
 mod settling;
+mod tap;
 
 /// Stretches that are kept of a flow of which no acknowledgement is seen.
 const MOST_ONE_WAY: usize = 1024;

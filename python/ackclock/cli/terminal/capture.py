@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ackclock.captures import congestion
 from ackclock.captures.diagnosis import Diagnosis
 from ackclock.views import numbers
 
@@ -47,9 +48,11 @@ def print_answers(answers: Mapping[str, Any]) -> None:
     for heading in (*(heading for heading, _, _ in COLUMNS), "repairs"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("limited by", no_wrap=True)
+    table.add_column("control", no_wrap=True)
     for flow in flows[:LISTED]:
         cells = [numbers.value(flow[key], unit if flow[key] else "") for _, key, unit in COLUMNS]
-        table.add_row(Text(_ends(flow)), *cells, f"{sum(flow['retransmissions'].values()):,}", _limit(flow["limited"]))
+        repairs = f"{sum(flow['retransmissions'].values()):,}"
+        table.add_row(Text(_ends(flow)), *cells, repairs, _limit(flow["limited"]), _control(flow["congestion"]))
     console.print(table)
     if len(flows) > LISTED:
         console.print(f"… and {len(flows) - LISTED:,} more, which --json and --out have.")
@@ -65,6 +68,15 @@ def _limit(limited: Mapping[str, float] | None) -> str:
         return numbers.NOTHING
     name = max(limited, key=lambda limit: limited[limit])
     return f"{LIMITS[name]} {limited[name]:.0%}"
+
+
+def _control(ranking: congestion.Ranking | None) -> str:
+    """Its name, and how probable it is."""
+    if not ranking:
+        return numbers.NOTHING
+    name = congestion.word(ranking)
+    share = max((one["probability"] for one in ranking if one["name"] == name), default=0.0)
+    return name if name == congestion.UNKNOWN else f"{name} {share:.0%}"
 
 
 def print_diagnosis(answers: Mapping[str, Any], found: Diagnosis) -> None:

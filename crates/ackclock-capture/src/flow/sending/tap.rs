@@ -5,8 +5,8 @@
 
 use std::collections::VecDeque;
 
-use super::scoreboard::{Scoreboard, State, Stretch};
-use super::sending::Sending;
+use super::Sending;
+use crate::flow::scoreboard::{Scoreboard, State, Stretch};
 use crate::rows::Rows;
 use crate::steps::{FlowSteps, Phase, Signal, Step, MOST_OF_A_FLOW};
 use crate::tables::{Limit, Vantage};
@@ -198,7 +198,7 @@ fn clamped(bytes: u64) -> u32 {
 
 impl Sending {
     /// Steps are wanted of it.
-    pub(super) fn tapped(mut self, rows: &Rows) -> Self {
+    pub fn tapped(mut self, rows: &Rows) -> Self {
         self.tap = rows.steps.wanted().then(Box::default);
         self
     }
@@ -289,12 +289,7 @@ impl Sending {
     }
 
     /// It is over: its steps are kept if they tell anything. `from_opening`: the capture has the connection's beginning.
-    pub(super) fn tap_finish(
-        &mut self,
-        from_opening: bool,
-        handshake_ns: Option<i64>,
-        rows: &mut Rows,
-    ) {
+    pub fn tap_finish(&mut self, from_opening: bool, handshake_ns: Option<i64>, rows: &mut Rows) {
         let Some(mut tap) = self.tap.take() else {
             return;
         };
