@@ -56,10 +56,11 @@ def _ranked(pair: tuple[str, float]) -> dict[str, Any]:
 
 
 def _is_listed(one: Mapping[str, Any]) -> bool:
-    return one["name"] == UNKNOWN or one["probability"] >= LEAST_PROBABILITY
+    return bool(one["name"] == UNKNOWN or one["probability"] >= LEAST_PROBABILITY)
 
 
 def word(ranking: Ranking | None) -> str:
     """The name to say: the most probable one, if it is more so than all others together."""
-    first = ranking[0] if ranking else {"name": UNKNOWN, "probability": 1.0}
-    return str(first["name"]) if first["probability"] >= MARGIN else UNKNOWN
+    if not ranking or ranking[0]["probability"] < MARGIN:
+        return UNKNOWN
+    return str(ranking[0]["name"])

@@ -43,7 +43,7 @@ def print_answers(answers: Mapping[str, Any]) -> None:
     flows = sorted(answers["flows"], key=lambda flow: -(flow["bytes"] or 0))
     if not flows:
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = Table(box=None, pad_edge=False, collapse_padding=True, header_style="bold")
     table.add_column("connection", overflow="fold")
     for heading in (*(heading for heading, _, _ in COLUMNS), "repairs"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -52,7 +52,8 @@ def print_answers(answers: Mapping[str, Any]) -> None:
     for flow in flows[:LISTED]:
         cells = [numbers.value(flow[key], unit if flow[key] else "") for _, key, unit in COLUMNS]
         repairs = f"{sum(flow['retransmissions'].values()):,}"
-        table.add_row(Text(_ends(flow)), *cells, repairs, _limit(flow["limited"]), _control(flow["congestion"]))
+        control = congestion.word(flow["congestion"]) if flow["congestion"] else numbers.NOTHING
+        table.add_row(Text(_ends(flow)), *cells, repairs, _limit(flow["limited"]), control)
     console.print(table)
     if len(flows) > LISTED:
         console.print(f"… and {len(flows) - LISTED:,} more, which --json and --out have.")
@@ -68,15 +69,6 @@ def _limit(limited: Mapping[str, float] | None) -> str:
         return numbers.NOTHING
     name = max(limited, key=lambda limit: limited[limit])
     return f"{LIMITS[name]} {limited[name]:.0%}"
-
-
-def _control(ranking: congestion.Ranking | None) -> str:
-    """Its name, and how probable it is."""
-    if not ranking:
-        return numbers.NOTHING
-    name = congestion.word(ranking)
-    share = max((one["probability"] for one in ranking if one["name"] == name), default=0.0)
-    return name if name == congestion.UNKNOWN else f"{name} {share:.0%}"
 
 
 def print_diagnosis(answers: Mapping[str, Any], found: Diagnosis) -> None:
