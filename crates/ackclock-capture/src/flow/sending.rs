@@ -333,7 +333,6 @@ impl Sending {
         self.last_sent_ns = now_ns;
         self.last_data_ns = now_ns;
         self.sent_since_ack += 1;
-        self.tap_sent(now_ns);
         let pipe = self.pipe_bytes();
         self.totals.pipe_max_bytes = self.totals.pipe_max_bytes.max(pipe);
         let room = 2 * u64::from(self.mss);
@@ -457,6 +456,7 @@ impl Sending {
     /// Nothing more comes: what is open is told as such.
     pub fn finish(&mut self, rows: &mut Rows) {
         self.hear(i64::MAX, None, rows);
+        self.tap_sent();
         let (now_ns, delivered) = (self.last_heard_ns, self.arrived_bytes());
         self.rounds.end(now_ns, delivered, self.rtt.min_ns);
         let open: Vec<Stretch> = self.board.drain().collect();
