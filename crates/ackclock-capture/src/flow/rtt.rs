@@ -126,6 +126,11 @@ impl Echoes {
         None
     }
 
+    /// When the first passed that is newer than the last echo.
+    pub fn unheard_ns(&self) -> Option<i64> {
+        self.waiting.front().map(|&(_, sent_ns)| sent_ns)
+    }
+
     /// Gives back memory.
     pub fn shrink(&mut self) {
         self.waiting = VecDeque::new();

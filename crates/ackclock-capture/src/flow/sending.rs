@@ -137,6 +137,8 @@ pub struct Sending {
     pub sender_half: Series,
     /// Whether the sender is further away than the handshake said.
     pub far: Far,
+    /// For how long the point had seen what the sender had not heard: a sender that paces has heard all.
+    pub unheard: Far,
     /// Smoothed.
     pub smoothed: Smoothed,
     pub(super) own_echoes: Echoes,
@@ -194,6 +196,7 @@ impl Sending {
             receiver_half: Series::default(),
             sender_half: Series::default(),
             far: Far::default(),
+            unheard: Far::default(),
             smoothed: Smoothed::default(),
             own_echoes: Echoes::default(),
             ack_echoes: Echoes::default(),
@@ -247,6 +250,9 @@ impl Sending {
             .and_then(|tsecr| self.ack_echoes.echoed(tsecr, data.now_ns))
         {
             self.sender_half_sample(half_ns);
+            let unheard_ns = self.ack_echoes.unheard_ns();
+            self.unheard
+                .take(unheard_ns.map_or(0, |seen_ns| data.now_ns - seen_ns));
             if let Some(tap) = self.tap.as_mut().filter(|_| self.lead_ns > 0) {
                 tap.answered(data.now_ns, half_ns);
             }

@@ -19,7 +19,8 @@ const TICKS_NS: i64 = 2_000_000;
 pub fn look(sending: &mut Sending, from: usize, to_ns: [i64; 2], ours: bool) {
     if sending.vantage != Vantage::Unknown {
         let queue_ns = sending.far.window_ns;
-        let long = queue_ns > TICKS_NS && queue_ns as f64 > QUEUE * sending.rtt.min_ns as f64;
+        let unheard_ns = sending.unheard.window_ns;
+        let long = unheard_ns > TICKS_NS && unheard_ns as f64 > QUEUE * sending.rtt.min_ns as f64;
         if long && sending.vantage == Vantage::Sender && !sending.ours && !ours {
             sending.vantage = Vantage::Middle;
             sending.lead_ns = queue_ns;
