@@ -71,6 +71,7 @@ bench: $(VENV)/.dev debian-bench  ## speed beside ns-2 and ns-3 (BENCH_OPTIONS=-
 scoreboard: $(VENV)/.ackclock  ## how well captures are understood: some hundred of them, with their truth
 	$(PY) benchmarks/scoreboard/generate.py results/scoreboard --jobs 2
 	$(PY) -W ignore benchmarks/scoreboard/score.py results/scoreboard/case-*
+	$(PY) -W ignore benchmarks/scoreboard/which.py --jobs 2
 
 gallery: $(VENV)/.ackclock  ## all reproductions at full scale, and their pages in docs/gallery
 	$(VENV)/bin/ackclock reproduce --all --out results/gallery

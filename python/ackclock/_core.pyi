@@ -263,7 +263,7 @@ class Capture:
 
         Args:
             candidates: JSON, `[{"name", "parameters", "deployed"}]`: controls with the parameters that a plan has;
-                `deployed` says whether a mainline kernel has it.
+                `deployed` says whether it is in use: others are less probable beforehand.
 
         Returns:
             The number of each flow → names, "unknown" among them, and their probabilities, the most probable first.

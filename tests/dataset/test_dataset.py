@@ -88,6 +88,17 @@ def test_what_a_table_has_not_is_refused(table: str, columns: dict[str, object],
         Spool().append(table, columns)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("spool_bytes", [1, 1 << 20])
+def test_a_spool_gives_rows_other_words_wherever_they_are(spool_bytes: int) -> None:
+    spool = Spool(spool_bytes=spool_bytes)
+    for first in (0, 2):
+        numbers = np.array([first, first + 1], np.uint32)
+        spool.append("flows", {**synthetic.flows(2), "flow": numbers, "congestion": ["reno", "reno"]})
+    spool.revise("flows", "congestion", "flow", {1: "cubic", 3: "bbr"})
+    rows = spool.dataset({"ackclock": "0", "runs": [{"run": 0}]}).flows.select("flow", "congestion").rows()
+    assert rows == [(0, "reno"), (1, "cubic"), (2, "reno"), (3, "bbr")]
+
+
 def test_spool_moves_rows_to_disk_and_loses_none(tmp_path: Path) -> None:
     spool = Spool(tmp_path / "parts", spool_bytes=50_000)
     for start in range(0, 20_000, 500):

@@ -17,7 +17,6 @@ mod rtt;
 mod scoreboard;
 mod sending;
 mod silence;
-mod tap;
 mod vantage;
 
 /// A SYN with the number of one before is another copy of it for so long (RFC 9293's 2 MSL).

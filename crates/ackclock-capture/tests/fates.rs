@@ -346,3 +346,30 @@ fn silences_have_their_classes() {
     late.ack(2000, 2, &[]);
     assert_eq!(kit::stalls(&late.analysed()), ["ack_delay"]);
 }
+
+/// Data 15 ms after each acknowledgement, which it echoes, or one that is older.
+fn echoing(behind: i64) -> Trace {
+    let mut trace = at_sender();
+    for number in 0..60_i64 {
+        let at_ms = 125 + 30 * number;
+        let heard = (at_ms - 200).div_euclid(30) - behind;
+        let echo = (10_000 + 30 * heard.max(-2)) as u32;
+        trace.data(at_ms, number as u32).options.timestamps = Some((at_ms as u32, echo));
+    }
+    for number in 0..57_i64 {
+        let at_ms = 200 + 30 * number;
+        let tsval = (10_000 + 30 * number) as u32;
+        let ack = trace.ack(at_ms, number as u32 + 1, &[]);
+        ack.options.timestamps = Some((tsval, at_ms as u32 - 75));
+    }
+    trace.segments.sort_by_key(|segment| segment.time_ns);
+    trace
+}
+
+#[test]
+fn a_sender_that_paces_has_heard_all_and_one_behind_a_queue_has_not() {
+    for (behind, vantage) in [(0, Vantage::Sender), (1, Vantage::Middle)] {
+        let found = echoing(behind).analysed();
+        assert_eq!(found.flows.vantage, [vantage as u8], "{behind} behind");
+    }
+}

@@ -78,7 +78,7 @@ impl Capture {
 
     /// Which congestion control each flow used that is over and lost anything, the longest of them: its number → names and
     /// their probabilities, the most probable first. Candidates are JSON: `[{"name", "parameters", "deployed"}]`, the last
-    /// says whether a mainline kernel has it. Raises `ValueError` for what is none.
+    /// says whether it is in use. Raises `ValueError` for what is none.
     fn congestion(
         &self,
         py: Python<'_>,

@@ -14,7 +14,7 @@ struct Card {
     name: String,
     /// All of them, as in a plan.
     parameters: Value,
-    /// A mainline kernel has it.
+    /// A mainline kernel has it, or a system takes it by default.
     deployed: bool,
 }
 

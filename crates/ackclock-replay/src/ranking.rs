@@ -26,10 +26,7 @@ const POOR_LEDBAT: f64 = 3.2;
 /// They are believed only where nothing else fits better.
 const POOR_MODEL: f64 = -0.8;
 
-/// A name that is less probable than all others together is not said.
-const MARGIN: f64 = 0.5;
-
-/// What is left of the prior of a control that no mainline kernel has: one flow in twenty of the others.
+/// What is left of the prior of a control that is not deployed: one flow in twenty of the others.
 const RARE: f64 = 0.05;
 
 /// Those that counted ACKs in Linux before 5.7, whose changes are called *fix stretch ACK bugs*.
@@ -65,7 +62,7 @@ pub struct Ranked {
 }
 
 impl Candidate {
-    /// A candidate; `deployed` if a mainline kernel has it.
+    /// A candidate; `deployed` if a mainline kernel has it, or a system takes it by default.
     ///
     /// # Errors
     /// An unknown name, or parameters that are not those of the card.
@@ -197,14 +194,6 @@ pub fn rank(series: &Series, candidates: &[Candidate]) -> Vec<Ranked> {
         .collect();
     ranked.sort_by(|a, b| b.probability.total_cmp(&a.probability));
     ranked
-}
-
-/// The name to say: the first of a ranking if it is at least as probable as all others together.
-pub fn verdict(ranked: &[Ranked]) -> &str {
-    match ranked.first() {
-        Some(first) if first.probability >= MARGIN => &first.name,
-        _ => UNKNOWN,
-    }
 }
 
 /// Logarithm of the sum of what `logs` are the logarithms of.

@@ -31,8 +31,14 @@ def _candidate(card: catalog.Card) -> dict[str, Any]:
     return {
         "name": card.name,
         "parameters": {card.key(name): value for name, value in card.complete({}).items()},
-        "deployed": card.linux is not None and not card.linux.ours,
+        "deployed": (card.linux is not None and not card.linux.ours) or card.name in _defaults(),
     }
+
+
+@cache
+def _defaults() -> frozenset[str]:
+    """What stacks use where nobody says otherwise."""
+    return frozenset(catalog.card("stack", name).congestion for name in catalog.names("stack"))
 
 
 def rankings(capture: _core.Capture) -> dict[int, Ranking]:
@@ -50,10 +56,11 @@ def _ranked(pair: tuple[str, float]) -> dict[str, Any]:
 
 
 def _is_listed(one: Mapping[str, Any]) -> bool:
-    return one["name"] == UNKNOWN or one["probability"] >= LEAST_PROBABILITY
+    return bool(one["name"] == UNKNOWN or one["probability"] >= LEAST_PROBABILITY)
 
 
 def word(ranking: Ranking | None) -> str:
     """The name to say: the most probable one, if it is more so than all others together."""
-    first = ranking[0] if ranking else {"name": UNKNOWN, "probability": 1.0}
-    return str(first["name"]) if first["probability"] >= MARGIN else UNKNOWN
+    if not ranking or ranking[0]["probability"] < MARGIN:
+        return UNKNOWN
+    return str(ranking[0]["name"])

@@ -8,18 +8,19 @@ use std::collections::VecDeque;
 use super::rounds::Rounds;
 use super::rtt::{Echoes, Far, Series, Smoothed};
 use super::scoreboard::{Copied, Scoreboard, State, Stretch, MOST};
-use super::tap::Tap;
 use crate::rows::{Rows, Told};
 use crate::series::Arrival;
 use crate::tables::{Cause, Fate, Vantage};
 use repairs::Repairs;
 use settling::Settling;
+use tap::Tap;
 use unseen::{Place, Unseen};
 
 mod hearing;
 mod noting;
 mod repairs;
 mod settling;
+mod tap;
 pub mod unseen;
 
 /// Stretches that are kept of a flow of which no acknowledgement is seen.
@@ -325,7 +326,6 @@ impl Sending {
         self.last_sent_ns = now_ns;
         self.last_data_ns = now_ns;
         self.sent_since_ack += 1;
-        self.tap_sent(now_ns);
         let pipe = self.pipe_bytes();
         self.totals.pipe_max_bytes = self.totals.pipe_max_bytes.max(pipe);
         self.rounds.sent(now_ns, self.next, pipe, again);
@@ -454,6 +454,7 @@ impl Sending {
     /// Nothing more comes: what is open is told as such.
     pub fn finish(&mut self, rows: &mut Rows) {
         self.hear(i64::MAX, None, rows);
+        self.tap_sent();
         let (now_ns, delivered) = (self.last_heard_ns, self.arrived_bytes());
         self.rounds.end(now_ns, delivered, self.rtt.min_ns);
         let open: Vec<Stretch> = self.board.drain().collect();

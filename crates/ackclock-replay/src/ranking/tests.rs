@@ -6,6 +6,12 @@ use super::*;
 use crate::series::{Phase, Signal, Step};
 use crate::testing::{candidates, flow, flow_of, SPACING};
 
+/// The most probable name, if it is more so than all others together.
+fn verdict(ranked: &[Ranked]) -> &str {
+    let first = ranked.first().filter(|first| first.probability >= 0.5);
+    first.map_or(UNKNOWN, |first| &first.name)
+}
+
 #[test]
 fn a_flow_is_said_to_have_used_what_it_used() {
     for name in ["reno", "vegas", "scalable", "cubic"] {

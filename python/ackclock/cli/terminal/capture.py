@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ackclock.captures import congestion
 from ackclock.captures.diagnosis import Diagnosis
 from ackclock.views import numbers
 
@@ -44,14 +45,17 @@ def print_answers(answers: Mapping[str, Any]) -> None:
     flows = sorted(answers["flows"], key=lambda flow: -(flow["bytes"] or 0))
     if not flows:
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = Table(box=None, pad_edge=False, collapse_padding=True, header_style="bold")
     table.add_column("connection", overflow="fold")
     for heading in (*(heading for heading, _, _ in COLUMNS), "repairs"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("limited by", no_wrap=True)
+    table.add_column("control", no_wrap=True)
     for flow in flows[:LISTED]:
         cells = [numbers.value(flow[key], unit if flow[key] else "") for _, key, unit in COLUMNS]
-        table.add_row(Text(_ends(flow)), *cells, f"{sum(flow['retransmissions'].values()):,}", _limit(flow["limited"]))
+        repairs = f"{sum(flow['retransmissions'].values()):,}"
+        control = congestion.word(flow["congestion"]) if flow["congestion"] else numbers.NOTHING
+        table.add_row(Text(_ends(flow)), *cells, repairs, _limit(flow["limited"]), control)
     console.print(table)
     if len(flows) > LISTED:
         console.print(f"… and {len(flows) - LISTED:,} more, which --json and --out have.")

@@ -1,8 +1,8 @@
 //! What the sender hears: acknowledgements, when they have come to it.
 
+use super::tap::Said;
 use super::{Ack, Sending, WIDEST_HOLE};
 use crate::flow::scoreboard::{State, Stretch};
-use crate::flow::tap::Said;
 use crate::rows::Rows;
 use crate::series::RttSample;
 use crate::tables::Fate;

@@ -300,6 +300,7 @@ impl Sending {
                 self.repairs.recover = 0;
                 self.repairs.repaired = 0;
                 self.totals.timeouts += 1;
+                self.tap_sent();
                 self.board.lose_all();
                 self.duplicate_acks = 0;
                 self.rounds.timeout();

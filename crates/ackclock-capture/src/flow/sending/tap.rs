@@ -5,8 +5,8 @@
 
 use std::collections::VecDeque;
 
-use super::scoreboard::{Scoreboard, State, Stretch};
-use super::sending::Sending;
+use super::Sending;
+use crate::flow::scoreboard::{Scoreboard, State, Stretch};
 use crate::rows::Rows;
 use crate::steps::{FlowSteps, Phase, Signal, Step, MOST_OF_A_FLOW};
 use crate::tables::{Limit, Vantage};
@@ -135,6 +135,17 @@ impl Tap {
         }
     }
 
+    #[inline]
+    fn sent(&mut self, sending: &Sending) {
+        let window_bytes = clamped(self.pipe_bytes(sending));
+        let first = sending.board.front();
+        let oldest_sent_ns = first.map(|first| self.sent_ns(first.first_ns, sending));
+        if let Some(step) = self.steps.last_mut() {
+            step.window_bytes = step.window_bytes.max(window_bytes);
+            step.oldest_sent_ns = oldest_sent_ns.unwrap_or(step.oldest_sent_ns);
+        }
+    }
+
     /// Data passed the point so long after the acknowledgement that it echoes.
     pub fn answered(&mut self, passed_ns: i64, half_ns: i64) {
         if self.halves.len() == MOST_HALVES {
@@ -154,11 +165,6 @@ impl Tap {
             _ => sending.lead_ns,
         };
         passed_ns - half_ns
-    }
-
-    fn oldest_sent_ns(&self, now_ns: i64, sending: &Sending) -> i64 {
-        let first = sending.board.front();
-        first.map_or(now_ns, |first| self.sent_ns(first.first_ns, sending))
     }
 
     fn push(&mut self, step: Step, rows: &mut Rows) {
@@ -198,7 +204,7 @@ fn clamped(bytes: u64) -> u32 {
 
 impl Sending {
     /// Steps are wanted of it.
-    pub(super) fn tapped(mut self, rows: &Rows) -> Self {
+    pub fn tapped(mut self, rows: &Rows) -> Self {
         self.tap = rows.steps.wanted().then(Box::default);
         self
     }
@@ -215,6 +221,7 @@ impl Sending {
         let Some(mut tap) = self.open_tap() else {
             return;
         };
+        tap.sent(self);
         if tap.opening_bytes == 0 {
             tap.opening_bytes = self.next - self.base;
         }
@@ -256,7 +263,7 @@ impl Sending {
         let limit = self.rounds.latest;
         Step {
             time_ns: now_ns,
-            oldest_sent_ns: tap.oldest_sent_ns(now_ns, self),
+            oldest_sent_ns: now_ns, // until it is known what is sent
             rtt_ns: age_ns(heard.newest_ns),
             oldest_rtt_ns: age_ns(heard.oldest_ns),
             delivered_bytes: clamped(delivered),
@@ -273,28 +280,17 @@ impl Sending {
         }
     }
 
-    /// Something was sent.
+    /// What was sent since the last step is the last step's: the pipe has only grown.
     #[inline]
-    pub(super) fn tap_sent(&mut self, now_ns: i64) {
-        let Some(mut tap) = self.open_tap() else {
-            return;
-        };
-        let window_bytes = clamped(tap.pipe_bytes(self));
-        let oldest_sent_ns = tap.oldest_sent_ns(now_ns, self);
-        if let Some(step) = tap.steps.last_mut() {
-            step.window_bytes = step.window_bytes.max(window_bytes);
-            step.oldest_sent_ns = oldest_sent_ns;
+    pub(super) fn tap_sent(&mut self) {
+        if let Some(mut tap) = self.open_tap() {
+            tap.sent(self);
+            self.tap = Some(tap);
         }
-        self.tap = Some(tap);
     }
 
     /// It is over: its steps are kept if they tell anything. `from_opening`: the capture has the connection's beginning.
-    pub(super) fn tap_finish(
-        &mut self,
-        from_opening: bool,
-        handshake_ns: Option<i64>,
-        rows: &mut Rows,
-    ) {
+    pub fn tap_finish(&mut self, from_opening: bool, handshake_ns: Option<i64>, rows: &mut Rows) {
         let Some(mut tap) = self.tap.take() else {
             return;
         };

@@ -1,0 +1,141 @@
+//! What is told of a window, acknowledgement by acknowledgement, on captures by hand.
+
+use ackclock_capture::analysis::Analysis;
+use ackclock_capture::packet::Flags;
+use ackclock_capture::rows::Options;
+use ackclock_capture::steps::{FlowSteps, Phase, Signal};
+use kit::{Trace, MSS};
+
+mod kit;
+
+const MS: i64 = 1_000_000;
+
+fn flows(trace: &Trace, options: Options) -> Vec<FlowSteps> {
+    let mut analysis = Analysis::new(options);
+    for segment in &trace.segments {
+        analysis.take(segment);
+    }
+    analysis.finish();
+    std::mem::take(&mut analysis.rows.steps.flows)
+}
+
+/// Six segments, of which the second is lost; the acknowledgement of the fifth lets its repair go.
+fn one_loss(to_client_ms: i64, to_server_ms: i64) -> Trace {
+    let mut trace = Trace::after_handshake(to_client_ms, to_server_ms);
+    for number in 0..6 {
+        trace.data(100, number);
+    }
+    trace.ack(200, 1, &[]);
+    trace.data(200, 6);
+    trace.ack(201, 1, &[(2, 3)]);
+    trace.ack(202, 1, &[(2, 4)]);
+    trace.ack(203, 1, &[(2, 5)]);
+    trace.data(203, 1);
+    trace.ack(303, 7, &[]);
+    trace.data(303, 7);
+    trace
+}
+
+#[test]
+fn a_step_is_an_acknowledgement_and_what_it_lets_go() {
+    let found = flows(&one_loss(0, 100), Options::default());
+    let [flow] = found.as_slice() else {
+        panic!("{found:?}")
+    };
+    assert_eq!((flow.initial_window, flow.mss_bytes), (Some(6), MSS));
+    assert_eq!(flow.handshake_ns, Some(100 * MS + 1));
+    let told = |step: usize| {
+        let step = &flow.steps[step];
+        [
+            step.delivered_bytes,
+            step.advanced_bytes,
+            step.in_flight_bytes,
+            step.window_bytes,
+        ]
+        .map(|bytes| bytes / MSS)
+    };
+    assert_eq!(told(0), [1, 1, 5, 6]);
+    assert_eq!(told(1), [1, 0, 5, 5]);
+    assert_eq!(told(3), [1, 0, 2, 3]); // the second is taken for lost, and is sent again
+    assert_eq!(told(4), [3, 6, 0, 1]); // three were sacked before
+    assert_eq!(flow.steps[0].rtt_ns, Some(100 * MS as u32));
+    assert_eq!(flow.steps[4].rtt_ns, None); // Karn's rule
+}
+
+#[test]
+fn the_step_before_a_repair_says_that_the_window_comes_down() {
+    let found = flows(&one_loss(0, 100), Options::default());
+    let signals: Vec<_> = found[0].steps.iter().map(|step| step.signal).collect();
+    assert_eq!(signals, [None, None, None, Some(Signal::Loss), None]);
+    let phases: Vec<_> = found[0].steps.iter().map(|step| step.phase).collect();
+    assert_eq!(phases[3..], [Phase::Recovery, Phase::Open]);
+}
+
+#[test]
+fn a_report_of_marks_is_one_reaction_a_round() {
+    let mut trace = Trace::after_handshake(0, 100);
+    for number in 0..4 {
+        trace.data(100, number);
+    }
+    for number in 1..=4 {
+        trace.ack(200, number, &[]).flags = Flags(Flags::ACK | Flags::ECE);
+    }
+    let found = flows(&trace, Options::default());
+    let signals: Vec<_> = found[0].steps.iter().map(|step| step.signal).collect();
+    assert_eq!(signals, [Some(Signal::Mark), None, None, None]);
+}
+
+#[test]
+fn without_a_loss_or_room_nothing_is_kept() {
+    let mut trace = Trace::after_handshake(0, 100);
+    trace.data(100, 0);
+    trace.ack(200, 1, &[]);
+    assert!(flows(&trace, Options::default()).is_empty());
+    let none = Options {
+        most_steps: 0,
+        ..Options::default()
+    };
+    assert!(flows(&one_loss(0, 100), none).is_empty());
+}
+
+#[test]
+fn of_steps_for_which_there_is_no_room_the_first_are_kept() {
+    let options = Options {
+        most_steps: 4,
+        ..Options::default()
+    };
+    let found = flows(&one_loss(0, 100), options);
+    assert_eq!(found[0].steps.len(), 4);
+    assert_eq!(found[0].steps[3].window_bytes, 3 * MSS);
+}
+
+#[test]
+fn in_the_middle_an_acknowledgement_has_its_way_to_the_sender_before_it() {
+    // The same as its sender has it, seen 30 ms from there and back.
+    let mut trace = Trace::after_handshake(30, 70);
+    for number in 0..6 {
+        trace.data(100, number);
+    }
+    trace.ack(170, 1, &[]);
+    trace.data(200, 6);
+    let sent = [(171, 3), (172, 4), (173, 5)];
+    for (at_ms, end) in sent {
+        trace.ack(at_ms, 1, &[(2, end)]);
+    }
+    trace.data(203, 1);
+    trace.ack(273, 7, &[]);
+    trace.data(303, 7);
+    trace.segments.sort_by_key(|segment| segment.time_ns);
+    let [middle] = flows(&trace, Options::default())
+        .try_into()
+        .expect("a flow");
+    let [sender] = flows(&one_loss(0, 100), Options::default())
+        .try_into()
+        .expect("a flow");
+    let windows = |flow: &FlowSteps| -> Vec<_> {
+        let each =
+            |step: &ackclock_capture::steps::Step| (step.window_bytes, step.rtt_ns, step.signal);
+        flow.steps.iter().map(each).collect()
+    };
+    assert_eq!(windows(&middle), windows(&sender));
+}
