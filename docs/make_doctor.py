@@ -18,7 +18,7 @@ from rich.console import Console
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS.parent / "benchmarks" / "scoreboard"))
 
-import impose  # type: ignore[import-not-found] # noqa: E402
+import impose
 import pcap  # noqa: E402
 
 import ackclock as ac  # noqa: E402

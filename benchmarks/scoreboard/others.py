@@ -2,8 +2,8 @@
 
     python benchmarks/scoreboard/others.py CASES… [--json FILE] [--speed CAPTURE…]
 
-`CASES` are folders that `generate.py` made. Of each flow of the captures at the senders and in the middle it is asked how
-many of its data packets are repairs, which of these were needless, which followed duplicate acknowledgements and
+`CASES` are folders that `generate.py` made. Of each flow of the captures at the senders and in the middle it is asked
+how many of its data packets are repairs, which of these were needless, which followed duplicate acknowledgements and
 which a timeout, and whether packets are called reordered where none is. Told and true counts are compared flow by flow:
 the differences' sum over the true number of repairs. `--speed` takes other captures, lets each program read each three
 times in turn, and prints packets a CPU second of the whole process, the best of the three.
@@ -111,7 +111,8 @@ def _ackclock(path: Path) -> Counts:
     columns = {question: flows[f"retransmissions_{name}"] for question, name in names.items()}
     columns |= {"repairs": flows["retransmissions"], "reordered": flows["reordered"]}
     found: Counts = {flow: Counter() for flow in range(256)}
-    for row, (number, client, server) in enumerate(zip(*(flows[name] for name in ("flow", "client", "server")))):
+    ends = zip(flows["flow"], flows["client"], flows["server"], strict=True)
+    for row, (number, client, server) in enumerate(ends):
         flow = _flow(str(server if number % 2 else client))
         if flow is not None:
             found[flow].update({question: int(column[row]) for question, column in columns.items()})

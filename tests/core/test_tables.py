@@ -48,7 +48,7 @@ def test_tables_of_captures_have_what_the_analysis_finds() -> None:
     found = {**_core.CAPTURE_TABLES, "captured": _core.CAPTURE_TABLES["flows"]}
     found |= {"stalls": _core.CAPTURE_TABLES["events"], "windows": _core.CAPTURE_TABLES["flow_samples"]}
     of_ends = {"run", "connection", "sender"}
-    for table in OF_CAPTURES:
+    for table in set(OF_CAPTURES) - {"levels"}:  # of a path, when its rate is known
         for name in set(TABLES[table]) - of_ends:
             dtype, kind = TABLES[table][name].dtype, found[table][name]
             assert dtype in HOLDS[kind] or dtype.base_type() in HOLDS[kind], f"{table}.{name}: {kind} in {dtype}"

@@ -255,7 +255,8 @@ impl Silence {
         match cause {
             _ if self.repaired => Stall::DoubleRetransmission,
             Cause::TailProbe => Stall::TailLoss,
-            _ if self.sacked => Stall::Timeout,
+            // At a receiver nothing is outstanding: what was lost is not seen.
+            _ if self.sacked || self.outstanding_bytes == 0 => Stall::Timeout,
             _ if self.outstanding_bytes < SMALL_WINDOW * u64::from(mss) => Stall::SmallWindow,
             _ => Stall::ContinuousLoss,
         }
