@@ -18,7 +18,7 @@ from rich.console import Console
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS.parent / "benchmarks" / "scoreboard"))
 
-import impose
+import impose  # noqa: E402
 import pcap  # noqa: E402
 
 import ackclock as ac  # noqa: E402
