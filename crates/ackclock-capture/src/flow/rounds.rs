@@ -22,7 +22,7 @@ const CALM: f64 = 0.05;
 /// So few segments in a round are acknowledged late.
 const FEW: u32 = 4;
 /// A host answers an acknowledgement sooner, if its window lets it.
-const PROMPT_NS: i64 = 100_000;
+pub const PROMPT_NS: i64 = 100_000;
 /// Who sends a larger share of what is sent without that does not wait for acknowledgements.
 const MUCH: f64 = 0.25;
 /// Growth of the window from round to round in slow start; with delayed acknowledgements it is 1.5.

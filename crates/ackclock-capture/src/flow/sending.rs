@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::rounds::Rounds;
+use super::rounds::{Rounds, PROMPT_NS};
 use super::rtt::{Echoes, Far, Series, Smoothed};
 use super::scoreboard::{Copied, Scoreboard, State, Stretch, MOST};
 use crate::rows::{Rows, Told, NOT_KEPT};
@@ -280,8 +280,10 @@ impl Sending {
     #[inline]
     fn new_data(&mut self, data: &Data, start: u64, end: u64, arrival: u32, rows: &mut Rows) {
         if let Some(since_ns) = self.empty_since_ns.take() {
-            self.rounds
-                .idle(since_ns, data.now_ns, self.arrived_bytes());
+            if data.now_ns - since_ns > PROMPT_NS {
+                self.rounds
+                    .idle(since_ns, data.now_ns, self.arrived_bytes());
+            }
         }
         let stretch = Stretch {
             start,

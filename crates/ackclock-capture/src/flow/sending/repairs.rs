@@ -66,6 +66,7 @@ impl Sending {
             arrival,
             seen: true,
             cause: Cause::Unknown,
+            late: false,
             extra: false,
         };
         if data.start < self.una {
@@ -295,7 +296,7 @@ impl Sending {
             Cause::Timeout
                 if self.una >= self.repairs.timeout_until || self.expired(index, data) =>
             {
-                self.repairs.timeout_until = self.next;
+                self.repairs.timeout_until = self.next.max(self.unseen.until);
                 self.repairs.recover = 0;
                 self.repairs.repaired = 0;
                 self.totals.timeouts += 1;
@@ -351,7 +352,14 @@ impl Sending {
         let (once, lost_ns) = (stretch.once(), stretch.lost_ns);
         let first = self.repairs.repaired <= data.start;
         let counted = data.place != Place::Unknown;
-        if counted || !known || !once || first || lost_ns == 0 || cause != Cause::Fast || srtt_ns == 0 {
+        if counted
+            || !known
+            || !once
+            || first
+            || lost_ns == 0
+            || cause != Cause::Fast
+            || srtt_ns == 0
+        {
             return;
         }
         if ((data.now_ns - lost_ns) as f64) < (1.0 - EARLY) * srtt_ns as f64 {
@@ -363,6 +371,7 @@ impl Sending {
             arrival: NOT_KEPT,
             seen: false,
             cause,
+            late: false,
             extra: false,
         };
         self.send_again(index, unseen, 0, rows);

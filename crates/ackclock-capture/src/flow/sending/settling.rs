@@ -143,12 +143,7 @@ impl Sending {
     }
 
     /// A stretch is acknowledged that is not simply delivered; gives when what arrived was sent.
-    pub(super) fn retire(
-        &mut self,
-        stretch: Stretch,
-        heard: &Heard,
-        rows: &mut Rows,
-    ) -> i64 {
+    pub(super) fn retire(&mut self, stretch: Stretch, heard: &Heard, rows: &mut Rows) -> i64 {
         let now_ns = heard.now_ns;
         if stretch.once() && !stretch.unseen {
             self.tell_single(&stretch, now_ns, rows);
@@ -213,6 +208,9 @@ impl Sending {
         }
         if self.vantage == Vantage::Receiver {
             return (copies.iter().position(|copy| copy.seen).unwrap_or(0), 0.99);
+        }
+        if let Some(late) = copies.iter().position(|copy| copy.late) {
+            return (late, 0.95);
         }
         let apart = copies[0].tsval != copies[last].tsval;
         if let Some(echo) = heard
