@@ -39,6 +39,7 @@ pub struct Rounds {
     start_ns: i64,
     start_delivered: u64,
     acks: u32,
+    alone: u32,
     unused: u32,
     shut: u32,
     sends: u32,
@@ -131,13 +132,16 @@ impl Rounds {
         f64::from(self.unprompted) > MUCH * f64::from(self.looked)
     }
 
-    /// An acknowledgement came; `unused`: it made room, and the one before had too, but nothing was sent; `shut`: until
-    /// then the receiver's window had no room for a segment more.
+    /// An acknowledgement came, so long after the one before; `unused`: both made room, but nothing was sent between them;
+    /// `shut`: until then the receiver's window had no room for a segment more. Of those that come together the host may
+    /// hear all before it sends.
     #[inline]
-    pub fn acked(&mut self, unused: bool, shut: bool) {
+    pub fn acked(&mut self, after_ns: i64, unused: bool, shut: bool) {
+        let alone = after_ns > PROMPT_NS;
         self.acks += 1;
+        self.alone += u32::from(alone);
         self.shut += u32::from(shut);
-        self.unused += u32::from(unused);
+        self.unused += u32::from(unused && alone);
     }
 
     /// A round-trip time.
@@ -182,6 +186,7 @@ impl Rounds {
         self.start_ns = now_ns;
         self.start_delivered = delivered;
         self.acks = 0;
+        self.alone = 0;
         self.unused = 0;
         self.shut = 0;
         self.sends = 0;
@@ -233,7 +238,7 @@ impl Rounds {
         // Delayed acknowledgements of a few segments look like a queue.
         let queued = self.sends > FEW && queue_ns as f64 > CALM * rtt_min_ns as f64;
         self.is_touched |= queued || self.repairs > 0;
-        let left = self.after_loss == 0 && self.unused * 2 > self.acks.max(1);
+        let left = self.after_loss == 0 && self.unused * 2 > self.alone.max(1);
         if left {
             return Limit::Application;
         }

@@ -116,8 +116,9 @@ impl Sending {
         let window = self.rounds.window_bytes();
         let room = self.pipe_bytes() + (window / 4).max(4 * u64::from(self.mss)) <= window;
         let unused = room && !self.is_shut() && self.sent_since_ack == 0;
-        self.rounds
-            .acked(unused && !self.repairs.within(self.una), was_shut);
+        let unused = unused && !self.repairs.within(self.una);
+        let after_ns = now_ns - self.last_heard_ns;
+        self.rounds.acked(after_ns, unused, was_shut);
         self.sent_since_ack = 0;
         self.last_heard_ns = now_ns;
         self.last_echo = ack.timestamps.map(|(_, tsecr)| tsecr);
