@@ -23,6 +23,8 @@ const CALM: f64 = 0.05;
 const FEW: u32 = 4;
 /// A host answers an acknowledgement sooner, if its window lets it.
 pub const PROMPT_NS: i64 = 100_000;
+/// Acknowledgements that come within this time may be heard together, and be answered by one super-segment.
+const TOGETHER_NS: i64 = 1_000_000;
 /// Who sends a larger share of what is sent without that does not wait for acknowledgements.
 const MUCH: f64 = 0.25;
 /// Growth of the window from round to round in slow start; with delayed acknowledgements it is 1.5.
@@ -137,7 +139,7 @@ impl Rounds {
     /// hear all before it sends.
     #[inline]
     pub fn acked(&mut self, after_ns: i64, unused: bool, shut: bool) {
-        let alone = after_ns > PROMPT_NS;
+        let alone = after_ns > TOGETHER_NS;
         self.acks += 1;
         self.alone += u32::from(alone);
         self.shut += u32::from(shut);

@@ -164,6 +164,7 @@ pub struct Sending {
     /// The receiver's window as it last was.
     pub window_bytes: Option<u64>,
     pub(super) sent_since_ack: u32,
+    pub(super) had_room: bool,
     pub(super) latched_pipe_bytes: u64,
     next_sample_ns: i64,
     pub(super) acks_seen: bool,
@@ -217,6 +218,7 @@ impl Sending {
             edge: None,
             window_bytes: None,
             sent_since_ack: 0,
+            had_room: false,
             latched_pipe_bytes: 0,
             next_sample_ns: i64::MIN,
             acks_seen: false,

@@ -115,8 +115,9 @@ impl Sending {
         }
         let window = self.rounds.window_bytes();
         let room = self.pipe_bytes() + (window / 4).max(4 * u64::from(self.mss)) <= window;
-        let unused = room && !self.is_shut() && self.sent_since_ack == 0;
-        let unused = unused && !self.repairs.within(self.una);
+        let room = room && !self.is_shut() && !self.repairs.within(self.una);
+        let unused = room && self.had_room && self.sent_since_ack == 0;
+        self.had_room = room;
         let after_ns = now_ns - self.last_heard_ns;
         self.rounds.acked(after_ns, unused, was_shut);
         self.sent_since_ack = 0;
