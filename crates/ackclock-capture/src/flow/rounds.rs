@@ -21,9 +21,11 @@ const STEADY_ELSEWHERE: u32 = 3;
 const CALM: f64 = 0.05;
 /// So few segments in a round are acknowledged late.
 const FEW: u32 = 4;
-/// A host answers an acknowledgement sooner, if its window lets it.
-pub const PROMPT_NS: i64 = 100_000;
-/// Acknowledgements that come within this time may be heard together, and be answered by one super-segment.
+/// A host answers an acknowledgement sooner, if its window lets it: within the shorter time where acknowledgements come so
+/// many times as often as the longer, at which hosts gather them (generic receive offload) and what they let out.
+const PROMPT_NS: i64 = 100_000;
+const PROMPT_SHARE: i64 = 8;
+/// Acknowledgements that come within this time may be heard together, and be answered together.
 const TOGETHER_NS: i64 = 1_000_000;
 /// Who sends a larger share of what is sent without that does not wait for acknowledgements.
 const MUCH: f64 = 0.25;
@@ -50,6 +52,7 @@ pub struct Rounds {
     previous_max_pipe_bytes: u64,
     rtt_least_ns: i64,
     unprompted: u32,
+    ack_gap_ns: i64,
     looked: u32,
     is_paced: bool,
     pace: Pace,
@@ -121,7 +124,13 @@ impl Rounds {
     #[inline]
     pub fn prompted(&mut self, after_ns: i64) {
         self.looked += 1;
-        self.unprompted += u32::from(after_ns > PROMPT_NS);
+        self.unprompted += u32::from(after_ns > self.prompt_ns());
+    }
+
+    /// What is sent within this time after an acknowledgement was let out by it.
+    #[inline]
+    pub fn prompt_ns(&self) -> i64 {
+        (self.ack_gap_ns / PROMPT_SHARE).clamp(PROMPT_NS, TOGETHER_NS)
     }
 
     /// In the last round or in this one, much was not let out by acknowledgements: the window is larger than what is under
@@ -140,6 +149,9 @@ impl Rounds {
     #[inline]
     pub fn acked(&mut self, after_ns: i64, unused: bool, shut: bool) {
         let alone = after_ns > TOGETHER_NS;
+        if after_ns > PROMPT_NS {
+            self.ack_gap_ns += (after_ns - self.ack_gap_ns) / PROMPT_SHARE;
+        }
         self.acks += 1;
         self.alone += u32::from(alone);
         self.shut += u32::from(shut);
@@ -175,7 +187,8 @@ impl Rounds {
     }
 
     /// All was acknowledged from `since_ns` on, and now there is something to send again.
-    pub fn idle(&mut self, since_ns: i64, now_ns: i64, delivered: u64) {
+    pub fn idle(&mut self, since_ns: i64, now_ns: i64, delivered: u64, rtt_min_ns: i64) {
+        self.end(since_ns, delivered, rtt_min_ns);
         self.limited_s[Limit::Application as usize] += (now_ns - since_ns).max(0) as f64 * 1e-9;
         self.latest = Limit::Application as u8;
         self.pace = Pace::default();

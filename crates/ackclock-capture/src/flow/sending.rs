@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::rounds::{Rounds, PROMPT_NS};
+use super::rounds::Rounds;
 use super::rtt::{Echoes, Far, Series, Smoothed};
 use super::scoreboard::{Copied, Scoreboard, State, Stretch, MOST};
 use crate::rows::{Rows, Told, NOT_KEPT};
@@ -282,9 +282,10 @@ impl Sending {
     #[inline]
     fn new_data(&mut self, data: &Data, start: u64, end: u64, arrival: u32, rows: &mut Rows) {
         if let Some(since_ns) = self.empty_since_ns.take() {
-            if data.now_ns - since_ns > PROMPT_NS {
+            if data.now_ns - since_ns > self.rounds.prompt_ns() {
+                let delivered = self.arrived_bytes();
                 self.rounds
-                    .idle(since_ns, data.now_ns, self.arrived_bytes());
+                    .idle(since_ns, data.now_ns, delivered, self.rtt.min_ns);
             }
         }
         let stretch = Stretch {

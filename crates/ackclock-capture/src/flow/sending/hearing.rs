@@ -80,12 +80,11 @@ impl Sending {
         }
         let position = ack.position.min(self.next);
         // The rate is that at which acknowledgements pass the point: their way to the sender may vary.
-        self.rounds.step(
-            ack.seen_ns,
-            self.smoothed.srtt_ns,
-            self.arrived_bytes(),
-            self.rtt.min_ns,
-        );
+        if self.empty_since_ns.is_none() {
+            let delivered = self.arrived_bytes();
+            let (srtt_ns, least_ns) = (self.smoothed.srtt_ns, self.rtt.min_ns);
+            self.rounds.step(ack.seen_ns, srtt_ns, delivered, least_ns);
+        }
         let pipe = self.pipe_bytes();
         if self.sent_since_ack > 0 {
             self.latched_pipe_bytes = pipe;
