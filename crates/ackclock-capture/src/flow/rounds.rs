@@ -38,6 +38,7 @@ const STANDING: f64 = 0.1;
 
 /// The round trips of a direction.
 #[derive(Clone, Copy, Debug, Default)]
+#[allow(clippy::struct_excessive_bools)] // what was the case and what was not
 pub struct Rounds {
     open: bool,
     start_ns: i64,

@@ -409,10 +409,12 @@ impl Sending {
         }
         let smoothed = &self.smoothed;
         // SACK tells of lost repairs too, later than the first hole's last copy if that was not seen.
-        let timer_ns = match self.sack_seen {
-            true => smoothed.srtt_ns + 4 * smoothed.variation_ns,
-            false => smoothed.srtt_ns,
+        let variation_ns = if self.sack_seen {
+            smoothed.variation_ns
+        } else {
+            0
         };
+        let timer_ns = smoothed.srtt_ns + 4 * variation_ns;
         let lost_for_ns = data.now_ns - head.lost_ns;
         let just_lost = head.state == State::Lost && lost_for_ns < smoothed.srtt_ns / 2;
         let since_ns = data.now_ns - head.last_ns.max(self.advanced_ns);
