@@ -2,6 +2,10 @@
 //!
 //! By the timestamp that the acknowledgement echoes (Eifel, RFC 3522); else a copy is taken for the one that arrived if
 //! an acknowledgement of it can have come back in the time since. A DSACK (RFC 2883) tells of one more that arrived.
+//!
+//! Confidences are shares that were right in every sixth case of the scoreboard, over all its vantages, rounded: of what
+//! an echo, a DSACK or the receiver's side tells .991 (delivered), .996 (lost), .973 (spurious); of what times tell .982,
+//! .995, .901; of a repair that nobody saw .63.
 
 use std::collections::VecDeque;
 
@@ -184,11 +188,11 @@ impl Sending {
             && self.vantage != Vantage::Receiver;
         if again {
             rows.lost(self.path, stretch.arrival);
-            self.tell(&self.told(stretch, Fate::Lost, 0.8), rows);
+            self.tell(&self.told(stretch, Fate::Lost, 0.6), rows);
             let repair = Told {
                 time_ns: stretch.lost_ns,
                 seen: false,
-                ..self.told(stretch, Fate::CaptureLost, 0.8)
+                ..self.told(stretch, Fate::CaptureLost, 0.6)
             };
             self.tell(&repair, rows);
         } else if stretch.late && self.vantage != Vantage::Sender {
