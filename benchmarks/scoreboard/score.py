@@ -1,4 +1,4 @@
-"""How well captures are understood: fates, causes and windows beside the truth, for each vantage.
+"""How well captures are understood: fates, causes, windows and limits beside the truth, for each vantage.
 
     python benchmarks/scoreboard/score.py CASES… [--json]
 
@@ -6,6 +6,10 @@
 was sent before; a copy that only one side knows counts against the class that this side gives it. What was sent again
 although an earlier copy arrives is spurious, whatever became of it. Copies under way at the end of a run are left out,
 and so are those of which the capture ends before anything could tell: their share stands beside.
+
+A window is looked at where the capture marks it as limiting, at the sender. What holds a sender back is right if it is
+what most segments of the round trip before have waited for; a sender that paces does not say whether in slow start, and
+no run says whether the queue was the flow's own.
 """
 
 from __future__ import annotations

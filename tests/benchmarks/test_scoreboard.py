@@ -12,7 +12,7 @@ import pytest
 import ackclock as ac
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks" / "scoreboard"
-NAMES = ("pcap", "cases", "alter", "truth")
+NAMES = ("pcap", "cases", "alter", "truth", "score")
 
 VANTAGES = ("senders", "receivers", "link-near-far")
 
@@ -118,3 +118,32 @@ def test_a_capture_that_loses_shows_fewer_and_nothing_else(tools, results):
     stranger = [pcap.Record(0, 60, bytes(60))]
     with pytest.raises(ValueError, match="nobody has sent"):
         truth.shown(ac.Dataset.read(result).transmissions, stranger)
+
+
+@pytest.mark.parametrize(
+    ("waited", "told", "true"),
+    [
+        ("application", "application", "application"),
+        ("receiver", "receiver", "receiver"),
+        ("cwnd", "shared_bottleneck", "window"),
+        ("pacing", "slow_start", "window"),
+    ],
+)
+def test_a_limit_is_right_if_most_segments_have_waited_for_it(tools, waited, told, true):
+    score = tools["score"]
+    # Of ten segments a second two have waited for something else.
+    limits = ["nothing" if number % 5 == 0 else waited for number in range(100)]
+    times_s = [0.1 * number for number in range(100)]
+    truth = pl.DataFrame({"time_s": times_s, "flow": [3] * 100, "limit": limits})
+    flows = pl.DataFrame({"told": [6], "flow": [3]})
+    words = score._core.CAPTURE_LIMITS
+
+    def found(word):
+        samples = {"time_s": [5.0], "flow": [6], "srtt_s": [1.0], "limit": [words.index(word)]}
+        return score._of_limits(samples, flows, truth, 0.0)
+
+    assert (found(told)[f"limit {true}"], found(told)[f"limit {true} right"]) == (1, 1)
+    wrong = "receiver" if true != "receiver" else "control"
+    assert (found(wrong)[f"limit {true}"], found(wrong)[f"limit {true} right"]) == (1, 0)
+    others = {"application", "receiver", "slow_start", "window"} - {true}
+    assert all(found(told)[f"limit {name}"] == 0 for name in others)

@@ -118,7 +118,7 @@ table!(
     FlowSamples {
         time_s: f64,
         flow: u32,
-        /// In segments; NaN unless the window limits.
+        /// In segments; NaN unless the window limits, outside recovery, and acknowledgements let out what is sent.
         cwnd: f64,
         srtt_s: f64,
         /// RFC 6675's pipe, in segments: the window is no smaller.

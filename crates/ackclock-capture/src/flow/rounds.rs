@@ -21,8 +21,12 @@ const STEADY_ELSEWHERE: u32 = 3;
 const CALM: f64 = 0.05;
 /// So few segments in a round are acknowledged late.
 const FEW: u32 = 4;
-/// A host answers an acknowledgement sooner, if its window lets it.
+/// A host answers an acknowledgement sooner, if its window lets it: within the shorter time where acknowledgements come so
+/// many times as often as the longer, at which hosts gather them (generic receive offload) and what they let out.
 const PROMPT_NS: i64 = 100_000;
+const PROMPT_SHARE: i64 = 8;
+/// Acknowledgements that come within this time may be heard together, and be answered together.
+const TOGETHER_NS: i64 = 1_000_000;
 /// Who sends a larger share of what is sent without that does not wait for acknowledgements.
 const MUCH: f64 = 0.25;
 /// Growth of the window from round to round in slow start; with delayed acknowledgements it is 1.5.
@@ -34,11 +38,13 @@ const STANDING: f64 = 0.1;
 
 /// The round trips of a direction.
 #[derive(Clone, Copy, Debug, Default)]
+#[allow(clippy::struct_excessive_bools)] // what was the case and what was not
 pub struct Rounds {
     open: bool,
     start_ns: i64,
     start_delivered: u64,
     acks: u32,
+    alone: u32,
     unused: u32,
     shut: u32,
     sends: u32,
@@ -47,6 +53,7 @@ pub struct Rounds {
     previous_max_pipe_bytes: u64,
     rtt_least_ns: i64,
     unprompted: u32,
+    ack_gap_ns: i64,
     looked: u32,
     is_paced: bool,
     pace: Pace,
@@ -118,7 +125,13 @@ impl Rounds {
     #[inline]
     pub fn prompted(&mut self, after_ns: i64) {
         self.looked += 1;
-        self.unprompted += u32::from(after_ns > PROMPT_NS);
+        self.unprompted += u32::from(after_ns > self.prompt_ns());
+    }
+
+    /// What is sent within this time after an acknowledgement was let out by it.
+    #[inline]
+    pub fn prompt_ns(&self) -> i64 {
+        (self.ack_gap_ns / PROMPT_SHARE).clamp(PROMPT_NS, TOGETHER_NS)
     }
 
     /// In the last round or in this one, much was not let out by acknowledgements: the window is larger than what is under
@@ -131,13 +144,19 @@ impl Rounds {
         f64::from(self.unprompted) > MUCH * f64::from(self.looked)
     }
 
-    /// An acknowledgement came; `unused`: it made room, and the one before had too, but nothing was sent; `shut`: until
-    /// then the receiver's window had no room for a segment more.
+    /// An acknowledgement came, so long after the one before; `unused`: both made room, but nothing was sent between them;
+    /// `shut`: until then the receiver's window had no room for a segment more. Of those that come together the host may
+    /// hear all before it sends.
     #[inline]
-    pub fn acked(&mut self, unused: bool, shut: bool) {
+    pub fn acked(&mut self, after_ns: i64, unused: bool, shut: bool) {
+        let alone = after_ns > TOGETHER_NS;
+        if after_ns > PROMPT_NS {
+            self.ack_gap_ns += (after_ns - self.ack_gap_ns) / PROMPT_SHARE;
+        }
         self.acks += 1;
+        self.alone += u32::from(alone);
         self.shut += u32::from(shut);
-        self.unused += u32::from(unused);
+        self.unused += u32::from(unused && alone);
     }
 
     /// A round-trip time.
@@ -169,10 +188,8 @@ impl Rounds {
     }
 
     /// All was acknowledged from `since_ns` on, and now there is something to send again.
-    pub fn idle(&mut self, since_ns: i64, now_ns: i64, delivered: u64) {
-        if now_ns - since_ns < PROMPT_NS {
-            return; // one acknowledgement was of all that was under way, and the answer is prompt
-        }
+    pub fn idle(&mut self, since_ns: i64, now_ns: i64, delivered: u64, rtt_min_ns: i64) {
+        self.end(since_ns, delivered, rtt_min_ns);
         self.limited_s[Limit::Application as usize] += (now_ns - since_ns).max(0) as f64 * 1e-9;
         self.latest = Limit::Application as u8;
         self.pace = Pace::default();
@@ -185,6 +202,7 @@ impl Rounds {
         self.start_ns = now_ns;
         self.start_delivered = delivered;
         self.acks = 0;
+        self.alone = 0;
         self.unused = 0;
         self.shut = 0;
         self.sends = 0;
@@ -236,7 +254,7 @@ impl Rounds {
         // Delayed acknowledgements of a few segments look like a queue.
         let queued = self.sends > FEW && queue_ns as f64 > CALM * rtt_min_ns as f64;
         self.is_touched |= queued || self.repairs > 0;
-        let left = self.after_loss == 0 && self.unused * 2 > self.acks.max(1);
+        let left = self.after_loss == 0 && self.unused * 2 > self.alone.max(1);
         if left {
             return Limit::Application;
         }

@@ -28,6 +28,8 @@ pub struct Copied {
     pub seen: bool,
     /// Why it was sent.
     pub cause: Cause,
+    /// It came behind one that was sent later.
+    pub late: bool,
     /// It reached its receiver, as a DSACK or the network's own copy told.
     pub extra: bool,
 }
@@ -96,6 +98,7 @@ impl Stretch {
             arrival: self.arrival,
             seen: !self.unseen,
             cause: Cause::Unknown,
+            late: false,
             extra: false,
         };
         let copies = self.copies.get_or_insert_with(|| Box::new(vec![first]));
@@ -114,6 +117,7 @@ impl Stretch {
         let number = copies.iter().position(|copy| !copy.seen)?;
         let copy = &mut copies[number];
         copy.seen = true;
+        copy.late = true;
         copy.arrival = arrival;
         copy.sent_ns = copy.sent_ns.min(sent_ns);
         self.late |= number == 0;

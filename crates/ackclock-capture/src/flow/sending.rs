@@ -169,6 +169,7 @@ pub struct Sending {
     /// The receiver's window as it last was.
     pub window_bytes: Option<u64>,
     pub(super) sent_since_ack: u32,
+    pub(super) had_room: bool,
     pub(super) latched_pipe_bytes: u64,
     next_sample_ns: i64,
     pub(super) acks_seen: bool,
@@ -224,6 +225,7 @@ impl Sending {
             edge: None,
             window_bytes: None,
             sent_since_ack: 0,
+            had_room: false,
             latched_pipe_bytes: 0,
             next_sample_ns: i64::MIN,
             acks_seen: false,
@@ -291,8 +293,11 @@ impl Sending {
     #[inline]
     fn new_data(&mut self, data: &Data, start: u64, end: u64, arrival: u32, rows: &mut Rows) {
         if let Some(since_ns) = self.empty_since_ns.take() {
-            self.rounds
-                .idle(since_ns, data.now_ns, self.arrived_bytes());
+            if data.now_ns - since_ns > self.rounds.prompt_ns() {
+                let delivered = self.arrived_bytes();
+                self.rounds
+                    .idle(since_ns, data.now_ns, delivered, self.rtt.min_ns);
+            }
         }
         let stretch = Stretch {
             start,

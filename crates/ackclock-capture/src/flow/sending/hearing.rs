@@ -82,12 +82,11 @@ impl Sending {
         }
         let position = ack.position.min(self.next);
         // The rate is that at which acknowledgements pass the point: their way to the sender may vary.
-        self.rounds.step(
-            ack.seen_ns,
-            self.smoothed.srtt_ns,
-            self.arrived_bytes(),
-            self.rtt.min_ns,
-        );
+        if self.empty_since_ns.is_none() {
+            let delivered = self.arrived_bytes();
+            let (srtt_ns, least_ns) = (self.smoothed.srtt_ns, self.rtt.min_ns);
+            self.rounds.step(ack.seen_ns, srtt_ns, delivered, least_ns);
+        }
         self.tap_before();
         let duplicates = self.totals.duplicate_acks;
         let pipe = self.pipe_bytes();
@@ -119,9 +118,11 @@ impl Sending {
         }
         let window = self.rounds.window_bytes();
         let room = self.pipe_bytes() + (window / 4).max(4 * u64::from(self.mss)) <= window;
-        let unused = room && !self.is_shut() && self.sent_since_ack == 0;
-        self.rounds
-            .acked(unused && !self.repairs.within(self.una), was_shut);
+        let room = room && !self.is_shut() && !self.repairs.within(self.una);
+        let unused = room && self.had_room && self.sent_since_ack == 0;
+        self.had_room = room;
+        let after_ns = now_ns - self.last_heard_ns;
+        self.rounds.acked(after_ns, unused, was_shut);
         self.sent_since_ack = 0;
         self.last_heard_ns = now_ns;
         self.last_echo = ack.timestamps.map(|(_, tsecr)| tsecr);

@@ -67,6 +67,7 @@ impl Sending {
             arrival,
             seen: true,
             cause: Cause::Unknown,
+            late: false,
             extra: false,
         };
         if data.start < self.una {
@@ -296,7 +297,7 @@ impl Sending {
             Cause::Timeout
                 if self.una >= self.repairs.timeout_until || self.expired(index, data) =>
             {
-                self.repairs.timeout_until = self.next;
+                self.repairs.timeout_until = self.next.max(self.unseen.until);
                 self.repairs.recover = 0;
                 self.repairs.repaired = 0;
                 self.totals.timeouts += 1;
@@ -359,7 +360,14 @@ impl Sending {
         let (once, lost_ns) = (stretch.once(), stretch.lost_ns);
         let first = self.repairs.repaired <= data.start;
         let counted = data.place != Place::Unknown;
-        if counted || !known || !once || first || lost_ns == 0 || cause != Cause::Fast || srtt_ns == 0 {
+        if counted
+            || !known
+            || !once
+            || first
+            || lost_ns == 0
+            || cause != Cause::Fast
+            || srtt_ns == 0
+        {
             return;
         }
         if ((data.now_ns - lost_ns) as f64) < (1.0 - EARLY) * srtt_ns as f64 {
@@ -371,6 +379,7 @@ impl Sending {
             arrival: NOT_KEPT,
             seen: false,
             cause,
+            late: false,
             extra: false,
         };
         self.send_again(index, unseen, 0, rows);
@@ -408,10 +417,12 @@ impl Sending {
         }
         let smoothed = &self.smoothed;
         // SACK tells of lost repairs too, later than the first hole's last copy if that was not seen.
-        let timer_ns = match self.sack_seen {
-            true => smoothed.srtt_ns + 4 * smoothed.variation_ns,
-            false => smoothed.srtt_ns,
+        let variation_ns = if self.sack_seen {
+            smoothed.variation_ns
+        } else {
+            0
         };
+        let timer_ns = smoothed.srtt_ns + 4 * variation_ns;
         let lost_for_ns = data.now_ns - head.lost_ns;
         let just_lost = head.state == State::Lost && lost_for_ns < smoothed.srtt_ns / 2;
         let since_ns = data.now_ns - head.last_ns.max(self.advanced_ns);

@@ -2,6 +2,10 @@
 //!
 //! By the timestamp that the acknowledgement echoes (Eifel, RFC 3522); else a copy is taken for the one that arrived if
 //! an acknowledgement of it can have come back in the time since. A DSACK (RFC 2883) tells of one more that arrived.
+//!
+//! Confidences are shares that were right in every sixth case of the scoreboard, over all its vantages, rounded: of what
+//! an echo, a DSACK or the receiver's side tells .991 (delivered), .996 (lost), .973 (spurious); of what times tell .982,
+//! .995, .901; of a repair that nobody saw .63.
 
 use std::collections::VecDeque;
 
@@ -143,12 +147,7 @@ impl Sending {
     }
 
     /// A stretch is acknowledged that is not simply delivered; gives when what arrived was sent.
-    pub(super) fn retire(
-        &mut self,
-        stretch: Stretch,
-        heard: &Heard,
-        rows: &mut Rows,
-    ) -> i64 {
+    pub(super) fn retire(&mut self, stretch: Stretch, heard: &Heard, rows: &mut Rows) -> i64 {
         let now_ns = heard.now_ns;
         if stretch.once() && !stretch.unseen {
             self.tell_single(&stretch, now_ns, rows);
@@ -189,11 +188,11 @@ impl Sending {
             && self.vantage != Vantage::Receiver;
         if again {
             rows.lost(self.path, stretch.arrival);
-            self.tell(&self.told(stretch, Fate::Lost, 0.8), rows);
+            self.tell(&self.told(stretch, Fate::Lost, 0.6), rows);
             let repair = Told {
                 time_ns: stretch.lost_ns,
                 seen: false,
-                ..self.told(stretch, Fate::CaptureLost, 0.8)
+                ..self.told(stretch, Fate::CaptureLost, 0.6)
             };
             self.tell(&repair, rows);
         } else if stretch.late && self.vantage != Vantage::Sender {
@@ -213,6 +212,9 @@ impl Sending {
         }
         if self.vantage == Vantage::Receiver {
             return (copies.iter().position(|copy| copy.seen).unwrap_or(0), 0.99);
+        }
+        if let Some(late) = copies.iter().position(|copy| copy.late) {
+            return (late, 0.95);
         }
         let apart = copies[0].tsval != copies[last].tsval;
         if let Some(echo) = heard

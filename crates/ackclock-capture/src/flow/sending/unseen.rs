@@ -99,7 +99,7 @@ impl Identities {
 pub struct Unseen {
     packets: u32,
     /// What ends here and comes now was sent before.
-    until: u64,
+    pub until: u64,
 }
 
 impl Sending {
@@ -218,6 +218,7 @@ impl Sending {
                 arrival: NOT_KEPT,
                 seen: false,
                 cause,
+                late: false,
                 extra: false,
             };
             self.send_again(index, copy, 0, rows);

@@ -1,0 +1,196 @@
+//! What only the order of things tells: timers while acknowledgements come, what waited behind a hole, what identifications
+//! count, and rates of the sender's own. Captures by hand.
+
+use ackclock_capture::packet::Segment;
+use ackclock_capture::tables::{Cause, Fate, Vantage};
+use kit::{fates, Trace};
+
+mod kit;
+
+const LOST: (Fate, Cause) = (Fate::Lost, Cause::Unknown);
+const UNSEEN: (Fate, Cause) = (Fate::LostBefore, Cause::Unknown);
+
+/// Data with the identifications that a sender counts.
+fn numbered(trace: &mut Trace, at_ms: i64, number: u32, identification: u32) {
+    trace.data(at_ms, number).identification = Some(identification);
+}
+
+/// In the middle: ten segments with the identifications 1 to 10, the last at 109 ms, without those named.
+fn ten_without(lost: &[u32]) -> Trace {
+    let mut trace = Trace::after_handshake(50, 50);
+    for number in (0..10).filter(|number| !lost.contains(number)) {
+        numbered(&mut trace, 100 + i64::from(number), number, number + 1);
+    }
+    trace
+}
+
+#[test]
+fn the_timer_may_expire_though_acknowledgements_come() {
+    let repaired_at = |at_ms: i64| {
+        let mut trace = Trace::after_handshake(0, 100);
+        for number in 0..3 {
+            trace.data(100, number);
+        }
+        trace.ack(200, 1, &[]);
+        trace.ack(201, 1, &[(2, 3)]);
+        trace.data(at_ms - 150, 3);
+        trace.ack(at_ms - 50, 1, &[(2, 4)]);
+        trace.data(at_ms, 1);
+        trace.ack(at_ms + 100, 4, &[]);
+        fates(&trace.analysed(), 1)
+    };
+    assert_eq!(repaired_at(450), [LOST, (Fate::Delivered, Cause::Timeout)]);
+    assert_eq!(repaired_at(370), [LOST, (Fate::Delivered, Cause::Fast)]);
+}
+
+#[test]
+fn without_sack_what_waited_behind_a_hole_was_sent_before_what_filled_it() {
+    let mut trace = Trace::after_handshake(0, 100);
+    for number in 0..4 {
+        trace.data(100, number);
+    }
+    trace.ack(200, 1, &[]);
+    trace.ack(201, 1, &[]); // of the third
+    trace.ack(202, 1, &[]); // of the fourth
+    for number in 1..3 {
+        trace.data(500, number);
+    }
+    trace.ack(600, 4, &[]);
+    let found = trace.analysed();
+    assert_eq!(fates(&found, 1), [LOST, (Fate::Delivered, Cause::Timeout)]);
+    assert_eq!(
+        fates(&found, 2),
+        [
+            (Fate::Delivered, Cause::Unknown),
+            (Fate::Spurious, Cause::Timeout)
+        ]
+    );
+    assert!((found.flows.rtt_max_s[0] - 0.1).abs() < 1e-9, "the fourth");
+}
+
+#[test]
+fn identifications_tell_of_repairs_that_were_lost_before_the_point() {
+    let mut trace = ten_without(&[5]);
+    trace.ack(150, 5, &[]);
+    trace.ack(159, 5, &[(6, 10)]);
+    // The repair has the number 11, and is lost too.
+    numbered(&mut trace, 210, 10, 12);
+    trace.ack(260, 5, &[(6, 11)]);
+    numbered(&mut trace, 320, 5, 13);
+    trace.ack(370, 11, &[]);
+    let repair = |fate: Fate| (fate, Cause::Fast);
+    assert_eq!(
+        fates(&trace.analysed(), 5),
+        [UNSEEN, repair(Fate::LostBefore), repair(Fate::Delivered)]
+    );
+}
+
+#[test]
+fn identifications_tell_of_a_tail_that_was_lost_before_the_point() {
+    let mut trace = ten_without(&[]);
+    trace.ack(159, 10, &[]);
+    // 11 and 12 are lost, and sent again when the timer expires.
+    numbered(&mut trace, 600, 10, 13);
+    trace.ack(650, 11, &[]);
+    numbered(&mut trace, 700, 11, 14);
+    trace.ack(750, 12, &[]);
+    numbered(&mut trace, 800, 12, 15);
+    trace.ack(850, 13, &[]);
+    let found = trace.analysed();
+    for number in [10, 11] {
+        let told = fates(&found, number);
+        assert_eq!(told, [UNSEEN, (Fate::Delivered, Cause::Timeout)]);
+    }
+    assert_eq!(fates(&found, 12), [(Fate::Delivered, Cause::Unknown)]);
+}
+
+#[test]
+fn a_repair_is_needless_if_what_it_repairs_comes_late() {
+    let mut trace = ten_without(&[5]);
+    trace.ack(150, 5, &[]);
+    trace.ack(159, 5, &[(6, 10)]);
+    numbered(&mut trace, 210, 5, 11);
+    numbered(&mut trace, 212, 5, 6);
+    trace.ack(260, 10, &[]);
+    assert_eq!(
+        fates(&trace.analysed(), 5),
+        [
+            (Fate::Reordered, Cause::Unknown),
+            (Fate::Spurious, Cause::Fast)
+        ]
+    );
+}
+
+#[test]
+fn what_is_open_at_the_end_is_told_as_far_as_it_is_known() {
+    let mut trace = ten_without(&[5]);
+    trace.ack(159, 5, &[(6, 10)]);
+    assert_eq!(fates(&trace.analysed(), 5), [UNSEEN]);
+    let mut at_sender = Trace::after_handshake(0, 100);
+    for number in 0..6 {
+        at_sender.data(100, number);
+    }
+    at_sender.ack(200, 1, &[(2, 5)]);
+    let found = at_sender.analysed();
+    assert_eq!(fates(&found, 1), [LOST]);
+    assert_eq!(fates(&found, 5), [(Fate::Unresolved, Cause::Unknown)]);
+}
+
+/// Half a minute of a segment each 30 ms, or of as many each round trip as are acknowledged: where it was seen, and the
+/// seconds that each limit took.
+fn seconds_by_limit(flight: Option<u32>, window: u16) -> (&'static str, Vec<(&'static str, f64)>) {
+    let mut trace = Trace::after_handshake(0, 100);
+    for number in 0..1000 {
+        let at_ms = match flight {
+            None => 100 + 30 * i64::from(number),
+            Some(flight) => 100 + 100 * i64::from(number / flight) + i64::from(number % flight),
+        };
+        answered(&mut trace, at_ms, number, window);
+        if flight.is_some_and(|flight| number / flight > 300) {
+            break;
+        }
+    }
+    // Acknowledgements come before what they let out.
+    let order = |one: &Segment| (one.time_ns, one.payload_bytes > 0);
+    trace.segments.sort_by_key(order);
+    let flows = trace.analysed().flows;
+    let limited = [
+        ("application", flows.limited_application_s[0]),
+        ("receiver", flows.limited_receiver_s[0]),
+        ("control", flows.limited_control_s[0]),
+    ];
+    let vantage = Vantage::WORDS[usize::from(flows.vantage[0])];
+    (vantage, limited.to_vec())
+}
+
+fn answered(trace: &mut Trace, at_ms: i64, number: u32, window: u16) {
+    trace.data(at_ms, number).options.timestamps = Some((1000 + at_ms as u32, 900 + at_ms as u32));
+    let ack = trace.ack(at_ms + 100, number + 1, &[]);
+    ack.options.timestamps = Some((1000 + at_ms as u32, 1000 + at_ms as u32));
+    ack.window = window;
+}
+
+fn mostly(limited: &[(&'static str, f64)]) -> &'static str {
+    let most = limited.iter().find(|(_, spent_s)| *spent_s > 25.0);
+    most.map_or("none", |(name, _)| name)
+}
+
+#[test]
+fn a_rate_of_its_own_is_the_applications() {
+    let (vantage, limited) = seconds_by_limit(None, 60_000);
+    assert_eq!(mostly(&limited), "application", "{limited:?}");
+    assert_eq!(vantage, "sender", "it waits, and is not behind a queue");
+}
+
+#[test]
+fn what_acknowledgements_let_out_is_the_windows() {
+    let (_, limited) = seconds_by_limit(Some(3), 60_000);
+    assert_eq!(mostly(&limited), "control", "{limited:?}");
+}
+
+#[test]
+fn the_receiver_limits_if_its_window_is_full_when_acknowledgements_come() {
+    let three_segments = (3 * kit::MSS).div_ceil(128) as u16; // shifted by 7
+    let (_, limited) = seconds_by_limit(Some(3), three_segments);
+    assert_eq!(mostly(&limited), "receiver", "{limited:?}");
+}
