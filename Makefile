@@ -27,7 +27,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_COMPILE := 1
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup environment crates packages core demo test oracle fuzz kernel lint format bench scoreboard gallery docs clean debian-test debian-bench debian-kernel
+.PHONY: help setup environment crates packages core demo test oracle fuzz kernel lint format bench scoreboard gallery docs clean debian-test debian-bench debian-kernel debian-scoreboard
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,10 +68,18 @@ format: $(VENV)/.dev  ## format Rust and Python
 bench: $(VENV)/.dev debian-bench  ## speed beside ns-2 and ns-3 (BENCH_OPTIONS=--quick for a short look)
 	$(PY) benchmarks/run.py $(BENCH_OPTIONS)
 
-scoreboard: $(VENV)/.ackclock  ## how well captures are understood: some hundred of them, with their truth
-	$(PY) benchmarks/scoreboard/generate.py results/scoreboard --jobs 2
-	$(PY) -W ignore benchmarks/scoreboard/score.py results/scoreboard/case-*
-	$(PY) -W ignore benchmarks/scoreboard/which.py --jobs 2
+SCORES := results/scoreboard
+SCORED := -W ignore benchmarks/scoreboard
+scoreboard: $(VENV)/.ackclock debian-scoreboard  ## how well captures are understood: some hundred of them, with their truth
+	$(PY) benchmarks/scoreboard/generate.py $(SCORES) --jobs 2
+	$(PY) $(SCORED)/score.py $(SCORES)/case-* > $(SCORES)/score.txt
+	$(VENV)/bin/ackclock run benchmarks/scoreboard/long.toml --no-report --out $(SCORES)/long
+	$(PY) $(SCORED)/others.py $(SCORES)/case-00[0-4]* --speed $(SCORES)/long/captures/*.pcap > $(SCORES)/others.txt
+	$(PY) $(SCORED)/which.py --jobs 2 > $(SCORES)/which.txt
+	$(PY) $(SCORED)/silences.py $(SCORES)/silences --cases 54 > $(SCORES)/silences.txt
+	$(PY) $(SCORED)/joins.py $(SCORES)/case-00[0-4]* > $(SCORES)/joins.txt
+	tail -n +1 $(SCORES)/*.txt
+	$(PY) docs/make_scoreboard.py $(SCORES)
 
 gallery: $(VENV)/.ackclock  ## all reproductions at full scale, and their pages in docs/gallery
 	$(VENV)/bin/ackclock reproduce --all --out results/gallery
@@ -135,6 +143,9 @@ $(VENV)/.docs: $(VENV)/.ackclock
 
 debian-test:
 	tools/need-debian.sh chromium=chromium tcpdump=tcpdump
+
+debian-scoreboard:
+	tools/need-debian.sh tcptrace=tcptrace tshark=tshark
 
 debian-bench:
 	tools/need-debian.sh ns=ns2 g++=g++ /usr/include/ns3/core-module.h=libns3-dev

@@ -1,6 +1,6 @@
 """The analysis beside tcptrace and tshark, where they answer the same question: what they say, and what it costs.
 
-    python benchmarks/scoreboard/others.py CASES… [--json FILE] [--speed CAPTURE…]
+    python benchmarks/scoreboard/others.py CASES… [--speed CAPTURE…]
 
 `CASES` are folders that `generate.py` made. Of each flow of the captures at the senders and in the middle it is asked
 how many of its data packets are repairs, which of these were needless, which followed duplicate acknowledgements and
@@ -60,7 +60,6 @@ def main() -> None:
     """Prints a table for each vantage, and speeds."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases", type=Path, nargs="*")
-    parser.add_argument("--json", type=Path, help="the figures, for docs/make_scoreboard.py")
     parser.add_argument("--speed", type=Path, nargs="+", default=[])
     given = parser.parse_args()
     if missing := [name for name in ("tcptrace", "tshark") if shutil.which(name) is None]:
@@ -74,8 +73,6 @@ def main() -> None:
     speeds = {path.name: _speeds(path) for path in given.speed}
     for name, speed in speeds.items():
         print(f"{name}: " + ", ".join(f"{tool} {rate:.3g}" for tool, rate in speed.items()) + " packets a CPU second")
-    if given.json:
-        given.json.write_text(json.dumps({"errors": errors, "packets_per_cpu_s": speeds}, indent=1) + "\n")
 
 
 def _errors(cases: Sequence[Path], vantage: str) -> dict[str, dict[str, float]]:

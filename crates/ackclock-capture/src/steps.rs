@@ -3,11 +3,11 @@
 //! Memory is bounded: there is room for so many steps, of one flow and of all together. A flow in which nothing was lost
 //! when it is over, or rests, gives its room back; of those that are over the longest are kept.
 
-/// Steps of a flow: three sawteeth of 200 segments at two a step. Of one that lost nothing in so many, later ones.
-pub const MOST_OF_A_FLOW: usize = 1 << 16;
-/// Steps of all flows: 32 MB of them.
-pub const MOST: usize = 1 << 19;
-/// Flows that are over and kept: more than anybody reads one by one, and a second of replay for each full flow.
+/// Steps of a flow: with four times as many no control is named better. Of one that lost nothing in so many, later ones.
+pub const MOST_OF_A_FLOW: usize = 1 << 14;
+/// Steps of all flows: 16 MB of them.
+pub const MOST: usize = 1 << 18;
+/// Flows that are over and kept: more than anybody reads one by one.
 pub const MOST_FLOWS: usize = 32;
 
 /// Why a window has to come down.

@@ -9,6 +9,9 @@ use crate::tables::Vantage;
 /// A sender counts its packets if so many agree with their sequence numbers, and so many times more than do not.
 const ENOUGH: u32 = 8;
 const RATHER: u32 = 3;
+/// They go on if they are further by less, and count if they did so in so many packets in a row.
+const LOST_BETWEEN: u16 = 256;
+const IN_A_ROW: u8 = 2;
 /// More packets than that are not missing at once.
 const MOST_MISSING: u16 = 2048;
 /// Stretches that are looked at for those that can have been sent again.
@@ -37,6 +40,7 @@ pub struct Identities {
     expected: Option<u16>,
     agreed: u32,
     others: u32,
+    in_a_row: u8,
 }
 
 impl Identities {
@@ -44,6 +48,7 @@ impl Identities {
     #[inline]
     pub fn count(&mut self, identification: Option<u32>) {
         if let Some((own, ahead)) = self.ahead(identification) {
+            self.goes_on(ahead);
             if ahead.cast_signed() >= 0 {
                 self.expected = Some(own.wrapping_add(1));
             }
@@ -56,6 +61,7 @@ impl Identities {
         let Some((own, ahead)) = self.ahead(identification) else {
             return Place::Unknown;
         };
+        self.goes_on(ahead);
         if u32::from(ahead) == hole {
             self.agreed += 1;
         } else {
@@ -76,9 +82,20 @@ impl Identities {
         }
     }
 
-    /// The identification of the next packet, if they are counted.
+    /// The identification of the next packet, if they go on.
     pub fn expected(&self) -> Option<u32> {
-        self.expected.filter(|_| self.counts()).map(u32::from)
+        self.expected
+            .filter(|_| self.in_a_row >= IN_A_ROW)
+            .map(u32::from)
+    }
+
+    #[inline]
+    fn goes_on(&mut self, ahead: u16) {
+        self.in_a_row = if ahead < LOST_BETWEEN {
+            self.in_a_row.saturating_add(1)
+        } else {
+            self.in_a_row / 2
+        };
     }
 
     #[inline]
