@@ -208,3 +208,21 @@ def test_what_cannot_be_joined_is_one_line(files, place, names, line):
     assert done.exit_code == 2
     assert line in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_captures_of_other_runs_are_not_joined(files, place):
+    moved = place / "moved.pcap"
+    content = bytearray(files[1].read_bytes())
+    at = 24
+    for number in range(10**9):  # another segment in most packets: nine of ten
+        if at >= len(content):
+            break
+        kept = int.from_bytes(content[at + 8 : at + 12], "little")
+        if number % 20:
+            content[at + 16 + 14 + 20 + 4] ^= 0x55
+        at += 16 + kept
+    moved.write_bytes(bytes(content))
+    done = call("capture", files[0], moved, "--join")
+    assert done.exit_code == 2
+    assert "packets of the same connections" in done.stderr
+    assert done.stderr.count("\n") == 1

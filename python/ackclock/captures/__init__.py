@@ -94,6 +94,10 @@ def read(
     Raises:
         InputError: nothing could be read, the expression is none, or the log is none of the captures' time.
     """
+    if not files:
+        raise InputError("files: found none; expected paths of captures")
+    if len({str(path) for path in files}) < len(files):
+        raise InputError("files: found the same capture twice; expected each once")
     for path in map(Path, files):
         if str(path) != STANDARD_INPUT:
             _check(path)

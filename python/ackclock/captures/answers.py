@@ -66,6 +66,7 @@ def _connection(
 
     return {
         "id": number,
+        "flow": main["flow"],
         "client": main["client"],
         "server": main["server"],
         "sender": main["sender"],

@@ -315,8 +315,8 @@ def _of_limiter(path: Mapping[str, Any]) -> Iterable[Finding]:
     if path["limiter"] not in ("policer", "shaper"):
         return
     does = "drops what exceeds" if path["limiter"] == "policer" else "holds back what exceeds"
-    rate, depth = numbers.value(path["rate_bps"], "bit/s"), numbers.value(path["depth_bytes"], "bytes")
-    sentence = f"A {path['limiter']} {does} {rate}, after a burst of {depth}."
+    burst = f", after a burst of {numbers.value(path['depth_bytes'], 'bytes')}" if path["depth_bytes"] else ""
+    sentence = f"A {path['limiter']} {does} {numbers.value(path['rate_bps'], 'bit/s')}{burst}."
     evidence = {key: path[key] for key in ("rate_bps", "rate_ci95", "depth_bytes", "depth_ci95")}
     then = "This is a contract or a setting, not congestion: send more slowly than that, or have the rate raised."
     yield Finding(Cause.SHAPER, sentence, evidence, next=then, shown=("level", "rtt"))

@@ -28,6 +28,9 @@ AT_A_TIME = 1_000_000
 #: Stretches of time of which the shortest delays relate the clocks.
 STRETCHES = 500
 
+#: Of two captures of the same flows at least this share of the packets is in both.
+LEAST_SHARE = 0.1
+
 #: A packet, wherever it is captured.
 PACKET = ("key", "copy")
 
@@ -93,10 +96,16 @@ def join(first: Path, second: Path, expression: str = "") -> Joined:
         .with_columns(pl.coalesce(name, f"{name}_right") for name in shared)
         .select(*shared, "ns_1", "n_1", "ns_2", "n_2")
     )
-    if not packets.filter(pl.col("ns_1").is_not_null() & pl.col("ns_2").is_not_null()).height:
+    in_both = packets.filter(pl.col("ns_1").is_not_null() & pl.col("ns_2").is_not_null()).height
+    if not in_both:
         raise InputError(
             f"--join: found no packet that is in both {readable(first)} and {readable(second)}; expected two captures "
             "of the same flows"
+        )
+    if in_both < LEAST_SHARE * packets.height:
+        raise InputError(
+            f"--join: of {packets.height:,} packets of the same connections {in_both:,} are in both "
+            f"{readable(first)} and {readable(second)}; expected two captures of the same flows"
         )
     packets = packets.join(_directions(packets), on=["pair", "from_first"])
     data = packets.group_by("out").agg(pl.col("payload_bytes").sum())

@@ -27,8 +27,8 @@ def sentence(answers: Mapping[str, Any]) -> str:
 
 def _path(path: Mapping[str, Any]) -> str:
     if path["limiter"] in ("policer", "shaper"):
-        rate, depth = numbers.value(path["rate_bps"], "bit/s"), numbers.value(path["depth_bytes"], "bytes")
-        return f" A {path['limiter']} of {rate}, {depth} deep."
+        depth = f", {numbers.value(path['depth_bytes'], 'bytes')} deep" if path["depth_bytes"] else ""
+        return f" A {path['limiter']} of {numbers.value(path['rate_bps'], 'bit/s')}{depth}."
     if path["limiter"] == "queue":
         return f" A queue before a link of {numbers.value(path['rate_bps'], 'bit/s')}."
     return ""

@@ -41,8 +41,14 @@ def doctor(
     from ackclock import captures
     from ackclock.captures.diagnosis import diagnose
     from ackclock.cli.terminal import capture as terminal
+    from ackclock.errors import InputError
+    from ackclock.system.files import readable
 
+    if html is not None:
+        _check_page(html)
     if len(files) == 1 and files[0].is_dir():
+        if expression:
+            raise InputError(f"--filter: found {readable(files[0])}, a result; expected captures")
         found = captures.of_result(files[0], clock_log)
     else:
         found = captures.read(files, expression, clock_log=clock_log, segments=html is not None)
@@ -59,3 +65,14 @@ def doctor(
         page = diagnosed.write(found.data, found.answers, diagnosis, html)
         typer.echo(f"wrote {page}", err=as_json)
     raise typer.Exit(diagnosis.verdict.exit_status)
+
+
+def _check_page(path: Path) -> None:
+    """Only a page is replaced by a page. Raises `InputError`."""
+    from ackclock.errors import InputError
+    from ackclock.system.files import readable
+
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"--html: found {readable(path)}; expected a file name that ends in .html")
+    if not path.parent.is_dir():
+        raise InputError(f"--html: {readable(path.parent)}: found no such directory")

@@ -46,3 +46,17 @@ def test_windows_that_are_known_at_times_have_no_sum(found):
     with pytest.raises(InputError, match="known only while they limit"):
         plots.cwnd_total(found.data)
     assert plots.cwnd(found.data).axes
+
+
+def test_a_time_after_the_end_and_a_flow_of_all_are_refused(found):
+    for kind, figure in plots.OF_CAPTURES.items():
+        if kind != "level":
+            with pytest.raises(InputError, match="between: found 1,000 s and later; expected times before"):
+                figure(found.data, between=(1000, 2000))
+    with pytest.raises(InputError, match="flow: found 0; expected none"):
+        plots.level(found.data, flow=0)
+
+
+def test_what_limits_has_its_colours_explained(found):
+    (legend,) = plots.limits(found.data).legends
+    assert len(legend.get_texts()) > 1

@@ -32,7 +32,7 @@ def _of(kind: str) -> Callable[..., Figure]:
             ax.set_xlim(drawing.start_s, drawing.end_s)
         axes[-1].set_xlabel("Time (s)")
         handles = [handle for ax in axes for handle in ax.get_legend_handles_labels()[0]]
-        if sum(len(panel.layers) for panel in drawing.panels) > 1 and handles:
+        if len(handles) > 1:
             fig.legend(handles=handles, loc="outside lower center", ncols=4)
         style.title(fig, drawing.heading, data)
         return fig

@@ -17,6 +17,8 @@ def level(view: RunView, flow: int | None = None, between: Between = None) -> Dr
     V(t) = A(t) − r t − min over s ≤ t of (A(s) − r s), with A what has come until t and r the rate: what fills a token
     bucket, or a queue. For a policer it is the bucket's depth at losses, and below it where something passed.
     """
+    if flow is not None:
+        raise InputError(f"flow: found {flow}; expected none: this figure is of all flows of the path")
     part = Part.of(view, between)
     path = (view.data.manifest.get("capture") or {}).get("path") or {}
     points = part.rows("levels")

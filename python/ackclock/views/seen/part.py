@@ -9,6 +9,7 @@ import polars as pl
 
 from ackclock.errors import InputError
 from ackclock.metrics.view import Array, RunView
+from ackclock.views import numbers
 
 #: From, until: in seconds.
 Between = tuple[float, float] | None
@@ -25,7 +26,16 @@ class Part:
     @staticmethod
     def of(view: RunView, between: Between) -> Part:
         """The whole run, or a part of it."""
-        return Part(view, *(between or (0.0, view.duration_s)))
+        part = Part(view, *(between or (0.0, view.duration_s)))
+        if between is not None:
+            part.check()
+        return part
+
+    def check(self) -> None:
+        """Raises `InputError` if the run is over before this part of it."""
+        if self.start_s >= self.view.duration_s:
+            found, last = numbers.value(self.start_s, "s"), numbers.value(self.view.duration_s, "s")
+            raise InputError(f"between: found {found} and later; expected times before {last}, when the result ends")
 
     def rows(self, table: str, flow: int | None = None) -> pl.DataFrame:
         """The rows of a table, of one flow or of all, in the order of time."""

@@ -15,7 +15,8 @@ from ackclock.views.seen.part import Between, Part, array
 
 #: Words and colour → the classes of stalls that are meant.
 LOOKS = {
-    ("host stood still", drawn.RED): ("host", "machine"),
+    ("host stood still", drawn.RED): ("host",),
+    ("machine stood still", drawn.PURPLE): ("machine",),
     ("capture lost packets", drawn.INK): ("capture_loss",),
     ("timeout, or nothing left to tell of a loss", drawn.ORANGE): (
         "timeout",
@@ -36,18 +37,21 @@ def silences(view: RunView, flow: int | None = None, between: Between = None) ->
     """When each flow lived, and when nothing was to be seen of it, by the reason. All flows, or one of them."""
     part = Part.of(view, between)
     wanted = pl.lit(value=True) if flow is None else pl.col("flow") == part.flow(flow)
+    heading = "Silences of all flows" if flow is None else f"Silences of {part.name(flow)}"
     flows = view.data.scan("flows").filter((pl.col("run") == view.run) & wanted)
     lives = flows.select("flow", "start_s", "end_s").sort("flow").collect()
     stalls = view.data.scan("stalls").filter((pl.col("run") == view.run) & wanted).collect()
     if "capture" not in view.data.manifest:
         raise InputError("only captured results know silences: found a run; expected what ackclock capture wrote")
+    if not lives.height:
+        raise InputError("the result holds no flows with data to draw")
     places = pl.DataFrame({"flow": lives["flow"], "place": np.arange(lives.height, dtype=float)})
     rows = lives.join(places, on="flow")
     layers = [_lives(rows, part.end_s), *_stalls(stalls.join(places, on="flow"))]
     names = tuple(f"flow {number}" for number in lives["flow"]) if lives.height <= 12 else ()
     panel = Panel("Flow (number, in the order of their beginnings)" if not names else "", layers, (), False, names)
     caption = "A thin line while a flow lives, a bar while nothing of it is to be seen."
-    return Drawing("silences", "Silences of all flows", caption, (panel,), part.start_s, part.end_s)
+    return Drawing("silences", heading, caption, (panel,), part.start_s, part.end_s)
 
 
 def _lives(rows: pl.DataFrame, end_s: float) -> Strokes:
