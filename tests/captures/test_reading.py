@@ -263,3 +263,10 @@ def test_the_doctors_page_replaces_pages_only(pcap, place):
     refused = call("doctor", place / "kept", "--filter", "port 1")
     assert refused.exit_code == 2
     assert "--filter: found" in refused.stderr
+
+
+def test_hosts_that_share_a_link_tell_its_rate_together(found):
+    """Each flow has addresses of its own, and alone tells nothing of the link's rate; with Ethernet's 18 bytes."""
+    path = found.answers["path"]
+    assert path["limiter"] == "queue"
+    assert path["rate_bps"] == pytest.approx(1518 / 1500 * 10e6, rel=0.02)

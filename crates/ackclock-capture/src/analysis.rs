@@ -126,6 +126,7 @@ pub struct Reading {
     /// What is found.
     pub analysis: Analysis,
     ended: bool,
+    shared: Option<PathSeries>,
 }
 
 impl Reading {
@@ -136,6 +137,7 @@ impl Reading {
             filter: None,
             analysis: Analysis::new(options),
             ended: false,
+            shared: None,
         }
     }
 
@@ -175,15 +177,38 @@ impl Reading {
         std::mem::take(&mut self.analysis.rows.tables)
     }
 
-    /// What limits the path that carries most data, from one address to another; None without data.
-    pub fn path(&self) -> Option<path::Path> {
+    /// What limits the path of the data; None without data. That from one address to another which carries most, or all
+    /// together if they tell of one limit, and no worse: hosts often share their link, and then each alone tells nothing.
+    pub fn path(&mut self) -> Option<path::Path> {
         let most = self.busiest()?;
-        Some(path::limiter(&most.arrivals, &most.rtts))
+        let alone = path::limiter(&most.arrivals, &most.rtts);
+        self.shared = None;
+        if self.analysis.rows.paths.len() == 1 {
+            return Some(alone);
+        }
+        let all = self.pooled();
+        let together = path::limiter(&all.arrivals, &all.rtts);
+        let known = together.evidence.strength() >= alone.evidence.strength();
+        if together.rate_bps.is_none() || !known {
+            return Some(alone);
+        }
+        self.shared = Some(all);
+        Some(together)
+    }
+
+    fn pooled(&self) -> PathSeries {
+        let mut all = PathSeries::default();
+        for (_, series) in &self.analysis.rows.paths {
+            all.arrivals.extend_from_slice(&series.arrivals);
+            all.rtts.extend_from_slice(&series.rtts);
+        }
+        all
     }
 
     /// What was above a rate on that path, at about four times as many instants as are asked for.
     pub fn levels(&self, rate_bps: f64, most: usize) -> Vec<path::Level> {
-        let series = self.busiest().filter(|_| rate_bps > 0.0);
+        let series = self.shared.as_ref().or_else(|| self.busiest());
+        let series = series.filter(|_| rate_bps > 0.0);
         series.map_or_else(Vec::new, |series| {
             path::levels(&series.arrivals, rate_bps, most)
         })

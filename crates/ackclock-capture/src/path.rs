@@ -273,6 +273,12 @@ impl Evidence {
         }
     }
 
+    /// How well the answer is founded, from 0 to 1: what a bucket explains, or how steady a queue's rate is.
+    pub fn strength(&self) -> f64 {
+        let steady = self.steady.filter(|_| self.busy >= Some(BUSY));
+        self.explained.unwrap_or(0.0).max(steady.unwrap_or(0.0))
+    }
+
     /// Neither a bucket nor what was lost before tells which packets are lost.
     fn by_chance(&self) -> bool {
         self.explained

@@ -24,7 +24,7 @@ fn everything() -> Options {
 pub fn as_a_file(bytes: &[u8]) {
     let path = std::env::temp_dir().join(format!("ackclock-anything-{}", std::process::id()));
     fs::write(&path, bytes).expect("there is room");
-    let (tables, reading) = analyse(&[&path], everything());
+    let (tables, mut reading) = analyse(&[&path], everything());
     let files = reading.files();
     assert_eq!(files.len(), 1);
     assert!(files[0].note.is_some() || !files[0].refused);
