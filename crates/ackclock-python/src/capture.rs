@@ -72,7 +72,7 @@ impl Capture {
 
     /// What limits the path that carries most data, without holding the interpreter; None without data.
     fn path<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let found = self.with(py, |reading| reading.path())?;
+        let found = self.with(py, Reading::path)?;
         found.map(|path| limited(py, &path)).transpose()
     }
 
