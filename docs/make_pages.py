@@ -328,10 +328,13 @@ def command_line_page() -> str:
 
 def commands() -> Iterator[str]:
     """The names of the commands, each followed by those below it."""
-    group: Any = typer.main.get_command(cli.application())
-    for name, command in group.commands.items():
+    yield from _below(typer.main.get_command(cli.application()))
+
+
+def _below(group: Any) -> Iterator[str]:
+    for name, command in getattr(group, "commands", {}).items():
         yield name
-        yield from (f"{name} {below}" for below in getattr(command, "commands", ()))
+        yield from (f"{name} {below}" for below in _below(command))
 
 
 def help_text(*arguments: str) -> str:

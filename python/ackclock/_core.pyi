@@ -87,6 +87,29 @@ def fluid_many(
         RuntimeError: the engine failed.
     """
 
+@final
+class ClockWatch:
+    """Looks at this host's clocks once in a period; what is late by more than `least_s` beyond it is a gap.
+
+    Raises `OSError` if the kernel does not let it, `ValueError` for times that are none. There is none but on Linux.
+    """
+
+    def __init__(self, *, period_s: float, least_s: float) -> None: ...
+    def watch(self, for_s: float) -> dict[str, list[float] | list[str]]:
+        """Watches for a while: column name → values, a row for each gap.
+
+        `start_s` (monotonic), `wall_s` (since 1970), `duration_s`, `class`, and what told it: `waited_s`, `stolen_s`,
+        `stepped_s`, `stood_still_s`. The interpreter is not held.
+        """
+
+    @property
+    def clocks_s(self) -> tuple[float, float]:
+        """The monotonic and the wall clock when it was last awake."""
+
+    @property
+    def has_counter(self) -> bool:
+        """Whether the machine has a counter that goes on when its clocks are held."""
+
 def linux_inside(path: str) -> None:
     """Carry out the order in a file, inside a Linux kernel's namespaces: set up, run, write the result.
 

@@ -18,6 +18,7 @@ FLOORS = (
     ("ackclock", "__main__"),
     ("cli", "reproductions"),
     ("campaigns",),
+    ("doctor",),
     ("captures",),
     ("engines", "views"),
     ("dataset", "scenario"),

@@ -27,6 +27,8 @@ mod drops;
 #[cfg(target_os = "linux")]
 mod frame;
 #[cfg(target_os = "linux")]
+pub mod gaps;
+#[cfg(target_os = "linux")]
 mod hosts;
 #[cfg(target_os = "linux")]
 mod info;

@@ -1,11 +1,12 @@
 //! The calls of the kernel that no library wraps safely: socket options by number, `TCP_INFO`, reading without copying,
-//! packet sockets in shared memory.
+//! packet sockets in shared memory, a signal that is counted, the processor's counter.
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
 use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 pub mod ring;
 
@@ -76,6 +77,39 @@ pub fn load_module(file: BorrowedFd, parameters: &str) -> io::Result<()> {
         )
     };
     outcome(code as isize).map(drop)
+}
+
+/// How often the process was told to continue since it counts.
+static CONTINUED: AtomicU32 = AtomicU32::new(0);
+
+extern "C" fn continued(_signal: libc::c_int) {
+    CONTINUED.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Counts each SIGCONT that comes from now on; calls that one interrupts go on.
+pub fn count_continuations() -> io::Result<()> {
+    // SAFETY: an action of zeros is an empty mask and no flags; the handler adds to an atomic number and does nothing else.
+    let code = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = continued as extern "C" fn(libc::c_int) as libc::sighandler_t;
+        action.sa_flags = libc::SA_RESTART;
+        libc::sigaction(libc::SIGCONT, &raw const action, std::ptr::null_mut())
+    };
+    outcome(code as isize).map(drop)
+}
+
+/// How often it was.
+pub fn continuations() -> u32 {
+    CONTINUED.load(Ordering::Relaxed)
+}
+
+/// The processor's time stamp counter, where there is one.
+pub fn time_stamp_counter() -> Option<u64> {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: each processor of this architecture has the instruction, and it touches no memory.
+    return Some(unsafe { std::arch::x86_64::_rdtsc() });
+    #[cfg(not(target_arch = "x86_64"))]
+    None
 }
 
 fn outcome(code: isize) -> io::Result<usize> {

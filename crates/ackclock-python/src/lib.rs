@@ -12,6 +12,8 @@ mod congestion;
 #[cfg(feature = "python")]
 mod fluid;
 pub mod guard;
+#[cfg(all(feature = "python", target_os = "linux"))]
+mod host;
 #[cfg(feature = "python")]
 mod linux;
 mod listing;
@@ -41,6 +43,9 @@ mod _core {
     use crate::capture::Capture;
     #[pymodule_export]
     use crate::fluid::fluid_many;
+    #[cfg(target_os = "linux")]
+    #[pymodule_export]
+    use crate::host::ClockWatch;
     #[pymodule_export]
     use crate::linux::{linux_inside, linux_result};
     #[pymodule_export]

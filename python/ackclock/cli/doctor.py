@@ -31,6 +31,8 @@ def doctor(
     The exit status is 0 if nothing stands out, 10 for the network, 11 for the host, 12 for the capture, 13 for a shaper
     or policer, 14 for the receiver, 15 for the application, 19 if nobody can tell.
 
+    `ackclock doctor host` examines this host instead: its clock, its disk, its settings.
+
     Examples:
         ackclock doctor slow.pcap
 

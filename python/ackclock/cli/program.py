@@ -13,9 +13,9 @@ import warnings
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
-from ackclock.cli import capture, check, compare, doctor, kernel, plot, quick, report, reproduce, run, show, sweep
+from ackclock.cli import capture, check, compare, doctor, host, kernel, plot, quick, report, reproduce, run, show, sweep
 from ackclock.errors import AckclockError
 from ackclock.system import signals
 
@@ -32,6 +32,24 @@ COMMANDS = (
     show.show,
     reproduce.reproduce,
 )
+
+
+class _Doctor(TyperCommand):
+    """`ackclock doctor FILE…`; where `host` stands in place of files, the commands that examine a host."""
+
+    @property
+    def commands(self) -> dict[str, Any]:
+        """What may stand in place of files."""
+        return {"host": typer.main.get_command(host.app)}
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        if args[:1] == ["host"]:
+            return self.commands["host"].make_context(f"{info_name} host", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+#: Commands that are more than a function.
+CLASSES = {doctor.doctor: _Doctor}
 
 
 class _Group(TyperGroup):
@@ -109,7 +127,7 @@ def application(asked: str = "") -> typer.Typer:
     made.callback()(_options)
     commands = [command for command in COMMANDS if command.__name__ == asked] or COMMANDS
     for command in commands:
-        made.command()(command)
+        made.command(cls=CLASSES.get(command))(command)
     if commands is COMMANDS:
         made.add_typer(kernel.app, name="kernel")
     return made

@@ -1,4 +1,5 @@
-"""What a folder is: the result of a run or of captures, a sweep, a comparison, a reproduction, something else, nothing.
+"""What a folder is: the result of a run or of captures, what was found of a host, a sweep, a comparison, a
+reproduction, something else, nothing.
 
 A command replaces results of its own kind only: `check` refuses what it would destroy otherwise.
 """
@@ -32,6 +33,7 @@ class Kind(Enum):
     EMPTY = "an empty folder"
     RUN = "the result of a run"
     CAPTURE = "the result of captures"
+    HOST = "what was found of a host"
     SWEEP = "a sweep"
     COMPARISON = "a comparison"
     REPRODUCTION = "a reproduction"
@@ -40,10 +42,16 @@ class Kind(Enum):
 
 
 #: The key of a manifest that says what a result is; a run's has none of them.
-KEYS = {"capture": Kind.CAPTURE, "sweep": Kind.SWEEP, "comparison": Kind.COMPARISON, "reproduction": Kind.REPRODUCTION}
+KEYS = {
+    "capture": Kind.CAPTURE,
+    "host": Kind.HOST,
+    "sweep": Kind.SWEEP,
+    "comparison": Kind.COMPARISON,
+    "reproduction": Kind.REPRODUCTION,
+}
 
 #: Those that are a dataset.
-DATASETS = (Kind.RUN, Kind.CAPTURE)
+DATASETS = (Kind.RUN, Kind.CAPTURE, Kind.HOST)
 
 #: The file that marks a folder of format 2, which had no manifest.
 MARKS = {"comparison.json": Kind.COMPARISON, "reproduced.csv": Kind.REPRODUCTION}

@@ -81,6 +81,9 @@ SILENCES = (*_core.CAPTURE_STALLS, *CLOCK_GAPS)
 #: Where a packet was lost, of two points that it passes one after the other; or which of them missed one that arrived.
 PLACES = ("before", "between", "after", "missed_by_first", "missed_by_second")
 
+#: What a disk was asked for, and where.
+DISK_OPERATIONS, DISK_TARGETS = ("write", "read"), ("file", "device")
+
 #: Columns of words, which may come as codes.
 WORDS = (pl.Enum, pl.Categorical)
 
@@ -260,6 +263,25 @@ LEVELS = {
     **_required(BOOL, "lost"),
 }
 
+CLOCK_GAPS_SEEN = {
+    **_required(U32, "run"),
+    **_required(F64, "time_s wall_s duration_s"),
+    **_required(pl.Enum(CLOCK_GAPS), "class"),
+    **_required(F64, "waited_s stolen_s stepped_s stood_still_s"),
+}
+
+DISK = {
+    **_required(U32, "run"),
+    **_required(F64, "time_s"),
+    **_required(U32, "repeat"),
+    **_required(pl.Enum(DISK_OPERATIONS), "operation"),
+    **_required(pl.Enum(DISK_TARGETS), "target"),
+    **_required(BOOL, "cached"),
+    **_required(U32, "block_bytes"),
+    **_required(U64, "bytes"),
+    **_required(F64, "duration_s call_max_s"),
+}
+
 #: Table name → column name → field.
 TABLES: Mapping[str, Mapping[str, Field]] = {
     "flows": FLOWS,
@@ -277,10 +299,15 @@ TABLES: Mapping[str, Mapping[str, Field]] = {
     "placed": PLACED,
     "acknowledgements": ACKNOWLEDGEMENTS,
     "levels": LEVELS,
+    "clock_gaps": CLOCK_GAPS_SEEN,
+    "disk": DISK,
 }
 
 #: Tables that no engine fills: what only captures tell.
 OF_CAPTURES = ("captured", "stalls", "windows", "segments", "acknowledgements", "levels")
+
+#: What only a host tells.
+OF_HOSTS = ("clock_gaps", "disk")
 
 #: Those that two captures of the same flows tell together.
 OF_JOINS = ("delays", "placed")

@@ -41,6 +41,11 @@ def value(number: float | None, unit: str, digits: int = 3) -> str:
     return _joined(_fixed(number / factor, 0 if whole else _decimals(number / factor, digits)), name)
 
 
+def block(size_bytes: int) -> str:
+    """A block of a disk, which comes in powers of two: `64 KiB`."""
+    return f"{size_bytes >> 10} KiB" if size_bytes < 1 << 20 else f"{size_bytes >> 20} MiB"
+
+
 def interval(mean: float | None, low: float | None, high: float | None, unit: str) -> tuple[str, str]:
     """A mean and its interval in the same unit and with the same digits: (`95.66 Mb/s`, `95.61 – 95.71`)."""
     if mean is None or low is None or high is None:

@@ -118,10 +118,14 @@ def print_diagnosis(answers: Mapping[str, Any], found: Diagnosis, console: Conso
     for finding in found.findings:
         console.print()
         console.print(f"* {finding.sentence}")
-        figures = ", ".join(f"{key} {_figure(value)}" for key, value in finding.evidence.items())
-        console.print(Text(f"  {figures}", style="dim"))
+        console.print(Text(f"  {figures(finding.evidence)}", style="dim"))
         if finding.next:
             console.print(f"  {finding.next}")
+
+
+def figures(evidence: Mapping[str, Any]) -> str:
+    """The figures behind a sentence, on one line."""
+    return ", ".join(f"{key} {_figure(value)}" for key, value in evidence.items())
 
 
 def _figure(value: Any) -> str:

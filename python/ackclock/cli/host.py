@@ -1,0 +1,203 @@
+"""`ackclock doctor host`: this host itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import typer
+
+from ackclock.cli.options import command
+
+if TYPE_CHECKING:
+    from ackclock.doctor import Examined
+    from ackclock.doctor.disk import Disk
+    from ackclock.doctor.stalls import Stalls
+
+For: TypeAlias = Annotated[
+    str, typer.Option("--for", metavar="TIME", help="How long the clock is watched, such as 60s or 1h.")
+]
+Log: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--log", metavar="FILE", help="Write the gaps as the log that `ackclock capture --clock` joins."),
+]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one line of JSON, and nothing else.")]
+Out: TypeAlias = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Write what was measured as a result: tables and a manifest.")
+]
+Rate: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RATE", help="What would be captured, such as 300Mbit (default: the fastest interface's rate)."
+    ),
+]
+Repeats: TypeAlias = Annotated[int, typer.Option(min=1, max=1000, help="How often each speed of the disk is measured.")]
+
+app = typer.Typer(
+    rich_markup_mode="rich",
+    help="""Examine this host: does its clock stand still, what can its disk do, which settings hold transfers back?
+
+The clock is watched first, then the disk is measured; each part is a command of its own too.
+
+Examples:
+    ackclock doctor host --for 10s
+
+    ackclock doctor host stalls --for 1h --log clock.csv
+
+    ackclock doctor host disk /var/captures --rate 300Mbit
+""",
+)
+
+
+@app.callback(invoke_without_command=True)
+def host(  # noqa: PLR0913 (each is an option of the command line)
+    context: typer.Context,
+    for_: For = "60s",
+    folder: Annotated[
+        Path, typer.Option("--disk", metavar="DIR", help="The folder whose disk is measured, without traces.")
+    ] = Path(),
+    rate: Rate = None,
+    repeats: Repeats = 10,
+    log: Log = None,
+    out: Out = None,
+    as_json: AsJson = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        rate_bps, for_s = _rate_bps(rate), _time_s(for_)
+        _check(out, log, folder)
+        seen = _watched(for_s)
+        _told(seen, _disk(folder, repeats=repeats), rate_bps, log, out, as_json)
+
+
+@app.command()
+def stalls(*, for_: For = "60s", log: Log = None, out: Out = None, as_json: AsJson = False) -> None:
+    """Watch the clock of this host: when nothing ran here, and why.
+
+    Every millisecond it looks at the clocks and at what the kernel counts. What comes late by more than another
+    millisecond is a gap: the scheduler ran something else, the hypervisor ran other guests, somebody stopped it, the
+    machine stood still, or the clock was set.
+
+    Examples:
+        ackclock doctor host stalls --for 10s
+
+        ackclock doctor host stalls --for 1h --log clock.csv
+    """
+    for_s = _time_s(for_)
+    _check(out, log)
+    _told(_watched(for_s), None, None, log, out, as_json)
+
+
+@app.command()
+def disk(  # noqa: PLR0913 (each is an option of the command line)
+    *,
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder on the disk that is meant.")],
+    rate: Rate = None,
+    repeats: Repeats = 10,
+    device: Annotated[
+        Path | None, typer.Option(metavar="DEVICE", help="Read this block device as well, past its file system (root).")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write the device too. All that is on it is lost.")] = False,
+    out: Out = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure how fast a disk takes and gives blocks of 4 KiB to 1 MiB, with and without the system's cache.
+
+    What is written has no name and is gone when the command ends, however it ends; it takes a tenth of the room that
+    is left at most. The measurements take turns, ten times each.
+
+    Examples:
+        ackclock doctor host disk .
+
+        ackclock doctor host disk /var/captures --rate 300Mbit --json
+
+        sudo ackclock doctor host disk /tmp --device /dev/sdb
+    """
+    from ackclock.errors import InputError
+
+    if force and device is None:
+        raise InputError("--force: found no --device; expected the block device that is to be overwritten")
+    rate_bps = _rate_bps(rate)
+    _check(out, None)
+    _told(None, _disk(folder, repeats=repeats, device=device, force=force), rate_bps, None, out, as_json)
+
+
+def _watched(for_s: float) -> Stalls:
+    from ackclock.cli.terminal.progress import progress
+    from ackclock.doctor import stalls as watching
+
+    with progress("Watching the clock") as tell:
+        return watching.watch(for_s, tell)
+
+
+def _disk(folder: Path, **options: Any) -> Disk:
+    from ackclock.cli.terminal.progress import progress
+    from ackclock.doctor import disk as measuring
+
+    with progress("Measuring the disk") as tell:
+        return measuring.measure(folder, tell=tell, **options)
+
+
+def _told(
+    seen: Stalls | None, found: Disk | None, rate_bps: float | None, log: Path | None, out: Path | None, as_json: bool
+) -> None:
+    from ackclock import doctor
+    from ackclock.cli.terminal import host as terminal
+    from ackclock.doctor import stalls as watching
+
+    examined: Examined = doctor.examined(stalls=seen, disk=found, rate_bps=rate_bps, command=command())
+    if as_json:
+        typer.echo(json.dumps(examined.answers, allow_nan=False))
+    else:
+        terminal.print_host(examined)
+    if log is not None and seen is not None:
+        typer.echo(f"wrote {watching.write_log(seen, log)}", err=as_json)
+    if out is not None:
+        typer.echo(f"wrote {examined.data.write(out)}", err=as_json)
+
+
+def _check(out: Path | None, log: Path | None, folder: Path | None = None) -> None:
+    """What could not be written is found out before the work. Raises `InputError`."""
+    from ackclock.dataset import kinds
+    from ackclock.doctor import disk as measuring
+    from ackclock.errors import InputError
+    from ackclock.system.files import readable
+
+    if folder is not None:
+        measuring.room_for(folder)
+    if out is not None:
+        kinds.check(out, kinds.Kind.HOST)
+    if log is not None and not log.parent.is_dir():
+        raise InputError(f"--log: {readable(log.parent)}: found no such directory")
+    if log is not None and log.is_dir():
+        raise InputError(f"--log: found {readable(log)}, a folder; expected a file")
+
+
+def _time_s(text: str) -> float:
+    from ackclock.errors import InputError
+    from ackclock.input import units
+    from ackclock.input.fields import shown
+
+    try:
+        found_s = units.time_s(text)
+    except ValueError as error:
+        raise InputError(f"--for: found {shown(text)}; {error}") from error
+    if not 0.01 <= found_s <= 30 * 86400:
+        raise InputError(f"--for: found {shown(text)}; expected a time from 10ms to 720h")
+    return found_s
+
+
+def _rate_bps(text: str | None) -> float | None:
+    from ackclock.errors import InputError
+    from ackclock.input import units
+    from ackclock.input.fields import shown
+
+    if text is None:
+        return None
+    try:
+        found_bps = units.rate_bps(text)
+    except ValueError as error:
+        raise InputError(f"--rate: found {shown(text)}; {error}") from error
+    if not found_bps > 0:
+        raise InputError(f"--rate: found {shown(text)}; expected a rate above zero")
+    return found_bps

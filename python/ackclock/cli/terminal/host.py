@@ -1,0 +1,79 @@
+"""What `ackclock doctor host` shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ackclock.cli.terminal.capture import figures
+from ackclock.doctor import Examined
+from ackclock.views import numbers
+
+#: Kinds of gaps, in people's words.
+GAPS = {
+    "scheduler": "scheduler",
+    "steal": "other guests",
+    "stop": "stopped",
+    "pause": "machine stood still",
+    "step": "clock was set",
+}
+
+
+def print_host(found: Examined) -> None:
+    """The host, a table for each part, and each finding with its figures."""
+    console = Console(emoji=False, highlight=False)
+    host = found.answers["host"]
+    machine = "a virtual machine" if host["virtual_machine"] else "no virtual machine"
+    processors = f"{host['processors']} processor{'s' if host['processors'] > 1 else ''}"
+    console.print(Text(f"{host['name']}: Linux {host['kernel']}, {processors}, {machine}."))
+    if "stalls" in found.answers:
+        _print_gaps(console, found.answers["stalls"])
+    if "disk" in found.answers:
+        _print_speeds(console, found.answers["disk"])
+    for finding in sorted(found.findings, key=lambda finding: not finding.bad):
+        console.print()
+        console.print(Text(f"* {finding.sentence}", style="bold" if finding.bad else ""))
+        console.print(Text(f"  {figures(finding.evidence)}", style="dim"))
+        if finding.next:
+            console.print(Text(f"  {finding.next}"))
+
+
+def _table(*headings: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for number, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if number else "left", no_wrap=True)
+    return table
+
+
+def _print_gaps(console: Console, stalls: Mapping[str, Any]) -> None:
+    console.print()
+    watched = numbers.value(stalls["watched_s"], "s")
+    if not stalls["classes"]:
+        console.print(f"Watched for {watched}: no gap.")
+        return
+    table = _table(f"gaps in {watched}", "how many", "in all", "longest")
+    for name, gap in stalls["classes"].items():
+        table.add_row(
+            GAPS[name], f"{gap['count']:,}", numbers.value(gap["total_s"], "s"), numbers.value(gap["longest_s"], "s")
+        )
+    console.print(table)
+
+
+def _print_speeds(console: Console, disk: Mapping[str, Any]) -> None:
+    console.print()
+    speeds = disk["speeds"]
+    blocks = sorted({cell["block_bytes"] for cell in speeds})
+    table = _table("bytes a second, median", *map(numbers.block, blocks))
+    by_row: dict[tuple[str, str, bool], dict[int, float]] = {}
+    for cell in speeds:
+        row = by_row.setdefault((cell["target"], cell["operation"], cell["cached"]), {})
+        row[cell["block_bytes"]] = cell["median"]
+    for (target, operation, cached), row in by_row.items():
+        where = "in the cache" if cached else ("to the disk" if operation == "write" else "from the disk")
+        name = f"{operation} {'' if target == 'file' else 'device '}{where}"
+        table.add_row(name, *(numbers.value(row[block], "bytes") for block in blocks))
+    console.print(table)

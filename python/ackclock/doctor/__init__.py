@@ -1,0 +1,66 @@
+"""This host: whether its clock stands still, what its disk can do, and which of its settings hold transfers back.
+
+Each part measures and gives a dataclass; `findings` says in sentences what is worth a word, `examine` has all parts as a
+dataset (`clock_gaps`, `disk`) and as answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ackclock import _core
+from ackclock.dataset import Dataset, Spool
+from ackclock.dataset.tables import CLOCK_GAPS, DISK_OPERATIONS, DISK_TARGETS
+from ackclock.doctor import settings
+from ackclock.doctor.disk import Disk
+from ackclock.doctor.finding import Finding
+from ackclock.doctor.stalls import Stalls
+
+__all__ = ["Examined", "Finding", "examined"]
+
+#: Words behind integer codes.
+NAMES = {"clock_gaps.class": CLOCK_GAPS, "disk.operation": DISK_OPERATIONS, "disk.target": DISK_TARGETS}
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What was found of a host: tables, answers as `--json` has them, and sentences."""
+
+    data: Dataset
+    answers: Mapping[str, Any]
+    findings: tuple[Finding, ...] = field(default=())
+
+
+def examined(
+    *, stalls: Stalls | None = None, disk: Disk | None = None, rate_bps: float | None = None, command: str | None = None
+) -> Examined:
+    """What was measured, as a result; with the settings of the host.
+
+    Args:
+        stalls: gaps in the clock.
+        disk: speeds of the disk.
+        rate_bps: what captures written to that disk would be of; None: the fastest interface's.
+        command: for the manifest.
+    """
+    known = settings.read()
+    answers: dict[str, Any] = {"host": known.as_dict()}
+    findings = [*settings.findings(known)]
+    spool = Spool(names=NAMES)
+    if stalls is not None:
+        spool.append("clock_gaps", stalls.columns())
+        answers["stalls"] = stalls.as_dict()
+        findings += stalls.findings()
+    if disk is not None:
+        spool.append("disk", disk.columns())
+        wanted_bps = rate_bps or known.fastest_bps
+        answers["disk"] = disk.as_dict(wanted_bps)
+        findings += disk.findings(wanted_bps)
+    about = {"ackclock": _core.version, "runs": [{"run": 0}], **({"command": command} if command else {})}
+    found = [finding.as_dict() for finding in findings]
+    return Examined(
+        spool.dataset({**about, "host": {**answers, "findings": found}}),
+        {**answers, "findings": found},
+        tuple(findings),
+    )

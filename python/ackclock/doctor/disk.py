@@ -1,0 +1,291 @@
+"""How fast a disk takes and gives, block by block, and whether a capture could be written to it.
+
+Belhareth (2014, section 4.3) looked for the cause of silences in captures, and found disks that could not follow; what
+`dd` said of them depended on whether the system's cache was measured with them. Here everything is measured both ways,
+in turns, so that a disk that others use too is as fast for the one as for the other.
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import random
+import stat
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from ackclock.dataset.tables import DISK_OPERATIONS, DISK_TARGETS, Column
+from ackclock.doctor.finding import Finding
+from ackclock.errors import InputError
+from ackclock.system.files import readable
+from ackclock.views import numbers
+
+#: Blocks in bytes, how much is written or read of them at a time, and how often.
+BLOCKS_BYTES = (4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20)
+AMOUNT_BYTES, REPEATS = 16 << 20, 10
+
+#: No measurement takes much longer than this, in seconds: of a slow disk it is one of fewer blocks.
+LONGEST_S = 2.0
+
+#: Of the room that is left, so much is taken at most.
+OF_FREE = 0.1
+
+#: What a capture has of each packet, and the size of packets at full speed, in bytes.
+SNAPLEN_BYTES, PACKET_BYTES = 96, 1500
+
+#: A capture is written by a program with other work to do: a disk is called fast enough from so many times its need on.
+ROOM = 2.0
+
+Tell = Callable[[float], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What is measured: `cached` calls end in the system's cache; else the disk has it, or it comes from there."""
+
+    operation: str
+    target: str
+    cached: bool
+    block_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """What was measured in a folder, and of a device: one row for each repeat of each cell, in the order of time."""
+
+    folder: Path
+    device: Path | None
+    rows: pl.DataFrame
+
+    def columns(self) -> dict[str, Column]:
+        """Rows of the table `disk`."""
+        return {
+            name: self.rows[name].to_list() if name in ("operation", "target") else self.rows[name].to_numpy()
+            for name in self.rows.columns
+        }
+
+    def speeds(self) -> pl.DataFrame:
+        """Bytes a second of each cell: median, least and most of the repeats, and the longest single call, in seconds."""
+        speed = pl.col("bytes") / pl.col("duration_s")
+        by = ("target", "operation", "cached", "block_bytes")
+        found = self.rows.group_by(by).agg(
+            median=speed.median(), least=speed.min(), most=speed.max(), longest_call_s=pl.col("call_max_s").max()
+        )
+        return found.sort("target", "operation", "cached", "block_bytes", descending=[True, True, True, False])
+
+    def least_written(self) -> Mapping[str, Any]:
+        """Of what reached the disk of a file: the block size with the best median speed."""
+        reached = (pl.col("operation") == "write") & ~pl.col("cached") & (pl.col("target") == "file")
+        return self.speeds().filter(reached).sort("median").row(-1, named=True)
+
+    def as_dict(self, rate_bps: float) -> dict[str, Any]:
+        """As `--json` has it: speeds in bytes a second."""
+        need = capture_bytes_s(rate_bps)
+        return {
+            "folder": str(self.folder),
+            "device": str(self.device) if self.device else None,
+            "capture": {"rate_bps": rate_bps, "snaplen_bytes": SNAPLEN_BYTES, "needs_bytes_s": need},
+            "speeds": list(self.speeds().iter_rows(named=True)),
+        }
+
+    def findings(self, rate_bps: float) -> Iterator[Finding]:
+        """Whether a capture at a rate could be written here, and what one block size or another costs."""
+        need, best = capture_bytes_s(rate_bps), self.least_written()
+        enough = best["least"] >= ROOM * need
+        place = readable(self.folder)
+        sentence = (
+            f"The disk under {place} takes {_speed(best['median'])} that reach it ({_speed(best['least'])} at worst, in "
+            f"blocks of {numbers.block(best['block_bytes'])}); a capture of {numbers.value(rate_bps, 'bit/s')} "
+            f"with {SNAPLEN_BYTES} bytes of each packet needs {_speed(need)}."
+        )
+        advice = "Capture less of each packet (tcpdump -s), or to another disk or a tmpfs." if not enough else ""
+        evidence = {"needs_bytes_s": need, "written_bytes_s": best["median"], "least_bytes_s": best["least"]}
+        yield Finding("disk", sentence, evidence, advice, bad=not enough)
+        slowest = self.rows.filter(pl.col("target") == "file")["call_max_s"].max()
+        if isinstance(slowest, float) and slowest > 1.0:
+            said = f"One call took {numbers.value(slowest, 's')}: whoever writes to this disk stands still for as long."
+            yield Finding(
+                "disk", said, {"call_max_s": slowest}, "Have captures written by a process of their own.", True
+            )
+
+
+def capture_bytes_s(rate_bps: float, snaplen_bytes: int = SNAPLEN_BYTES) -> float:
+    """What a capture writes a second at a rate of full packets: rate/8 × snaplen/1500 (Belhareth 2014, 4.3.3)."""
+    return rate_bps / 8 * snaplen_bytes / PACKET_BYTES
+
+
+def _speed(bytes_s: float) -> str:
+    return f"{numbers.value(bytes_s, 'bytes')}/s"
+
+
+def measure(
+    folder: Path,
+    *,
+    device: Path | None = None,
+    force: bool = False,
+    repeats: int = REPEATS,
+    blocks_bytes: Sequence[int] = BLOCKS_BYTES,
+    amount_bytes: int = AMOUNT_BYTES,
+    tell: Tell = lambda _: None,
+) -> Disk:
+    """Writes and reads a file without a name in a folder, which is gone when this ends, however it does.
+
+    A tenth of the room that is left is taken at most. `device` is read as well; with `force` it is also *written*, and
+    what it held is lost. The order of the measurements is drawn anew for each repeat, always in the same way.
+
+    Raises `InputError` for a folder that cannot be written, has too little room, or a device that is none or in use.
+    """
+    fitting = room_for(folder, amount_bytes, max(blocks_bytes))
+    with _unnamed(folder) as file, _opened(device, force) as raw:
+        targets = {"file": file} if raw is None else {"file": file, "device": raw}
+        cells = [
+            Cell(operation, target, cached, block_bytes)
+            for target in targets
+            for operation in DISK_OPERATIONS
+            if target == "file" or operation == "read" or force
+            for cached in (True, False)
+            for block_bytes in blocks_bytes
+        ]
+        rows = _measured(cells, targets, fitting, repeats, folder, tell)
+    return Disk(folder, device, rows)
+
+
+def _measured(
+    cells: Sequence[Cell], targets: Mapping[str, int], amount_bytes: int, repeats: int, folder: Path, tell: Tell
+) -> pl.DataFrame:
+    rows, begun_s = [], time.monotonic()
+    draw = random.Random(1)
+    for repeat in range(repeats):
+        for cell in draw.sample(cells, len(cells)):
+            tell(len(rows) / (repeats * len(cells)))
+            at_s = time.monotonic() - begun_s
+            try:
+                found = _once(cell, targets[cell.target], amount_bytes)
+            except OSError as error:
+                raise InputError(f"{readable(folder)}: {cell.operation}: {error.strerror}") from error
+            rows.append({"time_s": at_s, "repeat": repeat, **_as_row(cell), **found})
+    return pl.DataFrame(rows)
+
+
+def _as_row(cell: Cell) -> dict[str, Any]:
+    return {name: getattr(cell, name) for name in Cell.__slots__}
+
+
+def _once(cell: Cell, descriptor: int, amount_bytes: int) -> dict[str, Any]:
+    """One measurement. What is not to be measured is done before and after it."""
+    count = max(amount_bytes // cell.block_bytes, 1)
+    if cell.operation == "read":
+        _prepare_reading(cell, descriptor, count)
+        calls = _calls(lambda at, block: os.preadv(descriptor, [block], at), cell, count)
+    else:
+        if cell.target == "file":
+            os.ftruncate(descriptor, 0)
+        calls = _calls(lambda at, block: os.pwrite(descriptor, block, at), cell, count)
+        synced_s = _timed(lambda: os.fdatasync(descriptor))
+        if not cell.cached:
+            calls["duration_s"] += synced_s
+            calls["call_max_s"] = max(calls["call_max_s"], synced_s)
+    return calls
+
+
+def _prepare_reading(cell: Cell, descriptor: int, count: int) -> None:
+    if cell.target == "file" and os.fstat(descriptor).st_size < count * cell.block_bytes:
+        os.pwrite(descriptor, os.urandom(count * cell.block_bytes), 0)
+    if cell.target == "file":
+        os.fdatasync(descriptor)
+    if not cell.cached:
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        return
+    for at in range(0, count * cell.block_bytes, 1 << 20):
+        os.pread(descriptor, 1 << 20, at)
+
+
+def _calls(call: Callable[[int, mmap.mmap], int], cell: Cell, count: int) -> dict[str, Any]:
+    """`count` blocks one after the other, or as many as there is time for."""
+    moved = longest_ns = 0
+    with mmap.mmap(-1, cell.block_bytes) as block:
+        block.write(os.urandom(cell.block_bytes))  # a disk that compresses, or leaves out zeros, is to be none
+        begun_ns = now_ns = time.perf_counter_ns()
+        until_ns = begun_ns + int(1e9 * LONGEST_S)
+        for number in range(count):
+            moved += call(number * cell.block_bytes, block)
+            before_ns, now_ns = now_ns, time.perf_counter_ns()
+            longest_ns = max(longest_ns, now_ns - before_ns)
+            if now_ns > until_ns:
+                break
+    return {"bytes": moved, "duration_s": 1e-9 * max(now_ns - begun_ns, 1), "call_max_s": 1e-9 * longest_ns}
+
+
+def _timed(call: Callable[[], object]) -> float:
+    begun_ns = time.perf_counter_ns()
+    call()
+    return 1e-9 * (time.perf_counter_ns() - begun_ns)
+
+
+def room_for(folder: Path, amount_bytes: int = AMOUNT_BYTES, most_block_bytes: int = BLOCKS_BYTES[-1]) -> int:
+    """How much may be written there, of an amount in bytes. Raises `InputError` if that is less than a block."""
+    try:
+        room = os.statvfs(folder)
+    except OSError as error:
+        raise InputError(f"{readable(folder)}: found {error.strerror}; expected a folder") from error
+    free_bytes = room.f_bavail * room.f_frsize
+    fitting = min(amount_bytes, int(OF_FREE * free_bytes))
+    if fitting < most_block_bytes:
+        raise InputError(
+            f"{readable(folder)}: found {numbers.value(free_bytes, 'bytes')} of room; expected "
+            f"{numbers.value(most_block_bytes / OF_FREE, 'bytes')} or more"
+        )
+    return fitting
+
+
+@contextmanager
+def _unnamed(folder: Path) -> Iterator[int]:
+    """A file that no folder lists: nothing is left of it, whatever ends us."""
+    try:
+        descriptor = os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o600)
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
+            raise InputError(f"{readable(folder)}: found {error.strerror}; expected a folder to write in") from error
+        descriptor = _unlinked(folder)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _unlinked(folder: Path) -> int:
+    """For file systems that have no files without a name."""
+    path = folder / f".ackclock-disk-{os.getpid()}"
+    try:
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
+        path.unlink()
+    except OSError as error:
+        raise InputError(f"{readable(folder)}: found {error.strerror}; expected a folder to write in") from error
+    return descriptor
+
+
+@contextmanager
+def _opened(device: Path | None, force: bool) -> Iterator[int | None]:
+    if device is None:
+        yield None
+        return
+    try:
+        if not stat.S_ISBLK(device.stat().st_mode):
+            raise InputError(f"{readable(device)}: found no block device; expected one, such as /dev/sdb")
+        # Of a block device O_EXCL means: not if it is mounted or in use otherwise (open(2)).
+        descriptor = os.open(device, os.O_RDWR | os.O_EXCL if force else os.O_RDONLY)
+    except OSError as error:
+        in_use = error.errno == errno.EBUSY
+        found = "a device that is in use" if in_use else str(error.strerror)
+        raise InputError(f"{readable(device)}: found {found}; expected a block device to open") from error
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)

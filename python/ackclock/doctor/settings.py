@@ -1,0 +1,134 @@
+"""Settings of this host that explain what transfers do: TCP's sysctls, queues and offloads of its interfaces."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ackclock.doctor.finding import Finding
+from ackclock.views import numbers
+
+#: Where the kernel tells them.
+SYSCTLS, INTERFACES = Path("/proc/sys/net"), Path("/sys/class/net")
+
+#: What is read.
+NAMES = (
+    "ipv4.tcp_congestion_control",
+    "core.default_qdisc",
+    "ipv4.tcp_rmem",
+    "ipv4.tcp_wmem",
+    "ipv4.tcp_window_scaling",
+    "ipv4.tcp_sack",
+    "ipv4.tcp_timestamps",
+    "ipv4.tcp_ecn",
+    "ipv4.tcp_moderate_rcvbuf",
+    "ipv4.tcp_slow_start_after_idle",
+    "ipv4.tcp_no_metrics_save",
+    "ipv4.tcp_mtu_probing",
+    "ipv4.tcp_recovery",
+    "ipv4.tcp_early_retrans",
+)
+
+#: Switches that cost speed when they are off, and what for.
+SWITCHES: Mapping[str, str] = {
+    "ipv4.tcp_window_scaling": "no connection has more than 64 KiB under way",
+    "ipv4.tcp_sack": "of several losses in one round trip, one is repaired in each",
+    "ipv4.tcp_timestamps": "round trips are measured once a window, and spurious repairs are not noticed",
+    "ipv4.tcp_moderate_rcvbuf": "receive buffers do not grow with the path",
+}
+
+#: A buffer is called small if it does not hold a round trip of that many seconds at the interface's rate.
+LONG_S = 0.1
+
+#: Rate that is taken where the kernel tells none, in bit/s.
+USUAL_BPS = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the kernel says; rates in bit/s, null where it does not tell."""
+
+    name: str
+    kernel: str
+    processors: int
+    virtual_machine: bool
+    sysctls: Mapping[str, str]
+    interfaces: Mapping[str, float | None]
+
+    @property
+    def fastest_bps(self) -> float:
+        """The fastest interface's rate; 1 Gb/s where no one tells."""
+        return max((rate for rate in self.interfaces.values() if rate), default=USUAL_BPS)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As `--json` has it."""
+        return asdict(self)
+
+
+def read() -> Settings:
+    """Reads them."""
+    flags = _text(Path("/proc/cpuinfo"))
+    return Settings(
+        platform.node(),
+        platform.release(),
+        os.cpu_count() or 1,
+        re.search(r"^flags\s*:.*\bhypervisor\b", flags, re.MULTILINE) is not None,
+        {name: value for name in NAMES if (value := " ".join(_text(SYSCTLS / name.replace(".", "/")).split()))},
+        {path.name: _rate_bps(path) for path in sorted(_folders(INTERFACES)) if path.name != "lo"},
+    )
+
+
+def findings(known: Settings) -> Iterator[Finding]:
+    """What of them holds transfers back."""
+    for name, cost in SWITCHES.items():
+        if known.sysctls.get(name) == "0":
+            yield Finding(
+                "settings", f"net.{name} is off: {cost}.", {f"net.{name}": 0}, f"sysctl -w net.{name}=1", bad=True
+            )
+    need = LONG_S * known.fastest_bps / 8
+    for name, ends in (("ipv4.tcp_rmem", "received"), ("ipv4.tcp_wmem", "sent")):
+        most = known.sysctls.get(name, "").split()
+        if len(most) == 3 and int(most[2]) < need:
+            limit_bps = int(most[2]) * 8 / LONG_S
+            yield Finding(
+                "settings",
+                f"With net.{name} of {numbers.value(int(most[2]), 'bytes')} no connection gets more than "
+                f"{numbers.value(limit_bps, 'bit/s')} {ends} over a round trip of {numbers.value(LONG_S, 's')}.",
+                {f"net.{name}": int(most[2]), "needed_bytes": need},
+                f'sysctl -w net.{name}="{most[0]} {most[1]} {int(need)}" if long paths matter.',
+            )
+    if known.sysctls.get("ipv4.tcp_no_metrics_save") == "0":
+        yield Finding(
+            "settings",
+            "The kernel keeps the slow-start threshold and RTT of each peer: repeated measurements are not alike.",
+            {"net.ipv4.tcp_no_metrics_save": 0},
+            "sysctl -w net.ipv4.tcp_no_metrics_save=1 while measuring.",
+        )
+
+
+def _rate_bps(interface: Path) -> float | None:
+    try:
+        megabits = int(_text(interface / "speed") or -1)
+    except ValueError:
+        return None
+    return 1e6 * megabits if megabits > 0 else None
+
+
+def _folders(path: Path) -> list[Path]:
+    try:
+        return list(path.iterdir())
+    except OSError:
+        return []
+
+
+def _text(path: Path) -> str:
+    """What it says; nothing if it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""

@@ -1,0 +1,81 @@
+"""`ackclock doctor host`, as somebody types it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from ackclock.captures import clock
+from ackclock.cli.program import application
+from ackclock.dataset import Dataset
+from typer.testing import CliRunner
+
+PARTS = {
+    "all": ["--for", "50ms", "--repeats", "1", "--disk"],
+    "stalls": ["stalls", "--for", "50ms"],
+    "disk": ["disk", "--repeats", "1"],
+}
+
+
+def said(*words: object, status: int = 0) -> str:
+    result = CliRunner().invoke(application(), ["doctor", "host", *map(str, words)])
+    assert result.exit_code == status, result.output
+    return result.output
+
+
+def part(name: str, folder: object) -> list[str]:
+    return PARTS[name] + ([] if name == "stalls" else [str(folder)])
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_each_part_says_what_it_found(name, tmp_path):
+    text = said(*part(name, tmp_path))
+    assert "Linux" in text.splitlines()[0]
+    assert ("50.0 ms" in text or "50.1 ms" in text or "gap" in text) == (name != "disk")
+    assert ("write to the disk" in text) == (name != "stalls")
+    assert "* " in text
+
+
+def test_as_json_and_as_a_result(tmp_path):
+    words = [*part("all", tmp_path), "--json", "--out", tmp_path / "found", "--log", tmp_path / "clock.csv"]
+    answers = json.loads(said(*words).splitlines()[0])
+    assert set(answers) == {"host", "stalls", "disk", "findings"}
+    data = Dataset.read(tmp_path / "found")
+    assert data.frame("disk").height == 20
+    assert data.frame("clock_gaps").height == len(answers["stalls"]["gaps"])
+    assert "doctor host" in data.manifest["command"] or data.manifest["host"]["disk"]
+    log = clock.read(tmp_path / "clock.csv")
+    assert log.last_s - log.first_s == pytest.approx(answers["stalls"]["watched_s"], abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["--for", "x"], '--for: found "x"; expected a time'),
+        (["--for", "0s"], '--for: found "0s"; expected a time from 10ms to 720h'),
+        (["stalls", "--for", "3000h"], '--for: found "3000h"; expected a time from 10ms to 720h'),
+        (["disk", ".", "--rate", "fast"], '--rate: found "fast"; expected a'),
+        (["disk", ".", "--force"], "--force: found no --device; expected the block device that is to be overwritten"),
+        (["disk", "/none/of/it"], "/none/of/it: found No such file or directory; expected a folder"),
+        (["--disk", "/none/of/it"], "/none/of/it: found No such file or directory; expected a folder"),
+        (["stalls", "--log", "/none/clock.csv"], "--log: /none: found no such directory"),
+        (["stalls", "--log", "/"], "--log: found /, a folder; expected a file"),
+    ],
+)
+def test_what_cannot_be_is_one_line(words, line):
+    text = said(*words, status=2)
+    assert text.startswith(line), text
+    assert len(text.splitlines()) == 1
+
+
+def test_what_lies_at_out_is_left_alone(tmp_path):
+    (tmp_path / "mine.txt").write_text("x")
+    text = said("stalls", "--for", "1h", "--out", tmp_path, status=2)
+    assert "which is left alone" in text
+
+
+def test_a_file_that_is_called_host_is_still_a_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(application(), ["doctor", "./host"])
+    assert result.exit_code == 2
+    assert result.output.startswith("host: found")

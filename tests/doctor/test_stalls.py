@@ -1,0 +1,108 @@
+"""Gaps in the clock of this host."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import polars as pl
+import pytest
+from ackclock import doctor
+from ackclock.captures import clock
+from ackclock.doctor import stalls
+
+#: Watches in a process of its own, which says when it has begun and what it found.
+WATCHER = """
+import json
+from ackclock.doctor import stalls
+def begun(share, told=[]):
+    if not told:
+        told.append(print("begun", flush=True))
+found = stalls.watch(1.9, begun)
+print(json.dumps(found.as_dict()))
+"""
+
+#: Edges are known within a wake of the watch; what it waited for a processor comes on top, and it says how long.
+WITHIN_S = 0.002
+
+
+def stopped(pid: int, for_s: float) -> tuple[float, float, float, float]:
+    """Stops a process for a time: before and after each of the two signals."""
+    times = [time.monotonic()]
+    os.kill(pid, signal.SIGSTOP)
+    times.append(time.monotonic())
+    time.sleep(for_s)
+    times.append(time.monotonic())
+    os.kill(pid, signal.SIGCONT)
+    return (*times, time.monotonic())
+
+
+def test_each_stop_is_found_with_its_edges():
+    with subprocess.Popen([sys.executable, "-c", WATCHER], stdout=subprocess.PIPE, text=True) as watcher:
+        assert watcher.stdout is not None
+        assert watcher.stdout.readline() == "begun\n"
+        made = []
+        for for_s in (0.01, 0.1, 1.0):
+            time.sleep(0.1)
+            made.append(stopped(watcher.pid, for_s))
+        found = json.loads(watcher.stdout.read())
+    gaps = [gap for gap in found["gaps"] if gap["class"] == "stop"]
+    assert len(gaps) == len(made)
+    for gap, (before_stop, after_stop, before_go, after_go) in zip(gaps, made, strict=True):
+        slack_s = WITHIN_S + gap["waited_s"]
+        end_s = gap["start_s"] + gap["duration_s"]
+        assert before_stop - slack_s <= gap["start_s"] <= after_stop + slack_s
+        assert before_go - slack_s <= end_s <= after_go + slack_s
+
+
+def seen(*gaps: tuple[float, float, str]) -> stalls.Stalls:
+    """As if these had been found in ten seconds: when, how long, of which kind."""
+    rows = [
+        {"start_s": 100 + at_s, "wall_s": 1e9 + at_s, "duration_s": long_s, "class": kind}
+        | dict.fromkeys(("waited_s", "stolen_s", "stepped_s", "stood_still_s"), 0.0)
+        for at_s, long_s, kind in gaps
+    ]
+    return stalls.Stalls(pl.DataFrame(rows, schema=stalls._schema()), 100.0, 1e9, 110.0, 1e9 + 10, counter=True)
+
+
+def test_the_log_is_what_captures_are_joined_with(tmp_path):
+    path = stalls.write_log(seen((1.0, 0.5, "steal"), (2.0, 0.25, "pause")), tmp_path / "clock.csv")
+    log = clock.read(path)
+    assert (log.first_s, log.last_s) == (1e9, 1e9 + 10)
+    assert log.begin_s.tolist() == [1e9 + 1, 1e9 + 2]
+    assert log.end_s.tolist() == [1e9 + 1.5, 1e9 + 2.25]
+    assert [path.name for path in tmp_path.iterdir()] == ["clock.csv"]
+
+
+def test_what_is_worth_a_word_comes_in_the_order_of_its_cost():
+    found = list(seen((1, 0.02, "scheduler"), (2, 0.5, "steal"), (3, 0.004, "stop")).findings())
+    assert [finding.evidence["class"] for finding in found] == ["steal", "scheduler"]
+    assert found[0].sentence == (
+        "The clock had a gap once, 500 ms in all (5.00 % of the time), since the hypervisor ran other guests; "
+        "the longest: 500 ms."
+    )
+    assert all(finding.bad for finding in found)
+
+
+def test_a_clock_that_goes_on_is_no_fault():
+    (finding,) = seen((1, 0.004, "scheduler")).findings()
+    assert finding.sentence == "The clock went on as it should: the longest gap was 4.00 ms."
+    assert not finding.bad
+
+
+def test_a_result_has_the_gaps(tmp_path):
+    examined = doctor.examined(stalls=seen((1.0, 0.5, "steal")))
+    folder = examined.data.write(tmp_path / "host")
+    (row,) = doctor.Dataset.read(folder).frame("clock_gaps").to_dicts()
+    assert (row["time_s"], row["duration_s"], row["class"]) == (1.0, 0.5, "steal")
+    assert examined.answers["stalls"]["classes"]["steal"] == {"count": 1, "total_s": 0.5, "longest_s": 0.5}
+
+
+def test_where_the_clock_cannot_be_watched_it_says_so(monkeypatch):
+    monkeypatch.delattr("ackclock._core.ClockWatch")
+    with pytest.raises(stalls.WatchError, match="the clock can be watched on Linux only"):
+        stalls.watch(1.0)
