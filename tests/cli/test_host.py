@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from typer.testing import CliRunner
+
 from ackclock.captures import clock
 from ackclock.cli.program import application
 from ackclock.dataset import Dataset
-from typer.testing import CliRunner
 
 PARTS = {
     "all": ["--for", "50ms", "--repeats", "1", "--disk"],

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import polars as pl
 import pytest
+
 from ackclock import doctor
 from ackclock.doctor import disk
 from ackclock.errors import InputError

@@ -11,6 +11,7 @@ import time
 
 import polars as pl
 import pytest
+
 from ackclock import doctor
 from ackclock.captures import clock
 from ackclock.doctor import stalls

@@ -274,7 +274,7 @@ impl Watch {
             monotonic_ns: monotonic_ns(),
             wall_ns: nanoseconds(clock_gettime(ClockId::Realtime)),
             boot_ns: nanoseconds(clock_gettime(ClockId::Boottime)),
-            counter: counter.flatten(),
+            counter,
             waited_ns: self.waited_ns(),
             stolen_ns,
             continued: sys::continuations(),

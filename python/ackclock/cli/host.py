@@ -51,7 +51,7 @@ Examples:
 
 
 @app.callback(invoke_without_command=True)
-def host(  # noqa: PLR0913 (each is an option of the command line)
+def host(
     context: typer.Context,
     for_: For = "60s",
     folder: Annotated[
@@ -63,6 +63,7 @@ def host(  # noqa: PLR0913 (each is an option of the command line)
     out: Out = None,
     as_json: AsJson = False,
 ) -> None:
+    """All parts: see the help of the group."""
     if context.invoked_subcommand is None:
         rate_bps, for_s = _rate_bps(rate), _time_s(for_)
         _check(out, log, folder)
@@ -89,7 +90,7 @@ def stalls(*, for_: For = "60s", log: Log = None, out: Out = None, as_json: AsJs
 
 
 @app.command()
-def disk(  # noqa: PLR0913 (each is an option of the command line)
+def disk(
     *,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder on the disk that is meant.")],
     rate: Rate = None,

@@ -49,7 +49,7 @@ class _Doctor(TyperCommand):
 
 
 #: Commands that are more than a function.
-CLASSES = {doctor.doctor: _Doctor}
+CLASSES: dict[Any, type[TyperCommand]] = {doctor.doctor: _Doctor}
 
 
 class _Group(TyperGroup):

@@ -1,5 +1,4 @@
-"""What a folder is: the result of a run or of captures, what was found of a host, a sweep, a comparison, a
-reproduction, something else, nothing.
+"""What a folder is: a result (of a run, of captures, of a host), a sweep, a comparison, a reproduction, or none.
 
 A command replaces results of its own kind only: `check` refuses what it would destroy otherwise.
 """

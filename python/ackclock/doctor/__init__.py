@@ -1,7 +1,7 @@
 """This host: whether its clock stands still, what its disk can do, and which of its settings hold transfers back.
 
-Each part measures and gives a dataclass; `findings` says in sentences what is worth a word, `examine` has all parts as a
-dataset (`clock_gaps`, `disk`) and as answers.
+Each part measures and gives a dataclass; its `findings` say in sentences what is worth a word. `examined` has all parts
+as a dataset (`clock_gaps`, `disk`) and as answers.
 """
 
 from __future__ import annotations

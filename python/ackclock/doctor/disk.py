@@ -21,7 +21,7 @@ from typing import Any
 
 import polars as pl
 
-from ackclock.dataset.tables import DISK_OPERATIONS, DISK_TARGETS, Column
+from ackclock.dataset.tables import DISK_OPERATIONS, Column
 from ackclock.doctor.finding import Finding
 from ackclock.errors import InputError
 from ackclock.system.files import readable
@@ -72,7 +72,7 @@ class Disk:
         }
 
     def speeds(self) -> pl.DataFrame:
-        """Bytes a second of each cell: median, least and most of the repeats, and the longest single call, in seconds."""
+        """Bytes a second of each cell: median, least and most of the repeats; and the longest call, in seconds."""
         speed = pl.col("bytes") / pl.col("duration_s")
         by = ("target", "operation", "cached", "block_bytes")
         found = self.rows.group_by(by).agg(
@@ -101,8 +101,8 @@ class Disk:
         enough = best["least"] >= ROOM * need
         place = readable(self.folder)
         sentence = (
-            f"The disk under {place} takes {_speed(best['median'])} that reach it ({_speed(best['least'])} at worst, in "
-            f"blocks of {numbers.block(best['block_bytes'])}); a capture of {numbers.value(rate_bps, 'bit/s')} "
+            f"The disk under {place} takes {_speed(best['median'])} that reach it ({_speed(best['least'])} at worst, "
+            f"in blocks of {numbers.block(best['block_bytes'])}); a capture of {numbers.value(rate_bps, 'bit/s')} "
             f"with {SNAPLEN_BYTES} bytes of each packet needs {_speed(need)}."
         )
         advice = "Capture less of each packet (tcpdump -s), or to another disk or a tmpfs." if not enough else ""
@@ -160,7 +160,8 @@ def measure(
 def _measured(
     cells: Sequence[Cell], targets: Mapping[str, int], amount_bytes: int, repeats: int, folder: Path, tell: Tell
 ) -> pl.DataFrame:
-    rows, begun_s = [], time.monotonic()
+    rows: list[dict[str, Any]] = []
+    begun_s = time.monotonic()
     draw = random.Random(1)
     for repeat in range(repeats):
         for cell in draw.sample(cells, len(cells)):

@@ -106,11 +106,12 @@ class Stalls:
             times = "once" if found["count"] == 1 else f"{found['count']} times"
             total, longest = (numbers.value(found[key], "s") for key in ("total_s", "longest_s"))
             share = numbers.value(found["total_s"] / self.watched_s, "share")
-            sentence = f"The clock had a gap {times}, {total} in all ({share} of the time), since {was}; the longest: {longest}."
+            sentence = f"The clock had a gap {times}, {total} in all ({share} of the time), since {was}; "
+                f"the longest: {longest}."
             yield Finding("stalls", sentence, {"class": name, **found}, advice, bad=True)
         if not worth:
-            longest = max((found["longest_s"] for found in classes.values()), default=0.0)
-            said = f"the longest gap was {numbers.value(longest, 's')}" if longest else "no gap was found"
+            most_s = max((found["longest_s"] for found in classes.values()), default=0.0)
+            said = f"the longest gap was {numbers.value(most_s, 's')}" if most_s else "no gap was found"
             yield Finding("stalls", f"The clock went on as it should: {said}.", {"watched_s": self.watched_s})
 
 
