@@ -100,8 +100,8 @@ def test_the_rows_of_a_hundred_thousand_transfers_take_less_than_a_second():
     simulation.advance(plan.duration_s)
     spool = Spool(names=packet._names())
     before = time.perf_counter()
-    packet._take(simulation, spool, plan, None)
-    packet._finish(simulation, spool, plan)
+    packet._take(simulation, spool, plan, ())
+    packet._finish(simulation, spool, plan, ())
     took_s = time.perf_counter() - before
     flows = spool.dataset(manifest(plan, "packet", 1, "")).flows
     assert flows["flow"].to_list() == list(range(100_000))
