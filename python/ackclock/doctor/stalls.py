@@ -106,8 +106,10 @@ class Stalls:
             times = "once" if found["count"] == 1 else f"{found['count']} times"
             total, longest = (numbers.value(found[key], "s") for key in ("total_s", "longest_s"))
             share = numbers.value(found["total_s"] / self.watched_s, "share")
-            sentence = f"The clock had a gap {times}, {total} in all ({share} of the time), since {was}; "
+            sentence = (
+                f"The clock had a gap {times}, {total} in all ({share} of the time), since {was}; "
                 f"the longest: {longest}."
+            )
             yield Finding("stalls", sentence, {"class": name, **found}, advice, bad=True)
         if not worth:
             most_s = max((found["longest_s"] for found in classes.values()), default=0.0)
