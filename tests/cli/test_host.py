@@ -69,6 +69,14 @@ def test_what_cannot_be_is_one_line(words, line):
     assert len(text.splitlines()) == 1
 
 
+def test_a_host_has_figures_and_no_report(tmp_path):
+    said(*part("disk", tmp_path), "--out", tmp_path / "found")
+    for words, status in ((["plot", tmp_path / "found", "disk"], 0), (["report", tmp_path / "found"], 2)):
+        result = CliRunner().invoke(application(), [*map(str, words)])
+        assert result.exit_code == status, result.output
+    assert result.output.endswith("(`ackclock plot DIR gaps` and `disk` draw that of a host)\n")
+
+
 def test_what_lies_at_out_is_left_alone(tmp_path):
     (tmp_path / "mine.txt").write_text("x")
     text = said("stalls", "--for", "1h", "--out", tmp_path, status=2)

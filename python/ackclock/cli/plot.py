@@ -20,12 +20,16 @@ KINDS = "cwnd, cwnd_total, goodput, queue, cdf, epochs, response"
 #: Those of what captures show; `ackclock.views.plots.OF_CAPTURES` is the list itself.
 OF_CAPTURES = "sequence, pipe, rtt, limits, silences, level"
 
+#: Those of a host; `ackclock.views.plots.OF_HOSTS` is the list itself.
+OF_HOSTS = "gaps, disk"
+
 #: The kind of figure that shows a sweep.
 SWEEP = "sweep"
 
 
 def _kinds(incomplete: str) -> list[str]:
-    return [kind for kind in (*KINDS.split(", "), *OF_CAPTURES.split(", "), SWEEP) if kind.startswith(incomplete)]
+    kinds = (*KINDS.split(", "), *OF_CAPTURES.split(", "), *OF_HOSTS.split(", "), SWEEP)
+    return [kind for kind in kinds if kind.startswith(incomplete)]
 
 
 def plot(
@@ -34,7 +38,7 @@ def plot(
         str,
         typer.Argument(
             metavar="KIND",
-            help=f"One of {KINDS}; of a capture's result also {OF_CAPTURES}; of a sweep: sweep.",
+            help=f"One of {KINDS}; of a capture's result also {OF_CAPTURES}; of a host's {OF_HOSTS}; of a sweep: sweep.",
             autocompletion=_kinds,
         ),
     ],
@@ -94,6 +98,8 @@ def draw(
         figure = plots.swept(*map(table.read, [result, *over]))
     elif kind in plots.OF_CAPTURES:
         figure = plots.OF_CAPTURES[kind](Dataset.read(result), flow=flow, between=between)
+    elif kind in plots.OF_HOSTS:
+        figure = plots.OF_HOSTS[kind](Dataset.read(result))
     else:
         laid = {"over": [Dataset.read(other) for other in over]} if over else {}
         figure = plots.KINDS[kind](Dataset.read(result), **laid)
@@ -109,7 +115,7 @@ def _check(kind: str, over: Sequence[Path], flow: int | None, between: tuple[flo
     from ackclock.input.fields import nearest, shown
     from ackclock.views import plots
 
-    kinds = (*plots.KINDS, *plots.OF_CAPTURES, SWEEP)
+    kinds = (*plots.KINDS, *plots.OF_CAPTURES, *plots.OF_HOSTS, SWEEP)
     if kind not in kinds:
         raise InputError(f"KIND: found {shown(kind)}; expected {nearest(kind, kinds)}")
     if over and kind not in (*plots.OVERLAID, SWEEP):

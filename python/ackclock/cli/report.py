@@ -30,9 +30,17 @@ def write_report(results: Sequence[Path], out: Path | None) -> Path:
     """Writes the report of results, or of sweeps, and returns its path. Raises `InputError`."""
     from ackclock.campaigns.sweep import table
     from ackclock.dataset.kinds import Kind, kind
+    from ackclock.errors import InputError
+    from ackclock.system.files import readable
     from ackclock.views import report
     from ackclock.views.report import swept
 
+    for folder in results:
+        if kind(folder) is Kind.HOST:
+            raise InputError(
+                f"{readable(folder)}: found {Kind.HOST.value}, which has no flows; expected the result of a run "
+                "(`ackclock plot DIR gaps` and `disk` draw that of a host)"
+            )
     path = out or (results[0] / "report.html" if len(results) == 1 else Path("report.html"))
     if any(kind(folder) is Kind.SWEEP for folder in results):
         return swept.write([table.read(folder) for folder in results], path)

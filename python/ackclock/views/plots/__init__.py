@@ -11,12 +11,14 @@ from collections.abc import Callable, Mapping
 
 from matplotlib.figure import Figure
 
+from ackclock.dataset import Dataset
 from ackclock.views.plots.cdf import cdf
 from ackclock.views.plots.compared import compared
 from ackclock.views.plots.cwnd import cwnd
 from ackclock.views.plots.cwnd_total import cwnd_total
 from ackclock.views.plots.epochs import epochs
 from ackclock.views.plots.goodput import goodput
+from ackclock.views.plots.host import disk, gaps
 from ackclock.views.plots.queue import queue
 from ackclock.views.plots.response import response
 from ackclock.views.plots.seen import level, limits, pipe, rtt, sequence, silences
@@ -25,12 +27,15 @@ from ackclock.views.plots.swept import swept
 __all__ = [
     "KINDS",
     "OF_CAPTURES",
+    "OF_HOSTS",
     "OVERLAID",
     "cdf",
     "compared",
     "cwnd",
     "cwnd_total",
+    "disk",
     "epochs",
+    "gaps",
     "goodput",
     "level",
     "limits",
@@ -64,6 +69,9 @@ OF_CAPTURES: Mapping[str, Callable[..., Figure]] = {
     "silences": silences,
     "level": level,
 }
+
+#: What is found of a host.
+OF_HOSTS: Mapping[str, Callable[[Dataset], Figure]] = {"gaps": gaps, "disk": disk}
 
 #: Those over which other results can be laid (`over`).
 OVERLAID = ("cwnd", "cwnd_total", "goodput", "queue", "cdf")

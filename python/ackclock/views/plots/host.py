@@ -1,0 +1,78 @@
+"""What was found of a host: its gaps and the speeds of its disk."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from ackclock.dataset import Dataset
+from ackclock.dataset.tables import CLOCK_GAPS
+from ackclock.errors import InputError
+from ackclock.views import numbers, palette
+from ackclock.views.plots import style
+
+#: How each line of the disk's figure is drawn: with the system's cache, and without.
+DASHES = {True: "--", False: "-"}
+
+
+@style.public
+def disk(data: Dataset) -> Figure:
+    """Draws the distribution of the disk's speeds over the repeats, a line for each block size."""
+    rows = data.frame("disk").with_columns(speed=pl.col("bytes") / pl.col("duration_s"))
+    if not rows.height:
+        raise InputError("the result holds no speeds of a disk to draw; expected what ackclock doctor host disk wrote")
+    panels = rows.select("target", "operation").unique().sort("target", "operation").rows()
+    fig = style.figure(3.2)
+    axes = fig.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for ax, (target, operation) in zip(axes, panels, strict=True):
+        cells = rows.filter((pl.col("target") == target) & (pl.col("operation") == operation))
+        for number, block in enumerate(sorted(cells["block_bytes"].unique())):
+            for cached, dashes in DASHES.items():
+                of = cells.filter((pl.col("block_bytes") == block) & (pl.col("cached") == cached))
+                speeds = np.sort(of["speed"].to_numpy())
+                share = np.arange(1, speeds.size + 1) / speeds.size
+                label = None if cached else numbers.block(block)
+                look = {"linestyle": dashes, "color": palette.colour(number), "label": label}
+                ax.step([speeds[0], *speeds], [0.0, *share], where="post", **look)
+        ax.set_xscale("log")
+        ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        ax.xaxis.set_major_formatter(FuncFormatter(_speed))
+        ax.xaxis.set_minor_formatter(NullFormatter())
+        ax.tick_params("x", labelrotation=30)
+        ax.set_xlabel(f"{operation.capitalize()}{' of the device' if target == 'device' else ''}")
+    axes[0].set_ylabel("Share of the repeats")
+    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
+    style.headline(fig, "Speed of the disk", "solid: to and from the disk; dashed: in the system's cache")
+    return fig
+
+
+def _speed(bytes_s: float, _: object) -> str:
+    return f"{numbers.value(bytes_s, 'bytes', 1)}/s"
+
+
+@style.public
+def gaps(data: Dataset) -> Figure:
+    """Draws when the clock of a host had gaps, how long they were, and of which kind."""
+    rows = data.frame("clock_gaps")
+    if not rows.height:
+        raise InputError("the result holds no gaps to draw; expected what ackclock doctor host stalls wrote")
+    fig = style.figure(3.2)
+    ax = fig.subplots()
+    for number, kind in enumerate(CLOCK_GAPS):
+        found = rows.filter((pl.col("class") == kind) & (pl.col("duration_s") > 0))
+        if found.height:
+            label = f"{kind} ({found.height:,})"
+            ax.plot(found["time_s"], 1e3 * found["duration_s"], ".", color=palette.colour(number), label=label)
+    ax.set_yscale("log")
+    ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    ax.yaxis.set_minor_formatter(NullFormatter())
+    ax.set_ylim(1.0, max(20.0, 2e3 * float(rows["duration_s"].to_numpy().max())))
+    ax.set_xlim(left=0)
+    ax.set_xlabel("Time (s)")
+    ax.set_ylabel("Length of the gap (ms)")
+    fig.legend(loc="outside lower center", ncols=5)
+    style.headline(fig, "Gaps in the clock of the host", "each of them by its beginning, its length and its kind")
+    return fig
