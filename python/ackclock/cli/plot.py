@@ -38,7 +38,7 @@ def plot(
         str,
         typer.Argument(
             metavar="KIND",
-            help=f"One of {KINDS}; of a capture's result also {OF_CAPTURES}; of a host's {OF_HOSTS}; of a sweep: sweep.",
+            help=f"One of {KINDS}; of a capture's result also {OF_CAPTURES}; of a host's {OF_HOSTS}; of a sweep sweep.",
             autocompletion=_kinds,
         ),
     ],
