@@ -147,14 +147,14 @@ def test_what_progress_raises_ends_the_call():
     [
         (('congestion = "reno"', 'congestion = "bbr"'), 'congestion control "bbr"', ("packet", "linux")),
         (('discipline = "pfifo"', 'discipline = "fq_codel"'), 'queue discipline "fq_codel"', ("packet", "linux")),
-        (('"cubic"', '"cubic"\nsize = "1MB"'), features.FINITE, ("packet", "linux")),
+        (('"cubic"', '"cubic"\nsize = "1MB"'), features.FINITE, ("packet", "linux", "ns2")),
         (
             ('frame_overhead = "0B"', "loss = { probability = 0.01 }"),
             features.RANDOM_LOSS,
             ("packet", "theory", "linux"),
         ),
         (('"pfifo", limit = "200p"', '"red", limit = "1bdp", adaptive = true'), "adaptive RED", ("packet", "linux")),
-        (('"reno"', '"reno"\ntcp = { mtu = "576B" }'), features.SIZES, ("packet", "linux")),
+        (('"reno"', '"reno"\ntcp = { mtu = "576B" }'), features.SIZES, ("packet", "linux", "ns2")),
     ],
 )
 def test_what_it_has_not_is_refused_with_the_engines_that_have(change, missing, others):

@@ -115,6 +115,7 @@ def test_bytes_are_packets_of_the_full_size():
 
 #: The engines that have what this one lacks.
 PACKET = ("packet", "linux")
+NS2_TOO = ("packet", "linux", "ns2")
 FLUID_TOO = ("packet", "fluid", "linux")
 NOT_LINUX = ("packet", "fluid")
 
@@ -122,11 +123,11 @@ NOT_LINUX = ("packet", "fluid")
 @pytest.mark.parametrize(
     ("text", "what", "others"),
     [
-        (FTTH.replace("count = 10", 'count = 10\nsize = "1MB"'), "finite transfers", PACKET),
+        (FTTH.replace("count = 10", 'count = 10\nsize = "1MB"'), "finite transfers", NS2_TOO),
         (
             FTTH.replace('"cubic", beta = 0.8, fast_convergence = false', '"vegas"'),
             'congestion control "vegas"',
-            FLUID_TOO,
+            (*FLUID_TOO, "ns2"),
         ),
         (FTTH.replace('"pfifo", limit = "500p"', '"codel", limit = "500p"'), 'queue discipline "codel"', PACKET),
         (FTTH.replace("count = 10", 'count = 10\nstart = "30s"'), "flows that start after the warm-up", FLUID_TOO),
@@ -134,7 +135,7 @@ NOT_LINUX = ("packet", "fluid")
         (FTTH.replace("beta = 0.8", "reno_catch_up = true"), "a Reno estimate that catches up", NOT_LINUX),
         (FTTH.replace("beta = 0.8", "delayed_ack_correction = false"), "growth that counts ACKs", NOT_LINUX),
         (FTTH + "[meanfield]\nscale = 2.0\n", "scaling of flows in several modes", FLUID_TOO),
-        (FTTH + '[[flows]]\ncongestion = "reno"\n', "packets of several sizes", PACKET),
+        (FTTH + '[[flows]]\ncongestion = "reno"\n', "packets of several sizes", NS2_TOO),
         (FTTH.replace('"pfifo", limit = "500p"', '"red", limit = "1MB", adaptive = true'), "RED with adaptive", PACKET),
     ],
 )

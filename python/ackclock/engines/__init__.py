@@ -24,6 +24,7 @@ ENGINES = {
     "fluid": ("ackclock.engines.fluid", "FluidEngine"),
     "meanfield": ("ackclock.engines.meanfield", "MeanFieldEngine"),
     "linux": ("ackclock.engines.linux", "LinuxEngine"),
+    "ns2": ("ackclock.engines.ns2", "Ns2Engine"),
 }
 
 

@@ -1,0 +1,109 @@
+"""The engine of ns-2 2.35, with which most older studies of TCP were made: the plan as a script, its output as tables.
+
+What ns-2 does otherwise than every other engine here, whatever a plan says:
+
+- Its TCP is one-way: no handshake and no FIN; a first packet of headers alone stands for a SYN (`Agent/TCP` with
+  `useHeaders_`), and a transfer's last packet is as long as all others.
+- Segments are counted, not bytes. Timers and RTTs are rounded to ticks (`tcpTick_`).
+- `Agent/TCP/Linux` (Wei and Cao 2006) runs the congestion controls of Linux 2.6.22: CUBIC has no HyStart there, and
+  counts its time in ticks of 1 ms.
+- In a recovery a sender of SACKs sends as its *pipe* lets it (`Agent/TCP/Sack1`, Fall and Floyd 1996); there is neither
+  RACK nor a tail loss probe nor proportional rate reduction.
+
+So a plan that asks for Linux's own TCP is refused; `[tcp] stack = "ns2"` is what ns-2 has.
+Sources: the ns Manual; `tcl/lib/ns-default.tcl` and `tcp/` of ns-2.35 for names and defaults.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ackclock.dataset import Dataset, folders
+from ackclock.engines import features
+from ackclock.engines.engine import RunOptions, manifest, missing
+from ackclock.engines.ns2 import agents, output, queues, script
+from ackclock.errors import AckclockError, Unsupported, UnsupportedError
+from ackclock.plan import Plan
+from ackclock.system import signals
+
+#: The program, and the Debian package that has it.
+PROGRAM, PACKAGE = "ns", "ns2"
+
+#: How often it is asked whether to go on, in seconds.
+LOOK_S = 0.2
+
+HAS = {features.FINITE, features.STOPS, features.STARTS, features.SEVERAL_LINKS, features.REVERSE, features.SIZES}
+
+
+class Ns2Error(AckclockError):
+    """ns-2 failed."""
+
+
+class Ns2Engine:
+    """ns-2 itself."""
+
+    name = "ns2"
+    has = (
+        HAS
+        | {features.congestion(name) for name in agents.CONTROLS}
+        | {features.queue(name) for name in queues.DISCIPLINES}
+    )
+
+    def lacking(self) -> str | None:
+        """The program."""
+        return None if shutil.which(PROGRAM) else f"there is no ns-2; Debian has it as the package {PACKAGE}"
+
+    def check(self, plan: Plan) -> list[Unsupported]:
+        """What ns-2 has not, or does otherwise."""
+        finer = dict.fromkeys((*script.beyond(plan), *agents.beyond(plan), *queues.beyond(plan)))
+        return missing(plan, self) + [Unsupported(what, self.name) for what in finer]
+
+    def draws(self, plan: Plan) -> bool:
+        """Starts may be drawn, and RED and SFQ draw."""
+        return any(flow.start_jitter_s for flow in plan.flows) or any(map(queues.draws, plan.links))
+
+    def run(self, plan: Plan, seed: int, options: RunOptions | None = None) -> Dataset:
+        """One run. Raises `UnsupportedError`, and `Ns2Error` if ns-2 is not there or fails."""
+        around = options or RunOptions()
+        if reasons := self.check(plan):
+            raise UnsupportedError(reasons)
+        if lack := self.lacking():
+            raise Ns2Error(lack)
+        with folders.private() as folder:
+            with folders.writing(folder):
+                (folder / "run.tcl").write_text(script.tcl(plan, seed), encoding="utf-8")
+            _run(folder, around)
+            return output.dataset(plan, folder, manifest(plan, self.name, seed, around.command), around.spool_bytes)
+
+
+def _run(folder: Path, around: RunOptions) -> None:
+    with (folder / "said").open("wb") as said, _started(folder, said.fileno()) as process:
+        while True:
+            around.progress(output.share(folder))
+            try:
+                process.wait(LOOK_S)
+                break
+            except subprocess.TimeoutExpired:
+                continue
+    lines = (folder / "said").read_text(encoding="utf-8", errors="replace").split("\n")
+    if process.returncode:
+        told = next((line for line in lines if line.startswith("ns: ")), f"status {process.returncode}")
+        raise Ns2Error(f"ns-2 failed: {told}")
+
+
+@contextmanager
+def _started(folder: Path, said: int) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(
+        [PROGRAM, "run.tcl"], cwd=folder, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
+    )
+
+    def end() -> None:
+        process.kill()
+        process.wait()
+
+    with signals.undoing(end):
+        yield process

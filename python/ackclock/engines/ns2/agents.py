@@ -1,0 +1,156 @@
+"""A plan's TCP as ns-2's agents: which class, which variables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from ackclock import catalog
+from ackclock.catalog.kernel import Knob
+from ackclock.plan import CongestionPlan, GroupPlan, Plan, TcpPlan
+
+#: What `Agent/TCP/Linux` calls a control, by ours; those that need no SACK have an agent of their own.
+CONTROLS: Mapping[str, str] = {
+    "reno": "reno",
+    "tahoe": "",
+    "cubic": "cubic",
+    "bic": "bic",
+    "highspeed": "highspeed",
+    "htcp": "htcp",
+    "scalable": "scalable",
+    "westwood": "westwood",
+    "vegas": "vegas",
+    "illinois": "illinois",
+    "compound": "compound",
+}
+
+#: Parameters that its controls have as a plan may give them: of others only the card's defaults are known to be meant.
+TOLD: Mapping[str, frozenset[str]] = {
+    "cubic": frozenset({"beta", "fast_convergence", "reno_friendly"}),
+    "bic": frozenset({"beta", "max_increment", "low_window", "smooth_part", "fast_convergence"}),
+    "vegas": frozenset({"alpha", "beta", "gamma"}),
+}
+
+#: Parameters of ours that describe other kernels than its 2.6.22, and what it has: whatever differs is refused.
+THERE: Mapping[str, Mapping[str, object]] = {
+    "cubic": {"hystart": False},
+}
+
+#: Parameters that only say how exactly a control counts.
+COUNTING = frozenset({"tick", "whole_segments", "reno_catch_up", "delayed_ack_correction", "ack_ratio"})
+
+#: Bytes of IP and TCP headers, and of timestamps: ns-2 counts 10, without the padding.
+HEADER_BYTES, TIMESTAMPS_BYTES = 40, 10
+
+#: What timestamps take in an ACK, with their padding (RFC 7323 appendix A).
+ACK_TIMESTAMPS_BYTES = 12
+
+#: A window that never holds anything back, in packets.
+UNLIMITED_P = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Agents:
+    """The two ends of a group's connections: classes and their variables."""
+
+    sender: str
+    sink: str
+    control: str
+    variables: Mapping[str, str]
+    sink_variables: Mapping[str, str]
+    parameters: Mapping[str, int] = field(default_factory=dict)
+
+
+def agents(group: GroupPlan, overhead_bytes: int) -> Agents:
+    """Those of a group. Packets have their frames' bytes from the start. The plan is one that `beyond` lets pass."""
+    tcp, congestion = group.tcp, group.congestion
+    assert tcp is not None
+    assert congestion is not None
+    sender, control = _sender(tcp, congestion.kind)
+    sink = "Agent/TCPSink" + ("/Sack1" if tcp.sack else "") + ("/DelAck" if tcp.delayed_ack == "on" else "")
+    return Agents(
+        sender,
+        sink,
+        control,
+        _variables(tcp, overhead_bytes),
+        _of_sink(tcp, overhead_bytes),
+        _parameters(congestion) if control else {},
+    )
+
+
+def _sender(tcp: TcpPlan, kind: str) -> tuple[str, str]:
+    """The class, and the control that `Agent/TCP/Linux` is told to take."""
+    if kind == "tahoe":
+        return "Agent/TCP", ""
+    if kind == "reno":
+        return ("Agent/TCP/Sack1" if tcp.sack else "Agent/TCP/Newreno"), ""
+    return "Agent/TCP/Linux", CONTROLS[kind]
+
+
+def _variables(tcp: TcpPlan, overhead_bytes: int) -> dict[str, str]:
+    window = UNLIMITED_P if tcp.receive_window_bytes is None else max(tcp.receive_window_bytes // tcp.mss_bytes, 1)
+    return {
+        "packetSize_": str(tcp.packet_bytes - HEADER_BYTES - TIMESTAMPS_BYTES * tcp.timestamps + overhead_bytes),
+        "timestamps_": "true" if tcp.timestamps else "false",
+        "window_": str(window),
+        "windowInit_": str(tcp.initial_window),
+        "windowInitOption_": "1",
+        "rtxcur_init_": f"{tcp.initial_rto_s:g}",
+        "minrto_": f"{tcp.min_rto_s:g}",
+        "maxrto_": f"{tcp.max_rto_s:g}",
+        "singledup_": str(int(tcp.limited_transmit)),
+        "tcpTick_": f"{tcp.timer_tick_s or FINEST_TICK_S:g}",
+    }
+
+
+#: The ticks that stand for an exact clock, in seconds.
+FINEST_TICK_S = 1e-3
+
+
+def _of_sink(tcp: TcpPlan, overhead_bytes: int) -> dict[str, str]:
+    delayed = {"interval_": f"{tcp.delayed_ack_timeout_s:g}"} if tcp.delayed_ack == "on" else {}
+    acks = {"packetSize_": str(HEADER_BYTES + ACK_TIMESTAMPS_BYTES * tcp.timestamps + overhead_bytes)}
+    return {"ts_echo_rfc1323_": "true" if tcp.timestamps else "false", **acks, **delayed}
+
+
+def _parameters(congestion: CongestionPlan) -> dict[str, int]:
+    """What `Agent/TCP/Linux` is told of the control, as its module counts it."""
+    card, told = catalog.card("congestion", congestion.kind), TOLD.get(congestion.kind, frozenset())
+    knobs = card.told(Knob).items() if card.linux else ()
+    return {knob.knob: knob.number(congestion.parameters[card.key(name)]) for name, knob in knobs if name in told}
+
+
+def beyond(plan: Plan) -> Iterator[str]:
+    """What of a plan's TCP and congestion controls ns-2 has not."""
+    for group in plan.groups:
+        if group.tcp is not None and group.congestion is not None and group.congestion.kind in CONTROLS:
+            yield from _of_tcp(group.tcp, group.congestion.kind)
+            yield from _of_control(group.congestion)
+
+
+def _of_tcp(tcp: TcpPlan, kind: str) -> Iterator[str]:
+    found = {
+        "RACK": tcp.loss_detection == "rack",
+        "tail loss probes": tcp.tail_loss_probe,
+        "proportional rate reduction": tcp.reduction == "prr",
+        "quick ACKs": tcp.delayed_ack == "quick",
+        "pacing": tcp.pacing,
+        "batches of segments": tcp.batches,
+        "a minimum timeout that applies to the variance": tcp.rto_floor_on_variance,
+        "a timeout with something added": tcp.rto_slop_s != 0,
+        "congestion window validation": tcp.window_validation,
+        f'"{kind}" without SACK': not tcp.sack and kind not in ("reno", "tahoe"),
+        f'"{kind}" with SACK': tcp.sack and kind == "tahoe",
+    }
+    return (name for name, there in found.items() if there)
+
+
+def _of_control(congestion: CongestionPlan) -> Iterator[str]:
+    kind, card = congestion.kind, catalog.card("congestion", congestion.kind)
+    free = COUNTING | TOLD.get(kind, frozenset())
+    for name, parameter in card.parameters.items():
+        value = congestion.parameters[card.key(name)]
+        usual = THERE.get(kind, {}).get(name, None if parameter.default is None else parameter.read(parameter.default))
+        if name not in free and value != usual:
+            shown = str(value).lower() if isinstance(value, bool) else value
+            yield f'congestion control "{kind}" with {name} = {shown}'

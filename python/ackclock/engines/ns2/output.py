@@ -1,0 +1,220 @@
+"""What a script wrote, as the dataset's tables.
+
+ns-2 counts whole segments, from 0; the first stands for the SYN and has no data. What a queue holds is sampled with the packet in transmission left out; sojourn times are not
+known, nor is a segment's retransmission as an event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ackclock.dataset import Dataset, Spool
+from ackclock.plan import Plan, TcpPlan
+
+#: Columns of the lines, by file and their first word.
+SAMPLES_OF_FLOWS = ("time_s", "flow", "cwnd", "ssthresh", "srtt_s", "in_flight", "ack")
+SAMPLES_OF_QUEUES = ("time_s", "link", "backlog_p", "backlog_bytes", "departures_p", "drops_p", "departed_bytes")
+COUNTS_OF_FLOWS = ("flow", "time_s", "ack", "packets", "resent", "timeouts", "cuts")
+COUNTS_OF_LINKS = ("link", "time_s", "arrived", "dropped", "departed", "departed_bytes", "packet_s", "byte_s")
+
+#: The last bytes of a file of samples that tell how far the run is.
+TAIL_BYTES = 4096
+
+
+def share(folder: Path) -> float:
+    """How far a run is, by the last sample that is on disk."""
+    path = folder / "samples"
+    if not path.exists():
+        return 0.0
+    with path.open("rb") as file:
+        file.seek(max(path.stat().st_size - TAIL_BYTES, 0))
+        lines = file.read().split(b"\n")[:-1]
+    words = lines[-1].split() if lines else []
+    try:
+        duration_s = float(_word(folder / "run.tcl", "set duration_s "))
+        return min(float(words[1]) / duration_s, 1.0)
+    except (IndexError, ValueError, ZeroDivisionError):
+        return 0.0
+
+
+def _word(path: Path, before: str) -> str:
+    with path.open(encoding="utf-8") as file:
+        return next((line.removeprefix(before) for line in file if line.startswith(before)), "")
+
+
+def dataset(plan: Plan, folder: Path, manifest: Mapping[str, Any], spool_bytes: int) -> Dataset:
+    """The run's dataset, of the files in a folder."""
+    spool = Spool(spool_bytes=spool_bytes)
+    counts = _lines(folder / "flows")
+    spool.append("flows", _flows(plan, counts, _dropped(plan, folder / "drops")))
+    samples = _lines(folder / "samples")
+    spool.append("flow_samples", _flow_samples(plan, _table(samples.get("f", []), SAMPLES_OF_FLOWS)))
+    queues = _table(samples.get("q", []), SAMPLES_OF_QUEUES)
+    spool.append("queue_samples", _queue_samples(plan, queues))
+    spool.append("events", _events(folder / "drops", counts))
+    spool.append("links", _links(plan, _lines(folder / "links")))
+    return spool.dataset(manifest)
+
+
+def _lines(path: Path) -> dict[str, list[list[str]]]:
+    """Lines of words, by the first."""
+    found: dict[str, list[list[str]]] = {}
+    with path.open(encoding="ascii") as file:
+        for line in file:
+            word, *rest = line.split()
+            found.setdefault(word, []).append(rest)
+    return found
+
+
+def _table(rows: list[list[str]], names: tuple[str, ...]) -> pl.DataFrame:
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)
+    return pl.DataFrame({name: np.array(column, dtype=np.float64) for name, column in zip(names, columns, strict=True)})
+
+
+def _whole(column: pl.Series) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    return np.maximum(column.to_numpy(), 0).astype(np.uint64)
+
+
+def _tcps(plan: Plan) -> list[TcpPlan]:
+    """By flow."""
+    found = [plan.groups[flow.group].tcp for flow in plan.flows]
+    return [tcp for tcp in found if tcp is not None]
+
+
+def _flows(plan: Plan, counts: Mapping[str, list[list[str]]], dropped: np.ndarray[Any, Any]) -> dict[str, Any]:
+    end = _table(counts.get("end", []), COUNTS_OF_FLOWS).sort("flow")
+    warm = _table(counts.get("warm", []), COUNTS_OF_FLOWS).sort("flow")
+    tcps = _tcps(plan)
+    mss = np.array([tcp.mss_bytes for tcp in tcps], dtype=np.uint64)
+    wire = np.array([tcp.packet_bytes for tcp in tcps], dtype=np.uint64)
+    begun, over = _times(counts.get("begin", []), len(tcps)), _times(counts.get("done", []), len(tcps))
+    delivered, at_warmup = (_whole(rows["ack"]) * mss for rows in (end, warm))
+    return {
+        "flow": np.arange(len(tcps), dtype=np.uint32),
+        "group": np.array([flow.group for flow in plan.flows], dtype=np.uint32),
+        "source": [f"sender-{number}" for number in range(len(tcps))],
+        "destination": [f"receiver-{number}" for number in range(len(tcps))],
+        "congestion": [_kind(plan, number) for number in range(len(tcps))],
+        "base_rtt_s": np.array([flow.base_rtt_s for flow in plan.flows]),
+        "start_s": begun,
+        "end_s": over,
+        "completion_s": over - begun,
+        "size_bytes": [flow.size_bytes for flow in plan.flows],
+        "delivered_bytes": delivered,
+        "measured_bytes": delivered - at_warmup,
+        "sent_packets": _whole(end["packets"]),
+        "sent_bytes": _whole(end["packets"]) * wire,
+        "dropped_packets": dropped,
+        "retransmissions": _whole(end["resent"]),
+        "timeouts": _whole(end["timeouts"]),
+        "syn_retransmissions": np.zeros(len(tcps), dtype=np.uint64),
+        "measured_sent_packets": _whole(end["packets"] - warm["packets"]),
+        "measured_retransmissions": _whole(end["resent"] - warm["resent"]),
+        "measured_timeouts": _whole(end["timeouts"] - warm["timeouts"]),
+    }
+
+
+def _kind(plan: Plan, number: int) -> str:
+    congestion = plan.groups[plan.flows[number].group].congestion
+    return congestion.kind if congestion else ""
+
+
+def _times(rows: list[list[str]], count: int) -> np.ndarray[Any, np.dtype[np.float64]]:
+    found = np.full(count, np.nan)
+    for number, time_s in rows:
+        if np.isnan(found[int(number)]):
+            found[int(number)] = float(time_s)
+    return found
+
+
+def _flow_samples(plan: Plan, rows: pl.DataFrame) -> dict[str, Any]:
+    flow = rows["flow"].to_numpy().astype(np.uint32)
+    mss = np.array([tcp.mss_bytes for tcp in _tcps(plan)], dtype=np.uint64)
+    srtt_s = rows["srtt_s"].to_numpy()
+    return {
+        "time_s": rows["time_s"].to_numpy(),
+        "flow": flow,
+        "cwnd": rows["cwnd"].to_numpy(),
+        "ssthresh": rows["ssthresh"].to_numpy(),
+        "srtt_s": np.where(srtt_s > 0, srtt_s, np.nan),
+        "in_flight": np.maximum(rows["in_flight"].to_numpy(), 0.0),
+        "delivered_bytes": _whole(rows["ack"]) * mss[flow],
+    }
+
+
+def _queue_samples(plan: Plan, rows: pl.DataFrame) -> dict[str, Any]:
+    """Counts since the sample before, of each link."""
+    counted = ("departures_p", "drops_p", "departed_bytes")
+    since = rows.with_columns((pl.col(name) - pl.col(name).shift(1).over("link").fill_null(0)) for name in counted)
+    rate = np.array([link.rate_bps for link in plan.links])[since["link"].to_numpy().astype(int)]
+    used = since["departed_bytes"].to_numpy() * 8 / (rate * plan.record.interval_s)
+    return {
+        "time_s": since["time_s"].to_numpy(),
+        "link": since["link"].to_numpy().astype(np.uint32),
+        "backlog_p": since["backlog_p"].to_numpy(),
+        "backlog_bytes": since["backlog_bytes"].to_numpy(),
+        "departures_p": _whole(since["departures_p"]),
+        "drops_p": _whole(since["drops_p"]),
+        "utilisation": np.minimum(used, 1.0),
+    }
+
+
+def _traced(path: Path) -> Iterator[tuple[float, int, int]]:
+    """Time, flow and link of each dropped packet: `d TIME FROM TO KIND BYTES FLAGS FLOW …`."""
+    links: dict[tuple[str, str], int] = {}
+    with path.open(encoding="ascii") as file:
+        for line in file:
+            words = line.split()
+            if words[0] == "link":
+                links[words[2], words[3]] = int(words[1])
+            elif words[0] == "d":
+                yield float(words[1]), int(words[7]), links[words[2], words[3]]
+
+
+def _dropped(plan: Plan, path: Path) -> np.ndarray[Any, Any]:
+    flows = np.fromiter((flow for _, flow, _ in _traced(path)), dtype=np.int64)
+    return np.bincount(flows[flows < len(plan.flows)], minlength=len(plan.flows)).astype(np.uint64)
+
+
+def _events(path: Path, counts: Mapping[str, list[list[str]]]) -> dict[str, Any]:
+    drops = [(time_s, flow, link, "drop") for time_s, flow, link in _traced(path)]
+    ends = [(float(time_s), int(flow), None, "finished") for flow, time_s in counts.get("done", [])]
+    rows = sorted([*drops, *ends], key=lambda row: row[:2])
+    return {
+        "time_s": np.array([row[0] for row in rows]),
+        "flow": [row[1] for row in rows],
+        "link": [row[2] for row in rows],
+        "kind": [row[3] for row in rows],
+    }
+
+
+def _links(plan: Plan, counts: Mapping[str, list[list[str]]]) -> dict[str, Any]:
+    """The measured part's counts are those at the end less those at the end of the warm-up.
+
+    Mean sojourn times are what waited, summed over the time, for each packet that left: Little's law.
+    """
+    end = _table(counts.get("end", []), COUNTS_OF_LINKS).sort("link")
+    warm = _table(counts.get("warm", []), COUNTS_OF_LINKS).sort("link")
+    links = [plan.links[int(number)] for number in end["link"]]
+    rate_bps = np.array([link.rate_bps for link in links])
+    measured = {name: (end[name] - warm[name]).to_numpy() for name in COUNTS_OF_LINKS[1:]}
+    measured_s = np.maximum(measured["time_s"], 1e-12)
+    return {
+        "link": end["link"].to_numpy().astype(np.uint32),
+        "name": [link.name for link in links],
+        "bottleneck": np.array([link.bottleneck for link in links], dtype=np.bool_),
+        "rate_bps": rate_bps,
+        **{f"{name}_p": measured[name].astype(np.uint64) for name in ("arrived", "dropped", "departed")},
+        **{f"{name}_p": np.zeros(len(links), dtype=np.uint64) for name in ("lost", "marked", "lost_total")},
+        "departed_bytes": measured["departed_bytes"].astype(np.uint64),
+        "busy_s": measured["departed_bytes"] * 8 / rate_bps,
+        "backlog_mean_p": measured["packet_s"] / measured_s,
+        "backlog_mean_bytes": measured["byte_s"] / measured_s,
+        "sojourn_mean_s": measured["packet_s"] / np.maximum(measured["departed"], 1),
+        **{f"{name}_total_p": _whole(end[name]) for name in ("arrived", "dropped", "departed")},
+    }

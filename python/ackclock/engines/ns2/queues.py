@@ -1,0 +1,68 @@
+"""Queue disciplines in ns-2's words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ackclock.engines import red
+from ackclock.plan import LinkPlan, Parameters, Plan
+
+#: Those that ns-2 2.35 has and a plan can mean.
+DISCIPLINES = ("pfifo", "bfifo", "red")
+
+#: What its RED does in one way only.
+RED_FIXED = {"ecn": False, "harddrop": False, "nodrop": False, "adaptive": False}
+
+
+def draws(link: LinkPlan) -> bool:
+    """Whether its queue does something by chance."""
+    return link.queue.discipline == "red"
+
+
+def kind(link: LinkPlan) -> str:
+    """The class, as `simplex-link` takes it."""
+    return "RED" if link.queue.discipline == "red" else "DropTail"
+
+
+def settings(link: LinkPlan, packet_bytes: int) -> dict[str, str]:
+    """The queue's variables. `limit_` is one more than what may wait: a packet that would make it so long is dropped."""
+    parameters = link.queue.parameters
+    if link.queue.discipline == "pfifo":
+        return {"limit_": str(parameters["limit_packets"] + 1)}
+    if link.queue.discipline == "bfifo":
+        return {"queue_in_bytes_": "true", "mean_pktsize_": "1", "limit_": str(parameters["limit_bytes"] + 1)}
+    return _red(parameters, packet_bytes)
+
+
+def _red(parameters: Parameters, packet_bytes: int) -> dict[str, str]:
+    """Thresholds in packets of the mean size, which ns-2 turns into bytes itself where it counts them."""
+    inner = red.in_packets(parameters, packet_bytes)
+    in_bytes = parameters["bytes"]
+    return {
+        "queue_in_bytes_": "true" if in_bytes else "false",
+        "bytes_": "true" if parameters["weighted"] else "false",
+        "mean_pktsize_": str(packet_bytes if in_bytes else parameters["avpkt_bytes"]),
+        "limit_": f"{red.limit_in_packets(parameters, packet_bytes):.0f}",
+        "thresh_": f"{inner['min_p']:.6g}",
+        "maxthresh_": f"{inner['max_p']:.6g}",
+        "q_weight_": f"{inner['weight']:.9g}",
+        "linterm_": f"{1 / parameters['probability']:.9g}",
+        "gentle_": "true" if parameters["gentle"] else "false",
+        "setbit_": "false",
+        "adaptive_": "0",
+        "wait_": "false",
+        "drop_tail_": "true",
+    }
+
+
+def beyond(plan: Plan) -> Iterator[str]:
+    """What of a plan's queues and links ns-2 has not."""
+    if len({link.frame_overhead_bytes for link in plan.links}) > 1:
+        yield "links with frames of different overheads"
+    for link in plan.links:
+        if link.queue.discipline == "red":
+            for name, value in RED_FIXED.items():
+                if link.queue.parameters[name] != value:
+                    yield f'queue discipline "red" with {name} = {str(link.queue.parameters[name]).lower()}'
+            if link.queue.parameters["bandwidth_bps"] not in (None, link.rate_bps):
+                yield 'queue discipline "red" with a bandwidth other than the link\'s'

@@ -1,0 +1,268 @@
+"""A plan as a script of ns-2: what a person would write, and what `output` reads afterwards.
+
+The script writes into the folder it runs in: `samples` (a line for each flow and each link at each instant), `drops` (ns-2's
+own trace lines, of dropped packets only), `flows` and `links` (the counts at the warm-up's end and at the end).
+Each pair of ways has nodes of its own at both ends, and each link that queues two; packets follow routes that are
+written down, since ns-2's own would take the way of fewest links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ackclock.engines.ns2 import agents, queues
+from ackclock.engines.ns2.agents import Agents
+from ackclock.plan import FlowPlan, PathPlan, Plan
+
+#: The rate of links that only delay, in bit/s: a packet of 1500 B takes 1.2 ns.
+FAST_BPS = 10_000_000_000_000
+
+#: Packets that only a delay holds.
+LONG_P = 100_000_000
+
+
+@dataclass(slots=True)
+class _Net:
+    """Nodes by their names, links that only delay, and the next node on the way to another."""
+
+    nodes: dict[str, None] = field(default_factory=dict)
+    delays: dict[tuple[str, str], float] = field(default_factory=dict)
+    routes: dict[tuple[str, str], str] = field(default_factory=dict)
+    ends: dict[tuple[PathPlan, PathPlan], tuple[str, str]] = field(default_factory=dict)
+    clashes: bool = False
+
+    def ends_of(self, flow: FlowPlan) -> tuple[str, str]:
+        """The two nodes of a flow; flows with the same ways share them."""
+        ways = (flow.forward, flow.reverse)
+        if ways not in self.ends:
+            source, sink = f"src{len(self.ends)}", f"dst{len(self.ends)}"
+            self.ends[ways] = source, sink
+            self._way(flow.forward, source, sink)
+            self._way(flow.reverse, sink, source)
+        return self.ends[ways]
+
+    def _way(self, path: PathPlan, source: str, sink: str) -> None:
+        at = source
+        for hop in path.hops:
+            self._step(at, f"in{hop.link}", hop.delay_s, sink)
+            self._lead(f"in{hop.link}", f"out{hop.link}", sink)
+            at = f"out{hop.link}"
+        self._step(at, sink, path.delay_s, sink)
+
+    def _step(self, here: str, there: str, delay_s: float, sink: str) -> None:
+        self.clashes |= self.delays.setdefault((here, there), delay_s) != delay_s
+        self._lead(here, there, sink)
+
+    def _lead(self, here: str, there: str, sink: str) -> None:
+        self.nodes |= {here: None, there: None}
+        self.clashes |= self.routes.setdefault((here, sink), there) != there
+
+
+def _net(plan: Plan) -> _Net:
+    net = _Net()
+    for flow in plan.flows:
+        net.ends_of(flow)
+    return net
+
+
+def beyond(plan: Plan) -> Iterator[str]:
+    """What of a plan's ways and flows a script cannot say."""
+    if _net(plan).clashes:
+        yield "different delays between the same two queues"
+    if any(flow.size_bytes is not None and flow.size_bytes % _mss(plan, flow) for flow in plan.flows):
+        yield "transfers that are no whole number of segments"
+
+
+def _mss(plan: Plan, flow: FlowPlan) -> int:
+    tcp = plan.groups[flow.group].tcp
+    return tcp.mss_bytes if tcp else 1
+
+
+def tcl(plan: Plan, seed: int) -> str:
+    """The script of one run. The plan must be one that `beyond` finds nothing in."""
+    return "\n".join([*_head(plan, seed), *_links(plan), *_senders(plan), *_flows(plan, seed), *_tail(plan)]) + "\n"
+
+
+def _head(plan: Plan, seed: int) -> Iterator[str]:
+    yield f"# {_comment(plan.name)}: for ns-2 2.35, seed {seed}."
+    yield f"set duration_s {plan.duration_s:g}"
+    yield f"set warmup_s {plan.warmup_s:g}"
+    yield f"set interval_s {plan.record.interval_s:g}"
+    yield ""
+    yield "remove-all-packet-headers"
+    yield "add-packet-header IP TCP Flags"
+    yield "set ns [new Simulator]"
+    yield f"ns-random {seed % (2**31 - 1) + 1}"
+    yield "# Packets take the ways that are written below."
+    yield "$ns rtproto Manual"
+
+
+def _comment(text: str) -> str:
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split()).rstrip("\\") or "A run"
+
+
+def _links(plan: Plan) -> Iterator[str]:
+    net = _net(plan)
+    yield "\n# The nodes: src and dst are hosts, in and out the two ends of a link that queues."
+    yield f"foreach name {{{' '.join(net.nodes)}}} {{ set $name [$ns node] }}"
+    yield "\n# The links that queue: the numbers are the plan's."
+    used = sorted({hop.link for flow in plan.flows for way in (flow.forward, flow.reverse) for hop in way.hops})
+    yield f"set links {{{' '.join(map(str, used))}}}"
+    for number in used:
+        link = plan.links[number]
+        yield f"# {_comment(link.name)}"
+        ends = f"$in{number} $out{number}"
+        yield f"$ns simplex-link {ends} {link.rate_bps:.17g} {link.delay_s:.12g}s {queues.kind(link)}"
+        for name, value in queues.settings(link, plan.packet_bytes).items():
+            yield f"[[$ns link {ends}] queue] set {name} {value}"
+    yield "\n# What only delays."
+    yield "proc delay {from to delay_s} {\n    global ns"
+    yield f"    $ns simplex-link $from $to {FAST_BPS} ${{delay_s}}s DropTail"
+    yield f"    $ns queue-limit $from $to {LONG_P}\n}}"
+    for (here, there), delay_s in net.delays.items():
+        yield f"delay ${here} ${there} {delay_s:.12g}"
+    yield "\n# The ways: at a node, to a host, over the next node."
+    yield "proc way {at to over} {\n    global ns\n    $at add-route [$to id] [[$ns link $at $over] head]\n}"
+    for (here, sink), there in net.routes.items():
+        yield f"way ${here} ${sink} ${there}"
+
+
+def _senders(plan: Plan) -> Iterator[str]:
+    groups = sorted({flow.group for flow in plan.flows})
+    for number in groups:
+        yield from _of_group(
+            number, plan.groups[number].label, agents.agents(plan.groups[number], plan.links[0].frame_overhead_bytes)
+        )
+    yield "\n# A flow: its agents, which data it sends, from when on. `packets` below 0 is without end."
+    yield "proc flow {number group from to start_s stop_s packets} {"
+    yield "    global ns senders sinks duration_s"
+    yield "    set senders($number) [sender$group $number]"
+    yield "    set sinks($number) [sink$group]"
+    yield "    $ns attach-agent $from $senders($number)"
+    yield "    $ns attach-agent $to $sinks($number)"
+    yield "    $ns connect $senders($number) $sinks($number)"
+    yield "    set data [new Application/FTP]"
+    yield "    $data attach-agent $senders($number)"
+    yield '    if {$packets < 0} { set send "$data start" } else { set send "$senders($number) advance $packets" }'
+    yield '    $ns at $start_s "begin $number; $send"'
+    yield '    if {$stop_s >= 0} { $ns at $stop_s "$data stop" }'
+    yield "}"
+
+
+def _of_group(number: int, label: str, of: Agents) -> Iterator[str]:
+    yield f"\n# The agents of {_comment(label)}."
+    yield f"proc sender{number} {{flow}} {{"
+    yield "    global ns"
+    yield f"    set agent [new {of.sender}]"
+    yield "    $agent set fid_ $flow"
+    yield from (f"    $agent set {name} {value}" for name, value in of.variables.items())
+    if of.control:
+        told = "".join(f"; $agent set_ca_param {of.control} {name} {value}" for name, value in of.parameters.items())
+        yield f'    $ns at 0 "$agent select_ca {of.control}{told}"'
+    yield "    return $agent"
+    yield "}"
+    yield f"proc sink{number} {{}} {{"
+    yield f"    set agent [new {of.sink}]"
+    yield from (f"    $agent set {name} {value}" for name, value in of.sink_variables.items())
+    yield "    return $agent"
+    yield "}"
+
+
+def _flows(plan: Plan, seed: int) -> Iterator[str]:
+    net, draw = _net(plan), np.random.default_rng(seed)
+    yield "\n# The flows."
+    for number, flow in enumerate(plan.flows):
+        source, sink = net.ends_of(flow)
+        start_s = flow.start_s + draw.random() * flow.start_jitter_s
+        stop_s = -1 if flow.stop_s is None else flow.stop_s
+        packets = -1 if flow.size_bytes is None else flow.size_bytes // _mss(plan, flow)
+        yield f"flow {number} {flow.group} ${source} ${sink} {start_s:.9g} {stop_s:g} {packets}"
+
+
+def _tail(plan: Plan) -> Iterator[str]:
+    yield TAIL.replace("FLOWS", str(len(plan.flows)))
+
+
+#: What is written down. Tcl's own words for numbers are read back as they are.
+TAIL = """
+# What is written down: dropped packets by ns-2's trace, the rest as lines of our own.
+set drops [open drops w]
+foreach link $links {
+    set from [set in$link]
+    set to [set out$link]
+    set monitor($link) [$ns monitor-queue $from $to [open /dev/null w] 1e9]
+    $monitor($link) set-pkts-integrator [new Integrator]
+    $monitor($link) set-bytes-integrator [new Integrator]
+    set wire [$ns link $from $to]
+    set trace [$ns create-trace Drop $drops $from $to]
+    $trace target [[$wire set drophead_] target]
+    [$wire set drophead_] target $trace
+    puts $drops "link $link [$from id] [$to id]"
+}
+
+set samples [open samples w]
+set flows [open flows w]
+set totals [open links w]
+set begun {}
+
+proc begin {number} {
+    global begun flows ns
+    lappend begun $number
+    puts $flows "begin $number [$ns now]"
+}
+
+Agent/TCP instproc done {} {
+    global flows ns
+    puts $flows "done [$self set fid_] [$ns now]"
+}
+
+proc sample {} {
+    global ns samples begun senders links monitor interval_s
+    set now [$ns now]
+    foreach number $begun {
+        set agent $senders($number)
+        puts $samples "f $now $number [$agent set cwnd_] [$agent set ssthresh_] [expr [$agent set srtt_] / 8.0 * \\
+            [$agent set tcpTick_]] [expr [$agent set t_seqno_] - [$agent set ack_] - 1] [$agent set ack_]"
+    }
+    foreach link $links {
+        set queue $monitor($link)
+        puts $samples "q $now $link [$queue set pkts_] [$queue set size_] [$queue set pdepartures_] \\
+            [$queue set pdrops_] [$queue set bdepartures_]"
+    }
+    $ns at [expr $now + $interval_s] sample
+}
+
+proc count {word} {
+    global ns flows totals senders sinks links monitor
+    for {set number 0} {$number < FLOWS} {incr number} {
+        set agent $senders($number)
+        puts $flows "$word $number [$ns now] [$agent set ack_] [$agent set ndatapack_] [$agent set nrexmitpack_] \\
+            [$agent set nrexmit_] [$agent set ncwndcuts_]"
+    }
+    foreach link $links {
+        set queue $monitor($link)
+        puts $totals "$word $link [$ns now] [$queue set parrivals_] [$queue set pdrops_] [$queue set pdepartures_] \\
+            [$queue set bdepartures_] [until_now [$queue get-pkts-integrator]] [until_now [$queue get-bytes-integrator]]"
+    }
+}
+
+proc until_now {integrator} {
+    global ns
+    $integrator newpoint [$ns now] [$integrator set lasty_]
+    return [$integrator set sum_]
+}
+
+proc finish {} {
+    global samples flows totals drops
+    count end
+    foreach file [list $samples $flows $totals $drops] { close $file }
+    exit 0
+}
+
+$ns at 0 sample
+$ns at $warmup_s "count warm"
+$ns at $duration_s finish
+$ns run"""

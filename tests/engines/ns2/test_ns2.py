@@ -1,0 +1,201 @@
+"""ns-2: its script, what it cannot do, and that it agrees with the packet engine where both mean the same TCP."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+
+import pytest
+
+import ackclock as ac
+from ackclock import engines
+from ackclock.dataset import tables
+from ackclock.engines.ns2 import Ns2Error, script
+from ackclock.errors import UnsupportedError
+from ackclock.plan import Plan
+
+needs_ns2 = pytest.mark.skipif(
+    shutil.which("ns") is None and not os.environ.get("CI"), reason="needs ns-2 (Debian's package ns2)"
+)
+
+TEXT = """
+name = "Four flows"
+duration = "40s"
+warmup = "10s"
+seeds = [1]
+[network]
+topology = "dumbbell"
+rate = "10Mbit"
+rtt = "40ms"
+queue = { discipline = "pfifo", limit = "1bdp" }
+[tcp]
+stack = "ns2"
+sack = true
+timestamps = true
+[[flows]]
+count = 4
+congestion = "reno"
+"""
+
+
+def plan(*changes: tuple[str, str]) -> Plan:
+    text = TEXT
+    for before, after in changes:
+        assert before in text, before
+        text = text.replace(before, after)
+    return ac.loads(text).plan()
+
+
+def refused(*changes: tuple[str, str]) -> list[str]:
+    return [reason.what for reason in engines.engine("ns2").check(plan(*changes))]
+
+
+def test_a_plan_for_ns2s_own_tcp_is_taken_whole():
+    assert refused() == []
+    assert refused(('"reno"', '{ kind = "cubic", hystart = false }')) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (('stack = "ns2"\nsack = true\ntimestamps = true', ""),
+         ["RACK", "tail loss probes", "proportional rate reduction", "quick ACKs"]),
+        (('"reno"', '"cubic"'), ['congestion control "cubic" with hystart = true']),
+        (('"reno"', '{ kind = "cubic", hystart = false, c = 0.2 }'), ['congestion control "cubic" with c = 0.2']),
+        (('"reno"', '"bbr"'), ['congestion control "bbr"']),
+        (('"pfifo", limit', '"codel", limit'), ['queue discipline "codel"']),
+        (("sack = true", "sack = false"), []),
+        (('sack = true\ntimestamps = true\n[[flows]]\ncount = 4\ncongestion = "reno"',
+          'sack = false\n[[flows]]\ncongestion = "vegas"'), ['"vegas" without SACK']),
+        (('"reno"', '"reno"\nsize = "1499B"'), ["transfers that are no whole number of segments"]),
+    ],
+)  # fmt: skip
+def test_what_it_has_not_is_said(change, what):
+    found = refused(change)
+    assert found[: len(what)] == what if len(what) > 1 else found == what
+
+
+def test_what_it_has_not_is_not_run():
+    with pytest.raises(UnsupportedError, match="RACK"):
+        engines.engine("ns2").run(plan(('stack = "ns2"\nsack = true\ntimestamps = true', "")), 1)
+
+
+def test_without_the_program_it_says_which_package_has_it(monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    assert engines.lacking("ns2") == "there is no ns-2; Debian has it as the package ns2"
+    with pytest.raises(Ns2Error, match="the package ns2"):
+        engines.engine("ns2").run(plan(), 1)
+
+
+def test_packets_are_as_long_as_the_plan_says():
+    text = script.tcl(plan(), 1)
+    # A segment of 1000 bytes with 40 of headers and 12 of timestamps, of which ns-2 adds 50; 14 of the frame.
+    assert re.search(r"packetSize_ (\d+)\n", text)[1] == str(1000 + 52 - 50 + 14)
+    # Of a queue for one more is told than may wait.
+    limit_p = plan().links[0].queue.parameters["limit_packets"]
+    assert f"limit_ {limit_p + 1}\n" in text
+
+
+def test_a_name_is_a_comment_and_no_command():
+    text = script.tcl(plan(('"Four flows"', r"'a [exec touch x]; {\'")), 1)
+    assert text.split("\n")[0] == "# a [exec touch x]; {: for ns-2 2.35, seed 1."
+
+
+def test_starts_are_drawn_from_the_seed():
+    drawn = plan(("count = 4", 'count = 4\nstart = { at = "0s", jitter = "1s" }'))
+    first, again, other = (script.tcl(drawn, seed) for seed in (1, 1, 2))
+    assert first == again
+    starts = re.findall(r"^flow \d+ \d+ \S+ \S+ (\S+)", first, re.MULTILINE)
+    assert len(set(starts)) == 4
+    assert all(0 <= float(start_s) <= 1 for start_s in starts)
+    assert starts != re.findall(r"^flow \d+ \d+ \S+ \S+ (\S+)", other, re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def found():
+    return engines.engine("ns2").run(plan(), 1)
+
+
+@needs_ns2
+def test_it_fills_the_tables(found):
+    for table in ("flows", "flow_samples", "queue_samples", "events", "links"):
+        frame = found.frame(table)
+        assert frame.height > 0
+        assert frame.schema == tables.schema(table)
+    assert found.flows["flow"].to_list() == [0, 1, 2, 3]
+    assert found.flow_samples.height == 4 * 4000
+    assert found.flow_samples["delivered_bytes"].to_numpy().max() <= found.flows["delivered_bytes"].to_numpy().max()
+
+
+@needs_ns2
+def test_packets_are_conserved(found):
+    link = found.links.row(0, named=True)
+    waiting = found.queue_samples["backlog_p"].to_list()[-1]
+    left = link["arrived_total_p"] - link["dropped_total_p"] - link["departed_total_p"]
+    assert left == pytest.approx(waiting, abs=10)
+    drops = found.events.filter(found.events["kind"] == "drop")
+    assert drops.height == link["dropped_total_p"] == found.flows["dropped_packets"].sum()
+
+
+@needs_ns2
+def test_the_same_seed_gives_the_same_bytes(found):
+    again = engines.engine("ns2").run(plan(), 1)
+    for table in ("flows", "flow_samples", "queue_samples", "events", "links"):
+        assert again.frame(table).equals(found.frame(table))
+
+
+@needs_ns2
+@pytest.mark.parametrize("control", ['"reno"', '{ kind = "cubic", hystart = false }', '"westwood"'])
+def test_it_agrees_with_the_packet_engine(control):
+    """The same TCP: goodput within 2 %, the mean queueing delay within 10 %."""
+    planned = plan(('"reno"', control))
+    ours, theirs = (engines.engine(name).run(planned, 1).metrics()["summary"] for name in ("packet", "ns2"))
+    assert theirs["goodput_bps"]["mean"] == pytest.approx(ours["goodput_bps"]["mean"], rel=0.02)
+    assert theirs["queue_delay_mean_s"]["mean"] == pytest.approx(ours["queue_delay_mean_s"]["mean"], rel=0.10)
+
+
+@needs_ns2
+def test_a_transfer_ends_when_its_last_packet_is_acknowledged():
+    short = plan(
+        ("count = 4", 'size = "100kB"'), ('duration = "40s"\nwarmup = "10s"', 'duration = "5s"\nwarmup = "0s"')
+    )
+    (ours,), (theirs,) = (engines.engine(name).run(short, 1).flows.to_dicts() for name in ("packet", "ns2"))
+    assert theirs["delivered_bytes"] == ours["delivered_bytes"] == 100_000
+    assert theirs["completion_s"] == pytest.approx(ours["completion_s"], abs=1e-3)
+
+
+@needs_ns2
+def test_red_drops_early():
+    red = '"red", limit = "1bdp", min = "10KB", max = "30KB", probability = 0.1'
+    data = engines.engine("ns2").run(plan(('"pfifo", limit = "1bdp"', red)), 1)
+    (link,) = data.links.to_dicts()
+    assert 5 < link["backlog_mean_p"] < 30
+    assert link["dropped_p"] > 0
+    ours = engines.engine("packet").run(plan(('"pfifo", limit = "1bdp"', red)), 1).links.row(0, named=True)
+    assert link["backlog_mean_p"] == pytest.approx(ours["backlog_mean_p"], rel=0.15)
+
+
+@needs_ns2
+def test_both_directions_of_an_asymmetric_link():
+    text = """
+    name = "Up and down"
+    duration = "20s"
+    seeds = [1]
+    [network]
+    topology = "asymmetric"
+    down = { rate = "10Mbit", delay = "30ms", queue = { discipline = "pfifo", limit = "50p" } }
+    up = { rate = "1Mbit", delay = "30ms", queue = { discipline = "pfifo", limit = "20p" } }
+    [tcp]
+    stack = "ns2"
+    [[flows]]
+    congestion = "reno"
+    direction = "down"
+    [[flows]]
+    congestion = "reno"
+    direction = "up"
+    """
+    planned = ac.loads(text).plan()
+    data = engines.engine("ns2").run(planned, 1)
+    assert set(data.links["link"]) == {hop.link for flow in planned.flows for hop in flow.forward.hops}
+    assert all(delivered > 0 for delivered in data.flows["delivered_bytes"])
