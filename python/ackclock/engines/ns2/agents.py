@@ -68,14 +68,8 @@ def agents(group: GroupPlan, overhead_bytes: int) -> Agents:
     assert congestion is not None
     sender, control = _sender(tcp, congestion.kind)
     sink = "Agent/TCPSink" + ("/Sack1" if tcp.sack else "") + ("/DelAck" if tcp.delayed_ack == "on" else "")
-    return Agents(
-        sender,
-        sink,
-        control,
-        _variables(tcp, overhead_bytes),
-        _of_sink(tcp, overhead_bytes),
-        _parameters(congestion) if control else {},
-    )
+    parameters = _parameters(congestion) if control else {}
+    return Agents(sender, sink, control, _variables(tcp, overhead_bytes), _of_sink(tcp, overhead_bytes), parameters)
 
 
 def _sender(tcp: TcpPlan, kind: str) -> tuple[str, str]:

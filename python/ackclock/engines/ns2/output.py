@@ -1,7 +1,7 @@
 """What a script wrote, as the dataset's tables.
 
-ns-2 counts whole segments, from 0; the first stands for the SYN and has no data. What a queue holds is sampled with the packet in transmission left out; sojourn times are not
-known, nor is a segment's retransmission as an event.
+ns-2 counts whole segments, from 0; the first stands for the SYN and has no data. What a queue holds is sampled with the
+packet in transmission left out; sojourn times are not known, nor is a segment's retransmission as an event.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ def _table(rows: list[list[str]], names: tuple[str, ...]) -> pl.DataFrame:
 
 
 def _whole(column: pl.Series) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    return np.maximum(column.to_numpy(), 0).astype(np.uint64)
+    whole: np.ndarray[Any, np.dtype[np.uint64]] = np.maximum(column.to_numpy(), 0).astype(np.uint64)
+    return whole
 
 
 def _tcps(plan: Plan) -> list[TcpPlan]:

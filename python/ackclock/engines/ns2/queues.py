@@ -25,7 +25,7 @@ def kind(link: LinkPlan) -> str:
 
 
 def settings(link: LinkPlan, packet_bytes: int) -> dict[str, str]:
-    """The queue's variables. `limit_` is one more than what may wait: a packet that would make it so long is dropped."""
+    """The queue's variables. `limit_` is one more than may wait: a packet that would make it so long is dropped."""
     parameters = link.queue.parameters
     if link.queue.discipline == "pfifo":
         return {"limit_": str(parameters["limit_packets"] + 1)}
