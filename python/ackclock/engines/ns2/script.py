@@ -1,7 +1,7 @@
 """A plan as a script of ns-2: what a person would write, and what `output` reads afterwards.
 
-The script writes into the folder it runs in: `samples` (a line for each flow and each link at each instant), `drops` (ns-2's
-own trace lines, of dropped packets only), `flows` and `links` (the counts at the warm-up's end and at the end).
+The script writes into the folder it runs in: `samples` (a line for each flow and each link at each instant), `drops`
+(ns-2's own trace lines, of dropped packets only), `flows` and `links` (the counts at the warm-up's end and at the end).
 Each pair of ways has nodes of its own at both ends, and each link that queues two; packets follow routes that are
 written down, since ns-2's own would take the way of fewest links.
 """
@@ -245,7 +245,8 @@ proc count {word} {
     foreach link $links {
         set queue $monitor($link)
         puts $totals "$word $link [$ns now] [$queue set parrivals_] [$queue set pdrops_] [$queue set pdepartures_] \\
-            [$queue set bdepartures_] [until_now [$queue get-pkts-integrator]] [until_now [$queue get-bytes-integrator]]"
+            [$queue set bdepartures_] [until_now [$queue get-pkts-integrator]] \\
+            [until_now [$queue get-bytes-integrator]]"
     }
 }
 
