@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -161,44 +163,50 @@ def _check(out: Path | None, log: Path | None, folder: Path | None = None) -> No
     """What could not be written is found out before the work. Raises `InputError`."""
     from ackclock.dataset import kinds
     from ackclock.doctor import disk as measuring
-    from ackclock.errors import InputError
-    from ackclock.system.files import readable
 
     if folder is not None:
         measuring.room_for(folder)
     if out is not None:
         kinds.check(out, kinds.Kind.HOST)
-    if log is not None and not log.parent.is_dir():
+    if log is not None:
+        _check_log(log)
+
+
+def _check_log(log: Path) -> None:
+    from ackclock.errors import InputError
+    from ackclock.system.files import readable
+
+    if not log.parent.is_dir():
         raise InputError(f"--log: {readable(log.parent)}: found no such directory")
-    if log is not None and log.is_dir():
+    if log.is_dir():
         raise InputError(f"--log: found {readable(log)}, a folder; expected a file")
 
 
 def _time_s(text: str) -> float:
-    from ackclock.errors import InputError
     from ackclock.input import units
-    from ackclock.input.fields import shown
 
-    try:
-        found_s = units.time_s(text)
-    except ValueError as error:
-        raise InputError(f"--for: found {shown(text)}; {error}") from error
-    if not 0.01 <= found_s <= 30 * 86400:
-        raise InputError(f"--for: found {shown(text)}; expected a time from 10ms to 720h")
-    return found_s
+    return _read("--for", text, units.time_s, (0.01, 30 * 86400.0), "a time from 10ms to 720h")
 
 
 def _rate_bps(text: str | None) -> float | None:
-    from ackclock.errors import InputError
     from ackclock.input import units
+
+    return None if text is None else _read("--rate", text, units.rate_bps, (1e-9, inf), "a rate above zero")
+
+
+def _read(option: str, text: str, read: Callable[[str], float], bounds: tuple[float, float], expected: str) -> float:
+    """A quantity with its unit, within bounds. Raises `InputError`."""
+    try:
+        found = read(text)
+    except ValueError as error:
+        raise _refused(option, text, str(error)) from error
+    if not bounds[0] <= found <= bounds[1]:
+        raise _refused(option, text, f"expected {expected}")
+    return found
+
+
+def _refused(option: str, text: str, expected: str) -> Exception:
+    from ackclock.errors import InputError
     from ackclock.input.fields import shown
 
-    if text is None:
-        return None
-    try:
-        found_bps = units.rate_bps(text)
-    except ValueError as error:
-        raise InputError(f"--rate: found {shown(text)}; {error}") from error
-    if not found_bps > 0:
-        raise InputError(f"--rate: found {shown(text)}; expected a rate above zero")
-    return found_bps
+    return InputError(f"{option}: found {shown(text)}; {expected}")

@@ -6,7 +6,7 @@ as a dataset (`clock_gaps`, `disk`) and as answers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ from ackclock.dataset.tables import CLOCK_GAPS, DISK_OPERATIONS, DISK_TARGETS
 from ackclock.doctor import settings
 from ackclock.doctor.disk import Disk
 from ackclock.doctor.finding import Finding
+from ackclock.doctor.settings import Settings
 from ackclock.doctor.stalls import Stalls
 
 __all__ = ["Examined", "Finding", "examined"]
@@ -45,22 +46,32 @@ def examined(
         command: for the manifest.
     """
     known = settings.read()
+    wanted_bps = rate_bps or known.fastest_bps
     answers: dict[str, Any] = {"host": known.as_dict()}
-    findings = [*settings.findings(known)]
-    spool = Spool(names=NAMES)
     if stalls is not None:
-        spool.append("clock_gaps", stalls.columns())
         answers["stalls"] = stalls.as_dict()
-        findings += stalls.findings()
     if disk is not None:
-        spool.append("disk", disk.columns())
-        wanted_bps = rate_bps or known.fastest_bps
         answers["disk"] = disk.as_dict(wanted_bps)
-        findings += disk.findings(wanted_bps)
-    about = {"ackclock": _core.version, "runs": [{"run": 0}], **({"command": command} if command else {})}
-    found = [finding.as_dict() for finding in findings]
-    return Examined(
-        spool.dataset({**about, "host": {**answers, "findings": found}}),
-        {**answers, "findings": found},
-        tuple(findings),
-    )
+    found = tuple(_findings(known, stalls, disk, wanted_bps))
+    answers["findings"] = [finding.as_dict() for finding in found]
+    return Examined(_tables(stalls, disk).dataset(_about(answers, command)), answers, found)
+
+
+def _findings(known: Settings, stalls: Stalls | None, disk: Disk | None, rate_bps: float) -> Iterator[Finding]:
+    yield from settings.findings(known)
+    yield from stalls.findings() if stalls is not None else ()
+    yield from disk.findings(rate_bps) if disk is not None else ()
+
+
+def _tables(stalls: Stalls | None, disk: Disk | None) -> Spool:
+    spool = Spool(names=NAMES)
+    for table, part in (("clock_gaps", stalls), ("disk", disk)):
+        if part is not None:
+            spool.append(table, part.columns())
+    return spool
+
+
+def _about(answers: Mapping[str, Any], command: str | None) -> dict[str, Any]:
+    """The manifest."""
+    told = {"command": command} if command else {}
+    return {"ackclock": _core.version, "runs": [{"run": 0}], **told, "host": dict(answers)}

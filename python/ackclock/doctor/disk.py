@@ -13,9 +13,10 @@ import os
 import random
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,9 @@ SNAPLEN_BYTES, PACKET_BYTES = 96, 1500
 
 #: A capture is written by a program with other work to do: a disk is called fast enough from so many times its need on.
 ROOM = 2.0
+
+#: What to do where it is not; and a call that takes longer than this, in seconds, is worth a word.
+SLOWLY, STANDS_S = "Capture less of each packet (tcpdump -s), or to another disk or a tmpfs.", 1.0
 
 Tell = Callable[[float], object]
 
@@ -96,24 +100,23 @@ class Disk:
         }
 
     def findings(self, rate_bps: float) -> Iterator[Finding]:
-        """Whether a capture at a rate could be written here, and what one block size or another costs."""
-        need, best = capture_bytes_s(rate_bps), self.least_written()
-        enough = best["least"] >= ROOM * need
-        place = readable(self.folder)
-        sentence = (
-            f"The disk under {place} takes {_speed(best['median'])} that reach it ({_speed(best['least'])} at worst, "
-            f"in blocks of {numbers.block(best['block_bytes'])}); a capture of {numbers.value(rate_bps, 'bit/s')} "
-            f"with {SNAPLEN_BYTES} bytes of each packet needs {_speed(need)}."
-        )
-        advice = "Capture less of each packet (tcpdump -s), or to another disk or a tmpfs." if not enough else ""
-        evidence = {"needs_bytes_s": need, "written_bytes_s": best["median"], "least_bytes_s": best["least"]}
-        yield Finding("disk", sentence, evidence, advice, bad=not enough)
+        """Whether a capture at a rate could be written here, and whether single calls stand still."""
+        yield self._for_captures(rate_bps)
         slowest = self.rows.filter(pl.col("target") == "file")["call_max_s"].max()
-        if isinstance(slowest, float) and slowest > 1.0:
+        if isinstance(slowest, float) and slowest > STANDS_S:
             said = f"One call took {numbers.value(slowest, 's')}: whoever writes to this disk stands still for as long."
-            yield Finding(
-                "disk", said, {"call_max_s": slowest}, "Have captures written by a process of their own.", True
-            )
+            advice = "Have captures written by a process of their own."
+            yield Finding("disk", said, {"call_max_s": slowest}, advice, bad=True)
+
+    def _for_captures(self, rate_bps: float) -> Finding:
+        need, best = capture_bytes_s(rate_bps), self.least_written()
+        takes = f"{_speed(best['median'])} that reach it ({_speed(best['least'])} at worst, in blocks of "
+        takes += f"{numbers.block(best['block_bytes'])})"
+        wanted = f"a capture of {numbers.value(rate_bps, 'bit/s')} with {SNAPLEN_BYTES} bytes of each packet needs"
+        said = f"The disk under {readable(self.folder)} takes {takes}; {wanted} {_speed(need)}."
+        evidence = {"needs_bytes_s": need, "written_bytes_s": best["median"], "least_bytes_s": best["least"]}
+        slow = best["least"] < ROOM * need
+        return Finding("disk", said, evidence, SLOWLY if slow else "", bad=slow)
 
 
 def capture_bytes_s(rate_bps: float, snaplen_bytes: int = SNAPLEN_BYTES) -> float:
@@ -145,16 +148,16 @@ def measure(
     fitting = room_for(folder, amount_bytes, max(blocks_bytes))
     with _unnamed(folder) as file, _opened(device, force) as raw:
         targets = {"file": file} if raw is None else {"file": file, "device": raw}
-        cells = [
-            Cell(operation, target, cached, block_bytes)
-            for target in targets
-            for operation in DISK_OPERATIONS
-            if target == "file" or operation == "read" or force
-            for cached in (True, False)
-            for block_bytes in blocks_bytes
-        ]
+        cells = _cells(targets, blocks_bytes, force=force)
         rows = _measured(cells, targets, fitting, repeats, folder, tell)
     return Disk(folder, device, rows)
+
+
+def _cells(targets: Iterable[str], blocks_bytes: Sequence[int], *, force: bool) -> list[Cell]:
+    """Everything that is measured: a device is written only if that is forced."""
+    every = product(targets, DISK_OPERATIONS, (True, False), blocks_bytes)
+    cells = [Cell(operation, target, cached, block) for target, operation, cached, block in every]
+    return [cell for cell in cells if cell.target == "file" or cell.operation == "read" or force]
 
 
 def _measured(
@@ -182,18 +185,23 @@ def _as_row(cell: Cell) -> dict[str, Any]:
 def _once(cell: Cell, descriptor: int, amount_bytes: int) -> dict[str, Any]:
     """One measurement. What is not to be measured is done before and after it."""
     count = max(amount_bytes // cell.block_bytes, 1)
-    if cell.operation == "read":
-        _prepare_reading(cell, descriptor, count)
-        calls = _calls(lambda at, block: os.preadv(descriptor, [block], at), cell, count)
-    else:
-        if cell.target == "file":
-            os.ftruncate(descriptor, 0)
-        calls = _calls(lambda at, block: os.pwrite(descriptor, block, at), cell, count)
-        synced_s = _timed(lambda: os.fdatasync(descriptor))
-        if not cell.cached:
-            calls["duration_s"] += synced_s
-            calls["call_max_s"] = max(calls["call_max_s"], synced_s)
-    return calls
+    return (_read if cell.operation == "read" else _written)(cell, descriptor, count)
+
+
+def _read(cell: Cell, descriptor: int, count: int) -> dict[str, Any]:
+    _prepare_reading(cell, descriptor, count)
+    return _calls(lambda at, block: os.preadv(descriptor, [block], at), cell, count)
+
+
+def _written(cell: Cell, descriptor: int, count: int) -> dict[str, Any]:
+    if cell.target == "file":
+        os.ftruncate(descriptor, 0)
+    found = _calls(lambda at, block: os.pwrite(descriptor, block, at), cell, count)
+    synced_s = _timed(lambda: os.fdatasync(descriptor))
+    if cell.cached:
+        return found
+    longest_s = max(found["call_max_s"], synced_s)
+    return {**found, "duration_s": found["duration_s"] + synced_s, "call_max_s": longest_s}
 
 
 def _prepare_reading(cell: Cell, descriptor: int, count: int) -> None:

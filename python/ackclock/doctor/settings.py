@@ -42,6 +42,10 @@ SWITCHES: Mapping[str, str] = {
     "ipv4.tcp_moderate_rcvbuf": "receive buffers do not grow with the path",
 }
 
+#: Buffers, and what goes through them; what makes repeated measurements unlike.
+BUFFERS = {"ipv4.tcp_rmem": "received", "ipv4.tcp_wmem": "sent"}
+MEMORY = "ipv4.tcp_no_metrics_save"
+
 #: A buffer is called small if it does not hold a round trip of that many seconds at the interface's rate.
 LONG_S = 0.1
 
@@ -85,30 +89,30 @@ def read() -> Settings:
 
 def findings(known: Settings) -> Iterator[Finding]:
     """What of them holds transfers back."""
+    yield from _switches(known)
+    for name, ends in BUFFERS.items():
+        yield from _buffer(known, name, ends)
+    if known.sysctls.get(MEMORY) == "0":
+        said = "The kernel keeps the slow-start threshold and RTT of each peer: repeated measurements are not alike."
+        yield Finding("settings", said, {f"net.{MEMORY}": 0}, f"sysctl -w net.{MEMORY}=1 while measuring.")
+
+
+def _switches(known: Settings) -> Iterator[Finding]:
     for name, cost in SWITCHES.items():
         if known.sysctls.get(name) == "0":
-            yield Finding(
-                "settings", f"net.{name} is off: {cost}.", {f"net.{name}": 0}, f"sysctl -w net.{name}=1", bad=True
-            )
+            advice = f"sysctl -w net.{name}=1"
+            yield Finding("settings", f"net.{name} is off: {cost}.", {f"net.{name}": 0}, advice, bad=True)
+
+
+def _buffer(known: Settings, name: str, ends: str) -> Iterator[Finding]:
     need = LONG_S * known.fastest_bps / 8
-    for name, ends in (("ipv4.tcp_rmem", "received"), ("ipv4.tcp_wmem", "sent")):
-        most = known.sysctls.get(name, "").split()
-        if len(most) == 3 and int(most[2]) < need:
-            limit_bps = int(most[2]) * 8 / LONG_S
-            yield Finding(
-                "settings",
-                f"With net.{name} of {numbers.value(int(most[2]), 'bytes')} no connection gets more than "
-                f"{numbers.value(limit_bps, 'bit/s')} {ends} over a round trip of {numbers.value(LONG_S, 's')}.",
-                {f"net.{name}": int(most[2]), "needed_bytes": need},
-                f'sysctl -w net.{name}="{most[0]} {most[1]} {int(need)}" if long paths matter.',
-            )
-    if known.sysctls.get("ipv4.tcp_no_metrics_save") == "0":
-        yield Finding(
-            "settings",
-            "The kernel keeps the slow-start threshold and RTT of each peer: repeated measurements are not alike.",
-            {"net.ipv4.tcp_no_metrics_save": 0},
-            "sysctl -w net.ipv4.tcp_no_metrics_save=1 while measuring.",
-        )
+    words = known.sysctls.get(name, "").split()
+    if len(words) == 3 and int(words[2]) < need:
+        most, limit = numbers.value(int(words[2]), "bytes"), numbers.value(int(words[2]) * 8 / LONG_S, "bit/s")
+        over = f"over a round trip of {numbers.value(LONG_S, 's')}"
+        said = f"With net.{name} of {most} no connection gets more than {limit} {ends} {over}."
+        advice = f'sysctl -w net.{name}="{words[0]} {words[1]} {int(need)}" if long paths matter.'
+        yield Finding("settings", said, {f"net.{name}": int(words[2]), "needed_bytes": need}, advice)
 
 
 def _rate_bps(interface: Path) -> float | None:

@@ -96,25 +96,28 @@ class Stalls:
     def findings(self) -> Iterator[Finding]:
         """A sentence for each kind of gap that is worth one, the worst first."""
         classes = self.by_class()
-        worth = {
-            name: found
-            for name, found in classes.items()
-            if found["longest_s"] >= WORTH_S or found["total_s"] >= WORTH * self.watched_s
-        }
-        for name in sorted(worth, key=lambda name: -worth[name]["total_s"]):
-            found, (was, advice) = worth[name], WORDS[name]
-            times = "once" if found["count"] == 1 else f"{found['count']} times"
-            total, longest = (numbers.value(found[key], "s") for key in ("total_s", "longest_s"))
-            share = numbers.value(found["total_s"] / self.watched_s, "share")
-            sentence = (
-                f"The clock had a gap {times}, {total} in all ({share} of the time), since {was}; "
-                f"the longest: {longest}."
-            )
-            yield Finding("stalls", sentence, {"class": name, **found}, advice, bad=True)
+        worth = sorted(filter(self._is_worth, classes), key=lambda name: -classes[name]["total_s"])
+        yield from (self._of(name, classes[name]) for name in worth)
         if not worth:
-            most_s = max((found["longest_s"] for found in classes.values()), default=0.0)
-            said = f"the longest gap was {numbers.value(most_s, 's')}" if most_s else "no gap was found"
-            yield Finding("stalls", f"The clock went on as it should: {said}.", {"watched_s": self.watched_s})
+            yield self._sound(max((found["longest_s"] for found in classes.values()), default=0.0))
+
+    def _is_worth(self, name: str) -> bool:
+        found = self.by_class()[name]
+        return bool(found["longest_s"] >= WORTH_S or found["total_s"] >= WORTH * self.watched_s)
+
+    def _of(self, name: str, found: Mapping[str, Any]) -> Finding:
+        was, advice = WORDS[name]
+        times = "once" if found["count"] == 1 else f"{found['count']} times"
+        total, longest = (numbers.value(found[key], "s") for key in ("total_s", "longest_s"))
+        share = numbers.value(found["total_s"] / self.watched_s, "share")
+        said = (
+            f"The clock had a gap {times}, {total} in all ({share} of the time), since {was}; the longest: {longest}."
+        )
+        return Finding("stalls", said, {"class": name, **found}, advice, bad=True)
+
+    def _sound(self, longest_s: float) -> Finding:
+        said = f"the longest gap was {numbers.value(longest_s, 's')}" if longest_s else "no gap was found"
+        return Finding("stalls", f"The clock went on as it should: {said}.", {"watched_s": self.watched_s})
 
 
 def watch(for_s: float, tell: Callable[[float], object] = lambda _: None) -> Stalls:

@@ -22,24 +22,25 @@ SAMPLES_OF_QUEUES = ("time_s", "link", "backlog_p", "backlog_bytes", "departures
 COUNTS_OF_FLOWS = ("flow", "time_s", "ack", "packets", "resent", "timeouts", "cuts")
 COUNTS_OF_LINKS = ("link", "time_s", "arrived", "dropped", "departed", "departed_bytes", "packet_s", "byte_s")
 
+#: Columns of the dataset's flows → counts.
+COUNTED = {"sent_packets": "packets", "retransmissions": "resent", "timeouts": "timeouts"}
+
 #: The last bytes of a file of samples that tell how far the run is.
 TAIL_BYTES = 4096
 
 
 def share(folder: Path) -> float:
     """How far a run is, by the last sample that is on disk."""
-    path = folder / "samples"
-    if not path.exists():
-        return 0.0
-    with path.open("rb") as file:
-        file.seek(max(path.stat().st_size - TAIL_BYTES, 0))
-        lines = file.read().split(b"\n")[:-1]
-    words = lines[-1].split() if lines else []
     try:
-        duration_s = float(_word(folder / "run.tcl", "set duration_s "))
-        return min(float(words[1]) / duration_s, 1.0)
-    except (IndexError, ValueError, ZeroDivisionError):
+        return min(_last_s(folder / "samples") / float(_word(folder / "run.tcl", "set duration_s ")), 1.0)
+    except (OSError, IndexError, ValueError, ZeroDivisionError):
         return 0.0
+
+
+def _last_s(samples: Path) -> float:
+    with samples.open("rb") as file:
+        file.seek(max(samples.stat().st_size - TAIL_BYTES, 0))
+        return float(file.read().split(b"\n")[-2].split()[1])
 
 
 def _word(path: Path, before: str) -> str:
@@ -90,33 +91,37 @@ def _tcps(plan: Plan) -> list[TcpPlan]:
 def _flows(plan: Plan, counts: Mapping[str, list[list[str]]], dropped: np.ndarray[Any, Any]) -> dict[str, Any]:
     end = _table(counts.get("end", []), COUNTS_OF_FLOWS).sort("flow")
     warm = _table(counts.get("warm", []), COUNTS_OF_FLOWS).sort("flow")
-    tcps = _tcps(plan)
-    mss = np.array([tcp.mss_bytes for tcp in tcps], dtype=np.uint64)
-    wire = np.array([tcp.packet_bytes for tcp in tcps], dtype=np.uint64)
-    begun, over = _times(counts.get("begin", []), len(tcps)), _times(counts.get("done", []), len(tcps))
+    begun, over = (_times(counts.get(word, []), len(plan.flows)) for word in ("begin", "done"))
+    ends = {"start_s": begun, "end_s": over, "completion_s": over - begun}
+    return {**_planned(plan), **ends, **_counted(plan, end, warm), "dropped_packets": dropped}
+
+
+def _planned(plan: Plan) -> dict[str, Any]:
+    numbers = range(len(plan.flows))
+    return {
+        "flow": np.arange(len(plan.flows), dtype=np.uint32),
+        "group": np.array([flow.group for flow in plan.flows], dtype=np.uint32),
+        "source": [f"sender-{number}" for number in numbers],
+        "destination": [f"receiver-{number}" for number in numbers],
+        "congestion": [_kind(plan, number) for number in numbers],
+        "base_rtt_s": np.array([flow.base_rtt_s for flow in plan.flows]),
+        "size_bytes": [flow.size_bytes for flow in plan.flows],
+    }
+
+
+def _counted(plan: Plan, end: pl.DataFrame, warm: pl.DataFrame) -> dict[str, Any]:
+    """What is counted; a segment of data has its bytes, a packet those of its headers too."""
+    mss, wire = (
+        np.array([getattr(tcp, name) for tcp in _tcps(plan)], np.uint64) for name in ("mss_bytes", "packet_bytes")
+    )
     delivered, at_warmup = (_whole(rows["ack"]) * mss for rows in (end, warm))
     return {
-        "flow": np.arange(len(tcps), dtype=np.uint32),
-        "group": np.array([flow.group for flow in plan.flows], dtype=np.uint32),
-        "source": [f"sender-{number}" for number in range(len(tcps))],
-        "destination": [f"receiver-{number}" for number in range(len(tcps))],
-        "congestion": [_kind(plan, number) for number in range(len(tcps))],
-        "base_rtt_s": np.array([flow.base_rtt_s for flow in plan.flows]),
-        "start_s": begun,
-        "end_s": over,
-        "completion_s": over - begun,
-        "size_bytes": [flow.size_bytes for flow in plan.flows],
         "delivered_bytes": delivered,
         "measured_bytes": delivered - at_warmup,
-        "sent_packets": _whole(end["packets"]),
         "sent_bytes": _whole(end["packets"]) * wire,
-        "dropped_packets": dropped,
-        "retransmissions": _whole(end["resent"]),
-        "timeouts": _whole(end["timeouts"]),
-        "syn_retransmissions": np.zeros(len(tcps), dtype=np.uint64),
-        "measured_sent_packets": _whole(end["packets"] - warm["packets"]),
-        "measured_retransmissions": _whole(end["resent"] - warm["resent"]),
-        "measured_timeouts": _whole(end["timeouts"] - warm["timeouts"]),
+        "syn_retransmissions": np.zeros(len(plan.flows), dtype=np.uint64),
+        **{name: _whole(end[count]) for name, count in COUNTED.items()},
+        **{f"measured_{name}": _whole(end[count] - warm[count]) for name, count in COUNTED.items()},
     }
 
 
@@ -202,20 +207,25 @@ def _links(plan: Plan, counts: Mapping[str, list[list[str]]]) -> dict[str, Any]:
     end = _table(counts.get("end", []), COUNTS_OF_LINKS).sort("link")
     warm = _table(counts.get("warm", []), COUNTS_OF_LINKS).sort("link")
     links = [plan.links[int(number)] for number in end["link"]]
-    rate_bps = np.array([link.rate_bps for link in links])
     measured = {name: (end[name] - warm[name]).to_numpy() for name in COUNTS_OF_LINKS[1:]}
-    measured_s = np.maximum(measured["time_s"], 1e-12)
     return {
         "link": end["link"].to_numpy().astype(np.uint32),
         "name": [link.name for link in links],
         "bottleneck": np.array([link.bottleneck for link in links], dtype=np.bool_),
-        "rate_bps": rate_bps,
-        **{f"{name}_p": measured[name].astype(np.uint64) for name in ("arrived", "dropped", "departed")},
-        **{f"{name}_p": np.zeros(len(links), dtype=np.uint64) for name in ("lost", "marked", "lost_total")},
-        "departed_bytes": measured["departed_bytes"].astype(np.uint64),
-        "busy_s": measured["departed_bytes"] * 8 / rate_bps,
-        "backlog_mean_p": measured["packet_s"] / measured_s,
-        "backlog_mean_bytes": measured["byte_s"] / measured_s,
-        "sojourn_mean_s": measured["packet_s"] / np.maximum(measured["departed"], 1),
         **{f"{name}_total_p": _whole(end[name]) for name in ("arrived", "dropped", "departed")},
+        **{f"{name}_p": np.zeros(len(links), dtype=np.uint64) for name in ("lost", "marked", "lost_total")},
+        **_measured(measured, np.array([link.rate_bps for link in links])),
+    }
+
+
+def _measured(counts: Mapping[str, np.ndarray[Any, Any]], rate_bps: np.ndarray[Any, Any]) -> dict[str, Any]:
+    measured_s = np.maximum(counts["time_s"], 1e-12)
+    return {
+        "rate_bps": rate_bps,
+        **{f"{name}_p": counts[name].astype(np.uint64) for name in ("arrived", "dropped", "departed")},
+        "departed_bytes": counts["departed_bytes"].astype(np.uint64),
+        "busy_s": counts["departed_bytes"] * 8 / rate_bps,
+        "backlog_mean_p": counts["packet_s"] / measured_s,
+        "backlog_mean_bytes": counts["byte_s"] / measured_s,
+        "sojourn_mean_s": counts["packet_s"] / np.maximum(counts["departed"], 1),
     }

@@ -112,44 +112,26 @@ def _links(plan: Plan) -> Iterator[str]:
     used = sorted({hop.link for flow in plan.flows for way in (flow.forward, flow.reverse) for hop in way.hops})
     yield f"set links {{{' '.join(map(str, used))}}}"
     for number in used:
-        link = plan.links[number]
-        yield f"# {_comment(link.name)}"
-        ends = f"$in{number} $out{number}"
-        yield f"$ns simplex-link {ends} {link.rate_bps:.17g} {link.delay_s:.12g}s {queues.kind(link)}"
-        for name, value in queues.settings(link, plan.packet_bytes).items():
-            yield f"[[$ns link {ends}] queue] set {name} {value}"
-    yield "\n# What only delays."
-    yield "proc delay {from to delay_s} {\n    global ns"
-    yield f"    $ns simplex-link $from $to {FAST_BPS} ${{delay_s}}s DropTail"
-    yield f"    $ns queue-limit $from $to {LONG_P}\n}}"
-    for (here, there), delay_s in net.delays.items():
-        yield f"delay ${here} ${there} {delay_s:.12g}"
-    yield "\n# The ways: at a node, to a host, over the next node."
-    yield "proc way {at to over} {\n    global ns\n    $at add-route [$to id] [[$ns link $at $over] head]\n}"
-    for (here, sink), there in net.routes.items():
-        yield f"way ${here} ${sink} ${there}"
+        yield from _queueing(plan, number)
+    yield DELAYS
+    yield from (f"delay ${here} ${there} {delay_s:.12g}" for (here, there), delay_s in net.delays.items())
+    yield WAYS
+    yield from (f"way ${here} ${sink} ${there}" for (here, sink), there in net.routes.items())
+
+
+def _queueing(plan: Plan, number: int) -> Iterator[str]:
+    link, ends = plan.links[number], f"$in{number} $out{number}"
+    yield f"# {_comment(link.name)}"
+    yield f"$ns simplex-link {ends} {link.rate_bps:.17g} {link.delay_s:.12g}s {queues.kind(link)}"
+    for name, value in queues.settings(link, plan.packet_bytes).items():
+        yield f"[[$ns link {ends}] queue] set {name} {value}"
 
 
 def _senders(plan: Plan) -> Iterator[str]:
-    groups = sorted({flow.group for flow in plan.flows})
-    for number in groups:
-        yield from _of_group(
-            number, plan.groups[number].label, agents.agents(plan.groups[number], plan.links[0].frame_overhead_bytes)
-        )
-    yield "\n# A flow: its agents, which data it sends, from when on. `packets` below 0 is without end."
-    yield "proc flow {number group from to start_s stop_s packets} {"
-    yield "    global ns senders sinks duration_s"
-    yield "    set senders($number) [sender$group $number]"
-    yield "    set sinks($number) [sink$group]"
-    yield "    $ns attach-agent $from $senders($number)"
-    yield "    $ns attach-agent $to $sinks($number)"
-    yield "    $ns connect $senders($number) $sinks($number)"
-    yield "    set data [new Application/FTP]"
-    yield "    $data attach-agent $senders($number)"
-    yield '    if {$packets < 0} { set send "$data start" } else { set send "$senders($number) advance $packets" }'
-    yield '    $ns at $start_s "begin $number; $send"'
-    yield '    if {$stop_s >= 0} { $ns at $stop_s "$data stop" }'
-    yield "}"
+    for number in sorted({flow.group for flow in plan.flows}):
+        of = agents.agents(plan.groups[number], plan.links[0].frame_overhead_bytes)
+        yield from _of_group(number, plan.groups[number].label, of)
+    yield FLOW
 
 
 def _of_group(number: int, label: str, of: Agents) -> Iterator[str]:
@@ -185,6 +167,38 @@ def _flows(plan: Plan, seed: int) -> Iterator[str]:
 def _tail(plan: Plan) -> Iterator[str]:
     yield TAIL.replace("FLOWS", str(len(plan.flows)))
 
+
+#: What only delays: a link so fast that nothing waits for it.
+DELAYS = f"""
+# What only delays.
+proc delay {{from to delay_s}} {{
+    global ns
+    $ns simplex-link $from $to {FAST_BPS} ${{delay_s}}s DropTail
+    $ns queue-limit $from $to {LONG_P}
+}}"""
+
+WAYS = """
+# The ways: at a node, to a host, over the next node.
+proc way {at to over} {
+    global ns
+    $at add-route [$to id] [[$ns link $at $over] head]
+}"""
+
+FLOW = """
+# A flow: its agents, which data it sends, from when on. `packets` below 0 is without end.
+proc flow {number group from to start_s stop_s packets} {
+    global ns senders sinks duration_s
+    set senders($number) [sender$group $number]
+    set sinks($number) [sink$group]
+    $ns attach-agent $from $senders($number)
+    $ns attach-agent $to $sinks($number)
+    $ns connect $senders($number) $sinks($number)
+    set data [new Application/FTP]
+    $data attach-agent $senders($number)
+    if {$packets < 0} { set send "$data start" } else { set send "$senders($number) advance $packets" }
+    $ns at $start_s "begin $number; $send"
+    if {$stop_s >= 0} { $ns at $stop_s "$data stop" }
+}"""
 
 #: What is written down. Tcl's own words for numbers are read back as they are.
 TAIL = """

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -27,25 +32,35 @@ def disk(data: Dataset) -> Figure:
     fig = style.figure(3.2)
     axes = fig.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for ax, (target, operation) in zip(axes, panels, strict=True):
-        cells = rows.filter((pl.col("target") == target) & (pl.col("operation") == operation))
-        for number, block in enumerate(sorted(cells["block_bytes"].unique())):
-            for cached, dashes in DASHES.items():
-                of = cells.filter((pl.col("block_bytes") == block) & (pl.col("cached") == cached))
-                speeds = np.sort(of["speed"].to_numpy())
-                share = np.arange(1, speeds.size + 1) / speeds.size
-                label = None if cached else numbers.block(block)
-                look = {"linestyle": dashes, "color": palette.colour(number), "label": label}
-                ax.step([speeds[0], *speeds], [0.0, *share], where="post", **look)
-        ax.set_xscale("log")
-        ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        ax.xaxis.set_major_formatter(FuncFormatter(_speed))
-        ax.xaxis.set_minor_formatter(NullFormatter())
-        ax.tick_params("x", labelrotation=30)
+        _panel(ax, rows.filter((pl.col("target") == target) & (pl.col("operation") == operation)))
         ax.set_xlabel(f"{operation.capitalize()}{' of the device' if target == 'device' else ''}")
     axes[0].set_ylabel("Share of the repeats")
     fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
     style.headline(fig, "Speed of the disk", "solid: to and from the disk; dashed: in the system's cache")
     return fig
+
+
+def _panel(ax: Axes, cells: pl.DataFrame) -> None:
+    for number, block in enumerate(sorted(cells["block_bytes"].unique())):
+        for cached, dashes in DASHES.items():
+            of = cells.filter((pl.col("block_bytes") == block) & (pl.col("cached") == cached))
+            label = None if cached else numbers.block(block)
+            _distribution(ax, of["speed"], linestyle=dashes, color=palette.colour(number), label=label)
+    ax.set_xscale("log")
+    _few_ticks(ax.xaxis, _speed)
+    ax.tick_params("x", labelrotation=30)
+
+
+def _distribution(ax: Axes, values: pl.Series, **look: Any) -> None:
+    ordered = np.sort(values.to_numpy())
+    share = np.arange(ordered.size + 1) / ordered.size
+    ax.step([ordered[0], *ordered], share, where="post", **look)
+
+
+def _few_ticks(axis: Axis, text: Callable[[float, Any], str]) -> None:
+    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(text))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _speed(bytes_s: float, _: object) -> str:
@@ -61,14 +76,9 @@ def gaps(data: Dataset) -> Figure:
     fig = style.figure(3.2)
     ax = fig.subplots()
     for number, kind in enumerate(CLOCK_GAPS):
-        found = rows.filter((pl.col("class") == kind) & (pl.col("duration_s") > 0))
-        if found.height:
-            label = f"{kind} ({found.height:,})"
-            ax.plot(found["time_s"], 1e3 * found["duration_s"], ".", color=palette.colour(number), label=label)
+        _points(ax, rows.filter((pl.col("class") == kind) & (pl.col("duration_s") > 0)), kind, palette.colour(number))
     ax.set_yscale("log")
-    ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    ax.yaxis.set_minor_formatter(NullFormatter())
+    _few_ticks(ax.yaxis, lambda value, _: f"{value:g}")
     ax.set_ylim(1.0, max(20.0, 2e3 * float(rows["duration_s"].to_numpy().max())))
     ax.set_xlim(left=0)
     ax.set_xlabel("Time (s)")
@@ -76,3 +86,9 @@ def gaps(data: Dataset) -> Figure:
     fig.legend(loc="outside lower center", ncols=5)
     style.headline(fig, "Gaps in the clock of the host", "each of them by its beginning, its length and its kind")
     return fig
+
+
+def _points(ax: Axes, rows: pl.DataFrame, kind: str, colour: str) -> None:
+    if rows.height:
+        label = f"{kind} ({rows.height:,})"
+        ax.plot(rows["time_s"], 1e3 * rows["duration_s"], ".", color=colour, label=label)
