@@ -24,6 +24,7 @@ FLOORS = (
     ("catalog", "metrics"),
     ("known",),
     ("input", "plan", "theory"),
+    ("hosts",),
     ("system",),
     ("errors", "_core"),
 )
