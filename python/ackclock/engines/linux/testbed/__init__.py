@@ -123,9 +123,21 @@ def _dataset(  # noqa: PLR0913 (all that is known of a run)
     }
     of_run = {
         "clocks": {name: clock.as_dict() for name, clock in clocks.items()},
-        "held": {name: of for name, of in of_hosts.items()},
+        "held": _held(of_hosts),
     }
     return result.dataset(plan, seed, tables, around, about, of_run)
+
+
+def _held(of_hosts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """As of one machine: the latest of all, and each for itself."""
+    every = [*of_hosts.values()]
+    return {
+        "shares": every[0]["shares"],
+        "late_mean_s": max(of["late_mean_s"] for of in every),
+        "late_max_s": max(of["late_max_s"] for of in every),
+        "samples_left_out": sum(of["samples_left_out"] for of in every),
+        "hosts": {name: {key: of[key] for key in of if key != "shares"} for name, of in of_hosts.items()},
+    }
 
 
 def hosts_router(hosts: Mapping[str, Host]) -> str:
