@@ -25,6 +25,15 @@ from pathlib import Path
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 AGENTS = Path(__file__).parents[1] / "python" / "ackclock" / "hosts"
 
+#: ackclock, with less patience than it has with hosts that are far.
+IMPATIENT = """
+import runpy
+from ackclock.engines.linux import testbed
+from ackclock.hosts import agent
+agent.PATIENCE_S, agent.ALIVE_S, testbed.SILENT_S, testbed.CLOCK_S = 3, 0.5, 2.0, 0.3
+runpy.run_module("ackclock", run_name="__main__")
+"""
+
 HOSTS = ("alice", "router", "bob")
 
 
@@ -64,8 +73,8 @@ class Testbed:
         return subprocess.run(command, capture_output=True, text=True, check=check).stdout
 
     def ackclock(self, *words: str) -> subprocess.Popen[str]:
-        """A command of ackclock, started where the hosts are reached."""
-        command = ["ip", "netns", "exec", self.namespace("ctl"), sys.executable, "-m", "ackclock", *words]
+        """A command of ackclock, started where the hosts are reached; all its patience is short."""
+        command = ["ip", "netns", "exec", self.namespace("ctl"), sys.executable, "-c", IMPATIENT, *words]
         return subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder, env=os.environ.copy()
         )

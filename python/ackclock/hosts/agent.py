@@ -329,21 +329,22 @@ def _kill(processes: Sequence[subprocess.Popen[bytes]]) -> None:
 
 def _all(actions: Sequence[Callable[[], object]]) -> None:
     """Does all at a time. Raises what they raised, together."""
-    raised: list[AckclockError] = []
+    raised_by: dict[int, AckclockError] = {}
 
-    def does(action: Callable[[], object]) -> None:
+    def does(number: int, action: Callable[[], object]) -> None:
         try:
             action()
         except AckclockError as error:
-            raised.append(error)
+            raised_by[number] = error
 
-    threads = [threading.Thread(target=does, args=(action,), daemon=True) for action in actions]
+    threads = [threading.Thread(target=does, args=each, daemon=True) for each in enumerate(actions)]
     for thread in threads:
         thread.start()
     for thread in threads:
         while thread.is_alive():
             thread.join(0.2)
-    if raised:
+    if raised_by:
+        raised = [raised_by[number] for number in sorted(raised_by)]
         kind = InputError if all(isinstance(error, InputError) for error in raised) else HostError
         raise kind("\n".join(dict.fromkeys(map(str, raised))))
 

@@ -13,6 +13,7 @@ from ackclock.hosts.agent import Agent
 from ackclock.hosts.clocks import Offset
 
 CONTROLS = "/proc/sys/net/ipv4/tcp_available_congestion_control"
+ALLOWED = "/proc/sys/net/ipv4/tcp_allowed_congestion_control"
 FORWARD = "/proc/sys/net/ipv4/ip_forward"
 CLOCKSOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 PSCHED, LOAD, CPU = "/proc/net/psched", "/proc/loadavg", "/proc/stat"
@@ -38,6 +39,7 @@ class Facts:
     machine: str
     lacks: list[str]
     controls: frozenset[str]
+    allowed: frozenset[str]
     forwards: bool
     clock: str
     tick_hz: float
@@ -75,7 +77,8 @@ class Facts:
 
 def look(agent: Agent, host: Host, testbed: Testbed) -> Facts:
     """Looks at a host. Raises `HostError`."""
-    controls, forward, clock, psched, load, cpu = agent.read(CONTROLS, FORWARD, CLOCKSOURCE, PSCHED, LOAD, CPU)
+    paths = (CONTROLS, ALLOWED, FORWARD, CLOCKSOURCE, PSCHED, LOAD, CPU)
+    controls, allowed, forward, clock, psched, load, cpu = agent.read(*paths)
     lacks = [name for name, (status, *_) in zip(PROGRAMS, agent.look(*PROGRAMS.values()), strict=True) if status is None]
     found = Facts(
         root=agent.hello["user"] == 0,
@@ -84,6 +87,7 @@ def look(agent: Agent, host: Host, testbed: Testbed) -> Facts:
         machine=agent.hello["machine"],
         lacks=lacks,
         controls=frozenset(controls.split()),
+        allowed=frozenset(allowed.split()),
         forwards=forward.strip() == "1",
         clock=clock.strip() or "unknown",
         tick_hz=float(int(psched.split()[3], 16)) if len(psched.split()) > 3 else 1e9,

@@ -13,7 +13,7 @@ from ackclock.engines.linux.live import LEAST
 from ackclock.engines.linux.network import mtu_bytes
 from ackclock.engines.linux.testbed import facts, layout
 from ackclock.engines.linux.testbed.facts import PACKAGES, Facts
-from ackclock.engines.linux.testbed.layout import ROUTER, Host, Testbed
+from ackclock.engines.linux.testbed.layout import ROUTER, SENDER, Host, Testbed
 from ackclock.hosts.agent import Agent
 from ackclock.plan import Plan
 
@@ -60,6 +60,11 @@ def _end(plan: Plan, testbed: Testbed, host: Host, found: Facts) -> Iterator[str
     kinds = {group.congestion.kind for group in plan.groups if group.congestion}
     for kind in sorted(kinds - found.controls):
         yield f"found no {features.congestion(kind)} in its kernel; expected it (modprobe tcp_{kind})"
+    if host.role == SENDER and not found.root and (kept := sorted(kinds & found.controls - found.allowed)):
+        yield (
+            f"found no root, and {features.congestion(kept[0])} kept for it; expected either (it is not in "
+            "net.ipv4.tcp_allowed_congestion_control)"
+        )
     for peer in layout.peers(testbed, host):
         if peer not in found.routes:
             yield f"found no route from {host.data} to {peer}; expected one by the router"
