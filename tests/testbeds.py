@@ -11,6 +11,7 @@ All addresses are in namespaces that are made here and removed at the end. Comma
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -115,7 +116,7 @@ class Testbed:
         """All of each host that a run might leave behind."""
         found = {}
         for host in HOSTS:
-            devices = [link.split(":")[1].split("@")[0].strip() for link in self.inside(host, "ip", "-o", "link").splitlines()]
+            devices = [link["ifname"] for link in json.loads(self.inside(host, "ip", "-j", "link"))]
             found[f"{host} processes"] = "\n".join(sorted(self.processes(host).values()))
             found[f"{host} files"] = "\n".join(sorted(str(path) for path in (self.folder / host).rglob("*")))
             found[f"{host} qdiscs"] = self.inside(host, "tc", "qdisc", "show")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -18,10 +20,8 @@ from testbeds import Testbed
 
 import ackclock as ac
 
-pytestmark = [
-    pytest.mark.skipif(testbeds.lacking() is not None, reason=testbeds.lacking() or ""),
-    pytest.mark.xdist_group("testbed"),
-]
+LACKING = testbeds.lacking()
+pytestmark = pytest.mark.skipif(LACKING is not None, reason=LACKING or "")
 
 LINUX = ("--engine", "linux", "--no-report")
 
@@ -60,10 +60,11 @@ def ended(process: subprocess.Popen[str], status: int) -> str:
 
 
 def wait_for_traffic(bed: Testbed) -> None:
-    """Until the router's queue has packets."""
+    """Until packets wait in the router's queue."""
     end = time.monotonic() + 20
     while time.monotonic() < end:
-        if "backlog 0b 0p" not in bed.inside("router", "tc", "-s", "qdisc", "show", "dev", "right", "handle", "10:", check=False).split("\n", 2)[-1] and "htb" in bed.inside("router", "tc", "qdisc", "show", "dev", "right"):
+        said = bed.inside("router", "tc", "-j", "-s", "qdisc", "show", "dev", "right")
+        if any(each.get("kind") == "pfifo" and each["qlen"] > 10 for each in json.loads(said)):
             return
         time.sleep(0.05)
     raise AssertionError("no traffic")
@@ -163,9 +164,7 @@ def test_the_way_to_a_host_goes_down(bed: Testbed):
     wait_for_traffic(bed)
     bed.inside("router", "ip", "link", "set", "mgmt", "down")
     try:
-        assert ended(process, 1) in (
-            'host "router": nothing heard for 2 s', 'host "router": nothing heard for 3 s'
-        )
+        assert ended(process, 1) in ('host "router": nothing heard for 2 s', 'host "router": nothing heard for 3 s')
         # Nobody can tell the router: its guard has to know by itself.
         end = time.monotonic() + 10
         while "htb" in bed.inside("router", "tc", "qdisc", "show") and time.monotonic() < end:
@@ -217,7 +216,9 @@ def test_a_host_lacks_a_module(bed: Testbed):
 @pytest.mark.usefixtures("unchanged")
 def test_a_dry_run_tells_of_each_host(bed: Testbed):
     path = testbeds.scenario(bed)
-    path.write_text(path.read_text().replace("10.2.0.2", "10.2.0.77").replace('"left"', '"eth7"').replace("cubic", "bic"))
+    path.write_text(
+        path.read_text().replace("10.2.0.2", "10.2.0.77").replace('"left"', '"eth7"').replace("cubic", "bic")
+    )
     status, _, errors = run(bed, path, "--dry-run")
     assert status == 2
     lines = errors.splitlines()
@@ -262,7 +263,9 @@ def test_a_host_is_not_there(bed: Testbed):
     assert errors.splitlines()[-1].startswith('host "bob": not reached: ')
 
 
-@pytest.mark.parametrize("address", ["-oProxyCommand=touch owned", "a b", "a;b", "$(touch owned)", "", "a@b@c", "ssh://x"])
+@pytest.mark.parametrize(
+    "address", ["-oProxyCommand=touch owned", "a b", "a;b", "$(touch owned)", "", "a@b@c", "ssh://x"]
+)
 def test_an_address_is_no_option_and_no_command(bed: Testbed, address: str):
     path = testbeds.scenario(bed)
     path.write_text(path.read_text().replace('address = "bob"', f'address = "{address}"'))
@@ -278,9 +281,11 @@ def test_the_agent_is_of_another_version(bed: Testbed, tmp_path: Path):
     package = tmp_path / "package"
     shutil.copytree(testbeds.AGENTS.parent, package / "ackclock", ignore=shutil.ignore_patterns("reproductions"))
     for file in (package / "ackclock" / "hosts").glob("ackclock-agent-*"):
-        answer = '{"answer": "hello", "version": "0.0.7", "form": 1, "user": 0, "release": "", "machine": "", "taken": false}'
-        file.write_text(f"#!/bin/sh\n[ \"$1\" = --version ] && exit\necho '{answer}'\nrm -r \"$2\"\ncat > /dev/null\n")
-    words = ["ip", "netns", "exec", bed.namespace("ctl"), "python", "-m", "ackclock", "run", str(testbeds.scenario(bed))]
+        facts = '"user": 0, "release": "", "machine": "", "taken": false'
+        answer = f'{{"answer": "hello", "version": "0.0.7", "form": 1, {facts}}}'
+        file.write_text(f'#!/bin/sh\n[ "$1" = --version ] && exit\necho \'{answer}\'\nrm -r "$2"\ncat > /dev/null\n')
+    inside = ["ip", "netns", "exec", bed.namespace("ctl"), sys.executable, "-m", "ackclock"]
+    words = [*inside, "run", str(testbeds.scenario(bed))]
     done = subprocess.run(
         [*words, *LINUX, "--ssh-config", str(bed.config), "--out", str(tmp_path / "out")],
         capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": str(package)},

@@ -177,16 +177,24 @@ impl Agent {
     fn prepare(&mut self, mut order: Value) -> Result<(), String> {
         let fields = order.as_object_mut().ok_or("order: it is no table")?;
         fields.insert("result".to_owned(), json!(self.folder.join(RESULT)));
-        fields.insert("captures".to_owned(), json!([]));
+        let captures = fields
+            .get("captures")
+            .and_then(Value::as_array)
+            .map_or(0, Vec::len);
+        let captures: Vec<PathBuf> = (0..captures)
+            .map(|number| self.folder.join(format!("{number}.pcap")))
+            .collect();
+        fields.insert("captures".to_owned(), json!(captures));
         fields.insert("setup".to_owned(), json!([]));
-        let (answers, file) = (self.answers.clone(), self.folder.join(RESULT));
+        let answers = self.answers.clone();
+        let files = [vec![self.folder.join(RESULT)], captures].concat();
         let (starter, begun) = channel();
         let (ready, is_ready) = channel();
         thread::spawn(move || {
             let done = run(&order.to_string(), &answers, &ready, &begun);
             if let Some(done) = done.transpose() {
                 // Whoever asked may be gone: then this ends soon.
-                let _ = tell_result(done, &file, &answers);
+                let _ = tell_result(done, &files, &answers);
             }
         });
         is_ready.recv().map_err(|_| "a thread has failed")??;
@@ -249,23 +257,32 @@ fn run(
     }
 }
 
-/// Hands a run's tables over, or says why there are none.
-fn tell_result(done: Result<(), String>, file: &Path, answers: &Answers) -> io::Result<()> {
-    let bytes = done.and_then(|()| fs::read(file).map_err(|error| error.to_string()));
-    match bytes {
-        Ok(bytes) => {
-            let length = bytes.len() as u64;
-            answers.say_with(
-                &Answer::File {
-                    name: RESULT,
-                    bytes: length,
-                },
-                &bytes,
-            )?;
-            answers.say(&Answer::Over)
-        }
-        Err(why) => answers.say(&Answer::Failed { why }),
+/// Hands a run's tables and captures over, or says why there are none.
+fn tell_result(done: Result<(), String>, files: &[PathBuf], answers: &Answers) -> io::Result<()> {
+    if let Err(why) = done {
+        return answers.say(&Answer::Failed { why });
     }
+    // A capture that is no business of this host's is not there.
+    for file in files.iter().filter(|file| file.exists()) {
+        match fs::read(file) {
+            Ok(bytes) => {
+                let name = &file.file_name().unwrap_or_default().to_string_lossy();
+                let length = bytes.len() as u64;
+                answers.say_with(
+                    &Answer::File {
+                        name,
+                        bytes: length,
+                    },
+                    &bytes,
+                )?;
+            }
+            Err(error) => {
+                let why = error.to_string();
+                return answers.say(&Answer::Failed { why });
+            }
+        }
+    }
+    answers.say(&Answer::Over)
 }
 
 fn nanoseconds(time: Timespec) -> i64 {

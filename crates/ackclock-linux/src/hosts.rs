@@ -92,7 +92,8 @@ impl Ports {
         (flow / Ports::SPAN, Some(client))
     }
 
-    fn listening(&self, number: usize) -> Option<u16> {
+    /// The port of a listener.
+    pub fn listening(&self, number: usize) -> Option<u16> {
         let port = u16::try_from(number).ok()?.checked_add(self.first)?;
         let most = if self.is_numbered {
             Ports::FIRST_NUMBERED

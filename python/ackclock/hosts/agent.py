@@ -116,7 +116,7 @@ class Agent:
         return self.answer(within_s)
 
     def tell(self, ask: str, **more: Any) -> int:
-        """Asks, and waits for no answer; when, by our monotonic clock in ns. Raises `HostError` if the agent is gone."""
+        """Asks, and waits for no answer; when, by our monotonic clock in ns. Raises `HostError` if it is gone."""
         line = json.dumps({"ask": ask, **more}).encode() + b"\n"
         asked_ns = time.monotonic_ns()
         self._send(line)
@@ -359,7 +359,7 @@ def _alive(agents: Iterator[Agent] | Any) -> Iterator[None]:
         while not ended.wait(ALIVE_S):
             for agent in each:
                 with suppress(AckclockError):
-                    agent._send(b"\n")  # noqa: SLF001 (of this module)
+                    agent._send(b"\n")
 
     thread = threading.Thread(target=tell, daemon=True)
     thread.start()

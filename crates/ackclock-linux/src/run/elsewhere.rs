@@ -41,11 +41,24 @@ impl Run {
         if client(&plan).address != *from.ip() {
             return Ok(None);
         }
+        let is_asked = plan.task.request_bytes.is_some();
+        let own = if is_asked {
+            plan.way.source.address
+        } else {
+            plan.way.destination.address
+        };
+        let port = self.hosts.ports.listening(listener).unwrap_or(0);
+        let own = SocketAddrV4::new(own, port);
         let mut connection = Connection::new(plan.task, self.now, false);
         connection.established = self.now;
         let flow = index as u32;
         self.flows[index] = Stage::Active(Box::new(connection));
         self.active.insert(flow);
+        if is_asked {
+            self.follow(own, from);
+        } else {
+            self.follow(from, own);
+        }
         Ok(Some(flow))
     }
 

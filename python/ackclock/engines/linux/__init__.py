@@ -20,9 +20,9 @@ from ackclock.engines.engine import RunOptions, missing
 from ackclock.engines.linux import disciplines, guest, held, live, network, result, routed, stack
 from ackclock.engines.linux.kernel import cache
 from ackclock.engines.linux.network import Network
+from ackclock.engines.linux.order import Order, order
 from ackclock.engines.linux.testbed.layout import HOSTS, TESTBED
 from ackclock.engines.linux.testbed.layout import beyond as beyond_testbed
-from ackclock.engines.linux.order import Order, order
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.input.fields import shown
 from ackclock.plan import Plan

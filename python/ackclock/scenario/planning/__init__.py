@@ -248,7 +248,11 @@ def _options(given: Scenario, drawing: Drawing, memo: Memo) -> dict[str, Any]:
     if drawing.testbed is None:
         return options
     kernel = given.linux.kernel if "kernel" in given.linux.model_fields_set else HOSTS
-    return {**options, "linux": {**options["linux"], "kernel": kernel}, TESTBED: {**drawing.testbed, "ssh_config": None}}
+    return {
+        **options,
+        "linux": {**options["linux"], "kernel": kernel},
+        TESTBED: {**drawing.testbed, "ssh_config": None},
+    }
 
 
 def _groups(given: Scenario, source: Source, memo: Memo) -> Iterator[GroupPlan]:

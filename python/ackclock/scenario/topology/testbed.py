@@ -15,6 +15,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from ackclock.hosts import ssh
 from ackclock.input.fields import Table, fault, fault_at, faults, shown
+from ackclock.input.units import Size
 from ackclock.plan import HopPlan, PathPlan
 from ackclock.scenario.keys import Burst, Delay, Queue, Rate
 from ackclock.scenario.topology.drawing import Drawing, Link, Way
@@ -84,7 +85,6 @@ class Host(Table):
 class Testbed(Topology):
     """Real hosts and a router between them, reached by ssh."""
 
-    __test__ = False  # no test, whatever its name begins with
     placed_by: ClassVar[frozenset[str]] = frozenset()
 
     topology: Literal["testbed"] = Field(description='a topology: "testbed"')
@@ -115,6 +115,9 @@ class Testbed(Topology):
                 raise faults([fault_at(place, {}, f"hosts that differ in {key}", f"{shown(twice[0])} twice")])
         if self.changes:
             raise faults([fault_at(("changes",), {}, "none on a testbed", "changes of links")])
+        for key, value in self.queue.values.items():
+            if isinstance(value, Size) and value.unit == "bdp" and not self.rtt:
+                raise faults([fault_at(("queue", key), {}, "packets or bytes, or network.rtt beside it", str(value))])
         return self
 
     def capacity_bps(self, group: Placed) -> float:
@@ -125,9 +128,7 @@ class Testbed(Topology):
         """The router's link, and half of the delay either way."""
         rtt_s = self.rtt or 0.0
         burst_bytes = None if self.burst is None else int(self.burst)
-        link = Link(
-            "bottleneck", self.rate, self.queue, ("network", "queue"), burst_bytes=burst_bytes, bottleneck=True
-        )
+        link = Link("bottleneck", self.rate, self.queue, ("network", "queue"), burst_bytes=burst_bytes, bottleneck=True)
         way = Way(PathPlan((HopPlan(0.0, 0),), rtt_s / 2), PathPlan((), rtt_s / 2), rtt_s)
         places = tuple((way,) * self.sources(group) for group in (*flows, *traffic))
         return Drawing((link,), places, testbed=self.planned())

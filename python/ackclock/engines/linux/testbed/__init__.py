@@ -11,12 +11,13 @@ import random
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from ackclock import _core
-from ackclock.dataset import Dataset
+from ackclock.dataset import Dataset, folders
 from ackclock.engines.engine import Progress, RunOptions
 from ackclock.engines.linux import held, result
 from ackclock.engines.linux.testbed import gathered, layout
@@ -24,7 +25,7 @@ from ackclock.engines.linux.testbed.layout import Host, Testbed
 from ackclock.engines.linux.testbed.preflight import Preflight, changes, preflight
 from ackclock.errors import InputError
 from ackclock.hosts.agent import Agent, HostError, agents
-from ackclock.hosts.clocks import Offset, Relation
+from ackclock.hosts.clocks import Relation
 from ackclock.plan import Plan
 
 #: A run begins so long after all are ready: longer than to tell them all.
@@ -65,11 +66,12 @@ def run(plan: Plan, seed: int, around: RunOptions) -> Dataset:
         if seen.missing:
             raise InputError("\n".join(seen.missing))
         hosts = {host.name: host for host in testbed.hosts}
-        first_port = random.choice(PORTS)  # noqa: S311 (no secret; and no result depends on it)
+        first_port = random.choice(PORTS)
         for name, host in hosts.items():
             there[name].change(changes(plan, testbed, host, seen.facts[name]))
+        captures = around.capture_files(plan, seed)
         for name, host in hosts.items():
-            there[name].ask("order", order=layout.order(plan, seed, testbed, host, first_port))
+            there[name].ask("order", order=layout.order(plan, seed, testbed, host, first_port, len(captures)))
         before = {name: agent.clock() for name, agent in there.items()}
         start_ns = time.monotonic_ns() + round(LEAD_S * 1e9)
         for name, agent in there.items():
@@ -79,8 +81,16 @@ def run(plan: Plan, seed: int, around: RunOptions) -> Dataset:
         left = [f'host "{name}": not undone: {line}' for name, agent in there.items() for line in agent.end()]
         if left:
             raise HostError("\n".join(left))
+        _keep(captures, there)
         found = {name: _core.linux_result(agent.files["result.bin"]) for name, agent in there.items()}
         return _dataset(plan, seed, around, hosts, found, clocks, seen)
+
+
+def _keep(captures: Sequence[Path], there: Mapping[str, Agent]) -> None:
+    """Writes the captures, each of the host that has it."""
+    for number, path in enumerate(captures):
+        with folders.writing(path):
+            path.write_bytes(next(of for agent in there.values() if (of := agent.files.get(f"{number}.pcap"))))
 
 
 def _follow(plan: Plan, there: Mapping[str, Agent], start_ns: int, progress: Progress) -> None:
@@ -102,7 +112,7 @@ def _follow(plan: Plan, there: Mapping[str, Agent], start_ns: int, progress: Pro
         time.sleep(LOOK_S)
 
 
-def _dataset(  # noqa: PLR0913 (all that is known of a run)
+def _dataset(
     plan: Plan,
     seed: int,
     around: RunOptions,
@@ -113,10 +123,12 @@ def _dataset(  # noqa: PLR0913 (all that is known of a run)
 ) -> Dataset:
     tables = gathered.together(hosts, found, {name: clock.stretch for name, clock in clocks.items()})
     of_hosts = {name: held.measured(plan, tables | {"kernel": of["kernel"]}) for name, of in found.items()}
-    for doubt in (*seen.doubts, *_doubts(plan, of_hosts)):
+    lost_p = sum(int(of["kernel"]["capture_lost_p"][0]) for of in found.values())
+    for doubt in (*seen.doubts, *held.uncaptured(lost_p), *_doubts(plan, of_hosts)):
         warnings.warn(doubt, stacklevel=2)
+    router = next(name for name, host in hosts.items() if host.role == layout.ROUTER)
     about = {
-        "release": seen.facts[hosts_router(hosts)].release,
+        "release": seen.facts[router].release,
         "mode": layout.HOSTS,
         "sysctls": dict(plan.options["linux"]["sysctls"]),
         "hosts": {name: facts.as_dict() for name, facts in seen.facts.items()},
@@ -140,11 +152,6 @@ def _held(of_hosts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def hosts_router(hosts: Mapping[str, Host]) -> str:
-    """The router's name."""
-    return next(name for name, host in hosts.items() if host.role == layout.ROUTER)
-
-
 def _doubts(plan: Plan, of_hosts: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     said = set()
     for name, of in of_hosts.items():
@@ -153,6 +160,3 @@ def _doubts(plan: Plan, of_hosts: Mapping[str, Mapping[str, Any]]) -> Iterator[s
             if line not in said:
                 said.add(line)
                 yield line
-
-
-__all__ = ["Offset", "look", "run"]

@@ -79,7 +79,9 @@ def look(agent: Agent, host: Host, testbed: Testbed) -> Facts:
     """Looks at a host. Raises `HostError`."""
     paths = (CONTROLS, ALLOWED, FORWARD, CLOCKSOURCE, PSCHED, LOAD, CPU)
     controls, allowed, forward, clock, psched, load, cpu = agent.read(*paths)
-    lacks = [name for name, (status, *_) in zip(PROGRAMS, agent.look(*PROGRAMS.values()), strict=True) if status is None]
+    lacks = [
+        name for name, (status, *_) in zip(PROGRAMS, agent.look(*PROGRAMS.values()), strict=True) if status is None
+    ]
     found = Facts(
         root=agent.hello["user"] == 0,
         taken=agent.hello["taken"],
@@ -103,7 +105,7 @@ def look(agent: Agent, host: Host, testbed: Testbed) -> Facts:
 
 def _network(agent: Agent, host: Host, testbed: Testbed, found: Facts) -> None:
     (said,) = agent.look(["ip", "-j", "-4", "address", "show"])
-    every = {each["ifname"]: each for each in _json(said[1])}
+    every: dict[str, Mapping[str, Any]] = {each["ifname"]: each for each in _json(said[1])}
     found.interfaces = every
     if host.role == ROUTER:
         devices = [str(host.to_receivers), str(host.to_senders)]

@@ -11,7 +11,7 @@ from ackclock.engines.linux import disciplines, stack
 from ackclock.engines.linux.network import End, Ends, mtu_bytes
 from ackclock.engines.linux.order import REAL
 from ackclock.engines.linux.script import FLYING_P, shaper
-from ackclock.plan import PathPairsPlan, Plan
+from ackclock.plan import RECEIVERS, SENDERS, PathPairsPlan, Plan
 
 #: The option of a plan that says where its testbed is, and the kernel that is its hosts'.
 TESTBED, HOSTS = "testbed", "hosts"
@@ -88,11 +88,12 @@ def beyond(plan: Plan) -> Iterator[str]:
     """What of a plan cannot be on a testbed."""
     if plan.datagrams:
         yield "UDP on a testbed"
-    if plan.record.pcap:
-        yield "packet captures on a testbed"
     if len({stack.settings(group) for group in plan.groups}) > 1:
         yield "several settings of TCP on a testbed"
     testbed = Testbed.of(plan)
+    for role, vantage in ((SENDER, SENDERS), (RECEIVER, RECEIVERS)):
+        if vantage in plan.record.vantages and len(testbed.role(role)) > 1:
+            yield f"a packet capture at several {vantage} of a testbed"
     several = max(len(testbed.role(SENDER)), len(testbed.role(RECEIVER))) > 1
     if several and any(item.workload.get("kind") in WAITING for item in plan.traffic):
         yield "traffic that waits for transfers, between more than two hosts of a testbed"
@@ -100,7 +101,7 @@ def beyond(plan: Plan) -> Iterator[str]:
         yield "senders that send no batches, on a testbed"
 
 
-def order(plan: Plan, seed: int, testbed: Testbed, host: Host, first_port: int) -> dict[str, Any]:
+def order(plan: Plan, seed: int, testbed: Testbed, host: Host, first_port: int, captures: int) -> dict[str, Any]:
     """What the agent of a host is told, for `crates/ackclock-linux`: the same for all but for whose it is."""
     options, ways = plan.options["linux"], testbed.ways(plan)
     queues = [{"link": 0, "namespace": host.name, "device": host.to_receivers, "handle": disciplines.HANDLE}]
@@ -121,7 +122,7 @@ def order(plan: Plan, seed: int, testbed: Testbed, host: Host, first_port: int) 
         "reader": options["reader"],
         "writer": options["writer"],
         "result": "",
-        "captures": [],
+        "captures": [f"{number}.pcap" for number in range(captures)],
     }
 
 
@@ -167,4 +168,4 @@ def peers(testbed: Testbed, host: Host) -> list[str]:
 
 
 def _priorities(plan: Plan) -> set[int]:
-    return {item.priority for item in (*plan.flows, *plan.traffic)}
+    return {flow.priority for flow in plan.flows} | {traffic.priority for traffic in plan.traffic}

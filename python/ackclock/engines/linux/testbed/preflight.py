@@ -70,6 +70,8 @@ def _end(plan: Plan, testbed: Testbed, host: Host, found: Facts) -> Iterator[str
             yield f"found no route from {host.data} to {peer}; expected one by the router"
     if not found.root and any(group.tcp and group.tcp.receive_window_bytes for group in plan.groups):
         yield "found no root; expected it, to give a receive window"
+    if not found.root and plan.record.pcap:
+        yield "found no root; expected it, to capture packets"
     if layout.metrics(plan, _mtu(found)) and found.own_routes:
         yield f"found a route to {', '.join(sorted(found.own_routes))} alone; expected none, where ours is to be"
 
@@ -85,8 +87,8 @@ def _router(plan: Plan, testbed: Testbed, host: Host, found: Facts, agent: Agent
             yield f'found no interface "{device}"; expected one of {there}'
         elif found.qdiscs.get(str(device)):
             yield (
-                f'found the queue discipline {found.qdiscs[str(device)]} on "{device}"; expected the kernel\'s own, which '
-                "can be given back"
+                f'found the queue discipline {found.qdiscs[str(device)]} on "{device}"; expected the kernel\'s own, '
+                "which can be given back"
             )
     if found.root and "tc" not in found.lacks:
         yield from _disciplines(plan, testbed, agent, found)
@@ -110,8 +112,8 @@ def _granularity(plan: Plan, testbed: Testbed, found: Facts) -> Iterator[str]:
     most_bps = 8 * mtu_bytes(plan) * found.tick_hz / 2
     if plan.links[0].rate_bps > most_bps:
         yield (
-            f"found a clock of {found.tick_hz:g} ticks a second, with which netem delays at most {most_bps / 1e6:g} Mb/s; "
-            f"expected one that holds {plan.links[0].rate_bps / 1e6:g} Mb/s"
+            f"found a clock of {found.tick_hz:g} ticks a second, with which netem delays at most "
+            f"{most_bps / 1e6:g} Mb/s; expected one that holds {plan.links[0].rate_bps / 1e6:g} Mb/s"
         )
 
 
