@@ -7,6 +7,8 @@
 ```
 
 All addresses are in namespaces that are made here and removed at the end. Commands of ackclock run in `ctl`.
+
+    python tests/testbeds.py FOLDER COMMAND…      # a command beside such a testbed; FOLDER/ssh_config reaches it
 """
 
 from __future__ import annotations
@@ -257,3 +259,20 @@ def scenario(made: Testbed, *, duration: float = 3, more: str = "", name: str = 
     path = made.folder / name
     path.write_text(SCENARIO.format(duration=duration, more=more))
     return path
+
+
+def main(folder: str, *command: str) -> int:
+    """Runs a command in `ctl` while a testbed is there."""
+    if reason := lacking():
+        sys.exit(f"{reason}")
+    place = Path(folder).absolute()
+    place.mkdir(mode=0o755)
+    try:
+        with testbed(place) as made:
+            return subprocess.run(["ip", "netns", "exec", made.namespace("ctl"), *command], check=False).returncode
+    finally:
+        shutil.rmtree(place)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
