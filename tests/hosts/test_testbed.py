@@ -19,6 +19,7 @@ import testbeds
 from testbeds import Testbed
 
 import ackclock as ac
+from ackclock import captures
 
 LACKING = testbeds.lacking()
 pytestmark = pytest.mark.skipif(LACKING is not None, reason=LACKING or "")
@@ -103,6 +104,7 @@ def test_transfers_are_those_of_the_other_engines(bed: Testbed):
         text[: text.index("[[flows]]")]
         + '[[traffic]]\nkind = "poisson"\nrate = "20/s"\nsize = "10KB"\ncongestion = "cubic"\n'
         + '[[traffic]]\nkind = "poisson"\nrate = "20/s"\nsize = "10KB"\ncongestion = "reno"\nrequest = "100B"\n'
+        + '[record]\npcap = ["senders", "receivers"]\n'
     )
     status, _, errors = run(bed, path, out="web")
     assert status == 0, errors
@@ -116,6 +118,10 @@ def test_transfers_are_those_of_the_other_engines(bed: Testbed):
     done = ours.filter(ours["end_s"].is_not_null())
     assert len(done) > 0.9 * len(ours)
     assert (done["delivered_bytes"] == done["size_bytes"]).all()
+    for place in ("senders", "receivers"):
+        seen = captures.read([bed.folder / "web" / "captures" / f"seed-1-{place}.pcap"]).data.flows
+        asked = ours.filter(ours["congestion"] == "reno")
+        assert abs(len(seen) - len(ours) - len(asked)) <= 2  # those that ask have data both ways
 
 
 @pytest.mark.usefixtures("unchanged")

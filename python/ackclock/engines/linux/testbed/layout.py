@@ -19,7 +19,7 @@ TESTBED, HOSTS = "testbed", "hosts"
 SENDER, RECEIVER, ROUTER = "sender", "receiver", "router"
 
 #: Workloads whose next transfer waits for one before it, which may have been another host's.
-WAITING = frozenset({"closed_loop", "incast", "pages"})
+WAITING = frozenset({"sources", "web", "incast"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def beyond(plan: Plan) -> Iterator[str]:
         if vantage in plan.record.vantages and len(testbed.role(role)) > 1:
             yield f"a packet capture at several {vantage} of a testbed"
     several = max(len(testbed.role(SENDER)), len(testbed.role(RECEIVER))) > 1
-    if several and any(item.workload.get("kind") in WAITING for item in plan.traffic):
+    if several and any(item.workload["arrivals"]["kind"] in WAITING for item in plan.traffic):
         yield "traffic that waits for transfers, between more than two hosts of a testbed"
     if any(value for value in (group.tcp and not group.tcp.batches for group in plan.groups)):
         yield "senders that send no batches, on a testbed"
