@@ -125,6 +125,21 @@ def test_transfers_are_those_of_the_other_engines(bed: Testbed):
 
 
 @pytest.mark.usefixtures("unchanged")
+def test_a_path_is_left_as_it_is(bed: Testbed):
+    path = testbeds.scenario(bed, duration=1.5, more="leave = true", name="left.toml")
+    text = path.read_text()
+    router = text[text.index('[[network.hosts]]\nname = "router"') : text.index('[[network.hosts]]\nname = "bob"')]
+    path.write_text(text.replace(router, ""))
+    status, output, errors = run(bed, path, out="left")
+    assert status == 0, output + errors
+    data = ac.Dataset.read(bed.folder / "left")
+    # Nothing between two namespaces holds them to 20 Mb/s.
+    assert 8 * data.flows["measured_bytes"].sum() / 0.5 > 40e6
+    assert data.frame("links")["departed_p"].to_list() == [None]
+    assert set(data.manifest["linux"]["hosts"]) == {"alice", "bob"}
+
+
+@pytest.mark.usefixtures("unchanged")
 def test_a_sweep_goes_one_run_after_the_other(bed: Testbed):
     path = testbeds.scenario(bed, duration=1.2, name="sweep.toml")
     path.write_text(path.read_text() + '\n[sweep]\n"network.queue.limit" = ["20p", "80p"]\n')
@@ -342,3 +357,27 @@ def test_nothing_is_left_of_runs_that_are_killed(bed: Testbed, runs: int):
         if number % 8 == 7:
             assert bed.settled(before) == {}
     assert bed.settled(before) == {}
+
+
+#: Of runs of half a minute: a real machine's timers are late, so its link sends a little less than a guest's, in which
+#: time stands still; and the windows' saw teeth do not stand at the same place at the end.
+GOODPUT, DELAY = 0.03, 0.1
+
+
+@pytest.mark.oracle
+@pytest.mark.usefixtures("unchanged", "guest_kernel")
+@pytest.mark.parametrize("controls", [("reno", "reno"), ("cubic", "cubic"), ("reno", "cubic")])
+def test_hosts_and_guest_agree(bed: Testbed, controls: tuple[str, str]):
+    path = testbeds.scenario(bed, duration=25, more='rtt = "0ms"', name="agree.toml")
+    head = path.read_text().split("[[flows]]")[0].replace('warmup = "1s"', 'warmup = "5s"\nseeds = [1, 2]')
+    path.write_text(
+        head + "".join(f'[[flows]]\ncongestion = "{name}"\nstart = {{ jitter = "100ms" }}\n' for name in controls)
+    )
+    found = {}
+    for kernel in ("hosts", "guest"):
+        status, output, errors = run(bed, path, "--kernel", kernel, "--json", out=f"agree-{kernel}")
+        assert status == 0, errors
+        found[kernel] = json.loads(output)["summary"]
+    for name, bound in (("goodput_bps", GOODPUT), ("queue_delay_mean_s", DELAY)):
+        real, virtual = (found[kernel][name]["mean"] for kernel in ("hosts", "guest"))
+        assert real == pytest.approx(virtual, rel=bound)

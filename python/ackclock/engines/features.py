@@ -30,6 +30,7 @@ LINK_CAPTURES = "packet captures at links"
 SIZES = "packets of several sizes"
 #: Only the hosts of a testbed know it.
 UNKNOWN_DELAY = "a testbed whose delay is not said (network.rtt)"
+LEFT = "a path that is left as it is (network.leave)"
 
 #: What is no algorithm's name.
 ALL = frozenset({
@@ -64,6 +65,7 @@ def _features(plan: Plan) -> Iterator[str]:
             ROUTED: bool(plan.nodes),
             CHANGES: bool(plan.changes),
             UNKNOWN_DELAY: "testbed" in plan.options and plan.options["testbed"]["rtt_s"] is None,
+            LEFT: "testbed" in plan.options and plan.options["testbed"]["leave"],
             PACKET_LOG: plan.record.packets,
             CAPTURES: bool(plan.record.pcap),
             LINK_CAPTURES: any(vantage.startswith(AT_LINK) for vantage in plan.record.vantages),

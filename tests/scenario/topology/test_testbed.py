@@ -56,6 +56,10 @@ def problem(*pairs: tuple[str, str]) -> str:
     [
         ([('role = "sender"', 'role = "receiver"')], 'network.hosts: found none; expected a host with role = "sender"'),
         (
+            [('topology = "testbed"', 'topology = "testbed"\nleave = true')],
+            'network.hosts: found 1; expected hosts with role = "router": none, with leave = true',
+        ),
+        (
             [('name = "b"', 'name = "a"')],
             'network.hosts: found "a" twice; expected hosts that differ in name',
         ),

@@ -32,6 +32,9 @@ ACK_BYTES = 255
 
 LACKING = {features.PACKET_LOG, features.LINK_CAPTURES}
 
+#: What only the hosts of a testbed have.
+OF_HOSTS = (features.UNKNOWN_DELAY, features.LEFT)
+
 
 class LinuxEngine:
     """Linux itself."""
@@ -41,7 +44,7 @@ class LinuxEngine:
         (features.ALL - LACKING)
         | {features.congestion(name) for name in stack.CONTROLS}
         | {features.queue(name) for name in disciplines.NAMES}
-        | {features.UNKNOWN_DELAY}
+        | set(OF_HOSTS)
     )
 
     def lacking(self) -> str | None:
@@ -54,8 +57,8 @@ class LinuxEngine:
         lacking += [Unsupported(what, self.name) for what in dict.fromkeys(_finer(plan))]
         if _on_hosts(plan):
             return lacking + [Unsupported(what, self.name) for what in beyond_testbed(plan)]
-        if features.UNKNOWN_DELAY in features.features(plan):
-            lacking.append(Unsupported(f'{features.UNKNOWN_DELAY}, with kernel = "guest" or "live"', self.name))
+        asked = [what for what in features.features(plan) if what in OF_HOSTS]
+        lacking += [Unsupported(f'{what}, with kernel = "guest" or "live"', self.name) for what in asked]
         if lacking or plan.options["linux"]["kernel"] != "live":
             return lacking
         setup = order(plan, 0, _laid(plan)).setup

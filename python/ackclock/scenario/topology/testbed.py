@@ -89,6 +89,11 @@ class Testbed(Topology):
 
     topology: Literal["testbed"] = Field(description='a topology: "testbed"')
     hosts: list[Host] = Field(description="tables [[network.hosts]]: senders, receivers, and one router")
+    leave: bool = Field(
+        False,
+        description="true: the path stays as it is; there is no router among the hosts, and rate and queue are what is "
+        "believed of its bottleneck",
+    )
     rate: Rate = Field(description='the rate that the router gets towards the receivers, such as "100Mbit"')
     queue: Queue = Field(description='its queue there, such as { discipline = "pfifo", limit = "100p" }')
     rtt: Delay | None = Field(
@@ -107,8 +112,9 @@ class Testbed(Topology):
         for role in ("sender", "receiver"):
             if role not in roles:
                 raise faults([fault_at(place, {}, f'a host with role = "{role}"', "none")])
-        if (routers := roles.count("router")) != 1:
-            raise faults([fault_at(place, {}, 'one host with role = "router"', str(routers))])
+        if (routers := roles.count("router")) != (0 if self.leave else 1):
+            expected = "none, with leave = true" if self.leave else "one"
+            raise faults([fault_at(place, {}, f'hosts with role = "router": {expected}', str(routers))])
         for key in ("name", "address", "data"):
             given = [value for host in self.hosts if (value := getattr(host, key)) is not None]
             if twice := [value for value in given if given.count(value) > 1]:
@@ -135,4 +141,8 @@ class Testbed(Topology):
 
     def planned(self) -> dict[str, Any]:
         """For `Plan.options`: the hosts, and the delay that is added; None if the path's own is not known."""
-        return {"hosts": [host.model_dump(mode="json") for host in self.hosts], "rtt_s": self.rtt}
+        return {
+            "hosts": [host.model_dump(mode="json") for host in self.hosts],
+            "leave": self.leave,
+            "rtt_s": self.rtt,
+        }

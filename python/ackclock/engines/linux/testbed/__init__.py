@@ -126,9 +126,8 @@ def _dataset(
     lost_p = sum(int(of["kernel"]["capture_lost_p"][0]) for of in found.values())
     for doubt in (*seen.doubts, *held.uncaptured(lost_p), *_doubts(plan, of_hosts)):
         warnings.warn(doubt, stacklevel=2)
-    router = next(name for name, host in hosts.items() if host.role == layout.ROUTER)
     about = {
-        "release": seen.facts[router].release,
+        "release": ", ".join(dict.fromkeys(seen.facts[name].release for name in hosts)),
         "mode": layout.HOSTS,
         "sysctls": dict(plan.options["linux"]["sysctls"]),
         "hosts": {name: facts.as_dict() for name, facts in seen.facts.items()},

@@ -23,12 +23,17 @@ TIMES = ("time_s", *OF_CLIENT, "delay_mean_s")
 def together(hosts: Mapping[str, Host], found: Mapping[str, Tables], stretches: Mapping[str, float]) -> Tables:
     """One result of the hosts' own; durations of each clock are multiplied by its stretch."""
     every = {name: _stretched(tables, stretches[name]) for name, tables in found.items()}
-    router = next(every[name] for name, host in hosts.items() if host.role == ROUTER)
+    router = next((every[name] for name, host in hosts.items() if host.role == ROUTER), None) or _unseen(every)
     made: Tables = {name: router[name] for name in ("links", "queue_samples") if name in router}
     made["flow_samples"] = _joined([tables.get("flow_samples", {}) for tables in every.values()], ("time_s", "flow"))
     made["events"] = _joined([tables.get("events", {}) for tables in every.values()], ("time_s", "flow"))
     made["flows"] = _flows([tables for tables in every.values() if tables.get("ends")])
     return {name: columns for name, columns in made.items() if columns}
+
+
+def _unseen(every: Mapping[str, Tables]) -> Tables:
+    """Of a path that nobody looks into: its links, of which nothing was counted."""
+    return {"links": next(iter(every.values()))["links"]}
 
 
 def _stretched(tables: Tables, stretch: float) -> Tables:

@@ -36,9 +36,13 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Testbed:
-    """The machines of a plan; `rtt_s` is the delay that is added, None if the path's own is not known."""
+    """The machines of a plan; `rtt_s` is the delay that is added, None if the path's own is not known.
+
+    Where the path is left as it is, there is no router.
+    """
 
     hosts: tuple[Host, ...]
+    leave: bool
     rtt_s: float | None
     ssh_config: Path | None
 
@@ -48,7 +52,7 @@ class Testbed:
         given = plan.options[TESTBED]
         config = given["ssh_config"]
         hosts = tuple(Host(**host) for host in given["hosts"])
-        return Testbed(hosts, given["rtt_s"], Path(config) if config else None)
+        return Testbed(hosts, given["leave"], given["rtt_s"], Path(config) if config else None)
 
     @property
     def router(self) -> Host:
