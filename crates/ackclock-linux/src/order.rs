@@ -290,6 +290,17 @@ mod tests {
     }
 
     #[test]
+    fn a_host_is_here_if_all_are_or_it_is_the_one() {
+        let mut changed = order();
+        changed["here"] = json!({"host": "tx0", "first_port": 10_000});
+        let one: Order = serde_json::from_value(changed).expect("an order");
+        let all = Order::parse(&order().to_string()).expect("an order");
+        let (source, destination) = (&one.flows[0].source, &one.flows[0].destination);
+        assert!(one.has(source) && !one.has(destination));
+        assert!(all.has(source) && all.has(destination));
+    }
+
+    #[test]
     fn each_field_is_required_and_no_other_is_known() {
         let faults = strict::faults(&order(), |order| Order::parse(&order.to_string()).is_ok());
         assert!(faults.is_empty(), "{faults:#?}");
@@ -308,6 +319,10 @@ mod tests {
         assert_eq!(
             refusal(|order| order["queues"][0]["link"] = json!(7)),
             "order: link 7 is not in the plan"
+        );
+        assert_eq!(
+            refusal(|order| order["here"] = json!({"host": "tx0", "first_port": 10_000})),
+            "order: UDP between machines is not known"
         );
         let refused = refusal(|order| order["plan"]["record"]["interval_s"] = json!(0.0));
         assert_eq!(refused, "plan: record.interval_s must be greater than zero");

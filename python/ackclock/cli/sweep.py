@@ -61,6 +61,8 @@ def sweep(  # noqa: PLR0913 (each is an option of the command line)
     if dry_run:
         for job in made:
             _tell(job, as_json)
+        engines = [job.order.engine for job in made]
+        work.look([made[0].loaded.point(0).plan], engines, lambda line: typer.echo(line, err=True))
         return
     for job in made:
         _perform(replace(job, fresh=fresh), as_json=as_json, report=report)

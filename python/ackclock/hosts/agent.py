@@ -289,7 +289,9 @@ def agents(
     if not shutil.which("ssh"):
         raise InputError("found no ssh; expected the Debian package openssh-client")
     patience_s = PATIENCE_S if patience_s is None else patience_s
-    script = f"exec sh -c {shlex.quote(SCRIPT % {'send': SEND, 'patience': patience_s})}"
+    lines = (SCRIPT % {"send": SEND, "patience": patience_s}).splitlines()
+    # One line, for the login's own shell may be another than sh.
+    script = f"exec sh -c {shlex.quote('; '.join(lines))}"
     commands = {name: ssh.command(address, script, config) for name, address in destinations.items()}
     processes: list[subprocess.Popen[bytes]] = []
     with signals.undoing(partial(_kill, processes)):

@@ -22,7 +22,7 @@ from ackclock.engines.engine import Progress, RunOptions
 from ackclock.engines.linux import held, result
 from ackclock.engines.linux.testbed import gathered, layout
 from ackclock.engines.linux.testbed.layout import Host, Testbed
-from ackclock.engines.linux.testbed.preflight import Preflight, changes, preflight
+from ackclock.engines.linux.testbed.preflight import Preflight, changes, look_at
 from ackclock.errors import InputError
 from ackclock.hosts.agent import Agent, HostError, agents
 from ackclock.hosts.clocks import Relation
@@ -49,7 +49,7 @@ _alone = threading.Lock()
 def _reached(plan: Plan) -> Iterator[tuple[Testbed, dict[str, Agent], Preflight]]:
     testbed = Testbed.of(plan)
     with _alone, agents(testbed.destinations, testbed.ssh_config) as there:
-        yield testbed, there, preflight(plan, testbed, there)
+        yield testbed, there, look_at(plan, testbed, there)
 
 
 def look(plan: Plan) -> Preflight:

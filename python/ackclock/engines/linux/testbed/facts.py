@@ -116,7 +116,7 @@ def _network(agent: Agent, host: Host, testbed: Testbed, found: Facts) -> None:
         _routes(agent, host, testbed, found)
     for device in [device for device in devices if device in every]:
         features, qdisc = agent.look(["ethtool", "-k", device], ["tc", "-j", "qdisc", "show", "dev", device, "root"])
-        found.offloads[device] = list(_switchable(features[1]))
+        found.offloads[device] = list(switchable(features[1]))
         found.qdiscs[device] = " ".join(
             f"{each.get('kind')} {each.get('handle')}" for each in _json(qdisc[1]) if each.get("handle", "0:") != "0:"
         )
@@ -148,7 +148,7 @@ def _addresses(interface: Mapping[str, Any]) -> set[str]:
     return {str(address.get("local")) for address in interface.get("addr_info", ())}
 
 
-def _switchable(text: str) -> Iterator[str]:
+def switchable(text: str) -> Iterator[str]:
     """The offloads that are on, of what `ethtool -k` says."""
     for line in text.splitlines():
         name, _, state = line.strip().partition(": ")

@@ -30,19 +30,20 @@ class Preflight:
     doubts: tuple[str, ...]
 
 
-def preflight(plan: Plan, testbed: Testbed, agents: Mapping[str, Agent]) -> Preflight:
+def look_at(plan: Plan, testbed: Testbed, agents: Mapping[str, Agent]) -> Preflight:
     """Looks at each host. Raises `HostError`."""
     seen = {host.name: facts.look(agents[host.name], host, testbed) for host in testbed.hosts}
-    missing: list[str] = []
+    lacking: list[str] = []
     doubts: list[str] = []
     for host in testbed.hosts:
         found, say = seen[host.name], partial("{}: {}".format, f'host "{host.name}"')
-        missing += map(say, _missing(plan, testbed, host, found, agents[host.name]))
+        lacking += map(say, missing(plan, testbed, host, found, agents[host.name]))
         doubts += map(say, _doubts(host, found))
-    return Preflight(seen, tuple(missing), tuple(doubts))
+    return Preflight(seen, tuple(lacking), tuple(doubts))
 
 
-def _missing(plan: Plan, testbed: Testbed, host: Host, found: Facts, agent: Agent) -> Iterator[str]:
+def missing(plan: Plan, testbed: Testbed, host: Host, found: Facts, agent: Agent) -> Iterator[str]:
+    """What one host lacks."""
     if found.taken:
         yield "found another run of ackclock at work; expected none"
     for package in sorted({PACKAGES[name] for name in found.lacks}):
