@@ -1,0 +1,189 @@
+"""What each host of a testbed is told, what it may lack, and how the tables of several become one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ackclock as ac
+from ackclock.engines.linux.testbed import facts, gathered, layout, preflight
+from ackclock.engines.linux.testbed.facts import Facts
+from ackclock.hosts.clocks import Offset
+from ackclock.plan import Plan
+
+TEXT = """
+duration = "2s"
+[network]
+topology = "testbed"
+rate = "10Mbit"
+queue = { discipline = "pfifo", limit = "20p" }
+rtt = "20ms"
+[[network.hosts]]
+name = "a"
+address = "a"
+role = "sender"
+data = "10.1.0.2"
+[[network.hosts]]
+name = "r"
+address = "r"
+role = "router"
+to_receivers = "eth2"
+to_senders = "eth1"
+[[network.hosts]]
+name = "b"
+address = "b"
+role = "receiver"
+data = "10.2.0.2"
+[[network.hosts]]
+name = "c"
+address = "c"
+role = "receiver"
+data = "10.2.0.3"
+[[flows]]
+count = 3
+congestion = "reno"
+"""
+
+
+def planned(*pairs: tuple[str, str]) -> tuple[Plan, layout.Testbed]:
+    text = TEXT
+    for old, new in pairs:
+        assert old in text
+        text = text.replace(old, new)
+    plan = ac.loads(text).plan()
+    return plan, layout.Testbed.of(plan)
+
+
+def seen(**more: Any) -> Facts:
+    """A host with all that is wanted."""
+    found = Facts(
+        root=True, taken=False, release="6.1", machine="x86_64", lacks=[], controls=frozenset({"reno"}),
+        allowed=frozenset(), forwards=True, clock="tsc", tick_hz=1e9, cores=4, load=0.0, offset=Offset(0, 0, 1),
+        interfaces={"eth1": {"mtu": 1500}, "eth2": {"mtu": 1500}}, data="eth1",
+        routes={"10.1.0.2": {"dev": "eth1", "gateway": "10.2.0.1"}},
+    )  # fmt: skip
+    return replace(found, **more)
+
+
+class Willing:
+    """An agent on a kernel that has everything."""
+
+    def look(self, *commands: object, apart: bool = False) -> list[tuple[int, str, str]]:
+        assert apart
+        return [(0, "", "") for _ in commands]
+
+
+def missing(name: str, found: Facts, *pairs: tuple[str, str]) -> list[str]:
+    plan, testbed = planned(*pairs)
+    host = next(host for host in testbed.hosts if host.name == name)
+    return [*preflight.missing(plan, testbed, host, found, Willing())]  # type: ignore[arg-type]
+
+
+def test_sources_take_senders_and_receivers_in_turn():
+    plan, testbed = planned()
+    ends = [(way.source.namespace, way.destination.namespace) for way in testbed.ways(plan).flows]
+    assert ends == [("a", "b"), ("a", "c"), ("a", "b")]
+
+
+def test_only_the_router_has_the_queue():
+    plan, testbed = planned()
+    orders = {host.name: layout.order(plan, 7, testbed, host, 10_000, 0) for host in testbed.hosts}
+    queue = {"link": 0, "namespace": "r", "device": "eth2", "handle": "10:"}
+    assert {name: order.pop("queues") for name, order in orders.items()} == {"a": [], "r": [queue], "b": [], "c": []}
+    assert {name: order.pop("here")["host"] for name, order in orders.items()} == {name: name for name in orders}
+    assert all(order == orders["a"] for order in orders.values())
+
+
+def test_what_is_set_on_a_router_is_undone_by_what_stands_at_the_root():
+    plan, testbed = planned()
+    made = layout.router_commands(plan, testbed)
+    assert [" ".join(step["undo"]) for step in made if step["undo"]] == [
+        "tc qdisc del dev eth2 root",
+        "tc qdisc del dev eth1 root",
+    ]
+    assert made[0]["undo"] and made[0]["run"][:6] == ["tc", "qdisc", "add", "dev", "eth2", "root"]
+    assert " ".join(made[-1]["run"]).endswith("netem limit 1000000 delay 20ms")
+
+
+def test_nothing_is_changed_without_root_and_routes_only_for_what_is_unusual():
+    plan, testbed = planned()
+    host = testbed.hosts[2]
+    assert preflight.changes(plan, testbed, host, seen(root=False)) == []
+    assert not [step for step in preflight.changes(plan, testbed, host, seen()) if "route" in step.get("run", ())]
+    plan, testbed = planned(("[[flows]]", "[tcp]\ninitial_window = 4\n[[flows]]"))
+    (route,) = (step for step in preflight.changes(plan, testbed, host, seen()) if "route" in step.get("run", ()))
+    assert " ".join(route["run"]) == "ip route add 10.1.0.2/32 via 10.2.0.1 dev eth1 initcwnd 4"
+    assert " ".join(route["undo"]) == "ip route del 10.1.0.2/32 via 10.2.0.1 dev eth1"
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "said"),
+    [
+        ("r", {"root": False}, "found no root; expected it, to set the router's rate and queue"),
+        ("r", {"forwards": False}, "found no forwarding of IPv4; expected net.ipv4.ip_forward = 1"),
+        (
+            "r",
+            {"qdiscs": {"eth2": "htb 1:"}},
+            'found the queue discipline htb 1: on "eth2"; expected the kernel\'s own, which can be given back',
+        ),
+        (
+            "r",
+            {"tick_hz": 250.0},
+            "found a clock of 250 ticks a second, with which netem delays at most 1.5 Mb/s; expected one that holds "
+            "10 Mb/s",
+        ),
+        ("r", {"taken": True}, "found another run of ackclock at work; expected none"),
+        ("b", {"lacks": ["ip", "tc"]}, "found no iproute2; expected this Debian package"),
+        ("b", {"routes": {}}, "found no route from 10.2.0.2 to 10.1.0.2; expected one by the router"),
+        (
+            "a",
+            {"root": False, "routes": {"10.2.0.2": {}, "10.2.0.3": {}}},
+            'found no root, and congestion control "reno" kept for it; expected either (it is not in '
+            "net.ipv4.tcp_allowed_congestion_control)",
+        ),
+    ],
+)
+def test_what_a_host_lacks_is_a_line(name: str, more: dict[str, Any], said: str):
+    assert missing(name, seen(**more)) == [said]
+
+
+def test_a_host_with_everything_lacks_nothing():
+    assert missing("r", seen()) == missing("b", seen()) == []
+
+
+def test_a_clock_of_250_ticks_holds_a_slow_link():
+    assert missing("r", seen(tick_hz=250.0), ("10Mbit", "1Mbit")) == []
+
+
+def test_only_offloads_that_are_on_and_can_be_switched_are_switched():
+    text = (
+        "Features for eth0:\nrx-checksumming: on\ntcp-segmentation-offload: on\n\ttx-tcp-segmentation: on\n"
+        "\ttx-tcp6-segmentation: on [fixed]\ngeneric-segmentation-offload: off\ngeneric-receive-offload: on\n"
+    )
+    assert [*facts.switchable(text)] == ["tx-tcp-segmentation", "generic-receive-offload"]
+
+
+def tables(flow: int, *, sender: bool, **values: float) -> gathered.Tables:
+    columns = {name: np.array([value]) for name, value in values.items()}
+    ends = {"flow": [flow], "sender": [sender], "receiver": [not sender], "client": [sender]}
+    samples = {"time_s": np.array([0.0, values["start_s"]]), "flow": np.array([flow, flow])} if sender else {}
+    return {"flows": {"flow": np.array([flow]), **columns}, "ends": ends, "flow_samples": samples, "links": {}}
+
+
+def test_each_column_of_a_flow_is_of_the_host_that_can_say_it():
+    _, testbed = planned()
+    hosts = {host.name: host for host in testbed.hosts}
+    found = {
+        "a": tables(0, sender=True, start_s=1.0, delivered_bytes=0, retransmissions=5),
+        "r": {"links": {"link": np.array([0])}, "ends": {}, "flows": {}},
+        "b": tables(0, sender=False, start_s=1.5, delivered_bytes=9000, retransmissions=0),
+        "c": tables(1, sender=False, start_s=2.0, delivered_bytes=70, retransmissions=0),
+    }
+    made = gathered.together(hosts, found, {"a": 2.0, "r": 1.0, "b": 1.0, "c": 1.0})
+    flows = {name: column.tolist() for name, column in made["flows"].items()}
+    assert flows == {"flow": [0, 1], "start_s": [2.0, 2.0], "delivered_bytes": [9000, 70], "retransmissions": [5, 0]}
+    assert made["flow_samples"]["time_s"].tolist() == [0.0, 2.0]
+    assert made["links"]["link"].tolist() == [0]
