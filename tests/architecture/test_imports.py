@@ -17,6 +17,7 @@ HOME = ROOT / "python" / "ackclock"
 FLOORS = (
     ("ackclock", "__main__"),
     ("cli", "reproductions"),
+    ("bundles",),
     ("campaigns",),
     ("captures",),
     ("engines", "views"),

@@ -15,7 +15,22 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from ackclock.cli import capture, check, compare, doctor, kernel, plot, quick, report, reproduce, run, show, sweep
+from ackclock.cli import (
+    bundle,
+    capture,
+    check,
+    compare,
+    doctor,
+    kernel,
+    plot,
+    quick,
+    report,
+    reproduce,
+    rerun,
+    run,
+    show,
+    sweep,
+)
 from ackclock.errors import AckclockError
 from ackclock.system import signals
 
@@ -29,6 +44,8 @@ COMMANDS = (
     capture.capture,
     doctor.doctor,
     check.check,
+    bundle.bundle,
+    rerun.rerun,
     show.show,
     reproduce.reproduce,
 )
