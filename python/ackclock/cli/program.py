@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -21,6 +22,7 @@ from ackclock.cli import (
     check,
     compare,
     doctor,
+    importing,
     kernel,
     plot,
     quick,
@@ -46,6 +48,7 @@ COMMANDS = (
     check.check,
     bundle.bundle,
     rerun.rerun,
+    importing.import_,
     show.show,
     reproduce.reproduce,
 )
@@ -124,12 +127,17 @@ def application(asked: str = "") -> typer.Typer:
         epilog=EPILOG,
     )
     made.callback()(_options)
-    commands = [command for command in COMMANDS if command.__name__ == asked] or COMMANDS
+    commands = [command for command in COMMANDS if _name(command) == asked] or COMMANDS
     for command in commands:
-        made.command()(command)
+        made.command(_name(command))(command)
     if commands is COMMANDS:
         made.add_typer(kernel.app, name="kernel")
     return made
+
+
+def _name(command: Callable[..., None]) -> str:
+    """What a command is called: its function, without what keeps that from being a word of Python."""
+    return command.__name__.rstrip("_")
 
 
 def _say(message: str) -> None:

@@ -32,6 +32,7 @@ class Kind(Enum):
     EMPTY = "an empty folder"
     RUN = "the result of a run"
     CAPTURE = "the result of captures"
+    IMPORTED = "imported measurements"
     SWEEP = "a sweep"
     COMPARISON = "a comparison"
     REPRODUCTION = "a reproduction"
@@ -40,10 +41,16 @@ class Kind(Enum):
 
 
 #: The key of a manifest that says what a result is; a run's has none of them.
-KEYS = {"capture": Kind.CAPTURE, "sweep": Kind.SWEEP, "comparison": Kind.COMPARISON, "reproduction": Kind.REPRODUCTION}
+KEYS = {
+    "capture": Kind.CAPTURE,
+    "imported": Kind.IMPORTED,
+    "sweep": Kind.SWEEP,
+    "comparison": Kind.COMPARISON,
+    "reproduction": Kind.REPRODUCTION,
+}
 
 #: Those that are a dataset.
-DATASETS = (Kind.RUN, Kind.CAPTURE)
+DATASETS = (Kind.RUN, Kind.CAPTURE, Kind.IMPORTED)
 
 #: The file that marks a folder of format 2, which had no manifest.
 MARKS = {"comparison.json": Kind.COMPARISON, "reproduced.csv": Kind.REPRODUCTION}
