@@ -19,7 +19,7 @@ FLOORS = (
     ("cli", "reproductions"),
     ("bundles",),
     ("campaigns",),
-    ("captures", "importing"),
+    ("captures", "exporting", "importing"),
     ("engines", "views"),
     ("dataset", "scenario"),
     ("catalog", "metrics"),

@@ -22,6 +22,7 @@ from ackclock.cli import (
     check,
     compare,
     doctor,
+    exporting,
     importing,
     kernel,
     plot,
@@ -49,6 +50,7 @@ COMMANDS = (
     bundle.bundle,
     rerun.rerun,
     importing.import_,
+    exporting.export,
     show.show,
     reproduce.reproduce,
 )

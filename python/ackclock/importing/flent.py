@@ -20,7 +20,7 @@ from ackclock.system.files import readable
 
 #: Names of series: those of TCP flows, those of pings, and what is computed of others.
 _TCP, _PING = re.compile(r"(TCP|HTTP) (upload|download)\b.*"), re.compile(r"Ping \(ms\).*")
-_COMPUTED = re.compile(r".*\b(sum|avg|totals?|mean|max|min)$")
+_COMPUTED = re.compile(r".*\b(sum|avg|totals?|mean|max|min|fairness)$")
 
 #: What follows the name of a flow in the name of a series of its own.
 _CWND, _RTT = "::tcp_cwnd", "::tcp_rtt"

@@ -1,8 +1,9 @@
 """`iperf3 --json`: a stream is a flow, an interval a sample.
 
-The format is that of iperf3's documentation (https://software.es.net/iperf/); version 3.12 wrote the tests' files. Our reading: of a stream that this host sends, an interval's bytes are those that its socket took, up to a send
-buffer more than what has arrived; what arrived in all is said at the end. Windows are bytes there, segments here. What
---omit leaves out is not there, and times begin after it.
+The format is that of iperf3's documentation (https://software.es.net/iperf/); the tests' files are of version 3.12. Our
+reading: of a stream that this host sends, an interval's bytes are those that its socket took, up to a send buffer more
+than what has arrived; what arrived in all is said at the end. Windows are bytes there, segments here. What --omit
+leaves out is not there, and times begin after it.
 """
 
 from __future__ import annotations
