@@ -243,10 +243,9 @@ def _kernel(result: Opened, kernel: object, options: Options, engine: object) ->
 
 def _runs(result: Opened, about: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     sound.check_runs(about, Path(result.name))
-    runs: list[Mapping[str, Any]] = about["runs"]
-    if not runs or any(run.get("seed") is None for run in runs):
+    if not about["runs"] or any(run.get("seed") is None for run in about["runs"]):
         raise InputError(f"{result.name}: found runs without seeds; expected those of an engine")
-    return runs
+    return list(about["runs"])
 
 
 def _metrics_of(result: Opened, target: Path, part: str, engine: str, plan: Plan) -> list[Metric]:

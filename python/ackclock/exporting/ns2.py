@@ -10,7 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ackclock.engines import features
-from ackclock.exporting.script import Script, UnsaidError, comments, heading, jitter_notes, label, needs, one_line
+from ackclock.exporting.script import (
+    Script,
+    UnsaidError,
+    comments,
+    heading,
+    jitter_notes,
+    label,
+    needs,
+    one_line,
+    unusual,
+)
 from ackclock.plan import HEADER_BYTES, TIMESTAMPS_BYTES, DatagramPlan, FlowPlan, LinkPlan, Plan, TcpPlan
 
 #: What `select_ca` of Agent/TCP/Linux in 2.35 knows.
@@ -32,9 +42,6 @@ HAS = frozenset(
 
 #: What a hop that only delays has for a rate: no packet waits there.
 HOP = "100Gb"
-
-#: More flows than this are no script that a person would have written.
-MOST_FLOWS = 1000
 
 
 def write(plan: Plan) -> Script:
@@ -66,10 +73,7 @@ def write(plan: Plan) -> Script:
 
 
 def _lacking(plan: Plan) -> Iterator[str]:
-    if len({group.tcp for group in plan.groups if group.tcp}) > 1:
-        yield "TCPs of several kinds"
-    if len(plan.flows) > MOST_FLOWS:
-        yield f"more than {MOST_FLOWS} flows"
+    yield from unusual(plan)
     if any(source.source["kind"] != "constant" for source in plan.datagrams):
         yield "UDP but at a constant rate"
 

@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ackclock.engines import features
-from ackclock.exporting.script import Script, UnsaidError, comments, heading, jitter_notes, label, needs, one_line
+from ackclock.exporting.script import (
+    Script,
+    UnsaidError,
+    comments,
+    heading,
+    jitter_notes,
+    label,
+    needs,
+    one_line,
+    unusual,
+)
 from ackclock.plan import FlowPlan, LinkPlan, Plan, TcpPlan
 
 #: Congestion controls, and the classes of ns-3.
@@ -34,9 +44,6 @@ HAS = frozenset(
 
 #: What a point-to-point device puts before a packet.
 PPP_BYTES = 2
-
-#: More flows than this are no script that a person would have written.
-MOST_FLOWS = 1000
 
 
 def write(plan: Plan) -> Script:
@@ -63,10 +70,7 @@ LIBRARIES = ("core", "network", "internet", "applications", "point-to-point", "t
 
 
 def _lacking(plan: Plan) -> Iterator[str]:
-    if len({group.tcp for group in plan.groups if group.tcp}) > 1:
-        yield "TCPs of several kinds"
-    if len(plan.flows) > MOST_FLOWS:
-        yield f"more than {MOST_FLOWS} flows"
+    yield from unusual(plan)
     if len(plan.links) > 1:
         yield "more queues than the bottleneck's"
 

@@ -11,6 +11,9 @@ from ackclock.engines.features import features
 from ackclock.errors import AckclockError
 from ackclock.plan import FlowPlan, Plan
 
+#: Most flows of a script that a person would have written.
+MOST_FLOWS = 1000
+
 #: Longest name of a scenario, or of a link, in a script.
 LONGEST_NAME = 100
 
@@ -36,6 +39,19 @@ def needs(plan: Plan, target: str, has: Collection[str]) -> None:
     """Raises `UnsaidError` for what the plan asks for and is not among these."""
     if lacking := [what for what in features(plan) if what not in has]:
         raise UnsaidError(target, lacking)
+
+
+def unusual(plan: Plan) -> Iterator[str]:
+    """What scripts that simulate have not: each sets one TCP, and writes every flow."""
+    if len({group.tcp for group in plan.groups if group.tcp}) > 1:
+        yield "TCPs of several kinds"
+    yield from too_many(plan)
+
+
+def too_many(plan: Plan, most: int = MOST_FLOWS) -> Iterator[str]:
+    """More flows than a person would have written."""
+    if len(plan.flows) + len(plan.datagrams) > most:
+        yield f"more than {most} flows"
 
 
 def heading(plan: Plan, sentences: Sequence[str], notes: Sequence[str]) -> list[str]:

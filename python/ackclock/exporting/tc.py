@@ -20,14 +20,22 @@ from ackclock.exporting.script import (
     jitter_notes,
     label,
     one_line,
+    too_many,
 )
 from ackclock.plan import DatagramPlan, FlowPlan, LinkPlan, Plan
 
 #: iperf3's servers listen on ports from here on: one carries one test at a time.
 FIRST_PORT = 5201
 
-#: More flows than this are no script that a person would have written.
-MOST_FLOWS = 1000
+#: How a script gets namespaces of its own, root or not, which are gone when it ends.
+PREPARED = """\
+# All of it lives in namespaces of this script's own, root or not, and is gone when it ends.
+if [ "$1" != inside ]; then
+    [ "$(id -u)" = 0 ] || user=--map-root-user
+    exec unshare $user --net --mount --pid --fork --kill-child sh "$0" inside
+fi
+mount -t tmpfs tmpfs /run
+"""
 
 #: Logs are written so often, in seconds.
 LOG_S = "0.1"
@@ -38,8 +46,7 @@ _DEVICE = re.compile(r"[\w.@-]{1,15}")
 def write(plan: Plan) -> Script:
     """The script for namespaces. Raises `UnsaidError` for a network that the kernel has not."""
     lacking = [*(routed.beyond(plan) if plan.nodes else network.beyond(plan)), *_lacking(plan.links, "the kernel's tc")]
-    if len(plan.flows) + len(plan.datagrams) > MOST_FLOWS:
-        lacking.append(f"more than {MOST_FLOWS} flows")
+    lacking += too_many(plan)
     if not plan.flows and not any(map(_is_plain, plan.datagrams)):
         lacking.append("flows that iperf3 can send: generated traffic alone")
     if lacking:
@@ -55,7 +62,7 @@ def write(plan: Plan) -> Script:
         ],
         notes,
     )
-    lines = ["#!/bin/sh", *comments(about), "set -e", "", *_prepared(), *_network(plan, net), *_traffic(plan, net)]
+    lines = ["#!/bin/sh", *comments(about), "set -e", "", PREPARED, *_network(plan, net), *_traffic(plan, net)]
     return Script("\n".join(lines) + "\n", notes)
 
 
@@ -116,15 +123,6 @@ def _notes(plan: Plan) -> Iterator[str]:
         yield "congestion controls that Linux has not: iperf3 will refuse them"
     if plan.record.pcap:
         yield "packet captures: ip netns exec NODE tcpdump -i any -w FILE"
-
-
-def _prepared() -> Iterator[str]:
-    yield from comments(["All of it lives in namespaces of this script's own, root or not, and is gone when it ends."])
-    yield 'if [ "$1" != inside ]; then'
-    yield '    [ "$(id -u)" = 0 ] || user=--map-root-user'
-    yield '    exec unshare $user --net --mount --pid --fork --kill-child sh "$0" inside'
-    yield "fi"
-    yield "mount -t tmpfs tmpfs /run"
 
 
 def _network(plan: Plan, net: Network) -> Iterator[str]:

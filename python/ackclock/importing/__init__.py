@@ -65,11 +65,10 @@ def read(files: Sequence[Path | str], kind: str | None = None, *, command: str =
 
 def recognised(given: text.Text) -> str:
     """The kind that a file looks like. Raises `InputError` for none."""
-    for name in KINDS:
-        if _module(name).recognises(given):
-            return name
-    expected = "; ".join(KINDS.values())
-    raise InputError(f"{readable(given.path)}: found {given.looks}; expected {expected} (--kind)")
+    if (found := next((name for name in KINDS if _module(name).recognises(given)), None)) is None:
+        expected = "; ".join(KINDS.values())
+        raise InputError(f"{readable(given.path)}: found {given.looks}; expected {expected} (--kind)")
+    return found
 
 
 def _module(name: str) -> Any:

@@ -85,10 +85,9 @@ def _flow(name: str, values: Value, series: Mapping[str, Value], times_s: Sequen
 
 def _known(values: Value, times_s: Sequence[float]) -> list[tuple[float, float]]:
     """Instants that have a value."""
-    items = values.items
-    if len(items) != len(times_s):
+    if len(values.items) != len(times_s):
         values.wrong(f"{len(times_s)} values, as x_values has")
-    found = [(at_s, item.number()) for at_s, item in zip(times_s, items, strict=True)]
+    found = [(at_s, item.number()) for at_s, item in zip(times_s, values.items, strict=True)]
     return [(at_s, value) for at_s, value in found if value is not None]
 
 

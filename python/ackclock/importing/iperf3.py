@@ -54,9 +54,7 @@ def _ends(whole: Value) -> Iterator[dict[int, dict[str, Value]]]:
     """What is said of each socket at the end: by the sender, the receiver, or of UDP."""
     for stream in whole["end"]["streams"].items if whole["end"]["streams"] else []:
         told = {key: value for key, value in stream.table.items() if isinstance(value.value, dict)}
-        sockets = {int(value["socket"].needed()) for value in told.values() if value["socket"]}
-        for socket in sockets:
-            yield {socket: told}
+        yield {int(value["socket"].needed()): told for value in told.values() if value["socket"]}
 
 
 def _flow(whole: Value, ends: Value | None, rows: list[tuple[float, Value]], last: dict[str, Value]) -> Flow:

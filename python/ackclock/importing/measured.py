@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any
@@ -103,7 +103,7 @@ def dataset(runs: Sequence[Run], files: Sequence[Mapping[str, Any]], command: st
     found = []
     for number, run in enumerate(runs):
         spool = Spool(run=number)
-        for table, columns in _tables(run, groups, list(queues)):
+        for table, columns in _tables(run, groups, list(queues)).items():
             spool.append(table, columns)
         found.append(spool.dataset({**about, "runs": [{"run": number}]}))
     return replace(Dataset.concat(found), manifest=about)
@@ -139,12 +139,11 @@ def _plan(runs: Sequence[Run], groups: Sequence[str], queues: Iterable[Queue], d
     return {"name": name, "links": links, "groups": [{"label": label} for label in groups]}
 
 
-def _tables(run: Run, groups: Sequence[str], queues: Sequence[str]) -> Iterator[tuple[str, dict[str, Column]]]:
-    yield "flows", _flows(run.flows, groups)
-    of_flows = [(number, one) for number, flow in enumerate(run.flows) for one in flow.samples]
-    yield "flow_samples", _samples("flow_samples", "flow", of_flows)
-    of_queues = [(queues.index(queue.name), one) for queue in run.queues for one in queue.samples]
-    yield "queue_samples", _samples("queue_samples", "link", of_queues)
+def _tables(run: Run, groups: Sequence[str], queues: Sequence[str]) -> dict[str, dict[str, Column]]:
+    flows = [(number, one) for number, flow in enumerate(run.flows) for one in flow.samples]
+    links = [(queues.index(queue.name), one) for queue in run.queues for one in queue.samples]
+    of_flows, of_links = _samples("flow_samples", "flow", flows), _samples("queue_samples", "link", links)
+    return {"flows": _flows(run.flows, groups), "flow_samples": of_flows, "queue_samples": of_links}
 
 
 def _flows(flows: Sequence[Flow], groups: Sequence[str]) -> dict[str, Column]:
@@ -168,8 +167,8 @@ def _samples(table: str, of: str, rows: Sequence[tuple[int, Any]]) -> dict[str, 
     """Rows in the order of time."""
     rows = sorted(rows, key=lambda row: (row[1].time_s, row[0]))
     names = [name for name in TABLES[table] if rows and hasattr(rows[0][1], name)]
-    numbers = np.array([number for number, _ in rows], dtype=np.uint32)
-    return {of: numbers, **{name: _column(table, name, [getattr(one, name) for _, one in rows]) for name in names}}
+    values = {name: _column(table, name, [getattr(one, name) for _, one in rows]) for name in names}
+    return {of: np.array([number for number, _ in rows], dtype=np.uint32), **values}
 
 
 def _column(table: str, name: str, values: Sequence[float | None]) -> Column:

@@ -56,8 +56,7 @@ def _by_point(outcome: Outcome) -> Table:
 
 
 def _table(first: str, *others: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column(first)
+    table = Table(first, box=None, pad_edge=False, header_style="bold")
     for heading in others:
         table.add_column(heading, justify="right")
     return table
