@@ -219,3 +219,17 @@ def test_nothing_is_run_for_a_bundle_of_nothing(tmp_path):
     archive.write(tmp_path / "x.tar", {"results": []}, {})
     with pytest.raises(InputError, match="found no results"):
         list(again.rerun(tmp_path / "x.tar"))
+
+
+def test_a_bundle_does_not_go_into_what_it_holds(results, tmp_path, monkeypatch):
+    monkeypatch.chdir(results / "run")
+    assert "found a place in a result" in refused("bundle", ".")
+    assert "found a place in a result" in refused("bundle", results / "run", "--out", "notes/x.tar")
+
+
+def test_a_place_that_is_taken_is_left_alone_before_anything_runs(results, tmp_path):
+    content.pack([results / "run", results / "quick"], tmp_path / "x.tar")
+    (tmp_path / "again" / "quick").mkdir(parents=True)
+    (tmp_path / "again" / "quick" / "mine").write_text("mine")
+    assert "which is left alone" in refused("rerun", tmp_path / "x.tar", "--out", tmp_path / "again")
+    assert not (tmp_path / "again" / "run").exists()

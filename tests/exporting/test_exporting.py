@@ -186,6 +186,13 @@ def test_ns2_runs_its_script_and_agrees_with_the_packet_engine(tmp_path):
     assert sum(late) / len(late) == pytest.approx(measured["queue_mean_p"]["mean"], rel=0.35)
 
 
+def test_red_has_its_thresholds_in_packets_and_its_weight():
+    script = exporting.export(small("red", '60KB", min = "15KB", max = "45KB'), "ns2").text
+    assert "set thresh_ 9.907" in script  # 15,000 bytes in packets of 1514
+    assert "set linterm_ 50" in script
+    reads("ns", text=re.sub(r"\$ns run", "exit 0", script)) if shutil.which("ns") else None
+
+
 @pytest.mark.oracle
 def test_ns3_compiles_and_runs_its_program(tmp_path):
     if not Path("/usr/include/ns3/core-module.h").exists():

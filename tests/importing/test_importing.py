@@ -351,6 +351,18 @@ def test_wrong_values_of_iperf3_are_named(tmp_path, place, value, said):
     assert said in refused(saved(tmp_path, "x.json", json.dumps(whole)))
 
 
+def test_names_with_control_characters_stay_text(tmp_path):
+    whole = flent(**{"TCP_upload\n\x1b[2J": [1.0, "x", 3, 4]})
+    said = refused(saved(tmp_path, "x.flent", whole))
+    assert said.isprintable()
+    whole = flent(**{"TCP_upload\x1b[2J": [1.0, 2, 3, 4]})
+    whole["metadata"]["TITLE"] = "a\nb\x07"
+    plan = importing.read([saved(tmp_path, "x.flent", whole)]).plan
+    assert (plan.name, plan.groups[0].label) == ("tcp_2up a b?", "TCP upload?[2J")
+    failed = {"start": {}, "intervals": [], "end": {}, "error": "a\nb"}
+    assert "(a b)" in refused(saved(tmp_path, "x.json", failed))
+
+
 #: Whatever JSON can say.
 JSON = st.recursive(
     st.none() | st.booleans() | st.floats() | st.text(max_size=5) | st.integers() | st.just(1e308),

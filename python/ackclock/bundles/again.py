@@ -33,7 +33,7 @@ from ackclock.plan import Plan
 from ackclock.scenario import planning
 from ackclock.scenario.options.linux import KERNEL
 from ackclock.scenario.points import described
-from ackclock.system.files import readable
+from ackclock.system.files import printable, readable
 
 #: What can be run again.
 RUNNABLE = (Kind.RUN, Kind.SWEEP, Kind.COMPARISON)
@@ -127,9 +127,11 @@ def rerun(path: Path, out: Path | None = None, options: Options | None = None) -
             )
         with ExitStack() as stack:
             target = out or stack.enter_context(folders.private())
+            own = {result.name: target if out and len(able) == 1 else target / result.name for result in able}
             for result in able:
-                own = target if out and len(able) == 1 else target / result.name
-                yield _AGAIN[result.kind](result, own, options or Options())
+                kinds.check(own[result.name], result.kind)
+            for result in able:
+                yield _AGAIN[result.kind](result, own[result.name], options or Options())
 
 
 def _open(path: Path, place: Path) -> Iterator[Opened]:
@@ -292,4 +294,4 @@ def _first_difference(given: Any, again: Any, place: str = "") -> str:
         pairs = enumerate(zip(given, again, strict=True))
         found = (_first_difference(one, other, f"{place}[{number}]") for number, (one, other) in pairs)
         return next(filter(None, found), "")
-    return "" if given == again else f"{place} was {sound.excerpt(given)} and is {sound.excerpt(again)}"
+    return "" if given == again else f"{printable(place)} was {sound.excerpt(given)} and is {sound.excerpt(again)}"

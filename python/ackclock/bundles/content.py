@@ -47,6 +47,8 @@ def pack(folders: Sequence[Path], path: Path, *, data: bool = True) -> int:
     listed = []
     for name, folder in zip(names, folders, strict=True):
         _check(folder)
+        if path.resolve().is_relative_to(folder.resolve()):
+            raise InputError(f"{readable(path)}: found a place in a result; expected one outside (--out)")
         about = manifests.read(folder).about
         what = kind(folder)
         told = {key: about[key] for key in TOLD if key in about}

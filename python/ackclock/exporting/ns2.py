@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ackclock.engines import features
+from ackclock.engines import features, red
 from ackclock.exporting.script import (
     Script,
     UnsaidError,
@@ -21,7 +21,7 @@ from ackclock.exporting.script import (
     one_line,
     unusual,
 )
-from ackclock.plan import HEADER_BYTES, TIMESTAMPS_BYTES, DatagramPlan, FlowPlan, LinkPlan, Plan, TcpPlan
+from ackclock.plan import HEADER_BYTES, TIMESTAMPS_BYTES, DatagramPlan, FlowPlan, LinkPlan, Parameters, Plan, TcpPlan
 
 #: What `select_ca` of Agent/TCP/Linux in 2.35 knows.
 CONTROLS = (
@@ -54,7 +54,7 @@ def write(plan: Plan) -> Script:
         plan,
         [
             "ns FILE runs it (Debian: ns2). It leaves flows.tr and queues.tr here: a line for each flow, or queue,",
-            f"each {plan.record.interval_s:g} s; their first lines say what the columns are.",
+            f"each {plan.record.interval_s:.12g} s; their first lines say what the columns are.",
         ],
         notes,
     )
@@ -100,10 +100,10 @@ def _defaults(tcp: TcpPlan, overhead_bytes: int) -> Iterator[str]:
     yield f"Agent/TCP set window_ {window}"
     yield "Agent/TCP set maxcwnd_ 0"
     yield f"Agent/TCP set windowInit_ {tcp.initial_window}"
-    yield f"Agent/TCP set minrto_ {tcp.min_rto_s:g}"
+    yield f"Agent/TCP set minrto_ {tcp.min_rto_s:.12g}"
     yield f"Agent/TCP set singledup_ {int(tcp.limited_transmit)}"
     yield "Agent/TCPSink set ts_echo_rfc1323_ true"
-    yield f"Agent/TCPSink/DelAck set interval_ {tcp.delayed_ack_timeout_s:g}"
+    yield f"Agent/TCPSink/DelAck set interval_ {tcp.delayed_ack_timeout_s:.12g}"
     yield "Queue set limit_ 1000000"
 
 
@@ -114,7 +114,7 @@ def _links(plan: Plan) -> Iterator[str]:
         yield f"# {one_line(link.name)}"
         yield f"set in({number}) [$ns node]"
         yield f"set out({number}) [$ns node]"
-        yield f"$ns simplex-link $in({number}) $out({number}) {link.rate_bps:.0f} {link.delay_s:g}s {kind}"
+        yield f"$ns simplex-link $in({number}) $out({number}) {link.rate_bps:.0f} {link.delay_s:.12g}s {kind}"
         yield f"set queue [[$ns link $in({number}) $out({number})] queue]"
         yield from _queue(link, wire_bytes)
 
@@ -128,12 +128,15 @@ def _queue(link: LinkPlan, wire_bytes: int) -> Iterator[str]:
     yield f"$queue set mean_pktsize_ {wire_bytes}"
     yield "$queue set queue_in_bytes_ true"
     if link.queue.discipline == "red":
-        weight = 2.0 ** -int(given["weight_log"]) if given.get("weight_log") else 0.002
-        yield f"$queue set thresh_ {given['min_bytes'] / wire_bytes:g}"
-        yield f"$queue set maxthresh_ {given['max_bytes'] / wire_bytes:g}"
-        yield f"$queue set linterm_ {1 / given['probability']:g}"
-        yield f"$queue set q_weight_ {weight:g}"
-        yield f"$queue set gentle_ {str(bool(given.get('gentle', False))).lower()}"
+        yield from _red(red.in_packets(given, wire_bytes))
+
+
+def _red(given: Parameters) -> Iterator[str]:
+    yield f"$queue set thresh_ {given['min_p']:.9g}"
+    yield f"$queue set maxthresh_ {given['max_p']:.9g}"
+    yield f"$queue set linterm_ {1 / given['probability']:.9g}"
+    yield f"$queue set q_weight_ {given['weight']:.9g}"
+    yield f"$queue set gentle_ {str(given['gentle']).lower()}"
 
 
 def _ends(plan: Plan, name: str, item: FlowPlan | DatagramPlan) -> Iterator[str]:
@@ -143,9 +146,9 @@ def _ends(plan: Plan, name: str, item: FlowPlan | DatagramPlan) -> Iterator[str]
     for path, source, target in ((item.forward, "from", "to"), (item.reverse, "to", "from")):
         place = f"${source}({name})"
         for hop in path.hops:
-            yield f"$ns simplex-link {place} $in({hop.link}) {HOP} {hop.delay_s:g}s DropTail"
+            yield f"$ns simplex-link {place} $in({hop.link}) {HOP} {hop.delay_s:.12g}s DropTail"
             place = f"$out({hop.link})"
-        yield f"$ns simplex-link {place} ${target}({name}) {HOP} {path.delay_s:g}s DropTail"
+        yield f"$ns simplex-link {place} ${target}({name}) {HOP} {path.delay_s:.12g}s DropTail"
 
 
 def _flow(plan: Plan, number: int, flow: FlowPlan) -> Iterator[str]:
@@ -153,7 +156,7 @@ def _flow(plan: Plan, number: int, flow: FlowPlan) -> Iterator[str]:
     assert group.congestion is not None and group.tcp is not None
     sink = "TCPSink/Sack1" if group.tcp.delayed_ack == "off" else "TCPSink/Sack1/DelAck"
     yield ""
-    yield f"# Flow {number}: {label(plan, flow)}, base RTT {1e3 * flow.base_rtt_s:g} ms"
+    yield f"# Flow {number}: {label(plan, flow)}, base RTT {1e3 * flow.base_rtt_s:.12g} ms"
     yield from _ends(plan, str(number), flow)
     yield f"set tcp({number}) [new Agent/TCP/Linux]"
     yield f"set sink({number}) [new Agent/{sink}]"
@@ -164,9 +167,9 @@ def _flow(plan: Plan, number: int, flow: FlowPlan) -> Iterator[str]:
     yield f"set ftp({number}) [new Application/FTP]"
     yield f"$ftp({number}) attach-agent $tcp({number})"
     send = "start" if flow.size_bytes is None else f"send {flow.size_bytes}"
-    yield f'$ns at {flow.start_s:g} "$ftp({number}) {send}"'
+    yield f'$ns at {flow.start_s:.12g} "$ftp({number}) {send}"'
     if flow.stop_s is not None:
-        yield f'$ns at {flow.stop_s:g} "$ftp({number}) stop"'
+        yield f'$ns at {flow.stop_s:.12g} "$ftp({number}) stop"'
 
 
 def _datagrams(plan: Plan, number: int, source: DatagramPlan) -> Iterator[str]:
@@ -182,11 +185,11 @@ def _datagrams(plan: Plan, number: int, source: DatagramPlan) -> Iterator[str]:
     yield f"$ns connect $agent({name}) $null({name})"
     yield f"set cbr({name}) [new Application/Traffic/CBR]"
     yield f"$cbr({name}) set packetSize_ {size_bytes}"
-    yield f"$cbr({name}) set interval_ {1 / source.source['per_s']:g}"
+    yield f"$cbr({name}) set interval_ {1 / source.source['per_s']:.12g}"
     yield f"$cbr({name}) attach-agent $agent({name})"
-    yield f'$ns at {source.start_s:g} "$cbr({name}) start"'
+    yield f'$ns at {source.start_s:.12g} "$cbr({name}) start"'
     if source.stop_s is not None:
-        yield f'$ns at {source.stop_s:g} "$cbr({name}) stop"'
+        yield f'$ns at {source.stop_s:.12g} "$cbr({name}) stop"'
 
 
 def _samples(plan: Plan) -> Iterator[str]:
@@ -213,7 +216,7 @@ proc sample {{}} {{
         set counts "[$queue set parrivals_] [$queue set pdepartures_] [$queue set pdrops_]"
         puts $queues "$now $link [$queue set pkts_] [$queue set size_] $counts"
     }}
-    $ns at [expr $now + {plan.record.interval_s:g}] sample
+    $ns at [expr $now + {plan.record.interval_s:.12g}] sample
 }}
 proc finish {{}} {{
     global flows queues
@@ -221,7 +224,7 @@ proc finish {{}} {{
     close $queues
     exit 0
 }}
-$ns at {plan.record.interval_s:g} sample
-$ns at {plan.duration_s:g} finish
+$ns at {plan.record.interval_s:.12g} sample
+$ns at {plan.duration_s:.12g} finish
 $ns run""".splitlines()
     )

@@ -126,9 +126,9 @@ def _defaults(tcp: TcpPlan) -> Iterator[tuple[str, str]]:
     buffer = tcp.receive_window_bytes or 256 << 20
     yield "TcpSocketBase::Sack", f"BooleanValue({str(tcp.sack).lower()})"
     yield "TcpSocketBase::Timestamp", f"BooleanValue({str(tcp.timestamps).lower()})"
-    yield "TcpSocketBase::MinRto", f"TimeValue(Seconds({tcp.min_rto_s:g}))"
+    yield "TcpSocketBase::MinRto", f"TimeValue(Seconds({tcp.min_rto_s:.12g}))"
     yield "TcpSocket::DelAckCount", f"UintegerValue({1 if tcp.delayed_ack == 'off' else 2})"
-    yield "TcpSocket::DelAckTimeout", f"TimeValue(Seconds({tcp.delayed_ack_timeout_s:g}))"
+    yield "TcpSocket::DelAckTimeout", f"TimeValue(Seconds({tcp.delayed_ack_timeout_s:.12g}))"
     yield "TcpSocket::InitialCwnd", f"UintegerValue({tcp.initial_window})"
     yield "TcpSocket::SegmentSize", f"UintegerValue({tcp.mss_bytes})"
     yield "TcpSocket::SndBufSize", "UintegerValue(64 << 20)"
@@ -188,7 +188,7 @@ def _network(plan: Plan) -> Iterator[str]:
     yield f"    // {one_line(link.name)}"
     yield (
         f"    NetDeviceContainer bottleneck = Connect(routers.Get(0), routers.Get(1), {link.rate_bps:.0f}, "
-        f'{link.delay_s:g}, "1p");'
+        f'{link.delay_s:.12g}, "1p");'
     )
     yield "    TrafficControlHelper control;"
     yield f'    control.SetRootQueueDisc("ns3::{QUEUES[link.queue.discipline]}", "MaxSize", {_size(link)});'
@@ -210,10 +210,10 @@ def _flows(plan: Plan) -> Iterator[str]:
         group = plan.groups[flow.group]
         assert group.congestion is not None
         yield ""
-        yield f"    // Flow {number}: {label(plan, flow)}, base RTT {1e3 * flow.base_rtt_s:g} ms"
+        yield f"    // Flow {number}: {label(plan, flow)}, base RTT {1e3 * flow.base_rtt_s:.12g} ms"
         one_way_s = (flow.base_rtt_s - 2 * plan.bottleneck_link.delay_s) / 4
-        yield f"    Hop(senders.Get({number}), routers.Get(0), {max(one_way_s, 0):g}, addresses);"
-        yield f"    Hop(routers.Get(1), receivers.Get({number}), {max(one_way_s, 0):g}, addresses);"
+        yield f"    Hop(senders.Get({number}), routers.Get(0), {max(one_way_s, 0):.12g}, addresses);"
+        yield f"    Hop(routers.Get(1), receivers.Get({number}), {max(one_way_s, 0):.12g}, addresses);"
         yield "    {"
         yield f"        TypeId kind = {CONTROLS[group.congestion.kind]}::GetTypeId();"
         yield (
@@ -234,11 +234,11 @@ def _times(flow: FlowPlan, number: int) -> Iterator[str]:
     if flow.size_bytes is not None:
         yield f'        bulk.SetAttribute("MaxBytes", UintegerValue({flow.size_bytes}));'
     yield f"        ApplicationContainer sender = bulk.Install(senders.Get({number}));"
-    yield f"        sender.Start(Seconds({flow.start_s:g}));"
+    yield f"        sender.Start(Seconds({flow.start_s:.12g}));"
     if flow.stop_s is not None:
-        yield f"        sender.Stop(Seconds({flow.stop_s:g}));"
+        yield f"        sender.Stop(Seconds({flow.stop_s:.12g}));"
     yield (
-        f"        Simulator::Schedule(Seconds({flow.start_s:g} + 1e-6), &Watch, "
+        f"        Simulator::Schedule(Seconds({flow.start_s:.12g} + 1e-6), &Watch, "
         f"DynamicCast<BulkSendApplication>(sender.Get(0)), {number});"
     )
 
@@ -249,10 +249,10 @@ def _end(plan: Plan) -> Iterator[str]:
     yield ""
     yield "    Ipv4GlobalRoutingHelper::PopulateRoutingTables();"
     yield (
-        f"    Simulator::Schedule(Seconds({interval_s:g}), &Sample, installed.Get(0), {len(plan.flows)}u, "
-        f"{tcp.mss_bytes}.0, {interval_s:g});"
+        f"    Simulator::Schedule(Seconds({interval_s:.12g}), &Sample, installed.Get(0), {len(plan.flows)}u, "
+        f"{tcp.mss_bytes}.0, {interval_s:.12g});"
     )
-    yield f"    Simulator::Stop(Seconds({plan.duration_s:g}));"
+    yield f"    Simulator::Stop(Seconds({plan.duration_s:.12g}));"
     yield "    Simulator::Run();"
     yield "    Simulator::Destroy();"
     yield "    return 0;"

@@ -16,7 +16,7 @@ from ackclock.errors import InputError
 from ackclock.importing.measured import DATAGRAMS, UNKNOWN, Flow, FlowSample, Run
 from ackclock.importing.text import Text, Value
 from ackclock.known import LONGEST_S
-from ackclock.system.files import readable
+from ackclock.system.files import printable, readable
 
 #: Names of series: those of TCP flows, those of pings, and what is computed of others.
 _TCP, _PING = re.compile(r"(TCP|HTTP) (upload|download)\b.*"), re.compile(r"Ping \(ms\).*")
@@ -51,7 +51,7 @@ def _run(given: Text) -> Run:
     if not flows:
         found = f"the test {about['NAME'].text()!r} with {', '.join(sorted(series)[:4]) or 'no series'}"
         expected = 'series of TCP ("TCP upload…", "TCP download…") or of pings ("Ping (ms)…")'
-        raise InputError(f"{readable(given.path)}: results: found {found[:200]}; expected {expected}")
+        raise InputError(f"{readable(given.path)}: results: found {printable(found)}; expected {expected}")
     title = " ".join(filter(None, (about["NAME"].text(), about["TITLE"].text())))
     return Run(flows, name=title or None)
 
@@ -73,7 +73,7 @@ def _flow(name: str, values: Value, series: Mapping[str, Value], times_s: Sequen
             known, {key: dict(_known(series[name + key], times_s)) for key in (_CWND, _RTT) if name + key in series}
         )
     return Flow(
-        group=name,
+        group=printable(name),
         samples=samples,
         congestion=DATAGRAMS if is_ping else _congestion(about, name),
         source=near if up else far,

@@ -13,6 +13,7 @@ from ackclock import _core
 from ackclock.dataset import Dataset, Spool
 from ackclock.dataset.tables import TABLES, Column
 from ackclock.errors import InputError
+from ackclock.system.files import printable
 
 #: The congestion control of a flow of which none is known, and of one that has none.
 UNKNOWN, DATAGRAMS = "unknown", "udp"
@@ -95,7 +96,7 @@ def dataset(runs: Sequence[Run], files: Sequence[Mapping[str, Any]], command: st
         raise InputError(f"{files[0]['path']}: found {count} samples; expected at most {MOST_SAMPLES}")
     groups = list(dict.fromkeys(flow.group for run in runs for flow in run.flows))
     queues = {queue.name: queue for run in runs for queue in run.queues}
-    name = PurePath(files[0]["path"]).name
+    name = printable(PurePath(files[0]["path"]).name)
     known = {"ackclock": _core.version, "runs": [{"run": number} for number in range(len(runs))]}
     about = {**known, **({"command": command} if command else {}), "plan": _plan(runs, groups, queues.values(), name)}
     began = [run.began_s for run in runs]

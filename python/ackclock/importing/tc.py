@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from ackclock.importing import clocked
 from ackclock.importing.measured import Queue, QueueSample, Run
 from ackclock.importing.text import Text, Value
+from ackclock.system.files import printable
 
 EXPECTED = "a time (date +%s.%N), then what `tc -s qdisc` prints"
 
@@ -148,4 +149,4 @@ def _of_value(value: Value) -> tuple[str, str, str, str, _Counts]:
 def _name(kind: str, handle: str, device: str | None, parent: str | None) -> str:
     """What tells it from the others: a device may have several, and an unnamed handle is 0."""
     place = f" at {parent}" if parent and parent != "root" else ""
-    return " ".join(filter(None, (device, kind, f"{handle}:"))) + place
+    return printable(" ".join(filter(None, (device, kind, f"{handle}:"))) + place)

@@ -21,7 +21,7 @@ from ackclock.errors import InputError
 from ackclock.importing.measured import UNKNOWN, Flow, FlowSample, Run
 from ackclock.importing.text import Text
 from ackclock.known import LONGEST_S
-from ackclock.system.files import readable
+from ackclock.system.files import printable, readable
 
 _TABLE = re.compile(
     r"(?P<test>.+)_(?P<source>[^_]+)_(?P<sport>\d{1,5})_(?P<destination>[^_]+)_(?P<dport>\d{1,5})"
@@ -136,7 +136,7 @@ def _run(test: str, seen: Mapping[Key, _Seen], given: Text) -> Run:
     if max(times_s) - begin_s > LONGEST_S:
         given.wrong(1, f"samples over {max(times_s) - begin_s:.3g} s", f"at most {LONGEST_S:g} s")
     flows = [_flow(key, one, begin_s) for key, one in seen.items() if any(_series(one).values())]
-    return Run(flows, began_s=begin_s, name=test)
+    return Run(flows, began_s=begin_s, name=printable(test))
 
 
 def _flow(key: Key, one: _Seen, begin_s: float) -> Flow:

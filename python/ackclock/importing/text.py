@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from ackclock.errors import InputError
 from ackclock.known import LONGEST_S
 from ackclock.system import files
-from ackclock.system.files import readable
+from ackclock.system.files import printable, readable
 
 #: Longest file, in bytes, also once it is decompressed.
 LONGEST = 256 << 20
@@ -89,7 +89,7 @@ class Value:
     def wrong(self, expected: str) -> NoReturn:
         """Raises `InputError`: this was found there."""
         shown = "nothing" if self.value is None else json.dumps(self.value)[:40]
-        place = f"{self.place}: " if self.place else ""
+        place = f"{printable(self.place)}: " if self.place else ""
         raise InputError(f"{readable(self.path)}: {place}found {shown}; expected {expected}")
 
     def __getitem__(self, key: str) -> Value:
@@ -135,10 +135,10 @@ class Value:
         return self.needed(LONGEST_S)
 
     def text(self) -> str | None:
-        """A text; None for null. Raises `InputError` for all else."""
+        """A text on one line; None for null. Raises `InputError` for all else."""
         if self.value is not None and not isinstance(self.value, str):
             self.wrong("a text")
-        return None if self.value is None else self.value[:1000]
+        return None if self.value is None else printable(self.value)
 
 
 def read(path: Path) -> Text:
