@@ -83,6 +83,18 @@ def test_iperf3_of_udp_is_no_tcp():
     assert "goodput_bps" not in metrics(importing.read([DATA / "udp.json"]))
 
 
+def test_iperf3_in_both_directions_has_a_flow_for_each():
+    flows = importing.read([DATA / "bidir.json"]).flows
+    assert flows["source"].to_list() == ["127.0.0.1:48320", "127.0.0.1:5201"]
+    assert flows["delivered_bytes"].to_list() == [523501568, 835059712]
+
+
+def test_iperf3_at_the_receiver_knows_what_arrived_and_not_what_was_sent():
+    (flow,) = importing.read([DATA / "server.json"]).flows.to_dicts()
+    assert (flow["source"], flow["destination"]) == ("127.0.0.1:38990", "127.0.0.1:5201")
+    assert (flow["delivered_bytes"], flow["sent_bytes"], flow["retransmissions"]) == (1123287040, None, None)
+
+
 def test_what_iperf3_leaves_out_is_left_out(tmp_path):
     whole = json.loads((DATA / "tcp.json").read_text())
     whole["intervals"][0]["streams"][0]["omitted"] = True

@@ -93,7 +93,7 @@ def _tcp_counts(last: dict[str, Value], rows: list[tuple[float, Value]]) -> dict
     told = [count for _, row in rows if (count := row["retransmits"].number()) is not None]
     return {
         "delivered_bytes": last["receiver"]["bytes"].number() if "receiver" in last else None,
-        "sent_bytes": last["sender"]["bytes"].number() if "sender" in last else None,
+        "sent_bytes": _positive(last["sender"]["bytes"]) if "sender" in last else None,
         "retransmissions": last["sender"]["retransmits"].number() if "sender" in last else sum(told) if told else None,
     }
 
