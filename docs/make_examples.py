@@ -44,6 +44,7 @@ PAGES = (
     "docs/guides/scenario-file.md",
     "docs/guides/reproducibility.md",
     "docs/guides/captures.md",
+    "docs/guides/exchange.md",
     "docs/concepts/loss-synchronisation.md",
     "docs/concepts/dataset.md",
 )

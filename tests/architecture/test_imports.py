@@ -17,9 +17,10 @@ HOME = ROOT / "python" / "ackclock"
 FLOORS = (
     ("ackclock", "__main__"),
     ("cli", "reproductions"),
+    ("bundles",),
     ("campaigns",),
     ("doctor",),
-    ("captures",),
+    ("captures", "exporting", "importing"),
     ("engines", "views"),
     ("dataset", "scenario"),
     ("catalog", "metrics"),

@@ -16,7 +16,7 @@ import polars as pl
 from ackclock import _core
 from ackclock.captures import answers, clock, congestion, summary
 from ackclock.captures.tally import Tally
-from ackclock.dataset import Dataset, Spool
+from ackclock.dataset import Dataset, Spool, kinds
 from ackclock.dataset.kinds import Kind
 from ackclock.dataset.tables import EVENT_KINDS, SENDERS, SILENCES, TABLES, Column
 from ackclock.errors import InputError
@@ -135,7 +135,7 @@ def of_result(folder: Path | str, clock_log: Path | str | None = None) -> Captur
         raise InputError(f"--clock: found {readable(folder)}, a result; expected captures, which a log is joined with")
     data = Dataset.read(folder)
     if "capture" not in data.manifest:
-        raise InputError(f"{readable(folder)}: found {Kind.RUN.value}; expected {Kind.CAPTURE.value}")
+        raise InputError(f"{readable(folder)}: found {kinds.of(data.manifest).value}; expected {Kind.CAPTURE.value}")
     return Captured(data, data.manifest["capture"])
 
 

@@ -26,9 +26,6 @@ MOST_REPEATS = 10_000
 #: The engine that has kernels.
 LINUX = "linux"
 
-#: By how much `--quick` shortens a run.
-QUICK = 10
-
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -207,12 +204,10 @@ def engine_names(given: str) -> list[str]:
 
 
 def shortened(plan: Plan, options: Options) -> Plan:
-    """A look: one seed, a tenth of the time. What begins later does not begin."""
-    if not options.quick:
-        return plan
-    duration_s = plan.duration_s / QUICK
-    record = replace(plan.record, interval_s=min(plan.record.interval_s, duration_s))
-    return replace(plan, duration_s=duration_s, warmup_s=plan.warmup_s / QUICK, seeds=plan.seeds[:1], record=record)
+    """The plan, or only a look at it."""
+    from ackclock.campaigns import running
+
+    return running.quick(plan) if options.quick else plan
 
 
 def folder(scenario: Path, engine: str, out: Path | None, *, several: bool) -> Path:

@@ -10,12 +10,31 @@ from __future__ import annotations
 import codecs
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from ackclock.cli import capture, check, compare, doctor, host, kernel, plot, quick, report, reproduce, run, show, sweep
+from ackclock.cli import (
+    bundle,
+    capture,
+    check,
+    compare,
+    doctor,
+    exporting,
+    host,
+    importing,
+    kernel,
+    plot,
+    quick,
+    report,
+    reproduce,
+    rerun,
+    run,
+    show,
+    sweep,
+)
 from ackclock.errors import AckclockError
 from ackclock.system import signals
 
@@ -29,6 +48,10 @@ COMMANDS = (
     capture.capture,
     doctor.doctor,
     check.check,
+    bundle.bundle,
+    rerun.rerun,
+    importing.import_,
+    exporting.export,
     show.show,
     reproduce.reproduce,
 )
@@ -125,12 +148,17 @@ def application(asked: str = "") -> typer.Typer:
         epilog=EPILOG,
     )
     made.callback()(_options)
-    commands = [command for command in COMMANDS if command.__name__ == asked] or COMMANDS
+    commands = [command for command in COMMANDS if _name(command) == asked] or COMMANDS
     for command in commands:
-        made.command(cls=CLASSES.get(command))(command)
+        made.command(_name(command), cls=CLASSES.get(command))(command)
     if commands is COMMANDS:
         made.add_typer(kernel.app, name="kernel")
     return made
+
+
+def _name(command: Callable[..., None]) -> str:
+    """What a command is called: its function, without what keeps that from being a word of Python."""
+    return command.__name__.rstrip("_")
 
 
 def _say(message: str) -> None:

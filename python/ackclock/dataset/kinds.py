@@ -33,6 +33,7 @@ class Kind(Enum):
     RUN = "the result of a run"
     CAPTURE = "the result of captures"
     HOST = "what was found of a host"
+    IMPORTED = "imported measurements"
     SWEEP = "a sweep"
     COMPARISON = "a comparison"
     REPRODUCTION = "a reproduction"
@@ -44,13 +45,14 @@ class Kind(Enum):
 KEYS = {
     "capture": Kind.CAPTURE,
     "host": Kind.HOST,
+    "imported": Kind.IMPORTED,
     "sweep": Kind.SWEEP,
     "comparison": Kind.COMPARISON,
     "reproduction": Kind.REPRODUCTION,
 }
 
 #: Those that are a dataset.
-DATASETS = (Kind.RUN, Kind.CAPTURE, Kind.HOST)
+DATASETS = (Kind.RUN, Kind.CAPTURE, Kind.HOST, Kind.IMPORTED)
 
 #: The file that marks a folder of format 2, which had no manifest.
 MARKS = {"comparison.json": Kind.COMPARISON, "reproduced.csv": Kind.REPRODUCTION}

@@ -90,10 +90,10 @@ def read(folder: Path, *wanted: Kind) -> Manifest:
     Raises `InputError` if it is none, of another kind or format, or damaged.
     """
     given = _bytes(folder)
-    own = _OWN.match(given)
-    if own and hashlib.sha256(given[: own.start(2)] + given[own.end(2) :]).hexdigest().encode() != own[2]:
+    signed = _OWN.match(given) is not None
+    if signed and not is_whole(given):
         raise InputError(f"{folder / MANIFEST}: damaged: it is not what was written (SHA-256)")
-    manifest = _checked(folder, _parsed(folder, given), own is not None)
+    manifest = _checked(folder, _parsed(folder, given), signed)
     found = kind(folder)
     if wanted and found not in wanted:
         raise InputError(f"{folder}: found {found.value}; expected {wanted[0].value}")
@@ -101,6 +101,14 @@ def read(folder: Path, *wanted: Kind) -> Manifest:
     if not isinstance(files, dict) or not all(_is_file(*item) for item in files.items()):
         raise InputError(f"{folder / MANIFEST}: damaged: it lists no files")
     return Manifest(folder, {key: value for key, value in manifest.items() if key not in ("sha256", "format")}, files)
+
+
+def is_whole(given: bytes) -> bool:
+    """Whether a manifest's bytes are what was written: they have their own SHA-256."""
+    own = _OWN.match(given)
+    return (
+        own is not None and hashlib.sha256(given[: own.start(2)] + given[own.end(2) :]).hexdigest().encode() == own[2]
+    )
 
 
 def written(folder: Path) -> list[str]:

@@ -75,6 +75,11 @@ def readable(path: Path | str) -> str:
     return str(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
+def printable(text: str, most: int = 200) -> str:
+    """A text of another's on one line, without characters that do something to a terminal."""
+    return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))[:most]
+
+
 def reason(error: Exception) -> str:
     """What the system says of an error, without the path."""
     return str(getattr(error, "strerror", None) or error)

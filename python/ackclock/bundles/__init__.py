@@ -1,0 +1,4 @@
+"""Results to give away: one file that holds what was run, what came of it, and the sums of both; and to run again.
+
+`archive` is the file's form, `content` what of a result goes into it, `again` runs what is in one, `verdict` compares.
+"""

@@ -1,0 +1,104 @@
+"""What of a result goes into a bundle: its folder as it is, and beside it what people look at first.
+
+bundle.json                           what the results are, and the size and SHA-256 of each file below
+about/dumbbell-packet/scenario.toml   the scenario as it was written
+about/dumbbell-packet/plan.json       the same as complete numbers
+about/dumbbell-packet/metrics.json    what `ackclock run --json` printed
+results/dumbbell-packet/…             the folder: manifest, tables, report, and what the user keeps in it
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ackclock.bundles import archive
+from ackclock.bundles.archive import Given
+from ackclock.dataset import Dataset, archives, manifests
+from ackclock.dataset.kinds import LOCK, MANIFEST, Kind, kind
+from ackclock.dataset.manifests import PLACES
+from ackclock.errors import InputError
+from ackclock.system.files import readable
+from ackclock.system.temporary import is_private
+
+#: The folders in a bundle.
+RESULTS, ABOUT = "results", "about"
+
+#: Files about a result.
+SCENARIO, PLAN, METRICS = "scenario.toml", "plan.json", "metrics.json"
+
+#: What of a manifest the bundle's list repeats, for people.
+TOLD = ("ackclock", "engine", "command", "versions", "platform", "created")
+
+
+def pack(folders: Sequence[Path], path: Path, *, data: bool = True) -> int:
+    """Writes a bundle of results, and returns its size in bytes; without `data` their tables and captures are left out.
+
+    Raises `InputError` for what is no result, is damaged or not finished, and if the file cannot be written.
+    """
+    names = [folder.resolve().name for folder in folders]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise InputError(f"{readable(twice)}: found two results of this name; expected different names")
+    parts: dict[str, Given] = {}
+    listed = []
+    for name, folder in zip(names, folders, strict=True):
+        _check(folder)
+        if path.resolve().is_relative_to(folder.resolve()):
+            raise InputError(f"{readable(path)}: found a place in a result; expected one outside (--out)")
+        about = manifests.read(folder).about
+        what = kind(folder)
+        told = {key: about[key] for key in TOLD if key in about}
+        listed.append({"name": name, "kind": what.name.lower(), **told, "data": data})
+        parts |= {f"{RESULTS}/{name}/{place}": file for place, file in _files(folder, folder, data=data)}
+        parts |= {f"{ABOUT}/{name}/{place}": text.encode() for place, text in _about(folder, what, about)}
+    archive.write(path, {"results": listed}, parts)
+    return path.stat().st_size
+
+
+def _check(folder: Path) -> None:
+    checked = archives.check(folder)
+    if checked.problems:
+        raise InputError(f"{readable(folder)}: {checked.problems[0]}")
+    if checked.state == archives.UNFINISHED:
+        raise InputError(f"{readable(folder)}: found a sweep that is not finished; expected all its runs")
+
+
+def _files(folder: Path, whole: Path, *, data: bool) -> Iterator[tuple[str, Path]]:
+    """Every file by its place in the result, notes of the user's included."""
+    is_result = (folder / MANIFEST).is_file()
+    for entry in sorted(folder.iterdir()):
+        if is_private(entry) or entry.name == LOCK or (is_result and not data and entry.name in PLACES):
+            continue
+        mode = os.lstat(entry).st_mode
+        if stat.S_ISDIR(mode):
+            yield from _files(entry, whole, data=data)
+        elif stat.S_ISREG(mode):
+            yield entry.relative_to(whole).as_posix(), entry
+        else:
+            raise InputError(f"{readable(entry)}: found a link or a special file; expected files and folders only")
+
+
+def _about(folder: Path, what: Kind, about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if what is Kind.SWEEP:
+        yield SCENARIO, str(about["sweep"]["scenario"])
+    elif what is Kind.RUN:
+        yield from _about_run(about, Dataset.read(folder).metrics())
+    elif what is Kind.COMPARISON:
+        data = {engine: Dataset.read(folder / engine) for engine in about["comparison"]["engines"]}
+        first = next(iter(data.values()))
+        yield from _about_run(first.manifest, {engine: found.metrics() for engine, found in data.items()})
+
+
+def _about_run(about: Mapping[str, Any], metrics: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    if about.get("scenario"):
+        yield SCENARIO, str(about["scenario"])
+    yield PLAN, _json(about.get("plan"))
+    yield METRICS, _json(metrics)
+
+
+def _json(values: Any) -> str:
+    return json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

@@ -1,0 +1,64 @@
+"""A shell script that runs flent between two hosts: as many TCP flows as the scenario has, with their controls.
+
+The network is the user's: what stands between the hosts, `ackclock export --to tc` may make. flent's tests are those of
+its documentation (https://flent.org/tests.html); `cc_algos` and `upload_streams` are its test parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ackclock.exporting.script import Script, UnsaidError, comments, heading, jitter_notes, one_line, word
+from ackclock.plan import FlowPlan, Plan
+
+#: More streams than this are more than one host starts at once.
+MOST_FLOWS = 200
+
+
+def write(plan: Plan) -> Script:
+    """The script. Raises `UnsaidError` if there are no TCP flows, or too many."""
+    if not plan.flows or len(plan.flows) > MOST_FLOWS:
+        raise UnsaidError(
+            "flent", ["flows one by one: it starts streams" if not plan.flows else f"more than {MOST_FLOWS} flows"]
+        )
+    notes = tuple(_notes(plan))
+    about = heading(
+        plan,
+        [
+            "sh FILE HOST runs it: flent here, netserver of netperf at HOST. This reads what it leaves:",
+            "    ackclock import *.flent.gz --out DIR",
+        ],
+        notes,
+    )
+    kinds = [control.kind for flow in plan.flows if (control := plan.groups[flow.group].congestion)]
+    controls = f"--test-parameter cc_algos={','.join(kinds)}"
+    interval_s = max(0.05, plan.record.interval_s)  # flent's least step
+    lines = [
+        "#!/bin/sh",
+        *comments(about),
+        "set -e",
+        'host=${1:?"expected a host that runs netserver"}',
+        "",
+        f'flent tcp_nup -H "$host" -l {max(1, round(plan.duration_s))} --step-size {interval_s:g} \\',
+        f"    --test-parameter upload_streams={len(plan.flows)} \\",
+        f"    {controls} \\",
+        f"    --socket-stats --title-extra {word(plan.name)}",
+    ]
+    return Script("\n".join(lines) + "\n", notes)
+
+
+def _notes(plan: Plan) -> Iterator[str]:
+    link = plan.bottleneck_link
+    queue, rtt_ms = link.queue.discipline, 1e3 * plan.mean_base_rtt_s
+    yield f"the network: {one_line(link.name)} with {link.rate_bps / 1e6:g} Mb/s, {queue}, a base RTT of {rtt_ms:g} ms"
+    yield from jitter_notes(plan)
+    if len({_times(flow) for flow in plan.flows}) > 1 or any(flow.start_s for flow in plan.flows):
+        yield "flows that begin or end at times of their own: flent's begin together"
+    if any(flow.size_bytes is not None for flow in plan.flows):
+        yield "sizes of transfers: flent's streams last as long as the test"
+    if plan.traffic or plan.datagrams:
+        yield "generated traffic and UDP"
+
+
+def _times(flow: FlowPlan) -> tuple[float, float | None]:
+    return flow.start_s, flow.stop_s

@@ -1,0 +1,179 @@
+"""What measurements tell, before it is a dataset: flows and queues with samples; all that is None is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+
+from ackclock import _core
+from ackclock.dataset import Dataset, Spool
+from ackclock.dataset.tables import TABLES, Column
+from ackclock.errors import InputError
+from ackclock.system.files import printable
+
+#: The congestion control of a flow of which none is known, and of one that has none.
+UNKNOWN, DATAGRAMS = "unknown", "udp"
+
+#: Most samples of all files together.
+MOST_SAMPLES = 20_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class FlowSample:
+    """One flow at one instant: windows in segments, times in seconds, bytes since it was first seen."""
+
+    time_s: float
+    cwnd: float | None = None
+    ssthresh: float | None = None
+    srtt_s: float | None = None
+    in_flight: float | None = None
+    delivered_bytes: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSample:
+    """One queue at one instant; packets that left it, were dropped or marked count since the sample before."""
+
+    time_s: float
+    backlog_p: float | None = None
+    backlog_bytes: float | None = None
+    departures_p: float | None = None
+    drops_p: float | None = None
+    marks_p: float | None = None
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A transfer. `group` is what it is called together with those like it; `counts` are columns of `flows`."""
+
+    group: str
+    samples: Sequence[FlowSample] = ()
+    congestion: str = UNKNOWN
+    source: str | None = None
+    destination: str | None = None
+    start_s: float | None = None
+    end_s: float | None = None
+    base_rtt_s: float | None = None
+    counts: Mapping[str, float | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Queue:
+    """A queue and its discipline, in tc's words."""
+
+    name: str
+    discipline: str
+    samples: Sequence[QueueSample]
+    bottleneck: bool
+
+
+@dataclass(frozen=True)
+class Run:
+    """One measurement. `began_s` is its time 0 in seconds since 1970, if that is known."""
+
+    flows: Sequence[Flow] = ()
+    queues: Sequence[Queue] = ()
+    began_s: float | None = None
+    name: str | None = None
+
+
+def together(first: Run, second: Run) -> Run:
+    """Two logs of the same time as one; both must say when they began."""
+    begin_s = min(first.began_s or 0.0, second.began_s or 0.0)
+    parts = [_later(run, (run.began_s or 0.0) - begin_s) for run in (first, second)]
+    return Run([f for run in parts for f in run.flows], [q for run in parts for q in run.queues], begin_s)
+
+
+def dataset(runs: Sequence[Run], files: Sequence[Mapping[str, Any]], command: str) -> Dataset:
+    """The dataset of some runs; `files`: what they were read from. Raises `InputError` for too many samples."""
+    count = sum(len(flow.samples) for run in runs for flow in run.flows)
+    count += sum(len(queue.samples) for run in runs for queue in run.queues)
+    if count > MOST_SAMPLES:
+        raise InputError(f"{files[0]['path']}: found {count} samples; expected at most {MOST_SAMPLES}")
+    groups = list(dict.fromkeys(flow.group for run in runs for flow in run.flows))
+    queues = {queue.name: queue for run in runs for queue in run.queues}
+    name = printable(PurePath(files[0]["path"]).name)
+    known = {"ackclock": _core.version, "runs": [{"run": number} for number in range(len(runs))]}
+    about = {**known, **({"command": command} if command else {}), "plan": _plan(runs, groups, queues.values(), name)}
+    began = [run.began_s for run in runs]
+    about["imported"] = {"files": list(files), "began_s": began}
+    found = []
+    for number, run in enumerate(runs):
+        spool = Spool(run=number)
+        for table, columns in _tables(run, groups, list(queues)).items():
+            spool.append(table, columns)
+        found.append(spool.dataset({**about, "runs": [{"run": number}]}))
+    return replace(Dataset.concat(found), manifest=about)
+
+
+def _later(run: Run, by_s: float) -> Run:
+    if not by_s:
+        return run
+    flows = [
+        replace(
+            flow,
+            samples=[replace(one, time_s=one.time_s + by_s) for one in flow.samples],
+            start_s=None if flow.start_s is None else flow.start_s + by_s,
+            end_s=None if flow.end_s is None else flow.end_s + by_s,
+        )
+        for flow in run.flows
+    ]
+    queues = [replace(q, samples=[replace(one, time_s=one.time_s + by_s) for one in q.samples]) for q in run.queues]
+    return replace(run, flows=flows, queues=queues)
+
+
+def _plan(runs: Sequence[Run], groups: Sequence[str], queues: Iterable[Queue], default: str) -> dict[str, Any]:
+    """What is known of a plan that nobody made."""
+    links = [
+        {
+            "name": queue.name,
+            "queue": {"discipline": queue.discipline, "parameters": {}},
+            "bottleneck": queue.bottleneck,
+        }
+        for queue in queues
+    ]
+    name = next((run.name for run in runs if run.name), default)
+    return {"name": name, "links": links, "groups": [{"label": label} for label in groups]}
+
+
+def _tables(run: Run, groups: Sequence[str], queues: Sequence[str]) -> dict[str, dict[str, Column]]:
+    flows = [(number, one) for number, flow in enumerate(run.flows) for one in flow.samples]
+    links = [(queues.index(queue.name), one) for queue in run.queues for one in queue.samples]
+    of_flows, of_links = _samples("flow_samples", "flow", flows), _samples("queue_samples", "link", links)
+    return {"flows": _flows(run.flows, groups), "flow_samples": of_flows, "queue_samples": of_links}
+
+
+def _flows(flows: Sequence[Flow], groups: Sequence[str]) -> dict[str, Column]:
+    counts = {name for flow in flows for name in flow.counts}
+    return {
+        "flow": np.arange(len(flows), dtype=np.uint32),
+        "group": np.array([groups.index(flow.group) for flow in flows], dtype=np.uint32),
+        "congestion": [flow.congestion for flow in flows],
+        "source": [flow.source for flow in flows],
+        "destination": [flow.destination for flow in flows],
+        **{name: _column("flows", name, [getattr(flow, name) for flow in flows]) for name in _TIMES},
+        **{name: _column("flows", name, [flow.counts.get(name) for flow in flows]) for name in sorted(counts)},
+    }
+
+
+#: Columns of `flows` that are times.
+_TIMES = ("start_s", "end_s", "base_rtt_s")
+
+
+def _samples(table: str, of: str, rows: Sequence[tuple[int, Any]]) -> dict[str, Column]:
+    """Rows in the order of time."""
+    rows = sorted(rows, key=lambda row: (row[1].time_s, row[0]))
+    names = [name for name in TABLES[table] if rows and hasattr(rows[0][1], name)]
+    values = {name: _column(table, name, [getattr(one, name) for _, one in rows]) for name in names}
+    return {of: np.array([number for number, _ in rows], dtype=np.uint32), **values}
+
+
+def _column(table: str, name: str, values: Sequence[float | None]) -> Column:
+    """Numbers as the table's type has them, with what it takes for null."""
+    if TABLES[table][name].dtype.is_float():
+        return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    return np.array([2**64 - 1 if value is None else int(value) for value in values], dtype=np.uint64)
