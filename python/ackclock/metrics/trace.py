@@ -57,13 +57,18 @@ def trace(data: Recorded, flood: int = FLOOD) -> pl.DataFrame:
 
     `flood`: what makes an address that of a flood. Raises `InputError` for a result that is no capture's.
     """
-    if "capture" not in data.manifest:
-        raise InputError("found a run's result; expected a captured one, which ackclock capture wrote")
+    check_captured(data)
     rows = _connections(data)
     rows = rows.filter(~pl.col("connection").is_in(floods(rows, flood).implode()))
     rows = rows.filter((pl.col("time_s") <= LONGEST_S).fill_null(value=True))
     found = [row for sender in OPENINGS for row in _of(sender, rows.filter(pl.col("sender") == sender))]
     return pl.DataFrame(found, schema=SCHEMA, orient="row")
+
+
+def check_captured(data: Recorded) -> None:
+    """Raises `InputError` for a result that is no capture's."""
+    if "capture" not in data.manifest:
+        raise InputError("found a run's result; expected a captured one, which ackclock capture wrote")
 
 
 def floods(rows: pl.DataFrame, least: int = FLOOD) -> pl.Series:
