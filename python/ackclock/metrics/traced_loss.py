@@ -30,8 +30,8 @@ SCHEMA = {
 def losses_before_capture_loss(data: Recorded) -> pl.DataFrame:
     """Data segments sent and lost, by flow, until the capture misses the first segment of any flow.
 
-    `until_s` is when that is (null: it misses none), `share` lost out of `segments`. Without rows if the capture was read
-    without its segments. Raises `InputError` for a result that is no capture's.
+    `until_s` is when that is (null: it misses none), `share` lost out of `segments`. Without rows if the capture was
+    read without its segments. Raises `InputError` for a result that is no capture's.
     """
     check_captured(data)
     segments = data.scan("segments").filter(pl.col("payload_bytes") > 0)

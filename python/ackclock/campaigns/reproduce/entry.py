@@ -116,9 +116,9 @@ class Entry:
         return cast("Mapping[str, Any]", getattr(self._check, "READING", {}))
 
     def imposed(self, case: str, capture: Path) -> Any:
-        """What `check.py` puts into a capture before it is read, with a function `imposed(case, capture)` if it is there.
+        """What `check.py` puts into a capture before it is read, if it has a function `imposed(case, capture)`.
 
-        What the function gives (of JSON's kinds) stands in the manifest of what was read, under `imposed`.
+        What that gives (of JSON's kinds) stands in the manifest of what was read, under `imposed`.
         """
         rule: Callable[[str, Path], Any] | None = getattr(self._check, "imposed", None)
         return None if rule is None else rule(case, capture)

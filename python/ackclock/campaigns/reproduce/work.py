@@ -20,7 +20,7 @@ from ackclock.campaigns.reproduce.verdict import Row
 from ackclock.dataset import Dataset, folders, kinds, manifests
 from ackclock.dataset.kinds import Kind
 from ackclock.engines.engine import Progress, circumstances, no_progress
-from ackclock.metrics import RunView, runs
+from ackclock.metrics import runs
 from ackclock.plan import Plan
 from ackclock.system.temporary import Private
 from ackclock.views.plots import style
@@ -43,8 +43,9 @@ def run(
 ) -> Result:
     """Runs an entry and writes its folder, whole or not at all.
 
-    The folder holds `ENGINE/CASE/` (datasets), `captured/CASE/` (what captures tell), `reproduced.csv`, `figure.png` and `page.md`. An engine that this
-    machine lacks is left out with a warning: its rows are missing, and the figure is given no datasets of it.
+    The folder holds `ENGINE/CASE/` (datasets), `captured/CASE/` (what captures tell), `reproduced.csv`, `figure.png`
+    and `page.md`. An engine that this machine lacks is left out with a warning: its rows are missing, and the figure is
+    given no datasets of it.
 
     Args:
         entry: what to run.
@@ -154,8 +155,7 @@ class _Some(dict[str, Mapping[str, Values]]):
 
 def check_folder(folder: Path) -> None:
     """Refuses a folder that holds something else, or cannot be made. Raises `InputError`."""
-    kinds.check(folder, Kind.REPRODUCTION)
-    folders.beside(folder).close()
+    folders.check(folder, Kind.REPRODUCTION)
 
 
 class _Part:

@@ -43,7 +43,8 @@ def silences(view: RunView, flow: int | None = None, between: Between = None) ->
     stalls = view.data.scan("stalls").filter((pl.col("run") == view.run) & wanted).collect()
     if "capture" not in view.data.manifest:
         raise InputError("only captured results know silences: found a run; expected what ackclock capture wrote")
-    if not lives.height:
+    carried = view.data.scan("captured").filter((pl.col("run") == view.run) & wanted).select("payload_bytes").collect()
+    if not carried["payload_bytes"].sum() and not stalls.height:
         raise InputError("the result holds no flows with data to draw")
     places = pl.DataFrame({"flow": lives["flow"], "place": np.arange(lives.height, dtype=float)})
     rows = lives.join(places, on="flow")
