@@ -80,3 +80,26 @@ def test_without_data_there_are_no_silences_to_draw(tmp_path):
     assert "the result holds no flows with data to draw" in line
     assert not (tmp_path / "s.svg").exists()
     assert call("report", tmp_path / "out").exit_code == 0
+
+
+def test_thinking_time_is_of_those_whose_answer_was_awaited(tmp_path):
+    """A request, acknowledged at once; the answer comes two seconds later."""
+    client, server = (bytes([10, 0, 0, 1]), 40_000), (bytes([10, 0, 0, 2]), 80)
+    sent = [
+        (0.00, client, server, (1, 1), b"", 0x02),
+        (0.01, server, client, (1, 2), b"", 0x12),
+        (0.02, client, server, (2, 2), bytes(200), 0x10),
+        (0.03, server, client, (2, 202), b"", 0x10),
+        (2.03, server, client, (2, 202), bytes(1000), 0x10),
+        (2.04, client, server, (202, 1002), b"", 0x10),
+    ]
+    with (tmp_path / "a.pcap").open("wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101))
+        for time_s, (source, port), (target, to), numbers, payload, flags in sent:
+            ip = struct.pack(">BBHHHBBH", 0x45, 0, 40 + len(payload), 7, 0, 64, 6, 0) + source + target
+            packet = ip + struct.pack(">HHIIBBHHH", port, to, *numbers, 0x50, flags, 60_000, 0, 0) + payload
+            at_s, at_us = divmod(round(1e6 * time_s), 1_000_000)
+            file.write(struct.pack("<IIII", 1_000_000 + at_s, at_us, len(packet), len(packet)) + packet)
+    data = captures.read([tmp_path / "a.pcap"]).data
+    (stall,) = data.scan("stalls").collect().iter_rows(named=True)
+    assert (stall["class"], stall["flow"], round(stall["duration_s"], 2)) == ("application", 1, 2.0)

@@ -115,3 +115,16 @@ def test_jain_of_a_download_is_one(made):
     data = captures.read([made[1]], "host 10.0.0.1").data
     found = metrics.value(one(data), "jain")
     assert found == pytest.approx(1.0) and not math.isnan(found)
+
+
+def test_what_came_the_other_way_is_counted_in_bytes(seen):
+    """The rates of both directions are what the capture has of IP packets, ACKs included."""
+    rates = {
+        row["sender"]: row["value"] for row in metrics.trace(seen).iter_rows(named=True) if row["what"] == "rate_bps"
+    }
+    rows = seen.flows.join(seen.scan("captured").collect(), on="flow")
+    assert rows["received_bytes"].null_count() == 0
+    client = rows.filter(sender="client")
+    assert rates["client"] == pytest.approx(8 * client["sent_bytes"].sum() / one(seen).run_end_s)
+    assert rates["server"] == pytest.approx(8 * client["received_bytes"].sum() / one(seen).run_end_s)
+    assert 3.5e6 < rates["server"] < 4.5e6  # before the queue

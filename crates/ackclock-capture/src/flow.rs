@@ -334,6 +334,10 @@ impl Connection {
                 } else {
                     DECIDED
                 };
+                // Nothing was outstanding: what comes now was awaited, maybe the answer to a request.
+                if class == Stall::Application && segment.payload_bytes > 0 {
+                    silence.sender = from;
+                }
                 self.stalled(&silence, class, sure, rows);
             }
             None => self.silence = Some(silence),

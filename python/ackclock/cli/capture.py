@@ -52,7 +52,7 @@ def capture(
     tables: Annotated[
         bool,
         typer.Option(
-            "--tables", help="Print what the studies of traces do: retransmissions by direction, loss epochs."
+            "--tables", help="Print what the studies of traces do: by direction, over the flows, and loss epochs."
         ),
     ] = False,
 ) -> None:
