@@ -8,7 +8,8 @@ import struct
 import pytest
 from typer.testing import CliRunner
 
-from ackclock import captures, cli
+from ackclock import captures, cli, metrics
+from ackclock.views.seen.silences import silences
 
 
 def write(path, count: int = 4) -> None:
@@ -101,5 +102,8 @@ def test_thinking_time_is_of_those_whose_answer_was_awaited(tmp_path):
             at_s, at_us = divmod(round(1e6 * time_s), 1_000_000)
             file.write(struct.pack("<IIII", 1_000_000 + at_s, at_us, len(packet), len(packet)) + packet)
     data = captures.read([tmp_path / "a.pcap"]).data
+    view = next(iter(metrics.runs(data)))
+    assert silences(view).panels[0].names == ("flow 1",)
+    assert silences(view, flow=0).panels[0].names == ("flow 0",)
     (stall,) = data.scan("stalls").collect().iter_rows(named=True)
     assert (stall["class"], stall["flow"], round(stall["duration_s"], 2)) == ("application", 1, 2.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import polars as pl
 from rich.console import Console
 from rich.table import Table
 
@@ -63,13 +64,11 @@ def _trace(data: Dataset) -> Table:
 
 def _means(data: Dataset) -> Table:
     found = metrics.flow_means(data)
-    table = _table(f"over {found.height:,} flows", "least", "quartile", "median", "quartile", "most", "mean")
+    table = _table(f"over {found.height:,} flows", "least", "quartile", "median", "quartile", "most")
     for column, (words, unit) in MEANS.items():
         values = found[column]
         quantiles = [values.quantile(share, interpolation="linear") for share in (0, 0.25, 0.5, 0.75, 1)]
-        table.add_row(
-            words, *(numbers.value(value, unit) for value in (*quantiles, found.select(column).mean().item()))
-        )
+        table.add_row(words, *(numbers.value(value, unit) for value in quantiles))
     return table
 
 
@@ -78,7 +77,7 @@ def _print_loss(console: Console, data: Dataset) -> None:
     found = metrics.losses_before_capture_loss(data)
     until_s = found["until_s"].min()
     if isinstance(until_s, float):
-        share = numbers.value(found["lost"].sum() / found["segments"].sum(), "share")
+        share = numbers.value(found.select(pl.col("lost").sum() / pl.col("segments").sum()).item(), "share")
         console.print(f"Before the capture missed anything, until {until_s:.3f} s, {share} of the segments were lost.")
 
 

@@ -91,6 +91,6 @@ def _flows_hit(view: metrics.RunView) -> list[list[int]]:
 
 def _some(found: list[Any], data: Dataset) -> list[Any]:
     if not found:
-        engine = data.manifest.get("engine")
+        engine = data.manifest.get("engine", "captured")
         raise InputError(f"replay: found no congestion epochs in the {engine} result; expected drops at the bottleneck")
     return found

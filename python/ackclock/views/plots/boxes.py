@@ -47,5 +47,5 @@ def _panel(ax: Axes, values: Sequence[Sequence[float]], unit: str, label: str) -
     look = {"color": style.INK, "linewidth": 1}
     ax.boxplot([[value / factor for value in each] for each in values], whis=(0, 100), widths=0.5, boxprops=look,
                medianprops={"color": style.COLOURS[1], "linewidth": 1.5}, whiskerprops=look, capprops=look)  # fmt: skip
-    ax.set_ylim(bottom=0)
+    ax.set_ylim(0, 1.05 * ax.get_ylim()[1])
     ax.set_ylabel(label.format(name))
