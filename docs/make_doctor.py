@@ -1,13 +1,12 @@
 """Makes the page of three slow transfers, as `ackclock doctor` tells them: a policer, a host that stalls, a full queue.
 
 The engine `linux` runs them in its guest and captures at the senders. A host cannot stall in a guest, whose time stands
-still with it: those silences are put into its capture afterwards, as `benchmarks/scoreboard` does. Writes
+still with it: those silences are put into its capture afterwards (`reproductions/impose.py`). Writes
 `guides/doctor.md` and a picture for each case; run it when what doctor says has changed.
 """
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from dataclasses import replace
 from io import StringIO
@@ -15,16 +14,13 @@ from pathlib import Path
 
 from rich.console import Console
 
+import ackclock as ac
+from ackclock import captures
+from ackclock.captures.diagnosis import diagnose
+from ackclock.cli.terminal import capture as terminal
+from ackclock.reproductions import impose, pcap
+
 DOCS = Path(__file__).resolve().parent
-sys.path.insert(0, str(DOCS.parent / "benchmarks" / "scoreboard"))
-
-import impose  # noqa: E402
-import pcap  # noqa: E402
-
-import ackclock as ac  # noqa: E402
-from ackclock import captures  # noqa: E402
-from ackclock.captures.diagnosis import diagnose  # noqa: E402
-from ackclock.cli.terminal import capture as terminal  # noqa: E402
 
 PAGE = """<!-- Made by docs/make_doctor.py: edit that. -->
 

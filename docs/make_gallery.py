@@ -31,10 +31,11 @@ order agrees, differs, not measured, contradicts; rows of an entry's page in par
 
 `ackclock reproduce` lists the entries, `ackclock reproduce B5.4` runs one; [how to add one](../guides/reproduce.md).
 Values are means over seeds with 95 % intervals, at full scale; those of the kernel (`linux`) at the scale of the
-entry's `linux.toml`. `make gallery` makes these pages. B5.4–5.6, B5.7–5.9, B5.10–5.11,
-B5.21–5.22, R6.t2 and R7.4–7.9 are of the engines as they are. The other rows of `packet` and `linux` are of runs before
-the packet engine compressed SACKs, had recoveries follow each other at once and took RTTs from timestamps in whole
-milliseconds, as Linux does, and before the receivers of `linux` read in time; they have not been run again since.
+entry's `linux.toml`. `make gallery` makes these pages. B4.silence, B5.4–5.6, B5.7–5.9,
+B5.10–5.11, B5.21–5.22, K.cap, R6.cap, R6.t2, R7.4–7.9 and R7.cap are of the engines as they are. The other rows of
+`packet` and `linux` are of runs before the packet engine compressed SACKs, had recoveries follow each other at once and
+took RTTs from timestamps in whole milliseconds, as Linux does, and before the receivers of `linux` read in time; they
+have not been run again since.
 """
 
 

@@ -63,3 +63,18 @@ def line_rtt(view: RunView) -> float | None:
     if view.plan.packet_bytes is None:
         return None
     return float(view.flows["base_rtt_s"].min() + waits_s.sum() + 8 * view.plan.packet_bytes / rates_bps.max())
+
+
+#: Payload of a full segment with timestamps, in bytes: of an Ethernet frame of 1500 bytes.
+FULL_BYTES = 1448
+
+
+def captured_completion_of(*, least: int = 1, most: int) -> Callable[[RunView], float | None]:
+    """As `completion_of`, of what a capture tells, which knows no plan."""
+
+    def completion(view: RunView) -> float | None:
+        wanted = view.flows.filter(pl.col("size_bytes").is_between(least * FULL_BYTES, most * FULL_BYTES))
+        mean = wanted["completion_s"].mean()
+        return float(mean) if isinstance(mean, (int, float)) else None
+
+    return completion

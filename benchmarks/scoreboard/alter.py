@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import pcap
-from pcap import Record
+from ackclock.reproductions import pcap
+from ackclock.reproductions.pcap import Record
 
 #: SYN, FIN and RST: never part of a super-segment.
 ALONE = 0x07

@@ -18,11 +18,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-import pcap
 import polars as pl
 
 import ackclock as ac
 from ackclock.captures import joining
+from ackclock.reproductions import pcap
 
 #: Of the second clock: most seconds ahead or behind, and most of its drift.
 MOST_OFFSET_S, MOST_DRIFT = 100.0, 100e-6

@@ -4,9 +4,9 @@
 
 Case *n* is drawn from the number *n* alone. Its flows have always more to send, so that a silence that nobody imposed
 is the transport's. `OUT/case-0000` keeps the run's captures; from them one capture is made for each cause and place
-where that can be seen (`impose.py`), and two runs more have causes of their own: a link that fails, and applications
-that write slowly. A silence is right if its class is that of the cause (each of the transport's own classes is), and
-one that is not found is wrong.
+where that can be seen (`ackclock.reproductions.impose`), and two runs more have causes of their own: a link that fails,
+and applications that write slowly. A silence is right if its class is that of the cause (each of the transport's own
+classes is), and one that is not found is wrong.
 """
 
 from __future__ import annotations
@@ -20,32 +20,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
-
-import impose
-import pcap
-from pcap import Record
 
 import ackclock as ac
 from ackclock import captures
-
-#: The analysis's classes, by cause. A handshake that is not answered is the transport's too.
-CLASSES = {
-    "host": {"host"},
-    "machine": {"machine"},
-    "capture": {"capture_loss"},
-    "receiver": {"receiver"},
-    "application": {"application"},
-    "transport": {
-        "timeout",
-        "tail_loss",
-        "double_retransmission",
-        "small_window",
-        "continuous_loss",
-        "ack_delay",
-        "handshake",
-    },
-}
+from ackclock.reproductions import impose, pcap
+from ackclock.reproductions.imposed import CLASSES, NOTHING, Windows, judged, resting
+from ackclock.reproductions.pcap import Record
 
 FLOWS = (1, 1, 2, 3, 5, 10, 30, 100, 300)
 CONTROLS = ("cubic", "reno", "bbr", "bbr3", "vegas", "bic")
@@ -56,17 +36,8 @@ DURATION_S, EARLIEST_S, LATEST_S = 5.0, 2.0, 3.5
 #: A link fails for so long in the runs with a cause of their own.
 OUTAGE_S = (0.1, 2.0)
 
-#: A longer pause is one of the flow's own.
-REST_NS = 150_000_000
-
 #: What a capture has after it lost packets, at least.
 SEEN_NS = 400_000_000
-
-#: No time at all.
-NOTHING = (-1.0, -1.0)
-
-#: Flow → when its silence begins and ends, in seconds of the run; None: it is not looked at.
-Windows: TypeAlias = dict[int, tuple[float, float] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,19 +128,6 @@ def imposed(case: Drawn, out: Path) -> Iterator[tuple[str, str, Iterable[Record]
         yield "receiver", place, impose.receiver(records, at_ns, by_ns, some, probed=case.number % 2 == 0), few
 
 
-def resting(records: Iterable[Record], at_ns: int) -> set[int]:
-    """Flows that are silent by themselves at a time, or not yet at work: what is imposed then is not all of it."""
-    before: dict[int, int] = {}
-    after: dict[int, int] = {}
-    for record in records:
-        if record.time_ns < at_ns:
-            before[record.flow] = record.time_ns
-        else:
-            after.setdefault(record.flow, record.time_ns)
-    near = {flow for flow in before.keys() & after.keys() if after[flow] - before[flow] < REST_NS}
-    return (before.keys() | after.keys()) - near
-
-
 def of_runs(case: Drawn, out: Path) -> Iterator[tuple[str, str, Path]]:
     """Captures of runs whose every silence has one cause."""
     outage_s = min(random.Random(case.number).uniform(*OUTAGE_S), DURATION_S - case.begin_s - 1e-9 * SEEN_NS)
@@ -189,24 +147,6 @@ up = true
     slowly = f'application_rate = "{12 / max(0.3, 6 * case.rtt_s):.1f}kbit"'
     for place, path in zip(places, made(out / f"slow-{case.number:04}", text(case, flow=slowly)), strict=True):
         yield "application", place, path
-
-
-def judged(answers: Any, origin_s: float, windows: Windows, cause: str, otherwise: str) -> Iterator[tuple[str, str]]:
-    """Cause and class of each silence; a class is "" of one that was not found."""
-    for flow in answers["flows"]:
-        first = flow["client"].split(":")[0].split(".")
-        number = (int(first[1]) % 128 << 16 | int(first[2]) << 8 | int(first[3])) - 1
-        window, found = windows.get(number, NOTHING), False
-        if window is None:
-            continue
-        for stall in flow["stalls"]:
-            begin_s = stall["start_s"] + origin_s
-            within_s = min(begin_s + stall["duration_s"], window[1] + 0.1) - max(begin_s, window[0])
-            mine = within_s > 0.5 * stall["duration_s"]
-            found = found or mine
-            yield (cause if mine else otherwise), stall["class"]
-        if window is not NOTHING and not found:
-            yield cause, ""
 
 
 def main() -> None:
@@ -242,7 +182,7 @@ def scored(case: Drawn, out: Path) -> Iterator[tuple[str, str, list[tuple[str, s
 
 
 def _classes(path: Path, origin_ns: int, windows: Windows, cause: str, otherwise: str) -> list[tuple[str, str]]:
-    return list(judged(captures.read([path]).answers, 1e-9 * origin_ns, windows, cause, otherwise))
+    return list(judged(captures.read([path]).answers, {cause: windows}, otherwise, 1e-9 * origin_ns))
 
 
 def table(counts: Counter[tuple[str, str, str]]) -> None:

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-import pcap
 import polars as pl
-from pcap import Record
 
 import ackclock as ac
+from ackclock.reproductions import pcap
+from ackclock.reproductions.pcap import Record
 
 #: What tells a transmission from all others: flow, whether the sender sent it, identification, sequence. Only after
 #: 65,536 packets of one end it could come again, with a repair of the very same segment.

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
-import pcap
+
+from ackclock.reproductions import pcap
 
 #: Payload of a full segment, and the receiver's port.
 MSS, PORT = 48, 5000

@@ -61,6 +61,7 @@ def syn_again(view: RunView) -> float | None:
 
 
 MEASURES = {"again": again, "syn again": syn_again}
+READING = {"segments": True}
 CAPTURED = {
     "packets": traced("retransmission"),
     "unfiltered": traced("retransmission", flood=2**31),

@@ -10,9 +10,10 @@ import polars as pl
 import pytest
 
 import ackclock as ac
+from ackclock.reproductions import pcap
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks" / "scoreboard"
-NAMES = ("pcap", "cases", "alter", "truth", "score")
+NAMES = ("cases", "alter", "truth", "score")
 
 VANTAGES = ("senders", "receivers", "link-near-far")
 
@@ -63,7 +64,7 @@ def test_every_packet_has_its_row_and_every_row_that_passed_its_packet(tools, re
         for vantage in VANTAGES:
             path = captures(result)[vantage]
             rows = tools["truth"].read(result, path)
-            assert rows["packet"].drop_nulls().sort().to_list() == [*range(1, len(tools["pcap"].read(path)) + 1)]
+            assert rows["packet"].drop_nulls().sort().to_list() == [*range(1, len(pcap.read(path)) + 1)]
         rows = tools["truth"].read(result, captures(result)["senders"]).filter(pl.col("end") == "sender")
         assert rows["packet"].null_count() == 0
 
@@ -91,7 +92,7 @@ def test_needless_copies_are_those_whose_data_arrive_anyway(tools, results):
 
 
 def test_super_segments_cover_the_rows_of_their_segments(tools, results, tmp_path):
-    alter, pcap, truth = tools["alter"], tools["pcap"], tools["truth"]
+    alter, truth = tools["alter"], tools["truth"]
     _, result = results[1]
     records = pcap.read(captures(result)["senders"])
     joined = list(alter.offloaded(records, 65_535, 0))
@@ -107,7 +108,7 @@ def test_super_segments_cover_the_rows_of_their_segments(tools, results, tmp_pat
 
 
 def test_a_capture_that_loses_shows_fewer_and_nothing_else(tools, results):
-    alter, pcap, truth = tools["alter"], tools["pcap"], tools["truth"]
+    alter, truth = tools["alter"], tools["truth"]
     _, result = results[1]
     records = pcap.read(captures(result)["senders"])
     left = list(alter.lossy(records, 0.1, 5))

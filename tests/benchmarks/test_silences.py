@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from ackclock.reproductions import impose, pcap
+
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks" / "scoreboard"
-NAMES = ("pcap", "impose", "silences")
+NAMES = ("silences",)
 
 
 @pytest.fixture(scope="module")
@@ -43,10 +45,10 @@ def test_each_cause_is_told_from_the_others(tools, tmp_path, number, flows):
 
 def test_what_is_imposed_is_what_such_a_capture_shows(tools, tmp_path):
     """A host's silence: nothing for as long, no packet lost, and the sender's clock goes on or stands."""
-    impose, silences = tools["impose"], tools["silences"]
+    silences = tools["silences"]
     case = replace(silences.drawn(0), rate_bps=3e6)
     path, _ = silences.made(tmp_path / "case", silences.text(case))
-    records = tools["pcap"].read(path)
+    records = pcap.read(path)
     at_ns, by_ns = 2_000_000_000, 700_000_000
     for stood in (False, True):
         later = impose.in_order(impose.host(records, at_ns, by_ns, stood=stood))

@@ -54,6 +54,11 @@ def test_a_gap_explains_the_silences_of_which_it_takes_more_than_half(tmp_path):
     assert sure.tolist() == pytest.approx([0.99, 0.99])
 
 
+def test_a_clock_that_was_set_back_is_followed(tmp_path):
+    found = log(tmp_path, "wall_s,duration_s,class\n100,0.5,step\n90,2,stop\n95,0,\n")
+    assert (found.begin_s.tolist(), found.first_s, found.last_s) == ([90.0, 100.0], 90.0, 100.5)
+
+
 def test_gaps_that_overlap_count_once(tmp_path):
     found = log(tmp_path, "wall_s,duration_s,class\n10,5,stop\n11,1,steal\n14,2,step\n")
     assert found.within(np.array([0.0]), np.array([100.0])).tolist() == [6.0]
@@ -69,6 +74,17 @@ def test_gaps_that_overlap_count_once(tmp_path):
         ("wall_s,duration_s,class\n1,2,stop\n1,x,stop\n", "clock.log:3: found x; expected duration_s, in seconds"),
         ("1.0\n2.0\nthree\n", "clock.log:3: found three; expected the seconds since 1970"),
         ("hello\n", "found no column wall_s"),
+        ("wall_s,duration_s,class\n1,-2,stop\n", "clock.log:2: duration_s: found -2; expected more than 0 and at most"),
+        ("wall_s,duration_s,class\n1,0,stop\n", "clock.log:2: duration_s: found 0; expected more than 0 and at most"),
+        ("wall_s,duration_s,class\n1,0,\n2,1e30,stop\n", "clock.log:3: duration_s: found 1e30; expected more than 0"),
+        ("wall_s,duration_s,class\n1e30,1,stop\n", "clock.log:2: wall_s: found 1e+30; expected seconds since 1970"),
+        ("wall_s,duration_s,class\n-1,1,stop\n", "clock.log:2: wall_s: found -1; expected seconds since 1970"),
+        (
+            "wall_s,duration_s,class\n9,1,stop\n8,1,stop\n",
+            "clock.log:3: wall_s: found 8.000 s behind 9.000 s; expected",
+        ),
+        ("1.0\n2.0\n1.5\n", "clock.log:3: the seconds since 1970: found 1.500 s behind 2.000 s; expected rows in"),
+        ("1.0\n1e30\n", "clock.log:2: the seconds since 1970: found 1e+30; expected seconds since 1970"),
     ],
 )
 def test_what_is_no_log_is_one_line(tmp_path, text, line):

@@ -34,7 +34,7 @@ KNOWN = {
     "cov_goodput_time": 0.0,
     "sd_goodput_time_bps": 0.0,
 }
-DRAWN = {"goodput", "cdf", "response"}
+DRAWN = {"boxes", "goodput", "cdf", "response"}
 #: Plans of which next to nothing is known.
 PLANS = (None, {}, {"name": "two uploads"}, {"links": None, "flows": [{}, {}], "groups": [{}], "datagrams": []})
 

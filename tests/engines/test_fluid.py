@@ -10,7 +10,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import ackclock as ac
-from ackclock import engines, metrics
+from ackclock import captures, engines, metrics
 from ackclock.cli import jobs
 from ackclock.engines import features
 from ackclock.engines.engine import RunOptions
@@ -230,6 +230,21 @@ def test_replay_measures_the_epochs(data):
     hit = found["victims"]["flows"]
     assert [len(flows) for flows in hit] == epochs["flows_hit"].to_list()
     assert {flow for flows in hit for flow in flows} <= {0, 1, 2, 3}
+
+
+def test_a_part_of_a_result_is_replayed(data):
+    found = ac.replay(plan(), data, between=(20.0, 40.0)).options["fluid"]["synchronisation"]["shares"]
+    assert found == metrics.epochs(data, (20.0, 40.0))["share"].to_list()
+    assert 0 < len(found) < metrics.epochs(data).height
+
+
+def test_a_capture_is_replayed_with_the_numbers_of_its_connections(tmp_path):
+    text = TEXT.replace('"60s"', '"20s"').replace("[record]", "[record]\npcap = true")
+    ac.run(ac.loads(text).plan(), captures=tmp_path)
+    seen = captures.read([next(tmp_path.iterdir())]).data
+    found = ac.replay(plan(), seen, victims=True).options["fluid"]
+    assert found["synchronisation"]["shares"] == metrics.epochs(seen)["share"].to_list()
+    assert {flow for flows in found["victims"]["flows"] for flow in flows} == {0, 1, 2, 3}
 
 
 def test_a_replayed_run_has_the_synchronisation_of_its_source():

@@ -94,8 +94,9 @@ def captured(rows: list[dict], **tables: dict) -> Dataset:
     known = {"vantage": "middle", "closed": True, "reset": False, "window_scale_inferred": False, "sack": True}
     known |= {"timestamps": True, "ecn": False, "opened": True, "client": "10.0.0.1:1", "server": "10.0.0.2:80"}
     flow = {"group": 0, "congestion": "unknown", "start_s": 0.0, "sent_packets": 100, "retransmissions": 0}
-    flow |= {"syn_retransmissions": 0}
-    counts = {"payload_bytes": 1000, "synack_retransmissions": 0, "received_packets": 50}
+    flow |= {"syn_retransmissions": 0, "sent_bytes": 150_000}
+    counts = {"payload_bytes": 1000, "synack_retransmissions": 0, "received_packets": 50, "received_bytes": 2_600}
+    counts |= {"data_segments": 90, "lost": 8, "lost_before": 10, "goodput_bps": 1e6, "rtt_mean_s": 0.05}
     for row in rows:
         every = {**known, **flow, **counts, **row}
         every |= {"connection": every["flow"] // 2, "sender": ("client", "server")[every["flow"] % 2]}
@@ -196,3 +197,55 @@ def test_an_address_with_enough_data_does_not_flood():
 def test_a_run_is_no_trace():
     with pytest.raises(InputError, match="expected a captured one"):
         metrics.trace(losing([], []))
+
+
+def test_the_rate_is_of_all_packets_of_a_direction_and_its_share_of_the_link():
+    """The first connection has data both ways, the second from the client alone, and no SYN."""
+    rows = [{"flow": 0}, {"flow": 1}, {"flow": 2, "opened": False}]
+    data = captured(rows, flow_samples={"time_s": [2.0], "flow": [0], "in_flight": [4.0]})
+    found = {
+        (row["sender"], row["what"]): row["value"] for row in metrics.trace(data, link_bps=1e7).iter_rows(named=True)
+    }
+    assert found["client", "rate_bps"] == pytest.approx(8 * 300_000 / 2.0)
+    assert found["server", "rate_bps"] == pytest.approx(8 * (150_000 + 2_600) / 2.0)
+    assert found["client", "utilisation"] == pytest.approx(0.12)
+    assert traced(data)["client", "utilisation"]["value"] is None
+
+
+def test_means_of_flows():
+    data = captured(
+        [{"flow": 0, "data_segments": 5_000, "payload_bytes": 5_000_000}, {"flow": 1}, {"flow": 2}],
+        flow_samples={"time_s": [1.0, 2.0], "flow": [0, 0], "in_flight": [4.0, 8.0]},
+    )
+    found = metrics.flow_means(data)
+    assert found["flow"].to_list() == [0, 2]  # the other direction of the first carries requests
+    assert found["loss"].to_list() == pytest.approx([18 / 5_010, 18 / 100])
+    assert found["window"].to_list() == [6.0, None]
+    assert found.row(0, named=True)["goodput_bps"] == 1e6
+
+
+def test_means_of_simulated_flows():
+    rows = {
+        "flows": synthetic.flows(2, start_s=[0.0, 5.0], delivered_bytes=[10_000, 20_000]),
+        "flow_samples": synthetic.samples(np.array([6.0, 8.0]), cwnd=np.array([[4.0, 1.0], [6.0, 1.0]])),
+    }
+    found = metrics.flow_means(synthetic.dataset(synthetic.plan(rate_bps=1e7, duration_s=10), rows))
+    assert found["goodput_bps"].to_list() == pytest.approx([8_000.0, 32_000.0])
+    assert found["window"].to_list() == [5.0, 1.0]
+    assert metrics.flow_means(losing([], []), between=(1.0, 2.0)).height == 2
+
+
+def test_losses_count_until_the_capture_misses_something():
+    rows = segments([(1.0, 0, 0), (2.0, 0, 1000), (3.0, 2, 0), (4.0, 0, 2000), (5.0, 0, 3000)])
+    rows["fate"] = ["delivered", "lost", "lost_before", "capture_lost", "lost"]
+    found = metrics.losses_before_capture_loss(captured([{"flow": 0}, {"flow": 2}], segments=rows))
+    assert found.select("flow", "until_s", "segments", "lost", "share").rows() == [
+        (0, 4.0, 2, 1, 0.5),
+        (2, 4.0, 1, 1, 1.0),
+    ]
+    rows["fate"] = ["delivered", "lost", "delivered", "delivered", "lost"]
+    found = metrics.losses_before_capture_loss(captured([{"flow": 0}, {"flow": 2}], segments=rows))
+    assert found["until_s"].null_count() == 2
+    assert found["share"].to_list() == [0.5, 0.0]
+    with pytest.raises(InputError, match="expected a captured one"):
+        metrics.losses_before_capture_loss(losing([], []))

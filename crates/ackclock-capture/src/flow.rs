@@ -128,7 +128,7 @@ impl Connection {
     pub fn take(&mut self, segment: &Segment, now_ns: i64, quiet: &Quiet, rows: &mut Rows) {
         let from = self.from(segment);
         if now_ns - self.last_ns > silence::LEAST_NS {
-            self.fell_silent(now_ns, from, quiet, rows);
+            self.fell_silent(segment, from, now_ns, quiet, rows);
         }
         self.bad_checksums += u32::from(segment.checksum == Checksum::Bad);
         let Flags(flags) = segment.flags;
@@ -316,8 +316,15 @@ impl Connection {
 
     /// There was a gap before a packet.
     #[cold]
-    fn fell_silent(&mut self, now_ns: i64, from: usize, quiet: &Quiet, rows: &mut Rows) {
-        let silence = silence::of(self, now_ns, from, quiet);
+    fn fell_silent(
+        &mut self,
+        segment: &Segment,
+        from: usize,
+        now_ns: i64,
+        quiet: &Quiet,
+        rows: &mut Rows,
+    ) {
+        let silence = silence::of(self, segment, from, now_ns, quiet);
         self.end_silence(rows);
         self.silence = silence.map(Box::new);
     }

@@ -209,8 +209,9 @@ table!(
         sent_packets: u64,
         /// Of IP packets.
         sent_bytes: u64,
-        /// Packets of the other direction.
+        /// Packets of the other direction, and their bytes.
         received_packets: u64,
+        received_bytes: u64,
         payload_bytes: u64,
         data_packets: u64,
         data_segments: u64,

@@ -22,6 +22,7 @@ from ackclock.dataset.tables import EVENT_KINDS, SENDERS, SILENCES, TABLES, Colu
 from ackclock.errors import InputError
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional, several
+from ackclock.input.fields import shown
 from ackclock.system import files as regular
 from ackclock.system.files import readable
 
@@ -104,7 +105,7 @@ def read(
     try:
         capture = _core.Capture(list(files), expression, interval_s=interval_s, segments=segments)
     except ValueError as error:
-        raise InputError(f'--filter "{expression}": {error}') from error
+        raise InputError(f"--filter {shown(expression)}: {error}") from error
     log = None if clock_log is None else clock.read(clock_log)
     spool = Spool(names=NAMES)
     tally = Tally(MOST_FLOWS)
@@ -209,11 +210,16 @@ def _end(address: str, port: int) -> str:
 
 
 def _as_flows(flows: Columns, ends: Columns) -> dict[str, Column]:
-    """What an engine would say of the same flows. A flow is over when its connection is closed."""
+    """What an engine would say of the same flows. A flow is over when its connection is closed.
+
+    What was opened in the capture is a transfer. One that is not closed is unfinished, and its size is what was
+    delivered, since it is at least that. Of one that began before nobody knows how long it took.
+    """
     pairs = list(zip(ends["client"], ends["server"], ends["sender"], strict=True))
     start_s, end_s = np.asarray(flows["start_s"]), np.asarray(flows["last_ack_s"])
     over_s = np.where(flows["closed"], end_s, np.nan)
     delivered = np.asarray(flows["delivered_bytes"])
+    is_transfer = np.asarray(flows["opened"], dtype=bool) & (np.asarray(flows["payload_bytes"]) > 0)
     return {
         "group": np.zeros(len(pairs), np.uint32),
         "congestion": [congestion.UNKNOWN] * len(pairs),
@@ -223,8 +229,8 @@ def _as_flows(flows: Columns, ends: Columns) -> dict[str, Column]:
         "base_rtt_s": flows["rtt_min_s"],
         "tail_probes": flows["retransmissions_tail_probe"],
         "end_s": over_s,
-        "completion_s": over_s - start_s,
-        "size_bytes": np.where(flows["closed"], delivered, np.iinfo(delivered.dtype).max),
+        "completion_s": np.where(is_transfer, over_s - start_s, np.nan),
+        "size_bytes": np.where(is_transfer, delivered, np.iinfo(delivered.dtype).max),
     }
 
 

@@ -7,7 +7,8 @@ Two forms are read. A table of gaps is CSV with a header; further columns are le
 
 `wall_s` is when the gap began, in seconds since 1970, `duration_s` how long it was, `class` one of `CLOCK_GAPS`.
 `start_s`, the same on a clock that nobody sets, may be missing. A row of duration 0 is no gap: it says that the host
-was watched then, so a first and a last one tell which time the log is of.
+was watched then, so a first and a last one tell which time the log is of; it has no class. Rows are in the order of
+time, but for what follows a `step`, which may have set the clock back.
 
 A log of the clock itself has a line a second that begins with the time, in seconds since 1970 (`date +%s.%N`): where a
 line is late, the host did not run. Nothing tells why.
@@ -36,6 +37,9 @@ COLUMNS = ("wall_s", "duration_s", "class")
 
 #: A line of a clock log is due after a second; one that is later by less is not late.
 DUE_S, LATE_S = 1.0, 0.1
+
+#: Nobody's clock shows more seconds since 1970 (the year 5138), and no gap is longer than a year.
+LATEST_S, LONGEST_S = 1e11, 366 * 86400.0
 
 #: A gap explains a silence of which it takes this share.
 EXPLAINS = 0.5
@@ -123,6 +127,7 @@ def _of_lines(path: Path, lines: pl.DataFrame) -> ClockLog:
     """Of a line a second."""
     times_s = _numbers(path, lines.to_series(0).str.extract(r"^\s*([^\s,;]+)"), "the seconds since 1970", 1)
     before_s, after_s = times_s[:-1], times_s[1:]
+    _check_order(path, times_s, "the seconds since 1970", 1)
     late = after_s - before_s > DUE_S + LATE_S
     kinds = np.full(int(late.sum()), CLOCK_GAPS.index(LATE), np.uint8)
     return _ordered(path, before_s[late], after_s[late], kinds, times_s)
@@ -136,8 +141,11 @@ def _of_gaps(path: Path, rows: pl.DataFrame) -> ClockLog:
         raise _refused(path, "no rows")
     begin_s = _numbers(path, rows["wall_s"], "wall_s, in seconds")
     duration_s = _numbers(path, rows["duration_s"], "duration_s, in seconds")
+    classes = rows["class"].str.strip_chars().fill_null("")
+    _check_order(path, begin_s, "wall_s", 2, may_fall=(classes == "step").to_numpy())
+    _check_lengths(path, rows, duration_s, classes)
     gaps = duration_s > 0
-    words = rows["class"].filter(pl.Series(gaps)).str.strip_chars()
+    words = classes.filter(pl.Series(gaps))
     known = words.is_in(CLOCK_GAPS)
     if not known.all():
         row = int(np.flatnonzero(gaps)[known.arg_min() or 0])
@@ -148,6 +156,35 @@ def _of_gaps(path: Path, rows: pl.DataFrame) -> ClockLog:
     kinds = words.cast(pl.Enum(CLOCK_GAPS)).to_physical().to_numpy().astype(np.uint8)
     watched_s = np.concatenate([begin_s, begin_s + duration_s])
     return _ordered(path, begin_s[gaps], (begin_s + duration_s)[gaps], kinds, watched_s)
+
+
+def _check_order(
+    path: Path, times_s: Floats, what: str, first_line: int, may_fall: npt.NDArray[np.bool_] | None = None
+) -> None:
+    """Refuses times that nobody's clock shows, and those that go back where nothing has set it."""
+    if wrong := np.flatnonzero((times_s < 0) | (times_s > LATEST_S)).tolist():
+        line, found = wrong[0] + first_line, times_s[wrong[0]]
+        raise InputError(f"{readable(path)}:{line}: {what}: found {found:g}; expected seconds since 1970")
+    falls = np.diff(times_s) < 0
+    if may_fall is not None:
+        falls &= ~may_fall[:-1]
+    if wrong := np.flatnonzero(falls).tolist():
+        line, (before_s, found) = wrong[0] + 1 + first_line, times_s[wrong[0] : wrong[0] + 2]
+        raise InputError(
+            f"{readable(path)}:{line}: {what}: found {_moment(found)} behind {_moment(before_s)}; expected rows in the "
+            "order of time"
+        )
+
+
+def _check_lengths(path: Path, rows: pl.DataFrame, duration_s: Floats, classes: pl.Series) -> None:
+    """Refuses gaps that are none."""
+    no_gap = (duration_s == 0) & (classes == "").to_numpy()
+    if wrong := np.flatnonzero(~no_gap & ((duration_s <= 0) | (duration_s > LONGEST_S))).tolist():
+        found = readable(str(rows["duration_s"][wrong[0]]))
+        raise InputError(
+            f"{readable(path)}:{wrong[0] + 2}: duration_s: found {found}; expected "
+            f"more than 0 and at most {LONGEST_S:.0f}, in seconds, or 0 without a class"
+        )
 
 
 def _ordered(path: Path, begin_s: Floats, end_s: Floats, kinds: npt.NDArray[np.uint8], watched_s: Floats) -> ClockLog:

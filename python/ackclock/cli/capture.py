@@ -52,7 +52,7 @@ def capture(
     tables: Annotated[
         bool,
         typer.Option(
-            "--tables", help="Print what the studies of traces do: retransmissions by direction, loss epochs."
+            "--tables", help="Print what the studies of traces do: by direction, over the flows, and loss epochs."
         ),
     ] = False,
 ) -> None:
@@ -73,7 +73,12 @@ def capture(
     """
     from ackclock import captures
     from ackclock.cli.terminal import capture as terminal
+    from ackclock.dataset.folders import check
+    from ackclock.dataset.kinds import Kind
+    from ackclock.system.files import readable
 
+    if out is not None:
+        check(out, Kind.CAPTURE)
     segments = segments or tables
     if join:
         found = _joined(files, expression, clock_log=clock_log, command=command())
@@ -90,7 +95,7 @@ def capture(
 
         traced.print_tables(found.data, err=as_json)
     if out is not None:
-        typer.echo(f"wrote {found.data.write(out)}", err=as_json)
+        typer.echo(f"wrote {readable(found.data.write(out))}", err=as_json)
 
 
 def _joined(files: list[Path], expression: str, **options: Any) -> Captured:

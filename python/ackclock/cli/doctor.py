@@ -65,12 +65,13 @@ def doctor(
         from ackclock.views.report import diagnosed
 
         page = diagnosed.write(found.data, found.answers, diagnosis, html)
-        typer.echo(f"wrote {page}", err=as_json)
+        typer.echo(f"wrote {readable(page)}", err=as_json)
     raise typer.Exit(diagnosis.verdict.exit_status)
 
 
 def _check_page(path: Path) -> None:
     """Only a page is replaced by a page. Raises `InputError`."""
+    from ackclock.dataset.folders import beside
     from ackclock.errors import InputError
     from ackclock.system.files import readable
 
@@ -78,3 +79,6 @@ def _check_page(path: Path) -> None:
         raise InputError(f"--html: found {readable(path)}; expected a file name that ends in .html")
     if not path.parent.is_dir():
         raise InputError(f"--html: {readable(path.parent)}: found no such directory")
+    if path.exists() and not path.is_file():
+        raise InputError(f"--html: {readable(path)}: found no regular file; expected a page, or nothing")
+    beside(path).close()

@@ -220,13 +220,8 @@ def folder(scenario: Path, engine: str, out: Path | None, *, several: bool) -> P
 def _check_folders(folders: Sequence[Path]) -> None:
     if twice := {place for place in folders if folders.count(place) > 1}:
         raise InputError(f"{twice.pop()}: found two results for this folder; expected scenarios with different names")
+    from ackclock.dataset.folders import check
+    from ackclock.dataset.kinds import Kind
+
     for place in folders:
-        _check_folder(place)
-
-
-def _check_folder(folder: Path) -> None:
-    """Refuses a folder that is something else, or cannot be made, before hours are spent on its content."""
-    from ackclock.dataset import folders, kinds
-
-    kinds.check(folder, kinds.Kind.RUN)
-    folders.beside(folder).close()
+        check(place, Kind.RUN)

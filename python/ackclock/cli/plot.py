@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ackclock.dataset import Dataset
 
 #: Kinds of figures, for the help; `ackclock.views.plots.KINDS` is the list itself.
-KINDS = "cwnd, cwnd_total, goodput, queue, cdf, epochs, response"
+KINDS = "cwnd, cwnd_total, goodput, queue, cdf, epochs, response, boxes"
 
 #: Those of what captures show; `ackclock.views.plots.OF_CAPTURES` is the list itself.
 OF_CAPTURES = "sequence, pipe, rtt, limits, silences, level"
@@ -47,7 +47,7 @@ def plot(
         typer.Option(metavar="FILE", help="PNG, PDF or SVG file, or .xpl for xplot (default: RUN/KIND.png)."),
     ] = None,
     over: Annotated[
-        list[Path] | None, typer.Option(metavar="RUN", help="A result whose curves are laid over, dashed; several too.")
+        list[Path] | None, typer.Option(metavar="RUN", help="A result laid over, dashed (boxes: beside); several too.")
     ] = None,
     flow: Annotated[
         int | None, typer.Option(min=0, help="Of this flow (default: that with the most data).", show_default=False)
@@ -66,6 +66,8 @@ def plot(
         ackclock plot results/pendulum-packet cwnd --over results/pendulum-theory
 
         ackclock plot results/buffer-sizing-fluid sweep
+
+        ackclock plot results/one-flow boxes --over results/ten-flows
 
         ackclock plot results/upload sequence --flow 0 --between 4 5 --out upload.xpl
     """
@@ -118,8 +120,9 @@ def _check(kind: str, over: Sequence[Path], flow: int | None, between: tuple[flo
     kinds = (*plots.KINDS, *plots.OF_CAPTURES, *plots.OF_HOSTS, SWEEP)
     if kind not in kinds:
         raise InputError(f"KIND: found {shown(kind)}; expected {nearest(kind, kinds)}")
-    if over and kind not in (*plots.OVERLAID, SWEEP):
-        raise InputError(f"--over: found {shown(kind)}; expected one of {', '.join((*plots.OVERLAID, SWEEP))}")
+    several = (*plots.OVERLAID, *plots.BESIDE, SWEEP)
+    if over and kind not in several:
+        raise InputError(f"--over: found {shown(kind)}; expected one of {', '.join(several)}")
     for option, given in (("--flow", flow), ("--between", between)):
         if given is not None and kind not in plots.OF_CAPTURES:
             raise InputError(f"{option}: found {shown(kind)}; expected one of {', '.join(plots.OF_CAPTURES)}")

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from ackclock.dataset import kinds
+from ackclock.dataset.kinds import Kind
 from ackclock.errors import InputError
 from ackclock.system import signals
 from ackclock.system.temporary import Private, held, is_private
@@ -78,6 +80,12 @@ def private() -> Private:
     """A private place among the system's temporary files. Raises `InputError` if none can be made."""
     with writing(Path(tempfile.gettempdir())):
         return Private()
+
+
+def check(target: Path, wanted: Kind) -> None:
+    """Refuses a folder that is something else, or cannot be made, before work is spent on it. Raises `InputError`."""
+    kinds.check(target, wanted)
+    beside(target).close()
 
 
 def beside(target: Path) -> Private:

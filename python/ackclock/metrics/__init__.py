@@ -11,6 +11,8 @@
     metrics.window_falls(data)                     # the total window before and after each
     metrics.shared_bottlenecks(data)               # which flows' RTTs go together
     metrics.trace(captured)                        # what Braud 2016 took of the traces of backbones
+    metrics.flow_means(data)                       # goodput, loss, RTT and window of each flow
+    metrics.losses_before_capture_loss(captured)   # losses where the capture misses nothing
     metrics.cdf(data, "completion_s")              # distribution functions
     metrics.windows_over_time(data)                # mean and coefficient of variation of the windows at each instant
     metrics.responsiveness_at(data, [20, 40])      # how soon it is steady again after these instants
@@ -32,6 +34,7 @@ from ackclock.input.arguments import checked, one_of, several
 from ackclock.metrics import completion, delay, dynamics, epoch, fairness, loss, oscillation, pendulum, throughput
 from ackclock.metrics.distributions import cdf, windows_over_time
 from ackclock.metrics.falls import window_falls
+from ackclock.metrics.flow_means import flow_means
 from ackclock.metrics.metric import PLACES, Metric, Value
 from ackclock.metrics.recorded import Recorded
 from ackclock.metrics.response import response_times
@@ -40,6 +43,7 @@ from ackclock.metrics.settling import responsiveness_at
 from ackclock.metrics.sharing import shared_bottlenecks
 from ackclock.metrics.summary import Summary, summarise
 from ackclock.metrics.trace import trace
+from ackclock.metrics.traced_loss import losses_before_capture_loss
 from ackclock.metrics.view import RunView, runs
 
 __all__ = [
@@ -50,6 +54,8 @@ __all__ = [
     "cdf",
     "epochs",
     "epochs_by_rule",
+    "flow_means",
+    "losses_before_capture_loss",
     "main",
     "of_run",
     "response_times",

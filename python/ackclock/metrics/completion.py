@@ -3,6 +3,9 @@
 A run ends before its last transfers do. `completion_mean_s` and `completion_p95_s` leave those out, and since it is
 the long ones that do not end, they are too small by some amount (Braud 2016 section 7.4.1). `unfinished` says how many
 were left out; `completion_km_mean_s` and `completion_km_median_s` count each for as long as it was watched.
+
+A capture ends as a run does: of the connections that were opened in it, those that were not closed are unfinished. The
+size of one is not known; what was delivered stands for it. Connections that began before the capture are left out.
 """
 
 from __future__ import annotations

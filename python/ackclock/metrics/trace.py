@@ -22,10 +22,11 @@ import polars as pl
 
 from ackclock.errors import InputError
 from ackclock.input import arguments
-from ackclock.input.arguments import checked
+from ackclock.input.arguments import checked, optional
 from ackclock.metrics.recorded import Recorded
 from ackclock.metrics.student import NORMAL
 from ackclock.metrics.summary import summarise
+from ackclock.metrics.view import runs
 
 #: Nobody waits longer for an answer to the last of four SYNs: 3 + 6 + 12 + 24 s.
 LONGEST_S = 45.0
@@ -43,8 +44,12 @@ SCHEMA = {"sender": pl.String, "what": pl.String, "value": pl.Float64, "ci95_low
 SCHEMA |= {"n": pl.Int64}
 
 
-@checked(data=arguments.RECORDED, flood=arguments.whole(1, 2**31))
-def trace(data: Recorded, flood: int = FLOOD) -> pl.DataFrame:
+@checked(
+    data=arguments.RECORDED,
+    flood=arguments.whole(1, 2**31),
+    link_bps=optional(arguments.number(1.0, expected="a rate in bit/s")),
+)
+def trace(data: Recorded, flood: int = FLOOD, *, link_bps: float | None = None) -> pl.DataFrame:
     """Retransmissions of a captured result as Braud 2016 has them, for each direction, with 95 % intervals.
 
     A row for each `sender` (client or server) and each of: `retransmission`, the share of packets that are data, SYNs
@@ -55,15 +60,51 @@ def trace(data: Recorded, flood: int = FLOOD) -> pl.DataFrame:
     (`…_with_syn_loss`, `…_without_syn_loss`: of those that lost a SYN and those that did not). `n` connections each;
     null where nothing is known: times need a capture that was read with its segments.
 
+    `rate_bps` is that of all IP packets of the direction over the time captured, also of connections without a SYN,
+    and `utilisation` that over `link_bps`, if it is given: the rate of the link.
+
     `flood`: what makes an address that of a flood. Raises `InputError` for a result that is no capture's.
     """
-    if "capture" not in data.manifest:
-        raise InputError("found a run's result; expected a captured one, which ackclock capture wrote")
+    check_captured(data)
     rows = _connections(data)
     rows = rows.filter(~pl.col("connection").is_in(floods(rows, flood).implode()))
     rows = rows.filter((pl.col("time_s") <= LONGEST_S).fill_null(value=True))
-    found = [row for sender in OPENINGS for row in _of(sender, rows.filter(pl.col("sender") == sender))]
+    rates = _rates(data)
+    found = [
+        row
+        for sender in OPENINGS
+        for row in (
+            *_of(sender, rows.filter(pl.col("sender") == sender)),
+            (sender, "rate_bps", rates.get(sender), None, None, len(rates)),
+            (sender, "utilisation", _over(rates.get(sender), link_bps), None, None, len(rates)),
+        )
+    ]
     return pl.DataFrame(found, schema=SCHEMA, orient="row")
+
+
+def _rates(data: Recorded) -> dict[str, float]:
+    """Of each direction the mean rate of its IP packets over the time captured, in bit/s; none of no time."""
+    totals = dict.fromkeys(OPENINGS, 0.0)
+    for view in runs(data):
+        counts = data.scan("flows").select("run", "flow", "sent_bytes")
+        rows = data.scan("captured").select("run", "flow", "connection", "sender", "received_bytes")
+        found = rows.filter(pl.col("run") == view.run).join(counts, on=["run", "flow"]).collect()
+        for sender, other in zip(OPENINGS, reversed(OPENINGS), strict=True):
+            own, back = (found.filter(pl.col("sender").cast(pl.String) == end) for end in (sender, other))
+            alone = back.join(own, on="connection", how="anti")  # carries no data this way, and has no row
+            totals[sender] += float(own["sent_bytes"].sum()) + float(alone["received_bytes"].sum())
+    whole_s = sum(view.run_end_s for view in runs(data))
+    return {sender: 8 * total / whole_s for sender, total in totals.items()} if whole_s > 0 else {}
+
+
+def _over(rate_bps: float | None, link_bps: float | None) -> float | None:
+    return None if rate_bps is None or link_bps is None else rate_bps / link_bps
+
+
+def check_captured(data: Recorded) -> None:
+    """Raises `InputError` for a result that is no capture's."""
+    if "capture" not in data.manifest:
+        raise InputError("found a run's result; expected a captured one, which ackclock capture wrote")
 
 
 def floods(rows: pl.DataFrame, least: int = FLOOD) -> pl.Series:

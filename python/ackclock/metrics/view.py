@@ -37,6 +37,9 @@ TIMED = ("flow_samples", "queue_samples", "events", "packets", "transmissions")
 #: Columns of `links` that say which link it is; the others count over the measured part or the whole run.
 LINK_NAMES = ("run", "link", "name", "bottleneck", "rate_bps")
 
+#: A direction of a captured connection is a flow beside the other with this share of its data, and so many segments.
+LEAST_SHARE, LEAST_SEGMENTS = 0.1, 10
+
 
 @dataclass(frozen=True, slots=True)
 class Lives:
@@ -106,6 +109,8 @@ class RunView:
     `rows(table)` has the rows that metrics look at as NumPy columns: the TCP flows that started and their samples, the
     bottleneck's queue samples, the bottleneck links; `measured(table)` those of the measured part. The other properties
     have them as Polars frames.
+
+    Of a capture's connections, the direction that only carries requests is not among the flows: see `requests`.
 
     `given` are metrics that the engine itself gave, for want of tables (closed forms); of a part there are none.
     What the engine counted over the whole measured part is null in a part: the metrics take samples and events.
@@ -194,28 +199,57 @@ class RunView:
 
         A capture does not know the queue: all losses that it tells of, at the times at which their packets passed it.
         """
-        is_capture = "capture" in self.data.manifest
-        found = self.events("loss") if is_capture else self.events("drop", at=self.bottlenecks)
+        found = self._losses() if self.is_capture else self.events("drop", at=self.bottlenecks)
         return found.between(self.warmup_s, self.duration_s)
+
+    def _losses(self) -> Rows:
+        """Those of a capture's flows."""
+
+        def wanted(block: Block) -> npt.NDArray[np.bool_]:
+            return np.asarray(block.says("kind", "loss") & ~np.isin(block["flow"], self.requests))
+
+        return Rows(self._pieces("events"), Choice(("kind", "flow"), wanted))
+
+    @property
+    def is_capture(self) -> bool:
+        """Whether it was captured, and never planned."""
+        return "capture" in self.data.manifest
+
+    @cached_property
+    def requests(self) -> npt.NDArray[np.uint32]:
+        """Of a capture the directions of connections that only carry requests for what comes the other way.
+
+        Those with less data than the other way, if that is less than a tenth of it or fewer than ten segments. To
+        compare them with the others as flows would say of each download that it is unfair to its requests.
+        """
+        if not self.is_capture:
+            return np.empty(0, dtype=np.uint32)
+        rows = self.data.scan("captured").filter(pl.col("run") == self.run)
+        data, segments = pl.col("payload_bytes").fill_null(0), pl.col("data_segments").fill_null(0)
+        most = data.max().over("connection")
+        few = (data < LEAST_SHARE * most) | (segments < LEAST_SEGMENTS)
+        found = _collected("captured", rows.filter((data < most) & few).select("flow"))
+        return found["flow"].to_numpy()
 
     def _choice(self, table: str) -> Choice:
         """Which rows of a table those are, and what is not known of a part of a run."""
         is_part = self.between is not None
         if table == "flows":
             hidden = (lambda name: name.startswith("measured_")) if is_part else None
-            return Choice(("start_s", "congestion"), self._started, hidden)
+            return Choice(("flow", "start_s", "congestion"), self._started, hidden)
         if table == "links":
             hidden = (lambda name: name not in LINK_NAMES) if is_part else None
             return Choice(("bottleneck",), lambda block: np.asarray(block["bottleneck"], dtype=bool), hidden)
         if table == "flow_samples":
-            others = self._datagrams["flow"]
+            others = np.union1d(self._datagrams["flow"], self.requests)
             return Choice(("flow",), lambda block: ~np.isin(block["flow"], others)) if others.size else Choice()
         return Choice(("link",), lambda block: np.isin(block["link"], self.bottlenecks))
 
     def _started(self, block: Block) -> npt.NDArray[np.bool_]:
         """Which of all flows are TCP flows that started."""
         until_s = np.inf if self.between is None else self.duration_s
-        return np.asarray(~block.says("congestion", DATAGRAMS) & (block["start_s"] < until_s))
+        started = ~block.says("congestion", DATAGRAMS) & (block["start_s"] < until_s)
+        return np.asarray(started & ~np.isin(block["flow"], self.requests) if self.requests.size else started)
 
     def _pieces(self, table: str) -> Sequence[Piece]:
         pieces = self.data.parts.get(table, ())

@@ -71,8 +71,9 @@ def check_name(path: Path) -> Path:
 
 
 def readable(path: Path | str) -> str:
-    """A path as text that can be printed and written anywhere, whatever bytes its name has."""
-    return str(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    """A path as text on one line that can be printed and written anywhere, whatever bytes its name has."""
+    text = str(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def printable(text: str, most: int = 200) -> str:

@@ -368,3 +368,48 @@ def test_another_folder_is_left_alone(only, tmp_path):
 def test_bad_options_exit_2(only):
     assert call("X7").exit_code == 2
     assert call("X1.2", "--jobs", 0).exit_code == 2
+
+
+CAPTURING = """
+from ackclock import metrics, replay
+from ackclock.campaigns.reproduce import Row
+from ackclock.reproductions import pcap
+ENGINES = ("packet", "fluid")
+MEASURES = {"own": "goodput_bps"}
+CAPTURED = {
+    "told": "goodput_bps",
+    "left": lambda view: float(view.data.manifest["imposed"]["left"]),
+    "segments": lambda view: float(view.data.scan("segments").collect().height),
+}
+READING = {"segments": True}
+def imposed(case, capture):
+    records = pcap.read(capture)[:-100]
+    pcap.write(capture, records)
+    return {"left": len(records)}
+def fed(engine, case, plan, result):
+    return replay(plan, result("captured", case)) if engine == "fluid" else plan
+def check(measured, published):
+    names = ("own", "told", "left", "segments")
+    return [Row("rate", measured["all"][name], (1, 1e9), (1, 1e9), name) for name in names]
+"""
+
+
+def test_what_captures_tell_is_measured_after_something_was_put_into_them(entry, tmp_path):
+    """The engine without captures has nothing of theirs, and is fed with what they told; the figure is given them."""
+    (entry.folder / "cases.toml").unlink()
+    (entry.folder / "check.py").write_text(CAPTURING)
+    (entry.folder / "scenario.toml").write_text(SCENARIO + "[record]\npcap = true\n")
+    (entry.folder / "fluid.toml").write_text("[record]\npcap = false\n")
+    (entry.folder / "figure.py").write_text(
+        "from matplotlib.figure import Figure\n"
+        "def draw(packet, fluid, captured):\n"
+        "    assert packet.keys() == fluid.keys() == captured.keys() == {'all'}\n"
+        "    assert len(captured['all'].runs) == 2 and 'capture' in captured['all'].manifest\n"
+        "    return Figure()\n"
+    )
+    result = work.run(Entry(entry.folder), tmp_path / "made")
+    rows = {(row.engine, row.at): row for row in result.rows}
+    assert rows["packet", "told"].reproduced == pytest.approx(rows["packet", "own"].reproduced, rel=0.2)
+    assert rows["packet", "left"].reproduced > rows["packet", "segments"].reproduced > 1000
+    assert [row.n for row in result.rows] == [2, 2, 2, 2, 2, 0, 0, 0]
+    assert (tmp_path / "made" / "captured" / "all" / "manifest.json").is_file()

@@ -84,7 +84,7 @@ def test_the_callers_settings_stay_as_they_are(demo: Dataset, kind: str) -> None
     assert dict(mpl.rcParams) == before
 
 
-@pytest.mark.parametrize("kind", [kind for kind in plots.KINDS if kind not in ("cdf", "epochs", "response")])
+@pytest.mark.parametrize("kind", [kind for kind in plots.KINDS if kind not in ("cdf", "epochs", "response", "boxes")])
 def test_without_samples_there_is_a_reason(kind: str) -> None:
     rows = {"flows": synthetic.flows(2), "links": synthetic.link()}
     data = synthetic.dataset(synthetic.plan(rate_bps=1e7, duration_s=10), rows)
@@ -92,6 +92,17 @@ def test_without_samples_there_is_a_reason(kind: str) -> None:
         plots.KINDS[kind](data)
     with pytest.raises(InputError, match="no runs"):
         plots.KINDS[kind](Dataset({"runs": []}, {}))
+
+
+def test_boxes_have_the_median_and_the_extremes_of_each_result() -> None:
+    made = [synthetic.sawtooth(flow_count=count, seeds=1, duration_s=20, warmup_s=2, step_s=0.05) for count in (5, 3)]
+    axes = plots.boxes(made[0], over=made[1]).axes
+    assert [label.get_text() for label in axes[3].get_xticklabels()] == ["3", "5"]
+    values = metrics.flow_means(made[0])["window"]
+    ends = {float(value) for line in axes[3].lines for value in line.get_ydata()}
+    assert {values.min(), values.max()} <= ends
+    with pytest.raises(InputError, match="no flows to draw"):
+        plots.boxes(Dataset({"runs": []}, {}))
 
 
 def test_response_draws_the_means_of_its_table() -> None:

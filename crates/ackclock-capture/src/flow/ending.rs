@@ -81,6 +81,7 @@ impl Connection {
         flows.sent_packets.push(own.packets);
         flows.sent_bytes.push(own.packet_bytes);
         flows.received_packets.push(other.packets);
+        flows.received_bytes.push(other.packet_bytes);
         flows.bad_checksums.push(self.bad_checksums.into());
         flows.congestion_marks.push(own.congestion_marks.into());
         flows.stalls.push(self.stalls);

@@ -71,15 +71,22 @@ pub struct Silence {
 }
 
 /// A gap before a packet, if it is a silence.
-pub fn of(connection: &Connection, now_ns: i64, from: usize, quiet: &Quiet) -> Option<Silence> {
+pub fn of(
+    connection: &Connection,
+    segment: &Segment,
+    from: usize,
+    now_ns: i64,
+    quiet: &Quiet,
+) -> Option<Silence> {
     let gap_ns = now_ns - connection.last_ns;
     let halves = &connection.halves;
     let left = |half: usize| outstanding_bytes(&halves[half]);
     let sender = match (left(0) > 0, left(1) > 0) {
         (true, false) => 0,
         (false, true) => 1,
-        _ if halves[from].sending.is_none() => 1 - from,
-        _ => from,
+        // Nothing is outstanding: what comes was awaited, maybe the answer to a request.
+        _ if halves[from].sending.is_some() || segment.payload_bytes > 0 => from,
+        _ => 1 - from,
     };
     let sending = halves[sender].sending.as_deref();
     let srtt_ns = sending.map_or(0, |sending| sending.smoothed.srtt_ns);

@@ -90,7 +90,8 @@ class Entry:
     def fed(self, engine: str, case: str, plan: Plan, result: Callable[[str, str], Dataset]) -> Plan:
         """What an engine runs of a case: its plan, unless `check.py` has a function `fed` with these arguments.
 
-        `result(engine, case)` is what an engine that comes before in `ENGINES` made of a case.
+        `result(engine, case)` is what an engine that comes before in `ENGINES` made of a case; of "captured", what its
+        captures tell.
         """
         rule: Callable[[str, str, Plan, Callable[[str, str], Dataset]], Plan] | None
         rule = getattr(self._check, "fed", None)
@@ -108,6 +109,19 @@ class Entry:
         The scenario asks for captures with one vantage.
         """
         return cast("Mapping[str, Measure]", getattr(self._check, "CAPTURED", {}))
+
+    @property
+    def reading(self) -> Mapping[str, Any]:
+        """Arguments of `captures.read` for those captures: `READING` of `check.py`, if it is there."""
+        return cast("Mapping[str, Any]", getattr(self._check, "READING", {}))
+
+    def imposed(self, case: str, capture: Path) -> Any:
+        """What `check.py` puts into a capture before it is read, if it has a function `imposed(case, capture)`.
+
+        What that gives (of JSON's kinds) stands in the manifest of what was read, under `imposed`.
+        """
+        rule: Callable[[str, Path], Any] | None = getattr(self._check, "imposed", None)
+        return None if rule is None else rule(case, capture)
 
     def check(self, measured: Measured) -> list[Row]:
         """The rows with their verdicts. Raises `InputError` for a claim that is not published."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,13 @@ from ackclock.campaigns.reproduce.verdict import Row
 from ackclock.dataset import Dataset, folders, kinds, manifests
 from ackclock.dataset.kinds import Kind
 from ackclock.engines.engine import Progress, circumstances, no_progress
-from ackclock.metrics import RunView, runs
+from ackclock.metrics import runs
 from ackclock.plan import Plan
 from ackclock.system.temporary import Private
 from ackclock.views.plots import style
+
+#: What captures tell, in an entry's result: a folder beside those of the engines.
+CAPTURED = "captured"
 
 #: The table and the figure in an entry's result.
 TABLE, FIGURE = "reproduced.csv", "figure.png"
@@ -40,8 +43,9 @@ def run(
 ) -> Result:
     """Runs an entry and writes its folder, whole or not at all.
 
-    The folder holds `ENGINE/CASE/` (datasets), `reproduced.csv`, `figure.png` and `page.md`. An engine that this
-    machine lacks is left out with a warning: its rows are missing, and the figure is given no datasets of it.
+    The folder holds `ENGINE/CASE/` (datasets), `captured/CASE/` (what captures tell), `reproduced.csv`, `figure.png`
+    and `page.md`. An engine that this machine lacks is left out with a warning: its rows are missing, and the figure is
+    given no datasets of it.
 
     Args:
         entry: what to run.
@@ -151,8 +155,7 @@ class _Some(dict[str, Mapping[str, Values]]):
 
 def check_folder(folder: Path) -> None:
     """Refuses a folder that holds something else, or cannot be made. Raises `InputError`."""
-    kinds.check(folder, Kind.REPRODUCTION)
-    folders.beside(folder).close()
+    folders.check(folder, Kind.REPRODUCTION)
 
 
 class _Part:
@@ -172,20 +175,25 @@ def _measured(
     for number, (case, planned) in enumerate(plans.items()):
         plan = entry.fed(engine, case, planned, lambda other, of: Dataset.read(folder.parent / other / slug(of)))
         with Private() as place:
-            kept = place / "captures" if entry.captured else None
+            kept = place / "captures" if entry.captured and plan.record.pcap else None
             data = running.run(plan, engine, jobs=jobs, progress=tell.of(number), captures=kept, command=command)
-            by_run = [of_run(view, entry.measures) | _seen(entry, view, kept) for view in runs(data)]
+            by_run = [of_run(view, entry.measures) for view in runs(data)]
+            seen = [] if kept is None else [_seen(entry, case, kept / f"seed-{run['seed']}.pcap") for run in data.runs]
+            if seen:
+                Dataset.concat(seen).write(folder.parent / CAPTURED / slug(case))
         data.write(folder / slug(case))
-        measured[case] = {name: tuple(run[name] for run in by_run) for name in (*entry.measures, *entry.captured)}
+        by_capture = [of_run(view, entry.captured) for capture in seen for view in runs(capture)]
+        nothing = dict.fromkeys(entry.captured)
+        found = [own | told for own, told in zip(by_run, by_capture or [nothing] * len(by_run), strict=True)]
+        measured[case] = {name: tuple(run[name] for run in found) for name in (*entry.measures, *entry.captured)}
     return measured
 
 
-def _seen(entry: Entry, view: RunView, place: Path | None) -> dict[str, float | None]:
+def _seen(entry: Entry, case: str, capture: Path) -> Dataset:
     """What the capture of a run tells."""
-    if place is None:
-        return {}
-    found = captures.read([place / f"seed-{view.seed}.pcap"], segments=True)
-    return of_run(next(iter(runs(found.data))), entry.captured)
+    truth = entry.imposed(case, capture)
+    data = captures.read([capture], **entry.reading).data
+    return data if truth is None else replace(data, manifest={**data.manifest, "imposed": truth})
 
 
 def _judged(entry: Entry, rows: Mapping[str, Sequence[Row]], scale: str) -> Sequence[Judged]:
@@ -201,13 +209,16 @@ def _drawn(
 ) -> Figure:
     if entry.draw is None:
         return figures.rows(rows, entry.published)
-    drawn: Figure = entry.draw(
-        *(
-            {case: Dataset.read(folder / engine / slug(case)) for case in by_engine.get(engine, ())}
-            for engine in entry.engines
-        )
-    )
+    given = [_read(folder / engine, by_engine.get(engine, ())) for engine in entry.engines]
+    if entry.captured:
+        given.append(_read(folder / CAPTURED, {case: None for cases in by_engine.values() for case in cases}))
+    drawn: Figure = entry.draw(*given)
     return drawn
+
+
+def _read(folder: Path, every: Iterable[str]) -> dict[str, Dataset]:
+    """The datasets of those cases that have one."""
+    return {case: Dataset.read(folder / slug(case)) for case in every if (folder / slug(case)).exists()}
 
 
 def slug(case: str) -> str:

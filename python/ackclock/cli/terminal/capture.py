@@ -11,6 +11,7 @@ from rich.text import Text
 
 from ackclock.captures import congestion
 from ackclock.captures.diagnosis import Diagnosis
+from ackclock.system.files import readable
 from ackclock.views import numbers
 
 #: Connections that are listed, those with the most data.
@@ -76,7 +77,8 @@ PLACED = (
 
 def print_joined(console: Console, joined: Mapping[str, Any]) -> None:
     """Where packets were lost between two captures, their delays, and how the clocks differ."""
-    console.print(Text(f"From {joined['first']} to {joined['second']}: {joined['packets']:,} packets at both."))
+    first, second = readable(joined["first"]), readable(joined["second"])
+    console.print(Text(f"From {first} to {second}: {joined['packets']:,} packets at both."))
     counted = [f"{joined[key]:,} {words}" for words, key in PLACED if joined[key] or key == BETWEEN]
     console.print("  " + "; ".join(counted) + ".")
     if joined["offset_s"] is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import polars as pl
 from rich.console import Console
 from rich.table import Table
 
@@ -18,14 +19,27 @@ TRACED = {
     "retransmission_time_s": ("retransmission time", "s"),
     "retransmission_time_s_with_syn_loss": ("… with a SYN sent again", "s"),
     "retransmission_time_s_without_syn_loss": ("… without", "s"),
+    "rate_bps": ("all IP packets", "bit/s"),
+    "utilisation": ("… of the path's rate", "share"),
+}
+
+#: What `metrics.flow_means` has → its words and unit.
+MEANS = {
+    "goodput_bps": ("goodput", "bit/s"),
+    "loss": ("segments lost", "share"),
+    "rtt_s": ("RTT", "s"),
+    "window": ("pipe (segments)", ""),
 }
 
 
 def print_tables(data: Dataset, *, err: bool = False) -> None:
-    """Retransmissions by direction; epochs by rule; which flows go together."""
+    """Retransmissions by direction; how the flows are spread; epochs by rule; which flows go together."""
     console = Console(emoji=False, highlight=False, stderr=err)
     console.print()
     console.print(_trace(data))
+    console.print()
+    console.print(_means(data))
+    _print_loss(console, data)
     console.print()
     console.print(_epochs(data))
     shared = metrics.shared_bottlenecks(data).drop_nulls("bottleneck")
@@ -37,7 +51,8 @@ def print_tables(data: Dataset, *, err: bool = False) -> None:
 
 def _trace(data: Dataset) -> Table:
     table = _table("with a SYN in the trace", "clients", "95 %", "servers", "95 %")
-    found = {(row["sender"], row["what"]): row for row in metrics.trace(data).iter_rows(named=True)}
+    link_bps = data.manifest["capture"]["path"]["rate_bps"]
+    found = {(row["sender"], row["what"]): row for row in metrics.trace(data, link_bps=link_bps).iter_rows(named=True)}
     for what, (words, unit) in TRACED.items():
         cells: list[str] = []
         for sender in ("client", "server"):
@@ -45,6 +60,25 @@ def _trace(data: Dataset) -> Table:
             cells += numbers.interval(row["value"], row["ci95_low"], row["ci95_high"], unit)
         table.add_row(words, *cells)
     return table
+
+
+def _means(data: Dataset) -> Table:
+    found = metrics.flow_means(data)
+    table = _table(f"over {found.height:,} flows", "least", "quartile", "median", "quartile", "most")
+    for column, (words, unit) in MEANS.items():
+        values = found[column]
+        quantiles = [values.quantile(share, interpolation="linear") for share in (0, 0.25, 0.5, 0.75, 1)]
+        table.add_row(words, *(numbers.value(value, unit) for value in quantiles))
+    return table
+
+
+def _print_loss(console: Console, data: Dataset) -> None:
+    """Losses where the capture misses nothing, if it misses anything."""
+    found = metrics.losses_before_capture_loss(data)
+    until_s = found["until_s"].min()
+    if isinstance(until_s, float):
+        share = numbers.value(found.select(pl.col("lost").sum() / pl.col("segments").sum()).item(), "share")
+        console.print(f"Before the capture missed anything, until {until_s:.3f} s, {share} of the segments were lost.")
 
 
 def _epochs(data: Dataset) -> Table:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import polars as pl
 
@@ -19,26 +19,35 @@ from ackclock.dataset import Dataset
 from ackclock.engines.engine import Need
 from ackclock.errors import InputError
 from ackclock.input import arguments
-from ackclock.input.arguments import checked
+from ackclock.input.arguments import checked, optional
 from ackclock.metrics import epoch
 from ackclock.plan import Plan
 
+#: A part of each run, in seconds; None: what the result measured.
+Between: TypeAlias = tuple[float, float] | None
 
-@checked(plan=arguments.a(Plan, "a plan, as Loaded.plan() gives"), data=arguments.RECORDED, victims=arguments.FLAG)
-def replay(plan: Plan, data: Dataset, *, victims: bool = False) -> Plan:
+
+@checked(
+    plan=arguments.a(Plan, "a plan, as Loaded.plan() gives"),
+    data=arguments.RECORDED,
+    victims=arguments.FLAG,
+    between=optional(arguments.BETWEEN),
+)
+def replay(plan: Plan, data: Dataset, *, victims: bool = False, between: Between = None) -> Plan:
     """The plan with the synchronisation of a result's congestion epochs, run by run, in order.
 
     Args:
         plan: what the fluid engine is to run.
         data: a result with drops: of another engine, or a capture.
         victims: whether the same flows are to be hit, too; else the plan's drop policy chooses.
+        between: a part of each of its runs, in seconds: a capture knows no warm-up.
 
     Raises:
-        InputError: the result has no congestion epochs.
+        InputError: the result has no congestion epochs, or no such part.
         TypeError: an argument of another type.
     """
-    found = _filled("synchronisation", plan, data)
-    return _filled("victims", found, data) if victims else found
+    found = _filled("synchronisation", plan, data, between)
+    return _filled("victims", found, data, between) if victims else found
 
 
 def needs(plan: Plan) -> list[Need]:
@@ -49,37 +58,39 @@ def needs(plan: Plan) -> list[Need]:
     ]
 
 
-def _filled(table: str, plan: Plan, data: Dataset) -> Plan:
-    options = {**plan.options["fluid"], table: {"kind": "replayed", **MEASURED[table](plan, data), "from": None}}
+def _filled(table: str, plan: Plan, data: Dataset, between: Between = None) -> Plan:
+    replayed = {"kind": "replayed", **MEASURED[table](plan, data, between), "from": None}
+    options = {**plan.options["fluid"], table: replayed}
     return replace(plan, options={**plan.options, "fluid": options})
 
 
-def _synchronisation(plan: Plan, data: Dataset) -> Mapping[str, Any]:
-    found = metrics.epochs(data)
+def _synchronisation(plan: Plan, data: Dataset, between: Between) -> Mapping[str, Any]:
+    found = metrics.epochs(data, between)
     return {"shares": _some(found["share"].to_list() if found.height else [], data)}
 
 
-def _victims(plan: Plan, data: Dataset) -> Mapping[str, Any]:
-    flows = [hit for view in metrics.runs(data) for hit in _flows_hit(view)]
+def _victims(plan: Plan, data: Dataset, between: Between) -> Mapping[str, Any]:
+    flows = [hit for view in metrics.runs(data, between) for hit in _flows_hit(view)]
     return {"flows": _some([[flow for flow in hit if flow < len(plan.flows)] for hit in flows], data)}
 
 
 #: The engine's tables that may name a result, and what is measured of it.
-MEASURED: Mapping[str, Callable[[Plan, Dataset], Mapping[str, Any]]] = {
+MEASURED: Mapping[str, Callable[[Plan, Dataset, Between], Mapping[str, Any]]] = {
     "synchronisation": _synchronisation,
     "victims": _victims,
 }
 
 
 def _flows_hit(view: metrics.RunView) -> list[list[int]]:
-    """The flows that lost a packet, epoch by epoch."""
+    """The flows that lost a packet, epoch by epoch. A capture numbers both directions of its connections."""
+    directions = 2 if view.is_capture else 1
     drops = view.once(epoch.drops_by_epoch).drop_nulls("flow")
     hit = drops.group_by("epoch", maintain_order=True).agg(pl.col("flow").unique().sort())
-    return [list(map(int, flows)) for flows in hit["flow"].to_list()]
+    return [[int(flow) // directions for flow in flows] for flows in hit["flow"].to_list()]
 
 
 def _some(found: list[Any], data: Dataset) -> list[Any]:
     if not found:
-        engine = data.manifest.get("engine")
+        engine = data.manifest.get("engine", "captured")
         raise InputError(f"replay: found no congestion epochs in the {engine} result; expected drops at the bottleneck")
     return found

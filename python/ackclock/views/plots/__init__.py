@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
+from ackclock.views.plots.boxes import boxes
 from ackclock.views.plots.cdf import cdf
 from ackclock.views.plots.compared import compared
 from ackclock.views.plots.cwnd import cwnd
@@ -25,10 +26,12 @@ from ackclock.views.plots.seen import level, limits, pipe, rtt, sequence, silenc
 from ackclock.views.plots.swept import swept
 
 __all__ = [
+    "BESIDE",
     "KINDS",
     "OF_CAPTURES",
     "OF_HOSTS",
     "OVERLAID",
+    "boxes",
     "cdf",
     "compared",
     "cwnd",
@@ -57,6 +60,7 @@ KINDS: Mapping[str, Callable[..., Figure]] = {
     "cdf": cdf,
     "epochs": epochs,
     "response": response,
+    "boxes": boxes,
 }
 
 #: What captures show: `flow` (its number, else that with the most data) and `between` (seconds) choose a part. Of runs
@@ -75,3 +79,6 @@ OF_HOSTS: Mapping[str, Callable[[Dataset], Figure]] = {"gaps": gaps, "disk": dis
 
 #: Those over which other results can be laid (`over`).
 OVERLAID = ("cwnd", "cwnd_total", "goodput", "queue", "cdf")
+
+#: Those that draw other results (`over`) beside.
+BESIDE = ("boxes",)

@@ -18,7 +18,8 @@ from ackclock.views import curves, numbers
 from ackclock.views.plots import overlay, style
 from ackclock.views.plots.overlay import Other, Over
 
-#: What is drawn: quantity, unit, the axis's label. Completion times only where a transfer was finished.
+#: What is drawn: quantity, unit, the axis's label. Completion times only where a transfer was finished; of captures
+#: nothing that they do not know.
 PANELS = (
     ("queue_delay_s", "s", "Sojourn time ({})"),
     ("rtt_s", "s", "Smoothed RTT ({})"),
@@ -26,6 +27,9 @@ PANELS = (
     ("cwnd", "segments", "cwnd ({})"),
     ("completion_s", "s", "Completion time ({})"),
 )
+
+#: Panels that are there even if they stay empty.
+ALWAYS = ("queue_delay_s", "rtt_s", "goodput_bps", "cwnd")
 
 #: Ascending values, and the share at or below each.
 Distribution: TypeAlias = tuple[Array, Array]
@@ -41,8 +45,9 @@ def cdf(data: Dataset, over: Over = None) -> Figure:
     theirs = [_known(other.view.data) for other in laid]
     if not any(own.values()):
         raise InputError("the result has no samples: there are no distributions to draw")
-    panels = [panel for panel in PANELS if panel[0] != "completion_s" or own[panel[0]]]
-    columns = 2 if len(panels) == 4 else 3
+    always = () if "capture" in data.manifest else ALWAYS
+    panels = [panel for panel in PANELS if panel[0] in always or own[panel[0]]]
+    columns = 2 if len(panels) <= 4 else 3
     fig = style.figure(4.8)
     grid = fig.subplots(2, columns, sharey=True)
     for ax, (quantity, unit, label) in zip(grid.flat, panels, strict=False):

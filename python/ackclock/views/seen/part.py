@@ -44,13 +44,16 @@ class Part:
         return (rows if flow is None else rows.filter(pl.col("flow") == flow)).sort("time_s").collect()
 
     def flow(self, wanted: int | None) -> int:
-        """The flow that is wanted, or that with the most data. Raises `InputError` if it is not there."""
+        """The flow that is wanted, or that with the most data. Raises `InputError` if it is not there.
+
+        A direction of requests may be wanted, too.
+        """
         flows = self.view.flows.select("flow", pl.col("delivered_bytes").fill_null(0))
         if not flows.height:
             raise InputError("the result holds no flows with data to draw")
         if wanted is None:
             return int(flows.sort("delivered_bytes", -pl.col("flow").cast(pl.Int64))["flow"][-1])
-        if wanted not in flows["flow"]:
+        if wanted not in flows["flow"] and wanted not in self.view.requests:
             some = ", ".join(map(str, flows["flow"].sort().head(10))) + (", …" if flows.height > 10 else "")
             raise InputError(f"flow: found {wanted}; expected one of {some}")
         return wanted

@@ -34,16 +34,22 @@ LOOKS = {
 
 
 def silences(view: RunView, flow: int | None = None, between: Between = None) -> Drawing:
-    """When each flow lived, and when nothing was to be seen of it, by the reason. All flows, or one of them."""
+    """When each flow lived, and when nothing was to be seen of it, by the reason. All flows, or one of them.
+
+    Directions that only carry requests are left out, unless it was for a request that somebody waited.
+    """
     part = Part.of(view, between)
     wanted = pl.lit(value=True) if flow is None else pl.col("flow") == part.flow(flow)
     heading = "Silences of all flows" if flow is None else f"Silences of {part.name(flow)}"
     flows = view.data.scan("flows").filter((pl.col("run") == view.run) & wanted)
-    lives = flows.select("flow", "start_s", "end_s").sort("flow").collect()
     stalls = view.data.scan("stalls").filter((pl.col("run") == view.run) & wanted).collect()
+    idle = np.setdiff1d(view.requests, stalls["flow"].to_numpy())
+    shown = ~pl.col("flow").is_in(idle) if flow is None else pl.lit(value=True)
+    lives = flows.filter(shown).select("flow", "start_s", "end_s").sort("flow").collect()
     if "capture" not in view.data.manifest:
         raise InputError("only captured results know silences: found a run; expected what ackclock capture wrote")
-    if not lives.height:
+    carried = view.data.scan("captured").filter((pl.col("run") == view.run) & wanted).select("payload_bytes").collect()
+    if not carried["payload_bytes"].sum() and not stalls.height:
         raise InputError("the result holds no flows with data to draw")
     places = pl.DataFrame({"flow": lives["flow"], "place": np.arange(lives.height, dtype=float)})
     rows = lives.join(places, on="flow")

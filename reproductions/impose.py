@@ -11,8 +11,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-import pcap
-from pcap import Record
+from ackclock.reproductions.pcap import Record
 
 #: A millisecond, the tick of timestamps.
 TICK_NS = 1_000_000
@@ -230,6 +229,3 @@ def _option(record: Record, kind: int) -> int | None:
 
 def _behind(one: int, other: int) -> bool:
     return (other - one) % 2**32 < 2**31
-
-
-write = pcap.write

@@ -1,6 +1,6 @@
 """Captures as the packet engine writes them (pcap-savefile(5), nanoseconds, Ethernet, IPv4), record by record.
 
-The scoreboard's own reader: it shares no code with what it is to judge.
+It shares no code with what reads captures, which is judged by what is made with it.
 """
 
 from __future__ import annotations
