@@ -2,10 +2,13 @@
 //! Connections*, CoNEXT 2005, with rounds in place of their bulk periods; the signature of slow start is that of
 //! Sundaresan et al., *TCP Congestion Signatures*, IMC 2017: the window grows with what is acknowledged).
 
+use super::capacity::Capacity;
 use crate::tables::Limit;
 
 /// A rate of at least this share of the most that the flow ever got: nobody else takes of the link (dispersion < .2).
-const UNSHARED: f64 = 0.8;
+const UNSHARED: f64 = 0.85;
+/// A flow that gets this share of the link's rate fills it, whether a queue is to be seen or not.
+const FILLS: f64 = 0.9;
 /// Segments sent again, of all in the round: the link is full.
 const FULL_LOSS: f64 = 0.01;
 /// Who sends at a rate of its own that stays the same to this share from so many rounds to the next, has no more to send:
@@ -52,6 +55,8 @@ pub struct Rounds {
     max_pipe_bytes: u64,
     previous_max_pipe_bytes: u64,
     rtt_least_ns: i64,
+    rtt_sum_ns: i64,
+    rtt_count: u32,
     unprompted: u32,
     ack_gap_ns: i64,
     looked: u32,
@@ -64,6 +69,8 @@ pub struct Rounds {
     after_loss: u8,
     most_bps: f64,
     previous_bps: f64,
+    /// The rate of the link.
+    pub capacity: Capacity,
     /// Seconds by [`Limit`].
     pub limited_s: [f64; 7],
     /// That of the last round.
@@ -167,6 +174,13 @@ impl Rounds {
         }
     }
 
+    /// A round-trip time with all that packets waited for.
+    #[inline]
+    pub fn whole_rtt(&mut self, rtt_ns: i64) {
+        self.rtt_sum_ns += rtt_ns;
+        self.rtt_count += 1;
+    }
+
     /// What was under way at most, in this round and the one before.
     #[inline]
     pub fn window_bytes(&self) -> u64 {
@@ -210,6 +224,8 @@ impl Rounds {
         self.unprompted = 0;
         self.looked = 0;
         self.rtt_least_ns = 0;
+        self.rtt_sum_ns = 0;
+        self.rtt_count = 0;
         self.previous_max_pipe_bytes = self.max_pipe_bytes;
         self.max_pipe_bytes = 0;
     }
@@ -261,7 +277,10 @@ impl Rounds {
         if self.shut * 2 > self.acks.max(1) {
             return Limit::Receiver;
         }
-        if !queued && self.own_pace() {
+        let capacity_bps = self.capacity.bps();
+        let stretched_bps = self.capacity.stretched_bps();
+        let fills = stretched_bps.is_some_and(|capacity| bps >= FILLS * capacity);
+        if !queued && !fills && self.own_pace() {
             return Limit::Application;
         }
         let grown = self.max_pipe_bytes as f64
@@ -274,8 +293,12 @@ impl Rounds {
             }
             self.out_of_slow_start = true;
         }
-        let standing = self.rtt_least_ns > 0 && queue_ns as f64 > STANDING * rtt_min_ns as f64;
-        match (standing || losing, bps >= UNSHARED * self.most_bps) {
+        let mean_ns = self.rtt_sum_ns / i64::from(self.rtt_count.max(1)) - rtt_min_ns;
+        let standing = self.rtt_count > 0 && mean_ns as f64 > STANDING * rtt_min_ns as f64;
+        // A link that had a queue before loses nothing without one.
+        let losing = losing && capacity_bps.is_none_or(|capacity| 2.0 * bps > capacity);
+        let whole_bps = capacity_bps.unwrap_or(0.0).max(self.most_bps);
+        match (standing || losing || fills, bps >= UNSHARED * whole_bps) {
             (true, true) => Limit::Bottleneck,
             (true, false) => Limit::SharedBottleneck,
             (false, _) => Limit::Control,

@@ -71,6 +71,7 @@ impl Sending {
         self.far.take(half_ns, self.ack_echoes.ahead());
         if self.lead_ns > 0 {
             self.lead_ns = self.far.recent_ns().max(1);
+            self.rounds.whole_rtt(half_ns + self.receiver_half.min_ns);
         }
     }
 
@@ -109,6 +110,13 @@ impl Sending {
         self.lose(now_ns);
         if let Some((sent_ns, rtt_ns)) = rtt {
             self.rtt_sample(sent_ns, rtt_ns, rows);
+            let arrived = self.arrived_bytes();
+            let rtt = (rtt_ns, self.rtt.min_ns);
+            self.rounds
+                .capacity
+                .acked(ack.seen_ns, arrived, rtt, self.mss);
+        } else if ack.blocks > 0 || position == self.una {
+            self.rounds.capacity.interrupted();
         }
         let was_shut = self.is_shut();
         if let Some(window_bytes) = ack.window_bytes {
@@ -259,6 +267,9 @@ impl Sending {
         self.receiver_half.add(rtt_ns - self.lead_ns);
         self.smoothed.add(rtt_ns);
         self.rounds.rtt(rtt_ns);
+        if self.lead_ns == 0 {
+            self.rounds.whole_rtt(rtt_ns);
+        }
         let sample = RttSample {
             time_ns: sent_ns,
             rtt_ns,
