@@ -45,12 +45,14 @@ def flows(columns: Mapping[str, object]) -> pl.DataFrame:
 
 
 def looked_at(samples: Mapping[str, Any], known: pl.DataFrame, begin_s: float) -> pl.DataFrame:
-    """Each sample that ends a round trip: `time_s` and `srtt_s` of the run, and what is `said` to have limited."""
+    """Samples, one of each round trip: `time_s` and `srtt_s` of the run, and what is `said` to have limited."""
     names = ("time_s", "flow", "srtt_s", "limit")
     rows = pl.DataFrame({name: samples[name] for name in names}).rename({"flow": "told"}).join(known, on="told")
     words = dict(enumerate(_core.CAPTURE_LIMITS))
     said = pl.col("limit").replace_strict(words, return_dtype=pl.String)
     rows = rows.filter(pl.col("srtt_s").is_not_nan()).with_columns(pl.col("time_s") + begin_s, said=said)
+    passed = (pl.col("time_s").diff() / pl.col("srtt_s")).fill_null(1.0).cum_sum().over("flow").floor()
+    rows = rows.sort("time_s", maintain_order=True).filter(passed.diff().fill_null(1.0).over("flow") > 0)
     return rows.select("time_s", "flow", "srtt_s", "said").with_row_index()
 
 

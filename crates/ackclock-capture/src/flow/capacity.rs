@@ -15,50 +15,74 @@ const LEAST: usize = 4;
 const WAITED: f64 = 0.05;
 
 /// A train is stretched if its last packet's round trip is longer than its first's by so large a part of its time.
-const STRETCHED: i64 = 4;
+const STRETCHED: f64 = 0.25;
 
 /// Trains, and the rates that they tell.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Capacity {
-    begin_ns: i64,
-    begin_bytes: u64,
-    begin_rtt_ns: i64,
+    acknowledged: Train,
+    arrived: Train,
     waited: Fastest,
     stretched: Fastest,
 }
 
+/// What has passed the capture's point: so many bytes by then, with a round trip, or a half of one, of so long.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Passed {
+    /// When.
+    pub now_ns: i64,
+    /// How much.
+    pub bytes: u64,
+    /// The round trip, or its half in which there may be a queue.
+    pub rtt_ns: i64,
+}
+
+/// How a train began.
+#[derive(Clone, Copy, Debug, Default)]
+struct Train {
+    begin: Option<Passed>,
+}
+
 impl Capacity {
-    /// An acknowledgement was seen: so much has arrived by then; the round-trip time that it tells, the least one, and
-    /// the size of a segment.
+    /// An acknowledgement that tells of what lies behind the point; `least_ns`: how long that takes at least, and how long
+    /// a whole round trip; `mss`: the size of a segment.
     #[inline]
-    pub fn acked(&mut self, seen_ns: i64, arrived: u64, rtt: (i64, i64), mss: u32) {
-        let (rtt_ns, least_ns) = rtt;
-        let bytes = arrived.saturating_sub(self.begin_bytes);
-        if self.begin_ns != 0 && bytes < TRAIN * u64::from(mss) {
-            return;
+    pub fn acknowledged(&mut self, passed: Passed, least_ns: (i64, i64), mss: u32) {
+        if let Some(begin) = self.acknowledged.take(passed, mss) {
+            self.tell(begin, passed, least_ns, STRETCHED);
         }
-        let spent_ns = seen_ns - self.begin_ns;
-        if self.begin_ns != 0 && spent_ns > 0 {
-            let waited_ns = self.begin_rtt_ns.min(rtt_ns) - least_ns;
-            let waited = waited_ns as f64 > WAITED * least_ns as f64;
-            let stretched = rtt_ns - self.begin_rtt_ns > spent_ns / STRETCHED;
-            let bps = (bytes as f64 * 8e9 / spent_ns as f64) as f32;
-            if waited || stretched {
-                self.waited.take(bps);
-            }
-            if stretched {
-                self.stretched.take(bps);
-            }
+    }
+
+    /// Data that tells of what lies before the point. Those that wait for a sender of their own pace seem to be stretched
+    /// by two segments.
+    #[inline]
+    pub fn arrived(&mut self, passed: Passed, least_ns: (i64, i64), mss: u32) {
+        if let Some(begin) = self.arrived.take(passed, mss) {
+            self.tell(begin, passed, least_ns, STRETCHED * 2.0);
         }
-        self.begin_ns = seen_ns;
-        self.begin_bytes = arrived;
-        self.begin_rtt_ns = rtt_ns;
     }
 
     /// Nothing tells of a train any more.
     #[inline]
     pub fn interrupted(&mut self) {
-        self.begin_ns = 0;
+        self.acknowledged.begin = None;
+    }
+
+    fn tell(&mut self, begin: Passed, end: Passed, least_ns: (i64, i64), stretched: f64) {
+        let spent_ns = end.now_ns - begin.now_ns;
+        if spent_ns <= 0 {
+            return;
+        }
+        let waited_ns = begin.rtt_ns.min(end.rtt_ns) - least_ns.0;
+        let waited = waited_ns as f64 > WAITED * least_ns.1 as f64;
+        let stretched = (end.rtt_ns - begin.rtt_ns) as f64 > stretched * spent_ns as f64;
+        let bps = ((end.bytes - begin.bytes) as f64 * 8e9 / spent_ns as f64) as f32;
+        if waited || stretched {
+            self.waited.take(bps);
+        }
+        if stretched {
+            self.stretched.take(bps);
+        }
     }
 
     /// The rate at which packets leave that waited, if enough is known of it: the link's, or less.
@@ -69,6 +93,19 @@ impl Capacity {
     /// That of packets which came to the link faster than they left: the flow does not send at a rate of its own.
     pub fn stretched_bps(&self) -> Option<f64> {
         self.stretched.bps()
+    }
+}
+
+impl Train {
+    /// Gives how a train began that is over.
+    #[inline]
+    fn take(&mut self, passed: Passed, mss: u32) -> Option<Passed> {
+        let begin = self.begin;
+        let whole = begin.is_none_or(|begin| passed.bytes >= begin.bytes + TRAIN * u64::from(mss));
+        if whole {
+            self.begin = Some(passed);
+        }
+        begin.filter(|_| whole)
     }
 }
 

@@ -22,8 +22,8 @@ const STEADY_SENDS: u32 = 12;
 const STEADY_ELSEWHERE: u32 = 3;
 /// No queue is to be seen that adds less than this to the least RTT.
 const CALM: f64 = 0.05;
-/// So few segments in a round are acknowledged late.
-const FEW: u32 = 4;
+/// Of the segments that are sent evenly over a round, an answer may wait for so many.
+const LATE: i64 = 2;
 /// A host answers an acknowledgement sooner, if its window lets it: within the shorter time where acknowledgements come so
 /// many times as often as the longer, at which hosts gather them (generic receive offload) and what they let out.
 const PROMPT_NS: i64 = 100_000;
@@ -253,22 +253,23 @@ impl Rounds {
             self.previous_bps = bps;
         }
         self.is_paced = self.unprompted_much();
-        let limit = self.judge(bps, rtt_min_ns);
+        let limit = self.judge(bps, now_ns - self.start_ns, rtt_min_ns);
         self.limited_s[limit as usize] += spent_s;
         self.latest = limit as u8;
         self.after_loss = self.after_loss.saturating_sub(1);
         self.begin(now_ns, delivered);
     }
 
-    fn judge(&mut self, bps: f64, rtt_min_ns: i64) -> Limit {
+    fn judge(&mut self, bps: f64, spent_ns: i64, rtt_min_ns: i64) -> Limit {
         if self.acks == 0 && self.sends == 0 {
             return Limit::Unknown;
         }
         let queue_ns = self.rtt_least_ns - rtt_min_ns;
         let losing = f64::from(self.repairs) > FULL_LOSS * f64::from(self.sends.max(1));
         self.pace.round();
-        // Delayed acknowledgements of a few segments look like a queue.
-        let queued = self.sends > FEW && queue_ns as f64 > CALM * rtt_min_ns as f64;
+        // Delayed acknowledgements of a few segments look like a queue, and so does a sender that waits for its application.
+        let late_ns = LATE * spent_ns / i64::from(self.sends.max(1));
+        let queued = queue_ns as f64 > CALM * rtt_min_ns as f64 && queue_ns > late_ns;
         self.is_touched |= queued || self.repairs > 0;
         let left = self.after_loss == 0 && self.unused * 2 > self.alone.max(1);
         if left {

@@ -263,7 +263,7 @@ impl Sending {
             .tsecr
             .and_then(|tsecr| self.ack_echoes.echoed(tsecr, data.now_ns))
         {
-            self.sender_half_sample(half_ns);
+            self.sender_half_sample(data.now_ns, half_ns);
             if let Some(tap) = self.tap.as_mut().filter(|_| self.lead_ns > 0) {
                 tap.answered(data.now_ns, half_ns);
             }

@@ -2,6 +2,7 @@
 
 use super::tap::Said;
 use super::{Ack, Sending, WIDEST_HOLE};
+use crate::flow::capacity::Passed;
 use crate::flow::scoreboard::{State, Stretch};
 use crate::rows::Rows;
 use crate::series::RttSample;
@@ -66,12 +67,21 @@ impl Sending {
         self.pending.push_back(*ack);
     }
 
-    pub(super) fn sender_half_sample(&mut self, half_ns: i64) {
+    pub(super) fn sender_half_sample(&mut self, now_ns: i64, half_ns: i64) {
         self.sender_half.add(half_ns);
         self.far.take(half_ns, self.ack_echoes.ahead());
         if self.lead_ns > 0 {
             self.lead_ns = self.far.recent_ns().max(1);
             self.rounds.whole_rtt(half_ns + self.receiver_half.min_ns);
+            self.rounds.capacity.arrived(
+                Passed {
+                    now_ns,
+                    bytes: self.totals.payload_bytes,
+                    rtt_ns: half_ns,
+                },
+                (self.sender_half.min_ns, self.rtt.min_ns),
+                self.mss,
+            );
         }
     }
 
@@ -110,11 +120,15 @@ impl Sending {
         self.lose(now_ns);
         if let Some((sent_ns, rtt_ns)) = rtt {
             self.rtt_sample(sent_ns, rtt_ns, rows);
-            let arrived = self.arrived_bytes();
-            let rtt = (rtt_ns, self.rtt.min_ns);
-            self.rounds
-                .capacity
-                .acked(ack.seen_ns, arrived, rtt, self.mss);
+            self.rounds.capacity.acknowledged(
+                Passed {
+                    now_ns: ack.seen_ns,
+                    bytes: self.arrived_bytes(),
+                    rtt_ns: rtt_ns - self.lead_ns,
+                },
+                (self.receiver_half.min_ns, self.rtt.min_ns),
+                self.mss,
+            );
         } else if ack.blocks > 0 || position == self.una {
             self.rounds.capacity.interrupted();
         }
