@@ -16,6 +16,8 @@ const WAITED: f64 = 0.05;
 
 /// A train is stretched if its last packet's round trip is longer than its first's by so large a part of its time.
 const STRETCHED: f64 = 0.25;
+/// Where acknowledgements wait for a sender with a pace of its own, that part of a train is another segment's time.
+const STRETCHED_AND_PACED: f64 = 0.4;
 
 /// Trains, and the rates that they tell.
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,12 +55,11 @@ impl Capacity {
         }
     }
 
-    /// Data that tells of what lies before the point. Those that wait for a sender of their own pace seem to be stretched
-    /// by two segments.
+    /// Data that tells of what lies before the point.
     #[inline]
     pub fn arrived(&mut self, passed: Passed, least_ns: (i64, i64), mss: u32) {
         if let Some(begin) = self.arrived.take(passed, mss) {
-            self.tell(begin, passed, least_ns, STRETCHED * 2.0);
+            self.tell(begin, passed, least_ns, STRETCHED_AND_PACED);
         }
     }
 

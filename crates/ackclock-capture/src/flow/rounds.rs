@@ -264,7 +264,7 @@ impl Rounds {
         if self.acks == 0 && self.sends == 0 {
             return Limit::Unknown;
         }
-        let queue_ns = self.rtt_least_ns - rtt_min_ns;
+        let queue_ns = self.queue_ns(rtt_min_ns);
         let losing = f64::from(self.repairs) > FULL_LOSS * f64::from(self.sends.max(1));
         self.pace.round();
         // Delayed acknowledgements of a few segments look like a queue, and so does a sender that waits for its application.
@@ -294,8 +294,7 @@ impl Rounds {
             }
             self.out_of_slow_start = true;
         }
-        let mean_ns = self.rtt_sum_ns / i64::from(self.rtt_count.max(1)) - rtt_min_ns;
-        let standing = self.rtt_count > 0 && mean_ns as f64 > STANDING * rtt_min_ns as f64;
+        let standing = queue_ns as f64 > STANDING * rtt_min_ns as f64;
         // A link that had a queue before loses nothing without one.
         let losing = losing && capacity_bps.is_none_or(|capacity| 2.0 * bps > capacity);
         let whole_bps = capacity_bps.unwrap_or(0.0).max(self.most_bps);
@@ -303,6 +302,15 @@ impl Rounds {
             (true, true) => Limit::Bottleneck,
             (true, false) => Limit::SharedBottleneck,
             (false, _) => Limit::Control,
+        }
+    }
+
+    /// How long packets waited on the way, in the mean; where that is not known, at least.
+    fn queue_ns(&self, rtt_min_ns: i64) -> i64 {
+        match (self.rtt_count, self.rtt_least_ns) {
+            (0, 0) => 0,
+            (0, least_ns) => least_ns - rtt_min_ns,
+            (count, _) => self.rtt_sum_ns / i64::from(count) - rtt_min_ns,
         }
     }
 
