@@ -39,10 +39,11 @@ pub struct Passed {
     pub rtt_ns: i64,
 }
 
-/// How a train began.
+/// How a train began, and with how many bytes it is over.
 #[derive(Clone, Copy, Debug, Default)]
 struct Train {
     begin: Option<Passed>,
+    over: u64,
 }
 
 impl Capacity {
@@ -50,25 +51,30 @@ impl Capacity {
     /// a whole round trip; `mss`: the size of a segment.
     #[inline]
     pub fn acknowledged(&mut self, passed: Passed, least_ns: (i64, i64), mss: u32) {
-        if let Some(begin) = self.acknowledged.take(passed, mss) {
-            self.tell(begin, passed, least_ns, STRETCHED);
+        if passed.bytes >= self.acknowledged.over {
+            if let Some(begin) = self.acknowledged.next(passed, mss) {
+                self.tell(begin, passed, least_ns, STRETCHED);
+            }
         }
     }
 
     /// Data that tells of what lies before the point.
     #[inline]
     pub fn arrived(&mut self, passed: Passed, least_ns: (i64, i64), mss: u32) {
-        if let Some(begin) = self.arrived.take(passed, mss) {
-            self.tell(begin, passed, least_ns, STRETCHED_AND_PACED);
+        if passed.bytes >= self.arrived.over {
+            if let Some(begin) = self.arrived.next(passed, mss) {
+                self.tell(begin, passed, least_ns, STRETCHED_AND_PACED);
+            }
         }
     }
 
     /// Nothing tells of a train any more.
     #[inline]
     pub fn interrupted(&mut self) {
-        self.acknowledged.begin = None;
+        self.acknowledged = Train::default();
     }
 
+    #[inline(never)]
     fn tell(&mut self, begin: Passed, end: Passed, least_ns: (i64, i64), stretched: f64) {
         let spent_ns = end.now_ns - begin.now_ns;
         if spent_ns <= 0 {
@@ -98,15 +104,10 @@ impl Capacity {
 }
 
 impl Train {
-    /// Gives how a train began that is over.
-    #[inline]
-    fn take(&mut self, passed: Passed, mss: u32) -> Option<Passed> {
-        let begin = self.begin;
-        let whole = begin.is_none_or(|begin| passed.bytes >= begin.bytes + TRAIN * u64::from(mss));
-        if whole {
-            self.begin = Some(passed);
-        }
-        begin.filter(|_| whole)
+    /// The next begins; gives how the last one began.
+    fn next(&mut self, passed: Passed, mss: u32) -> Option<Passed> {
+        self.over = passed.bytes + TRAIN * u64::from(mss);
+        self.begin.replace(passed)
     }
 }
 
