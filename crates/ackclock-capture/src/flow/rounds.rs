@@ -23,7 +23,7 @@ const STEADY_ELSEWHERE: u32 = 3;
 /// No queue is to be seen that adds less than this to the least RTT.
 const CALM: f64 = 0.05;
 /// Of the segments that are sent evenly over a round, an answer may wait for so many.
-const LATE: i64 = 2;
+const LATE: f64 = 1.25;
 /// A host answers an acknowledgement sooner, if its window lets it: within the shorter time where acknowledgements come so
 /// many times as often as the longer, at which hosts gather them (generic receive offload) and what they let out.
 const PROMPT_NS: i64 = 100_000;
@@ -268,8 +268,8 @@ impl Rounds {
         let losing = f64::from(self.repairs) > FULL_LOSS * f64::from(self.sends.max(1));
         self.pace.round();
         // Delayed acknowledgements of a few segments look like a queue, and so does a sender that waits for its application.
-        let late_ns = LATE * spent_ns / i64::from(self.sends.max(1));
-        let queued = queue_ns as f64 > CALM * rtt_min_ns as f64 && queue_ns > late_ns;
+        let late_ns = LATE * spent_ns as f64 / f64::from(self.sends.max(1));
+        let queued = queue_ns as f64 > CALM * rtt_min_ns as f64 && queue_ns as f64 > late_ns;
         self.is_touched |= queued || self.repairs > 0;
         let left = self.after_loss == 0 && self.unused * 2 > self.alone.max(1);
         if left {
