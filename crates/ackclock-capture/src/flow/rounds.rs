@@ -3,6 +3,7 @@
 //! Sundaresan et al., *TCP Congestion Signatures*, IMC 2017: the window grows with what is acknowledged).
 
 use super::capacity::Capacity;
+use crate::beside::{Beside, Round};
 use crate::tables::Limit;
 
 /// A rate of at least this share of the most that the flow ever got: nobody else takes of the link (dispersion < .2).
@@ -43,6 +44,7 @@ const STANDING: f64 = 0.1;
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(clippy::struct_excessive_bools)] // what was the case and what was not
 pub struct Rounds {
+    flow: u32,
     open: bool,
     start_ns: i64,
     start_delivered: u64,
@@ -119,6 +121,14 @@ impl Pace {
 }
 
 impl Rounds {
+    /// Those of a flow.
+    pub fn of(flow: u32) -> Self {
+        Self {
+            flow,
+            ..Self::default()
+        }
+    }
+
     /// Something was sent, all up to `next` so far.
     #[inline]
     pub fn sent(&mut self, now_ns: i64, next: u64, pipe_bytes: u64, again: bool) {
@@ -202,8 +212,14 @@ impl Rounds {
     }
 
     /// All was acknowledged from `since_ns` on, and now there is something to send again.
-    pub fn idle(&mut self, since_ns: i64, now_ns: i64, delivered: u64, rtt_min_ns: i64) {
-        self.end(since_ns, delivered, rtt_min_ns);
+    pub fn idle(
+        &mut self,
+        (since_ns, now_ns): (i64, i64),
+        delivered: u64,
+        rtt_min_ns: i64,
+        beside: &mut Beside,
+    ) {
+        self.end(since_ns, delivered, rtt_min_ns, beside);
         self.limited_s[Limit::Application as usize] += (now_ns - since_ns).max(0) as f64 * 1e-9;
         self.latest = Limit::Application as u8;
         self.pace = Pace::default();
@@ -232,16 +248,23 @@ impl Rounds {
 
     /// Looks whether a round is over.
     #[inline]
-    pub fn step(&mut self, now_ns: i64, srtt_ns: i64, delivered: u64, rtt_min_ns: i64) {
+    pub fn step(
+        &mut self,
+        now_ns: i64,
+        srtt_ns: i64,
+        delivered: u64,
+        rtt_min_ns: i64,
+        beside: &mut Beside,
+    ) {
         if !self.open {
             self.begin(now_ns, delivered);
         } else if now_ns - self.start_ns >= srtt_ns && srtt_ns > 0 {
-            self.end(now_ns, delivered, rtt_min_ns);
+            self.end(now_ns, delivered, rtt_min_ns, beside);
         }
     }
 
     /// Ends a round.
-    pub fn end(&mut self, now_ns: i64, delivered: u64, rtt_min_ns: i64) {
+    pub fn end(&mut self, now_ns: i64, delivered: u64, rtt_min_ns: i64, beside: &mut Beside) {
         if !self.open {
             return;
         }
@@ -253,24 +276,35 @@ impl Rounds {
             self.previous_bps = bps;
         }
         self.is_paced = self.unprompted_much();
-        let limit = self.judge(bps, now_ns - self.start_ns, rtt_min_ns);
+        let round = Round {
+            flow: self.flow,
+            end_ns: now_ns,
+            spent_ns: now_ns - self.start_ns,
+            queue_ns: self.queue_ns(rtt_min_ns),
+            bps,
+        };
+        let limit = self.judge(&round, rtt_min_ns, beside);
         self.limited_s[limit as usize] += spent_s;
         self.latest = limit as u8;
         self.after_loss = self.after_loss.saturating_sub(1);
         self.begin(now_ns, delivered);
     }
 
-    fn judge(&mut self, bps: f64, spent_ns: i64, rtt_min_ns: i64) -> Limit {
+    fn judge(&mut self, round: &Round, rtt_min_ns: i64, beside: &mut Beside) -> Limit {
         if self.acks == 0 && self.sends == 0 {
             return Limit::Unknown;
         }
-        let queue_ns = self.queue_ns(rtt_min_ns);
+        let (bps, queue_ns) = (round.bps, round.queue_ns as f64);
         let losing = f64::from(self.repairs) > FULL_LOSS * f64::from(self.sends.max(1));
         self.pace.round();
         // Delayed acknowledgements of a few segments look like a queue, and so does a sender that waits for its application.
-        let late_ns = LATE * spent_ns as f64 / f64::from(self.sends.max(1));
-        let queued = queue_ns as f64 > CALM * rtt_min_ns as f64 && queue_ns as f64 > late_ns;
+        let late_ns = LATE * round.spent_ns as f64 / f64::from(self.sends.max(1));
+        let queued = queue_ns > CALM * rtt_min_ns as f64 && queue_ns > late_ns;
         self.is_touched |= queued || self.repairs > 0;
+        let standing = queue_ns > STANDING * rtt_min_ns as f64;
+        if standing {
+            beside.put(*round);
+        }
         let left = self.after_loss == 0 && self.unused * 2 > self.alone.max(1);
         if left {
             return Limit::Application;
@@ -294,14 +328,18 @@ impl Rounds {
             }
             self.out_of_slow_start = true;
         }
-        let standing = queue_ns as f64 > STANDING * rtt_min_ns as f64;
         // A link that had a queue before loses nothing without one.
         let losing = losing && capacity_bps.is_none_or(|capacity| 2.0 * bps > capacity);
+        if !(standing || losing || fills) {
+            return Limit::Control;
+        }
         let whole_bps = capacity_bps.unwrap_or(0.0).max(self.most_bps);
-        match (standing || losing || fills, bps >= UNSHARED * whole_bps) {
-            (true, true) => Limit::Bottleneck,
-            (true, false) => Limit::SharedBottleneck,
-            (false, _) => Limit::Control,
+        let shared =
+            bps < UNSHARED * whole_bps || standing && bps < UNSHARED * (bps + beside.bps(round));
+        if shared {
+            Limit::SharedBottleneck
+        } else {
+            Limit::Bottleneck
         }
     }
 

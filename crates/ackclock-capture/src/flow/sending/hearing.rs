@@ -96,7 +96,8 @@ impl Sending {
         if self.empty_since_ns.is_none() {
             let delivered = self.arrived_bytes();
             let (srtt_ns, least_ns) = (self.smoothed.srtt_ns, self.rtt.min_ns);
-            self.rounds.step(ack.seen_ns, srtt_ns, delivered, least_ns);
+            self.rounds
+                .step(ack.seen_ns, srtt_ns, delivered, least_ns, &mut rows.beside);
         }
         self.tap_before();
         let duplicates = self.totals.duplicate_acks;
