@@ -98,7 +98,7 @@ def _during(rows: pl.DataFrame, sums: pl.DataFrame, names: list[str], by: str | 
     until, since = (
         rows.select("place", "flow", time_s=pl.col("time_s") - ago * pl.col("srtt_s"))
         .sort("time_s")
-        .join_asof(sums, on="time_s", by=by)
+        .join_asof(sums, on="time_s", by=by, check_sortedness=False)
         .sort("place")
         .select(pl.col(name).fill_null(0) for name in names)
         for ago in (0.5, 1.5)

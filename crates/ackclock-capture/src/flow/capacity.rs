@@ -25,7 +25,7 @@ pub struct Capacity {
     acknowledged: Train,
     arrived: Train,
     waited: Fastest,
-    stretched: Fastest,
+    stretched: usize,
 }
 
 /// What has passed the capture's point: so many bytes by then, with a round trip, or a half of one, of so long.
@@ -88,7 +88,7 @@ impl Capacity {
             self.waited.take(bps);
         }
         if stretched {
-            self.stretched.take(bps);
+            self.stretched = self.stretched.saturating_add(1);
         }
     }
 
@@ -97,9 +97,9 @@ impl Capacity {
         self.waited.bps()
     }
 
-    /// That of packets which came to the link faster than they left: the flow does not send at a rate of its own.
-    pub fn stretched_bps(&self) -> Option<f64> {
-        self.stretched.bps()
+    /// Packets came to the link faster than they left: the flow does not send at a rate of its own.
+    pub fn stretched(&self) -> bool {
+        self.stretched >= LEAST
     }
 }
 
@@ -129,5 +129,62 @@ impl Fastest {
 
     fn bps(&self) -> Option<f64> {
         (self.count >= LEAST).then(|| f64::from(self.bps[self.count / 2]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u32 = 1000;
+    /// A segment takes 1 ms of the link.
+    const LINK_BPS: f64 = 8e6;
+    const LEAST_NS: (i64, i64) = (20_000_000, 20_000_000);
+
+    /// Acknowledgements of two segments each that are so far apart and whose round trips grow by so much each.
+    fn heard(capacity: &mut Capacity, apart_ns: i64, queue_ns: i64, grows_ns: i64) {
+        for number in 1..40 {
+            let passed = Passed {
+                now_ns: number * apart_ns,
+                bytes: 2 * u64::from(MSS) * number as u64,
+                rtt_ns: LEAST_NS.0 + queue_ns + number * grows_ns,
+            };
+            capacity.acknowledged(passed, LEAST_NS, MSS);
+        }
+    }
+
+    fn near(found: Option<f64>, bps: f64) -> bool {
+        found.is_some_and(|found| (found / bps - 1.0).abs() < 1e-3)
+    }
+
+    #[test]
+    fn a_growing_queue_and_a_standing_one_tell_the_rate_and_none_does_not() {
+        let mut growing = Capacity::default();
+        heard(&mut growing, 2_000_000, 0, 1_000_000);
+        assert!(near(growing.bps(), LINK_BPS) && growing.stretched());
+        let mut standing = Capacity::default();
+        heard(&mut standing, 2_000_000, 5_000_000, 0);
+        assert!(near(standing.bps(), LINK_BPS) && !standing.stretched());
+        let mut empty = Capacity::default();
+        heard(&mut empty, 2_000_000, 0, 0);
+        assert!(empty.bps().is_none());
+    }
+
+    #[test]
+    fn what_others_send_in_between_does_not_make_the_link_slower() {
+        let mut capacity = Capacity::default();
+        heard(&mut capacity, 2_000_000, 0, 1_000_000);
+        heard(&mut capacity, 4_000_000, 5_000_000, 0);
+        assert!(near(capacity.bps(), LINK_BPS));
+    }
+
+    #[test]
+    fn a_train_that_is_interrupted_tells_nothing() {
+        let mut capacity = Capacity::default();
+        for round in 0..20 {
+            heard(&mut capacity, 0, 5_000_000, 0);
+            capacity.interrupted();
+            assert!(capacity.bps().is_none(), "{round}");
+        }
     }
 }

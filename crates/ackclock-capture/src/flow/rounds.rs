@@ -313,8 +313,8 @@ impl Rounds {
             return Limit::Receiver;
         }
         let capacity_bps = self.capacity.bps();
-        let stretched_bps = self.capacity.stretched_bps();
-        let fills = stretched_bps.is_some_and(|capacity| bps >= FILLS * capacity);
+        let whole_bps = capacity_bps.unwrap_or(0.0).max(self.most_bps);
+        let fills = self.capacity.stretched() && bps >= FILLS * whole_bps;
         if !queued && !fills && self.own_pace() {
             return Limit::Application;
         }
@@ -333,7 +333,6 @@ impl Rounds {
         if !(standing || losing || fills) {
             return Limit::Control;
         }
-        let whole_bps = capacity_bps.unwrap_or(0.0).max(self.most_bps);
         let shared =
             bps < UNSHARED * whole_bps || standing && bps < UNSHARED * (bps + beside.bps(round));
         if shared {
