@@ -8,8 +8,8 @@ although an earlier copy arrives is spurious, whatever became of it. Copies unde
 and so are those of which the capture ends before anything could tell: their share stands beside.
 
 A window is looked at where the capture marks it as limiting, at the sender. What holds a sender back is right if it is
-what most segments of the round trip before have waited for; a sender that paces does not say whether in slow start, and
-no run says whether the queue was the flow's own.
+what most segments of the round trip before have waited for; a sender that paces does not say whether in slow start. Whose
+the queue was is asked where the window limits: see `rounds.py`. Each round trip counts once.
 """
 
 from __future__ import annotations

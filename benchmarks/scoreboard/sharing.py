@@ -6,8 +6,9 @@ Case *n* is drawn from the number *n* alone. A flow goes from `sender` to `recei
 is nothing, or TCP flows of another host, with other congestion controls and round-trip times, for a part of the time,
 or UDP at a constant rate. Each capture is read twice: as it is, and with the packets of the host `sender` only. No
 analysis of TCP sees UDP. What is true `rounds.py` says: of round trips in which the window limits and the link is full,
-a queue is the flow's own if nine tenths of what the link delivers meanwhile are. A round trip is right if it is called
-so; one of which the analysis says neither is wrong. Even cases are those to tune on; odd ones are held out.
+a queue is the flow's own if nine tenths of what the link delivers meanwhile are; in those in which the link is free, there
+is none. A round trip is right if it is called so; one of which the analysis says something else, as that the application
+limits, is wrong. Even cases are those to tune on; odd ones are held out.
 """
 
 from __future__ import annotations
@@ -36,6 +37,9 @@ FIRST = "host 10.0.0.1"
 
 #: What there may be beside it.
 BESIDE = ("nothing", "tcp", "udp", "nothing", "tcp", "both")
+
+#: What is counted together.
+COLUMNS = {"own": ("own",), "shared": ("shared",), "either": ("own", "shared"), "none": ("none",)}
 
 OTHERS = ("cubic", "reno", "bbr", "bbr3")
 
@@ -75,7 +79,7 @@ def drawn(number: int) -> Drawn:
         f'duration = "{duration_s:.2f}s"',
         f"seeds = [{number + 1}]",
         *_network(rtt_s, rate_bps, draw),
-        *('[[flows]]', 'from = "sender"', 'to = "receiver"', f'congestion = "{control}"'),
+        *("[[flows]]", 'from = "sender"', 'to = "receiver"', f'congestion = "{control}"'),
         *(_tcp(duration_s, draw) if beside in ("tcp", "both") else ()),
         *(_udp(rate_bps, duration_s, draw) if beside in ("udp", "both") else ()),
         "[record]",
@@ -110,7 +114,10 @@ def _network(rtt_s: float, rate_bps: float, draw: random.Random) -> list[str]:
 def _tcp(duration_s: float, draw: random.Random) -> list[str]:
     streams, begin = draw.choice([1, 1, 2, 4, 8]), draw.choice([0.0, 0.0, draw.uniform(0.1, 0.5)])
     found = ["[[flows]]", 'from = "other"', 'to = "receiver"', f"streams = {streams}"]
-    found += [f'congestion = "{draw.choice(OTHERS)}"', f'start = {{ at = "{begin * duration_s:.2f}s", jitter = "300ms" }}']
+    found += [
+        f'congestion = "{draw.choice(OTHERS)}"',
+        f'start = {{ at = "{begin * duration_s:.2f}s", jitter = "300ms" }}',
+    ]
     return [*found, *([f'stop = "{draw.uniform(0.6, 0.9) * duration_s:.2f}s"'] if draw.random() < 0.5 else [])]
 
 
@@ -160,7 +167,7 @@ def main() -> None:
             counts.setdefault((case.half, view, vantage), Counter()).update(told)
             if given.confusion and not number % 2:
                 print(f"{number:4} {case.control:10} {case.beside:8} {view:6} {vantage:14} {dict(told.most_common())}")
-    print(f"{'':9}{'capture of':26}{'':2}" + "".join(f"{name:>9}{'right':>9}" for name in (*rounds.QUEUES, "all")))
+    print(f"{'':10}{'capture of':26}" + "".join(f"{name:>11}{'right':>7}" for name in COLUMNS))
     for (half, view, vantage), told in sorted(counts.items()):
         print(f"{half:9} {_view(view):10} {vantage:15}{_line(told)}")
 
@@ -170,10 +177,11 @@ def _view(view: str) -> str:
 
 
 def _line(told: Counter[tuple[str, str]]) -> str:
-    of = {queue: sum(count for (true, _), count in told.items() if true == queue) for queue in rounds.QUEUES}
-    right = {queue: told[queue, word] for queue, word in rounds.QUEUES.items()}
-    pairs = [*((of[queue], right[queue]) for queue in of), (sum(of.values()), sum(right.values()))]
-    return "".join(f"{count:9}{hits / max(1, count):9.4f}" for count, hits in pairs)
+    pairs = []
+    for queues in COLUMNS.values():
+        count = sum(count for (true, _), count in told.items() if true in queues)
+        pairs.append((count, sum(told[queue, rounds.QUEUES[queue]] for queue in queues)))
+    return "".join(f"{count:11}{right / max(1, count):7.3f}" for count, right in pairs)
 
 
 if __name__ == "__main__":
