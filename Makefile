@@ -81,6 +81,7 @@ scoreboard: $(VENV)/.ackclock debian-scoreboard  ## how well captures are unders
 	$(PY) $(SCORED)/others.py $(SCORES)/case-00[0-4]* --speed $(SCORES)/long/captures/*.pcap > $(SCORES)/others.txt
 	$(PY) $(SCORED)/which.py --jobs 2 > $(SCORES)/which.txt
 	$(PY) $(SCORED)/silences.py $(SCORES)/silences --cases 54 > $(SCORES)/silences.txt
+	$(PY) $(SCORED)/sharing.py $(SCORES)/sharing > $(SCORES)/sharing.txt
 	$(PY) $(SCORED)/joins.py $(SCORES)/case-00[0-4]* > $(SCORES)/joins.txt
 	tail -n +1 $(SCORES)/*.txt
 	$(PY) docs/make_scoreboard.py $(SCORES)

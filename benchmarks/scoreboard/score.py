@@ -8,26 +8,24 @@ although an earlier copy arrives is spurious, whatever became of it. Copies unde
 and so are those of which the capture ends before anything could tell: their share stands beside.
 
 A window is looked at where the capture marks it as limiting, at the sender. What holds a sender back is right if it is
-what most segments of the round trip before have waited for; a sender that paces does not say whether in slow start, and
-no run says whether the queue was the flow's own.
+what most segments of the round trip before have waited for; a sender that paces does not say whether in slow start. Whose
+the queue was is asked where the window limits: see `rounds.py`. Each round trip counts once.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Mapping
-from ipaddress import IPv4Address
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+import rounds
+from rounds import CAUSES_OF_WAITING
 
 import ackclock as ac
 from ackclock import _core
-
-#: The senders' addresses begin here: flow n has this one and n more.
-FIRST_ADDRESS = int(IPv4Address("10.0.0.1"))
 
 #: Where nothing but the network loses and nothing else makes copies, these are the same.
 SAME_FATE = {"lost_before": "lost", "reordered": "delivered"}
@@ -40,13 +38,8 @@ COPY = ["flow", "offset_bytes", "copy"]
 
 CLASSES = ("delivered", "lost", "spurious")
 
-#: Of these the one that most segments of a round trip have waited for is true.
-CAUSES_OF_WAITING = {
-    "application": ["application"],
-    "receiver": ["receiver"],
-    "slow_start": ["slow_start"],
-    "window": ["cwnd", "recovery", "pacing"],
-}
+#: The link whose queue is a flow's own, or shared.
+BOTTLENECK = "near>far"
 
 
 def main() -> None:
@@ -57,9 +50,9 @@ def main() -> None:
     given = parser.parse_args()
     found: dict[str, list[dict[str, float]]] = {}
     for case in given.cases:
-        truth = ac.Dataset.read(case).transmissions.filter((pl.col("end") == "sender") & (pl.col("payload_bytes") > 0))
+        data = ac.Dataset.read(case)
         for path in sorted((case / "captures").iterdir()):
-            score = scored(path, truth)
+            score = scored(path, data)
             found.setdefault(path.stem.split("-", 2)[2], []).append(score)
             if given.json:
                 print(json.dumps({"case": case.name, "capture": path.name, **score}))
@@ -68,28 +61,25 @@ def main() -> None:
             print(f"{vantage:12} {name:28} {value:.4f}")
 
 
-def scored(path: Path, truth: pl.DataFrame) -> dict[str, float]:
-    """Counts of one capture: hits, misses and false ones of each class; causes; limits; windows."""
-    capture = _core.Capture([path], interval_s=0.01, segments=True)
-    while capture.advance(10**9):
-        pass
-    tables = capture.drain()
-    flows = _flows(tables["flows"])
-    begin_s = (capture.origin_ns or 0) * 1e-9
+def scored(path: Path, data: ac.Dataset) -> dict[str, float]:
+    """Counts of one capture: hits, misses and false ones of each class; causes; limits; queues; windows."""
+    tables, begin_s = read(path)
+    truth = data.transmissions.filter((pl.col("end") == "sender") & (pl.col("payload_bytes") > 0))
+    flows = rounds.flows(tables["flows"])
     fates = _of_fates(_told(tables["segments"], flows), _true(truth))
     samples = tables["flow_samples"]
-    limits = _of_limits(samples, flows, truth, begin_s)
+    looked_at = rounds.looked_at(samples, flows, begin_s)
+    found = {**fates, **_of_limits(looked_at, truth), **_of_queues(looked_at, data, truth)}
     at_sender = "senders" in path.name  # elsewhere a window is seen when it was another one
-    return {**fates, **limits, **(_of_windows(samples, flows, truth, begin_s) if at_sender else {})}
+    return {**found, **(_of_windows(samples, flows, truth, begin_s) if at_sender else {})}
 
 
-def _flows(columns: Mapping[str, object]) -> pl.DataFrame:
-    """The run's number of each direction that carries its data."""
-    rows = pl.DataFrame({name: columns[name] for name in ("flow", "client", "server", "mss")})
-    of_client = pl.col("flow") % 2 == 0
-    sender = pl.when(of_client).then("client").otherwise("server")
-    number = sender.map_elements(lambda text: int(IPv4Address(text)) - FIRST_ADDRESS, pl.Int64)
-    return rows.select("mss", told="flow", flow=number).filter(pl.col("flow").is_between(0, 2**23))
+def read(path: Path, expression: str = "") -> tuple[Mapping[str, Any], float]:
+    """What the analysis finds in a capture, or in a part of it; and when the run's time began."""
+    capture = _core.Capture([path], expression, interval_s=0.01, segments=True)
+    while capture.advance(10**9):
+        pass
+    return capture.drain(), (capture.origin_ns or 0) * 1e-9
 
 
 def _told(columns: Mapping[str, object], flows: pl.DataFrame) -> pl.DataFrame:
@@ -166,45 +156,27 @@ def _of_windows(
     }
 
 
-def _of_limits(
-    samples: Mapping[str, Any], flows: pl.DataFrame, truth: pl.DataFrame, begin_s: float
-) -> dict[str, float]:
+def _of_limits(rows: pl.DataFrame, transmissions: pl.DataFrame) -> dict[str, float]:
     """Of samples at least 10 ms apart: what held the sender back in the round trip before, as most segments tell."""
-    names = ("time_s", "flow", "srtt_s", "limit")
-    rows = pl.DataFrame({name: samples[name] for name in names}).rename({"flow": "told"}).join(flows, on="told")
-    rows = rows.filter(pl.col("srtt_s").is_not_nan()).with_columns(pl.col("time_s") + begin_s).with_row_index()
-    waited = pl.col("limit").cast(pl.String)
-    counts = [waited.is_in(why).cast(pl.Int64).cum_sum().over("flow") for why in CAUSES_OF_WAITING.values()]
-    paced = (waited == "pacing").cast(pl.Int64).cum_sum().over("flow").alias("paced")
-    names_of = [*CAUSES_OF_WAITING, "paced"]
-    true = truth.sort("time_s").select(
-        "time_s",
-        pl.col("flow").cast(pl.Int64),
-        *(count.alias(name) for count, name in zip(counts, CAUSES_OF_WAITING, strict=True)),
-        paced,
-    )
-    until, since = (
-        rows.with_columns(pl.col("time_s") - share * pl.col("srtt_s"))
-        .sort("time_s")
-        .join_asof(true, on="time_s", by="flow")
-        .sort("index")
-        .select("limit", *names_of)
-        .fill_null(0)
-        for share in (0.5, 1.5)
-    )
-    both = until.select("limit", *(pl.col(name) - since[name] for name in names_of))
-    most = pl.max_horizontal(*CAUSES_OF_WAITING)
-    both = both.filter(most > 0)
-    words = dict(enumerate(_core.CAPTURE_LIMITS))
-    told = both["limit"].replace_strict(words, return_dtype=pl.String)
+    both = rounds.limits(rows, transmissions)
     found: dict[str, float] = {}
     for name in CAUSES_OF_WAITING:
-        same = {"window": ["control", "bottleneck", "shared_bottleneck"]}.get(name, [name])
-        is_true = both.select(pl.col(name) == most).to_series()
-        paced_too = both.select(2 * pl.col("paced") > pl.col("window")).to_series() & (name == "window")
-        right = told.is_in(same) | (paced_too & (told == "slow_start"))
-        found[f"limit {name}"] = int(is_true.sum())
-        found[f"limit {name} right"] = int((is_true & right).sum())
+        is_true = pl.col("true") == name
+        paced = (pl.col("said") == "slow_start") & pl.col("paced") & (name == "window")
+        right = pl.col("said").is_in(rounds.SAME_LIMIT.get(name, [name])) | paced
+        found[f"limit {name}"] = both.filter(is_true).height
+        found[f"limit {name} right"] = both.filter(is_true & right).height
+    return found
+
+
+def _of_queues(rows: pl.DataFrame, data: ac.Dataset, transmissions: pl.DataFrame) -> dict[str, float]:
+    """Of samples whose window limits, while the link is full or free: whose queue there is."""
+    both = rounds.queues(rounds.limits(rows, transmissions).filter(pl.col("true") == "window"), data, BOTTLENECK)
+    found: dict[str, float] = {}
+    for name, word in rounds.QUEUES.items():
+        true = both.filter(pl.col("queue") == name)["said"]
+        found[f"queue {name}"] = len(true)
+        found[f"queue {name} right"] = int((true == word).sum())
     return found
 
 
@@ -216,12 +188,21 @@ def _summed(scores: list[dict[str, float]]) -> Iterator[tuple[str, float]]:
         yield f"F1 of {name}", 2 * hits / max(1, 2 * hits + wrong)
     yield "unresolved", total["unresolved"] / max(1, total["copies"])
     yield "causes right", total["causes right"] / max(1, total["causes"])
-    limits = [(total[f"limit {name}"], total[f"limit {name} right"]) for name in CAUSES_OF_WAITING]
-    for name, (rounds, right) in zip(CAUSES_OF_WAITING, limits, strict=True):
-        yield f"limited by {name}, told", right / max(1, rounds)
-    yield "limits right", sum(right for _, right in limits) / max(1, sum(rounds for rounds, _ in limits))
+    yield from _shares(total, CAUSES_OF_WAITING, "limit {}", "limited by {}, told", "limits right")
+    yield from _shares(total, rounds.QUEUES, "queue {}", "queue {}, told", "queues right")
     for name in ("within a segment", "within 5 %") if "windows" in total else ():
         yield f"windows {name}", total[f"windows {name}"] / max(1, total["windows"])
+
+
+def _shares(
+    total: Mapping[str, float], names: Iterable[str], count: str, each: str, whole: str
+) -> Iterator[tuple[str, float]]:
+    """What is right of each, and of all."""
+    counts = {name: total[count.format(name)] for name in names}
+    right = {name: total[f"{count.format(name)} right"] for name in names}
+    for name in counts:
+        yield each.format(name), right[name] / max(1, counts[name])
+    yield whole, sum(right.values()) / max(1, sum(counts.values()))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib
 import sys
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -13,7 +15,7 @@ import ackclock as ac
 from ackclock.reproductions import pcap
 
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks" / "scoreboard"
-NAMES = ("cases", "alter", "truth", "score")
+NAMES = ("cases", "alter", "truth", "rounds", "score", "sharing")
 
 VANTAGES = ("senders", "receivers", "link-near-far")
 
@@ -131,20 +133,81 @@ def test_a_capture_that_loses_shows_fewer_and_nothing_else(tools, results):
     ],
 )
 def test_a_limit_is_right_if_most_segments_have_waited_for_it(tools, waited, told, true):
-    score = tools["score"]
+    score, rounds = tools["score"], tools["rounds"]
     # Of ten segments a second two have waited for something else.
     limits = ["nothing" if number % 5 == 0 else waited for number in range(100)]
     times_s = [0.1 * number for number in range(100)]
     truth = pl.DataFrame({"time_s": times_s, "flow": [3] * 100, "limit": limits})
-    flows = pl.DataFrame({"told": [6], "flow": [3]})
-    words = score._core.CAPTURE_LIMITS
 
     def found(word):
-        samples = {"time_s": [5.0], "flow": [6], "srtt_s": [1.0], "limit": [words.index(word)]}
-        return score._of_limits(samples, flows, truth, 0.0)
+        return score._of_limits(looked_at(rounds, [5.0], word), truth)
 
     assert (found(told)[f"limit {true}"], found(told)[f"limit {true} right"]) == (1, 1)
     wrong = "receiver" if true != "receiver" else "control"
     assert (found(wrong)[f"limit {true}"], found(wrong)[f"limit {true} right"]) == (1, 0)
     others = {"application", "receiver", "slow_start", "window"} - {true}
     assert all(found(told)[f"limit {name}"] == 0 for name in others)
+
+
+def looked_at(rounds, times_s, word):
+    """Samples of flow 3, whose round trips take a second."""
+    code = rounds._core.CAPTURE_LIMITS.index(word)
+    count = len(times_s)
+    samples = {"time_s": times_s, "flow": [6] * count, "srtt_s": [1.0] * count, "limit": [code] * count}
+    return rounds.looked_at(samples, pl.DataFrame({"told": [6], "flow": [3]}), 0.0)
+
+
+def test_a_round_trip_counts_once(tools):
+    times_s = [0.1 * number for number in range(100)]
+    assert looked_at(tools["rounds"], times_s, "control").height == pytest.approx(10, abs=1)
+
+
+def test_what_two_waits_have_equally_often_is_left_out(tools):
+    truth = pl.DataFrame({"time_s": [4.0, 4.2], "flow": [3, 3], "limit": ["cwnd", "application"]})
+    rows = looked_at(tools["rounds"], [5.0], "control")
+    assert tools["rounds"].limits(rows, truth).is_empty()
+    assert tools["rounds"].limits(rows, truth.head(1))["true"].to_list() == ["window"]
+
+
+@pytest.mark.parametrize(("of_link", "of_flow", "queue"), [(1, 0.95, "own"), (1, 0.5, "shared"), (0.5, 0.9, "none")])
+def test_whose_a_queue_is(tools, of_link, of_flow, queue):
+    """A link that works so much, and a flow that has so much of what it delivers."""
+    times_s = [0.1 * number for number in range(101)]
+    data = SimpleNamespace(
+        links=pl.DataFrame({"link": [2], "name": ["near>far"]}),
+        queue_samples=pl.DataFrame({"time_s": times_s, "link": [2] * 101, "utilisation": [float(of_link)] * 101}),
+        transmissions=pl.DataFrame(
+            {
+                "end": ["sender"] * 202,
+                "flow": [3, 4] * 101,
+                "arrival_s": [time_s for time_s in times_s for _ in range(2)],
+                "payload_bytes": [round(1000 * of_flow), round(1000 * (1 - of_flow))] * 101,
+            }
+        ),
+    )
+    rounds = tools["rounds"]
+    found = rounds.queues(looked_at(rounds, [5.0], "control"), data, "near>far")
+    assert found["queue"].to_list() == [queue]
+
+
+def test_sharing_is_drawn_alike_and_told_from_a_queue_of_ones_own(tools, tmp_path):
+    sharing = tools["sharing"]
+    assert sharing.drawn(5) == sharing.drawn(5) != sharing.drawn(7)
+    told = {}
+    alone = next(case for case in map(sharing.drawn, range(200)) if case.beside == "nothing" and case.rtt_s < 0.03)
+    lines = ['duration = "6s"' if line.startswith("duration") else line for line in alone.text.splitlines()]
+    packets_per_s = alone.rate_bps / (8 * 1500)
+    udp = ["[[traffic]]", 'kind = "udp"', 'from = "other"', 'to = "receiver"', 'packet = "1472B"']
+    udp += [f'rate = "{0.4 * packets_per_s:.0f}/s"', 'start = "2s"']
+    for name, more in (("alone", []), ("beside", udp)):
+        case = replace(alone, text="\n".join([*lines, *more]))
+        place = tmp_path / name
+        place.mkdir()
+        for vantage, view, found in sharing.judged(case, sharing.made(case, place)):
+            assert view == "all"
+            told.setdefault(vantage, []).append(found)
+    for vantage, found in told.items():
+        rows = pl.concat(found)
+        assert set(rows["queue"]) >= {"own", "shared"}
+        right = (rows["said"] == rows["queue"].replace(tools["rounds"].QUEUES)).mean()
+        assert right > 0.8, vantage

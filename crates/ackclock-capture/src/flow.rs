@@ -10,6 +10,7 @@ use half::Half;
 use sending::{Ack, Data, Sending};
 use silence::Silence;
 
+mod capacity;
 mod ending;
 mod half;
 mod rounds;

@@ -3,6 +3,7 @@
 //! connections that they belong to ([`connections`], [`flow`]), what limits their path ([`path`]), and all that is found ([`analysis`], [`tables`]).
 
 pub mod analysis;
+pub mod beside;
 pub mod connections;
 pub mod error;
 pub mod files;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use ackclock_record::{Happening, NONE};
 
+use crate::beside::Beside;
 use crate::packet::Address;
 use crate::series::{Arrival, PathSeries, RttSample};
 use crate::steps::{self, Kept};
@@ -77,6 +78,8 @@ pub struct Rows {
     pub paths: Vec<((Address, Address), PathSeries)>,
     /// What tells congestion controls.
     pub steps: Kept,
+    /// What flows get at the same time.
+    pub beside: Beside,
     numbers: HashMap<(Address, Address), u32>,
     kept: usize,
 }

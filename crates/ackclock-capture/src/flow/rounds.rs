@@ -2,10 +2,14 @@
 //! Connections*, CoNEXT 2005, with rounds in place of their bulk periods; the signature of slow start is that of
 //! Sundaresan et al., *TCP Congestion Signatures*, IMC 2017: the window grows with what is acknowledged).
 
+use super::capacity::Capacity;
+use crate::beside::{Beside, Round};
 use crate::tables::Limit;
 
 /// A rate of at least this share of the most that the flow ever got: nobody else takes of the link (dispersion < .2).
-const UNSHARED: f64 = 0.8;
+const UNSHARED: f64 = 0.85;
+/// A flow that gets this share of the link's rate fills it, whether a queue is to be seen or not.
+const FILLS: f64 = 0.9;
 /// Segments sent again, of all in the round: the link is full.
 const FULL_LOSS: f64 = 0.01;
 /// Who sends at a rate of its own that stays the same to this share from so many rounds to the next, has no more to send:
@@ -19,8 +23,8 @@ const STEADY_SENDS: u32 = 12;
 const STEADY_ELSEWHERE: u32 = 3;
 /// No queue is to be seen that adds less than this to the least RTT.
 const CALM: f64 = 0.05;
-/// So few segments in a round are acknowledged late.
-const FEW: u32 = 4;
+/// Of the segments that are sent evenly over a round, an answer may wait for so many.
+const LATE: f64 = 1.25;
 /// A host answers an acknowledgement sooner, if its window lets it: within the shorter time where acknowledgements come so
 /// many times as often as the longer, at which hosts gather them (generic receive offload) and what they let out.
 const PROMPT_NS: i64 = 100_000;
@@ -40,6 +44,7 @@ const STANDING: f64 = 0.1;
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(clippy::struct_excessive_bools)] // what was the case and what was not
 pub struct Rounds {
+    flow: u32,
     open: bool,
     start_ns: i64,
     start_delivered: u64,
@@ -52,6 +57,8 @@ pub struct Rounds {
     max_pipe_bytes: u64,
     previous_max_pipe_bytes: u64,
     rtt_least_ns: i64,
+    rtt_sum_ns: i64,
+    rtt_count: u32,
     unprompted: u32,
     ack_gap_ns: i64,
     looked: u32,
@@ -64,6 +71,8 @@ pub struct Rounds {
     after_loss: u8,
     most_bps: f64,
     previous_bps: f64,
+    /// The rate of the link.
+    pub capacity: Capacity,
     /// Seconds by [`Limit`].
     pub limited_s: [f64; 7],
     /// That of the last round.
@@ -112,6 +121,14 @@ impl Pace {
 }
 
 impl Rounds {
+    /// Those of a flow.
+    pub fn of(flow: u32) -> Self {
+        Self {
+            flow,
+            ..Self::default()
+        }
+    }
+
     /// Something was sent, all up to `next` so far.
     #[inline]
     pub fn sent(&mut self, now_ns: i64, next: u64, pipe_bytes: u64, again: bool) {
@@ -167,6 +184,13 @@ impl Rounds {
         }
     }
 
+    /// A round-trip time with all that packets waited for.
+    #[inline]
+    pub fn whole_rtt(&mut self, rtt_ns: i64) {
+        self.rtt_sum_ns += rtt_ns;
+        self.rtt_count += 1;
+    }
+
     /// What was under way at most, in this round and the one before.
     #[inline]
     pub fn window_bytes(&self) -> u64 {
@@ -188,8 +212,14 @@ impl Rounds {
     }
 
     /// All was acknowledged from `since_ns` on, and now there is something to send again.
-    pub fn idle(&mut self, since_ns: i64, now_ns: i64, delivered: u64, rtt_min_ns: i64) {
-        self.end(since_ns, delivered, rtt_min_ns);
+    pub fn idle(
+        &mut self,
+        (since_ns, now_ns): (i64, i64),
+        delivered: u64,
+        rtt_min_ns: i64,
+        beside: &mut Beside,
+    ) {
+        self.end(since_ns, delivered, rtt_min_ns, beside);
         self.limited_s[Limit::Application as usize] += (now_ns - since_ns).max(0) as f64 * 1e-9;
         self.latest = Limit::Application as u8;
         self.pace = Pace::default();
@@ -210,22 +240,31 @@ impl Rounds {
         self.unprompted = 0;
         self.looked = 0;
         self.rtt_least_ns = 0;
+        self.rtt_sum_ns = 0;
+        self.rtt_count = 0;
         self.previous_max_pipe_bytes = self.max_pipe_bytes;
         self.max_pipe_bytes = 0;
     }
 
     /// Looks whether a round is over.
     #[inline]
-    pub fn step(&mut self, now_ns: i64, srtt_ns: i64, delivered: u64, rtt_min_ns: i64) {
+    pub fn step(
+        &mut self,
+        now_ns: i64,
+        srtt_ns: i64,
+        delivered: u64,
+        rtt_min_ns: i64,
+        beside: &mut Beside,
+    ) {
         if !self.open {
             self.begin(now_ns, delivered);
         } else if now_ns - self.start_ns >= srtt_ns && srtt_ns > 0 {
-            self.end(now_ns, delivered, rtt_min_ns);
+            self.end(now_ns, delivered, rtt_min_ns, beside);
         }
     }
 
     /// Ends a round.
-    pub fn end(&mut self, now_ns: i64, delivered: u64, rtt_min_ns: i64) {
+    pub fn end(&mut self, now_ns: i64, delivered: u64, rtt_min_ns: i64, beside: &mut Beside) {
         if !self.open {
             return;
         }
@@ -237,23 +276,35 @@ impl Rounds {
             self.previous_bps = bps;
         }
         self.is_paced = self.unprompted_much();
-        let limit = self.judge(bps, rtt_min_ns);
+        let round = Round {
+            flow: self.flow,
+            end_ns: now_ns,
+            spent_ns: now_ns - self.start_ns,
+            queue_ns: self.queue_ns(rtt_min_ns),
+            bps,
+        };
+        let limit = self.judge(&round, rtt_min_ns, beside);
         self.limited_s[limit as usize] += spent_s;
         self.latest = limit as u8;
         self.after_loss = self.after_loss.saturating_sub(1);
         self.begin(now_ns, delivered);
     }
 
-    fn judge(&mut self, bps: f64, rtt_min_ns: i64) -> Limit {
+    fn judge(&mut self, round: &Round, rtt_min_ns: i64, beside: &mut Beside) -> Limit {
         if self.acks == 0 && self.sends == 0 {
             return Limit::Unknown;
         }
-        let queue_ns = self.rtt_least_ns - rtt_min_ns;
+        let (bps, queue_ns) = (round.bps, round.queue_ns as f64);
         let losing = f64::from(self.repairs) > FULL_LOSS * f64::from(self.sends.max(1));
         self.pace.round();
-        // Delayed acknowledgements of a few segments look like a queue.
-        let queued = self.sends > FEW && queue_ns as f64 > CALM * rtt_min_ns as f64;
+        // Delayed acknowledgements of a few segments look like a queue, and so does a sender that waits for its application.
+        let late_ns = LATE * round.spent_ns as f64 / f64::from(self.sends.max(1));
+        let queued = queue_ns > CALM * rtt_min_ns as f64 && queue_ns > late_ns;
         self.is_touched |= queued || self.repairs > 0;
+        let standing = queue_ns > STANDING * rtt_min_ns as f64;
+        if standing {
+            beside.put(*round);
+        }
         let left = self.after_loss == 0 && self.unused * 2 > self.alone.max(1);
         if left {
             return Limit::Application;
@@ -261,7 +312,10 @@ impl Rounds {
         if self.shut * 2 > self.acks.max(1) {
             return Limit::Receiver;
         }
-        if !queued && self.own_pace() {
+        let capacity_bps = self.capacity.bps();
+        let whole_bps = capacity_bps.unwrap_or(0.0).max(self.most_bps);
+        let fills = self.capacity.stretched() && bps >= FILLS * whole_bps;
+        if !queued && !fills && self.own_pace() {
             return Limit::Application;
         }
         let grown = self.max_pipe_bytes as f64
@@ -274,11 +328,26 @@ impl Rounds {
             }
             self.out_of_slow_start = true;
         }
-        let standing = self.rtt_least_ns > 0 && queue_ns as f64 > STANDING * rtt_min_ns as f64;
-        match (standing || losing, bps >= UNSHARED * self.most_bps) {
-            (true, true) => Limit::Bottleneck,
-            (true, false) => Limit::SharedBottleneck,
-            (false, _) => Limit::Control,
+        // A link that had a queue before loses nothing without one.
+        let losing = losing && capacity_bps.is_none_or(|capacity| 2.0 * bps > capacity);
+        if !(standing || losing || fills) {
+            return Limit::Control;
+        }
+        let shared =
+            bps < UNSHARED * whole_bps || standing && bps < UNSHARED * (bps + beside.bps(round));
+        if shared {
+            Limit::SharedBottleneck
+        } else {
+            Limit::Bottleneck
+        }
+    }
+
+    /// How long packets waited on the way, in the mean; where that is not known, at least.
+    fn queue_ns(&self, rtt_min_ns: i64) -> i64 {
+        match (self.rtt_count, self.rtt_least_ns) {
+            (0, 0) => 0,
+            (0, least_ns) => least_ns - rtt_min_ns,
+            (count, _) => self.rtt_sum_ns / i64::from(count) - rtt_min_ns,
         }
     }
 

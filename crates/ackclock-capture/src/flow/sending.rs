@@ -210,7 +210,7 @@ impl Sending {
             smoothed: Smoothed::default(),
             own_echoes: Echoes::default(),
             ack_echoes: Echoes::default(),
-            rounds: Rounds::default(),
+            rounds: Rounds::of(flow),
             first_data_ns: now_ns,
             last_data_ns: now_ns,
             last_ack_ns: 0,
@@ -263,7 +263,7 @@ impl Sending {
             .tsecr
             .and_then(|tsecr| self.ack_echoes.echoed(tsecr, data.now_ns))
         {
-            self.sender_half_sample(half_ns);
+            self.sender_half_sample(data.now_ns, half_ns);
             if let Some(tap) = self.tap.as_mut().filter(|_| self.lead_ns > 0) {
                 tap.answered(data.now_ns, half_ns);
             }
@@ -295,8 +295,9 @@ impl Sending {
         if let Some(since_ns) = self.empty_since_ns.take() {
             if data.now_ns - since_ns > self.rounds.prompt_ns() {
                 let delivered = self.arrived_bytes();
+                let between_ns = (since_ns, data.now_ns);
                 self.rounds
-                    .idle(since_ns, data.now_ns, delivered, self.rtt.min_ns);
+                    .idle(between_ns, delivered, self.rtt.min_ns, &mut rows.beside);
             }
         }
         let stretch = Stretch {
@@ -461,7 +462,8 @@ impl Sending {
         self.hear(i64::MAX, None, rows);
         self.tap_sent();
         let (now_ns, delivered) = (self.last_heard_ns, self.arrived_bytes());
-        self.rounds.end(now_ns, delivered, self.rtt.min_ns);
+        self.rounds
+            .end(now_ns, delivered, self.rtt.min_ns, &mut rows.beside);
         let open: Vec<Stretch> = self.board.drain().collect();
         for stretch in open {
             self.give_up(stretch, rows);

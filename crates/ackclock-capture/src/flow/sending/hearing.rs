@@ -2,6 +2,7 @@
 
 use super::tap::Said;
 use super::{Ack, Sending, WIDEST_HOLE};
+use crate::flow::capacity::Passed;
 use crate::flow::scoreboard::{State, Stretch};
 use crate::rows::Rows;
 use crate::series::RttSample;
@@ -66,11 +67,21 @@ impl Sending {
         self.pending.push_back(*ack);
     }
 
-    pub(super) fn sender_half_sample(&mut self, half_ns: i64) {
+    pub(super) fn sender_half_sample(&mut self, now_ns: i64, half_ns: i64) {
         self.sender_half.add(half_ns);
         self.far.take(half_ns, self.ack_echoes.ahead());
         if self.lead_ns > 0 {
             self.lead_ns = self.far.recent_ns().max(1);
+            self.rounds.whole_rtt(half_ns + self.receiver_half.min_ns);
+            self.rounds.capacity.arrived(
+                Passed {
+                    now_ns,
+                    bytes: self.totals.payload_bytes,
+                    rtt_ns: half_ns,
+                },
+                (self.sender_half.min_ns, self.rtt.min_ns),
+                self.mss,
+            );
         }
     }
 
@@ -85,7 +96,8 @@ impl Sending {
         if self.empty_since_ns.is_none() {
             let delivered = self.arrived_bytes();
             let (srtt_ns, least_ns) = (self.smoothed.srtt_ns, self.rtt.min_ns);
-            self.rounds.step(ack.seen_ns, srtt_ns, delivered, least_ns);
+            self.rounds
+                .step(ack.seen_ns, srtt_ns, delivered, least_ns, &mut rows.beside);
         }
         self.tap_before();
         let duplicates = self.totals.duplicate_acks;
@@ -109,6 +121,17 @@ impl Sending {
         self.lose(now_ns);
         if let Some((sent_ns, rtt_ns)) = rtt {
             self.rtt_sample(sent_ns, rtt_ns, rows);
+            self.rounds.capacity.acknowledged(
+                Passed {
+                    now_ns: ack.seen_ns,
+                    bytes: self.arrived_bytes(),
+                    rtt_ns: rtt_ns - self.lead_ns,
+                },
+                (self.receiver_half.min_ns, self.rtt.min_ns),
+                self.mss,
+            );
+        } else if ack.blocks > 0 || position == self.una {
+            self.rounds.capacity.interrupted();
         }
         let was_shut = self.is_shut();
         if let Some(window_bytes) = ack.window_bytes {
@@ -259,6 +282,9 @@ impl Sending {
         self.receiver_half.add(rtt_ns - self.lead_ns);
         self.smoothed.add(rtt_ns);
         self.rounds.rtt(rtt_ns);
+        if self.lead_ns == 0 {
+            self.rounds.whole_rtt(rtt_ns);
+        }
         let sample = RttSample {
             time_ns: sent_ns,
             rtt_ns,

@@ -1,0 +1,190 @@
+//! The rate of the link that limits a flow, from how its acknowledgements are spaced while a queue grows or stands
+//! (C. Dovrolis, P. Ramanathan, D. Moore: *Packet-Dispersion Techniques and a Capacity-Estimation Methodology*,
+//! IEEE/ACM Transactions on Networking 12(6), 2004).
+//!
+//! Deviations: trains are what a flow sends anyway, and count if their packets waited; what others send in between makes
+//! a train slower, so the fastest count, but for a few that acknowledgements heard together make too fast.
+
+/// Segments of a train: with delayed acknowledgements, two acknowledgements behind the one that it begins with.
+const TRAIN: u64 = 4;
+/// So many of the fastest are kept: the median of them is the rate.
+const KEPT: usize = 8;
+/// Fewer are no evidence.
+const LEAST: usize = 4;
+/// A packet waited if its round trip is longer than the least by this share of it.
+const WAITED: f64 = 0.05;
+
+/// A train is stretched if its last packet's round trip is longer than its first's by so large a part of its time.
+const STRETCHED: f64 = 0.25;
+/// Where acknowledgements wait for a sender with a pace of its own, that part of a train is another segment's time.
+const STRETCHED_AND_PACED: f64 = 0.4;
+
+/// Trains, and the rates that they tell.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Capacity {
+    acknowledged: Train,
+    arrived: Train,
+    waited: Fastest,
+    stretched: usize,
+}
+
+/// What has passed the capture's point: so many bytes by then, with a round trip, or a half of one, of so long.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Passed {
+    /// When.
+    pub now_ns: i64,
+    /// How much.
+    pub bytes: u64,
+    /// The round trip, or its half in which there may be a queue.
+    pub rtt_ns: i64,
+}
+
+/// How a train began, and with how many bytes it is over.
+#[derive(Clone, Copy, Debug, Default)]
+struct Train {
+    begin: Option<Passed>,
+    over: u64,
+}
+
+impl Capacity {
+    /// An acknowledgement that tells of what lies behind the point; `least_ns`: how long that takes at least, and how long
+    /// a whole round trip; `mss`: the size of a segment.
+    #[inline]
+    pub fn acknowledged(&mut self, passed: Passed, least_ns: (i64, i64), mss: u32) {
+        if passed.bytes >= self.acknowledged.over {
+            if let Some(begin) = self.acknowledged.next(passed, mss) {
+                self.tell(begin, passed, least_ns, STRETCHED);
+            }
+        }
+    }
+
+    /// Data that tells of what lies before the point.
+    #[inline]
+    pub fn arrived(&mut self, passed: Passed, least_ns: (i64, i64), mss: u32) {
+        if passed.bytes >= self.arrived.over {
+            if let Some(begin) = self.arrived.next(passed, mss) {
+                self.tell(begin, passed, least_ns, STRETCHED_AND_PACED);
+            }
+        }
+    }
+
+    /// Nothing tells of a train any more.
+    #[inline]
+    pub fn interrupted(&mut self) {
+        self.acknowledged = Train::default();
+    }
+
+    #[inline(never)]
+    fn tell(&mut self, begin: Passed, end: Passed, least_ns: (i64, i64), stretched: f64) {
+        let spent_ns = end.now_ns - begin.now_ns;
+        if spent_ns <= 0 {
+            return;
+        }
+        let waited_ns = begin.rtt_ns.min(end.rtt_ns) - least_ns.0;
+        let waited = waited_ns as f64 > WAITED * least_ns.1 as f64;
+        let stretched = (end.rtt_ns - begin.rtt_ns) as f64 > stretched * spent_ns as f64;
+        let bps = ((end.bytes - begin.bytes) as f64 * 8e9 / spent_ns as f64) as f32;
+        if waited || stretched {
+            self.waited.take(bps);
+        }
+        if stretched {
+            self.stretched = self.stretched.saturating_add(1);
+        }
+    }
+
+    /// The rate at which packets leave that waited, if enough is known of it: the link's, or less.
+    pub fn bps(&self) -> Option<f64> {
+        self.waited.bps()
+    }
+
+    /// Packets came to the link faster than they left: the flow does not send at a rate of its own.
+    pub fn stretched(&self) -> bool {
+        self.stretched >= LEAST
+    }
+}
+
+impl Train {
+    /// The next begins; gives how the last one began.
+    fn next(&mut self, passed: Passed, mss: u32) -> Option<Passed> {
+        self.over = passed.bytes + TRAIN * u64::from(mss);
+        self.begin.replace(passed)
+    }
+}
+
+/// The fastest of rates.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fastest {
+    bps: [f32; KEPT],
+    count: usize,
+}
+
+impl Fastest {
+    fn take(&mut self, bps: f32) {
+        if let Some(place) = self.bps.iter().position(|&kept| bps > kept) {
+            self.bps[place..].rotate_right(1);
+            self.bps[place] = bps;
+        }
+        self.count = (self.count + 1).min(KEPT);
+    }
+
+    fn bps(&self) -> Option<f64> {
+        (self.count >= LEAST).then(|| f64::from(self.bps[self.count / 2]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u32 = 1000;
+    /// A segment takes 1 ms of the link.
+    const LINK_BPS: f64 = 8e6;
+    const LEAST_NS: (i64, i64) = (20_000_000, 20_000_000);
+
+    /// Acknowledgements of two segments each that are so far apart and whose round trips grow by so much each.
+    fn heard(capacity: &mut Capacity, apart_ns: i64, queue_ns: i64, grows_ns: i64) {
+        for number in 1..40 {
+            let passed = Passed {
+                now_ns: number * apart_ns,
+                bytes: 2 * u64::from(MSS) * number as u64,
+                rtt_ns: LEAST_NS.0 + queue_ns + number * grows_ns,
+            };
+            capacity.acknowledged(passed, LEAST_NS, MSS);
+        }
+    }
+
+    fn near(found: Option<f64>, bps: f64) -> bool {
+        found.is_some_and(|found| (found / bps - 1.0).abs() < 1e-3)
+    }
+
+    #[test]
+    fn a_growing_queue_and_a_standing_one_tell_the_rate_and_none_does_not() {
+        let mut growing = Capacity::default();
+        heard(&mut growing, 2_000_000, 0, 1_000_000);
+        assert!(near(growing.bps(), LINK_BPS) && growing.stretched());
+        let mut standing = Capacity::default();
+        heard(&mut standing, 2_000_000, 5_000_000, 0);
+        assert!(near(standing.bps(), LINK_BPS) && !standing.stretched());
+        let mut empty = Capacity::default();
+        heard(&mut empty, 2_000_000, 0, 0);
+        assert!(empty.bps().is_none());
+    }
+
+    #[test]
+    fn what_others_send_in_between_does_not_make_the_link_slower() {
+        let mut capacity = Capacity::default();
+        heard(&mut capacity, 2_000_000, 0, 1_000_000);
+        heard(&mut capacity, 4_000_000, 5_000_000, 0);
+        assert!(near(capacity.bps(), LINK_BPS));
+    }
+
+    #[test]
+    fn a_train_that_is_interrupted_tells_nothing() {
+        let mut capacity = Capacity::default();
+        for round in 0..20 {
+            heard(&mut capacity, 0, 5_000_000, 0);
+            capacity.interrupted();
+            assert!(capacity.bps().is_none(), "{round}");
+        }
+    }
+}
