@@ -220,6 +220,7 @@ def test_verdicts():
     assert of([0.5], [0.51], exact=True) == ["differs"]
     assert of([0.5], [None]) == ["differs"]
     assert of([None], [None]) == []
+    assert of([10**400, float("nan"), "x", 0.5], [0.5]) == ["equal"]
 
 
 def test_nothing_is_run_for_a_bundle_of_nothing(tmp_path):
