@@ -98,9 +98,9 @@ def test_several_results_are_run_again_one_after_the_other(results, tmp_path):
     assert "two results of this name" in refused("bundle", results / "run", results / "run", "--out", tmp_path / "x")
 
 
-def rewritten(results, tmp_path, change):
+def rewritten(results, tmp_path, change, name="run"):
     """A bundle of another's making, whose sums are right: `change` is given its parts."""
-    content.pack([results / "run"], tmp_path / "x.tar")
+    content.pack([results / name], tmp_path / "x.tar")
     about = archive.read(tmp_path / "x.tar", tmp_path / "parts").about
     parts = {name: (tmp_path / "parts" / name).read_bytes() for name in archive.read(tmp_path / "x.tar").parts}
     change(parts)
@@ -170,6 +170,13 @@ def test_no_file_of_this_machine_is_taken_for_a_kernel_because_a_bundle_says_so(
     assert "expected one of yours (--kernel)" in refused("rerun", path)
 
 
+@pytest.mark.parametrize("engines", [["../run"], ["/etc"], [7], "packet", [], {}, None, ["fluid", "no such engine"]])
+def test_engines_of_anothers_making_are_one_line(results, tmp_path, engines):
+    told = json.dumps({"engines": engines, "unsupported": {}}).encode()
+    change = {"results/compared/comparison.json": told}
+    refused("rerun", rewritten(results, tmp_path, lambda parts: parts.update(change), "compared"))
+
+
 def test_captures_are_given_away_but_not_run_again(tmp_path):
     synthetic.unplanned().write(tmp_path / "never-planned")
     manifest = {"ackclock": "0.1.0", "runs": [{"run": 0}], "capture": {}}
@@ -213,6 +220,7 @@ def test_verdicts():
     assert of([0.5], [0.51], exact=True) == ["differs"]
     assert of([0.5], [None]) == ["differs"]
     assert of([None], [None]) == []
+    assert of([10**400, float("nan"), "x", 0.5], [0.5]) == ["equal"]
 
 
 def test_nothing_is_run_for_a_bundle_of_nothing(tmp_path):

@@ -157,15 +157,22 @@ impl Connection {
     }
 
     /// Writes what TCP takes and the application has; closes the sender's side when that is all.
-    pub fn write(&mut self, now: Time) -> io::Result<()> {
+    ///
+    /// Of a path that is as fast as the application it takes no more than about `most_bytes` at a time; whether that was
+    /// why it stopped.
+    pub fn write(&mut self, now: Time, most_bytes: u64) -> io::Result<bool> {
         let Some(sender) = self
             .sender
             .as_ref()
             .filter(|_| self.unasked == 0 && !self.is_shut)
         else {
-            return Ok(());
+            return Ok(false);
         };
+        let before = self.written;
         loop {
+            if self.written - before >= most_bytes {
+                return Ok(true);
+            }
             let most = self.unwritten.min(self.available(now));
             let chunk = most.min(ZEROS.len() as u64) as usize;
             if chunk == 0 {
@@ -197,7 +204,7 @@ impl Connection {
             self.is_shut = true;
             shutdown(sender, Shutdown::Write)?;
         }
-        Ok(())
+        Ok(false)
     }
 
     /// Bytes that an application of a given rate has ready: a segment when the connection opens, then one after the other.
@@ -231,7 +238,7 @@ impl Connection {
     pub fn stop(&mut self, now: Time) -> io::Result<()> {
         self.unwritten = 0;
         self.unasked = 0;
-        self.write(now)
+        self.write(now, u64::MAX).map(drop)
     }
 
     /// Takes what the kernel has told the sender; an error if it has given the connection up.

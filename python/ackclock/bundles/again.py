@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -151,7 +151,7 @@ def _run(result: Opened, target: Path, options: Options) -> Outcome:
     manifest = manifests.read(result.folder, Kind.RUN)
     with _told(result.name):
         name = str(manifest.about["engine"])
-        plan = _planned(result, manifest.about, name, options)
+        plan = _planned(result, manifest.about, [name], options)
     _write_run(plan, name, target, options)
     return _outcome(result, manifest, target, _metrics_of(result, target, "", name, plan), manifest.files)
 
@@ -174,10 +174,10 @@ def _comparison(result: Opened, target: Path, options: Options) -> Outcome:
     """A comparison again, with the engines that could not run it too."""
     told = _values(result.folder / comparisons.TABLE)
     with _told(result.name):
-        names = [*told["engines"], *told["unsupported"]]
+        names = [engines.engine(name).name for name in (*told["engines"], *told["unsupported"])]
         of_engines = {name: manifests.read(result.folder / name, Kind.RUN) for name in told["engines"]}
         most = max(of_engines.values(), key=lambda found: len(found.about["runs"]))
-        plan = _planned(result, most.about, str(most.about["engine"]), options)
+        plan = _planned(result, most.about, names, options)
     found = comparing.compare(plan, names, jobs=options.jobs, progress=options.progress, command=options.command)
     comparisons.write(found, target, report=False, command=options.command)
     files = {f"{name}/{file}": known for name, engine in of_engines.items() for file, known in engine.files.items()}
@@ -194,7 +194,7 @@ def _sweep(result: Opened, target: Path, options: Options) -> Outcome:
         given = table.read(result.folder)
         order = given.manifest["sweep"]
         loaded = planning.loads(order["scenario"], _name_of(given.manifest))
-        loaded = loaded.on(_kernel(result, order["kernel"], options, order["engine"]))
+        loaded = loaded.on(_kernel(result, order["kernel"], options, [order["engine"]]))
         chosen = {key: order[key] for key in ("seeds", "metrics", "samples", "where")}
         job = sweeps.prepare(loaded, order["engine"], out=target, **chosen)
     done = replace(job, jobs=options.jobs, command=options.command).perform(options.progress)
@@ -216,25 +216,25 @@ def _points(given: table.Sweep, again: table.Sweep) -> Iterator[tuple[str, list[
 _AGAIN = {Kind.RUN: _run, Kind.SWEEP: _sweep, Kind.COMPARISON: _comparison}
 
 
-def _planned(result: Opened, about: Mapping[str, Any], engine: str, options: Options) -> Plan:
-    """The plan of the scenario, as this ackclock makes it, for the engine and the seeds of the result."""
+def _planned(result: Opened, about: Mapping[str, Any], names: Sequence[str], options: Options) -> Plan:
+    """The plan of the scenario, as this ackclock makes it, for the engines by name and the seeds of the result."""
     text, known = about.get("scenario"), about.get("plan")
     if not isinstance(text, str) or not text or not isinstance(known, dict):
         raise InputError(f"{result.name}: found a result without a scenario; expected one that a scenario was run for")
     kernel = ((known.get("options") or {}).get(LINUX) or {}).get("kernel")
-    loaded = planning.loads(text, _name_of(about)).on(_kernel(result, kernel, options, engine))
+    loaded = planning.loads(text, _name_of(about)).on(_kernel(result, kernel, options, names))
     plan = replace(loaded.plan(), seeds=tuple(int(run["seed"]) for run in _runs(result, about)))
     if known.get("duration_s") == running.quick(plan).duration_s:
         plan = replace(running.quick(plan), seeds=plan.seeds)
-    ours = json.loads(json.dumps(engines.fed(engines.engine(engine), plan).to_dict()))
+    ours = json.loads(json.dumps(engines.fed(engines.engine(about["engine"]), plan).to_dict()))
     if differs := _first_difference({**known, "seeds": None}, {**ours, "seeds": None}):
         result.notes.append(f"this ackclock plans the scenario otherwise: {differs}")
     return plan
 
 
-def _kernel(result: Opened, kernel: object, options: Options, engine: object) -> str | None:
-    """The kernel to be used: never a file that a bundle names."""
-    if engine != LINUX:
+def _kernel(result: Opened, kernel: object, options: Options, names: Sequence[str]) -> str | None:
+    """The kernel to be used, if Linux is among the engines: never a file that a bundle names."""
+    if LINUX not in names:
         return None
     if options.kernel is not None or kernel is None:
         return options.kernel

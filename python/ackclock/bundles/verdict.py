@@ -7,7 +7,6 @@ be apart by the rounding of a sum that another machine or library adds up in ano
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -20,6 +19,9 @@ EQUAL, WITHIN, DIFFERS = "equal", "within", "differs"
 
 #: Relative difference of two sums of the same 64-bit numbers in different orders: 2⁻⁵³ × ten million of them.
 ROUNDING = 1e-9
+
+#: No metric is greater: its square is a number yet.
+GREATEST = 1e150
 
 #: Metrics of a run by their names.
 Run = Mapping[str, Any]
@@ -58,7 +60,7 @@ def worst(found: Iterable[Metric]) -> str:
 
 def _values(runs: Sequence[Run], name: str) -> list[float]:
     values = [run.get(name) for run in runs]
-    return [float(value) for value in values if isinstance(value, (int, float)) and math.isfinite(value)]
+    return [float(value) for value in values if isinstance(value, (int, float)) and abs(value) <= GREATEST]
 
 
 def _mean(values: Sequence[float]) -> float | None:

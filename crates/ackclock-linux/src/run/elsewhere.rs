@@ -17,7 +17,19 @@ use crate::Error;
 /// connection end before its own end. Clocks are related to far less.
 const LINGER: Duration = Duration::from_millis(300);
 
+/// What a flow writes at most before others have their turn: what 10 Gb/s take in 3 ms.
+const TURN_BYTES: u64 = 4 << 20;
+
 impl Run {
+    /// How much a flow may write at a time. Where time stands still for work, or a link is slow, nobody waits for it.
+    pub(super) fn most_at_a_time(&self) -> u64 {
+        if self.order.here.is_some() {
+            TURN_BYTES
+        } else {
+            u64::MAX
+        }
+    }
+
     /// Whether a flow's client is here.
     pub(super) fn begins_here(&self, index: usize) -> Result<bool, Error> {
         if self.order.here.is_none() {

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::io;
 
 use ackclock_record::{Happening, NONE};
+use ackclock_units::Time;
 use rustix::event::epoll::EventFlags;
 
 use super::{Run, Stage, Task, Whose};
@@ -170,17 +171,21 @@ impl Run {
     /// The application writes what it has and TCP takes.
     pub(super) fn write(&mut self, flow: u32) -> Result<(), Error> {
         let (now, serve) = (self.now, self.order.serve);
+        let most_bytes = self.most_at_a_time();
         let Some(connection) = active(&mut self.flows, flow) else {
             return Ok(());
         };
         if connection.established.is_never() {
             return Ok(());
         }
-        let outcome = connection.write(now);
-        if let Some(next) = connection.next_write(now, serve) {
-            self.agenda.push(Reverse((next, Task::Write(flow))));
-        }
-        self.failed(flow, &outcome).map(drop)
+        let outcome = connection.write(now, most_bytes);
+        let next = connection.next_write(now, serve);
+        // The others first.
+        let again = matches!(outcome, Ok(true)).then_some(now + Time::from_picoseconds(1000));
+        let writes = next.into_iter().chain(again);
+        self.agenda
+            .extend(writes.map(|at| Reverse((at, Task::Write(flow)))));
+        self.failed(flow, &outcome.map(drop)).map(drop)
     }
 
     /// The application has no more to send.
