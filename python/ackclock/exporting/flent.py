@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ackclock.exporting.script import Script, UnsaidError, comments, heading, jitter_notes, one_line, word
+from ackclock.exporting.script import Script, UnsaidError, comments, heading, jitter_notes
+from ackclock.input.names import one_line, word
 from ackclock.plan import FlowPlan, Plan
 
 #: More streams than this are more than one host starts at once.

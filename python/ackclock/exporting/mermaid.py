@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from ackclock.exporting.script import Script, comments, heading, one_line
+from ackclock.exporting.script import Script, comments, heading
+from ackclock.input.names import one_line
 from ackclock.plan import DatagramPlan, FlowPlan, LinkPlan, PathPairPlan, PathPairsPlan, Plan, TrafficPlan
 
 #: More nodes than this are no picture.

@@ -17,9 +17,9 @@ from ackclock.exporting.script import (
     jitter_notes,
     label,
     needs,
-    one_line,
     unusual,
 )
+from ackclock.input.names import one_line
 from ackclock.plan import FlowPlan, LinkPlan, Plan, TcpPlan
 
 #: Congestion controls, and the classes of ns-3.

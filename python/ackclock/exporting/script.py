@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ackclock import _core
 from ackclock.engines.features import features
 from ackclock.errors import AckclockError
+from ackclock.input.names import one_line
 from ackclock.plan import FlowPlan, Plan
 
 #: Most flows of a script that a person would have written.
 MOST_FLOWS = 1000
-
-#: Longest name of a scenario, or of a link, in a script.
-LONGEST_NAME = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +62,6 @@ def heading(plan: Plan, sentences: Sequence[str], notes: Sequence[str]) -> list[
 def comments(lines: Iterable[str], mark: str = "#") -> Iterator[str]:
     """Lines as comments."""
     return (f"{mark} {line}".rstrip() for line in lines)
-
-
-def one_line(text: str) -> str:
-    """A text of the scenario's in a comment or a label: on one line, without what ends one."""
-    return re.sub(r"[^\w .,:;()/+−–×%=-]", " ", " ".join(text.split()))[:LONGEST_NAME].strip() or "scenario"
-
-
-def word(text: str) -> str:
-    """A name as a word of any language: letters, digits and underscores."""
-    return re.sub(r"\W", "_", text, flags=re.ASCII)[:LONGEST_NAME] or "_"
 
 
 def label(plan: Plan, flow: FlowPlan) -> str:

@@ -19,9 +19,9 @@ from ackclock.exporting.script import (
     heading,
     jitter_notes,
     label,
-    one_line,
     too_many,
 )
+from ackclock.input.names import one_line
 from ackclock.plan import DatagramPlan, FlowPlan, LinkPlan, Plan
 
 #: iperf3's servers listen on ports from here on: one carries one test at a time.

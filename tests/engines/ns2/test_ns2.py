@@ -99,7 +99,7 @@ def test_packets_are_as_long_as_the_plan_says():
 
 def test_a_name_is_a_comment_and_no_command():
     text = script.tcl(plan(('"Four flows"', r"'a [exec touch x]; {\'")), 1)
-    assert text.split("\n")[0] == "# a [exec touch x]; {: for ns-2 2.35, seed 1."
+    assert text.split("\n")[0] == "# a  exec touch x ;: for ns-2 2.35, seed 1."
 
 
 def test_starts_are_drawn_from_the_seed():

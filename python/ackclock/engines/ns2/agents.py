@@ -67,7 +67,7 @@ def agents(group: GroupPlan, overhead_bytes: int) -> Agents:
     assert tcp is not None
     assert congestion is not None
     sender, control = _sender(tcp, congestion.kind)
-    sink = "Agent/TCPSink" + ("/Sack1" if tcp.sack else "") + ("/DelAck" if tcp.delayed_ack == "on" else "")
+    sink = "Agent/TCPSink" + ("/Sack1" if tcp.sack else "") + ("/DelAck" if tcp.delayed_ack != "off" else "")
     parameters = _parameters(congestion) if control else {}
     return Agents(sender, sink, control, _variables(tcp, overhead_bytes), _of_sink(tcp, overhead_bytes), parameters)
 
@@ -102,7 +102,7 @@ FINEST_TICK_S = 1e-3
 
 
 def _of_sink(tcp: TcpPlan, overhead_bytes: int) -> dict[str, str]:
-    delayed = {"interval_": f"{tcp.delayed_ack_timeout_s:g}"} if tcp.delayed_ack == "on" else {}
+    delayed = {"interval_": f"{tcp.delayed_ack_timeout_s:g}"} if tcp.delayed_ack != "off" else {}
     acks = {"packetSize_": str(HEADER_BYTES + ACK_TIMESTAMPS_BYTES * tcp.timestamps + overhead_bytes)}
     return {"ts_echo_rfc1323_": "true" if tcp.timestamps else "false", **acks, **delayed}
 

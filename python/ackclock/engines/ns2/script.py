@@ -15,6 +15,7 @@ import numpy as np
 
 from ackclock.engines.ns2 import agents, queues
 from ackclock.engines.ns2.agents import Agents
+from ackclock.input.names import one_line
 from ackclock.plan import FlowPlan, PathPlan, Plan
 
 #: The rate of links that only delay, in bit/s: a packet of 1500 B takes 1.2 ns.
@@ -70,8 +71,18 @@ def _net(plan: Plan) -> _Net:
 
 def beyond(plan: Plan) -> Iterator[str]:
     """What of a plan's ways and flows a script cannot say."""
+    yield from beyond_ways(plan)
+    yield from beyond_sizes(plan)
+
+
+def beyond_ways(plan: Plan) -> Iterator[str]:
+    """Of its ways."""
     if _net(plan).clashes:
         yield "different delays between the same two queues"
+
+
+def beyond_sizes(plan: Plan) -> Iterator[str]:
+    """Of its flows: their last segments are as long as all others."""
     if any(flow.size_bytes is not None and flow.size_bytes % _mss(plan, flow) for flow in plan.flows):
         yield "transfers that are no whole number of segments"
 
@@ -87,7 +98,7 @@ def tcl(plan: Plan, seed: int) -> str:
 
 
 def _head(plan: Plan, seed: int) -> Iterator[str]:
-    yield f"# {_comment(plan.name)}: for ns-2 2.35, seed {seed}."
+    yield f"# {one_line(plan.name)}: for ns-2 2.35, seed {seed}."
     yield f"set duration_s {plan.duration_s:g}"
     yield f"set warmup_s {plan.warmup_s:g}"
     yield f"set interval_s {plan.record.interval_s:g}"
@@ -98,10 +109,6 @@ def _head(plan: Plan, seed: int) -> Iterator[str]:
     yield f"ns-random {seed % (2**31 - 1) + 1}"
     yield "# Packets take the ways that are written below."
     yield "$ns rtproto Manual"
-
-
-def _comment(text: str) -> str:
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split()).rstrip("\\") or "A run"
 
 
 def _links(plan: Plan) -> Iterator[str]:
@@ -121,7 +128,7 @@ def _links(plan: Plan) -> Iterator[str]:
 
 def _queueing(plan: Plan, number: int) -> Iterator[str]:
     link, ends = plan.links[number], f"$in{number} $out{number}"
-    yield f"# {_comment(link.name)}"
+    yield f"# {one_line(link.name)}"
     yield f"$ns simplex-link {ends} {link.rate_bps:.17g} {link.delay_s:.12g}s {queues.kind(link)}"
     for name, value in queues.settings(link, plan.packet_bytes).items():
         yield f"[[$ns link {ends}] queue] set {name} {value}"
@@ -135,7 +142,7 @@ def _senders(plan: Plan) -> Iterator[str]:
 
 
 def _of_group(number: int, label: str, of: Agents) -> Iterator[str]:
-    yield f"\n# The agents of {_comment(label)}."
+    yield f"\n# The agents of {one_line(label)}."
     yield f"proc sender{number} {{flow}} {{"
     yield "    global ns"
     yield f"    set agent [new {of.sender}]"
@@ -160,7 +167,7 @@ def _flows(plan: Plan, seed: int) -> Iterator[str]:
         source, sink = net.ends_of(flow)
         start_s = flow.start_s + draw.random() * flow.start_jitter_s
         stop_s = -1 if flow.stop_s is None else flow.stop_s
-        packets = -1 if flow.size_bytes is None else flow.size_bytes // _mss(plan, flow)
+        packets = -1 if flow.size_bytes is None else -(-flow.size_bytes // _mss(plan, flow))
         yield f"flow {number} {flow.group} ${source} ${sink} {start_s:.9g} {stop_s:g} {packets}"
 
 
