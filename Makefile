@@ -153,7 +153,7 @@ $(VENV)/.docs: $(VENV)/.ackclock
 	@touch $@
 
 debian-test:
-	tools/need-debian.sh chromium=chromium tcpdump=tcpdump ssh=openssh-client /usr/sbin/sshd=openssh-server \
+	tools/need-debian.sh chromium=chromium tcpdump=tcpdump ns=ns2 ssh=openssh-client /usr/sbin/sshd=openssh-server \
 		ip=iproute2 ethtool=ethtool
 
 debian-scoreboard:
