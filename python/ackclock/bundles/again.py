@@ -26,7 +26,7 @@ from ackclock.campaigns.sweep import run as sweeps
 from ackclock.campaigns.sweep import table
 from ackclock.dataset import Dataset, folders, kinds, manifests, sound
 from ackclock.dataset.kinds import MANIFEST, Kind
-from ackclock.dataset.manifests import CAPTURES, PLACES, POINTS, Manifest
+from ackclock.dataset.manifests import CAPTURES, POINTS, Manifest
 from ackclock.engines.engine import Progress, no_progress
 from ackclock.errors import InputError
 from ackclock.plan import Plan
@@ -37,6 +37,9 @@ from ackclock.system.files import printable, readable
 
 #: What can be run again.
 RUNNABLE = (Kind.RUN, Kind.SWEEP, Kind.COMPARISON)
+
+#: The files of a bundle that are looked into; the others have only to be whole.
+NEEDED = frozenset((MANIFEST, comparisons.TABLE, POINTS, content.METRICS))
 
 #: The engine that has kernels.
 LINUX = "linux"
@@ -103,7 +106,7 @@ def _told(result: str) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """One result in a bundle: its manifest, read from `folder`, which has all but its tables and captures."""
+    """One result in a bundle; `folder` has what of it is `NEEDED`."""
 
     name: str
     kind: Kind
@@ -135,8 +138,8 @@ def rerun(path: Path, out: Path | None = None, options: Options | None = None) -
 
 
 def _open(path: Path, place: Path) -> Iterator[Opened]:
-    """The results, as their folders; tables and captures have been compared with their sums and left where they are."""
-    bundle = archive.read(path, place, lambda name: not any(step in PLACES for step in name.split("/")))
+    """The results; all of the file has been compared with its list, and what is needed here is in `place`."""
+    bundle = archive.read(path, place, lambda name: name.rpartition("/")[2] in NEEDED)
     listed = bundle.about.get("results")
     for item in listed if isinstance(listed, list) else []:
         name = item.get("name") if isinstance(item, dict) else None

@@ -16,18 +16,20 @@ def bundle(
     ] = None,
     data: Annotated[
         bool,
-        typer.Option("--data/--without-data", help="With the tables and packet captures, or what is known of them."),
+        typer.Option(
+            "--data/--without-data", help="With tables and packet captures, or only their sums and the metrics."
+        ),
     ] = True,
 ) -> None:
     """Make one file of results, to give away: scenario, plan, commands, versions, data, figures, and the sums of all.
 
-    What else you keep in a result's folder goes with it. The same results make the same bytes.
-    `tar` unpacks a bundle, `ackclock rerun` runs it again.
+    What else you keep in a result's folder goes with it. The same results
+    make the same bytes. `tar` unpacks a bundle, `ackclock rerun` runs it again.
 
     Examples:
         ackclock bundle results/dumbbell-packet
 
-        ackclock bundle results/cubic-packet results/reno-packet --without-data --out paper.bundle.tar
+        ackclock bundle results/cubic results/reno --out paper.bundle.tar
     """
     from ackclock.bundles import content
     from ackclock.errors import InputError

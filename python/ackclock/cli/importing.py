@@ -21,8 +21,8 @@ def import_(
 ) -> None:
     """Take in measurements of flent, iperf3, TEACUP, ss or tc as a result, for report, plot and metrics.
 
-    Each file is a run, so several of one test give intervals; a log of ss and one of tc are a run together. What a
-    program does not say is null.
+    Each file is a run, so several of one test give intervals; a log of ss and
+    one of tc are a run together. What a program does not say is null.
 
     Examples:
         ackclock import upload-*.json --out results/upload

@@ -24,8 +24,9 @@ def rerun(
 ) -> None:
     """Run what is in a bundle again, and say whether the same comes of it: the same bytes, or else the same metrics.
 
-    A metric is the same if the difference of the means has zero in its 95 % interval. The exit status is 1 if any
-    metric differs, and 2 for what is no bundle, or a damaged one. Nothing that the bundle brings is executed.
+    A metric is the same if the difference of the means has zero in its 95 %
+    interval. The exit status is 1 if any metric differs, and 2 for what is no
+    bundle, or a damaged one. Nothing that the bundle brings is executed.
 
     Examples:
         ackclock rerun dumbbell-packet.bundle.tar

@@ -166,7 +166,9 @@ def _traffic(plan: Plan, net: Network) -> Iterator[str]:
     yield from comments([f"Logs of the senders' sockets and of the queues, each {LOG_S} s, with the time before each."])
     yield 'log() { while :; do date +%s.%N; "$@"; sleep ' + LOG_S + "; done; }"
     sockets = "; ".join(f"ip netns exec {host} ss -tin" for host in hosts)
-    queues = "; ".join(f"echo; tc -n {node} -s qdisc show dev out" for node in links)
+    queues = "; ".join(
+        f'tc -n {node} -s qdisc show dev out | sed "s/^qdisc [^ ]* [^ ]*/& dev {node}/"' for node in links
+    )
     yield f"log sh -c '{sockets}' > ss.log & logs=$!"
     yield f"log sh -c '{queues}' > tc.log & logs=\"$logs $!\""
     yield "trap 'kill $logs' EXIT"

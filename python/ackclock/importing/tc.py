@@ -106,7 +106,7 @@ def _of_text(given: Text, lines: Sequence[tuple[int, str]]) -> Iterator[tuple[st
         if found := _QDISC.fullmatch(line.strip()):
             counts = _Counts()
             kind, handle, device, place, parent = found.groups()
-            yield _name(kind, handle, device, parent or place), kind, handle, parent or "", counts
+            yield _name(kind, handle, device, parent or place), kind, *_at(device, handle, parent), counts
         elif counts is not None:
             _add(given, number, line, counts)
 
@@ -143,7 +143,14 @@ def _of_value(value: Value) -> tuple[str, str, str, str, _Counts]:
         value["qlen"].number(),
         value["backlog"].number(),
     )
-    return _name(kind, handle, value["dev"].text(), parent), kind, handle, parent, counts
+    device = value["dev"].text()
+    return _name(kind, handle, device, parent), kind, *_at(device, handle, parent), counts
+
+
+def _at(device: str | None, handle: str, parent: str | None) -> tuple[str, str]:
+    """The handles of a queue and of what holds it: each device has its own."""
+    place = device or ""
+    return f"{place} {handle}", f"{place} {parent}" if parent else ""
 
 
 def _name(kind: str, handle: str, device: str | None, parent: str | None) -> str:
