@@ -28,7 +28,7 @@ SAME_LIMIT = {"window": ["control", "bottleneck", "shared_bottleneck"]}
 #: A link is full in a round trip if it works for this share of it, and free if for less than that one;
 FULL, FREE = 0.95, 0.8
 
-#: the queue of a full one is the flow's own if this share of what it delivers meanwhile is the flow's; else it is shared.
+#: the queue of a full one is the flow's own if this share of what it delivers meanwhile is the flow's, else shared.
 OWN = 0.9
 
 #: Whose the queue is, and that there is none → what the analysis calls that.

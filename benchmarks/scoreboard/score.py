@@ -8,8 +8,8 @@ although an earlier copy arrives is spurious, whatever became of it. Copies unde
 and so are those of which the capture ends before anything could tell: their share stands beside.
 
 A window is looked at where the capture marks it as limiting, at the sender. What holds a sender back is right if it is
-what most segments of the round trip before have waited for; a sender that paces does not say whether in slow start. Whose
-the queue was is asked where the window limits: see `rounds.py`. Each round trip counts once.
+what most segments of the round trip before have waited for; a sender that paces does not say whether in slow start.
+Whose the queue was is asked where the window limits: see `rounds.py`. Each round trip counts once.
 """
 
 from __future__ import annotations
@@ -200,8 +200,8 @@ def _shares(
     """What is right of each, and of all."""
     counts = {name: total[count.format(name)] for name in names}
     right = {name: total[f"{count.format(name)} right"] for name in names}
-    for name in counts:
-        yield each.format(name), right[name] / max(1, counts[name])
+    for name, count_of in counts.items():
+        yield each.format(name), right[name] / max(1, count_of)
     yield whole, sum(right.values()) / max(1, sum(counts.values()))
 
 

@@ -2,13 +2,13 @@
 
     python benchmarks/scoreboard/sharing.py OUT [--cases N] [--first N] [--confusion]
 
-Case *n* is drawn from the number *n* alone. A flow goes from `sender` to `receiver` over one bottleneck; beside it there
-is nothing, or TCP flows of another host, with other congestion controls and round-trip times, for a part of the time,
-or UDP at a constant rate. Each capture is read twice: as it is, and with the packets of the host `sender` only. No
-analysis of TCP sees UDP. What is true `rounds.py` says: of round trips in which the window limits and the link is full,
-a queue is the flow's own if nine tenths of what the link delivers meanwhile are; in those in which the link is free, there
-is none. A round trip is right if it is called so; one of which the analysis says something else, as that the application
-limits, is wrong. Even cases are those to tune on; odd ones are held out.
+Case *n* is drawn from the number *n* alone. A flow goes from `sender` to `receiver` over one bottleneck; beside it
+there is nothing, or TCP flows of another host, with other congestion controls and round-trip times, for a part of the
+time, or UDP at a constant rate. Each capture is read twice: as it is, and with the packets of the host `sender` only.
+No analysis of TCP sees UDP. What is true `rounds.py` says: of round trips in which the window limits and the link is
+full, a queue is the flow's own if nine tenths of what the link delivers meanwhile are; in those in which the link is
+free, there is none. A round trip is right if it is called so; one of which the analysis says something else, as that
+the application limits, is wrong. Even cases are those to tune on; odd ones are held out.
 """
 
 from __future__ import annotations
@@ -95,6 +95,7 @@ def _network(rtt_s: float, rate_bps: float, draw: random.Random) -> list[str]:
     near_ms, far_ms, other_ms = 500 * share * rtt_s, 500 * (1 - share) * rtt_s, 500 * share * other_s
     limit_p = max(10, round(rate_bps * rtt_s / (8 * PACKET_BYTES) * math.exp(draw.uniform(math.log(0.5), math.log(2)))))
     fast, plenty = f'rate = "{rate_bps / 100:.0f}kbit"', 'queue = { discipline = "pfifo", limit = "10000p" }'
+    slow = f'rate = "{rate_bps / 1e3:.0f}kbit"'
     queue = f'queue = {{ discipline = "pfifo", limit = "{limit_p}p" }}'
     hosts = ", ".join(f'{{ name = "{name}", host = true }}' for name in ("sender", "other", "receiver"))
     return [
@@ -104,7 +105,7 @@ def _network(rtt_s: float, rate_bps: float, draw: random.Random) -> list[str]:
         "links = [",
         f'    {{ from = "sender", to = "near", {fast}, delay = "{near_ms:.4f}ms", {plenty} }},',
         f'    {{ from = "other", to = "near", {fast}, delay = "{other_ms:.4f}ms", {plenty} }},',
-        f'    {{ from = "near", to = "far", rate = "{rate_bps / 1e3:.0f}kbit", delay = "1us", {queue}, one_way = true }},',
+        f'    {{ from = "near", to = "far", {slow}, delay = "1us", {queue}, one_way = true }},',
         f'    {{ from = "far", to = "near", {fast}, delay = "1us", {plenty}, one_way = true }},',
         f'    {{ from = "far", to = "receiver", {fast}, delay = "{far_ms:.4f}ms", {plenty} }},',
         "]",

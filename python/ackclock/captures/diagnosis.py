@@ -237,6 +237,10 @@ SAID = {
     ),
 }
 
+#: Limits that are a link with a queue, and what is to be done if that stands.
+QUEUED = ("bottleneck", "shared_bottleneck")
+SHORTER = "Give the bottleneck a smaller buffer, or a queue discipline that keeps it short (fq_codel, cake)."
+
 
 def _of_limits(
     limited_s: Mapping[str, float], whole_s: float, path: Mapping[str, Any], bloat: float | None
@@ -248,13 +252,11 @@ def _of_limits(
         sentence, then = SAID[limit]
         cause = _of_path(LIMITS[limit], limit, path, bloat)
         evidence: dict[str, Any] = {"limited": limit, "seconds": value_s}
-        if limit == "bottleneck" and bloat is not None:
+        if limit in QUEUED and bloat is not None:
             evidence["rtt_ratio"] = bloat
             if bloat >= BLOATED:
                 sentence += f" Its queue stands: round trips take {bloat:.1f} times the shortest."
-                then = (
-                    "Give the bottleneck a smaller buffer, or a queue discipline that keeps it short (fq_codel, cake)."
-                )
+                then = SHORTER if limit == "bottleneck" else f"{then} {SHORTER}"
         if cause is Cause.SHAPER:
             then = f"That is the {path['limiter']}'s doing: what exceeds its rate is dropped or held back."
         said = sentence.format(share=numbers.value(share, "share"))
