@@ -87,7 +87,7 @@ def seen(*gaps: tuple[float, float, str]) -> stalls.Stalls:
 
 
 def test_the_log_is_what_captures_are_joined_with(tmp_path):
-    path = stalls.write_log(seen((1.0, 0.5, "steal"), (2.0, 0.25, "pause")), tmp_path / "clock.csv")
+    path = stalls.write_log(seen((1.0, 0.5, "steal"), (2.0, 0.25, "pause"), (3.0, 0.0, "step")), tmp_path / "clock.csv")
     log = clock.read(path)
     assert (log.first_s, log.last_s) == (1e9, 1e9 + 10)
     assert log.begin_s.tolist() == [1e9 + 1, 1e9 + 2]

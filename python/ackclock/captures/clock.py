@@ -7,8 +7,8 @@ Two forms are read. A table of gaps is CSV with a header; further columns are le
 
 `wall_s` is when the gap began, in seconds since 1970, `duration_s` how long it was, `class` one of `CLOCK_GAPS`.
 `start_s`, the same on a clock that nobody sets, may be missing. A row of duration 0 is no gap: it says that the host
-was watched then, so a first and a last one tell which time the log is of; it has no class. Rows are in the order of
-time, but for what follows a `step`, which may have set the clock back.
+was watched then, so a first and a last one tell which time the log is of; it has no class, or is a `step` that set the
+clock back. Rows are in the order of time, but for what follows a `step`.
 
 A log of the clock itself has a line a second that begins with the time, in seconds since 1970 (`date +%s.%N`): where a
 line is late, the host did not run. Nothing tells why.
@@ -31,6 +31,9 @@ from ackclock.system.files import readable
 
 #: What a late line of a clock log is.
 LATE = "scheduler"
+
+#: The class of a clock that was set; if backwards, of no length.
+STEP = "step"
 
 #: Columns of a table of gaps that must be there.
 COLUMNS = ("wall_s", "duration_s", "class")
@@ -142,7 +145,7 @@ def _of_gaps(path: Path, rows: pl.DataFrame) -> ClockLog:
     begin_s = _numbers(path, rows["wall_s"], "wall_s, in seconds")
     duration_s = _numbers(path, rows["duration_s"], "duration_s, in seconds")
     classes = rows["class"].str.strip_chars().fill_null("")
-    _check_order(path, begin_s, "wall_s", 2, may_fall=(classes == "step").to_numpy())
+    _check_order(path, begin_s, "wall_s", 2, may_fall=(classes == STEP).to_numpy())
     _check_lengths(path, rows, duration_s, classes)
     gaps = duration_s > 0
     words = classes.filter(pl.Series(gaps))
@@ -178,12 +181,12 @@ def _check_order(
 
 def _check_lengths(path: Path, rows: pl.DataFrame, duration_s: Floats, classes: pl.Series) -> None:
     """Refuses gaps that are none."""
-    no_gap = (duration_s == 0) & (classes == "").to_numpy()
+    no_gap = (duration_s == 0) & classes.is_in(["", STEP]).to_numpy()
     if wrong := np.flatnonzero(~no_gap & ((duration_s <= 0) | (duration_s > LONGEST_S))).tolist():
         found = readable(str(rows["duration_s"][wrong[0]]))
         raise InputError(
             f"{readable(path)}:{wrong[0] + 2}: duration_s: found {found}; expected "
-            f"more than 0 and at most {LONGEST_S:.0f}, in seconds, or 0 without a class"
+            f"more than 0 and at most {LONGEST_S:.0f}, in seconds, or 0 without a class or of a step"
         )
 
 

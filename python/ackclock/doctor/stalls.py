@@ -151,7 +151,7 @@ def write_log(found: Stalls, path: Path) -> Path:
     An earlier log is replaced, whole or not at all. Raises `InputError` if it cannot be written.
     """
     edges = [
-        {"start_s": start_s, "wall_s": wall_s, "duration_s": 0.0, "class": "scheduler"}
+        {"start_s": start_s, "wall_s": wall_s, "duration_s": 0.0, "class": ""}
         for start_s, wall_s in ((found.first_s, found.first_wall_s), (found.last_s, found.last_wall_s))
     ]
     rows = pl.concat([pl.DataFrame(edges[:1]), found.gaps.select(LOG_COLUMNS), pl.DataFrame(edges[1:])])
