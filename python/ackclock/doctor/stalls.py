@@ -6,7 +6,7 @@ kernel counts, once in a millisecond. Written down, the gaps are the log that `a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,9 @@ WORDS: Mapping[str, tuple[str, str]] = {
     "step": ("somebody set the clock", "Let the clock be slewed (chrony's makestep only at the start)."),
 }
 
+#: Columns of the log; of all that is known of a gap.
 LOG_COLUMNS = ("start_s", *clock.COLUMNS)
+GAP_COLUMNS = (*LOG_COLUMNS, "waited_s", "stolen_s", "stepped_s", "stood_still_s")
 
 
 class WatchError(AckclockError):
@@ -136,13 +138,8 @@ def watch(for_s: float, tell: Callable[[float], object] = lambda _: None) -> Sta
     return Stalls(gaps, first_s, first_wall_s, *watching.clocks_s, watching.has_counter)
 
 
-def _schema() -> dict[str, pl.DataType]:
-    numbers_of = ("waited_s", "stolen_s", "stepped_s", "stood_still_s")
-    return {
-        **dict.fromkeys(("start_s", "wall_s", "duration_s"), pl.Float64()),
-        "class": pl.String(),
-        **dict.fromkeys(numbers_of, pl.Float64()),
-    }
+def _schema(names: Iterable[str] = GAP_COLUMNS) -> dict[str, pl.DataType]:
+    return {name: pl.String() if name == "class" else pl.Float64() for name in names}
 
 
 def write_log(found: Stalls, path: Path) -> Path:
@@ -150,11 +147,9 @@ def write_log(found: Stalls, path: Path) -> Path:
 
     An earlier log is replaced, whole or not at all. Raises `InputError` if it cannot be written.
     """
-    edges = [
-        {"start_s": start_s, "wall_s": wall_s, "duration_s": 0.0, "class": ""}
-        for start_s, wall_s in ((found.first_s, found.first_wall_s), (found.last_s, found.last_wall_s))
-    ]
-    rows = pl.concat([pl.DataFrame(edges[:1]), found.gaps.select(LOG_COLUMNS), pl.DataFrame(edges[1:])])
+    edges = ((found.first_s, found.first_wall_s), (found.last_s, found.last_wall_s))
+    watched = [pl.DataFrame([(*edge, 0.0, None)], schema=_schema(LOG_COLUMNS), orient="row") for edge in edges]
+    rows = pl.concat([watched[0], found.gaps.select(LOG_COLUMNS), watched[1]])
     place = check_name(path)
     with folders.writing(place):
         part = place.with_name(f".{place.name}.part")
