@@ -236,6 +236,7 @@ SCENARIO_TABLES = {
     "`[[network.branches]]`, `[network.trunk]` of `y`": "Leg",
     "`[[network.nodes]]` of `graph`": "Node",
     "`[[network.links]]` of `graph`": "Edge",
+    "`[[network.hosts]]` of `testbed`": "Host",
     "`loss` of a link": "Loss",
     "`[network.reverse]` of `dumbbell`": "Reverse",
     "`[[network.changes]]`": "Change",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ackclock.cli import jobs
 from ackclock.errors import InputError
 from ackclock.hosts import ssh
 
@@ -27,3 +28,11 @@ def test_host_keys_and_logins_are_the_users_business():
     assert "-F -odd" in words
     for name in ("StrictHostKeyChecking", "UserKnownHostsFile", "IdentityFile", "User=", "PasswordAuth"):
         assert name not in words
+
+
+def test_a_configuration_of_ssh_is_a_file_and_for_the_engine_linux(tmp_path: Path):
+    scenario = tmp_path / "any.toml"
+    with pytest.raises(InputError, match=r"--ssh-config: found .* with --engine packet; expected --engine linux"):
+        jobs.loaded(scenario, jobs.Options(ssh_config=tmp_path / "config"))
+    with pytest.raises(InputError, match=r"--ssh-config: found no file .*/config; expected a configuration of ssh's"):
+        jobs.loaded(scenario, jobs.Options(engines="linux", ssh_config=tmp_path / "config"))

@@ -16,6 +16,7 @@ from ackclock.input.fields import shown
 from ackclock.input.source import named
 from ackclock.plan import Plan
 from ackclock.scenario import planning
+from ackclock.system.files import readable
 
 if TYPE_CHECKING:
     from ackclock.dataset import Dataset
@@ -130,7 +131,7 @@ def loaded(scenario: Path, options: Options) -> planning.Loaded:
                 f"{option}: found {shown(given)} with --engine {options.engines}; expected --engine {LINUX}"
             )
     if config is not None and not config.is_file():
-        raise InputError(f"--ssh-config: found no file {shown(str(config))}; expected a configuration of ssh's")
+        raise InputError(f"--ssh-config: found no file {readable(config)}; expected a configuration of ssh's")
     return planning.load(scenario).on(kernel, str(config.absolute()) if config else None)
 
 
