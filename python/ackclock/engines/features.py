@@ -28,9 +28,11 @@ PACKET_LOG = "per-packet log"
 CAPTURES = "packet captures"
 LINK_CAPTURES = "packet captures at links"
 SIZES = "packets of several sizes"
-#: Only the hosts of a testbed know it.
 UNKNOWN_DELAY = "a testbed whose delay is not said (network.rtt)"
 LEFT = "a path that is left as it is (network.leave)"
+
+#: What only the hosts of a testbed can have.
+OF_TESTBEDS = frozenset({UNKNOWN_DELAY, LEFT})
 
 #: What is no algorithm's name.
 ALL = frozenset({

@@ -32,9 +32,6 @@ ACK_BYTES = 255
 
 LACKING = {features.PACKET_LOG, features.LINK_CAPTURES}
 
-#: What only the hosts of a testbed have.
-OF_HOSTS = (features.UNKNOWN_DELAY, features.LEFT)
-
 
 class LinuxEngine:
     """Linux itself."""
@@ -44,7 +41,7 @@ class LinuxEngine:
         (features.ALL - LACKING)
         | {features.congestion(name) for name in stack.CONTROLS}
         | {features.queue(name) for name in disciplines.NAMES}
-        | set(OF_HOSTS)
+        | features.OF_TESTBEDS
     )
 
     def lacking(self) -> str | None:
@@ -57,7 +54,7 @@ class LinuxEngine:
         lacking += [Unsupported(what, self.name) for what in dict.fromkeys(_finer(plan))]
         if _on_hosts(plan):
             return lacking + [Unsupported(what, self.name) for what in beyond_testbed(plan)]
-        asked = [what for what in features.features(plan) if what in OF_HOSTS]
+        asked = [what for what in features.features(plan) if what in features.OF_TESTBEDS]
         lacking += [Unsupported(f'{what}, with kernel = "guest" or "live"', self.name) for what in asked]
         if lacking or plan.options["linux"]["kernel"] != "live":
             return lacking
