@@ -150,14 +150,20 @@ def write_log(found: Stalls, path: Path) -> Path:
 
     An earlier log is replaced, whole or not at all. Raises `InputError` if it cannot be written.
     """
-    edges = [
-        {"start_s": start_s, "wall_s": wall_s, "duration_s": 0.0, "class": "scheduler"}
-        for start_s, wall_s in ((found.first_s, found.first_wall_s), (found.last_s, found.last_wall_s))
-    ]
-    rows = pl.concat([pl.DataFrame(edges[:1]), found.gaps.select(LOG_COLUMNS), pl.DataFrame(edges[1:])])
     place = check_name(path)
     with folders.writing(place):
         part = place.with_name(f".{place.name}.part")
-        rows.write_csv(part, float_precision=6)
+        _log(found).write_csv(part, float_precision=6)
         part.replace(place)
     return place
+
+
+def _log(found: Stalls) -> pl.DataFrame:
+    first, last = _edge(found.first_s, found.first_wall_s), _edge(found.last_s, found.last_wall_s)
+    return pl.concat([first, found.gaps.select(LOG_COLUMNS), last])
+
+
+def _edge(start_s: float, wall_s: float) -> pl.DataFrame:
+    """A row that says that the host was watched then: no gap, so it has no class."""
+    row = {"start_s": start_s, "wall_s": wall_s, "duration_s": 0.0, "class": None}
+    return pl.DataFrame([row], schema_overrides={"class": pl.String})
