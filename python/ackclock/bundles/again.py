@@ -124,10 +124,7 @@ def rerun(path: Path, out: Path | None = None, options: Options | None = None) -
         opened = list(_open(path, place))
         able = [result for result in opened if result.kind in RUNNABLE]
         if not able:
-            found = opened[0].kind.value if opened else "no results"
-            raise InputError(
-                f"{readable(path)}: found {found}; expected runs, sweeps or comparisons, to run them again"
-            )
+            raise _nothing_to_run(path, opened)
         with ExitStack() as stack:
             target = out or stack.enter_context(folders.private())
             own = {result.name: target if out and len(able) == 1 else target / result.name for result in able}
@@ -135,6 +132,11 @@ def rerun(path: Path, out: Path | None = None, options: Options | None = None) -
                 kinds.check(own[result.name], result.kind)
             for result in able:
                 yield _AGAIN[result.kind](result, own[result.name], options or Options())
+
+
+def _nothing_to_run(path: Path, opened: Sequence[Opened]) -> InputError:
+    found = opened[0].kind.value if opened else "no results"
+    return InputError(f"{readable(path)}: found {found}; expected runs, sweeps or comparisons, to run them again")
 
 
 def _open(path: Path, place: Path) -> Iterator[Opened]:
@@ -183,12 +185,14 @@ def _comparison(result: Opened, target: Path, options: Options) -> Outcome:
         plan = _planned(result, most.about, names, options)
     found = comparing.compare(plan, names, jobs=options.jobs, progress=options.progress, command=options.command)
     comparisons.write(found, target, report=False, command=options.command)
-    files = {f"{name}/{file}": known for name, engine in of_engines.items() for file, known in engine.files.items()}
-    again = {
-        f"{name}/{file}": known for name in found.engines for file, known in manifests.read(target / name).files.items()
-    }
+    equal = _equal(_files(of_engines), _files({name: manifests.read(target / name) for name in found.engines}))
     rows = [row for name in of_engines for row in _metrics_of(result, target / name, name, name, plan)]
-    return Outcome(result.name, result.kind, *_equal(files, again), tuple(rows), tuple(result.notes))
+    return Outcome(result.name, result.kind, *equal, tuple(rows), tuple(result.notes))
+
+
+def _files(of_engines: Mapping[str, Manifest]) -> dict[str, str]:
+    """The sums of all engines' files."""
+    return {f"{name}/{file}": known for name, engine in of_engines.items() for file, known in engine.files.items()}
 
 
 def _sweep(result: Opened, target: Path, options: Options) -> Outcome:
@@ -221,18 +225,38 @@ _AGAIN = {Kind.RUN: _run, Kind.SWEEP: _sweep, Kind.COMPARISON: _comparison}
 
 def _planned(result: Opened, about: Mapping[str, Any], names: Sequence[str], options: Options) -> Plan:
     """The plan of the scenario, as this ackclock makes it, for the engines by name and the seeds of the result."""
+    text, known = _given(result, about)
+    loaded = planning.loads(text, _name_of(about)).on(_kernel(result, _kernel_of(known), options, names))
+    plan = _as_long(replace(loaded.plan(), seeds=_seeds(result, about)), known)
+    _note_difference(result, known, engines.fed(engines.engine(about["engine"]), plan))
+    return plan
+
+
+def _given(result: Opened, about: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     text, known = about.get("scenario"), about.get("plan")
     if not isinstance(text, str) or not text or not isinstance(known, dict):
         raise InputError(f"{result.name}: found a result without a scenario; expected one that a scenario was run for")
-    kernel = ((known.get("options") or {}).get(LINUX) or {}).get("kernel")
-    loaded = planning.loads(text, _name_of(about)).on(_kernel(result, kernel, options, names))
-    plan = replace(loaded.plan(), seeds=tuple(int(run["seed"]) for run in _runs(result, about)))
-    if known.get("duration_s") == running.quick(plan).duration_s:
-        plan = replace(running.quick(plan), seeds=plan.seeds)
-    ours = json.loads(json.dumps(engines.fed(engines.engine(about["engine"]), plan).to_dict()))
+    return text, known
+
+
+def _kernel_of(known: Mapping[str, Any]) -> object:
+    return ((known.get("options") or {}).get(LINUX) or {}).get("kernel")
+
+
+def _seeds(result: Opened, about: Mapping[str, Any]) -> tuple[int, ...]:
+    return tuple(int(run["seed"]) for run in _runs(result, about))
+
+
+def _as_long(plan: Plan, known: Mapping[str, Any]) -> Plan:
+    """Quick, if it was."""
+    quick = replace(running.quick(plan), seeds=plan.seeds)
+    return quick if known.get("duration_s") == quick.duration_s else plan
+
+
+def _note_difference(result: Opened, known: Mapping[str, Any], plan: Plan) -> None:
+    ours = json.loads(json.dumps(plan.to_dict()))
     if differs := _first_difference({**known, "seeds": None}, {**ours, "seeds": None}):
         result.notes.append(f"this ackclock plans the scenario otherwise: {differs}")
-    return plan
 
 
 def _kernel(result: Opened, kernel: object, options: Options, names: Sequence[str]) -> str | None:

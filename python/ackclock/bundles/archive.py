@@ -88,15 +88,22 @@ def read(path: Path, into: Path | None = None, wanted: Callable[[str], bool] = l
     with _opened(path) as file:
         bundle = _listed(path, file)
         for name, part in bundle.parts.items():
-            _expect(path, file, _header(name, part.size_bytes), f"the header of {name}")
-            target = into / name if into is not None and wanted(name) else None
-            if _copied(path, file, name, part, target) != part.sha256:
-                raise _damaged(path, name)
-            _expect(path, file, _padding(part.size_bytes), f"what follows {name}")
-        _expect(path, file, END, "its end")
-        if file.read(1):
-            raise InputError(f"{readable(path)}: damaged: found more after its end")
+            _take(path, file, name, part, into / name if into is not None and wanted(name) else None)
+        _expect_end(path, file)
     return bundle
+
+
+def _take(path: Path, file: IO[bytes], name: str, part: Part, target: Path | None) -> None:
+    _expect(path, file, _header(name, part.size_bytes), f"the header of {name}")
+    if _copied(path, file, name, part, target) != part.sha256:
+        raise _damaged(path, name)
+    _expect(path, file, _padding(part.size_bytes), f"what follows {name}")
+
+
+def _expect_end(path: Path, file: IO[bytes]) -> None:
+    _expect(path, file, END, "its end")
+    if file.read(1):
+        raise InputError(f"{readable(path)}: damaged: found more after its end")
 
 
 def _part(given: Given) -> Part:
@@ -181,44 +188,89 @@ def _listed(path: Path, file: IO[bytes]) -> Bundle:
 
 def _of_list(path: Path, given: bytes) -> tuple[Mapping[str, Any], dict[str, Part]]:
     """The list as values. It may come from anybody, and have a sum that is right."""
+    values = _values(path, given)
+    about = _about(path, values)
+    return about, _parts(path, values.get("files"), about.get("bytes"))
+
+
+def _values(path: Path, given: bytes) -> Any:
     try:
-        values = json.loads(given)
+        return json.loads(given)
     except (ValueError, RecursionError):
         raise _damaged(path, LIST) from None
+
+
+def _about(path: Path, values: Any) -> Mapping[str, Any]:
+    """What is said of the bundle, of a form that can be read."""
     about = values.get("bundle") if isinstance(values, dict) else None
     if not isinstance(about, dict):
         raise InputError(f"{readable(path)}: found no bundle in {LIST}; expected {EXPECTED}")
-    if about.get("form") != FORM or values.get("format") != manifests.FORMAT:
-        found = f"form {str(about.get('form'))[:20]!r} with results of format {str(values.get('format'))[:20]!r}"
+    _check_form(path, about.get("form"), values.get("format"))
+    return about
+
+
+def _check_form(path: Path, form: object, of_results: object) -> None:
+    if form != FORM or of_results != manifests.FORMAT:
+        found = f"form {str(form)[:20]!r} with results of format {str(of_results)[:20]!r}"
         ours = f"this ackclock reads form {FORM} with results of format {manifests.FORMAT}"
         raise InputError(f"{readable(path)}: found a bundle of {found}; {ours}")
-    sums, sizes = values.get("files"), about.get("bytes")
+
+
+def _parts(path: Path, sums: Any, sizes: Any) -> dict[str, Part]:
+    _check_files(path, sums, sizes)
+    for name, size_bytes in sizes.items():
+        _check_part(path, name, size_bytes, sums[name])
+    return {name: Part(size, sums[name]) for name, size in sizes.items()}
+
+
+def _check_files(path: Path, sums: Any, sizes: Any) -> None:
     if not isinstance(sums, dict) or not isinstance(sizes, dict) or [*sums] != sorted(sums) or [*sums] != [*sizes]:
         raise InputError(f"{readable(path)}: {LIST}: found no list of files with their sizes; expected {EXPECTED}")
     if len(sums) > MOST_PARTS:
         raise InputError(f"{readable(path)}: {LIST}: found {len(sums)} files; expected at most {MOST_PARTS}")
-    for name, size_bytes in sizes.items():
-        if wrong := _wrong_name(name):
-            raise InputError(f"{readable(path)}: {LIST}: found {wrong}: {name[:80]!r}; expected names within a folder")
-        if not isinstance(sums[name], str) or type(size_bytes) is not int or not 0 <= size_bytes < 2**63:
-            raise InputError(f"{readable(path)}: {LIST}: {name}: found no size and SHA-256; expected both")
-    return about, {name: Part(size, sums[name]) for name, size in sizes.items()}
+
+
+def _check_part(path: Path, name: str, size_bytes: Any, sha256: Any) -> None:
+    if wrong := _wrong_name(name):
+        raise InputError(f"{readable(path)}: {LIST}: found {wrong}: {name[:80]!r}; expected names within a folder")
+    if not isinstance(sha256, str) or type(size_bytes) is not int or not 0 <= size_bytes < 2**63:
+        raise InputError(f"{readable(path)}: {LIST}: {name}: found no size and SHA-256; expected both")
 
 
 def _wrong_name(name: str) -> str:
     """What is wrong with a part's name, which others may unpack under it; empty if nothing is."""
-    steps = name.split("/")
-    if not name or name.startswith("/") or any(step in ("", ".", "..") for step in steps):
-        return "a name that leads elsewhere"
-    if name == LIST:
-        return "a name that is the list's own"
-    try:
-        encoded = name.encode()
-    except UnicodeEncodeError:
-        return "a name that is not UTF-8"
-    if len(encoded) > LONGEST_NAME or any(len(step.encode()) > LONGEST_STEP for step in steps):
-        return "a name that is too long"
-    return "" if name.isprintable() and "\\" not in name else "a name with characters that not every system has"
+    return next((wrong for wrong, is_so in _WRONG_NAMES.items() if is_so(name)), "")
+
+
+def _leads_elsewhere(name: str) -> bool:
+    return any(step in ("", ".", "..") for step in name.split("/"))
+
+
+def _is_the_list(name: str) -> bool:
+    return name == LIST
+
+
+def _is_no_utf8(name: str) -> bool:
+    """Half a pair of UTF-16, which JSON can spell."""
+    return any("\ud800" <= letter <= "\udfff" for letter in name)
+
+
+def _is_too_long(name: str) -> bool:
+    return len(name.encode()) > LONGEST_NAME or any(len(step.encode()) > LONGEST_STEP for step in name.split("/"))
+
+
+def _is_odd(name: str) -> bool:
+    return not name.isprintable() or "\\" in name
+
+
+#: What is wrong with a name → whether it is so, in this order.
+_WRONG_NAMES: Mapping[str, Callable[[str], bool]] = {
+    "a name that leads elsewhere": _leads_elsewhere,
+    "a name that is the list's own": _is_the_list,
+    "a name that is not UTF-8": _is_no_utf8,
+    "a name that is too long": _is_too_long,
+    "a name with characters that not every system has": _is_odd,
+}
 
 
 def _expect(path: Path, file: IO[bytes], wanted: bytes, what: str) -> None:

@@ -40,23 +40,28 @@ def pack(folders: Sequence[Path], path: Path, *, data: bool = True) -> int:
 
     Raises `InputError` for what is no result, is damaged or not finished, and if the file cannot be written.
     """
-    names = [folder.resolve().name for folder in folders]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise InputError(f"{readable(twice)}: found two results of this name; expected different names")
     parts: dict[str, Given] = {}
     listed = []
-    for name, folder in zip(names, folders, strict=True):
+    for name, folder in _by_name(folders).items():
         _check(folder)
-        if path.resolve().is_relative_to(folder.resolve()):
-            raise InputError(f"{readable(path)}: found a place in a result; expected one outside (--out)")
-        about = manifests.read(folder).about
-        what = kind(folder)
-        told = {key: about[key] for key in TOLD if key in about}
-        listed.append({"name": name, "kind": what.name.lower(), **told, "data": data})
+        _check_outside(path, folder)
+        about, what = manifests.read(folder).about, kind(folder)
+        listed.append({"name": name, "kind": what.name.lower(), **_told(about), "data": data})
         parts |= {f"{RESULTS}/{name}/{place}": file for place, file in _files(folder, folder, data=data)}
         parts |= {f"{ABOUT}/{name}/{place}": text.encode() for place, text in _about(folder, what, about)}
     archive.write(path, {"results": listed}, parts)
     return path.stat().st_size
+
+
+def _by_name(folders: Sequence[Path]) -> dict[str, Path]:
+    names = [folder.resolve().name for folder in folders]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise InputError(f"{readable(twice)}: found two results of this name; expected different names")
+    return dict(zip(names, folders, strict=True))
+
+
+def _told(about: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: about[key] for key in TOLD if key in about}
 
 
 def _check(folder: Path) -> None:
@@ -65,6 +70,11 @@ def _check(folder: Path) -> None:
         raise InputError(f"{readable(folder)}: {checked.problems[0]}")
     if checked.state == archives.UNFINISHED:
         raise InputError(f"{readable(folder)}: found a sweep that is not finished; expected all its runs")
+
+
+def _check_outside(path: Path, folder: Path) -> None:
+    if path.resolve().is_relative_to(folder.resolve()):
+        raise InputError(f"{readable(path)}: found a place in a result; expected one outside (--out)")
 
 
 def _files(folder: Path, whole: Path, *, data: bool) -> Iterator[tuple[str, Path]]:
@@ -88,9 +98,13 @@ def _about(folder: Path, what: Kind, about: Mapping[str, Any]) -> Iterator[tuple
     elif what is Kind.RUN:
         yield from _about_run(about, Dataset.read(folder).metrics())
     elif what is Kind.COMPARISON:
-        data = {engine: Dataset.read(folder / engine) for engine in about["comparison"]["engines"]}
-        first = next(iter(data.values()))
-        yield from _about_run(first.manifest, {engine: found.metrics() for engine, found in data.items()})
+        yield from _about_comparison(folder, about["comparison"]["engines"])
+
+
+def _about_comparison(folder: Path, engines: Sequence[str]) -> Iterator[tuple[str, str]]:
+    data = {engine: Dataset.read(folder / engine) for engine in engines}
+    first = next(iter(data.values()))
+    yield from _about_run(first.manifest, {engine: found.metrics() for engine, found in data.items()})
 
 
 def _about_run(about: Mapping[str, Any], metrics: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -103,19 +103,27 @@ class ClockLog:
 def read(path: Path | str) -> ClockLog:
     """Reads a log of either form. Raises `InputError` for anything else."""
     place = Path(path)
-    try:
-        regular.check(place)
-    except regular.UnreadableError as error:
-        raise _refused(place, error.found) from error
-    try:
-        with place.open(encoding="utf-8") as file:
-            header = file.readline()
-    except (OSError, UnicodeDecodeError) as error:
-        raise _refused(place, "a file that is no text") from error
-    words = header.replace(",", " ").replace(";", " ").split()
+    words = _header(place).replace(",", " ").replace(";", " ").split()
     if words and _is_number(words[0]):
         return _of_lines(place, _table(place, header=False))
     return _of_gaps(place, _table(place, header=True))
+
+
+def _header(path: Path) -> str:
+    """The first line."""
+    _check_regular(path)
+    try:
+        with path.open(encoding="utf-8") as file:
+            return file.readline()
+    except (OSError, UnicodeDecodeError) as error:
+        raise _refused(path, "a file that is no text") from error
+
+
+def _check_regular(path: Path) -> None:
+    try:
+        regular.check(path)
+    except regular.UnreadableError as error:
+        raise _refused(path, error.found) from error
 
 
 def _table(path: Path, *, header: bool) -> pl.DataFrame:
@@ -138,27 +146,32 @@ def _of_lines(path: Path, lines: pl.DataFrame) -> ClockLog:
 
 def _of_gaps(path: Path, rows: pl.DataFrame) -> ClockLog:
     """Of a table."""
-    if missing := [name for name in COLUMNS if name not in rows.columns]:
-        raise _refused(path, f"no column {missing[0]}")
-    if not rows.height:
-        raise _refused(path, "no rows")
+    _check_rows(path, rows)
     begin_s = _numbers(path, rows["wall_s"], "wall_s, in seconds")
     duration_s = _numbers(path, rows["duration_s"], "duration_s, in seconds")
     classes = rows["class"].str.strip_chars().fill_null("")
     _check_order(path, begin_s, "wall_s", 2, may_fall=(classes == STEP).to_numpy())
     _check_lengths(path, rows, duration_s, classes)
     gaps = duration_s > 0
+    _check_classes(path, rows, gaps, classes)
     words = classes.filter(pl.Series(gaps))
-    known = words.is_in(CLOCK_GAPS)
-    if not known.all():
-        row = int(np.flatnonzero(gaps)[known.arg_min() or 0])
-        raise InputError(
-            f"{readable(path)}:{row + 2}: class: found {readable(str(rows['class'][row]))}; expected one of "
-            f"{', '.join(CLOCK_GAPS)}"
-        )
     kinds = words.cast(pl.Enum(CLOCK_GAPS)).to_physical().to_numpy().astype(np.uint8)
     watched_s = np.concatenate([begin_s, begin_s + duration_s])
     return _ordered(path, begin_s[gaps], (begin_s + duration_s)[gaps], kinds, watched_s)
+
+
+def _check_rows(path: Path, rows: pl.DataFrame) -> None:
+    if missing := [name for name in COLUMNS if name not in rows.columns]:
+        raise _refused(path, f"no column {missing[0]}")
+    if not rows.height:
+        raise _refused(path, "no rows")
+
+
+def _check_classes(path: Path, rows: pl.DataFrame, gaps: npt.NDArray[np.bool_], classes: pl.Series) -> None:
+    unknown = gaps & ~classes.is_in(CLOCK_GAPS).to_numpy()
+    if wrong := np.flatnonzero(unknown).tolist():
+        found = readable(str(rows["class"][wrong[0]]))
+        raise _wrong(path, wrong[0] + 2, "class", found, f"one of {', '.join(CLOCK_GAPS)}")
 
 
 def _check_order(
@@ -166,17 +179,22 @@ def _check_order(
 ) -> None:
     """Refuses times that nobody's clock shows, and those that go back where nothing has set it."""
     if wrong := np.flatnonzero((times_s < 0) | (times_s > LATEST_S)).tolist():
-        line, found = wrong[0] + first_line, times_s[wrong[0]]
-        raise InputError(f"{readable(path)}:{line}: {what}: found {found:g}; expected seconds since 1970")
+        found = f"{times_s[wrong[0]]:g}"
+        raise _wrong(path, wrong[0] + first_line, what, found, "seconds since 1970")
+    if wrong := np.flatnonzero(_falls(times_s, may_fall)).tolist():
+        before_s, found_s = times_s[wrong[0] : wrong[0] + 2]
+        found = f"{_moment(found_s)} behind {_moment(before_s)}"
+        raise _wrong(path, wrong[0] + 1 + first_line, what, found, "rows in the order of time")
+
+
+def _falls(times_s: Floats, may_fall: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_]:
+    """Of each time but the last, whether the next one is before it, and may not be."""
     falls = np.diff(times_s) < 0
-    if may_fall is not None:
-        falls &= ~may_fall[:-1]
-    if wrong := np.flatnonzero(falls).tolist():
-        line, (before_s, found) = wrong[0] + 1 + first_line, times_s[wrong[0] : wrong[0] + 2]
-        raise InputError(
-            f"{readable(path)}:{line}: {what}: found {_moment(found)} behind {_moment(before_s)}; expected rows in the "
-            "order of time"
-        )
+    return falls if may_fall is None else falls & ~may_fall[:-1]
+
+
+def _wrong(path: Path, line: int, what: str, found: str, expected: str) -> InputError:
+    return InputError(f"{readable(path)}:{line}: {what}: found {found}; expected {expected}")
 
 
 def _check_lengths(path: Path, rows: pl.DataFrame, duration_s: Floats, classes: pl.Series) -> None:
@@ -184,10 +202,8 @@ def _check_lengths(path: Path, rows: pl.DataFrame, duration_s: Floats, classes: 
     no_gap = (duration_s == 0) & classes.is_in(["", STEP]).to_numpy()
     if wrong := np.flatnonzero(~no_gap & ((duration_s <= 0) | (duration_s > LONGEST_S))).tolist():
         found = readable(str(rows["duration_s"][wrong[0]]))
-        raise InputError(
-            f"{readable(path)}:{wrong[0] + 2}: duration_s: found {found}; expected "
-            f"more than 0 and at most {LONGEST_S:.0f}, in seconds, or 0 without a class or of a step"
-        )
+        expected = f"more than 0 and at most {LONGEST_S:.0f}, in seconds, or 0 without a class or of a step"
+        raise _wrong(path, wrong[0] + 2, "duration_s", found, expected)
 
 
 def _ordered(path: Path, begin_s: Floats, end_s: Floats, kinds: npt.NDArray[np.uint8], watched_s: Floats) -> ClockLog:

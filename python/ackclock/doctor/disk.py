@@ -205,14 +205,23 @@ def _written(cell: Cell, descriptor: int, count: int) -> dict[str, Any]:
 
 
 def _prepare_reading(cell: Cell, descriptor: int, count: int) -> None:
-    if cell.target == "file" and os.fstat(descriptor).st_size < count * cell.block_bytes:
-        os.pwrite(descriptor, os.urandom(count * cell.block_bytes), 0)
     if cell.target == "file":
-        os.fdatasync(descriptor)
-    if not cell.cached:
+        _fill(descriptor, count * cell.block_bytes)
+    if cell.cached:
+        _take_into_cache(descriptor, count * cell.block_bytes)
+    else:
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-        return
-    for at in range(0, count * cell.block_bytes, 1 << 20):
+
+
+def _fill(descriptor: int, size_bytes: int) -> None:
+    """Makes a file that is so long, all of it on the disk."""
+    if os.fstat(descriptor).st_size < size_bytes:
+        os.pwrite(descriptor, os.urandom(size_bytes), 0)
+    os.fdatasync(descriptor)
+
+
+def _take_into_cache(descriptor: int, size_bytes: int) -> None:
+    for at in range(0, size_bytes, 1 << 20):
         os.pread(descriptor, 1 << 20, at)
 
 
@@ -240,11 +249,7 @@ def _timed(call: Callable[[], object]) -> float:
 
 def room_for(folder: Path, amount_bytes: int = AMOUNT_BYTES, most_block_bytes: int = BLOCKS_BYTES[-1]) -> int:
     """How much may be written there, of an amount in bytes. Raises `InputError` if that is less than a block."""
-    try:
-        room = os.statvfs(folder)
-    except OSError as error:
-        raise InputError(f"{readable(folder)}: found {error.strerror}; expected a folder") from error
-    free_bytes = room.f_bavail * room.f_frsize
+    free_bytes = _free_bytes(folder)
     fitting = min(amount_bytes, int(OF_FREE * free_bytes))
     if fitting < most_block_bytes:
         raise InputError(
@@ -252,6 +257,14 @@ def room_for(folder: Path, amount_bytes: int = AMOUNT_BYTES, most_block_bytes: i
             f"{numbers.value(most_block_bytes / OF_FREE, 'bytes')} or more"
         )
     return fitting
+
+
+def _free_bytes(folder: Path) -> int:
+    try:
+        room = os.statvfs(folder)
+    except OSError as error:
+        raise InputError(f"{readable(folder)}: found {error.strerror}; expected a folder") from error
+    return room.f_bavail * room.f_frsize
 
 
 @contextmanager

@@ -147,12 +147,20 @@ def write_log(found: Stalls, path: Path) -> Path:
 
     An earlier log is replaced, whole or not at all. Raises `InputError` if it cannot be written.
     """
-    edges = ((found.first_s, found.first_wall_s), (found.last_s, found.last_wall_s))
-    watched = [pl.DataFrame([(*edge, 0.0, None)], schema=_schema(LOG_COLUMNS), orient="row") for edge in edges]
-    rows = pl.concat([watched[0], found.gaps.select(LOG_COLUMNS), watched[1]])
     place = check_name(path)
     with folders.writing(place):
         part = place.with_name(f".{place.name}.part")
-        rows.write_csv(part, float_precision=6)
+        _log(found).write_csv(part, float_precision=6)
         part.replace(place)
     return place
+
+
+def _log(found: Stalls) -> pl.DataFrame:
+    first, last = _edge(found.first_s, found.first_wall_s), _edge(found.last_s, found.last_wall_s)
+    return pl.concat([first, found.gaps.select(LOG_COLUMNS), last])
+
+
+def _edge(start_s: float, wall_s: float) -> pl.DataFrame:
+    """A row that says that the host was watched then: no gap, so it has no class."""
+    row = {"start_s": start_s, "wall_s": wall_s, "duration_s": 0.0, "class": None}
+    return pl.DataFrame([row], schema_overrides={"class": pl.String})

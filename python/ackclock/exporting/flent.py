@@ -8,44 +8,50 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ackclock.exporting.script import Script, UnsaidError, comments, heading, jitter_notes
+from ackclock.exporting.script import Script, UnsaidError, heading, jitter_notes, shell
 from ackclock.input.names import one_line, word
 from ackclock.plan import FlowPlan, Plan
 
 #: More streams than this are more than one host starts at once.
 MOST_FLOWS = 200
 
+#: flent's least step, in seconds.
+LEAST_STEP_S = 0.05
+
+#: What to do with the file.
+SENTENCES = (
+    "sh FILE HOST runs it: flent here, netserver of netperf at HOST. This reads what it leaves:",
+    "    ackclock import *.flent.gz --out DIR",
+)
+
 
 def write(plan: Plan) -> Script:
     """The script. Raises `UnsaidError` if there are no TCP flows, or too many."""
-    if not plan.flows or len(plan.flows) > MOST_FLOWS:
-        raise UnsaidError(
-            "flent", ["flows one by one: it starts streams" if not plan.flows else f"more than {MOST_FLOWS} flows"]
-        )
+    _check(plan)
     notes = tuple(_notes(plan))
-    about = heading(
-        plan,
-        [
-            "sh FILE HOST runs it: flent here, netserver of netperf at HOST. This reads what it leaves:",
-            "    ackclock import *.flent.gz --out DIR",
-        ],
-        notes,
-    )
+    return shell(heading(plan, SENTENCES, notes), _commands(plan), notes)
+
+
+def _check(plan: Plan) -> None:
+    if not plan.flows:
+        raise UnsaidError("flent", ["flows one by one: it starts streams"])
+    if len(plan.flows) > MOST_FLOWS:
+        raise UnsaidError("flent", [f"more than {MOST_FLOWS} flows"])
+
+
+def _commands(plan: Plan) -> Iterator[str]:
+    interval_s = max(LEAST_STEP_S, plan.record.interval_s)
+    yield 'host=${1:?"expected a host that runs netserver"}'
+    yield ""
+    yield f'flent tcp_nup -H "$host" -l {max(1, round(plan.duration_s))} --step-size {interval_s:g} \\'
+    yield from (f"    {words}" for words in _parameters(plan))
+
+
+def _parameters(plan: Plan) -> Iterator[str]:
     kinds = [control.kind for flow in plan.flows if (control := plan.groups[flow.group].congestion)]
-    controls = f"--test-parameter cc_algos={','.join(kinds)}"
-    interval_s = max(0.05, plan.record.interval_s)  # flent's least step
-    lines = [
-        "#!/bin/sh",
-        *comments(about),
-        "set -e",
-        'host=${1:?"expected a host that runs netserver"}',
-        "",
-        f'flent tcp_nup -H "$host" -l {max(1, round(plan.duration_s))} --step-size {interval_s:g} \\',
-        f"    --test-parameter upload_streams={len(plan.flows)} \\",
-        f"    {controls} \\",
-        f"    --socket-stats --title-extra {word(plan.name)}",
-    ]
-    return Script("\n".join(lines) + "\n", notes)
+    yield f"--test-parameter upload_streams={len(plan.flows)} \\"
+    yield f"--test-parameter cc_algos={','.join(kinds)} \\"
+    yield f"--socket-stats --title-extra {word(plan.name)}"
 
 
 def _notes(plan: Plan) -> Iterator[str]:

@@ -33,24 +33,26 @@ def write(plan: Plan) -> Script:
 
 def _routed(plan: Plan) -> Iterator[str]:
     """Hosts and switches. The two directions of a cable that are alike are one line."""
+    yield from _nodes(plan)
+    done: set[tuple[int, int, str]] = set()
+    cables = [cable for link in plan.links if (cable := _cable(link))]
+    for source, destination, told in cables:
+        if (destination, source, told) not in done:
+            done.add((source, destination, told))
+            arrow = "<-->" if (destination, source, told) in cables else "-->"
+            yield f'n{source} {arrow}|"{told}"| n{destination}'
+
+
+def _nodes(plan: Plan) -> Iterator[str]:
     for number, node in enumerate(plan.nodes):
         shape = ("([", "])") if node.host else ("[", "]")
         yield f'n{number}{shape[0]}"{one_line(node.name)}"{shape[1]}'
-    done: set[tuple[int, int, str]] = set()
-    for link in plan.links:
-        if link.ends is None:
-            continue
-        ends, told = (link.ends.source, link.ends.destination), f"{_rate(link)}, {_ms(link.delay_s)}<br/>{_queue(link)}"
-        if (ends[1], ends[0], told) in done:
-            continue
-        back = any(
-            other.ends is not None
-            and (other.ends.destination, other.ends.source) == ends
-            and f"{_rate(other)}, {_ms(other.delay_s)}<br/>{_queue(other)}" == told
-            for other in plan.links
-        )
-        done.add((*ends, told))
-        yield f'n{ends[0]} {"<-->" if back else "-->"}|"{told}"| n{ends[1]}'
+
+
+def _cable(link: LinkPlan) -> tuple[int, int, str] | None:
+    """The nodes at its ends, and what is written at it; None for a link that is between no nodes."""
+    told = f"{_rate(link)}, {_ms(link.delay_s)}<br/>{_queue(link)}"
+    return None if link.ends is None else (link.ends.source, link.ends.destination, told)
 
 
 def _paths(plan: Plan) -> Iterator[str]:

@@ -18,6 +18,7 @@ from ackclock.exporting.script import (
     label,
     needs,
     unusual,
+    written,
 )
 from ackclock.input.names import one_line
 from ackclock.plan import FlowPlan, LinkPlan, Plan, TcpPlan
@@ -52,21 +53,21 @@ def write(plan: Plan) -> Script:
     if lacking := list(_lacking(plan)):
         raise UnsaidError("ns-3", lacking)
     notes = tuple(_notes(plan))
-    libraries = " ".join(f"-lns3-{name}" for name in LIBRARIES)
-    about = heading(
-        plan,
-        [
-            "With Debian's libns3-dev, this makes a program of it, which leaves flows.tr and queues.tr:",
-            f"    g++ -std=c++17 -O2 FILE {libraries}",
-        ],
-        notes,
-    )
-    lines = [*comments(about, "//"), *_head(plan), *_network(plan), *_flows(plan), *_end(plan)]
-    return Script("\n".join(lines) + "\n", notes)
+    about = comments(heading(plan, SENTENCES, notes), "//")
+    return written([*about, *_head(plan), *_network(plan), *_flows(plan), *_end(plan)], notes)
 
 
-#: What is linked with it.
+#: What is linked with it, and how.
 LIBRARIES = ("core", "network", "internet", "applications", "point-to-point", "traffic-control")
+SENTENCES = (
+    "With Debian's libns3-dev, this makes a program of it, which leaves flows.tr and queues.tr:",
+    f"    g++ -std=c++17 -O2 FILE {' '.join(f'-lns3-{name}' for name in LIBRARIES)}",
+)
+
+
+def _tcp(plan: Plan) -> TcpPlan:
+    """The one that all groups have."""
+    return next(group.tcp for group in plan.groups if group.tcp)
 
 
 def _lacking(plan: Plan) -> Iterator[str]:
@@ -77,49 +78,39 @@ def _lacking(plan: Plan) -> Iterator[str]:
 
 def _notes(plan: Plan) -> Iterator[str]:
     yield from jitter_notes(plan)
-    if (overhead_bytes := plan.bottleneck_link.frame_overhead_bytes) != PPP_BYTES:
-        yield f"frames with {overhead_bytes} bytes around a packet: ns-3's point-to-point links have {PPP_BYTES}"
+    yield from _link_notes(plan.bottleneck_link)
     yield "RACK-TLP: ns-3 finds losses by duplicate ACKs and SACK"
-    for group in plan.groups:
-        if group.congestion and group.congestion.parameters:
-            yield f"parameters of {one_line(group.label)}: they are those of ns-3"
-    if len(plan.bottleneck_link.queue.parameters) > 1:
-        yield f"parameters of {plan.bottleneck_link.queue.discipline} but its limit: they are those of ns-3"
+    yield from _parameter_notes(plan)
     if plan.record.packets or plan.record.pcap:
         yield "captures: PointToPointHelper::EnablePcapAll does that"
 
 
+def _link_notes(link: LinkPlan) -> Iterator[str]:
+    if link.frame_overhead_bytes != PPP_BYTES:
+        found = f"frames with {link.frame_overhead_bytes} bytes around a packet"
+        yield f"{found}: ns-3's point-to-point links have {PPP_BYTES}"
+
+
+def _parameter_notes(plan: Plan) -> Iterator[str]:
+    tuned = [group for group in plan.groups if group.congestion and group.congestion.parameters]
+    yield from (f"parameters of {one_line(group.label)}: they are those of ns-3" for group in tuned)
+    if len(plan.bottleneck_link.queue.parameters) > 1:
+        yield f"parameters of {plan.bottleneck_link.queue.discipline} but its limit: they are those of ns-3"
+
+
 def _head(plan: Plan) -> Iterator[str]:
-    tcp = next(group.tcp for group in plan.groups if group.tcp)
-    yield from (
-        f'#include "ns3/{name}-module.h"'
-        for name in ("applications", "core", "internet", "network", "point-to-point", "traffic-control")
-    )
-    yield "#include <fstream>"
-    yield "#include <map>"
-    yield ""
-    yield "using namespace ns3;"
-    yield ""
-    yield 'static std::ofstream flows("flows.tr"), queues("queues.tr");'
-    yield "static std::map<uint32_t, double> cwnd, ssthresh, srtt;"
-    yield ""
+    yield from (f'#include "ns3/{name}-module.h"' for name in sorted(LIBRARIES))
+    yield from _DECLARATIONS.splitlines()
+    yield from _set_defaults(_tcp(plan))
+    yield from _HELPERS.splitlines()
+    yield from _MAIN.replace("FLOWS", str(len(plan.flows))).splitlines()
+
+
+def _set_defaults(tcp: TcpPlan) -> Iterator[str]:
     yield "static void Defaults()"
     yield "{"
     yield from (f'    Config::SetDefault("ns3::{name}", {value});' for name, value in _defaults(tcp))
     yield "}"
-    yield ""
-    yield from _HELPERS.splitlines()
-    yield ""
-    yield "int main()"
-    yield "{"
-    yield "    Defaults();"
-    yield '    flows << "time_s flow cwnd ssthresh srtt_s\\n";'
-    yield '    queues << "time_s link backlog_p backlog_bytes arrived_p departed_p dropped_p\\n";'
-    yield "    NodeContainer routers(2);"
-    yield f"    NodeContainer senders({len(plan.flows)}), receivers({len(plan.flows)});"
-    yield "    InternetStackHelper stack;"
-    yield "    stack.InstallAll();"
-    yield '    Ipv4AddressHelper addresses("10.0.0.0", "255.255.255.252");'
 
 
 def _defaults(tcp: TcpPlan) -> Iterator[tuple[str, str]]:
@@ -135,8 +126,32 @@ def _defaults(tcp: TcpPlan) -> Iterator[tuple[str, str]]:
     yield "TcpSocket::RcvBufSize", f"UintegerValue({min(buffer, 64 << 20)})"
 
 
+_DECLARATIONS = """\
+#include <fstream>
+#include <map>
+
+using namespace ns3;
+
+static std::ofstream flows("flows.tr"), queues("queues.tr");
+static std::map<uint32_t, double> cwnd, ssthresh, srtt;
+
+"""
+
+#: How the program begins: FLOWS is their number.
+_MAIN = """
+int main()
+{
+    Defaults();
+    flows << "time_s flow cwnd ssthresh srtt_s\\n";
+    queues << "time_s link backlog_p backlog_bytes arrived_p departed_p dropped_p\\n";
+    NodeContainer routers(2);
+    NodeContainer senders(FLOWS), receivers(FLOWS);
+    InternetStackHelper stack;
+    stack.InstallAll();
+    Ipv4AddressHelper addresses("10.0.0.0", "255.255.255.252");"""
+
 #: What the network is made with, and what is sampled.
-_HELPERS = """\
+_HELPERS = """
 // A link whose device holds one packet; where nothing can queue, it has room for all.
 static NetDeviceContainer Connect(Ptr<Node> a, Ptr<Node> b, double rateBps, double delayS, const char* room)
 {
@@ -204,30 +219,48 @@ def _size(link: LinkPlan) -> str:
 
 
 def _flows(plan: Plan) -> Iterator[str]:
-    """The way back has the delay that it has: in ns-3 a cable has one for both directions, so it is halved."""
-    tcp = next(group.tcp for group in plan.groups if group.tcp)
     for number, flow in enumerate(plan.flows):
-        group = plan.groups[flow.group]
-        assert group.congestion is not None
         yield ""
         yield f"    // Flow {number}: {label(plan, flow)}, base RTT {1e3 * flow.base_rtt_s:.12g} ms"
-        one_way_s = (flow.base_rtt_s - 2 * plan.bottleneck_link.delay_s) / 4
-        yield f"    Hop(senders.Get({number}), routers.Get(0), {max(one_way_s, 0):.12g}, addresses);"
-        yield f"    Hop(routers.Get(1), receivers.Get({number}), {max(one_way_s, 0):.12g}, addresses);"
-        yield "    {"
-        yield f"        TypeId kind = {CONTROLS[group.congestion.kind]}::GetTypeId();"
-        yield (
-            f'        Config::Set("/NodeList/" + std::to_string(senders.Get({number})->GetId()) + '
-            '"/$ns3::TcpL4Protocol/SocketType", TypeIdValue(kind));'
-        )
-        yield '        PacketSinkHelper sink("ns3::TcpSocketFactory", InetSocketAddress(Ipv4Address::GetAny(), 5000));'
-        yield f"        sink.Install(receivers.Get({number}));"
-        yield f"        Ptr<Ipv4> far = receivers.Get({number})->GetObject<Ipv4>();"
-        yield "        InetSocketAddress address(far->GetAddress(1, 0).GetLocal(), 5000);"
-        yield '        BulkSendHelper bulk("ns3::TcpSocketFactory", address);'
-        yield f'        bulk.SetAttribute("SendSize", UintegerValue({tcp.mss_bytes}));'
-        yield from _times(flow, number)
-        yield "    }"
+        yield from _hops(plan, flow, number)
+        yield from _transfer(plan, flow, number)
+
+
+def _hops(plan: Plan, flow: FlowPlan, number: int) -> Iterator[str]:
+    """The way back has the delay that it has: in ns-3 a cable has one for both directions, so it is halved."""
+    one_way_s = max((flow.base_rtt_s - 2 * plan.bottleneck_link.delay_s) / 4, 0)
+    yield f"    Hop(senders.Get({number}), routers.Get(0), {one_way_s:.12g}, addresses);"
+    yield f"    Hop(routers.Get(1), receivers.Get({number}), {one_way_s:.12g}, addresses);"
+
+
+def _transfer(plan: Plan, flow: FlowPlan, number: int) -> Iterator[str]:
+    """A block of its own, for its names."""
+    yield "    {"
+    yield from (f"        {line}" for line in _ends(plan, flow, number))
+    yield from _times(flow, number)
+    yield "    }"
+
+
+def _ends(plan: Plan, flow: FlowPlan, number: int) -> Iterator[str]:
+    yield from _control(plan, flow, number)
+    yield from _sink(number)
+    yield 'BulkSendHelper bulk("ns3::TcpSocketFactory", address);'
+    yield f'bulk.SetAttribute("SendSize", UintegerValue({_tcp(plan).mss_bytes}));'
+
+
+def _control(plan: Plan, flow: FlowPlan, number: int) -> Iterator[str]:
+    congestion = plan.groups[flow.group].congestion
+    assert congestion is not None
+    yield f"TypeId kind = {CONTROLS[congestion.kind]}::GetTypeId();"
+    place = f'"/NodeList/" + std::to_string(senders.Get({number})->GetId()) + "/$ns3::TcpL4Protocol/SocketType"'
+    yield f"Config::Set({place}, TypeIdValue(kind));"
+
+
+def _sink(number: int) -> Iterator[str]:
+    yield 'PacketSinkHelper sink("ns3::TcpSocketFactory", InetSocketAddress(Ipv4Address::GetAny(), 5000));'
+    yield f"sink.Install(receivers.Get({number}));"
+    yield f"Ptr<Ipv4> far = receivers.Get({number})->GetObject<Ipv4>();"
+    yield "InetSocketAddress address(far->GetAddress(1, 0).GetLocal(), 5000);"
 
 
 def _times(flow: FlowPlan, number: int) -> Iterator[str]:
@@ -244,7 +277,7 @@ def _times(flow: FlowPlan, number: int) -> Iterator[str]:
 
 
 def _end(plan: Plan) -> Iterator[str]:
-    tcp = next(group.tcp for group in plan.groups if group.tcp)
+    tcp = _tcp(plan)
     interval_s = plan.record.interval_s
     yield ""
     yield "    Ipv4GlobalRoutingHelper::PopulateRoutingTables();"

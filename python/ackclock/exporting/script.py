@@ -64,6 +64,16 @@ def comments(lines: Iterable[str], mark: str = "#") -> Iterator[str]:
     return (f"{mark} {line}".rstrip() for line in lines)
 
 
+def shell(about: Iterable[str], lines: Iterable[str], notes: Iterable[str]) -> Script:
+    """A script for sh, which ends where a command fails."""
+    return written(["#!/bin/sh", *comments(about), "set -e", *lines], notes)
+
+
+def written(lines: Iterable[str], notes: Iterable[str]) -> Script:
+    """Of lines."""
+    return Script("\n".join(lines) + "\n", tuple(notes))
+
+
 def label(plan: Plan, flow: FlowPlan) -> str:
     """What a flow is called."""
     return one_line(plan.groups[flow.group].label)

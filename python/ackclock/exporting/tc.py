@@ -7,7 +7,7 @@ network. Its logs are what `ackclock import ss.log tc.log` reads.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from ackclock.engines.linux import disciplines, network, routed, script, stack
 from ackclock.engines.linux.changes import changes
@@ -19,6 +19,7 @@ from ackclock.exporting.script import (
     heading,
     jitter_notes,
     label,
+    shell,
     too_many,
 )
 from ackclock.input.names import one_line
@@ -40,65 +41,74 @@ mount -t tmpfs tmpfs /run
 #: Logs are written so often, in seconds.
 LOG_S = "0.1"
 
+#: What to do with the file.
+SENTENCES = (
+    "sh FILE runs it, root or not. It needs unshare, iproute2, ethtool and iperf3, and a kernel with netem.",
+    "It leaves ss.log, tc.log and iperf3's JSON of each flow here; this reads the logs:",
+    "    ackclock import ss.log tc.log --out DIR",
+)
+
 _DEVICE = re.compile(r"[\w.@-]{1,15}")
 
 
 def write(plan: Plan) -> Script:
     """The script for namespaces. Raises `UnsaidError` for a network that the kernel has not."""
-    lacking = [*(routed.beyond(plan) if plan.nodes else network.beyond(plan)), *_lacking(plan.links, "the kernel's tc")]
-    lacking += too_many(plan)
-    if not plan.flows and not any(map(_is_plain, plan.datagrams)):
-        lacking.append("flows that iperf3 can send: generated traffic alone")
-    if lacking:
+    if lacking := list(_unsaid(plan)):
         raise UnsaidError("tc", lacking)
     net = routed.lay(plan) if plan.nodes else network.lay(plan)
     notes = tuple(_notes(plan))
-    about = heading(
-        plan,
-        [
-            "sh FILE runs it, root or not. It needs unshare, iproute2, ethtool and iperf3, and a kernel with netem.",
-            "It leaves ss.log, tc.log and iperf3's JSON of each flow here; this reads the logs:",
-            "    ackclock import ss.log tc.log --out DIR",
-        ],
-        notes,
-    )
-    lines = ["#!/bin/sh", *comments(about), "set -e", "", PREPARED, *_network(plan, net), *_traffic(plan, net)]
-    return Script("\n".join(lines) + "\n", notes)
+    return shell(heading(plan, SENTENCES, notes), ["", PREPARED, *_network(plan, net), *_traffic(plan, net)], notes)
+
+
+def _unsaid(plan: Plan) -> Iterator[str]:
+    yield from routed.beyond(plan) if plan.nodes else network.beyond(plan)
+    yield from _lacking(plan.links)
+    yield from too_many(plan)
+    if not plan.flows and not any(map(_is_plain, plan.datagrams)):
+        yield "flows that iperf3 can send: generated traffic alone"
 
 
 def of_device(plan: Plan, device: str) -> Script:
     """The script that gives a device the bottleneck's rate and queue. Raises `UnsaidError`."""
-    if not _DEVICE.fullmatch(device):
-        raise UnsaidError("tc", [f"device called {device[:40]!r}: expected up to 15 letters and digits"])
-    link = plan.bottleneck_link
-    if lacking := list(_lacking([link], "the kernel's tc")):
+    if lacking := list(_unsaid_of_device(plan, device)):
         raise UnsaidError("tc", lacking)
     notes = (f"a path of {1e3 * plan.mean_base_rtt_s:g} ms: delay it on another device, not before its queue",)
-    about = heading(
-        plan,
-        [
-            f"The bottleneck {one_line(link.name)!r} at the device {device}. Run it as root; this undoes it:",
-            f"    tc qdisc del dev {device} root",
-            f"A queue of packets needs packets: ethtool -K {device} tso off gso off gro off",
-        ],
-        notes,
-    )
-    words = script.shaper(link, device, network.mtu_bytes(plan), live=True)
-    priorities = {flow.priority for flow in plan.flows}
-    commands = [f"tc {words}" for words in (*words, *disciplines.commands(link, device, priorities))]
-    lines = ["#!/bin/sh", *comments(about), "set -e", f"tc qdisc del dev {device} root 2>/dev/null || true", *commands]
-    return Script("\n".join(lines) + "\n", notes)
+    about = heading(plan, list(_device_sentences(plan, device)), notes)
+    return shell(about, [f"tc qdisc del dev {device} root 2>/dev/null || true", *_shaping(plan, device)], notes)
 
 
-def _lacking(links: Iterable[LinkPlan], who: str) -> Iterator[str]:
-    for name in dict.fromkeys(link.queue.discipline for link in links):
-        if name not in disciplines.NAMES:
-            yield f'queue discipline "{name}": {who} has none'
+def _unsaid_of_device(plan: Plan, device: str) -> Iterator[str]:
+    if _DEVICE.fullmatch(device):
+        yield from _lacking([plan.bottleneck_link])
+    else:
+        yield f"device called {device[:40]!r}: expected up to 15 letters and digits"
+
+
+def _device_sentences(plan: Plan, device: str) -> Iterator[str]:
+    link = one_line(plan.bottleneck_link.name)
+    yield f"The bottleneck {link!r} at the device {device}. Run it as root; this undoes it:"
+    yield f"    tc qdisc del dev {device} root"
+    yield f"A queue of packets needs packets: ethtool -K {device} tso off gso off gro off"
+
+
+def _shaping(plan: Plan, device: str) -> Iterator[str]:
+    link, priorities = plan.bottleneck_link, {flow.priority for flow in plan.flows}
+    rate = script.shaper(link, device, network.mtu_bytes(plan), live=True)
+    return (f"tc {words}" for words in (*rate, *disciplines.commands(link, device, priorities)))
+
+
+def _lacking(links: Sequence[LinkPlan]) -> Iterator[str]:
+    unknown = dict.fromkeys(name for link in links if (name := link.queue.discipline) not in disciplines.NAMES)
+    yield from (f'queue discipline "{name}": the kernel\'s tc has none' for name in unknown)
     for link in links:
-        if link.queue.discipline in disciplines.NAMES:
-            yield from disciplines.beyond(link.queue)
-        if link.loss and link.loss["kind"] == "every":
-            yield "loss of each so many-th packet"
+        yield from _lacking_at(link)
+
+
+def _lacking_at(link: LinkPlan) -> Iterator[str]:
+    if link.queue.discipline in disciplines.NAMES:
+        yield from disciplines.beyond(link.queue)
+    if link.loss and link.loss["kind"] == "every":
+        yield "loss of each so many-th packet"
 
 
 def _is_plain(source: DatagramPlan) -> bool:
@@ -153,33 +163,49 @@ def _about(command: str) -> str:
 
 
 def _traffic(plan: Plan, net: Network) -> Iterator[str]:
-    pairs = [*zip(plan.flows, net.flows, strict=True)]
+    flows = [*zip(plan.flows, net.flows, strict=True)]
     plain = [pair for pair in zip(plan.datagrams, net.datagrams, strict=True) if _is_plain(pair[0])]
-    hosts = dict.fromkeys(ends.source.namespace for _, ends in (*pairs, *plain))
-    links = sorted({cable.source for cable in net.cables if cable.link is not None})
-    yield ""
-    yield from comments(["A server for each flow: iperf3 carries one test at a time."])
-    for number, (_, ends) in enumerate([*pairs, *plain]):
-        yield f"ip netns exec {ends.destination.namespace} iperf3 -s -D -1 -p {FIRST_PORT + number}"
-    yield "sleep 1"
-    yield ""
-    yield from comments([f"Logs of the senders' sockets and of the queues, each {LOG_S} s, with the time before each."])
-    yield 'log() { while :; do date +%s.%N; "$@"; sleep ' + LOG_S + "; done; }"
-    sockets = "; ".join(f"ip netns exec {host} ss -tin" for host in hosts)
-    queues = "; ".join(
-        f'tc -n {node} -s qdisc show dev out | sed "s/^qdisc [^ ]* [^ ]*/& dev {node}/"' for node in links
-    )
-    yield f"log sh -c '{sockets}' > ss.log & logs=$!"
-    yield f"log sh -c '{queues}' > tc.log & logs=\"$logs $!\""
-    yield "trap 'kill $logs' EXIT"
-    yield ""
+    every = [ends for _, ends in (*flows, *plain)]
+    yield from _servers(every)
+    yield from _logs(net, every)
     yield from _changes(plan, net)
     yield from comments([f"The flows, over {plan.duration_s:g} s."])
-    sent = [*(_flow(plan, *pair) for pair in pairs), *(_datagrams(plan, *pair) for pair in plain)]
+    yield from _clients([*(_flow(plan, *pair) for pair in flows), *(_datagrams(plan, *pair) for pair in plain)])
+
+
+def _servers(every: Iterable[Ends]) -> Iterator[str]:
+    yield from ("", *comments(["A server for each flow: iperf3 carries one test at a time."]))
+    for port, ends in enumerate(every, FIRST_PORT):
+        yield f"ip netns exec {ends.destination.namespace} iperf3 -s -D -1 -p {port}"
+    yield "sleep 1"
+
+
+def _logs(net: Network, every: Iterable[Ends]) -> Iterator[str]:
+    about = f"Logs of the senders' sockets and of the queues, each {LOG_S} s, with the time before each."
+    yield from ("", *comments([about]))
+    yield 'log() { while :; do date +%s.%N; "$@"; sleep ' + LOG_S + "; done; }"
+    yield f"log sh -c '{_sockets(every)}' > ss.log & logs=$!"
+    yield f"log sh -c '{_queues(net)}' > tc.log & logs=\"$logs $!\""
+    yield from ("trap 'kill $logs' EXIT", "")
+
+
+def _sockets(every: Iterable[Ends]) -> str:
+    hosts = dict.fromkeys(ends.source.namespace for ends in every)
+    return "; ".join(f"ip netns exec {host} ss -tin" for host in hosts)
+
+
+def _queues(net: Network) -> str:
+    nodes = sorted({cable.source for cable in net.cables if cable.link is not None})
+    return "; ".join(
+        f'tc -n {node} -s qdisc show dev out | sed "s/^qdisc [^ ]* [^ ]*/& dev {node}/"' for node in nodes
+    )
+
+
+def _clients(sent: Iterable[tuple[float, str, str]]) -> Iterator[str]:
     for number, (start_s, about, words) in enumerate(sent):
-        port = FIRST_PORT + number
         wait = f"sleep {disciplines.number(start_s)}; " if start_s else ""
-        yield f'({wait}{words} -p {port} > flow-{number}.json) & flows="$flows $!"  # {about}'
+        command = f"{wait}{words} -p {FIRST_PORT + number} > flow-{number}.json"
+        yield f'({command}) & flows="$flows $!"  # {about}'
     yield "wait $flows"
 
 

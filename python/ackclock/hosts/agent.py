@@ -130,8 +130,7 @@ class Agent:
         found = self._next(within_s)
         if isinstance(found, str):
             raise HostError(f'host "{self.name}": found {found[:80]!r}; expected an answer of its agent')
-        if found["answer"] == "failed":
-            raise HostError(f'host "{self.name}": {_line(found["why"])}')
+        self._check(found)
         return found
 
     def clock(self, exchanges: int = EXCHANGES) -> Offset:
@@ -167,9 +166,9 @@ class Agent:
             if found is None:
                 self._heard.put(None)
                 raise self._gone()
-            if isinstance(found, dict) and found["answer"] == "failed":
-                raise HostError(f'host "{self.name}": {_line(found["why"])}')
-            self._unread -= isinstance(found, dict)
+            if isinstance(found, dict):
+                self._check(found)
+                self._unread -= 1
 
     def end(self) -> list[str]:
         """Has everything undone; what could not be, in one line each. Raises `HostError` if the agent is gone."""
@@ -181,6 +180,10 @@ class Agent:
         asked_ns = self.tell("clock")
         found = self.answer()
         return Exchange(asked_ns, int(found["monotonic_ns"]), int(found["heard_ns"]))
+
+    def _check(self, found: Message) -> None:
+        if found["answer"] == "failed":
+            raise HostError(f'host "{self.name}": {_line(found["why"])}')
 
     def greet(self, patience_s: int) -> None:
         """Has the agent copied and started. Raises `HostError`, `InputError`."""
@@ -227,12 +230,15 @@ class Agent:
             self._process.wait(5)
         status = self._process.returncode
         time.sleep(0.05)  # what was said last may still be on its way from the pipe
-        said = [line for line in b"".join(self._errors).decode(errors="replace").splitlines() if line.strip()]
         if status in ENDS:
             return HostInputError(f'host "{self.name}": {ENDS[status]}')
-        last = _line(said[-1]) if said else "the connection ended"
+        last = self._last_words()
         kind = HostError if self.hello else HostInputError
         return kind(f'host "{self.name}": {"its agent is gone" if self.hello else "not reached"}: {last}')
+
+    def _last_words(self) -> str:
+        said = [line for line in b"".join(self._errors).decode(errors="replace").splitlines() if line.strip()]
+        return _line(said[-1]) if said else "the connection ended"
 
     def _listen(self) -> None:
         """In a thread: takes what comes, with the time of its arrival."""

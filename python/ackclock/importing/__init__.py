@@ -52,15 +52,25 @@ def read(files: Sequence[Path | str], kind: str | None = None, *, command: str =
     if not files:
         raise InputError("files: found none; expected measurements")
     texts = [text.read(Path(path)) for path in files]
-    of_kind: dict[str, list[text.Text]] = {}
-    for one in texts:
-        of_kind.setdefault(kind or recognised(one), []).append(one)
-    runs = {name: list(_module(name).read(given)) for name, given in of_kind.items()}
-    if len(runs.get("ss", ())) == len(runs.get("tc", ())):
-        runs["ss"] = [measured.together(*pair) for pair in zip(runs.get("ss", ()), runs.pop("tc", ()), strict=True)]
+    of_kind = _by_kind(texts, kind)
+    runs = _paired({name: list(_module(name).read(given)) for name, given in of_kind.items()})
     kinds = {one.path: name for name, given in of_kind.items() for one in given}
     about = [{"path": readable(one.path), "kind": kinds[one.path]} for one in texts]
     return measured.dataset([run for found in runs.values() for run in found], about, command)
+
+
+def _by_kind(texts: Sequence[text.Text], kind: str | None) -> dict[str, list[text.Text]]:
+    found: dict[str, list[text.Text]] = {}
+    for one in texts:
+        found.setdefault(kind or recognised(one), []).append(one)
+    return found
+
+
+def _paired(runs: Mapping[str, list[measured.Run]]) -> Mapping[str, list[measured.Run]]:
+    """As many logs of ss as of tc are of the same runs."""
+    if len(ss := runs.get("ss", [])) != len(tc := runs.get("tc", [])):
+        return runs
+    return {**runs, "ss": [measured.together(*pair) for pair in zip(ss, tc, strict=True)], "tc": []}
 
 
 def recognised(given: text.Text) -> str:

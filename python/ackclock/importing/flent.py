@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from ackclock.errors import InputError
-from ackclock.importing.measured import DATAGRAMS, UNKNOWN, Flow, FlowSample, Run
+from ackclock.importing.measured import DATAGRAMS, UNKNOWN, Flow, FlowSample, Run, seconds
 from ackclock.importing.text import Text, Value
 from ackclock.known import LONGEST_S
 from ackclock.system.files import printable, readable
@@ -41,46 +41,76 @@ def read(files: Sequence[Text]) -> Iterator[Run]:
 
 def _run(given: Text) -> Run:
     whole = given.json
-    if whole["version"].value not in VERSIONS:
-        whole["version"].wrong(f"a version up to {VERSIONS[-1]}")
+    _check_version(whole["version"])
     about, series = whole["metadata"], whole["results"].table
-    times_s = [value.time_s() for value in whole["x_values"].items]
-    if any(later <= earlier for earlier, later in pairwise(times_s)):
-        raise InputError(f"{readable(given.path)}: x_values: found times that do not grow; expected growing ones")
+    times_s = _times_s(given, whole["x_values"])
     flows = [flow for name, values in series.items() if (flow := _flow(name, values, series, times_s, about))]
     if not flows:
-        found = f"the test {about['NAME'].text()!r} with {', '.join(sorted(series)[:4]) or 'no series'}"
-        expected = 'series of TCP ("TCP upload…", "TCP download…") or of pings ("Ping (ms)…")'
-        raise InputError(f"{readable(given.path)}: results: found {printable(found)}; expected {expected}")
-    title = " ".join(filter(None, (about["NAME"].text(), about["TITLE"].text())))
-    return Run(flows, name=title or None)
+        raise _no_flows(given, about, series)
+    return Run(flows, name=_title(about))
+
+
+def _check_version(version: Value) -> None:
+    if version.value not in VERSIONS:
+        version.wrong(f"a version up to {VERSIONS[-1]}")
+
+
+def _times_s(given: Text, values: Value) -> list[float]:
+    times_s = [value.time_s() for value in values.items]
+    if any(later <= earlier for earlier, later in pairwise(times_s)):
+        raise InputError(f"{readable(given.path)}: x_values: found times that do not grow; expected growing ones")
+    return times_s
+
+
+def _no_flows(given: Text, about: Value, series: Mapping[str, Value]) -> InputError:
+    found = f"the test {about['NAME'].text()!r} with {', '.join(sorted(series)[:4]) or 'no series'}"
+    expected = 'series of TCP ("TCP upload…", "TCP download…") or of pings ("Ping (ms)…")'
+    return InputError(f"{readable(given.path)}: results: found {printable(found)}; expected {expected}")
+
+
+def _title(about: Value) -> str | None:
+    return " ".join(filter(None, (about["NAME"].text(), about["TITLE"].text()))) or None
 
 
 def _flow(name: str, values: Value, series: Mapping[str, Value], times_s: Sequence[float], about: Value) -> Flow | None:
     """The flow of a series; None for a series that is no flow."""
-    is_tcp, is_ping = _TCP.fullmatch(name) is not None, _PING.fullmatch(name) is not None
-    if not (is_tcp or is_ping) or _COMPUTED.fullmatch(name) or "::tcp_" in name:
+    if not _is_flow(name) or not (known := _known(values, times_s)):
         return None
-    known = _known(values, times_s)
-    if not known:
-        return None
-    near, far = about["LOCAL_HOST"].text(), about["HOST"].text()
-    up = "download" not in name
-    if is_ping:
-        samples = [FlowSample(at_s, srtt_s=1e-3 * ms) for at_s, ms in known]
-    else:
-        samples = _tcp_samples(
-            known, {key: dict(_known(series[name + key], times_s)) for key in (_CWND, _RTT) if name + key in series}
-        )
+    samples = _ping_samples(known) if _is_ping(name) else _tcp_samples(known, _of_socket(name, series, times_s))
+    source, destination = _ends(about, name)
     return Flow(
         group=printable(name),
         samples=samples,
-        congestion=DATAGRAMS if is_ping else _congestion(about, name),
-        source=near if up else far,
-        destination=far if up else near,
+        congestion=DATAGRAMS if _is_ping(name) else _congestion(about, name),
+        source=source,
+        destination=destination,
         start_s=samples[0].time_s,
         end_s=samples[-1].time_s,
     )
+
+
+def _is_ping(name: str) -> bool:
+    return _PING.fullmatch(name) is not None
+
+
+def _is_flow(name: str) -> bool:
+    is_own = _TCP.fullmatch(name) is not None or _is_ping(name)
+    return is_own and not _COMPUTED.fullmatch(name) and "::tcp_" not in name
+
+
+def _ends(about: Value, name: str) -> tuple[str | None, str | None]:
+    """Source and destination."""
+    near, far = about["LOCAL_HOST"].text(), about["HOST"].text()
+    return (far, near) if "download" in name else (near, far)
+
+
+def _of_socket(name: str, series: Mapping[str, Value], times_s: Sequence[float]) -> dict[str, dict[float, float]]:
+    """What ss said of a flow: window and RTT, by time."""
+    return {key: dict(_known(series[name + key], times_s)) for key in (_CWND, _RTT) if name + key in series}
+
+
+def _ping_samples(rtts_ms: Sequence[tuple[float, float]]) -> list[FlowSample]:
+    return [FlowSample(at_s, srtt_s=seconds(ms)) for at_s, ms in rtts_ms]
 
 
 def _known(values: Value, times_s: Sequence[float]) -> list[tuple[float, float]]:
@@ -94,21 +124,17 @@ def _known(values: Value, times_s: Sequence[float]) -> list[tuple[float, float]]
 def _tcp_samples(
     rates_mbps: Sequence[tuple[float, float]], more: Mapping[str, Mapping[float, float]]
 ) -> list[FlowSample]:
-    total = 0.0
-    samples = []
-    for number, (at_s, mbps) in enumerate(rates_mbps):
-        before_s = rates_mbps[number - 1][0] if number else at_s
-        total += mbps * 1e6 / 8 * min(at_s - before_s, LONGEST_S)
-        rtt_ms = more.get(_RTT, {}).get(at_s)
-        samples.append(
-            FlowSample(
-                at_s,
-                cwnd=more.get(_CWND, {}).get(at_s),
-                srtt_s=None if rtt_ms is None else 1e-3 * rtt_ms,
-                delivered_bytes=total,
-            )
-        )
-    return samples
+    cwnd, rtt_ms = more.get(_CWND, {}), more.get(_RTT, {})
+    return [
+        FlowSample(at_s, cwnd=cwnd.get(at_s), srtt_s=seconds(rtt_ms.get(at_s)), delivered_bytes=total)
+        for (at_s, _), total in zip(rates_mbps, _delivered_bytes(rates_mbps), strict=True)
+    ]
+
+
+def _delivered_bytes(rates_mbps: Sequence[tuple[float, float]]) -> Iterator[float]:
+    """The integral of a rate, of which nothing is known before its first instant."""
+    steps = pairwise([rates_mbps[0], *rates_mbps])
+    return accumulate(mbps * 1e6 / 8 * min(at_s - before_s, LONGEST_S) for (before_s, _), (at_s, mbps) in steps)
 
 
 def _congestion(about: Value, name: str) -> str:

@@ -23,18 +23,26 @@ def recognises(given: Text) -> bool:
 
 def read(files: Sequence[Text]) -> Iterator[Run]:
     """A run for each file. Raises `InputError`."""
-    for given in files:
-        whole = given.json
-        if whole["error"]:
-            raise InputError(
-                f"{readable(given.path)}: found a test that failed ({whole['error'].text()}); expected one that ran"
-            )
-        flows = list(_flows(whole))
-        if not flows:
-            raise InputError(f"{readable(given.path)}: intervals: found no streams; expected one or more")
-        yield Run(
-            flows, began_s=whole["start"]["timestamp"]["timesecs"].number() if whole["start"]["timestamp"] else None
-        )
+    return map(_run, files)
+
+
+def _run(given: Text) -> Run:
+    whole = given.json
+    _check_ran(given, whole["error"])
+    flows = list(_flows(whole))
+    if not flows:
+        raise InputError(f"{readable(given.path)}: intervals: found no streams; expected one or more")
+    return Run(flows, began_s=_began_s(whole["start"]["timestamp"]))
+
+
+def _check_ran(given: Text, error: Value) -> None:
+    if error:
+        found = f"a test that failed ({error.text()})"
+        raise InputError(f"{readable(given.path)}: found {found}; expected one that ran")
+
+
+def _began_s(stamp: Value) -> float | None:
+    return stamp["timesecs"].number() if stamp else None
 
 
 def _flows(whole: Value) -> Iterator[Flow]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -46,6 +46,9 @@ class QueueSample:
     marks_p: float | None = None
 
 
+Sample = TypeVar("Sample", FlowSample, QueueSample)
+
+
 @dataclass(frozen=True)
 class Flow:
     """A transfer. `group` is what it is called together with those like it; `counts` are columns of `flows`."""
@@ -81,6 +84,11 @@ class Run:
     name: str | None = None
 
 
+def seconds(ms: float | None) -> float | None:
+    """Milliseconds in seconds; None for None."""
+    return None if ms is None else 1e-3 * ms
+
+
 def together(first: Run, second: Run) -> Run:
     """Two logs of the same time as one; both must say when they began."""
     begin_s = min(first.began_s or 0.0, second.began_s or 0.0)
@@ -90,54 +98,60 @@ def together(first: Run, second: Run) -> Run:
 
 def dataset(runs: Sequence[Run], files: Sequence[Mapping[str, Any]], command: str) -> Dataset:
     """The dataset of some runs; `files`: what they were read from. Raises `InputError` for too many samples."""
-    count = sum(len(flow.samples) for run in runs for flow in run.flows)
-    count += sum(len(queue.samples) for run in runs for queue in run.queues)
-    if count > MOST_SAMPLES:
-        raise InputError(f"{files[0]['path']}: found {count} samples; expected at most {MOST_SAMPLES}")
+    _check_count(runs, files)
     groups = list(dict.fromkeys(flow.group for run in runs for flow in run.flows))
     queues = {queue.name: queue for run in runs for queue in run.queues}
-    name = printable(PurePath(files[0]["path"]).name)
-    known = {"ackclock": _core.version, "runs": [{"run": number} for number in range(len(runs))]}
-    about = {**known, **({"command": command} if command else {}), "plan": _plan(runs, groups, queues.values(), name)}
-    began = [run.began_s for run in runs]
-    about["imported"] = {"files": list(files), "began_s": began}
-    found = []
-    for number, run in enumerate(runs):
-        spool = Spool(run=number)
-        for table, columns in _tables(run, groups, list(queues)).items():
-            spool.append(table, columns)
-        found.append(spool.dataset({**about, "runs": [{"run": number}]}))
+    plan = _plan(runs, groups, queues.values(), printable(PurePath(files[0]["path"]).name))
+    imported = {"files": list(files), "began_s": [run.began_s for run in runs]}
+    about = {**_known(len(runs), command), "plan": plan, "imported": imported}
+    found = [_of_run(number, _tables(run, groups, list(queues)), about) for number, run in enumerate(runs)]
     return replace(Dataset.concat(found), manifest=about)
 
 
+def _check_count(runs: Sequence[Run], files: Sequence[Mapping[str, Any]]) -> None:
+    of_flows = sum(len(flow.samples) for run in runs for flow in run.flows)
+    of_queues = sum(len(queue.samples) for run in runs for queue in run.queues)
+    if (count := of_flows + of_queues) > MOST_SAMPLES:
+        raise InputError(f"{files[0]['path']}: found {count} samples; expected at most {MOST_SAMPLES}")
+
+
+def _known(runs: int, command: str) -> dict[str, Any]:
+    """The head of a manifest."""
+    told = {"command": command} if command else {}
+    return {"ackclock": _core.version, "runs": [{"run": number} for number in range(runs)], **told}
+
+
+def _of_run(number: int, tables: Mapping[str, Mapping[str, Column]], about: Mapping[str, Any]) -> Dataset:
+    spool = Spool(run=number)
+    for table, columns in tables.items():
+        spool.append(table, columns)
+    return spool.dataset({**about, "runs": [{"run": number}]})
+
+
 def _later(run: Run, by_s: float) -> Run:
-    if not by_s:
-        return run
-    flows = [
-        replace(
-            flow,
-            samples=[replace(one, time_s=one.time_s + by_s) for one in flow.samples],
-            start_s=None if flow.start_s is None else flow.start_s + by_s,
-            end_s=None if flow.end_s is None else flow.end_s + by_s,
-        )
-        for flow in run.flows
-    ]
-    queues = [replace(q, samples=[replace(one, time_s=one.time_s + by_s) for one in q.samples]) for q in run.queues]
+    flows = [_flow_later(flow, by_s) for flow in run.flows]
+    queues = [replace(queue, samples=_samples_later(queue.samples, by_s)) for queue in run.queues]
     return replace(run, flows=flows, queues=queues)
+
+
+def _flow_later(flow: Flow, by_s: float) -> Flow:
+    start_s, end_s = (None if time_s is None else time_s + by_s for time_s in (flow.start_s, flow.end_s))
+    return replace(flow, samples=_samples_later(flow.samples, by_s), start_s=start_s, end_s=end_s)
+
+
+def _samples_later(samples: Sequence[Sample], by_s: float) -> Sequence[Sample]:
+    return [replace(one, time_s=one.time_s + by_s) for one in samples] if by_s else samples
 
 
 def _plan(runs: Sequence[Run], groups: Sequence[str], queues: Iterable[Queue], default: str) -> dict[str, Any]:
     """What is known of a plan that nobody made."""
-    links = [
-        {
-            "name": queue.name,
-            "queue": {"discipline": queue.discipline, "parameters": {}},
-            "bottleneck": queue.bottleneck,
-        }
-        for queue in queues
-    ]
     name = next((run.name for run in runs if run.name), default)
-    return {"name": name, "links": links, "groups": [{"label": label} for label in groups]}
+    return {"name": name, "links": [*map(_link, queues)], "groups": [{"label": label} for label in groups]}
+
+
+def _link(queue: Queue) -> dict[str, Any]:
+    of_queue = {"discipline": queue.discipline, "parameters": {}}
+    return {"name": queue.name, "queue": of_queue, "bottleneck": queue.bottleneck}
 
 
 def _tables(run: Run, groups: Sequence[str], queues: Sequence[str]) -> dict[str, dict[str, Column]]:

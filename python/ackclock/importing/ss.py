@@ -8,11 +8,11 @@ when it was not yet there; one that was seen at the first look alone, or in a lo
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ackclock.importing import clocked
-from ackclock.importing.measured import UNKNOWN, Flow, FlowSample, Run
+from ackclock.importing.measured import UNKNOWN, Flow, FlowSample, Run, seconds
 from ackclock.importing.text import Text
 
 EXPECTED = "a time (date +%s.%N), then what `ss -tin` prints"
@@ -91,13 +91,13 @@ def _take(given: Text, line: int, one: _Seen, told: str, at_s: float) -> None:
     acked = number("bytes_acked") or 0.0
     if one.first_bytes is None:
         one.first_bytes = 0.0 if at_s else acked
-    rtt_ms, least = number("rtt"), number("minrtt")
+    least = number("minrtt")
     one.samples.append(
         FlowSample(
             at_s,
             cwnd=number("cwnd"),
             ssthresh=number("ssthresh"),
-            srtt_s=None if rtt_ms is None else 1e-3 * rtt_ms,
+            srtt_s=seconds(number("rtt")),
             in_flight=number("unacked"),
             delivered_bytes=max(acked - one.first_bytes, 0.0),
         )
@@ -112,7 +112,6 @@ def _take(given: Text, line: int, one: _Seen, told: str, at_s: float) -> None:
 
 
 def _flow(ends: tuple[str, str], one: _Seen) -> Flow:
-    rtt: Mapping[str, float | None] = {"base_rtt_s": None if one.rtt_min_ms is None else 1e-3 * one.rtt_min_ms}
     return Flow(
         group=one.congestion,
         samples=one.samples,
@@ -121,6 +120,6 @@ def _flow(ends: tuple[str, str], one: _Seen) -> Flow:
         destination=ends[1],
         start_s=one.start_s,
         end_s=one.samples[-1].time_s,
+        base_rtt_s=seconds(one.rtt_min_ms),
         counts=one.counts,
-        **rtt,
     )

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from ackclock.importing import clocked
 from ackclock.importing.measured import Queue, QueueSample, Run
@@ -48,6 +49,10 @@ class _Counts:
     backlog_bytes: float | None = None
 
 
+#: A queue's name, discipline, handle and parent, and what is said of it.
+_Look: TypeAlias = tuple[str, str, str, str, _Counts]
+
+
 @dataclass
 class _Seen:
     """A queue so far; `parent` is the handle of what holds it."""
@@ -70,16 +75,30 @@ def _run(given: Text) -> Run:
     begin_s = None
     for at_s, lines in clocked.snapshots(given, EXPECTED):
         begin_s = at_s if begin_s is None else begin_s
-        for name, discipline, handle, parent, counts in (*_of_text(given, lines), *_of_json(given, lines)):
-            one = seen.setdefault(name, _Seen(discipline, handle, parent, _Counts()))
-            one.samples.append(_sample(at_s - begin_s, one.last, counts))
-            one.last = counts
+        for look in (*_of_text(given, lines), *_of_json(given, lines)):
+            _take(seen, look, at_s - begin_s)
     if begin_s is None or not seen:
         given.wrong(1, "no queue", EXPECTED)
-    holders = {one.parent.partition(":")[0] for one in seen.values() if one.parent}
-    leaves = {name: one for name, one in seen.items() if one.handle not in holders} or seen
+    return Run(queues=_queues(seen), began_s=begin_s)
+
+
+def _take(seen: dict[str, _Seen], look: _Look, time_s: float) -> None:
+    name, discipline, handle, parent, counts = look
+    one = seen.setdefault(name, _Seen(discipline, handle, parent, _Counts()))
+    one.samples.append(_sample(time_s, one.last, counts))
+    one.last = counts
+
+
+def _queues(seen: Mapping[str, _Seen]) -> list[Queue]:
+    leaves = _leaves(seen)
     worst = max(leaves, key=lambda name: leaves[name].badness)
-    return Run(queues=[Queue(n, one.discipline, one.samples, n == worst) for n, one in seen.items()], began_s=begin_s)
+    return [Queue(name, one.discipline, one.samples, name == worst) for name, one in seen.items()]
+
+
+def _leaves(seen: Mapping[str, _Seen]) -> Mapping[str, _Seen]:
+    """Queues that hold no other; all, if each does."""
+    holders = {one.parent.partition(":")[0] for one in seen.values() if one.parent}
+    return {name: one for name, one in seen.items() if one.handle not in holders} or seen
 
 
 def _sample(time_s: float, before: _Counts, now: _Counts) -> QueueSample:
@@ -100,7 +119,7 @@ def _since(before: float | None, now: float | None) -> float | None:
     return now - before if now >= before else now
 
 
-def _of_text(given: Text, lines: Sequence[tuple[int, str]]) -> Iterator[tuple[str, str, str, str, _Counts]]:
+def _of_text(given: Text, lines: Sequence[tuple[int, str]]) -> Iterator[_Look]:
     counts: _Counts | None = None
     for number, line in lines:
         if found := _QDISC.fullmatch(line.strip()):
@@ -122,18 +141,20 @@ def _add(given: Text, number: int, line: str, counts: _Counts) -> None:
         counts.marks_p = given.number(number, found[1], "marks")
 
 
-def _of_json(given: Text, lines: Sequence[tuple[int, str]]) -> Iterator[tuple[str, str, str, str, _Counts]]:
+def _of_json(given: Text, lines: Sequence[tuple[int, str]]) -> Iterator[_Look]:
     for number, line in lines:
         if line.lstrip().startswith("[{"):
-            try:
-                values = json.loads(line)
-            except (ValueError, RecursionError):
-                given.wrong(number, "broken JSON", EXPECTED)
-            for value in Value(given.path, f"line {number}", values).items:
-                yield _of_value(value)
+            yield from map(_of_value, _values(given, number, line))
 
 
-def _of_value(value: Value) -> tuple[str, str, str, str, _Counts]:
+def _values(given: Text, number: int, line: str) -> list[Value]:
+    try:
+        return Value(given.path, f"line {number}", json.loads(line)).items
+    except (ValueError, RecursionError):
+        given.wrong(number, "broken JSON", EXPECTED)
+
+
+def _of_value(value: Value) -> _Look:
     kind, handle = value["kind"].text() or "?", (value["handle"].text() or "").rstrip(":")
     parent = value["parent"].text() or ""
     counts = _Counts(

@@ -144,14 +144,15 @@ class Value:
 def read(path: Path) -> Text:
     """A file's text. Raises `InputError` if it cannot be read, is too long, cut off, or no text."""
     content = files.content(path, LONGEST)
-    if content.startswith(_GZIP):
-        content = _decompressed(path, content)
+    return Text(path, _decoded(path, _decompressed(path, content) if content.startswith(_GZIP) else content))
+
+
+def _decoded(path: Path, content: bytes) -> str:
     try:
-        return Text(path, content.decode("utf-8-sig"))
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(
-            f"{readable(path)}: found byte {error.start}, which is no text; expected measurements"
-        ) from None
+        found = f"byte {error.start}, which is no text"
+        raise InputError(f"{readable(path)}: found {found}; expected measurements") from None
 
 
 def _decompressed(path: Path, content: bytes) -> bytes:

@@ -25,13 +25,16 @@ SAID = {
 def print_outcome(outcome: Outcome) -> None:
     """A line; and a table of the metrics if not all the bytes are the same."""
     console = Console(emoji=False, highlight=False)
-    files = "1 file" if outcome.files == 1 else f"{outcome.files} files"
-    said = f"the same, byte for byte ({files})" if outcome.same_bytes else SAID[outcome.verdict]
-    console.print(Text(f"{outcome.name}: {said}"), soft_wrap=True)
+    console.print(Text(f"{outcome.name}: {_said(outcome)}"), soft_wrap=True)
     for note in outcome.notes:
         console.print(Text(f"  {note}"), soft_wrap=True)
     if not outcome.same_bytes:
         console.print(_by_point(outcome) if outcome.kind is Kind.SWEEP else _by_metric(outcome))
+
+
+def _said(outcome: Outcome) -> str:
+    files = "1 file" if outcome.files == 1 else f"{outcome.files} files"
+    return f"the same, byte for byte ({files})" if outcome.same_bytes else SAID[outcome.verdict]
 
 
 def _by_metric(outcome: Outcome) -> Table:
@@ -47,12 +50,17 @@ def _by_point(outcome: Outcome) -> Table:
     """Of a sweep's metrics at how many points they are the same."""
     verdicts = (verdict.EQUAL, verdict.WITHIN, verdict.DIFFERS)
     table = _table("metric", *(f"{word} at" for word in verdicts))
+    for name, found in _counts(outcome).items():
+        table.add_row(METRICS[name].label, *(f"{found[word]} points" if found[word] else "" for word in verdicts))
+    return table
+
+
+def _counts(outcome: Outcome) -> dict[str, Counter[str]]:
+    """Metric → how often each verdict was passed on it."""
     counts: dict[str, Counter[str]] = {}
     for metric in outcome.metrics:
         counts.setdefault(metric.name, Counter())[metric.verdict] += 1
-    for name, found in counts.items():
-        table.add_row(METRICS[name].label, *(f"{found[word]} points" if found[word] else "" for word in verdicts))
-    return table
+    return counts
 
 
 def _table(first: str, *others: str) -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rich.console import Console
@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ackclock.cli.terminal.capture import figures
-from ackclock.doctor import Examined
+from ackclock.doctor import Examined, Finding
 from ackclock.views import numbers
 
 #: Kinds of gaps, in people's words.
@@ -26,20 +26,26 @@ GAPS = {
 def print_host(found: Examined) -> None:
     """The host, a table for each part, and each finding with its figures."""
     console = Console(emoji=False, highlight=False)
-    host = found.answers["host"]
-    machine = "a virtual machine" if host["virtual_machine"] else "no virtual machine"
-    processors = f"{host['processors']} processor{'s' if host['processors'] > 1 else ''}"
-    console.print(Text(f"{host['name']}: Linux {host['kernel']}, {processors}, {machine}."))
+    console.print(_machine(found.answers["host"]))
     if "stalls" in found.answers:
         _print_gaps(console, found.answers["stalls"])
     if "disk" in found.answers:
         _print_speeds(console, found.answers["disk"])
     for finding in sorted(found.findings, key=lambda finding: not finding.bad):
-        console.print()
-        console.print(Text(f"* {finding.sentence}", style="bold" if finding.bad else ""))
-        console.print(Text(f"  {figures(finding.evidence)}", style="dim"))
-        if finding.next:
-            console.print(Text(f"  {finding.next}"))
+        _print_finding(console, finding)
+
+
+def _machine(host: Mapping[str, Any]) -> Text:
+    machine = "a virtual machine" if host["virtual_machine"] else "no virtual machine"
+    processors = f"{host['processors']} processor{'s' if host['processors'] > 1 else ''}"
+    return Text(f"{host['name']}: Linux {host['kernel']}, {processors}, {machine}.")
+
+
+def _print_finding(console: Console, finding: Finding) -> None:
+    said = Text(f"* {finding.sentence}", style="bold" if finding.bad else "")
+    console.print("", said, Text(f"  {figures(finding.evidence)}", style="dim"), sep="\n")
+    if finding.next:
+        console.print(Text(f"  {finding.next}"))
 
 
 def _table(*headings: str) -> Table:
@@ -68,12 +74,20 @@ def _print_speeds(console: Console, disk: Mapping[str, Any]) -> None:
     speeds = disk["speeds"]
     blocks = sorted({cell["block_bytes"] for cell in speeds})
     table = _table("bytes a second, median", *map(numbers.block, blocks))
-    by_row: dict[tuple[str, str, bool], dict[int, float]] = {}
-    for cell in speeds:
-        row = by_row.setdefault((cell["target"], cell["operation"], cell["cached"]), {})
-        row[cell["block_bytes"]] = cell["median"]
-    for (target, operation, cached), row in by_row.items():
-        where = "in the cache" if cached else ("to the disk" if operation == "write" else "from the disk")
-        name = f"{operation} {'' if target == 'file' else 'device '}{where}"
-        table.add_row(name, *(numbers.value(row[block], "bytes") for block in blocks))
+    for what, row in _by_cell(speeds).items():
+        table.add_row(_cell(*what), *(numbers.value(row[block], "bytes") for block in blocks))
     console.print(table)
+
+
+def _by_cell(speeds: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str, bool], dict[int, float]]:
+    """Target, operation and cache → the medians by block."""
+    found: dict[tuple[str, str, bool], dict[int, float]] = {}
+    for cell in speeds:
+        row = found.setdefault((cell["target"], cell["operation"], cell["cached"]), {})
+        row[cell["block_bytes"]] = cell["median"]
+    return found
+
+
+def _cell(target: str, operation: str, cached: bool) -> str:
+    where = "in the cache" if cached else ("to the disk" if operation == "write" else "from the disk")
+    return f"{operation} {'' if target == 'file' else 'device '}{where}"

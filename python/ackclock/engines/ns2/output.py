@@ -77,6 +77,12 @@ def _table(rows: list[list[str]], names: tuple[str, ...]) -> pl.DataFrame:
     return pl.DataFrame({name: np.array(column, dtype=np.float64) for name, column in zip(names, columns, strict=True)})
 
 
+def _counts(lines: Mapping[str, list[list[str]]], names: tuple[str, ...]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """At the end, and at the end of the warm-up, of each flow or link: what the first name says."""
+    end, warm = (_table(lines.get(word, []), names).sort(names[0]) for word in ("end", "warm"))
+    return end, warm
+
+
 def _whole(column: pl.Series) -> np.ndarray[Any, np.dtype[np.uint64]]:
     whole: np.ndarray[Any, np.dtype[np.uint64]] = np.maximum(column.to_numpy(), 0).astype(np.uint64)
     return whole
@@ -89,8 +95,7 @@ def _tcps(plan: Plan) -> list[TcpPlan]:
 
 
 def _flows(plan: Plan, counts: Mapping[str, list[list[str]]], dropped: np.ndarray[Any, Any]) -> dict[str, Any]:
-    end = _table(counts.get("end", []), COUNTS_OF_FLOWS).sort("flow")
-    warm = _table(counts.get("warm", []), COUNTS_OF_FLOWS).sort("flow")
+    end, warm = _counts(counts, COUNTS_OF_FLOWS)
     begun, over = (_times(counts.get(word, []), len(plan.flows)) for word in ("begin", "done"))
     ends = {"start_s": begun, "end_s": over, "completion_s": over - begun}
     return {**_planned(plan), **ends, **_counted(plan, end, warm), "dropped_packets": dropped}
@@ -155,10 +160,7 @@ def _flow_samples(plan: Plan, rows: pl.DataFrame) -> dict[str, Any]:
 
 def _queue_samples(plan: Plan, rows: pl.DataFrame) -> dict[str, Any]:
     """Counts since the sample before, of each link."""
-    counted = ("departures_p", "drops_p", "departed_bytes")
-    since = rows.with_columns((pl.col(name) - pl.col(name).shift(1).over("link").fill_null(0)) for name in counted)
-    rate = np.array([link.rate_bps for link in plan.links])[since["link"].to_numpy().astype(int)]
-    used = since["departed_bytes"].to_numpy() * 8 / (rate * plan.record.interval_s)
+    since = _since(rows, ("departures_p", "drops_p", "departed_bytes"))
     return {
         "time_s": since["time_s"].to_numpy(),
         "link": since["link"].to_numpy().astype(np.uint32),
@@ -166,8 +168,19 @@ def _queue_samples(plan: Plan, rows: pl.DataFrame) -> dict[str, Any]:
         "backlog_bytes": since["backlog_bytes"].to_numpy(),
         "departures_p": _whole(since["departures_p"]),
         "drops_p": _whole(since["drops_p"]),
-        "utilisation": np.minimum(used, 1.0),
+        "utilisation": _utilisation(plan, since),
     }
+
+
+def _since(rows: pl.DataFrame, counted: tuple[str, ...]) -> pl.DataFrame:
+    return rows.with_columns((pl.col(name) - pl.col(name).shift(1).over("link").fill_null(0)) for name in counted)
+
+
+def _utilisation(plan: Plan, since: pl.DataFrame) -> np.ndarray[Any, np.dtype[np.float64]]:
+    rate = np.array([link.rate_bps for link in plan.links])[since["link"].to_numpy().astype(int)]
+    used = since["departed_bytes"].to_numpy() * 8 / (rate * plan.record.interval_s)
+    shares: np.ndarray[Any, np.dtype[np.float64]] = np.minimum(used, 1.0)
+    return shares
 
 
 def _traced(path: Path) -> Iterator[tuple[float, int, int]]:
@@ -204,8 +217,7 @@ def _links(plan: Plan, counts: Mapping[str, list[list[str]]]) -> dict[str, Any]:
 
     Mean sojourn times are what waited, summed over the time, for each packet that left: Little's law.
     """
-    end = _table(counts.get("end", []), COUNTS_OF_LINKS).sort("link")
-    warm = _table(counts.get("warm", []), COUNTS_OF_LINKS).sort("link")
+    end, warm = _counts(counts, COUNTS_OF_LINKS)
     links = [plan.links[int(number)] for number in end["link"]]
     measured = {name: (end[name] - warm[name]).to_numpy() for name in COUNTS_OF_LINKS[1:]}
     return {

@@ -61,8 +61,11 @@ def beyond(plan: Plan) -> Iterator[str]:
         yield "links with frames of different overheads"
     for link in plan.links:
         if link.queue.discipline == "red":
-            for name, value in RED_FIXED.items():
-                if link.queue.parameters[name] != value:
-                    yield f'queue discipline "red" with {name} = {str(link.queue.parameters[name]).lower()}'
-            if link.queue.parameters["bandwidth_bps"] not in (None, link.rate_bps):
-                yield 'queue discipline "red" with a bandwidth other than the link\'s'
+            yield from _beyond_red(link.queue.parameters, link.rate_bps)
+
+
+def _beyond_red(parameters: Parameters, rate_bps: float) -> Iterator[str]:
+    other = [name for name, value in RED_FIXED.items() if parameters[name] != value]
+    yield from (f'queue discipline "red" with {name} = {str(parameters[name]).lower()}' for name in other)
+    if parameters["bandwidth_bps"] not in (None, rate_bps):
+        yield 'queue discipline "red" with a bandwidth other than the link\'s'

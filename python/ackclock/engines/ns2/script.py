@@ -8,7 +8,7 @@ written down, since ns-2's own would take the way of fewest links.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -115,11 +115,19 @@ def _links(plan: Plan) -> Iterator[str]:
     net = _net(plan)
     yield "\n# The nodes: src and dst are hosts, in and out the two ends of a link that queues."
     yield f"foreach name {{{' '.join(net.nodes)}}} {{ set $name [$ns node] }}"
-    yield "\n# The links that queue: the numbers are the plan's."
+    yield from _all_queueing(plan)
+    yield from _ways(net)
+
+
+def _all_queueing(plan: Plan) -> Iterator[str]:
     used = sorted({hop.link for flow in plan.flows for way in (flow.forward, flow.reverse) for hop in way.hops})
+    yield "\n# The links that queue: the numbers are the plan's."
     yield f"set links {{{' '.join(map(str, used))}}}"
     for number in used:
         yield from _queueing(plan, number)
+
+
+def _ways(net: _Net) -> Iterator[str]:
     yield DELAYS
     yield from (f"delay ${here} ${there} {delay_s:.12g}" for (here, there), delay_s in net.delays.items())
     yield WAYS
@@ -143,21 +151,31 @@ def _senders(plan: Plan) -> Iterator[str]:
 
 def _of_group(number: int, label: str, of: Agents) -> Iterator[str]:
     yield f"\n# The agents of {one_line(label)}."
-    yield f"proc sender{number} {{flow}} {{"
-    yield "    global ns"
-    yield f"    set agent [new {of.sender}]"
+    yield from _procedure(f"sender{number} {{flow}}", ["    global ns"], of.sender, _sender(of))
+    yield from _procedure(f"sink{number} {{}}", [], of.sink, _set(of.sink_variables))
+
+
+def _procedure(name: str, begin: Iterable[str], kind: str, lines: Iterable[str]) -> Iterator[str]:
+    """One that makes an agent."""
+    yield from (f"proc {name} {{", *begin, f"    set agent [new {kind}]")
+    yield from lines
+    yield from ("    return $agent", "}")
+
+
+def _sender(of: Agents) -> Iterator[str]:
     yield "    $agent set fid_ $flow"
-    yield from (f"    $agent set {name} {value}" for name, value in of.variables.items())
+    yield from _set(of.variables)
     if of.control:
-        told = "".join(f"; $agent set_ca_param {of.control} {name} {value}" for name, value in of.parameters.items())
-        yield f'    $ns at 0 "$agent select_ca {of.control}{told}"'
-    yield "    return $agent"
-    yield "}"
-    yield f"proc sink{number} {{}} {{"
-    yield f"    set agent [new {of.sink}]"
-    yield from (f"    $agent set {name} {value}" for name, value in of.sink_variables.items())
-    yield "    return $agent"
-    yield "}"
+        yield f'    $ns at 0 "$agent select_ca {of.control}{_told(of)}"'
+
+
+def _set(variables: Mapping[str, str]) -> Iterator[str]:
+    return (f"    $agent set {name} {value}" for name, value in variables.items())
+
+
+def _told(of: Agents) -> str:
+    """The parameters of a control."""
+    return "".join(f"; $agent set_ca_param {of.control} {name} {value}" for name, value in of.parameters.items())
 
 
 def _flows(plan: Plan, seed: int) -> Iterator[str]:

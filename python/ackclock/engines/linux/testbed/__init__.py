@@ -63,8 +63,7 @@ def look(plan: Plan) -> Preflight:
 def run(plan: Plan, seed: int, around: RunOptions) -> Dataset:
     """One run. Raises `HostError`, and `InputError` for what a host lacks; every host is left as it was."""
     with _reached(plan) as (testbed, there, seen):
-        if seen.missing:
-            raise InputError("\n".join(seen.missing))
+        _check(seen)
         hosts = {host.name: host for host in testbed.hosts}
         first_port = random.choice(PORTS)
         for name, host in hosts.items():
@@ -78,12 +77,22 @@ def run(plan: Plan, seed: int, around: RunOptions) -> Dataset:
             agent.ask("start", at_ns=before[name].there(start_ns))
         _follow(plan, there, start_ns, around.progress)
         clocks = {name: Relation(before[name], agent.clock()) for name, agent in there.items()}
-        left = [f'host "{name}": not undone: {line}' for name, agent in there.items() for line in agent.end()]
-        if left:
-            raise HostError("\n".join(left))
+        _undo(there)
         _keep(captures, there)
         found = {name: _core.linux_result(agent.files["result.bin"]) for name, agent in there.items()}
         return _dataset(plan, seed, around, hosts, found, clocks, seen)
+
+
+def _check(seen: Preflight) -> None:
+    if seen.missing:
+        raise InputError("\n".join(seen.missing))
+
+
+def _undo(there: Mapping[str, Agent]) -> None:
+    """Has every host left as it was. Raises `HostError`."""
+    left = [f'host "{name}": not undone: {line}' for name, agent in there.items() for line in agent.end()]
+    if left:
+        raise HostError("\n".join(left))
 
 
 def _keep(captures: Sequence[Path], there: Mapping[str, Agent]) -> None:
@@ -106,10 +115,14 @@ def _follow(plan: Plan, there: Mapping[str, Agent], start_ns: int, progress: Pro
                 agent.ask_silently()
         for agent in there.values():
             agent.look_for_failure()
-            silent_s = time.monotonic() - agent.heard_s
-            if silent_s > SILENT_S or now_s > latest_s:
-                raise HostError(f'host "{agent.name}": nothing heard for {silent_s:.0f} s')
+            _check_heard(agent, is_late=now_s > latest_s)
         time.sleep(LOOK_S)
+
+
+def _check_heard(agent: Agent, *, is_late: bool) -> None:
+    silent_s = time.monotonic() - agent.heard_s
+    if silent_s > SILENT_S or is_late:
+        raise HostError(f'host "{agent.name}": nothing heard for {silent_s:.0f} s')
 
 
 def _dataset(

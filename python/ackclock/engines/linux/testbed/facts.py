@@ -79,9 +79,7 @@ def look(agent: Agent, host: Host, testbed: Testbed) -> Facts:
     """Looks at a host. Raises `HostError`."""
     paths = (CONTROLS, ALLOWED, FORWARD, CLOCKSOURCE, PSCHED, LOAD, CPU)
     controls, allowed, forward, clock, psched, load, cpu = agent.read(*paths)
-    lacks = [
-        name for name, (status, *_) in zip(PROGRAMS, agent.look(*PROGRAMS.values()), strict=True) if status is None
-    ]
+    lacks = _lacks(agent)
     found = Facts(
         root=agent.hello["user"] == 0,
         taken=agent.hello["taken"],
@@ -92,8 +90,8 @@ def look(agent: Agent, host: Host, testbed: Testbed) -> Facts:
         allowed=frozenset(allowed.split()),
         forwards=forward.strip() == "1",
         clock=clock.strip() or "unknown",
-        tick_hz=float(int(psched.split()[3], 16)) if len(psched.split()) > 3 else 1e9,
-        cores=sum(line[3:4].isdigit() for line in cpu.splitlines() if line.startswith("cpu")),
+        tick_hz=_tick_hz(psched),
+        cores=_cores(cpu),
         load=float(load.split()[0]) if load else 0.0,
         offset=agent.clock(),
         interfaces={},
@@ -101,6 +99,23 @@ def look(agent: Agent, host: Host, testbed: Testbed) -> Facts:
     if "ip" not in lacks:
         _network(agent, host, testbed, found)
     return found
+
+
+def _lacks(agent: Agent) -> list[str]:
+    """Programs that cannot be run there."""
+    said = agent.look(*PROGRAMS.values())
+    return [name for name, (status, *_) in zip(PROGRAMS, said, strict=True) if status is None]
+
+
+def _tick_hz(psched: str) -> float:
+    """Of the clock by which packets are scheduled, from /proc/net/psched."""
+    words = psched.split()
+    return float(int(words[3], 16)) if len(words) > 3 else 1e9
+
+
+def _cores(cpu: str) -> int:
+    """Of the processors' lines in /proc/stat."""
+    return sum(line[3:4].isdigit() for line in cpu.splitlines() if line.startswith("cpu"))
 
 
 def _network(agent: Agent, host: Host, testbed: Testbed, found: Facts) -> None:
@@ -115,11 +130,14 @@ def _network(agent: Agent, host: Host, testbed: Testbed, found: Facts) -> None:
         devices = [found.data] if found.data else []
         _routes(agent, host, testbed, found)
     for device in [device for device in devices if device in every]:
-        features, qdisc = agent.look(["ethtool", "-k", device], ["tc", "-j", "qdisc", "show", "dev", device, "root"])
-        found.offloads[device] = list(switchable(features[1]))
-        found.qdiscs[device] = " ".join(
-            f"{each.get('kind')} {each.get('handle')}" for each in _json(qdisc[1]) if each.get("handle", "0:") != "0:"
-        )
+        _device(agent, device, found)
+
+
+def _device(agent: Agent, device: str, found: Facts) -> None:
+    features, qdisc = agent.look(["ethtool", "-k", device], ["tc", "-j", "qdisc", "show", "dev", device, "root"])
+    found.offloads[device] = list(switchable(features[1]))
+    set_up = [each for each in _json(qdisc[1]) if each.get("handle", "0:") != "0:"]
+    found.qdiscs[device] = " ".join(f"{each.get('kind')} {each.get('handle')}" for each in set_up)
 
 
 def _routes(agent: Agent, host: Host, testbed: Testbed, found: Facts) -> None:

@@ -94,15 +94,18 @@ def beyond(plan: Plan) -> Iterator[str]:
         yield "UDP on a testbed"
     if len({stack.settings(group) for group in plan.groups}) > 1:
         yield "several settings of TCP on a testbed"
-    testbed = Testbed.of(plan)
-    for role, vantage in ((SENDER, SENDERS), (RECEIVER, RECEIVERS)):
-        if vantage in plan.record.vantages and len(testbed.role(role)) > 1:
-            yield f"a packet capture at several {vantage} of a testbed"
-    several = max(len(testbed.role(SENDER)), len(testbed.role(RECEIVER))) > 1
-    if several and any(item.workload["arrivals"]["kind"] in WAITING for item in plan.traffic):
-        yield "traffic that waits for transfers, between more than two hosts of a testbed"
-    if any(value for value in (group.tcp and not group.tcp.batches for group in plan.groups)):
+    yield from _beyond_hosts(plan, Testbed.of(plan))
+    if any(group.tcp and not group.tcp.batches for group in plan.groups):
         yield "senders that send no batches, on a testbed"
+
+
+def _beyond_hosts(plan: Plan, testbed: Testbed) -> Iterator[str]:
+    """What takes no more than two hosts."""
+    several = {SENDERS: len(testbed.role(SENDER)) > 1, RECEIVERS: len(testbed.role(RECEIVER)) > 1}
+    captured = [vantage for vantage, found in several.items() if found and vantage in plan.record.vantages]
+    yield from (f"a packet capture at several {vantage} of a testbed" for vantage in captured)
+    if any(several.values()) and any(item.workload["arrivals"]["kind"] in WAITING for item in plan.traffic):
+        yield "traffic that waits for transfers, between more than two hosts of a testbed"
 
 
 def order(plan: Plan, seed: int, testbed: Testbed, host: Host, first_port: int, captures: int) -> dict[str, Any]:

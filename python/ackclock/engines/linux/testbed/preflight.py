@@ -58,23 +58,34 @@ def _end(plan: Plan, testbed: Testbed, host: Host, found: Facts) -> Iterator[str
     if found.data is None:
         yield f"found no interface with the address {host.data}; expected one"
         return
+    yield from _controls(plan, host, found)
+    yield from _ways(testbed, host, found)
+    if not found.root:
+        yield from _needs_root(plan)
+    if layout.metrics(plan, _mtu(found)) and found.own_routes:
+        yield f"found a route to {', '.join(sorted(found.own_routes))} alone; expected none, where ours is to be"
+
+
+def _controls(plan: Plan, host: Host, found: Facts) -> Iterator[str]:
     kinds = {group.congestion.kind for group in plan.groups if group.congestion}
     for kind in sorted(kinds - found.controls):
         yield f"found no {features.congestion(kind)} in its kernel; expected it (modprobe tcp_{kind})"
     if host.role == SENDER and not found.root and (kept := sorted(kinds & found.controls - found.allowed)):
-        yield (
-            f"found no root, and {features.congestion(kept[0])} kept for it; expected either (it is not in "
-            "net.ipv4.tcp_allowed_congestion_control)"
-        )
+        expected = "either (it is not in net.ipv4.tcp_allowed_congestion_control)"
+        yield f"found no root, and {features.congestion(kept[0])} kept for it; expected {expected}"
+
+
+def _ways(testbed: Testbed, host: Host, found: Facts) -> Iterator[str]:
     for peer in layout.peers(testbed, host):
         if peer not in found.routes:
             yield f"found no route from {host.data} to {peer}; expected one by the router"
-    if not found.root and any(group.tcp and group.tcp.receive_window_bytes for group in plan.groups):
+
+
+def _needs_root(plan: Plan) -> Iterator[str]:
+    if any(group.tcp and group.tcp.receive_window_bytes for group in plan.groups):
         yield "found no root; expected it, to give a receive window"
-    if not found.root and plan.record.pcap:
+    if plan.record.pcap:
         yield "found no root; expected it, to capture packets"
-    if layout.metrics(plan, _mtu(found)) and found.own_routes:
-        yield f"found a route to {', '.join(sorted(found.own_routes))} alone; expected none, where ours is to be"
 
 
 def _router(plan: Plan, testbed: Testbed, host: Host, found: Facts, agent: Agent) -> Iterator[str]:
