@@ -195,7 +195,7 @@ subprocess.run(live.private(["true"]), check=True)
 def _running(command):
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
-            found = path.read_bytes().replace(b"\0", b" ").decode().strip()
+            found = path.read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
         except OSError:
             continue
         if found == command:
