@@ -11,6 +11,8 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
+HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+AGENT := python/ackclock/hosts/ackclock-agent-$(shell uname -m)
 # File by file: `cargo fmt` does not see modules that a list declares (`controllers!`, `disciplines!`).
 RUSTFMT := rustfmt --edition 2021
 
@@ -27,7 +29,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_COMPILE := 1
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup environment crates packages core demo test oracle fuzz kernel lint format bench scoreboard gallery docs clean debian-test debian-bench debian-kernel debian-scoreboard
+.PHONY: help setup environment crates packages core demo agent test oracle fuzz kernel lint format bench scoreboard gallery docs clean debian-test debian-bench debian-kernel debian-scoreboard
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,7 +43,9 @@ demo: $(VENV)/.ackclock  ## ten CUBIC flows through one bottleneck: a table and 
 kernel: $(VENV)/.ackclock debian-kernel  ## the guest kernel of the engine linux, in ~/.cache/ackclock (minutes, once)
 	$(VENV)/bin/ackclock kernel build
 
-test: $(VENV)/.dev debian-test kernel  ## all tests but the long oracles
+agent: $(AGENT)  ## what runs on the hosts of a testbed, for machines like this one
+
+test: $(VENV)/.dev debian-test kernel agent  ## all tests but the long oracles
 	tools/test.sh $(PY)
 
 oracle: $(VENV)/.dev  ## long comparisons with published numbers
@@ -96,9 +100,15 @@ docs: $(VENV)/.docs  ## the documentation site, in site/
 	cp -r $(TARGET)/doc site/rust
 	@echo "Open the site: file://$(abspath site/index.html)"
 
+# Linked statically, it runs on any Linux of the same processor, whatever libraries are there.
+$(AGENT): $(RUST_SOURCES)
+	RUSTFLAGS='-C target-feature=+crt-static' cargo build --locked --release --package ackclock-agent --target $(HOST)
+	install -m 755 $(TARGET)/$(HOST)/release/ackclock-agent $@.new
+	mv $@.new $@
+
 clean:  ## remove everything that was built or run
 	rm -rf $(VENV) target site build dist results .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	rm -f python/ackclock/_core*.so
+	rm -f python/ackclock/_core*.so python/ackclock/hosts/ackclock-agent-*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- what the verbs stand on -------------------------------------------------------------------
@@ -142,7 +152,8 @@ $(VENV)/.docs: $(VENV)/.ackclock
 	@touch $@
 
 debian-test:
-	tools/need-debian.sh chromium=chromium tcpdump=tcpdump
+	tools/need-debian.sh chromium=chromium tcpdump=tcpdump ssh=openssh-client /usr/sbin/sshd=openssh-server \
+		ip=iproute2 ethtool=ethtool
 
 debian-scoreboard:
 	tools/need-debian.sh tcptrace=tcptrace tshark=tshark

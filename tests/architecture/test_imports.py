@@ -25,6 +25,7 @@ FLOORS = (
     ("catalog", "metrics"),
     ("known",),
     ("input", "plan", "theory"),
+    ("hosts",),
     ("system",),
     ("errors", "_core"),
 )

@@ -66,6 +66,7 @@ impl Capture {
         let captures = vantages.zip(&order.captures);
         captures
             .filter_map(|(vantage, path)| End::of(vantage).map(|end| (end, path)))
+            .filter(|(end, _)| order.here.is_none() || !end.hosts(order).is_empty())
             .map(|(end, path)| Capture::open(end, path, order, namespaces))
             .collect()
     }
@@ -76,13 +77,7 @@ impl Capture {
         order: &Order,
         namespaces: &mut Namespaces,
     ) -> Result<Capture, Error> {
-        let ways = order.flows.iter().chain(&order.datagrams);
-        let ways = ways.chain(order.traffic.iter().flatten());
-        let hosts = ways.map(|way| match end {
-            End::Senders => way.source.namespace.as_str(),
-            End::Receivers => way.destination.namespace.as_str(),
-        });
-        let hosts: BTreeSet<&str> = hosts.collect();
+        let hosts = end.hosts(order);
         let most = hosts.len() * order.captures.len();
         let blocks = RINGS_BYTES / BLOCK_BYTES / most.max(1);
         let mut rings = Vec::with_capacity(hosts.len());
@@ -167,6 +162,18 @@ impl Capture {
 }
 
 impl End {
+    /// The hosts here from which data come, or to which they go.
+    fn hosts(self, order: &Order) -> BTreeSet<&str> {
+        let ways = order.flows.iter().chain(&order.datagrams);
+        let ways = ways.chain(order.traffic.iter().flatten());
+        let hosts = ways.map(|way| match self {
+            End::Senders => &way.source,
+            End::Receivers => &way.destination,
+        });
+        let here = hosts.filter(|host| order.has(host));
+        here.map(|host| host.namespace.as_str()).collect()
+    }
+
     /// The end that a plan names; links have none.
     fn of(vantage: &Vantage) -> Option<End> {
         match vantage {

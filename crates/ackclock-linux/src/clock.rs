@@ -53,13 +53,21 @@ impl Clock {
     /// A clock whose time 0 is the second whole second from now, so that the kernel's ticks are in the same phase in each
     /// run.
     pub fn new(kind: ClockKind) -> Result<Clock, Error> {
+        let now_ns = nanoseconds(clock_gettime(ClockId::Monotonic));
+        Clock::at(
+            kind,
+            (now_ns / NANOSECONDS_PER_SECOND + 2) * NANOSECONDS_PER_SECOND,
+        )
+    }
+
+    /// A clock whose time 0 is a time of the kernel's monotonic clock.
+    pub fn at(kind: ClockKind, zero_ns: i64) -> Result<Clock, Error> {
         sys::wake_exactly().tried(|| "timer slack".to_owned())?;
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags)
             .tried(|| "timerfd_create".to_owned())?;
         let now_ns = nanoseconds(clock_gettime(ClockId::Monotonic));
         let real_ns = nanoseconds(clock_gettime(ClockId::Realtime));
-        let zero_ns = (now_ns / NANOSECONDS_PER_SECOND + 2) * NANOSECONDS_PER_SECOND;
         Ok(Clock {
             kind,
             timer,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
+use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::io::Errno;
@@ -12,12 +13,12 @@ use rustix::net::{
 
 use crate::error::Tried;
 use crate::namespaces::Namespaces;
-use crate::order::{Care, Host, SocketOptions};
+use crate::order::{Care, Host, Order, SocketOptions};
 use crate::{sys, Error};
 
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 4096;
-/// The first port that listens.
+/// The first port that listens, in namespaces.
 const FIRST_SERVER_PORT: u16 = 1024;
 /// The first port of those that connect.
 const FIRST_CLIENT_PORT: u16 = 8192;
@@ -41,64 +42,144 @@ pub struct Service {
     pub priority: u8,
 }
 
+/// Which ports connections have.
+///
+/// In namespaces, whoever connects takes the next that is free, and says here which. Between machines nobody can be asked:
+/// a flow's number is in its two ports, the rest by `SPAN` at the client, the quotient at the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ports {
+    /// The first that listens.
+    first: u16,
+    /// So many for each service; 1 in namespaces.
+    turns: usize,
+    is_numbered: bool,
+}
+
+impl Ports {
+    /// Ports below those that Linux takes by itself (`ip_local_port_range` begins with 32768).
+    const FIRST_NUMBERED: u16 = 20_000;
+    const SPAN: usize = 12_000;
+
+    /// Those of an order with so many flows.
+    pub fn of(order: &Order, flows: usize) -> Ports {
+        order.here.as_ref().map_or(
+            Ports {
+                first: FIRST_SERVER_PORT,
+                turns: 1,
+                is_numbered: false,
+            },
+            |here| Ports {
+                first: here.first_port,
+                turns: flows.div_ceil(Ports::SPAN).max(1),
+                is_numbered: true,
+            },
+        )
+    }
+
+    /// The flow of a connection between a client's port and a listener, if they say.
+    pub fn flow(&self, client: u16, listener: usize) -> Option<usize> {
+        let rest = usize::from(client.checked_sub(Ports::FIRST_NUMBERED)?);
+        let is_one = self.is_numbered && rest < Ports::SPAN;
+        is_one.then_some(listener % self.turns * Ports::SPAN + rest)
+    }
+
+    /// A flow's listener among those of its service, and its client's port.
+    fn of_flow(&self, flow: usize) -> (usize, Option<u16>) {
+        if !self.is_numbered {
+            return (0, None);
+        }
+        let client = Ports::FIRST_NUMBERED + (flow % Ports::SPAN) as u16;
+        (flow / Ports::SPAN, Some(client))
+    }
+
+    /// The port of a listener.
+    pub fn listening(&self, number: usize) -> Option<u16> {
+        let port = u16::try_from(number).ok()?.checked_add(self.first)?;
+        let most = if self.is_numbered {
+            Ports::FIRST_NUMBERED
+        } else {
+            FIRST_CLIENT_PORT
+        };
+        (port < most).then_some(port)
+    }
+}
+
 /// The hosts' sockets.
 #[derive(Debug)]
 pub struct Hosts {
     pub namespaces: Namespaces,
-    /// By service, its place among the listeners.
+    pub ports: Ports,
+    /// By service, its place among the services.
     services: BTreeMap<Service, usize>,
-    listeners: Vec<OwnedFd>,
+    /// `turns` for each service; none where the host is elsewhere.
+    listeners: Vec<Option<OwnedFd>>,
     /// By address, the port of its next connection.
-    ports: BTreeMap<Ipv4Addr, u16>,
+    next: BTreeMap<Ipv4Addr, u16>,
     reader: Care,
 }
 
 impl Hosts {
     /// Nobody listens yet.
-    pub fn new(namespaces: Namespaces, reader: Care) -> Hosts {
+    pub fn new(namespaces: Namespaces, ports: Ports, reader: Care) -> Hosts {
         Hosts {
             namespaces,
+            ports,
             services: BTreeMap::new(),
             listeners: Vec::new(),
-            ports: BTreeMap::new(),
+            next: BTreeMap::new(),
             reader,
         }
     }
 
-    /// Has a service listen; its number, if it did not.
+    /// Has a service listen, if its host is here; the numbers of its listeners, if it did not.
     pub fn serve(
         &mut self,
         service: Service,
         options: &SocketOptions,
-    ) -> Result<Option<usize>, Error> {
+        is_here: bool,
+    ) -> Result<Range<usize>, Error> {
+        let begin = self.listeners.len();
         if self.services.contains_key(&service) {
-            return Ok(None);
+            return Ok(begin..begin);
         }
-        let number = self.listeners.len();
-        let socket = self.socket(&service.namespace, options, service.priority)?;
-        let what = || format!("listening in {}", service.namespace);
-        let port = server_port(number).ok_or(Errno::ADDRNOTAVAIL).tried(what)?;
-        bind(&socket, &SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port)).tried(what)?;
-        listen(&socket, BACKLOG).tried(what)?;
-        self.listeners.push(socket);
-        self.services.insert(service, number);
-        Ok(Some(number))
+        for number in begin..begin + self.ports.turns {
+            let socket = is_here.then(|| self.listening(&service, options, number));
+            self.listeners.push(socket.transpose()?);
+        }
+        self.services.insert(service, begin / self.ports.turns);
+        Ok(begin..self.listeners.len())
     }
 
-    /// A service's socket.
-    pub fn listener(&self, number: usize) -> &OwnedFd {
-        &self.listeners[number]
+    fn listening(
+        &mut self,
+        service: &Service,
+        options: &SocketOptions,
+        number: usize,
+    ) -> Result<OwnedFd, Error> {
+        let socket = self.socket(&service.namespace, options, service.priority)?;
+        let what = || format!("listening in {}", service.namespace);
+        let port = self.ports.listening(number);
+        let port = port.ok_or(Errno::ADDRNOTAVAIL).tried(what)?;
+        bind(&socket, &SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, port)).tried(what)?;
+        listen(&socket, BACKLOG).tried(what)?;
+        Ok(socket)
+    }
+
+    /// A listener's socket, if it is here.
+    pub fn listener(&self, number: usize) -> Option<&OwnedFd> {
+        self.listeners[number].as_ref()
     }
 
     /// Takes a connection of a service: the socket and who has connected; none if there is none.
     pub fn accept(&self, number: usize) -> Option<(OwnedFd, SocketAddrV4)> {
-        let (socket, peer) = acceptfrom_with(&self.listeners[number], NONBLOCKING).ok()?;
+        let (socket, peer) = acceptfrom_with(self.listener(number)?, NONBLOCKING).ok()?;
         Some((socket, peer?.try_into().ok()?))
     }
 
-    /// Begins to connect a host with a service at another: the socket, and its address.
+    /// Begins to connect a host with a service at another for a flow: the socket, and its address.
     pub fn connect(
         &mut self,
+        flow: u32,
         from: &Host,
         to: Ipv4Addr,
         service: &Service,
@@ -110,15 +191,21 @@ impl Hosts {
                 from.address, from.namespace
             )
         };
+        let (turn, client) = self.ports.of_flow(flow as usize);
         let number = self.services.get(service).copied();
         let port = number
-            .and_then(server_port)
+            .and_then(|number| self.ports.listening(number * self.ports.turns + turn))
             .ok_or(Errno::CONNREFUSED)
             .tried(what)?;
         let socket = self.socket(&from.namespace, options, service.priority)?;
         sockopt::set_socket_reuseaddr(&socket, true).tried(what)?;
         let (own, there) = (
-            self.bind(&socket, from.address).tried(what)?,
+            match client {
+                Some(port) => {
+                    bind_to(&socket, SocketAddrV4::new(from.address, port)).tried(what)?
+                }
+                None => self.bind(&socket, from.address).tried(what)?,
+            },
             SocketAddrV4::new(to, port),
         );
         match connect(&socket, &there) {
@@ -150,7 +237,7 @@ impl Hosts {
 
     /// Binds to the next port of an address that is free.
     fn bind(&mut self, socket: &OwnedFd, address: Ipv4Addr) -> Result<SocketAddrV4, Errno> {
-        let next = self.ports.entry(address).or_insert(FIRST_CLIENT_PORT);
+        let next = self.next.entry(address).or_insert(FIRST_CLIENT_PORT);
         for _ in FIRST_CLIENT_PORT..=u16::MAX {
             let own = SocketAddrV4::new(address, *next);
             *next = next.checked_add(1).unwrap_or(FIRST_CLIENT_PORT);
@@ -173,8 +260,12 @@ impl Hosts {
         let what = || format!("a socket in {namespace}");
         let socket =
             socket_with(AddressFamily::INET, SocketType::STREAM, NONBLOCKING, None).tried(what)?;
-        sockopt::set_tcp_congestion(&socket, &options.congestion)
-            .tried(|| format!("congestion control {}", options.congestion))?;
+        match sockopt::set_tcp_congestion(&socket, &options.congestion) {
+            // Without rights only some can be chosen; of a machine that receives none matters, and whoever sent it the
+            // order has looked whether one that sends may have it.
+            Err(Errno::PERM) if self.ports.is_numbered => {}
+            set => set.tried(|| format!("congestion control {}", options.congestion))?,
+        }
         let settings = [
             (libc::IPPROTO_TCP, libc::TCP_MAXSEG, options.mss_bytes),
             (
@@ -234,7 +325,41 @@ impl Hosts {
     }
 }
 
-fn server_port(number: usize) -> Option<u16> {
-    let port = u16::try_from(number).ok()?.checked_add(FIRST_SERVER_PORT)?;
-    (port < FIRST_CLIENT_PORT).then_some(port)
+fn bind_to(socket: &OwnedFd, own: SocketAddrV4) -> Result<SocketAddrV4, Errno> {
+    bind(socket, &own).map(|()| own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn between_machines_a_flow_is_in_its_two_ports() {
+        let ports = Ports {
+            first: 10_000,
+            turns: 3,
+            is_numbered: true,
+        };
+        for flow in [0, 1, 11_999, 12_000, 35_999] {
+            let (turn, client) = ports.of_flow(flow);
+            let (service, client) = (4, client.expect("a port"));
+            assert!((20_000..32_000).contains(&client));
+            assert_eq!(ports.flow(client, service * 3 + turn), Some(flow));
+        }
+        assert_eq!(ports.flow(19_999, 0), None);
+        assert_eq!(ports.flow(32_000, 0), None);
+        assert_eq!(ports.listening(10_000), None);
+    }
+
+    #[test]
+    fn in_namespaces_a_port_says_nothing() {
+        let ports = Ports {
+            first: FIRST_SERVER_PORT,
+            turns: 1,
+            is_numbered: false,
+        };
+        assert_eq!(ports.flow(20_000, 0), None);
+        assert_eq!(ports.listening(0), Some(FIRST_SERVER_PORT));
+        assert_eq!(ports.listening(8192 - 1024), None);
+    }
 }

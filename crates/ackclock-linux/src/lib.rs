@@ -63,10 +63,49 @@ pub use error::Error;
 /// The order is not one, a command failed, or the kernel refused something.
 #[cfg(target_os = "linux")]
 pub fn carry_out(order: &str) -> Result<(), Error> {
+    let prepared = prepare(order, Box::new(tell_on_stdout))?;
+    prepared.run(None)
+}
+
+/// An order whose network and listeners are there, and whose traffic waits.
+#[cfg(target_os = "linux")]
+pub struct Prepared {
+    run: run::Run,
+    result: std::path::PathBuf,
+}
+
+/// Sets up what an order needs; `tell` will hear the share of its traffic that is over.
+///
+/// # Errors
+/// As of [`carry_out`].
+#[cfg(target_os = "linux")]
+pub fn prepare(order: &str, tell: Box<dyn FnMut(f64) + Send>) -> Result<Prepared, Error> {
     let order = order::Order::parse(order)?;
-    let path = order.result.clone();
-    let tables = run::Run::new(order)?.finish()?;
-    result::write(&tables, &path)
+    let result = order.result.clone();
+    Ok(Prepared {
+        run: run::Run::new(order, tell)?,
+        result,
+    })
+}
+
+#[cfg(target_os = "linux")]
+impl Prepared {
+    /// Runs the traffic and writes the result. It begins as soon as it can, or at `zero_ns` of the monotonic clock.
+    ///
+    /// # Errors
+    /// As of [`carry_out`].
+    pub fn run(mut self, zero_ns: Option<i64>) -> Result<(), Error> {
+        self.run.begin_at(zero_ns)?;
+        let tables = self.run.finish()?;
+        result::write(&tables, &self.result)
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn tell_on_stdout(share: f64) {
+    use std::io::Write;
+    // Nobody may be listening.
+    let _ = writeln!(std::io::stdout(), "progress {share:.2}");
 }
 
 /// As on Linux, where alone it can be.

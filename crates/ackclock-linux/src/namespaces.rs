@@ -20,15 +20,18 @@ const COUNTERS: &str = "/proc/thread-self/net/netstat";
 #[derive(Debug)]
 pub struct Namespaces {
     home: File,
+    /// The name under which home is a host.
+    own: Option<String>,
     open: BTreeMap<String, File>,
     /// Where the thread is; empty: at home.
     current: String,
 }
 
 impl Namespaces {
-    /// The thread is at home.
-    pub fn new() -> Result<Namespaces, Error> {
+    /// The thread is at home, which may have the name of a host.
+    pub fn new(own: Option<&str>) -> Result<Namespaces, Error> {
         Ok(Namespaces {
+            own: own.map(str::to_owned),
             home: open("/proc/thread-self/ns/net".as_ref())?,
             open: BTreeMap::new(),
             current: String::new(),
@@ -37,6 +40,11 @@ impl Namespaces {
 
     /// Moves the thread into a namespace; the empty name is home.
     pub fn enter(&mut self, name: &str) -> Result<(), Error> {
+        let name = if self.own.as_deref() == Some(name) {
+            ""
+        } else {
+            name
+        };
         if name == self.current {
             return Ok(());
         }

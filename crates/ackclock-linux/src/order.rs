@@ -21,6 +21,9 @@ pub struct Order {
     pub seed: u64,
     /// Whose time it is.
     pub clock: ClockKind,
+    /// Where it is carried out, if each host of the order is a machine of its own; `null`: all are namespaces here.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub here: Option<Here>,
     /// Commands that make the network, one a line, in order.
     pub setup: Vec<String>,
     /// Commands at given times, in order of time.
@@ -59,6 +62,16 @@ pub enum ClockKind {
     Virtual,
     /// The world's.
     Real,
+}
+
+/// One of several machines that carry an order out together.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Here {
+    /// The host that this machine is: its sockets are made where the process is, and those of others are elsewhere.
+    pub host: String,
+    /// The first port on which any of them listens.
+    pub first_port: u16,
 }
 
 /// When an application looks after its socket.
@@ -176,8 +189,17 @@ impl Order {
                 return Err(Error::Order(format!("link {link} is not in the plan")));
             }
         }
+        if self.here.is_some() && !self.datagrams.is_empty() {
+            return Err(Error::Order("UDP between machines is not known".to_owned()));
+        }
         positive("plan.duration_s", plan.duration)?;
         positive("serve_s", self.serve)
+    }
+
+    /// Whether a host is this machine, or one of its namespaces.
+    pub fn has(&self, host: &Host) -> bool {
+        let here = self.here.as_ref();
+        here.is_none_or(|here| here.host == host.namespace)
     }
 
     /// The sockets of a group and its TCP.
@@ -229,7 +251,7 @@ mod tests {
         let way = json!({"source": host("tx0", "10.1.0.1"), "destination": host("rx0", "10.2.0.1"), "nodes": null});
         json!({
             "plan": plan,
-            "seed": 1, "clock": "virtual", "setup": ["ip netns add tx0"],
+            "seed": 1, "clock": "virtual", "here": null, "setup": ["ip netns add tx0"],
             "changes": [{"at_s": 2.0, "link": 0, "rate_bps": 1e7, "commands": ["tc qdisc"]}],
             "sockets": [
                 {

@@ -7,7 +7,6 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
-use std::io::{self, Write};
 use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -21,7 +20,7 @@ use crate::connection::Connection;
 use crate::drops::Monitor;
 use crate::error::Tried;
 use crate::frame::Headers;
-use crate::hosts::{Hosts, Service};
+use crate::hosts::{Hosts, Ports, Service};
 use crate::namespaces::Namespaces;
 use crate::order::{Care, Order};
 use crate::plans::Plans;
@@ -32,6 +31,7 @@ use crate::tables::Record;
 use crate::{setup, Error};
 
 mod datagrams;
+mod elsewhere;
 mod sampling;
 mod serving;
 
@@ -139,15 +139,19 @@ pub struct Run {
     warmed_up: bool,
     is_over: bool,
     told: f64,
+    /// Whom progress is told.
+    tell: Box<dyn FnMut(f64) + Send>,
 }
 
 impl Run {
-    /// Sets the network up, and has everybody listen.
-    pub fn new(order: Order) -> Result<Run, Error> {
+    /// Sets the network up, and has everybody listen; `tell` hears the share of the run that is done.
+    pub fn new(order: Order, tell: Box<dyn FnMut(f64) + Send>) -> Result<Run, Error> {
         let plans = Plans::new(&order)?;
-        let mut namespaces = Namespaces::new()?;
+        let own = order.here.as_ref().map(|here| here.host.as_str());
+        let mut namespaces = Namespaces::new(own)?;
         setup::run(&order.setup, &mut namespaces)?;
-        let monitor = Monitor::open().ok();
+        // It hears all that the machine drops, so it is for those that are alone.
+        let monitor = Monitor::open().ok().filter(|_| own.is_none());
         let captures = Capture::open_all(&order, &mut namespaces)?;
         let queues = Queues::open(&order, &mut namespaces)?;
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC).tried(|| "epoll".to_owned())?;
@@ -156,7 +160,7 @@ impl Run {
             clock: Clock::new(order.clock)?,
             poll,
             agenda: BinaryHeap::new(),
-            hosts: Hosts::new(namespaces, order.reader),
+            hosts: Hosts::new(namespaces, Ports::of(&order, count), order.reader),
             flows: std::iter::repeat_with(|| Stage::Waiting)
                 .take(count)
                 .collect(),
@@ -174,18 +178,25 @@ impl Run {
             warmed_up: false,
             is_over: false,
             told: 0.0,
+            tell,
             plans,
             order,
         };
         run.listen()?;
-        run.schedule();
-        // The listeners took time; it begins when all is ready.
-        run.clock = Clock::new(run.order.clock)?;
-        run.watch(run.clock.timer(), Whose::Clock, epoll::EventFlags::IN)?;
+        run.schedule()?;
         if let Some(monitor) = &run.monitor {
             run.watch(monitor.socket(), Whose::Monitor, epoll::EventFlags::IN)?;
         }
         Ok(run)
+    }
+
+    /// It begins: now that all is ready, or at a time to come of the kernel's monotonic clock.
+    pub fn begin_at(&mut self, zero_ns: Option<i64>) -> Result<(), Error> {
+        self.clock = match zero_ns {
+            Some(zero_ns) => Clock::at(self.order.clock, zero_ns)?,
+            None => Clock::new(self.order.clock)?,
+        };
+        self.watch(self.clock.timer(), Whose::Clock, epoll::EventFlags::IN)
     }
 
     /// Everybody listens that somebody may connect with.
@@ -209,21 +220,25 @@ impl Run {
                 group,
                 priority,
             };
-            listeners.extend(self.hosts.serve(service, self.order.sockets_of(group)?.0)?);
+            let options = self.order.sockets_of(group)?.0;
+            let is_here = self.order.has(server);
+            listeners.extend(self.hosts.serve(service, options, is_here)?);
         }
         self.hosts.namespaces.enter("")?;
         for number in listeners {
             let whose = Whose::Listener(number as u32);
-            self.watch(self.hosts.listener(number), whose, epoll::EventFlags::IN)?;
+            if let Some(listener) = self.hosts.listener(number) {
+                self.watch(listener, whose, epoll::EventFlags::IN)?;
+            }
         }
         Ok(())
     }
 
-    fn schedule(&mut self) {
+    fn schedule(&mut self) -> Result<(), Error> {
         let plan = &self.order.plan;
         for index in 0..self.plans.len() {
             let start = self.plans.start(&self.order, index);
-            if start <= plan.duration {
+            if start <= plan.duration && self.begins_here(index)? {
                 self.agenda
                     .push(Reverse((start, Task::Start(index as u32))));
             }
@@ -243,6 +258,7 @@ impl Run {
             self.agenda
                 .push(Reverse((capture::INTERVAL, Task::Capture)));
         }
+        Ok(())
     }
 
     fn watch(
@@ -256,6 +272,14 @@ impl Run {
 
     /// Goes on to the end; the tables of the run.
     pub fn finish(mut self) -> Result<NamedTables, Error> {
+        self.go_on_to_the_end()?;
+        if self.order.here.is_some() {
+            self.leave();
+        }
+        Ok(self.record.tables())
+    }
+
+    fn go_on_to_the_end(&mut self) -> Result<(), Error> {
         let mut events = Vec::with_capacity(MOST_EVENTS);
         while !self.is_over {
             if let Some(&Reverse((next, _))) = self.agenda.peek() {
@@ -269,7 +293,7 @@ impl Run {
             }
             self.handle(&events)?;
         }
-        Ok(self.record.tables())
+        Ok(())
     }
 
     fn handle(&mut self, events: &[epoll::Event]) -> Result<(), Error> {
@@ -419,13 +443,12 @@ impl Run {
         }
     }
 
-    /// Tells the host how far the run is.
+    /// Tells how far the run is.
     fn tell_progress(&mut self, at: Time) {
         let share = at.seconds() / self.order.plan.duration.seconds();
         if share >= self.told + 1.0 / STEPS {
             self.told = (share * STEPS).floor() / STEPS;
-            // Nobody may be listening.
-            let _ = writeln!(io::stdout(), "progress {:.2}", self.told);
+            (self.tell)(self.told);
         }
     }
 }

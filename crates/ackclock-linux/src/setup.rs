@@ -361,7 +361,7 @@ mod tests {
 
     #[test]
     fn an_unknown_program_is_named() {
-        let mut namespaces = Namespaces::new().expect("this thread has a namespace");
+        let mut namespaces = Namespaces::new(None).expect("this thread has a namespace");
         let script = lines("no-such-tool at all");
         let error = run(&script, &mut namespaces).expect_err("there is no such tool");
         assert!(
@@ -372,7 +372,7 @@ mod tests {
 
     #[test]
     fn a_sysctl_that_is_none_names_its_line() {
-        let mut namespaces = Namespaces::new().expect("this thread has a namespace");
+        let mut namespaces = Namespaces::new(None).expect("this thread has a namespace");
         let script = lines("sysctl -qw no.such.value=1");
         let error = run(&script, &mut namespaces).expect_err("there is no such value");
         assert!(

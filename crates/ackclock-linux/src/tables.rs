@@ -28,6 +28,16 @@ table!(
     }
 );
 
+table!(
+    /// Which ends of a flow are here, one row a flow, where several machines carry an order out; the client opens it.
+    Ends {
+        flow: u32,
+        sender: bool,
+        receiver: bool,
+        client: bool,
+    }
+);
+
 record!(
     /// All tables of a run. Of events, what TCP does between two samples has the time of the second.
     Record {
@@ -38,5 +48,6 @@ record!(
         links: Links,
         limits: Limits,
         kernel: Kernel,
+        ends: Ends,
     }
 );

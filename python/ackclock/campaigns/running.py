@@ -91,7 +91,8 @@ def run(
         captures.mkdir(parents=True, exist_ok=True)
     spool_bytes = max(LEAST_SPOOL_BYTES, SPOOL_BYTES // len(complete.seeds))
     options = RunOptions(captures=captures, spool_bytes=spool_bytes, command=command)
-    return Dataset.concat(_all(chosen, complete, options, jobs or cores(), progress))
+    at_a_time = 1 if engines.alone(chosen, complete) else jobs or cores()
+    return Dataset.concat(_all(chosen, complete, options, at_a_time, progress))
 
 
 def _all(engine: Engine, plan: Plan, options: RunOptions, jobs: int, progress: Progress) -> list[Dataset]:

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ackclock.cli.options import AsJson, DryRun, Engines, Jobs, Kernel, Repeats, Report, Seed, command
+from ackclock.cli.options import AsJson, DryRun, Engines, Jobs, Kernel, Repeats, Report, Seed, SshConfig, command
 
 
 def compare(  # noqa: PLR0913 (each is an option of the command line)
@@ -17,6 +17,7 @@ def compare(  # noqa: PLR0913 (each is an option of the command line)
     scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="Scenario file (TOML).")],
     engine: Engines,
     kernel: Kernel = None,
+    ssh_config: SshConfig = None,
     seed: Seed = None,
     repeats: Repeats = None,
     out: Annotated[
@@ -46,9 +47,9 @@ def compare(  # noqa: PLR0913 (each is an option of the command line)
     from ackclock.cli.terminal.progress import progress
     from ackclock.input.source import named
 
-    options = work.Options(engine, kernel, seed, repeats, out, jobs, report, command=command())
+    options = work.Options(engine, kernel, ssh_config, seed, repeats, out, jobs, report, command=command())
     seeds = work.seeds(options)
-    plan = work.loaded(scenario, options.kernel, options.engines).plan()
+    plan = work.loaded(scenario, options).plan()
     names = work.engine_names(options.engines)
     place = out or Path("results") / f"{Path(named(scenario)).stem}-compare"
     runs = plan if seeds is None else replace(plan, seeds=seeds)

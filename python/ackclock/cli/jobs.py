@@ -36,6 +36,7 @@ class Options:
 
     engines: str = "packet"
     kernel: str | None = None
+    ssh_config: Path | None = None
     seed: int | None = None
     repeats: int | None = None
     out: Path | None = None
@@ -114,7 +115,7 @@ def plans(scenarios: Sequence[Path], options: Options) -> list[Plan]:
     problems: list[Problem] = []
     for path in scenarios:
         try:
-            plan = loaded(path, options.kernel, options.engines).plan()
+            plan = loaded(path, options).plan()
             made.append(shortened(plan if asked is None else replace(plan, seeds=asked), options))
         except ScenarioError as error:
             problems += error.problems
@@ -123,11 +124,17 @@ def plans(scenarios: Sequence[Path], options: Options) -> list[Plan]:
     return made
 
 
-def loaded(scenario: Path, kernel: str | None, engines_given: str) -> planning.Loaded:
-    """A scenario with the kernel that `--kernel` names. Raises `InputError` if no engine takes one."""
-    if kernel is not None and (not kernel or LINUX not in engine_names(engines_given)):
-        raise InputError(f"--kernel: found {shown(kernel)} with --engine {engines_given}; expected --engine {LINUX}")
-    return planning.load(scenario).on(kernel)
+def loaded(scenario: Path, options: Options) -> planning.Loaded:
+    """A scenario with the kernel and the ssh that the options name. Raises `InputError` if no engine takes them."""
+    kernel, config = options.kernel, options.ssh_config
+    for option, given in (("--kernel", kernel), ("--ssh-config", config and str(config))):
+        if given is not None and (not given or LINUX not in engine_names(options.engines)):
+            raise InputError(
+                f"{option}: found {shown(given)} with --engine {options.engines}; expected --engine {LINUX}"
+            )
+    if config is not None and not config.is_file():
+        raise InputError(f"--ssh-config: found no file {shown(str(config))}; expected a configuration of ssh's")
+    return planning.load(scenario).on(kernel, str(config.absolute()) if config else None)
 
 
 def able(planned: Sequence[Plan], options: Options) -> list[str]:
@@ -137,6 +144,20 @@ def able(planned: Sequence[Plan], options: Options) -> list[str]:
     if reasons := [reason for plan in planned for engine in chosen for reason in engines.refusals(engine, plan)]:
         raise UnsupportedError(dict.fromkeys(reasons))
     return names
+
+
+def look(planned: Sequence[Plan], names: Sequence[str], say: Callable[[str], None]) -> None:
+    """Looks at the machines that runs would need, and says a line on each. Raises `InputError` for what is missing."""
+    missing: list[str] = []
+    for plan in planned:
+        for name in names:
+            found = engines.look(engines.engine(name), plan)
+            if found is not None:
+                for line in [*(f'host "{host}": {line}' for host, line in found[0].items()), *found[2]]:
+                    say(line)
+                missing += found[1]
+    if missing:
+        raise InputError("\n".join(dict.fromkeys(missing)))
 
 
 def prepare(scenarios: Sequence[Path], planned: Sequence[Plan], options: Options) -> list[Job]:

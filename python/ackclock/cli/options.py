@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
@@ -30,6 +31,12 @@ Kernel: TypeAlias = Annotated[
         metavar="KERNEL",
         help="The engine linux's kernel, in place of the scenario's: guest, live (this machine's own), or the version "
         "or path of a guest.",
+    ),
+]
+SshConfig: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--ssh-config", metavar="FILE", help="A testbed's hosts are reached with this configuration of ssh (its -F)."
     ),
 ]
 Seed: TypeAlias = Annotated[int | None, typer.Option(metavar="N", help="One run, of each point, with this seed.")]

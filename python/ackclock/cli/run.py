@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ackclock.cli.options import AsJson, Engines, Jobs, Kernel, Repeats, Report, Seed, command
+from ackclock.cli.options import AsJson, Engines, Jobs, Kernel, Repeats, Report, Seed, SshConfig, command
 
 if TYPE_CHECKING:
     from ackclock.cli.jobs import Options
@@ -21,6 +21,7 @@ def run(  # noqa: PLR0913 (each is an option of the command line)
     scenarios: Annotated[list[Path], typer.Argument(metavar="SCENARIO...", help="Scenario files (TOML).")],
     engine: Engines = "packet",
     kernel: Kernel = None,
+    ssh_config: SshConfig = None,
     seed: Seed = None,
     repeats: Repeats = None,
     out: Annotated[
@@ -56,10 +57,12 @@ def run(  # noqa: PLR0913 (each is an option of the command line)
     from ackclock.cli import jobs as work
     from ackclock.cli.terminal import forecast
 
-    options = work.Options(engine, kernel, seed, repeats, out, jobs, report, quick, command())
+    options = work.Options(engine, kernel, ssh_config, seed, repeats, out, jobs, report, quick, command())
     plans = work.plans(scenarios, options)
     if dry_run:
-        _tell(plans, work.able(plans, options), options, as_json)
+        names = work.able(plans, options)
+        _tell(plans, names, options, as_json)
+        work.look(plans, names, lambda line: typer.echo(line, err=True))
         return
     made = work.prepare(scenarios, plans, options)
     forecast.warn(forecasts.of_plans([(job.plan, job.engine) for job in made], jobs, report=report), made[0].folder)

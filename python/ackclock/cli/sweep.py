@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ackclock.cli.options import AsJson, DryRun, Engines, Jobs, Kernel, Repeats, Report, Seed, command
+from ackclock.cli.options import AsJson, DryRun, Engines, Jobs, Kernel, Repeats, Report, Seed, SshConfig, command
 from ackclock.errors import InputError
 from ackclock.system import signals
 
@@ -24,6 +24,7 @@ def sweep(  # noqa: PLR0913 (each is an option of the command line)
     scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="Scenario file with a table \\[sweep].")],
     engine: Engines = "packet",
     kernel: Kernel = None,
+    ssh_config: SshConfig = None,
     seed: Seed = None,
     repeats: Repeats = None,
     out: Annotated[
@@ -55,7 +56,7 @@ def sweep(  # noqa: PLR0913 (each is an option of the command line)
     """
     from ackclock.cli import jobs as work
 
-    options = work.Options(engine, kernel, seed, repeats, out, jobs, report, command=command())
+    options = work.Options(engine, kernel, ssh_config, seed, repeats, out, jobs, report, command=command())
     made = list(_prepared(scenario, options, metrics, samples, where or ()))
     if dry_run:
         for job in made:
@@ -76,7 +77,7 @@ def _prepared(
     seeds = work.seeds(options)
     chosen = None if metrics is None else [name.strip() for name in metrics.split(",")]
     points = _where(where)
-    loaded = work.loaded(scenario, options.kernel, options.engines)
+    loaded = work.loaded(scenario, options)
     names = work.engine_names(options.engines)
     for name in names:
         folder = work.folder(scenario, name, options.out, several=len(names) > 1)

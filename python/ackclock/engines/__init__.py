@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from ackclock.engines.engine import Engine, Need
 from ackclock.errors import InputError, Unsupported
@@ -16,6 +16,9 @@ from ackclock.system.files import check_name, readable
 
 if TYPE_CHECKING:
     from ackclock.plan import Plan
+
+#: Of other machines: a line on each by name, what is missing there, what weakens a run.
+Seen: TypeAlias = tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]
 
 #: Name → module and class; a module is imported when its engine is asked for.
 ENGINES = {
@@ -72,6 +75,19 @@ def fed(chosen: Engine, plan: Plan) -> Plan:
     for need in _needs(chosen, plan):
         plan = need.filled(plan, Dataset.read(need.folder))
     return plan
+
+
+def alone(chosen: Engine, plan: Plan) -> bool:
+    """Whether no two runs of a plan may go on at a time."""
+    asked = getattr(chosen, "alone", None)
+    return bool(asked and asked(plan))
+
+
+def look(chosen: Engine, plan: Plan) -> Seen | None:
+    """Other machines that a run would need: see `Engine`."""
+    asked = getattr(chosen, "look", None)
+    found: Seen | None = asked(plan) if asked else None
+    return found
 
 
 def _needs(chosen: Engine, plan: Plan) -> Sequence[Need]:

@@ -28,6 +28,8 @@ PACKET_LOG = "per-packet log"
 CAPTURES = "packet captures"
 LINK_CAPTURES = "packet captures at links"
 SIZES = "packets of several sizes"
+#: Only the hosts of a testbed know it.
+UNKNOWN_DELAY = "a testbed whose delay is not said (network.rtt)"
 
 #: What is no algorithm's name.
 ALL = frozenset({
@@ -61,6 +63,7 @@ def _features(plan: Plan) -> Iterator[str]:
             UDP: bool(plan.datagrams),
             ROUTED: bool(plan.nodes),
             CHANGES: bool(plan.changes),
+            UNKNOWN_DELAY: "testbed" in plan.options and plan.options["testbed"]["rtt_s"] is None,
             PACKET_LOG: plan.record.packets,
             CAPTURES: bool(plan.record.pcap),
             LINK_CAPTURES: any(vantage.startswith(AT_LINK) for vantage in plan.record.vantages),

@@ -108,6 +108,9 @@ impl Run {
 
     /// A row for each flow of the plan, and for each generated transfer that has begun.
     fn write_row(&mut self, index: usize) -> Result<(), Error> {
+        if self.order.here.is_some() && !self.write_ends(index)? {
+            return Ok(());
+        }
         let row = match &self.flows[index] {
             Stage::Waiting if index >= self.plans.first_transfer() => return Ok(()),
             Stage::Waiting if self.plans.datagrams().contains(&index) => Row::of_stream(None),

@@ -37,9 +37,9 @@ impl Run {
             group: plan.about.group,
             priority: plan.priority,
         };
-        let (socket, own, there) = self
-            .hosts
-            .connect(client, server.address, &service, options)?;
+        let (socket, own, there) =
+            self.hosts
+                .connect(flow, client, server.address, &service, options)?;
         self.hosts.namespaces.enter("")?;
         let transfer = index.checked_sub(self.plans.first_transfer());
         let is_awaited = transfer.is_some_and(|transfer| self.plans.schedule.is_awaited(transfer));
@@ -81,9 +81,11 @@ impl Run {
         let Some((socket, client)) = self.hosts.accept(number) else {
             return Ok(());
         };
-        let Some(flow) = self.unaccepted.remove(&client) else {
-            return Ok(());
+        let flow = match self.unaccepted.remove(&client) {
+            Some(flow) => Some(flow),
+            None => self.begun_elsewhere(number, client)?,
         };
+        let Some(flow) = flow else { return Ok(()) };
         let Some(connection) = active(&mut self.flows, flow) else {
             return Ok(());
         };

@@ -16,8 +16,8 @@ PACKET_US, HOP_US, SAMPLE_US = 15.0, 12.0, 15.0
 #: To boot a guest and make its network, in microseconds; for each link and connection more.
 BOOT_US, LINK_US, CONNECTION_US = 1.0e6, 60_000.0, 500.0
 
-#: The kernel whose clock is the world's: a run takes the time that it simulates.
-LIVE = "live"
+#: The kernels whose clock is the world's: a run takes the time that it simulates.
+REAL_TIME = ("live", "hosts")
 
 #: Memory of a guest.
 GUEST_BYTES = 256 << 20
@@ -37,7 +37,7 @@ def of_run(plan: Plan) -> Cost:
     )
     return Cost(
         events=counts.packet + counts.hop + counts.sample,
-        cpu_s=max(1e-6 * cpu_us, plan.duration_s if plan.options["linux"]["kernel"] == LIVE else 0.0),
+        cpu_s=max(1e-6 * cpu_us, plan.duration_s if plan.options["linux"]["kernel"] in REAL_TIME else 0.0),
         bytes=written_bytes(plan, rows) + captured_bytes(plan, counts),
         kept_bytes=kept_bytes(rows),
         memory_bytes=GUEST_BYTES,

@@ -32,7 +32,8 @@ class Order:
     """What is run and what is kept of it: the file's text and name, the engine, metrics by name, samples or not.
 
     `seeds` stand in place of the scenario's own, which may differ from point to point; `where` leaves only the points
-    with these values at these keys; `kernel` stands in place of the scenario's, for the engine linux.
+    with these values at these keys; `kernel` stands in place of the scenario's, for the engine linux, and `ssh_config`
+    in place of the user's own, for a testbed.
     """
 
     text: str
@@ -43,6 +44,7 @@ class Order:
     samples: bool
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     kernel: str | None = None
+    ssh_config: str | None = None
 
     @property
     def title(self) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ackclock import engines
 from ackclock.campaigns import running
 from ackclock.campaigns.cost import Cost, cost
 from ackclock.campaigns.sweep import checking, table, weights, work
@@ -120,7 +121,8 @@ class Job:
         of_points, mixed = weights.of_points(self.loaded, self.order.engine), left.mixed()
         waiting = of_points[mixed.point_numbers]
         there = 1.0 - waiting.sum() / of_points[self.runs.point_numbers].sum()
-        tasks = work.Tasks(mixed, waiting, self.jobs or running.cores())
+        is_alone = engines.alone(engines.engine(self.order.engine), self.loaded.point(0).plan)
+        tasks = work.Tasks(mixed, waiting, 1 if is_alone else self.jobs or running.cores())
         with checking.beside(self.loaded, self.order, left, progress) as tell:
             work.run_all(self.order, tasks, parts, lambda share: tell(there + share * (1.0 - there)))
 
@@ -161,5 +163,6 @@ def prepare(
         samples=samples,
         where=chosen,
         kernel=scenario.kernel,
+        ssh_config=scenario.ssh_config,
     )
     return Job(scenario, order, orders.runs(scenario, order, progress), None if out is None else Path(out))

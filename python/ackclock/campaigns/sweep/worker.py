@@ -100,7 +100,7 @@ class _Worker:
         from ackclock.scenario import planning
 
         self._order, self._stop, self._looked_s = order, stop, -LOOK_S
-        self._loaded = planning.loads(order.text, order.name).only(order.where).on(order.kernel)
+        self._loaded = planning.loads(order.text, order.name).only(order.where).on(order.kernel, order.ssh_config)
         self._engine = engines.engine(order.engine)
         self._plan = lru_cache(PLANS)(self._planned)
 

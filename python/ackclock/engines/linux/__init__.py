@@ -21,6 +21,8 @@ from ackclock.engines.linux import disciplines, guest, held, live, network, resu
 from ackclock.engines.linux.kernel import cache
 from ackclock.engines.linux.network import Network
 from ackclock.engines.linux.order import Order, order
+from ackclock.engines.linux.testbed.layout import HOSTS, TESTBED
+from ackclock.engines.linux.testbed.layout import beyond as beyond_testbed
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.input.fields import shown
 from ackclock.plan import Plan
@@ -39,6 +41,7 @@ class LinuxEngine:
         (features.ALL - LACKING)
         | {features.congestion(name) for name in stack.CONTROLS}
         | {features.queue(name) for name in disciplines.NAMES}
+        | {features.UNKNOWN_DELAY}
     )
 
     def lacking(self) -> str | None:
@@ -49,6 +52,10 @@ class LinuxEngine:
         """What the kernel has not, or cannot be told; of the one that is there, what it was built without."""
         lacking = missing(plan, self)
         lacking += [Unsupported(what, self.name) for what in dict.fromkeys(_finer(plan))]
+        if _on_hosts(plan):
+            return lacking + [Unsupported(what, self.name) for what in beyond_testbed(plan)]
+        if features.UNKNOWN_DELAY in features.features(plan):
+            lacking.append(Unsupported(f'{features.UNKNOWN_DELAY}, with kernel = "guest" or "live"', self.name))
         if lacking or plan.options["linux"]["kernel"] != "live":
             return lacking
         setup = order(plan, 0, _laid(plan)).setup
@@ -66,7 +73,33 @@ class LinuxEngine:
         around = options or RunOptions()
         if reasons := self.check(plan):
             raise UnsupportedError(reasons)
+        if _on_hosts(plan):
+            from ackclock.engines.linux import testbed
+
+            return testbed.run(plan, seed, around)
         return _carried_out(plan, seed, around)
+
+    def alone(self, plan: Plan) -> bool:
+        """The hosts of a testbed have one network."""
+        return _on_hosts(plan)
+
+    def look(self, plan: Plan) -> tuple[dict[str, str], tuple[str, ...], tuple[str, ...]] | None:
+        """Of a testbed: a line on each host, what is missing, and what weakens a run; None if it is none."""
+        if not _on_hosts(plan):
+            return None
+        from ackclock.engines.linux import testbed
+
+        seen = testbed.look(plan)
+        return {name: facts.line() for name, facts in seen.facts.items()}, seen.missing, seen.doubts
+
+
+def _on_hosts(plan: Plan) -> bool:
+    """Whether the kernels are those of a testbed. Raises `InputError` if there is none."""
+    if plan.options["linux"]["kernel"] != HOSTS:
+        return False
+    if TESTBED not in plan.options:
+        raise InputError('linux.kernel: found "hosts" without a testbed; expected network.topology = "testbed"')
+    return True
 
 
 def _finer(plan: Plan) -> Iterator[str]:

@@ -35,6 +35,7 @@ class Order:
             "plan": self.plan.engine_input(),
             "seed": self.seed,
             "clock": self.clock,
+            "here": None,
             "setup": list(self.setup),
             "changes": changes(self.plan, net, live=self.clock == REAL),
             "sockets": [stack.socket(group) for group in self.plan.groups],

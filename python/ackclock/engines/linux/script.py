@@ -125,7 +125,7 @@ def _qdiscs(network: Network, plan: Plan, live: bool) -> Iterator[str]:
         tc, device = f"tc -n {cable.source}", network.device(number)
         if cable.link is not None:
             link = plan.links[cable.link]
-            yield from (f"{tc} {words}" for words in _shaper(link, device, network.mtu_bytes, live))
+            yield from (f"{tc} {words}" for words in shaper(link, device, network.mtu_bytes, live))
             yield from (f"{tc} {words}" for words in disciplines.commands(link, device, network.priorities))
         elif cable.loss is not None:
             yield from (f"{tc} {words}" for words in _losses(cable, device))
@@ -133,7 +133,8 @@ def _qdiscs(network: Network, plan: Plan, live: bool) -> Iterator[str]:
             yield f"{tc} qdisc add dev {device} root {netem(cable)}"
 
 
-def _shaper(link: LinkPlan, device: str, mtu_bytes: int, live: bool) -> Iterator[str]:
+def shaper(link: LinkPlan, device: str, mtu_bytes: int, live: bool) -> Iterator[str]:
+    """What follows `tc` to give a device a link's rate; its discipline is to be below."""
     overhead_bytes = link.frame_overhead_bytes - ETHERNET_BYTES
     stab = f"stab overhead {overhead_bytes} linklayer ethernet " if overhead_bytes else ""
     yield f"qdisc add dev {device} root handle 1: {stab}htb default 1"

@@ -51,7 +51,7 @@ class Linux(Options):
     kernel: Annotated[str, BeforeValidator(_kernel), Field(pattern=f"^{KERNEL}$")] = Field(
         "guest",
         description='which kernel: "guest", a User-Mode Linux in virtual time; its version, if there are '
-        'several; "live", the one that this machine runs',
+        'several; "live", the one that this machine runs; "hosts", those of a testbed (absent there: "hosts")',
     )
     memory: Memory = Field(
         "512MiB",

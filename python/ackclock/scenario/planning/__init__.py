@@ -38,6 +38,9 @@ from ackclock.scenario.scenario import Scenario
 from ackclock.scenario.topology.drawing import Drawing, Hosts, Link, Way
 from ackclock.scenario.traffic.sending import Transfers
 
+#: The option that says where a testbed is, and the kernel that is its hosts'.
+TESTBED, HOSTS = "testbed", "hosts"
+
 #: Up to so many links, the queues of all are sampled unless the scenario says otherwise.
 FEW_LINKS = 16
 
@@ -65,13 +68,15 @@ class Point:
 class Loaded:
     """A checked scenario and its text. One with a sweep has a scenario for each of its points, and none of its own.
 
-    `kernel` stands in place of the scenario's `[linux] kernel` in every plan.
+    `kernel` stands in place of the scenario's `[linux] kernel` in every plan; `ssh_config` is the file by which ssh
+    reaches the hosts of a testbed, in place of the user's own.
     """
 
     scenario: Scenario | None
     source: Source
     sweep: points.Sweep | None = None
     kernel: str | None = None
+    ssh_config: str | None = None
 
     def plan(self) -> Plan:
         """The plan. Raises `ScenarioError` for values that do not fit together, and for a scenario with a sweep."""
@@ -79,10 +84,13 @@ class Loaded:
             raise ScenarioError([_is_a_sweep(self)])
         return self._planned(self.scenario, self.source)
 
-    @checked(kernel=optional(arguments.WORD))
-    def on(self, kernel: str | None) -> Loaded:
-        """The same for another kernel of the engine linux: "guest", "live", a version or a path; None: as it says."""
-        return replace(self, kernel=kernel)
+    @checked(kernel=optional(arguments.WORD), ssh_config=optional(arguments.WORD))
+    def on(self, kernel: str | None, ssh_config: str | None = None) -> Loaded:
+        """The same for another kernel of the engine linux: "guest", "live", a version or a path; None: as it says.
+
+        `ssh_config` is a configuration of ssh's for the hosts of a testbed; None: the user's own.
+        """
+        return replace(self, kernel=kernel, ssh_config=ssh_config)
 
     @checked(chosen=arguments.TEXTS_BY_KEY)
     def only(self, chosen: Mapping[str, Sequence[str]]) -> Loaded:
@@ -150,9 +158,12 @@ class Loaded:
 
     def _planned(self, given: Scenario, source: Source) -> Plan:
         plan = _plan(given, source, self._memo)
-        if self.kernel is None:
-            return plan
-        return replace(plan, options={**plan.options, "linux": {**plan.options["linux"], "kernel": self.kernel}})
+        options = dict(plan.options)
+        if self.kernel is not None:
+            options["linux"] = {**options["linux"], "kernel": self.kernel}
+        if self.ssh_config is not None and TESTBED in options:
+            options[TESTBED] = {**options[TESTBED], "ssh_config": self.ssh_config}
+        return plan if options == plan.options else replace(plan, options=options)
 
 
 @checked(path=arguments.PATH)
@@ -223,10 +234,25 @@ def _plan(given: Scenario, source: Source, memo: Memo) -> Plan:
         traffic=traffic,
         datagrams=datagrams,
         record=_record(given, drawing, source),
-        options={name: memo.of("options", (table := getattr(given, name),), table.planned) for name in OPTIONS},
+        options=_options(given, drawing, memo),
         scenario_name=_path(source.name).name,
         scenario_text=source.text,
     )
+
+
+def _options(given: Scenario, drawing: Drawing, memo: Memo) -> dict[str, Any]:
+    """What each engine alone has. A testbed is one more, and its kernels are the hosts' unless another is named."""
+    options: dict[str, Any] = {
+        name: memo.of("options", (table := getattr(given, name),), table.planned) for name in OPTIONS
+    }
+    if drawing.testbed is None:
+        return options
+    kernel = given.linux.kernel if "kernel" in given.linux.model_fields_set else HOSTS
+    return {
+        **options,
+        "linux": {**options["linux"], "kernel": kernel},
+        TESTBED: {**drawing.testbed, "ssh_config": None},
+    }
 
 
 def _groups(given: Scenario, source: Source, memo: Memo) -> Iterator[GroupPlan]:

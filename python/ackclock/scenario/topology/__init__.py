@@ -22,6 +22,7 @@ TOPOLOGIES = Tables(
         "leaf-spine": ("leaf_spine", "LeafSpine"),
         "inventec": ("inventec", "Inventec"),
         "graph": ("graph", "Graph"),
+        "testbed": ("testbed", "Testbed"),
     },
 )
 

@@ -52,10 +52,14 @@ class Hosts:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A network drawn for its groups: for each group, the ways of its sources, or its hosts."""
+    """A network drawn for its groups: for each group, the ways of its sources, or its hosts.
+
+    `testbed` is where it is, if it is made of real hosts.
+    """
 
     links: tuple[Link, ...]
     places: tuple[tuple[Way, ...] | Hosts, ...]
     nodes: tuple[NodePlan, ...] = ()
     routing: str = "single"
     load: LoadPlan | None = None
+    testbed: Mapping[str, Any] | None = None

@@ -1,0 +1,162 @@
+"""A plan on a testbed: real hosts, each with an agent, and a router between them.
+
+Each agent gets the same order and knows which host it is (`layout`), so all draw the same transfers; they begin at one
+time, for which their clocks are related (`ackclock.hosts.clocks`). What is changed on a host, its guard undoes. Each
+writes what it sees, and the tables become one dataset (`gathered`).
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ackclock import _core
+from ackclock.dataset import Dataset, folders
+from ackclock.engines.engine import Progress, RunOptions
+from ackclock.engines.linux import held, result
+from ackclock.engines.linux.testbed import gathered, layout
+from ackclock.engines.linux.testbed.layout import Host, Testbed
+from ackclock.engines.linux.testbed.preflight import Preflight, changes, preflight
+from ackclock.errors import InputError
+from ackclock.hosts.agent import Agent, HostError, agents
+from ackclock.hosts.clocks import Relation
+from ackclock.plan import Plan
+
+#: A run begins so long after all are ready: longer than to tell them all.
+LEAD_S = 0.7
+
+#: So often the agents are looked at while a run goes on, and a clock is asked for.
+LOOK_S, CLOCK_S = 0.05, 1.0
+
+#: An agent that has not been heard of for so long is given up, and so is one that is not done so long after its end.
+SILENT_S = 8.0
+LATE_S = 20.0
+
+#: Where servers' ports begin: at another place in each run, for the kernel remembers connections for a minute.
+PORTS = range(10_000, 19_000, 16)
+
+#: One run at a time: hosts have one network.
+_alone = threading.Lock()
+
+
+@contextmanager
+def _reached(plan: Plan) -> Iterator[tuple[Testbed, dict[str, Agent], Preflight]]:
+    testbed = Testbed.of(plan)
+    with _alone, agents(testbed.destinations, testbed.ssh_config) as there:
+        yield testbed, there, preflight(plan, testbed, there)
+
+
+def look(plan: Plan) -> Preflight:
+    """What a plan's hosts are like, and what of them is missing. Raises `HostError`, `InputError`."""
+    with _reached(plan) as (_, there, seen):
+        for agent in there.values():
+            agent.end()
+        return seen
+
+
+def run(plan: Plan, seed: int, around: RunOptions) -> Dataset:
+    """One run. Raises `HostError`, and `InputError` for what a host lacks; every host is left as it was."""
+    with _reached(plan) as (testbed, there, seen):
+        if seen.missing:
+            raise InputError("\n".join(seen.missing))
+        hosts = {host.name: host for host in testbed.hosts}
+        first_port = random.choice(PORTS)
+        for name, host in hosts.items():
+            there[name].change(changes(plan, testbed, host, seen.facts[name]))
+        captures = around.capture_files(plan, seed)
+        for name, host in hosts.items():
+            there[name].ask("order", order=layout.order(plan, seed, testbed, host, first_port, len(captures)))
+        before = {name: agent.clock() for name, agent in there.items()}
+        start_ns = time.monotonic_ns() + round(LEAD_S * 1e9)
+        for name, agent in there.items():
+            agent.ask("start", at_ns=before[name].there(start_ns))
+        _follow(plan, there, start_ns, around.progress)
+        clocks = {name: Relation(before[name], agent.clock()) for name, agent in there.items()}
+        left = [f'host "{name}": not undone: {line}' for name, agent in there.items() for line in agent.end()]
+        if left:
+            raise HostError("\n".join(left))
+        _keep(captures, there)
+        found = {name: _core.linux_result(agent.files["result.bin"]) for name, agent in there.items()}
+        return _dataset(plan, seed, around, hosts, found, clocks, seen)
+
+
+def _keep(captures: Sequence[Path], there: Mapping[str, Agent]) -> None:
+    """Writes the captures, each of the host that has it."""
+    for number, path in enumerate(captures):
+        with folders.writing(path):
+            path.write_bytes(next(of for agent in there.values() if (of := agent.files.get(f"{number}.pcap"))))
+
+
+def _follow(plan: Plan, there: Mapping[str, Agent], start_ns: int, progress: Progress) -> None:
+    """Waits for all to be done. Raises `HostError` for one that failed, is gone or is silent."""
+    asked_s = 0.0
+    latest_s = start_ns * 1e-9 + plan.duration_s + LATE_S
+    while not all(agent.over for agent in there.values()):
+        progress(min(agent.share for agent in there.values()))
+        now_s = time.monotonic()
+        if now_s - asked_s > CLOCK_S:
+            asked_s = now_s
+            for agent in there.values():
+                agent.ask_silently()
+        for agent in there.values():
+            agent.look_for_failure()
+            silent_s = time.monotonic() - agent.heard_s
+            if silent_s > SILENT_S or now_s > latest_s:
+                raise HostError(f'host "{agent.name}": nothing heard for {silent_s:.0f} s')
+        time.sleep(LOOK_S)
+
+
+def _dataset(
+    plan: Plan,
+    seed: int,
+    around: RunOptions,
+    hosts: Mapping[str, Host],
+    found: Mapping[str, Any],
+    clocks: Mapping[str, Relation],
+    seen: Preflight,
+) -> Dataset:
+    tables = gathered.together(hosts, found, {name: clock.stretch for name, clock in clocks.items()})
+    of_hosts = {name: held.measured(plan, tables | {"kernel": of["kernel"]}) for name, of in found.items()}
+    lost_p = sum(int(of["kernel"]["capture_lost_p"][0]) for of in found.values())
+    for doubt in (*seen.doubts, *held.uncaptured(lost_p), *_doubts(plan, of_hosts)):
+        warnings.warn(doubt, stacklevel=2)
+    router = next(name for name, host in hosts.items() if host.role == layout.ROUTER)
+    about = {
+        "release": seen.facts[router].release,
+        "mode": layout.HOSTS,
+        "sysctls": dict(plan.options["linux"]["sysctls"]),
+        "hosts": {name: facts.as_dict() for name, facts in seen.facts.items()},
+    }
+    of_run = {
+        "clocks": {name: clock.as_dict() for name, clock in clocks.items()},
+        "held": _held(of_hosts),
+    }
+    return result.dataset(plan, seed, tables, around, about, of_run)
+
+
+def _held(of_hosts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """As of one machine: the latest of all, and each for itself."""
+    every = [*of_hosts.values()]
+    return {
+        "shares": every[0]["shares"],
+        "late_mean_s": max(of["late_mean_s"] for of in every),
+        "late_max_s": max(of["late_max_s"] for of in every),
+        "samples_left_out": sum(of["samples_left_out"] for of in every),
+        "hosts": {name: {key: of[key] for key in of if key != "shares"} for name, of in of_hosts.items()},
+    }
+
+
+def _doubts(plan: Plan, of_hosts: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    said = set()
+    for name, of in of_hosts.items():
+        for doubt in held.doubts(plan, of):
+            line = doubt if "the link" in doubt else f'host "{name}": {doubt}'
+            if line not in said:
+                said.add(line)
+                yield line

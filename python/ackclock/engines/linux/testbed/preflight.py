@@ -1,0 +1,161 @@
+"""Whether a testbed can hold what a plan asks of it: everything is looked at, and nothing is changed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from ackclock.engines import features
+from ackclock.engines.linux.live import LEAST
+from ackclock.engines.linux.network import mtu_bytes
+from ackclock.engines.linux.testbed import facts, layout
+from ackclock.engines.linux.testbed.facts import PACKAGES, Facts
+from ackclock.engines.linux.testbed.layout import ROUTER, SENDER, Host, Testbed
+from ackclock.hosts.agent import Agent
+from ackclock.plan import Plan
+
+#: A busy processor holds no rate: of each core, this much is to be free.
+MOST_LOAD = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Preflight:
+    """What was seen of each host, what is missing where, and what only weakens a run: a line each."""
+
+    facts: Mapping[str, Facts]
+    missing: tuple[str, ...]
+    doubts: tuple[str, ...]
+
+
+def preflight(plan: Plan, testbed: Testbed, agents: Mapping[str, Agent]) -> Preflight:
+    """Looks at each host. Raises `HostError`."""
+    seen = {host.name: facts.look(agents[host.name], host, testbed) for host in testbed.hosts}
+    missing: list[str] = []
+    doubts: list[str] = []
+    for host in testbed.hosts:
+        found, say = seen[host.name], partial("{}: {}".format, f'host "{host.name}"')
+        missing += map(say, _missing(plan, testbed, host, found, agents[host.name]))
+        doubts += map(say, _doubts(host, found))
+    return Preflight(seen, tuple(missing), tuple(doubts))
+
+
+def _missing(plan: Plan, testbed: Testbed, host: Host, found: Facts, agent: Agent) -> Iterator[str]:
+    if found.taken:
+        yield "found another run of ackclock at work; expected none"
+    for package in sorted({PACKAGES[name] for name in found.lacks}):
+        yield f"found no {package}; expected this Debian package"
+    if host.role == ROUTER:
+        yield from _router(plan, testbed, host, found, agent)
+    else:
+        yield from _end(plan, testbed, host, found)
+
+
+def _end(plan: Plan, testbed: Testbed, host: Host, found: Facts) -> Iterator[str]:
+    if found.data is None:
+        yield f"found no interface with the address {host.data}; expected one"
+        return
+    kinds = {group.congestion.kind for group in plan.groups if group.congestion}
+    for kind in sorted(kinds - found.controls):
+        yield f"found no {features.congestion(kind)} in its kernel; expected it (modprobe tcp_{kind})"
+    if host.role == SENDER and not found.root and (kept := sorted(kinds & found.controls - found.allowed)):
+        yield (
+            f"found no root, and {features.congestion(kept[0])} kept for it; expected either (it is not in "
+            "net.ipv4.tcp_allowed_congestion_control)"
+        )
+    for peer in layout.peers(testbed, host):
+        if peer not in found.routes:
+            yield f"found no route from {host.data} to {peer}; expected one by the router"
+    if not found.root and any(group.tcp and group.tcp.receive_window_bytes for group in plan.groups):
+        yield "found no root; expected it, to give a receive window"
+    if not found.root and plan.record.pcap:
+        yield "found no root; expected it, to capture packets"
+    if layout.metrics(plan, _mtu(found)) and found.own_routes:
+        yield f"found a route to {', '.join(sorted(found.own_routes))} alone; expected none, where ours is to be"
+
+
+def _router(plan: Plan, testbed: Testbed, host: Host, found: Facts, agent: Agent) -> Iterator[str]:
+    if not found.root:
+        yield "found no root; expected it, to set the router's rate and queue"
+    if not found.forwards:
+        yield "found no forwarding of IPv4; expected net.ipv4.ip_forward = 1"
+    for device in dict.fromkeys((host.to_receivers, host.to_senders)):
+        if device not in found.interfaces:
+            there = ", ".join(sorted(found.interfaces))
+            yield f'found no interface "{device}"; expected one of {there}'
+        elif found.qdiscs.get(str(device)):
+            yield (
+                f'found the queue discipline {found.qdiscs[str(device)]} on "{device}"; expected the kernel\'s own, '
+                "which can be given back"
+            )
+    if found.root and "tc" not in found.lacks:
+        yield from _disciplines(plan, testbed, agent, found)
+    yield from _granularity(plan, testbed, found)
+
+
+def _disciplines(plan: Plan, testbed: Testbed, agent: Agent, found: Facts) -> Iterator[str]:
+    """Tried in a network that is thrown away."""
+    words = [" ".join(step["run"]) for step in layout.router_commands(plan, testbed)]
+    kinds = [kind for kind in LEAST if any(re.search(rf" qdisc add .*\b{kind}\b", line) for line in words)]
+    for kind in kinds:
+        ((status, _, _),) = agent.look(["tc", "qdisc", "add", "dev", "lo", "root", *LEAST[kind].split()], apart=True)
+        if status != 0:
+            yield f"found no {features.queue(kind)} in its kernel {found.release}; expected it (modprobe sch_{kind})"
+
+
+def _granularity(plan: Plan, testbed: Testbed, found: Facts) -> Iterator[str]:
+    """A netem of a clock that ticks so often lets at most two packets go at a tick: C ≤ MTU × tick rate / 2."""
+    if not testbed.rtt_s:
+        return
+    most_bps = 8 * mtu_bytes(plan) * found.tick_hz / 2
+    if plan.links[0].rate_bps > most_bps:
+        yield (
+            f"found a clock of {found.tick_hz:g} ticks a second, with which netem delays at most "
+            f"{most_bps / 1e6:g} Mb/s; expected one that holds {plan.links[0].rate_bps / 1e6:g} Mb/s"
+        )
+
+
+def _doubts(host: Host, found: Facts) -> Iterator[str]:
+    if host.role != ROUTER and not found.root:
+        yield "no root: its own TCP settings, routes and offloads stay; traffic and samples only"
+    if found.cores and found.load > MOST_LOAD * found.cores:
+        yield f"its load is {found.load:g}, of {found.cores} cores"
+
+
+def changes(plan: Plan, testbed: Testbed, host: Host, found: Facts) -> list[dict[str, Any]]:
+    """What a run changes on a host, each with what undoes it; nothing without root."""
+    if not found.root:
+        return []
+    made: list[dict[str, Any]] = []
+    if not plan.options["linux"]["offloads"]:
+        made += [_off(device, names) for device, names in found.offloads.items() if names]
+    if host.role == ROUTER:
+        return made + layout.router_commands(plan, testbed)
+    made += [{"sysctl": name, "value": value} for name, value in layout.sysctls(plan).items()]
+    return made + list(_routes(layout.metrics(plan, _mtu(found)), found))
+
+
+def _off(device: str, names: Iterable[str]) -> dict[str, Any]:
+    """All at once: some of them are only on with others."""
+
+    def command(state: str) -> list[str]:
+        return ["ethtool", "-K", device, *(word for name in names for word in (name, state))]
+
+    return {"run": command("off"), "undo": command("on")}
+
+
+def _routes(metrics: Mapping[str, str], found: Facts) -> Iterator[dict[str, Any]]:
+    """A route to each peer alone, with the metrics, beside the one that leads there."""
+    if not metrics:
+        return
+    words = [word for pair in metrics.items() for word in pair]
+    for peer, route in found.routes.items():
+        gateway = ["via", str(route["gateway"])] if "gateway" in route else []
+        to = [f"{peer}/32", *gateway, "dev", str(route["dev"])]
+        yield {"run": ["ip", "route", "add", *to, *words], "undo": ["ip", "route", "del", *to]}
+
+
+def _mtu(found: Facts) -> int:
+    return int(found.interfaces.get(found.data or "", {}).get("mtu", 1500))

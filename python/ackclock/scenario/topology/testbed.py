@@ -1,0 +1,138 @@
+"""A testbed: real hosts and a router between them, reached by ssh.
+
+R. Braud, chapter 3: a router between two machines, its rate, delay and queue configured by lists. What is given is set
+there by `tc`, and the same scenario is a dumbbell for every other engine; what is not given is left as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from ipaddress import IPv4Address
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from ackclock.hosts import ssh
+from ackclock.input.fields import Table, fault, fault_at, faults, shown
+from ackclock.input.units import Size
+from ackclock.plan import HopPlan, PathPlan
+from ackclock.scenario.keys import Burst, Delay, Queue, Rate
+from ackclock.scenario.topology.drawing import Drawing, Link, Way
+from ackclock.scenario.topology.placed import Placed
+from ackclock.scenario.topology.topology import Topology
+
+#: A network interface, as the kernel takes it, but nothing that begins as an option does.
+INTERFACE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}")
+
+#: What a host is called here, in messages and in the result.
+HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
+
+
+def _of(pattern: re.Pattern[str], expected: str) -> BeforeValidator:
+    def read(value: object) -> object:
+        if isinstance(value, str) and pattern.fullmatch(value):
+            return value
+        raise fault(shown(value), expected)
+
+    return BeforeValidator(read)
+
+
+def _data(value: object) -> object:
+    try:
+        return str(IPv4Address(value if isinstance(value, str) else ""))
+    except ValueError:
+        raise fault(shown(value), 'an IPv4 address, such as "10.1.0.1"') from None
+
+
+Interface: TypeAlias = Annotated[str, _of(INTERFACE, 'the name of a network interface, such as "eth1"')]
+
+
+class Host(Table):
+    """A machine of the testbed."""
+
+    name: Annotated[str, _of(HOST, 'a name of letters, digits, "_", "." and "-"')] = Field(
+        description="what it is called in messages and in the result"
+    )
+    address: Annotated[str, _of(ssh.DESTINATION, ssh.EXPECTED)] = Field(
+        description='how ssh reaches it, such as "alice" or "root@alice.example.net"'
+    )
+    role: Literal["sender", "receiver", "router"] = Field(description='"sender", "receiver" or "router"')
+    data: Annotated[str, BeforeValidator(_data)] | None = Field(
+        None, description="sender and receiver: the IPv4 address that its data have"
+    )
+    to_receivers: Interface | None = Field(
+        None, description="router: the interface towards the receivers, which gets rate and queue"
+    )
+    to_senders: Interface | None = Field(
+        None, description="router: the interface towards the senders, which gets the delay"
+    )
+
+    @model_validator(mode="after")
+    def _has_what_its_role_needs(self) -> Host:
+        wanted = ("to_receivers", "to_senders") if self.role == "router" else ("data",)
+        wrong = []
+        for key in ("data", "to_receivers", "to_senders"):
+            if (getattr(self, key) is not None) != (key in wanted):
+                expected = f"{key}, which a {self.role} has" if key in wanted else f"no {key} of a {self.role}"
+                found = "nothing" if key in wanted else "a key that does not belong here"
+                wrong.append(fault_at((key,), {}, expected, found))
+        if wrong:
+            raise faults(wrong)
+        return self
+
+
+class Testbed(Topology):
+    """Real hosts and a router between them, reached by ssh."""
+
+    placed_by: ClassVar[frozenset[str]] = frozenset()
+
+    topology: Literal["testbed"] = Field(description='a topology: "testbed"')
+    hosts: list[Host] = Field(description="tables [[network.hosts]]: senders, receivers, and one router")
+    rate: Rate = Field(description='the rate that the router gets towards the receivers, such as "100Mbit"')
+    queue: Queue = Field(description='its queue there, such as { discipline = "pfifo", limit = "100p" }')
+    rtt: Delay | None = Field(
+        None,
+        description='the two-way delay that the router adds, such as "20ms" ("0ms": none is added, and the path has '
+        "next to none); absent: the path's own, whatever it is",
+    )
+    burst: Burst | None = Field(
+        None, description="burst of the token bucket that makes the rate; absent: as little as the kernel can hold"
+    )
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Testbed:
+        roles = [host.role for host in self.hosts]
+        place = ("hosts",)
+        for role in ("sender", "receiver"):
+            if role not in roles:
+                raise faults([fault_at(place, {}, f'a host with role = "{role}"', "none")])
+        if (routers := roles.count("router")) != 1:
+            raise faults([fault_at(place, {}, 'one host with role = "router"', str(routers))])
+        for key in ("name", "address", "data"):
+            given = [value for host in self.hosts if (value := getattr(host, key)) is not None]
+            if twice := [value for value in given if given.count(value) > 1]:
+                raise faults([fault_at(place, {}, f"hosts that differ in {key}", f"{shown(twice[0])} twice")])
+        if self.changes:
+            raise faults([fault_at(("changes",), {}, "none on a testbed", "changes of links")])
+        for key, value in self.queue.values.items():
+            if isinstance(value, Size) and value.unit == "bdp" and not self.rtt:
+                raise faults([fault_at(("queue", key), {}, "packets or bytes, or network.rtt beside it", str(value))])
+        return self
+
+    def capacity_bps(self, group: Placed) -> float:
+        """The router's rate."""
+        return self.rate
+
+    def draw(self, flows: Sequence[Placed], traffic: Sequence[Placed]) -> Drawing:
+        """The router's link, and half of the delay either way."""
+        rtt_s = self.rtt or 0.0
+        burst_bytes = None if self.burst is None else int(self.burst)
+        link = Link("bottleneck", self.rate, self.queue, ("network", "queue"), burst_bytes=burst_bytes, bottleneck=True)
+        way = Way(PathPlan((HopPlan(0.0, 0),), rtt_s / 2), PathPlan((), rtt_s / 2), rtt_s)
+        places = tuple((way,) * self.sources(group) for group in (*flows, *traffic))
+        return Drawing((link,), places, testbed=self.planned())
+
+    def planned(self) -> dict[str, Any]:
+        """For `Plan.options`: the hosts, and the delay that is added; None if the path's own is not known."""
+        return {"hosts": [host.model_dump(mode="json") for host in self.hosts], "rtt_s": self.rtt}

@@ -1,0 +1,29 @@
+"""What reaches the ssh of the user: nothing from a scenario is an option of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ackclock.errors import InputError
+from ackclock.hosts import ssh
+
+
+@pytest.mark.parametrize("name", ["alice", "root@alice.example.net", "10.0.0.1", "fe80::1", "a_b@h-1"])
+def test_a_host_stands_behind_all_options(name: str):
+    words = ssh.command(name, "true")
+    assert words[-3:] == ["--", name, "true"]
+
+
+@pytest.mark.parametrize("name", ["-oProxyCommand=x", "", "a b", "a\n", "@a", "a@-b", "-a@b", "a;b", "$(x)", "ssh://a"])
+def test_what_is_no_host_is_refused(name: str):
+    with pytest.raises(InputError, match="expected a host as ssh knows it"):
+        ssh.command(name, "true")
+
+
+def test_host_keys_and_logins_are_the_users_business():
+    words = " ".join(ssh.command("alice", "true", Path("-odd")))
+    assert "-F -odd" in words
+    for name in ("StrictHostKeyChecking", "UserKnownHostsFile", "IdentityFile", "User=", "PasswordAuth"):
+        assert name not in words

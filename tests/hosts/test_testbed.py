@@ -1,0 +1,344 @@
+"""Whole runs on testbeds of namespaces with real sshds, and all that can go wrong on the way."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import testbeds
+from testbeds import Testbed
+
+import ackclock as ac
+from ackclock import captures
+
+LACKING = testbeds.lacking()
+pytestmark = pytest.mark.skipif(LACKING is not None, reason=LACKING or "")
+
+LINUX = ("--engine", "linux", "--no-report")
+
+
+@pytest.fixture(scope="module")
+def bed() -> Iterator[Testbed]:
+    with tempfile.TemporaryDirectory(prefix="ackclock-testbed-") as name:
+        Path(name).chmod(0o755)  # a login without root has to reach its TMPDIR
+        with testbeds.testbed(Path(name)) as made:
+            yield made
+
+
+@pytest.fixture
+def unchanged(bed: Testbed) -> Iterator[None]:
+    """Whatever the test does, every host is as before in the end."""
+    before = bed.state()
+    yield
+    assert bed.settled(before) == {}
+
+
+def start(bed: Testbed, path: Path, out: str = "out") -> subprocess.Popen[str]:
+    return bed.ackclock("run", str(path), *LINUX, "--ssh-config", str(bed.config), "--out", str(bed.folder / out))
+
+
+def run(bed: Testbed, path: Path, *more: str, config: Path | None = None, out: str = "out") -> tuple[int, str, str]:
+    words = ("run", str(path), *LINUX, "--ssh-config", str(config or bed.config), "--out", str(bed.folder / out))
+    return bed.run(*words, *more)
+
+
+def ended(process: subprocess.Popen[str], status: int) -> str:
+    """The one line with which a run failed, warnings aside."""
+    _, errors = process.communicate(timeout=60)
+    lines = [line for line in errors.splitlines() if not line.startswith("warning: ")]
+    assert (process.returncode, len(lines)) == (status, 1), errors
+    return lines[0]
+
+
+def wait_for_traffic(bed: Testbed) -> None:
+    """Until packets wait in the router's queue."""
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        said = bed.inside("router", "tc", "-j", "-s", "qdisc", "show", "dev", "right")
+        if any(each.get("kind") == "pfifo" and each["qlen"] > 10 for each in json.loads(said)):
+            return
+        time.sleep(0.05)
+    raise AssertionError("no traffic")
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_two_flows_share_the_link_of_a_router(bed: Testbed):
+    status, output, errors = run(bed, testbeds.scenario(bed, duration=3))
+    assert status == 0, errors
+    assert "wrote" in output
+    data = ac.Dataset.read(bed.folder / "out")
+    flows = data.flows
+    assert flows["congestion"].to_list() == ["reno", "cubic"]
+    goodput_bps = 8 * flows["measured_bytes"].sum() / 2
+    assert 17e6 < goodput_bps < 19.5e6  # 20 Mb/s less 4.3 % headers
+    assert flows["retransmissions"].sum() > 0
+    lost = flows["sent_packets"].cast(int) - flows["received_packets"].cast(int)
+    assert 0 < lost.min() <= lost.max() < 200
+    assert 40 < data.frame("queue_samples")["backlog_p"].max() <= 50
+    samples = data.frame("flow_samples")
+    assert set(samples["flow"]) == {0, 1}
+    assert samples["time_s"].is_sorted()
+    about = data.manifest["linux"]
+    assert about["mode"] == "hosts"
+    assert set(about["hosts"]) == {"alice", "router", "bob"}
+    for clock in data.runs[0]["clocks"].values():
+        # one machine, one clock: what is found is the error
+        assert abs(clock["offset_s"]) <= clock["offset_error_s"] < 0.01
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_transfers_are_those_of_the_other_engines(bed: Testbed):
+    path = testbeds.scenario(bed, duration=2, more='rtt = "0ms"', name="web.toml")
+    text = path.read_text()
+    path.write_text(
+        text[: text.index("[[flows]]")]
+        + '[[traffic]]\nkind = "poisson"\nrate = "20/s"\nsize = "10KB"\ncongestion = "cubic"\n'
+        + '[[traffic]]\nkind = "poisson"\nrate = "20/s"\nsize = "10KB"\ncongestion = "reno"\nrequest = "100B"\n'
+        + '[record]\npcap = ["senders", "receivers"]\n'
+    )
+    status, _, errors = run(bed, path, out="web")
+    assert status == 0, errors
+    ours = ac.Dataset.read(bed.folder / "web").flows
+    others = ac.run(ac.load(path)).flows
+    begun = min(len(ours), len(others))
+    assert begun > 40
+    assert ours["flow"].to_list()[: begun - 2] == others["flow"].to_list()[: begun - 2]
+    late_s = (ours["start_s"][: begun - 2] - others["start_s"][: begun - 2]).abs()
+    assert late_s.median() < 0.005
+    done = ours.filter(ours["end_s"].is_not_null())
+    assert len(done) > 0.9 * len(ours)
+    assert (done["delivered_bytes"] == done["size_bytes"]).all()
+    for place in ("senders", "receivers"):
+        seen = captures.read([bed.folder / "web" / "captures" / f"seed-1-{place}.pcap"]).data.flows
+        asked = ours.filter(ours["congestion"] == "reno")
+        assert abs(len(seen) - len(ours) - len(asked)) <= 2  # those that ask have data both ways
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_a_sweep_goes_one_run_after_the_other(bed: Testbed):
+    path = testbeds.scenario(bed, duration=1.2, name="sweep.toml")
+    path.write_text(path.read_text() + '\n[sweep]\n"network.queue.limit" = ["20p", "80p"]\n')
+    words = ("sweep", str(path), "--engine", "linux", "--jobs", "2", "--no-report", "--ssh-config", str(bed.config))
+    status, output, errors = bed.run(*words, "--out", str(bed.folder / "swept"))
+    assert status == 0, output + errors
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_an_agent_is_killed(bed: Testbed):
+    process = start(bed, testbeds.scenario(bed, duration=20))
+    pid = bed.agent("alice")
+    wait_for_traffic(bed)
+    os.kill(pid, signal.SIGKILL)
+    assert ended(process, 1).startswith('host "alice": its agent is gone: ')
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_a_guard_is_killed_and_replaced(bed: Testbed):
+    process = start(bed, testbeds.scenario(bed, duration=3))
+    pid = bed.agent("router", "guard")
+    wait_for_traffic(bed)
+    os.kill(pid, signal.SIGKILL)
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_a_connection_is_cut(bed: Testbed):
+    process = start(bed, testbeds.scenario(bed, duration=20))
+    wait_for_traffic(bed)
+    ssh = subprocess.run(
+        ["ip", "netns", "pids", bed.namespace("ctl")], capture_output=True, text=True, check=True
+    ).stdout.split()
+    of_bob = next(pid for pid in ssh if Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[-3:-2] == [b"bob"])
+    os.kill(int(of_bob), signal.SIGKILL)
+    assert ended(process, 1).startswith('host "bob": its agent is gone: ')
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_the_way_to_a_host_goes_down(bed: Testbed):
+    process = start(bed, testbeds.scenario(bed, duration=20))
+    wait_for_traffic(bed)
+    bed.inside("router", "ip", "link", "set", "mgmt", "down")
+    try:
+        assert ended(process, 1) in ('host "router": nothing heard for 2 s', 'host "router": nothing heard for 3 s')
+        # Nobody can tell the router: its guard has to know by itself.
+        end = time.monotonic() + 10
+        while "htb" in bed.inside("router", "tc", "qdisc", "show") and time.monotonic() < end:
+            time.sleep(0.1)
+        assert "htb" not in bed.inside("router", "tc", "qdisc", "show")
+    finally:
+        bed.inside("router", "ip", "link", "set", "mgmt", "up")
+        for pid, line in bed.processes("router").items():
+            if "sshd" in line:
+                os.kill(pid, signal.SIGKILL)  # it would wait for its peer for minutes
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_a_host_that_stalls_for_a_moment_is_told_of(bed: Testbed):
+    process = start(bed, testbeds.scenario(bed, duration=3))
+    pid = bed.agent("alice")
+    wait_for_traffic(bed)
+    os.kill(pid, signal.SIGSTOP)
+    time.sleep(0.5)
+    os.kill(pid, signal.SIGCONT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert 'host "alice": this machine could not keep up: a sample came' in errors
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_a_host_that_stands_still_is_given_up(bed: Testbed):
+    process = start(bed, testbeds.scenario(bed, duration=20))
+    pid = bed.agent("bob")
+    wait_for_traffic(bed)
+    os.kill(pid, signal.SIGSTOP)
+    assert ended(process, 1).startswith('host "bob": nothing heard for')
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_a_host_lacks_a_module(bed: Testbed):
+    lacks = subprocess.run(
+        ["unshare", "--net", "tc", "qdisc", "add", "dev", "lo", "root", "netem"], capture_output=True, check=False
+    ).returncode
+    if not lacks:
+        pytest.skip("this kernel has netem")
+    status, _, errors = run(bed, testbeds.scenario(bed, more='rtt = "20ms"'), "--dry-run")
+    assert status == 2
+    line = errors.splitlines()[-1]
+    assert line.startswith('host "router": found no queue discipline "netem" in its kernel ')
+    assert line.endswith("; expected it (modprobe sch_netem)")
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_a_dry_run_tells_of_each_host(bed: Testbed):
+    path = testbeds.scenario(bed)
+    path.write_text(
+        path.read_text().replace("10.2.0.2", "10.2.0.77").replace('"left"', '"eth7"').replace("cubic", "bic")
+    )
+    status, _, errors = run(bed, path, "--dry-run")
+    assert status == 2
+    lines = errors.splitlines()
+    assert sum(line.startswith('host "') and "clock" in line for line in lines) == 3
+    assert 'host "bob": found no interface with the address 10.2.0.77; expected one' in errors
+    assert 'host "router": found no interface "eth7"; expected one of left, lo, mgmt, right' in errors
+    assert 'host "alice": found no congestion control "bic" in its kernel; expected it (modprobe tcp_bic)' in errors
+
+
+def changed_config(bed: Testbed, **more: str) -> Path:
+    """The configuration of ssh with other values first, which count."""
+    path = bed.folder / "other_config"
+    path.write_text("".join(f"{name} {value}\n" for name, value in more.items()) + bed.config.read_text())
+    return path
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_a_login_is_refused(bed: Testbed):
+    text = bed.config.read_text().replace(f"IdentityFile {bed.folder}/login", f"IdentityFile {bed.folder}/stranger")
+    (bed.folder / "stranger_config").write_text(text)
+    status, _, errors = run(bed, testbeds.scenario(bed), config=bed.folder / "stranger_config")
+    assert status == 2
+    assert 'host "alice": not reached: root@10.9.0.2: Permission denied (publickey).' in errors
+    assert len(errors.splitlines()) == 3
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_a_host_has_another_key(bed: Testbed):
+    known = bed.folder / "wrong_hosts"
+    known.write_text("".join(f"10.9.{n}.2 {(bed.folder / 'stranger.pub').read_text()}" for n in range(3)))
+    status, _, errors = run(bed, testbeds.scenario(bed), config=changed_config(bed, UserKnownHostsFile=str(known)))
+    assert status == 2
+    assert errors.splitlines()[0] == 'host "alice": not reached: Host key verification failed.'
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_a_host_is_not_there(bed: Testbed):
+    path = testbeds.scenario(bed)
+    path.write_text(path.read_text().replace('address = "bob"', 'address = "10.9.2.99"'))
+    status, _, errors = run(bed, path, config=changed_config(bed, ConnectTimeout="1"))
+    assert status == 2
+    assert errors.splitlines()[-1].startswith('host "bob": not reached: ')
+
+
+@pytest.mark.parametrize(
+    "address", ["-oProxyCommand=touch owned", "a b", "a;b", "$(touch owned)", "", "a@b@c", "ssh://x"]
+)
+def test_an_address_is_no_option_and_no_command(bed: Testbed, address: str):
+    path = testbeds.scenario(bed)
+    path.write_text(path.read_text().replace('address = "bob"', f'address = "{address}"'))
+    status, _, errors = run(bed, path)
+    assert status == 2
+    assert 'expected a host as ssh knows it, such as "alice" or "root@alice.example.net"' in errors
+    assert not (bed.folder / "owned").exists()
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_the_agent_is_of_another_version(bed: Testbed, tmp_path: Path):
+    """A shell script in its place: it is copied, checked, run, and says so."""
+    package = tmp_path / "package"
+    shutil.copytree(testbeds.AGENTS.parent, package / "ackclock", ignore=shutil.ignore_patterns("reproductions"))
+    for file in (package / "ackclock" / "hosts").glob("ackclock-agent-*"):
+        facts = '"user": 0, "release": "", "machine": "", "taken": false'
+        answer = f'{{"answer": "hello", "version": "0.0.7", "form": 1, {facts}}}'
+        file.write_text(f'#!/bin/sh\n[ "$1" = --version ] && exit\necho \'{answer}\'\nrm -r "$2"\ncat > /dev/null\n')
+    inside = ["ip", "netns", "exec", bed.namespace("ctl"), sys.executable, "-m", "ackclock"]
+    words = [*inside, "run", str(testbeds.scenario(bed))]
+    done = subprocess.run(
+        [*words, *LINUX, "--ssh-config", str(bed.config), "--out", str(tmp_path / "out")],
+        capture_output=True, text=True, check=False, env=os.environ | {"PYTHONPATH": str(package)},
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    first = done.stderr.splitlines()[0]
+    assert first == f'host "alice": found an agent of version 0.0.7; expected {ac.__version__}: `make agent` builds it'
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_without_root_there_is_traffic_and_no_more(bed: Testbed):
+    """bob's login has no rights."""
+    config = bed.folder / "sshd-bob"
+    before = config.read_text()
+    drop = 'ForceCommand setpriv --reuid 65534 --regid 65534 --clear-groups sh -c "$SSH_ORIGINAL_COMMAND"\n'
+    config.write_text(before + drop + "AcceptEnv *\n")
+    listeners = [int(pid) for pid in bed.inside("bob", "pgrep", "-f", "sshd-bob").split()]
+    reload_sshd(bed)
+    try:
+        status, _, errors = run(bed, testbeds.scenario(bed, duration=1.5))
+    finally:
+        config.write_text(before)
+        reload_sshd(bed)
+    assert listeners
+    assert status == 0, errors
+    assert 'host "bob": no root: its own TCP settings, routes and offloads stay; traffic and samples only' in errors
+
+
+def reload_sshd(bed: Testbed) -> None:
+    """Has bob's sshd begin anew, with its configuration as it is now."""
+    pids = subprocess.run(["ip", "netns", "pids", bed.namespace("bob")], capture_output=True, text=True, check=True)
+    for pid in pids.stdout.split():
+        os.kill(int(pid), signal.SIGKILL)
+    time.sleep(0.1)
+    testbeds.start_sshd(bed, "bob")
+
+
+@pytest.mark.parametrize("runs", [8, pytest.param(200, marks=pytest.mark.oracle)])
+def test_nothing_is_left_of_runs_that_are_killed(bed: Testbed, runs: int):
+    """By whatever signal, whenever."""
+    before, moments = bed.state(), random.Random(runs)
+    path = testbeds.scenario(bed, duration=2)
+    for number in range(runs):
+        process = start(bed, path)
+        time.sleep(moments.uniform(0.2, 4.5))
+        process.send_signal(moments.choice([signal.SIGKILL, signal.SIGTERM, signal.SIGINT]))
+        process.communicate(timeout=30)
+        if number % 8 == 7:
+            assert bed.settled(before) == {}
+    assert bed.settled(before) == {}

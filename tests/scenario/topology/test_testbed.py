@@ -1,0 +1,118 @@
+"""The testbed as a table of a scenario, and what other engines make of it."""
+
+from __future__ import annotations
+
+import pytest
+
+import ackclock as ac
+from ackclock import engines
+
+TEXT = """
+duration = "2s"
+[network]
+topology = "testbed"
+rate = "10Mbit"
+queue = { discipline = "pfifo", limit = "20p" }
+rtt = "20ms"
+[[network.hosts]]
+name = "a"
+address = "a"
+role = "sender"
+data = "10.1.0.2"
+[[network.hosts]]
+name = "r"
+address = "root@r"
+role = "router"
+to_receivers = "eth2"
+to_senders = "eth1"
+[[network.hosts]]
+name = "b"
+address = "b"
+role = "receiver"
+data = "10.2.0.2"
+[[flows]]
+congestion = "reno"
+"""
+
+
+def replaced(*pairs: tuple[str, str]) -> str:
+    text = TEXT
+    for old, new in pairs:
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+def problem(*pairs: tuple[str, str]) -> str:
+    """The one mistake, without its place in the file."""
+    with pytest.raises(ac.ScenarioError) as caught:
+        ac.loads(replaced(*pairs)).plan()
+    (found,) = caught.value.problems
+    return f"{found.key}: found {found.found}; expected {found.expected}"
+
+
+@pytest.mark.parametrize(
+    ("pairs", "said"),
+    [
+        ([('role = "sender"', 'role = "receiver"')], 'network.hosts: found none; expected a host with role = "sender"'),
+        (
+            [('name = "b"', 'name = "a"')],
+            'network.hosts: found "a" twice; expected hosts that differ in name',
+        ),
+        (
+            [('data = "10.2.0.2"', 'data = "10.2.0"')],
+            'network.hosts[2].data: found "10.2.0"; expected an IPv4 address, such as "10.1.0.1"',
+        ),
+        (
+            [('data = "10.2.0.2"\n', "")],
+            "network.hosts[2].data: found nothing; expected data, which a receiver has",
+        ),
+        (
+            [('to_senders = "eth1"', 'to_senders = "-e"')],
+            'network.hosts[1].to_senders: found "-e"; expected the name of a network interface, such as "eth1"',
+        ),
+        (
+            [('address = "b"', 'address = "-oProxyCommand=x"')],
+            'network.hosts[2].address: found "-oProxyCommand=x"; expected a host as ssh knows it, such as "alice" or '
+            '"root@alice.example.net"',
+        ),
+        (
+            [('rtt = "20ms"\n', ""), ('"20p"', '"1bdp"')],
+            "network.queue.limit: found 1bdp; expected packets or bytes, or network.rtt beside it",
+        ),
+    ],
+)
+def test_mistakes(pairs: list[tuple[str, str]], said: str):
+    assert problem(*pairs) == said
+
+
+def test_what_is_given_is_a_dumbbell_for_other_engines():
+    hosts = TEXT[TEXT.index("[[network.hosts]]") : TEXT.index("[[flows]]")]
+    dumbbell = replaced((hosts, ""), ('topology = "testbed"', 'topology = "dumbbell"'))
+    ours, other = (ac.run(ac.loads(text)).flows for text in (TEXT, dumbbell))
+    assert ours.equals(other)
+
+
+def test_a_delay_that_is_not_said_is_for_the_hosts_alone():
+    plan = ac.loads(replaced(('rtt = "20ms"\n', ""))).plan()
+    (reason,) = engines.refusals(engines.engine("packet"), plan)
+    assert reason.what == "a testbed whose delay is not said (network.rtt)"
+    assert reason.available_in == ("linux",)
+    linux = engines.engine("linux")
+    assert linux.check(plan) == []
+    (reason,) = linux.check(ac.loads(replaced(('rtt = "20ms"\n', ""))).on("guest").plan())
+    assert reason.what == 'a testbed whose delay is not said (network.rtt), with kernel = "guest" or "live"'
+
+
+def test_the_kernels_of_a_testbed_are_its_hosts_unless_another_is_named():
+    loaded = ac.loads(TEXT)
+    assert loaded.plan().options["linux"]["kernel"] == "hosts"
+    assert loaded.on("guest").plan().options["linux"]["kernel"] == "guest"
+    assert loaded.on(None, "/x").plan().options["testbed"]["ssh_config"] == "/x"
+
+
+def test_hosts_without_a_testbed_are_refused():
+    hosts = TEXT[TEXT.index("[[network.hosts]]") : TEXT.index("[[flows]]")]
+    dumbbell = replaced((hosts, ""), ('topology = "testbed"', 'topology = "dumbbell"'))
+    with pytest.raises(ac.InputError, match='found "hosts" without a testbed; expected network.topology = "testbed"'):
+        engines.engine("linux").check(ac.loads(dumbbell).on("hosts").plan())
