@@ -41,6 +41,12 @@ ANSWER_S = 15.0
 LOGIN_S = 30.0
 UNDO_S = 30.0
 
+#: How long a connection may take to end by itself.
+END_S = 1.0
+
+#: What runs the script on this machine.
+LOCALLY = ["sh", "-c"]
+
 #: Exchanges by which a clock is related to ours.
 EXCHANGES = 40
 
@@ -142,6 +148,12 @@ class Agent:
         """Changes the host until the end: `{"sysctl", "value"}` or `{"run", "undo"}`. Raises `HostError`."""
         if changes:
             self.ask("change", UNDO_S, changes=list(changes))
+
+    def prepare(self, order: Mapping[str, Any]) -> None:
+        """Has it make ready for a run, which is its only one from now on. Raises `HostError`."""
+        self.share, self.over = 0.0, False
+        self.files.clear()
+        self.ask("order", order=dict(order))
 
     def look(self, *commands: Sequence[str], apart: bool = False) -> list[tuple[int | None, str, str]]:
         """Status (None: it could not be run), output and errors of commands of `ip`, `tc` and `ethtool`."""
@@ -280,9 +292,11 @@ def _line(text: str) -> str:
 
 @contextmanager
 def agents(
-    destinations: Mapping[str, str], config: Path | None = None, patience_s: int | None = None
+    destinations: Mapping[str, str | None], config: Path | None = None, patience_s: int | None = None
 ) -> Iterator[dict[str, Agent]]:
     """Agents on hosts, by name; at the end of the block they are gone, and all that they changed is undone.
+
+    A destination is what ssh takes; None is this machine, where the same script runs without ssh.
 
     Raises `HostError` and `InputError`; of several hosts that cannot be used, all are named, a line each.
     """
@@ -290,7 +304,10 @@ def agents(
         raise InputError("found no ssh; expected the Debian package openssh-client")
     patience_s = PATIENCE_S if patience_s is None else patience_s
     script = f"exec sh -c {shlex.quote(SCRIPT % {'send': SEND, 'patience': patience_s})}"
-    commands = {name: ssh.command(address, script, config) for name, address in destinations.items()}
+    commands = {
+        name: [*LOCALLY, script] if address is None else ssh.command(address, script, config)
+        for name, address in destinations.items()
+    }
     processes: list[subprocess.Popen[bytes]] = []
     with signals.undoing(partial(_kill, processes)):
         started: dict[str, Agent] = {}
@@ -304,8 +321,12 @@ def agents(
 
 
 def _started(words: Sequence[str]) -> subprocess.Popen[bytes]:
-    """An ssh that ends with us, however we end, and does not hear what the terminal sends."""
-    dying = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
+    """An ssh that ends with us, however we end, and does not hear what the terminal sends.
+
+    On this machine the script's own trap has to remove what was copied.
+    """
+    last = "TERM" if words[: len(LOCALLY)] == LOCALLY else "KILL"
+    dying = ["setpriv", "--pdeathsig", last] if shutil.which("setpriv") else []
     return subprocess.Popen(
         [*dying, *words],
         stdin=subprocess.PIPE,
@@ -318,8 +339,10 @@ def _started(words: Sequence[str]) -> subprocess.Popen[bytes]:
 def _kill(processes: Sequence[subprocess.Popen[bytes]]) -> None:
     """Ends the connections: the guards hear it, and undo what is left to undo."""
     for process in processes:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+        for last in (signal.SIGTERM, signal.SIGKILL):
+            with suppress(ProcessLookupError, subprocess.TimeoutExpired):
+                os.killpg(process.pid, last)
+                process.wait(END_S)
         process.wait()
         for pipe in (process.stdin, process.stdout, process.stderr):
             with suppress(OSError, ValueError, RuntimeError):

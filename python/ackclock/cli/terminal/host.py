@@ -22,6 +22,9 @@ GAPS = {
     "step": "clock was set",
 }
 
+#: What holds senders back, as the kernel's `TCP_INFO` names it.
+LIMITS = {"receive_window": "rwnd", "send_buffer": "sndbuf", "congestion_window": "cwnd"}
+
 
 def print_host(found: Examined) -> None:
     """The host, a table for each part, and each finding with its figures."""
@@ -34,6 +37,8 @@ def print_host(found: Examined) -> None:
         _print_gaps(console, found.answers["stalls"])
     if "disk" in found.answers:
         _print_speeds(console, found.answers["disk"])
+    if "network" in found.answers:
+        _print_transfers(console, found.answers["network"])
     for finding in sorted(found.findings, key=lambda finding: not finding.bad):
         console.print()
         console.print(Text(f"* {finding.sentence}", style="bold" if finding.bad else ""))
@@ -77,3 +82,27 @@ def _print_speeds(console: Console, disk: Mapping[str, Any]) -> None:
         name = f"{operation} {'' if target == 'file' else 'device '}{where}"
         table.add_row(name, *(numbers.value(row[block], "bytes") for block in blocks))
     console.print(table)
+
+
+def _print_transfers(console: Console, network: Mapping[str, Any]) -> None:
+    """A row for each direction and number of flows: means over the repeats."""
+    console.print()
+    times = "once" if network["repeats"] == 1 else f"{network['repeats']} times"
+    console.print(
+        f"TCP between this host and {network['to']}: transfers of {numbers.value(network['duration_s'], 's')}, {times} "
+        f"each; who listened was {network['listens']}."
+    )
+    table = _table("data, flows", "goodput", "idle RTT", "loaded", "sent again", "held back by")
+    for cell in network["cells"]:
+        goodput = cell["goodput_bps"]
+        speed = numbers.estimate(goodput["mean"], goodput["ci95_low"], goodput["ci95_high"], "bit/s")
+        times_s = [numbers.value(cell[name]["mean"], "s") for name in ("rtt_idle_s", "rtt_loaded_s")]
+        again = numbers.value(cell["retransmitted"]["mean"], "share")
+        table.add_row(f"{cell['direction']}, {cell['flows']}", speed, *times_s, again, _limit(cell))
+    console.print(table)
+
+
+def _limit(cell: Mapping[str, Any]) -> str:
+    """What held the senders back most of the time, and for which share of it."""
+    share, name = max((cell[name]["mean"] or 0.0, short) for name, short in LIMITS.items())
+    return f"{name} {numbers.value(share, 'share', 2)}" if share else numbers.NOTHING

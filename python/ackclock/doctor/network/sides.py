@@ -1,0 +1,98 @@
+"""The two hosts: their addresses, the kernel's settings, offloads and queues of the interface that the data take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ackclock.doctor import settings
+from ackclock.doctor.network.ways import Address
+from ackclock.doctor.settings import Settings
+from ackclock.engines.linux.testbed import facts
+from ackclock.engines.linux.testbed.facts import Facts
+from ackclock.engines.linux.testbed.layout import RECEIVER, SENDER, Host, Testbed
+from ackclock.errors import InputError
+from ackclock.hosts.agent import Agent
+
+#: What this host is called: no name that ssh takes.
+THIS = "this host"
+
+#: What is changed while the transfers last, where there is root: one transfer shall not know of those before it.
+COLD = {"sysctl": "net.ipv4.tcp_no_metrics_save", "value": "1"}
+
+#: The kernel counts processors' time in so many ticks a second (USER_HZ, proc(5)).
+TICKS_HZ = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A host; `hardware`: the interface that the data take is a device, not one that a kernel made up."""
+
+    name: str
+    address: Address
+    facts: Facts
+    settings: Settings
+    hardware: bool
+
+    @property
+    def offloads(self) -> list[str]:
+        """Those that are on, of the interface that the data take."""
+        return self.facts.offloads.get(self.facts.data or "", [])
+
+    def most_bytes(self, name: str) -> int | None:
+        """The most that `tcp_rmem` or `tcp_wmem` lets a connection buffer; None if it is not known."""
+        words = self.settings.sysctls.get(f"ipv4.{name}", "").split()
+        return int(words[2]) if len(words) == 3 else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        device = self.facts.data
+        return {
+            "address": self.address.own,
+            "seen_as": self.address.seen,
+            "root": self.facts.root,
+            "interface": device,
+            "mtu_bytes": self.facts.interfaces.get(device or "", {}).get("mtu"),
+            "offloads": self.offloads,
+            "qdisc": self.facts.qdiscs.get(device or "") or self.settings.sysctls.get("core.default_qdisc"),
+            **self.settings.as_dict(),
+        }
+
+
+def look(name: str, agent: Agent, own: Address, other: Address) -> Side:
+    """Looks at a host. Raises `HostError`, and `InputError` for one that another run has, or without the address."""
+    host, peer = Host(name, "", SENDER, own.own, None, None), Host("", "", RECEIVER, other.seen, None, None)
+    found = facts.look(agent, host, Testbed((host, peer), None, None))
+    if found.taken:
+        raise InputError(f'host "{name}": found another run of ackclock at work; expected none')
+    if "ip" not in found.lacks and found.data is None:
+        raise InputError(f'host "{name}": found no interface with the address {own.own}; expected one (--data)')
+    (device,) = agent.read(str(settings.INTERFACES / (found.data or "lo") / "device" / "uevent"))
+    return Side(name, own, found, _settings(agent, found), hardware=bool(device))
+
+
+def make_cold(agent: Agent, side: Side) -> None:
+    """Has the kernel forget its peers, until the agent ends. Raises `HostError`."""
+    if side.facts.root:
+        agent.change([COLD])
+
+
+def busy_s(agent: Agent) -> list[float]:
+    """Of each processor, how long it has worked since the machine began, in seconds."""
+    (text,) = agent.read("/proc/stat")
+    lines = [line.split() for line in text.splitlines() if line[:3] == "cpu" and line[3:4].isdigit()]
+    # user, nice, system, [idle, iowait,] irq, softirq, steal (proc(5))
+    return [sum(int(ticks) for ticks in (*words[1:4], *words[6:9])) / TICKS_HZ for words in lines]
+
+
+def _settings(agent: Agent, found: Facts) -> Settings:
+    paths = [str(settings.SYSCTLS / name.replace(".", "/")) for name in settings.NAMES]
+    speed = str(settings.INTERFACES / (found.data or "lo") / "speed")
+    host_name, flags, rate, *values = agent.read("/proc/sys/kernel/hostname", "/proc/cpuinfo", speed, *paths)
+    sysctls: Mapping[str, str] = {
+        name: " ".join(value.split()) for name, value in zip(settings.NAMES, values, strict=True) if value
+    }
+    interfaces = {found.data: settings.rate_bps(rate)} if found.data else {}
+    virtual = settings.is_virtual(flags)
+    return Settings(host_name.strip(), found.release, found.cores, virtual, sysctls, interfaces)
