@@ -79,7 +79,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A cell's means with their intervals over the repeats; the busiest processor of each host, as a mean share."""
+    """A cell's means with their intervals over the repeats; how busy each host's processors were, as a mean share."""
 
     cell: Cell
     means: Mapping[str, Summary]

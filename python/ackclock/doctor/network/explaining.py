@@ -22,7 +22,7 @@ BLOATED_S = 0.1
 #: Shares of packets that were sent again.
 AGAIN, OFTEN = 0.001, 0.01
 
-#: A processor that works for such a share of the time has no more to give.
+#: Processors that work for such a share of the time have no more to give.
 WORN_OUT = 0.9
 
 #: Several flows that get so much more than one: the path has room that one flow does not use.
@@ -103,7 +103,7 @@ def _queue(cells: Iterable[Found], sender: Side, receiver: Side) -> Iterator[Fin
         f"{numbers.value(idle_s, 's')} to {numbers.value(loaded_s, 's')}: about "
         f"{numbers.value(waiting_bytes, 'bytes')} wait in a queue on the way, and all that shares it waits with them.",
         {"rtt_idle_s": idle_s, "rtt_loaded_s": loaded_s, "queue_bytes": waiting_bytes},
-        "Where the queue is (the slowest link, a shaper, an interface of the hosts): fq_codel or CAKE, or a shorter one.",
+        "Where the queue is (the slowest link, a shaper, a host's interface): fq_codel or CAKE, or a shorter one.",
         bad=loaded_s - idle_s >= BLOATED_S,
     )
 
@@ -181,10 +181,10 @@ def _worn_out(cells: Iterable[Found]) -> Iterator[Finding]:
         if worst.busy[name] >= WORN_OUT:
             yield Finding(
                 PART,
-                f"A processor of {name} was busy for {_percent(worst.busy[name])} of the time with {_flows(worst)}: "
-                "what was measured may be the host's speed, not the network's.",
+                f"The processors of {name} were busy for {_percent(worst.busy[name])} of the time with "
+                f"{_flows(worst)}: what was measured may be the host's speed, not the network's.",
                 {"busy": worst.busy[name], "flows": worst.cell.flows},
-                "Take other work off it, or take the figures as the least that the network can.",
+                "Take other work off them, or take the figures as the least that the network can.",
                 bad=True,
             )
 
@@ -210,7 +210,7 @@ def _unconnected(cells: Iterable[Found], receiver: Side) -> Iterator[Finding]:
             yield Finding(
                 PART,
                 f"Of the transfers of {_flows(cell)} {'to' if receiver.name != THIS else FROM} the other host, "
-                f"{cell.unconnected} connections were never made.",
+                f"{cell.unconnected} had no connection by their end.",
                 {"unconnected": cell.unconnected, "flows": cell.cell.flows},
                 "A firewall that lets few connections begin at a time, or a path that loses them.",
                 bad=True,

@@ -24,6 +24,11 @@ COLD = {"sysctl": "net.ipv4.tcp_no_metrics_save", "value": "1"}
 #: The kernel counts processors' time in so many ticks a second (USER_HZ, proc(5)).
 TICKS_HZ = 100
 
+#: What it counts, in its order; what of it is work, and what the kernel's own.
+TICKS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+WORK = ("user", "nice", "system", "irq", "softirq", "steal")
+KERNELS = ("system", "irq", "softirq", "steal")
+
 
 @dataclass(frozen=True, slots=True)
 class Side:
@@ -78,12 +83,33 @@ def make_cold(agent: Agent, side: Side) -> None:
         agent.change([COLD])
 
 
-def busy_s(agent: Agent) -> list[float]:
-    """Of each processor, how long it has worked since the machine began, in seconds."""
+@dataclass(frozen=True, slots=True)
+class Worked:
+    """Of each processor, how long it has worked since the machine began, in seconds: in all, and for the kernel."""
+
+    all_s: tuple[float, ...]
+    kernel_s: tuple[float, ...]
+
+    def busy(self, before: Worked, duration_s: float) -> float:
+        """The share of the time for which a host had no processor left for its network.
+
+        That is the case if all are busy, or one is with the kernel's work: a connection's packets are one processor's.
+        """
+        every_s = [after - was for after, was in zip(self.all_s, before.all_s, strict=False)]
+        kernel_s = [after - was for after, was in zip(self.kernel_s, before.kernel_s, strict=False)]
+        busy_s = max(sum(every_s) / max(1, len(every_s)), max(kernel_s, default=0.0))
+        return min(1.0, busy_s / duration_s)
+
+
+def worked(agent: Agent) -> Worked:
+    """What a host's processors have done so far (/proc/stat, proc(5)). Raises `HostError`."""
     (text,) = agent.read("/proc/stat")
     lines = [line.split() for line in text.splitlines() if line[:3] == "cpu" and line[3:4].isdigit()]
-    # user, nice, system, [idle, iowait,] irq, softirq, steal (proc(5))
-    return [sum(int(ticks) for ticks in (*words[1:4], *words[6:9])) / TICKS_HZ for words in lines]
+    ticks = [dict(zip(TICKS, map(int, words[1:]), strict=False)) for words in lines]
+    all_s, kernel_s = (
+        tuple(sum(of.get(kind, 0) for kind in kinds) / TICKS_HZ for of in ticks) for kinds in (WORK, KERNELS)
+    )
+    return Worked(all_s, kernel_s)
 
 
 def _settings(agent: Agent, found: Facts) -> Settings:

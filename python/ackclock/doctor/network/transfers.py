@@ -16,6 +16,7 @@ from ackclock.dataset.tables import TABLES
 from ackclock.doctor.network import Network, sides, ways
 from ackclock.doctor.network.cells import LIMITS, THERE, TO, Asked, Cell
 from ackclock.doctor.network.sides import THIS, Side
+from ackclock.engines.engine import Progress
 from ackclock.engines.linux import testbed
 from ackclock.engines.linux.network import End, Ends
 from ackclock.engines.linux.order import REAL
@@ -35,8 +36,8 @@ REQUEST_BYTES = 100
 #: Samples of a transfer.
 SAMPLES = 100
 
-#: Flows begin at their own times within this time, in seconds: a server's queue of connections is short.
-SPREAD_S = 0.05
+#: Flows begin at their own times, so many seconds for each: not all at once, and not when the others fill the path.
+SPREAD_S = 0.0005
 
 #: What a plan has that no agent looks at here: its network is not ours to set up.
 FRAME = """\
@@ -103,14 +104,14 @@ def _in_turns(asked: Asked) -> list[tuple[int, Cell]]:
     return [(repeat, cell) for repeat in range(asked.repeats) for cell in draw.sample(cells, len(cells))]
 
 
-def _transfer(asked: Asked, pair: Pair, cell: Cell, number: int, tell: Tell) -> tuple[dict[str, Any], Dataset]:
+def _transfer(asked: Asked, pair: Pair, cell: Cell, number: int, tell: Progress) -> tuple[dict[str, Any], Dataset]:
     """One transfer of a cell: its figures, and its tables."""
     sender, receiver = pair.of(cell)
     port = asked.port or random.choice(testbed.PORTS)
     orders = {side.name: _order(asked, pair, cell, number, port, side) for side in pair.sides}
-    before = {name: sides.busy_s(agent) for name, agent in pair.agents.items()}
+    before = {name: sides.worked(agent) for name, agent in pair.agents.items()}
     clocks, found = testbed.carried_out(pair.agents, orders, asked.duration_s, tell)
-    busy = {name: _busiest(before[name], sides.busy_s(agent), asked.duration_s) for name, agent in pair.agents.items()}
+    busy = {name: sides.worked(agent).busy(before[name], asked.duration_s) for name, agent in pair.agents.items()}
     hosts = {
         side.name: Host(side.name, "", SENDER if side is sender else RECEIVER, side.address.own, None, None)
         for side in pair.sides
@@ -120,12 +121,6 @@ def _transfer(asked: Asked, pair: Pair, cell: Cell, number: int, tell: Tell) -> 
     if not row["connected"]:
         raise InputError(_unreachable(asked, pair, port))
     return row, _dataset(tables, sender, receiver, number)
-
-
-def _busiest(before_s: Sequence[float], after_s: Sequence[float], duration_s: float) -> float:
-    """The share of the time for which the busiest processor worked."""
-    worked_s = [after - before for before, after in zip(before_s, after_s, strict=False)]
-    return min(1.0, max(worked_s, default=0.0) / duration_s)
 
 
 def _unreachable(asked: Asked, pair: Pair, port: int) -> str:
@@ -173,7 +168,7 @@ def _plan(asked: Asked, cell: Cell, request_bytes: int | None) -> Plan:
     frame = planning.loads(FRAME).plan()
     nothing = PathPlan((), 0.0)
     flow = FlowPlan(
-        0, 0.0, SPREAD_S, None, None, request_bytes, None, 0, EndsPlan(0, 1), nothing, nothing, 0.0
+        0, 0.0, SPREAD_S * cell.flows, None, None, request_bytes, None, 0, EndsPlan(0, 1), nothing, nothing, 0.0
     )  # fmt: skip
     return replace(
         frame,
