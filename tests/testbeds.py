@@ -206,8 +206,10 @@ def _sshds(made: Testbed) -> None:
         (folder / host).mkdir(mode=0o777)
         (folder / host).chmod(0o777)
         own = folder / f"sshd-{host}"
+        more = also.get(host, "")
         own.write_text(
-            f"Port 22\nListenAddress {address}\n{also.get(host, '')}HostKey {folder}/host-{host}\nPidFile none\nUsePAM no\nStrictModes no\n"
+            f"Port 22\nListenAddress {address}\n{more}HostKey {folder}/host-{host}\nPidFile none\n"
+            "UsePAM no\nStrictModes no\n"
             f"AuthorizedKeysFile {folder}/authorized\nPermitRootLogin yes\nPasswordAuthentication no\n"
             f"KbdInteractiveAuthentication no\nSetEnv TMPDIR={folder / host}\nPrintMotd no\n"
         )
@@ -215,7 +217,9 @@ def _sshds(made: Testbed) -> None:
         known.append(f"{address} {(folder / f'host-{host}.pub').read_text()}")
         blocks.append(f"Host {host}\n  HostName {address}\n")
     (folder / "known_hosts").write_text("".join(known))
-    made.from_bob.write_text("Host alice\n  HostName 10.1.0.2\n  HostKeyAlias 10.9.0.2\nHost *\n  " + "\n  ".join(config))
+    made.from_bob.write_text(
+        "Host alice\n  HostName 10.1.0.2\n  HostKeyAlias 10.9.0.2\nHost *\n  " + "\n  ".join(config)
+    )
     made.config.write_text("".join(blocks) + "Host *\n  " + "\n  ".join(config) + "\n")
 
 

@@ -315,8 +315,8 @@ def agents(
             with signals.making():
                 processes.append(_started(words))
             started[name] = Agent(name, processes[-1])
-        _all([partial(agent.greet, patience_s) for agent in started.values()])
         with _alive(started.values()):
+            _all([partial(agent.greet, patience_s) for agent in started.values()])
             yield started
 
 
@@ -374,13 +374,16 @@ def _all(actions: Sequence[Callable[[], object]]) -> None:
 
 @contextmanager
 def _alive(agents: Iterator[Agent] | Any) -> Iterator[None]:
-    """While the block lasts, each agent hears again and again that we are there: a blank line, which is no question."""
+    """While the block lasts, each agent hears again and again that we are there: a blank line, which is no question.
+
+    So does one that waits for another, whose way is slow, to be copied.
+    """
     ended = threading.Event()
     each = list(agents)
 
     def tell() -> None:
         while not ended.wait(ALIVE_S):
-            for agent in each:
+            for agent in [agent for agent in each if agent.hello]:
                 with suppress(AckclockError):
                     agent._send(b"\n")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -71,6 +71,7 @@ def measure(asked: Asked, tell: Tell = lambda _: None) -> Network:
     """
     if asked.host == THIS:
         raise InputError(f"found {asked.host!r}; expected another host")
+    _frame()  # what takes long is done before agents wait for us
     with agents({asked.host: asked.host, THIS: None}, asked.ssh_config) as there:
         pair = _met(asked, there)
         for side in pair.sides:
@@ -163,15 +164,19 @@ def _order(asked: Asked, pair: Pair, cell: Cell, seed: int, port: int, side: Sid
     }
 
 
+@cache
+def _frame() -> Plan:
+    return planning.loads(FRAME).plan()
+
+
 def _plan(asked: Asked, cell: Cell, request_bytes: int | None) -> Plan:
     """Endless flows between two nodes, with nothing known of what is between them."""
-    frame = planning.loads(FRAME).plan()
     nothing = PathPlan((), 0.0)
     flow = FlowPlan(
         0, 0.0, SPREAD_S * cell.flows, None, None, request_bytes, None, 0, EndsPlan(0, 1), nothing, nothing, 0.0
     )  # fmt: skip
     return replace(
-        frame,
+        _frame(),
         duration_s=asked.duration_s,
         warmup_s=asked.warmup_s,
         nodes=(NodePlan("sender", host=True), NodePlan("receiver", host=True)),
