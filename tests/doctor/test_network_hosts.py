@@ -27,7 +27,7 @@ TO_ALICE_BPS, TO_BOB_BPS, QUEUE_P = 20e6, 10e6, 50
 
 @pytest.fixture(scope="module")
 def bed() -> Iterator[Testbed]:
-    """A testbed whose router is slow to all but ssh; offloads are off that put packets together, for queues count them."""
+    """A testbed whose router is slow to all but ssh; nothing puts packets together, for queues count them."""
     with tempfile.TemporaryDirectory(prefix="ackclock-network-") as name, testbeds.testbed(Path(name)) as made:
         for host, device in (("alice", "data"), ("bob", "data"), ("router", "left"), ("router", "right")):
             made.inside(host, "ethtool", "-K", device, "tso", "off", "gso", "off", "gro", "off")
@@ -75,7 +75,7 @@ def dropped(bed: Testbed, device: str) -> int:
 @pytest.mark.usefixtures("unchanged")
 def test_a_slow_router_is_found_in_both_directions(bed: Testbed):
     before = dropped(bed, "left")
-    found = answers(bed, "--for", "2s", "--flows", "4", "--repeats", "1", "--out", str(bed.folder / "found"))
+    found = answers(bed, "--for", "1.5s", "--flows", "4", "--repeats", "1", "--out", str(bed.folder / "found"))
     drops = dropped(bed, "left") - before
     network = found["network"]
     to, back = network["cells"]
@@ -118,7 +118,7 @@ def test_a_small_receive_buffer_is_what_limits(bed: Testbed):
     try:
         words = (
             "--for",
-            "2s",
+            "1.5s",
             "--flows",
             "1",
             "--repeats",
