@@ -212,6 +212,15 @@ def test_a_transfer_in_numbers():
     assert limits == pytest.approx([0.4, 0.1, 0.5])
 
 
+def test_a_transfer_that_never_began_has_no_figures():
+    one = np.array([0])
+    names = ("measured_bytes", "measured_sent_packets", "measured_retransmissions", "sent_packets", "received_packets")
+    flows = dict.fromkeys((*names, "timeouts"), one) | {"established_s": np.array([np.nan])}
+    found = transfers._figures(Asked("alice"), {"flows": flows})
+    assert (found["connected"], found["goodput_bps"]) == (0, 0.0)
+    assert [found[name] for name in ("rtt_idle_s", "rtt_loaded_s", "lost", *cells.LIMITS)] == [None] * 6
+
+
 def test_a_processor_with_the_kernels_work_is_busy_and_one_of_others_is_not():
     before = Worked((0.0, 0.0), (0.0, 0.0))
     assert Worked((5.0, 0.0), (5.0, 0.0)).busy(before, 5.0) == 1.0

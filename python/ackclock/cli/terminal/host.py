@@ -87,6 +87,8 @@ def _print_speeds(console: Console, disk: Mapping[str, Any]) -> None:
 def _print_transfers(console: Console, network: Mapping[str, Any]) -> None:
     """A row for each direction and number of flows: means over the repeats."""
     console.print()
+    for name, side in network["hosts"].items():
+        console.print(Text(f"{name}: {_side(side)}"))
     times = "once" if network["repeats"] == 1 else f"{network['repeats']} times"
     console.print(
         f"TCP between this host and {network['to']}: transfers of {numbers.value(network['duration_s'], 's')}, {times} "
@@ -100,6 +102,20 @@ def _print_transfers(console: Console, network: Mapping[str, Any]) -> None:
         again = numbers.value(cell["retransmitted"]["mean"], "share")
         table.add_row(f"{cell['direction']}, {cell['flows']}", speed, *times_s, again, _limit(cell))
     console.print(table)
+
+
+def _side(side: Mapping[str, Any]) -> str:
+    """A host's end of the path: what explains speeds without being a fault."""
+    offloads = len(side["offloads"])
+    parts = [
+        f"Linux {side['kernel']}",
+        side["sysctls"].get("ipv4.tcp_congestion_control"),
+        f"{side['interface'] or 'an unknown interface'} of MTU {side['mtu_bytes'] or numbers.NOTHING}",
+        f"{offloads} of its offloads on" if offloads else "its offloads off",
+        f"qdisc {side['qdisc']}" if side["qdisc"] else None,
+        None if side["root"] else "no root",
+    ]
+    return ", ".join(filter(None, parts)) + "."
 
 
 def _limit(cell: Mapping[str, Any]) -> str:

@@ -60,7 +60,7 @@ class Side:
             "interface": device,
             "mtu_bytes": self.facts.interfaces.get(device or "", {}).get("mtu"),
             "offloads": self.offloads,
-            "qdisc": self.facts.qdiscs.get(device or "") or self.settings.sysctls.get("core.default_qdisc"),
+            "qdisc": self.facts.qdiscs.get(device or "") or None,
             **self.settings.as_dict(),
         }
 
