@@ -27,7 +27,7 @@ TO_ALICE_BPS, TO_BOB_BPS, QUEUE_P = 20e6, 10e6, 50
 
 @pytest.fixture(scope="module")
 def bed() -> Iterator[Testbed]:
-    """A testbed whose router is slow to all but ssh. Nothing puts packets together, for queues count them; all is Reno."""
+    """A testbed whose router is slow to all but ssh; nothing puts packets together, which queues count; all is Reno."""
     with tempfile.TemporaryDirectory(prefix="ackclock-network-") as name, testbeds.testbed(Path(name)) as made:
         for host, device in (("alice", "data"), ("bob", "data"), ("router", "left"), ("router", "right")):
             made.inside(host, "ethtool", "-K", device, "tso", "off", "gso", "off", "gro", "off")

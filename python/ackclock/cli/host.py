@@ -51,6 +51,8 @@ Examples:
     ackclock doctor host stalls --for 1h --log clock.csv
 
     ackclock doctor host disk /var/captures --rate 300Mbit
+
+    ackclock doctor host network alice
 """,
 )
 
@@ -155,8 +157,9 @@ def network(  # noqa: PLR0913 (each is an option of the command line)
     """Measure how fast TCP is between this host and another one, and say what holds it back.
 
     An agent is copied to HOST by ssh and removed afterwards. Transfers from memory to memory take turns: each direction
-    and number of flows, again and again. The first fifth of each is not measured. Nothing is changed on either host but
-    that, with root, its kernel does not remember its peer meanwhile.
+    and number of flows, again and again. The first fifth of each is not measured. One side listens, and the other opens
+    all connections, whichever way the data go. Nothing is changed on either host but that, with root, its kernel does
+    not remember its peer meanwhile.
 
     Examples:
         ackclock doctor host network alice
