@@ -148,6 +148,15 @@ def test_a_small_receive_buffer_is_what_limits(bed: Testbed):
 
 
 @pytest.mark.usefixtures("unchanged")
+def test_nothing_is_left_by_one_that_is_killed(bed: Testbed):
+    process = bed.ackclock("doctor", "host", "network", "alice", "--ssh-config", str(bed.from_bob), on="bob")
+    bed.agent("alice")
+    bed.agent("bob")
+    process.kill()
+    process.communicate(timeout=10)
+
+
+@pytest.mark.usefixtures("unchanged")
 def test_a_login_that_is_refused_is_one_line(bed: Testbed):
     config = bed.folder / "stranger_config"
     config.write_text(bed.from_bob.read_text().replace(f"{bed.folder}/login", f"{bed.folder}/stranger"))

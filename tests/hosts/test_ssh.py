@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -27,3 +28,13 @@ def test_host_keys_and_logins_are_the_users_business():
     assert "-F -odd" in words
     for name in ("StrictHostKeyChecking", "UserKnownHostsFile", "IdentityFile", "User=", "PasswordAuth"):
         assert name not in words
+
+
+@pytest.mark.skipif(not shutil.which("ssh"), reason="no ssh")
+def test_what_an_alias_stands_for_is_the_users_ssh_to_say(tmp_path: Path):
+    config = tmp_path / "config"
+    config.write_text("Host alice\n  HostName 10.0.0.7\n")
+    assert ssh.host_name("root@alice", config) == "10.0.0.7"
+    assert ssh.host_name("10.0.0.8", config) == "10.0.0.8"
+    with pytest.raises(InputError, match="expected a host as ssh knows it"):
+        ssh.host_name("-oProxyCommand=x", config)
