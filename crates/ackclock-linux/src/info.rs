@@ -162,7 +162,8 @@ mod tests {
         );
         assert_eq!((info.segments_out, info.segments_in), (3, 2));
         assert_eq!(info.timeouts, Some(0));
-        assert_eq!(info.least_rtt_s(), 10e-6);
+        assert_eq!(info.least_rtt_us, 10);
+        assert!((info.least_rtt_s() - 10e-6).abs() < 1e-12);
         assert!(info.is_open() && !info.is_closed());
     }
 
