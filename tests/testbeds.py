@@ -75,16 +75,22 @@ class Testbed:
         command = ["ip", "netns", "exec", self.namespace(host), *words]
         return subprocess.run(command, capture_output=True, text=True, check=check).stdout
 
-    def ackclock(self, *words: str) -> subprocess.Popen[str]:
-        """A command of ackclock, started where the hosts are reached; all its patience is short."""
-        command = ["ip", "netns", "exec", self.namespace("ctl"), sys.executable, "-c", IMPATIENT, *words]
+    @property
+    def from_bob(self) -> Path:
+        """What `ssh -F` takes on bob, who reaches alice through the router."""
+        return self.folder / "ssh_config_of_bob"
+
+    def ackclock(self, *words: str, on: str = "ctl") -> subprocess.Popen[str]:
+        """A command of ackclock, started where the hosts are reached, or on one; all its patience is short."""
+        command = ["ip", "netns", "exec", self.namespace(on), sys.executable, "-c", IMPATIENT, *words]
+        own = {} if on == "ctl" else {"TMPDIR": str(self.folder / on)}
         return subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder, env=os.environ.copy()
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.folder, env=os.environ | own
         )
 
-    def run(self, *words: str, timeout: float = 120) -> tuple[int, str, str]:
+    def run(self, *words: str, on: str = "ctl", timeout: float = 120) -> tuple[int, str, str]:
         """A command of ackclock's: its status, output and errors."""
-        process = self.ackclock(*words)
+        process = self.ackclock(*words, on=on)
         output, errors = process.communicate(timeout=timeout)
         return process.returncode, output, errors
 
@@ -191,6 +197,7 @@ def _sshds(made: Testbed) -> None:
         subprocess.run(words, check=True)
     (folder / "authorized").write_text((folder / "login.pub").read_text())
     known = []
+    also = {"alice": "ListenAddress 10.1.0.2\n"}  # bob's way to her
     config = [f"IdentityFile {folder}/login", "IdentitiesOnly yes", f"UserKnownHostsFile {folder}/known_hosts"]
     config += ["GlobalKnownHostsFile /dev/null", "StrictHostKeyChecking yes", "User root"]
     blocks = []
@@ -199,8 +206,10 @@ def _sshds(made: Testbed) -> None:
         (folder / host).mkdir(mode=0o777)
         (folder / host).chmod(0o777)
         own = folder / f"sshd-{host}"
+        more = also.get(host, "")
         own.write_text(
-            f"Port 22\nListenAddress {address}\nHostKey {folder}/host-{host}\nPidFile none\nUsePAM no\nStrictModes no\n"
+            f"Port 22\nListenAddress {address}\n{more}HostKey {folder}/host-{host}\nPidFile none\n"
+            "UsePAM no\nStrictModes no\n"
             f"AuthorizedKeysFile {folder}/authorized\nPermitRootLogin yes\nPasswordAuthentication no\n"
             f"KbdInteractiveAuthentication no\nSetEnv TMPDIR={folder / host}\nPrintMotd no\n"
         )
@@ -208,6 +217,9 @@ def _sshds(made: Testbed) -> None:
         known.append(f"{address} {(folder / f'host-{host}.pub').read_text()}")
         blocks.append(f"Host {host}\n  HostName {address}\n")
     (folder / "known_hosts").write_text("".join(known))
+    made.from_bob.write_text(
+        "Host alice\n  HostName 10.1.0.2\n  HostKeyAlias 10.9.0.2\nHost *\n  " + "\n  ".join(config)
+    )
     made.config.write_text("".join(blocks) + "Host *\n  " + "\n  ".join(config) + "\n")
 
 

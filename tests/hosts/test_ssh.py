@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -36,3 +37,13 @@ def test_a_configuration_of_ssh_is_a_file_and_for_the_engine_linux(tmp_path: Pat
         jobs.loaded(scenario, jobs.Options(ssh_config=tmp_path / "config"))
     with pytest.raises(InputError, match=r"--ssh-config: found no file .*/config; expected a configuration of ssh's"):
         jobs.loaded(scenario, jobs.Options(engines="linux", ssh_config=tmp_path / "config"))
+
+
+@pytest.mark.skipif(not shutil.which("ssh"), reason="no ssh")
+def test_what_an_alias_stands_for_is_the_users_ssh_to_say(tmp_path: Path):
+    config = tmp_path / "config"
+    config.write_text("Host alice\n  HostName 10.0.0.7\n")
+    assert ssh.host_name("root@alice", config) == "10.0.0.7"
+    assert ssh.host_name("10.0.0.8", config) == "10.0.0.8"
+    with pytest.raises(InputError, match="expected a host as ssh knows it"):
+        ssh.host_name("-oProxyCommand=x", config)

@@ -40,6 +40,8 @@ pub struct Info {
     pub bytes_received: u64,
     pub segments_out: u32,
     pub segments_in: u32,
+    /// The least round trip of the last minutes (`net.ipv4.tcp_min_rtt_wlen`).
+    pub least_rtt_us: u32,
     pub busy_us: u64,
     pub window_limited_us: u64,
     pub buffer_limited_us: u64,
@@ -73,6 +75,7 @@ impl Info {
             bytes_received: double(128),
             segments_out: word(136),
             segments_in: word(140),
+            least_rtt_us: word(148),
             busy_us: double(168),
             window_limited_us: double(176),
             buffer_limited_us: double(184),
@@ -105,6 +108,15 @@ impl Info {
             f64::NAN
         } else {
             f64::from(self.rtt_us) / 1e6
+        }
+    }
+
+    /// Least round-trip time, queues and all; NaN before the first sample.
+    pub fn least_rtt_s(&self) -> f64 {
+        if matches!(self.least_rtt_us, 0 | u32::MAX) {
+            f64::NAN
+        } else {
+            f64::from(self.least_rtt_us) / 1e6
         }
     }
 
@@ -150,6 +162,8 @@ mod tests {
         );
         assert_eq!((info.segments_out, info.segments_in), (3, 2));
         assert_eq!(info.timeouts, Some(0));
+        assert_eq!(info.least_rtt_us, 10);
+        assert!((info.least_rtt_s() - 10e-6).abs() < 1e-12);
         assert!(info.is_open() && !info.is_closed());
     }
 
@@ -174,7 +188,7 @@ mod tests {
         #[test]
         fn any_bytes_are_read(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             let info = Info::parse(&bytes);
-            let _ = (info.in_flight(), info.srtt_s(), info.ssthresh_p());
+            let _ = (info.in_flight(), info.srtt_s(), info.least_rtt_s());
         }
     }
 }

@@ -116,6 +116,7 @@ impl Row {
         rows.busy_s.push(seconds(info.busy_us));
         rows.window_limited_s.push(seconds(info.window_limited_us));
         rows.buffer_limited_s.push(seconds(info.buffer_limited_us));
+        rows.least_rtt_s.push(info.least_rtt_s());
         rows.reordering_p.push(info.reordering);
         rows.delivered_marked_p.push(info.delivered_marked);
     }

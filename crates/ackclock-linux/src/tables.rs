@@ -4,12 +4,13 @@ use ackclock_record::{record, table, Events, FlowSamples, Flows, Links, QueueSam
 
 table!(
     /// What the kernel says held the senders back, one row a TCP flow that began: of the time with data to send, how long
-    /// the receiver's window and the send buffer did.
+    /// the receiver's window and the send buffer did; and the least round trip that they saw.
     Limits {
         flow: u32,
         busy_s: f64,
         window_limited_s: f64,
         buffer_limited_s: f64,
+        least_rtt_s: f64,
         reordering_p: u32,
         delivered_marked_p: u32,
     }

@@ -15,6 +15,7 @@ from ackclock.cli.options import command
 if TYPE_CHECKING:
     from ackclock.doctor import Examined
     from ackclock.doctor.disk import Disk
+    from ackclock.doctor.network import Network
     from ackclock.doctor.stalls import Stalls
 
 For: TypeAlias = Annotated[
@@ -35,6 +36,10 @@ Rate: TypeAlias = Annotated[
     ),
 ]
 Repeats: TypeAlias = Annotated[int, typer.Option(min=1, max=1000, help="How often each speed of the disk is measured.")]
+SshConfig: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--ssh-config", metavar="FILE", help="HOST is reached with this configuration of ssh (its -F)."),
+]
 
 app = typer.Typer(
     rich_markup_mode="rich",
@@ -48,6 +53,8 @@ Examples:
     ackclock doctor host stalls --for 1h --log clock.csv
 
     ackclock doctor host disk /var/captures --rate 300Mbit
+
+    ackclock doctor host network alice
 """,
 )
 
@@ -125,6 +132,55 @@ def disk(
     _told(None, _disk(folder, repeats=repeats, device=device, force=force), rate_bps, None, out, as_json)
 
 
+@app.command()
+def network(  # noqa: PLR0913 (each is an option of the command line)
+    *,
+    host: Annotated[str, typer.Argument(metavar="HOST", help="The other host, as ssh takes it.")],
+    for_: Annotated[str, typer.Option("--for", metavar="TIME", help="How long each transfer lasts.")] = "5s",
+    flows: Annotated[str, typer.Option(metavar="N[,N]", help="Connections at a time, 1 to 300.")] = "1,10",
+    direction: Annotated[
+        str, typer.Option(metavar="WAY", help="Where the data go: to HOST, from it, or both.")
+    ] = "both",
+    repeats: Annotated[int, typer.Option(min=1, max=1000, help="How often each transfer is repeated.")] = 3,
+    listen: Annotated[
+        str, typer.Option(metavar="SIDE", help="Which side's port is open: there or here. The other side connects.")
+    ] = "there",
+    port: Annotated[
+        int | None, typer.Option(min=1, max=19_999, help="The port that is listened on (default: any, 10000 to 19000).")
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(metavar="[HERE,]THERE", help="IPv4 addresses between which the data go (default: ssh's own)."),
+    ] = None,
+    ssh_config: SshConfig = None,
+    out: Out = None,
+    as_json: AsJson = False,
+) -> None:
+    """Measure how fast TCP is between this host and another one, and say what holds it back.
+
+    An agent is copied to HOST by ssh and removed afterwards. Transfers from memory to memory take turns: each direction
+    and number of flows, again and again. The first fifth of each is not measured. One side listens, and the other opens
+    all connections, whichever way the data go. Nothing is changed on either host but that, with root, its kernel does
+    not remember its peer meanwhile.
+
+    Examples:
+        ackclock doctor host network alice
+
+        ackclock doctor host network alice --flows 1,4,50 --for 10s --repeats 10 --json
+
+        ackclock doctor host network alice --direction from --listen here --port 5001
+    """
+    from ackclock.cli import asking
+    from ackclock.cli.terminal.progress import progress
+    from ackclock.doctor.network import transfers
+
+    asked = asking.of_network(host, for_, flows, direction, repeats, listen, port, data, ssh_config)
+    _check(out, None)
+    with progress("Measuring the network") as tell:
+        found = transfers.measure(asked, tell)
+    _told(None, None, None, None, out, as_json, found)
+
+
 def _watched(for_s: float) -> Stalls:
     from ackclock.cli.terminal.progress import progress
     from ackclock.doctor import stalls as watching
@@ -142,13 +198,19 @@ def _disk(folder: Path, **options: Any) -> Disk:
 
 
 def _told(
-    seen: Stalls | None, found: Disk | None, rate_bps: float | None, log: Path | None, out: Path | None, as_json: bool
+    seen: Stalls | None,
+    found: Disk | None,
+    rate_bps: float | None,
+    log: Path | None,
+    out: Path | None,
+    as_json: bool,
+    between: Network | None = None,
 ) -> None:
     from ackclock import doctor
     from ackclock.cli.terminal import host as terminal
     from ackclock.doctor import stalls as watching
 
-    examined: Examined = doctor.examined(stalls=seen, disk=found, rate_bps=rate_bps, command=command())
+    examined: Examined = doctor.examined(stalls=seen, disk=found, network=between, rate_bps=rate_bps, command=command())
     if as_json:
         typer.echo(json.dumps(examined.answers, allow_nan=False))
     else:

@@ -38,7 +38,7 @@ def write_report(results: Sequence[Path], out: Path | None) -> Path:
     for folder in results:
         if kind(folder) is Kind.HOST:
             raise InputError(
-                f"{readable(folder)}: found {Kind.HOST.value}, which has no flows; expected the result of a run "
+                f"{readable(folder)}: found {Kind.HOST.value}, which has no report; expected the result of a run "
                 "(`ackclock plot DIR gaps` and `disk` draw that of a host)"
             )
     path = out or (results[0] / "report.html" if len(results) == 1 else Path("report.html"))

@@ -1,14 +1,14 @@
-"""This host: whether its clock stands still, what its disk can do, and which of its settings hold transfers back.
+"""This host: its clock's gaps, its disk's speed, settings that hold transfers back, and the network to another host.
 
 Each part measures and gives a dataclass; its `findings` say in sentences what is worth a word. `examined` has all parts
-as a dataset (`clock_gaps`, `disk`) and as answers.
+as a dataset (`clock_gaps`, `disk`; `flows` and `flow_samples` of the network) and as answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from ackclock import _core
 from ackclock.dataset import Dataset, Spool
@@ -18,6 +18,9 @@ from ackclock.doctor.disk import Disk
 from ackclock.doctor.finding import Finding
 from ackclock.doctor.settings import Settings
 from ackclock.doctor.stalls import Stalls
+
+if TYPE_CHECKING:
+    from ackclock.doctor.network import Network
 
 __all__ = ["Examined", "Finding", "examined"]
 
@@ -35,13 +38,19 @@ class Examined:
 
 
 def examined(
-    *, stalls: Stalls | None = None, disk: Disk | None = None, rate_bps: float | None = None, command: str | None = None
+    *,
+    stalls: Stalls | None = None,
+    disk: Disk | None = None,
+    network: Network | None = None,
+    rate_bps: float | None = None,
+    command: str | None = None,
 ) -> Examined:
     """What was measured, as a result; with the settings of the host.
 
     Args:
         stalls: gaps in the clock.
         disk: speeds of the disk.
+        network: transfers between this host and another; its findings have the settings of both that matter to it.
         rate_bps: what captures written to that disk would be of; None: the fastest interface's.
         command: for the manifest.
     """
@@ -52,13 +61,20 @@ def examined(
         answers["stalls"] = stalls.as_dict()
     if disk is not None:
         answers["disk"] = disk.as_dict(wanted_bps)
-    found = tuple(_findings(known, stalls, disk, wanted_bps))
+    if network is not None:
+        answers["network"] = network.as_dict()
+    found = tuple(_findings(known, stalls, disk, network, wanted_bps))
     answers["findings"] = [finding.as_dict() for finding in found]
-    return Examined(_tables(stalls, disk).dataset(_about(answers, command)), answers, found)
+    runs = [{"run": 0}] if network is None else network.runs()
+    data = _tables(stalls, disk).dataset(_about(answers, runs, command))
+    return Examined(data if network is None else _with(data, network), answers, found)
 
 
-def _findings(known: Settings, stalls: Stalls | None, disk: Disk | None, rate_bps: float) -> Iterator[Finding]:
-    yield from settings.findings(known)
+def _findings(
+    known: Settings, stalls: Stalls | None, disk: Disk | None, network: Network | None, rate_bps: float
+) -> Iterator[Finding]:
+    """Of the network those of the settings that matter to it."""
+    yield from settings.findings(known) if network is None else network.findings()
     yield from stalls.findings() if stalls is not None else ()
     yield from disk.findings(rate_bps) if disk is not None else ()
 
@@ -71,7 +87,11 @@ def _tables(stalls: Stalls | None, disk: Disk | None) -> Spool:
     return spool
 
 
-def _about(answers: Mapping[str, Any], command: str | None) -> dict[str, Any]:
+def _with(data: Dataset, network: Network) -> Dataset:
+    return replace(data, parts={name: (*parts, *network.data.parts[name]) for name, parts in data.parts.items()})
+
+
+def _about(answers: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], command: str | None) -> dict[str, Any]:
     """The manifest."""
     told = {"command": command} if command else {}
-    return {"ackclock": _core.version, "runs": [{"run": 0}], **told, "host": dict(answers)}
+    return {"ackclock": _core.version, "runs": list(runs), **told, "host": dict(answers)}

@@ -76,14 +76,13 @@ class Settings:
 
 def read() -> Settings:
     """Reads them."""
-    flags = _text(Path("/proc/cpuinfo"))
     return Settings(
         platform.node(),
         platform.release(),
         os.cpu_count() or 1,
-        re.search(r"^flags\s*:.*\bhypervisor\b", flags, re.MULTILINE) is not None,
+        is_virtual(_text(Path("/proc/cpuinfo"))),
         {name: value for name in NAMES if (value := " ".join(_text(SYSCTLS / name.replace(".", "/")).split()))},
-        {path.name: _rate_bps(path) for path in sorted(_folders(INTERFACES)) if path.name != "lo"},
+        {path.name: rate_bps(_text(path / "speed")) for path in sorted(_folders(INTERFACES)) if path.name != "lo"},
     )
 
 
@@ -115,9 +114,15 @@ def _buffer(known: Settings, name: str, ends: str) -> Iterator[Finding]:
         yield Finding("settings", said, {f"net.{name}": int(words[2]), "needed_bytes": need}, advice)
 
 
-def _rate_bps(interface: Path) -> float | None:
+def is_virtual(cpuinfo: str) -> bool:
+    """Whether what /proc/cpuinfo says is said on a virtual machine."""
+    return re.search(r"^flags\s*:.*\bhypervisor\b", cpuinfo, re.MULTILINE) is not None
+
+
+def rate_bps(speed: str) -> float | None:
+    """The rate of an interface whose file `speed` says this, in Mb/s; None where it does not tell."""
     try:
-        megabits = int(_text(interface / "speed") or -1)
+        megabits = int(speed or -1)
     except ValueError:
         return None
     return 1e6 * megabits if megabits > 0 else None

@@ -196,9 +196,7 @@ def _sockets(every: Iterable[Ends]) -> str:
 
 def _queues(net: Network) -> str:
     nodes = sorted({cable.source for cable in net.cables if cable.link is not None})
-    return "; ".join(
-        f'tc -n {node} -s qdisc show dev out | sed "s/^qdisc [^ ]* [^ ]*/& dev {node}/"' for node in nodes
-    )
+    return "; ".join(f'tc -n {node} -s qdisc show dev out | sed "s/^qdisc [^ ]* [^ ]*/& dev {node}/"' for node in nodes)
 
 
 def _clients(sent: Iterable[tuple[float, str, str]]) -> Iterator[str]:

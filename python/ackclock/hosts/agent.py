@@ -41,6 +41,12 @@ ANSWER_S = 15.0
 LOGIN_S = 30.0
 UNDO_S = 30.0
 
+#: How long a connection may take to end by itself.
+END_S = 1.0
+
+#: What runs the script on this machine.
+LOCALLY = ["sh", "-c"]
+
 #: Exchanges by which a clock is related to ours.
 EXCHANGES = 40
 
@@ -141,6 +147,12 @@ class Agent:
         """Changes the host until the end: `{"sysctl", "value"}` or `{"run", "undo"}`. Raises `HostError`."""
         if changes:
             self.ask("change", UNDO_S, changes=list(changes))
+
+    def prepare(self, order: Mapping[str, Any]) -> None:
+        """Has it make ready for a run, which is its only one from now on. Raises `HostError`."""
+        self.share, self.over = 0.0, False
+        self.files.clear()
+        self.ask("order", order=dict(order))
 
     def look(self, *commands: Sequence[str], apart: bool = False) -> list[tuple[int | None, str, str]]:
         """Status (None: it could not be run), output and errors of commands of `ip`, `tc` and `ethtool`."""
@@ -286,9 +298,11 @@ def _line(text: str) -> str:
 
 @contextmanager
 def agents(
-    destinations: Mapping[str, str], config: Path | None = None, patience_s: int | None = None
+    destinations: Mapping[str, str | None], config: Path | None = None, patience_s: int | None = None
 ) -> Iterator[dict[str, Agent]]:
     """Agents on hosts, by name; at the end of the block they are gone, and all that they changed is undone.
+
+    A destination is what ssh takes; None is this machine, where the same script runs without ssh.
 
     Raises `HostError` and `InputError`; of several hosts that cannot be used, all are named, a line each.
     """
@@ -298,7 +312,10 @@ def agents(
     lines = (SCRIPT % {"send": SEND, "patience": patience_s}).splitlines()
     # One line, for the login's own shell may be another than sh.
     script = f"exec sh -c {shlex.quote('; '.join(lines))}"
-    commands = {name: ssh.command(address, script, config) for name, address in destinations.items()}
+    commands = {
+        name: [*LOCALLY, script] if address is None else ssh.command(address, script, config)
+        for name, address in destinations.items()
+    }
     processes: list[subprocess.Popen[bytes]] = []
     with signals.undoing(partial(_kill, processes)):
         started: dict[str, Agent] = {}
@@ -306,14 +323,18 @@ def agents(
             with signals.making():
                 processes.append(_started(words))
             started[name] = Agent(name, processes[-1])
-        _all([partial(agent.greet, patience_s) for agent in started.values()])
         with _alive(started.values()):
+            _all([partial(agent.greet, patience_s) for agent in started.values()])
             yield started
 
 
 def _started(words: Sequence[str]) -> subprocess.Popen[bytes]:
-    """An ssh that ends with us, however we end, and does not hear what the terminal sends."""
-    dying = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
+    """An ssh that ends with us, however we end, and does not hear what the terminal sends.
+
+    On this machine the script's own trap has to remove what was copied.
+    """
+    last = "TERM" if words[: len(LOCALLY)] == LOCALLY else "KILL"
+    dying = ["setpriv", "--pdeathsig", last] if shutil.which("setpriv") else []
     return subprocess.Popen(
         [*dying, *words],
         stdin=subprocess.PIPE,
@@ -326,8 +347,10 @@ def _started(words: Sequence[str]) -> subprocess.Popen[bytes]:
 def _kill(processes: Sequence[subprocess.Popen[bytes]]) -> None:
     """Ends the connections: the guards hear it, and undo what is left to undo."""
     for process in processes:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
+        for last in (signal.SIGTERM, signal.SIGKILL):
+            with suppress(ProcessLookupError, subprocess.TimeoutExpired):
+                os.killpg(process.pid, last)
+                process.wait(END_S)
         process.wait()
         for pipe in (process.stdin, process.stdout, process.stderr):
             with suppress(OSError, ValueError, RuntimeError):
@@ -359,13 +382,16 @@ def _all(actions: Sequence[Callable[[], object]]) -> None:
 
 @contextmanager
 def _alive(agents: Iterator[Agent] | Any) -> Iterator[None]:
-    """While the block lasts, each agent hears again and again that we are there: a blank line, which is no question."""
+    """While the block lasts, each agent hears again and again that we are there: a blank line, which is no question.
+
+    So does one that waits for another, whose way is slow, to be copied.
+    """
     ended = threading.Event()
     each = list(agents)
 
     def tell() -> None:
         while not ended.wait(ALIVE_S):
-            for agent in each:
+            for agent in [agent for agent in each if agent.hello]:
                 with suppress(AckclockError):
                     agent._send(b"\n")
 

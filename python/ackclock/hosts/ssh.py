@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 from ackclock.errors import InputError
@@ -30,8 +31,20 @@ OPTIONS = {
 
 def command(destination: str, script: str, config: Path | None = None) -> list[str]:
     """The words that run a line of sh on a host; `config` is for ssh's `-F`. Raises `InputError` for no host's name."""
-    if not DESTINATION.fullmatch(destination):
-        raise InputError(f"address: found {destination!r}; expected {EXPECTED}")
-    around = ["-F", str(config)] if config else []
+    around = _around(destination, config)
     options = [word for name, value in OPTIONS.items() for word in ("-o", f"{name}={value}")]
     return ["ssh", *around, *options, "-T", "--", destination, script]
+
+
+def host_name(destination: str, config: Path | None = None) -> str:
+    """What ssh connects to: the name or address behind an alias. Raises `InputError` for no host's name."""
+    words = ["ssh", *_around(destination, config), "-G", "--", destination]
+    said = subprocess.run(words, capture_output=True, text=True, check=False).stdout
+    found = dict(line.split(" ", 1) for line in said.splitlines() if " " in line)
+    return found.get("hostname", destination.rpartition("@")[2])
+
+
+def _around(destination: str, config: Path | None) -> list[str]:
+    if not DESTINATION.fullmatch(destination):
+        raise InputError(f"address: found {destination!r}; expected {EXPECTED}")
+    return ["-F", str(config)] if config else []

@@ -22,6 +22,9 @@ GAPS = {
     "step": "clock was set",
 }
 
+#: What holds senders back, as the kernel's `TCP_INFO` names it.
+LIMITS = {"receive_window": "rwnd", "send_buffer": "sndbuf", "congestion_window": "cwnd"}
+
 
 def print_host(found: Examined) -> None:
     """The host, a table for each part, and each finding with its figures."""
@@ -31,6 +34,8 @@ def print_host(found: Examined) -> None:
         _print_gaps(console, found.answers["stalls"])
     if "disk" in found.answers:
         _print_speeds(console, found.answers["disk"])
+    if "network" in found.answers:
+        _print_transfers(console, found.answers["network"])
     for finding in sorted(found.findings, key=lambda finding: not finding.bad):
         _print_finding(console, finding)
 
@@ -91,3 +96,43 @@ def _by_cell(speeds: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str, bool],
 def _cell(target: str, operation: str, cached: bool) -> str:
     where = "in the cache" if cached else ("to the disk" if operation == "write" else "from the disk")
     return f"{operation} {'' if target == 'file' else 'device '}{where}"
+
+
+def _print_transfers(console: Console, network: Mapping[str, Any]) -> None:
+    """A row for each direction and number of flows: means over the repeats."""
+    console.print()
+    for name, side in network["hosts"].items():
+        console.print(Text(f"{name}: {_side(side)}"))
+    times = "once" if network["repeats"] == 1 else f"{network['repeats']} times"
+    console.print(
+        f"TCP between this host and {network['to']}: transfers of {numbers.value(network['duration_s'], 's')}, {times} "
+        f"each; who listened was {network['listens']}."
+    )
+    table = _table("data, flows", "goodput", "idle RTT", "loaded", "sent again", "held back by")
+    for cell in network["cells"]:
+        goodput = cell["goodput_bps"]
+        speed = numbers.estimate(goodput["mean"], goodput["ci95_low"], goodput["ci95_high"], "bit/s")
+        times_s = [numbers.value(cell[name]["mean"], "s") for name in ("rtt_idle_s", "rtt_loaded_s")]
+        again = numbers.value(cell["retransmitted"]["mean"], "share")
+        table.add_row(f"{cell['direction']}, {cell['flows']}", speed, *times_s, again, _limit(cell))
+    console.print(table)
+
+
+def _side(side: Mapping[str, Any]) -> str:
+    """A host's end of the path: what explains speeds without being a fault."""
+    offloads = len(side["offloads"])
+    parts = [
+        f"Linux {side['kernel']}",
+        side["sysctls"].get("ipv4.tcp_congestion_control"),
+        f"{side['interface'] or 'an unknown interface'} of MTU {side['mtu_bytes'] or numbers.NOTHING}",
+        f"{offloads} of its offloads on" if offloads else "its offloads off",
+        f"qdisc {side['qdisc']}" if side["qdisc"] else None,
+        None if side["root"] else "no root",
+    ]
+    return ", ".join(filter(None, parts)) + "."
+
+
+def _limit(cell: Mapping[str, Any]) -> str:
+    """What held the senders back most of the time, and for which share of it."""
+    share, name = max((cell[name]["mean"] or 0.0, short) for name, short in LIMITS.items())
+    return f"{name} {numbers.value(share, 'share', 2)}" if share else numbers.NOTHING

@@ -69,17 +69,12 @@ def run(plan: Plan, seed: int, around: RunOptions) -> Dataset:
         for name, host in hosts.items():
             there[name].change(changes(plan, testbed, host, seen.facts[name]))
         captures = around.capture_files(plan, seed)
-        for name, host in hosts.items():
-            there[name].ask("order", order=layout.order(plan, seed, testbed, host, first_port, len(captures)))
-        before = {name: agent.clock() for name, agent in there.items()}
-        start_ns = time.monotonic_ns() + round(LEAD_S * 1e9)
-        for name, agent in there.items():
-            agent.ask("start", at_ns=before[name].there(start_ns))
-        _follow(plan, there, start_ns, around.progress)
-        clocks = {name: Relation(before[name], agent.clock()) for name, agent in there.items()}
+        orders = {
+            name: layout.order(plan, seed, testbed, host, first_port, len(captures)) for name, host in hosts.items()
+        }
+        clocks, found = carried_out(there, orders, plan.duration_s, around.progress)
         _undo(there)
         _keep(captures, there)
-        found = {name: _core.linux_result(agent.files["result.bin"]) for name, agent in there.items()}
         return _dataset(plan, seed, around, hosts, found, clocks, seen)
 
 
@@ -95,6 +90,24 @@ def _undo(there: Mapping[str, Agent]) -> None:
         raise HostError("\n".join(left))
 
 
+def carried_out(
+    there: Mapping[str, Agent], orders: Mapping[str, Mapping[str, Any]], duration_s: float, progress: Progress
+) -> tuple[dict[str, Relation], dict[str, Any]]:
+    """Has the agents carry out their orders, all from one time on: how their clocks went, and their tables.
+
+    Raises `HostError`.
+    """
+    for name, agent in there.items():
+        agent.prepare(orders[name])
+    before = {name: agent.clock() for name, agent in there.items()}
+    start_ns = time.monotonic_ns() + round(LEAD_S * 1e9)
+    for name, agent in there.items():
+        agent.ask("start", at_ns=before[name].there(start_ns))
+    _follow(there, start_ns * 1e-9 + duration_s, progress)
+    clocks = {name: Relation(before[name], agent.clock()) for name, agent in there.items()}
+    return clocks, {name: _core.linux_result(agent.files["result.bin"]) for name, agent in there.items()}
+
+
 def _keep(captures: Sequence[Path], there: Mapping[str, Agent]) -> None:
     """Writes the captures, each of the host that has it."""
     for number, path in enumerate(captures):
@@ -102,10 +115,10 @@ def _keep(captures: Sequence[Path], there: Mapping[str, Agent]) -> None:
             path.write_bytes(next(of for agent in there.values() if (of := agent.files.get(f"{number}.pcap"))))
 
 
-def _follow(plan: Plan, there: Mapping[str, Agent], start_ns: int, progress: Progress) -> None:
+def _follow(there: Mapping[str, Agent], end_s: float, progress: Progress) -> None:
     """Waits for all to be done. Raises `HostError` for one that failed, is gone or is silent."""
     asked_s = 0.0
-    latest_s = start_ns * 1e-9 + plan.duration_s + LATE_S
+    latest_s = end_s + LATE_S
     while not all(agent.over for agent in there.values()):
         progress(min(agent.share for agent in there.values()))
         now_s = time.monotonic()

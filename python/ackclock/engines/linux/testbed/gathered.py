@@ -27,7 +27,9 @@ def together(hosts: Mapping[str, Host], found: Mapping[str, Tables], stretches: 
     made: Tables = {name: router[name] for name in ("links", "queue_samples") if name in router}
     made["flow_samples"] = _joined([tables.get("flow_samples", {}) for tables in every.values()], ("time_s", "flow"))
     made["events"] = _joined([tables.get("events", {}) for tables in every.values()], ("time_s", "flow"))
-    made["flows"] = _flows([tables for tables in every.values() if tables.get("ends")])
+    ends = [tables for tables in every.values() if tables.get("ends")]
+    made["flows"] = _flows(ends)
+    made["limits"] = _joined([_of_senders(tables) for tables in ends], ("flow",))
     return {name: columns for name, columns in made.items() if columns}
 
 
@@ -53,6 +55,14 @@ def _joined(parts: list[dict[str, Any]], by: tuple[str, ...]) -> dict[str, Any]:
     whole = {key: np.concatenate([np.asarray(part[key]) for part in filled]) for key in filled[0]}
     order = np.lexsort([whole[key] for key in reversed(by)])
     return {key: values[order] for key, values in whole.items()}
+
+
+def _of_senders(tables: Tables) -> dict[str, Any]:
+    """What held the senders of a host back, which only they know."""
+    ends, limits = tables["ends"], tables["limits"]
+    senders = np.asarray(ends["flow"])[np.asarray(ends["sender"], dtype=bool)]
+    rows = np.isin(np.asarray(limits["flow"]), senders)
+    return {key: np.asarray(values)[rows] for key, values in limits.items()}
 
 
 def _flows(parts: list[Tables]) -> dict[str, Any]:

@@ -1,0 +1,58 @@
+"""How fast TCP is between this host and another, and what holds it back.
+
+An agent on each host (`ackclock.hosts`) sends from memory to memory: `ways` says between which addresses, `sides` what
+the hosts are like, `transfers` has the agents carry them out, `explaining` says in sentences what was seen.
+
+The transfers take turns: each direction and number of flows once per repeat, in an order that is drawn anew for each
+repeat, always in the same way, so that whatever else the path carries hits all of them alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ackclock.dataset import Dataset
+from ackclock.doctor.finding import Finding
+from ackclock.doctor.network import explaining
+from ackclock.doctor.network.cells import Asked, Cell, Found
+from ackclock.doctor.network.sides import Side
+
+__all__ = ["Asked", "Cell", "Network"]
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """What was measured: what was asked for, both hosts, one row for each transfer in the order of time, the tables."""
+
+    asked: Asked
+    sides: tuple[Side, Side]
+    rows: tuple[Mapping[str, Any], ...]
+    data: Dataset
+
+    def cells(self) -> list[Found]:
+        """Means over the repeats, in the order in which they were asked for."""
+        return [
+            Found.of(
+                cell, [row for row in self.rows if (row["direction"], row["flows"]) == (cell.direction, cell.flows)]
+            )
+            for cell in self.asked.cells()
+        ]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As `--json` has it: seconds, bit/s and shares."""
+        return {
+            **self.asked.as_dict(),
+            "hosts": {side.name: side.as_dict() for side in self.sides},
+            "cells": [cell.as_dict() for cell in self.cells()],
+            "runs": list(self.rows),
+        }
+
+    def runs(self) -> Sequence[Mapping[str, Any]]:
+        """Those of a manifest."""
+        return [{"run": number, **row} for number, row in enumerate(self.rows)]
+
+    def findings(self) -> Iterator[Finding]:
+        """What explains the figures."""
+        return explaining.findings(self.cells(), self.sides)

@@ -1,0 +1,104 @@
+"""What is asked of a network, and what it answers: one cell for each direction and number of flows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ackclock.metrics.summary import Summary, summarise
+
+#: Where the data go, as seen from here.
+TO, FROM = "to", "from"
+
+#: Who listens: the other host, or this one. The other side opens all connections, whichever way the data go.
+THERE, HERE = "there", "here"
+
+#: This part of a transfer is not measured: slow start.
+WARMUP = 0.2
+
+#: Columns of a transfer that are averaged, and what they cannot exceed.
+AVERAGED = {
+    "goodput_bps": float("inf"),
+    "rtt_idle_s": float("inf"),
+    "rtt_loaded_s": float("inf"),
+    "rtt_loaded_p95_s": float("inf"),
+    "retransmitted": 1.0,
+    "lost": 1.0,
+    "receive_window": 1.0,
+    "send_buffer": 1.0,
+    "congestion_window": 1.0,
+}
+
+#: Those that say how much of the time the senders were held back by what.
+LIMITS = ("receive_window", "send_buffer", "congestion_window")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Transfers of a kind."""
+
+    direction: str
+    flows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to be measured. `data`: the addresses here and there, as far as they are given; `port`: None is any."""
+
+    host: str
+    flows: tuple[int, ...] = (1, 10)
+    directions: tuple[str, ...] = (TO, FROM)
+    duration_s: float = 5.0
+    repeats: int = 3
+    listen: str = THERE
+    port: int | None = None
+    data: tuple[str, ...] = ()
+    ssh_config: Path | None = None
+
+    def cells(self) -> list[Cell]:
+        """All kinds of transfers."""
+        return [Cell(direction, flows) for direction in self.directions for flows in self.flows]
+
+    @property
+    def warmup_s(self) -> float:
+        """The part of each transfer that is not measured, in seconds."""
+        return WARMUP * self.duration_s
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "to": self.host,
+            "duration_s": self.duration_s,
+            "warmup_s": self.warmup_s,
+            "repeats": self.repeats,
+            "listens": self.listen,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A cell's means with their intervals over the repeats; how busy each host's processors were, as a mean share."""
+
+    cell: Cell
+    means: Mapping[str, Summary]
+    busy: Mapping[str, float]
+    unconnected: int
+
+    @staticmethod
+    def of(cell: Cell, rows: Sequence[Mapping[str, Any]]) -> Found:
+        """Of the rows of the cell's transfers, of which there must be one."""
+        means = {name: summarise([row[name] for row in rows], 0.0, most) for name, most in AVERAGED.items()}
+        hosts = rows[0]["busy"]
+        busy = {name: sum(row["busy"][name] for row in rows) / len(rows) for name in hosts}
+        return Found(cell, means, busy, sum(cell.flows - row["connected"] for row in rows))
+
+    def mean(self, name: str) -> float:
+        """A mean; 0 where there is none."""
+        return self.means[name].mean or 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        means = {name: summary.as_dict() for name, summary in self.means.items()}
+        return {**asdict(self.cell), **means, "busy": dict(self.busy), "unconnected": self.unconnected}
