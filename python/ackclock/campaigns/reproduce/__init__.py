@@ -11,6 +11,7 @@ An entry is a folder of `reproductions/`:
 - `scenario.toml`: what all its runs have in common
 - `cases.toml` (if there are several): what differs from case to case
 - `quick.toml`: what `--quick` changes, for a short look
+- `host.py`, in place of these three: what measures the machine itself
 - `published.csv`: what the paper says, where, and how it was read
 - `check.py`: what is measured in each run, and the rule of the verdict
 - `figure.py` (optional): the figure; without it every row is drawn with its bands

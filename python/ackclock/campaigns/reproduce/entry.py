@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
-from ackclock.campaigns.reproduce.measured import Measure, Measured
+from ackclock.campaigns.reproduce.measured import Measure, Measured, Values
 from ackclock.campaigns.reproduce.verdict import Row
 from ackclock.dataset import Dataset
 from ackclock.errors import InputError
@@ -24,6 +24,9 @@ REPRODUCTIONS = Path(__file__).parents[2] / "reproductions"
 
 #: What every entry has.
 FILES = ("README.md", "scenario.toml", "quick.toml", "published.csv", "check.py")
+
+#: What one has that no engine runs: `host.py` measures the machine itself.
+OF_HOSTS = ("README.md", "host.py", "published.csv", "check.py")
 
 #: The columns of `published.csv`.
 COLUMNS = ("claim", "what", "published", "value", "unit", "where", "how")
@@ -75,8 +78,17 @@ class Entry:
 
     @property
     def engines(self) -> Sequence[str]:
-        """The engines that it is made for."""
-        return tuple(self._part("check", "ENGINES"))
+        """The engines that it is made for; none where the machine itself is measured."""
+        return () if self.examine else tuple(self._part("check", "ENGINES"))
+
+    @cached_property
+    def examine(self) -> Callable[..., Dataset] | None:
+        """What measures the machine itself, `host.py`'s function `examine(quick=…)`, if the entry has one.
+
+        Its `MEASURES` are functions of the whole dataset, with a value for each repeat.
+        """
+        has = (self.folder / "host.py").is_file()
+        return cast("Callable[..., Dataset]", self._part("host", "examine")) if has else None
 
     def runs(self, engine: str, case: str, *, quick: bool = False) -> bool:
         """Whether an engine runs a case: all do all, unless `check.py` has a function `runs(engine, case)`.
@@ -101,6 +113,11 @@ class Entry:
     def measures(self) -> Mapping[str, Measure]:
         """What is measured in each run."""
         return cast("Mapping[str, Measure]", self._part("check", "MEASURES"))
+
+    @property
+    def of_host(self) -> Mapping[str, Callable[[Dataset], Values]]:
+        """What is measured of the machine itself, in each repeat."""
+        return cast("Mapping[str, Callable[[Dataset], Values]]", self._part("check", "MEASURES"))
 
     @property
     def captured(self) -> Mapping[str, Measure]:
@@ -170,8 +187,9 @@ def entries(place: Path = REPRODUCTIONS) -> list[Entry]:
     """All entries in the order of their ids. Raises `InputError` for a folder that lacks something."""
     folders = [path for path in place.iterdir() if path.is_dir() and path.name[0] not in "._"] if place.is_dir() else []
     for folder in folders:
-        if missing := [name for name in FILES if not (folder / name).is_file()]:
-            raise InputError(f"{folder}: found no {', '.join(missing)}; expected {', '.join(FILES)}")
+        wanted = OF_HOSTS if (folder / "host.py").is_file() else FILES
+        if missing := [name for name in wanted if not (folder / name).is_file()]:
+            raise InputError(f"{folder}: found no {', '.join(missing)}; expected {', '.join(wanted)}")
     return sorted(map(Entry, folders), key=lambda entry: _order(entry.id))
 
 

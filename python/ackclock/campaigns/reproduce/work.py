@@ -28,6 +28,9 @@ from ackclock.views.plots import style
 #: What captures tell, in an entry's result: a folder beside those of the engines.
 CAPTURED = "captured"
 
+#: What the machine itself tells, in the engine's place.
+HOST = "host"
+
 #: The table and the figure in an entry's result.
 TABLE, FIGURE = "reproduced.csv", "figure.png"
 
@@ -66,6 +69,8 @@ def run(
         for number, (engine, chosen) in enumerate(by_engine.items()):
             tell = _Part(progress, sum(map(len, [*by_engine.values()][:number])), total)
             measured[engine] = _measured(entry, chosen, engine, new / engine, tell, jobs, command)
+        if entry.examine:
+            measured[HOST] = _examined(entry, new / HOST, quick=quick)
         rows = _rows(entry, measured, [case for case, _ in cases.cases(entry.folder)])
         result = Result(entry.id, list(_judged(entry, rows, QUICK if quick else FULL)))
         drawn = _drawn(entry, rows, by_engine, new)
@@ -189,6 +194,14 @@ def _measured(
     return measured
 
 
+def _examined(entry: Entry, folder: Path, *, quick: bool) -> Measured:
+    """What the entry measures of this machine."""
+    assert entry.examine is not None
+    data = entry.examine(quick=quick)
+    data.write(folder / cases.ONLY)
+    return {cases.ONLY: {name: measure(data) for name, measure in entry.of_host.items()}}
+
+
 def _seen(entry: Entry, case: str, capture: Path) -> Dataset:
     """What the capture of a run tells."""
     truth = entry.imposed(case, capture)
@@ -210,6 +223,8 @@ def _drawn(
     if entry.draw is None:
         return figures.rows(rows, entry.published)
     given = [_read(folder / engine, by_engine.get(engine, ())) for engine in entry.engines]
+    if entry.examine:
+        given.append(_read(folder / HOST, [cases.ONLY]))
     if entry.captured:
         given.append(_read(folder / CAPTURED, {case: None for cases in by_engine.values() for case in cases}))
     drawn: Figure = entry.draw(*given)

@@ -1,0 +1,14 @@
+"""The figure of B4.dd: distributions over the repeats, as the thesis draws them."""
+
+from collections.abc import Mapping
+
+from matplotlib.figure import Figure
+
+from ackclock.dataset import Dataset
+from ackclock.views import plots
+
+
+def draw(found: Mapping[str, Dataset]) -> Figure:
+    """As `ackclock plot DIR disk` does."""
+    (data,) = found.values()
+    return plots.disk(data)
