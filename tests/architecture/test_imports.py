@@ -32,7 +32,7 @@ FLOORS = (
 )
 
 #: What the engines share; else none knows another.
-OF_ALL_ENGINES = ("engine", "features", "red")
+OF_ALL_ENGINES = ("engine", "features", "red", "traced")
 
 PACKAGE = {
     **house.read(HOME, "ackclock"),

@@ -147,7 +147,7 @@ def test_what_progress_raises_ends_the_call():
     [
         (('congestion = "reno"', 'congestion = "bbr"'), 'congestion control "bbr"', ("packet", "linux")),
         (('discipline = "pfifo"', 'discipline = "fq_codel"'), 'queue discipline "fq_codel"', ("packet", "linux")),
-        (('"cubic"', '"cubic"\nsize = "1MB"'), features.FINITE, ("packet", "linux", "ns2")),
+        (('"cubic"', '"cubic"\nsize = "1MB"'), features.FINITE, ("packet", "linux", "ns2", "ns3")),
         (
             ('frame_overhead = "0B"', "loss = { probability = 0.01 }"),
             features.RANDOM_LOSS,

@@ -115,6 +115,7 @@ def test_bytes_are_packets_of_the_full_size():
 
 #: The engines that have what this one lacks.
 PACKET = ("packet", "linux")
+NS3_TOO = ("packet", "linux", "ns3")
 NS2_TOO = ("packet", "linux", "ns2")
 FLUID_TOO = ("packet", "fluid", "linux")
 NOT_LINUX = ("packet", "fluid")
@@ -123,13 +124,13 @@ NOT_LINUX = ("packet", "fluid")
 @pytest.mark.parametrize(
     ("text", "what", "others"),
     [
-        (FTTH.replace("count = 10", 'count = 10\nsize = "1MB"'), "finite transfers", NS2_TOO),
+        (FTTH.replace("count = 10", 'count = 10\nsize = "1MB"'), "finite transfers", (*NS2_TOO, "ns3")),
         (
             FTTH.replace('"cubic", beta = 0.8, fast_convergence = false', '"vegas"'),
             'congestion control "vegas"',
-            (*FLUID_TOO, "ns2"),
+            (*FLUID_TOO, "ns2", "ns3"),
         ),
-        (FTTH.replace('"pfifo", limit = "500p"', '"codel", limit = "500p"'), 'queue discipline "codel"', PACKET),
+        (FTTH.replace('"pfifo", limit = "500p"', '"codel", limit = "500p"'), 'queue discipline "codel"', NS3_TOO),
         (FTTH.replace("count = 10", 'count = 10\nstart = "30s"'), "flows that start after the warm-up", FLUID_TOO),
         (FTTH.replace('{ mtu = "1480B" }', '{ receive_window = "64KB" }'), "limited receive windows", FLUID_TOO),
         (FTTH.replace("beta = 0.8", "reno_catch_up = true"), "a Reno estimate that catches up", NOT_LINUX),

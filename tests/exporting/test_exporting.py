@@ -200,8 +200,8 @@ def test_ns3_compiles_and_runs_its_program(tmp_path):
     command = next(line for line in script.splitlines() if "g++" in line).strip("/ ").replace("FILE", "s.cc").split()
     subprocess.run(command, cwd=tmp_path, check=True)
     subprocess.run(["./a.out"], cwd=tmp_path, check=True, timeout=100)
-    last = (tmp_path / "queues.tr").read_text().splitlines()[-1].split()
-    assert float(last[5]) * 1502 * 8 / 3 == pytest.approx(5e6, rel=0.05)
+    last = (tmp_path / "links").read_text().splitlines()[-1].split()
+    assert float(last[6]) * 8 / 3 == pytest.approx(5e6, rel=0.05)
 
 
 def test_the_command_writes_a_file_and_says_what_is_not_in_it(tmp_path):

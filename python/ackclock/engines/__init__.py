@@ -28,6 +28,7 @@ ENGINES = {
     "meanfield": ("ackclock.engines.meanfield", "MeanFieldEngine"),
     "linux": ("ackclock.engines.linux", "LinuxEngine"),
     "ns2": ("ackclock.engines.ns2", "Ns2Engine"),
+    "ns3": ("ackclock.engines.ns3", "Ns3Engine"),
 }
 
 

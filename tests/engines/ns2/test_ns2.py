@@ -11,7 +11,8 @@ import pytest
 import ackclock as ac
 from ackclock import engines
 from ackclock.dataset import tables
-from ackclock.engines.ns2 import Ns2Error, script
+from ackclock.engines.ns2 import script
+from ackclock.engines.traced import SimulatorError
 from ackclock.errors import UnsupportedError
 from ackclock.plan import Plan
 
@@ -84,7 +85,7 @@ def test_what_it_has_not_is_not_run():
 def test_without_the_program_it_says_which_package_has_it(monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda _: None)
     assert engines.lacking("ns2") == "there is no ns-2; Debian has it as the package ns2"
-    with pytest.raises(Ns2Error, match="the package ns2"):
+    with pytest.raises(SimulatorError, match="the package ns2"):
         engines.engine("ns2").run(plan(), 1)
 
 

@@ -17,30 +17,19 @@ Sources: the ns Manual; `tcl/lib/ns-default.tcl` and `tcp/` of ns-2.35 for names
 from __future__ import annotations
 
 import shutil
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 from ackclock.dataset import Dataset, folders
-from ackclock.engines import features
+from ackclock.engines import features, traced
 from ackclock.engines.engine import RunOptions, manifest, missing
-from ackclock.engines.ns2 import agents, output, queues, script
-from ackclock.errors import AckclockError, Unsupported, UnsupportedError
+from ackclock.engines.ns2 import agents, queues, script
+from ackclock.engines.traced import SimulatorError
+from ackclock.errors import Unsupported, UnsupportedError
 from ackclock.plan import Plan
-from ackclock.system import signals
 
 #: The program, and the Debian package that has it.
 PROGRAM, PACKAGE = "ns", "ns2"
 
-#: How often it is asked whether to go on, in seconds.
-LOOK_S = 0.2
-
 HAS = {features.FINITE, features.STOPS, features.STARTS, features.SEVERAL_LINKS, features.REVERSE, features.SIZES}
-
-
-class Ns2Error(AckclockError):
-    """ns-2 failed."""
 
 
 class Ns2Engine:
@@ -67,43 +56,14 @@ class Ns2Engine:
         return any(flow.start_jitter_s for flow in plan.flows) or any(map(queues.draws, plan.links))
 
     def run(self, plan: Plan, seed: int, options: RunOptions | None = None) -> Dataset:
-        """One run. Raises `UnsupportedError`, and `Ns2Error` if ns-2 is not there or fails."""
+        """One run. Raises `UnsupportedError`, and `SimulatorError` if ns-2 is not there or fails."""
         around = options or RunOptions()
         if reasons := self.check(plan):
             raise UnsupportedError(reasons)
         if lack := self.lacking():
-            raise Ns2Error(lack)
+            raise SimulatorError(lack)
         with folders.private() as folder:
             with folders.writing(folder):
                 (folder / "run.tcl").write_text(script.tcl(plan, seed), encoding="utf-8")
-            _run(folder, around)
-            return output.dataset(plan, folder, manifest(plan, self.name, seed, around.command), around.spool_bytes)
-
-
-def _run(folder: Path, around: RunOptions) -> None:
-    with (folder / "said").open("wb") as said, _started(folder, said.fileno()) as process:
-        while True:
-            around.progress(output.share(folder))
-            try:
-                process.wait(LOOK_S)
-                break
-            except subprocess.TimeoutExpired:
-                continue
-    lines = (folder / "said").read_text(encoding="utf-8", errors="replace").split("\n")
-    if process.returncode:
-        told = next((line for line in lines if line.startswith("ns: ")), f"status {process.returncode}")
-        raise Ns2Error(f"ns-2 failed: {told}")
-
-
-@contextmanager
-def _started(folder: Path, said: int) -> Iterator[subprocess.Popen[bytes]]:
-    process = subprocess.Popen(
-        [PROGRAM, "run.tcl"], cwd=folder, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
-    )
-
-    def end() -> None:
-        process.kill()
-        process.wait()
-
-    with signals.undoing(end):
-        yield process
+            traced.run([PROGRAM, "run.tcl"], folder, around, plan.duration_s)
+            return traced.dataset(plan, folder, manifest(plan, self.name, seed, around.command), around.spool_bytes)

@@ -1,4 +1,4 @@
-"""A plan as a script of ns-2: what a person would write, and what `output` reads afterwards.
+"""A plan as a script of ns-2: what a person would write, and what `ackclock.engines.traced` reads afterwards.
 
 The script writes into the folder it runs in: `samples` (a line for each flow and each link at each instant), `drops`
 (ns-2's own trace lines, of dropped packets only), `flows` and `links` (the counts at the warm-up's end and at the end).
@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-
+from ackclock.engines import traced
 from ackclock.engines.ns2 import agents, queues
 from ackclock.engines.ns2.agents import Agents
 from ackclock.input.names import one_line
@@ -179,11 +178,10 @@ def _told(of: Agents) -> str:
 
 
 def _flows(plan: Plan, seed: int) -> Iterator[str]:
-    net, draw = _net(plan), np.random.default_rng(seed)
+    net, starts_s = _net(plan), traced.starts_s(plan, seed)
     yield "\n# The flows."
-    for number, flow in enumerate(plan.flows):
+    for number, (flow, start_s) in enumerate(zip(plan.flows, starts_s, strict=True)):
         source, sink = net.ends_of(flow)
-        start_s = flow.start_s + draw.random() * flow.start_jitter_s
         stop_s = -1 if flow.stop_s is None else flow.stop_s
         packets = -1 if flow.size_bytes is None else -(-flow.size_bytes // _mss(plan, flow))
         yield f"flow {number} {flow.group} ${source} ${sink} {start_s:.9g} {stop_s:g} {packets}"

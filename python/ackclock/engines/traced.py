@@ -1,12 +1,17 @@
-"""What a script wrote, as the dataset's tables.
+"""Other simulators: their program is run, and what it wrote becomes the dataset's tables.
 
-ns-2 counts whole segments, from 0; the first stands for the SYN and has no data. What a queue holds is sampled with the
-packet in transmission left out; sojourn times are not known, nor is a segment's retransmission as an event.
+Each of them writes the same files: `samples` (a line for each flow, `f`, and each link, `q`, at each instant), `drops`
+(ns-2's trace lines, of dropped packets only), `flows` and `links` (the counts at the warm-up's end and at the end).
+Segments are counted whole. What a queue holds is sampled with the packet in transmission left out; sojourn times of
+single packets are not known, nor is a segment's retransmission as an event.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +19,10 @@ import numpy as np
 import polars as pl
 
 from ackclock.dataset import Dataset, Spool
+from ackclock.engines.engine import RunOptions
+from ackclock.errors import AckclockError
 from ackclock.plan import Plan, TcpPlan
+from ackclock.system import signals
 
 #: Columns of the lines, by file and their first word.
 SAMPLES_OF_FLOWS = ("time_s", "flow", "cwnd", "ssthresh", "srtt_s", "in_flight", "ack")
@@ -25,15 +33,70 @@ COUNTS_OF_LINKS = ("link", "time_s", "arrived", "dropped", "departed", "departed
 #: Columns of the dataset's flows → counts.
 COUNTED = {"sent_packets": "packets", "retransmissions": "resent", "timeouts": "timeouts"}
 
+#: How often it is asked whether to go on, in seconds.
+LOOK_S = 0.2
+
 #: The last bytes of a file of samples that tell how far the run is.
 TAIL_BYTES = 4096
 
 
-def share(folder: Path) -> float:
+class SimulatorError(AckclockError):
+    """Another simulator is not there, or failed."""
+
+
+def starts_s(plan: Plan, seed: int) -> list[float]:
+    """When each flow begins: drawn from the seed, if the plan lets it. Not as the packet engine draws."""
+    draw = np.random.default_rng(seed)
+    return [flow.start_s + draw.random() * flow.start_jitter_s for flow in plan.flows]
+
+
+def run(command: Sequence[str], folder: Path, around: RunOptions, duration_s: float) -> list[str]:
+    """Runs a program in a folder and follows its samples; the lines that it said. Raises `SimulatorError`.
+
+    Whatever `around.progress` raises ends it.
+    """
+    with (folder / "said").open("wb") as said, _started(command, folder, said.fileno()) as process:
+        while _waits(process):
+            around.progress(_share(folder, duration_s))
+    lines = (folder / "said").read_text(encoding="utf-8", errors="replace").splitlines()
+    if process.returncode:
+        raise SimulatorError(f"{Path(command[0]).name} failed: {_why(lines, process.returncode)}")
+    return lines
+
+
+def _why(lines: Sequence[str], status: int) -> str:
+    """What of a program's words says what went wrong."""
+    marked = [line for line in lines if re.search(r"\b(error|ns|aborted|assert)\b", line, re.IGNORECASE)]
+    return next(iter([*marked, *lines]), f"status {status}")[:300]
+
+
+def _waits(process: subprocess.Popen[bytes]) -> bool:
+    try:
+        process.wait(LOOK_S)
+    except subprocess.TimeoutExpired:
+        return True
+    return False
+
+
+@contextmanager
+def _started(command: Sequence[str], folder: Path, said: int) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(
+        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=said, stderr=said, start_new_session=True
+    )
+
+    def end() -> None:
+        process.kill()
+        process.wait()
+
+    with signals.undoing(end):
+        yield process
+
+
+def _share(folder: Path, duration_s: float) -> float:
     """How far a run is, by the last sample that is on disk."""
     try:
-        return min(_last_s(folder / "samples") / float(_word(folder / "run.tcl", "set duration_s ")), 1.0)
-    except (OSError, IndexError, ValueError, ZeroDivisionError):
+        return min(_last_s(folder / "samples") / duration_s, 1.0)
+    except (OSError, IndexError, ValueError):
         return 0.0
 
 
@@ -41,11 +104,6 @@ def _last_s(samples: Path) -> float:
     with samples.open("rb") as file:
         file.seek(max(samples.stat().st_size - TAIL_BYTES, 0))
         return float(file.read().split(b"\n")[-2].split()[1])
-
-
-def _word(path: Path, before: str) -> str:
-    with path.open(encoding="utf-8") as file:
-        return next((line.removeprefix(before) for line in file if line.startswith(before)), "")
 
 
 def dataset(plan: Plan, folder: Path, manifest: Mapping[str, Any], spool_bytes: int) -> Dataset:

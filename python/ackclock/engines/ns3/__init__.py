@@ -1,0 +1,86 @@
+"""The engine of ns-3.37: the plan as a program in C++, which is compiled and run, and its output as tables.
+
+What ns-3 does otherwise than every other engine here, whatever a plan says:
+
+- A device holds a packet of its own behind the queue discipline, which none can take away: of what may wait, one packet
+  waits there, and the discipline has room for one less.
+- Its CUBIC has no region that is friendly to Reno (`TcpCubic` in 3.37); controls have the defaults of their classes.
+- It finds losses by duplicate ACKs and SACK (RFC 6675); there is neither RACK nor a tail loss probe.
+- Segments are lost and found by bytes; a delayed ACK waits for its timer from the first segment on.
+
+So a plan that asks for Linux's own TCP is refused, as by `ns2`: `[tcp] stack = "ns2"` with `sack = true` is what both
+have. One bottleneck; what lies before and behind it only delays.
+Sources: the model library of ns-3.37, chapters on TCP, queue discs and the point-to-point device; its headers.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from ackclock.dataset import Dataset, folders
+from ackclock.engines import features, traced
+from ackclock.engines.engine import RunOptions, manifest, missing
+from ackclock.engines.ns3 import program, settings
+from ackclock.engines.traced import SimulatorError
+from ackclock.errors import Unsupported, UnsupportedError
+from ackclock.plan import Plan
+
+#: The compiler, a header that is there if ns-3 is, and the Debian packages that have them.
+COMPILER, HEADER = "g++", Path("/usr/include/ns3/core-module.h")
+PACKAGES = "g++ and libns3-dev"
+
+#: How the program is compiled: what takes time in it is in ns-3's libraries.
+OPTIONS = ("-std=c++17", "-O0", "run.cc", "-o", "run", *(f"-lns3-{name}" for name in program.LIBRARIES))
+
+HAS = {features.FINITE, features.STOPS, features.STARTS}
+
+
+class Ns3Engine:
+    """ns-3 itself."""
+
+    name = "ns3"
+    has = (
+        HAS
+        | {features.congestion(name) for name in settings.CONTROLS}
+        | {features.queue(name) for name in settings.QUEUES}
+    )
+
+    def lacking(self) -> str | None:
+        """Compiler and libraries."""
+        there = shutil.which(COMPILER) and HEADER.exists()
+        return None if there else f"there is no ns-3; Debian has what it takes as the packages {PACKAGES}"
+
+    def check(self, plan: Plan) -> list[Unsupported]:
+        """What ns-3 has not, or does otherwise."""
+        finer = dict.fromkeys((*settings.beyond(plan), *beyond(plan)))
+        return missing(plan, self) + [Unsupported(what, self.name) for what in finer]
+
+    def draws(self, plan: Plan) -> bool:
+        """Starts may be drawn, and some disciplines draw."""
+        return any(flow.start_jitter_s for flow in plan.flows) or settings.draws(plan.bottleneck_link.queue)
+
+    def run(self, plan: Plan, seed: int, options: RunOptions | None = None) -> Dataset:
+        """One run. Raises `UnsupportedError`, and `SimulatorError` if ns-3 is not there or fails."""
+        around = options or RunOptions()
+        if reasons := self.check(plan):
+            raise UnsupportedError(reasons)
+        if lack := self.lacking():
+            raise SimulatorError(lack)
+        with folders.private() as folder:
+            with folders.writing(folder):
+                (folder / "run.cc").write_text(program.cpp(plan, seed), encoding="utf-8")
+            traced.run([COMPILER, *OPTIONS], folder, around, plan.duration_s)
+            traced.run([str(folder / "run")], folder, around, plan.duration_s)
+            return traced.dataset(plan, folder, manifest(plan, self.name, seed, around.command), around.spool_bytes)
+
+
+def beyond(plan: Plan) -> Iterator[str]:
+    """What of a plan's network is another one."""
+    if len(plan.links) > 1:
+        yield "several queues"
+    if len({group.tcp for group in plan.groups if group.tcp}) > 1:
+        yield "TCPs of several kinds"
+    if plan.bottleneck_link.frame_overhead_bytes < program.PPP_BYTES:
+        yield f"frames of less than {program.PPP_BYTES} B"

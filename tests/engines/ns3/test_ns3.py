@@ -1,0 +1,117 @@
+"""ns-3: what it cannot do, and that it agrees with the packet engine where both mean the same TCP."""
+
+from __future__ import annotations
+
+import pytest
+
+import ackclock as ac
+from ackclock import engines
+from ackclock.dataset import tables
+from ackclock.engines.ns3 import HEADER, program
+from ackclock.engines.traced import SimulatorError
+from ackclock.errors import UnsupportedError
+from ackclock.plan import Plan
+
+needs_ns3 = pytest.mark.skipif(bool(engines.lacking("ns3")), reason="needs ns-3 (Debian's packages g++ and libns3-dev)")
+
+TEXT = """
+name = "Three flows"
+duration = "20s"
+warmup = "5s"
+seeds = [1]
+[network]
+topology = "dumbbell"
+rate = "10Mbit"
+rtt = "40ms"
+queue = { discipline = "pfifo", limit = "1bdp" }
+[tcp]
+stack = "ns2"
+sack = true
+timestamps = true
+[record]
+interval = "50ms"
+[[flows]]
+count = 2
+congestion = "reno"
+start = { every = "100ms" }
+[[flows]]
+congestion = "reno"
+size = "100kB"
+start = "1s"
+"""
+
+
+def plan(*changes: tuple[str, str]) -> Plan:
+    text = TEXT
+    for before, after in changes:
+        assert before in text, before
+        text = text.replace(before, after)
+    return ac.loads(text).plan()
+
+
+def refused(*changes: tuple[str, str]) -> list[str]:
+    return [reason.what for reason in engines.engine("ns3").check(plan(*changes))]
+
+
+def test_a_plan_for_the_tcp_of_old_simulators_is_taken_whole():
+    assert refused() == []
+    cubic = '{ kind = "cubic", reno_friendly = false }'
+    assert refused(('"reno"', cubic), ('"pfifo", limit = "1bdp"', '"codel", limit = "100p"')) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (('stack = "ns2"\nsack = true\ntimestamps = true', ""), ["RACK", "tail loss probes", "quick ACKs"]),
+        (('"reno"', '"cubic"'), ['congestion control "cubic" with reno_friendly = true']),
+        (('"reno"', '"compound"'), ['congestion control "compound"']),
+        (('"pfifo", limit', '"sfq", limit'), ['queue discipline "sfq"']),
+        (('"pfifo", limit = "1bdp"', '"red", limit = "1bdp", ecn = true'), ['queue discipline "red" with ecn']),
+        (("[tcp]", 'frame_overhead = "0B"\n[tcp]'), ["frames of less than 2 B"]),
+    ],
+)
+def test_what_it_has_not_is_said(change, what):
+    assert refused(change)[: len(what)] == what
+
+
+def test_what_it_has_not_is_not_run():
+    with pytest.raises(UnsupportedError, match="RACK"):
+        engines.engine("ns3").run(plan(('stack = "ns2"\nsack = true\ntimestamps = true', "")), 1)
+
+
+def test_without_the_libraries_it_says_which_packages_have_them(monkeypatch):
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    assert engines.lacking("ns3") == "there is no ns-3; Debian has what it takes as the packages g++ and libns3-dev"
+    with pytest.raises(SimulatorError, match="libns3-dev"):
+        engines.engine("ns3").run(plan(), 1)
+    assert HEADER.is_absolute()
+
+
+def test_the_rate_makes_up_for_frames_that_are_shorter():
+    text = program.cpp(plan(), 1)
+    # 1052 bytes of packet: 14 of frame in the plan, 2 in ns-3.
+    assert f"rate = {1e7 * (1052 + 2) / (1052 + 14):.12g}," in text
+
+
+def test_a_name_is_a_comment_and_no_code():
+    text = program.cpp(plan(('"Three flows"', "'x */ #include <x> \\\\'")), 1)
+    assert text.split("\n")[0] == "// x  /  include  x: for ns-3.37, seed 1."
+
+
+@needs_ns3
+def test_a_run_fills_the_tables_and_agrees_with_the_packet_engine():
+    """Goodput within 2 %, the mean queueing delay within 15 %: each has its own way through a recovery."""
+    planned = plan()
+    theirs, ours = (engines.engine(name).run(planned, 1) for name in ("ns3", "packet"))
+    for table in ("flows", "flow_samples", "queue_samples", "events", "links"):
+        frame = theirs.frame(table)
+        assert frame.height > 0
+        assert frame.schema == tables.schema(table)
+    found, expected = (data.metrics()["summary"] for data in (theirs, ours))
+    assert found["goodput_bps"]["mean"] == pytest.approx(expected["goodput_bps"]["mean"], rel=0.02)
+    assert found["queue_delay_mean_s"]["mean"] == pytest.approx(expected["queue_delay_mean_s"]["mean"], rel=0.15)
+    assert found["utilisation"]["mean"] == pytest.approx(1.0, abs=0.01)
+    assert theirs.flows["delivered_bytes"][2] == 100_000
+    assert theirs.flows["completion_s"][2] == pytest.approx(ours.flows["completion_s"][2], rel=0.3)
+    drops = theirs.events.filter(theirs.events["kind"] == "drop")
+    assert drops.height == theirs.links["dropped_total_p"][0] == theirs.flows["dropped_packets"].sum()
