@@ -72,10 +72,10 @@ TEXT = """<!-- Made by docs/make_simulators.py: edit that. -->
 
 # The engines ns2 and ns3
 
-Most older studies of TCP were made with ns-2, and many younger ones with ns-3. `--engine ns2` and `--engine ns3` run a
-scenario in ns-2 2.35 and ns-3.37 themselves (Debian's packages `ns2`; `g++` and `libns3-dev`): the plan becomes a script
-in Tcl, or a program in C++, which `ackclock export` writes too; what it writes becomes the same tables, and the same
-metrics read them. So it can be told whether a figure is the network's or the simulator's.
+Most older studies of TCP were made with ns-2, and many younger ones with ns-3. `--engine ns2` and `--engine ns3` run
+a scenario in ns-2 2.35 and ns-3.37 themselves (Debian's packages `ns2`; `g++` and `libns3-dev`): the plan becomes a
+script in Tcl, or a program in C++, which `ackclock export` writes too; what it writes becomes the same tables, and the
+same metrics read them. So it can be told whether a figure is the network's or the simulator's.
 
 ```console
 $ ackclock compare scenarios/mine.toml --engine packet,ns2,ns3

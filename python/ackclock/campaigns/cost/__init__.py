@@ -1,8 +1,8 @@
 """What a run will cost: events, CPU time, bytes on disk, memory, before it is run.
 
 `cost(plan, engine)` is worked out from the plan alone: `loads` says how many packets its sources will send, `ways`
-over which links; `packet`, `models`, `linux`, `ns2` and `ns3` what an engine makes of it, with the costs of its steps as
-they were measured; `speed` how fast this machine is beside the one where that was. What a plan will do is only known
+over which links; `packet`, `models`, `linux`, `ns2` and `ns3` what an engine makes of it, with the costs of its steps
+as they were measured; `speed` how fast this machine is beside the one where that was. What a plan will do is only known
 when it is done, so an estimate is good to a factor of 2, not more. `python benchmarks/estimates.py` sets estimates
 beside what was measured.
 """
