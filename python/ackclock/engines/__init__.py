@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -51,8 +52,9 @@ def lacking(name: str) -> str | None:
 
 def refusals(chosen: Engine, plan: Plan) -> list[Unsupported]:
     """What of the plan the engine cannot model, and which engines can."""
+    able = cache(lambda name: not engine(name).check(plan))
     return [
-        replace(reason, available_in=reason.available_in or _with(reason.what, plan)) for reason in chosen.check(plan)
+        replace(reason, available_in=reason.available_in or _with(reason.what, able)) for reason in chosen.check(plan)
     ]
 
 
@@ -96,6 +98,6 @@ def _needs(chosen: Engine, plan: Plan) -> Sequence[Need]:
     return asked(plan) if asked else ()
 
 
-def _with(what: str, plan: Plan) -> tuple[str, ...]:
-    """The engines that have a feature, or can run all of the plan."""
-    return tuple(name for name in ENGINES if what in engine(name).has or not engine(name).check(plan))
+def _with(what: str, able: Callable[[str], bool]) -> tuple[str, ...]:
+    """The engines that have a feature, or are able to run all of the plan."""
+    return tuple(name for name in ENGINES if what in engine(name).has or able(name))

@@ -59,7 +59,9 @@ def _joined(parts: list[dict[str, Any]], by: tuple[str, ...]) -> dict[str, Any]:
 
 def _of_senders(tables: Tables) -> dict[str, Any]:
     """What held the senders of a host back, which only they know."""
-    ends, limits = tables["ends"], tables["limits"]
+    ends, limits = tables["ends"], tables.get("limits")
+    if not limits:
+        return {}
     senders = np.asarray(ends["flow"])[np.asarray(ends["sender"], dtype=bool)]
     rows = np.isin(np.asarray(limits["flow"]), senders)
     return {key: np.asarray(values)[rows] for key, values in limits.items()}
