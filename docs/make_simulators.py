@@ -115,6 +115,7 @@ Not yet in either: generated traffic, UDP, random losses, routed networks, chang
 One bottleneck, a base RTT of 50 ms, 40 s of which the first 10 are left out, one seed; flows begin within a second.
 The first three columns run the TCP of ns-2, the others that of Linux; CUBIC is without HyStart and without its region
 that is friendly to Reno.
+Why ns-3's Reno gets more through short queues, and why ten of its flows fill a long one further, has not been found.
 
 """
 
