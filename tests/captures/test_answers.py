@@ -27,6 +27,8 @@ def row(flow: int, **more: object) -> dict[str, object]:
         "goodput_bps": 8e3,
         "rtt_min_s": 0.04,
         "rtt_mean_s": 0.05,
+        "first_data_s": 0.1,
+        "last_data_s": 1.0,
         **dict.fromkeys(COUNTS, 0),
         **{f"limited_{limit}_s": 0.0 for limit in answers.LIMITS},
         **more,

@@ -47,6 +47,25 @@ def limited(**shares: float) -> dict[str, float]:
     return {**dict.fromkeys(answers.LIMITS, 0.0), **shares}
 
 
+def several(count: int, rate_bps: float) -> dict[str, Any]:
+    """So many connections of 1 Mb/s at the same time, all told to share a link of that rate."""
+    flow = {"sender": "client", "first_data_s": 0.0, "last_data_s": 10.0, "goodput_bps": 1e6}
+    of_one = told(
+        limited=limited(shared_bottleneck=1.0), path={**POLICER, "limiter": "queue", "rate_bps": rate_bps}, **flow
+    )
+    return {**of_one, "flows": of_one["flows"] * count}
+
+
+def test_flows_that_are_faster_together_than_their_link_do_not_share_it():
+    assert diagnose(several(4, 4e6)).verdict is Cause.NETWORK
+    assert diagnose(several(4, 1e6)).verdict is Cause.NOTHING
+    other_way = several(2, 1e6)
+    other_way["flows"] = [
+        {**flow, "sender": end} for flow, end in zip(other_way["flows"], ("client", "server"), strict=True)
+    ]
+    assert diagnose(other_way).verdict is Cause.NETWORK
+
+
 @pytest.mark.parametrize(
     ("given", "verdict"),
     [

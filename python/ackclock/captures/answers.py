@@ -76,6 +76,8 @@ def _connection(
         "bytes": main["delivered_bytes"],
         "handshake_s": main["handshake_s"],
         "goodput_bps": main["goodput_bps"],
+        "first_data_s": main["first_data_s"],
+        "last_data_s": main["last_data_s"],
         "rtt_min_s": main["rtt_min_s"],
         "rtt_mean_s": main["rtt_mean_s"],
         "segments_lost": total("lost") + total("lost_before"),

@@ -21,6 +21,9 @@ WORTH, WORTH_OF_CAPTURE = 0.05, 1e-3
 #: Verdicts on a capture that lost more than this share speak of the capture first.
 SPOILT = 0.1
 
+#: Flows that are so many times as fast as a link, all together, do not share it.
+FASTER = 1.2
+
 #: An RTT under load that is so many times the smallest is a standing queue.
 BLOATED = 3.0
 
@@ -118,7 +121,9 @@ def diagnose(answers: Mapping[str, Any]) -> Diagnosis:
     flows = [_Flow.of(flow) for flow in answers["flows"]]
     flows = [flow for flow in flows if flow.span_s > 0]
     path, loss = answers["path"], answers["capture_loss"]["share"]
-    limited_s = _summed((limit, value) for flow in flows for limit, value in flow.limited_s.items())
+    own = "bottleneck" if _apart(answers) else "shared_bottleneck"
+    named = {"shared_bottleneck": own}
+    limited_s = _summed((named.get(limit, limit), value) for flow in flows for limit, value in flow.limited_s.items())
     stalled_s = _summed((name, value) for flow in flows for name, value in flow.stalled_s.items())
     whole_s = sum(flow.span_s for flow in flows)
     if not whole_s:
@@ -157,6 +162,21 @@ class _Flow:
         left_s = span_s - sum(stalled_s.values())
         limited_s = {limit: share * left_s for limit, share in (flow["limited"] or {}).items()}
         return _Flow(span_s, limited_s, stalled_s, flow["rtt_min_s"], flow["rtt_mean_s"], data_bytes)
+
+
+def _apart(answers: Mapping[str, Any]) -> bool:
+    """Whether flows are faster together than the path's link: they do not share it, however alike they wait."""
+    rate_bps = answers["path"]["rate_bps"]
+    return any(rate_bps and _together_bps(answers["flows"], end) > FASTER * rate_bps for end in ("client", "server"))
+
+
+def _together_bps(flows: Iterable[Mapping[str, Any]], sender: str) -> float:
+    """What those that one end sends had of the time from the first to the last of their data."""
+    those = [flow for flow in flows if flow.get("sender") == sender and flow["bytes"] and flow.get("last_data_s")]
+    if not those:
+        return 0.0
+    span_s = max(flow["last_data_s"] for flow in those) - min(flow["first_data_s"] for flow in those)
+    return sum(8.0 * flow["bytes"] for flow in those) / span_s if span_s > 0 else 0.0
 
 
 def _summed(pairs: Iterable[tuple[Any, float]]) -> dict[Any, float]:
