@@ -16,6 +16,7 @@ pub mod guard;
 mod host;
 #[cfg(feature = "python")]
 mod linux;
+#[cfg(feature = "python")]
 mod listing;
 #[cfg(feature = "python")]
 mod meanfield;
