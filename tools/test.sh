@@ -25,5 +25,6 @@ pytest=$?
 
 summary=$(awk '/^test result:/ { passed += $4; failed += $6 } END { printf "%d passed, %d failed", passed, failed }' "$log")
 echo
+[[ $rust -ne 0 && $summary == *" 0 failed" ]] && summary+=" (but something did not build: look for 'error')"
 echo "Rust: $summary. Python: $([[ $pytest -eq 0 ]] && echo passed || echo "failed (exit $pytest)"). $((SECONDS - started)) s."
 [[ $rust -eq 0 && $pytest -eq 0 ]]
