@@ -13,14 +13,14 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
 
-from ackclock.dataset import Dataset, Spool
-from ackclock.engines.engine import RunOptions
-from ackclock.errors import AckclockError
+from ackclock.dataset import Dataset, Spool, folders
+from ackclock.engines.engine import Engine, RunOptions, manifest
+from ackclock.errors import AckclockError, UnsupportedError
 from ackclock.plan import Plan, TcpPlan
 from ackclock.system import signals
 
@@ -42,6 +42,30 @@ TAIL_BYTES = 4096
 
 class SimulatorError(AckclockError):
     """Another simulator is not there, or failed."""
+
+
+class Simulator(Engine, Protocol):
+    """An engine that is another simulator."""
+
+    def lacking(self) -> str | None:
+        """What this machine lacks to run it."""
+
+    def make(self, plan: Plan, seed: int, folder: Path) -> Sequence[Sequence[str]]:
+        """Writes a run's program into a folder; the commands that run it there, one after the other."""
+
+
+def carried_out(simulator: Simulator, plan: Plan, seed: int, around: RunOptions) -> Dataset:
+    """One run. Raises `UnsupportedError`, and `SimulatorError` if the simulator is not there or fails."""
+    if reasons := simulator.check(plan):
+        raise UnsupportedError(reasons)
+    if lack := simulator.lacking():
+        raise SimulatorError(lack)
+    with folders.private() as folder:
+        with folders.writing(folder):
+            commands = simulator.make(plan, seed, folder)
+        for command in commands:
+            run(command, folder, around, plan.duration_s)
+        return dataset(plan, folder, manifest(plan, simulator.name, seed, around.command), around.spool_bytes)
 
 
 def starts_s(plan: Plan, seed: int) -> list[float]:
@@ -106,7 +130,7 @@ def _last_s(samples: Path) -> float:
         return float(file.read().split(b"\n")[-2].split()[1])
 
 
-def dataset(plan: Plan, folder: Path, manifest: Mapping[str, Any], spool_bytes: int) -> Dataset:
+def dataset(plan: Plan, folder: Path, about: Mapping[str, Any], spool_bytes: int) -> Dataset:
     """The run's dataset, of the files in a folder."""
     spool = Spool(spool_bytes=spool_bytes)
     counts = _lines(folder / "flows")
@@ -117,7 +141,7 @@ def dataset(plan: Plan, folder: Path, manifest: Mapping[str, Any], spool_bytes: 
     spool.append("queue_samples", _queue_samples(plan, queues))
     spool.append("events", _events(folder / "drops", counts))
     spool.append("links", _links(plan, _lines(folder / "links")))
-    return spool.dataset(manifest)
+    return spool.dataset(about)
 
 
 def _lines(path: Path) -> dict[str, list[list[str]]]:

@@ -2,8 +2,8 @@
 
 What ns-2 does otherwise than every other engine here, whatever a plan says:
 
-- Its TCP is one-way: no handshake and no FIN; a first packet of headers alone stands for a SYN (`Agent/TCP` with
-  `useHeaders_`), and a transfer's last packet is as long as all others.
+- Its TCP is one-way: no handshake and no FIN; a first packet of headers alone stands for a SYN (`syn_`), and a
+  transfer's last packet is as long as all others.
 - Segments are counted, not bytes. Timers and RTTs are rounded to ticks (`tcpTick_`).
 - `Agent/TCP/Linux` (Wei and Cao 2006) runs the congestion controls of Linux 2.6.22: CUBIC has no HyStart there, and
   counts its time in ticks of 1 ms.
@@ -17,13 +17,14 @@ Sources: the ns Manual; `tcl/lib/ns-default.tcl` and `tcp/` of ns-2.35 for names
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
+from pathlib import Path
 
-from ackclock.dataset import Dataset, folders
+from ackclock.dataset import Dataset
 from ackclock.engines import features, traced
-from ackclock.engines.engine import RunOptions, manifest, missing
+from ackclock.engines.engine import RunOptions, missing
 from ackclock.engines.ns2 import agents, queues, script
-from ackclock.engines.traced import SimulatorError
-from ackclock.errors import Unsupported, UnsupportedError
+from ackclock.errors import Unsupported
 from ackclock.plan import Plan
 
 #: The program, and the Debian package that has it.
@@ -52,18 +53,14 @@ class Ns2Engine:
         return missing(plan, self) + [Unsupported(what, self.name) for what in finer]
 
     def draws(self, plan: Plan) -> bool:
-        """Starts may be drawn, and RED and SFQ draw."""
+        """Starts may be drawn, and RED draws."""
         return any(flow.start_jitter_s for flow in plan.flows) or any(map(queues.draws, plan.links))
 
+    def make(self, plan: Plan, seed: int, folder: Path) -> Sequence[Sequence[str]]:
+        """Writes the script."""
+        (folder / "run.tcl").write_text(script.tcl(plan, seed), encoding="utf-8")
+        return [[PROGRAM, "run.tcl"]]
+
     def run(self, plan: Plan, seed: int, options: RunOptions | None = None) -> Dataset:
-        """One run. Raises `UnsupportedError`, and `SimulatorError` if ns-2 is not there or fails."""
-        around = options or RunOptions()
-        if reasons := self.check(plan):
-            raise UnsupportedError(reasons)
-        if lack := self.lacking():
-            raise SimulatorError(lack)
-        with folders.private() as folder:
-            with folders.writing(folder):
-                (folder / "run.tcl").write_text(script.tcl(plan, seed), encoding="utf-8")
-            traced.run([PROGRAM, "run.tcl"], folder, around, plan.duration_s)
-            return traced.dataset(plan, folder, manifest(plan, self.name, seed, around.command), around.spool_bytes)
+        """One run: see `traced.carried_out`."""
+        return traced.carried_out(self, plan, seed, options or RunOptions())

@@ -16,15 +16,14 @@ Sources: the model library of ns-3.37, chapters on TCP, queue discs and the poin
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ackclock.dataset import Dataset, folders
+from ackclock.dataset import Dataset
 from ackclock.engines import features, traced
-from ackclock.engines.engine import RunOptions, manifest, missing
+from ackclock.engines.engine import RunOptions, missing
 from ackclock.engines.ns3 import program, settings
-from ackclock.engines.traced import SimulatorError
-from ackclock.errors import Unsupported, UnsupportedError
+from ackclock.errors import Unsupported
 from ackclock.plan import Plan
 
 #: The compiler, a header that is there if ns-3 is, and the Debian packages that have them.
@@ -61,19 +60,14 @@ class Ns3Engine:
         """Starts may be drawn, and some disciplines draw."""
         return any(flow.start_jitter_s for flow in plan.flows) or settings.draws(plan.bottleneck_link.queue)
 
+    def make(self, plan: Plan, seed: int, folder: Path) -> Sequence[Sequence[str]]:
+        """Writes the program, which is compiled before it is run."""
+        (folder / "run.cc").write_text(program.cpp(plan, seed), encoding="utf-8")
+        return [[COMPILER, *OPTIONS], [str(folder / "run")]]
+
     def run(self, plan: Plan, seed: int, options: RunOptions | None = None) -> Dataset:
-        """One run. Raises `UnsupportedError`, and `SimulatorError` if ns-3 is not there or fails."""
-        around = options or RunOptions()
-        if reasons := self.check(plan):
-            raise UnsupportedError(reasons)
-        if lack := self.lacking():
-            raise SimulatorError(lack)
-        with folders.private() as folder:
-            with folders.writing(folder):
-                (folder / "run.cc").write_text(program.cpp(plan, seed), encoding="utf-8")
-            traced.run([COMPILER, *OPTIONS], folder, around, plan.duration_s)
-            traced.run([str(folder / "run")], folder, around, plan.duration_s)
-            return traced.dataset(plan, folder, manifest(plan, self.name, seed, around.command), around.spool_bytes)
+        """One run: see `traced.carried_out`."""
+        return traced.carried_out(self, plan, seed, options or RunOptions())
 
 
 def beyond(plan: Plan) -> Iterator[str]:
