@@ -32,7 +32,7 @@ def part(name: str, folder: object) -> list[str]:
 def test_each_part_says_what_it_found(name, tmp_path):
     text = said(*part(name, tmp_path))
     assert "Linux" in text.splitlines()[0]
-    assert ("50.0 ms" in text or "50.1 ms" in text or "gap" in text) == (name != "disk")
+    assert ("gap" in text) == (name != "disk")
     assert ("write to the disk" in text) == (name != "stalls")
     assert "* " in text
 
@@ -44,7 +44,7 @@ def test_as_json_and_as_a_result(tmp_path):
     data = Dataset.read(tmp_path / "found")
     assert data.frame("disk").height == 20
     assert data.frame("clock_gaps").height == len(answers["stalls"]["gaps"])
-    assert "doctor host" in data.manifest["command"] or data.manifest["host"]["disk"]
+    assert data.manifest["host"]["disk"]["folder"] == str(tmp_path)
     log = clock.read(tmp_path / "clock.csv")
     assert log.last_s - log.first_s == pytest.approx(answers["stalls"]["watched_s"], abs=1e-5)
 

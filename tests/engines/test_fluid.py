@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
+from changed import changed
 from polars.testing import assert_frame_equal
 
 import ackclock as ac
@@ -42,10 +43,7 @@ TABLES = ("flows", "flow_samples", "queue_samples", "events", "links")
 
 
 def plan(*changes, text=TEXT):
-    for old, new in changes:
-        assert old in text
-        text = text.replace(old, new)
-    return ac.loads(text, "four.toml").plan()
+    return ac.loads(changed(text, *changes), "four.toml").plan()
 
 
 def fluid(table):

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import polars as pl
 import pytest
+from changed import changed
 
 import ackclock as ac
 from ackclock.engines.theory.single_cubic import SingleCubic, as_single_flow
@@ -34,11 +35,7 @@ congestion = { kind = "cubic", beta = 0.8 }
 
 
 def plan(*changes: tuple[str, str]) -> ac.Plan:
-    text = TEXT
-    for old, new in changes:
-        assert old in text
-        text = text.replace(old, new)
-    return ac.loads(text, "one.toml").plan()
+    return ac.loads(changed(TEXT, *changes), "one.toml").plan()
 
 
 @pytest.fixture(scope="module")

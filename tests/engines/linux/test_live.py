@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from changed import changed
 
 import ackclock as ac
 from ackclock import engines
@@ -33,11 +34,7 @@ kernel = "live"
 
 
 def plan(*changes):
-    text = TEXT
-    for old, new in changes:
-        assert old in text
-        text = text.replace(old, new)
-    return ac.loads(text).plan()
+    return ac.loads(changed(TEXT, *changes)).plan()
 
 
 def private_namespaces():

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from changed import changed
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -118,10 +119,7 @@ tc -n w0 qdisc add dev c2 root netem limit 1000000 delay 20ms rate 10000000bit
 
 
 def plan(text=DUMBBELL, *changes):
-    for old, new in changes:
-        assert old in text
-        text = text.replace(old, new)
-    return ac.loads(text).plan()
+    return ac.loads(changed(text, *changes)).plan()
 
 
 def commands(planned, **options):

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from changed import changed
 
 import ackclock as ac
 from ackclock import engines
@@ -33,11 +34,7 @@ congestion = "reno"
 
 
 def plan(*changes):
-    text = FAT_TREE
-    for old, new in changes:
-        assert old in text
-        text = text.replace(old, new)
-    return ac.loads(text).plan()
+    return ac.loads(changed(FAT_TREE, *changes)).plan()
 
 
 def ways(planned):

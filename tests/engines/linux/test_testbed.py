@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from changed import changed
 
 import ackclock as ac
 from ackclock.engines.linux.testbed import facts, gathered, layout, preflight
@@ -49,11 +50,7 @@ congestion = "reno"
 
 
 def planned(*pairs: tuple[str, str]) -> tuple[Plan, layout.Testbed]:
-    text = TEXT
-    for old, new in pairs:
-        assert old in text
-        text = text.replace(old, new)
-    plan = ac.loads(text).plan()
+    plan = ac.loads(changed(TEXT, *pairs)).plan()
     return plan, layout.Testbed.of(plan)
 
 

@@ -7,6 +7,7 @@ import re
 import shutil
 
 import pytest
+from changed import changed
 
 import ackclock as ac
 from ackclock import engines
@@ -41,11 +42,7 @@ congestion = "reno"
 
 
 def plan(*changes: tuple[str, str]) -> Plan:
-    text = TEXT
-    for before, after in changes:
-        assert before in text, before
-        text = text.replace(before, after)
-    return ac.loads(text).plan()
+    return ac.loads(changed(TEXT, *changes)).plan()
 
 
 def refused(*changes: tuple[str, str]) -> list[str]:

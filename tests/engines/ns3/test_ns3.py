@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from changed import changed
 
 import ackclock as ac
 from ackclock import engines
@@ -42,11 +43,7 @@ start = "1s"
 
 
 def plan(*changes: tuple[str, str]) -> Plan:
-    text = TEXT
-    for before, after in changes:
-        assert before in text, before
-        text = text.replace(before, after)
-    return ac.loads(text).plan()
+    return ac.loads(changed(TEXT, *changes)).plan()
 
 
 def refused(*changes: tuple[str, str]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from changed import changed
 
 import ackclock as ac
 from ackclock import engines
@@ -36,11 +37,7 @@ congestion = "reno"
 
 
 def replaced(*pairs: tuple[str, str]) -> str:
-    text = TEXT
-    for old, new in pairs:
-        assert old in text
-        text = text.replace(old, new)
-    return text
+    return changed(TEXT, *pairs)
 
 
 def problem(*pairs: tuple[str, str]) -> str:
