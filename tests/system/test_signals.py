@@ -16,7 +16,7 @@ import ackclock
 from ackclock.system import signals
 
 RUN = """
-duration = "6000s"
+duration = "600s"
 repeats = 3
 [network]
 topology = "dumbbell"
@@ -34,7 +34,7 @@ SWEEP = """
 FILES = {
     "run.toml": RUN,
     "captures.toml": RUN + "[record]\npcap = true\n",
-    "sweep.toml": RUN + SWEEP,
+    "sweep.toml": RUN.replace("600s", "6000s") + SWEEP,
 }
 COMMANDS = {
     "run": ("run", "run.toml"),
@@ -136,7 +136,7 @@ def test_a_signal_at_any_time_leaves_nothing(tmp_path, number):
 
 
 def test_a_sweep_that_was_interrupted_goes_on(tmp_path):
-    (tmp_path / "sweep.toml").write_text(RUN.replace("6000s", "2s") + SWEEP)
+    (tmp_path / "sweep.toml").write_text(RUN.replace("600s", "2s") + SWEEP)
     (tmp_path / "temporary").mkdir()
     command = ("sweep", "sweep.toml", "--jobs", "1", "--no-report", "--metrics", "utilisation", "--repeats", "20")
     process = begun(tmp_path, *command)
