@@ -40,6 +40,7 @@ PAGES = (
     "README.md",
     "docs/guides/python.md",
     "docs/guides/sweeps.md",
+    "docs/guides/find.md",
     "docs/guides/models.md",
     "docs/guides/scenario-file.md",
     "docs/guides/reproducibility.md",

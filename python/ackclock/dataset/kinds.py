@@ -1,4 +1,4 @@
-"""What a folder is: a result (of a run, of captures, of a host), a sweep, a comparison, a reproduction, or none.
+"""What a folder is: a result (of a run, of captures, of a host), a sweep, a comparison, an answer, …, or none.
 
 A command replaces results of its own kind only: `check` refuses what it would destroy otherwise.
 """
@@ -37,6 +37,7 @@ class Kind(Enum):
     SWEEP = "a sweep"
     COMPARISON = "a comparison"
     REPRODUCTION = "a reproduction"
+    ANSWER = "an answer"
     DAMAGED = "a manifest.json that cannot be read"
     OTHER = "something that is not an ackclock result"
 
@@ -49,6 +50,7 @@ KEYS = {
     "sweep": Kind.SWEEP,
     "comparison": Kind.COMPARISON,
     "reproduction": Kind.REPRODUCTION,
+    "find": Kind.ANSWER,
 }
 
 #: Those that are a dataset.

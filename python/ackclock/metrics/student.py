@@ -1,4 +1,4 @@
-"""Student's t distribution, as far as 95 % intervals need it."""
+"""Student's t distribution, as far as intervals of 95 % and one-sided tests need it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def quantile(freedom: float) -> float:
         return _expansion(freedom)
     value, step = 0.0, 1.0
     while step > 1e-13 * value:
-        step = (_exceeding(value, freedom) - (1 - SHARE)) / _density(value, freedom)
+        step = (exceeding(value, freedom) - (1 - SHARE)) / _density(value, freedom)
         value += step
     return value
 
@@ -45,7 +45,7 @@ def _density(value: float, freedom: float) -> float:
     return math.exp(logarithm - (freedom + 1) / 2 * math.log1p(value * value / freedom))
 
 
-def _exceeding(value: float, freedom: float) -> float:
+def exceeding(value: float, freedom: float) -> float:
     """The share above a value ≥ 0: half the incomplete beta function I_x(ν/2, 1/2) at x = ν / (ν + t²)."""
     x = freedom / (freedom + value * value)
     if x < (freedom / 2 + 1) / (freedom / 2 + 2.5):

@@ -129,7 +129,7 @@ def sweep(content: Mapping[str, Any], source: Source) -> Sweep | None:
 
 def label(value: Any) -> str:
     """A value as the file has it, on one line; a text without its quotes."""
-    return value if isinstance(value, str) else _toml(value)
+    return value if isinstance(value, str) else inline(value)
 
 
 def short_keys(axes: Sequence[Axis]) -> list[str]:
@@ -157,7 +157,7 @@ def _axes(found: Any, place: Loc, path: Loc, source: Source, problems: list[Prob
         problems.append(source.problem(place, "nothing" if found == {} else shown(found), expected))
         return
     for key, value in found.items():
-        steps = _steps(key)
+        steps = path_of(key)
         if steps is None or (not path and steps[0] == "sweep"):
             problems.append(source.problem((*place, key), shown(key), _A_KEY))
         elif isinstance(value, list):
@@ -185,7 +185,7 @@ def _clashes(axes: tuple[Axis, ...], source: Source) -> Iterator[Problem]:
         yield source.problem(("sweep",), f"{count:,} points", f"at most {MOST_POINTS:,}")
 
 
-def _steps(key: str) -> Loc | None:
+def path_of(key: str) -> Loc | None:
     """`flows[0].congestion` → ("flows", 0, "congestion"); None for what is no such key."""
     if key.count(".") + key.count("[") > MOST_STEPS:
         return None
@@ -218,13 +218,13 @@ def _lost(axis: Axis, depth: int, expected: str, base: Any, source: Source) -> P
     return Source(source.name, source.text).problem(axis.place, found, f"{expected} at {dotted(axis.path[:depth])}")
 
 
-def _toml(value: Any) -> str:
+def inline(value: Any) -> str:
     """A value as TOML writes it inline."""
     if isinstance(value, dict):
-        items = ", ".join(f"{key} = {_toml(item)}" for key, item in value.items())
+        items = ", ".join(f"{key} = {inline(item)}" for key, item in value.items())
         return f"{{ {items} }}" if items else "{}"
     if isinstance(value, list):
-        return f"[{', '.join(map(_toml, value))}]"
+        return f"[{', '.join(map(inline, value))}]"
     if isinstance(value, (str, bool)):
         return json.dumps(value, ensure_ascii=False)
     return str(value)

@@ -1,0 +1,95 @@
+"""Runs settings, with the same seeds each (common random numbers), and judges them; what was run is not run again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from ackclock import engines, metrics
+from ackclock.campaigns import running
+from ackclock.campaigns.find.deciding import UNDECIDED, Judgement, judged
+from ackclock.campaigns.find.question import Question
+from ackclock.errors import UnsupportedError
+from ackclock.metrics.metric import Value
+
+#: The metrics of one run by name.
+Row: TypeAlias = dict[str, float | None]
+
+#: The runs of each setting, in the order of their seeds.
+Runs: TypeAlias = dict[int, list[Row]]
+
+
+class SpentError(Exception):
+    """The budget is spent."""
+
+
+@dataclass
+class Looker:
+    """`runs` are those that there are; `tell` is called after each look.
+
+    Settings with the same plan, as limits that are the same number of packets, have the same runs.
+    """
+
+    question: Question
+    runs: Runs = field(default_factory=dict)
+    jobs: int | None = None
+    until_s: float | None = None
+    tell: Callable[[], object] = lambda: None
+    judged: dict[int, Judgement] = field(default_factory=dict)
+    same: dict[str, int] = field(default_factory=dict)
+    done: int = 0
+
+    def look(self, number: int) -> Judgement:
+        """Judges a setting, with more seeds as long as it is not decided. Raises `SpentError`."""
+        if number not in self.judged:
+            like = self.same.setdefault(self.question.point(number).plan.to_json(), number)
+            self.judged[number] = self._judged(number) if like == number else self.judged[like]
+            self.runs[number] = self.runs[like]
+            self.tell()
+        return self.judged[number]
+
+    def _judged(self, number: int) -> Judgement:
+        found = Judgement(UNDECIDED, frozenset(), 0)
+        for count in self.question.looks:
+            rows = self.rows(number, count)
+            values = {name: [row[name] for row in rows] for name in self.question.metrics}
+            found = judged(self.question.needs, values, self.question.risk)
+            if found.verdict != UNDECIDED or len(rows) < count:
+                break
+        return found
+
+    def rows(self, number: int, count: int) -> list[Row]:
+        """At least so many runs of a setting; one, of an engine that draws nothing."""
+        rows = self.runs.setdefault(number, [])
+        if len(rows) < count and not (rows and self._exact(number)):
+            self._check_time()
+            rows += self._run(number, range(self.question.seed + len(rows), self.question.seed + count))
+        return rows
+
+    def _run(self, number: int, seeds: Iterable[int]) -> Iterable[Row]:
+        data = running.run(self.question.point(number).plan, self.question.engine, seeds, jobs=self.jobs)
+        names = self.question.metrics
+        rows = [{name: _number(metrics.value(view, name)) for name in names} for view in metrics.runs(data)]
+        self.done += len(rows)
+        return rows
+
+    def _exact(self, number: int) -> bool:
+        return not engines.engine(self.question.engine).draws(self.question.point(number).plan)
+
+    def _check_time(self) -> None:
+        if self.until_s is not None and time.monotonic() > self.until_s:
+            raise SpentError
+
+
+def check(question: Question, engine: str) -> None:
+    """Refuses a question that an engine cannot run, before anything runs. Raises `UnsupportedError`."""
+    row = question.row
+    for number in {0, row - 1, *range(0, question.rows * row, row)}:
+        if reasons := engines.refusals(engines.engine(engine), question.point(number).plan):
+            raise UnsupportedError(reasons)
+
+
+def _number(value: Value) -> float | None:
+    return value if isinstance(value, float | int) else None

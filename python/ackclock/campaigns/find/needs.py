@@ -1,0 +1,91 @@
+"""What a setting must do: a metric, a bound on its mean over the seeds, and which side is right."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from ackclock.errors import InputError
+from ackclock.input import units
+from ackclock.input.fields import nearest, shown
+from ackclock.metrics import METRICS, Metric
+
+#: How a need reads, in full.
+A_NEED = 'a metric and its bound, such as "utilisation >= 99%" or "queue_delay_p95_s <= 20ms"'
+
+_NEED = re.compile(r"\s*([a-z][a-z0-9_]*)\s*(>=|<=|≥|≤)\s*(\S.*?)\s*", re.ASCII)
+_SIGNS = {">=": ">=", "≥": ">=", "<=": "<=", "≤": "<="}
+_NUMBER = re.compile(r"\d+(\.\d*)?([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """`text` is how it was written, `bound` in the metric's own unit."""
+
+    metric: str
+    at_least: bool
+    bound: float
+    text: str
+
+    def margin(self, value: float) -> float:
+        """By how much a value is on the right side; negative on the wrong one."""
+        return value - self.bound if self.at_least else self.bound - value
+
+
+def need(text: str) -> Need:
+    """A need as somebody writes it. Raises `InputError`."""
+    match = _NEED.fullmatch(text)
+    if match is None:
+        raise InputError(f"--need: found {shown(text)}; expected {A_NEED}")
+    name, sign, bound = named(match[1], "--need"), _SIGNS[match[2]], match[3]
+    return Need(name, sign == ">=", _bound(METRICS[name], bound), f"{name} {sign} {bound}")
+
+
+def named(name: str, option: str) -> str:
+    """A metric with one value a run; `queue_delay_p95` is `queue_delay_p95_s`. Raises `InputError`."""
+    scalars = [metric.name for metric in METRICS.values() if not metric.per_flow]
+    found = next((known for known in (name, f"{name}_s", f"{name}_bps") if known in scalars), None)
+    if found is None:
+        raise InputError(f"{option}: found {shown(name)}; expected {_expected(name, scalars)}")
+    return found
+
+
+def _expected(name: str, scalars: list[str]) -> str:
+    return "a metric with one value a run" if name in METRICS else nearest(name, scalars)
+
+
+def _bound(metric: Metric, text: str) -> float:
+    read, example = READ.get(metric.unit, (_plain, "a number"))
+    try:
+        value = read(text)
+    except units.UnitError as error:
+        example, value = error.expected, math.nan
+    if not math.isfinite(value):
+        raise InputError(f"--need: {metric.name}: found {shown(text)}; expected {example}")
+    return value
+
+
+def _plain(text: str) -> float:
+    return float(text) if _NUMBER.fullmatch(text) else math.nan
+
+
+def _share(text: str) -> float:
+    return _plain(text[:-1].strip()) / 100 if text.endswith("%") else _plain(text)
+
+
+def _counted(word: str, text: str) -> float:
+    """`20`, `20p`, `20 packets`."""
+    return _plain(re.sub(rf"\s*({word}|{word[0]})$", "", text))
+
+
+#: Unit of a metric → how a bound in it is read, and an example.
+READ: Mapping[str, tuple[Callable[[str], float], str]] = {
+    "s": (units.time_s, "a time such as 20ms"),
+    "bit/s": (units.rate_bps, "a rate such as 100Mbit"),
+    "share": (_share, "a share such as 99% or 0.99"),
+    "packets": (partial(_counted, "packets"), "a number of packets such as 20"),
+    "segments": (partial(_counted, "segments"), "a number of segments such as 20"),
+}

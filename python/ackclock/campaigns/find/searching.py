@@ -1,0 +1,113 @@
+"""Which setting is looked at next. It knows numbers of settings, and what is said of each; no metric and no engine."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+#: So many values of a ladder are looked at before a search goes on around the best of them.
+COARSE = 9
+
+
+class Look(Protocol):
+    """What is said of a setting."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether it meets all needs."""
+
+    @property
+    def lacking(self) -> frozenset[object]:
+        """What it lacks."""
+
+
+Looks: TypeAlias = Callable[[int], Look]
+
+
+def first_holding(count: int, look: Looks, guess: int | None = None) -> int | None:
+    """The first of `count` settings in a row that meets all needs, or None.
+
+    Each need alone is taken to turn once at most along the row, from unmet to met or back; so between two settings
+    that lack the same none is looked for. A `guess` is looked at first, and what is beside it, further and further.
+    """
+    if look(0).holds:
+        return 0
+    return _Search(look).between(0, count - 1, guess) if count > 1 else None
+
+
+@dataclass(slots=True)
+class _Search:
+    look: Looks
+    #: How far the next guess is from the last, and which way it went.
+    stride: int = 1
+    way: int = 0
+
+    def between(self, low: int, high: int, guess: int | None) -> int | None:
+        """The first that holds above `low`, which does not, up to `high`."""
+        while high - low > 1 and (self.look(high).holds or not self._in_common(low, high)):
+            middle = guess if guess is not None and low < guess < high else (low + high) // 2
+            if self._belongs_below(middle, low, high):
+                high, guess = middle, self._next(middle, guess, -1)
+            else:
+                low, guess = middle, self._next(middle, guess, 1)
+        return high if self.look(high).holds else None
+
+    def _in_common(self, one: int, other: int) -> bool:
+        return bool(self.look(one).lacking & self.look(other).lacking)
+
+    def _belongs_below(self, middle: int, low: int, high: int) -> bool:
+        """Whether the first that holds is at the middle or below it."""
+        if self.look(middle).holds:
+            return True
+        return not self.look(high).holds and not self._in_common(low, middle)
+
+    def _next(self, at: int, guess: int | None, way: int) -> int | None:
+        """Further on from a guess, as long as the way is the same."""
+        if guess is None or self.way == -way:
+            return None
+        self.way, step = way, self.stride
+        self.stride *= 2
+        return at + way * step
+
+
+def looks_of(count: int) -> int:
+    """About as many settings as `first_holding` looks at in a row of so many."""
+    return 2 + math.ceil(math.log2(max(2, count)))
+
+
+def coarse(count: int, most: int = COARSE) -> list[int]:
+    """Some settings of a row, evenly spread, both ends among them."""
+    return (
+        sorted({round(place * (count - 1) / (most - 1)) for place in range(most)}) if count > most else [*range(count)]
+    )
+
+
+@dataclass(slots=True)
+class Minimum:
+    """The cheapest of a row: coarsely first, then ever closer around the best so far."""
+
+    count: int
+    cost: Callable[[int], float]
+    seen: dict[int, float] = field(default_factory=dict)
+
+    def find(self) -> int:
+        """The number of the cheapest; its neighbours have been looked at."""
+        for number in coarse(self.count):
+            self.seen[number] = self.cost(number)
+        while closer := list(self._closer()):
+            for number in closer:
+                self.seen[number] = self.cost(number)
+        return self._best()
+
+    def _best(self) -> int:
+        return min(self.seen, key=lambda number: (self.seen[number], number))
+
+    def _closer(self) -> Iterator[int]:
+        """The middles between the best and those next to it."""
+        at, known = self._best(), sorted(self.seen)
+        place = known.index(at)
+        for other in known[max(place - 1, 0) : place] + known[place + 1 : place + 2]:
+            if abs(other - at) > 1:
+                yield (other + at) // 2

@@ -1,0 +1,125 @@
+"""The answer in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ackclock.campaigns.find.answer import NONE, Answer, summary
+from ackclock.campaigns.find.deciding import FAILS, HOLDS
+from ackclock.campaigns.find.needs import Need
+from ackclock.campaigns.find.question import Question
+from ackclock.metrics import METRICS, Summary
+from ackclock.scenario.points import described, label
+from ackclock.views import numbers
+
+#: So many settings that are as good as the best are named.
+MOST_ALIKE = 5
+
+#: A verdict of another engine in words.
+CONFIRMED = {True: "agrees", False: "disagrees", None: "does not decide it"}
+
+
+def sentences(answer: Answer) -> list[str]:
+    """What was found, what was found beside it, and how sure that is."""
+    said = [*_found(answer), *_beside(answer), *_others(answer), *_confirmed(answer), *_left(answer)]
+    return [sentence for sentence in said if sentence]
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def measured(need: Need, found: Summary) -> str:
+    """`utilisation 99.4 ± 0.1 % (needed: ≥ 99%)`."""
+    metric = METRICS[need.metric]
+    value = numbers.estimate(found.mean, found.ci95_low, found.ci95_high, metric.unit)
+    bound = need.text.removeprefix(need.metric).strip().replace(">=", "≥").replace("<=", "≤")
+    return f"{metric.label.lower() if metric.label[1:2].islower() else metric.label} {value} (needed: {bound})"
+
+
+def _found(answer: Answer) -> Iterator[str]:
+    question, best = answer.question, answer.best
+    if best is None:
+        what = "No setting" if answer.verdict == NONE else "No setting yet"
+        yield f"{what} of {question.rows * question.row:,} meets all needs."
+        return
+    values = described(question.values(best))
+    if len(question.goals) > 1:
+        count = len(answer.frontier)
+        goals = " and ".join(map(str, question.goals))
+        yield f"By {goals}, {count:,} of the settings that meet all needs {_are(count)} beaten by no other one."
+        return
+    if question.goals:
+        how = "Of the settings that meet all needs the best by " + " and ".join(map(str, question.goals))
+    else:
+        how = f"The {question.end} setting that meets all needs" if question.end else "A setting that meets all needs"
+    yield f"{how} is {values}{_limit(answer, best)}."
+    yield _evidence(answer, best, question.needs, "There: ")
+
+
+def _limit(answer: Answer, best: int) -> str:
+    """What a limit in other units is, if one was varied."""
+    if not any(vary.key.endswith(".limit") for vary in answer.question.varied):
+        return ""
+    parameters = answer.question.point(best).plan.bottleneck_link.queue.parameters
+    sizes = [(parameters.get(f"limit_{unit}"), unit) for unit in ("packets", "bytes")]
+    return next((f" ({numbers.value(float(size), unit)})" for size, unit in sizes if isinstance(size, int | float)), "")
+
+
+def _evidence(answer: Answer, number: int, needs: Sequence[Need], begin: str) -> str:
+    found = answer.summary(number)
+    said = ", ".join(measured(need, found[need.metric]) for need in needs)
+    return f"{begin}{said}; {len(answer.runs[number])} seeds." if said else ""
+
+
+def _beside(answer: Answer) -> Iterator[str]:
+    """What is wrong with the next setting."""
+    number = answer.before()
+    if number is None:
+        if answer.best is not None and answer.question.end and answer.question.number(0, 0) == answer.best:
+            yield f"It is the {answer.question.end} that was asked about."
+        return
+    judged = answer.judged[number]
+    needs = [need for need in answer.question.needs if need in judged.lacking]
+    verb = "fails" if judged.verdict == FAILS else "is undecided"
+    last = answer.question.varied[-1]
+    value = label(answer.question.values(number)[last.key])
+    yield _evidence(answer, number, needs, f"{value} {verb}: ")
+
+
+def _others(answer: Answer) -> Iterator[str]:
+    """The ends of the other rows, and the frontier."""
+    question = answer.question
+    if len(answer.ends) > 1:
+        yield from (f"  {_end(question, row, number)}" for row, number in answer.ends.items())
+    if len(question.goals) > 1:
+        yield from (f"  {described(question.values(number))}" for number in answer.frontier)
+    if alike := answer.as_good():
+        values = "; ".join(described(question.values(number)) for number in alike[:MOST_ALIKE])
+        more = f" and {len(alike) - MOST_ALIKE} more" if len(alike) > MOST_ALIKE else ""
+        yield f"Not clearly worse: {values}{more}."
+
+
+def _end(question: Question, row: int, number: int | None) -> str:
+    """What was found in a row: `network.queue.discipline = codel: 0.133bdp`."""
+    key = question.varied[-1].key
+    others = {name: value for name, value in question.values(question.number(row, 0)).items() if name != key}
+    found = "none" if number is None else label(question.values(number)[key])
+    return f"{described(others)}: {found}"
+
+
+def _confirmed(answer: Answer) -> Iterator[str]:
+    for engine, agrees in (answer.confirmed or {}).items():
+        rows = (answer.confirming or {})[engine]
+        found = summary(rows, answer.question.metrics)
+        evidence = ", ".join(measured(need, found[need.metric]) for need in answer.question.needs)
+        yield f"The engine {engine} {CONFIRMED[agrees]}: {evidence}; {len(rows)} seeds."
+
+
+def _left(answer: Answer) -> Iterator[str]:
+    if any(len(rows) > 1 and all(row == rows[0] for row in rows) for rows in answer.runs.values()):
+        yield "All seeds gave the same: nothing is random in this scenario, such as a start with a jitter."
+    if not answer.complete:
+        yield "The budget was spent before the search came to its end: the same command goes on."
+    elif answer.verdict not in (HOLDS, NONE):
+        yield "Settings are left undecided: more seeds (--repeats) may decide them."

@@ -1,0 +1,252 @@
+"""`ackclock find`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
+
+import typer
+
+from ackclock.cli.options import Jobs, Kernel, command
+from ackclock.errors import InputError
+from ackclock.system import signals
+
+if TYPE_CHECKING:
+    from ackclock.campaigns.find.answer import Answer
+    from ackclock.campaigns.find.question import Question
+
+#: Exit statuses beside 0 for an answer.
+NONE, UNDECIDED = 4, 5
+
+#: The title of a question without a scenario file.
+QUESTION = "question"
+
+
+Needs: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(metavar="'METRIC >= VALUE'", help="What a setting must do, on average over the seeds; or <=."),
+]
+Varied: TypeAlias = Annotated[
+    list[str] | None, typer.Option(metavar="KEY=LOW..HIGH", help="A key, and the range or the list of its values.")
+]
+Tried: TypeAlias = Annotated[
+    str | None, typer.Option("--try", metavar="NAME[,NAME]", help="Queue disciplines, or congestion controls.")
+]
+Smallest: TypeAlias = Annotated[
+    bool, typer.Option("--smallest", help="Of the first range the smallest value that meets all needs.")
+]
+Largest: TypeAlias = Annotated[bool, typer.Option("--largest", help="The largest.")]
+Goals: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(metavar="min:METRIC", help="The best by a metric, min: or max:; by several: those not beaten."),
+]
+Rate: TypeAlias = Annotated[str | None, typer.Option(metavar="RATE", help="The bottleneck's rate, such as 1Gbit.")]
+Rtt: TypeAlias = Annotated[str | None, typer.Option(metavar="TIME", help="The base round-trip time, such as 40ms.")]
+Flows: TypeAlias = Annotated[int | None, typer.Option(metavar="N", help="Long flows (default: 1).")]
+Congestion: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Their congestion control (default: cubic).")
+]
+Discipline: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The queue discipline (default: pfifo, 1bdp).")
+]
+Duration: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Length of a run (default: 40s, the first quarter not measured).")
+]
+
+
+def find(  # noqa: PLR0913 (each is an option of the command line)
+    *,
+    scenario: Annotated[
+        Path | None, typer.Argument(metavar="[SCENARIO]", help="Scenario file; or a dumbbell by the options below.")
+    ] = None,
+    need: Needs = None,
+    vary: Varied = None,
+    try_: Tried = None,
+    smallest: Smallest = False,
+    largest: Largest = False,
+    best: Goals = None,
+    rate: Rate = None,
+    rtt: Rtt = None,
+    flows: Flows = None,
+    congestion: Congestion = None,
+    discipline: Discipline = None,
+    duration: Duration = None,
+    engine: Annotated[str, typer.Option(metavar="NAME", help="The engine that decides.")] = "packet",
+    confirm: Annotated[
+        str | None, typer.Option(metavar="ENGINE", help="An engine that confirms the answer, such as linux.")
+    ] = None,
+    kernel: Kernel = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="The first seed.")] = 1,
+    repeats: Annotated[int, typer.Option(metavar="N", help="Most seeds of a setting.")] = 32,
+    budget: Annotated[
+        str | None, typer.Option(metavar="TIME", help="No run begins after this time; the same command goes on.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder of the answer (default: results/SCENARIO-find).")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON and nothing else.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be looked for; run nothing.")] = False,
+    jobs: Jobs = None,
+) -> None:
+    """Find the setting that meets what is needed: how large a buffer, which discipline, which congestion control.
+
+    Cheap models say where to look first, simulations decide, with as many seeds as a verdict needs: a setting holds,
+    or fails, if that has less than 5 % of being wrong in the whole search. What was run is kept, and not run again.
+
+    Keys are those of a scenario, or for short: limit, discipline, rate, rtt, flows, congestion.
+
+    The exit status is 0 if there is such a setting, 4 if there is none, 5 if that is undecided.
+
+    Examples:
+        ackclock find --rate 1Gbit --rtt 40ms --flows 50 --need 'utilisation >= 99%' --vary limit=0.01bdp..2bdp
+
+        ackclock find mine.toml --need 'queue_delay_p95 <= 20ms' --try pfifo,codel,fq_codel --best max:utilisation
+
+        ackclock find mine.toml --need 'jain >= 0.9' --vary flows=2..64 --largest --confirm linux
+    """
+    from ackclock.cli import jobs as work
+
+    work.check_number("--seed", seed, 0, 2**62)
+    work.check_number("--repeats", repeats, 1, 1_000)
+    work.check_number("--jobs", jobs, 1, 10_000)
+    budget_s = _seconds(budget)
+    network = {"rate": rate, "rtt": rtt, "discipline": discipline}
+    text = _text(scenario, network, flows, congestion, duration)
+    asked = _question(
+        text,
+        work.Options(kernel=kernel),
+        _Asked(need or (), vary or (), try_, best or ()),
+        _end(smallest, largest),
+        {"engine": engine, "seed": seed, "repeats": repeats},
+    )
+    place = out or Path("results") / f"{Path(text[1]).stem}-find"
+    if dry_run:
+        _tell(asked, as_json)
+        return
+    _perform(asked, place, confirm, jobs, budget_s, as_json)
+
+
+class _Asked(NamedTuple):
+    """What was asked, as it was typed."""
+
+    needs: Sequence[str]
+    varied: Sequence[str]
+    tried: str | None
+    goals: Sequence[str]
+
+
+def _end(smallest: bool, largest: bool) -> str | None:
+    if smallest and largest:
+        raise InputError("--smallest: found --largest, too; expected one of them")
+    return "smallest" if smallest else "largest" if largest else None
+
+
+def _seconds(budget: str | None) -> float | None:
+    from ackclock.input import units
+
+    try:
+        return None if budget is None else units.time_s(budget)
+    except units.UnitError as error:
+        raise InputError(f"--budget: found {budget!r}; expected {error.expected}") from None
+
+
+def _text(
+    path: Path | None, network: dict[str, str | None], flows: int | None, congestion: str | None, duration: str | None
+) -> tuple[str, str]:
+    """The scenario's text and name: the file's, or a dumbbell's."""
+    from ackclock.input.source import named, source_text
+
+    given = {**network, "flows": flows, "congestion": congestion, "duration": duration}
+    if path is not None:
+        if also := next((name for name, value in given.items() if value is not None), None):
+            raise InputError(f"--{also}: found a scenario, too; expected one of them (or --vary {also}=VALUE)")
+        return source_text(path), named(path)
+    if lacking := [f"--{name}" for name in ("rate", "rtt") if network[name] is None]:
+        raise InputError(f"{lacking[0]}: found nothing; expected a scenario file, or --rate and --rtt")
+    return _dumbbell(network, flows or 1, congestion or "cubic", duration or "40s"), QUESTION
+
+
+def _dumbbell(network: dict[str, str | None], flows: int, congestion: str, duration: str) -> str:
+    """The scenario of a question that came without one."""
+    quoted = {name: json.dumps(value) for name, value in network.items() if value is not None}
+    queue = f'{{ discipline = {quoted.get("discipline", chr(34) + "pfifo" + chr(34))}, limit = "1bdp" }}'
+    return "\n".join(
+        [
+            f"duration = {json.dumps(duration)}",
+            f"warmup = {json.dumps(_quarter(duration))}",
+            "[network]",
+            'topology = "dumbbell"',
+            f"rate = {quoted['rate']}",
+            f"rtt = {quoted['rtt']}",
+            f"queue = {queue}",
+            "[[flows]]",
+            f"count = {flows}",
+            f"congestion = {json.dumps(congestion)}",
+            'start = { every = "10ms", jitter = "1s" }',  # what differs between seeds
+            "",
+        ]
+    )
+
+
+def _quarter(duration: str) -> str:
+    from ackclock.input import units
+
+    try:
+        return f"{units.time_s(duration) / 4:.12g}s"
+    except units.UnitError as error:
+        raise InputError(f"--duration: found {duration!r}; expected {error.expected}") from None
+
+
+def _question(text: tuple[str, str], options: Any, asked: _Asked, end: str | None, more: dict[str, Any]) -> Question:
+    from ackclock.campaigns.find import candidates, goals, needs
+    from ackclock.campaigns.find.question import question
+    from ackclock.scenario import planning
+
+    loaded = planning.loads(*text).on(options.kernel)
+    axes = [*map(candidates.vary, asked.varied), *([candidates.tried(asked.tried)] if asked.tried else [])]
+    return question(loaded, axes, [*map(needs.need, asked.needs)], [*map(goals.goal, asked.goals)], end=end, **more)
+
+
+def _tell(asked: Question, as_json: bool) -> None:
+    """What is looked for, and where."""
+    if as_json:
+        typer.echo(json.dumps(asked.about))
+        return
+    typer.echo(asked.loaded.source.text)
+    for vary in asked.varied:
+        typer.echo(f"{vary.key}: {', '.join(map(str, vary.values))}")
+    typer.echo(f"{asked.rows * asked.row:,} settings, up to {asked.repeats} seeds each, with the engine {asked.engine}")
+
+
+def _perform(
+    asked: Question, place: Path, confirm: str | None, jobs: int | None, budget_s: float | None, as_json: bool
+) -> None:
+    from ackclock.campaigns.find import find as finding
+    from ackclock.campaigns.find import folder, looking
+    from ackclock.cli.terminal import answer as shown
+    from ackclock.cli.terminal.progress import progress
+
+    folder.check(place)
+    for name in filter(None, [asked.engine, confirm]):
+        looking.check(asked, name)
+    kept = f"interrupted; what is done is kept in {place}: the same command goes on"
+    with signals.saying(kept), progress(f"{place.name}: {asked.rows * asked.row:,} settings") as bar:
+
+        def keep(known: Answer) -> None:
+            folder.write(known, place, command=command(), figure=False)
+            bar(shown.share(known))
+
+        found = finding.find(asked, runs=folder.runs(place, asked), jobs=jobs, budget_s=budget_s, tell=keep)
+        if confirm:
+            found = finding.confirm(found, confirm, jobs=jobs)
+    folder.write(found, place, command=command())
+    if as_json:
+        typer.echo(json.dumps(found.as_dict(), allow_nan=False))
+    else:
+        shown.print_answer(found)
+        typer.echo(shown.cost(found), err=True)
+    typer.echo(f"wrote {place}", err=as_json)
+    if found.verdict != "holds":
+        raise typer.Exit(NONE if found.verdict == "none" else UNDECIDED)

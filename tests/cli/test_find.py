@@ -1,0 +1,61 @@
+"""`ackclock find` as somebody types it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+SMALL = ("--rate", "10Mbit", "--rtt", "20ms", "--flows", "3", "--duration", "8s")
+
+
+def call(here, *arguments):
+    command = [sys.executable, "-m", "ackclock", "find", *arguments]
+    return subprocess.run(command, cwd=here, capture_output=True, text=True, check=False)
+
+
+def test_a_question_without_a_file_is_answered_and_kept(tmp_path):
+    asked = (*SMALL, "--need", "utilisation >= 95%", "--vary", "limit=2p..40p")
+    first = call(tmp_path, *asked)
+    assert first.returncode == 0, first.stderr
+    assert first.stdout.startswith("The smallest setting that meets all needs is network.queue.limit = ")
+    assert "tc qdisc add dev eth0 parent 1:1 handle 10: pfifo limit" in first.stdout
+    again = call(tmp_path, *asked, "--json")
+    found = json.loads(again.stdout)
+    assert found["verdict"] == "holds"
+    assert list(found["answer"]) == ["network.queue.limit"]
+    assert found["confirmed"] == {"linux": None}
+    assert {point["verdict"] for point in found["points"]} <= {"holds", "fails", "undecided"}
+    assert (tmp_path / "results/question-find/find.png").stat().st_size > 10_000
+    assert "0 of them by this command" in call(tmp_path, *asked).stderr
+
+
+def test_the_status_says_that_there_is_none(tmp_path):
+    found = call(tmp_path, *SMALL, "--need", "queue_delay_p95 <= 1us", "--vary", "limit=2p,40p", "--json")
+    assert found.returncode == 4
+    assert json.loads(found.stdout)["answer"] is None
+
+
+def test_dry_run_shows_the_settings_and_runs_nothing(tmp_path):
+    found = call(tmp_path, *SMALL, "--need", "jain >= 0.5", "--try", "codel,pie", "--dry-run")
+    assert "network.queue.discipline: codel, pie" in found.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--need", "jain >= 0.5"), "--rate: found nothing; expected a scenario file, or --rate and --rtt"),
+        (("no.toml", "--rate", "1Mbit"), "--rate: found a scenario, too; expected one of them"),
+        ((*SMALL, "--smallest", "--largest"), "--smallest: found --largest, too; expected one of them"),
+        ((*SMALL[:-1], "8"), "--duration: found '8'; expected a time such as 20ms (a number needs its unit)"),
+        ((*SMALL, "--budget", "soon"), "--budget: found 'soon'; expected a time such as 20ms"),
+        ((*SMALL, "--need", "jain >= 1", "--vary", "lmit=1p,2p"), "--vary: lmit: found an unknown key"),
+        ((*SMALL, "--need", "jain >= 1", "--try", "codel", "--confirm", "x"), 'engine: found "x"; expected one of'),
+    ],
+)
+def test_mistakes_are_a_line(tmp_path, arguments, said):
+    found = call(tmp_path, *arguments)
+    assert (found.returncode, found.stdout) == (2, "")
+    assert said in found.stderr
+    assert found.stderr.count("\n") == 1
