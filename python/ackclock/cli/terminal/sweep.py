@@ -24,7 +24,8 @@ MOST_ROWS = 60
 def print_sweep(sweep: Sweep) -> None:
     """A row for each point: the swept values and the means of the main metrics, with half their 95 % intervals.
 
-    As many of the metrics as the terminal has room for.
+    As many of the main metrics as the terminal has room for; what was asked for by name is shown whole, in a table
+    below another where one has no room.
     """
     console = Console(emoji=False, highlight=False)
     console.print(Text(sweep.name, style="bold"))
@@ -32,13 +33,28 @@ def print_sweep(sweep: Sweep) -> None:
     counts = {point["n"] for point in points}
     each = _counted(max(counts), "run") if len(counts) == 1 else f"{min(counts)} to {max(counts)} runs"
     console.print(f"{sweep.engine} engine, {_counted(len(points), 'point')}, {each} each")
-    names = _columns(sweep, points)
-    without_end = console.options.update(width=10 * console.width)
-    while len(names) > 1 and console.measure(_table(sweep, points, names), options=without_end).maximum > console.width:
-        names.pop()
-    console.print(_table(sweep, points, names))
+    names = _named(sweep) or _columns(sweep, points)
+    while names:
+        shown = _fitting(console, sweep, points, names)
+        console.print(_table(sweep, points, shown))
+        names = names[len(shown) :] if _named(sweep) else []
     if len(points) > MOST_ROWS:
         console.print(f"… and {_counted(len(points) - MOST_ROWS, 'more point')}: see points.parquet")
+
+
+def _named(sweep: Sweep) -> list[str]:
+    """The metrics that were asked for by name; none if all were computed."""
+    scalars = [name for name in sweep.metrics if not METRICS[name].per_flow]
+    return scalars if len(sweep.metrics) < len(METRICS) else []
+
+
+def _fitting(console: Console, sweep: Sweep, points: list[dict[str, Any]], names: list[str]) -> list[str]:
+    """The first of the metrics, as many as a table has room for, and at least one."""
+    without_end = console.options.update(width=10 * console.width)
+    for count in range(len(names), 1, -1):
+        if console.measure(_table(sweep, points, names[:count]), options=without_end).maximum <= console.width:
+            return names[:count]
+    return names[:1]
 
 
 def _table(sweep: Sweep, points: list[dict[str, Any]], names: list[str]) -> Table:
@@ -54,9 +70,8 @@ def _table(sweep: Sweep, points: list[dict[str, Any]], names: list[str]) -> Tabl
 
 
 def _columns(sweep: Sweep, points: list[dict[str, Any]]) -> list[str]:
-    asked = [name for name in sweep.metrics if not METRICS[name].per_flow]
-    wanted = asked if len(asked) <= MOST_COLUMNS else [name for name in main("column") if name in asked]
-    return [name for name in wanted if any(point["summary"][name]["n"] for point in points)][:MOST_COLUMNS]
+    asked = [name for name in main("column") if name in sweep.metrics]
+    return [name for name in asked if any(point["summary"][name]["n"] for point in points)][:MOST_COLUMNS]
 
 
 def _cell(found: Mapping[str, Any], unit: str) -> str:

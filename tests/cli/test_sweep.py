@@ -1,0 +1,30 @@
+"""The table of `ackclock sweep`."""
+
+import os
+import subprocess
+import sys
+
+SWEPT = """
+duration = "1s"
+network = { topology = "dumbbell", rate = "5Mbit", rtt = "20ms", queue = { discipline = "pfifo", limit = "1bdp" } }
+flows = [{ count = 2, congestion = "cubic" }]
+[sweep]
+"network.queue.limit" = ["0.5bdp", "1bdp"]
+"""
+
+
+def test_every_metric_that_was_asked_for_is_shown_in_eighty_columns(tmp_path):
+    (tmp_path / "swept.toml").write_text(SWEPT)
+    asked = "utilisation,jain,loss_rate,queue_delay_p95_s,rtt_mean_s,timeouts"
+    command = ("sweep", "swept.toml", "--metrics", asked, "--jobs", "1", "--no-report")
+    done = subprocess.run(
+        [sys.executable, "-m", "ackclock", *command],
+        cwd=tmp_path,
+        env={**os.environ, "COLUMNS": "80"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    headings = ("utilisation", "Jain", "loss rate", "95th percentile of the queueing delay", "round-trip", "Timeouts")
+    assert all(heading in done.stdout for heading in headings), done.stdout
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())
