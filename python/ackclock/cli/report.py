@@ -18,16 +18,25 @@ def report(
 ) -> None:
     """Write a report: one HTML file that opens offline. Several results are set side by side, sweeps over each other.
 
+    Of several results it prints which is best in what, where that is clear.
+
     Examples:
         ackclock report results/dumbbell-packet
 
         ackclock report results/cubic-packet results/reno-packet --out both.html
     """
-    typer.echo(f"wrote {write_report(results, out)}")
+    path, sentences = _written(results, out)
+    for line in (*sentences, f"wrote {path}"):
+        typer.echo(line)
 
 
 def write_report(results: Sequence[Path], out: Path | None) -> Path:
     """Writes the report of results, or of sweeps, and returns its path. Raises `InputError`."""
+    return _written(results, out)[0]
+
+
+def _written(results: Sequence[Path], out: Path | None) -> tuple[Path, list[str]]:
+    """The report's path, and in sentences how several results differ."""
     from ackclock.campaigns.sweep import table
     from ackclock.dataset.kinds import Kind, kind
     from ackclock.errors import InputError
@@ -43,5 +52,5 @@ def write_report(results: Sequence[Path], out: Path | None) -> Path:
             )
     path = out or (results[0] / "report.html" if len(results) == 1 else Path("report.html"))
     if any(kind(folder) is Kind.SWEEP for folder in results):
-        return swept.write([table.read(folder) for folder in results], path)
-    return report.write(results, path)
+        return swept.write([table.read(folder) for folder in results], path), []
+    return report.told(results, path)

@@ -69,8 +69,11 @@ def test_only_clear_differences_are_called_so(half: float, clear: bool) -> None:
     said = " ".join(comparison(pair))
     assert ("“short” kept the queue shortest" in said) is clear
     assert ("No clear difference in mean queueing delay" in said) is not clear
+    assert ("their intervals overlap" in said) is not clear
 
 
 def test_a_sure_but_tiny_difference_is_none() -> None:
     pair = [subject("x", half=1e-6, utilisation=0.9990), subject("y", half=1e-6, utilisation=0.9991)]
-    assert comparison(pair) == ["No clear difference in utilisation between the best two."]
+    assert comparison(pair) == [
+        "No clear difference in utilisation between the best two (99.9 %, the next 99.9 %: less than 1 % apart)."
+    ]

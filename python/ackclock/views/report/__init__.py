@@ -29,6 +29,8 @@ from ackclock.views.report.runs import Runs, gathered
 #: Points of all curves of a report; about 11 bytes each.
 POINTS = 220_000
 
+TEMPLATE = "report.html.j2"
+
 #: Lists in the printed manifest are cut after this many items.
 MOST_ITEMS = 12
 
@@ -54,18 +56,28 @@ def write(results: Sequence[Path | str], out: Path | str) -> Path:
 
     Raises `InputError` for a folder that is no result and for a place that cannot be written.
     """
+    return told(results, out)[0]
+
+
+def told(results: Sequence[Path | str], out: Path | str) -> tuple[Path, list[str]]:
+    """As `write`; of several results also the sentences that compare them."""
     names = [readable(Path(os.path.realpath(folder)).name) for folder in results]
-    return page.write(render([Dataset.read(folder) for folder in results], names), out)
+    content = _of_datasets([Dataset.read(folder) for folder in results], names)
+    return page.write(page.render(TEMPLATE, **content), out), content["compared"]
 
 
 def render(datasets: Sequence[Dataset], names: Sequence[str] | None = None) -> str:
     """The report as HTML. `names` tell the datasets apart where their scenarios' names do not."""
+    return page.render(TEMPLATE, **_of_datasets(datasets, names))
+
+
+def _of_datasets(datasets: Sequence[Dataset], names: Sequence[str] | None) -> dict[str, Any]:
     if not datasets:
         raise InputError("nothing to report on: give one result folder or more")
     titles = _titles(datasets, names or [f"result {number + 1}" for number in range(len(datasets))])
     points = POINTS // (6 * len(datasets))
     results = [_result(name, data, points) for name, data in zip(titles, datasets, strict=True)]
-    return page.render("report.html.j2", **_content(results, points))
+    return _content(results, points)
 
 
 def _result(name: str, data: Dataset, points: int) -> Result:

@@ -51,7 +51,7 @@ def sentences(subject: Subject) -> list[str]:
 
 
 def comparison(subjects: Sequence[Subject]) -> list[str]:
-    """Which result was best in what; only where best and next clearly differ (see `_apart`)."""
+    """Which result was best in what; only where best and next clearly differ (see `_doubt`)."""
     asked = (
         ("utilisation", True, "used the link best", "utilisation"),
         ("queue_delay_mean_s", False, "kept the queue shortest", "mean queueing delay"),
@@ -141,21 +141,22 @@ def _best(subjects: Sequence[Subject], metric: str, highest: bool, praise: str, 
         return ""
     ranked = sorted(known, key=lambda subject: subject.mean(metric) or 0.0, reverse=highest)
     best, following = (subject.summaries[metric] for subject in ranked[:2])
-    if not _apart(best, following):
-        return f"No clear difference in {noun} between the best two."
     unit = _unit(metric)
     values = f"{numbers.value(best.mean, unit)}, the next {numbers.value(following.mean, unit)}"
+    if doubt := _doubt(best, following):
+        return f"No clear difference in {noun} between the best two ({values}: {doubt})."
     return f"“{ranked[0].name}” {praise} ({noun} {values})."
 
 
-def _apart(one: Summary, other: Summary) -> bool:
-    """Whether two means differ by 1 % or more and their 95 % intervals do not overlap."""
+def _doubt(one: Summary, other: Summary) -> str:
+    """Why two means are called no different; empty where they differ, and surely."""
     ends = (one.ci95_low, one.ci95_high, other.ci95_low, other.ci95_high)
     if any(end is None for end in ends):
-        return False
+        return "one run has no interval"
+    if abs((one.mean or 0.0) - (other.mean or 0.0)) < LEAST_DIFFERENCE * abs(one.mean or 0.0):
+        return "less than 1 % apart"
     low, high, other_low, other_high = (float(end) for end in ends if end is not None)
-    far = abs((one.mean or 0.0) - (other.mean or 0.0)) >= LEAST_DIFFERENCE * abs(one.mean or 0.0)
-    return far and (high < other_low or other_high < low)
+    return "" if high < other_low or other_high < low else "their intervals overlap"
 
 
 def _unit(metric: str) -> str:
