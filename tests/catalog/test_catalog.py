@@ -56,13 +56,13 @@ def test_a_card_is_complete(card):
 
 @pytest.mark.parametrize("card", CARDS, ids=names(CARDS))
 def test_defaults_and_variants_are_within_their_ranges(card):
-    for parameter in card.parameters.values():
-        if parameter.default is not None:
-            parameter.read(parameter.default)
+    values = [(parameter, parameter.default) for parameter in card.parameters.values() if parameter.default is not None]
     for variant in card.variants.values():
         assert variant.parameters
-        for name, value in variant.parameters.items():
-            card.parameters[name].read(value)
+        values += [(card.parameters[name], value) for name, value in variant.parameters.items()]
+    for parameter, value in values:
+        found, read = parameter.of_card(value), parameter.read(value)
+        assert (found, type(found)) == (read, type(read))
 
 
 @pytest.mark.parametrize("card", CARDS, ids=names(CARDS))

@@ -8,7 +8,7 @@ use crate::filter::Filter;
 use crate::packet::Segment;
 use crate::path;
 use crate::rows::{Options, Rows};
-use crate::series::PathSeries;
+use crate::series::Arrival;
 use crate::tables::Tables;
 
 /// Longer than any capture: 4.5 years. Times of damaged files stay within.
@@ -126,7 +126,8 @@ pub struct Reading {
     /// What is found.
     pub analysis: Analysis,
     ended: bool,
-    shared: Option<PathSeries>,
+    /// All paths share one limit.
+    shared: bool,
 }
 
 impl Reading {
@@ -137,7 +138,7 @@ impl Reading {
             filter: None,
             analysis: Analysis::new(options),
             ended: false,
-            shared: None,
+            shared: false,
         }
     }
 
@@ -180,47 +181,42 @@ impl Reading {
     /// What limits the path of the data; None without data. That from one address to another which carries most, or all
     /// together if they tell of one limit, and no worse: hosts often share their link, and then each alone tells nothing.
     pub fn path(&mut self) -> Option<path::Path> {
-        let most = self.busiest()?;
-        let alone = path::limiter(&most.arrivals, &most.rtts);
-        self.shared = None;
-        if self.analysis.rows.paths.len() == 1 {
-            return Some(alone);
+        let busiest = self.busiest()?;
+        let all = &self.analysis.rows.series;
+        self.shared = self.analysis.rows.paths() == 1;
+        if self.shared {
+            return Some(path::limiter(&all.arrivals, &all.rtts));
         }
-        let all = self.pooled();
+        let most = all.of(busiest);
+        let alone = path::limiter(&most.arrivals, &most.rtts);
         let together = path::limiter(&all.arrivals, &all.rtts);
         let known = together.evidence.strength() >= alone.evidence.strength();
-        if together.rate_bps.is_none() || !known {
-            return Some(alone);
-        }
-        self.shared = Some(all);
-        Some(together)
-    }
-
-    fn pooled(&self) -> PathSeries {
-        let mut all = PathSeries::default();
-        for (_, series) in &self.analysis.rows.paths {
-            all.arrivals.extend_from_slice(&series.arrivals);
-            all.rtts.extend_from_slice(&series.rtts);
-        }
-        all
+        self.shared = together.rate_bps.is_some() && known;
+        Some(if self.shared { together } else { alone })
     }
 
     /// What was above a rate on that path, at about four times as many instants as are asked for.
     pub fn levels(&self, rate_bps: f64, most: usize) -> Vec<path::Level> {
-        let series = self.shared.as_ref().or_else(|| self.busiest());
-        let series = series.filter(|_| rate_bps > 0.0);
-        series.map_or_else(Vec::new, |series| {
-            path::levels(&series.arrivals, rate_bps, most)
-        })
+        let all = &self.analysis.rows.series;
+        let levels = |arrivals: &[Arrival]| path::levels(arrivals, rate_bps, most);
+        match self.busiest().filter(|_| rate_bps > 0.0) {
+            None => Vec::new(),
+            Some(_) if self.shared => levels(&all.arrivals),
+            Some(busiest) => levels(&all.of(busiest).arrivals),
+        }
     }
 
-    fn busiest(&self) -> Option<&PathSeries> {
-        let bytes = |series: &PathSeries| -> u64 {
-            let arrivals = series.arrivals.iter();
-            arrivals.map(|arrival| u64::from(arrival.bytes)).sum()
-        };
-        let paths = self.analysis.rows.paths.iter().map(|(_, series)| series);
-        paths.max_by_key(|series| bytes(series))
+    /// The path with the most bytes.
+    fn busiest(&self) -> Option<u16> {
+        let rows = &self.analysis.rows;
+        let mut bytes = vec![0; rows.paths()];
+        for arrival in &rows.series.arrivals {
+            bytes[usize::from(arrival.path)] += u64::from(arrival.bytes);
+        }
+        (0..)
+            .zip(&bytes)
+            .max_by_key(|&(_, bytes)| bytes)
+            .map(|(path, _)| path)
     }
 
     /// What is known of the files.

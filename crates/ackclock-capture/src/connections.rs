@@ -33,11 +33,24 @@ const LOOKS_A_CONNECTION: u32 = 4;
 
 type Key = (Endpoint, Endpoint);
 
+/// What tells whether a connection is over.
+#[derive(Clone, Copy, Debug, Default)]
+struct Watched {
+    /// When its last packet was seen.
+    last_ns: i64,
+    /// Nothing more is to be expected of it.
+    closed: bool,
+    /// It has given back what it does not need.
+    rests: bool,
+}
+
 /// All connections.
 #[derive(Debug)]
 pub struct Connections {
     index: HashMap<Key, u32, Seeded>,
     slots: Vec<Option<Box<Connection>>>,
+    /// Of each of them what is looked at again and again, beside each other.
+    watched: Vec<Watched>,
     free: Vec<u32>,
     hand: usize,
     large: usize,
@@ -53,6 +66,7 @@ impl Default for Connections {
         Self {
             index: HashMap::with_hasher(Seeded::new()),
             slots: Vec::new(),
+            watched: Vec::new(),
             free: Vec::new(),
             hand: 0,
             large: 0,
@@ -83,6 +97,11 @@ impl Connections {
             connection.take(segment, now_ns, &self.quiet, rows);
             self.quiet.waits(waited, connection.waits());
             self.large += usize::from(small && connection.is_large());
+            self.watched[slot as usize] = Watched {
+                last_ns: now_ns,
+                closed: connection.closed(),
+                rests: false,
+            };
         }
         self.packets = self.packets.wrapping_add(1);
         if self.packets.is_multiple_of(PACKETS_A_LOOK) {
@@ -120,6 +139,7 @@ impl Connections {
             slot
         } else {
             self.slots.push(connection);
+            self.watched.push(Watched::default());
             self.slots.len() as u32 - 1
         };
         self.index.insert(key, slot);
@@ -147,18 +167,15 @@ impl Connections {
         if self.hand >= self.slots.len() {
             self.hand = 0;
         }
-        let Some(Some(connection)) = self.slots.get_mut(self.hand) else {
+        let Some(watched) = self.watched.get(self.hand) else {
             return;
         };
-        let idle_ns = now_ns - connection.last_ns;
-        let closed_ns = if connection.closed() {
-            CLOSED_NS
-        } else {
-            IDLE_NS
-        };
+        let idle_ns = now_ns - watched.last_ns;
+        let closed_ns = if watched.closed { CLOSED_NS } else { IDLE_NS };
         if idle_ns > self.keeps_ns().min(closed_ns) {
             self.finish(self.hand as u32, rows);
-        } else if idle_ns > RESTS_NS {
+        } else if idle_ns > RESTS_NS && !watched.rests {
+            self.watched[self.hand].rests = true;
             if let Some(connection) = &mut self.slots[self.hand] {
                 connection.shrink(rows);
             }

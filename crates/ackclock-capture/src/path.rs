@@ -25,12 +25,14 @@ mod policing;
 mod queueing;
 mod trace;
 
+use std::borrow::Cow;
+
 use ackclock_record::kinds;
 
 use crate::series::{Arrival, RttSample};
 use policing::Bucket;
 use queueing::{Delays, Queue};
-use trace::Trace;
+use trace::{Leak, Trace};
 
 /// Losses from which a bucket is looked for (Flach et al. 2016 section 3).
 const LEAST_LOSSES: usize = 15;
@@ -169,13 +171,14 @@ pub struct Evidence {
 /// What limits a path, from what was sent into it and the round trips. Both are pooled over the path's flows in one
 /// direction; their order does not matter.
 pub fn limiter(arrivals: &[Arrival], rtts: &[RttSample]) -> Path {
-    let mut arrivals = arrivals.to_vec();
-    arrivals.sort_by_key(|arrival| arrival.time_ns);
-    let mut rtts = rtts.to_vec();
-    for sample in &mut rtts {
-        sample.rtt_ns = sample.rtt_ns.clamp(0, LONGEST_NS);
+    let arrivals = in_order(arrivals, |arrival| arrival.time_ns);
+    let mut rtts = in_order(rtts, |sample| sample.time_ns);
+    let possible = |sample: &RttSample| (0..=LONGEST_NS).contains(&sample.rtt_ns);
+    if !rtts.iter().all(possible) {
+        for sample in rtts.to_mut() {
+            sample.rtt_ns = sample.rtt_ns.clamp(0, LONGEST_NS);
+        }
     }
-    rtts.sort_by_key(|sample| sample.time_ns);
     let trace = Trace::new(&arrivals);
     let delays = Delays::new(&trace, &rtts);
     let enough = trace.losses.len() >= LEAST_LOSSES;
@@ -213,6 +216,16 @@ pub fn limiter(arrivals: &[Arrival], rtts: &[RttSample]) -> Path {
         _ => {}
     }
     path
+}
+
+/// The items in the order of time; nearly always they are, and nothing is copied.
+fn in_order<T: Copy>(items: &[T], time_ns: impl Fn(&T) -> i64) -> Cow<'_, [T]> {
+    if items.is_sorted_by_key(&time_ns) {
+        return Cow::Borrowed(items);
+    }
+    let mut sorted = items.to_vec();
+    sorted.sort_by_key(time_ns);
+    Cow::Owned(sorted)
 }
 
 impl Path {
@@ -316,31 +329,58 @@ pub struct Level {
 /// V(t) at a rate, for a figure: of each of `most` equal parts of the time the highest and lowest that passed, and the
 /// highest and lowest that was lost.
 pub fn levels(arrivals: &[Arrival], rate_bps: f64, most: usize) -> Vec<Level> {
-    let mut arrivals = arrivals.to_vec();
-    arrivals.sort_by_key(|arrival| arrival.time_ns);
-    let trace = Trace::whole(&arrivals);
-    let mut levels = trace::Levels::default();
-    levels.fill(&trace, rate_bps / 8.0);
-    let part_s = trace.seconds() / most.max(1) as f64;
-    let part = |place: usize| ((trace.time_s[place] / part_s) as usize, trace.lost[place]);
-    let mut order: Vec<usize> = (0..trace.len()).collect();
-    order.sort_by(|&one, &other| {
-        (part(one), levels.level[one])
-            .partial_cmp(&(part(other), levels.level[other]))
-            .unwrap_or(one.cmp(&other))
-    });
-    let mut kept: Vec<usize> = order
-        .chunk_by(|&one, &other| part(one) == part(other))
-        .flat_map(|of| [of[0], of[of.len() - 1]])
-        .collect();
-    kept.sort_unstable();
-    kept.dedup();
-    let point = |place: usize| Level {
-        time_ns: arrivals[place].time_ns,
-        bytes: levels.level[place],
-        lost: trace.lost[place],
+    let arrivals = in_order(arrivals, |arrival| arrival.time_ns);
+    let (Some(first), Some(last)) = (arrivals.first(), arrivals.last()) else {
+        return Vec::new();
     };
-    kept.into_iter().map(point).collect()
+    let second = |arrival: &Arrival| arrival.time_ns.saturating_sub(first.time_ns) as f64 * 1e-9;
+    let part_s = second(last) / most.max(1) as f64;
+    let mut leak = Leak::new(rate_bps / 8.0);
+    let mut kept = Vec::new();
+    let mut extremes = [Extremes::default(); 2];
+    let mut part = 0;
+    for (place, arrival) in arrivals.iter().enumerate() {
+        let now_s = second(arrival);
+        let level = Level {
+            time_ns: arrival.time_ns,
+            bytes: leak.comes(now_s, f64::from(arrival.bytes), arrival.lost),
+            lost: arrival.lost,
+        };
+        let its_part = (now_s / part_s) as usize;
+        if its_part != part {
+            part = its_part;
+            take_out(&mut extremes, &mut kept);
+        }
+        extremes[usize::from(arrival.lost)].take(place, level);
+    }
+    take_out(&mut extremes, &mut kept);
+    kept
+}
+
+/// The first of the lowest levels and the last of the highest ones, with their places.
+#[derive(Clone, Copy, Debug, Default)]
+struct Extremes(Option<[(usize, Level); 2]>);
+
+impl Extremes {
+    #[inline]
+    fn take(&mut self, place: usize, level: Level) {
+        let [lowest, highest] = self.0.get_or_insert([(place, level); 2]);
+        if level.bytes < lowest.1.bytes {
+            *lowest = (place, level);
+        }
+        if level.bytes >= highest.1.bytes {
+            *highest = (place, level);
+        }
+    }
+}
+
+/// Moves the extremes of a part of the time to those that are kept, in the order of time.
+fn take_out(extremes: &mut [Extremes; 2], kept: &mut Vec<Level>) {
+    let taken = extremes.iter_mut().filter_map(|one| one.0.take());
+    let mut found: Vec<(usize, Level)> = taken.flatten().collect();
+    found.sort_unstable_by_key(|&(place, _)| place);
+    found.dedup_by_key(|&mut (place, _)| place);
+    kept.extend(found.into_iter().map(|(_, level)| level));
 }
 
 #[cfg(test)]

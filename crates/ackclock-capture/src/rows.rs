@@ -38,8 +38,8 @@ impl Default for Options {
 }
 
 /// Paths of which the series are kept.
-const MOST_PATHS: usize = 1024;
-/// No arrival was kept, or none of this path.
+const MOST_PATHS: u16 = 1024;
+/// No arrival was kept.
 pub const NOT_KEPT: u32 = u32::MAX;
 
 /// A segment's copy, as its fate is known.
@@ -74,14 +74,14 @@ pub struct Rows {
     pub tables: Tables,
     /// What is wanted.
     pub options: Options,
-    /// The series of the paths, by the addresses of the data's sender and receiver.
-    pub paths: Vec<((Address, Address), PathSeries)>,
+    /// The series of all paths together.
+    pub series: PathSeries,
     /// What tells congestion controls.
     pub steps: Kept,
     /// What flows get at the same time.
     pub beside: Beside,
-    numbers: HashMap<(Address, Address), u32>,
-    kept: usize,
+    /// Paths, by the addresses of the data's sender and receiver.
+    numbers: HashMap<(Address, Address), u16>,
 }
 
 impl Rows {
@@ -100,19 +100,23 @@ impl Rows {
         time_ns as f64 * 1e-9
     }
 
-    /// The number of a path.
-    pub fn path(&mut self, source: Address, destination: Address) -> u32 {
+    /// How many paths there are of which series are kept.
+    pub fn paths(&self) -> usize {
+        self.numbers.len()
+    }
+
+    /// The number of a path; None if nothing of it is kept.
+    pub fn path(&mut self, source: Address, destination: Address) -> Option<u16> {
         let ends = (source, destination);
         if let Some(&number) = self.numbers.get(&ends) {
-            return number;
+            return Some(number);
         }
-        if self.paths.len() >= MOST_PATHS || self.options.most_arrivals == 0 {
-            return NOT_KEPT;
-        }
-        let number = self.paths.len() as u32;
-        self.numbers.insert(ends, number);
-        self.paths.push((ends, PathSeries::default()));
-        number
+        let number = self.numbers.len() as u16;
+        let wanted = number < MOST_PATHS && self.options.most_arrivals > 0;
+        wanted.then(|| {
+            self.numbers.insert(ends, number);
+            number
+        })
     }
 
     /// Adds an event.
@@ -169,37 +173,34 @@ impl Rows {
         segments.confidence.push(told.confidence);
     }
 
-    /// Keeps an arrival for the analysis of its path.
+    /// Keeps an arrival for the analysis of its path: gives its place.
     #[inline]
-    pub fn arrival(&mut self, path: u32, arrival: Arrival) -> u32 {
-        if self.kept >= self.options.most_arrivals {
+    pub fn arrival(&mut self, arrival: Arrival) -> u32 {
+        if !self.has_room() {
             return NOT_KEPT;
         }
-        let Some((_, series)) = self.paths.get_mut(path as usize) else {
-            return NOT_KEPT;
-        };
-        self.kept += 1;
-        series.arrivals.push(arrival);
-        series.arrivals.len() as u32 - 1
+        let arrivals = &mut self.series.arrivals;
+        arrivals.push(arrival);
+        arrivals.len() as u32 - 1
+    }
+
+    #[inline]
+    fn has_room(&self) -> bool {
+        self.series.arrivals.len() < self.options.most_arrivals
     }
 
     /// A kept arrival was lost behind the point.
-    pub fn lost(&mut self, path: u32, arrival: u32) {
-        let series = self.paths.get_mut(path as usize);
-        if let Some(arrival) =
-            series.and_then(|(_, series)| series.arrivals.get_mut(arrival as usize))
-        {
+    pub fn lost(&mut self, arrival: u32) {
+        if let Some(arrival) = self.series.arrivals.get_mut(arrival as usize) {
             arrival.lost = true;
         }
     }
 
     /// Keeps a round-trip time.
     #[inline]
-    pub fn rtt(&mut self, path: u32, sample: RttSample) {
-        if self.kept < self.options.most_arrivals {
-            if let Some((_, series)) = self.paths.get_mut(path as usize) {
-                series.rtts.push(sample);
-            }
+    pub fn rtt(&mut self, sample: RttSample) {
+        if self.has_room() {
+            self.series.rtts.push(sample);
         }
     }
 }

@@ -8,7 +8,7 @@ use ackclock_congestion::{make, Controller, Error, Repair};
 use serde_json::Value;
 
 use crate::likelihood::{fit, rounds, Fit, WEIGHT};
-use crate::replay::{replay, Counting, Manner, Origin};
+use crate::replay::{Counting, Manner, Origin, Prepared};
 use crate::series::Series;
 
 /// What is said where no candidate fits.
@@ -41,6 +41,7 @@ pub struct Candidate {
     name: String,
     parameters: Value,
     deployed: bool,
+    is_model: bool,
 }
 
 /// How well a candidate fits, driven in one manner.
@@ -67,11 +68,12 @@ impl Candidate {
     /// # Errors
     /// An unknown name, or parameters that are not those of the card.
     pub fn new(name: &str, parameters: &Value, deployed: bool) -> Result<Self, Error> {
-        make(name, parameters, 10)?;
+        let controller = make(name, parameters, 10)?;
         Ok(Self {
             name: name.to_owned(),
             parameters: parameters.clone(),
             deployed,
+            is_model: controller.repair() == Repair::Controller,
         })
     }
 
@@ -89,7 +91,7 @@ impl Candidate {
     }
 
     /// The fit of each manner in which it may have been driven.
-    pub fn fits(&self, series: &Series) -> Vec<Fitted> {
+    pub fn fits(&self, series: &Series, prepared: &Prepared) -> Vec<Fitted> {
         let make = |window| self.controller(window);
         let countings: &[Counting] = if COUNTED_ACKS.contains(&self.name.as_str()) {
             &[Counting::Segments, Counting::Acks]
@@ -97,7 +99,7 @@ impl Candidate {
             &[Counting::Segments]
         };
         // A model of the path that begins anew in a full queue paces at the bottleneck's rate, as whoever fills it does.
-        let origins: &[Origin] = if self.is_model() {
+        let origins: &[Origin] = if self.is_model {
             &[Origin::Opening]
         } else {
             &[Origin::Opening, Origin::FirstLoss]
@@ -111,13 +113,13 @@ impl Candidate {
             })
             .map(|manner| Fitted {
                 manner,
-                fit: fit(&rounds(series, &replay(&make, manner, series))),
+                fit: fit(&rounds(series, &prepared.replay(&make, manner))),
             })
             .collect()
     }
 
-    fn evidence(&self, series: &Series) -> Evidence {
-        let fits = self.fits(series);
+    fn evidence(&self, series: &Series, prepared: &Prepared) -> Evidence {
+        let fits = self.fits(series, prepared);
         let logs: Vec<f64> = fits.iter().map(|f| f.fit.log_likelihood).collect();
         Evidence {
             log: log_sum(&logs) - (logs.len() as f64).ln(),
@@ -126,23 +128,18 @@ impl Candidate {
         }
     }
 
-    fn prior(&self, series: &Series) -> f64 {
-        let marked = series.steps.iter().any(|step| step.marked > 0);
-        if self.deployed && (marked || self.name != NEEDS_MARKS) {
+    fn prior(&self, prepared: &Prepared) -> f64 {
+        if self.deployed && (prepared.uses_ecn() || self.name != NEEDS_MARKS) {
             1.0
         } else {
             RARE
         }
     }
 
-    fn is_model(&self) -> bool {
-        self.controller(10).repair() == Repair::Controller
-    }
-
     fn poor(&self) -> f64 {
         match self.name.as_str() {
             "ledbat" => POOR_LEDBAT,
-            _ if self.is_model() => POOR_MODEL,
+            _ if self.is_model => POOR_MODEL,
             _ => POOR,
         }
     }
@@ -161,12 +158,14 @@ struct Evidence {
 
 /// The candidates and [`UNKNOWN`], the most probable first; the probabilities sum to 1.
 pub fn rank(series: &Series, candidates: &[Candidate]) -> Vec<Ranked> {
-    let evidences: Vec<Evidence> = candidates.iter().map(|c| c.evidence(series)).collect();
+    let prepared = Prepared::new(series);
+    let evidence = |candidate: &Candidate| candidate.evidence(series, &prepared);
+    let evidences: Vec<Evidence> = candidates.iter().map(evidence).collect();
     let both = || candidates.iter().zip(&evidences);
     let rounds = evidences.iter().map(|evidence| evidence.rounds).max();
     let weight = WEIGHT * rounds.unwrap_or(0) as f64;
     let exact = both()
-        .filter(|(candidate, _)| !candidate.is_model())
+        .filter(|(candidate, _)| !candidate.is_model)
         .fold(f64::NEG_INFINITY, |most, (_, evidence)| {
             most.max(evidence.best)
         });
@@ -174,9 +173,9 @@ pub fn rank(series: &Series, candidates: &[Candidate]) -> Vec<Ranked> {
     let mut logs = Vec::with_capacity(candidates.len() + 1);
     for (candidate, evidence) in both() {
         let poor = candidate.poor();
-        let beaten = candidate.is_model() && evidence.best < exact;
+        let beaten = candidate.is_model && evidence.best < exact;
         let explains = evidence.best >= weight * poor && !beaten;
-        let log = evidence.log + candidate.prior(series).ln();
+        let log = evidence.log + candidate.prior(&prepared).ln();
         logs.push(if explains { log } else { f64::NEG_INFINITY });
         if explains && log > first.0 {
             first = (log, poor);

@@ -56,41 +56,100 @@ pub struct Manner {
 /// Makes a controller with a window in segments.
 pub type Make<'a> = &'a dyn Fn(u32) -> Box<dyn Controller>;
 
-/// The course of a controller along `series`, one value a step; none before its origin.
-pub fn replay(make: Make, manner: Manner, series: &Series) -> Vec<Option<Allowed>> {
-    let steps = &series.steps;
-    let mut sender = Sender::new(series);
-    sender.counting = manner.counting;
-    let mut controller = series.initial_window.map(make);
-    if let Some(controller) = &mut controller {
-        controller.on_open(&sender.opening(steps.first()));
-    }
-    let nexts = steps.iter().skip(1).map(|next| next.time);
-    let ends = nexts.chain(steps.last().map(|last| last.time));
-    let mut window = None;
-    let mut lost = false;
-    let mut course = Vec::with_capacity(steps.len());
-    let mut now = Time::ZERO;
-    for (step, end) in steps.iter().zip(ends) {
-        // A sender's clock does not go back, and no window holds more than RFC 7323 can say.
-        now = now.max(step.time);
-        let (step, end) = (&plausible(step, now), end.max(now));
-        let first = step.signal.is_some() && !lost;
-        lost |= first;
-        if first && (manner.origin == Origin::FirstLoss || controller.is_none()) {
-            controller = window.map(make).or(controller);
+/// What a sender tells its controller with a step: the same for every controller.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Told {
+    ack: Ack,
+    /// Segments of it that are reported as marked.
+    marked: u32,
+    /// A recovery ends with it.
+    recovered: bool,
+    signal: Option<Signal>,
+    /// Until when what it allows holds.
+    end: Time,
+    oldest_sent: Time,
+}
+
+/// A flow as every candidate is driven with it, prepared once for all.
+#[derive(Debug)]
+pub struct Prepared {
+    mss_bytes: u32,
+    uses_ecn: bool,
+    opening: Opening,
+    initial_window: Option<u32>,
+    /// Where the first loss is, and the window seen before it.
+    first_loss: Option<(usize, Option<u32>)>,
+    /// Where controllers begin, at the opening or else at the first loss; from there on all that they are told.
+    begin: usize,
+    told: Vec<Told>,
+}
+
+impl Prepared {
+    /// Of a flow.
+    pub fn new(series: &Series) -> Self {
+        let steps = &series.steps;
+        let mut sender = Sender::new(series);
+        let opening = sender.opening(steps.first());
+        let first_loss = steps.iter().position(|step| step.signal.is_some());
+        let open = |step: &&Step| step.phase == Phase::Open;
+        let window = |before: usize| {
+            let last = steps[..before].iter().rev().find(open);
+            last.map(|step| step.window.clamp(1, MOST_SEGMENTS))
+        };
+        let first_loss = first_loss.map(|place| (place, window(place)));
+        let begin = match (series.initial_window, first_loss) {
+            (Some(_), _) => 0,
+            (None, Some((place, Some(_)))) => place,
+            _ => steps.len(),
+        };
+        let mut told = Vec::with_capacity(steps.len() - begin);
+        let mut now = Time::ZERO;
+        for (place, step) in steps.iter().enumerate() {
+            // A sender's clock does not go back, and no window holds more than RFC 7323 can say.
+            now = now.max(step.time);
+            let step = plausible(step, now);
+            let end = steps.get(place + 1).map_or(step.time, |next| next.time);
+            sender.measure(&step);
+            if place >= begin {
+                told.push(sender.tell(&step, end.max(now)));
+            }
         }
-        sender.measure(step);
-        course.push(
-            controller
-                .as_mut()
-                .map(|controller| sender.follow(controller.as_mut(), step, end)),
-        );
-        if step.phase == Phase::Open {
-            window = Some(step.window.max(1));
+        Self {
+            mss_bytes: sender.mss_bytes,
+            uses_ecn: series.steps.iter().any(|step| step.marked > 0),
+            opening,
+            initial_window: series.initial_window,
+            first_loss,
+            begin,
+            told,
         }
     }
-    course
+
+    /// The flow uses ECN: something of it was marked.
+    pub fn uses_ecn(&self) -> bool {
+        self.uses_ecn
+    }
+
+    /// The course of a controller, one value a step; none before its origin.
+    pub fn replay(&self, make: Make, manner: Manner) -> Vec<Option<Allowed>> {
+        let mut controller = self.initial_window.map(make);
+        if let Some(controller) = &mut controller {
+            controller.on_open(&self.opening);
+        }
+        let mut driver = Driver::new(manner.counting, self.uses_ecn, self.mss_bytes);
+        let mut course = Vec::with_capacity(self.begin + self.told.len());
+        course.resize(self.begin, None);
+        for (place, told) in (self.begin..).zip(&self.told) {
+            if let Some((_, window)) = self.first_loss.filter(|&(first, _)| first == place) {
+                if manner.origin == Origin::FirstLoss || controller.is_none() {
+                    controller = window.map(make).or(controller);
+                }
+            }
+            let controller = controller.as_mut();
+            course.push(controller.map(|controller| driver.follow(controller.as_mut(), told)));
+        }
+        course
+    }
 }
 
 /// The largest window of RFC 7323 section 2.3, bytes; of segments there are fewer.
@@ -119,7 +178,7 @@ struct Delivered {
     segments: u64,
 }
 
-/// What a sender keeps beside its controller.
+/// What a sender knows beside its controller.
 pub(crate) struct Sender {
     mss_bytes: u32,
     srtt: Time,
@@ -127,12 +186,8 @@ pub(crate) struct Sender {
     delivered: u64,
     unacknowledged: u64,
     phase: Phase,
-    counting: Counting,
-    /// Whether ECN is in use.
-    marked: bool,
     /// The deliveries of the last round trip, and the one before them.
     deliveries: VecDeque<Delivered>,
-    paced: Paced,
 }
 
 impl Sender {
@@ -144,10 +199,7 @@ impl Sender {
             delivered: 0,
             unacknowledged: 0,
             phase: Phase::Open,
-            counting: Counting::Segments,
-            marked: series.steps.iter().any(|step| step.marked > 0),
             deliveries: VecDeque::new(),
-            paced: Paced::default(),
         }
     }
 
@@ -160,45 +212,18 @@ impl Sender {
         }
     }
 
-    pub(crate) fn follow(
-        &mut self,
-        controller: &mut dyn Controller,
-        step: &Step,
-        end: Time,
-    ) -> Allowed {
+    /// What a controller is told with a step that is measured.
+    pub(crate) fn tell(&mut self, step: &Step, end: Time) -> Told {
         self.unacknowledged += u64::from(step.advanced);
-        if self.marked {
-            controller.on_feedback(&Feedback {
-                delivered: step.delivered,
-                marked: step.marked,
-                next: self.unacknowledged + u64::from(step.outstanding),
-                unacknowledged: self.unacknowledged,
-            });
-        }
-        if self.phase == Phase::Recovery && step.phase == Phase::Open {
-            controller.on_recovered(step.time);
-        }
+        let recovered = self.phase == Phase::Recovery && step.phase == Phase::Open;
         self.phase = step.phase;
-        match step.signal {
-            Some(Signal::Loss) => controller.on_loss(&self.loss(step, false)),
-            Some(Signal::Mark) => controller.on_loss(&self.loss(step, true)),
-            _ => {}
-        }
-        let mut ack = self.ack(step);
-        if self.counting == Counting::Acks && controller.cwnd() >= controller.ssthresh() {
-            ack.newly_acked = ack.newly_acked.min(1);
-        }
-        controller.on_ack(&ack);
-        if step.signal == Some(Signal::Timeout) {
-            controller.on_timeout(step.time, step.in_flight);
-        }
-        // What is sent is whole.
-        let cwnd = controller.cwnd().floor().max(1.0);
-        self.paced
-            .advance(end, controller.pacing_rate(), self.mss_bytes);
-        Allowed {
-            cwnd,
-            in_flight: self.paced.since(step.oldest_sent).min(cwnd),
+        Told {
+            ack: self.ack(step),
+            marked: step.marked,
+            recovered,
+            signal: step.signal,
+            end,
+            oldest_sent: step.oldest_sent,
         }
     }
 
@@ -213,17 +238,6 @@ impl Sender {
         } else {
             self.srtt.scaled(0.875) + rtt.scaled(0.125)
         };
-    }
-
-    fn loss(&self, step: &Step, marked: bool) -> Loss {
-        Loss {
-            now: step.time,
-            in_flight: step.prior_in_flight,
-            srtt: self.srtt,
-            min_rtt: self.min_rtt,
-            delivered: self.delivered,
-            marked,
-        }
     }
 
     fn ack(&mut self, step: &Step) -> Ack {
@@ -280,6 +294,74 @@ impl Sender {
         let bytes = segments as f64 * f64::from(self.mss_bytes);
         let known = step.rtt.is_some() && interval >= self.min_rtt && interval > Time::ZERO;
         (before.segments, known.then(|| Rate::of(bytes, interval)))
+    }
+}
+
+/// Drives a controller.
+pub(crate) struct Driver {
+    counting: Counting,
+    uses_ecn: bool,
+    mss_bytes: u32,
+    paced: Paced,
+}
+
+impl Driver {
+    pub(crate) fn new(counting: Counting, uses_ecn: bool, mss_bytes: u32) -> Self {
+        Self {
+            counting,
+            uses_ecn,
+            mss_bytes,
+            paced: Paced::default(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn follow(&mut self, controller: &mut dyn Controller, told: &Told) -> Allowed {
+        let ack = &told.ack;
+        if self.uses_ecn {
+            controller.on_feedback(&Feedback {
+                delivered: ack.newly_acked,
+                marked: told.marked,
+                next: ack.next,
+                unacknowledged: ack.unacknowledged,
+            });
+        }
+        if told.recovered {
+            controller.on_recovered(ack.now);
+        }
+        if let Some(signal) = told.signal.filter(|&signal| signal != Signal::Timeout) {
+            controller.on_loss(&loss(ack, signal == Signal::Mark));
+        }
+        if self.counting == Counting::Acks && controller.cwnd() >= controller.ssthresh() {
+            controller.on_ack(&Ack {
+                newly_acked: ack.newly_acked.min(1),
+                ..*ack
+            });
+        } else {
+            controller.on_ack(ack);
+        }
+        if told.signal == Some(Signal::Timeout) {
+            controller.on_timeout(ack.now, ack.in_flight);
+        }
+        // What is sent is whole.
+        let cwnd = controller.cwnd().floor().max(1.0);
+        self.paced
+            .advance(told.end, controller.pacing_rate(), self.mss_bytes);
+        Allowed {
+            cwnd,
+            in_flight: self.paced.since(told.oldest_sent).min(cwnd),
+        }
+    }
+}
+
+fn loss(ack: &Ack, marked: bool) -> Loss {
+    Loss {
+        now: ack.now,
+        in_flight: ack.prior_in_flight,
+        srtt: ack.srtt,
+        min_rtt: ack.min_rtt,
+        delivered: ack.delivered,
+        marked,
     }
 }
 

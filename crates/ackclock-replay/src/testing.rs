@@ -4,7 +4,7 @@ use ackclock_units::Time;
 use serde_json::json;
 
 use crate::ranking::Candidate;
-use crate::replay::Sender;
+use crate::replay::{Counting, Driver, Sender};
 use crate::series::{Phase, Series, Signal, Step};
 
 pub const RTT: Time = Time::from_milliseconds(50);
@@ -13,6 +13,7 @@ const EMPTY: u32 = 30;
 /// Between the rounds, longer than any RTT.
 pub const SPACING: Time = Time::from_milliseconds(200);
 const ROUNDS: u32 = 400;
+const MSS_BYTES: u32 = 1448;
 
 pub fn candidates() -> Vec<Candidate> {
     let cards = [
@@ -70,7 +71,7 @@ pub fn flow(pipe: u32, mut window: impl FnMut(&Step) -> u32) -> Series {
         recovering = lost;
     }
     Series {
-        mss_bytes: 1448,
+        mss_bytes: MSS_BYTES,
         initial_window: Some(10),
         handshake: Some(RTT),
         steps,
@@ -87,12 +88,14 @@ pub fn flow_of(name: &str, pipe: u32) -> Series {
         .expect("it is one")
         .controller(10);
     let mut sender = Sender::new(&Series {
-        mss_bytes: 1448,
+        mss_bytes: MSS_BYTES,
         handshake: Some(RTT),
         ..Series::default()
     });
+    let mut driver = Driver::new(Counting::Segments, false, MSS_BYTES);
     flow(pipe, |step| {
         sender.measure(step);
-        sender.follow(controller.as_mut(), step, step.time).cwnd as u32
+        let told = sender.tell(step, step.time);
+        driver.follow(controller.as_mut(), &told).cwnd as u32
     })
 }

@@ -22,7 +22,6 @@ from ackclock.dataset.tables import EVENT_KINDS, SENDERS, SILENCES, TABLES, Colu
 from ackclock.errors import InputError
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional, several
-from ackclock.input.fields import shown
 from ackclock.system import files as regular
 from ackclock.system.files import readable
 
@@ -105,6 +104,8 @@ def read(
     try:
         capture = _core.Capture(list(files), expression, interval_s=interval_s, segments=segments)
     except ValueError as error:
+        from ackclock.input.fields import shown
+
         raise InputError(f"--filter {shown(expression)}: {error}") from error
     log = None if clock_log is None else clock.read(clock_log)
     spool = Spool(names=NAMES)

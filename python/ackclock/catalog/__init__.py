@@ -104,6 +104,16 @@ class Parameter:
         """A value in SI units. Raises pydantic's `ValidationError`."""
         return self._adapter.validate_python(value, strict=True)
 
+    def of_card(self, value: Plain) -> Any:
+        """A value that the card itself has, in SI units: as `read`, mostly without pydantic, which is large to import."""
+        from ackclock.input import units
+
+        if self.kind in ("boolean", "choice", "text", "integer"):
+            return value
+        if self.kind == "number":
+            return float(value)
+        return units.time_s(value) if self.kind == "time" and not self.unlimited else self.read(value)
+
     @cached_property
     def _adapter(self) -> TypeAdapter[Any]:
         from pydantic import TypeAdapter
@@ -172,7 +182,7 @@ class Card:
     def _read(self, variant: str | None) -> dict[str, Any]:
         chosen = self.variants[variant].parameters if variant else {}
         found = {name: chosen.get(name, parameter.default) for name, parameter in self.parameters.items()}
-        return {name: None if value is None else self.parameters[name].read(value) for name, value in found.items()}
+        return {name: None if value is None else self.parameters[name].of_card(value) for name, value in found.items()}
 
     def told(self, form: type[Told]) -> dict[str, Told]:
         """The parameters that the kernel is told in this form: `told(Word)` is `{"limit": Word(word="limit"), …}`."""

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import polars as pl
 
@@ -36,9 +36,11 @@ from ackclock.dataset.tables import Column
 from ackclock.errors import InputError
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional, several
-from ackclock.known import KnownPlan
 from ackclock.system.files import check_name
 from ackclock.system.temporary import Private
+
+if TYPE_CHECKING:
+    from ackclock.known import KnownPlan
 
 #: Rows waiting in memory go to disk beyond this many bytes.
 SPOOL_BYTES = 8 << 20
@@ -198,6 +200,8 @@ class Dataset:
     @cached_property
     def plan(self) -> KnownPlan:
         """What is known of the plan behind the result. Raises `InputError` if that is damaged."""
+        from ackclock.known import KnownPlan
+
         return KnownPlan.from_dict(self.manifest.get("plan") or {})
 
     @property

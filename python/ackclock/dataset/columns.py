@@ -141,8 +141,12 @@ def _without_sentinels(column: Array) -> Array:
 def _bytes(column: Column) -> int:
     if isinstance(column, np.ndarray):
         return int(column.nbytes)
-    return sum(map(_item_bytes, column))
+    return ITEM_BYTES * len(column) + (0 if _are_words(column) else 8 * sum(map(_length, column)))
 
 
-def _item_bytes(item: object) -> int:
-    return ITEM_BYTES + (8 * len(item) if isinstance(item, Iterable) and not isinstance(item, str) else 0)  # type: ignore[arg-type]
+def _are_words(column: Sequence[Any]) -> bool:
+    return bool(column) and isinstance(column[0], str)
+
+
+def _length(item: object) -> int:
+    return len(item) if isinstance(item, Iterable) and not isinstance(item, str) else 0  # type: ignore[arg-type]

@@ -90,6 +90,7 @@ impl Flow {
                 time_ns: sent_ns,
                 rtt_ns,
                 flow: self.number,
+                path: 0,
             });
         }
     }
@@ -195,8 +196,8 @@ pub fn directions(capture: &mut Capture, pool: bool) -> Vec<Direction> {
         direction.arrivals.push(Arrival {
             time_ns: now_ns,
             bytes: segment.frame_bytes + FRAME_CHECK_SEQUENCE,
+            path: 0,
             lost: false,
-            flow: flow.number,
         });
         if segment.flags.has(Flags::ACK) {
             if let Some(flow) = flows.get_mut(&(to, from)) {

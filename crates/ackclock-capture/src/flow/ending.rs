@@ -1,5 +1,8 @@
 //! The rows of a connection that is over, or of which no more is seen.
 
+use std::fmt::Write;
+use std::net::IpAddr;
+
 use super::sending::{Sending, Totals};
 use super::{vantage, Connection};
 use crate::rows::Rows;
@@ -56,8 +59,8 @@ impl Connection {
         flows.last_ack_s.push(last_ack_s);
         self.ends_of(from, flows);
         self.options_of(from, flows);
-        let none = Sending::new(NONE, NONE, 0, 1, 0);
-        let told = sending.unwrap_or(&none);
+        let mut none = None;
+        let told = sending.unwrap_or_else(|| none.insert(Sending::new(NONE, None, 0, 1, 0)));
         self.vantage_of(from, told, flows);
         totals_of(&told.totals, flows);
         times_of(told, last_ack_s - first_data_s, flows);
@@ -66,8 +69,8 @@ impl Connection {
 
     fn ends_of(&self, from: usize, flows: &mut Flows) {
         let [client, server] = &self.ends;
-        flows.client.push(client.address.ip().to_string());
-        flows.server.push(server.address.ip().to_string());
+        flows.client.push(text(client.address.ip()));
+        flows.server.push(text(server.address.ip()));
         flows.client_port.push(client.port.into());
         flows.server_port.push(server.port.into());
         flows
@@ -131,6 +134,14 @@ impl Connection {
         let mean_s = sending.receiver_half.mean_s() + sending.sender_half.mean_s();
         flows.rtt_halves_mean_s.push(mean_s);
     }
+}
+
+/// An address as text; there are millions of them.
+fn text(address: IpAddr) -> String {
+    let mut text = String::with_capacity(if address.is_ipv4() { 15 } else { 39 });
+    // A string takes all.
+    let _ = write!(text, "{address}");
+    text
 }
 
 fn totals_of(totals: &Totals, flows: &mut Flows) {

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use super::rounds::Rounds;
 use super::rtt::{Echoes, Far, Series, Smoothed};
 use super::scoreboard::{Copied, Scoreboard, State, Stretch, MOST};
-use crate::rows::{Rows, Told};
+use crate::rows::{Rows, Told, NOT_KEPT};
 use crate::series::Arrival;
 use crate::tables::{Cause, Fate, Vantage};
 use repairs::Repairs;
@@ -107,9 +107,9 @@ pub struct Totals {
 #[derive(Debug)]
 #[allow(clippy::struct_excessive_bools)] // what was seen and what was not
 pub struct Sending {
-    /// The flow's number, and its path's.
+    /// The flow's number, and its path's if that is kept.
     pub flow: u32,
-    pub(super) path: u32,
+    pub(super) path: Option<u16>,
     /// The first byte.
     pub base: u64,
     /// The byte after the last that was sent.
@@ -184,7 +184,7 @@ pub struct Sending {
 
 impl Sending {
     /// From its first segment on.
-    pub fn new(flow: u32, path: u32, start: u64, mss: u32, now_ns: i64) -> Self {
+    pub fn new(flow: u32, path: Option<u16>, start: u64, mss: u32, now_ns: i64) -> Self {
         Self {
             flow,
             path,
@@ -269,15 +269,14 @@ impl Sending {
             }
         }
         self.hear(data.now_ns, data.tsecr, rows);
-        let arrival = rows.arrival(
-            self.path,
-            Arrival {
+        let arrival = self.path.map_or(NOT_KEPT, |path| {
+            rows.arrival(Arrival {
                 time_ns: data.now_ns,
                 bytes: data.wire_bytes(units),
+                path,
                 lost: false,
-                flow: self.flow,
-            },
-        );
+            })
+        });
         self.missing(data, rows);
         let before = self.next;
         let end = data.start + u64::from(data.bytes);

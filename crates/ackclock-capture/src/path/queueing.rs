@@ -57,8 +57,11 @@ impl Delays {
         let (mut place, mut passed) = (0, 0.0);
         for sample in samples {
             let time_s = sample.time_ns.saturating_sub(trace.start_ns) as f64 * 1e-9;
-            if time_s < 0.0 || time_s > trace.seconds() {
+            if time_s < 0.0 {
                 continue;
+            }
+            if time_s > trace.seconds() {
+                break;
             }
             while place < trace.len() && trace.time_s[place] <= time_s {
                 passed += if trace.lost[place] {
@@ -324,9 +327,15 @@ fn bases(samples: &[RttSample]) -> BTreeMap<u32, i64> {
     let mut further: BTreeMap<u32, (i64, i64)> = BTreeMap::new();
     let mut base = shortest(most);
     for (&flow, of) in &flows {
+        let mut after = 0;
         let mut differences: Vec<f64> = of
             .iter()
-            .filter_map(|&sample| difference(sample, most))
+            .filter_map(|&sample| {
+                while most.get(after).is_some_and(|other| other.0 < sample.0) {
+                    after += 1;
+                }
+                difference(sample, most, after)
+            })
             .collect();
         if differences.len() >= LEAST {
             let longer = quantile(&mut differences, 0.5) as i64;
@@ -350,9 +359,9 @@ fn bases(samples: &[RttSample]) -> BTreeMap<u32, i64> {
         .collect()
 }
 
-/// How much longer a round trip was than one that began at about the same time: within a sixteenth of it.
-fn difference((time_ns, rtt_ns): (i64, i64), others: &[(i64, i64)]) -> Option<f64> {
-    let after = others.partition_point(|other| other.0 < time_ns);
+/// How much longer a round trip was than one that began at about the same time: within a sixteenth of it. `after`: the
+/// first of the others that did not begin before.
+fn difference((time_ns, rtt_ns): (i64, i64), others: &[(i64, i64)], after: usize) -> Option<f64> {
     let near = |place: usize| {
         others
             .get(place)

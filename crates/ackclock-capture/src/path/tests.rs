@@ -86,8 +86,8 @@ fn sent(limits: &mut impl Limits, rtts_ms: &[i64], seconds: i64) -> (Vec<Arrival
         arrivals.push(Arrival {
             time_ns,
             bytes: PACKET,
+            path: 0,
             lost: waits.is_none(),
-            flow: number,
         });
         let waited_ns = waits.unwrap_or(waited_ns);
         match waits {
@@ -95,6 +95,7 @@ fn sent(limits: &mut impl Limits, rtts_ms: &[i64], seconds: i64) -> (Vec<Arrival
                 time_ns,
                 rtt_ns: rtt_ns + waits + noise.below(300_000) as i64,
                 flow: number,
+                path: 0,
             }),
             None => windows[flow].1 = true,
         }
@@ -315,14 +316,12 @@ fn levels_keep_the_extremes() {
 
 fn arrival() -> impl Strategy<Value = Arrival> {
     let times = prop_oneof![0..10_000_000_i64, 0..10_000_000_000_i64, any::<i64>()];
-    (times, any::<u32>(), prop::bool::weighted(0.3), 0..3_u32).prop_map(
-        |(time_ns, bytes, lost, flow)| Arrival {
-            time_ns,
-            bytes,
-            lost,
-            flow,
-        },
-    )
+    (times, any::<u32>(), prop::bool::weighted(0.3)).prop_map(|(time_ns, bytes, lost)| Arrival {
+        time_ns,
+        bytes,
+        path: 0,
+        lost,
+    })
 }
 
 fn sample() -> impl Strategy<Value = RttSample> {
@@ -331,6 +330,7 @@ fn sample() -> impl Strategy<Value = RttSample> {
         time_ns,
         rtt_ns,
         flow,
+        path: 0,
     })
 }
 

@@ -133,20 +133,47 @@ impl Levels {
     pub fn fill(&mut self, trace: &Trace, rate: f64) {
         self.level.clear();
         self.age_s.clear();
-        let (mut level, mut then_s, mut empty_s) = (0.0_f64, 0.0, 0.0);
+        let mut leak = Leak::new(rate);
         for ((&now_s, &bytes), &lost) in trace.time_s.iter().zip(&trace.bytes).zip(&trace.lost) {
-            level -= rate * (now_s - then_s);
-            if level <= 0.0 {
-                level = 0.0;
-                empty_s = now_s;
-            }
-            then_s = now_s;
-            self.level.push(level + bytes);
-            self.age_s.push(now_s - empty_s);
-            if !lost {
-                level += bytes;
-            }
+            self.level.push(leak.comes(now_s, bytes, lost));
+            self.age_s.push(now_s - leak.empty_s);
         }
+    }
+}
+
+/// A bucket that leaks, packet by packet.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Leak {
+    rate: f64,
+    level: f64,
+    then_s: f64,
+    /// When it was last empty.
+    empty_s: f64,
+}
+
+impl Leak {
+    /// An empty one that leaks `rate` bytes a second.
+    pub fn new(rate: f64) -> Self {
+        Self {
+            rate,
+            ..Self::default()
+        }
+    }
+
+    /// The level with a packet that comes. What is lost does not enter.
+    #[inline]
+    pub fn comes(&mut self, now_s: f64, bytes: f64, lost: bool) -> f64 {
+        self.level -= self.rate * (now_s - self.then_s);
+        if self.level <= 0.0 {
+            self.level = 0.0;
+            self.empty_s = now_s;
+        }
+        self.then_s = now_s;
+        let with = self.level + bytes;
+        if !lost {
+            self.level = with;
+        }
+        with
     }
 }
 

@@ -50,7 +50,9 @@ pub fn as_segments(bytes: &[u8]) {
         analysis.take(&segment);
     }
     analysis.finish();
-    for (_, series) in &analysis.rows.paths {
+    let series = &analysis.rows.series;
+    for path in 0..analysis.rows.paths() as u16 {
+        let series = series.of(path);
         path::limiter(&series.arrivals, &series.rtts);
     }
     let rows = &analysis.rows.tables.segments;

@@ -59,7 +59,8 @@ fn a_capture_that_begins_later_is_followed_from_its_first_loss() {
 #[test]
 fn scalable_tcp_may_count_acks() {
     let candidate = &candidates()[2];
-    let manners = candidate.fits(&flow_of("scalable", 60));
+    let series = flow_of("scalable", 60);
+    let manners = candidate.fits(&series, &Prepared::new(&series));
     assert!(manners
         .iter()
         .any(|fitted| fitted.manner.counting == Counting::Acks));

@@ -285,11 +285,13 @@ impl Sending {
         if self.lead_ns == 0 {
             self.rounds.whole_rtt(rtt_ns);
         }
-        let sample = RttSample {
-            time_ns: sent_ns,
-            rtt_ns,
-            flow: self.flow,
-        };
-        rows.rtt(self.path, sample);
+        if let Some(path) = self.path {
+            rows.rtt(RttSample {
+                time_ns: sent_ns,
+                rtt_ns,
+                flow: self.flow,
+                path,
+            });
+        }
     }
 }

@@ -187,7 +187,7 @@ impl Sending {
             && arrived_ns - stretch.lost_ns >= round_ns
             && self.vantage != Vantage::Receiver;
         if again {
-            rows.lost(self.path, stretch.arrival);
+            rows.lost(stretch.arrival);
             self.tell(&self.told(stretch, Fate::Lost, 0.6), rows);
             let repair = Told {
                 time_ns: stretch.lost_ns,
@@ -326,7 +326,7 @@ impl Sending {
                     u64::from(self.units(stretch.bytes));
             }
             if fate == Fate::Lost && copy.seen {
-                rows.lost(self.path, copy.arrival);
+                rows.lost(copy.arrival);
             }
             let told = self.told_copy(stretch, copy, fate, confidence);
             if number > 0 {
