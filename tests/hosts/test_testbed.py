@@ -20,6 +20,7 @@ from testbeds import Testbed
 
 import ackclock as ac
 from ackclock import captures
+from ackclock.hosts import agent
 
 LACKING = testbeds.lacking()
 pytestmark = pytest.mark.skipif(LACKING is not None, reason=LACKING or "")
@@ -303,7 +304,7 @@ def test_the_agent_is_of_another_version(bed: Testbed, tmp_path: Path):
     shutil.copytree(testbeds.AGENTS.parent, package / "ackclock", ignore=shutil.ignore_patterns("reproductions"))
     for file in (package / "ackclock" / "hosts").glob("ackclock-agent-*"):
         facts = '"user": 0, "release": "", "machine": "", "taken": false'
-        answer = f'{{"answer": "hello", "version": "0.0.7", "form": 1, {facts}}}'
+        answer = f'{{"answer": "hello", "version": "0.0.7", "form": {agent.FORM}, {facts}}}'
         file.write_text(f'#!/bin/sh\n[ "$1" = --version ] && exit\necho \'{answer}\'\nrm -r "$2"\ncat > /dev/null\n')
     inside = ["ip", "netns", "exec", bed.namespace("ctl"), sys.executable, "-m", "ackclock"]
     words = [*inside, "run", str(testbeds.scenario(bed))]

@@ -10,7 +10,7 @@ import pytest
 from changed import changed
 
 import ackclock as ac
-from ackclock.engines.linux.testbed import facts, gathered, layout, preflight
+from ackclock.engines.linux.testbed import facts, gathered, layout, orders, preflight, router
 from ackclock.engines.linux.testbed.facts import Facts
 from ackclock.hosts.clocks import Offset
 from ackclock.plan import Plan
@@ -87,7 +87,7 @@ def test_sources_take_senders_and_receivers_in_turn():
 
 def test_only_the_router_has_the_queue():
     plan, testbed = planned()
-    orders = {host.name: layout.order(plan, 7, testbed, host, 10_000, 0) for host in testbed.hosts}
+    orders = {host.name: orders.order(plan, 7, testbed, host, 10_000, 0) for host in testbed.hosts}
     queue = {"link": 0, "namespace": "r", "device": "eth2", "handle": "10:"}
     assert {name: order.pop("queues") for name, order in orders.items()} == {"a": [], "r": [queue], "b": [], "c": []}
     assert {name: order.pop("here")["host"] for name, order in orders.items()} == {name: name for name in orders}
@@ -96,7 +96,7 @@ def test_only_the_router_has_the_queue():
 
 def test_what_is_set_on_a_router_is_undone_by_what_stands_at_the_root():
     plan, testbed = planned()
-    made = layout.router_commands(plan, testbed)
+    made = router.commands(plan, testbed)
     assert [" ".join(step["undo"]) for step in made if step["undo"]] == [
         "tc qdisc del dev eth2 root",
         "tc qdisc del dev eth1 root",

@@ -21,8 +21,8 @@ from ackclock.engines.linux import disciplines, guest, held, live, network, resu
 from ackclock.engines.linux.kernel import cache
 from ackclock.engines.linux.network import Network
 from ackclock.engines.linux.order import Order, order
+from ackclock.engines.linux.testbed.beyond import beyond as beyond_testbed
 from ackclock.engines.linux.testbed.layout import HOSTS, TESTBED
-from ackclock.engines.linux.testbed.layout import beyond as beyond_testbed
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.input.fields import shown
 from ackclock.plan import Plan

@@ -119,8 +119,6 @@ class Testbed(Topology):
             given = [value for host in self.hosts if (value := getattr(host, key)) is not None]
             if twice := [value for value in given if given.count(value) > 1]:
                 raise faults([fault_at(place, {}, f"hosts that differ in {key}", f"{shown(twice[0])} twice")])
-        if self.changes:
-            raise faults([fault_at(("changes",), {}, "none on a testbed", "changes of links")])
         for key, value in self.queue.values.items():
             if isinstance(value, Size) and value.unit == "bdp" and not self.rtt:
                 raise faults([fault_at(("queue", key), {}, "packets or bytes, or network.rtt beside it", str(value))])

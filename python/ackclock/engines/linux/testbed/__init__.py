@@ -20,7 +20,7 @@ from ackclock import _core
 from ackclock.dataset import Dataset, folders
 from ackclock.engines.engine import Progress, RunOptions
 from ackclock.engines.linux import held, result
-from ackclock.engines.linux.testbed import gathered, layout
+from ackclock.engines.linux.testbed import gathered, layout, orders
 from ackclock.engines.linux.testbed.layout import Host, Testbed
 from ackclock.engines.linux.testbed.preflight import Preflight, changes, look_at
 from ackclock.errors import InputError
@@ -70,7 +70,7 @@ def run(plan: Plan, seed: int, around: RunOptions) -> Dataset:
             there[name].change(changes(plan, testbed, host, seen.facts[name]))
         captures = around.capture_files(plan, seed)
         orders = {
-            name: layout.order(plan, seed, testbed, host, first_port, len(captures)) for name, host in hosts.items()
+            name: orders.order(plan, seed, testbed, host, first_port, len(captures)) for name, host in hosts.items()
         }
         clocks, found = carried_out(there, orders, plan.duration_s, around.progress)
         _undo(there)
