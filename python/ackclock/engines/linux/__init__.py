@@ -79,6 +79,14 @@ class LinuxEngine:
             return testbed.run(plan, seed, around)
         return _carried_out(plan, seed, around)
 
+    def measured(self, plan: Plan) -> Plan:
+        """With what its testbed is to find out. Raises `HostError`, and `InputError` for what a host lacks."""
+        if not _on_hosts(plan) or not plan.options[TESTBED]["measure"]:
+            return plan
+        from ackclock.engines.linux import testbed
+
+        return testbed.measured(plan)
+
     def alone(self, plan: Plan) -> bool:
         """The hosts of a testbed have one network."""
         return _on_hosts(plan)

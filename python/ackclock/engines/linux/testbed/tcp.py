@@ -6,7 +6,7 @@ their own; the congestion control, the receive window and the packets' size are 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ackclock.engines.linux import stack
@@ -48,11 +48,16 @@ def sockets(plan: Plan) -> list[dict[str, Any] | None]:
 
 def differences(plan: Plan, testbed: Testbed) -> Iterator[str]:
     """What groups want of one host that differs, and no socket can have of its own."""
+    found: dict[str, list[str]] = {}
     for host in testbed.hosts:
-        several = [_named(settings) for settings in _settings(plan, testbed, host)]
-        names = [name for name in several[0] if len({of.get(name) for of in several}) > 1] if several else []
-        if names:
-            yield f'several values of {", ".join(names)} on one host of a testbed ("{host.name}")'
+        if names := _clashing([_named(settings) for settings in _settings(plan, testbed, host)]):
+            found.setdefault(", ".join(names), []).append(f'"{host.name}"')
+    for wanted, hosts in found.items():
+        yield f"room for several values of {wanted} on one host of a testbed ({', '.join(hosts)})"
+
+
+def _clashing(several: Sequence[Mapping[str, str]]) -> list[str]:
+    return [name for name in several[0] if len({of.get(name) for of in several}) > 1] if several else []
 
 
 def _settings(plan: Plan, testbed: Testbed, host: Host) -> list[HostSettings]:
