@@ -22,8 +22,8 @@ CUBIC, BENT = (0.45, inf), (0.37, inf)
 #: “Regularly”: most gaps are within a third of their mean; within two thirds they still have a length.
 REGULARLY, SOMEWHAT = (0.0, 0.33), (0.0, 0.67)
 
-#: At least half of the flows in step: half of what all give up, .2 with the thesis's CUBIC and .3 with today's. One flow
-#: of ten alone gives up .02 or .03 of the total; from three on they are more than one by chance.
+#: At least half of the flows in step: half of what all give up, .2 with the thesis's CUBIC and .3 with today's. One
+#: flow of ten alone gives up .02 or .03 of the total; from three on they are more than one by chance.
 IN_STEP, TOGETHER = (0.10, inf), (0.06, inf)
 
 

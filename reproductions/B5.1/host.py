@@ -12,10 +12,10 @@ repeats = 3
 
 [network]
 topology = "dumbbell"
-rate = "10Mbit"
+rate = "40Mbit"
 rtt = "0.2us"
-burst = "3000B"
-queue = { discipline = "pfifo", limit = "500p" }
+burst = "5000B"
+queue = { discipline = "pfifo", limit = "1500p" }
 
 [[flows]]
 count = 10
