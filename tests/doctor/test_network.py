@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ackclock.doctor.network import Asked, Network, cells, explaining, transfers, ways
-from ackclock.doctor.network.cells import FROM, TO, Cell, Found
+from ackclock.doctor.network import Asked, Network, cells, explaining, files, transfers, ways
+from ackclock.doctor.network.cells import FILE, FROM, MEMORY, THERE, TO, Cell, Found
+from ackclock.doctor.network.cells import HERE as HERE_SIDE
 from ackclock.doctor.network.sides import THIS, Side, Worked
 from ackclock.doctor.network.ways import Address
 from ackclock.doctor.settings import Settings
@@ -35,6 +36,7 @@ ROW = {
     "send_buffer": 0.0,
     "congestion_window": 1.0,
     "busy": {THIS: 0.1, "alice": 0.2},
+    "medium": MEMORY,
 }
 
 
@@ -232,3 +234,71 @@ def test_a_processor_with_the_kernels_work_is_busy_and_one_of_others_is_not():
 def test_addresses_are_of_ipv4(given: str):
     with pytest.raises(InputError, match="--data: found .*; expected --data HERE,THERE: IPv4 addresses of both hosts"):
         ways.checked(given.split(","))
+
+
+def told(memory_bps: float, file_bps: float, **waits: float) -> tuple[str, bool, str]:
+    """What is said of a transfer to alice from a disk here, and to a disk there."""
+    rows = (
+        row(goodput_bps=memory_bps),
+        row(goodput_bps=file_bps, medium=FILE, waits={THIS: 0.0, "alice": 0.0} | waits),
+    )
+    found = [Found.of(Cell(TO, 1, each["medium"]), [each]) for each in rows]
+    places = {HERE_SIDE: "/here", THERE: "/there"}
+    (finding,) = files.findings(found, (HERE, ALICE), places)
+    return finding.sentence, finding.bad, finding.next
+
+
+def test_a_disk_that_is_waited_for_holds_transfers_back():
+    assert told(900e6, 300e6, alice=0.85) == (
+        "From this host to alice one flow got 300 Mb/s with a file, 900 Mb/s without: the disk holds the transfer "
+        "back; alice waited for its disk for 85.0 % of the time.",
+        True,
+        "What that disk can: ackclock doctor host disk /there, on alice.",
+    )
+
+
+def test_a_disk_that_is_fast_enough_leaves_it_to_the_path():
+    said, bad, _ = told(95e6, 94e6, alice=0.1)
+    assert said.endswith("not the disk but the path is the limit; alice waited for its disk for 10.0 % of the time.")
+    assert not bad
+    said, bad, _ = told(900e6, 600e6, alice=0.3)
+    assert said.endswith(
+        "disk and network take turns in one program; alice waited for its disk for 30.0 % of the time."
+    )
+    assert not bad
+    # All that waits is not slow: a disk that is waited for all the time, and is as fast as the memory, holds nothing.
+    assert not told(95e6, 94e6, alice=0.9)[1]
+
+
+@pytest.mark.parametrize(
+    ("room", "said"),
+    [
+        ({"free_bytes": 10**8, "file_bytes": None, "why": None}, "found 100 MB of room; expected 168 MB or more"),
+        ({"free_bytes": 10**12, "file_bytes": 0, "why": None}, "found an empty file; expected one with data"),
+    ],
+)
+def test_a_disk_without_room_is_refused(room: dict[str, Any], said: str):
+    asked = Asked("alice", files={THERE: "/there"})
+    with pytest.raises(InputError) as error:
+        files.stores(asked, {"alice": Roomy(room)})  # type: ignore[dict-item]
+    assert str(error.value) == f'host "alice": --file: /there: {said}'
+
+
+def test_a_tenth_of_the_room_is_taken_at_most():
+    asked = Asked("alice", files={THERE: "/there"})
+    room = {"free_bytes": 10**9, "file_bytes": None, "why": None}
+    store = files.stores(asked, {"alice": Roomy(room)})["alice"]  # type: ignore[dict-item]
+    assert store.source["bytes"] + store.sink["bytes"] <= 10**8
+    room["file_bytes"] = 5 * 10**9
+    assert files.stores(asked, {"alice": Roomy(room)})["alice"].source["bytes"] == 5 * 10**9  # type: ignore[dict-item]
+
+
+class Roomy:
+    """An agent that knows one place."""
+
+    def __init__(self, room: dict[str, Any]) -> None:
+        self._room = room
+
+    def room(self, place: str) -> dict[str, Any]:
+        assert place == "/there"
+        return self._room

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -191,3 +192,76 @@ def test_data_that_find_no_way_are_one_line(bed: Testbed):
     assert (status, errors) == (
         2, 'host "alice": found no interface with the address 10.1.0.77; expected one (--data)\n'
     )  # fmt: skip
+
+
+def disks(bed: Testbed) -> tuple[str, ...]:
+    """Folders on both hosts, in which nothing may be left."""
+    return "--file", str(bed.folder / "bob"), "--file", f":{bed.folder / 'alice'}"
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_transfers_between_disks_take_turns_with_those_between_memories(bed: Testbed):
+    words = ("--for", "1.5s", "--flows", "2", "--repeats", "1", "--out", str(bed.folder / "disks"))
+    found = answers(bed, *words, *disks(bed))
+    network = found["network"]
+    assert [(cell["direction"], cell["medium"]) for cell in network["cells"]] == [
+        ("to", "memory"), ("to", "file"), ("from", "memory"), ("from", "file")
+    ]  # fmt: skip
+    assert sorted(run["medium"] for run in network["runs"]) == ["file", "file", "memory", "memory"]
+    for memory, file in zip(network["cells"][::2], network["cells"][1::2], strict=True):
+        assert "waits" not in memory
+        assert set(file["waits"]) == {"this host", "alice"}
+        assert all(0 < share < 1 for share in file["waits"].values())
+        assert file["goodput_bps"]["mean"] > 0.5 * memory["goodput_bps"]["mean"]
+    assert sum("with a file" in finding["sentence"] for finding in found["findings"]) == 2
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_a_file_is_what_is_sent(bed: Testbed):
+    path = bed.folder / "sent"
+    path.write_bytes(bytes(100_000))
+    words = ("--for", "1s", "--flows", "1", "--repeats", "1", "--direction", "to")
+    found = answers(bed, *words, "--file", str(path))
+    (_, file) = found["network"]["cells"]
+    assert set(file["waits"]) == {"this host"}
+    assert file["goodput_bps"]["mean"] > 5e6
+    assert path.read_bytes() == bytes(100_000)
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_nothing_is_written_that_stays_by_one_that_is_killed(bed: Testbed):
+    """Both agents write files that no folder lists: with the agents they are gone."""
+    words = ("--for", "20s", "--flows", "1", "--repeats", "1", "--ssh-config", str(bed.from_bob))
+    process = bed.ackclock("doctor", "host", "network", "alice", *words, *disks(bed), on="bob")
+    pids = bed.agent("alice"), bed.agent("bob")
+    end = time.monotonic() + 30
+    while not all(map(holds_a_file, pids)) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert all(map(holds_a_file, pids))
+    process.kill()
+    process.communicate(timeout=10)
+
+
+def holds_a_file(pid: int) -> bool:
+    """Whether a process has a file open that is in no folder."""
+    return any(link.readlink().name.endswith("(deleted)") for link in Path(f"/proc/{pid}/fd").iterdir())
+
+
+@pytest.mark.usefixtures("unchanged")
+@pytest.mark.parametrize(
+    ("places", "said"),
+    [
+        (["/none/of/it"], "--file: /none/of/it: found No such file or directory; expected a folder to "),
+        (
+            [":/none"],
+            'host "alice": --file: /none: found No such file or directory; expected a folder to ',
+        ),
+        (["/dev/zero"], "--file: /dev/zero: found Not a regular file; expected a folder to write in, or a file in one"),
+        ([""], '--file: found ""; expected a folder or file here, or :PATH for the other host'),
+        (["/a", "/b"], "--file: found two places here; expected one on each side (:PATH is the other host's)"),
+    ],
+)
+def test_places_that_cannot_be_used_are_one_line(bed: Testbed, places: list[str], said: str):
+    status, _, errors = network(bed, *(word for place in places for word in ("--file", place)))
+    assert (status, len(errors.splitlines())) == (2, 1)
+    assert errors.startswith(said)

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::changes::Change;
 
 /// The form of these messages; one that differs is of another version.
-pub const FORM: u32 = 1;
+pub const FORM: u32 = 2;
 
 /// What the agent is asked.
 #[derive(Debug, Deserialize)]
@@ -29,6 +29,11 @@ pub enum Ask {
     Read {
         /// The files.
         paths: Vec<PathBuf>,
+    },
+    /// How much room there is at a place, in which a file may be written without a trace.
+    Room {
+        /// A folder, or a file.
+        place: PathBuf,
     },
     /// To change something, until the end.
     Change {
@@ -84,6 +89,15 @@ pub enum Answer<'a> {
     Read {
         /// What stands in them.
         texts: Vec<Option<String>>,
+    },
+    /// Of a place.
+    Room {
+        /// Of its disk; null: nothing can be read or written there.
+        free_bytes: Option<u64>,
+        /// The length of a file; null: it is a folder.
+        file_bytes: Option<u64>,
+        /// Why not, in one line.
+        why: Option<String>,
     },
     /// What was asked for is so.
     Done,

@@ -146,6 +146,7 @@ impl Agent {
                 let texts = paths.iter().map(|path| looking::read(path)).collect();
                 self.answers.say(&Answer::Read { texts })
             }
+            Ask::Room { place } => self.answers.say(&room(&place)),
             Ask::Change { changes } => {
                 self.change(&changes)?;
                 self.done()
@@ -176,6 +177,7 @@ impl Agent {
     /// The order's files are in the agent's own folder.
     fn prepare(&mut self, mut order: Value) -> Result<(), String> {
         let fields = order.as_object_mut().ok_or("order: it is no table")?;
+        check_changes(fields.get("changes"))?;
         fields.insert("result".to_owned(), json!(self.folder.join(RESULT)));
         let captures = fields
             .get("captures")
@@ -285,6 +287,48 @@ fn tell_result(done: Result<(), String>, files: &[PathBuf], answers: &Answers) -
     answers.say(&Answer::Over)
 }
 
+/// The network changes during a run by `tc` alone: what made it, and undoes it, is in the journal.
+fn check_changes(changes: Option<&Value>) -> Result<(), String> {
+    let changes = changes.and_then(Value::as_array).into_iter().flatten();
+    let mut commands = changes
+        .filter_map(|change| change.get("commands")?.as_array())
+        .flatten();
+    match commands.find(|line| !line.as_str().is_some_and(|line| line.starts_with("tc "))) {
+        Some(line) => Err(format!("{line} is no command of tc's")),
+        None => Ok(()),
+    }
+}
+
+/// What there is room for at a place.
+fn room(place: &Path) -> Answer<'static> {
+    match ackclock_linux::store::room(place) {
+        Ok(room) => Answer::Room {
+            free_bytes: Some(room.free_bytes),
+            file_bytes: room.file_bytes,
+            why: None,
+        },
+        Err(error) => Answer::Room {
+            free_bytes: None,
+            file_bytes: None,
+            why: Some(error.to_string()),
+        },
+    }
+}
+
 fn nanoseconds(time: Timespec) -> i64 {
     time.tv_sec * 1_000_000_000 + time.tv_nsec
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_changes_the_network_by_tc_alone() {
+        let changes =
+            |line: &str| json!([{"at_s": 1.0, "commands": ["tc class change dev x", line]}]);
+        assert_eq!(check_changes(Some(&changes("tc qdisc show"))), Ok(()));
+        let refused = check_changes(Some(&changes("rm -r /")));
+        assert_eq!(refused, Err("\"rm -r /\" is no command of tc's".to_owned()));
+    }
 }

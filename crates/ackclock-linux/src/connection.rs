@@ -5,14 +5,16 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use ackclock_record::UNKNOWN;
 use ackclock_units::{Rate, Time};
-use rustix::io::Errno;
 use rustix::net::{recv, send, shutdown, sockopt, RecvFlags, SendFlags, Shutdown};
 
 use crate::info::{Info, LOSS, RECOVERY};
+use crate::store::{Sink, Source};
 use crate::sys;
 
 /// Most bytes that are taken out of a socket at once.
 const READ_BYTES: usize = 1 << 30;
+/// Of what goes to a disk, so many at a time: others have their turn.
+const TURN_BYTES: u64 = 1 << 20;
 
 /// What a SYN has beyond the options of every segment: segment size and window scale, padded (RFC 9293, RFC 7323).
 const SYN_OPTIONS_BYTES: u64 = 8;
@@ -36,6 +38,17 @@ pub struct Task {
     pub mss_bytes: u32,
     /// Headers of a segment with its options.
     pub header_bytes: u32,
+}
+
+/// What a reader has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// All that there was.
+    All,
+    /// There may be more, when others have had their turn.
+    Some,
+    /// The end of the data.
+    End,
 }
 
 /// A connection.
@@ -159,8 +172,13 @@ impl Connection {
     /// Writes what TCP takes and the application has; closes the sender's side when that is all.
     ///
     /// Of a path that is as fast as the application it takes no more than about `most_bytes` at a time; whether that was
-    /// why it stopped.
-    pub fn write(&mut self, now: Time, most_bytes: u64) -> io::Result<bool> {
+    /// why it stopped. The data are those of a flow of `from`, if they are any.
+    pub fn write(
+        &mut self,
+        now: Time,
+        most_bytes: u64,
+        mut from: Option<(&mut Source, u32)>,
+    ) -> io::Result<bool> {
         let Some(sender) = self
             .sender
             .as_ref()
@@ -186,18 +204,22 @@ impl Connection {
                     TELL_ACKNOWLEDGED as i32,
                 )?;
             }
-            match send(sender, &ZEROS[..chunk], SendFlags::NOSIGNAL) {
+            let sent = match &mut from {
+                Some((source, flow)) => source.send(sender, *flow, self.written, most),
+                None => Ok(send(sender, &ZEROS[..chunk], SendFlags::NOSIGNAL)?),
+            };
+            match sent {
                 Ok(taken) => {
                     self.written += taken as u64;
                     if self.unwritten != u64::MAX {
                         self.unwritten -= taken as u64;
                     }
-                    if taken < chunk {
+                    if taken < chunk && from.is_none() {
                         break;
                     }
                 }
-                Err(Errno::AGAIN) => break,
-                Err(error) => return Err(error.into()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
             }
         }
         if self.unwritten == 0 {
@@ -238,7 +260,7 @@ impl Connection {
     pub fn stop(&mut self, now: Time) -> io::Result<()> {
         self.unwritten = 0;
         self.unasked = 0;
-        self.write(now, u64::MAX).map(drop)
+        self.write(now, u64::MAX, None).map(drop)
     }
 
     /// Takes what the kernel has told the sender; an error if it has given the connection up.
@@ -251,20 +273,28 @@ impl Connection {
         Ok(sockopt::socket_error(sender)??)
     }
 
-    /// Reads what there is; whether that is the end of the data.
-    pub fn read(&mut self, to_the_end: bool) -> io::Result<bool> {
+    /// Reads what there is, and throws it away or has it written.
+    pub fn read(&mut self, to_the_end: bool, mut to: Option<&mut Sink>) -> io::Result<Found> {
+        let before = self.received;
         while let Some(receiver) = &self.receiver {
-            match sys::discard(receiver.as_fd(), READ_BYTES) {
-                Ok(0) => return Ok(true),
+            let taken = match &mut to {
+                Some(sink) => sink.take(receiver),
+                None => sys::discard(receiver.as_fd(), READ_BYTES),
+            };
+            match taken {
+                Ok(0) => return Ok(Found::End),
                 Ok(bytes) => self.received += bytes as u64,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error),
             }
-            if !to_the_end {
+            if !to_the_end && to.is_none() {
                 break;
             }
+            if !to_the_end && self.received - before >= TURN_BYTES {
+                return Ok(Found::Some);
+            }
         }
-        Ok(false)
+        Ok(Found::All)
     }
 
     /// Looks at the sender; what has happened since the last look.

@@ -214,9 +214,10 @@ impl Hosts {
         }
     }
 
-    /// A UDP socket of a host, and its address.
+    /// A UDP socket of a host, and its address. Between machines both ends have the port of the flow's client.
     pub fn datagrams(
         &mut self,
+        flow: u32,
         host: &Host,
         priority: u8,
     ) -> Result<(OwnedFd, SocketAddrV4), Error> {
@@ -231,8 +232,17 @@ impl Hosts {
             i32::from(priority),
         )
         .tried(what)?;
-        let own = self.bind(&socket, host.address).tried(what)?;
-        Ok((socket, own))
+        let own = match self.datagrams_at(flow, host) {
+            Some(own) => bind_to(&socket, own),
+            None => self.bind(&socket, host.address),
+        };
+        Ok((socket, own.tried(what)?))
+    }
+
+    /// The address of a flow's datagrams at a host that may be elsewhere; none if it takes the next that is free.
+    pub fn datagrams_at(&self, flow: u32, host: &Host) -> Option<SocketAddrV4> {
+        let port = self.ports.of_flow(flow as usize).1;
+        port.map(|port| SocketAddrV4::new(host.address, port))
     }
 
     /// Binds to the next port of an address that is free.

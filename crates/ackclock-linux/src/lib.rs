@@ -47,6 +47,8 @@ mod run;
 #[cfg(target_os = "linux")]
 mod setup;
 #[cfg(target_os = "linux")]
+pub mod store;
+#[cfg(target_os = "linux")]
 mod stream;
 #[cfg(target_os = "linux")]
 mod sys;

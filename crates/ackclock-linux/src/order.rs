@@ -72,6 +72,22 @@ pub struct Here {
     pub host: String,
     /// The first port on which any of them listens.
     pub first_port: u16,
+    /// Where the data that are sent here come from; `null`: from memory.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub source: Option<Stored>,
+    /// Where the data that arrive here go to; `null`: nowhere.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub sink: Option<Stored>,
+}
+
+/// Data on a disk.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stored {
+    /// A folder, in which a file without a name is made; of a source perhaps a file, which is read.
+    pub place: PathBuf,
+    /// What is read or written there at most, again and again.
+    pub bytes: u64,
 }
 
 /// When an application looks after its socket.
@@ -189,9 +205,6 @@ impl Order {
                 return Err(Error::Order(format!("link {link} is not in the plan")));
             }
         }
-        if self.here.is_some() && !self.datagrams.is_empty() {
-            return Err(Error::Order("UDP between machines is not known".to_owned()));
-        }
         positive("plan.duration_s", plan.duration)?;
         positive("serve_s", self.serve)
     }
@@ -292,7 +305,8 @@ mod tests {
     #[test]
     fn a_host_is_here_if_all_are_or_it_is_the_one() {
         let mut changed = order();
-        changed["here"] = json!({"host": "tx0", "first_port": 10_000});
+        changed["here"] =
+            json!({"host": "tx0", "first_port": 10_000, "source": null, "sink": null});
         let one: Order = serde_json::from_value(changed).expect("an order");
         let all = Order::parse(&order().to_string()).expect("an order");
         let (source, destination) = (&one.flows[0].source, &one.flows[0].destination);
@@ -319,10 +333,6 @@ mod tests {
         assert_eq!(
             refusal(|order| order["queues"][0]["link"] = json!(7)),
             "order: link 7 is not in the plan"
-        );
-        assert_eq!(
-            refusal(|order| order["here"] = json!({"host": "tx0", "first_port": 10_000})),
-            "order: UDP between machines is not known"
         );
         let refused = refusal(|order| order["plan"]["record"]["interval_s"] = json!(0.0));
         assert_eq!(refused, "plan: record.interval_s must be greater than zero");

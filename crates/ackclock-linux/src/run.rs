@@ -26,6 +26,7 @@ use crate::order::{Care, Order};
 use crate::plans::Plans;
 use crate::queues::{Fate, Queues};
 use crate::rows::Row;
+use crate::store::Store;
 use crate::stream::Stream;
 use crate::tables::Record;
 use crate::{setup, Error};
@@ -51,6 +52,8 @@ enum Task {
     Stop(u32),
     /// An application of a given rate writes.
     Write(u32),
+    /// One that writes to a disk goes on.
+    Read(u32),
     /// A UDP source sends.
     Send(u32),
     /// Lazy applications write and read.
@@ -130,6 +133,8 @@ pub struct Run {
     /// By flow; without a monitor, none.
     dropped: Vec<u64>,
     captures: Vec<Capture>,
+    /// Disks at the ends of the flows that are here; perhaps none.
+    store: Store,
     record: Record,
     /// Of the samples; nothing in virtual time.
     lateness: Lateness,
@@ -154,6 +159,7 @@ impl Run {
         let monitor = Monitor::open().ok().filter(|_| own.is_none());
         let captures = Capture::open_all(&order, &mut namespaces)?;
         let queues = Queues::open(&order, &mut namespaces)?;
+        let store = elsewhere::store(&order)?;
         let poll = epoll::create(epoll::CreateFlags::CLOEXEC).tried(|| "epoll".to_owned())?;
         let count = plans.len();
         let mut run = Run {
@@ -171,6 +177,7 @@ impl Run {
             dropped: vec![0; if monitor.is_some() { count } else { 0 }],
             monitor,
             captures,
+            store,
             record: Record::default(),
             lateness: Lateness::default(),
             left_out: 0,
@@ -184,6 +191,7 @@ impl Run {
         };
         run.listen()?;
         run.schedule()?;
+        run.open_sinks()?;
         if let Some(monitor) = &run.monitor {
             run.watch(monitor.socket(), Whose::Monitor, epoll::EventFlags::IN)?;
         }
@@ -335,6 +343,7 @@ impl Run {
             Task::Start(flow) => self.begin(flow),
             Task::Stop(flow) => self.stop(flow),
             Task::Write(flow) => self.write(flow),
+            Task::Read(flow) => self.read(flow, false),
             Task::Send(flow) => {
                 self.send(flow);
                 Ok(())

@@ -18,8 +18,10 @@ const NUMBER_BYTES: usize = 8;
 /// A source of datagrams and what receives them.
 #[derive(Debug)]
 pub struct Stream {
-    pub source: OwnedFd,
-    pub sink: OwnedFd,
+    /// None: it is another machine's.
+    pub source: Option<OwnedFd>,
+    /// As the source.
+    pub sink: Option<OwnedFd>,
     pub departures: Departures,
     pub start: Time,
     pub at_warmup: Counts,
@@ -40,7 +42,7 @@ pub struct Stream {
 impl Stream {
     /// A stream that begins now, with the payload and the headers of its datagrams.
     pub fn new(
-        (source, sink): (OwnedFd, OwnedFd),
+        (source, sink): (Option<OwnedFd>, Option<OwnedFd>),
         departures: Departures,
         (payload_bytes, header_bytes): (u32, u32),
         is_answered: bool,
@@ -66,12 +68,15 @@ impl Stream {
 
     /// Sends the datagram that is due at `now`.
     pub fn send(&mut self, now: Time) {
+        let Some(source) = &self.source else { return };
         let number = self.departures.count().to_le_bytes();
         let known = self.datagram.len().min(NUMBER_BYTES);
         self.datagram[..known].copy_from_slice(&number[..known]);
         // What the host has no room for is lost like any other datagram.
-        let _ = send(&self.source, &self.datagram, SendFlags::NOSIGNAL);
-        self.left.push_back(now);
+        let _ = send(source, &self.datagram, SendFlags::NOSIGNAL);
+        if self.sink.is_some() {
+            self.left.push_back(now);
+        }
         if self.is_answered {
             self.asked.push_back(now);
         }
@@ -80,22 +85,24 @@ impl Stream {
 
     /// Datagrams have arrived.
     pub fn receive(&mut self, now: Time) {
+        let Some(sink) = &self.sink else { return };
         let mut buffer = [0; NUMBER_BYTES];
-        while let Ok((length, _)) = recv(&self.sink, &mut buffer, RecvFlags::DONTWAIT) {
+        while let Ok((length, _)) = recv(sink, &mut buffer, RecvFlags::DONTWAIT) {
             self.received_packets += 1;
             if let Some(left) = take(&mut self.left, &mut self.first, &buffer[..length]) {
                 self.delays += u128::from(now.since(left).picoseconds());
             }
             if self.is_answered {
-                let _ = send(&self.sink, &buffer[..1], SendFlags::NOSIGNAL);
+                let _ = send(sink, &buffer[..1], SendFlags::NOSIGNAL);
             }
         }
     }
 
     /// Answers have arrived.
     pub fn hear(&mut self, now: Time) {
+        let Some(source) = &self.source else { return };
         let mut buffer = [0; 1];
-        while recv(&self.source, &mut buffer, RecvFlags::DONTWAIT).is_ok() {
+        while recv(source, &mut buffer, RecvFlags::DONTWAIT).is_ok() {
             if let Some(left) = take(&mut self.asked, &mut self.first_asked, &buffer) {
                 self.departures.on_rtt(now.since(left), now);
             }
@@ -121,8 +128,11 @@ impl Stream {
         self.received_packets
     }
 
-    /// Mean time from the source to the sink; NaN before the first datagram.
+    /// Mean time from the source to the sink; NaN before the first datagram, and between two machines' clocks.
     pub fn delay_mean_s(&self) -> f64 {
+        if self.source.is_none() {
+            return f64::NAN;
+        }
         self.delays as f64 / self.received_packets as f64 / PICOSECONDS_PER_SECOND as f64
     }
 

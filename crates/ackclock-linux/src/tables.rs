@@ -17,8 +17,8 @@ table!(
 );
 table!(
     /// The kernel, one row: its version, how late the samples were, how many were left out because their time had passed
-    /// before the one before was taken, how many packets the capture lacks, and how often all TCP together had more
-    /// memory than it may.
+    /// before the one before was taken, how many packets the capture lacks, how often all TCP together had more memory
+    /// than it may, and how long the applications waited for files.
     Kernel {
         release: String,
         late_mean_s: f64,
@@ -26,6 +26,8 @@ table!(
         samples_left_out: u64,
         capture_lost_p: u64,
         memory_pressures: u64,
+        file_read_s: f64,
+        file_write_s: f64,
     }
 );
 

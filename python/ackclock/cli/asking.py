@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from ackclock.doctor.network.cells import FROM, HERE, THERE, TO, Asked
+from ackclock.doctor.network.files import asked_of
 from ackclock.doctor.network.ways import checked
 from ackclock.errors import InputError
 from ackclock.hosts import ssh
@@ -30,6 +32,7 @@ def of_network(  # noqa: PLR0913, PLR0917 (each is an option of the command line
     listen: str,
     port: int | None,
     data: str | None,
+    files: Sequence[str],
     ssh_config: Path | None,
 ) -> Asked:
     """What is to be measured. Raises `InputError`."""
@@ -50,6 +53,7 @@ def of_network(  # noqa: PLR0913, PLR0917 (each is an option of the command line
         listen,
         port,
         checked(data.split(",")) if data is not None else (),
+        asked_of(files),
         ssh_config.absolute() if ssh_config else None,
     )
 

@@ -152,6 +152,10 @@ def network(  # noqa: PLR0913 (each is an option of the command line)
         str | None,
         typer.Option(metavar="[HERE,]THERE", help="IPv4 addresses between which the data go (default: ssh's own)."),
     ] = None,
+    file: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATH|:PATH", help="Also from and to this host's disk; with a colon, the other's."),
+    ] = None,
     ssh_config: SshConfig = None,
     out: Out = None,
     as_json: AsJson = False,
@@ -163,18 +167,23 @@ def network(  # noqa: PLR0913 (each is an option of the command line)
     all connections, whichever way the data go. Nothing is changed on either host but that, with root, its kernel does
     not remember its peer meanwhile.
 
+    With --file the same transfers are also made with a disk at one end, or at both: that of a folder, or of a file,
+    which is read. What is written has no name and is gone when the command ends, however it ends.
+
     Examples:
         ackclock doctor host network alice
 
         ackclock doctor host network alice --flows 1,4,50 --for 10s --repeats 10 --json
 
         ackclock doctor host network alice --direction from --listen here --port 5001
+
+        ackclock doctor host network alice --file /var/captures --file :/var/captures
     """
     from ackclock.cli import asking
     from ackclock.cli.terminal.progress import progress
     from ackclock.doctor.network import transfers
 
-    asked = asking.of_network(host, for_, flows, direction, repeats, listen, port, data, ssh_config)
+    asked = asking.of_network(host, for_, flows, direction, repeats, listen, port, data, file or (), ssh_config)
     _check(out, None)
     with progress("Measuring the network") as tell:
         found = transfers.measure(asked, tell)

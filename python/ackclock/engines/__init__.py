@@ -71,13 +71,18 @@ def check_needs(chosen: Engine, plan: Plan, coming: Collection[Path] = ()) -> No
 
 
 def fed(chosen: Engine, plan: Plan) -> Plan:
-    """The plan with what it needs of other results, measured. Raises `InputError` for results that do not have it."""
+    """The plan with what it needs of other results, and of the world, measured.
+
+    Raises `InputError` for results that do not have it, and what the measurement raises.
+    """
     from ackclock.dataset import Dataset
 
     check_needs(chosen, plan)
     for need in _needs(chosen, plan):
         plan = need.filled(plan, Dataset.read(need.folder))
-    return plan
+    asked = getattr(chosen, "measured", None)
+    measured: Plan = asked(plan) if asked else plan
+    return measured
 
 
 def alone(chosen: Engine, plan: Plan) -> bool:

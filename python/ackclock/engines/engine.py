@@ -69,6 +69,7 @@ class Engine(Protocol):
     More methods are optional: `run_many(runs, options, jobs=…)` takes many pairs of plan and seed in one call;
     `lacking()` says what this machine lacks to run anything with it, and how to get it (None: nothing); `needs(plan)`
     lists what the plan needs of other results (`Need`), which is measured before the engine is given the plan;
+    `measured(plan)` gives the plan with what it wants to be measured of the world before its runs;
     `alone(plan)` says that no two runs go on at a time; `look(plan)` looks at other machines that a run would need, and
     gives a line on each, what is missing there and what weakens a run (None: it needs none).
     """

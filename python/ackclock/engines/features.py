@@ -30,9 +30,10 @@ LINK_CAPTURES = "packet captures at links"
 SIZES = "packets of several sizes"
 UNKNOWN_DELAY = "a testbed whose delay is not said (network.rtt)"
 LEFT = "a path that is left as it is (network.leave)"
+MEASURED = "a path that is measured"
 
 #: What only the hosts of a testbed can have.
-OF_TESTBEDS = frozenset({UNKNOWN_DELAY, LEFT})
+OF_TESTBEDS = frozenset({UNKNOWN_DELAY, LEFT, MEASURED})
 
 #: What is no algorithm's name.
 ALL = frozenset({
@@ -68,6 +69,7 @@ def _features(plan: Plan) -> Iterator[str]:
             CHANGES: bool(plan.changes),
             UNKNOWN_DELAY: "testbed" in plan.options and plan.options["testbed"]["rtt_s"] is None,
             LEFT: "testbed" in plan.options and plan.options["testbed"]["leave"],
+            MEASURED: "testbed" in plan.options and bool(plan.options["testbed"]["measure"]),
             PACKET_LOG: plan.record.packets,
             CAPTURES: bool(plan.record.pcap),
             LINK_CAPTURES: any(vantage.startswith(AT_LINK) for vantage in plan.record.vantages),

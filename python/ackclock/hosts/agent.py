@@ -30,7 +30,7 @@ from ackclock.hosts.clocks import Exchange, Offset, offset
 from ackclock.system import signals
 
 #: The form of the messages; `FORM` of `messages.rs`.
-FORM = 1
+FORM = 2
 
 #: How long an agent may hear nothing before its guard undoes everything, and how often it hears something.
 PATIENCE_S = 20
@@ -67,7 +67,7 @@ timeout 60 head -c "$size" > "$d/agent" || exit 92
 echo "$sum  $d/agent" | sha256sum -c > /dev/null 2>&1 || exit 93
 chmod 700 "$d/agent" && "$d/agent" --version > /dev/null || exit 94
 trap - EXIT
-exec "$d/agent" serve "$d" %(patience)d
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin exec "$d/agent" serve "$d" %(patience)d
 """
 
 #: The script's statuses, in words.
@@ -162,6 +162,10 @@ class Agent:
     def read(self, *paths: str) -> list[str]:
         """What stands in files of /proc and /sys; nothing in one that cannot be read."""
         return [text or "" for text in self.ask("read", paths=list(paths))["texts"]]
+
+    def room(self, place: str) -> Message:
+        """Of a place: `free_bytes`, `file_bytes` of a file; or `why` nothing can be read or written there."""
+        return self.ask("room", place=place)
 
     def ask_silently(self) -> None:
         """Asks for the time, as a sign of life; the answer is `look_for_failure`'s."""

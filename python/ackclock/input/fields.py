@@ -137,19 +137,19 @@ class Quantity:
         try:
             amount = self.parse(value)
         except UnitError as error:
-            raise fault(shown(value), error.expected + self._or_unlimited()) from error
+            raise fault(shown(value), error.expected + self._or_word()) from error
         if not self.parse(self.low) <= amount <= self.parse(self.high):
-            raise fault(shown(value), f"{self.low} to {self.high}{self._or_unlimited()}")
+            raise fault(shown(value), f"{self.low} to {self.high}{self._or_word()}")
         return amount
 
-    def _or_unlimited(self) -> str:
+    def _or_word(self) -> str:
         return ', or "unlimited"' if self.unlimited else ""
 
     def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
         return core_schema.no_info_plain_validator_function(self.read)
 
     def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, Any]:
-        return {"type": "string", "description": f"{self.low} to {self.high}{self._or_unlimited()}"}
+        return {"type": "string", "description": f"{self.low} to {self.high}{self._or_word()}"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,11 @@ from ackclock.plan import AT_LINK, RECEIVERS, SENDERS
 
 DEFAULT_STACK = "linux"
 
+RATE_BOUNDS = units.rate_bps, "1kbit", "10Tbit"
+DELAY_BOUNDS = units.time_s, "0s", "1h"
+
 MOMENT = Quantity(units.time_s, "0s", "720h")
-RATE = Quantity(units.rate_bps, "1kbit", "10Tbit")
+RATE = Quantity(*RATE_BOUNDS)
 RTT = Quantity(units.time_s, "0.1us", "1h")
 TRANSFER = SizeQuantity(units.size, (("B", 1, 1e15), ("p", 1, 1e12)))
 
@@ -66,7 +69,7 @@ def _is_vantage(item: object) -> bool:
 Duration: TypeAlias = Annotated[float, Quantity(units.time_s, "1ms", "720h")]
 Moment: TypeAlias = Annotated[float, MOMENT]
 Interval: TypeAlias = Annotated[float, Quantity(units.time_s, "1us", "1h")]
-Delay: TypeAlias = Annotated[float, Quantity(units.time_s, "0s", "1h")]
+Delay: TypeAlias = Annotated[float, Quantity(*DELAY_BOUNDS)]
 Rate: TypeAlias = Annotated[float, RATE]
 EventRate: TypeAlias = Annotated[float, Quantity(units.count_rate_hz, "0.000001/s", "10000000/s")]
 Burst: TypeAlias = Annotated[float, Quantity(units.bytes_of, "0B", "1GB")]

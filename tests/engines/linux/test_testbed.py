@@ -10,7 +10,7 @@ import pytest
 from changed import changed
 
 import ackclock as ac
-from ackclock.engines.linux.testbed import facts, gathered, layout, preflight
+from ackclock.engines.linux.testbed import beyond, facts, gathered, layout, measuring, orders, preflight, router, tcp
 from ackclock.engines.linux.testbed.facts import Facts
 from ackclock.hosts.clocks import Offset
 from ackclock.plan import Plan
@@ -87,22 +87,114 @@ def test_sources_take_senders_and_receivers_in_turn():
 
 def test_only_the_router_has_the_queue():
     plan, testbed = planned()
-    orders = {host.name: layout.order(plan, 7, testbed, host, 10_000, 0) for host in testbed.hosts}
+    told = {host.name: orders.order(plan, 7, testbed, host, 10_000, 0) for host in testbed.hosts}
     queue = {"link": 0, "namespace": "r", "device": "eth2", "handle": "10:"}
-    assert {name: order.pop("queues") for name, order in orders.items()} == {"a": [], "r": [queue], "b": [], "c": []}
-    assert {name: order.pop("here")["host"] for name, order in orders.items()} == {name: name for name in orders}
-    assert all(order == orders["a"] for order in orders.values())
+    assert {name: order.pop("queues") for name, order in told.items()} == {"a": [], "r": [queue], "b": [], "c": []}
+    assert {name: order.pop("here")["host"] for name, order in told.items()} == {name: name for name in told}
+    assert all(order == told["a"] for order in told.values())
 
 
 def test_what_is_set_on_a_router_is_undone_by_what_stands_at_the_root():
     plan, testbed = planned()
-    made = layout.router_commands(plan, testbed)
+    made = router.commands(plan, testbed)
     assert [" ".join(step["undo"]) for step in made if step["undo"]] == [
         "tc qdisc del dev eth2 root",
         "tc qdisc del dev eth1 root",
     ]
     assert made[0]["undo"] and made[0]["run"][:6] == ["tc", "qdisc", "add", "dev", "eth2", "root"]
     assert " ".join(made[-1]["run"]).endswith("netem limit 1000000 delay 20ms")
+
+
+def test_what_changes_at_a_time_is_changed_by_the_router_alone():
+    text = '[[network.changes]]\nat = "1s"\nlink = "bottleneck"\n{}\n[[flows]]'
+    changed = text.format('rate = "5Mbit"').replace("[[flows]]", text.format('delay = "5ms"'))
+    plan, testbed = planned(("[[flows]]", changed))
+    told = {host.name: orders.order(plan, 7, testbed, host, 10_000, 0)["changes"] for host in testbed.hosts}
+    assert told["a"] == told["b"] == told["c"] == []
+    first, second = told["r"]
+    assert (first["at_s"], first["rate_bps"], second["rate_bps"]) == (1.0, 5e6, 5e6)
+    assert first["commands"][0].startswith("tc class change dev eth2 parent 1: classid 1:1 htb rate 5000000bit ")
+    assert second["commands"] == ["tc qdisc change dev eth1 root handle 1: netem limit 1000000 delay 25ms"]
+
+
+def test_a_delay_that_comes_later_is_made_at_the_beginning():
+    change = '[[network.changes]]\nat = "1s"\nlink = "bottleneck"\ndelay = "5ms"\n[[flows]]'
+    plan, testbed = planned(("[[flows]]", change), ('rtt = "20ms"', 'rtt = "0ms"'))
+    assert " ".join(router.commands(plan, testbed)[-1]["run"]).endswith("netem limit 1000000 delay 0s")
+
+
+def beyonds(*pairs: tuple[str, str]) -> list[str]:
+    plan, _ = planned(*pairs)
+    return [*beyond.beyond(plan)]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (
+            '[[network.changes]]\nat = "1s"\nlink = "bottleneck"\nup = false\n[[flows]]',
+            ["links that fail, on a testbed"],
+        ),
+        (
+            '[[flows]]\ncongestion = "reno"\ntcp = { sack = false, initial_window = 4, mss = "500B" }\n[[flows]]',
+            ['room for several values of tcp_sack, initcwnd on one host of a testbed ("a", "b")'],
+        ),
+        (
+            '[[traffic]]\nkind = "incast"\nsenders = 2\nsize = "1KB"\nrounds = 3\ncongestion = "reno"\n'
+            'request = "10B"\n[[flows]]',
+            ["incast whose rounds wait for several receivers of a testbed"],
+        ),
+        (
+            '[[traffic]]\nkind = "incast"\nsenders = 2\nsize = "1KB"\nrounds = 3\ncongestion = "reno"\n[[flows]]',
+            [],
+        ),
+        (
+            '[[traffic]]\nkind = "web"\nusers = 2\nsize = "1KB"\nobjects = 3\nthink = "1s"\n'
+            'congestion = "reno"\n[[flows]]',
+            [],
+        ),
+        ('[[traffic]]\nkind = "udp"\nrate = "10/s"\npacket = "100B"\n[[flows]]', []),
+    ],
+)
+def test_what_no_host_can_hold_is_a_line(more: str, said: list[str]):
+    assert beyonds(("[[flows]]", more)) == said
+
+
+def test_hosts_of_their_own_hold_settings_of_their_own():
+    """Of three flows the second alone is between b2 and c, so its settings are those of its hosts."""
+    groups = '[[flows]]\ncongestion = "reno"\n[[flows]]\ncongestion = "reno"\ntcp = { sack = false }\n'
+    before = '[[network.hosts]]\nname = "r"'
+    sender = '[[network.hosts]]\nname = "a2"\naddress = "a2"\nrole = "sender"\ndata = "10.1.0.3"\n'
+    plan, testbed = planned(('[[flows]]\ncount = 3\ncongestion = "reno"\n', groups), (before, sender + before))
+    assert [*beyond.beyond(plan)] == []
+    sacks = {host.name: tcp.sysctls(plan, testbed, host).get("net.ipv4.tcp_sack") for host in testbed.hosts}
+    assert sacks == {"a": "1", "a2": "0", "r": None, "b": "1", "c": "0"}
+
+
+def test_packets_of_several_sizes_are_the_sockets_own():
+    plan, testbed = planned(("[[flows]]", '[[flows]]\ncongestion = "reno"\ntcp = { mss = "500B" }\n[[flows]]'))
+    assert [options["mss_bytes"] for options in tcp.sockets(plan) if options] == [512, 1460]
+    assert tcp.metrics(plan, testbed, testbed.hosts[0], 1500) == {}
+    plan, testbed = planned(("[[flows]]", '[tcp]\nmss = "500B"\n[[flows]]'))
+    assert [options["mss_bytes"] for options in tcp.sockets(plan) if options] == [None]
+    assert tcp.metrics(plan, testbed, testbed.hosts[0], 1500) == {"advmss": "512"}
+
+
+def test_what_is_measured_is_in_the_plan():
+    plan, _ = planned(('rtt = "20ms"', 'rtt = "measured"'))
+    probe = measuring.probe(plan, {"cubic"})
+    assert (len(probe.flows), probe.groups[0].congestion.kind if probe.groups[0].congestion else None) == (8, "cubic")
+    limits = {"least_rtt_s": np.array([np.nan, 0.03, 0.02])}
+    tables = [{"flows": {"measured_bytes": np.array([1_448_000, 724_000 * n])}, "limits": limits} for n in (1, 2, 3)]
+    found = measuring.found(plan, tables)
+    assert found.rates_bps == pytest.approx([8 * 1514 * count / 2 for count in (1500, 2000, 2500)])
+    filled = measuring.filled(plan, found)
+    assert filled.links == plan.links  # the router's rate is given
+    assert (filled.mean_base_rtt_s, filled.flows[0].base_rtt_s, filled.flows[0].forward.delay_s) == (0.02, 0.02, 0.01)
+    assert filled.options["testbed"]["measured"] == found.as_dict()
+    assert filled.options["testbed"]["rtt_s"] is None  # what is measured is not added
+    with pytest.raises(ac.InputError, match="found a path that cannot be measured: nothing arrived"):
+        measuring.found(plan, [{"flows": {"measured_bytes": np.array([0])}, "limits": limits}])
 
 
 def test_nothing_is_changed_without_root_and_routes_only_for_what_is_unusual():

@@ -81,6 +81,15 @@ def problem(*pairs: tuple[str, str]) -> str:
             [('rtt = "20ms"\n', ""), ('"20p"', '"1bdp"')],
             "network.queue.limit: found 1bdp; expected packets or bytes, or network.rtt beside it",
         ),
+        (
+            [('rate = "10Mbit"', 'rate = "measured"')],
+            'network.rate: found "measured"; expected a rate, which the router gets; a path\'s is measured where it is '
+            "left as it is (leave = true)",
+        ),
+        (
+            [('rtt = "20ms"', 'rtt = "guessed"')],
+            'network.rtt: found "guessed"; expected a time such as 20ms: a number and its unit, or "measured"',
+        ),
     ],
 )
 def test_mistakes(pairs: list[tuple[str, str]], said: str):
@@ -103,6 +112,26 @@ def test_a_delay_that_is_not_said_is_for_the_hosts_alone():
     assert linux.check(plan) == []
     (reason,) = linux.check(ac.loads(replaced(('rtt = "20ms"\n', ""))).on("guest").plan())
     assert reason.what == 'a testbed whose delay is not said (network.rtt), with kernel = "guest" or "live"'
+
+
+def test_what_is_measured_is_for_the_hosts_alone_and_no_share_of_it_is_known():
+    text = measured_path()
+    plan = ac.loads(text).plan()
+    assert plan.options["testbed"]["measure"] == ["rate", "rtt"]
+    assert plan.options["testbed"]["rtt_s"] is None
+    whats = [reason.what for reason in engines.refusals(engines.engine("packet"), plan)]
+    assert "a path that is measured" in whats
+    assert engines.engine("linux").check(plan) == []
+    share = '[[traffic]]\nkind = "poisson"\nload = 0.5\nsize = "10KB"\ncongestion = "reno"\n'
+    with pytest.raises(ac.ScenarioError, match="load: found a load; expected rate = .*, for network.rate is measured"):
+        ac.loads(text + share)
+
+
+def measured_path() -> str:
+    """The testbed without its router, and with nothing said of what lies between."""
+    router = TEXT[TEXT.index('[[network.hosts]]\nname = "r"') : TEXT.index('[[network.hosts]]\nname = "b"')]
+    given = ('rate = "10Mbit"', 'leave = true\nrate = "measured"'), ('rtt = "20ms"', 'rtt = "measured"')
+    return replaced((router, ""), *given)
 
 
 def test_the_kernels_of_a_testbed_are_its_hosts_unless_another_is_named():

@@ -1,6 +1,8 @@
 //! What the UDP sources and their sinks do.
 
 use std::cmp::Reverse;
+use std::net::SocketAddrV4;
+use std::os::fd::OwnedFd;
 
 use ackclock_traffic::Departures;
 use rustix::event::epoll::EventFlags;
@@ -8,6 +10,7 @@ use rustix::net::connect;
 
 use super::{Run, Stage, Task, Whose};
 use crate::error::Tried;
+use crate::order::Host;
 use crate::stream::Stream;
 use crate::Error;
 
@@ -15,35 +18,55 @@ impl Run {
     /// A UDP source begins.
     pub(super) fn begin_stream(&mut self, flow: u32) -> Result<(), Error> {
         let number = flow as usize - self.plans.datagrams().start;
-        let (plan, way) = (
-            &self.order.plan.datagrams[number],
-            &self.order.datagrams[number],
-        );
-        let (source, own) = self.hosts.datagrams(&way.source, plan.priority)?;
-        let (sink, there) = self.hosts.datagrams(&way.destination, plan.priority)?;
+        let plan = self.order.plan.datagrams[number].clone();
+        let (way, priority) = (self.order.datagrams[number].clone(), plan.priority);
+        let start = self.plans.start(&self.order, flow as usize).max(self.now);
+        let (source, own) = self.end_of_stream(flow, &way.source, priority)?;
+        let (sink, there) = self.end_of_stream(flow, &way.destination, priority)?;
         self.hosts.namespaces.enter("")?;
-        connect(&source, &there).tried(|| format!("UDP to {there}"))?;
-        connect(&sink, &own).tried(|| format!("UDP to {own}"))?;
+        if let Some(sink) = &sink {
+            connect(sink, &own).tried(|| format!("UDP to {own}"))?;
+            self.watch(sink, Whose::Sink(flow), EventFlags::IN)?;
+        }
         let is_answered = plan.source.is_answered();
-        self.watch(&sink, Whose::Sink(flow), EventFlags::IN)?;
-        if is_answered {
-            self.watch(&source, Whose::Source(flow), EventFlags::IN)?;
+        let answered = source.as_ref().filter(|_| is_answered);
+        if let Some(source) = &source {
+            connect(source, &there).tried(|| format!("UDP to {there}"))?;
+        }
+        if let Some(source) = answered {
+            self.watch(source, Whose::Source(flow), EventFlags::IN)?;
         }
         let departures = Departures::new(
             &plan.source,
-            self.now,
+            start,
             plan.stop,
             self.order.seed,
             number as u64,
         );
         let sizes = (plan.payload_bytes, plan.header_bytes);
-        let stream = Stream::new((source, sink), departures, sizes, is_answered, self.now);
+        let stream = Stream::new((source, sink), departures, sizes, is_answered, start);
         self.flows[flow as usize] = Stage::Stream(Box::new(stream));
         self.by_client.insert((own, there), flow);
         self.follow(own, there);
         self.active.insert(flow);
         self.send_later(flow);
         Ok(())
+    }
+
+    /// The socket of one end, if it is here, and its address.
+    fn end_of_stream(
+        &mut self,
+        flow: u32,
+        host: &Host,
+        priority: u8,
+    ) -> Result<(Option<OwnedFd>, SocketAddrV4), Error> {
+        match self.hosts.datagrams_at(flow, host) {
+            Some(address) if !self.order.has(host) => Ok((None, address)),
+            _ => {
+                let (socket, own) = self.hosts.datagrams(flow, host, priority)?;
+                Ok((Some(socket), own))
+            }
+        }
     }
 
     /// A datagram may be due.
@@ -64,7 +87,7 @@ impl Run {
             return;
         };
         let next = stream.departures.next();
-        if !next.is_never() {
+        if !next.is_never() && stream.source.is_some() {
             self.agenda.push(Reverse((next, Task::Send(flow))));
         }
     }

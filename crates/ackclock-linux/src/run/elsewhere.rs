@@ -9,8 +9,10 @@ use rustix::net::sockopt;
 use super::serving::active;
 use super::{Run, Stage};
 use crate::connection::Connection;
-use crate::order::Host;
+use crate::error::Tried;
+use crate::order::{Host, Order, Way};
 use crate::plans::Description;
+use crate::store::Store;
 use crate::Error;
 
 /// After its end a run's sockets stay open for so long: no other machine, whose clock is a little behind, shall see a
@@ -35,8 +37,8 @@ impl Run {
         if self.order.here.is_none() {
             return Ok(true);
         }
-        let plan = self.plans.describe(&self.order, index)?;
-        Ok(self.order.has(client(&plan)))
+        let (_, client) = self.way(index)?;
+        Ok(self.order.has(client))
     }
 
     /// The flow of a connection that a client elsewhere has opened; none if it is not one that is expected.
@@ -74,6 +76,28 @@ impl Run {
         Ok(Some(flow))
     }
 
+    /// The two hosts of a flow of any kind, and the one that begins.
+    fn way(&self, index: usize) -> Result<(&Way, &Host), Error> {
+        let datagrams = self.plans.datagrams();
+        if datagrams.contains(&index) {
+            let way = &self.order.datagrams[index - datagrams.start];
+            return Ok((way, &way.source));
+        }
+        let plan = self.plans.describe(&self.order, index)?;
+        Ok((plan.way, client(&plan)))
+    }
+
+    /// UDP sinks whose sources are elsewhere wait from the beginning: clocks differ a little.
+    pub(super) fn open_sinks(&mut self) -> Result<(), Error> {
+        for index in self.plans.datagrams() {
+            let (way, source) = self.way(index)?;
+            if self.order.has(&way.destination) && !self.order.has(source) {
+                self.begin_stream(index as u32)?;
+            }
+        }
+        Ok(())
+    }
+
     fn is_awaited(&self, index: usize) -> bool {
         matches!(self.flows.get(index), Some(Stage::Waiting))
     }
@@ -84,12 +108,12 @@ impl Run {
         if waits && index >= self.plans.first_transfer() {
             return Ok(false);
         }
-        let plan = self.plans.describe(&self.order, index)?;
+        let (way, client) = self.way(index)?;
         let (sender, receiver) = (
-            self.order.has(&plan.way.source),
-            self.order.has(&plan.way.destination),
+            self.order.has(&way.source),
+            self.order.has(&way.destination),
         );
-        let is_client = self.order.has(client(&plan));
+        let is_client = self.order.has(client);
         let ends = &mut self.record.ends;
         if sender || receiver {
             ends.flow.push(index as u32);
@@ -117,6 +141,19 @@ impl Run {
             }
         }
     }
+}
+
+/// The disks that an order names, at the ends of its flows that are here.
+pub(super) fn store(order: &Order) -> Result<Store, Error> {
+    let Some(here) = &order.here else {
+        return Ok(Store::default());
+    };
+    let places = [&here.source, &here.sink].into_iter().flatten();
+    let what = || {
+        let places: Vec<String> = places.map(|of| of.place.display().to_string()).collect();
+        places.join(", ")
+    };
+    Store::open(here.source.as_ref(), here.sink.as_ref(), order.flows.len()).tried(what)
 }
 
 /// Who opens a flow's connection.

@@ -4,6 +4,8 @@
 //! counts, timeouts by its count or the backoff, recoveries by the congestion state. A recovery that begins and ends
 //! between two samples is not seen.
 
+use std::time::Duration;
+
 use ackclock_record::{Events, FlowSamples, Happening, NONE};
 use ackclock_units::Time;
 
@@ -20,7 +22,11 @@ impl Run {
     pub(super) fn sample(&mut self, at: Time) -> Result<(), Error> {
         let first_transfer = self.plans.first_transfer();
         for &flow in &self.active {
-            if let Stage::Stream(stream) = &self.flows[flow as usize] {
+            let stream = match &self.flows[flow as usize] {
+                Stage::Stream(stream) => Some(stream).filter(|stream| stream.sink.is_some()),
+                _ => None,
+            };
+            if let Some(stream) = stream {
                 write_stream(stream, at, flow, &mut self.record.flow_samples);
             }
             let Some(connection) = active(&mut self.flows, flow) else {
@@ -103,6 +109,12 @@ impl Run {
         let lost_p = lost_p.sum::<Result<u64, _>>()?;
         kernel.capture_lost_p.push(lost_p);
         kernel.memory_pressures.push(memory_pressures);
+        let spent = |spent: Option<Duration>| spent.unwrap_or_default().as_secs_f64();
+        let (source, sink) = (self.store.source.as_ref(), self.store.sink.as_ref());
+        kernel
+            .file_read_s
+            .push(spent(source.map(|from| from.spent)));
+        kernel.file_write_s.push(spent(sink.map(|to| to.spent)));
         Ok(())
     }
 

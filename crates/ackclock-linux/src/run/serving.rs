@@ -8,7 +8,7 @@ use ackclock_units::Time;
 use rustix::event::epoll::EventFlags;
 
 use super::{Run, Stage, Task, Whose};
-use crate::connection::Connection;
+use crate::connection::{Connection, Found};
 use crate::error::Tried;
 use crate::hosts::{Hosts, Service};
 use crate::order::Care;
@@ -178,7 +178,8 @@ impl Run {
         if connection.established.is_never() {
             return Ok(());
         }
-        let outcome = connection.write(now, most_bytes);
+        let from = self.store.source.as_mut().map(|source| (source, flow));
+        let outcome = connection.write(now, most_bytes, from);
         let next = connection.next_write(now, serve);
         // The others first.
         let again = matches!(outcome, Ok(true)).then_some(now + Time::from_picoseconds(1000));
@@ -245,13 +246,18 @@ impl Run {
     }
 
     /// The receiver of a flow reads.
-    fn read(&mut self, flow: u32, to_the_end: bool) -> Result<(), Error> {
+    pub(super) fn read(&mut self, flow: u32, to_the_end: bool) -> Result<(), Error> {
         let now = self.now;
         let Some(connection) = active(&mut self.flows, flow) else {
             return Ok(());
         };
-        let outcome = connection.read(to_the_end);
-        let at_end = *outcome.as_ref().unwrap_or(&false);
+        let outcome = connection.read(to_the_end, self.store.sink.as_mut());
+        let found = *outcome.as_ref().unwrap_or(&Found::All);
+        let at_end = found == Found::End;
+        if found == Found::Some {
+            let again = now + Time::from_picoseconds(1000);
+            self.agenda.push(Reverse((again, Task::Read(flow))));
+        }
         if self.failed(flow, &outcome.map(drop))? {
             return Ok(());
         }

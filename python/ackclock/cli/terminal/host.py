@@ -114,7 +114,8 @@ def _print_transfers(console: Console, network: Mapping[str, Any]) -> None:
         speed = numbers.estimate(goodput["mean"], goodput["ci95_low"], goodput["ci95_high"], "bit/s")
         times_s = [numbers.value(cell[name]["mean"], "s") for name in ("rtt_idle_s", "rtt_loaded_s")]
         again = numbers.value(cell["retransmitted"]["mean"], "share")
-        table.add_row(f"{cell['direction']}, {cell['flows']}", speed, *times_s, again, _limit(cell))
+        what = f"{cell['direction']}, {cell['flows']}" + (", file" if cell["medium"] == "file" else "")
+        table.add_row(what, speed, *times_s, again, _limit(cell))
     console.print(table)
 
 

@@ -1,7 +1,8 @@
 """How fast TCP is between this host and another, and what holds it back.
 
-An agent on each host (`ackclock.hosts`) sends from memory to memory: `ways` says between which addresses, `sides` what
-the hosts are like, `transfers` has the agents carry them out, `explaining` says in sentences what was seen.
+An agent on each host (`ackclock.hosts`) sends from memory to memory, or between disks (`files`): `ways` says between
+which addresses, `sides` what the hosts are like, `transfers` has the agents carry them out, `explaining` says in
+sentences what was seen.
 
 The transfers take turns: each direction and number of flows once per repeat, in an order that is drawn anew for each
 repeat, always in the same way, so that whatever else the path carries hits all of them alike.
@@ -15,8 +16,8 @@ from typing import Any
 
 from ackclock.dataset import Dataset
 from ackclock.doctor.finding import Finding
-from ackclock.doctor.network import explaining
-from ackclock.doctor.network.cells import Asked, Cell, Found
+from ackclock.doctor.network import explaining, files
+from ackclock.doctor.network.cells import MEMORY, Asked, Cell, Found
 from ackclock.doctor.network.sides import Side
 
 __all__ = ["Asked", "Cell", "Network"]
@@ -34,9 +35,7 @@ class Network:
     def cells(self) -> list[Found]:
         """Means over the repeats, in the order in which they were asked for."""
         return [
-            Found.of(
-                cell, [row for row in self.rows if (row["direction"], row["flows"]) == (cell.direction, cell.flows)]
-            )
+            Found.of(cell, [row for row in self.rows if Cell(row["direction"], row["flows"], row["medium"]) == cell])
             for cell in self.asked.cells()
         ]
 
@@ -55,4 +54,6 @@ class Network:
 
     def findings(self) -> Iterator[Finding]:
         """What explains the figures."""
-        return explaining.findings(self.cells(), self.sides)
+        cells = self.cells()
+        yield from explaining.findings([cell for cell in cells if cell.cell.medium == MEMORY], self.sides)
+        yield from files.findings(cells, self.sides, self.asked.files)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,9 @@ TO, FROM = "to", "from"
 
 #: Who listens: the other host, or this one. The other side opens all connections, whichever way the data go.
 THERE, HERE = "there", "here"
+
+#: Whence data come and where they go: from memory to memory; or a disk is at one end, or at both.
+MEMORY, FILE = "memory", "file"
 
 #: This part of a transfer is not measured: slow start.
 WARMUP = 0.2
@@ -41,11 +44,16 @@ class Cell:
 
     direction: str
     flows: int
+    medium: str = MEMORY
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is to be measured. `data`: the addresses here and there, as far as they are given; `port`: None is any."""
+    """What is to be measured.
+
+    `data`: the addresses here and there, as far as they are given; `port`: None is any; `files`: by side, the folder or
+    file on whose disk its data are.
+    """
 
     host: str
     flows: tuple[int, ...] = (1, 10)
@@ -55,11 +63,15 @@ class Asked:
     listen: str = THERE
     port: int | None = None
     data: tuple[str, ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
     ssh_config: Path | None = None
 
     def cells(self) -> list[Cell]:
         """All kinds of transfers."""
-        return [Cell(direction, flows) for direction in self.directions for flows in self.flows]
+        media = (MEMORY, FILE) if self.files else (MEMORY,)
+        return [
+            Cell(direction, flows, medium) for direction in self.directions for flows in self.flows for medium in media
+        ]
 
     @property
     def warmup_s(self) -> float:
@@ -74,25 +86,29 @@ class Asked:
             "warmup_s": self.warmup_s,
             "repeats": self.repeats,
             "listens": self.listen,
+            **({"files": dict(self.files)} if self.files else {}),
         }
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A cell's means with their intervals over the repeats; how busy each host's processors were, as a mean share."""
+    """A cell's means with their intervals over the repeats.
+
+    Mean shares of the time by host: `busy`, its processors were; `waits`, what sends or receives waited for its disk.
+    """
 
     cell: Cell
     means: Mapping[str, Summary]
     busy: Mapping[str, float]
     unconnected: int
+    waits: Mapping[str, float] = field(default_factory=dict)
 
     @staticmethod
     def of(cell: Cell, rows: Sequence[Mapping[str, Any]]) -> Found:
         """Of the rows of the cell's transfers, of which there must be one."""
         means = {name: summarise([row[name] for row in rows], 0.0, most) for name, most in AVERAGED.items()}
-        hosts = rows[0]["busy"]
-        busy = {name: sum(row["busy"][name] for row in rows) / len(rows) for name in hosts}
-        return Found(cell, means, busy, sum(cell.flows - row["connected"] for row in rows))
+        unconnected = sum(cell.flows - row["connected"] for row in rows)
+        return Found(cell, means, _shares(rows, "busy"), unconnected, _shares(rows, "waits"))
 
     def mean(self, name: str) -> float:
         """A mean; 0 where there is none."""
@@ -101,4 +117,10 @@ class Found:
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         means = {name: summary.as_dict() for name, summary in self.means.items()}
-        return {**asdict(self.cell), **means, "busy": dict(self.busy), "unconnected": self.unconnected}
+        waits = {"waits": dict(self.waits)} if self.waits else {}
+        return {**asdict(self.cell), **means, "busy": dict(self.busy), **waits, "unconnected": self.unconnected}
+
+
+def _shares(rows: Sequence[Mapping[str, Any]], key: str) -> dict[str, float]:
+    """By host, the mean over the rows."""
+    return {name: sum(row[key][name] for row in rows) / len(rows) for name in rows[0].get(key, ())}

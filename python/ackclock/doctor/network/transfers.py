@@ -13,8 +13,9 @@ import numpy as np
 from ackclock import _core
 from ackclock.dataset import Dataset, Spool
 from ackclock.dataset.tables import TABLES
-from ackclock.doctor.network import Network, sides, ways
+from ackclock.doctor.network import Network, files, sides, ways
 from ackclock.doctor.network.cells import LIMITS, THERE, TO, Asked, Cell
+from ackclock.doctor.network.files import Store
 from ackclock.doctor.network.sides import THIS, Side
 from ackclock.engines.engine import Progress
 from ackclock.engines.linux import testbed
@@ -72,13 +73,14 @@ def measure(asked: Asked, tell: Tell = lambda _: None) -> Network:
     _frame()  # what takes long is done before agents wait for us
     with agents({asked.host: asked.host, THIS: None}, asked.ssh_config) as there:
         pair = _met(asked, there)
+        stores = files.stores(asked, there)
         for side in pair.sides:
             sides.make_cold(there[side.name], side)
         order = _in_turns(asked)
         rows: list[dict[str, Any]] = []
         found: list[Dataset] = []
         for number, (repeat, cell) in enumerate(order):
-            row, data = _transfer(asked, pair, cell, number, partial(_tell, tell, number, len(order)))
+            row, data = _transfer(asked, pair, stores, cell, number, partial(_tell, tell, number, len(order)))
             rows.append({"repeat": repeat, **asdict(cell), **row})
             found.append(data)
         left = [f'host "{name}": not undone: {line}' for name, agent in there.items() for line in agent.end()]
@@ -103,11 +105,17 @@ def _in_turns(asked: Asked) -> list[tuple[int, Cell]]:
     return [(repeat, cell) for repeat in range(asked.repeats) for cell in draw.sample(cells, len(cells))]
 
 
-def _transfer(asked: Asked, pair: Pair, cell: Cell, number: int, tell: Progress) -> tuple[dict[str, Any], Dataset]:
+def _transfer(
+    asked: Asked, pair: Pair, stores: Mapping[str, Store], cell: Cell, number: int, tell: Progress
+) -> tuple[dict[str, Any], Dataset]:
     """One transfer of a cell: its figures, and its tables."""
     sender, receiver = pair.of(cell)
     port = asked.port or random.choice(testbed.PORTS)
-    orders = {side.name: _order(asked, pair, cell, number, port, side) for side in pair.sides}
+    orders = {
+        side.name: _order(asked, pair, cell, number, port, side)
+        | {"here": files.here(side.name, port, cell, stores, sends=side is sender)}
+        for side in pair.sides
+    }
     before = {name: sides.worked(agent) for name, agent in pair.agents.items()}
     clocks, found = testbed.carried_out(pair.agents, orders, asked.duration_s, tell)
     busy = {name: sides.worked(agent).busy(before[name], asked.duration_s) for name, agent in pair.agents.items()}
@@ -116,7 +124,7 @@ def _transfer(asked: Asked, pair: Pair, cell: Cell, number: int, tell: Progress)
         for side in pair.sides
     }
     tables = gathered.together(hosts, found, {name: clock.stretch for name, clock in clocks.items()})
-    row = _figures(asked, tables) | {"busy": busy}
+    row = _figures(asked, tables) | {"busy": busy, **files.waits(asked, cell, found)}
     if not row["connected"]:
         raise InputError(_unreachable(asked, pair, port))
     return row, _dataset(tables, sender, receiver, number)
@@ -145,7 +153,7 @@ def _order(asked: Asked, pair: Pair, cell: Cell, seed: int, port: int, side: Sid
         "plan": plan.engine_input(),
         "seed": seed,
         "clock": REAL,
-        "here": {"host": side.name, "first_port": port},
+        "here": None,
         "setup": [],
         "changes": [],
         "sockets": [_sockets(side)],

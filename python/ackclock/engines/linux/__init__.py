@@ -21,8 +21,8 @@ from ackclock.engines.linux import disciplines, guest, held, live, network, resu
 from ackclock.engines.linux.kernel import cache
 from ackclock.engines.linux.network import Network
 from ackclock.engines.linux.order import Order, order
+from ackclock.engines.linux.testbed.beyond import beyond as beyond_testbed
 from ackclock.engines.linux.testbed.layout import HOSTS, TESTBED
-from ackclock.engines.linux.testbed.layout import beyond as beyond_testbed
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.input.fields import shown
 from ackclock.plan import Plan
@@ -78,6 +78,14 @@ class LinuxEngine:
 
             return testbed.run(plan, seed, around)
         return _carried_out(plan, seed, around)
+
+    def measured(self, plan: Plan) -> Plan:
+        """With what its testbed is to find out. Raises `HostError`, and `InputError` for what a host lacks."""
+        if not _on_hosts(plan) or not plan.options[TESTBED]["measure"]:
+            return plan
+        from ackclock.engines.linux import testbed
+
+        return testbed.measured(plan)
 
     def alone(self, plan: Plan) -> bool:
         """The hosts of a testbed have one network."""

@@ -19,22 +19,23 @@ ALL_LOST = Loss(1.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class _State:
+class State:
     """A link as it is at a time."""
 
     link: LinkPlan
     up: bool = True
 
-    def after(self, change: ChangePlan) -> _State:
+    def after(self, change: ChangePlan) -> State:
+        """From a change on."""
         rate_bps = self.link.rate_bps if change.rate_bps is None else change.rate_bps
         delay_s = self.link.delay_s if change.delay_s is None else change.delay_s
         up = self.up if change.up is None else change.up
-        return _State(replace(self.link, rate_bps=rate_bps, delay_s=delay_s), up)
+        return State(replace(self.link, rate_bps=rate_bps, delay_s=delay_s), up)
 
 
 def changes(plan: Plan, network: Network, *, live: bool) -> list[dict[str, Any]]:
     """For the order: when, which link, its rate from then on (0 if it is down), and the commands."""
-    states = {number: _State(link) for number, link in enumerate(plan.links)}
+    states = {number: State(link) for number, link in enumerate(plan.links)}
     made = []
     for change in plan.changes:
         state = states[change.link] = states[change.link].after(change)
@@ -49,7 +50,7 @@ def changes(plan: Plan, network: Network, *, live: bool) -> list[dict[str, Any]]
     return made
 
 
-def _words(plan: Plan, network: Network, change: ChangePlan, state: _State, live: bool) -> Iterator[str]:
+def _words(plan: Plan, network: Network, change: ChangePlan, state: State, live: bool) -> Iterator[str]:
     number = change.link
     if change.up is not None:
         yield from _entrance(network, number, state)
@@ -58,14 +59,14 @@ def _words(plan: Plan, network: Network, change: ChangePlan, state: _State, live
     yield from _behind(network, number, plan.links[number], state)
 
 
-def _entrance(network: Network, number: int, state: _State) -> Iterator[str]:
+def _entrance(network: Network, number: int, state: State) -> Iterator[str]:
     loss = loss_of(state.link.loss) if state.up else ALL_LOST
     for place, cable in enumerate(network.cables):
         if cable.source == f"e{number}":
             yield from (f"e{number} qdisc change dev {network.device(place)} {words}" for words in bands(loss))
 
 
-def _behind(network: Network, number: int, before: LinkPlan, state: _State) -> Iterator[str]:
+def _behind(network: Network, number: int, before: LinkPlan, state: State) -> Iterator[str]:
     """Delays of cables include the link's own."""
     lost = "" if state.up else " loss 100%"
     for place, cable in enumerate(network.cables):

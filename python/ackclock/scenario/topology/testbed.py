@@ -7,23 +7,27 @@ there by `tc`, and the same scenario is a dumbbell for every other engine; what 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from ipaddress import IPv4Address
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, model_validator
+from pydantic_core import InitErrorDetails
 
 from ackclock.hosts import ssh
-from ackclock.input.fields import Table, fault, fault_at, faults, shown
+from ackclock.input.fields import Quantity, Table, fault, fault_at, faults, shown
 from ackclock.input.units import Size
 from ackclock.plan import HopPlan, PathPlan
-from ackclock.scenario.keys import Burst, Delay, Queue, Rate
+from ackclock.scenario.keys import DELAY_BOUNDS, RATE_BOUNDS, Burst, Queue
 from ackclock.scenario.topology.drawing import Drawing, Link, Way
 from ackclock.scenario.topology.placed import Placed
 from ackclock.scenario.topology.topology import Topology
 
 #: A network interface, as the kernel takes it, but nothing that begins as an option does.
 INTERFACE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,14}")
+
+#: What stands in a plan for a rate that is not measured yet: no engine looks at it.
+UNKNOWN_BPS = 1e9
 
 #: What a host is called here, in messages and in the result.
 HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
@@ -43,6 +47,23 @@ def _data(value: object) -> object:
         return str(IPv4Address(value if isinstance(value, str) else ""))
     except ValueError:
         raise fault(shown(value), 'an IPv4 address, such as "10.1.0.1"') from None
+
+
+#: What the hosts are to find out before a run, in place of a quantity.
+MEASURED = "measured"
+
+
+class Measurable(Quantity):
+    """An annotation: a quantity, or the word for one that is measured."""
+
+    __slots__ = ()
+
+    def read(self, value: object) -> Any:
+        """The quantity in SI units, or the word."""
+        return MEASURED if value == MEASURED else Quantity.read(self, value)
+
+    def _or_word(self) -> str:
+        return f', or "{MEASURED}"'
 
 
 Interface: TypeAlias = Annotated[str, _of(INTERFACE, 'the name of a network interface, such as "eth1"')]
@@ -94,12 +115,16 @@ class Testbed(Topology):
         description="true: the path stays as it is; there is no router among the hosts, and rate and queue are what is "
         "believed of its bottleneck",
     )
-    rate: Rate = Field(description='the rate that the router gets towards the receivers, such as "100Mbit"')
+    rate: Annotated[float | str, Measurable(*RATE_BOUNDS)] = Field(
+        description='the rate that the router gets towards the receivers, such as "100Mbit"; with leave, the path\'s '
+        'own, or "measured": the hosts find it out before a run'
+    )
     queue: Queue = Field(description='its queue there, such as { discipline = "pfifo", limit = "100p" }')
-    rtt: Delay | None = Field(
+    rtt: Annotated[float | str, Measurable(*DELAY_BOUNDS)] | None = Field(
         None,
         description='the two-way delay that the router adds, such as "20ms" ("0ms": none is added, and the path has '
-        "next to none); absent: the path's own, whatever it is",
+        'next to none); "measured": none is added, and the path\'s own is found out before a run; absent: its own, '
+        "whatever it is",
     )
     burst: Burst | None = Field(
         None, description="burst of the token bucket that makes the rate; absent: as little as the kernel can hold"
@@ -119,30 +144,56 @@ class Testbed(Topology):
             given = [value for host in self.hosts if (value := getattr(host, key)) is not None]
             if twice := [value for value in given if given.count(value) > 1]:
                 raise faults([fault_at(place, {}, f"hosts that differ in {key}", f"{shown(twice[0])} twice")])
-        if self.changes:
-            raise faults([fault_at(("changes",), {}, "none on a testbed", "changes of links")])
+        if self.rate == MEASURED and not self.leave:
+            expected = "a rate, which the router gets; a path's is measured where it is left as it is (leave = true)"
+            raise faults([fault_at(("rate",), {}, expected, shown(MEASURED))])
         for key, value in self.queue.values.items():
-            if isinstance(value, Size) and value.unit == "bdp" and not self.rtt:
+            if isinstance(value, Size) and value.unit == "bdp" and (not self._rtt_s or self.rate == MEASURED):
                 raise faults([fault_at(("queue", key), {}, "packets or bytes, or network.rtt beside it", str(value))])
         return self
 
+    def mistakes(self, flows: Sequence[Placed], traffic: Sequence[Placed]) -> Iterator[InitErrorDetails]:
+        """As of any topology; and nothing is a share of a rate that is not known."""
+        yield from super().mistakes(flows, traffic)
+        for number, group in enumerate(traffic):
+            if self.rate == MEASURED and getattr(group, "load", None) is not None:
+                yield fault_at(("traffic", number, "load"), 0, 'rate = "…", for network.rate is measured', "a load")
+
+    @property
+    def _rtt_s(self) -> float:
+        """The delay that is added."""
+        return self.rtt if isinstance(self.rtt, float) else 0.0
+
+    @property
+    def _rate_bps(self) -> float:
+        """The rate, or one that stands for it until it is measured."""
+        return self.rate if isinstance(self.rate, float) else UNKNOWN_BPS
+
     def capacity_bps(self, group: Placed) -> float:
         """The router's rate."""
-        return self.rate
+        return self._rate_bps
 
     def draw(self, flows: Sequence[Placed], traffic: Sequence[Placed]) -> Drawing:
         """The router's link, and half of the delay either way."""
-        rtt_s = self.rtt or 0.0
+        rtt_s = self._rtt_s
         burst_bytes = None if self.burst is None else int(self.burst)
-        link = Link("bottleneck", self.rate, self.queue, ("network", "queue"), burst_bytes=burst_bytes, bottleneck=True)
+        link = Link(
+            "bottleneck", self._rate_bps, self.queue, ("network", "queue"), burst_bytes=burst_bytes, bottleneck=True
+        )
         way = Way(PathPlan((HopPlan(0.0, 0),), rtt_s / 2), PathPlan((), rtt_s / 2), rtt_s)
         places = tuple((way,) * self.sources(group) for group in (*flows, *traffic))
         return Drawing((link,), places, testbed=self.planned())
 
     def planned(self) -> dict[str, Any]:
-        """For `Plan.options`: the hosts, and the delay that is added; None if the path's own is not known."""
+        """For `Plan.options`: the hosts, and the delay that is added; None if the path's own is not known.
+
+        What is to be measured, and once it is, what was found.
+        """
+        wanted = [name for name in ("rate", "rtt") if getattr(self, name) == MEASURED]
         return {
             "hosts": [host.model_dump(mode="json") for host in self.hosts],
             "leave": self.leave,
-            "rtt_s": self.rtt,
+            "rtt_s": None if self.rtt == MEASURED else self.rtt,
+            "measure": wanted,
+            "measured": None,
         }

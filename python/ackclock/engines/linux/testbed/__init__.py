@@ -18,9 +18,9 @@ from typing import Any
 
 from ackclock import _core
 from ackclock.dataset import Dataset, folders
-from ackclock.engines.engine import Progress, RunOptions
+from ackclock.engines.engine import Progress, RunOptions, no_progress
 from ackclock.engines.linux import held, result
-from ackclock.engines.linux.testbed import gathered, layout
+from ackclock.engines.linux.testbed import gathered, layout, measuring, orders
 from ackclock.engines.linux.testbed.layout import Host, Testbed
 from ackclock.engines.linux.testbed.preflight import Preflight, changes, look_at
 from ackclock.errors import InputError
@@ -62,20 +62,53 @@ def look(plan: Plan) -> Preflight:
 
 def run(plan: Plan, seed: int, around: RunOptions) -> Dataset:
     """One run. Raises `HostError`, and `InputError` for what a host lacks; every host is left as it was."""
-    with _reached(plan) as (testbed, there, seen):
-        _check(seen)
-        hosts = {host.name: host for host in testbed.hosts}
-        first_port = random.choice(PORTS)
-        for name, host in hosts.items():
-            there[name].change(changes(plan, testbed, host, seen.facts[name]))
+    with _ready(plan) as (testbed, there, seen):
         captures = around.capture_files(plan, seed)
-        orders = {
-            name: layout.order(plan, seed, testbed, host, first_port, len(captures)) for name, host in hosts.items()
-        }
-        clocks, found = carried_out(there, orders, plan.duration_s, around.progress)
+        clocks, found = _between(plan, seed, testbed, there, len(captures), around.progress)
         _undo(there)
         _keep(captures, there)
+        hosts = {host.name: host for host in testbed.hosts}
         return _dataset(plan, seed, around, hosts, found, clocks, seen)
+
+
+def measured(plan: Plan) -> Plan:
+    """The plan with what it leaves to be measured, found out on its hosts. Raises `HostError`, `InputError`."""
+    with _ready(plan) as (testbed, there, seen):
+        probe = measuring.probe(plan, _controls(seen))
+        transfers = [_measured(probe, seed, testbed, there) for seed in range(measuring.REPEATS)]
+        _undo(there)
+    return measuring.filled(plan, measuring.found(plan, transfers))
+
+
+def _measured(probe: Plan, seed: int, testbed: Testbed, there: Mapping[str, Agent]) -> gathered.Tables:
+    clocks, found = _between(probe, seed, testbed, there, 0, no_progress)
+    hosts = {host.name: host for host in testbed.hosts}
+    return gathered.together(hosts, found, {name: clock.stretch for name, clock in clocks.items()})
+
+
+def _controls(seen: Preflight) -> frozenset[str]:
+    """The congestion controls that every host has for us."""
+    every = [facts.controls if facts.root else facts.allowed for facts in seen.facts.values()]
+    return frozenset.intersection(*every)
+
+
+@contextmanager
+def _ready(plan: Plan) -> Iterator[tuple[Testbed, dict[str, Agent], Preflight]]:
+    """Hosts that lack nothing, set up for a plan."""
+    with _reached(plan) as (testbed, there, seen):
+        _check(seen)
+        for host in testbed.hosts:
+            there[host.name].change(changes(plan, testbed, host, seen.facts[host.name]))
+        yield testbed, there, seen
+
+
+def _between(
+    plan: Plan, seed: int, testbed: Testbed, there: Mapping[str, Agent], captures: int, progress: Progress
+) -> tuple[dict[str, Relation], dict[str, Any]]:
+    """Has a plan carried out between the hosts."""
+    first_port = random.choice(PORTS)
+    told = {host.name: orders.order(plan, seed, testbed, host, first_port, captures) for host in testbed.hosts}
+    return carried_out(there, told, plan.duration_s, progress)
 
 
 def _check(seen: Preflight) -> None:
@@ -91,14 +124,14 @@ def _undo(there: Mapping[str, Agent]) -> None:
 
 
 def carried_out(
-    there: Mapping[str, Agent], orders: Mapping[str, Mapping[str, Any]], duration_s: float, progress: Progress
+    there: Mapping[str, Agent], told: Mapping[str, Mapping[str, Any]], duration_s: float, progress: Progress
 ) -> tuple[dict[str, Relation], dict[str, Any]]:
     """Has the agents carry out their orders, all from one time on: how their clocks went, and their tables.
 
     Raises `HostError`.
     """
     for name, agent in there.items():
-        agent.prepare(orders[name])
+        agent.prepare(told[name])
     before = {name: agent.clock() for name, agent in there.items()}
     start_ns = time.monotonic_ns() + round(LEAD_S * 1e9)
     for name, agent in there.items():

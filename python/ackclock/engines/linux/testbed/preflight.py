@@ -11,7 +11,7 @@ from typing import Any
 from ackclock.engines import features
 from ackclock.engines.linux.live import LEAST
 from ackclock.engines.linux.network import mtu_bytes
-from ackclock.engines.linux.testbed import facts, layout
+from ackclock.engines.linux.testbed import facts, layout, router, tcp
 from ackclock.engines.linux.testbed.facts import PACKAGES, Facts
 from ackclock.engines.linux.testbed.layout import ROUTER, SENDER, Host, Testbed
 from ackclock.hosts.agent import Agent
@@ -62,7 +62,7 @@ def _end(plan: Plan, testbed: Testbed, host: Host, found: Facts) -> Iterator[str
     yield from _ways(testbed, host, found)
     if not found.root:
         yield from _needs_root(plan)
-    if layout.metrics(plan, _mtu(found)) and found.own_routes:
+    if tcp.metrics(plan, testbed, host, _mtu(found)) and found.own_routes:
         yield f"found a route to {', '.join(sorted(found.own_routes))} alone; expected none, where ours is to be"
 
 
@@ -109,7 +109,7 @@ def _router(plan: Plan, testbed: Testbed, host: Host, found: Facts, agent: Agent
 
 def _disciplines(plan: Plan, testbed: Testbed, agent: Agent, found: Facts) -> Iterator[str]:
     """Tried in a network that is thrown away."""
-    words = [" ".join(step["run"]) for step in layout.router_commands(plan, testbed)]
+    words = [" ".join(step["run"]) for step in router.commands(plan, testbed)]
     kinds = [kind for kind in LEAST if any(re.search(rf" qdisc add .*\b{kind}\b", line) for line in words)]
     for kind in kinds:
         ((status, _, _),) = agent.look(["tc", "qdisc", "add", "dev", "lo", "root", *LEAST[kind].split()], apart=True)
@@ -119,13 +119,14 @@ def _disciplines(plan: Plan, testbed: Testbed, agent: Agent, found: Facts) -> It
 
 def _granularity(plan: Plan, testbed: Testbed, found: Facts) -> Iterator[str]:
     """A netem of a clock that ticks so often lets at most two packets go at a tick: C ≤ MTU × tick rate / 2."""
-    if not testbed.rtt_s:
+    if not router.delays(plan, testbed):
         return
     most_bps = 8 * mtu_bytes(plan) * found.tick_hz / 2
-    if plan.links[0].rate_bps > most_bps:
+    wanted_bps = max(plan.links[0].rate_bps, *(change.rate_bps or 0.0 for change in plan.changes), 0.0)
+    if wanted_bps > most_bps:
         yield (
             f"found a clock of {found.tick_hz:g} ticks a second, with which netem delays at most "
-            f"{most_bps / 1e6:g} Mb/s; expected one that holds {plan.links[0].rate_bps / 1e6:g} Mb/s"
+            f"{most_bps / 1e6:g} Mb/s; expected one that holds {wanted_bps / 1e6:g} Mb/s"
         )
 
 
@@ -144,9 +145,9 @@ def changes(plan: Plan, testbed: Testbed, host: Host, found: Facts) -> list[dict
     if not plan.options["linux"]["offloads"]:
         made += [_off(device, names) for device, names in found.offloads.items() if names]
     if host.role == ROUTER:
-        return made + layout.router_commands(plan, testbed)
-    made += [{"sysctl": name, "value": value} for name, value in layout.sysctls(plan).items()]
-    return made + list(_routes(layout.metrics(plan, _mtu(found)), found))
+        return made + router.commands(plan, testbed)
+    made += [{"sysctl": name, "value": value} for name, value in tcp.sysctls(plan, testbed, host).items()]
+    return made + list(_routes(tcp.metrics(plan, testbed, host, _mtu(found)), found))
 
 
 def _off(device: str, names: Iterable[str]) -> dict[str, Any]:

@@ -1,0 +1,132 @@
+"""Transfers between disks: how much of each may be used, and whether a disk or the network held them back.
+
+The agent reads a file again and again, and has the system forget what it has read; what it receives it writes into a
+file without a name, again and again, and waits every 8 MiB until the disk has it (fdatasync). How long it waited for
+the disk is what tells a slow disk from a slow network.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ackclock.doctor.disk import OF_FREE
+from ackclock.doctor.finding import Finding
+from ackclock.doctor.network.cells import FILE, HERE, MEMORY, THERE, TO, Asked, Cell, Found
+from ackclock.doctor.network.sides import THIS, Side
+from ackclock.errors import InputError
+from ackclock.hosts.agent import Agent
+from ackclock.input.fields import shown
+from ackclock.system.files import readable
+from ackclock.views import numbers
+
+#: What is read or written of a disk at most, again and again; and the least that is worth it.
+MOST_BYTES, LEAST_BYTES = 256 << 20, 16 << 20
+
+#: What is filled before it is read: it takes its time.
+FILLED_BYTES = 64 << 20
+
+#: A disk for which a host waits this share of the time holds it back; from this share of the memory's goodput on, a
+#: transfer between disks is as fast as one between memories.
+MOST, SAME = 0.5, 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Where a host's data are: what is read, and what is written, each with its place and most bytes."""
+
+    source: Mapping[str, Any]
+    sink: Mapping[str, Any]
+
+
+def asked_of(given: Iterable[str]) -> dict[str, str]:
+    """Places by side, as `--file` has them: `PATH` is this host's, `:PATH` the other's. Raises `InputError`."""
+    places: dict[str, str] = {}
+    for text in given:
+        side, place = (THERE, text[1:]) if text.startswith(":") else (HERE, text)
+        if not place or not place.isprintable():
+            raise InputError(
+                f"--file: found {shown(text)}; expected a folder or file here, or :PATH for the other host"
+            )
+        if side in places:
+            raise InputError(f"--file: found two places {side}; expected one on each side (:PATH is the other host's)")
+        places[side] = place
+    return places
+
+
+def stores(asked: Asked, there: Mapping[str, Agent]) -> dict[str, Store]:
+    """What may be used of each disk: a tenth of the room that is left at most. Raises `InputError`, `HostError`."""
+    names = _names(asked)
+    return {name: _store(name, asked.files[side], there[name]) for side, name in names.items()}
+
+
+def _names(asked: Asked) -> dict[str, str]:
+    """The hosts with a disk, by side."""
+    return {side: name for side, name in ((HERE, THIS), (THERE, asked.host)) if side in asked.files}
+
+
+def _store(name: str, place: str, agent: Agent) -> Store:
+    found = agent.room(place)
+    where = f"--file: {place}" if name == THIS else f'host "{name}": --file: {place}'
+    if found["why"]:
+        why = re.sub(r" \(os error \d+\)$", "", readable(str(found["why"])))
+        raise InputError(f"{where}: found {why}; expected a folder to write in, or a file in one")
+    fitting = int(OF_FREE * found["free_bytes"])
+    if fitting < LEAST_BYTES:
+        raise InputError(
+            f"{where}: found {numbers.value(found['free_bytes'], 'bytes')} of room; expected "
+            f"{numbers.value(LEAST_BYTES / OF_FREE, 'bytes')} or more"
+        )
+    length = found["file_bytes"]
+    if length == 0:
+        raise InputError(f"{where}: found an empty file; expected one with data")
+    read = min(fitting // 2, FILLED_BYTES) if length is None else length
+    return Store({"place": place, "bytes": read}, {"place": place, "bytes": min(fitting // 2, MOST_BYTES)})
+
+
+def here(name: str, port: int, cell: Cell, stores: Mapping[str, Store], *, sends: bool) -> dict[str, Any]:
+    """What an order says of the host that it is for."""
+    store = stores.get(name) if cell.medium == FILE else None
+    source, sink = (store.source if sends else None, None if sends else store.sink) if store else (None, None)
+    return {"host": name, "first_port": port, "source": source, "sink": sink}
+
+
+def waits(asked: Asked, cell: Cell, found: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """Of a transfer between disks: the share of its time for which each host waited for its own."""
+    if cell.medium == MEMORY:
+        return {}
+    kernels = {name: found[name]["kernel"] for name in _names(asked).values()}
+    spent = {name: float(of["file_read_s"][0] + of["file_write_s"][0]) for name, of in kernels.items()}
+    return {"waits": {name: min(1.0, seconds / asked.duration_s) for name, seconds in spent.items()}}
+
+
+def findings(cells: Iterable[Found], sides: tuple[Side, Side], files: Mapping[str, str]) -> Iterator[Finding]:
+    """Of each direction and number of flows: the disk or the network?"""
+    by_cell = {tuple(asdict(found.cell).values()): found for found in cells}
+    for (direction, flows, medium), found in by_cell.items():
+        if medium == FILE:
+            yield _finding(found, by_cell[direction, flows, MEMORY], sides, files)
+
+
+def _finding(found: Found, memory: Found, sides: tuple[Side, Side], files: Mapping[str, str]) -> Finding:
+    sender, receiver = sides if found.cell.direction == TO else (sides[1], sides[0])
+    with_bps, without_bps = found.mean("goodput_bps"), memory.mean("goodput_bps")
+    slowest = max(found.waits, key=lambda name: found.waits[name])
+    share = found.waits[slowest]
+    flows = "one flow" if found.cell.flows == 1 else f"{found.cell.flows} flows"
+    between = f"{numbers.value(with_bps, 'bit/s')} with a file, {numbers.value(without_bps, 'bit/s')} without"
+    evidence = {
+        "file_bps": with_bps, "memory_bps": without_bps, "flows": found.cell.flows,
+        **{f"disk of {name}": of for name, of in found.waits.items()},
+    }  # fmt: skip
+    said = f"From {sender.name} to {receiver.name} {flows} got {between}: "
+    told = f"{slowest} waited for its disk for {numbers.value(share, 'share')} of the time"
+    if share >= MOST and with_bps < SAME * without_bps:
+        place = files[HERE if slowest == THIS else THERE]
+        advice = f"What that disk can: ackclock doctor host disk {place}, on {slowest}."
+        return Finding("network", f"{said}the disk holds the transfer back; {told}.", evidence, advice, bad=True)
+    if with_bps >= SAME * without_bps:
+        return Finding("network", f"{said}not the disk but the path is the limit; {told}.", evidence)
+    return Finding("network", f"{said}disk and network take turns in one program; {told}.", evidence)

@@ -1,0 +1,68 @@
+"""The router of a testbed: the commands that give it a rate, a queue and a delay, and change them during a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ackclock.engines.linux import disciplines
+from ackclock.engines.linux.changes import State
+from ackclock.engines.linux.network import mtu_bytes
+from ackclock.engines.linux.script import FLYING_P, htb_class, shaper
+from ackclock.engines.linux.testbed.layout import Testbed
+from ackclock.plan import ChangePlan, Plan
+
+
+def commands(plan: Plan, testbed: Testbed) -> list[dict[str, Any]]:
+    """What makes the rate and the queue towards the receivers, and the delay towards the senders; and undoes it."""
+    there, back = _interfaces(testbed)
+    link = plan.links[0]
+    lines = [*shaper(link, there, mtu_bytes(plan), live=True), *disciplines.commands(link, there, _priorities(plan))]
+    made = [_tc(line, there if number == 0 else None) for number, line in enumerate(lines)]
+    if delays(plan, testbed):
+        made.append(_tc(f"qdisc add dev {back} {_netem(testbed, 0.0)}", back))
+    return made
+
+
+def changes(plan: Plan, testbed: Testbed) -> list[dict[str, Any]]:
+    """For the order: when, which link, its rate from then on, and the commands."""
+    state, made = State(plan.links[0]), []
+    for change in plan.changes:
+        state = state.after(change)
+        lines = [f"tc {words}" for words in _changed(plan, testbed, change, state)]
+        made.append({"at_s": change.at_s, "link": 0, "rate_bps": state.link.rate_bps, "commands": lines})
+    return made
+
+
+def _changed(plan: Plan, testbed: Testbed, change: ChangePlan, state: State) -> Iterator[str]:
+    there, back = _interfaces(testbed)
+    if change.rate_bps is not None:
+        yield f"class change dev {there} {htb_class(state.link, mtu_bytes(plan), live=True)}"
+    if change.delay_s is not None:
+        yield f"qdisc change dev {back} {_netem(testbed, state.link.delay_s)}"
+
+
+def _interfaces(testbed: Testbed) -> tuple[str, str]:
+    router = testbed.router
+    return str(router.to_receivers), str(router.to_senders)
+
+
+def delays(plan: Plan, testbed: Testbed) -> bool:
+    """Whether the router delays packets, now or later."""
+    return bool(testbed.rtt_s) or any(change.delay_s is not None for change in plan.changes)
+
+
+def _netem(testbed: Testbed, more_s: float) -> str:
+    """All delay is on one interface: that of the link, too."""
+    delay_s = (testbed.rtt_s or 0.0) + more_s
+    return f"root handle 1: netem limit {FLYING_P} delay {disciplines.time(delay_s)}"
+
+
+def _tc(line: str, of: str | None) -> dict[str, Any]:
+    """A command of tc's; what undoes all that stands at the root of the interface `of`."""
+    undo = ["tc", "qdisc", "del", "dev", of, "root"] if of else None
+    return {"run": ["tc", *line.split()], "undo": undo}
+
+
+def _priorities(plan: Plan) -> set[int]:
+    return {flow.priority for flow in plan.flows} | {traffic.priority for traffic in plan.traffic}
