@@ -26,6 +26,7 @@ from ackclock.cli import (
     host,
     importing,
     kernel,
+    new,
     plot,
     quick,
     report,
@@ -153,6 +154,7 @@ def application(asked: str = "") -> typer.Typer:
         made.command(_name(command), cls=CLASSES.get(command))(command)
     if commands is COMMANDS:
         made.add_typer(kernel.app, name="kernel")
+        made.add_typer(new.app, name="new")
     return made
 
 
