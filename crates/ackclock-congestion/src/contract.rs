@@ -106,9 +106,9 @@ impl Trial<'_> {
             .zip(&again)
             .position(|(one, other)| one != other);
         apart.map_or(Ok(()), |number| {
-            let (one, other) = (once[number].0, again[number].0);
+            let (cwnd, second) = (once[number].0, again[number].0);
             Err(format!(
-                "cwnd {one} and {other} after step {number} of the same history; expected the same"
+                "cwnd {cwnd} and {second} after step {number} of the same history; expected the same"
             ))
         })
     }
