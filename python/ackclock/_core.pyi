@@ -59,6 +59,15 @@ def check_congestion(kind: str, parameters_json: str) -> None:
             have passes.
     """
 
+def try_congestion(kind: str, parameters_json: str, histories: int) -> str | None:
+    """Try a congestion control with complete parameters in so many random histories of a connection, always the same.
+
+    Returns what of the contract of all controls is broken, in words; None if all of it holds.
+
+    Raises:
+        ValueError: a text that is not JSON.
+    """
+
 def check_queue(discipline: str, parameters_json: str, rate_bps: float) -> None:
     """Try a queue discipline's complete parameters (a JSON object by keys of a plan) behind a link of that rate.
 

@@ -20,7 +20,7 @@ FLOORS = (
     ("bundles",),
     ("campaigns",),
     ("doctor",),
-    ("captures", "exporting", "importing"),
+    ("captures", "controls", "exporting", "importing"),
     ("engines", "views"),
     ("dataset", "scenario"),
     ("catalog", "metrics"),

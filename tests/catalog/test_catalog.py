@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ackclock import catalog
 from ackclock.catalog.kernel import Absent, Clock, Fixed, Knob, Word
+from ackclock.controls import contract
 from ackclock.errors import InputError
 from ackclock.plan import TcpPlan
 
@@ -41,24 +42,15 @@ def test_the_algorithms_of_this_version_have_cards():
 
 
 @pytest.mark.parametrize("card", CARDS, ids=names(CARDS))
-def test_a_card_is_complete(card):
+def test_a_card_is_complete_and_its_defaults_and_variants_are_within_their_ranges(card):
     assert card.name in catalog.names(card.family)
-    assert card.summary.strip()
-    assert card.references
-    for parameter in card.parameters.values():
-        assert parameter.description
-        assert parameter.source
-        ranged = parameter.kind not in ("boolean", "choice", "text")
-        assert ranged == (parameter.minimum is not None) == (parameter.maximum is not None)
-        assert (parameter.kind == "choice") == bool(parameter.choices)
-        assert (parameter.kind == "text") == bool(parameter.pattern)
+    assert not [*contract.of_card(card)]
 
 
 @pytest.mark.parametrize("card", CARDS, ids=names(CARDS))
-def test_defaults_and_variants_are_within_their_ranges(card):
+def test_a_cards_own_values_are_read_as_any_others_are(card):
     values = [(parameter, parameter.default) for parameter in card.parameters.values() if parameter.default is not None]
     for variant in card.variants.values():
-        assert variant.parameters
         values += [(card.parameters[name], value) for name, value in variant.parameters.items()]
     for parameter, value in values:
         found, read = parameter.of_card(value), parameter.read(value)
@@ -128,8 +120,8 @@ def test_the_kernel_is_told_in_a_form_of_the_family(card):
     forms = {"congestion": (Knob, Fixed, Absent, Clock), "queue": (Word, Fixed, Absent)}[card.family]
     assert all(isinstance(told, forms) for told in card.linux.parameters.values())
     for knob in card.told(Knob).values():
-        assert bool(card.linux.module) != card.linux.ours
-        assert (knob.default is None) == card.linux.ours, "the kernel's own modules have defaults"
+        assert bool(card.linux.module) != (card.linux.ours or card.linux.brought)
+        assert (knob.default is None) != bool(card.linux.module), "the kernel's own modules have defaults"
     for name, word in card.told(Word).items():
         assert card.parameters[name].kind == "boolean" or not word.otherwise
     assert all(card.parameters[name].default is None for name in card.told(Absent))

@@ -13,6 +13,7 @@ use ackclock_units::{Rate, Time};
 use serde::de::Error as _;
 use serde_json::Value;
 
+pub mod contract;
 pub mod fractional_window;
 pub mod hystart;
 pub mod phase;

@@ -54,7 +54,7 @@ mod _core {
     #[pymodule_export]
     use crate::meanfield::MeanField;
     #[pymodule_export]
-    use crate::parameters::{check_congestion, check_queue};
+    use crate::parameters::{check_congestion, check_queue, try_congestion};
     #[pymodule_export]
     use crate::simulation::Simulation;
     use crate::toml_spans::{PathLine, Step};

@@ -1,10 +1,12 @@
 //! Whether an algorithm can be made of its parameters: asked when a scenario is checked, not when it runs.
 
-use ackclock_congestion::CONTROLLERS;
+use ackclock_congestion::{contract, CONTROLLERS};
 use ackclock_packet::queue::{Surroundings, DISCIPLINES};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::Value;
+
+use crate::guard::guarded;
 
 /// Initial window with which a controller is tried, segments: no parameter's meaning depends on it.
 const INITIAL_WINDOW: f64 = 10.0;
@@ -36,6 +38,23 @@ pub fn check_congestion(kind: &str, parameters_json: &str) -> PyResult<()> {
     };
     let made = parsed(parameters_json).and_then(|read| maker(&read, INITIAL_WINDOW).map(drop));
     made.map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// Tries a congestion control with complete parameters (a JSON object) in so many random histories, always the same.
+///
+/// Returns what of the contract is broken, in words; `None` if all of it holds. Raises `ValueError` for text that is not
+/// JSON.
+#[pyfunction]
+pub fn try_congestion(
+    py: Python<'_>,
+    kind: &str,
+    parameters_json: &str,
+    histories: u32,
+) -> PyResult<Option<String>> {
+    let parameters =
+        parsed(parameters_json).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let tried = py.detach(|| guarded(|| contract::tried(kind, &parameters, histories)));
+    Ok(tried.and_then(|holds| holds).err())
 }
 
 fn parsed(json: &str) -> Result<Value, serde_json::Error> {

@@ -197,15 +197,29 @@ class Card:
         return {self.key(name): values[name] for name in self.parameters if name in values}
 
 
+#: Cards that are in no file, or in place of a file's: of what one call brings along.
+_BROUGHT: dict[tuple[Family, str], Card] = {}
+
+
+def bring(card_of_call: Card) -> None:
+    """Adds a card for as long as this process lasts, in place of one of the same name."""
+    _BROUGHT[card_of_call.family, card_of_call.name] = card_of_call
+    names.cache_clear()
+    card.cache_clear()
+
+
 @cache
 def names(family: Family) -> tuple[str, ...]:
     """The names of a family's cards, sorted."""
-    return tuple(sorted(path.stem for path in (Path(__file__).parent / family).glob("*.toml")))
+    brought = {name for other, name in _BROUGHT if other == family}
+    return tuple(sorted(brought | {path.stem for path in (Path(__file__).parent / family).glob("*.toml")}))
 
 
 @cache
 def card(family: Family, name: str) -> Card:
     """A card. Raises `InputError` for an unknown name."""
+    if brought := _BROUGHT.get((family, name)):
+        return brought
     if name not in names(family):
         from ackclock.input.fields import nearest, shown
 

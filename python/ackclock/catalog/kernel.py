@@ -76,6 +76,8 @@ class Linux:
     module: str = ""
     #: A control: whether its module is one of our own (`engines/linux/kernel/modules`), loaded with all its knobs.
     ours: bool = False
+    #: A control: whether its module is one that the user brings (`--module FILE`), loaded with all its knobs.
+    brought: bool = False
     #: A discipline that is made of another: that one, whose card has the words.
     discipline: str = ""
     #: The card's parameters, a discipline's in the order of tc's words; the engine computes from what is missing.

@@ -1,4 +1,4 @@
-"""`ackclock check`."""
+"""`ackclock check`: of results, whether they are as they were written; of a control, whether it keeps its contract."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ import typer
 from ackclock.errors import InputError
 
 if TYPE_CHECKING:
+    from ackclock.controls.contract import Kept
     from ackclock.dataset.archives import Checked
+
+app = typer.Typer(rich_markup_mode="rich")
 
 
 def check(
@@ -24,6 +27,8 @@ def check(
     is not finished is checked as far as it is.
 
     The exit status is 2 if any result is damaged.
+
+    `ackclock check control NAME` checks a congestion control instead: its card, its code, its windows.
 
     Examples:
         ackclock check results
@@ -73,3 +78,37 @@ def _json(checked: Checked) -> str:
             "problems": list(checked.problems),
         }
     )
+
+
+@app.command()
+def control(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A congestion control of the packet engine.")],
+) -> None:
+    """Check that a congestion control keeps the contract of all: in seconds, with the code that is built.
+
+    Its card is complete; the code takes what the card says and nothing else;
+    windows stay sane in any history of a connection; runs repeat themselves.
+
+    The exit status is 2 if anything of it is broken.
+
+    Examples:
+        ackclock check control cubic
+    """
+    from ackclock.catalog import code
+    from ackclock.controls import contract
+
+    parts = contract.kept(name)
+    if changed := code.stale(name):
+        typer.echo(f"warning: {changed} is newer than what is built; `make setup` builds it", err=True)
+    broken = sum(_kept(part) for part in parts)
+    typer.echo(f"its own tests: cargo test -p ackclock-congestion {name}", err=True)
+    if broken:
+        raise InputError(f"{name}: found {broken} of the contract broken; expected all of it kept")
+
+
+def _kept(part: Kept) -> bool:
+    """Says a line on a part of the contract, and whether it is broken."""
+    typer.echo(f"{'broken' if part.broken else 'ok'}: {part.says}")
+    for what in part.broken:
+        typer.echo(f"    {what}")
+    return bool(part.broken)

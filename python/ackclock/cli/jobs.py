@@ -6,6 +6,7 @@ Everything that can be refused is refused before anything runs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,6 +43,7 @@ class Options:
     report: bool = True
     quick: bool = False
     command: str = ""
+    module: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class Job:
         from ackclock.dataset.manifests import CAPTURES
 
         unreported: list[AckclockError] = []
-        with folders.beside(self.folder) as private:
+        with folders.beside(self.folder) as private, self._module():
             captures = private / CAPTURES if self.plan.record.pcap else None
             data = running.run(
                 self.plan,
@@ -79,6 +81,14 @@ class Job:
         for error in unreported:
             raise error
         return data
+
+    def _module(self) -> AbstractContextManager[None]:
+        """What is in the live kernel only while this runs."""
+        if self.options.module is None or self.engine != LINUX:
+            return nullcontext()
+        from ackclock.engines.linux.kernel import brought
+
+        return brought.there(self.plan)
 
     def written(self) -> Iterator[Path]:
         """The paths that a user may want to open."""
@@ -124,15 +134,27 @@ def plans(scenarios: Sequence[Path], options: Options) -> list[Plan]:
 
 def loaded(scenario: Path, options: Options) -> planning.Loaded:
     """A scenario with the kernel and the ssh that the options name. Raises `InputError` if no engine takes them."""
-    kernel, config = options.kernel, options.ssh_config
-    for option, given in (("--kernel", kernel), ("--ssh-config", config and str(config))):
+    kernel, config, module = options.kernel, options.ssh_config, options.module
+    named = (("--kernel", kernel), ("--ssh-config", config and str(config)), ("--module", module and str(module)))
+    for option, given in named:
         if given is not None and (not given or LINUX not in engine_names(options.engines)):
             raise InputError(
                 f"{option}: found {shown(given)} with --engine {options.engines}; expected --engine {LINUX}"
             )
     if config is not None and not config.is_file():
         raise InputError(f"--ssh-config: found no file {readable(config)}; expected a configuration of ssh's")
-    return planning.load(scenario).on(kernel, str(config.absolute()) if config else None)
+    brought = _brought(module) if module else None
+    checked = planning.load(scenario).on(kernel, str(config.absolute()) if config else None)
+    return replace(checked, module=brought)
+
+
+def _brought(path: Path) -> dict[str, str]:
+    """What a file brings for the kernel; from here on scenarios may name it."""
+    from ackclock.engines.linux.kernel import brought
+
+    module = brought.read(path)
+    brought.bring(module)
+    return brought.option(module)
 
 
 def able(planned: Sequence[Plan], options: Options) -> list[str]:
@@ -166,7 +188,22 @@ def prepare(scenarios: Sequence[Path], planned: Sequence[Plan], options: Options
     made = [Job(plan, name, folder(path, name, options.out, several=several), options) for path, plan, name in pairs]
     _check_folders([job.folder for job in made])
     _check_needs(made)
+    if options.module:
+        _check_module(made, options.module)
     return made
+
+
+def _check_module(made: Sequence[Job], file: Path) -> None:
+    """What is brought for the kernel is compiled, and somebody has it."""
+    from ackclock.engines import linux
+    from ackclock.engines.linux.kernel import brought
+
+    plans = [job.plan for job in made if job.engine == LINUX]
+    for plan in plans:
+        linux.ready(plan)
+    name = brought.read(file).name
+    if not any(group.congestion and group.congestion.kind == name for plan in plans for group in plan.groups):
+        raise InputError(f"--module: {readable(file)}: found no flows with congestion = {shown(name)}; expected some")
 
 
 def _check_needs(made: Sequence[Job]) -> None:

@@ -39,6 +39,14 @@ SshConfig: TypeAlias = Annotated[
         "--ssh-config", metavar="FILE", help="A testbed's hosts are reached with this configuration of ssh (its -F)."
     ),
 ]
+Module: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Give the engine linux's kernel a congestion control of yours: mine.c is compiled for the guest, "
+        "mine.bpf.c for --kernel live.",
+    ),
+]
 Seed: TypeAlias = Annotated[int | None, typer.Option(metavar="N", help="One run, of each point, with this seed.")]
 Repeats: TypeAlias = Annotated[
     int | None, typer.Option(metavar="N", help="Runs, of each point, with the seeds 1 to N.")

@@ -27,6 +27,7 @@ from ackclock.cli import (
     host,
     importing,
     kernel,
+    new,
     plot,
     quick,
     report,
@@ -59,22 +60,25 @@ COMMANDS = (
 )
 
 
-class _Doctor(TyperCommand):
-    """`ackclock doctor FILE…`; where `host` stands in place of files, the commands that examine a host."""
+def _or_commands(name: str, app: typer.Typer) -> type[TyperCommand]:
+    """A command of files; where `name` stands in place of files, a group of commands."""
 
-    @property
-    def commands(self) -> dict[str, Any]:
-        """What may stand in place of files."""
-        return {"host": typer.main.get_command(host.app)}
+    class Command(TyperCommand):
+        @property
+        def commands(self) -> dict[str, Any]:
+            """What may stand in place of files."""
+            return {name: typer.main.get_command(app)}
 
-    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        if args[:1] == ["host"]:
-            return self.commands["host"].make_context(f"{info_name} host", args[1:], parent, **extra)
-        return super().make_context(info_name, args, parent, **extra)
+        def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+            if args[:1] == [name]:
+                return self.commands[name].make_context(f"{info_name} {name}", args[1:], parent, **extra)
+            return super().make_context(info_name, args, parent, **extra)
+
+    return Command
 
 
-#: Commands that are more than a function.
-CLASSES: dict[Any, type[TyperCommand]] = {doctor.doctor: _Doctor}
+#: Commands that are more than a function: `ackclock doctor FILE…` and `doctor host`, `check DIR…` and `check control`.
+CLASSES = {doctor.doctor: _or_commands("host", host.app), check.check: _or_commands("control", check.app)}
 
 
 class _Group(TyperGroup):
@@ -155,6 +159,7 @@ def application(asked: str = "") -> typer.Typer:
         made.command(_name(command), cls=CLASSES.get(command))(command)
     if commands is COMMANDS:
         made.add_typer(kernel.app, name="kernel")
+        made.add_typer(new.app, name="new")
     return made
 
 

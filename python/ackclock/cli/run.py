@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ackclock.cli.options import AsJson, Engines, Jobs, Kernel, Repeats, Report, Seed, SshConfig, command
+from ackclock.cli.options import AsJson, Engines, Jobs, Kernel, Module, Repeats, Report, Seed, SshConfig, command
 
 if TYPE_CHECKING:
     from ackclock.cli.jobs import Options
@@ -22,6 +22,7 @@ def run(  # noqa: PLR0913 (each is an option of the command line)
     engine: Engines = "packet",
     kernel: Kernel = None,
     ssh_config: SshConfig = None,
+    module: Module = None,
     seed: Seed = None,
     repeats: Repeats = None,
     out: Annotated[
@@ -51,13 +52,15 @@ def run(  # noqa: PLR0913 (each is an option of the command line)
 
         ackclock run scenarios/dumbbell.toml --engine linux --kernel live
 
+        ackclock run mine.toml --engine linux --module mine.c
+
     With several scenarios or engines, --out is the folder of the results' folders, and --json prints a line for each.
     """
     from ackclock.cli import forecasts
     from ackclock.cli import jobs as work
     from ackclock.cli.terminal import forecast
 
-    options = work.Options(engine, kernel, ssh_config, seed, repeats, out, jobs, report, quick, command())
+    options = work.Options(engine, kernel, ssh_config, seed, repeats, out, jobs, report, quick, command(), module)
     plans = work.plans(scenarios, options)
     if dry_run:
         names = work.able(plans, options)

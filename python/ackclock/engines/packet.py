@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from ackclock import _core
+from ackclock import _core, catalog
+from ackclock.catalog import code
 from ackclock.dataset import Dataset, Spool, folders
 from ackclock.dataset.tables import TABLES, Column
 from ackclock.engines import features
@@ -37,8 +39,13 @@ class PacketEngine:
     )
 
     def check(self, plan: Plan) -> list[Unsupported]:
-        """Algorithms that the simulator has not."""
-        return missing(plan, self)
+        """Algorithms that the simulator has not; of one with a card, why its code is not there."""
+        kinds = {group.congestion.kind for group in plan.groups if group.congestion}
+        reasons = {features.congestion(kind): code.reason(catalog.card("congestion", kind)) for kind in kinds}
+        return [
+            replace(each, what=f"{each.what}: {why}") if (why := reasons.get(each.what)) else each
+            for each in missing(plan, self)
+        ]
 
     def draws(self, plan: Plan) -> bool:
         """Starts, hashes, algorithms and sizes draw from the seed."""

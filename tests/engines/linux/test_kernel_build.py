@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from ackclock.cli import application
 from ackclock.engines.linux import guest
-from ackclock.engines.linux.kernel import build, cache, config, source
+from ackclock.engines.linux.kernel import build, cache, config, headers, source
 from ackclock.errors import AckclockError, InputError
 
 #: A `make` that answers as Linux's does, and "builds" a guest that runs its own trial.
@@ -44,7 +44,9 @@ def tree(tmp_path):
     folder = tmp_path / "linux tree"
     for name, text in {
         "Kconfig": "",
+        "Makefile": "",
         "arch/um/Makefile": "",
+        "include/net/tcp.h": "/* TCP */",
         "net/ipv4/Kconfig": "config TCP_CONG_CUBIC\n\ttristate\nconfig TCP_CONG_NEWER\n\ttristate\nconfig DEFAULT_X\n",
         "net/sched/Kconfig": "config NET_SCH_NEWER\n\ttristate\nconfig NET_ACT_NEWER\n",
     }.items():
@@ -69,6 +71,7 @@ def tools(tmp_path, monkeypatch):
     monkeypatch.setattr(build, "_trial", lambda *_: {"congestion": "reno cubic", "version": "Linux version 6.1.7"})
     monkeypatch.setattr(build, "_has_libc", lambda: True)
     add("make", MAKE.replace("FAIL_HERE", ""))
+    add("nm", "#!/bin/sh\necho ' 60500000 r __ksymtab_tcp_slow_start'\n")
     return add
 
 
@@ -247,3 +250,35 @@ def test_the_command_line_names_no_file_but_the_kernel():
     words = guest.Guest(Path("/some/where/linux"), 512 << 20, seed=7).arguments()
     assert [word for word in words if "/some" in word] == ["/some/where/linux"]
     assert "ackclock.seed=7" in words
+
+
+def test_a_guest_without_what_modules_need_is_given_it(home, tree, tools, monkeypatch):
+    kept = made(tree)
+    packed = kept.folder / headers.PACKED
+    packed.unlink()
+    monkeypatch.setattr(build.source, "tree", lambda *_: tree)
+    monkeypatch.setattr(build, "FETCHING", {})
+    before = (kept.folder / "linux").stat()
+    tools("make", MAKE.replace("FAIL_HERE", "exit 1"))
+    assert build.build(None, lambda _: None, lambda _: None).folder == kept.folder
+    assert packed.is_file()
+    assert (kept.folder / "linux").stat() == before, "it is not compiled anew"
+
+
+def test_where_debian_has_another_kernel_by_now_the_guest_stays(home, tree, tools, monkeypatch):
+    kept = made(tree)
+    (kept.folder / headers.PACKED).unlink()
+    monkeypatch.setattr(build.source, "tree", lambda *_: tree)
+    monkeypatch.setattr(build, "FETCHING", {})
+    tools("make", MAKE.replace("6.1.7", "6.1.8"))
+    said: list[str] = []
+    assert build.build(None, lambda _: None, said.append).folder == kept.folder
+    assert not (kept.folder / headers.PACKED).exists()
+    assert "Debian has Linux 6.1.8; `ackclock kernel build --again`" in said[-1]
+
+
+def test_what_modules_need_is_packed(home, tree, tools, tmp_path):
+    headers.unpack(made(tree).folder / headers.PACKED, tmp_path)
+    assert (tmp_path / "include/net/tcp.h").read_text() == "/* TCP */"
+    assert (tmp_path / "Module.symvers").read_text() == "0x00000000\ttcp_slow_start\tvmlinux\tEXPORT_SYMBOL\t\n"
+    assert {"Makefile", ".config", "same_everywhere.h"} <= names(tmp_path)

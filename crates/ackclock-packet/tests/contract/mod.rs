@@ -3,5 +3,4 @@
 
 mod controllers;
 mod disciplines;
-mod history;
 mod parameters;

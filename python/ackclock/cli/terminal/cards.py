@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ackclock import catalog
+from ackclock.catalog import code
 
 if TYPE_CHECKING:
     from ackclock.catalog import Card
@@ -37,6 +38,8 @@ def print_card(card: Card) -> None:
     console = Console(emoji=False, highlight=False, markup=False)
     console.print(Text(f"{card.title} ({card.family}: {card.name})", style="bold"))
     console.print(card.summary.strip() + "\n")
+    if missing := code.missing(card):
+        console.print(f"Note: {missing}.\n", soft_wrap=True)
     if card.parameters:
         console.print(_parameters(card))
     for name, variant in card.variants.items():

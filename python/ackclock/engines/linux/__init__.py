@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ackclock import _core
+from ackclock import _core, catalog
 from ackclock.dataset import Dataset, folders
 from ackclock.engines import features
 from ackclock.engines.engine import RunOptions, missing
 from ackclock.engines.linux import disciplines, guest, held, live, network, result, routed, stack
-from ackclock.engines.linux.kernel import cache
+from ackclock.engines.linux.kernel import brought, cache
 from ackclock.engines.linux.network import Network
 from ackclock.engines.linux.order import Order, order
 from ackclock.engines.linux.testbed.beyond import beyond as beyond_testbed
@@ -32,17 +32,20 @@ ACK_BYTES = 255
 
 LACKING = {features.PACKET_LOG, features.LINK_CAPTURES}
 
+#: What it has besides congestion controls.
+HAS = (features.ALL - LACKING) | {features.queue(name) for name in disciplines.NAMES} | features.OF_TESTBEDS
+
 
 class LinuxEngine:
     """Linux itself."""
 
     name = "linux"
-    has = (
-        (features.ALL - LACKING)
-        | {features.congestion(name) for name in stack.CONTROLS}
-        | {features.queue(name) for name in disciplines.NAMES}
-        | features.OF_TESTBEDS
-    )
+
+    @property
+    def has(self) -> frozenset[str]:
+        """Those with a module that is brought included."""
+        controls = {features.congestion(name) for name in catalog.in_linux("congestion")}
+        return frozenset({*HAS, *controls})
 
     def lacking(self) -> str | None:
         """A guest's kernel, if none was made here; a plan may still ask for the kernel of this machine."""
@@ -51,6 +54,10 @@ class LinuxEngine:
     def check(self, plan: Plan) -> list[Unsupported]:
         """What the kernel has not, or cannot be told; of the one that is there, what it was built without."""
         lacking = missing(plan, self)
+        lacking += [
+            Unsupported(f"{features.congestion(kind)} without --module FILE", self.name)
+            for kind in brought.lacking(plan)
+        ]
         lacking += [Unsupported(what, self.name) for what in dict.fromkeys(_finer(plan))]
         if _on_hosts(plan):
             return lacking + [Unsupported(what, self.name) for what in beyond_testbed(plan)]
@@ -131,7 +138,7 @@ def _carried_out(plan: Plan, seed: int, around: RunOptions) -> Dataset:
     """Everything that can be missing is looked for before anything is done."""
     options = plan.options["linux"]
     kernel = None if options["kernel"] == "live" else _kernel(options["kernel"])
-    before = () if kernel is None else tuple(stack.loaded(plan, kernel.parent / "modules"))
+    before = () if kernel is None else tuple(_loaded(plan, kernel))
     given = order(plan, seed, _laid(plan), before)
     with folders.private() as folder:
         path, file = folder / "order.json", folder / "result.bin"
@@ -143,6 +150,22 @@ def _carried_out(plan: Plan, seed: int, around: RunOptions) -> Dataset:
             machine = guest.Guest(kernel, options["memory_bytes"], seed, stack.modules(plan))
             guest.run(machine, path, around.progress)
         return _read(given, file, around)
+
+
+def _loaded(plan: Plan, kernel: Path) -> Iterator[str]:
+    """The commands that load modules into a guest: ours, and the user's."""
+    yield from stack.loaded(plan, kernel.parent / "modules")
+    if module := brought.of(plan):
+        yield stack.insmod(brought.compiled(module, kernel), brought.values(plan, module))
+
+
+def ready(plan: Plan) -> None:
+    """Compiles the module that a plan brings, if it does. Raises `InputError` with its mistakes."""
+    if module := brought.of(plan):
+        kernel = plan.options["linux"]["kernel"]
+        brought.check(module, kernel)
+        if kernel != "live":
+            brought.compiled(module, _kernel(kernel))
 
 
 def _kernel(name: str) -> Path:
@@ -170,6 +193,7 @@ def _about(given: Order, release: str) -> dict[str, Any]:
         "setup": list(given.setup),
         "sysctls": dict(given.plan.options["linux"]["sysctls"]),
         "parameters": stack.modules(given.plan),
+        **({"module": {"name": module.name, "sha256": module.sha256}} if (module := brought.of(given.plan)) else {}),
     }
 
 

@@ -60,7 +60,8 @@ def missing(plan: Plan, setup: Iterable[str]) -> Iterator[str]:
 
     Raises `InputError` if a program is missing or no namespaces can be made.
     """
-    wanted = sorted({group.congestion.kind for group in plan.groups if group.congestion})
+    coming = {plan.options["linux"].get("module", {}).get("name")}
+    wanted = sorted({group.congestion.kind for group in plan.groups if group.congestion} - coming)
     there, lacking = _tried(tuple(_needs(setup)))
     for kind in wanted:
         if kind not in there:

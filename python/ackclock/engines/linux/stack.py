@@ -6,7 +6,8 @@ What the kernel cannot be told, and does otherwise than the plan says, is refuse
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -128,7 +129,7 @@ def _ms(time_s: float) -> str:
     return f"{time_s * 1000:g} ms"
 
 
-#: The congestion controls that the kernel has, by their cards, and those of them that are modules of our own.
+#: The congestion controls that the kernel has or is given, by their cards, and those that are modules of our own.
 CONTROLS = catalog.in_linux("congestion")
 OURS = ours.NAMES
 
@@ -147,7 +148,8 @@ def modules(plan: Plan) -> dict[str, int]:
 
     CUBIC computes other numbers from its parameters when it starts, so they cannot be set later.
     """
-    defaults = {name: knob.default for kind in CONTROLS for name, (_, knob) in _knobs(kind).items()}
+    kinds = {group.congestion.kind for group in plan.groups if group.congestion}
+    defaults = {name: knob.default for kind in kinds for name, (_, knob) in _knobs(kind).items()}
     return {name: value for name, value in knobs(plan).items() if defaults[name] != value}
 
 
@@ -155,9 +157,12 @@ def loaded(plan: Plan, folder: Path) -> Iterator[str]:
     """The commands that load our own controls, with the plan's parameters, from a guest's folder of modules."""
     found = {group.congestion.kind: group.congestion for group in plan.groups if group.congestion}
     for kind in sorted(found.keys() & set(OURS)):
-        values = ours.values(kind, found[kind].parameters)
-        words = "".join(f" {name}={value}" for name, value in values.items())
-        yield f"insmod {folder / kind}.ko{words}"
+        yield insmod(folder / f"{kind}.ko", ours.values(kind, found[kind].parameters))
+
+
+def insmod(module: Path, values: Mapping[str, int]) -> str:
+    """The command that loads a module with its parameters."""
+    return " ".join((f"insmod {shlex.quote(str(module))}", *(f"{name}={value}" for name, value in values.items())))
 
 
 def _values(congestion: CongestionPlan) -> dict[str, int]:
@@ -168,7 +173,7 @@ def _values(congestion: CongestionPlan) -> dict[str, int]:
 def _knobs(kind: str) -> dict[str, tuple[str, Knob]]:
     """The knobs of the kernel's own module, each with its key in a plan: `{"tcp_hybla.rtt0": ("rtt0_s", …)}`."""
     card = catalog.card("congestion", kind)
-    if card.linux is None or card.linux.ours:
+    if card.linux is None or not card.linux.module:
         return {}
     return {f"{card.linux.module}.{knob.knob}": (card.key(name), knob) for name, knob in card.told(Knob).items()}
 
@@ -191,8 +196,7 @@ def _several(plan: Plan) -> Iterator[str]:
     """A module's parameters are one for all its flows."""
     found: dict[str, dict[str, Any]] = {}
     for group in plan.groups:
-        if group.congestion is not None and group.congestion.kind in CONTROLS:
-            own = group.congestion.kind in OURS
-            knobs = dict(group.congestion.parameters) if own else _values(group.congestion)
+        if group.congestion is not None and (linux := catalog.card("congestion", group.congestion.kind).linux):
+            knobs = _values(group.congestion) if linux.module else dict(group.congestion.parameters)
             if found.setdefault(group.congestion.kind, knobs) != knobs:
                 yield f'congestion control "{group.congestion.kind}" with two sets of parameters'

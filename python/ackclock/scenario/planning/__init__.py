@@ -69,7 +69,7 @@ class Loaded:
     """A checked scenario and its text. One with a sweep has a scenario for each of its points, and none of its own.
 
     `kernel` stands in place of the scenario's `[linux] kernel` in every plan; `ssh_config` is the file by which ssh
-    reaches the hosts of a testbed, in place of the user's own.
+    reaches the hosts of a testbed, in place of the user's own; `module` is what the user brings for the kernel.
     """
 
     scenario: Scenario | None
@@ -77,6 +77,7 @@ class Loaded:
     sweep: points.Sweep | None = None
     kernel: str | None = None
     ssh_config: str | None = None
+    module: Mapping[str, str] | None = None
 
     def plan(self) -> Plan:
         """The plan. Raises `ScenarioError` for values that do not fit together, and for a scenario with a sweep."""
@@ -161,6 +162,8 @@ class Loaded:
         options = dict(plan.options)
         if self.kernel is not None:
             options["linux"] = {**options["linux"], "kernel": self.kernel}
+        if self.module is not None:
+            options["linux"] = {**options["linux"], "module": dict(self.module)}
         if self.ssh_config is not None and TESTBED in options:
             options[TESTBED] = {**options[TESTBED], "ssh_config": self.ssh_config}
         return plan if options == plan.options else replace(plan, options=options)

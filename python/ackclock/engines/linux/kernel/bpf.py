@@ -6,6 +6,7 @@ takes its place among the kernel's congestion controls: for every namespace, unt
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -40,6 +41,10 @@ STRUCT_OPS = "bpf_struct_ops_tcp_congestion_ops"
 
 CAP_NET_ADMIN, CAP_BPF = 12, 39
 
+#: What a compiler says of a mistake; the first ones say most.
+MISTAKE = re.compile(r"^\S[^\n]*:\d+:(?:\d+:)? (?:fatal )?error: [^\n]*", re.MULTILINE)
+MOST_MISTAKES = 5
+
 
 def load(name: str, parameters: Mapping[str, Any]) -> dict[str, int]:
     """Loads a congestion control; returns its parameters as the code counts them.
@@ -57,9 +62,31 @@ def load(name: str, parameters: Mapping[str, Any]) -> dict[str, int]:
         raise InputError(f"{name} is loaded already; ackclock kernel unload {name} removes it")
     _require_kernel()
     with folders.private() as folder:
-        program = _compiled(name, values, folder)
+        program = _compiled(ours.FOLDER / f"{name}.c", values, folder)
         _bpftool("struct_ops", "register", str(program))
     return values
+
+
+def register(source: Path, values: Mapping[str, int], folder: Path) -> int:
+    """Compiles a user's program in a folder and registers it; returns its number in the kernel.
+
+    Raises `InputError` for a missing tool or right, and with the compiler's lines for mistakes in it.
+    """
+    _require_kernel()
+    before = _registered()
+    _bpftool("struct_ops", "register", str(_compiled(source, values, folder)))
+    (number,) = _registered() - before
+    return number
+
+
+def unregister(number: int) -> None:
+    """Removes what was registered under this number."""
+    _bpftool("struct_ops", "unregister", "id", str(number))
+
+
+def _registered() -> set[int]:
+    """The numbers of all congestion controls that are BPF programs."""
+    return {int(each["id"]) for each in json.loads(_bpftool("--json", "struct_ops", "list") or "[]")}
 
 
 def unload(name: str) -> None:
@@ -118,16 +145,16 @@ def _require_rights() -> None:
         raise InputError("what is in the kernel can be changed by root only (CAP_BPF and CAP_NET_ADMIN); try sudo")
 
 
-def _compiled(name: str, values: Mapping[str, int], folder: Path) -> Path:
+def _compiled(source: Path, values: Mapping[str, int], folder: Path) -> Path:
     """The program for this kernel, with its parameters in it."""
     types = _bpftool("btf", "dump", "file", str(BTF), "format", "c")
     if STRUCT_OPS not in types:
         raise InputError("this kernel has no BPF congestion controls; expected Linux 6.1 or newer with CONFIG_BPF_JIT")
     (folder / "vmlinux.h").write_text(types, encoding="utf-8")
-    program = folder / f"{name}.o"
+    program = folder / f"{source.stem}.o"
     settings = [f"-D{key.upper()}={value}" for key, value in values.items()]
     options = ["-O2", "-g", "-target", "bpf", "-DBPF_NO_KFUNC_PROTOTYPES", f"-I{folder}", *settings]
-    _run([_tool("clang"), *options, "-c", str(ours.FOLDER / f"{name}.c"), "-o", str(program)])
+    _run([_tool("clang"), *options, "-c", str(source), "-o", str(program)])
     return program
 
 
@@ -136,10 +163,14 @@ def _bpftool(*arguments: str) -> str:
 
 
 def _tool(name: str) -> str:
-    found = shutil.which(name, path=os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin")))
-    if found is None:
+    if (path := found(name)) is None:
         raise InputError(f"found no {name}; apt install {PACKAGES[name]}")
-    return found
+    return path
+
+
+def found(name: str) -> str | None:
+    """Where a tool is, if it is anywhere."""
+    return shutil.which(name, path=os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin")))
 
 
 def _run(command: Sequence[str]) -> str:
@@ -149,6 +180,8 @@ def _run(command: Sequence[str]) -> str:
         return done.stdout
     if "bpf/bpf_helpers.h" in done.stderr:
         raise InputError("found no bpf/bpf_helpers.h; apt install libbpf-dev")
+    if mistakes := MISTAKE.findall(done.stderr):
+        raise InputError("\n".join(mistakes[:MOST_MISTAKES]))
     raise AckclockError(f"{Path(command[0]).name}: {_reason(done.stderr) or f'exit status {done.returncode}'}")
 
 

@@ -23,7 +23,7 @@ from typing import Any
 
 from ackclock.dataset import folders
 from ackclock.engines.linux import guest
-from ackclock.engines.linux.kernel import cache, config, source
+from ackclock.engines.linux.kernel import cache, config, headers, source
 from ackclock.errors import AckclockError, InputError
 from ackclock.system import signals
 
@@ -66,14 +66,43 @@ def build(given: Path | None, progress: Progress, say: Say, *, again: bool = Fal
     tool or a source that cannot be used, `AckclockError` if the build fails; then nothing is left but a log.
     """
     source.check(given)
-    if given is None and not again and (there := cache.taken(cache.every())):
+    wanted = given is None and not again
+    if wanted and (there := _whole()):
         return there
     _check_host(given)
     with folders.writing(cache.home()), cache.only_one(say):
-        if given is None and not again and (there := cache.taken(cache.every())):  # made while we waited
+        if wanted and (there := _whole()):  # made while we waited
             return there
         with _workshop() as work:
+            if wanted and (there := cache.taken(cache.every())):
+                return _completed(there, work, say)
             return _made(source.tree(given, work, say), work, progress, say, again)
+
+
+def _whole() -> cache.Kept | None:
+    """The guest that a run takes, if modules can be compiled for it."""
+    there = cache.taken(cache.every())
+    return there if there and (there.folder / headers.PACKED).is_file() else None
+
+
+def _completed(kept: cache.Kept, work: Path, say: Say) -> cache.Kept:
+    """Adds what modules are compiled against. A guest that cannot have it is good for all else, so that it stays."""
+    try:
+        make = Make(source.tree(None, work, say), work / "objects", work / "build.log")
+        if (version := make.version()) != kept.version:
+            raise AckclockError(f"Debian has Linux {version}; `ackclock kernel build --again` makes a guest of it")
+        _add_headers(kept, make, say)
+    except AckclockError as error:
+        say(f"nothing can be compiled for the guest of Linux {kept.version} (--module): {error}")
+    return kept
+
+
+def _add_headers(kept: cache.Kept, make: Make, say: Say) -> None:
+    say("keeping what modules are compiled against")
+    shutil.copy(kept.folder / "config", make.objects / ".config")
+    make.run(["olddefconfig"])
+    make.run(["prepare", "modules_prepare"])
+    folders.put(kept.folder / headers.PACKED, partial(headers.pack, make.tree, make.objects, kept.kernel))
 
 
 def _check_host(given: Path | None) -> None:
@@ -116,6 +145,8 @@ def _made(tree: Path, work: Path, progress: Progress, say: Say, again: bool) -> 
     version = make.version()
     target = cache.folder_of(version)
     if not again and (there := next((kept for kept in cache.every() if kept.folder == target), None)):
+        if not (there.folder / headers.PACKED).is_file():
+            _add_headers(there, make, say)
         return there
     try:
         settings = _configured(make, version)
@@ -124,6 +155,7 @@ def _made(tree: Path, work: Path, progress: Progress, say: Say, again: bool) -> 
         say(f"compiling Linux {version}")
         make.run(["linux"], progress)
         modules = _modules(make, work, say)
+        headers.pack(make.tree, make.objects, make.objects / "linux", work / headers.PACKED)
         say("starting it once")
         answer = _trial(make.objects / "linux", work)
     except (AckclockError, OSError):
@@ -133,6 +165,7 @@ def _made(tree: Path, work: Path, progress: Progress, say: Say, again: bool) -> 
     with folders.replacing(target) as new:
         shutil.copy(make.objects / "linux", new / "linux")
         shutil.copy(make.log, new / "build.log")
+        shutil.copy(work / headers.PACKED, new)
         shutil.copy(make.objects / ".config", new / "config")
         (new / "modules").mkdir()
         for module in modules:
@@ -253,6 +286,8 @@ def _widen_registers(objects: Path) -> None:
 
 def _modules(make: Make, work: Path, say: Say) -> list[Path]:
     """Our kernel modules, built against the tree."""
+    make.run(["modules_prepare"])
+    headers.write_symbols(make.objects / "linux", make.objects)
     files = config.module_files()
     if not files:
         return []
@@ -261,7 +296,6 @@ def _modules(make: Make, work: Path, say: Say) -> list[Path]:
     folder.mkdir()
     for path in files:
         shutil.copy(path, folder)
-    make.run(["modules_prepare"])
     make.run([f"M={folder}", "modules"])
     return sorted(folder.glob("*.ko"))
 

@@ -1,8 +1,9 @@
 //! Random histories of a connection: ACKs, losses, marks, timeouts and idle times whose numbers fit together.
 
-use ackclock_congestion::{Ack, Controller, Loss, Opening, Restart};
 use ackclock_units::{Rate, Time};
-use proptest::prelude::*;
+use rand_core::RngCore;
+
+use crate::{Ack, Controller, Loss, Opening, Restart};
 
 /// Payload of a segment.
 pub const MSS_BYTES: u32 = 1448;
@@ -24,20 +25,24 @@ pub enum Step {
     Idle(u32),
 }
 
-/// Any history.
-pub fn histories() -> impl Strategy<Value = Vec<Step>> {
-    let microseconds = prop_oneof![0..50_u32, 0..10_000_u32, 0..2_000_000_u32];
-    let queueing = prop_oneof![Just(0), 0..2_000_u32, 0..500_000_u32];
-    let step = prop_oneof![
-        4 => (1..100_u32, any::<bool>()).prop_map(|(n, limited)| Step::Send(n, limited)),
-        16 => (microseconds, 0..60_u32, queueing, prop::bool::weighted(0.9), prop::bool::weighted(0.1))
-            .prop_map(|(us, n, queue, advances, marked)| Step::Ack(us, n, queue, advances, marked)),
-        1 => any::<bool>().prop_map(Step::Loss),
-        1 => Just(Step::Recovered),
-        1 => Just(Step::Timeout),
-        1 => (1..100_000_000_u32).prop_map(Step::Idle),
-    ];
-    prop::collection::vec(step, 1..400)
+impl Step {
+    /// A step at random: ACKs most of all, as in a connection.
+    pub fn drawn(random: &mut impl RngCore) -> Step {
+        let mut below = |end: u32| random.next_u32() % end;
+        match below(24) {
+            0..4 => Step::Send(1 + below(99), below(2) == 0),
+            4..20 => {
+                let us = [50, 10_000, 2_000_000][below(3) as usize];
+                let queueing_us = [1, 2_000, 500_000][below(3) as usize];
+                let (advances, marked) = (below(10) > 0, below(10) == 0);
+                Step::Ack(below(us), below(60), below(queueing_us), advances, marked)
+            }
+            20 => Step::Loss(below(2) == 0),
+            21 => Step::Recovered,
+            22 => Step::Timeout,
+            _ => Step::Idle(1 + below(100_000_000)),
+        }
+    }
 }
 
 /// The sender's side of a history.

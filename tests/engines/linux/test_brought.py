@@ -1,0 +1,256 @@
+"""A congestion control that the user brings: what of its file counts, what is refused, and a run in a guest."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from string import Template
+
+import pytest
+from typer.testing import CliRunner
+
+import ackclock as ac
+from ackclock import catalog
+from ackclock.catalog import Linux
+from ackclock.cli import application
+from ackclock.controls.new import TEMPLATES
+from ackclock.engines.linux.kernel import bpf, brought, cache, headers
+from ackclock.errors import InputError
+
+SCENARIO = """
+duration = "3s"
+[network]
+topology = "dumbbell"
+rate = "10Mbit"
+rtt = "20ms"
+queue = {{ discipline = "pfifo", limit = "1bdp" }}
+[[flows]]
+congestion = {congestion}
+"""
+
+
+@pytest.fixture(autouse=True)
+def no_cards_stay():
+    yield
+    catalog._BROUGHT.clear()
+    catalog.names.cache_clear()
+    catalog.card.cache_clear()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The files that `ackclock new control mine` writes for kernels, and a scenario."""
+    for name in ("control.c", "control.bpf.c"):
+        text = Template((TEMPLATES / name).read_text()).substitute(name="mine", title="Mine")
+        (tmp_path / name.replace("control", "mine")).write_text(text)
+    (tmp_path / "mine.toml").write_text(SCENARIO.format(congestion='"mine"'))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*words):
+    command = ["run", "mine.toml", "--engine", "linux", "--seed", "1", "--no-report", "--out", "out", *words]
+    return CliRunner().invoke(application(), command)
+
+
+def refusal(*words, status=2):
+    done = run(*words)
+    assert done.exit_code == status, done.output
+    assert not Path("out").exists()
+    return done.stderr
+
+
+class TestAFile:
+    def test_its_name_is_that_of_its_operations_else_the_files_own(self, folder):
+        assert brought.read(Path("mine.c")).name == brought.read(Path("mine.bpf.c")).name == "mine"
+        text = Path("mine.c").read_text()
+        Path("other.c").write_text(text.replace('.name = "mine"', '.name\t= "his"'))
+        Path("third.c").write_text(text.replace('.name = "mine"', ".name = NAME"))
+        Path("fourth.bpf.c").write_text("")
+        assert [brought.read(Path(name)).name for name in ("other.c", "third.c", "fourth.bpf.c")] == [
+            "his", "third", "fourth",
+        ]  # fmt: skip
+
+    def test_its_sum_is_of_the_file_and_of_the_headers_beside_it(self, folder):
+        text = Path("mine.c").read_text()
+        Path("mine.c").write_text('#include "one.h"\n' + text)
+        Path("one.h").write_text('#include "two.h"\n#include <net/tcp.h>\n')
+        Path("two.h").write_text("")
+        assert list(brought.sources(Path("mine.c"))) == ["mine.c", "one.h", "two.h"]
+        before = brought.read(Path("mine.c")).sha256
+        assert brought.read(Path("mine.c")).sha256 == before
+        Path("two.h").write_text("#define TWO 2\n")
+        assert brought.read(Path("mine.c")).sha256 != before
+
+    @pytest.mark.parametrize(
+        ("name", "text", "what"),
+        [
+            ("mine.rs", "", "expected a file that ends in .c or .bpf.c"),
+            ("gone.c", None, "found no such file"),
+            ("a b.c", "", 'found the name "a b"'),
+            ("mine.c", 'struct tcp_congestion_ops x = { .name = "of more than 15 letters" };', "found the name"),
+        ],
+    )
+    def test_what_it_cannot_be(self, folder, name, text, what):
+        if text is not None:
+            Path(name).write_text(text)
+        said = refusal("--module", name)
+        assert what in said
+        assert said.count("\n") == 1
+
+    def test_the_name_of_what_the_kernel_has_is_refused(self, folder):
+        Path("cubic.c").write_text("")
+        assert 'found the name "cubic", which is CUBIC' in refusal("--module", "cubic.c")
+
+
+class TestItsCard:
+    def brought(self, **changes):
+        import dataclasses
+
+        aimd = catalog.card("congestion", "aimd")
+        catalog.bring(dataclasses.replace(aimd, name="mine", **changes))
+        brought.bring(brought.Module("mine", "mine.c", "0" * 64))
+        return catalog.card("congestion", "mine")
+
+    def plan(self, congestion, **module):
+        loaded = ac.loads(SCENARIO.format(congestion=congestion))
+        plan = loaded.plan()
+        options = {**plan.options, "linux": {**plan.options["linux"], **({"module": module} if module else {})}}
+        import dataclasses
+
+        return dataclasses.replace(plan, options=options)
+
+    def refused(self, congestion):
+        from ackclock.engines.linux import LinuxEngine
+
+        plan = self.plan(congestion, name="mine", file="mine.c", sha256="")
+        return [each.what for each in LinuxEngine().check(plan)]
+
+    def test_without_one_it_has_no_parameters(self):
+        brought.bring(brought.Module("mine", "mine.c", "0" * 64))
+        assert catalog.card("congestion", "mine").parameters == {}
+        assert self.refused('"mine"') == []
+
+    def test_one_that_says_nothing_of_a_module_has_its_defaults(self):
+        self.brought()
+        assert self.refused('"mine"') == []
+        assert self.refused('{ kind = "mine", beta = 0.8 }') == ['congestion control "mine" with beta = 0.8']
+
+    def test_one_that_says_how_gives_the_module_its_parameters(self):
+        from ackclock.catalog.kernel import Fixed, Knob
+
+        told = {"beta": Knob(knob="beta_1024", scale=1024), "increase": Fixed(fixed=1.0)}
+        self.brought(linux=Linux(brought=True, parameters={**told, "slow_start_step": Fixed(fixed=1.0)}))
+        plan = self.plan('{ kind = "mine", beta = 0.75 }', name="mine", file="mine.c", sha256="")
+        assert self.refused('{ kind = "mine", beta = 0.75 }') == []
+        assert brought.values(plan, brought.of(plan)) == {"beta_1024": 768}
+
+    def test_without_a_module_it_is_refused(self):
+        from ackclock.engines.linux import LinuxEngine
+
+        self.brought(linux=Linux(brought=True))
+        assert [each.what for each in LinuxEngine().check(self.plan('"mine"'))] == [
+            'congestion control "mine" without --module FILE'
+        ]
+
+
+class TestWhatIsMissing:
+    @pytest.fixture(autouse=True)
+    def guest(self, folder, monkeypatch):
+        kernel = folder / "guests" / "linux"
+        kernel.parent.mkdir()
+        kernel.write_text("a guest")
+        monkeypatch.setattr(cache, "home", lambda: folder / "cache")
+        return kernel
+
+    def test_headers(self, guest):
+        said = refusal("--kernel", str(guest), "--module", "mine.c")
+        assert "found no headers.tar.gz beside it; `ackclock kernel build` makes it" in said
+        assert said.count("\n") == 1
+
+    def test_tools(self, guest, monkeypatch):
+        monkeypatch.setattr(bpf, "found", lambda name: None if name == "gcc" else name)
+        assert refusal("--kernel", str(guest), "--module", "mine.c") == "--module: found no gcc; apt install them\n"
+
+    def test_another_kind_of_kernel(self, guest):
+        said = refusal("--kernel", str(guest), "--module", "mine.bpf.c")
+        assert "found a BPF program with --kernel" in said
+        assert "expected --kernel live" in said
+        with pytest.raises(InputError, match=r"found a module with --kernel live; expected a guest, or a \.bpf\.c"):
+            brought.check(brought.read(Path("mine.c")), "live")
+        with pytest.raises(InputError, match="with the kernels of a testbed"):
+            brought.check(brought.read(Path("mine.c")), "hosts")
+
+    def test_another_engine(self):
+        done = CliRunner().invoke(application(), ["run", "mine.toml", "--module", "mine.c"])
+        assert done.exit_code == 2
+        assert done.stderr == '--module: found "mine.c" with --engine packet; expected --engine linux\n'
+
+    def test_flows_that_have_it(self, guest, monkeypatch):
+        monkeypatch.setattr(brought, "compiled", lambda *_: None)
+        Path("mine.toml").write_text(SCENARIO.format(congestion='"reno"'))
+        said = refusal("--kernel", str(guest), "--module", "mine.c")
+        assert 'found no flows with congestion = "mine"' in said
+
+    def test_a_scenario_names_no_module(self, folder):
+        text = '[linux]\nmodule = "mine.c"\n' + SCENARIO.format(congestion='"reno"')
+        Path("mine.toml").write_text("".join(sorted(text.splitlines(True), key=lambda line: line == "")))
+        with pytest.raises(InputError, match=r"linux\.module: found an unknown key"):
+            ac.loads(SCENARIO.format(congestion='"reno"') + '[linux]\nmodule = "mine.c"\n').plan()
+
+
+def test_mistakes_are_the_compilers_first_lines():
+    said = "\n".join([
+        "In file included from mine.c:3:",
+        *(f"mine.c:{line}:5: error: no such thing" for line in range(10, 20)),
+        "make[1]: *** [mine.o] Error 1",
+    ])  # fmt: skip
+    lines = brought.mistakes(said).splitlines()
+    assert lines[0] == "mine.c:10:5: error: no such thing"
+    assert len(lines) == bpf.MOST_MISTAKES
+    undefined = brought.mistakes('ERROR: modpost: "no_such" [/tmp/x/mine.ko] undefined!\nmake: *** Error 2\n')
+    assert undefined == '--module: found "no_such"; expected what the kernel exports to modules'
+    assert brought.mistakes("gcc: out of memory\n") == "gcc: out of memory"
+
+
+def test_a_live_kernel_has_it_while_runs_go_on_and_no_longer(folder, monkeypatch):
+    said = []
+    monkeypatch.setattr(bpf, "register", lambda source, values, _: said.append(("in", source.name, values)) or 7)
+    monkeypatch.setattr(bpf, "unregister", lambda number: said.append(("out", number)))
+    module = brought.read(Path("mine.bpf.c"))
+    brought.bring(module)
+    plan = TestItsCard().plan('"mine"', **brought.option(module))
+    with pytest.raises(RuntimeError), brought.there(plan):
+        said.append("running")
+        raise RuntimeError
+    assert said == [("in", "mine.bpf.c", {}), "running", ("out", 7)]
+
+
+@pytest.fixture
+def kernel_with_headers(guest_kernel):
+    if not (guest_kernel.parent / headers.PACKED).is_file():
+        pytest.skip(f"the guest has no {headers.PACKED}: run `make kernel`")
+    missing = [tool for tool in brought.TOOLS if not shutil.which(tool)]
+    if missing:
+        pytest.skip(f"needs {', '.join(missing)}")
+    return guest_kernel
+
+
+def test_a_guest_runs_it_and_the_manifest_says_so(folder, kernel_with_headers, monkeypatch):
+    done = run("--module", "mine.c")
+    assert done.exit_code == 0, done.output
+    manifest = json.loads(Path("out/manifest.json").read_text())
+    module = brought.read(Path("mine.c"))
+    assert manifest["linux"]["module"] == {"name": "mine", "sha256": module.sha256}
+    goodput_bps = 8 * ac.Dataset.read("out").flows["delivered_bytes"][0] / 3
+    assert goodput_bps > 8e6
+    monkeypatch.setattr(brought, "_make", lambda *_: pytest.fail("it was compiled again"))
+    assert brought.compiled(module, kernel_with_headers).is_file()
+
+
+def test_a_mistake_gives_the_compilers_lines(folder, kernel_with_headers):
+    text = Path("mine.c").read_text()
+    Path("mine.c").write_text(text.replace("tcp_slow_start(tp", "tcp_slow_strat(tp"))
+    line = 1 + text[: text.index("tcp_slow_start(tp")].count("\n")
+    assert refusal("--module", "mine.c").startswith(f"mine.c:{line}:")
