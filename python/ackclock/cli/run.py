@@ -35,6 +35,12 @@ def run(  # noqa: PLR0913 (each is an option of the command line)
     quick: Annotated[
         bool, typer.Option("--quick", help="Only a look: one seed, a tenth of the duration and of the warm-up.")
     ] = False,
+    check_phase: Annotated[
+        bool,
+        typer.Option(
+            "--check-phase", help="Also run a noisy twin, and say whether the result hangs on a coincidence of phases."
+        ),
+    ] = False,
     report: Report = True,
     jobs: Jobs = None,
 ) -> None:
@@ -57,7 +63,7 @@ def run(  # noqa: PLR0913 (each is an option of the command line)
     from ackclock.cli import jobs as work
     from ackclock.cli.terminal import forecast
 
-    options = work.Options(engine, kernel, ssh_config, seed, repeats, out, jobs, report, quick, command())
+    options = work.Options(engine, kernel, ssh_config, seed, repeats, out, jobs, report, quick, command(), check_phase)
     plans = work.plans(scenarios, options)
     if dry_run:
         names = work.able(plans, options)
@@ -66,6 +72,8 @@ def run(  # noqa: PLR0913 (each is an option of the command line)
         return
     made = work.prepare(scenarios, plans, options)
     forecast.warn(forecasts.of_plans([(job.plan, job.engine) for job in made], jobs, report=report), made[0].folder)
+    for line in dict.fromkeys(line for job in made for line in job.doubts()):
+        typer.echo(f"warning: {line}", err=True)
     for job in made:
         _run_one(job, as_json)
 
