@@ -80,9 +80,10 @@ def delays(packets: list[Seen], port: int, *, data: bool) -> np.ndarray:
     """From a packet with data (or without) that arrives to the next one that its host sends, in seconds."""
     found, arrived = [], None
     for when, leaves, to, has_data in packets:
-        if not leaves and has_data == data and (to == port) == data:
+        kinds = {has_data, to == port}
+        if not leaves and kinds == {data}:
             arrived = when if arrived is None else arrived
-        elif leaves and arrived is not None and has_data != data and (to == port) != data:
+        elif leaves and arrived is not None and kinds == {not data}:
             found.append(when - arrived)
             arrived = None
     times = np.array(found)

@@ -58,7 +58,7 @@ def _longer(law: Parameters) -> Parameters:
 
 
 def check(plan: Plan, engine: str) -> None:
-    """Refuses what has no twin. Raises `InputError` for a single run, `UnsupportedError` for an engine without hosts."""
+    """Refuses what has no twin. Raises `InputError` for one run, `UnsupportedError` for an engine without hosts."""
     if len(plan.seeds) < 2:
         raise InputError("--check-phase: found one run; expected two or more (--repeats): one has no interval to leave")
     if reasons := engines.refusals(engines.engine(engine), twin(plan)):
@@ -74,7 +74,7 @@ def checked(
 
 
 def compared(summary: Mapping[str, Any], noisy: Mapping[str, Any]) -> dict[str, Any]:
-    """Whether a result is phase-locked, and the main metrics that are others in its twin: of both `(mean, low, high)`."""
+    """Whether a result is phase-locked, and the main metrics that are others in its twin: `[mean, low, high]` each."""
     moved = {
         name: {"here": _bounds(summary[name]), "twin": _bounds(noisy[name])}
         for name in main("table")
@@ -108,11 +108,13 @@ def prone(plan: Plan) -> str | None:
     if any(link.loss for link in plan.links) or plan.bottleneck_link.queue.discipline not in DROP_TAIL:
         return None
     alike = Counter(found for flow in plan.flows for found in _clocked(flow, plan))
-    rate_bps, count = max(
-        ((rate, count) for (rate, _), count in alike.items()), key=lambda pair: pair[1], default=(0, 0)
-    )
-    if count < 2:
-        return None
+    for (rate_bps, _), count in alike.most_common(1):
+        if count > 1:
+            return _in_step(count, rate_bps)
+    return None
+
+
+def _in_step(count: int, rate_bps: float) -> str:
     return (
         f"{count} greedy flows of one RTT behind links of {rate_bps / 1e6:g} Mbit/s, which divide the bottleneck's "
         "rate, stay in step: the result may hang on it (--check-phase tells; tcp.processing breaks it)"

@@ -88,9 +88,7 @@ class Parameter:
             return Annotated[int, Field(ge=self.minimum, le=self.maximum)]
         if self.kind == "number":
             return Annotated[float, Field(ge=self.minimum, le=self.maximum, allow_inf_nan=False)]
-        if self.kind == "times":
-            return self._of_times()
-        return Annotated[Any, self._with_unit()]
+        return self._of_times() if self.kind == "times" else Annotated[Any, self._with_unit()]
 
     def _of_times(self) -> Any:
         from pydantic import AfterValidator
