@@ -94,7 +94,8 @@ def main(seconds: float = 2.0) -> None:
     """Prints both distributions."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, MSS_BYTES)
-        port, stop, packets = listener.getsockname()[1], threading.Event(), []
+        port, stop = listener.getsockname()[1], threading.Event()
+        packets: list[Seen] = []
         watcher = threading.Thread(target=lambda: packets.extend(watch(port, stop)))
         watcher.start()
         time.sleep(0.3)

@@ -94,7 +94,7 @@ def _bounds(row: Mapping[str, Any]) -> list[float]:
 def _moves(here: Mapping[str, Any], there: Mapping[str, Any]) -> bool:
     apart = here["ci95_low"] > there["ci95_high"] or there["ci95_low"] > here["ci95_high"]
     size = max(abs(here["mean"]), abs(there["mean"]))
-    return apart and abs(here["mean"] - there["mean"]) > LEAST_CHANGE * size
+    return bool(apart and abs(here["mean"] - there["mean"]) > LEAST_CHANGE * size)
 
 
 def prone(plan: Plan) -> str | None:

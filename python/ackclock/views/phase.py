@@ -25,5 +25,6 @@ def _told(name: str, both: Mapping[str, Sequence[float]]) -> str:
 
 
 def _with_interval(bounds: Sequence[float], unit: str) -> str:
-    mean, interval = numbers.interval(*bounds, unit)
+    value, low, high = bounds
+    mean, interval = numbers.interval(value, low, high, unit)
     return f"{mean} ({interval})"

@@ -68,6 +68,7 @@ duration = "2s"
 [network]
 topology = "parking-lot"
 hops = 2
+access_rate = "1Gbit"
 rate = "10Mbit"
 delay = "5ms"
 queue = { discipline = "pfifo", limit = "50p" }

@@ -213,14 +213,6 @@ class _Laying:
         self._route(destination, way.reverse, source)
         return Ends(source, destination)
 
-    def _door(self, host: str) -> str:
-        """Where packets come to a host: the host itself, or where they wait until it has processed them."""
-        settings = self.network.hosts[host]
-        if settings.processing is None:
-            return host
-        self.network.cable(processed(f"p{host}", host, *settings.processing))
-        return f"p{host}"
-
     def _host(self, name: str, address: str, settings: HostSettings) -> End:
         self.network.node(name)
         self.network.hosts[name] = settings
@@ -228,10 +220,16 @@ class _Laying:
         return End(name, address)
 
     def _route(self, source: End, path: PathPlan, destination: End) -> None:
-        door = self._door(destination.namespace)
-        for cable in road(source.namespace, path, door, self.plan):
+        for cable in self._cables(source.namespace, path, destination.namespace):
             number = self.network.cable(cable)
             self.network.routes[cable.source][destination.address] = (number,)
+
+    def _cables(self, source: str, path: PathPlan, host: str) -> Iterator[Cable]:
+        """Those of a path to a host, which may take time for what arrives."""
+        processing = self.network.hosts[host].processing
+        yield from road(source, path, host if processing is None else f"p{host}", self.plan)
+        if processing is not None:
+            yield processed(f"p{host}", host, *processing)
 
 
 def address(priority: int, side: int, number: int) -> str:
