@@ -138,6 +138,7 @@ class TcpPlan:
     batches: bool
     window_validation: bool
     ecn: str
+    processing: Parameters | None = field(default=None, hash=False)
 
     @property
     def packet_bytes(self) -> int:

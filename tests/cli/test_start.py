@@ -29,7 +29,7 @@ flows = [{ count = 2, congestion = "cubic" }]
 #: What only scenarios with other topologies, generated traffic or UDP need.
 OTHER_KINDS = {
     *(f"ackclock.scenario.topology.{name}" for name in ("asymmetric", "fat_tree", "graph", "routed", "wiring", "y")),
-    *(f"ackclock.scenario.traffic.{name}" for name in ("datagrams", "generated", "laws", "sizes", "times")),
+    *(f"ackclock.scenario.traffic.{name}" for name in ("datagrams", "generated", "laws", "sizes", "counts")),
     "ackclock.scenario.planning.traffic",
 }
 

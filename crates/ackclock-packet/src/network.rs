@@ -32,11 +32,13 @@ use crate::PlanError;
 
 mod changes;
 mod opening;
+mod processing;
 mod propagation;
 mod sacks;
 mod watching;
 
 use changes::Changes;
+use processing::Processing;
 use sacks::SackStore;
 
 /// Links, delays and the packets in them.
@@ -59,6 +61,7 @@ pub struct Network {
     transmissions: Agenda,
     /// By delay line, then by place: when the first packet arrives at its end. At equal times flows come first.
     arrivals: Agenda,
+    processing: Processing,
     sacks: SackStore,
     /// Room for what a link has dropped and marked, while it is recorded.
     spare: Settled,
@@ -116,6 +119,7 @@ impl Network {
             places: Places::new(given),
             routes: Vec::new(),
             delay_lines,
+            processing: Processing::new(seed),
             sacks: SackStore::default(),
             spare: Settled::default(),
             is_watched,
@@ -178,7 +182,8 @@ impl Network {
         self.pass_on(packet)
     }
 
-    /// The first packet of a flight arrives. If that is at its sender, returns it with the flow's place;
+    /// The first packet of a flight arrives. If that is at its sender, or at a receiver that took time for it (and has
+    /// been written down), returns it with the flow's place;
     /// [`Network::take_blocks`] and [`Network::await_next`] are to follow.
     #[inline(always)]
     pub fn on_arrival(&mut self, index: usize) -> Option<(usize, Packet)> {
@@ -187,7 +192,9 @@ impl Network {
             return None;
         };
         let (_, packet) = self.routes[place].as_mut()?.home.pop_front()?;
-        self.log(self.now, NONE, &packet, Action::Arrive);
+        if self.is_watched && !packet.kind.is_forward() {
+            self.write_log(self.now, NONE, packet.for_record(), Action::Arrive);
+        }
         Some((place, packet))
     }
 
@@ -219,7 +226,8 @@ impl Network {
     /// Sends a packet on from a link of its path: to the next one, or to the far end after the last.
     #[inline(always)]
     fn pass_on(&mut self, mut packet: Packet) -> Option<(Packet, Time)> {
-        let route = self.routes.get(self.places.of(packet.flow))?.as_deref()?;
+        let place = self.places.of(packet.flow);
+        let route = self.routes.get(place)?.as_deref()?;
         let forward = packet.kind.is_forward();
         if let Some(hop) = route.hop_after(packet.hop, forward) {
             packet.hop += 1;
@@ -228,7 +236,7 @@ impl Network {
         } else if forward {
             let local = self.now + route.forward_delay;
             self.log(local, NONE, &packet, Action::Arrive);
-            Some((packet, local))
+            Some((packet, self.processing.ready(place, true, local)))
         } else {
             let due = self.now + route.reverse_delay;
             if self.is_watched {
@@ -260,6 +268,13 @@ impl Network {
     #[inline(always)]
     fn fly_home(&mut self, due: Time, packet: Packet) {
         let place = self.places.of(packet.flow);
+        let due = self.processing.ready(place, false, due);
+        self.land(place, due, packet);
+    }
+
+    /// A packet will be at the end of its flow's flight at `due`.
+    #[inline(always)]
+    fn land(&mut self, place: usize, due: Time, packet: Packet) {
         let Some(Some(route)) = self.routes.get_mut(place) else {
             return;
         };

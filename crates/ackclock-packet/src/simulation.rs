@@ -177,7 +177,11 @@ impl Simulation {
             }
         } else if arrival == next {
             if let Some((place, packet)) = self.network.on_arrival(flight) {
-                self.reach_sender(place, &packet);
+                if FLIGHTS && packet.kind.is_forward() {
+                    self.reach_receiver(&packet, next);
+                } else {
+                    self.reach_sender(place, &packet);
+                }
                 self.network.await_next(place);
             }
         } else {

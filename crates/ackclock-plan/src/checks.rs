@@ -219,6 +219,9 @@ impl TcpPlan {
         positive("mss_bytes", self.mss_bytes > 0)?;
         positive("initial_rto_s", self.initial_rto > Time::ZERO)?;
         positive("max_rto_s", self.max_rto > Time::ZERO)?;
+        if let Some(law) = &self.processing {
+            law.check().map_err(Error::Processing)?;
+        }
         let bytes = u64::from(self.mss_bytes) + u64::from(self.header_bytes) + MOST_OPTION_BYTES;
         at_most("mss_bytes with headers", bytes, LARGEST_PACKET_BYTES)
     }

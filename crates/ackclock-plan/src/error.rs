@@ -1,5 +1,7 @@
 //! What a plan may not say.
 
+use ackclock_traffic::WorkloadError;
+
 /// Why no engine could carry a plan out.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -97,6 +99,9 @@ pub enum Error {
         /// The largest possible.
         most: u64,
     },
+    /// What a host takes for a packet is no distribution.
+    #[error("processing: {0}")]
+    Processing(WorkloadError),
     /// A quantity that must be positive is not.
     #[error("{0} must be greater than zero")]
     NotPositive(&'static str),

@@ -1,5 +1,6 @@
 //! TCP, and what the flows of a group have in common.
 
+use ackclock_traffic::Duration;
 use ackclock_units::Time;
 use serde::Deserialize;
 
@@ -83,6 +84,9 @@ pub struct TcpPlan {
     pub window_validation: bool,
     /// Explicit congestion notification, at both ends.
     pub ecn: EcnMode,
+    /// How long each end's host takes for a packet that arrives, before its TCP sees it; `null`: no time.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub processing: Option<Duration>,
 }
 
 impl TcpPlan {

@@ -66,6 +66,6 @@ pub use generate::{generate, supply, Arriving, Supply};
 pub use generated::{Gate, Generated, Start, Transfer, MOST_TRANSFERS};
 pub use plan::{Arrivals, Web, Workload};
 pub use population::{Ends, Pairing, Population};
-pub use random::{flow_stream, start_draw, stream, Purpose};
+pub use random::{flow_stream, host_stream, start_draw, stream, Purpose};
 pub use schedule::Schedule;
 pub use size::{Size, SizeSampler, Truncation, LARGEST_BYTES};

@@ -49,6 +49,11 @@ pub fn flow_stream(seed: u64, flow: u64) -> Pcg64Mcg {
     stream
 }
 
+/// The stream of random numbers of the host at an end of one flow, apart from the flow's own.
+pub fn host_stream(seed: u64, flow: u64, end: u64) -> Pcg64Mcg {
+    Pcg64Mcg::seed_from_u64(flow_stream(seed, flow).next_u64() ^ end)
+}
+
 /// A uniform draw from [0, 1): what share of its jitter a flow starts late.
 pub fn start_draw(seed: u64, flow: u64) -> f64 {
     (flow_stream(seed, flow).next_u64() >> 11) as f64 / (1_u64 << 53) as f64

@@ -55,7 +55,7 @@ class Reference:
 class Parameter:
     """A parameter of an algorithm: what it means, in which unit, from where to where."""
 
-    kind: Literal["time", "rate", "bytes", "packets", "number", "integer", "boolean", "choice", "text"]
+    kind: Literal["time", "rate", "bytes", "packets", "number", "integer", "boolean", "choice", "text", "times"]
     description: str
     default: Plain | None = None
     required: bool = False
@@ -68,6 +68,8 @@ class Parameter:
     bdp: bool = False
     unlimited: bool = False
     source: str = ""
+    #: What was measured where the default is none of it.
+    realistic: str | Mapping[str, Plain] | None = None
 
     @cached_property
     def annotation(self) -> Any:
@@ -86,7 +88,14 @@ class Parameter:
             return Annotated[int, Field(ge=self.minimum, le=self.maximum)]
         if self.kind == "number":
             return Annotated[float, Field(ge=self.minimum, le=self.maximum, allow_inf_nan=False)]
-        return Annotated[Any, self._with_unit()]
+        return self._of_times() if self.kind == "times" else Annotated[Any, self._with_unit()]
+
+    def _of_times(self) -> Any:
+        from pydantic import AfterValidator
+
+        from ackclock.input.times import Times, mean_within
+
+        return Annotated[Times, AfterValidator(mean_within(str(self.minimum), str(self.maximum)))]
 
     def _with_unit(self) -> Quantity | SizeQuantity:
         from ackclock.input import units

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 #: Most runs of one scenario in one call.
 MOST_REPEATS = 10_000
 
-#: The engine that has kernels.
+#: The engine that has kernels, and those in which single packets meet.
 LINUX = "linux"
+PACKETS = ("packet", LINUX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class Options:
     quick: bool = False
     command: str = ""
     module: Path | None = None
+    check_phase: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,13 @@ class Job:
         """What the progress bar says."""
         return f"{self.folder.name}: {len(self.plan.seeds)} × {self.plan.duration_s:g} s"
 
+    def doubts(self) -> Iterator[str]:
+        """What is known to make such a plan's result doubtful, and is not looked into: a line each."""
+        from ackclock.campaigns import phase
+
+        if self.engine in PACKETS and not self.options.check_phase and (why := phase.prone(self.plan)):
+            yield f"{self.plan.name}: {why}"
+
     def run(self, progress: Callable[[float], None]) -> Dataset:
         """Runs the plan and writes the folder, whole or not at all; returns what was written."""
         from ackclock.campaigns import running
@@ -69,14 +78,17 @@ class Job:
         unreported: list[AckclockError] = []
         with folders.beside(self.folder) as private, self._module():
             captures = private / CAPTURES if self.plan.record.pcap else None
+            both = 2 if self.options.check_phase else 1
             data = running.run(
                 self.plan,
                 self.engine,
                 jobs=self.options.jobs,
-                progress=progress,
+                progress=lambda share: progress(share / both),
                 captures=captures,
                 command=self.options.command,
             )
+            if self.options.check_phase:
+                data = self._beside_its_twin(data, lambda share: progress((1 + share) / both))
             data.write(self.folder, captures, lambda new: unreported.extend(self._report(data, new)))
         for error in unreported:
             raise error
@@ -89,6 +101,11 @@ class Job:
         from ackclock.engines.linux.kernel import brought
 
         return brought.there(self.plan)
+
+    def _beside_its_twin(self, data: Dataset, progress: Callable[[float], None]) -> Dataset:
+        from ackclock.campaigns import phase
+
+        return phase.checked(data, self.plan, self.engine, jobs=self.options.jobs, progress=progress)
 
     def written(self) -> Iterator[Path]:
         """The paths that a user may want to open."""
@@ -190,6 +207,11 @@ def prepare(scenarios: Sequence[Path], planned: Sequence[Plan], options: Options
     _check_needs(made)
     if options.module:
         _check_module(made, options.module)
+    if options.check_phase:
+        from ackclock.campaigns import phase
+
+        for job in made:
+            phase.check(job.plan, job.engine)
     return made
 
 

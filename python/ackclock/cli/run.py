@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,6 +37,12 @@ def run(  # noqa: PLR0913 (each is an option of the command line)
     quick: Annotated[
         bool, typer.Option("--quick", help="Only a look: one seed, a tenth of the duration and of the warm-up.")
     ] = False,
+    check_phase: Annotated[
+        bool,
+        typer.Option(
+            "--check-phase", help="Also run a noisy twin, and say whether the result hangs on a coincidence of phases."
+        ),
+    ] = False,
     report: Report = True,
     jobs: Jobs = None,
 ) -> None:
@@ -60,7 +67,8 @@ def run(  # noqa: PLR0913 (each is an option of the command line)
     from ackclock.cli import jobs as work
     from ackclock.cli.terminal import forecast
 
-    options = work.Options(engine, kernel, ssh_config, seed, repeats, out, jobs, report, quick, command(), module)
+    base = work.Options(engine, kernel, ssh_config, seed, repeats, out, jobs, report, quick, command())
+    options = replace(base, module=module, check_phase=check_phase)
     plans = work.plans(scenarios, options)
     if dry_run:
         names = work.able(plans, options)
@@ -69,6 +77,8 @@ def run(  # noqa: PLR0913 (each is an option of the command line)
         return
     made = work.prepare(scenarios, plans, options)
     forecast.warn(forecasts.of_plans([(job.plan, job.engine) for job in made], jobs, report=report), made[0].folder)
+    for line in dict.fromkeys(line for job in made for line in job.doubts()):
+        typer.echo(f"warning: {line}", err=True)
     for job in made:
         _run_one(job, as_json)
 

@@ -23,6 +23,7 @@ REVERSE = "queue on the way back"
 RANDOM_LOSS = "random loss"
 BURSTS = "token buckets"
 CHANGES = "changes of links"
+PROCESSING = "hosts that take time"
 ECN = "explicit congestion notification"
 PACKET_LOG = "per-packet log"
 CAPTURES = "packet captures"
@@ -38,7 +39,7 @@ OF_TESTBEDS = frozenset({UNKNOWN_DELAY, LEFT, MEASURED})
 #: What is no algorithm's name.
 ALL = frozenset({
     FINITE, STOPS, REQUESTS, APPLICATION, PRIORITIES, STARTS, GENERATED, UDP, ROUTED, SEVERAL_LINKS, REVERSE,
-    RANDOM_LOSS, BURSTS, CHANGES, ECN, PACKET_LOG, CAPTURES, LINK_CAPTURES,
+    RANDOM_LOSS, BURSTS, CHANGES, PROCESSING, ECN, PACKET_LOG, CAPTURES, LINK_CAPTURES,
     SIZES,
 })  # fmt: skip
 
@@ -73,6 +74,7 @@ def _features(plan: Plan) -> Iterator[str]:
             PACKET_LOG: plan.record.packets,
             CAPTURES: bool(plan.record.pcap),
             LINK_CAPTURES: any(vantage.startswith(AT_LINK) for vantage in plan.record.vantages),
+            PROCESSING: any(group.tcp and group.tcp.processing for group in plan.groups),
             ECN: any(map(_marks, plan.groups)),
             RANDOM_LOSS: any(link.loss for link in plan.links),
             BURSTS: any(link.burst_bytes is not None for link in plan.links),

@@ -36,7 +36,7 @@ from ackclock.metrics.distributions import cdf, windows_over_time
 from ackclock.metrics.falls import window_falls
 from ackclock.metrics.flow_means import flow_means
 from ackclock.metrics.metric import PLACES, Metric, Value
-from ackclock.metrics.recorded import Recorded
+from ackclock.metrics.recorded import PHASE, Recorded
 from ackclock.metrics.response import response_times
 from ackclock.metrics.rules import epochs_by_rule
 from ackclock.metrics.settling import responsiveness_at
@@ -143,14 +143,18 @@ def table(data: Recorded, between: tuple[float, float] | None = None) -> dict[st
     What the engine counted over the whole measured part only is null there; goodputs, utilisation, delays and loss
     come from samples (a flow without samples is taken to deliver evenly from its start to its end). Transfers belong
     to the part in which they began, and count as unfinished at its end.
+
+    A result beside which a noisy twin was run has a key `phase` as well: `{locked, moved}`.
     """
     views = list(runs(data, between))
     values = [of_run(view) for view in views]
+    beside = {key: data.manifest[key] for key in (PHASE,) if key in data.manifest}
     return {
         "scenario": data.plan.name,
         "engine": data.manifest.get("engine"),
         "runs": [{"seed": view.seed, "metrics": found} for view, found in zip(views, values, strict=True)],
         "summary": {name: found.as_dict() for name, found in summary(values).items()},
+        **beside,
     }
 
 

@@ -11,6 +11,9 @@ import polars as pl
 
 from ackclock.known import KnownPlan
 
+#: The key of a manifest that has what a noisy twin said of the result.
+PHASE = "phase"
+
 
 class Handed(Protocol):
     """Rows as an engine handed them over, of which a frame is made when somebody asks for it."""

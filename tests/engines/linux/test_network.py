@@ -272,3 +272,30 @@ def test_random_loss_is_before_the_queue_and_spares_acks():
     assert "tc -n e0 qdisc add dev c1 parent 1:1 handle 11: netem limit 1000000 loss 0%" in lines
     short = "tc -n e0 filter add dev c1 parent 1: protocol ip prio 2 u32 match ip protocol 6 0xff"
     assert f"{short} match u16 0x0000 0xff00 at 2 flowid 1:2" in lines
+
+
+@pytest.mark.parametrize(
+    ("processing", "words"),
+    [
+        ('"10us"', "delay 10us rate"),
+        ('{ distribution = "uniform", from = "2us", to = "20us" }', "delay 11us 9us rate"),
+    ],
+)
+def test_hosts_that_take_time_are_a_way_to_them(processing, words):
+    """A packet waits before it comes to its host, in order: with a rate, netem keeps it."""
+    planned = ac.loads(f"{DUMBBELL}\n[tcp]\nprocessing = {processing}\n").plan()
+    laid = network.lay(planned)
+    lines = [line for line in script(laid, planned) if line.startswith("tc -n p")]
+    assert len(lines) == 2
+    for line, end in zip(lines, ("rx0", "tx0"), strict=True):
+        (cable,) = (number for number, cable in enumerate(laid.cables) if cable.target == end)
+        assert line == f"tc -n p{end} qdisc add dev c{cable} root netem limit 1000000 {words} 1000000000000bit"
+        assert all((cable,) == laid.routes[f"p{end}"][address] for address in laid.addresses[end])
+
+
+def test_hosts_of_a_routed_network_take_no_time():
+    planned = ac.load(SCENARIOS / "fat-tree.toml").plan()
+    group = planned.groups[0]
+    busy = replace(group, tcp=replace(group.tcp, processing={"kind": "fixed", "s": 1e-5}))
+    told = [reason.what for reason in ac.engines.engine("linux").check(replace(planned, groups=(busy,)))]
+    assert "hosts that take time, in a routed network" in told

@@ -143,6 +143,7 @@ def test_what_the_engine_reads_has_the_fields_of_the_contract():
         "batches": True,
         "window_validation": True,
         "ecn": "off",
+        "processing": None,
     }
     assert flow["forward"] == {"hops": [{"delay_s": 0.0, "link": 0}], "delay_s": 0.05}
     assert flow["reverse"] == {"hops": [{"delay_s": 0.0, "link": 1}], "delay_s": 0.05}

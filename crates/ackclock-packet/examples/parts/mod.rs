@@ -29,6 +29,6 @@ pub fn tcp(delayed_ack: &str) -> Value {
         "pacing": false,
         "batches": false,
         "window_validation": true,
-        "ecn": "off",
+        "ecn": "off", "processing": null,
     })
 }

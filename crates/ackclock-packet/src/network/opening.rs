@@ -40,6 +40,7 @@ impl Network {
         if let Some(captures) = &mut self.captures {
             captures.open(self.places.number(place), plan);
         }
+        self.processing.open(place, self.places.number(place), plan);
         self.open_route(place, path, plan.ends)
     }
 
@@ -85,6 +86,7 @@ impl Network {
     /// Forgets the route of a flow of which no packet is under way.
     pub fn close_route(&mut self, place: usize) {
         self.routes[place] = None;
+        self.processing.close(place);
         if let Some(captures) = &mut self.captures {
             captures.close(self.places.number(place));
         }

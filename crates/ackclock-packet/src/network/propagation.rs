@@ -55,16 +55,36 @@ impl Network {
                 self.offer_flying(Packet { hop, ..packet }, next as usize);
                 None
             }
-            Next::Arrived => {
-                self.log(self.now, NONE, &packet, Action::Arrive);
-                Some((packet, self.now))
-            }
+            Next::Arrived => self.reach_host(packet),
             Next::Nowhere => {
                 self.lose(NONE, packet, Happening::Loss);
                 None
             }
             Next::NotRouted => self.follow_path(packet),
         }
+    }
+
+    /// A routed packet reaches its host: the TCP sees it at once, unless the host takes time.
+    #[inline(always)]
+    fn reach_host(&mut self, packet: Packet) -> Option<(Packet, Time)> {
+        let place = self.places.of(packet.flow);
+        if self.processing.takes_time(place) {
+            self.process(place, packet);
+            return None;
+        }
+        self.log(self.now, NONE, &packet, Action::Arrive);
+        Some((packet, self.now))
+    }
+
+    /// A routed packet waits at its host, wherever that is, in its flow's flight home.
+    #[inline(never)]
+    fn process(&mut self, place: usize, packet: Packet) {
+        let forward = packet.kind.is_forward();
+        if forward {
+            self.log(self.now, NONE, &packet, Action::Arrive);
+        }
+        let due = self.processing.ready(place, forward, self.now);
+        self.land(place, due, packet);
     }
 
     /// A packet with a path goes on.

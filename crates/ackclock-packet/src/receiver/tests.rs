@@ -61,6 +61,7 @@ fn tcp(timestamps: bool, delayed_ack: DelayedAck) -> TcpPlan {
         batches: false,
         window_validation: true,
         ecn: EcnMode::Off,
+        processing: None,
     }
 }
 

@@ -29,6 +29,7 @@ fn plan(min_rto: Time, rto_floor_on_variance: bool) -> TcpPlan {
         batches: false,
         window_validation: true,
         ecn: EcnMode::Off,
+        processing: None,
     }
 }
 

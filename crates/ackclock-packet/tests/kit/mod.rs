@@ -64,6 +64,7 @@ pub fn linux() -> TcpPlan {
         batches: false,
         window_validation: true,
         ecn: EcnMode::Off,
+        processing: None,
     }
 }
 

@@ -1,8 +1,9 @@
 //! A routed network beside the same links on explicit paths.
 
 use ackclock_packet::Simulation;
-use ackclock_plan::{HopPlan, LinkPlan, PathPlan, Plan};
-use ackclock_record::{Packets, Totals};
+use ackclock_plan::{HopPlan, LinkPlan, PathPlan, Plan, TcpPlan};
+use ackclock_record::{Action, Packets, Totals};
+use ackclock_traffic::Duration;
 use ackclock_units::Time;
 
 use crate::kit::{between, flow, link, linux, ms, nodes, plan, routed, transfer, us};
@@ -57,25 +58,60 @@ fn path(first: u32, delays: &[Time]) -> PathPlan {
     }
 }
 
-fn by_paths(duration: Time) -> Plan {
-    let mut one = flow(linux());
+fn by_paths(duration: Time, tcp: TcpPlan) -> Plan {
+    let mut one = flow(tcp);
     one.forward = path(0, &DELAYS[..3]);
     one.reverse = path(3, &DELAYS[3..]);
     plan(duration, links(), vec![one])
 }
 
-fn by_routing(duration: Time) -> Plan {
+fn by_routing(duration: Time, tcp: TcpPlan) -> Plan {
     let ends = [(0, 2), (2, 3), (3, 1), (1, 3), (3, 2), (2, 0)];
     let links = links().into_iter().zip(ends).zip(DELAYS);
     let links = links.map(|((link, (from, to)), delay)| between(from, to, delay, link));
-    let mut plan = plan(duration, links.collect(), vec![routed(0, 1, flow(linux()))]);
+    let mut plan = plan(duration, links.collect(), vec![routed(0, 1, flow(tcp))]);
     plan.nodes = nodes(2, 4);
     plan
 }
 
 #[test]
 fn every_packet_has_the_same_times_as_on_explicit_paths() {
-    let (paths, routing) = (run(&by_paths(ms(20_000))), run(&by_routing(ms(20_000))));
+    agree(&linux());
+}
+
+#[test]
+fn hosts_that_take_time_take_the_same_on_either() {
+    agree(&busy(Duration::Uniform {
+        from_s: 0.0,
+        to_s: 3e-3,
+    }));
+}
+
+#[test]
+fn hosts_that_always_take_the_same_time_are_a_longer_way() {
+    let fixed = by_paths(ms(5000), busy(Duration::Fixed { s: 2e-3 }));
+    let mut longer = by_paths(ms(5000), linux());
+    longer.flows[0].forward.delay += ms(2);
+    longer.flows[0].reverse.delay += ms(2);
+    let queued = |plan| {
+        let rows = rows(&run(plan).0).into_iter();
+        rows.filter(|row| row.5 == Action::Enqueue as u8)
+            .collect::<Vec<_>>()
+    };
+    assert!(queued(&fixed) == queued(&longer));
+    assert!(queued(&fixed) != queued(&by_paths(ms(5000), linux())));
+}
+
+fn busy(law: Duration) -> TcpPlan {
+    TcpPlan {
+        processing: Some(law),
+        ..linux()
+    }
+}
+
+fn agree(tcp: &TcpPlan) {
+    let paths = run(&by_paths(ms(20_000), tcp.clone()));
+    let routing = run(&by_routing(ms(20_000), tcp.clone()));
     assert!(
         paths.1.links.dropped_total_p[1] > 10,
         "the bottleneck drops"

@@ -167,6 +167,7 @@ pub fn any_tcp() -> impl Strategy<Value = TcpPlan> {
         reduction: repair.reduction,
         window_validation: repair.window_validation,
         ecn: repair.ecn,
+        processing: None,
         ..segments
     })
 }

@@ -11,7 +11,8 @@ from rich.text import Text
 
 from ackclock.dataset import Dataset
 from ackclock.metrics import METRICS, main
-from ackclock.views import numbers
+from ackclock.metrics.recorded import PHASE
+from ackclock.views import numbers, phase
 
 #: The answer in words: metric, and what is said of its mean.
 ANSWER = (
@@ -41,6 +42,8 @@ def print_result(data: Dataset, found: Mapping[str, Any]) -> None:
         console.print(answer)
     if held := [run["held"] for run in data.runs if "held" in run]:
         console.print(_kept_up(held))
+    if PHASE in found:
+        console.print(phase.said(found[PHASE]))
     console.print(_table(summary, numbers.engine(data.manifest), len(found["runs"])))
 
 

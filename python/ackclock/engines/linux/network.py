@@ -6,6 +6,7 @@
 - `w3`: behind link 3. Cables fan out from here, with the delays that follow the link.
 - `e3`: before `q3`, if packets are lost at random there.
 - `d0`: delays that follow no link begin here.
+- `ptx0`: before `tx0`, if the host takes time for what arrives.
 
 Only cables out of `w` and `d` nodes have delays: behind a delay on a host its TCP would wait for its own packets, and
 one in front of a queue would be another queue.
@@ -55,7 +56,8 @@ class Loss:
 class Cable:
     """One direction from a node to another; what is sent arrives after `delay_s`.
 
-    Behind a link that transmits, `rate_bps` is the link's: a packet arrives when its last bit does.
+    Behind a link that transmits, `rate_bps` is the link's: a packet arrives when its last bit does. With `spread_s`,
+    the delay is drawn for each packet from `delay_s` ± that.
     """
 
     source: str
@@ -65,6 +67,7 @@ class Cable:
     overhead_bytes: int = ETHERNET_BYTES
     link: int | None = None
     loss: Loss | None = None
+    spread_s: float = 0.0
 
     @property
     def delays(self) -> bool:
@@ -217,9 +220,16 @@ class _Laying:
         return End(name, address)
 
     def _route(self, source: End, path: PathPlan, destination: End) -> None:
-        for cable in road(source.namespace, path, destination.namespace, self.plan):
+        for cable in self._cables(source.namespace, path, destination.namespace):
             number = self.network.cable(cable)
             self.network.routes[cable.source][destination.address] = (number,)
+
+    def _cables(self, source: str, path: PathPlan, host: str) -> Iterator[Cable]:
+        """Those of a path to a host, which may take time for what arrives."""
+        processing = self.network.hosts[host].processing
+        yield from road(source, path, host if processing is None else f"p{host}", self.plan)
+        if processing is not None:
+            yield processed(f"p{host}", host, *processing)
 
 
 def address(priority: int, side: int, number: int) -> str:
@@ -229,6 +239,14 @@ def address(priority: int, side: int, number: int) -> str:
 
 #: A shorter delay is none: handing a packet over takes as long.
 LEAST_DELAY_S = 1e-6
+
+#: A rate that delays nothing. With one, netem keeps the order of packets whose delays are drawn.
+IN_ORDER_BPS = 1e12
+
+
+def processed(source: str, host: str, least_s: float, most_s: float) -> Cable:
+    """The cable to a host on which packets wait until they are processed: a time drawn from between these two."""
+    return Cable(source, host, (least_s + most_s) / 2, IN_ORDER_BPS, spread_s=(most_s - least_s) / 2)
 
 
 def road(source: str, path: PathPlan, target: str, plan: Plan) -> Iterator[Cable]:

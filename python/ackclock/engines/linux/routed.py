@@ -42,6 +42,8 @@ def beyond(plan: Plan) -> Iterator[str]:
         yield "links that fail in a routed network"
     if len(_settings(plan)) > 1:
         yield "different TCP settings in a routed network"
+    if any(settings.processing for settings in _settings(plan)):
+        yield "hosts that take time, in a routed network"
     if sum(node.host for node in plan.nodes) > MOST_WAYS:
         yield f"more than {MOST_WAYS} hosts"
 

@@ -164,6 +164,8 @@ def netem(cable: Cable) -> str:
     words = f"netem limit {FLYING_P}"
     if cable.delay_s > 0:
         words += f" delay {disciplines.time(cable.delay_s)}"
+    if cable.spread_s > 0:
+        words += f" {disciplines.time(cable.spread_s)}"
     if cable.rate_bps is not None:
         words += f" rate {disciplines.rate(cable.rate_bps)}"
         if cable.overhead_bytes != ETHERNET_BYTES:

@@ -29,17 +29,31 @@ TICKS_S = (0.001, 0.004, 0.01)
 
 @dataclass(frozen=True, slots=True)
 class HostSettings:
-    """What is set for a whole host. Connections that agree on it share a pair of hosts."""
+    """What is set for a whole host. Connections that agree on it share a pair of hosts.
+
+    `processing` is what a packet that arrives takes, in seconds: drawn from between these two.
+    """
 
     sysctls: tuple[tuple[str, str], ...] = ()
     metrics: tuple[tuple[str, str], ...] = ()
     batches: bool = True
+    processing: tuple[float, float] | None = None
 
 
 def settings(group: GroupPlan) -> HostSettings:
     """The settings of a group's hosts; UDP needs none."""
     tcp = group.tcp
-    return HostSettings() if tcp is None else HostSettings(_sysctls(tcp), _metrics(tcp), tcp.batches)
+    if tcp is None:
+        return HostSettings()
+    return HostSettings(_sysctls(tcp), _metrics(tcp), tcp.batches, _processing(tcp))
+
+
+def _processing(tcp: TcpPlan) -> tuple[float, float] | None:
+    """The bounds of what a host takes for a packet; other laws than these two are refused."""
+    law = tcp.processing or {}
+    if law.get("kind") == "fixed":
+        return law["s"], law["s"]
+    return (law["from_s"], law["to_s"]) if law.get("kind") == "uniform" else None
 
 
 def _sysctls(tcp: TcpPlan) -> tuple[tuple[str, str], ...]:
@@ -113,6 +127,8 @@ def _of_tcp(tcp: TcpPlan, kind: str) -> Iterator[str]:
         "a window that comes down at once": tcp.reduction != "prr",
         f'pacing with "{kind}"': tcp.pacing and kind != "bbr",
         "a window that grows unused": not tcp.window_validation,
+        f"hosts whose time for a packet is {(tcp.processing or {}).get('kind')}": tcp.processing is not None
+        and _processing(tcp) is None,
         f'ECN feedback "{tcp.ecn}"': tcp.ecn in ("accurate", "l4s"),
         f'ECN feedback "{tcp.ecn}" with "{kind}"': (tcp.ecn == "dctcp") != (kind == "dctcp")
         and tcp.ecn in ("off", "classic", "dctcp"),

@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
+from ackclock.input.choice import Chosen, told_apart
 from ackclock.input.fields import Quantity, Table, fault, nearest, shown
 from ackclock.input.units import time_s
-from ackclock.scenario.keys import Chosen, told_apart
 from ackclock.scenario.options.options import Options
 
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]

@@ -33,6 +33,7 @@ from ackclock.scenario.planning.flows import flow_plans
 from ackclock.scenario.planning.groups import datagram_group, group_plan
 from ackclock.scenario.planning.memo import Memo
 from ackclock.scenario.planning.sizes import Sizes
+from ackclock.scenario.planning.spread import spread
 from ackclock.scenario.planning.vantages import vantages
 from ackclock.scenario.scenario import Scenario
 from ackclock.scenario.topology.drawing import Drawing, Hosts, Link, Way
@@ -217,6 +218,7 @@ def _plan(given: Scenario, source: Source, memo: Memo) -> Plan:
     senders = (given.network, *given.flows, *given.traffic)
     drawing = memo.of("drawing", senders, lambda: given.network.draw(given.flows, given.traffic))
     mean_rtt_s = _mean_rtt_s(drawing, len(given.flows))
+    drawing = _spread(given, drawing, source)
     packet_bytes = _packet_bytes(given, groups)
     traffic, datagrams = _traffic(given, groups, drawing, source)
     return Plan(
@@ -241,6 +243,12 @@ def _plan(given: Scenario, source: Source, memo: Memo) -> Plan:
         scenario_name=_path(source.name).name,
         scenario_text=source.text,
     )
+
+
+def _spread(given: Scenario, drawing: Drawing, source: Source) -> Drawing:
+    """Each source's own RTT; the bandwidth–delay product is that of the mean without it."""
+    tables = [*_listed("flows", given.flows), *_listed("traffic", given.traffic)]
+    return spread(drawing, tables, _seeds(given)[0], source)
 
 
 def _options(given: Scenario, drawing: Drawing, memo: Memo) -> dict[str, Any]:

@@ -8,11 +8,9 @@ from typing import Any
 from ackclock.input.fields import Spread
 from ackclock.input.units import Size
 from ackclock.plan import FlowPlan, TcpPlan
+from ackclock.scenario.planning.spread import PICOSECOND_DIGITS
 from ackclock.scenario.topology.drawing import Way
 from ackclock.scenario.traffic.flows import Flows
-
-#: Decimals of a second that an engine can tell apart.
-PICOSECOND_DIGITS = 12
 
 
 def flow_plans(flows: Flows, group: int, tcp: TcpPlan, ways: Sequence[Way]) -> Iterator[FlowPlan]:

@@ -75,5 +75,8 @@ def _check_tcp(values: Mapping[str, Any], room: int, place: Callable[[str], Loc]
 
 
 def _plain(card: catalog.Card, name: str, value: Any) -> Any:
-    """Bytes are whole numbers in a plan."""
-    return int(value) if card.parameters[name].kind == "bytes" and value is not None else value
+    """Bytes are whole numbers in a plan, and no time is none."""
+    kind = card.parameters[name].kind
+    if kind == "times":
+        return value.planned() if value.mean_s > 0 else None
+    return int(value) if kind == "bytes" and value is not None else value

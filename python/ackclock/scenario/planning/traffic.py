@@ -21,7 +21,8 @@ from ackclock.plan import (
     TcpPlan,
     TrafficPlan,
 )
-from ackclock.scenario.planning.flows import PICOSECOND_DIGITS, transfer_bytes
+from ackclock.scenario.planning.flows import transfer_bytes
+from ackclock.scenario.planning.spread import PICOSECOND_DIGITS
 from ackclock.scenario.scenario import Scenario
 from ackclock.scenario.topology.drawing import Drawing, Hosts, Way
 from ackclock.scenario.topology.topology import Topology

@@ -44,7 +44,7 @@ class Side(Table):
 class Asymmetric(Topology):
     """A line whose two directions differ; data and ACKs share them."""
 
-    placed_by: ClassVar[frozenset[str]] = frozenset({"direction", "rtt"})
+    placed_by: ClassVar[frozenset[str]] = frozenset({"direction", "rtt", "rtt_spread"})
 
     topology: Literal["asymmetric"] = Field(description='a topology: "asymmetric"')
     down: Side = Field(description="one direction: { rate, delay, queue }")

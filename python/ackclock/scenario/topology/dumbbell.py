@@ -29,7 +29,7 @@ class Reverse(Table):
 class Dumbbell(Topology):
     """All flows through one bottleneck, each with its own base RTT."""
 
-    placed_by: ClassVar[frozenset[str]] = frozenset({"congestion_factor", "direction", "rtt"})
+    placed_by: ClassVar[frozenset[str]] = frozenset({"congestion_factor", "direction", "rtt", "rtt_spread"})
 
     topology: Literal["dumbbell"] = Field(description='a topology: "dumbbell"')
     rate: Rate = Field(description='the bottleneck\'s rate, such as "100Mbit"')

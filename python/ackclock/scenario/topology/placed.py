@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field
 from pydantic_core import InitErrorDetails
 
 from ackclock.input.fields import Loc, Spread, Spreadable, Table, fault, fault_at, shown
-from ackclock.scenario.keys import RTT, Name
+from ackclock.scenario.keys import RTT, Delay, Name
 
 #: Most flows of a scenario, and most ways of its generated traffic.
 MOST_FLOWS = 1_000_000
@@ -47,6 +47,13 @@ class Placed(Table):
         None,
         description="base RTT of these flows, instead of network.rtt; on an asymmetric line with what lies beyond it",
     )
+    rtt_spread: Delay | None = Field(
+        None,
+        description=(
+            "by how much the base RTT of each source may be longer or shorter, drawn evenly from the scenario's first "
+            "seed: the flows of all runs have the same"
+        ),
+    )
     from_: HostNames | None = Field(None, alias="from", description='sending hosts: a name, "h*", a list; absent: all')
     to: HostNames | None = Field(None, description="receiving hosts, as from")
     between: Literal["all", "in-turn", "permutation", "random"] | None = Field(
@@ -83,6 +90,7 @@ PLACING: Mapping[str, tuple[str, str]] = {
     "congestion_factor": ("congestion_factor", "count = …: a congestion factor is that of a dumbbell's access links"),
     "direction": ("direction", "no direction: name hosts with from and to"),
     "rtt": ("rtt", "no rtt: the delays of the links make it"),
+    "rtt_spread": ("rtt_spread", "no rtt_spread: the delays of the links make the RTT"),
     "from_": ("from", "no from: this topology has no hosts to name"),
     "to": ("to", "no to: this topology has no hosts to name"),
     "between": ("between", "no between: this topology has no hosts to name"),

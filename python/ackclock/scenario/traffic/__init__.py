@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
-from ackclock.scenario.keys import Chosen, Tables
+from ackclock.input.choice import Chosen
+from ackclock.scenario.keys import Tables
 from ackclock.scenario.traffic.sending import Sending
 
 if TYPE_CHECKING:

@@ -7,9 +7,10 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import Field, model_validator
 from pydantic_core import core_schema
 
+from ackclock.input.choice import Chosen, told_apart
 from ackclock.input.fields import Table, fault, fault_at, faults, shown
 from ackclock.input.units import Size
-from ackclock.scenario.keys import TRANSFER, Chosen, Transfer, told_apart
+from ackclock.scenario.keys import TRANSFER, Transfer
 from ackclock.scenario.traffic import laws
 from ackclock.scenario.traffic.laws import Law, Truncated
 

@@ -20,7 +20,9 @@ from ackclock import metrics
 from ackclock.dataset import Dataset
 from ackclock.errors import InputError
 from ackclock.metrics import RunView, Summary
+from ackclock.metrics.recorded import PHASE
 from ackclock.system.files import readable
+from ackclock.views import phase
 from ackclock.views.report import answer, figures, page, rows, together
 from ackclock.views.report.answer import Subject
 from ackclock.views.report.drawing import Figure
@@ -114,7 +116,7 @@ def _section(number: int, result: Result) -> dict[str, Any]:
     return {
         "key": f"result{number}",
         "name": result.name,
-        "sentences": answer.sentences(result.subject),
+        "sentences": [*answer.sentences(result.subject), *(phase.said(found) for found in _checked(manifest))],
         "cards": _cards(result.summaries),
         "figures": result.figures,
         "drawn": _drawn(result.first, len(result.runs.names)),
@@ -126,6 +128,11 @@ def _section(number: int, result: Result) -> dict[str, Any]:
         "engine": manifest.get("engine") or "",
         "manifest": _readable({key: value for key, value in manifest.items() if key != "scenario"}),
     }
+
+
+def _checked(manifest: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What a noisy twin said, if there was one."""
+    return [manifest[PHASE]] if PHASE in manifest else []
 
 
 def _cards(summaries: Mapping[str, Summary]) -> list[dict[str, str]]:

@@ -1,0 +1,55 @@
+"""Tables of which a key says which one is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
+from typing import Any, get_args
+
+from pydantic import TypeAdapter
+from pydantic_core import core_schema
+
+from ackclock.input.fields import Table, fault, fault_at, faults, nearest, shown
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """An annotation of what several tables have in common: a key says which of them is written.
+
+    With `plain`, a value that is no table may stand there as well, and becomes what that makes of it.
+    """
+
+    key: str
+    tables: Mapping[str, type[Table]]
+    plain: Callable[[object], Table] | None = None
+    plain_schema: Mapping[str, Any] = field(default_factory=dict)
+
+    def read(self, value: object) -> Table:
+        """The table that the key names."""
+        if isinstance(value, Table):
+            return value
+        if not isinstance(value, dict):
+            if self.plain:
+                return self.plain(value)
+            raise fault(shown(value), "a table of keys and values")
+        if self.key not in value:
+            raise faults([fault_at((self.key,), value, f"a {self.key}: {nearest('', tuple(self.tables))}", "nothing")])
+        name = value[self.key]
+        if not isinstance(name, str) or name not in self.tables:
+            raise faults([fault_at((self.key,), name, nearest(name, tuple(self.tables)))])
+        return self.tables[name].model_validate(value)
+
+    def __get_pydantic_core_schema__(self, source: object, handler: Any) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.read)
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        union: Any = reduce(or_, self.tables.values())
+        tables: dict[str, Any] = handler(TypeAdapter(union).core_schema)
+        return {"anyOf": [self.plain_schema, *tables["anyOf"]]} if self.plain else tables
+
+
+def told_apart(key: str, union: Any) -> dict[str, type[Table]]:
+    """The tables of a union by the word that `key` has in each."""
+    return {get_args(table.model_fields[key].annotation)[0]: table for table in get_args(union)}

@@ -1,0 +1,184 @@
+"""Phase effects: noisy twins, what they say, and plans that are known to be prone."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+import ackclock as ac
+from ackclock.campaigns import phase
+from ackclock.errors import InputError, UnsupportedError
+from ackclock.metrics.recorded import PHASE
+from ackclock.views.phase import HOLDS, said
+
+BIC = """
+name = "BIC"
+duration = "{duration}"
+warmup = "{warmup}"
+repeats = {repeats}
+[network]
+topology = "dumbbell"
+rate = "1Gbit"
+rtt = "11.5ms"
+access_rate = "100Mbit"
+queue = {{ discipline = "pfifo", limit = "935p" }}
+[tcp]
+{processing}
+[[flows]]
+count = 12
+congestion = "bic"
+start = {{ jitter = "1s" }}
+"""
+
+#: 24 packets a second, two in ten thousand of the load.
+BACKGROUND = """
+[[traffic]]
+kind = "udp"
+rate = "24/s"
+packet = "1472B"
+"""
+
+#: Two flows whose packets take 10 ms at the bottleneck, and are locked to its clock.
+TWO = """
+duration = "150s"
+warmup = "20s"
+repeats = 3
+[network]
+topology = "dumbbell"
+rate = "800kbit"
+frame_overhead = "0B"
+rtt = ["220ms", "225ms"]
+access_rate = "8Mbit"
+queue = {{ discipline = "pfifo", limit = "15p" }}
+[tcp]
+stack = "rfc"
+mss = "960B"
+delayed_ack = false
+receive_window = "31KB"
+timestamps = false
+processing = {{ distribution = "uniform", from = "0ms", to = "{longest}" }}
+[[flows]]
+count = 2
+congestion = "reno"
+start = {{ every = "700ms" }}
+"""
+
+NOISE = 'processing = { distribution = "uniform", from = "0us", to = "20us" }'
+
+
+def plan(processing="", more="", **times):
+    given = {"duration": "4s", "warmup": "1s", "repeats": 2} | times
+    return ac.loads(BIC.format(processing=processing, **given) + more).plan()
+
+
+def jain(processing, more, **times):
+    return ac.run(plan(processing, more, **times)).metrics()["summary"]["jain"]["mean"]
+
+
+def row(mean, half):
+    return {"mean": mean, "ci95_low": mean - half, "ci95_high": mean + half, "n": 5}
+
+
+@pytest.mark.oracle
+def test_with_noise_a_little_background_does_not_make_another_result():
+    """Without noise 24 packets a second move Jain's index from .94 to where it belongs, published as .969."""
+    times = {"duration": "60s", "warmup": "10s", "repeats": 5}
+    alone, beside = (jain(NOISE, more, **times) for more in ("", BACKGROUND))
+    assert abs(alone - beside) < 0.02
+    assert alone == pytest.approx(0.969, abs=0.02)
+
+
+def test_who_is_locked_out_by_phase_is_not_with_noise():
+    """The short form, after Floyd and Jacobson 1991: a few ms of RTT lock a flow out, in every run alike."""
+    alone = ac.run(ac.loads(TWO.format(longest="0ms")).plan())
+    noisy = ac.run(ac.loads(TWO.format(longest="20ms")).plan())
+    assert all(share < 0.2 for share in second_shares(alone))
+    assert all(0.45 < share < 0.65 for share in second_shares(noisy))
+    found = phase.compared(alone.metrics()["summary"], noisy.metrics()["summary"])
+    assert "jain" in found["moved"]
+
+
+def second_shares(data):
+    """What the second of two flows gets of what both get, by run."""
+    bits = data.flows["delivered_bytes"].to_list()
+    return [second / (first + second) for first, second in zip(bits[::2], bits[1::2], strict=True)]
+
+
+def test_a_twin_has_noise_where_there_is_none_and_more_where_there_is():
+    twin = phase.twin(plan())
+    assert twin.groups[0].tcp.processing == {"kind": "uniform", "from_s": 0.0, "to_s": 20e-6}
+    assert phase.twin(twin).groups[0].tcp.processing == {"kind": "uniform", "from_s": 0.0, "to_s": pytest.approx(30e-6)}
+    assert twin.seeds == plan().seeds
+    assert dataclasses.replace(twin, groups=plan().groups) == plan()
+
+
+def test_udp_has_no_twin_of_its_own():
+    assert phase.twin(plan(more=BACKGROUND)).groups[-1].tcp is None
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "locked"),
+    [
+        (row(0.92, 0.0003), row(0.97, 0.005), True),
+        (row(0.92, 0.03), row(0.97, 0.03), False),  # the intervals meet
+        (row(0.969, 0.0003), row(0.972, 0.0003), False),  # surely another, and no matter
+        ({"mean": 0.92, "ci95_low": None, "ci95_high": None, "n": 1}, row(0.97, 0.005), False),
+        (row(0.0, 0.0), row(0.0, 0.0), False),
+    ],
+)
+def test_a_result_is_phase_locked_if_its_twin_is_clearly_another(here, there, locked):
+    nothing = {"mean": None, "ci95_low": None, "ci95_high": None, "n": 0}
+    summary = dict.fromkeys(ac.metrics.METRICS, nothing)
+    found = phase.compared(summary | {"jain": here}, summary | {"jain": there})
+    assert found["locked"] == locked
+    assert list(found["moved"]) == (["jain"] if locked else [])
+
+
+def test_a_locked_result_says_so_in_words():
+    moved = {"jain": {"here": [0.92, 0.919, 0.921], "twin": [0.97, 0.96, 0.98]}}
+    told = said({"locked": True, "moved": moved})
+    assert told.startswith("Phase-locked: ")
+    assert "0.920 (0.919 – 0.921) here, 0.970 (0.960 – 0.980) with noise" in told
+    assert said({"locked": False, "moved": {}}) == HOLDS
+
+
+def test_what_a_twin_says_is_in_the_manifest_and_among_the_metrics():
+    small = plan(duration="1.5s")
+    data = phase.checked(ac.run(small), small, "packet")
+    assert data.metrics()[PHASE] == data.manifest[PHASE]
+    assert set(data.metrics()[PHASE]) == {"locked", "moved"}
+
+
+def test_one_run_cannot_be_checked():
+    with pytest.raises(InputError, match="found one run; expected two or more"):
+        phase.check(plan(repeats=1), "packet")
+
+
+def test_an_engine_without_hosts_cannot_be_checked():
+    with pytest.raises(UnsupportedError, match="hosts that take time"):
+        phase.check(plan(), "fluid")
+
+
+def test_plans_that_are_prone_are_known():
+    told = phase.prone(plan())
+    assert told
+    assert told.startswith("12 greedy flows of one RTT behind links of 100 Mbit/s")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("[tcp]", f"[tcp]\n{NOISE}"),
+        ('rtt = "11.5ms"', 'rtt = { from = "11.5ms", to = "12ms" }'),
+        ('access_rate = "100Mbit"', 'access_rate = "90Mbit"'),
+        ('access_rate = "100Mbit"', ""),
+        ("count = 12", "count = 1"),
+        ("count = 12", 'count = 12\nsize = "1MB"'),
+        ('"pfifo", limit = "935p"', '"codel"'),
+    ],
+)
+def test_others_are_not(old, new):
+    text = BIC.format(processing="", duration="4s", warmup="1s", repeats=2)
+    assert old in text
+    assert phase.prone(ac.loads(text.replace(old, new)).plan()) is None
