@@ -85,6 +85,7 @@ impl Network {
     /// Forgets the route of a flow of which no packet is under way.
     pub fn close_route(&mut self, place: usize) {
         self.routes[place] = None;
+        self.copies.remove(&self.places.number(place));
         if let Some(captures) = &mut self.captures {
             captures.close(self.places.number(place));
         }

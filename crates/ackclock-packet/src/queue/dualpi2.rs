@@ -194,7 +194,7 @@ impl DualPi2 {
         match ecn {
             Ecn::Capable1 | Ecn::Experienced => true,
             Ecn::Capable0 => self.parameters.any_ect,
-            Ecn::NotCapable => false,
+            Ecn::NotCapable | Ecn::Damaged => false,
         }
     }
 

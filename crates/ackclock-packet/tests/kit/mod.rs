@@ -175,6 +175,8 @@ pub fn link(rate_bps: f64, limit_packets: u32) -> LinkPlan {
         frame_overhead_bytes: 0,
         queue: pfifo(limit_packets),
         loss: None,
+        medium: None,
+        trace: None,
         bottleneck: true,
     }
 }
@@ -222,6 +224,8 @@ pub fn change(at: Time, link: u32) -> ChangePlan {
         rate: None,
         delay: None,
         up: None,
+        loss: None,
+        medium: None,
     }
 }
 
