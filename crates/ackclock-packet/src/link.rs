@@ -19,9 +19,10 @@ use crate::packet::Packet;
 use crate::queue::{self, Drops, Priorities, Queue};
 use crate::PlanError;
 
+use bucket::APART;
 pub use counting::Counters;
 use counting::{Passed, Sojourns};
-use gate::{Gate, APART};
+use gate::Gate;
 use loss::RandomLoss;
 pub use propagation::Propagation;
 use rates::Rates;

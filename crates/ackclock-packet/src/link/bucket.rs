@@ -8,8 +8,10 @@ use std::collections::VecDeque;
 
 use ackclock_units::{Rate, Time};
 
-use super::gate::APART;
 use crate::packet::Packet;
+
+/// Packets that leave together do so in this distance, so that each is an event of its own.
+pub const APART: Time = Time::from_picoseconds(1);
 
 /// The bucket, and the packets that it has let through but that have not left yet.
 #[derive(Debug)]

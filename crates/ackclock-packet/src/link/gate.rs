@@ -7,9 +7,6 @@ use super::bucket::Bucket;
 use super::opportunities::Opportunities;
 use crate::packet::Packet;
 
-/// Packets that leave together do so in this distance, so that each is an event of its own.
-pub const APART: Time = Time::from_picoseconds(1);
-
 /// It has let packets through that have not left yet.
 #[derive(Debug)]
 pub enum Gate {

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 
 use ackclock_units::Time;
 
-use super::gate::APART;
+use super::bucket::APART;
 use crate::packet::Packet;
 
 /// The opportunities of a link, and the packets that use them.

@@ -84,7 +84,7 @@ class Asymmetric(Topology):
     def _own_s(self, name: str) -> float:
         """The delay of a link whose delay changes or varies; one that does not is cheaper in the ways."""
         side = self.down if name == "down" else self.up
-        return side.delay if side.is_impaired or self.moves(name) else 0.0
+        return side.delay if side.medium() or self.moves(name) else 0.0
 
     def _rtts_s(self, group: Placed) -> list[float]:
         count = self.sources(group)

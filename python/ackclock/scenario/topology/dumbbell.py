@@ -137,7 +137,7 @@ class Dumbbell(Impaired, Topology):
 
     def _borrowed_s(self, rtts_s: Sequence[Sequence[float]]) -> float:
         """The delay that all ways have behind the bottleneck, where that is to vary there; else none."""
-        varies = self.is_impaired or any(change.link == NAME and change.is_impaired for change in self.changes)
+        varies = self.medium() or any(change.link == NAME and change.is_impaired for change in self.changes)
         return min(map(min, rtts_s)) / 2 if varies else 0.0
 
     def _shared_links(self, borrowed_s: float) -> list[Link]:

@@ -48,7 +48,7 @@ class Loss(Table):
             raise fault(f"{' and '.join(laws)} together" if laws else "none of its keys", _LOSSES)
         for key, law in (("syn", "probability"), ("to_good", "to_bad"), ("in_bad", "to_bad"), ("in_good", "to_bad")):
             if getattr(self, key) is not None and laws != [law]:
-                raise fault(f"{key} beside {laws[0]}", f"{key} beside {law}")
+                raise fault(f"{key} beside {laws[0]}", f"{key} beside a {law}")
         if laws == ["to_bad"] and self.to_good is None:
             raise fault("to_bad without to_good", _LOSSES)
         return self

@@ -33,7 +33,7 @@ class Change(Impaired):
     @model_validator(mode="after")
     def _something_changes(self) -> Change:
         if all(value is None for value in (self.rate, self.delay, self.up, self.loss)) and not self.is_impaired:
-            raise fault("no change", 'rate = "…", delay = "…", up = false, up = true, or a loss and the like')
+            raise fault("no change", 'rate = "…", delay = "…", up = false or up = true, or a loss and the like')
         return self
 
 
