@@ -9,6 +9,7 @@ from changed import changed
 
 import ackclock as ac
 from ackclock import engines
+from ackclock.errors import ScenarioError
 
 TRACED = """
 duration = "100ms"
@@ -223,3 +224,26 @@ def test_the_kernel_s_shaper_has_no_opportunities():
     text = changed(FLOW, ('rate = "10Mbit"', 'rate = { trace = "t" }')) + '[traces]\nt = "1\\n"\n'
     reasons = [str(reason) for reason in engines.engine("linux").check(ac.loads(text).plan())]
     assert any("a trace of opportunities (a CSV of rates" in reason for reason in reasons)
+
+
+def test_what_does_not_fit_together_is_told():
+    traced = changed(FLOW, ('rate = "10Mbit"', 'rate = { trace = "t" }\nburst = "3KB"')) + '[traces]\nt = "1\\n"\n'
+    with pytest.raises(ScenarioError, match="found a burst beside a trace; expected one of them"):
+        ac.loads(traced).plan()
+    loss = changed(FLOW, ('rtt = "40ms"', 'rtt = "40ms"\nloss = { to_bad = 0.1 }'))
+    with pytest.raises(ScenarioError, match="network.loss: found to_bad without to_good; expected"):
+        ac.loads(loss).plan()
+    y = """
+duration = "1s"
+[network]
+topology = "y"
+trunk = { rate = "1Mbit", delay = "0s", queue = { discipline = "pfifo", limit = "9p" }, reorder = { probability = 0 } }
+branches = [
+    { rate = "1Mbit", delay = "1ms", queue = { discipline = "pfifo", limit = "9p" } },
+    { rate = "1Mbit", delay = "1ms", queue = { discipline = "pfifo", limit = "9p" } },
+]
+[[flows]]
+path = "branch-0"
+"""
+    with pytest.raises(ScenarioError, match="network.trunk: found reorder without a delay; expected"):
+        ac.loads(y).plan()

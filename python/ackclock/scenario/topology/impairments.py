@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 from ackclock.input.fields import Table, fault
 from ackclock.plan import JitterPlan, MediumPlan
 from ackclock.scenario.keys import Delay
+from ackclock.scenario.traces import Traced
 
 #: A chance that may be none, and one that may be certain.
 Chance = Annotated[float, Field(ge=0, lt=1)]
@@ -92,6 +93,14 @@ class Impaired(Table):
     reorder: OfPackets | None = Field(None, description="packets that arrive without the link's delay, before others")
     duplicate: OfPackets | None = Field(None, description="packets that arrive twice")
     corrupt: OfPackets | None = Field(None, description="packets that are damaged: their end discards them")
+
+    @model_validator(mode="after")
+    def _fits(self) -> Impaired:
+        if isinstance(getattr(self, "rate", None), Traced) and getattr(self, "burst", None) is not None:
+            raise fault("a burst beside a trace", "one of them: a trace has no token bucket")
+        if self.reorder is not None and getattr(self, "delay", None) == 0:
+            raise fault("reorder without a delay", "a delay that some packets arrive without")
+        return self
 
     @property
     def is_impaired(self) -> bool:
