@@ -4,9 +4,9 @@ A plan is frozen. Every default has been filled in from the algorithms' and stac
 RTT and size, every size in bandwidth–delay products (`bdp`) has become packets or bytes. `ackclock run --dry-run`
 prints it; `Plan.engine_input` is what of it the packet engine and the Linux kernel's agent read.
 
-The bandwidth–delay product of a link is its rate × the mean base RTT of all flows. A limit in packets holds as many
-*full data packets* of the scenario's largest wire size (`packet_bytes`) as fit into it, and at least one; a limit in
-bytes at least one such packet.
+The bandwidth–delay product of a link is its rate (the mean of a trace) × the mean base RTT of all flows. A limit in
+packets holds as many *full data packets* of the scenario's largest wire size (`packet_bytes`) as fit into it, and at
+least one; a limit in bytes at least one such packet.
 """
 
 from __future__ import annotations
@@ -59,6 +59,38 @@ class EndsPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class TracePlan:
+    """What a link carries over time, again and again; `file` is where it was read, `sha256` the sum of its text.
+
+    `course` is what `crates/ackclock-plan` reads: rates from their times on, or opportunities.
+    """
+
+    file: str
+    sha256: str
+    period_s: float
+    course: Parameters
+
+
+@dataclass(frozen=True, slots=True)
+class JitterPlan:
+    """How a link's propagation delay varies; `distribution` is "uniform" or "normal"."""
+
+    deviation_s: float
+    distribution: str
+    in_order: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MediumPlan:
+    """What becomes of packets behind a link's transmitter: jitter, and chances of being reordered, doubled, damaged."""
+
+    jitter: JitterPlan | None = None
+    reorder: float = 0.0
+    duplicate: float = 0.0
+    corrupt: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class ChangePlan:
     """A change of a link at a given time; what is None stays. A link that is not `up` loses what it is offered."""
 
@@ -67,13 +99,16 @@ class ChangePlan:
     rate_bps: float | None = None
     delay_s: float | None = None
     up: bool | None = None
+    loss: Parameters | None = None
+    medium: MediumPlan | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LinkPlan:
     """A link that can queue: random loss, queue, transmitter, then `delay_s` of propagation.
 
-    `ends` are the nodes that it joins (None: only paths name it); `weight` is its share among equally short ways.
+    `ends` are the nodes that it joins (None: only paths name it); `weight` is its share among equally short ways. With
+    a trace, `rate_bps` is its mean.
     """
 
     name: str
@@ -86,6 +121,8 @@ class LinkPlan:
     queue: QueuePlan
     loss: Parameters | None
     bottleneck: bool
+    trace: TracePlan | None = None
+    medium: MediumPlan | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,6 +111,8 @@ pub struct Change {
     pub link: u32,
     /// Its rate from now on, 0 if it is down: the value of the event.
     pub rate_bps: f64,
+    /// Whether there is an event of it.
+    pub told: bool,
     /// As in [`Order::setup`].
     pub commands: Vec<String>,
 }
@@ -265,7 +267,7 @@ mod tests {
         json!({
             "plan": plan,
             "seed": 1, "clock": "virtual", "here": null, "setup": ["ip netns add tx0"],
-            "changes": [{"at_s": 2.0, "link": 0, "rate_bps": 1e7, "commands": ["tc qdisc"]}],
+            "changes": [{"at_s": 2.0, "link": 0, "rate_bps": 1e7, "told": true, "commands": ["tc qdisc"]}],
             "sockets": [
                 {
                     "congestion": "cubic", "mss_bytes": null, "send_buffer_bytes": null, "receive_buffer_bytes": null,

@@ -386,7 +386,7 @@ mod tests {
     fn what_has_waited_and_was_dropped_counts_in_the_mean_sojourn() {
         let mut link: LinkPlan = serde_json::from_value(json!({
             "name": "bottleneck", "ends": null, "rate_bps": 1e8, "delay_s": 0.0, "weight": 1.0, "burst_bytes": null,
-            "frame_overhead_bytes": 14, "queue": {"discipline": "sfq", "parameters": {"headdrop": true}}, "loss": null,
+            "frame_overhead_bytes": 14, "queue": {"discipline": "sfq", "parameters": {"headdrop": true}}, "loss": null, "medium": null, "trace": null,
             "bottleneck": true,
         }))
         .expect("a link");

@@ -390,11 +390,13 @@ impl Run {
     fn change(&mut self, number: usize) -> Result<(), Error> {
         let change = &self.order.changes[number];
         setup::run(&change.commands, &mut self.hosts.namespaces)?;
-        let (link, rate_bps) = (change.link, change.rate_bps);
+        let (link, rate_bps, is_told) = (change.link, change.rate_bps, change.told);
         if rate_bps > 0.0 {
             self.queues.set_rate(link, rate_bps)?;
         }
-        self.event(NONE, link, Happening::LinkChange, rate_bps);
+        if is_told {
+            self.event(NONE, link, Happening::LinkChange, rate_bps);
+        }
         Ok(())
     }
 

@@ -92,7 +92,7 @@ impl Workload {
             "burst_bytes": null,
             "frame_overhead_bytes": 0,
             "queue": queue,
-            "loss": null,
+            "loss": null, "medium": null, "trace": null,
             "bottleneck": true,
         });
         let flows: Vec<Value> = (0..self.flows).map(|flow| self.flow(flow)).collect();

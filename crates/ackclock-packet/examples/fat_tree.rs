@@ -172,7 +172,7 @@ fn link(source: u32, destination: u32, options: &Options) -> Result<Value, Failu
         "burst_bytes": null,
         "frame_overhead_bytes": 0,
         "queue": { "discipline": "pfifo", "parameters": { "limit_packets": limit } },
-        "loss": null,
+        "loss": null, "medium": null, "trace": null,
         "bottleneck": false,
     }))
 }

@@ -81,7 +81,7 @@ fn plan(number: u32, segments: u32) -> serde_json::Result<Plan> {
             "burst_bytes": null,
             "frame_overhead_bytes": 0,
             "queue": { "discipline": "pfifo", "parameters": { "limit_packets": 1000 } },
-            "loss": null,
+            "loss": null, "medium": null, "trace": null,
             "bottleneck": true,
         }],
         "routing": "single",

@@ -5,9 +5,12 @@
 mod bucket;
 mod changing;
 mod counting;
+mod gate;
 mod launching;
 mod loss;
+mod opportunities;
 mod propagation;
+mod rates;
 
 use ackclock_plan::LinkPlan;
 use ackclock_units::{Rate, Time};
@@ -16,11 +19,13 @@ use crate::packet::Packet;
 use crate::queue::{self, Drops, Priorities, Queue};
 use crate::PlanError;
 
-use bucket::Bucket;
+use bucket::APART;
 pub use counting::Counters;
 use counting::{Passed, Sojourns};
+use gate::Gate;
 use loss::RandomLoss;
 pub use propagation::Propagation;
+use rates::Rates;
 
 #[cfg(test)]
 mod tests;
@@ -94,8 +99,12 @@ pub struct Link {
     rate: Rate,
     /// Transmission times of the last small and the last large packet.
     transmission_times: [(u32, Time); 2],
-    bucket: Option<Box<Bucket>>,
+    gate: Option<Box<Gate>>,
+    /// What the rate is over time, if it follows a trace.
+    rates: Option<Box<Rates>>,
     loss: Option<Box<RandomLoss>>,
+    /// Of its random numbers.
+    seed: u64,
 }
 
 /// Packets that the discipline dropped, and copies of those it marked, counted and ready to be recorded.
@@ -135,10 +144,10 @@ impl Link {
             counters: Counters::default(),
             sojourns: Sojourns::default(),
             drops: Drops::default(),
-            bucket: plan
-                .burst_bytes
-                .map(|bytes| Box::new(Bucket::new(bytes, plan.rate))),
+            gate: Gate::of(plan).map(Box::new),
+            rates: plan.trace.as_ref().and_then(Rates::of).map(Box::new),
             loss: plan.loss.map(|loss| Box::new(RandomLoss::new(loss, seed))),
+            seed,
             settled: Settled::default(),
         };
         link.set_rate(plan.rate);
@@ -175,7 +184,7 @@ impl Link {
     /// looked at; the next packet begins. Returns the one that has left.
     #[inline(always)]
     pub fn finish(&mut self, now: Time) -> (Option<Packet>, Due) {
-        if self.bucket.is_some() {
+        if self.gate.is_some() {
             self.release(now);
         }
         let left = (self.propagation.holds() > 0).then(|| self.propagation.pop().0);
@@ -185,7 +194,7 @@ impl Link {
     /// The time has come at which a link with a flight was to be looked at.
     #[inline]
     pub fn resume(&mut self, now: Time) -> Due {
-        if self.bucket.is_none() {
+        if self.gate.is_none() {
             return self.look::<true>(now);
         }
         let (departure, arrival) = self.release(now);
@@ -213,7 +222,7 @@ impl Link {
     /// The transmitter is free.
     #[inline(always)]
     fn begin<const FLIGHT: bool>(&mut self, now: Time) -> Due {
-        if self.bucket.is_some() {
+        if self.gate.is_some() {
             return Due::later(self.pour(now));
         }
         if self.queued_packets == 0 {
@@ -247,36 +256,36 @@ impl Link {
         self.counters.dequeued += 1;
         self.counters.sojourn_time += sojourn.as_f64();
         self.sojourns.record(sojourn, self.propagation.exists);
-        let duration = self.duration(packet.wire_bytes);
+        let duration = self.duration(packet.wire_bytes, now);
         self.counters.busy += duration;
         Some((packet, duration))
     }
 
-    /// The packet that the bucket has let through first leaves; returns when, and when it arrives if it is the first.
+    /// The packet that the gate has let through first leaves; returns when, and when it arrives if it is the first.
     #[cold]
     fn release(&mut self, now: Time) -> (Time, Time) {
-        let left = self.bucket.as_mut().and_then(|bucket| bucket.pop());
+        let left = self.gate.as_mut().and_then(|gate| gate.pop(now));
         left.map_or((Time::NEVER, Time::NEVER), |packet| {
             (now, self.launch(packet, now))
         })
     }
 
-    /// Lets through what the bucket allows; returns when to look again.
+    /// Lets through what the gate allows; returns when to look again.
     #[cold]
     fn pour(&mut self, now: Time) -> Time {
-        let Some(mut bucket) = self.bucket.take() else {
+        let Some(mut gate) = self.gate.take() else {
             return Time::NEVER;
         };
-        while self.queued_packets > 0 && bucket.allows(now) {
+        while self.queued_packets > 0 && gate.ready(now) <= now {
             let Some((packet, cost)) = self.take(now) else {
                 break;
             };
-            bucket.push(packet, cost, now);
+            gate.push(packet, cost, now);
         }
-        let next = bucket
+        let next = gate
             .next(now)
-            .unwrap_or_else(|| self.wait_for(&bucket, now));
-        self.bucket = Some(bucket);
+            .unwrap_or_else(|| self.wait_for(&mut gate, now));
+        self.gate = Some(gate);
         next
     }
 
@@ -289,26 +298,30 @@ impl Link {
         self.queue.ready(now).max(now + Time::from_picoseconds(1))
     }
 
-    /// Nothing is passing: when the bucket allows a packet, or the discipline gives one.
-    fn wait_for(&self, bucket: &Bucket, now: Time) -> Time {
-        if self.queued_packets > 0 && !bucket.allows(now) {
-            bucket.filled()
+    /// Nothing is passing: when the gate allows a packet, or the discipline gives one.
+    fn wait_for(&self, gate: &mut Gate, now: Time) -> Time {
+        let ready = gate.ready(now);
+        if self.queued_packets > 0 && ready > now {
+            ready
         } else {
             self.wait(now)
         }
     }
 
-    /// How long a packet is in transmission.
+    /// How long a packet is in transmission that begins now.
     #[inline(always)]
-    fn duration(&mut self, bytes: u32) -> Time {
+    fn duration(&mut self, bytes: u32, now: Time) -> Time {
         if self.byte_time == 0 {
-            return self.transmission_time(bytes);
+            return self.transmission_time(bytes, now);
         }
         Time::from_picoseconds(u64::from(bytes) * self.byte_time)
     }
 
     #[inline(always)]
-    fn transmission_time(&mut self, bytes: u32) -> Time {
+    fn transmission_time(&mut self, bytes: u32, now: Time) -> Time {
+        if let Some(rates) = &self.rates {
+            return rates.transmission_time(u64::from(bytes), now).max(APART);
+        }
         let last = &mut self.transmission_times[usize::from(bytes >= SMALL_BYTES)];
         if last.0 != bytes {
             // At least a picosecond, so that time passes on however fast a link.
@@ -366,7 +379,7 @@ impl Link {
 
     /// Packets that have not been launched: in the queue, and let through by a token bucket.
     pub fn keeps(&self) -> u64 {
-        let passing = self.bucket.as_ref().map_or(0, |bucket| bucket.len());
+        let passing = self.gate.as_ref().map_or(0, |gate| gate.len());
         u64::from(self.queued_packets) + passing
     }
 
@@ -375,7 +388,17 @@ impl Link {
         self.queue.backlog()
     }
 
-    /// The rate of the transmitter.
+    /// Wire bits that it could have sent in the time before `now`.
+    pub fn capacity_bits(&self, now: Time, span: Time) -> f64 {
+        let total: &dyn Fn(Time) -> f64 = match (&self.rates, self.gate.as_deref()) {
+            (Some(rates), _) => &|until| rates.capacity_bits(until),
+            (_, Some(Gate::Opportunities(times))) => &|until| times.capacity_bits(until),
+            _ => return self.rate.bits_per_second() * span.seconds(),
+        };
+        total(now) - total(now - span)
+    }
+
+    /// The rate of the transmitter, or the mean of its trace.
     pub fn rate(&self) -> Rate {
         self.rate
     }

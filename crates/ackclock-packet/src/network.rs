@@ -20,7 +20,7 @@ use crate::agenda::Agenda;
 use crate::calendar::Calendar;
 use crate::link::{Due, Link, Settled};
 use crate::options::Blocks;
-use crate::packet::{Packet, NO_SACK};
+use crate::packet::{Ecn, Packet, NO_SACK};
 use crate::path::{first_due, set_off, DelayLine, Hop, Path, Route};
 use crate::pcap::Captures;
 use crate::places::Places;
@@ -31,6 +31,7 @@ use crate::sender::{Outlet, Reasons};
 use crate::PlanError;
 
 mod changes;
+mod medium;
 mod opening;
 mod processing;
 mod propagation;
@@ -38,6 +39,8 @@ mod sacks;
 mod watching;
 
 use changes::Changes;
+pub use medium::Harm;
+use medium::Medium;
 use processing::Processing;
 use sacks::SackStore;
 
@@ -48,6 +51,10 @@ pub struct Network {
     /// Links to be looked at, then flights by link, then the change of a link that comes next.
     link_events: Calendar,
     changes: Changes,
+    /// By link: what is behind its transmitter, where that is more than a delay.
+    media: BTreeMap<usize, Medium>,
+    /// By flow: how many of its packets media have made.
+    copies: BTreeMap<u32, u64>,
     routing: Routing,
     /// The paths that are given, of which flows take one.
     paths: Vec<Path>,
@@ -97,6 +104,10 @@ impl Network {
         for change in plan.changes.iter().filter(|change| change.delay.is_some()) {
             links[change.link as usize].give_flight();
         }
+        let media = Medium::all(plan, &seeds);
+        for &link in media.keys() {
+            links[link].give_medium();
+        }
         let paths: Vec<_> = paths.collect();
         let captures = Captures::of(plan, &paths, seed);
         let is_watched = plan.record.packets || captures.is_some();
@@ -111,6 +122,8 @@ impl Network {
             now: Time::ZERO,
             link_events: propagation::calendar(plan),
             changes: Changes::new(plan, priorities, &seeds)?,
+            media,
+            copies: BTreeMap::new(),
             routing: Routing::new(plan, seed),
             transmissions: Agenda::new(links.len()),
             paths,
@@ -139,7 +152,10 @@ impl Network {
 
     /// Whether any link has a flight behind it, or changes.
     pub fn has_flights(&self) -> bool {
-        self.changes.are_planned() || self.links.iter().any(|link| link.propagation.exists)
+        let has_media = !self.media.is_empty();
+        self.changes.are_planned()
+            || has_media
+            || self.links.iter().any(|link| link.propagation.exists)
     }
 
     /// What happens next at links with a flight, and when, if that is before everything else: no later than
@@ -179,6 +195,10 @@ impl Network {
         self.settle_drops(link);
         let packet = packet?;
         self.log(self.now, link as u32, &packet, Action::Dequeue);
+        if !self.media.is_empty() && self.media.contains_key(&link) {
+            self.enter_medium(link, packet);
+            return None;
+        }
         self.pass_on(packet)
     }
 
@@ -233,6 +253,8 @@ impl Network {
             packet.hop += 1;
             self.head_for(hop, packet);
             None
+        } else if packet.ecn == Ecn::Damaged {
+            self.discard(packet)
         } else if forward {
             let local = self.now + route.forward_delay;
             self.log(local, NONE, &packet, Action::Arrive);
@@ -435,7 +457,13 @@ impl Network {
             .iter()
             .map(|delay_line| delay_line.flight.len());
         let behind = self.links.iter().map(|link| link.propagation.holds());
-        queued + home.chain(between).chain(behind).sum::<usize>() as u64
+        let flying = self.media.values().map(Medium::holds);
+        queued
+            + home
+                .chain(between)
+                .chain(behind)
+                .chain(flying)
+                .sum::<usize>() as u64
     }
 }
 

@@ -74,6 +74,8 @@ pub enum Ecn {
     Capable1,
     /// A router saw congestion.
     Experienced,
+    /// None: the packet was damaged on its way, and its end will discard it.
+    Damaged,
 }
 
 impl Ecn {

@@ -81,7 +81,7 @@ impl Drops {
     /// Marks a packet (RFC 3168 section 5). Returns whether its transport understands that; if not, the packet
     /// is as it was.
     pub fn mark(&mut self, packet: &mut Packet) -> bool {
-        if packet.ecn == Ecn::NotCapable {
+        if matches!(packet.ecn, Ecn::NotCapable | Ecn::Damaged) {
             return false;
         }
         packet.ecn = Ecn::Experienced;

@@ -368,7 +368,8 @@ impl Simulation {
             let place = self.network.places().of(number);
             let (out, arrived) = self.stages[place].packets();
             let lost = self.network.gone(place);
-            (sent + out, gone + arrived + lost)
+            let copied = self.network.copies(place);
+            (sent + out + copied, gone + arrived + lost)
         })
     }
 

@@ -8,6 +8,7 @@ use crate::network::{ChangePlan, EndsPlan, LinkPlan, LossPlan, PathPlan};
 use crate::plan::Plan;
 use crate::record::Vantage;
 use crate::tcp::TcpPlan;
+use crate::trace::TracePlan;
 use crate::traffic::{PopulationPlan, TrafficPlan};
 
 /// Bytes of the largest IP packet.
@@ -194,10 +195,10 @@ impl LinkPlan {
         positive("weight", self.weight > 0.0 && self.weight.is_finite())?;
         let overhead = u64::from(self.frame_overhead_bytes);
         at_most("frame_overhead_bytes", overhead, LARGEST_PACKET_BYTES)?;
-        match self.loss {
-            Some(LossPlan::Every { packets }) => positive("loss.packets", packets > 0),
-            _ => Ok(()),
+        if let Some(what) = self.trace.as_ref().and_then(TracePlan::fault) {
+            return Err(Error::NotPositive(what));
         }
+        self.loss.map_or(Ok(()), check_loss)
     }
 }
 
@@ -210,6 +211,7 @@ impl ChangePlan {
                 links,
             });
         }
+        self.loss.map_or(Ok(()), check_loss)?;
         self.rate.map_or(Ok(()), check_rate)
     }
 }
@@ -230,6 +232,13 @@ impl TcpPlan {
     fn check_request(&self, request_bytes: Option<u32>) -> Result<(), Error> {
         let bytes = u64::from(request_bytes.unwrap_or(0));
         at_most("request_bytes", bytes, u64::from(self.mss_bytes))
+    }
+}
+
+fn check_loss(loss: LossPlan) -> Result<(), Error> {
+    match loss {
+        LossPlan::Every { packets } => positive("loss.packets", packets > 0),
+        _ => Ok(()),
     }
 }
 

@@ -8,10 +8,12 @@ mod checks;
 mod datagrams;
 mod error;
 mod flows;
+mod medium;
 mod network;
 mod plan;
 mod record;
 mod tcp;
+mod trace;
 mod traffic;
 mod wire;
 
@@ -19,6 +21,7 @@ pub use ackclock_traffic::DatagramSource;
 pub use datagrams::DatagramPlan;
 pub use error::Error;
 pub use flows::FlowPlan;
+pub use medium::{Distribution, JitterPlan, MediumPlan};
 pub use network::{
     ChangePlan, EndsPlan, HopPlan, LinkPlan, LossPlan, NodePlan, PathPairPlan, PathPlan, QueuePlan,
     Routing,
@@ -29,4 +32,5 @@ pub use tcp::{
     CongestionPlan, DelayedAck, EcnMode, GroupPlan, LossDetection, Reduction, TcpPlan,
     TIMESTAMPS_BYTES,
 };
+pub use trace::{CoursePlan, TracePlan};
 pub use traffic::{PopulationPlan, TrafficPlan};

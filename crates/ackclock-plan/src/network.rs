@@ -3,6 +3,9 @@
 use ackclock_units::{Rate, Time};
 use serde::Deserialize;
 
+use crate::medium::MediumPlan;
+use crate::trace::TracePlan;
+
 /// A host or a switch.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -35,6 +38,9 @@ pub struct LinkPlan {
     /// Transmission rate of wire bytes.
     #[serde(rename = "rate_bps")]
     pub rate: Rate,
+    /// What the rate is over time, if it is not the same; `rate` is its mean.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub trace: Option<TracePlan>,
     /// Propagation delay behind the transmitter.
     #[serde(rename = "delay_s")]
     pub delay: Time,
@@ -50,6 +56,9 @@ pub struct LinkPlan {
     /// Random loss before the queue.
     #[serde(deserialize_with = "Option::deserialize")]
     pub loss: Option<LossPlan>,
+    /// What becomes of packets behind the transmitter; `null`: nothing but the delay.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub medium: Option<MediumPlan>,
     /// Whether the metrics look at this link.
     pub bottleneck: bool,
 }
@@ -75,14 +84,25 @@ pub enum LossPlan {
     },
     /// Each data packet is lost with this probability (Bernoulli).
     Bernoulli {
-        /// Probability in (0, 1).
+        /// Probability in [0, 1].
         probability: f64,
+    },
+    /// Each data packet is lost with the probability of the state that it finds, good or bad (Gilbert and Elliott).
+    GilbertElliott {
+        /// Probability that the bad state follows the good one, drawn with each data packet.
+        to_bad: f64,
+        /// Probability that the good state follows the bad one.
+        to_good: f64,
+        /// Probability of loss in the bad state.
+        in_bad: f64,
+        /// Probability of loss in the good state.
+        in_good: f64,
     },
     /// As `Bernoulli`, and what opens a connection (a SYN or SYN/ACK) is lost with a probability of its own.
     WithSyn {
-        /// Probability of each data packet, in [0, 1).
+        /// Probability of each data packet, in [0, 1].
         probability: f64,
-        /// Probability of each SYN or SYN/ACK, in (0, 1).
+        /// Probability of each SYN or SYN/ACK, in [0, 1].
         syn: f64,
     },
 }
@@ -110,7 +130,7 @@ pub struct ChangePlan {
     pub at: Time,
     /// Index into the plan's links.
     pub link: u32,
-    /// The rate from now on; a packet in transmission keeps the old one.
+    /// The rate from now on, also in place of a trace; a packet in transmission keeps the old one.
     #[serde(rename = "rate_bps", deserialize_with = "Option::deserialize")]
     pub rate: Option<Rate>,
     /// The propagation delay from now on; packets do not overtake each other.
@@ -119,6 +139,12 @@ pub struct ChangePlan {
     /// `false`: the link fails, and loses what it holds and is offered; `true`: it works again.
     #[serde(deserialize_with = "Option::deserialize")]
     pub up: Option<bool>,
+    /// The random loss from now on.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub loss: Option<LossPlan>,
+    /// What the medium does from now on.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub medium: Option<MediumPlan>,
 }
 
 /// A path: to the first hop's queue, on to the next, then to the far end.

@@ -55,6 +55,8 @@ kinds!(
         CaptureLoss => "capture_loss",
         /// A flow stood still.
         Stall => "stall",
+        /// A link damaged a packet; its end discards it.
+        Corruption => "corruption",
     }
 );
 

@@ -147,6 +147,9 @@ table!(
         dropped_total_p: u64,
         lost_total_p: u64,
         departed_total_p: u64,
+        corrupted_total_p: u64,
+        duplicated_total_p: u64,
+        reordered_total_p: u64,
     }
 );
 

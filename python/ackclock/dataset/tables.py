@@ -41,6 +41,7 @@ EVENT_KINDS = (
     "duplicate",
     "capture_loss",
     "stall",
+    "corruption",
 )
 
 #: What happened to a packet of the per-packet log.
@@ -154,6 +155,7 @@ LINKS = {
     **_nullable(pl.List(pl.Float64), "sojourn_edges_s"),
     **_nullable(pl.List(pl.UInt64), "sojourn_counts"),
     **_nullable(U64, "arrived_total_p dropped_total_p lost_total_p departed_total_p"),
+    **_nullable(U64, "corrupted_total_p duplicated_total_p reordered_total_p"),
 }
 
 PACKETS = {

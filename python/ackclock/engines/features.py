@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ackclock.plan import AT_LINK, FlowPlan, GroupPlan, LinkPlan, Plan
+from ackclock.plan import AT_LINK, FlowPlan, GroupPlan, LinkPlan, MediumPlan, Parameters, Plan
 
 FINITE = "finite transfers"
 STOPS = "flows that stop"
@@ -21,6 +21,13 @@ ROUTED = "routed networks"
 SEVERAL_LINKS = "path through several queues"
 REVERSE = "queue on the way back"
 RANDOM_LOSS = "random loss"
+BURST_LOSS = "random loss in bursts (to_bad, to_good)"
+TRACES = "rates that follow a trace"
+OPPORTUNITIES = "a trace of opportunities (a CSV of rates says the same in other words)"
+JITTER = "jitter"
+REORDERING = "packets that are reordered"
+DUPLICATION = "packets that are duplicated"
+CORRUPTION = "packets that are damaged"
 BURSTS = "token buckets"
 CHANGES = "changes of links"
 PROCESSING = "hosts that take time"
@@ -39,7 +46,8 @@ OF_TESTBEDS = frozenset({UNKNOWN_DELAY, LEFT, MEASURED})
 #: What is no algorithm's name.
 ALL = frozenset({
     FINITE, STOPS, REQUESTS, APPLICATION, PRIORITIES, STARTS, GENERATED, UDP, ROUTED, SEVERAL_LINKS, REVERSE,
-    RANDOM_LOSS, BURSTS, CHANGES, PROCESSING, ECN, PACKET_LOG, CAPTURES, LINK_CAPTURES,
+    RANDOM_LOSS, BURST_LOSS, TRACES, OPPORTUNITIES, JITTER, REORDERING, DUPLICATION, CORRUPTION,
+    BURSTS, CHANGES, PROCESSING, ECN, PACKET_LOG, CAPTURES, LINK_CAPTURES,
     SIZES,
 })  # fmt: skip
 
@@ -76,13 +84,30 @@ def _features(plan: Plan) -> Iterator[str]:
             LINK_CAPTURES: any(vantage.startswith(AT_LINK) for vantage in plan.record.vantages),
             PROCESSING: any(group.tcp and group.tcp.processing for group in plan.groups),
             ECN: any(map(_marks, plan.groups)),
-            RANDOM_LOSS: any(link.loss for link in plan.links),
+            RANDOM_LOSS: any(loss["kind"] != "gilbert_elliott" for loss in _losses(plan)),
+            BURST_LOSS: any(loss["kind"] == "gilbert_elliott" for loss in _losses(plan)),
+            TRACES: any(link.trace for link in plan.links),
+            OPPORTUNITIES: any(link.trace and link.trace.course["kind"] == "opportunities" for link in plan.links),
+            JITTER: any(medium.jitter for medium in _media(plan)),
+            REORDERING: any(medium.reorder > 0 for medium in _media(plan)),
+            DUPLICATION: any(medium.duplicate > 0 for medium in _media(plan)),
+            CORRUPTION: any(medium.corrupt > 0 for medium in _media(plan)),
             BURSTS: any(link.burst_bytes is not None for link in plan.links),
             SIZES: len({(group.tcp.packet_bytes, group.tcp.mss_bytes) for group in plan.groups if group.tcp}) > 1,
         }
     )
     for flow in plan.flows:
         yield from _of_flow(flow)
+
+
+def _losses(plan: Plan) -> list[Parameters]:
+    """All random losses that there are, or will be."""
+    return [item.loss for item in (*plan.links, *plan.changes) if item.loss]
+
+
+def _media(plan: Plan) -> list[MediumPlan]:
+    """All media that do more than delay, or will."""
+    return [item.medium for item in (*plan.links, *plan.changes) if item.medium]
 
 
 def _used(plan: Plan) -> Iterable[LinkPlan]:

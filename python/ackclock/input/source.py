@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +21,23 @@ LONGEST_FILE = 16 << 20
 STDIN = "stdin"
 
 EXPECTED = "a scenario file, or - for standard input"
+
+#: A key whose value is the name of a file, and the table of contents by name.
+FILE, CONTENTS = "trace", "traces"
+
+
+class Attached(str):
+    """The name of a file whose content is in the scenario's table of them."""
+
+    __slots__ = ("content",)
+    content: str
+
+    @staticmethod
+    def to(name: str, content: str) -> Attached:
+        """The name with its content."""
+        made = Attached(name)
+        made.content = content
+        return made
 
 
 @dataclass(frozen=True)
@@ -43,7 +61,7 @@ class Source:
             raise ScenarioError([Problem(self.name, 1, "", "tables nested too deeply", "a scenario")]) from None
         except ValueError as error:
             raise ScenarioError([_syntax_problem(self, str(error))]) from None
-        return values
+        return _attach(values)
 
     @cached_property
     def _lines(self) -> dict[Loc, int]:
@@ -51,6 +69,32 @@ class Source:
         from ackclock import _core
 
         return dict(_core.toml_spans(self.text))
+
+
+def attachments(values: object, loc: Loc = ()) -> Iterator[tuple[Loc, str]]:
+    """The files that a scenario's values name, each with the place of its name."""
+    items = values.items() if isinstance(values, dict) else enumerate(values) if isinstance(values, list) else ()
+    for key, value in items:
+        if key == FILE and isinstance(value, str):
+            yield (*loc, key), value
+        else:
+            yield from attachments(value, (*loc, key))
+
+
+def _attach(values: dict[str, Any]) -> dict[str, Any]:
+    """Names of files that are in the table of contents get theirs."""
+    contents = values.get(CONTENTS)
+    if isinstance(contents, dict):
+        for loc, name in attachments(values):
+            if isinstance(content := contents.get(name), str):
+                _at(values, loc[:-1])[FILE] = Attached.to(name, content)
+    return values
+
+
+def _at(values: Any, loc: Loc) -> Any:
+    for step in loc:
+        values = values[step]
+    return values
 
 
 def named(path: str | Path) -> str:

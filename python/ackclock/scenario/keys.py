@@ -15,6 +15,7 @@ from ackclock.catalog.given import FromCard, Given
 from ackclock.input import units
 from ackclock.input.fields import Quantity, SizeQuantity, Table, fault, fault_at, faults, shown
 from ackclock.plan import AT_LINK, RECEIVERS, SENDERS
+from ackclock.scenario.traces import Traceable
 
 DEFAULT_STACK = "linux"
 
@@ -69,6 +70,7 @@ Moment: TypeAlias = Annotated[float, MOMENT]
 Interval: TypeAlias = Annotated[float, Quantity(units.time_s, "1us", "1h")]
 Delay: TypeAlias = Annotated[float, Quantity(*DELAY_BOUNDS)]
 Rate: TypeAlias = Annotated[float, RATE]
+LinkRate: TypeAlias = Annotated[float, Traceable(RATE)]
 EventRate: TypeAlias = Annotated[float, Quantity(units.count_rate_hz, "0.000001/s", "10000000/s")]
 Burst: TypeAlias = Annotated[float, Quantity(units.bytes_of, "0B", "1GB")]
 Overhead: TypeAlias = Annotated[float, Quantity(units.bytes_of, "0B", "1000B")]

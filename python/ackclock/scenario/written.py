@@ -54,6 +54,9 @@ class Written(Table):
     fluid: Fluid = Field(default_factory=Fluid, description="options of the fluid engine")
     meanfield: MeanField = Field(default_factory=MeanField, description="options of the mean-field engine")
     linux: Linux = Field(default_factory=Linux, description="options of the engine of the real Linux kernel")
+    traces: dict[str, str] = Field(
+        {}, description="contents of traces by the names that rates have for them; absent: files beside the scenario"
+    )
     sweep: dict[str, Any] = Field(
         {}, description='lists of values by dotted keys, such as "network.queue.limit": every combination is a point'
     )

@@ -11,7 +11,7 @@ use ackclock_units::{Rate, Time};
 use crate::packet::Packet;
 
 /// Packets that leave together do so in this distance, so that each is an event of its own.
-const APART: Time = Time::from_picoseconds(1);
+pub const APART: Time = Time::from_picoseconds(1);
 
 /// The bucket, and the packets that it has let through but that have not left yet.
 #[derive(Debug)]
@@ -38,11 +38,6 @@ impl Bucket {
     /// The rate from now on. What was earned or is overdrawn stays as it is, in time.
     pub fn set_rate(&mut self, rate: Rate) {
         self.burst = rate.transmission_time(self.burst_bytes);
-    }
-
-    /// Whether a packet may leave.
-    pub fn allows(&self, now: Time) -> bool {
-        now >= self.filled
     }
 
     /// Since when, or from when on, a packet may leave.
@@ -91,7 +86,7 @@ mod tests {
     fn a_full_bucket_lets_packets_through_until_it_is_overdrawn() {
         let mut bucket = bucket(1600);
         let mut passed = 0;
-        while bucket.allows(ms(100)) {
+        while bucket.filled() <= ms(100) {
             bucket.push(packet(passed, 1000), ms(1), ms(100));
             passed += 1;
         }
@@ -106,8 +101,8 @@ mod tests {
     fn what_is_not_used_is_lost_beyond_the_burst() {
         let mut bucket = bucket(0);
         bucket.push(packet(0, 1000), ms(1), ms(50));
-        assert!(!bucket.allows(ms(50)));
-        assert!(bucket.allows(ms(51)));
+        assert!(bucket.filled() > ms(50));
+        assert!(bucket.filled() <= ms(51));
         bucket.push(packet(1, 1000), ms(1), ms(80));
         assert_eq!(bucket.filled(), ms(81));
     }

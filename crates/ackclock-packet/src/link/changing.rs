@@ -2,11 +2,11 @@
 
 use ackclock_units::{Rate, Time, PICOSECONDS_PER_SECOND};
 
-use super::Link;
+use super::{Link, RandomLoss};
 use crate::packet::Packet;
 use crate::queue::{self, Priorities, Queue, Surroundings};
 use crate::PlanError;
-use ackclock_plan::LinkPlan;
+use ackclock_plan::{LinkPlan, LossPlan};
 
 /// Whole picoseconds for a byte below which those for a packet are exact in a float.
 const LARGEST_BYTE_TIME: f64 = 1e11;
@@ -37,7 +37,7 @@ impl Link {
     /// What a packet has to expect.
     pub(super) fn take_stock(&mut self) {
         self.obstructed = self.down || self.loss.is_some();
-        let lets_through = self.queue.lets_through() && self.bucket.is_none();
+        let lets_through = self.queue.lets_through() && self.gate.is_none();
         self.is_lazy = lets_through && self.propagation.exists && !self.is_watched;
         self.is_plain = self.is_lazy && !self.obstructed;
     }
@@ -45,6 +45,22 @@ impl Link {
     /// There is a flight behind the link, because its delay will change.
     pub fn give_flight(&mut self) {
         self.propagation.exists = true;
+        self.take_stock();
+    }
+
+    /// There is no flight behind the link: what has left the transmitter is the medium's.
+    pub fn give_medium(&mut self) {
+        self.propagation.exists = false;
+        self.take_stock();
+    }
+
+    /// The random loss from now on. Its stream of random numbers goes on.
+    pub fn set_loss(&mut self, loss: LossPlan) {
+        let seed = self.seed;
+        let now = self
+            .loss
+            .get_or_insert_with(|| Box::new(RandomLoss::new(loss, seed)));
+        now.set(loss);
         self.take_stock();
     }
 
@@ -59,11 +75,13 @@ impl Link {
     pub fn set_rate(&mut self, rate: Rate) {
         self.rate = rate;
         let byte_time = 8.0 * PICOSECONDS_PER_SECOND as f64 / rate.bits_per_second();
-        let is_whole = byte_time.fract() == 0.0 && (1.0..LARGEST_BYTE_TIME).contains(&byte_time);
+        let is_whole = byte_time.fract() == 0.0
+            && (1.0..LARGEST_BYTE_TIME).contains(&byte_time)
+            && self.rates.is_none();
         self.byte_time = if is_whole { byte_time as u64 } else { 0 };
         self.transmission_times = Default::default();
-        if let Some(bucket) = &mut self.bucket {
-            bucket.set_rate(rate);
+        if let Some(gate) = &mut self.gate {
+            gate.set_rate(rate);
         }
     }
 
@@ -84,8 +102,8 @@ impl Link {
         self.down = true;
         self.take_stock();
         let mut lost = self.empty_queue(now);
-        if let Some(bucket) = &mut self.bucket {
-            lost.extend(std::iter::from_fn(|| bucket.pop()));
+        if let Some(gate) = &mut self.gate {
+            lost.extend(std::iter::from_fn(|| gate.pop(Time::NEVER)));
         }
         for packet in &mut lost {
             packet.wire_bytes -= self.frame_overhead;

@@ -26,7 +26,7 @@ impl Link {
     pub fn pass(&mut self, packet: Packet, now: Time) -> Time {
         debug_assert!(self.is_idle(now));
         let bytes = packet.wire_bytes + self.frame_overhead;
-        let duration = self.duration(bytes);
+        let duration = self.duration(bytes, now);
         self.passed.add(bytes, duration);
         self.launched_bytes = bytes;
         self.busy_until = now + duration;

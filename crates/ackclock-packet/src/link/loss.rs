@@ -1,4 +1,8 @@
 //! Random loss before a queue.
+//!
+//! E. Gilbert: Capacity of a burst-noise channel, Bell System Technical Journal 39(5), 1960; E. Elliott: Estimates of
+//! error rates for codes on burst-noise channels, BSTJ 42(5), 1963. As in netem, a packet finds a state, then draws
+//! whether another follows, and is lost with the probability of the one that it found.
 
 use ackclock_plan::LossPlan;
 use rand_core::RngCore;
@@ -11,6 +15,8 @@ pub struct RandomLoss {
     kind: LossPlan,
     /// Data packets seen, by flow, where they are counted.
     seen: Vec<u64>,
+    /// Whether packets find the bad state.
+    is_bad: bool,
     random: Pcg64Mcg,
 }
 
@@ -20,8 +26,15 @@ impl RandomLoss {
         RandomLoss {
             kind,
             seen: Vec::new(),
+            is_bad: false,
             random: Pcg64Mcg::new(u128::from(seed) << 64 | 0x9e37_79b9_7f4a_7c15),
         }
+    }
+
+    /// Another law from now on, which begins in the good state.
+    pub fn set(&mut self, kind: LossPlan) {
+        self.kind = kind;
+        self.is_bad = false;
     }
 
     /// Whether this packet is lost. Only data are, TCP's and UDP's, and SYNs where the plan says so: FINs and ACKs pass.
@@ -32,6 +45,23 @@ impl RandomLoss {
             LossPlan::WithSyn { syn, .. } if packet.kind.opens() => self.falls_on(syn),
             LossPlan::Bernoulli { probability } | LossPlan::WithSyn { probability, .. } => {
                 carries && self.falls_on(probability)
+            }
+            LossPlan::GilbertElliott {
+                to_bad,
+                to_good,
+                in_bad,
+                in_good,
+            } => {
+                let found = self.is_bad;
+                let (leaves, loses) = if found {
+                    (to_good, in_bad)
+                } else {
+                    (to_bad, in_good)
+                };
+                carries && {
+                    self.is_bad = found != self.falls_on(leaves);
+                    self.falls_on(loses)
+                }
             }
             LossPlan::Every { packets } => carries && self.is_due(packet.flow, packets),
         }
@@ -53,5 +83,76 @@ impl RandomLoss {
     #[inline]
     fn falls_on(&mut self, probability: f64) -> bool {
         (self.random.next_u64() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64) < probability
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::testing::packet;
+
+    /// Whether each of so many data packets is lost.
+    fn losses(kind: LossPlan, packets: u64) -> Vec<bool> {
+        let mut loss = RandomLoss::new(kind, 7);
+        let data = |sequence| Packet {
+            kind: Kind::Data,
+            ..packet(sequence, 1000)
+        };
+        (0..packets).map(|n| loss.takes(&data(n))).collect()
+    }
+
+    fn bursts(in_bad: f64, in_good: f64) -> Vec<bool> {
+        let kind = LossPlan::GilbertElliott {
+            to_bad: 0.01,
+            to_good: 0.25,
+            in_bad,
+            in_good,
+        };
+        losses(kind, 1_000_000)
+    }
+
+    fn share(lost: &[bool]) -> f64 {
+        lost.iter().filter(|&&lost| lost).count() as f64 / lost.len() as f64
+    }
+
+    /// The chain is bad for 0.01 / 0.26 of the packets, 4 in a row in the mean: 10 000 bursts, so the mean burst has a
+    /// standard error of √12 / 100, and the share one of about 1.3 %.
+    #[test]
+    fn bursts_are_as_frequent_and_as_long_as_the_chain_says() {
+        let lost = bursts(1.0, 0.0);
+        let count = lost.windows(2).filter(|pair| pair[1] && !pair[0]).count() as f64;
+        let length = share(&lost) * 1e6 / count;
+        assert!((length - 4.0).abs() < 0.11, "{length}");
+        assert!(
+            (share(&lost) / (0.01 / 0.26) - 1.0).abs() < 0.04,
+            "{}",
+            share(&lost)
+        );
+    }
+
+    #[test]
+    fn each_state_loses_with_its_own_chance() {
+        let bad = 0.01 / 0.26;
+        let expected = bad * 0.5 + (1.0 - bad) * 0.02;
+        assert!((share(&bursts(0.5, 0.02)) / expected - 1.0).abs() < 0.03);
+        assert_eq!(share(&bursts(0.0, 0.0)), 0.0);
+    }
+
+    #[test]
+    fn another_law_begins_in_the_good_state() {
+        let always_bad = LossPlan::GilbertElliott {
+            to_bad: 1.0,
+            to_good: 1e-9,
+            in_bad: 1.0,
+            in_good: 0.0,
+        };
+        let mut loss = RandomLoss::new(always_bad, 1);
+        let data = Packet {
+            kind: Kind::Data,
+            ..packet(0, 1000)
+        };
+        assert_eq!([loss.takes(&data), loss.takes(&data)], [false, true]);
+        loss.set(always_bad);
+        assert_eq!([loss.takes(&data), loss.takes(&data)], [false, true]);
     }
 }

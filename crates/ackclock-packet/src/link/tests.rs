@@ -24,6 +24,8 @@ fn shaped(limit_bytes: u64, per_flow: bool) -> Link {
             }),
         },
         loss: None,
+        medium: None,
+        trace: None,
         bottleneck: true,
     };
     Link::new(&plan, &[(0, 0)], 1).expect("a sound plan")

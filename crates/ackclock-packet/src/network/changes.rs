@@ -90,6 +90,12 @@ impl Network {
         if let Some(delay) = change.delay {
             self.set_delay(link, delay);
         }
+        if let Some(loss) = change.loss {
+            self.links[link].set_loss(loss);
+        }
+        if let (Some(medium), Some(now)) = (self.media.get_mut(&link), change.medium) {
+            medium.set(now);
+        }
         if let Some(fresh) = fresh {
             self.fail(link, fresh);
         } else if change.up == Some(true) && !self.links[link].is_up() {

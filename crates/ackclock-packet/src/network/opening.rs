@@ -87,6 +87,7 @@ impl Network {
     pub fn close_route(&mut self, place: usize) {
         self.routes[place] = None;
         self.processing.close(place);
+        self.copies.remove(&self.places.number(place));
         if let Some(captures) = &mut self.captures {
             captures.close(self.places.number(place));
         }

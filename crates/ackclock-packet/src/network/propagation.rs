@@ -7,7 +7,7 @@
 
 use ackclock_plan::LinkPlan;
 
-use super::{Action, Calendar, Due, Happening, Network, Next, Packet, Plan, Time, NONE};
+use super::{Action, Calendar, Due, Happening, Medium, Network, Next, Packet, Plan, Time, NONE};
 
 /// Wire bytes by which the calendar's horizon is reckoned.
 const TYPICAL_BYTES: u64 = 1500;
@@ -17,7 +17,8 @@ pub fn calendar(plan: &Plan) -> Calendar {
     let hop = |link: &LinkPlan| link.delay + link.rate.transmission_time(TYPICAL_BYTES);
     let sum = plan.links.iter().map(hop).fold(Time::ZERO, |a, b| a + b);
     let mean = sum.picoseconds() / plan.links.len().max(1) as u64;
-    Calendar::new(2 * plan.links.len() + 1, Time::from_picoseconds(mean))
+    let sources = 2 + usize::from(Medium::is_planned(plan));
+    Calendar::new(sources * plan.links.len() + 1, Time::from_picoseconds(mean))
 }
 
 impl Network {
@@ -32,9 +33,11 @@ impl Network {
             None
         } else if source < 2 * links {
             self.on_propagated(source - links)
-        } else {
+        } else if source == 2 * links {
             self.on_change();
             None
+        } else {
+            self.on_medium(source - 2 * links - 1)
         }
     }
 
@@ -49,24 +52,12 @@ impl Network {
         if !next.is_never() {
             self.link_events.add(source, next);
         }
-        match self.routing.next(self.places.of(packet.flow), &packet, end) {
-            Next::Link(next) => {
-                let hop = packet.hop.wrapping_add(1);
-                self.offer_flying(Packet { hop, ..packet }, next as usize);
-                None
-            }
-            Next::Arrived => self.reach_host(packet),
-            Next::Nowhere => {
-                self.lose(NONE, packet, Happening::Loss);
-                None
-            }
-            Next::NotRouted => self.follow_path(packet),
-        }
+        self.go_on(packet, end)
     }
 
     /// A routed packet reaches its host: the TCP sees it at once, unless the host takes time.
     #[inline(always)]
-    fn reach_host(&mut self, packet: Packet) -> Option<(Packet, Time)> {
+    pub(super) fn reach_host(&mut self, packet: Packet) -> Option<(Packet, Time)> {
         let place = self.places.of(packet.flow);
         if self.processing.takes_time(place) {
             self.process(place, packet);
@@ -89,7 +80,7 @@ impl Network {
 
     /// A packet with a path goes on.
     #[inline(never)]
-    fn follow_path(&mut self, packet: Packet) -> Option<(Packet, Time)> {
+    pub(super) fn follow_path(&mut self, packet: Packet) -> Option<(Packet, Time)> {
         self.pass_on(packet)
     }
 
@@ -105,7 +96,7 @@ impl Network {
 
     /// Offers a packet to a link with a flight.
     #[inline(always)]
-    fn offer_flying(&mut self, packet: Packet, link: usize) {
+    pub(super) fn offer_flying(&mut self, packet: Packet, link: usize) {
         if self.links[link].is_idle(self.now) {
             self.pass(packet, link);
         } else {
@@ -120,6 +111,9 @@ impl Network {
             return self.admit_logged(packet, link);
         }
         let this = &mut self.links[link];
+        if !this.propagation.exists {
+            return self.admit::<false>(packet, link, false);
+        }
         this.catch_up(self.now);
         if this.is_idle(self.now) {
             self.pass(packet, link);
@@ -131,7 +125,11 @@ impl Network {
     /// Apart, so that a packet that is not logged is not kept for that.
     #[cold]
     fn admit_logged(&mut self, packet: Packet, link: usize) {
-        self.admit::<true>(packet, link, true);
+        if self.links[link].propagation.exists {
+            self.admit::<true>(packet, link, true);
+        } else {
+            self.admit::<false>(packet, link, true);
+        }
     }
 
     /// A packet finds a link idle.
@@ -238,6 +236,9 @@ impl Network {
 
     /// Sets the propagation delay, for packets that have not yet left the transmitter.
     pub(super) fn set_delay(&mut self, link: usize, delay: Time) {
+        if let Some(medium) = self.media.get_mut(&link) {
+            return medium.set_delay(delay);
+        }
         self.links[link].propagation.set_delay(delay);
         let done = self.links[link].busy_until();
         if done <= self.now {

@@ -35,6 +35,14 @@ impl SackStore {
             .map_or(Blocks::default(), |slot| slot.0)
     }
 
+    /// Keeps what a packet carries a second time, for a copy of it.
+    pub fn copy(&mut self, slot: u32) -> u32 {
+        if slot == NO_SACK {
+            return NO_SACK;
+        }
+        self.put(self.look(slot))
+    }
+
     /// Takes the blocks of a packet that has arrived, or is lost. A packet that is captured has a place even if it has
     /// no blocks.
     #[inline]

@@ -315,7 +315,7 @@ fn append_sack(bytes: &mut Vec<u8>, blocks: &[(u32, u32)]) {
 
 fn ecn_bits(ecn: Ecn) -> u8 {
     match ecn {
-        Ecn::NotCapable => 0b00,
+        Ecn::NotCapable | Ecn::Damaged => 0b00,
         Ecn::Capable1 => 0b01,
         Ecn::Capable0 => 0b10,
         Ecn::Experienced => 0b11,

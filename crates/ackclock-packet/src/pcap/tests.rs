@@ -388,7 +388,7 @@ fn first_link() -> LinkPlan {
     let queue = json!({ "discipline": "pfifo", "parameters": {} });
     let plan = json!({
         "name": "first", "ends": null, "rate_bps": 1e6, "delay_s": 0.0, "weight": 1.0, "burst_bytes": null,
-        "frame_overhead_bytes": 0, "queue": queue, "loss": null, "bottleneck": true,
+        "frame_overhead_bytes": 0, "queue": queue, "loss": null, "medium": null, "trace": null, "bottleneck": true,
     });
     serde_json::from_value(plan).expect("a link")
 }

@@ -121,7 +121,7 @@ mod tests {
         });
         let plan = json!({
             "name": name, "ends": null, "rate_bps": 1e6, "delay_s": 0.001, "weight": 1.0, "burst_bytes": null,
-            "frame_overhead_bytes": 0, "queue": queue, "loss": null, "bottleneck": false,
+            "frame_overhead_bytes": 0, "queue": queue, "loss": null, "medium": null, "trace": null, "bottleneck": false,
         });
         LinkPlan {
             ends,

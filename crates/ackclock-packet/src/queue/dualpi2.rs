@@ -98,14 +98,14 @@ struct Parameters {
 impl Parameters {
     fn check(&self) -> Result<(), serde_json::Error> {
         let is_gain = |gain: f64| gain.is_finite() && gain >= 0.0;
-        let is_factor = self.coupling_factor > 0.0 && self.coupling_factor.is_finite();
+        let is_factor = self.coupling_factor >= 0.0 && self.coupling_factor.is_finite();
         let is_percentage = (0.0..=100.0).contains(&self.classic_protection);
         require(self.limit_packets > 0, "limit_packets must be at least 1")?;
         require(self.target > Time::ZERO, "target_s must be greater than 0")?;
         require(is_period(self.tupdate), "tupdate_s must be greater than 0")?;
         require(is_gain(self.alpha), "alpha must be 0 or more")?;
         require(is_gain(self.beta), "beta must be 0 or more")?;
-        require(is_factor, "coupling_factor must be greater than 0")?;
+        require(is_factor, "coupling_factor must be at least 0")?;
         require(is_percentage, "classic_protection must be from 0 to 100")?;
         require(self.mtu_bytes > 0, "mtu_bytes must be at least 1")
     }
@@ -194,7 +194,7 @@ impl DualPi2 {
         match ecn {
             Ecn::Capable1 | Ecn::Experienced => true,
             Ecn::Capable0 => self.parameters.any_ect,
-            Ecn::NotCapable => false,
+            Ecn::NotCapable | Ecn::Damaged => false,
         }
     }
 

@@ -59,6 +59,8 @@ fn link((source, destination): (u32, u32)) -> LinkPlan {
             parameters: json!({ "limit_packets": 10 }),
         },
         loss: None,
+        medium: None,
+        trace: None,
         bottleneck: false,
     }
 }

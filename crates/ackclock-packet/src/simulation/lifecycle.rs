@@ -177,7 +177,7 @@ impl Simulation {
         };
         let (sent, arrived) = flow.packets();
         let gone = self.network.gone(place);
-        if !flow.is_closed() || sent != arrived + gone {
+        if !flow.is_closed() || sent + self.network.copies(place) != arrived + gone {
             return;
         }
         let mut row = Row::of(flow, gone, self.now);

@@ -77,8 +77,13 @@ impl Simulation {
                 .push(counters.departed - before.departed);
             samples.drops_p.push(counters.dropped - before.dropped);
             samples.marks_p.push(counters.marked - before.marked);
-            let possible = link.rate().bits_per_second() * interval.seconds();
-            samples.utilisation.push(sent_bits / possible);
+            let possible = link.capacity_bits(self.now, interval);
+            // A packet of which nothing could be sent since was counted whole before.
+            samples.utilisation.push(if possible > 0.0 {
+                sent_bits / possible
+            } else {
+                f64::NAN
+            });
         }
         self.network.tables.queue_samples = samples;
     }
@@ -195,7 +200,11 @@ impl Simulation {
 
     fn link_totals(&mut self) -> Links {
         let mut rows = Links::default();
-        let measured = self.now.since(self.plan.warmup).as_f64();
+        let span = self.now.since(self.plan.warmup);
+        let measured = span.as_f64();
+        let harms: Vec<_> = (0..self.plan.links.len())
+            .map(|link| self.network.harm(link))
+            .collect();
         for (index, link) in self.network.links_mut().iter_mut().enumerate() {
             let all = link.counters(self.now);
             let before = self.links_at_warmup[index];
@@ -203,7 +212,10 @@ impl Simulation {
             rows.link.push(index as u32);
             rows.name.push(plan.name.clone());
             rows.bottleneck.push(plan.bottleneck);
-            rows.rate_bps.push(plan.rate.bits_per_second());
+            rows.rate_bps.push(match plan.trace {
+                None => plan.rate.bits_per_second(),
+                Some(_) => link.capacity_bits(self.now, span) / span.seconds(),
+            });
             rows.arrived_p.push(all.arrived - before.arrived);
             rows.dropped_p.push(all.dropped - before.dropped);
             rows.lost_p.push(all.lost - before.lost);
@@ -231,6 +243,9 @@ impl Simulation {
             rows.dropped_total_p.push(all.dropped);
             rows.lost_total_p.push(all.lost);
             rows.departed_total_p.push(all.departed);
+            rows.corrupted_total_p.push(harms[index].corrupted);
+            rows.duplicated_total_p.push(harms[index].duplicated);
+            rows.reordered_total_p.push(harms[index].reordered);
         }
         rows
     }

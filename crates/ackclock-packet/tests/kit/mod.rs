@@ -176,6 +176,8 @@ pub fn link(rate_bps: f64, limit_packets: u32) -> LinkPlan {
         frame_overhead_bytes: 0,
         queue: pfifo(limit_packets),
         loss: None,
+        medium: None,
+        trace: None,
         bottleneck: true,
     }
 }
@@ -223,6 +225,8 @@ pub fn change(at: Time, link: u32) -> ChangePlan {
         rate: None,
         delay: None,
         up: None,
+        loss: None,
+        medium: None,
     }
 }
 

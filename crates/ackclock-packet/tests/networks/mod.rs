@@ -4,3 +4,4 @@ mod agreement;
 mod changes;
 mod failures;
 mod generated;
+mod impairments;

@@ -95,6 +95,8 @@ fn link(
             frame_overhead_bytes,
             queue: queue(limit, in_bytes),
             loss,
+            medium: None,
+            trace: None,
             bottleneck: true,
         },
     )

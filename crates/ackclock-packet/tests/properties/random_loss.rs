@@ -14,6 +14,8 @@ const FLOWS: usize = 4;
 fn lossy(loss: LossPlan) -> LinkPlan {
     LinkPlan {
         loss: Some(loss),
+        medium: None,
+        trace: None,
         ..link(1e9, u32::MAX)
     }
 }

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ackclock.plan import TIMESTAMPS_BYTES, Plan
+from ackclock.plan import TIMESTAMPS_BYTES, Parameters, Plan
 
 #: A TCP that answers each loss with a smaller window; the others take no notice of random loss.
 HEEDLESS = frozenset({"bbr", "bbr2", "bbr3", "vegas", "fast"})
@@ -87,4 +87,12 @@ def _chance(plan: Plan, link: int) -> float:
     loss = plan.links[link].loss
     if not loss:
         return 0.0
-    return 1 / loss["packets"] if loss["kind"] == "every" else float(loss["probability"])
+    return 1 / loss["packets"] if loss["kind"] == "every" else _mean_chance(loss)
+
+
+def _mean_chance(loss: Parameters) -> float:
+    """In bursts: that of each state, as often as packets find it."""
+    if loss["kind"] != "gilbert_elliott":
+        return float(loss["probability"])
+    bad = loss["to_bad"] / (loss["to_bad"] + loss["to_good"])
+    return float(bad * loss["in_bad"] + (1 - bad) * loss["in_good"])

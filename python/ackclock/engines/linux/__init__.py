@@ -21,6 +21,7 @@ from ackclock.engines.linux import disciplines, guest, held, live, network, resu
 from ackclock.engines.linux.kernel import brought, cache
 from ackclock.engines.linux.network import Network
 from ackclock.engines.linux.order import Order, order
+from ackclock.engines.linux.stepped import stepped
 from ackclock.engines.linux.testbed.beyond import beyond as beyond_testbed
 from ackclock.engines.linux.testbed.layout import HOSTS, TESTBED
 from ackclock.errors import InputError, Unsupported, UnsupportedError
@@ -30,7 +31,7 @@ from ackclock.plan import Plan
 #: Packets up to this length are taken for ACKs where packets are lost at random.
 ACK_BYTES = 255
 
-LACKING = {features.PACKET_LOG, features.LINK_CAPTURES}
+LACKING = {features.PACKET_LOG, features.LINK_CAPTURES, features.OPPORTUNITIES}
 
 #: What it has besides congestion controls.
 HAS = (features.ALL - LACKING) | {features.queue(name) for name in disciplines.NAMES} | features.OF_TESTBEDS
@@ -123,15 +124,17 @@ def _finer(plan: Plan) -> Iterator[str]:
     for link in plan.links:
         if link.queue.discipline in disciplines.NAMES:
             yield from disciplines.beyond(link.queue)
-        if link.loss and link.loss["kind"] == "every":
-            yield "loss of each so many-th packet"
-        if link.loss and any(group.tcp and group.tcp.packet_bytes <= ACK_BYTES for group in plan.groups):
-            yield f"random loss of packets of {ACK_BYTES} B and less"
+    losses = [item.loss for item in (*plan.links, *plan.changes) if item.loss]
+    if any(loss["kind"] == "every" for loss in losses):
+        yield "loss of each so many-th packet"
+    if losses and any(group.tcp and group.tcp.packet_bytes <= ACK_BYTES for group in plan.groups):
+        yield f"random loss of packets of {ACK_BYTES} B and less"
     yield from routed.beyond(plan) if plan.nodes else network.beyond(plan)
 
 
 def _laid(plan: Plan) -> Network:
-    return routed.lay(plan) if plan.nodes else network.lay(plan)
+    steps = stepped(plan)
+    return routed.lay(steps) if plan.nodes else network.lay(steps)
 
 
 def _carried_out(plan: Plan, seed: int, around: RunOptions) -> Dataset:

@@ -7,7 +7,7 @@ arrives.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,11 +30,15 @@ class State:
         rate_bps = self.link.rate_bps if change.rate_bps is None else change.rate_bps
         delay_s = self.link.delay_s if change.delay_s is None else change.delay_s
         up = self.up if change.up is None else change.up
-        return State(replace(self.link, rate_bps=rate_bps, delay_s=delay_s), up)
+        loss, medium = change.loss or self.link.loss, change.medium or self.link.medium
+        return State(replace(self.link, rate_bps=rate_bps, delay_s=delay_s, loss=loss, medium=medium), up)
 
 
-def changes(plan: Plan, network: Network, *, live: bool) -> list[dict[str, Any]]:
-    """For the order: when, which link, its rate from then on (0 if it is down), and the commands."""
+def changes(plan: Plan, network: Network, *, live: bool, silent: Collection[str] = ()) -> list[dict[str, Any]]:
+    """For the order: when, which link, its rate from then on (0 if it is down), and the commands.
+
+    Of rates that follow a trace, those of the links `silent`, no event tells.
+    """
     states = {number: State(link) for number, link in enumerate(plan.links)}
     made = []
     for change in plan.changes:
@@ -44,6 +48,7 @@ def changes(plan: Plan, network: Network, *, live: bool) -> list[dict[str, Any]]
                 "at_s": change.at_s,
                 "link": change.link,
                 "rate_bps": state.link.rate_bps if state.up else 0.0,
+                "told": change.rate_bps is None or plan.links[change.link].name not in silent,
                 "commands": [f"tc -n {words}" for words in _words(plan, network, change, state, live)],
             }
         )
@@ -52,11 +57,14 @@ def changes(plan: Plan, network: Network, *, live: bool) -> list[dict[str, Any]]
 
 def _words(plan: Plan, network: Network, change: ChangePlan, state: State, live: bool) -> Iterator[str]:
     number = change.link
-    if change.up is not None:
+    if change.up is not None or change.loss is not None:
         yield from _entrance(network, number, state)
     if change.rate_bps is not None:
         yield f"q{number} class change dev out {htb_class(state.link, network.mtu_bytes, live)}"
-    yield from _behind(network, number, plan.links[number], state)
+    if any(value is not None for value in (change.up, change.rate_bps, change.delay_s)):
+        yield from _behind(network, number, plan.links[number], state)
+    if change.delay_s is not None or change.medium is not None:
+        yield from _through(network, number, state)
 
 
 def _entrance(network: Network, number: int, state: State) -> Iterator[str]:
@@ -71,7 +79,16 @@ def _behind(network: Network, number: int, before: LinkPlan, state: State) -> It
     lost = "" if state.up else " loss 100%"
     for place, cable in enumerate(network.cables):
         if cable.source == f"w{number}":
-            delay_s = max(0.0, cable.delay_s + state.link.delay_s - before.delay_s)
+            own_s = 0.0 if cable.target == f"i{number}" else state.link.delay_s - before.delay_s
+            delay_s = max(0.0, cable.delay_s + own_s)
             rate_bps = None if cable.rate_bps is None else state.link.rate_bps
             words = netem(replace(cable, delay_s=delay_s, rate_bps=rate_bps))
             yield f"w{number} qdisc replace dev {network.device(place)} root {words}{lost}"
+
+
+def _through(network: Network, number: int, state: State) -> Iterator[str]:
+    """The medium has the link's delay, where it does more than that."""
+    for place, cable in enumerate(network.cables):
+        if cable.source == f"i{number}":
+            words = netem(replace(cable, delay_s=state.link.delay_s, medium=state.link.medium or cable.medium))
+            yield f"i{number} qdisc replace dev {network.device(place)} root {words}"

@@ -3,6 +3,7 @@
 - `tx0`, `rx0`, `tx1` …: hosts, a pair for each set of host settings. Connections with the same settings share a pair;
   each way between two hosts has an address at either end.
 - `q3`: in front of link 3; its only way out is the device `out`, where the link's rate and discipline are.
+- `i3` and `f3`: behind link 3, if packets are delayed by chance there, reordered, doubled or damaged: in between.
 - `w3`: behind link 3. Cables fan out from here, with the delays that follow the link.
 - `e3`: before `q3`, if packets are lost at random there.
 - `d0`: delays that follow no link begin here.
@@ -23,6 +24,7 @@ from ackclock.plan import (
     FlowPlan,
     HopPlan,
     LinkPlan,
+    MediumPlan,
     Parameters,
     PathPairPlan,
     PathPairsPlan,
@@ -45,11 +47,15 @@ DELAYS = "d0"
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Random loss: chances of a packet with data, of a SYN, and of what is short."""
+    """Random loss: chances of a packet with data, of a SYN, and of what is short.
+
+    `bursts` stand in place of the chance of data: p, r, 1-h and 1-k of netem's Gilbert–Elliott model.
+    """
 
     data: float
     syn: float
     short: float = 0.0
+    bursts: tuple[float, float, float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +74,12 @@ class Cable:
     link: int | None = None
     loss: Loss | None = None
     spread_s: float = 0.0
+    medium: MediumPlan | None = None
 
     @property
     def delays(self) -> bool:
         """Whether it does more than hand over."""
-        return self.delay_s > 0 or self.rate_bps is not None
+        return self.delay_s > 0 or self.rate_bps is not None or self.medium is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,15 +265,33 @@ def road(source: str, path: PathPlan, target: str, plan: Plan) -> Iterator[Cable
         yield from joined(place, through[0].source, delay_s + hop.delay_s, before)
         yield from through
         place, delay_s, before = through[-1].target, link.delay_s, link
+        if harmed := impaired(hop.link, plan):
+            yield from harmed
+            place, delay_s, before = harmed[-1].target, 0.0, None
     yield from joined(place, target, delay_s + path.delay_s, before)
 
 
 def queued(number: int, plan: Plan) -> list[Cable]:
     """The cables from where a link's packets may be lost, or are queued, to where they have been transmitted."""
     out = Cable(f"q{number}", f"w{number}", link=number)
-    fails = any(change.link == number and change.up is not None for change in plan.changes)
+    changes = [change for change in plan.changes if change.link == number]
+    fails = any(change.up is not None or change.loss is not None for change in changes)
     loss = plan.links[number].loss
     return [Cable(f"e{number}", f"q{number}", loss=loss_of(loss)), out] if loss or fails else [out]
+
+
+def impaired(number: int, plan: Plan) -> list[Cable]:
+    """The cables behind a transmitter whose medium does more than delay: of the transmission, and of the medium."""
+    link = plan.links[number]
+    later = any(change.link == number and change.medium for change in plan.changes)
+    if link.medium is None and not later:
+        return []
+    rate_bps = link.rate_bps if link.burst_bytes is None else None
+    medium = link.medium or MediumPlan()
+    return [
+        Cable(f"w{number}", f"i{number}", 0.0, rate_bps, link.frame_overhead_bytes),
+        Cable(f"i{number}", f"f{number}", link.delay_s, medium=medium),
+    ]
 
 
 def joined(source: str, target: str, delay_s: float, link: LinkPlan | None) -> Iterator[Cable]:
@@ -285,7 +310,11 @@ def joined(source: str, target: str, delay_s: float, link: LinkPlan | None) -> I
 
 def loss_of(given: Parameters | None) -> Loss:
     """The chances of a link's random loss; none if it has none."""
-    return Loss(given["probability"], given.get("syn", 0.0)) if given else Loss(0.0, 0.0)
+    if given is None:
+        return Loss(0.0, 0.0)
+    if given["kind"] == "gilbert_elliott":
+        return Loss(0.0, 0.0, bursts=tuple(given[key] for key in ("to_bad", "to_good", "in_bad", "in_good")))
+    return Loss(given["probability"], given.get("syn", 0.0))
 
 
 def _paths(traffic: TrafficPlan) -> tuple[PathPairPlan, ...]:

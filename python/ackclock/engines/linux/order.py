@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,14 @@ from ackclock.engines.linux import disciplines, stack
 from ackclock.engines.linux.changes import changes
 from ackclock.engines.linux.network import Network
 from ackclock.engines.linux.script import LOST, script
+from ackclock.engines.linux.stepped import stepped
 from ackclock.plan import Plan
 
 #: Whose time a run has.
 VIRTUAL, REAL = "virtual", "real"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Order:
     """A run of a plan, ready to be carried out in a guest or on the kernel that is there."""
 
@@ -27,17 +29,26 @@ class Order:
     setup: Sequence[str]
     clock: str
 
+    @cached_property
+    def stepped(self) -> Plan:
+        """As the kernel has it: with rates that change in place of traces."""
+        return stepped(self.plan)
+
+    @property
+    def _traced(self) -> set[str]:
+        return {link.name for link in self.plan.links if link.trace}
+
     def to_dict(self, result: Path, captures: Sequence[Path] = ()) -> dict[str, Any]:
         """JSON-ready values; the tables go to the file `result`, the packets captured at each vantage to `captures`."""
         options = self.plan.options["linux"]
         net = self.network
         return {
-            "plan": self.plan.engine_input(),
+            "plan": self.stepped.engine_input(),
             "seed": self.seed,
             "clock": self.clock,
             "here": None,
             "setup": list(self.setup),
-            "changes": changes(self.plan, net, live=self.clock == REAL),
+            "changes": changes(self.stepped, net, live=self.clock == REAL, silent=self._traced),
             "sockets": [stack.socket(group) for group in self.plan.groups],
             "flows": [asdict(ends) for ends in net.flows],
             "datagrams": [asdict(ends) for ends in net.datagrams],
@@ -61,7 +72,7 @@ def order(plan: Plan, seed: int, network: Network, before: Sequence[str] = ()) -
     live = options["kernel"] == "live"
     setup = script(
         network,
-        plan,
+        stepped(plan),
         offloads=options["offloads"],
         sysctls=options["sysctls"],
         live=live,

@@ -10,6 +10,7 @@ import numpy as np
 from ackclock.dataset import Dataset, Spool
 from ackclock.dataset.tables import EVENT_KINDS, TABLES, Column
 from ackclock.engines.engine import RunOptions, manifest
+from ackclock.engines.linux.stepped import capacity_bps
 from ackclock.plan import DatagramPlan, FlowPlan, GroupPlan, Plan
 
 Tables: TypeAlias = Mapping[str, Mapping[str, Column]]
@@ -77,7 +78,7 @@ def _links(columns: Mapping[str, Column], plan: Plan) -> dict[str, Column]:
     return {
         "name": [link.name for link in links],
         "bottleneck": np.array([link.bottleneck for link in links], dtype=np.bool_),
-        "rate_bps": np.array([link.rate_bps for link in links], dtype=np.float64),
+        "rate_bps": np.array([capacity_bps(plan, link) for link in links], dtype=np.float64),
     }
 
 

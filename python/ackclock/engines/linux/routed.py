@@ -14,10 +14,12 @@ from collections.abc import Iterator, Mapping
 
 from ackclock.engines.linux.network import (
     MOST_WAYS,
+    Cable,
     End,
     Ends,
     Network,
     address,
+    impaired,
     joined,
     mtu_bytes,
     queued,
@@ -93,10 +95,12 @@ class _Laying:
         """Lays a link; returns the cable that leads to its queue."""
         link = self.plan.links[number]
         assert link.ends is not None
+        harmed, goal = impaired(number, self.plan), self.names[link.ends.destination]
+        behind = [*harmed, Cable(f"f{number}", goal)] if harmed else joined(f"w{number}", goal, link.delay_s, link)
         entrance, *more = [
             *joined(self.names[link.ends.source], queued(number, self.plan)[0].source, 0.0, None),
             *queued(number, self.plan),
-            *joined(f"w{number}", self.names[link.ends.destination], link.delay_s, link),
+            *behind,
         ]
         first = self.network.cable(entrance)
         for cable in more:

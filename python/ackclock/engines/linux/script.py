@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from ackclock.engines.linux import disciplines
 from ackclock.engines.linux.network import ETHERNET_BYTES, Cable, Loss, Network
-from ackclock.plan import LinkPlan, Plan
+from ackclock.plan import LinkPlan, MediumPlan, Plan
 
 #: A gateway that is nowhere: with it each device has one neighbour, and not one for each address.
 GATEWAY = "10.0.0.1"
@@ -21,6 +21,9 @@ LOST = "13:"
 
 #: Packets that a delay may hold: more than any link sends meanwhile.
 FLYING_P = 1_000_000
+
+#: A rate at which a packet takes nanoseconds.
+ENDLESS = "1000gbit"
 
 #: What a link that transmits may make up for: a timer that is so late. Its bucket is else empty from the first byte on,
 #: so a packet leaves when the one before has been sent. A kernel that shares its processor is later, by more than a
@@ -170,7 +173,19 @@ def netem(cable: Cable) -> str:
         words += f" rate {disciplines.rate(cable.rate_bps)}"
         if cable.overhead_bytes != ETHERNET_BYTES:
             words += f" {cable.overhead_bytes - ETHERNET_BYTES}"
-    return words
+    return words if cable.medium is None else f"netem limit {FLYING_P}{_medium(cable.delay_s, cable.medium)}"
+
+
+def _medium(delay_s: float, medium: MediumPlan) -> str:
+    """With a rate, netem lets no packet overtake another: one that is too high to matter keeps the order."""
+    words = f" delay {disciplines.time(delay_s)}"
+    if jitter := medium.jitter:
+        words += f" {disciplines.time(jitter.deviation_s)}"
+        words += f" distribution {jitter.distribution}" * (jitter.distribution != "uniform")
+    for name in ("reorder", "duplicate", "corrupt"):
+        if chance := getattr(medium, name):
+            words += f" {name} {disciplines.number(100 * chance)}%"
+    return words + f" rate {ENDLESS}" * bool(jitter and jitter.in_order)
 
 
 def _losses(cable: Cable, device: str) -> Iterator[str]:
@@ -185,8 +200,11 @@ def _losses(cable: Cable, device: str) -> Iterator[str]:
 
 def bands(loss: Loss) -> Iterator[str]:
     """The three bands of what loses packets."""
-    for band, chance in enumerate((loss.syn, loss.short, loss.data), 1):
-        yield f"parent 1:{band} handle 1{band}: netem limit {FLYING_P} loss {disciplines.number(100 * chance)}%"
+    of_data = (loss.data,) if loss.bursts is None else loss.bursts
+    for band, chances in enumerate(((loss.syn,), (loss.short,), of_data), 1):
+        words = " ".join(f"{disciplines.number(100 * chance)}%" for chance in chances)
+        model = "gemodel " * (len(chances) > 1)
+        yield f"parent 1:{band} handle 1{band}: netem limit {FLYING_P} loss {model}{words}"
 
 
 def _routes(network: Network, node: str) -> Iterator[str]:

@@ -29,7 +29,7 @@ def loss_probability(link: LinkPlan) -> float | None:
     loss = link.loss
     if loss is None:
         return None
-    return 1 / loss["packets"] if loss["kind"] == "every" else float(loss["probability"])
+    return 1 / loss["packets"] if loss["kind"] == "every" else float(loss.get("probability", 0.0))
 
 
 def wire_bytes(tcp: TcpPlan, link: LinkPlan) -> int:

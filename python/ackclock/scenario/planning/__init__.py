@@ -37,6 +37,7 @@ from ackclock.scenario.planning.spread import spread
 from ackclock.scenario.planning.vantages import vantages
 from ackclock.scenario.scenario import Scenario
 from ackclock.scenario.topology.drawing import Drawing, Hosts, Link, Way
+from ackclock.scenario.traces import OPPORTUNITY_BYTES, Traced, with_traces
 from ackclock.scenario.traffic.sending import Transfers
 
 #: The option that says where a testbed is, and the kernel that is its hosts'.
@@ -176,13 +177,17 @@ def load(path: str | Path) -> Loaded:
 
     Of one with a sweep the table `[sweep]` is checked; `Loaded.points` checks the points.
     """
-    return loads(source_text(path), named(path))
+    source = Source(named(path), source_text(path))
+    return _loaded(with_traces(source, Path() if str(path) == "-" else Path(path).parent))
 
 
 @checked(text=arguments.TEXT, name=arguments.TEXT)
 def loads(text: str, name: str = "scenario") -> Loaded:
-    """As `load`, from TOML text; `name` is what messages and results call the file."""
-    source = Source(name, text)
+    """As `load`, from TOML text; `name` is what messages and results call the file. Traces must be in the text."""
+    return _loaded(Source(name, text))
+
+
+def _loaded(source: Source) -> Loaded:
     content = source.toml()
     sweep = points.sweep(content, source)
     return Loaded(None if sweep else scenario.checked(content, source), source, sweep)
@@ -330,14 +335,23 @@ def _links(drawn: Iterable[Link], sizes: Sizes, overhead_bytes: int) -> tuple[Li
         LinkPlan(
             name=link.name,
             ends=link.ends,
-            rate_bps=link.rate_bps,
+            rate_bps=_mean_bps(link.rate_bps, overhead_bytes),
             delay_s=link.delay_s,
             weight=link.weight,
             burst_bytes=link.burst_bytes,
             frame_overhead_bytes=overhead_bytes,
-            queue=sizes.queue(link.queue, link.rate_bps, link.place),
+            queue=sizes.queue(link.queue, _mean_bps(link.rate_bps, overhead_bytes), link.place),
             loss=link.loss,
             bottleneck=link.bottleneck,
+            trace=link.rate_bps.trace if isinstance(link.rate_bps, Traced) else None,
+            medium=link.medium,
         )
         for link in drawn
     )
+
+
+def _mean_bps(rate_bps: float, overhead_bytes: int) -> float:
+    """The rate; of opportunities the mean of wire bytes: each carries a packet's frame as well."""
+    if isinstance(rate_bps, Traced) and rate_bps.trace.course["kind"] == "opportunities":
+        return float(rate_bps) * (OPPORTUNITY_BYTES + overhead_bytes) / OPPORTUNITY_BYTES
+    return float(rate_bps)

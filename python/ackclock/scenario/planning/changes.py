@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from ackclock.errors import ScenarioError
+from ackclock.errors import Problem, ScenarioError
 from ackclock.input.fields import closest, shown
 from ackclock.input.source import Source
-from ackclock.plan import ChangePlan
+from ackclock.plan import ChangePlan, MediumPlan
 from ackclock.scenario.topology.drawing import Drawing
 from ackclock.scenario.topology.topology import Change
+from ackclock.scenario.traces import Traced
 
 #: So many names of links are listed in a message.
 FEW = 8
@@ -25,12 +26,35 @@ def change_plans(changes: Sequence[Change], drawing: Drawing, source: Source) ->
     ]
     if problems:
         raise ScenarioError(problems)
-    made = [
-        ChangePlan(change.at, link, change.rate, change.delay, change.up)
-        for change in changes
-        for link in names[change.link]
-    ]
-    return tuple(sorted(made, key=lambda change: change.at_s))
+    if problems := [*_of_traces(changes, names, drawing, source)]:
+        raise ScenarioError(problems)
+    media = {number: link.medium for number, link in enumerate(drawing.links)}
+    return tuple(_planned(changes, names, drawing, media))
+
+
+def _planned(
+    changes: Sequence[Change], names: Mapping[str, list[int]], drawing: Drawing, media: dict[int, MediumPlan | None]
+) -> Iterator[ChangePlan]:
+    """`media` are those before each change."""
+    for change in sorted(changes, key=lambda change: change.at):
+        loss = change.loss.planned() if change.loss else None
+        for link in names[change.link]:
+            delay_s = None if change.delay is None else change.delay + drawing.links[link].borrowed_s
+            medium = None
+            if change.is_impaired:
+                medium = media[link] = change.medium(media[link] or MediumPlan())
+            yield ChangePlan(change.at, link, change.rate, delay_s, change.up, loss, medium)
+
+
+def _of_traces(
+    changes: Sequence[Change], names: Mapping[str, list[int]], drawing: Drawing, source: Source
+) -> Iterator[Problem]:
+    """A rate that follows a trace does not change besides."""
+    for number, change in enumerate(changes):
+        traced = any(isinstance(drawing.links[link].rate_bps, Traced) for link in names[change.link])
+        if change.rate is not None and traced:
+            place = ("network", "changes", number, "rate")
+            yield source.problem(place, f"{change.rate:g} bit/s", "no rate: this link's follows a trace")
 
 
 def link_names(drawing: Drawing) -> dict[str, list[int]]:

@@ -12,32 +12,38 @@ from typing import ClassVar, Literal
 from pydantic import Field
 from pydantic_core import InitErrorDetails
 
-from ackclock.input.fields import Loc, Table, fault_at
+from ackclock.input.fields import Loc, fault_at
 from ackclock.plan import HopPlan, PathPlan
-from ackclock.scenario.keys import Burst, Delay, Queue, Rate
+from ackclock.scenario.keys import Burst, Delay, LinkRate, Queue
 from ackclock.scenario.topology.drawing import Drawing, Link, Way
+from ackclock.scenario.topology.impairments import Impaired
 from ackclock.scenario.topology.placed import Placed
-from ackclock.scenario.topology.topology import Loss, Topology
+from ackclock.scenario.topology.topology import Topology
 
 DOWN, UP = 0, 1
 
 
-class Side(Table):
+class Side(Impaired):
     """One direction of the line."""
 
-    rate: Rate = Field(description='its rate, such as "10Mbit"')
+    rate: LinkRate = Field(description='its rate, such as "10Mbit"')
     delay: Delay = Field(description='its propagation delay, such as "21ms"')
     queue: Queue = Field(description='its queue, such as { discipline = "bfifo", limit = "36KB" }')
     burst: Burst | None = Field(None, description="burst of a token bucket in the link's place; absent: a transmitter")
-    loss: Loss | None = Field(None, description="random loss before the queue")
 
     def link(self, name: str, delay_s: float) -> Link:
         """The link; what is not its own of the delay is that of the ways over it."""
         burst_bytes = None if self.burst is None else int(self.burst)
-        loss = self.loss.planned() if self.loss else None
-        place = ("network", name, "queue")
         return Link(
-            name, self.rate, self.queue, place, None, delay_s, burst_bytes=burst_bytes, loss=loss, bottleneck=True
+            name=name,
+            rate_bps=self.rate,
+            queue=self.queue,
+            place=("network", name, "queue"),
+            delay_s=delay_s,
+            burst_bytes=burst_bytes,
+            loss=self.loss_planned(),
+            bottleneck=True,
+            medium=self.medium(),
         )
 
 
@@ -76,9 +82,9 @@ class Asymmetric(Topology):
         return Drawing(links, tuple(ways))
 
     def _own_s(self, name: str) -> float:
-        """The delay of a link whose delay changes; one that does not change is cheaper in the ways."""
-        changes = any(change.link == name and change.delay is not None for change in self.changes)
-        return (self.down if name == "down" else self.up).delay if changes else 0.0
+        """The delay of a link whose delay changes or varies; one that does not is cheaper in the ways."""
+        side = self.down if name == "down" else self.up
+        return side.delay if side.medium() or self.moves(name) else 0.0
 
     def _rtts_s(self, group: Placed) -> list[float]:
         count = self.sources(group)

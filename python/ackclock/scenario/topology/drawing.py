@@ -8,7 +8,7 @@ from typing import Any
 
 from ackclock.catalog.given import Given
 from ackclock.input.fields import Loc
-from ackclock.plan import EndsPlan, LoadPlan, NodePlan, PathPlan
+from ackclock.plan import EndsPlan, LoadPlan, MediumPlan, NodePlan, PathPlan
 
 #: The path of what names its ends instead.
 NOWHERE = PathPlan((), 0.0)
@@ -16,7 +16,10 @@ NOWHERE = PathPlan((), 0.0)
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link as a topology draws it: its queue is still as it was written, at `place`."""
+    """A link as a topology draws it: its queue is still as it was written, at `place`.
+
+    `borrowed_s` of its delay is the ways', and not what is written as the link's.
+    """
 
     name: str
     rate_bps: float
@@ -28,6 +31,8 @@ class Link:
     burst_bytes: int | None = None
     loss: Mapping[str, Any] | None = None
     bottleneck: bool = False
+    medium: MediumPlan | None = None
+    borrowed_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,14 @@ from pydantic_core import InitErrorDetails
 
 from ackclock.input.fields import Loc, Spread, Spreadable, Table, fault_at, faults
 from ackclock.plan import HopPlan, LoadPlan, PathPlan
-from ackclock.scenario.keys import RTT, Burst, Queue, Rate
+from ackclock.scenario.keys import RTT, Burst, LinkRate, Queue
 from ackclock.scenario.topology.drawing import Drawing, Link, Way
+from ackclock.scenario.topology.impairments import Impaired
 from ackclock.scenario.topology.placed import MOST_FLOWS, Placed, not_longer
-from ackclock.scenario.topology.topology import ACCESS_QUEUE, Loss, Topology
+from ackclock.scenario.topology.topology import ACCESS_QUEUE, Topology
+
+#: What the shared link is called.
+NAME = "bottleneck"
 
 #: How far from a whole number a number of sources may be: what is lost in writing 0.333 or so is more.
 WHOLE = 1e-6
@@ -22,17 +26,17 @@ WHOLE = 1e-6
 class Reverse(Table):
     """A shared link on the way back: of the ACKs, and of the data of flows whose direction is "up"."""
 
-    rate: Rate = Field(description='its rate, such as "10Mbit"')
+    rate: LinkRate = Field(description='its rate, such as "10Mbit"')
     queue: Queue = Field(description='its queue, such as { discipline = "pfifo", limit = "100p" }')
 
 
-class Dumbbell(Topology):
+class Dumbbell(Impaired, Topology):
     """All flows through one bottleneck, each with its own base RTT."""
 
     placed_by: ClassVar[frozenset[str]] = frozenset({"congestion_factor", "direction", "rtt", "rtt_spread"})
 
     topology: Literal["dumbbell"] = Field(description='a topology: "dumbbell"')
-    rate: Rate = Field(description='the bottleneck\'s rate, such as "100Mbit"')
+    rate: LinkRate = Field(description='the bottleneck\'s rate, such as "100Mbit"')
     rtt: Annotated[Spread, Spreadable(RTT)] = Field(
         description='the two-way propagation delay, such as "100ms", a list, or { from = "80ms", to = "260ms" }'
     )
@@ -41,8 +45,7 @@ class Dumbbell(Topology):
         None,
         description="burst of a token bucket in the link's place (htb and tbf of tc); absent: packets are transmitted",
     )
-    loss: Loss | None = Field(None, description="random loss before the bottleneck's queue")
-    access_rate: Rate | None = Field(None, description="rate of each source's own access link; absent: infinite")
+    access_rate: LinkRate | None = Field(None, description="rate of each source's own access link; absent: infinite")
     aggregation: Annotated[float, Field(gt=0, le=1e6)] | None = Field(
         None, description="instead of access_rate: the bottleneck's rate is so many times that of an access link"
     )
@@ -109,7 +112,7 @@ class Dumbbell(Topology):
         shared = iter(self.rtt.over(self._users(flows)))
         rtts_s = [self._own(group) or [next(shared) for _ in range(self.sources(group))] for group in flows]
         rtts_s += [self._own(group) or self.rtt.over(self.sources(group)) for group in traffic]
-        links, ways = self._shared_links(), []
+        links, ways = self._shared_links(self._borrowed_s(rtts_s)), []
         for group, group_s in zip([*flows, *traffic], rtts_s, strict=True):
             ways.append(tuple(self._way(group.direction, rtt_s, links) for rtt_s in group_s))
         return Drawing(tuple(links), tuple(ways), load=self._load([*flows, *traffic]))
@@ -132,11 +135,25 @@ class Dumbbell(Topology):
     def _own(self, group: Placed) -> list[float] | None:
         return group.rtt.over(self.sources(group)) if group.rtt else None
 
-    def _shared_links(self) -> list[Link]:
-        burst_bytes = None if self.burst is None else int(self.burst)
-        loss = self.loss.planned() if self.loss else None
-        place = ("network", "queue")
-        links = [Link("bottleneck", self.rate, self.queue, place, burst_bytes=burst_bytes, loss=loss, bottleneck=True)]
+    def _borrowed_s(self, rtts_s: Sequence[Sequence[float]]) -> float:
+        """The delay that all ways have behind the bottleneck, where that is to vary there; else none."""
+        varies = self.medium() or any(change.link == NAME and change.is_impaired for change in self.changes)
+        return min(map(min, rtts_s)) / 2 if varies else 0.0
+
+    def _shared_links(self, borrowed_s: float) -> list[Link]:
+        bottleneck = Link(
+            name=NAME,
+            rate_bps=self.rate,
+            queue=self.queue,
+            place=("network", "queue"),
+            delay_s=borrowed_s,
+            burst_bytes=None if self.burst is None else int(self.burst),
+            loss=self.loss_planned(),
+            bottleneck=True,
+            medium=self.medium(),
+            borrowed_s=borrowed_s,
+        )
+        links = [bottleneck]
         if self.reverse:
             links.append(Link("reverse", self.reverse.rate, self.reverse.queue, ("network", "reverse", "queue")))
         return links
@@ -150,7 +167,9 @@ class Dumbbell(Topology):
             name = f"access-{len(links) - 1 - len(up)}"
             links.append(Link(name, self.access_bps, self.access_queue or ACCESS_QUEUE, ("network", "access_queue")))
         there, back = (up, down) if direction == "up" else (down, up)
-        return Way(_path([*access, *there], rtt_s / 2), _path(back, rtt_s / 2), rtt_s)
+        half_s = rtt_s / 2
+        there_s, back_s = (half_s - links[0].borrowed_s * (0 in path) for path in (there, back))
+        return Way(_path([*access, *there], there_s), _path(back, back_s), rtt_s)
 
 
 def _path(links: list[int], delay_s: float) -> PathPlan:

@@ -17,7 +17,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field, model_validator
 
 from ackclock.input.fields import fault_at, faults, shown
-from ackclock.scenario.keys import Delay, Queue, Rate
+from ackclock.scenario.keys import Delay, LinkRate, Queue
 from ackclock.scenario.topology.routed import MOST_NODES, Routed
 from ackclock.scenario.topology.wiring import Cable, Wiring
 
@@ -30,10 +30,10 @@ class FatTree(Routed):
     topology: Literal["fat-tree"] = Field(description='a topology: "fat-tree"')
     ports: Annotated[int, Field(ge=2, le=1024)] = Field(description="ports m of each switch, an even number")
     levels: Annotated[int, Field(ge=1, le=16)] = Field(description="levels n of switches")
-    rate: Rate = Field(description='the rate of each link, such as "1Gbit"')
+    rate: LinkRate = Field(description='the rate of each link, such as "1Gbit"')
     delay: Delay = Field(description='the propagation delay of each link, such as "1us"')
     queue: Queue = Field(description='the queue of each port of a switch, such as { discipline = "pfifo", … }')
-    host_rate: Rate | None = Field(None, description="the rate of the hosts' links; absent: as the others")
+    host_rate: LinkRate | None = Field(None, description="the rate of the hosts' links; absent: as the others")
 
     @model_validator(mode="after")
     def _can_be_built(self) -> FatTree:

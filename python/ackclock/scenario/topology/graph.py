@@ -11,9 +11,9 @@ from pydantic import Field, model_validator
 from pydantic_core import InitErrorDetails
 
 from ackclock.input.fields import Table, closest, fault_at, faults, shown
-from ackclock.scenario.keys import Burst, Delay, Name, Queue, Rate
+from ackclock.scenario.keys import Burst, Delay, LinkRate, Name, Queue
+from ackclock.scenario.topology.impairments import Impaired
 from ackclock.scenario.topology.routed import MOST_LINKS, MOST_NODES, Routed
-from ackclock.scenario.topology.topology import Loss
 from ackclock.scenario.topology.wiring import Cable, Wiring
 
 
@@ -30,12 +30,12 @@ class Node(Table):
         return [self.name] if self.count is None else [f"{self.name}-{number}" for number in range(self.count)]
 
 
-class Edge(Table):
+class Edge(Impaired):
     """A link between two nodes; or one for each pair of two patterns' nodes."""
 
     from_: Name = Field(alias="from", description='a node, or a pattern such as "s-*"')
     to: Name = Field(description="a node, or a pattern")
-    rate: Rate = Field(description='its rate, such as "1Gbit"')
+    rate: LinkRate = Field(description='its rate, such as "1Gbit"')
     delay: Delay = Field(description='its propagation delay, such as "10us"')
     queue: Queue = Field(description="its queue, at each of its ends that is a switch")
     one_way: bool = Field(False, description="true: from `from` to `to` only; absent: both ways alike")
@@ -43,7 +43,6 @@ class Edge(Table):
         1.0, description='its share among equally short ways, for routing = "weighted"'
     )
     burst: Burst | None = Field(None, description="burst of a token bucket in the link's place; absent: a transmitter")
-    loss: Loss | None = Field(None, description="random loss before the queue")
     bottleneck: bool | None = Field(
         None, description="whether the metrics look at it; absent: where a switch sends into it"
     )
@@ -123,6 +122,7 @@ class Graph(Routed):
                 place=card.place if at_host else ("network", "links", place, "queue"),
                 weight=edge.weight,
                 burst_bytes=None if edge.burst is None else int(edge.burst),
-                loss=edge.loss.planned() if edge.loss else None,
+                loss=edge.loss_planned(),
+                medium=edge.medium(),
             )
             wiring.link(source, destination, cable, bottleneck=edge.bottleneck)

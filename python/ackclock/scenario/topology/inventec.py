@@ -20,7 +20,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from ackclock.scenario.keys import Delay, Queue, Rate
+from ackclock.scenario.keys import Delay, LinkRate, Queue
 from ackclock.scenario.topology.routed import Routed
 from ackclock.scenario.topology.wiring import Cable, Wiring
 
@@ -36,8 +36,8 @@ class Inventec(Routed):
 
     topology: Literal["inventec"] = Field(description='a topology: "inventec"')
     hosts: Literal[500, 1000] = Field(500, description="500 hosts as Le's text has it, or 1000 as his figure counts")
-    rate: Rate = Field(description='the rate of the hosts\' links, such as "1Gbit"')
-    switch_rate: Rate = Field("10Gbit", validate_default=True, description="the rate between switches")
+    rate: LinkRate = Field(description='the rate of the hosts\' links, such as "1Gbit"')
+    switch_rate: LinkRate = Field("10Gbit", validate_default=True, description="the rate between switches")
     delay: Delay = Field(description='the propagation delay of each link, such as "1us"')
     queue: Queue = Field(description='the queue of each port of a switch, such as { discipline = "pfifo", … }')
 

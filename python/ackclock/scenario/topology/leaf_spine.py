@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from ackclock.input.fields import fault_at, faults
-from ackclock.scenario.keys import Delay, Queue, Rate
+from ackclock.scenario.keys import Delay, LinkRate, Queue
 from ackclock.scenario.topology.routed import MOST_NODES, Routed
 from ackclock.scenario.topology.wiring import Cable, Wiring
 
@@ -19,8 +19,10 @@ class LeafSpine(Routed):
     leaves: Annotated[int, Field(ge=1, le=10_000)] = Field(description="number of leaves")
     spines: Annotated[int, Field(ge=1, le=10_000)] = Field(description="number of spines")
     hosts: Annotated[int, Field(ge=1, le=10_000)] = Field(description="hosts of each leaf")
-    rate: Rate = Field(description='the rate of the hosts\' links, such as "1Gbit"')
-    spine_rate: Rate | None = Field(None, description="the rate between leaf and spine; absent: as the hosts' links")
+    rate: LinkRate = Field(description='the rate of the hosts\' links, such as "1Gbit"')
+    spine_rate: LinkRate | None = Field(
+        None, description="the rate between leaf and spine; absent: as the hosts' links"
+    )
     delay: Delay = Field(description='the propagation delay of each link, such as "1us"')
     queue: Queue = Field(description='the queue of each port of a switch, such as { discipline = "pfifo", … }')
 

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from ackclock.scenario.keys import Delay, Queue, Rate
+from ackclock.scenario.keys import Delay, LinkRate, Queue
 from ackclock.scenario.topology.routed import Routed
 from ackclock.scenario.topology.wiring import Cable, Wiring
 
@@ -19,10 +19,10 @@ class ParkingLot(Routed):
 
     topology: Literal["parking-lot"] = Field(description='a topology: "parking-lot"')
     hops: Annotated[int, Field(ge=1, le=100)] = Field(description="number of bottlenecks in a row")
-    rate: Rate = Field(description='the rate of each bottleneck, such as "100Mbit"')
+    rate: LinkRate = Field(description='the rate of each bottleneck, such as "100Mbit"')
     delay: Delay = Field(description='the propagation delay of each bottleneck, such as "10ms"')
     queue: Queue = Field(description='the queue of each bottleneck, such as { discipline = "pfifo", limit = "100p" }')
-    access_rate: Rate = Field(description='the rate of the hosts\' links, such as "1Gbit"')
+    access_rate: LinkRate = Field(description='the rate of the hosts\' links, such as "1Gbit"')
     access_delay: Delay = Field("0s", validate_default=True, description="the propagation delay of the hosts' links")
 
     def wire(self) -> Wiring:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, ClassVar
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
 
 from pydantic import Field, model_validator
 from pydantic_core import InitErrorDetails
@@ -14,40 +14,14 @@ from ackclock.input.fields import Loc, Table, fault, fault_at
 from ackclock.input.units import Size
 from ackclock.scenario.keys import Delay, Moment, Name, Overhead, Rate
 from ackclock.scenario.topology.drawing import Drawing
+from ackclock.scenario.topology.impairments import Impaired
 from ackclock.scenario.topology.placed import PLACING, Placed
 
 #: The queue of an access link or a network card that the scenario gives none: Linux's default transmit queue.
 ACCESS_QUEUE = Given("pfifo", {"limit": Size(1000, "p")})
 
 
-class Loss(Table):
-    """Random loss of data packets on a link: each so many-th of a flow, or by chance; of SYNs if it says so."""
-
-    every: Annotated[int, Field(ge=2, le=10**15)] | None = Field(None, description="each so many-th packet of a flow")
-    probability: Annotated[float, Field(gt=0, lt=1)] | None = Field(None, description="chance of each packet")
-    syn: Annotated[float, Field(gt=0, lt=1)] | None = Field(
-        None, description="beside a probability: chance of each SYN and SYN/ACK; without it they pass"
-    )
-
-    @model_validator(mode="after")
-    def _one_of_both(self) -> Loss:
-        if (self.every is None) == (self.probability is None):
-            found = "neither of two keys" if self.every is None else "both of two keys"
-            raise fault(found, "{ every = 1000 } or { probability = 1e-3 }")
-        if self.syn is not None and self.probability is None:
-            raise fault("syn beside every", "syn beside a probability")
-        return self
-
-    def planned(self) -> Mapping[str, Any]:
-        """As a plan has it."""
-        if self.every is not None:
-            return {"kind": "every", "packets": self.every}
-        if self.syn is not None:
-            return {"kind": "with_syn", "probability": self.probability, "syn": self.syn}
-        return {"kind": "bernoulli", "probability": self.probability}
-
-
-class Change(Table):
+class Change(Impaired):
     """A change of a link at a given time. What is not written stays as it is."""
 
     at: Moment = Field(description='when, such as "30s"')
@@ -58,8 +32,8 @@ class Change(Table):
 
     @model_validator(mode="after")
     def _something_changes(self) -> Change:
-        if self.rate is None and self.delay is None and self.up is None:
-            raise fault("no change", 'rate = "…", delay = "…", up = false or up = true')
+        if all(value is None for value in (self.rate, self.delay, self.up, self.loss)) and not self.is_impaired:
+            raise fault("no change", 'rate = "…", delay = "…", up = false or up = true, or a loss and the like')
         return self
 
 
@@ -85,6 +59,10 @@ class Topology(Table):
         for name, (key, told) in PLACING.items():
             if name not in self.placed_by and getattr(group, name) is not None:
                 yield fault_at((*place, key), 0, told, "a key that does not belong here")
+
+    def moves(self, name: str) -> bool:
+        """Whether the delay of a link changes, or is to vary."""
+        return any(change.link == name and (change.delay is not None or change.is_impaired) for change in self.changes)
 
     def sources(self, group: Placed) -> int:
         """How many sources a group has."""

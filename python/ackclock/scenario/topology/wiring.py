@@ -9,7 +9,7 @@ from typing import Any
 
 from ackclock.catalog.given import Given
 from ackclock.input.fields import Loc
-from ackclock.plan import EndsPlan, NodePlan
+from ackclock.plan import EndsPlan, MediumPlan, NodePlan
 from ackclock.scenario.topology.drawing import Link
 
 
@@ -24,6 +24,7 @@ class Cable:
     weight: float = 1.0
     burst_bytes: int | None = None
     loss: Mapping[str, Any] | None = None
+    medium: MediumPlan | None = None
 
 
 @dataclass
@@ -58,6 +59,7 @@ class Wiring:
                 weight=cable.weight,
                 burst_bytes=cable.burst_bytes,
                 loss=cable.loss,
+                medium=cable.medium,
                 bottleneck=not self.nodes[source].host if bottleneck is None else bottleneck,
             )
         )

@@ -6,28 +6,27 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from ackclock.input.fields import Loc, Table
-from ackclock.scenario.keys import Burst, Delay, Queue, Rate
+from ackclock.input.fields import Loc
+from ackclock.scenario.keys import Burst, Delay, LinkRate, Queue
+from ackclock.scenario.topology.impairments import Impaired
 from ackclock.scenario.topology.routed import Routed
-from ackclock.scenario.topology.topology import Loss
 from ackclock.scenario.topology.wiring import Cable, Wiring
 
 
-class Leg(Table):
-    """A branch or the trunk. The way back has the same rate, delay and queue."""
+class Leg(Impaired):
+    """A branch or the trunk. The way back has the same rate, delay and queue, and is unimpaired."""
 
-    rate: Rate = Field(description='its rate, such as "100Mbit"')
+    rate: LinkRate = Field(description='its rate, such as "100Mbit"')
     delay: Delay = Field(description='its propagation delay, such as "10ms"')
     queue: Queue = Field(description='its queue, such as { discipline = "pfifo", limit = "100p" }')
     burst: Burst | None = Field(None, description="burst of a token bucket in the link's place; absent: a transmitter")
-    loss: Loss | None = Field(None, description="random loss before the queue, towards the end")
 
     def cables(self, place: Loc) -> tuple[Cable, Cable]:
         """There, and back."""
         burst_bytes = None if self.burst is None else int(self.burst)
-        loss = self.loss.planned() if self.loss else None
+        impairments = {"loss": self.loss_planned(), "medium": self.medium()}
         place = (*place, "queue")
-        there = Cable(self.rate, self.delay, self.queue, place, burst_bytes=burst_bytes, loss=loss)
+        there = Cable(self.rate, self.delay, self.queue, place, burst_bytes=burst_bytes, **impairments)
         return there, Cable(self.rate, self.delay, self.queue, place)
 
 

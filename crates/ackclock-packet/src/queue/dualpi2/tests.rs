@@ -290,7 +290,7 @@ fn wrong_parameters_are_refused() {
         ("tupdate_s", json!(0.0)),
         ("alpha", json!(-0.1)),
         ("beta", json!(-0.1)),
-        ("coupling_factor", json!(0.0)),
+        ("coupling_factor", json!(-1.0)),
         ("classic_protection", json!(101.0)),
         ("scheduler", json!("fifo")),
         ("mtu_bytes", json!(0)),

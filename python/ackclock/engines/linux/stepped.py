@@ -1,0 +1,76 @@
+"""Rates that follow a trace, as changes: the kernel's shaper has another rate from each step on.
+
+The shaper charges a packet at the rate that it had when the packet left the queue. So steps that each carry less than a
+full packet are put together, and carry one at least: a pause lets one packet through, which arrives at its end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from ackclock.plan import ChangePlan, LinkPlan, Plan, TracePlan
+
+#: A step that begins so close to the end of the run is none.
+LEAST_S = 1e-9
+
+
+def stepped(plan: Plan) -> Plan:
+    """The plan with constant rates that change, in the order of time, in place of traces."""
+    if not any(link.trace for link in plan.links):
+        return plan
+    links, changes = list(plan.links), list(plan.changes)
+    for number, link in enumerate(plan.links):
+        if link.trace:
+            first, *rest = _steps(plan, link.trace)
+            links[number] = replace(link, rate_bps=first.bps, trace=None)
+            changes += [ChangePlan(step.begin_s, number, step.bps) for step in rest]
+    return replace(plan, links=tuple(links), changes=tuple(sorted(changes, key=lambda change: change.at_s)))
+
+
+def capacity_bps(plan: Plan, link: LinkPlan) -> float:
+    """The mean rate of a link in the measured part."""
+    if link.trace is None:
+        return link.rate_bps
+    since_s = plan.warmup_s
+    bits = (step.bps * max(0.0, step.end_s - max(step.begin_s, since_s)) for step in _course(plan, link.trace))
+    return math.fsum(bits) / (plan.duration_s - since_s)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A rate, from a time of the run to another."""
+
+    begin_s: float
+    end_s: float
+    bps: float
+
+    @property
+    def bits(self) -> float:
+        return self.bps * (self.end_s - self.begin_s)
+
+
+def _course(plan: Plan, trace: TracePlan) -> Iterator[_Step]:
+    """The steps of all turns until the end of the run."""
+    at_s, rates = trace.course["at_s"], trace.course["rate_bps"]
+    ends_s = [*at_s[1:], trace.period_s]
+    for turn in range(math.ceil(plan.duration_s / trace.period_s)):
+        for begin_s, end_s, bps in zip(at_s, ends_s, rates, strict=True):
+            begun_s = turn * trace.period_s + begin_s
+            if begun_s < plan.duration_s - LEAST_S:
+                yield _Step(begun_s, min(turn * trace.period_s + end_s, plan.duration_s), bps)
+
+
+def _steps(plan: Plan, trace: TracePlan) -> Iterator[_Step]:
+    """As `_course`; neighbours that are too slow for a packet each are one step."""
+    packet_bits = 8.0 * plan.packet_bytes
+    for is_slow, steps in groupby(_course(plan, trace), lambda step: step.bits < packet_bits):
+        if is_slow:
+            together = [*steps]
+            begin_s, end_s = together[0].begin_s, together[-1].end_s
+            bits = max(packet_bits, math.fsum(step.bits for step in together))
+            yield _Step(begin_s, end_s, bits / (end_s - begin_s))
+        else:
+            yield from steps

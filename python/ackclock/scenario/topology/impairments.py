@@ -1,0 +1,124 @@
+"""What links do to packets besides queueing: random loss, jitter, reordering, duplicates, damage.
+
+Each means what it does in netem (tc-netem(8)): loss stands before the queue, all else behind the transmitter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from ackclock.input.fields import Table, fault
+from ackclock.plan import JitterPlan, MediumPlan
+from ackclock.scenario.keys import Delay
+from ackclock.scenario.traces import Traced
+
+#: A chance that may be none, and one that may be certain.
+Chance = Annotated[float, Field(ge=0, lt=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+_LOSSES = "{ every = 1000 }, { probability = 1e-3 } or { to_bad = 0.01, to_good = 0.3 }"
+
+
+class Loss(Table):
+    """Random loss of data packets on a link: each so many-th of a flow, by chance, or in bursts; of SYNs if it says so.
+
+    In bursts (Gilbert and Elliott): each data packet is lost with the probability of the state that it finds, and then
+    draws whether the other state follows. These are p, r, 1-h and 1-k of netem's `loss gemodel`.
+    """
+
+    every: Annotated[int, Field(ge=2, le=10**15)] | None = Field(None, description="each so many-th packet of a flow")
+    probability: Chance | None = Field(None, description="chance of each packet; 0: none is lost")
+    syn: Chance | None = Field(
+        None, description="beside a probability: chance of each SYN and SYN/ACK; without it they pass"
+    )
+    to_bad: Share | None = Field(None, description="in bursts: chance that the bad state follows the good one")
+    to_good: Annotated[float, Field(gt=0, le=1)] | None = Field(
+        None, description="in bursts: chance that the good state follows the bad one; 1 / it is the mean burst"
+    )
+    in_bad: Share | None = Field(None, description="in bursts: chance of loss in the bad state; absent: 1")
+    in_good: Share | None = Field(None, description="in bursts: chance of loss in the good state; absent: 0")
+
+    @model_validator(mode="after")
+    def _one_law(self) -> Loss:
+        laws = [key for key in ("every", "probability", "to_bad") if getattr(self, key) is not None]
+        if len(laws) != 1:
+            raise fault(f"{' and '.join(laws)} together" if laws else "none of its keys", _LOSSES)
+        for key, law in (("syn", "probability"), ("to_good", "to_bad"), ("in_bad", "to_bad"), ("in_good", "to_bad")):
+            if getattr(self, key) is not None and laws != [law]:
+                raise fault(f"{key} beside {laws[0]}", f"{key} beside a {law}")
+        if laws == ["to_bad"] and self.to_good is None:
+            raise fault("to_bad without to_good", _LOSSES)
+        return self
+
+    def planned(self) -> Mapping[str, Any]:
+        """As a plan has it."""
+        if self.every is not None:
+            return {"kind": "every", "packets": self.every}
+        if self.to_bad is not None:
+            return {
+                "kind": "gilbert_elliott",
+                "to_bad": self.to_bad,
+                "to_good": self.to_good,
+                "in_bad": 1.0 if self.in_bad is None else self.in_bad,
+                "in_good": self.in_good or 0.0,
+            }
+        if self.syn:
+            return {"kind": "with_syn", "probability": self.probability, "syn": self.syn}
+        return {"kind": "bernoulli", "probability": self.probability}
+
+
+class Jitter(Table):
+    """A propagation delay that varies around the link's: each packet's is drawn, and is not below zero."""
+
+    deviation: Delay = Field(description='half the width of a uniform, standard deviation of a normal one: "5ms"')
+    distribution: Literal["uniform", "normal"] = Field("uniform", description='of the differences: "uniform", "normal"')
+    in_order: bool = Field(True, description="true: no packet overtakes another; false: each arrives at its time")
+
+
+class OfPackets(Table):
+    """A chance of each packet."""
+
+    probability: Share = Field(description="chance of each packet; 0: none")
+
+
+class Impaired(Table):
+    """The keys of a link that say what it does to packets besides queueing."""
+
+    loss: Loss | None = Field(None, description="random loss before the queue")
+    jitter: Jitter | None = Field(None, description='a delay that varies: { deviation = "5ms" }')
+    reorder: OfPackets | None = Field(None, description="packets that arrive without the link's delay, before others")
+    duplicate: OfPackets | None = Field(None, description="packets that arrive twice")
+    corrupt: OfPackets | None = Field(None, description="packets that are damaged: their end discards them")
+
+    @model_validator(mode="after")
+    def _fits(self) -> Impaired:
+        if isinstance(getattr(self, "rate", None), Traced) and getattr(self, "burst", None) is not None:
+            raise fault("a burst beside a trace", "one of them: a trace has no token bucket")
+        if self.reorder is not None and getattr(self, "delay", None) == 0:
+            raise fault("reorder without a delay", "a delay that some packets arrive without")
+        return self
+
+    @property
+    def is_impaired(self) -> bool:
+        """Whether the medium does more than delay, or is said not to."""
+        return any(key is not None for key in (self.jitter, self.reorder, self.duplicate, self.corrupt))
+
+    def loss_planned(self) -> Mapping[str, Any] | None:
+        """Of a link; one that never loses has none."""
+        planned = self.loss.planned() if self.loss else None
+        return None if planned is None or planned.get("probability") == 0 == planned.get("syn", 0) else planned
+
+    def medium(self, before: MediumPlan | None = None) -> MediumPlan | None:
+        """What the medium does: as before, but for what is written. None where it only delays, and always did."""
+        made = before or MediumPlan()
+        if self.jitter is not None:
+            jitter = JitterPlan(self.jitter.deviation, self.jitter.distribution, self.jitter.in_order)
+            made = replace(made, jitter=jitter)
+        for key in ("reorder", "duplicate", "corrupt"):
+            if (written := getattr(self, key)) is not None:
+                made = replace(made, **{key: written.probability})
+        return made if self.is_impaired and (before or made != MediumPlan()) else before

@@ -1,0 +1,206 @@
+"""Rates that follow a trace: files in mahimahi's format, or CSV, beside a scenario.
+
+*mahimahi*: a whole number of milliseconds a line, in order: at each an opportunity to deliver 1500 bytes, several in
+the same millisecond on several lines. The last line is the period, after which the trace begins anew. R. Netravali et
+al.: Mahimahi: Accurate Record-and-Replay for HTTP, USENIX ATC 2015, section 3.2.
+
+*CSV*: the line `time_s,rate_bps`, then on each line a time in seconds, the first 0, and the rate from then on; 0 is a
+pause. A last line without a rate, such as `60,`, is the end, after which the trace begins anew; without such a line the
+last rate holds for as long as the one before it. With one line the rate is constant.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import core_schema
+
+from ackclock.errors import ScenarioError
+from ackclock.input.fields import Quantity, fault, shown
+from ackclock.input.source import CONTENTS, Attached, Source, attachments
+from ackclock.plan import TracePlan
+from ackclock.system import files
+
+#: Bytes of IP packets that an opportunity of mahimahi's delivers.
+OPPORTUNITY_BYTES = 1500
+
+#: The first line of a CSV.
+HEADER = "time_s,rate_bps"
+
+#: Longest trace, in bytes, and its bounds: a rate as that of a link.
+LONGEST_FILE = 8 << 20
+MOST_BPS = 1e13
+MOST_S = 720 * 3600.0
+
+#: What stands in a scenario.
+WORD = "trace"
+
+
+class Traced(float):
+    """The mean rate of a trace, in bit/s, that knows its course."""
+
+    trace: TracePlan
+
+    def __new__(cls, rate_bps: float, trace: TracePlan) -> Traced:
+        """`rate_bps`: the mean over a period."""
+        made = super().__new__(cls, rate_bps)
+        made.trace = trace
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class Traceable:
+    """An annotation: a rate with its unit, or `{ trace = "FILE" }`."""
+
+    rate: Quantity
+
+    def read(self, value: object) -> float | None:
+        """The rate in bit/s; of a trace its mean."""
+        if not isinstance(value, dict):
+            return self.rate.read(value)
+        name = value.get(WORD)
+        if value.keys() != {WORD} or not isinstance(name, str):
+            raise fault(shown(value), 'a rate such as "10Mbit", or { trace = "FILE" }')
+        if not isinstance(name, Attached):
+            raise fault(shown(name), "a trace in a table [traces], or a scenario file that it lies beside")
+        return traced(str(name), name.content)
+
+    def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.read)
+
+    def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, Any]:
+        rate = self.rate.__get_pydantic_json_schema__(schema, handler)
+        keys = {WORD: {"type": "string", "description": "a file beside the scenario: mahimahi's format, or CSV"}}
+        return {
+            "anyOf": [rate, {"type": "object", "properties": keys, "required": [WORD], "additionalProperties": False}]
+        }
+
+
+def with_traces(source: Source, folder: Path) -> Source:
+    """The scenario with the files that it names behind its text, in a table `[traces]`: so it is complete.
+
+    Raises `ScenarioError` for those that cannot be read.
+    """
+    values = source.toml()
+    named = {name: loc for loc, name in attachments(values)}
+    if not named or CONTENTS in values:
+        return source
+    problems, texts = [], {}
+    for name, loc in named.items():
+        try:
+            texts[name] = _text(folder / name)
+        except files.UnreadableError as error:
+            problems.append(source.problem(loc, f"{shown(name)}: {error.found}", "a trace beside the scenario"))
+    if problems:
+        raise ScenarioError(problems)
+    return Source(source.name, source.text + _table(texts))
+
+
+def _text(path: Path) -> str:
+    """As a scenario holds it: without carriage returns. What is no UTF-8 is no number either."""
+    return files.content(path, LONGEST_FILE).decode("utf-8-sig", errors="replace").replace("\r", "")
+
+
+def _table(texts: Mapping[str, str]) -> str:
+    """Of TOML, behind all others."""
+    return "\n".join(["", "[traces]", *(f"{_quoted(name)} = {_long(text)}" for name, text in texts.items()), ""])
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _long(text: str) -> str:
+    """A literal of several lines; what it cannot hold is replaced, for no number has it."""
+    return "'''\n" + re.sub(r"[^\x20-\x26\x28-\x7e\n]", "?", text) + "'''"
+
+
+@lru_cache(maxsize=64)
+def traced(name: str, text: str) -> Traced:
+    """What a file says; faults name the line that is wrong."""
+    lines = [(number, line.strip()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    if not lines:
+        raise fault(f"an empty {name}", _FORMATS)
+    is_csv = "," in lines[0][1]
+    course, period_s, mean_bps = _rates(name, lines) if is_csv else _opportunities(name, lines)
+    sha256 = hashlib.sha256(text.encode()).hexdigest()
+    return Traced(mean_bps, TracePlan(name, sha256, period_s, course))
+
+
+_FORMATS = f'lines of milliseconds (mahimahi\'s format), or a CSV that begins with "{HEADER}"'
+
+
+def _opportunities(name: str, lines: list[tuple[int, str]]) -> tuple[dict[str, Any], float, float]:
+    at_ms = [_number(name, line, int, "a whole number of milliseconds", 1000 * MOST_S) for line in lines]
+    _check_order(name, lines, at_ms, strictly=False)
+    if at_ms[-1] <= 0:
+        raise fault(f"0 in line {lines[-1][0]} of {name}", "a period above 0 ms in the last line")
+    period_s = at_ms[-1] / 1000
+    course = {"kind": "opportunities", "at_ms": at_ms, "bytes": OPPORTUNITY_BYTES}
+    return course, period_s, 8 * OPPORTUNITY_BYTES * len(at_ms) / period_s
+
+
+def _rates(name: str, lines: list[tuple[int, str]]) -> tuple[dict[str, Any], float, float]:
+    (first, header), *rows = lines
+    if "".join(header.split()).lower() != HEADER:
+        raise fault(f"{shown(header)} in line {first} of {name}", f'"{HEADER}"')
+    ends_s = []
+    if len(rows) > 1 and rows[-1][1].endswith(","):
+        *rows, (last, end) = rows
+        ends_s = [_number(name, (last, end[:-1]), float, "a time in seconds", MOST_S)]
+    pairs = [_pair(name, row) for row in rows]
+    if not pairs:
+        raise fault(f"no line after line {first} of {name}", "a time and a rate on each")
+    at_s, rate_bps = [time_s for time_s, _ in pairs], [rate for _, rate in pairs]
+    _check_order(name, lines[1:], at_s + ends_s, strictly=True)
+    if at_s[0] != 0:
+        raise fault(f"{at_s[0]:g} s in line {rows[0][0]} of {name}", "0 s in the first line")
+    period_s = ends_s[0] if ends_s else _continued_s(at_s)
+    mean_bps = math.fsum(_bits(at_s, rate_bps, period_s)) / period_s
+    if mean_bps < 1:
+        raise fault(f"a mean of {mean_bps:g} bit/s in {name}", "a rate above 0")
+    return {"kind": "rates", "at_s": at_s, "rate_bps": rate_bps}, period_s, mean_bps
+
+
+def _continued_s(at_s: list[float]) -> float:
+    """The end, if the last step is as long as the one before it."""
+    return at_s[-1] + (at_s[-1] - at_s[-2]) if len(at_s) > 1 else 1.0
+
+
+def _bits(at_s: list[float], rate_bps: list[float], period_s: float) -> Iterator[float]:
+    for begin_s, end_s, rate in zip(at_s, [*at_s[1:], period_s], rate_bps, strict=True):
+        yield (end_s - begin_s) * rate
+
+
+def _pair(name: str, row: tuple[int, str]) -> tuple[float, float]:
+    number, text = row
+    words = text.split(",")
+    if len(words) != 2:
+        raise fault(f"{shown(text)} in line {number} of {name}", f'two numbers: "{HEADER}"')
+    time_s = _number(name, (number, words[0]), float, "a time in seconds", MOST_S)
+    return time_s, _number(name, (number, words[1]), float, "a rate in bit/s", MOST_BPS)
+
+
+def _number(name: str, line: tuple[int, str], kind: Callable[[str], Any], expected: str, most: float) -> Any:
+    try:
+        value = kind(line[1].strip())
+    except ValueError:
+        value = -1
+    if not 0 <= value <= most:
+        raise fault(f"{shown(line[1].strip())} in line {line[0]} of {name}", f"{expected}, from 0 to {most:g}")
+    return value
+
+
+def _check_order(name: str, lines: Iterable[tuple[int, str]], times: list[Any], *, strictly: bool) -> None:
+    before = -1.0
+    for (number, text), time in zip(lines, times, strict=True):
+        if time < before or (strictly and time == before):
+            raise fault(f"{shown(text)} in line {number} of {name}, after {before:g}", "times in order")
+        before = time

@@ -1,0 +1,140 @@
+"""Rates that follow a trace: what files say, what is wrong with them, and that a plan is complete."""
+
+from __future__ import annotations
+
+import hashlib
+import runpy
+from pathlib import Path
+
+import pytest
+from changed import changed
+
+import ackclock as ac
+from ackclock.errors import ScenarioError
+from ackclock.plan import Plan
+from ackclock.scenario import planning
+
+TEXT = """
+duration = "4s"
+[network]
+topology = "dumbbell"
+rate = { trace = "a.trace" }
+rtt = "40ms"
+queue = { discipline = "pfifo", limit = "1bdp" }
+[[flows]]
+congestion = "reno"
+"""
+
+RATES = "time_s,rate_bps\n0,8e6\n1,0\n1.5,2e6\n2,\n"
+
+
+def written(folder: Path, content: str | bytes, text: str = TEXT) -> Path:
+    (folder / "a.trace").write_bytes(content.encode() if isinstance(content, str) else content)
+    (folder / "s.toml").write_text(text, encoding="utf-8")
+    return folder / "s.toml"
+
+
+def problem(path: Path) -> str:
+    with pytest.raises(ScenarioError) as raised:
+        planning.load(path).plan()
+    (line,) = str(raised.value).splitlines()
+    return line
+
+
+def test_a_csv_is_rates_until_its_end(tmp_path):
+    link = planning.load(written(tmp_path, RATES)).plan().bottleneck_link
+    assert link.trace.course == {"kind": "rates", "at_s": [0.0, 1.0, 1.5], "rate_bps": [8e6, 0.0, 2e6]}
+    assert (link.trace.period_s, link.rate_bps) == (2.0, 4.5e6)
+    assert link.trace.sha256 == hashlib.sha256(RATES.encode()).hexdigest()
+
+
+def test_without_an_end_the_last_rate_lasts_as_long_as_the_one_before(tmp_path):
+    link = planning.load(written(tmp_path, "time_s,rate_bps\n0,1e6\n1,2e6\n3,4e6\n")).plan().bottleneck_link
+    assert (link.trace.period_s, link.rate_bps) == (5.0, (1 + 4 + 8) * 1e6 / 5)
+
+
+def test_a_limit_in_bdp_is_that_of_the_mean_rate(tmp_path):
+    """4.5 Mb/s and 40 ms are 22 500 bytes, 14 packets of 1514."""
+    link = planning.load(written(tmp_path, RATES)).plan().bottleneck_link
+    assert link.queue.parameters["limit_packets"] == 14
+
+
+def test_mahimahi_s_lines_are_opportunities_that_carry_frames_too(tmp_path):
+    """Four in 10 ms, of 1500 bytes and a frame of 14 each."""
+    link = planning.load(written(tmp_path, "2\r\n2\r\n5\r\n\r\n10\r\n")).plan().bottleneck_link
+    assert link.trace.course == {"kind": "opportunities", "at_ms": [2, 2, 5, 10], "bytes": 1500}
+    assert link.trace.period_s == 0.01
+    assert link.rate_bps == pytest.approx(8 * 4 * 1514 / 0.01)
+
+
+def test_a_plan_comes_back_from_its_json_and_from_its_text(tmp_path):
+    """Without the file: the text has what it held."""
+    made = planning.load(written(tmp_path, RATES)).plan()
+    assert Plan.from_dict(made.to_dict()).links == made.links
+    assert ac.loads(made.scenario_text).plan().links == made.links
+
+
+def test_a_sweep_has_a_trace_for_each_point(tmp_path):
+    (tmp_path / "b.trace").write_text("1\n", encoding="utf-8")
+    text = changed(TEXT, ('rate = { trace = "a.trace" }\n', ""))
+    text += '[sweep]\n"network.rate" = [{ trace = "a.trace" }, { trace = "b.trace" }, "1Mbit"]\n'
+    loaded = planning.load(written(tmp_path, RATES, text))
+    traces = [point.plan.bottleneck_link.trace for point in loaded.points()]
+    assert [trace and trace.file for trace in traces] == ["a.trace", "b.trace", None]
+
+
+WRONG = {
+    "no number": ("1\nx\n", 's.toml:5: network.rate: found "x" in line 2 of a.trace; expected a whole number'),
+    "no order": ("5\n4\n", 'found "4" in line 2 of a.trace, after 5; expected times in order'),
+    "a negative time": ("-1\n", 'found "-1" in line 1 of a.trace; expected a whole number of milliseconds'),
+    "a period of nothing": ("0\n", "found 0 in line 1 of a.trace; expected a period above 0 ms"),
+    "nothing": ("\n\n", "found an empty a.trace; expected lines of milliseconds (mahimahi's format), or a CSV"),
+    "another header": ("time,rate\n0,1\n", 'found "time,rate" in line 1 of a.trace; expected "time_s,rate_bps"'),
+    "only a header": ("time_s,rate_bps\n", "found no line after line 1 of a.trace; expected a time and a rate"),
+    "a word": ("time_s,rate_bps\n0,fast\n", 'found "fast" in line 2 of a.trace; expected a rate in bit/s'),
+    "not a number": ("time_s,rate_bps\n0,nan\n", 'found "nan" in line 2 of a.trace; expected a rate in bit/s'),
+    "three numbers": ("time_s,rate_bps\n0,1,2\n", 'found "0,1,2" in line 2 of a.trace; expected two numbers'),
+    "a late beginning": ("time_s,rate_bps\n1,1e6\n", "found 1 s in line 2 of a.trace; expected 0 s"),
+    "a time twice": ("time_s,rate_bps\n0,1\n0,2\n", 'found "0,2" in line 3 of a.trace, after 0; expected times'),
+    "an end before the last": ("time_s,rate_bps\n0,1\n2,2\n1,\n", 'found "1," in line 4 of a.trace, after 2'),
+    "no rate at all": ("time_s,rate_bps\n0,0\n1,0\n", "found a mean of 0 bit/s in a.trace; expected a rate above 0"),
+    "bytes": (b"\xff\xfe\x00\x01'''\n", "in line 1 of a.trace; expected a whole number of milliseconds"),
+}
+
+
+@pytest.mark.parametrize(("content", "expected"), WRONG.values(), ids=WRONG.keys())
+def test_a_wrong_trace_is_one_line(tmp_path, content, expected):
+    assert expected in problem(written(tmp_path, content))
+
+
+def test_a_file_that_is_not_there_is_told_at_its_key(tmp_path):
+    path = written(tmp_path, "1\n", changed(TEXT, ("a.trace", "b.trace")))
+    assert 's.toml:5: network.rate.trace: found "b.trace": ' in problem(path)
+
+
+def test_a_text_alone_has_no_files():
+    with pytest.raises(ScenarioError, match=r"network.rate: found \"a.trace\"; expected a trace in a table \[traces\]"):
+        ac.loads(TEXT).plan()
+
+
+@pytest.mark.parametrize("rate", ['{ trace = "a.trace", speed = 2 }', "{ trace = 1 }", "{}"])
+def test_a_table_of_something_else_is_no_rate(rate):
+    with pytest.raises(ScenarioError, match="expected a rate such as"):
+        ac.loads(changed(TEXT, ('{ trace = "a.trace" }', rate))).plan()
+
+
+def test_a_rate_that_follows_a_trace_does_not_change_besides(tmp_path):
+    text = TEXT + '[[network.changes]]\nat = "1s"\nlink = "bottleneck"\nrate = "1Mbit"\n'
+    assert "network.changes[0].rate: found 1e+06 bit/s; expected no rate" in problem(written(tmp_path, RATES, text))
+
+
+TRACES = Path(__file__).parents[2] / "scenarios" / "traces"
+
+
+def test_the_script_makes_the_traces_that_are_there(tmp_path):
+    made = runpy.run_path(str(TRACES / "make.py"), run_name="made")
+    made["main"].__globals__["HERE"] = tmp_path
+    made["main"]()
+    names = [path.name for path in TRACES.iterdir() if path.suffix in (".csv", ".mahimahi")]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
+    assert all((tmp_path / name).read_bytes() == (TRACES / name).read_bytes() for name in names)
