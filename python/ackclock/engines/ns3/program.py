@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ackclock.engines import traced
 from ackclock.engines.ns3 import settings
+from ackclock.engines.traced import told
 from ackclock.input.names import one_line
 from ackclock.plan import FlowPlan, Plan, TcpPlan
 
@@ -48,8 +48,8 @@ def _flows(plan: Plan, seed: int) -> Iterator[str]:
     yield "// their ways delay, and by which control."
     yield "struct Flow { double start, stop; uint64_t bytes; double delay; const char* control; };"
     yield "static const std::vector<Flow> all = {"
-    for flow, start_s in zip(plan.flows, traced.starts_s(plan, seed), strict=True):
-        yield f"    {_flow(plan, flow, start_s)},"
+    for flow, each in zip(plan.flows, told.told(plan, seed).connections, strict=False):
+        yield f"    {_flow(plan, flow, each.start_s or 0.0)},"
     yield "};"
 
 
@@ -212,7 +212,7 @@ static void Count(Ptr<QueueDisc> queue, std::string word)
     const QueueDisc::Stats& stats = queue->GetStats();
     totals << word << " 0 " << now << ' ' << stats.nTotalReceivedPackets << ' ' << stats.nTotalDroppedPackets << ' '
            << stats.nTotalDequeuedPackets << ' ' << Wire(stats) << ' ' << waiting.packetSeconds << ' '
-           << waiting.byteSeconds + frame * waiting.packetSeconds << "\n";
+           << waiting.byteSeconds + frame * waiting.packetSeconds << ' ' << stats.nTotalMarkedPackets << "\n";
 }
 
 // A link whose device holds one packet; where nothing can queue, it has room for all.
