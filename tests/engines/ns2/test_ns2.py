@@ -139,6 +139,14 @@ def test_packets_are_conserved(found):
 
 
 @needs_ns2
+def test_cuts_of_windows_are_events(found):
+    kinds = found.events["kind"].to_list()
+    assert kinds.count("timeout") == found.flows["timeouts"].sum()
+    ours = engines.engine("packet").run(plan(), 1).events["kind"].to_list()
+    assert kinds.count("recovery") == pytest.approx(ours.count("recovery"), rel=0.2)
+
+
+@needs_ns2
 def test_the_same_seed_gives_the_same_bytes(found):
     again = engines.engine("ns2").run(plan(), 1)
     for table in ("flows", "flow_samples", "queue_samples", "events", "links"):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ackclock.plan import ChangePlan, LinkPlan, Plan
+from ackclock.engines.traced import told
+from ackclock.plan import ChangePlan, Plan
 
 LOSS = """
 # Packets that a link loses by chance, before its queue: written as those that are dropped.
@@ -47,15 +48,6 @@ def _change(change: ChangePlan) -> Iterator[str]:
 
 def beyond(plan: Plan) -> Iterator[str]:
     """What of it ns-2 has not."""
-    for link in plan.links:
-        yield from _of_loss(link)
+    yield from told.beyond_losses(plan)
     if any(change.up is not None for change in plan.changes):
         yield "links that fail"
-
-
-def _of_loss(link: LinkPlan) -> Iterator[str]:
-    kind = link.loss["kind"] if link.loss else "bernoulli"
-    if kind == "every":
-        yield "loss of each so many-th packet of a flow"
-    if kind == "with_syn":
-        yield "a loss of SYNs of its own"

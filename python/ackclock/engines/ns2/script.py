@@ -256,9 +256,9 @@ proc until_now {integrator} {
 }
 
 proc finish {} {
-    global samples flows totals drops
+    global samples flows totals drops cuts
     count end
-    foreach file [list $samples $flows $totals $drops] { close $file }
+    foreach file [list $samples $flows $totals $drops $cuts] { close $file }
     exit 0
 }
 

@@ -13,14 +13,19 @@ from ackclock.plan import PathPlan, Plan
 Ends: TypeAlias = Mapping[tuple[PathPlan, PathPlan], tuple[str, str]]
 
 FLOW = """
-# A flow: its agents, which data it sends, from when on. `packets` below 0 is without end.
+# A flow: its agents, which data it sends, from when on. `packets` below 0 is without end. Where it cuts its window
+# is traced.
+set cuts [open cuts w]
 proc flow {number group from to start_s stop_s packets} {
-    global ns senders
+    global ns senders cuts
     set senders($number) [sender$group $number]
     set sink [sink$group]
     $ns attach-agent $from $senders($number)
     $ns attach-agent $to $sink
     $ns connect $senders($number) $sink
+    puts $cuts "agent $number [$from id] [$senders($number) set agent_port_]"
+    $senders($number) attach $cuts
+    foreach name {ncwndcuts_ nrexmit_} { $senders($number) trace $name }
     set data [new Application/FTP]
     $data attach-agent $senders($number)
     if {$packets < 0} { set send "$data start" } else { set send "$senders($number) advance $packets" }

@@ -1,15 +1,15 @@
 """What another simulator wrote, as the dataset's tables.
 
 Each writes the same files: `samples` (a line for each flow, `f`, and each link, `q`, at each instant), `drops` (ns-2's
-trace lines, of dropped packets only), `losses` (so for random losses, if there are any), `flows` (when each began and
-was over) and `links`, both with the counts at the warm-up's end and at the end. Segments are counted whole. What a
-queue holds is sampled with the packet in transmission left out; sojourn times of single packets are not known, nor is a
-segment's retransmission as an event.
+trace lines, of dropped packets only), `losses` (so for random losses, if there are any), `cuts` (ns-2's trace lines of
+two counters of each sender), `flows` (when each began and was over) and `links`, both with the counts at the warm-up's
+end and at the end. Segments are counted whole. What a queue holds is sampled with the packet in transmission left out;
+sojourn times of single packets are not known, nor is a segment's retransmission as an event.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -102,6 +102,16 @@ class _Run:
     def mss_bytes(self, group: int) -> int:
         tcp = self.plan.groups[group].tcp
         return tcp.mss_bytes if tcp else 0
+
+    def marked(self, flow: int) -> bool:
+        """Whether a flow's windows are cut at marks, too."""
+        tcp = self.plan.groups[self.groups[flow]].tcp
+        return tcp is not None and tcp.ecn != "off"
+
+    @cached_property
+    def groups(self) -> dict[int, int]:
+        """By flow."""
+        return {each.number: each.group for each in self.sent.connections}
 
     def packet_bytes(self, group: int) -> int:
         tcp = self.plan.groups[group].tcp
@@ -277,12 +287,34 @@ def _words(path: Path) -> Iterator[list[str]]:
             yield from map(str.split, file)
 
 
+#: Counters of a sender: how often it cut its window, and how often for a timeout.
+CUTS, TIMEOUTS = "ncwndcuts_", "nrexmit_"
+
+
+def _cuts(of: _Run) -> dict[str, pl.DataFrame]:
+    """When senders cut their windows, of lines `TIME NODE PORT NODE PORT COUNTER VALUE`; with ECN at timeouts alone."""
+    flows: dict[tuple[str, str], int] = {}
+    found: dict[str, dict[tuple[float, int], None]] = {CUTS: {}, TIMEOUTS: {}}
+    for words in _words(of.folder / "cuts"):
+        if words[0] == "agent":
+            flows[words[2], words[3]] = int(words[1])
+        elif words[6] != "0":
+            found[words[5]][float(words[0]), flows[words[1], words[2]]] = None
+    other = [key for key in found[CUTS] if key not in found[TIMEOUTS] and not of.marked(key[1])]
+    rows = {"recovery": other, "timeout": [*found[TIMEOUTS]]}
+    return {kind: _no_link(of, keys) for kind, keys in rows.items()}
+
+
+def _no_link(of: _Run, keys: Sequence[tuple[float, int]]) -> pl.DataFrame:
+    """Events of flows."""
+    return pl.DataFrame([(*key, None) for key in keys], schema=of.drops.schema, orient="row")
+
+
 def _events(of: _Run) -> dict[str, Any]:
-    ends = [(float(time_s), int(flow), None) for flow, time_s in of.counts.get("done", [])]
-    over = pl.DataFrame(ends, schema=of.drops.schema, orient="row")
+    over = _no_link(of, [(float(time_s), int(flow)) for flow, time_s in of.counts.get("done", [])])
     changes = [(change.at_s, None, change.link) for change in of.plan.changes if change.at_s < of.plan.duration_s]
     changed = pl.DataFrame(changes, schema=of.drops.schema, orient="row")
-    kinds = {"drop": of.drops, "loss": of.losses, "finished": over, "link_change": changed}
+    kinds = {"drop": of.drops, "loss": of.losses, **_cuts(of), "finished": over, "link_change": changed}
     rows = pl.concat([found.with_columns(kind=pl.lit(kind)) for kind, found in kinds.items()])
     rows = rows.sort("time_s", "flow", maintain_order=True)
     return {name: _cells(rows[name]) for name in rows.columns}
