@@ -76,6 +76,17 @@ def check_queue(discipline: str, parameters_json: str, rate_bps: float) -> None:
             have passes.
     """
 
+def drawn(plan_json: str, seed: int) -> dict[str, dict[str, Any]]:
+    """Draw what a plan (JSON) leaves to a seed, as the packet engine does: table name → column name → values.
+
+    `flows` has `start_s`; `transfers` has a row for each generated transfer, `gates` one for what transfers wait for;
+    `datagrams` has the times of each UDP source, `departures_s`. Of a transfer without end `size_bytes` is 0, one that
+    waits has no start; a number that is not there is 2³² − 1.
+
+    Raises:
+        ValueError: the plan cannot be run.
+    """
+
 def fluid_many(
     plans_json: Sequence[str], seeds: Sequence[int], threads: int, progress: Callable[[int], object] | None = None
 ) -> list[dict[str, dict[str, _Column]]]:

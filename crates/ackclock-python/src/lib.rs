@@ -10,6 +10,8 @@ mod columns;
 #[cfg(feature = "python")]
 mod congestion;
 #[cfg(feature = "python")]
+mod drawn;
+#[cfg(feature = "python")]
 mod fluid;
 pub mod guard;
 #[cfg(all(feature = "python", target_os = "linux"))]
@@ -42,6 +44,8 @@ mod _core {
 
     #[pymodule_export]
     use crate::capture::Capture;
+    #[pymodule_export]
+    use crate::drawn::drawn;
     #[pymodule_export]
     use crate::fluid::fluid_many;
     #[cfg(target_os = "linux")]

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ackclock.engines import ns2
-from ackclock.engines.ns2 import agents, queues, script
+from ackclock.engines.ns2 import agents, impairments, queues, script
+from ackclock.engines.traced import told
 from ackclock.exporting.script import Script, UnsaidError, comments, heading, needs, too_many
 from ackclock.plan import Plan
 
@@ -30,7 +31,7 @@ def write(plan: Plan) -> Script:
 
 
 def _notes(plan: Plan) -> Iterator[str]:
-    yield from agents.beyond(plan)
-    yield from queues.beyond(plan)
+    for of in (agents, queues, impairments, told):
+        yield from of.beyond(plan)
     yield from script.beyond_sizes(plan)
     yield "the handshake, but for a first packet of headers alone, and the last exchange"

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from ackclock.engines import ns3
 from ackclock.engines.ns3 import program, settings
+from ackclock.engines.traced import told
 from ackclock.exporting.script import Script, UnsaidError, comments, heading, needs, too_many
 from ackclock.plan import Plan
 
@@ -32,4 +33,5 @@ def write(plan: Plan) -> Script:
 
 def _notes(plan: Plan) -> Iterator[str]:
     yield from settings.beyond(plan)
+    yield from told.beyond(plan)
     yield "a device without a queue of its own: one of the packets that may wait does so in the device"

@@ -63,7 +63,15 @@ def test_a_plan_for_the_tcp_of_old_simulators_is_taken_whole():
         (('"reno"', '"cubic"'), ['congestion control "cubic" with reno_friendly = true']),
         (('"reno"', '"compound"'), ['congestion control "compound"']),
         (('"pfifo", limit', '"sfq", limit'), ['queue discipline "sfq"']),
-        (('"pfifo", limit = "1bdp"', '"red", limit = "1bdp", ecn = true'), ['queue discipline "red" with ecn']),
+        (
+            ('"pfifo", limit = "1bdp"', '"red", limit = "1bdp", adaptive = true'),
+            ['queue discipline "red" with adaptive'],
+        ),
+        (
+            ("[tcp]", 'changes = [{ at = "1s", link = "bottleneck", up = false }]\n[tcp]'),
+            ["links that fail, or whose delay changes"],
+        ),
+        (("[tcp]", "loss = { every = 100 }\n[tcp]"), ["loss of each so many-th packet of a flow"]),
         (("[tcp]", 'frame_overhead = "0B"\n[tcp]'), ["frames of less than 2 B"]),
     ],
 )
@@ -93,6 +101,76 @@ def test_the_rate_makes_up_for_frames_that_are_shorter():
 def test_a_name_is_a_comment_and_no_code():
     text = program.cpp(plan(('"Three flows"', "'x */ #include <x> \\\\'")), 1)
     assert text.split("\n")[0] == "// x  /  include  x: for ns-3.37, seed 1."
+
+
+def test_a_network_that_marks_is_taken():
+    marks = '"red", limit = "1bdp", ecn = true, harddrop = true'
+    changes = ('"pfifo", limit = "1bdp"', marks), ("sack = true", 'sack = true\necn = "classic"')
+    assert refused(*changes) == []
+    text = program.cpp(plan(*changes), 1)
+    assert 'SetDefault("ns3::TcpSocketBase::UseEcn", StringValue("On"))' in text
+    assert '"UseHardDrop", StringValue("true")' in text
+
+
+MIXED = """
+name = "Transfers, UDP, losses, a change"
+duration = "8s"
+warmup = "2s"
+seeds = [1]
+[network]
+topology = "dumbbell"
+rate = "10Mbit"
+rtt = "40ms"
+loss = { probability = 0.002 }
+changes = [{ at = "5s", link = "bottleneck", rate = "8Mbit" }]
+queue = { discipline = "pfifo", limit = "1bdp" }
+[tcp]
+stack = "ns2"
+sack = true
+timestamps = true
+[record]
+interval = "50ms"
+[[flows]]
+count = 2
+congestion = "reno"
+start = { jitter = "1s" }
+[[traffic]]
+kind = "on-off"
+packet = "1000B"
+rate = "100/s"
+on = { distribution = "exponential", mean = "1s" }
+off = { distribution = "exponential", mean = "1s" }
+[[traffic]]
+kind = "poisson"
+rate = "10/s"
+congestion = "reno"
+size = { distribution = "pareto", shape = 1.5, mean = "10KB" }
+[[traffic]]
+kind = "sources"
+count = 2
+think = { distribution = "exponential", mean = "500ms" }
+congestion = "reno"
+size = { distribution = "pareto", shape = 1.5, mean = "10KB" }
+"""
+
+
+@needs_ns3
+def test_transfers_and_datagrams_are_those_of_the_packet_engine():
+    mixed = ac.loads(MIXED).plan()
+    theirs, ours = (engines.engine(name).run(mixed, 1) for name in ("ns3", "packet"))
+    first, second = (data.flows.filter(data.flows["group"] < 3) for data in (ours, theirs))
+    assert second["start_s"].to_list() == pytest.approx(first["start_s"].to_list(), abs=1e-8)
+    assert second["size_bytes"].to_list() == first["size_bytes"].to_list()
+    udp, expected = (data.flows.row(2, named=True) for data in (theirs, ours))
+    assert udp["sent_packets"] == expected["sent_packets"]
+    assert udp["delivered_bytes"] == pytest.approx(expected["delivered_bytes"], rel=0.03)
+    loops = [data.flows.filter(data.flows["group"] == 3).height for data in (theirs, ours)]
+    assert loops[0] == pytest.approx(loops[1], rel=0.4)
+    kinds = theirs.events["kind"].to_list()
+    assert kinds.count("loss") == theirs.links["lost_total_p"][0] == pytest.approx(16, abs=14)
+    assert kinds.count("drop") == theirs.links["dropped_total_p"][0]
+    assert kinds.count("finished") > 0.8 * (ours.events["kind"] == "finished").sum()
+    assert theirs.flows["dropped_packets"].sum() == kinds.count("loss") + kinds.count("drop")
 
 
 @needs_ns3

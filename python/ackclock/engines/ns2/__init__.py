@@ -4,6 +4,7 @@ What ns-2 does otherwise than every other engine here, whatever a plan says:
 
 - Its TCP is one-way: no handshake and no FIN; a first packet of headers alone stands for a SYN (`syn_`), and a
   transfer's last packet is as long as all others.
+- A random loss may take that first packet, too, where other engines spare SYNs.
 - Segments are counted, not bytes. Timers and RTTs are rounded to ticks (`tcpTick_`).
 - `Agent/TCP/Linux` (Wei and Cao 2006) runs the congestion controls of Linux 2.6.22: CUBIC has no HyStart there, and
   counts its time in ticks of 1 ms.
@@ -17,20 +18,24 @@ Sources: the ns Manual; `tcl/lib/ns-default.tcl` and `tcp/` of ns-2.35 for names
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ackclock.dataset import Dataset
 from ackclock.engines import features, traced
 from ackclock.engines.engine import RunOptions, missing
-from ackclock.engines.ns2 import agents, queues, script
+from ackclock.engines.ns2 import agents, impairments, queues, script
+from ackclock.engines.traced import told
 from ackclock.errors import Unsupported
 from ackclock.plan import Plan
 
 #: The program, and the Debian package that has it.
 PROGRAM, PACKAGE = "ns", "ns2"
 
-HAS = {features.FINITE, features.STOPS, features.STARTS, features.SEVERAL_LINKS, features.REVERSE, features.SIZES}
+HAS = {
+    features.FINITE, features.STOPS, features.STARTS, features.GENERATED, features.UDP, features.SEVERAL_LINKS,
+    features.REVERSE, features.RANDOM_LOSS, features.CHANGES, features.ECN, features.SIZES,
+}  # fmt: skip
 
 
 class Ns2Engine:
@@ -49,12 +54,12 @@ class Ns2Engine:
 
     def check(self, plan: Plan) -> list[Unsupported]:
         """What ns-2 has not, or does otherwise."""
-        finer = dict.fromkeys((*script.beyond(plan), *agents.beyond(plan), *queues.beyond(plan)))
+        finer = dict.fromkeys(beyond(plan))
         return missing(plan, self) + [Unsupported(what, self.name) for what in finer]
 
     def draws(self, plan: Plan) -> bool:
-        """Starts may be drawn, and RED draws."""
-        return any(flow.start_jitter_s for flow in plan.flows) or any(map(queues.draws, plan.links))
+        """Traffic may be drawn, and so may losses; RED draws."""
+        return told.draws(plan) or any(link.loss or queues.draws(link) for link in plan.links)
 
     def make(self, plan: Plan, seed: int, folder: Path) -> Sequence[Sequence[str]]:
         """Writes the script."""
@@ -64,3 +69,9 @@ class Ns2Engine:
     def run(self, plan: Plan, seed: int, options: RunOptions | None = None) -> Dataset:
         """One run: see `traced.carried_out`."""
         return traced.carried_out(self, plan, seed, options or RunOptions())
+
+
+def beyond(plan: Plan) -> Iterator[str]:
+    """What of a plan it does otherwise, or has not, apart from whole features."""
+    for room in (script, agents, queues, impairments):
+        yield from room.beyond(plan)

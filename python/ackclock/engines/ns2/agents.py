@@ -72,6 +72,12 @@ def agents(group: GroupPlan, overhead_bytes: int) -> Agents:
     return Agents(sender, sink, control, _variables(tcp, overhead_bytes), _of_sink(tcp, overhead_bytes), parameters)
 
 
+def mss_bytes(plan: Plan, group: int) -> int:
+    """The payload of a full segment of a group's connections."""
+    tcp = plan.groups[group].tcp
+    return tcp.mss_bytes if tcp else 1
+
+
 def _sender(tcp: TcpPlan, kind: str) -> tuple[str, str]:
     """The class, and the control that `Agent/TCP/Linux` is told to take."""
     if kind == "tahoe":
@@ -94,6 +100,7 @@ def _variables(tcp: TcpPlan, overhead_bytes: int) -> dict[str, str]:
         "maxrto_": f"{tcp.max_rto_s:g}",
         "singledup_": str(int(tcp.limited_transmit)),
         "tcpTick_": f"{tcp.timer_tick_s or FINEST_TICK_S:g}",
+        **({"ecn_": "1"} if tcp.ecn == "classic" else {}),
     }
 
 
@@ -133,6 +140,7 @@ def _of_tcp(tcp: TcpPlan, kind: str) -> Iterator[str]:
         "a minimum timeout that applies to the variance": tcp.rto_floor_on_variance,
         "a timeout with something added": tcp.rto_slop_s != 0,
         "congestion window validation": tcp.window_validation,
+        "ECN other than RFC 3168's": tcp.ecn not in ("off", "classic"),
         f'"{kind}" without SACK': not tcp.sack and kind not in ("reno", "tahoe"),
         f'"{kind}" with SACK': tcp.sack and kind == "tahoe",
     }

@@ -11,7 +11,7 @@ from ackclock.plan import LinkPlan, Parameters, Plan
 DISCIPLINES = ("pfifo", "bfifo", "red")
 
 #: What its RED does in one way only.
-RED_FIXED = {"ecn": False, "harddrop": False, "nodrop": False, "adaptive": False}
+RED_FIXED = {"nodrop": False, "adaptive": False}
 
 
 def draws(link: LinkPlan) -> bool:
@@ -48,7 +48,8 @@ def _red(parameters: Parameters, packet_bytes: int) -> dict[str, str]:
         "q_weight_": f"{inner['weight']:.9g}",
         "linterm_": f"{1 / parameters['probability']:.9g}",
         "gentle_": "true" if parameters["gentle"] else "false",
-        "setbit_": "false",
+        "setbit_": "true" if parameters["ecn"] else "false",
+        "use_mark_p_": "false",
         "adaptive_": "0",
         "wait_": "false",
         "drop_tail_": "true",
@@ -67,5 +68,7 @@ def beyond(plan: Plan) -> Iterator[str]:
 def _beyond_red(parameters: Parameters, rate_bps: float) -> Iterator[str]:
     other = [name for name, value in RED_FIXED.items() if parameters[name] != value]
     yield from (f'queue discipline "red" with {name} = {str(parameters[name]).lower()}' for name in other)
+    if parameters["ecn"] != parameters["harddrop"]:
+        yield 'queue discipline "red" with ecn that marks beyond max, too: its ecn has harddrop'
     if parameters["bandwidth_bps"] not in (None, rate_bps):
         yield 'queue discipline "red" with a bandwidth other than the link\'s'

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ackclock.engines import traced
-from ackclock.engines.ns2 import agents, queues
+from ackclock.engines.ns2 import agents, impairments, queues, traffic
 from ackclock.engines.ns2.agents import Agents
+from ackclock.engines.traced import told
+from ackclock.engines.traced.told import Told
 from ackclock.input.names import one_line
-from ackclock.plan import FlowPlan, PathPlan, Plan
+from ackclock.plan import PathPlan, Plan
 
 #: The rate of links that only delay, in bit/s: a packet of 1500 B takes 1.2 ns.
 FAST_BPS = 10_000_000_000_000
@@ -34,15 +35,13 @@ class _Net:
     ends: dict[tuple[PathPlan, PathPlan], tuple[str, str]] = field(default_factory=dict)
     clashes: bool = False
 
-    def ends_of(self, flow: FlowPlan) -> tuple[str, str]:
+    def add(self, ways: tuple[PathPlan, PathPlan]) -> None:
         """The two nodes of a flow; flows with the same ways share them."""
-        ways = (flow.forward, flow.reverse)
-        if ways not in self.ends:
-            source, sink = f"src{len(self.ends)}", f"dst{len(self.ends)}"
-            self.ends[ways] = source, sink
-            self._way(flow.forward, source, sink)
-            self._way(flow.reverse, sink, source)
-        return self.ends[ways]
+        if ways in self.ends:
+            return
+        source, sink = self.ends[ways] = f"src{len(self.ends)}", f"dst{len(self.ends)}"
+        self._way(ways[0], source, sink)
+        self._way(ways[1], sink, source)
 
     def _way(self, path: PathPlan, source: str, sink: str) -> None:
         at = source
@@ -63,8 +62,8 @@ class _Net:
 
 def _net(plan: Plan) -> _Net:
     net = _Net()
-    for flow in plan.flows:
-        net.ends_of(flow)
+    for ways in told.ways(plan):
+        net.add(ways)
     return net
 
 
@@ -72,6 +71,7 @@ def beyond(plan: Plan) -> Iterator[str]:
     """What of a plan's ways and flows a script cannot say."""
     yield from beyond_ways(plan)
     yield from beyond_sizes(plan)
+    yield from told.beyond(plan)
 
 
 def beyond_ways(plan: Plan) -> Iterator[str]:
@@ -82,36 +82,32 @@ def beyond_ways(plan: Plan) -> Iterator[str]:
 
 def beyond_sizes(plan: Plan) -> Iterator[str]:
     """Of its flows: their last segments are as long as all others."""
-    if any(flow.size_bytes is not None and flow.size_bytes % _mss(plan, flow) for flow in plan.flows):
+    if any(flow.size_bytes is not None and flow.size_bytes % agents.mss_bytes(plan, flow.group) for flow in plan.flows):
         yield "transfers that are no whole number of segments"
-
-
-def _mss(plan: Plan, flow: FlowPlan) -> int:
-    tcp = plan.groups[flow.group].tcp
-    return tcp.mss_bytes if tcp else 1
 
 
 def tcl(plan: Plan, seed: int) -> str:
     """The script of one run. The plan must be one that `beyond` finds nothing in."""
-    return "\n".join([*_head(plan, seed), *_links(plan), *_senders(plan), *_flows(plan, seed), *_tail(plan)]) + "\n"
+    sent, net = told.told(plan, seed), _net(plan)
+    lines = [*_head(plan, seed, sent), *_links(plan, net), *_senders(plan), *traffic.lines(plan, sent, net.ends)]
+    return "\n".join([*lines, TAIL]) + "\n"
 
 
-def _head(plan: Plan, seed: int) -> Iterator[str]:
+def _head(plan: Plan, seed: int, sent: Told) -> Iterator[str]:
     yield f"# {one_line(plan.name)}: for ns-2 2.35, seed {seed}."
     yield f"set duration_s {plan.duration_s:g}"
     yield f"set warmup_s {plan.warmup_s:g}"
     yield f"set interval_s {plan.record.interval_s:g}"
     yield ""
     yield "remove-all-packet-headers"
-    yield "add-packet-header IP TCP Flags"
+    yield "add-packet-header IP TCP Flags" + " RTP" * bool(sent.streams)
     yield "set ns [new Simulator]"
     yield f"ns-random {seed % (2**31 - 1) + 1}"
     yield "# Packets take the ways that are written below."
     yield "$ns rtproto Manual"
 
 
-def _links(plan: Plan) -> Iterator[str]:
-    net = _net(plan)
+def _links(plan: Plan, net: _Net) -> Iterator[str]:
     yield "\n# The nodes: src and dst are hosts, in and out the two ends of a link that queues."
     yield f"foreach name {{{' '.join(net.nodes)}}} {{ set $name [$ns node] }}"
     yield from _all_queueing(plan)
@@ -119,11 +115,13 @@ def _links(plan: Plan) -> Iterator[str]:
 
 
 def _all_queueing(plan: Plan) -> Iterator[str]:
-    used = sorted({hop.link for flow in plan.flows for way in (flow.forward, flow.reverse) for hop in way.hops})
+    used = sorted({hop.link for ways in told.ways(plan) for way in ways for hop in way.hops})
     yield "\n# The links that queue: the numbers are the plan's."
     yield f"set links {{{' '.join(map(str, used))}}}"
     for number in used:
         yield from _queueing(plan, number)
+    yield WATCHED
+    yield from impairments.lines(plan, used)
 
 
 def _ways(net: _Net) -> Iterator[str]:
@@ -142,10 +140,9 @@ def _queueing(plan: Plan, number: int) -> Iterator[str]:
 
 
 def _senders(plan: Plan) -> Iterator[str]:
-    for number in sorted({flow.group for flow in plan.flows}):
-        of = agents.agents(plan.groups[number], plan.links[0].frame_overhead_bytes)
-        yield from _of_group(number, plan.groups[number].label, of)
-    yield FLOW
+    for number, group in enumerate(plan.groups):
+        if group.tcp is not None:
+            yield from _of_group(number, group.label, agents.agents(group, plan.links[0].frame_overhead_bytes))
 
 
 def _of_group(number: int, label: str, of: Agents) -> Iterator[str]:
@@ -165,7 +162,7 @@ def _sender(of: Agents) -> Iterator[str]:
     yield "    $agent set fid_ $flow"
     yield from _set(of.variables)
     if of.control:
-        yield f'    $ns at 0 "$agent select_ca {of.control}{_told(of)}"'
+        yield f'    $ns at [$ns now] "$agent select_ca {of.control}{_told(of)}"'
 
 
 def _set(variables: Mapping[str, str]) -> Iterator[str]:
@@ -175,20 +172,6 @@ def _set(variables: Mapping[str, str]) -> Iterator[str]:
 def _told(of: Agents) -> str:
     """The parameters of a control."""
     return "".join(f"; $agent set_ca_param {of.control} {name} {value}" for name, value in of.parameters.items())
-
-
-def _flows(plan: Plan, seed: int) -> Iterator[str]:
-    net, starts_s = _net(plan), traced.starts_s(plan, seed)
-    yield "\n# The flows."
-    for number, (flow, start_s) in enumerate(zip(plan.flows, starts_s, strict=True)):
-        source, sink = net.ends_of(flow)
-        stop_s = -1 if flow.stop_s is None else flow.stop_s
-        packets = -1 if flow.size_bytes is None else -(-flow.size_bytes // _mss(plan, flow))
-        yield f"flow {number} {flow.group} ${source} ${sink} {start_s:.9g} {stop_s:g} {packets}"
-
-
-def _tail(plan: Plan) -> Iterator[str]:
-    yield TAIL.replace("FLOWS", str(len(plan.flows)))
 
 
 #: What only delays: a link so fast that nothing waits for it.
@@ -207,25 +190,9 @@ proc way {at to over} {
     $at add-route [$to id] [[$ns link $at $over] head]
 }"""
 
-FLOW = """
-# A flow: its agents, which data it sends, from when on. `packets` below 0 is without end.
-proc flow {number group from to start_s stop_s packets} {
-    global ns senders sinks duration_s
-    set senders($number) [sender$group $number]
-    set sinks($number) [sink$group]
-    $ns attach-agent $from $senders($number)
-    $ns attach-agent $to $sinks($number)
-    $ns connect $senders($number) $sinks($number)
-    set data [new Application/FTP]
-    $data attach-agent $senders($number)
-    if {$packets < 0} { set send "$data start" } else { set send "$senders($number) advance $packets" }
-    $ns at $start_s "begin $number; $send"
-    if {$stop_s >= 0} { $ns at $stop_s "$data stop" }
-}"""
-
-#: What is written down. Tcl's own words for numbers are read back as they are.
-TAIL = """
-# What is written down: dropped packets by ns-2's trace, the rest as lines of our own.
+#: Each queue is watched: a monitor counts, a trace writes dropped packets.
+WATCHED = """
+# Dropped packets are written by ns-2's trace.
 set drops [open drops w]
 foreach link $links {
     set from [set in$link]
@@ -238,23 +205,14 @@ foreach link $links {
     $trace target [[$wire set drophead_] target]
     [$wire set drophead_] target $trace
     puts $drops "link $link [$from id] [$to id]"
-}
+}"""
 
+#: What is written down. Tcl's own words for numbers are read back as they are.
+TAIL = """
+# What is written down: dropped packets by ns-2's trace, the rest as lines of our own.
 set samples [open samples w]
 set flows [open flows w]
 set totals [open links w]
-set begun {}
-
-proc begin {number} {
-    global begun flows ns
-    lappend begun $number
-    puts $flows "begin $number [$ns now]"
-}
-
-Agent/TCP instproc done {} {
-    global flows ns
-    puts $flows "done [$self set fid_] [$ns now]"
-}
 
 proc sample {} {
     global ns samples begun senders links monitor interval_s
@@ -273,17 +231,21 @@ proc sample {} {
 }
 
 proc count {word} {
-    global ns flows totals senders sinks links monitor
-    for {set number 0} {$number < FLOWS} {incr number} {
+    global ns flows totals senders receivers links monitor
+    foreach number [lsort -integer [array names senders]] {
         set agent $senders($number)
         puts $flows "$word $number [$ns now] [$agent set ack_] [$agent set ndatapack_] [$agent set nrexmitpack_] \\
             [$agent set nrexmit_] [$agent set ncwndcuts_]"
+    }
+    foreach number [lsort -integer [array names receivers]] {
+        set agent $receivers($number)
+        puts $flows "udp-$word $number [$ns now] [$agent set npkts_]"
     }
     foreach link $links {
         set queue $monitor($link)
         puts $totals "$word $link [$ns now] [$queue set parrivals_] [$queue set pdrops_] [$queue set pdepartures_] \\
             [$queue set bdepartures_] [until_now [$queue get-pkts-integrator]] \\
-            [until_now [$queue get-bytes-integrator]]"
+            [until_now [$queue get-bytes-integrator]] [$queue set pmarks_]"
     }
 }
 
@@ -294,9 +256,9 @@ proc until_now {integrator} {
 }
 
 proc finish {} {
-    global samples flows totals drops
+    global samples flows totals drops cuts
     count end
-    foreach file [list $samples $flows $totals $drops] { close $file }
+    foreach file [list $samples $flows $totals $drops $cuts] { close $file }
     exit 0
 }
 

@@ -6,6 +6,8 @@ What ns-3 does otherwise than every other engine here, whatever a plan says:
   waits there, and the discipline has room for one less.
 - Its CUBIC has no region that is friendly to Reno (`TcpCubic` in 3.37); controls have the defaults of their classes.
 - It finds losses by duplicate ACKs and SACK (RFC 6675); there is neither RACK nor a tail loss probe.
+- A frame has 2 bytes; the rate makes up for the difference, exactly so for full segments.
+- A random loss may take a SYN, too.
 - Segments are lost and found by bytes; a delayed ACK waits for its timer from the first segment on.
 
 So a plan that asks for Linux's own TCP is refused, as by `ns2`: `[tcp] stack = "ns2"` with `sack = true` is what both
@@ -23,6 +25,7 @@ from ackclock.dataset import Dataset
 from ackclock.engines import features, traced
 from ackclock.engines.engine import RunOptions, missing
 from ackclock.engines.ns3 import program, settings
+from ackclock.engines.traced import told
 from ackclock.errors import Unsupported
 from ackclock.plan import Plan
 
@@ -33,7 +36,10 @@ PACKAGES = "g++ and libns3-dev"
 #: How the program is compiled: what takes time in it is in ns-3's libraries.
 OPTIONS = ("-std=c++17", "-O0", "run.cc", "-o", "run", *(f"-lns3-{name}" for name in program.LIBRARIES))
 
-HAS = {features.FINITE, features.STOPS, features.STARTS}
+HAS = {
+    features.FINITE, features.STOPS, features.STARTS, features.GENERATED, features.UDP, features.RANDOM_LOSS,
+    features.CHANGES, features.ECN,
+}  # fmt: skip
 
 
 class Ns3Engine:
@@ -53,12 +59,13 @@ class Ns3Engine:
 
     def check(self, plan: Plan) -> list[Unsupported]:
         """What ns-3 has not, or does otherwise."""
-        finer = dict.fromkeys((*settings.beyond(plan), *beyond(plan)))
+        finer = dict.fromkeys((*settings.beyond(plan), *beyond(plan), *told.beyond(plan)))
         return missing(plan, self) + [Unsupported(what, self.name) for what in finer]
 
     def draws(self, plan: Plan) -> bool:
-        """Starts may be drawn, and some disciplines draw."""
-        return any(flow.start_jitter_s for flow in plan.flows) or settings.draws(plan.bottleneck_link.queue)
+        """Traffic may be drawn, and so may losses; some disciplines draw."""
+        link = plan.bottleneck_link
+        return told.draws(plan) or link.loss is not None or settings.draws(link.queue)
 
     def make(self, plan: Plan, seed: int, folder: Path) -> Sequence[Sequence[str]]:
         """Writes the program, which is compiled before it is run."""
@@ -78,3 +85,6 @@ def beyond(plan: Plan) -> Iterator[str]:
         yield "TCPs of several kinds"
     if plan.bottleneck_link.frame_overhead_bytes < program.PPP_BYTES:
         yield f"frames of less than {program.PPP_BYTES} B"
+    if any(change.up is not None or change.delay_s is not None for change in plan.changes):
+        yield "links that fail, or whose delay changes"
+    yield from told.beyond_losses(plan)

@@ -30,8 +30,8 @@ QUEUES = {"pfifo": "FifoQueueDisc", "bfifo": "FifoQueueDisc", "red": "RedQueueDi
 
 #: Parameters of theirs that have one value here.
 FIXED: Mapping[str, Mapping[str, object]] = {
-    "red": {"ecn": False, "harddrop": False, "nodrop": False, "adaptive": False, "weighted": False},
-    "codel": {"ecn": False, "ce_threshold_s": None},
+    "red": {"nodrop": False, "adaptive": False, "weighted": False},
+    "codel": {"ce_threshold_s": None},
 }
 
 #: The room of a receiver that holds nothing back, in bytes.
@@ -49,6 +49,7 @@ def of_tcp(tcp: TcpPlan) -> dict[str, str]:
     return {
         "TcpL4Protocol::RecoveryType": f"TypeIdValue({recovery}::GetTypeId())",
         "TcpSocketBase::Sack": f"BooleanValue({_word(tcp.sack)})",
+        **({"TcpSocketBase::UseEcn": 'StringValue("On")'} if tcp.ecn == "classic" else {}),
         "TcpSocketBase::Timestamp": f"BooleanValue({_word(tcp.timestamps)})",
         "TcpSocketBase::LimitedTransmit": f"BooleanValue({_word(tcp.limited_transmit)})",
         "TcpSocketBase::MinRto": _seconds(tcp.min_rto_s),
@@ -100,6 +101,7 @@ def _codel(link: LinkPlan) -> dict[str, str]:
     times = {"Target": parameters["target_s"], "Interval": parameters["interval_s"]}
     return {
         "MaxSize": f'"{parameters["limit_packets"]}p"',
+        "UseEcn": f'"{_word(parameters["ecn"])}"',
         **{name: f'"{time_s:.12g}s"' for name, time_s in times.items()},
     }
 
@@ -117,6 +119,8 @@ def _red(link: LinkPlan, packet_bytes: int) -> dict[str, str]:
         "LInterm": f'"{1 / parameters["probability"]:.9g}"',
         "Gentle": f'"{_word(parameters["gentle"])}"',
         "LinkBandwidth": f'"{link.rate_bps:.0f}bps"',
+        "UseEcn": f'"{_word(parameters["ecn"])}"',
+        "UseHardDrop": f'"{_word(parameters["harddrop"])}"',
     }
 
 
@@ -138,6 +142,7 @@ def _of_tcp(tcp: TcpPlan) -> Iterator[str]:
         "a minimum timeout that applies to the variance": tcp.rto_floor_on_variance,
         "a timeout with something added": tcp.rto_slop_s != 0,
         "congestion window validation": tcp.window_validation,
+        "ECN other than RFC 3168's": tcp.ecn not in ("off", "classic"),
     }
     return (name for name, there in found.items() if there)
 

@@ -1,0 +1,136 @@
+//! What is drawn of a plan before a run: when flows begin, which transfers there are, when datagrams leave.
+//!
+//! For engines that are told of each flow, so that they have the same as those that draw for themselves.
+
+use ackclock_plan::{DatagramPlan, Plan};
+use ackclock_record::{Cell, Columns, NamedTables};
+use ackclock_traffic::{generate, start_draw, Departures, Ends, Generated, Start};
+use ackclock_units::Time;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::columns::tables;
+use crate::guard::guarded;
+
+/// No number: of a node, a path or a gate.
+const NONE: u32 = u32::MAX;
+
+ackclock_record::table! {
+    /// Generated transfers; those that wait for a gate have no start.
+    Transfers {
+        traffic: u32,
+        start_s: f64,
+        size_bytes: u64,
+        path: u32,
+        source: u32,
+        destination: u32,
+        waits: u32,
+        completes: u32,
+    }
+}
+
+ackclock_record::table! {
+    /// What transfers wait for.
+    Gates { awaits: u32, delay_s: f64, stop_s: f64 }
+}
+
+/// What a plan (JSON) has with a seed: `flows` with `start_s`, `transfers`, `gates`, and `datagrams` with `departures_s`.
+///
+/// Of a transfer without end `size_bytes` is 0; a number that is not there is 2³² − 1. Raises `ValueError` for a plan
+/// that cannot be run.
+#[pyfunction]
+pub fn drawn<'py>(py: Python<'py>, plan_json: &str, seed: u64) -> PyResult<Bound<'py, PyDict>> {
+    let found = py.detach(|| guarded(|| of_plan(plan_json, seed)));
+    let found = found.and_then(|inner| inner);
+    tables(py, found.map_err(PyValueError::new_err)?)
+}
+
+fn of_plan(plan_json: &str, seed: u64) -> Result<NamedTables, String> {
+    let plan: Plan = serde_json::from_str(plan_json).map_err(|error| format!("plan: {error}"))?;
+    let (mut transfers, mut gates) = (Transfers::default(), Gates::default());
+    for (index, traffic) in plan.traffic.iter().enumerate() {
+        let (population, number) = (traffic.population(), index as u64);
+        let made = generate(&traffic.workload, population, plan.duration, seed, number);
+        let made = made.map_err(|error| format!("traffic {index}: {error}"))?;
+        add(&mut transfers, &mut gates, index as u32, &made);
+    }
+    Ok(vec![
+        ("flows", column("start_s", starts_s(&plan, seed))),
+        ("transfers", transfers.columns()),
+        ("gates", gates.columns()),
+        (
+            "datagrams",
+            column("departures_s", departures_s(&plan, seed)),
+        ),
+    ])
+}
+
+fn column<T: Cell>(name: &'static str, values: Vec<T>) -> Columns {
+    vec![(name, T::column(values))]
+}
+
+fn starts_s(plan: &Plan, seed: u64) -> Vec<f64> {
+    let flows = plan.flows.iter().enumerate();
+    flows
+        .map(|(number, flow)| {
+            let late = flow.start_jitter.scaled(start_draw(seed, number as u64));
+            (flow.start + late).seconds()
+        })
+        .collect()
+}
+
+fn add(transfers: &mut Transfers, gates: &mut Gates, traffic: u32, made: &Generated) {
+    let first = gates.awaits.len() as u32;
+    for transfer in &made.transfers {
+        let (start_s, waits) = match transfer.start {
+            Start::At(time) => (time.seconds(), NONE),
+            Start::Gate(gate) => (f64::NAN, first + gate),
+        };
+        let (path, [source, destination]) = ends(transfer.ends);
+        transfers.traffic.push(traffic);
+        transfers.start_s.push(start_s);
+        transfers.size_bytes.push(transfer.size_bytes.unwrap_or(0));
+        transfers.path.push(path);
+        transfers.source.push(source);
+        transfers.destination.push(destination);
+        transfers.waits.push(waits);
+        let completes = transfer.completes.map_or(NONE, |gate| first + gate);
+        transfers.completes.push(completes);
+    }
+    for gate in &made.gates {
+        gates.awaits.push(gate.awaits);
+        gates.delay_s.push(gate.delay.seconds());
+        gates.stop_s.push(made.stop.seconds());
+    }
+}
+
+fn ends(ends: Ends) -> (u32, [u32; 2]) {
+    match ends {
+        Ends::Path(path) => (path, [NONE; 2]),
+        Ends::Nodes {
+            source,
+            destination,
+        } => (NONE, [source, destination]),
+    }
+}
+
+fn departures_s(plan: &Plan, seed: u64) -> Vec<Vec<f64>> {
+    let sources = plan.datagrams.iter().enumerate();
+    sources
+        .map(|(number, source)| of_source(source, plan.duration, seed, number as u64))
+        .collect()
+}
+
+/// Until the end of the run. A source that follows the delay keeps its first rate: nothing answers it here.
+fn of_source(source: &DatagramPlan, duration: Time, seed: u64, number: u64) -> Vec<f64> {
+    let stop = source.stop.map_or(duration, |stop| stop.min(duration));
+    let mut left = Departures::new(&source.source, source.start, Some(stop), seed, number);
+    let mut times_s = Vec::new();
+    while !left.next().is_never() {
+        let now = left.next();
+        times_s.push(now.seconds());
+        left.sent(now);
+    }
+    times_s
+}

@@ -1,0 +1,173 @@
+"""What another simulator is told of a plan's traffic: every connection and every UDP source, with what is drawn of it.
+
+The draws are those of the packet engine (`_core.drawn`), so flows begin at the same times and transfers have the same
+sizes. Flows are numbered as there: those of the plan, its UDP sources, the generated transfers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ackclock import _core
+from ackclock.plan import DatagramPlan, HostsPlan, PathPlan, Plan, TrafficPlan
+
+#: Tables of `_core.drawn`.
+Drawn: TypeAlias = Mapping[str, Mapping[str, Any]]
+
+#: What stands for no gate in them.
+NO_GATE = 2**32 - 1
+
+#: Kinds of UDP sources whose datagrams leave at times that are known before a run.
+KNOWN_TIMES = ("constant", "bursts", "on_off")
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A TCP connection that carries data one way; one of those that are `generated`, or of the plan's flows.
+
+    It begins at `start_s`, or when the gate `waits` opens; its end is one of those that the gate `completes` awaits.
+    """
+
+    number: int
+    group: int
+    start_s: float | None
+    stop_s: float | None
+    size_bytes: int | None
+    forward: PathPlan
+    reverse: PathPlan
+    base_rtt_s: float
+    generated: bool = False
+    waits: int | None = None
+    completes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A UDP source: `periods` from one datagram to after another, between which they leave at a constant rate."""
+
+    number: int
+    group: int
+    packet_bytes: int
+    per_s: float
+    departures_s: np.ndarray[Any, np.dtype[np.float64]]
+    forward: PathPlan
+    reverse: PathPlan
+    base_rtt_s: float
+
+    @property
+    def periods(self) -> Iterator[tuple[float, float]]:
+        """Each from its first datagram to half a distance after its last, in seconds."""
+        ends = np.flatnonzero(np.diff(self.departures_s, append=np.inf) > (1 + 1e-6) / self.per_s)
+        begins = np.concatenate([[0], ends[:-1] + 1])
+        firsts, lasts = (self.departures_s[at].tolist() for at in (begins[: ends.size], ends))
+        return zip(firsts, (last + 0.5 / self.per_s for last in lasts), strict=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """It opens `delay_s` after the last of so many transfers that it awaits is over, if that is before `stop_s`."""
+
+    awaits: int
+    delay_s: float
+    stop_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """All traffic of a run."""
+
+    connections: Sequence[Connection]
+    streams: Sequence[Stream]
+    gates: Sequence[Gate]
+
+
+def told(plan: Plan, seed: int) -> Told:
+    """The traffic of a run. The plan is one that `beyond` finds nothing in, with ways for all of it."""
+    drawn = _core.drawn(plan.engine_json, seed)
+    gates = zip(*(drawn["gates"][name].tolist() for name in ("awaits", "delay_s", "stop_s")), strict=True)
+    return Told(
+        [*_flows(plan, drawn), *_transfers(plan, drawn)], [*_streams(plan, drawn)], [Gate(*row) for row in gates]
+    )
+
+
+def _flows(plan: Plan, drawn: Drawn) -> Iterator[Connection]:
+    for number, (flow, start_s) in enumerate(zip(plan.flows, drawn["flows"]["start_s"].tolist(), strict=True)):
+        ways = flow.forward, flow.reverse, flow.base_rtt_s
+        yield Connection(number, flow.group, start_s, flow.stop_s, flow.size_bytes, *ways)
+
+
+def _streams(plan: Plan, drawn: Drawn) -> Iterator[Stream]:
+    departures = drawn["datagrams"]["departures_s"]
+    for number, (source, times_s) in enumerate(zip(plan.datagrams, departures, strict=True), len(plan.flows)):
+        size, per_s = source.payload_bytes + source.header_bytes, float(source.source.get("per_s", 1.0))
+        yield Stream(number, source.group, size, per_s, times_s, source.forward, source.reverse, source.base_rtt_s)
+
+
+def _transfers(plan: Plan, drawn: Drawn) -> Iterator[Connection]:
+    names = ("traffic", "start_s", "size_bytes", "path", "waits", "completes")
+    rows = zip(*(drawn["transfers"][name].tolist() for name in names), strict=True)
+    first = len(plan.flows) + len(plan.datagrams)
+    for number, (traffic, start_s, size_bytes, path, waits, completes) in enumerate(rows, first):
+        of = plan.traffic[traffic]
+        assert not isinstance(of.population, HostsPlan)
+        ways = of.population.paths[path]
+        yield Connection(
+            number, of.group, None if waits != NO_GATE else start_s, None, size_bytes or None,
+            ways.forward, ways.reverse, ways.base_rtt_s, True, _gate(waits), _gate(completes),
+        )  # fmt: skip
+
+
+def _gate(number: int) -> int | None:
+    return None if number == NO_GATE else number
+
+
+def ways(plan: Plan) -> Iterator[tuple[PathPlan, PathPlan]]:
+    """The ways that data may take, there and back."""
+    yield from ((flow.forward, flow.reverse) for flow in plan.flows)
+    yield from ((source.forward, source.reverse) for source in plan.datagrams)
+    populations = [traffic.population for traffic in plan.traffic]
+    pairs = [pair for of in populations if not isinstance(of, HostsPlan) for pair in of.paths]
+    yield from ((pair.forward, pair.reverse) for pair in pairs)
+
+
+def draws(plan: Plan) -> bool:
+    """Whether any of it is drawn."""
+    jitter = any(flow.start_jitter_s for flow in plan.flows)
+    return jitter or bool(plan.traffic) or any(source.source["kind"] == "on_off" for source in plan.datagrams)
+
+
+def beyond(plan: Plan) -> Iterator[str]:
+    """What of a plan's traffic no simulator is told."""
+    for traffic in plan.traffic:
+        yield from _of_traffic(traffic)
+    for source in plan.datagrams:
+        yield from _of_source(source)
+
+
+def _of_traffic(traffic: TrafficPlan) -> Iterator[str]:
+    found = {
+        "generated traffic with requests": traffic.request_bytes is not None,
+        "generated traffic of slow applications": traffic.application_rate_bps is not None,
+        "generated traffic with a priority": traffic.priority != 0,
+    }
+    return (name for name, there in found.items() if there)
+
+
+def _of_source(source: DatagramPlan) -> Iterator[str]:
+    if source.source["kind"] not in KNOWN_TIMES:
+        yield "UDP at a rate that follows the delay"
+    if source.priority:
+        yield "UDP with a priority"
+
+
+def beyond_losses(plan: Plan) -> Iterator[str]:
+    """What of random losses no simulator is told: they lose each packet with the same chance."""
+    kinds = {link.loss["kind"] for link in plan.links if link.loss}
+    if "every" in kinds:
+        yield "loss of each so many-th packet of a flow"
+    if "with_syn" in kinds:
+        yield "a loss of SYNs of its own"
