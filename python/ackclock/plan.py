@@ -36,10 +36,14 @@ Parameters: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class QueuePlan:
-    """A queue discipline and its complete parameters."""
+    """A queue discipline and its complete parameters.
+
+    `rules` says which of them came of a buffer rule, and how: `{"limit_packets": "bdp/sqrt(n), n = 100"}`.
+    """
 
     discipline: str
     parameters: Parameters
+    rules: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,6 +327,9 @@ class Plan:
         """The plan as JSON-ready values, without the scenario's text."""
         values = dataclasses.asdict(self)
         del values["scenario_text"], values["scenario_name"]
+        for link in values["links"]:
+            if not link["queue"]["rules"]:
+                del link["queue"]["rules"]
         return values
 
     @cached_property
@@ -341,6 +348,8 @@ class Plan:
         pairs = [pair for traffic in values["traffic"] for pair in traffic["population"].get("paths", ())]
         for item in [*values["flows"], *values["datagrams"], *pairs]:
             del item["base_rtt_s"]
+        for link in values["links"]:
+            link["queue"].pop("rules", None)
         return values
 
     def to_json(self) -> str:

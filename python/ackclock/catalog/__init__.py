@@ -39,6 +39,9 @@ SUFFIXES = {"time": "_s", "rate": "_bps", "bytes": "_bytes", "packets": "_packet
 #: Accepted range of a size in bandwidth–delay products.
 BDP_BOUNDS: tuple[SizeUnit, float, float] = ("bdp", 0.001, 1000.0)
 
+#: The same of a number of packets, where bytes may be given so.
+PACKET_BOUNDS: tuple[SizeUnit, float, float] = ("p", 1.0, 1e9)
+
 Told = TypeVar("Told")
 
 
@@ -66,6 +69,8 @@ class Parameter:
     pattern: str = ""
     unit: str = ""
     bdp: bool = False
+    #: A size in bytes that may be given as packets.
+    packets: bool = False
     unlimited: bool = False
     source: str = ""
 
@@ -96,7 +101,8 @@ class Parameter:
         if self.kind == "packets" or self.bdp:
             own = units.size(low), units.size(high)
             bounds = (own[0].unit, own[0].value, own[1].value)
-            return SizeQuantity(units.size, (bounds, BDP_BOUNDS) if self.bdp else (bounds,))
+            others = [more for more, given in ((PACKET_BOUNDS, self.packets), (BDP_BOUNDS, self.bdp)) if given]
+            return SizeQuantity(units.size, (bounds, *others))
         parse = {"time": units.time_s, "rate": units.rate_bps, "bytes": units.bytes_of}[self.kind]
         return Quantity(parse, low, high, self.unlimited)
 

@@ -215,6 +215,8 @@ def _plan(given: Scenario, source: Source, memo: Memo) -> Plan:
     drawing = memo.of("drawing", senders, lambda: given.network.draw(given.flows, given.traffic))
     mean_rtt_s = _mean_rtt_s(drawing, len(given.flows))
     packet_bytes = _packet_bytes(given, groups)
+    flows = tuple(_flows(given, groups, drawing))
+    sizes = Sizes(mean_rtt_s, packet_bytes, source, flows)
     traffic, datagrams = _traffic(given, groups, drawing, source)
     return Plan(
         name=given.name or _path(source.name).stem,
@@ -226,11 +228,11 @@ def _plan(given: Scenario, source: Source, memo: Memo) -> Plan:
         bottleneck=next((number for number, link in enumerate(drawing.links) if link.bottleneck), 0),
         load=drawing.load,
         nodes=drawing.nodes,
-        links=_links(drawing.links, Sizes(mean_rtt_s, packet_bytes, source), int(given.network.frame_overhead)),
+        links=_links(drawing.links, sizes, int(given.network.frame_overhead)),
         routing=drawing.routing,
         changes=change_plans(given.network.changes, drawing, source),
         groups=groups,
-        flows=tuple(_flows(given, groups, drawing)),
+        flows=flows,
         traffic=traffic,
         datagrams=datagrams,
         record=_record(given, drawing, source),
@@ -324,9 +326,9 @@ def _links(drawn: Iterable[Link], sizes: Sizes, overhead_bytes: int) -> tuple[Li
             weight=link.weight,
             burst_bytes=link.burst_bytes,
             frame_overhead_bytes=overhead_bytes,
-            queue=sizes.queue(link.queue, link.rate_bps, link.place),
+            queue=sizes.queue(link.queue, number, link.rate_bps, link.place),
             loss=link.loss,
             bottleneck=link.bottleneck,
         )
-        for link in drawn
+        for number, link in enumerate(drawn)
     )

@@ -122,7 +122,7 @@ class Testbed(Topology):
         if self.changes:
             raise faults([fault_at(("changes",), {}, "none on a testbed", "changes of links")])
         for key, value in self.queue.values.items():
-            if isinstance(value, Size) and value.unit == "bdp" and not self.rtt:
+            if isinstance(value, Size) and value.in_bdp and not self.rtt:
                 raise faults([fault_at(("queue", key), {}, "packets or bytes, or network.rtt beside it", str(value))])
         return self
 
