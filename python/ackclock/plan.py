@@ -262,7 +262,9 @@ class RecordPlan:
     """What is written down.
 
     `pcap`: a packet capture at the senders, or one at each of these: "senders", "receivers", "link:" and a name;
-    `traffic`: samples of generated transfers too; `all_links`: of all links' queues, not of the bottlenecks' alone.
+    `traffic`: samples of generated transfers too; `all_links`: of all links' queues, not of the bottlenecks' alone;
+    `delays`: how long data takes from end to end; `cubic`: what CUBIC looks at inside; `paths`: the links of each
+    routed flow.
     """
 
     interval_s: float
@@ -270,6 +272,9 @@ class RecordPlan:
     pcap: bool | tuple[str, ...]
     traffic: bool
     all_links: bool
+    delays: bool
+    cubic: bool
+    paths: bool
 
     @property
     def vantages(self) -> tuple[str, ...]:
@@ -283,6 +288,7 @@ class RecordPlan:
 class Plan:
     """One scenario as complete numbers; `seeds` has one run each.
 
+    `epochs` is the rule by which metrics tell congestion epochs apart.
     `options` are what one engine alone has, by its name: see `ackclock.scenario.options`.
     """
 
@@ -297,12 +303,14 @@ class Plan:
     nodes: tuple[NodePlan, ...]
     links: tuple[LinkPlan, ...]
     routing: str
+    flowlet_gap_s: float | None
     changes: tuple[ChangePlan, ...]
     groups: tuple[GroupPlan, ...]
     flows: tuple[FlowPlan, ...]
     traffic: tuple[TrafficPlan, ...]
     datagrams: tuple[DatagramPlan, ...]
     record: RecordPlan
+    epochs: str
     options: Mapping[str, Parameters]
     scenario_name: str = field(default="", compare=False)
     scenario_text: str = field(default="", compare=False, repr=False)
@@ -358,7 +366,9 @@ class Plan:
 
 
 #: What `crates/ackclock-plan` does not have: views read it, or an engine gets it in another way.
-_NOT_FOR_ENGINES = frozenset({"name", "seeds", "mean_base_rtt_s", "packet_bytes", "bottleneck", "load", "options"})
+_NOT_FOR_ENGINES = frozenset(
+    {"name", "seeds", "mean_base_rtt_s", "packet_bytes", "bottleneck", "load", "epochs", "options"}
+)
 
 
 def record(kind: Any, values: Mapping[str, Any]) -> Any:

@@ -28,6 +28,9 @@ PACKET_LOG = "per-packet log"
 CAPTURES = "packet captures"
 LINK_CAPTURES = "packet captures at links"
 SIZES = "packets of several sizes"
+DELAYS = "one-way delays (record.delays)"
+INSIDE = "CUBIC's inside (record.cubic)"
+PATHS = "paths of flows (record.paths)"
 UNKNOWN_DELAY = "a testbed whose delay is not said (network.rtt)"
 LEFT = "a path that is left as it is (network.leave)"
 
@@ -38,7 +41,7 @@ OF_TESTBEDS = frozenset({UNKNOWN_DELAY, LEFT})
 ALL = frozenset({
     FINITE, STOPS, REQUESTS, APPLICATION, PRIORITIES, STARTS, GENERATED, UDP, ROUTED, SEVERAL_LINKS, REVERSE,
     RANDOM_LOSS, BURSTS, CHANGES, ECN, PACKET_LOG, CAPTURES, LINK_CAPTURES,
-    SIZES,
+    SIZES, DELAYS, INSIDE, PATHS,
 })  # fmt: skip
 
 
@@ -71,6 +74,9 @@ def _features(plan: Plan) -> Iterator[str]:
             PACKET_LOG: plan.record.packets,
             CAPTURES: bool(plan.record.pcap),
             LINK_CAPTURES: any(vantage.startswith(AT_LINK) for vantage in plan.record.vantages),
+            DELAYS: plan.record.delays,
+            INSIDE: plan.record.cubic,
+            PATHS: plan.record.paths,
             ECN: any(map(_marks, plan.groups)),
             RANDOM_LOSS: any(link.loss for link in plan.links),
             BURSTS: any(link.burst_bytes is not None for link in plan.links),

@@ -49,7 +49,10 @@ impl Network {
         if !next.is_never() {
             self.link_events.add(source, next);
         }
-        match self.routing.next(self.places.of(packet.flow), &packet, end) {
+        match self
+            .routing
+            .next(self.places.of(packet.flow), &packet, end, self.now)
+        {
             Next::Link(next) => {
                 let hop = packet.hop.wrapping_add(1);
                 self.offer_flying(Packet { hop, ..packet }, next as usize);
@@ -77,7 +80,10 @@ impl Network {
     #[inline(never)]
     pub(super) fn set_off(&mut self, packet: Packet) {
         let forward = packet.kind.is_forward();
-        match self.routing.first(self.places.of(packet.flow), forward) {
+        match self
+            .routing
+            .first(self.places.of(packet.flow), forward, self.now)
+        {
             Next::Link(link) => self.offer_flying(packet, link as usize),
             _ => self.lose(NONE, packet, Happening::Loss),
         }

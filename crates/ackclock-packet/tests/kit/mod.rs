@@ -249,6 +249,7 @@ pub fn plan(duration: Time, links: Vec<LinkPlan>, flows: Vec<FlowPlan>) -> Plan 
         nodes: vec![],
         links,
         routing: Routing::Single,
+        flowlet_gap: None,
         changes: vec![],
         groups: vec![],
         flows,
@@ -260,6 +261,9 @@ pub fn plan(duration: Time, links: Vec<LinkPlan>, flows: Vec<FlowPlan>) -> Plan 
             pcap: PcapPlan::Senders(false),
             traffic: false,
             all_links: true,
+            delays: false,
+            cubic: false,
+            paths: false,
         },
     }
 }

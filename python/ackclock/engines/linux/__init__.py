@@ -30,7 +30,7 @@ from ackclock.plan import Plan
 #: Packets up to this length are taken for ACKs where packets are lost at random.
 ACK_BYTES = 255
 
-LACKING = {features.PACKET_LOG, features.LINK_CAPTURES}
+LACKING = {features.PACKET_LOG, features.LINK_CAPTURES, features.DELAYS, features.INSIDE, features.PATHS}
 
 
 class LinuxEngine:

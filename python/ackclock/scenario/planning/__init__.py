@@ -230,12 +230,14 @@ def _plan(given: Scenario, source: Source, memo: Memo) -> Plan:
         nodes=drawing.nodes,
         links=_links(drawing.links, sizes, int(given.network.frame_overhead)),
         routing=drawing.routing,
+        flowlet_gap_s=drawing.flowlet_gap_s,
         changes=change_plans(given.network.changes, drawing, source),
         groups=groups,
         flows=flows,
         traffic=traffic,
         datagrams=datagrams,
         record=_record(given, drawing, source),
+        epochs=given.record.epochs,
         options=_options(given, drawing, memo),
         scenario_name=_path(source.name).name,
         scenario_text=source.text,
@@ -313,7 +315,8 @@ def _record(given: Scenario, drawing: Drawing, source: Source) -> RecordPlan:
     record = given.record
     all_links = len(drawing.links) <= FEW_LINKS if record.links is None else record.links == "all"
     pcap = vantages(record.pcap, drawing, source)
-    return RecordPlan(record.interval, record.packets, pcap, record.traffic, all_links)
+    asked = (record.delays, record.cubic, record.paths)
+    return RecordPlan(record.interval, record.packets, pcap, record.traffic, all_links, *asked)
 
 
 def _links(drawn: Iterable[Link], sizes: Sizes, overhead_bytes: int) -> tuple[LinkPlan, ...]:
