@@ -13,6 +13,7 @@ argument.
 from __future__ import annotations
 
 from ackclock.theory import pendulum, single_flow
+from ackclock.theory.alone import completion_alone
 from ackclock.theory.buffers import (
     BUFFER_RULES,
     bdp_buffer,
@@ -52,6 +53,7 @@ __all__ = [
     "ResponseTime",
     "altman",
     "bdp_buffer",
+    "completion_alone",
     "cubic_convergence",
     "cubic_curve",
     "cubic_k",
