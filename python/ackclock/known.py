@@ -32,6 +32,9 @@ class KnownTcp:
     """A TCP apart from its congestion control."""
 
     mss_bytes: int | None = None
+    header_bytes: int | None = None
+    timestamps: bool = False
+    initial_window: int | None = None
     initial_rto_s: float | None = None
 
 
@@ -73,6 +76,7 @@ class KnownPlan:
     flows: tuple[KnownFlow, ...] = ()
     datagrams: tuple[KnownDatagrams, ...] = ()
     record: RecordPlan | None = None
+    epochs: str = "gap"
     options: Mapping[str, Parameters] = field(default_factory=dict)
 
     @staticmethod

@@ -36,10 +36,14 @@ Parameters: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class QueuePlan:
-    """A queue discipline and its complete parameters."""
+    """A queue discipline and its complete parameters.
+
+    `rules` says which of them came of a buffer rule, and how: `{"limit_packets": "bdp/sqrt(n), n = 100"}`.
+    """
 
     discipline: str
     parameters: Parameters
+    rules: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +300,9 @@ class RecordPlan:
     """What is written down.
 
     `pcap`: a packet capture at the senders, or one at each of these: "senders", "receivers", "link:" and a name;
-    `traffic`: samples of generated transfers too; `all_links`: of all links' queues, not of the bottlenecks' alone.
+    `traffic`: samples of generated transfers too; `all_links`: of all links' queues, not of the bottlenecks' alone;
+    `delays`: how long data takes from end to end; `cubic`: what CUBIC looks at inside; `paths`: the links of each
+    routed flow.
     """
 
     interval_s: float
@@ -304,6 +310,9 @@ class RecordPlan:
     pcap: bool | tuple[str, ...]
     traffic: bool
     all_links: bool
+    delays: bool
+    cubic: bool
+    paths: bool
 
     @property
     def vantages(self) -> tuple[str, ...]:
@@ -317,6 +326,7 @@ class RecordPlan:
 class Plan:
     """One scenario as complete numbers; `seeds` has one run each.
 
+    `epochs` is the rule by which metrics tell congestion epochs apart.
     `options` are what one engine alone has, by its name: see `ackclock.scenario.options`.
     """
 
@@ -331,12 +341,14 @@ class Plan:
     nodes: tuple[NodePlan, ...]
     links: tuple[LinkPlan, ...]
     routing: str
+    flowlet_gap_s: float | None
     changes: tuple[ChangePlan, ...]
     groups: tuple[GroupPlan, ...]
     flows: tuple[FlowPlan, ...]
     traffic: tuple[TrafficPlan, ...]
     datagrams: tuple[DatagramPlan, ...]
     record: RecordPlan
+    epochs: str
     options: Mapping[str, Parameters]
     scenario_name: str = field(default="", compare=False)
     scenario_text: str = field(default="", compare=False, repr=False)
@@ -361,6 +373,9 @@ class Plan:
         """The plan as JSON-ready values, without the scenario's text."""
         values = dataclasses.asdict(self)
         del values["scenario_text"], values["scenario_name"]
+        for link in values["links"]:
+            if not link["queue"]["rules"]:
+                del link["queue"]["rules"]
         return values
 
     @cached_property
@@ -379,6 +394,8 @@ class Plan:
         pairs = [pair for traffic in values["traffic"] for pair in traffic["population"].get("paths", ())]
         for item in [*values["flows"], *values["datagrams"], *pairs]:
             del item["base_rtt_s"]
+        for link in values["links"]:
+            link["queue"].pop("rules", None)
         return values
 
     def to_json(self) -> str:
@@ -387,7 +404,9 @@ class Plan:
 
 
 #: What `crates/ackclock-plan` does not have: views read it, or an engine gets it in another way.
-_NOT_FOR_ENGINES = frozenset({"name", "seeds", "mean_base_rtt_s", "packet_bytes", "bottleneck", "load", "options"})
+_NOT_FOR_ENGINES = frozenset(
+    {"name", "seeds", "mean_base_rtt_s", "packet_bytes", "bottleneck", "load", "epochs", "options"}
+)
 
 
 def record(kind: Any, values: Mapping[str, Any]) -> Any:

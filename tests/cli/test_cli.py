@@ -141,6 +141,14 @@ def test_where_few_packets_wait_most_do_not():
     assert said == "a packet waited 365 ns in the queue on average; 19 of 20 did not wait."
 
 
+def test_a_run_says_what_number_a_buffer_rule_gave(here):
+    text = SMALL.replace("1bdp", "bdp/sqrt(n)").replace("count = 2", "count = 4")
+    (here / "rule.toml").write_text(text)
+    result = call("run", "rule.toml", "--quick")
+    assert "The limit of bottleneck is 4 packets (1bdp/sqrt(n), n = 4)." in result.stdout
+    assert "limit (1bdp/sqrt(n), n = 4)" in (here / "results" / "rule-packet" / "report.html").read_text()
+
+
 def test_json_is_alone_on_standard_output(here):
     result = call("run", "small.toml", "--json", "--no-report")
     assert result.exit_code == 0

@@ -20,7 +20,7 @@ use ackclock_units::Time;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::cubic::{self, Cubic, Tracking};
+use super::cubic::{self, Cubic, Epoch, Tracking};
 use super::Made;
 
 /// On the curve at each ACK.
@@ -28,6 +28,10 @@ use super::Made;
 struct Exact;
 
 impl Tracking for Exact {
+    fn target(epoch: &Epoch, t: Time, _min_rtt: Time) -> f64 {
+        epoch.w_cubic(t).floor()
+    }
+
     fn follow(cubic: &mut Cubic<Exact>, now: Time, acked: u32) {
         let target = cubic.on_curve(now, acked);
         cubic.rise_to(target as u32, acked);

@@ -39,14 +39,15 @@ use ackclock_units::Time;
 use serde::Deserialize;
 use serde_json::Value;
 
-use curve::{per_increment_to, Epoch};
+use curve::per_increment_to;
+pub use curve::Epoch;
 use fractional::Fractional;
 pub use parameters::Common;
 use parameters::{Parameters, BETA_SCALE};
 
 use super::hystart::{HyStart, Path};
 use super::window::Window;
-use super::{Ack, Controller, Loss, Made, Restart};
+use super::{Ack, Controller, Inside, Loss, Made, Restart};
 
 /// Time after which Linux looks at the curve though the window is the same: 1/32 s.
 const STALE: Time = Time::from_microseconds(31_250);
@@ -68,6 +69,11 @@ pub trait Tracking: Copy + Send + Sync + 'static {
     fn per_increment(&self, curve: u32, cwnd: u32, w_max: u32) -> u32 {
         let _ = (cwnd, w_max);
         curve
+    }
+
+    /// The window that is aimed at so long after the start of the epoch.
+    fn target(epoch: &Epoch, t: Time, min_rtt: Time) -> f64 {
+        f64::from(epoch.w_cubic_towards_flat(t + min_rtt))
     }
 
     /// Lets the window follow the curve when segments have been acknowledged.
@@ -361,6 +367,21 @@ impl<T: Tracking> Controller for Cubic<T> {
 
     fn ssthresh(&self) -> f64 {
         self.window.ssthresh()
+    }
+
+    fn inside(&self, now: Time) -> Option<Inside> {
+        let epoch = self.epoch?;
+        let t = now.since(epoch.start);
+        Some(Inside {
+            target: T::target(&epoch, t, self.min_rtt.unwrap_or(Time::ZERO)),
+            w_cubic: epoch.w_cubic(t),
+            w_max: (self.w_max > 0).then(|| f64::from(self.w_max)),
+            origin: f64::from(epoch.origin),
+            k_s: epoch.k_s,
+            w_est: f64::from(epoch.w_est),
+            count: Some(f64::from(self.per_increment)),
+            min_rtt: self.min_rtt,
+        })
     }
 }
 

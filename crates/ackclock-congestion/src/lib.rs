@@ -168,6 +168,27 @@ pub struct Opening {
     pub seed: u64,
 }
 
+/// What CUBIC looks at inside, in segments; RFC 9438 has the names, Linux has `count` and the smallest RTT beside.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Inside {
+    /// The window that the curve asks for: for Linux one smallest RTT ahead.
+    pub target: f64,
+    /// The curve now.
+    pub w_cubic: f64,
+    /// The window at the last loss, or less by fast convergence; none before it.
+    pub w_max: Option<f64>,
+    /// The flat of the curve.
+    pub origin: f64,
+    /// K: seconds from the start of the curve to its flat.
+    pub k_s: f64,
+    /// The window that a Reno sender would have.
+    pub w_est: f64,
+    /// Acknowledged segments that buy one more, where windows are whole.
+    pub count: Option<f64>,
+    /// The smallest RTT that it knows.
+    pub min_rtt: Option<Time>,
+}
+
 /// Who decides what may be sent while losses are repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repair {
@@ -223,6 +244,11 @@ pub trait Controller: Send + Sync + Copied {
     /// Whether the sender paces whatever its stack does.
     fn needs_pacing(&self) -> bool {
         false
+    }
+    /// What CUBIC and its relatives look at inside, at a moment of congestion avoidance.
+    fn inside(&self, now: Time) -> Option<Inside> {
+        let _ = now;
+        None
     }
     /// Segments of a batch, at least, where the stack sends in batches.
     fn least_batch(&self) -> u32 {

@@ -81,6 +81,7 @@ impl Row {
         rows.source_node.push(about.nodes[0]);
         rows.destination_node.push(about.nodes[1]);
         rows.base_rtt_s.push(about.base_rtt_s);
+        rows.path_rate_bps.push(f64::NAN);
         rows.size_bytes.push(about.size_bytes.unwrap_or(UNKNOWN));
         rows.start_s.push(seconds(self.start));
         rows.established_s.push(seconds(self.established));
@@ -106,6 +107,8 @@ impl Row {
         rows.measured_timeouts
             .push(since(all.timeouts, before.timeouts));
         rows.delay_mean_s.push(self.delay_mean_s);
+        rows.measured_delay_mean_s.push(f64::NAN);
+        rows.measured_delay_p95_s.push(f64::NAN);
     }
 
     /// Adds what the kernel says held the sender back.

@@ -102,6 +102,7 @@ impl Workload {
             "nodes": [],
             "links": [link],
             "routing": "single",
+            "flowlet_gap_s": null,
             "changes": [],
             "groups": [{ "label": "bulk", "congestion": self.congestion, "tcp": tcp("on") }],
             "flows": flows,
@@ -113,6 +114,9 @@ impl Workload {
                 "pcap": false,
                 "traffic": false,
                 "all_links": true,
+                "delays": false,
+                "cubic": false,
+                "paths": false,
             },
         }))
     }

@@ -146,6 +146,7 @@ fn plan(tree: &FatTree, options: &Options) -> Result<Plan, Failure> {
         "nodes": nodes,
         "links": links,
         "routing": options.text("routing"),
+        "flowlet_gap_s": null,
         "changes": [],
         "groups": [{ "label": "all", "congestion": congestion, "tcp": tcp(options.text("delayed_ack")) }],
         "flows": flows,
@@ -157,6 +158,9 @@ fn plan(tree: &FatTree, options: &Options) -> Result<Plan, Failure> {
             "pcap": false,
             "traffic": false,
             "all_links": false,
+            "delays": false,
+            "cubic": false,
+            "paths": false,
         },
     }))?)
 }

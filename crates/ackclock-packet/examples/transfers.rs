@@ -85,6 +85,7 @@ fn plan(number: u32, segments: u32) -> serde_json::Result<Plan> {
             "bottleneck": true,
         }],
         "routing": "single",
+        "flowlet_gap_s": null,
         "changes": [],
         "groups": [{
             "label": "short",
@@ -112,6 +113,9 @@ fn plan(number: u32, segments: u32) -> serde_json::Result<Plan> {
             "pcap": false,
             "traffic": false,
             "all_links": true,
+            "delays": false,
+            "cubic": false,
+            "paths": false,
         },
     }))
 }

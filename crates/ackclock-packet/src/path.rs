@@ -111,6 +111,19 @@ impl Path {
             further: (!is_short).then(|| Arc::new(further)),
         }
     }
+
+    /// The links that data pass, in order.
+    pub fn links_there(&self, delay_lines: &[DelayLine]) -> Vec<u32> {
+        let rest = self.further.iter().flat_map(|further| &further.forward[..]);
+        let links = std::iter::once(&self.entrance).chain(rest);
+        links
+            .filter_map(|hop| match *hop {
+                Hop::Here(link) => Some(link),
+                Hop::After { delay_line, .. } => Some(delay_lines[delay_line as usize].link),
+                Hop::Routed => None,
+            })
+            .collect()
+    }
 }
 
 /// A flow's path there and back, and the packets on its last part. It fits one cache line: with many

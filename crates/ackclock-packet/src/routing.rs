@@ -2,7 +2,8 @@
 //!
 //! Each node knows the links that begin a shortest path ([`tables`]) and takes one of them: always the first
 //! (`single`), the one that a hash of the flow names (`ecmp`: D. Thaler, C. Hopps, RFC 2991; C. Hopps, RFC 2992;
-//! `weighted`), or one that it draws for each packet (`ecmp-packet`).
+//! `weighted`), or one that it draws for each packet (`ecmp-packet`) or each flowlet (`flowlet`: [`flowlets`]).
+//! With `valiant` a flow goes by way of a switch that is drawn for it ([`valiant`]).
 //!
 //! Every node's hash has a salt of its own, drawn from the seed. With one salt for all, flows that one switch
 //! sends by one link would go on together at every further one, and a part of the links would never be used
@@ -13,6 +14,7 @@
 //! Deviations: RFC 2992 analyses a hash-threshold over regions of equal size; this is one, over 32 bits.
 
 use ackclock_plan::{EndsPlan, Plan};
+use ackclock_units::Time;
 use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
 
@@ -20,13 +22,17 @@ use crate::packet::Packet;
 use crate::queue::hash::FlowHash;
 use crate::PlanError;
 
+mod flowlets;
 pub mod graph;
 pub mod tables;
 #[cfg(test)]
 mod tests;
+mod valiant;
 
+use flowlets::Flowlets;
 use graph::{Graph, NONE};
 use tables::Tables;
+use valiant::Valiant;
 
 /// Links of a flow's two paths together that are kept.
 const KEPT_LINKS: usize = 12;
@@ -85,6 +91,15 @@ impl FlowPaths {
     }
 }
 
+/// A packet that looks for its next link: its flow's place, when, and where to.
+#[derive(Clone, Copy, Debug)]
+struct Look {
+    place: usize,
+    now: Time,
+    destination: u32,
+    key: u32,
+}
+
 /// Routes all flows.
 #[derive(Debug)]
 pub struct Routing {
@@ -100,6 +115,9 @@ pub struct Routing {
     paths: Vec<FlowPaths>,
     /// Whether a flow's path can be kept.
     keeps: bool,
+    flowlets: Flowlets,
+    /// Who goes by which switch; none unless flows do.
+    valiant: Option<Valiant>,
     spare: Vec<u32>,
 }
 
@@ -115,8 +133,8 @@ impl Routing {
     fn with_hashes(plan: &Plan, hashes: Vec<FlowHash>, random: &mut Pcg64Mcg) -> Routing {
         let graph = Graph::new(plan);
         let mut stream = || Pcg64Mcg::new(u128::from(random.next_u64()) << 1 | 1);
-        let per_packet = plan.routing == ackclock_plan::Routing::EcmpPacket;
-        let drawing = if per_packet { plan.nodes.len() } else { 0 };
+        let draws = draws(plan.routing);
+        let drawing = if draws { plan.nodes.len() } else { 0 };
         Routing {
             mode: plan.routing,
             tables: Tables::new(&graph),
@@ -124,7 +142,10 @@ impl Routing {
             hashes,
             draws: (0..drawing).map(|_| stream()).collect(),
             paths: Vec::new(),
-            keeps: !per_packet && plan.changes.iter().all(|change| change.up.is_none()),
+            keeps: !draws && plan.changes.iter().all(|change| change.up.is_none()),
+            flowlets: Flowlets::new(plan.flowlet_gap.unwrap_or(Time::ZERO)),
+            valiant: (plan.routing == ackclock_plan::Routing::Valiant)
+                .then(|| Valiant::new(&graph, FlowHash::draw(random))),
             spare: Vec::new(),
             graph,
         }
@@ -145,6 +166,7 @@ impl Routing {
             self.paths.resize(place + 1, FlowPaths::NOT_ROUTED);
         }
         self.paths[place] = FlowPaths::NOT_ROUTED;
+        self.flowlets.open(place);
         let Some(ends) = ends else {
             return Ok(());
         };
@@ -154,7 +176,9 @@ impl Routing {
             key: number.wrapping_mul(2),
             ..FlowPaths::NOT_ROUTED
         };
-        if self.keeps {
+        if self.valiant.is_some() {
+            self.detour(place, number, ends)?;
+        } else if self.keeps {
             self.keep(&mut paths)?;
         }
         self.paths[place] = paths;
@@ -184,7 +208,7 @@ impl Routing {
         Ok(())
     }
 
-    /// The links from one host to another that a key chooses.
+    /// The links from a node to a host that a key chooses.
     fn trace(&mut self, source: u32, destination: u32, key: u32) -> Result<Vec<u32>, PlanError> {
         let (mut node, mut links) = (source, Vec::new());
         while node != destination {
@@ -205,15 +229,34 @@ impl Routing {
         self.check_path(ends.destination, ends.source)
     }
 
-    /// The links of a flow's two paths; none if each packet draws its own, or there is none.
+    /// The links of a flow's two paths; none if its packets draw their own, or there is none.
     pub fn paths_of(&mut self, number: u32, ends: EndsPlan) -> Option<Vec<u32>> {
-        if self.mode == ackclock_plan::Routing::EcmpPacket {
+        let mut links = self.path_there(number, ends)?;
+        links.extend(self.way(ends.destination, ends.source, number.wrapping_mul(2) + 1)?);
+        Some(links)
+    }
+
+    /// The links that a flow's data pass; none if its packets draw their own, or there is none.
+    pub fn path_there(&mut self, number: u32, ends: EndsPlan) -> Option<Vec<u32>> {
+        self.way(ends.source, ends.destination, number.wrapping_mul(2))
+    }
+
+    /// As [`Routing::path_there`]; where packets draw their own, one of those that they may take.
+    pub fn some_path_there(&mut self, number: u32, ends: EndsPlan) -> Option<Vec<u32>> {
+        let mode = self.mode;
+        if draws(mode) {
+            self.mode = ackclock_plan::Routing::Ecmp;
+        }
+        let found = self.path_there(number, ends);
+        self.mode = mode;
+        found
+    }
+
+    fn way(&mut self, source: u32, destination: u32, key: u32) -> Option<Vec<u32>> {
+        if draws(self.mode) {
             return None;
         }
-        let key = number.wrapping_mul(2);
-        let mut links = self.trace(ends.source, ends.destination, key).ok()?;
-        links.extend(self.trace(ends.destination, ends.source, key + 1).ok()?);
-        Some(links)
+        self.trace_by(source, destination, key).ok()
     }
 
     fn check_path(&mut self, source: u32, destination: u32) -> Result<(), PlanError> {
@@ -234,7 +277,7 @@ impl Routing {
 
     /// The first link of the path there (`forward`) or back of the flow in a place.
     #[inline]
-    pub fn first(&mut self, place: usize, forward: bool) -> Next {
+    pub fn first(&mut self, place: usize, forward: bool, now: Time) -> Next {
         let Some(&paths) = self.paths.get(place).filter(|paths| paths.source != NONE) else {
             return Next::NotRouted;
         };
@@ -242,7 +285,16 @@ impl Routing {
             let index = if forward { 0 } else { paths.forward };
             return Next::Link(paths.links[usize::from(index)]);
         }
-        self.look_up(paths.end(!forward), paths.end(forward), paths.key(forward))
+        if let Some(way) = self.way_of(place) {
+            return way.at(forward, 0);
+        }
+        let way = Look {
+            place,
+            now,
+            destination: paths.end(forward),
+            key: paths.key(forward),
+        };
+        self.look_up(paths.end(!forward), way)
     }
 
     /// The link by which all packets of a flow enter the network, if that is known beforehand.
@@ -253,7 +305,7 @@ impl Routing {
 
     /// What comes next for a packet of the flow in a place that a link has brought to a node.
     #[inline(always)]
-    pub fn next(&mut self, place: usize, packet: &Packet, node: u32) -> Next {
+    pub fn next(&mut self, place: usize, packet: &Packet, node: u32, now: Time) -> Next {
         let Some(paths) = self.paths.get(place) else {
             return Next::NotRouted;
         };
@@ -274,22 +326,47 @@ impl Routing {
             return Next::NotRouted;
         }
         let (destination, key) = (paths.end(forward), paths.key(forward));
-        self.look_up(node, destination, key)
+        if let Some(way) = self.way_of(place) {
+            return way.at(forward, packet.hop + 1);
+        }
+        let way = Look {
+            place,
+            now,
+            destination,
+            key,
+        };
+        self.look_up(node, way)
     }
 
     #[inline]
-    fn look_up(&mut self, node: u32, destination: u32, key: u32) -> Next {
-        if node == destination {
+    fn look_up(&mut self, node: u32, way: Look) -> Next {
+        if node == way.destination {
             return Next::Arrived;
         }
-        let link = self.choose(node, destination, key);
+        let link = if self.mode == ackclock_plan::Routing::Flowlet {
+            self.next_of_flowlet(node, way)
+        } else {
+            self.choose(node, way.destination, way.key)
+        };
         link.map_or(Next::Nowhere, Next::Link)
+    }
+
+    /// The link that the flowlet to which a packet belongs has at a node; a new flowlet draws one.
+    fn next_of_flowlet(&mut self, node: u32, way: Look) -> Option<u32> {
+        let kept = self.flowlets.at(way.place, (node, way.key & 1), way.now);
+        let link = match kept.filter(|&link| self.graph.up[link as usize]) {
+            Some(link) => link,
+            None => self.choose(node, way.destination, way.key)?,
+        };
+        self.flowlets
+            .take(way.place, (node, way.key & 1), link, way.now);
+        Some(link)
     }
 
     /// The link by which a packet with this key leaves a node.
     #[inline]
     fn choose(&mut self, node: u32, destination: u32, key: u32) -> Option<u32> {
-        use ackclock_plan::Routing::{Ecmp, EcmpPacket, Single, Weighted};
+        use ackclock_plan::Routing::{Ecmp, EcmpPacket, Flowlet, Single, Valiant, Weighted};
         let (graph, spare) = (&self.graph, &mut self.spare);
         let links = self.tables.next_links(graph, node, destination, spare);
         if links.len() <= 1 {
@@ -298,8 +375,8 @@ impl Routing {
         let node = node as usize;
         let index = match self.mode {
             Single => 0,
-            Ecmp => self.hashes[node].queue(key, links.len()),
-            EcmpPacket => {
+            Ecmp | Valiant => self.hashes[node].queue(key, links.len()),
+            EcmpPacket | Flowlet => {
                 let draw = self.draws[node].next_u64() >> 32;
                 ((draw * links.len() as u64) >> 32) as usize
             }
@@ -318,6 +395,12 @@ impl Routing {
     pub fn end_of(&self, link: usize) -> u32 {
         self.graph.to[link]
     }
+}
+
+/// Whether packets draw their way, so that a flow has none of its own.
+fn draws(mode: ackclock_plan::Routing) -> bool {
+    use ackclock_plan::Routing::{EcmpPacket, Flowlet};
+    matches!(mode, EcmpPacket | Flowlet)
 }
 
 /// The index of the link into whose share of the hash's range a value falls.

@@ -55,7 +55,7 @@ use crate::options::Blocks;
 use crate::packet::{Kind, Packet};
 use crate::rtt::RttEstimator;
 use crate::workload::Workload;
-use ackclock_congestion::{Controller, Error, Prototype};
+use ackclock_congestion::{Controller, Error, Inside, Prototype};
 
 pub use explaining::Reasons;
 use explaining::Stop;
@@ -309,6 +309,11 @@ impl Sender {
             Phase::Recovery | Phase::Reduced => f64::from(self.window),
             _ => self.controller.cwnd(),
         }
+    }
+
+    /// What its congestion control looks at inside, if it is CUBIC or a relative in congestion avoidance.
+    pub fn cubic(&self, now: Time) -> Option<Inside> {
+        self.controller.inside(now)
     }
 
     /// Slow start threshold in segments.

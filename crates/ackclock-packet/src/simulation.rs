@@ -23,6 +23,7 @@ use crate::sender::{Outlet, Reasons, Sender};
 use crate::PlanError;
 
 mod connection;
+mod delays;
 mod lifecycle;
 mod rows;
 mod sampling;
@@ -30,6 +31,7 @@ mod stage;
 mod stream;
 mod transfers;
 
+use delays::Delays;
 use rows::Row;
 use stage::Stage;
 use transfers::{Task, Transfers};
@@ -73,6 +75,8 @@ pub struct Simulation {
     sampled: Vec<link::Counters>,
     links_at_warmup: Vec<link::Counters>,
     warmed_up: bool,
+    /// How long packets take from end to end, if that is asked for.
+    delays: Option<Box<Delays>>,
 }
 
 impl Simulation {
@@ -106,6 +110,7 @@ impl Simulation {
             sampled: vec![link::Counters::default(); plan.links.len()],
             links_at_warmup: vec![link::Counters::default(); plan.links.len()],
             warmed_up: plan.warmup == Time::ZERO,
+            delays: Delays::of_plan(plan),
             plan: plan.clone(),
             prototypes,
             stages: Vec::new(),
@@ -212,7 +217,11 @@ impl Simulation {
 
     /// Takes the rows recorded since the last call.
     pub fn drain(&mut self) -> Tables {
-        self.network.take_rows()
+        let mut rows = self.network.take_rows();
+        if let Some(delays) = &mut self.delays {
+            rows.delays = delays.take_rows(self.now >= self.plan.duration);
+        }
+        rows
     }
 
     /// Takes rows of generated transfers that are over. They come when there are many, each time in the order of
@@ -262,6 +271,9 @@ impl Simulation {
     #[inline(always)]
     fn reach_receiver(&mut self, packet: &Packet, local: Time) {
         let place = self.network.places().of(packet.flow);
+        if let Some(delays) = &mut self.delays {
+            delays.on_arrival(place, packet, local);
+        }
         let Stage::Connection(flow) = &mut self.stages[place] else {
             return self.reach_sink(place, packet.for_record(), local);
         };

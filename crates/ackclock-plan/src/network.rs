@@ -107,7 +107,7 @@ pub enum LossPlan {
     },
 }
 
-/// How packets find their way between two nodes. All paths are shortest ones, by the number of links.
+/// How packets find their way between two nodes. Paths are shortest ones, by the number of links, or two of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Routing {
@@ -119,6 +119,12 @@ pub enum Routing {
     EcmpPacket,
     /// As `ecmp`, in proportion to the links' weights.
     Weighted,
+    /// Each switch draws one of its equally short next links for every flowlet: the packets of a flow between two
+    /// gaps of at least the plan's `flowlet_gap` (S. Sinha, S. Kandula, D. Katabi, `HotNets` 2004).
+    Flowlet,
+    /// Each flow goes a shortest way to a switch that is drawn for it, and on a shortest way from there (L. Valiant,
+    /// G. Brebner, STOC 1981).
+    Valiant,
 }
 
 /// A change of a link at a given time; what is `null` stays.

@@ -28,6 +28,8 @@ pub struct Plan {
     pub links: Vec<LinkPlan>,
     /// How a path is found between two nodes.
     pub routing: Routing,
+    /// The least gap between packets of a flow that begins a flowlet, for [`Routing::Flowlet`].
+    pub flowlet_gap: Option<Time>,
     /// What happens to links during the run, in order of time.
     pub changes: Vec<ChangePlan>,
     /// What flows have in common.
@@ -54,6 +56,7 @@ impl TryFrom<wire::Plan> for Plan {
             nodes: plan.nodes,
             links: plan.links,
             routing: plan.routing,
+            flowlet_gap: plan.flowlet_gap,
             changes: plan.changes,
             groups: plan.groups,
             traffic: plan.traffic,

@@ -6,6 +6,7 @@ use serde::Deserialize;
 /// What to write down.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[allow(clippy::struct_excessive_bools)] // each is a switch of its own
 pub struct RecordPlan {
     /// Period of the flow and queue samples.
     #[serde(rename = "interval_s")]
@@ -18,6 +19,12 @@ pub struct RecordPlan {
     pub traffic: bool,
     /// Sample every link's queue, not only the bottlenecks'.
     pub all_links: bool,
+    /// Measure how long data packets take from end to end.
+    pub delays: bool,
+    /// Sample what CUBIC looks at inside.
+    pub cubic: bool,
+    /// Write down the links of each routed flow's path.
+    pub paths: bool,
 }
 
 /// Packet captures: whether there is one, which is the senders', or from where each is.

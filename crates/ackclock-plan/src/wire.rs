@@ -23,6 +23,8 @@ pub struct Plan {
     pub nodes: Vec<NodePlan>,
     pub links: Vec<LinkPlan>,
     pub routing: Routing,
+    #[serde(rename = "flowlet_gap_s", deserialize_with = "Option::deserialize")]
+    pub flowlet_gap: Option<Time>,
     pub changes: Vec<ChangePlan>,
     pub groups: Vec<GroupPlan>,
     pub flows: Vec<Flow>,

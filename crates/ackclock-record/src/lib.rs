@@ -15,7 +15,8 @@ pub mod tables;
 pub use column::{filled, Cell, Column, Columns, NamedTables};
 pub use kinds::{Action, Cause, End, Fate, Happening, Limit};
 pub use tables::{
-    Events, FlowSamples, Flows, Links, Packets, QueueSamples, Tables, Totals, Transmissions,
+    CubicSamples, Delays, Events, FlowSamples, Flows, Links, Packets, Paths, QueueSamples, Tables,
+    Totals, Transmissions,
 };
 
 /// Stands for "no flow", "no link" or "no node".

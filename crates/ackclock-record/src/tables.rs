@@ -19,6 +19,44 @@ table!(
 );
 
 table!(
+    /// What CUBIC and its relatives look at inside, at the times of the samples.
+    CubicSamples {
+        time_s: f64,
+        flow: u32,
+        cwnd: f64,
+        target: f64,
+        w_cubic: f64,
+        w_max: f64,
+        origin: f64,
+        k_s: f64,
+        w_est: f64,
+        count: f64,
+        delay_min_s: f64,
+    }
+);
+
+table!(
+    /// How long a flow's data packets took from end to end, of those that arrived in an interval.
+    Delays {
+        time_s: f64,
+        flow: u32,
+        packets: u32,
+        delay_min_s: f64,
+        delay_mean_s: f64,
+        delay_max_s: f64,
+    }
+);
+
+table!(
+    /// The links of routed flows' paths, in the order in which data pass them.
+    Paths {
+        flow: u32,
+        hop: u32,
+        link: u32,
+    }
+);
+
+table!(
     /// Samples of the links.
     QueueSamples {
         time_s: f64,
@@ -99,6 +137,7 @@ table!(
         source_node: u32,
         destination_node: u32,
         base_rtt_s: f64,
+        path_rate_bps: f64,
         size_bytes: u64,
         start_s: f64,
         established_s: f64,
@@ -119,6 +158,8 @@ table!(
         measured_retransmissions: u64,
         measured_timeouts: u64,
         delay_mean_s: f64,
+        measured_delay_mean_s: f64,
+        measured_delay_p95_s: f64,
     }
 );
 
@@ -157,6 +198,9 @@ record!(
     /// Rows since the last were taken.
     Tables {
         flow_samples: FlowSamples,
+        cubic_samples: CubicSamples,
+        delays: Delays,
+        paths: Paths,
         queue_samples: QueueSamples,
         events: Events,
         packets: Packets,

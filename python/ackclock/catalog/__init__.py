@@ -39,6 +39,9 @@ SUFFIXES = {"time": "_s", "rate": "_bps", "bytes": "_bytes", "packets": "_packet
 #: Accepted range of a size in bandwidth–delay products.
 BDP_BOUNDS: tuple[SizeUnit, float, float] = ("bdp", 0.001, 1000.0)
 
+#: The same of a number of packets, where bytes may be given so.
+PACKET_BOUNDS: tuple[SizeUnit, float, float] = ("p", 1.0, 1e9)
+
 Told = TypeVar("Told")
 
 
@@ -66,6 +69,8 @@ class Parameter:
     pattern: str = ""
     unit: str = ""
     bdp: bool = False
+    #: A size in bytes that may be given as packets.
+    packets: bool = False
     unlimited: bool = False
     source: str = ""
     #: What was measured where the default is none of it.
@@ -105,7 +110,8 @@ class Parameter:
         if self.kind == "packets" or self.bdp:
             own = units.size(low), units.size(high)
             bounds = (own[0].unit, own[0].value, own[1].value)
-            return SizeQuantity(units.size, (bounds, BDP_BOUNDS) if self.bdp else (bounds,))
+            others = [more for more, given in ((PACKET_BOUNDS, self.packets), (BDP_BOUNDS, self.bdp)) if given]
+            return SizeQuantity(units.size, (bounds, *others))
         parse = {"time": units.time_s, "rate": units.rate_bps, "bytes": units.bytes_of}[self.kind]
         return Quantity(parse, low, high, self.unlimited)
 
@@ -114,7 +120,7 @@ class Parameter:
         return self._adapter.validate_python(value, strict=True)
 
     def of_card(self, value: Plain) -> Any:
-        """A value that the card itself has, in SI units: as `read`, mostly without pydantic, which is large to import."""
+        """A value that the card itself has, in SI units: as `read`, mostly without importing pydantic, which is large."""
         from ackclock.input import units
 
         if self.kind in ("boolean", "choice", "text", "integer"):

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 #: Kinds of figures, for the help; `ackclock.views.plots.KINDS` is the list itself.
 KINDS = "cwnd, cwnd_total, goodput, queue, cdf, epochs, response, boxes"
 
+#: Those of what is recorded on request; `ackclock.views.plots.ON_REQUEST` is the list itself.
+ON_REQUEST = "delay, tracking"
+
 #: Those of what captures show; `ackclock.views.plots.OF_CAPTURES` is the list itself.
 OF_CAPTURES = "sequence, pipe, rtt, limits, silences, level"
 
@@ -28,7 +31,7 @@ SWEEP = "sweep"
 
 
 def _kinds(incomplete: str) -> list[str]:
-    kinds = (*KINDS.split(", "), *OF_CAPTURES.split(", "), *OF_HOSTS.split(", "), SWEEP)
+    kinds = (*KINDS.split(", "), *ON_REQUEST.split(", "), *OF_CAPTURES.split(", "), *OF_HOSTS.split(", "), SWEEP)
     return [kind for kind in kinds if kind.startswith(incomplete)]
 
 
@@ -38,7 +41,10 @@ def plot(
         str,
         typer.Argument(
             metavar="KIND",
-            help=f"One of {KINDS}; of a capture's result also {OF_CAPTURES}; of a host's {OF_HOSTS}; of a sweep sweep.",
+            help=(
+                f"One of {KINDS}; of what [record] asked for also {ON_REQUEST}; of a capture's result {OF_CAPTURES}; "
+                f"of a host's {OF_HOSTS}; of a sweep sweep."
+            ),
             autocompletion=_kinds,
         ),
     ],
@@ -100,8 +106,8 @@ def draw(
         figure = plots.swept(*map(table.read, [result, *over]))
     elif kind in plots.OF_CAPTURES:
         figure = plots.OF_CAPTURES[kind](Dataset.read(result), flow=flow, between=between)
-    elif kind in plots.OF_HOSTS:
-        figure = plots.OF_HOSTS[kind](Dataset.read(result))
+    elif kind in (others := {**plots.OF_HOSTS, **plots.ON_REQUEST}):
+        figure = others[kind](Dataset.read(result))
     else:
         laid = {"over": [Dataset.read(other) for other in over]} if over else {}
         figure = plots.KINDS[kind](Dataset.read(result), **laid)
@@ -117,7 +123,7 @@ def _check(kind: str, over: Sequence[Path], flow: int | None, between: tuple[flo
     from ackclock.input.fields import nearest, shown
     from ackclock.views import plots
 
-    kinds = (*plots.KINDS, *plots.OF_CAPTURES, *plots.OF_HOSTS, SWEEP)
+    kinds = (*plots.KINDS, *plots.ON_REQUEST, *plots.OF_CAPTURES, *plots.OF_HOSTS, SWEEP)
     if kind not in kinds:
         raise InputError(f"KIND: found {shown(kind)}; expected {nearest(kind, kinds)}")
     several = (*plots.OVERLAID, *plots.BESIDE, SWEEP)

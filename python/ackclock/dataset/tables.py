@@ -111,7 +111,8 @@ FLOWS = {
     **_required(U32, "run flow group"),
     **_nullable(STR, "source destination"),
     **_required(STR, "congestion"),
-    **_nullable(F64, "base_rtt_s start_s established_s end_s completion_s delay_mean_s"),
+    **_nullable(F64, "base_rtt_s path_rate_bps start_s established_s end_s completion_s delay_mean_s"),
+    **_nullable(F64, "measured_delay_mean_s measured_delay_p95_s"),
     **_nullable(
         U64,
         "size_bytes delivered_bytes measured_bytes sent_packets sent_bytes received_packets dropped_packets "
@@ -127,6 +128,18 @@ FLOW_SAMPLES = {
     **_nullable(F64, "cwnd ssthresh srtt_s in_flight"),
     **_nullable(U64, "delivered_bytes"),
 }
+
+CUBIC_SAMPLES = {
+    **_required(U32, "run"),
+    **_required(F64, "time_s"),
+    **_required(U32, "flow"),
+    **_required(F64, "cwnd target w_cubic"),
+    **_nullable(F64, "w_max"),
+    **_required(F64, "origin k_s w_est"),
+    **_nullable(F64, "count delay_min_s"),
+}
+
+PATHS = {**_required(U32, "run flow hop link")}
 
 QUEUE_SAMPLES = {
     **_required(U32, "run"),
@@ -289,6 +302,8 @@ DISK = {
 TABLES: Mapping[str, Mapping[str, Field]] = {
     "flows": FLOWS,
     "flow_samples": FLOW_SAMPLES,
+    "cubic_samples": CUBIC_SAMPLES,
+    "paths": PATHS,
     "queue_samples": QUEUE_SAMPLES,
     "events": EVENTS,
     "links": LINKS,
@@ -312,7 +327,7 @@ OF_CAPTURES = ("captured", "stalls", "windows", "segments", "acknowledgements", 
 #: What only a host tells.
 OF_HOSTS = ("clock_gaps", "disk")
 
-#: Those that two captures of the same flows tell together.
+#: Those that two captures of the same flows tell together; `delays` engines tell too.
 OF_JOINS = ("delays", "placed")
 
 

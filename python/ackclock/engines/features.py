@@ -36,6 +36,9 @@ PACKET_LOG = "per-packet log"
 CAPTURES = "packet captures"
 LINK_CAPTURES = "packet captures at links"
 SIZES = "packets of several sizes"
+DELAYS = "one-way delays (record.delays)"
+INSIDE = "CUBIC's inside (record.cubic)"
+PATHS = "paths of flows (record.paths)"
 UNKNOWN_DELAY = "a testbed whose delay is not said (network.rtt)"
 LEFT = "a path that is left as it is (network.leave)"
 MEASURED = "a path that is measured"
@@ -48,7 +51,7 @@ ALL = frozenset({
     FINITE, STOPS, REQUESTS, APPLICATION, PRIORITIES, STARTS, GENERATED, UDP, ROUTED, SEVERAL_LINKS, REVERSE,
     RANDOM_LOSS, BURST_LOSS, TRACES, OPPORTUNITIES, JITTER, REORDERING, DUPLICATION, CORRUPTION,
     BURSTS, CHANGES, PROCESSING, ECN, PACKET_LOG, CAPTURES, LINK_CAPTURES,
-    SIZES,
+    SIZES, DELAYS, INSIDE, PATHS,
 })  # fmt: skip
 
 
@@ -83,6 +86,9 @@ def _features(plan: Plan) -> Iterator[str]:
             CAPTURES: bool(plan.record.pcap),
             LINK_CAPTURES: any(vantage.startswith(AT_LINK) for vantage in plan.record.vantages),
             PROCESSING: any(group.tcp and group.tcp.processing for group in plan.groups),
+            DELAYS: plan.record.delays,
+            INSIDE: plan.record.cubic,
+            PATHS: plan.record.paths,
             ECN: any(map(_marks, plan.groups)),
             RANDOM_LOSS: any(loss["kind"] != "gilbert_elliott" for loss in _losses(plan)),
             BURST_LOSS: any(loss["kind"] == "gilbert_elliott" for loss in _losses(plan)),

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeAlias
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError, core_schema
 
-from ackclock.input.units import Size, SizeUnit, UnitError
+from ackclock.input.units import OVER_SQRT_N, Size, SizeUnit, UnitError
 
 Loc: TypeAlias = tuple[int | str, ...]
 
@@ -165,14 +165,15 @@ class SizeQuantity:
             size = self.parse(value)
         except UnitError as error:
             raise fault(shown(value), self._accepted()) from error
-        if not any(unit == size.unit and low <= size.value <= high for unit, low, high in self.bounds):
+        if not any(_same(unit, size) and low <= size.value <= high for unit, low, high in self.bounds):
             raise fault(shown(value), self._accepted())
         if size.unit == "p" and size.value != int(size.value):
             raise fault(shown(value), f"whole packets: {self._accepted()}")
         return size
 
     def _accepted(self) -> str:
-        return " or ".join(f"{low:.16g}{unit} to {high:.16g}{unit}" for unit, low, high in self.bounds)
+        every = " or ".join(f"{low:.16g}{unit} to {high:.16g}{unit}" for unit, low, high in self.bounds)
+        return f"{every}, or a rule such as {OVER_SQRT_N}" if self.bounds[-1][0] == "bdp" else every
 
     def __get_pydantic_core_schema__(self, source: object, handler: object) -> core_schema.CoreSchema:
         return core_schema.no_info_plain_validator_function(self.read)
@@ -279,6 +280,11 @@ class Spreadable:
             return {"anyOf": several}
         ends = {"properties": {"from": one, "to": one}, "required": ["from", "to"], "additionalProperties": False}
         return {"anyOf": [*several, {"type": "object", **ends}]}
+
+
+def _same(unit: SizeUnit, size: Size) -> bool:
+    """Whether bounds in a unit are those of a size; what is over √n has those of bdp."""
+    return unit == ("bdp" if size.in_bdp else size.unit)
 
 
 def _printable(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Quantities with their units: `100Mbit`, `20ms`, `64KB`, `50p`, `1bdp`, `250/s`.
+"""Quantities with their units: `100Mbit`, `20ms`, `64KB`, `50p`, `1bdp`, `0.63bdp/sqrt(n)`, `250/s`.
 
 A quantity is a number and a unit, as `tc` writes them; a bare number is refused, for nobody remembers what it counts.
 Prefixes are decimal (1 KB = 1000 B, 1 KiB = 1024 B). Letters may be of either case where only one meaning is left;
@@ -15,7 +15,10 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Literal
 
-SizeUnit = Literal["B", "p", "bdp"]
+SizeUnit = Literal["B", "p", "bdp", "bdp/sqrt(n)"]
+
+#: That of the rule for many flows, with which a factor of 1 may be left out.
+OVER_SQRT_N: SizeUnit = "bdp/sqrt(n)"
 
 _DECIMAL = {"": Decimal(1), "k": Decimal(10**3), "M": Decimal(10**6), "G": Decimal(10**9), "T": Decimal(10**12)}
 _BINARY = {"Ki": Decimal(2**10), "Mi": Decimal(2**20), "Gi": Decimal(2**30), "Ti": Decimal(2**40)}
@@ -49,10 +52,19 @@ class UnitError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """An amount of data whose unit matters: bytes, packets, or bandwidth–delay products."""
+    """An amount of data whose unit matters: bytes, packets, or bandwidth–delay products, perhaps over √n flows.
+
+    `rule` is the name by which it was written, if it was by one.
+    """
 
     value: float
     unit: SizeUnit
+    rule: str = ""
+
+    @property
+    def in_bdp(self) -> bool:
+        """Whether a link and its flows say how much it is."""
+        return self.unit in ("bdp", OVER_SQRT_N)
 
     def __str__(self) -> str:
         return f"{self.value:.12g}{self.unit}"
@@ -79,12 +91,32 @@ def bytes_of(text: object) -> float:
 
 
 def size(text: object) -> Size:
-    """A size in bytes, packets (`50p`) or bandwidth–delay products (`1bdp`)."""
+    """A size in bytes, packets (`50p`) or bandwidth–delay products (`1bdp`, `1bdp/sqrt(n)`, or a rule's name)."""
     what = "a size such as 64KB, 50p or 1bdp"
+    word = text.strip().lower() if isinstance(text, str) else ""
+    if word[:1].isalpha():
+        return _by_rule(word, what)
     number, unit = _split(text, what)
-    if unit.lower() in ("p", "bdp"):
-        return Size(_amount(number, Decimal(1), what), "p" if unit.lower() == "p" else "bdp")
+    for own in _SIZES:
+        if "".join(unit.lower().split()) == own:
+            return Size(_amount(number, Decimal(1), what), own)
     return Size(_amount_of(text, BYTES, what), "B")
+
+
+#: Units of sizes that are not bytes.
+_SIZES: tuple[SizeUnit, ...] = ("p", "bdp", OVER_SQRT_N)
+
+
+def _by_rule(word: str, what: str) -> Size:
+    """The size that a rule's name stands for. What knows the rules is imported where one is named."""
+    from ackclock.theory.buffers import BUFFER_RULES
+
+    if word == OVER_SQRT_N:
+        return Size(1.0, OVER_SQRT_N)
+    if word not in BUFFER_RULES:
+        raise UnitError(f"{what}: a number and its unit; or a rule: {', '.join((OVER_SQRT_N, *BUFFER_RULES))}")
+    share, over_sqrt_n = BUFFER_RULES[word]
+    return Size(share, OVER_SQRT_N if over_sqrt_n else "bdp", word)
 
 
 #: What is read: its units, and what it is called.

@@ -15,6 +15,11 @@
     metrics.losses_before_capture_loss(captured)   # losses where the capture misses nothing
     metrics.cdf(data, "completion_s")              # distribution functions
     metrics.windows_over_time(data)                # mean and coefficient of variation of the windows at each instant
+    metrics.slowdowns(data)                        # completion times over those of an empty network, by size
+    metrics.within_deadline(data, [0.01, 0.1])     # share of the transfers that met a deadline
+    metrics.shared_paths(data)                     # which flows share a path
+    metrics.cubic_epochs(data)                     # how CUBIC's window follows its curve
+    metrics.robustness(data, baseline)             # what is left of each metric under a challenge
     metrics.responsiveness_at(data, [20, 40])      # how soon it is steady again after these instants
 
 To add one, write a function of a `RunView` whose docstring says what it is and where it comes from, and add it to its
@@ -31,19 +36,37 @@ import polars as pl
 
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, one_of, several
-from ackclock.metrics import completion, delay, dynamics, epoch, fairness, loss, oscillation, pendulum, throughput
+from ackclock.metrics import (
+    completion,
+    delay,
+    dynamics,
+    epoch,
+    fairness,
+    loss,
+    one_way,
+    oscillation,
+    paths,
+    pendulum,
+    robust,
+    slowdown,
+    throughput,
+    tracking,
+)
 from ackclock.metrics.distributions import cdf, windows_over_time
 from ackclock.metrics.falls import window_falls
 from ackclock.metrics.flow_means import flow_means
 from ackclock.metrics.metric import PLACES, Metric, Value
+from ackclock.metrics.paths import shared_paths
 from ackclock.metrics.recorded import PHASE, Recorded
 from ackclock.metrics.response import response_times
 from ackclock.metrics.rules import epochs_by_rule
 from ackclock.metrics.settling import responsiveness_at
 from ackclock.metrics.sharing import shared_bottlenecks
+from ackclock.metrics.slowdown import slowdowns, within_deadline
 from ackclock.metrics.summary import Summary, summarise
 from ackclock.metrics.trace import trace
 from ackclock.metrics.traced_loss import losses_before_capture_loss
+from ackclock.metrics.tracking import cubic_epochs
 from ackclock.metrics.view import RunView, runs
 
 __all__ = [
@@ -52,6 +75,7 @@ __all__ = [
     "RunView",
     "Summary",
     "cdf",
+    "cubic_epochs",
     "epochs",
     "epochs_by_rule",
     "flow_means",
@@ -60,8 +84,11 @@ __all__ = [
     "of_run",
     "response_times",
     "responsiveness_at",
+    "robustness",
     "runs",
     "shared_bottlenecks",
+    "shared_paths",
+    "slowdowns",
     "summarise",
     "summary",
     "table",
@@ -69,9 +96,24 @@ __all__ = [
     "value",
     "window_falls",
     "windows_over_time",
+    "within_deadline",
 ]
 
-FAMILIES = (throughput, fairness, loss, delay, epoch, completion, dynamics, oscillation, pendulum)
+FAMILIES = (
+    throughput,
+    fairness,
+    loss,
+    delay,
+    one_way,
+    epoch,
+    completion,
+    slowdown,
+    dynamics,
+    oscillation,
+    tracking,
+    paths,
+    pendulum,
+)
 
 #: What metrics of one run are taken of.
 RUN = "a run, as metrics.runs gives"
@@ -90,7 +132,7 @@ def main(place: str) -> list[str]:
 @checked(view=arguments.a(RunView, RUN))
 def of_run(view: RunView) -> dict[str, Value]:
     """All the metrics of one run, taken once of each dataset."""
-    measured, which = view.data.measured, (view.run, view.between)
+    measured, which = view.data.measured, (view.run, view.between, view.rule)
     if which not in measured:
         measured[which] = {name: value(view, name) for name in METRICS}
     return dict(measured[which])
@@ -120,33 +162,47 @@ def _summary(metric: Metric, values: list[float | None]) -> Summary:
     return summarise(values, 0.0, metric.most)
 
 
-def epochs(data: Recorded, between: tuple[float, float] | None = None) -> pl.DataFrame:
+def epochs(data: Recorded, between: tuple[float, float] | None = None, rule: str | None = None) -> pl.DataFrame:
     """The congestion epochs of all runs, a row each, in order.
 
     `run`, `seed`; `epoch`, its number in the run; `start_s` and `end_s`, its first and last drop; `drops`, packets
     dropped; `flows_hit`, the synchronised flows: those that lost one; `flows_active` that were there; `share`, hit out
-    of active. `between` looks at a part of each run (seconds).
+    of active. `between` looks at a part of each run (seconds); `rule` says what an epoch is: "gap", "first" or
+    "per RTT" (`metrics.numbering`); None: as the scenario says.
     """
     found = [
         view.once(epoch.epochs).select(
             pl.lit(view.run, pl.UInt32).alias("run"), pl.lit(view.seed, pl.Int64).alias("seed"), pl.all()
         )
-        for view in runs(data, between)
+        for view in runs(data, between, rule)
     ]
     return pl.concat(found) if found else pl.DataFrame()
 
 
-def table(data: Recorded, between: tuple[float, float] | None = None) -> dict[str, Any]:
+def robustness(challenged: Recorded, baseline: Recorded, between: tuple[float, float] | None = None) -> pl.DataFrame:
+    """What is left of metrics in a challenging environment: a row for each, of those that both results have.
+
+    `challenged` and `baseline`, the means over the runs; `robustness`, the mean over the seeds that both have of the
+    ratio of the two, with Student's 95 % interval: 1 if the challenge does not matter; of goodput, fairness and
+    utilisation less the more they suffer, of times, delays and losses more. `between` looks at a part of each run
+    (seconds), such as that after a link has failed. Raises `InputError` without a common seed. Source: RFC 5166
+    section 2.4; Guillier 2008 (table of metrics: robustness).
+    """
+    return robust.compared(robust.paired(challenged, baseline, between), value)
+
+
+def table(data: Recorded, between: tuple[float, float] | None = None, epochs: str | None = None) -> dict[str, Any]:
     """Metrics of each run and their summaries, as `ackclock run --json` prints them.
 
     With `between`, of that part of each run (seconds, from and to), the warm-up not considered: for runs with phases.
     What the engine counted over the whole measured part only is null there; goodputs, utilisation, delays and loss
     come from samples (a flow without samples is taken to deliver evenly from its start to its end). Transfers belong
-    to the part in which they began, and count as unfinished at its end.
+    to the part in which they began, and count as unfinished at its end. `epochs` is the rule of what a congestion epoch
+    is, if another than the scenario's.
 
     A result beside which a noisy twin was run has a key `phase` as well: `{locked, moved}`.
     """
-    views = list(runs(data, between))
+    views = list(runs(data, between, epochs))
     values = [of_run(view) for view in views]
     beside = {key: data.manifest[key] for key in (PHASE,) if key in data.manifest}
     return {

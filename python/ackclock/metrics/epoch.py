@@ -24,6 +24,7 @@ import polars as pl
 
 from ackclock.metrics.instants import mean_by_instant
 from ackclock.metrics.metric import Metric
+from ackclock.metrics.numbering import RULES
 from ackclock.metrics.view import Array, Lives, RunView, lives
 
 
@@ -85,8 +86,7 @@ def drops_by_epoch(view: RunView) -> pl.DataFrame:
 
 def _numbers(view: RunView, times_s: Array) -> npt.NDArray[np.int64]:
     """The epoch that each drop belongs to."""
-    opens = np.diff(times_s, prepend=-np.inf) >= rtt_at(view, times_s)
-    return np.asarray(np.cumsum(opens) - 1, dtype=np.int64)
+    return RULES[view.rule](times_s, rtt_at(view, times_s))
 
 
 def rtt_at(view: RunView, times_s: Array) -> Array:

@@ -17,6 +17,10 @@ Value: TypeAlias = "float | list[float] | None"
 PLACES = ("table", "card", "chart", "column")
 
 
+#: Beginnings of names of indexes that may be greater than 1.
+UNBOUNDED = ("cov_", "slowdown_")
+
+
 @dataclass(frozen=True, slots=True)
 class Metric:
     """One metric; its definition and source are its function's docstring.
@@ -43,7 +47,7 @@ class Metric:
     @property
     def most(self) -> float:
         """The greatest value that the metric can have; the least is 0 for all."""
-        return 1.0 if self.unit in ("share", "1") and not self.name.startswith("cov_") else float("inf")
+        return 1.0 if self.unit in ("share", "1") and not self.name.startswith(UNBOUNDED) else float("inf")
 
     @property
     def definition(self) -> str:

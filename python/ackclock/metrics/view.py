@@ -18,9 +18,10 @@ import polars as pl
 
 from ackclock.errors import InputError
 from ackclock.input import arguments
-from ackclock.input.arguments import checked, optional
+from ackclock.input.arguments import checked, one_of, optional
 from ackclock.known import KnownPlan
 from ackclock.metrics.grid import Grid
+from ackclock.metrics.numbering import RULES
 from ackclock.metrics.recorded import Piece, Recorded
 from ackclock.metrics.rows import Array, Block, Choice, Rows
 
@@ -32,7 +33,10 @@ Result = TypeVar("Result")
 DATAGRAMS = "udp"
 
 #: Tables whose rows have a time.
-TIMED = ("flow_samples", "queue_samples", "events", "packets", "transmissions")
+TIMED = ("flow_samples", "cubic_samples", "delays", "queue_samples", "events", "packets", "transmissions")
+
+#: Tables whose rows are flows'; metrics look at those of TCP.
+OF_FLOWS = ("flow_samples", "cubic_samples", "delays", "paths")
 
 #: Columns of `links` that say which link it is; the others count over the measured part or the whole run.
 LINK_NAMES = ("run", "link", "name", "bottleneck", "rate_bps")
@@ -114,6 +118,8 @@ class RunView:
 
     `given` are metrics that the engine itself gave, for want of tables (closed forms); of a part there are none.
     What the engine counted over the whole measured part is null in a part: the metrics take samples and events.
+
+    `epochs` is the rule of what a congestion epoch is, if another than the plan's.
     """
 
     data: Recorded
@@ -121,6 +127,7 @@ class RunView:
     seed: int | None
     between: tuple[float, float] | None = None
     given: Mapping[str, Any] = field(default_factory=dict)
+    epochs: str | None = None
     _known: dict[Any, Any] = field(default_factory=dict, repr=False)
     _runs_of_pieces: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict, repr=False)
 
@@ -134,6 +141,14 @@ class RunView:
     def plan(self) -> KnownPlan:
         """What is known of the plan of the run."""
         return self.data.plan
+
+    @property
+    def rule(self) -> str:
+        """The rule of what a congestion epoch is: see `numbering`."""
+        rule = self.epochs or self.plan.epochs
+        if rule not in RULES:
+            raise InputError(f"plan: epochs: found {rule!r}; expected {' or '.join(map(repr, RULES))}")
+        return rule
 
     @property
     def name(self) -> str:
@@ -240,7 +255,7 @@ class RunView:
         if table == "links":
             hidden = (lambda name: name not in LINK_NAMES) if is_part else None
             return Choice(("bottleneck",), lambda block: np.asarray(block["bottleneck"], dtype=bool), hidden)
-        if table == "flow_samples":
+        if table in OF_FLOWS:
             others = np.union1d(self._datagrams["flow"], self.requests)
             return Choice(("flow",), lambda block: ~np.isin(block["flow"], others)) if others.size else Choice()
         return Choice(("link",), lambda block: np.isin(block["link"], self.bottlenecks))
@@ -366,7 +381,7 @@ class RunView:
 
 
 #: What the rows of tables without times are sorted by.
-ORDERS: Mapping[str, tuple[str | None]] = {"flows": ("flow",), "links": (None,)}
+ORDERS: Mapping[str, tuple[str | None]] = {"flows": ("flow",), "links": (None,), "paths": (None,)}
 
 
 def group_label(row: Mapping[str, Any], plan: KnownPlan) -> str:
@@ -382,15 +397,18 @@ def _collected(table: str, rows: pl.LazyFrame) -> pl.DataFrame:
         raise InputError(f"the table {table!r} cannot be read: {str(error).splitlines()[0]}") from error
 
 
-@checked(data=arguments.RECORDED, between=optional(arguments.BETWEEN))
-def runs(data: Recorded, between: tuple[float, float] | None = None) -> Iterator[RunView]:
+@checked(data=arguments.RECORDED, between=optional(arguments.BETWEEN), epochs=optional(one_of(*RULES)))
+def runs(data: Recorded, between: tuple[float, float] | None = None, epochs: str | None = None) -> Iterator[RunView]:
     """Views of the dataset's runs, in the manifest's order; with `between`, of that part of each (seconds).
 
+    `epochs` is the rule of what a congestion epoch is: "gap", "first" or "per RTT"; None: as the scenario says.
     Raises `InputError` if a run has no such part, `TypeError` for an argument of another type.
     """
     runs_of_pieces: dict[tuple[str, int], tuple[int, int]] = {}
     for run in data.runs:
-        view = RunView(data, int(run["run"]), run.get("seed"), None, run.get("metrics") or {}, {}, runs_of_pieces)
+        view = RunView(
+            data, int(run["run"]), run.get("seed"), None, run.get("metrics") or {}, epochs, {}, runs_of_pieces
+        )
         if between is not None and not 0 <= between[0] < between[1] <= view.duration_s:
             raise InputError(
                 f"between: found {between[0]:g} s to {between[1]:g} s; expected a part of 0 s to {view.duration_s:g} s"

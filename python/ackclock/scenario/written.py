@@ -32,6 +32,16 @@ class Record(Table):
     links: Literal["bottlenecks", "all"] | None = Field(
         None, description='whose queues are sampled: "bottlenecks" or "all"; absent: all if there are 16 or fewer'
     )
+    delays: bool = Field(False, description="how long data packets take from end to end: the table delays, and metrics")
+    cubic: bool = Field(
+        False, description="what CUBIC and its relatives look at inside, at each sample: the table cubic_samples"
+    )
+    epochs: Literal["gap", "first", "per RTT"] = Field(
+        "gap",
+        description='which losses are one congestion epoch: "gap", each within an RTT of the one before; "first", '
+        'within an RTT of its first; "per RTT", in the same RTT of the clock',
+    )
+    paths: bool = Field(False, description="the links of each flow's path in a routed network: the table paths")
 
 
 class Written(Table):

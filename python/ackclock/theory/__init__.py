@@ -13,7 +13,9 @@ argument.
 from __future__ import annotations
 
 from ackclock.theory import pendulum, single_flow
+from ackclock.theory.alone import completion_alone
 from ackclock.theory.buffers import (
+    BUFFER_RULES,
     bdp_buffer,
     many_flows_buffer,
     sawtooth_rtt,
@@ -47,9 +49,11 @@ from ackclock.theory.syn_loss import ResponseTime, handshake_time, response_time
 from ackclock.theory.throughput import loss_free_packets, mathis, mathis_window, pftk, pftk_simple
 
 __all__ = [
+    "BUFFER_RULES",
     "ResponseTime",
     "altman",
     "bdp_buffer",
+    "completion_alone",
     "cubic_convergence",
     "cubic_curve",
     "cubic_k",

@@ -7,6 +7,8 @@ the product (Hassayoun and Ros 2009), a fifth of it (Chen and Bensaou 2007).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from ackclock.theory.checks import POSITIVE, SHARE, at_least, checked
@@ -14,6 +16,15 @@ from ackclock.theory.shapes import Number
 
 #: Wischik and McKeown 2005, for `many_flows_buffer`.
 WISCHIK = 0.63
+
+#: The rules by the names that a scenario may give them: a share of C · RTT, and whether that over √N.
+BUFFER_RULES: Mapping[str, tuple[float, bool]] = {
+    "villamizar-song": (1.0, False),
+    "appenzeller-keslassy-mckeown": (1.0, True),
+    "wischik-mckeown": (WISCHIK, True),
+    "hassayoun-ros": (0.1, False),
+    "chen-bensaou": (0.2, False),
+}
 
 
 @checked(capacity_bps=POSITIVE, rtt_s=POSITIVE, share=POSITIVE)

@@ -119,7 +119,7 @@ def quantities(values: Sequence[Any]) -> tuple[list[float], str] | None:
     kinds = {size.unit for size in sizes} if sizes else set()
     if sizes and len(kinds) == 1:
         (kind,) = kinds
-        return _scaled([size.value for size in sizes], {"B": "bytes", "p": "packets", "bdp": "bdp"}[kind])
+        return _scaled([size.value for size in sizes], {"B": "bytes", "p": "packets"}.get(kind, kind))
     return None
 
 

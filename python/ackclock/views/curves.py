@@ -261,6 +261,13 @@ def queue_limit(view: RunView) -> float | None:
     return float(limit) if isinstance(limit, (int, float)) else None
 
 
+def limit_name(view: RunView) -> str:
+    """What to call that limit: with the buffer rule that gave it, if one did."""
+    queue = _bottleneck(view).queue
+    rule = queue.rules.get("limit_packets") if queue else None
+    return f"limit ({rule})" if rule else "limit"
+
+
 def in_sight(value: float | None, peak: float) -> bool:
     """Whether a reference line at `value` leaves a curve with this peak room enough to be seen."""
     return value is not None and value <= 4 * peak

@@ -161,13 +161,8 @@ def test_what_the_engine_reads_has_the_fields_of_the_contract():
         "bottleneck": False,
         "queue": {"discipline": "pfifo", "parameters": {"limit_packets": 100}},
     }
-    assert made["record"] == {
-        "interval_s": 0.01,
-        "packets": False,
-        "pcap": False,
-        "traffic": False,
-        "all_links": True,
-    }
+    asked = dict.fromkeys(("packets", "pcap", "traffic", "delays", "cubic", "paths"), False)
+    assert made["record"] == {"interval_s": 0.01, "all_links": True, **asked}
 
 
 def test_ten_thousand_flows_share_what_is_equal():

@@ -5,11 +5,12 @@ use ackclock_units::Time;
 /// The curve of one congestion avoidance phase.
 #[derive(Clone, Copy, Debug)]
 pub struct Epoch {
+    /// When the phase began.
     pub start: Time,
     /// The curve's flat point.
     pub origin: u32,
     /// K, seconds from the start to the flat point.
-    k_s: f64,
+    pub k_s: f64,
     /// C, segments/s³.
     c: f64,
     /// Reno's window, `W_est`.

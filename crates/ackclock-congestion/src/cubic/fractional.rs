@@ -13,7 +13,7 @@ use ackclock_units::Time;
 
 use super::{pacing_rate_bytes_per_s, Common};
 use crate::hystart::{HyStart, Path};
-use crate::{Ack, Controller, Loss, Restart};
+use crate::{Ack, Controller, Inside, Loss, Restart};
 
 /// Smallest ssthresh in segments (RFC 5681 equation 4, RFC 9438 section 4.6).
 const MIN_SSTHRESH: f64 = 2.0;
@@ -191,5 +191,20 @@ impl Controller for Fractional {
 
     fn ssthresh(&self) -> f64 {
         self.ssthresh
+    }
+
+    fn inside(&self, now: Time) -> Option<Inside> {
+        let epoch = self.epoch?;
+        let (t_s, c) = (now.since(epoch.start).seconds(), self.parameters.c);
+        Some(Inside {
+            target: epoch.w_cubic(t_s, c),
+            w_cubic: epoch.w_cubic(t_s, c),
+            w_max: self.w_max,
+            origin: epoch.w_max,
+            k_s: epoch.k_s,
+            w_est: epoch.w_est,
+            count: None,
+            min_rtt: None,
+        })
     }
 }

@@ -260,7 +260,10 @@ impl Network {
     /// A packet arrives at a node, or goes on by its path. If it has arrived at its end, returns it with its time.
     #[inline(always)]
     pub(super) fn go_on(&mut self, packet: Packet, end: u32) -> Option<(Packet, Time)> {
-        match self.routing.next(self.places.of(packet.flow), &packet, end) {
+        match self
+            .routing
+            .next(self.places.of(packet.flow), &packet, end, self.now)
+        {
             Next::Link(next) => {
                 let hop = packet.hop.wrapping_add(1);
                 self.offer_flying(Packet { hop, ..packet }, next as usize);

@@ -3,6 +3,7 @@
 use super::{Hop, Network, Path, Route, Time};
 use crate::PlanError;
 use ackclock_plan::{EndsPlan, FlowPlan};
+use ackclock_units::Rate;
 
 impl Network {
     /// A transfer gets a place.
@@ -65,6 +66,17 @@ impl Network {
         (kept.map_or(entrance, Hop::Here), delay)
     }
 
+    /// Writes down the links that a routed flow's data pass, if they are known beforehand.
+    pub fn write_path(&mut self, flow: u32, ends: Option<EndsPlan>) {
+        let links = ends.and_then(|ends| self.routing.path_there(flow, ends));
+        let rows = &mut self.tables.paths;
+        for (link, hop) in links.into_iter().flatten().zip(0..) {
+            rows.flow.push(flow);
+            rows.hop.push(hop);
+            rows.link.push(link);
+        }
+    }
+
     /// Sum of the propagation delays there and back; NaN if there is no such path, or not only one.
     pub fn base_rtt_s(&mut self, flow: u32, path: u32, ends: Option<EndsPlan>) -> f64 {
         let routed = ends.map(|ends| self.routing.paths_of(flow, ends));
@@ -72,6 +84,17 @@ impl Network {
             Some(links) => links.map_or(f64::NAN, |links| self.delay_s(&links)),
             None => self.paths[path as usize].base_rtt.seconds(),
         }
+    }
+
+    /// The rate in bit/s of the slowest link that a flow's data pass, as they are now; where its packets draw their
+    /// way, of one of the ways. NaN if there is none.
+    pub fn path_rate_bps(&mut self, flow: u32, path: u32, ends: Option<EndsPlan>) -> f64 {
+        let links = match ends {
+            Some(ends) => self.routing.some_path_there(flow, ends).unwrap_or_default(),
+            None => self.paths[path as usize].links_there(&self.delay_lines),
+        };
+        let rates = links.iter().map(|&link| self.links[link as usize].rate());
+        rates.map(Rate::bits_per_second).fold(f64::NAN, f64::min)
     }
 
     /// Sum of the links' propagation delays.

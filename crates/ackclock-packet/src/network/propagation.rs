@@ -88,7 +88,10 @@ impl Network {
     #[inline(never)]
     pub(super) fn set_off(&mut self, packet: Packet) {
         let forward = packet.kind.is_forward();
-        match self.routing.first(self.places.of(packet.flow), forward) {
+        match self
+            .routing
+            .first(self.places.of(packet.flow), forward, self.now)
+        {
             Next::Link(link) => self.offer_flying(packet, link as usize),
             _ => self.lose(NONE, packet, Happening::Loss),
         }

@@ -27,6 +27,7 @@ fn graph(hosts: u32, nodes: u32, links: &[(u32, u32)], routing: ackclock_plan::R
             .collect(),
         links: links.iter().map(|&ends| link(ends)).collect(),
         routing,
+        flowlet_gap: Some(Time::from_microseconds(100)),
         changes: vec![],
         groups: vec![],
         flows: vec![],
@@ -38,6 +39,9 @@ fn graph(hosts: u32, nodes: u32, links: &[(u32, u32)], routing: ackclock_plan::R
             pcap: PcapPlan::Senders(false),
             traffic: false,
             all_links: false,
+            delays: false,
+            cubic: false,
+            paths: false,
         },
     }
 }
@@ -121,6 +125,77 @@ fn a_fat_tree_has_the_hosts_switches_and_ways_of_the_closed_forms() {
         }
         assert_eq!(tree.paths(0, hosts - 1), (ports / 2).pow(levels - 1));
     }
+}
+
+#[test]
+fn a_flowlet_keeps_its_links_and_a_gap_of_at_least_the_plans_draws_anew() {
+    let tree = FatTree::new(8, 2);
+    let mut routing = Routing::new(&tree_plan(&tree, ackclock_plan::Routing::Flowlet), 1);
+    let far = tree.hosts() - 1;
+    routing.open(0, 5, Some(ends(0, far))).expect("a path");
+    let at = |microseconds: u64| Time::from_microseconds(microseconds);
+    let entered = routing.first(0, true, at(0));
+    let Next::Link(up) = entered else {
+        panic!("no way")
+    };
+    let switch = routing.graph.to[up as usize];
+    let mut packet = crate::packet::NO_PACKET;
+    packet.kind = crate::packet::Kind::Data;
+    let mut next = |now: u64| routing.next(0, &packet, switch, at(now));
+    let first = next(0);
+    assert!(
+        (1..100).all(|k| next(99 * k) == first),
+        "no gap is that long"
+    );
+    let drawn: HashSet<u32> = (1..=64)
+        .map(|k| match next(9801 + 100 * k) {
+            Next::Link(link) => link,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(drawn.len(), 4, "all ways up are drawn");
+}
+
+#[test]
+fn valiant_turns_at_the_switch_of_a_drawn_host_and_keeps_the_way() {
+    let tree = FatTree::new(4, 2);
+    let plan = tree_plan(&tree, ackclock_plan::Routing::Valiant);
+    let mut routing = Routing::new(&plan, 3);
+    let hosts = tree.hosts();
+    let mut lengths = HashMap::new();
+    for flow in 0..200 {
+        let (source, destination) = (flow % hosts, (flow % hosts + hosts / 2) % hosts);
+        let links = routing
+            .path_there(flow, ends(source, destination))
+            .expect("a path");
+        let mut node = source;
+        for &link in &links {
+            assert_eq!(routing.graph.from[link as usize], node);
+            node = routing.graph.to[link as usize];
+        }
+        assert_eq!(node, destination);
+        *lengths.entry(links.len()).or_insert(0) += 1;
+
+        routing
+            .open(0, flow, Some(ends(source, destination)))
+            .expect("a path");
+        let mut packet = crate::packet::NO_PACKET;
+        packet.kind = crate::packet::Kind::Data;
+        let mut taken = vec![];
+        let mut next = routing.first(0, true, Time::ZERO);
+        while let Next::Link(link) = next {
+            taken.push(link);
+            next = routing.next(0, &packet, routing.graph.to[link as usize], Time::ZERO);
+            packet.hop += 1;
+        }
+        assert_eq!((next, &taken), (Next::Arrived, &links));
+    }
+    // Four edge switches: a half of the hosts hang on those of the two ends, which are on the way anyway.
+    assert_eq!(
+        lengths.keys().copied().collect::<HashSet<_>>(),
+        HashSet::from([4, 6])
+    );
+    assert!((70..130).contains(&lengths[&6]), "{lengths:?}");
 }
 
 #[test]

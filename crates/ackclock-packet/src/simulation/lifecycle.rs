@@ -94,6 +94,9 @@ impl Simulation {
         };
         let choices = flow_stream(self.seed, u64::from(number)).next_u64();
         let (entrance, lead) = self.network.open_connection(place, path, plan);
+        if self.plan.record.paths {
+            self.network.write_path(number, plan.ends);
+        }
         let receiver = Receiver::new(plan);
         let awaited = task.as_ref().and_then(|task| task.transfer.completes);
         let follower = task.as_ref().and_then(|task| task.follower());
@@ -185,6 +188,10 @@ impl Simulation {
             row.forget();
         }
         let task = flow.task.take();
+        row = self.with_delays(row, place);
+        if let Some(delays) = &mut self.delays {
+            delays.end(place);
+        }
         let number = self.network.places().number(place);
         self.active.remove(&number);
         self.network.close_route(place);

@@ -31,6 +31,8 @@ pub struct Row {
     tail_probes: u32,
     /// Mean delay of the packets from end to end, where it is measured.
     delay_mean: Time,
+    /// Those of the data packets of the measured part, where they are asked for: mean and 95th percentile.
+    pub measured_delays: (Time, Time),
 }
 
 /// Stands for a count that there is not.
@@ -44,6 +46,8 @@ pub struct Description {
     pub ends: Option<EndsPlan>,
     /// Sum of the propagation delays both ways; NaN if it is not known.
     pub base_rtt_s: f64,
+    /// The rate of the slowest link that the data pass; NaN if it is not known.
+    pub path_rate_bps: f64,
     pub size_bytes: Option<u64>,
 }
 
@@ -58,6 +62,7 @@ impl Description {
         rows.source_node.push(source);
         rows.destination_node.push(destination);
         rows.base_rtt_s.push(self.base_rtt_s);
+        rows.path_rate_bps.push(self.path_rate_bps);
         rows.size_bytes.push(self.size_bytes.unwrap_or(u64::MAX));
     }
 }
@@ -83,6 +88,7 @@ impl Row {
         recoveries: 0,
         tail_probes: 0,
         delay_mean: Time::NEVER,
+        measured_delays: (Time::NEVER, Time::NEVER),
     };
 
     /// The row of a UDP flow that has not begun.
@@ -141,7 +147,7 @@ impl Row {
                 as u32,
             recoveries: all.recoveries as u32,
             tail_probes: all.tail_probes as u32,
-            delay_mean: Time::NEVER,
+            ..Row::WAITING
         }
     }
 
@@ -177,6 +183,9 @@ impl Row {
             .push(self.measured_retransmissions);
         rows.measured_timeouts.push(count(self.measured_timeouts));
         rows.delay_mean_s.push(seconds(self.delay_mean));
+        let (mean, p95) = self.measured_delays;
+        rows.measured_delay_mean_s.push(seconds(mean));
+        rows.measured_delay_p95_s.push(seconds(p95));
     }
 }
 

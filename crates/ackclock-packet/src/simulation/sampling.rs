@@ -1,6 +1,7 @@
 //! Samples, the end of the warm-up, and the totals at the end.
 
-use ackclock_record::{FlowSamples, Flows, Links, Totals, NONE};
+use ackclock_congestion::Inside;
+use ackclock_record::{CubicSamples, FlowSamples, Flows, Links, Totals, NONE};
 use ackclock_units::{Time, PICOSECONDS_PER_SECOND};
 
 use super::rows::{Description, Row};
@@ -43,9 +44,16 @@ impl Simulation {
         } else {
             self.first_transfer() as u32
         };
+        let cubic = self.plan.record.cubic;
         for &number in self.active.range(..end) {
             let sample = match &self.stages[self.network.places().of(number)] {
-                Stage::Connection(flow) if flow.sender.is_active() => Sample::of(&flow.sender),
+                Stage::Connection(flow) if flow.sender.is_active() => {
+                    if let Some(inside) = flow.sender.cubic(self.now).filter(|_| cubic) {
+                        let rows = &mut self.network.tables.cubic_samples;
+                        write_cubic(self.now, number, flow.sender.cwnd(), &inside, rows);
+                    }
+                    Sample::of(&flow.sender)
+                }
                 Stage::Stream(stream) => Sample::of_stream(stream),
                 _ => continue,
             };
@@ -162,10 +170,20 @@ impl Simulation {
             Stage::Nobody | Stage::Waiting(Some(_)) => None,
             Stage::Waiting(None) if place >= self.plan.flows.len() => Some(Row::WAITING_STREAM),
             Stage::Waiting(None) => Some(Row::WAITING),
-            Stage::Connection(flow) => Some(Row::of(flow, gone(), self.now)),
-            Stage::Stream(stream) => Some(Row::of_stream(stream, gone())),
+            Stage::Connection(flow) => {
+                Some(self.with_delays(Row::of(flow, gone(), self.now), place))
+            }
+            Stage::Stream(stream) => Some(self.with_delays(Row::of_stream(stream, gone()), place)),
             Stage::Over(row) => Some(**row),
         }
+    }
+
+    /// The row of the flow in a place, with its delays if they are asked for.
+    pub(super) fn with_delays(&self, mut row: Row, place: usize) -> Row {
+        if let Some(delays) = &self.delays {
+            row.measured_delays = delays.of(place);
+        }
+        row
     }
 
     /// What a flow of the plan was asked to do.
@@ -182,6 +200,7 @@ impl Simulation {
             group,
             ends,
             base_rtt_s: self.network.base_rtt_s(flow, flow, ends),
+            path_rate_bps: self.network.path_rate_bps(flow, flow, ends),
             size_bytes,
         }
     }
@@ -194,6 +213,7 @@ impl Simulation {
             group: self.transfers.common(task).group,
             ends,
             base_rtt_s: self.network.base_rtt_s(flow, path.unwrap_or(NONE), ends),
+            path_rate_bps: self.network.path_rate_bps(flow, path.unwrap_or(NONE), ends),
             size_bytes: task.transfer.size_bytes,
         }
     }
@@ -290,6 +310,21 @@ impl Sample {
         samples.in_flight.push(self.in_flight);
         samples.delivered_bytes.push(self.delivered_bytes);
     }
+}
+
+fn write_cubic(now: Time, flow: u32, cwnd: f64, inside: &Inside, rows: &mut CubicSamples) {
+    rows.time_s.push(now.seconds());
+    rows.flow.push(flow);
+    rows.cwnd.push(cwnd);
+    rows.target.push(inside.target);
+    rows.w_cubic.push(inside.w_cubic);
+    rows.w_max.push(inside.w_max.unwrap_or(f64::NAN));
+    rows.origin.push(inside.origin);
+    rows.k_s.push(inside.k_s);
+    rows.w_est.push(inside.w_est);
+    rows.count.push(inside.count.unwrap_or(f64::NAN));
+    rows.delay_min_s
+        .push(inside.min_rtt.map_or(f64::NAN, Time::seconds));
 }
 
 fn finite(value: f64) -> f64 {

@@ -254,6 +254,7 @@ pub fn plan(duration: Time, links: Vec<LinkPlan>, flows: Vec<FlowPlan>) -> Plan 
         nodes: vec![],
         links,
         routing: Routing::Single,
+        flowlet_gap: None,
         changes: vec![],
         groups: vec![],
         flows,
@@ -265,6 +266,9 @@ pub fn plan(duration: Time, links: Vec<LinkPlan>, flows: Vec<FlowPlan>) -> Plan 
             pcap: PcapPlan::Senders(false),
             traffic: false,
             all_links: true,
+            delays: false,
+            cubic: false,
+            paths: false,
         },
     }
 }

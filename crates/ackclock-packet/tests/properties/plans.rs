@@ -270,6 +270,7 @@ fn assemble(links: Links, mut flows: Vec<FlowPlan>) -> Plan {
         nodes: vec![],
         links: plan_links,
         routing: Routing::Single,
+        flowlet_gap: None,
         changes: vec![],
         groups: vec![],
         flows,
@@ -281,6 +282,9 @@ fn assemble(links: Links, mut flows: Vec<FlowPlan>) -> Plan {
             pcap: PcapPlan::Senders(false),
             traffic: false,
             all_links: true,
+            delays: false,
+            cubic: false,
+            paths: false,
         },
     }
 }

@@ -34,6 +34,7 @@ fn run(rate_bps: f64, rtt: Time, queue: QueuePlan, mut flows: Vec<FlowPlan>) -> 
         nodes: vec![],
         links: vec![link],
         routing: Routing::Single,
+        flowlet_gap: None,
         changes: vec![],
         groups: vec![],
         flows,
@@ -45,6 +46,9 @@ fn run(rate_bps: f64, rtt: Time, queue: QueuePlan, mut flows: Vec<FlowPlan>) -> 
             pcap: PcapPlan::Senders(false),
             traffic: false,
             all_links: true,
+            delays: false,
+            cubic: false,
+            paths: false,
         },
     };
     let mut simulation = Simulation::new(&plan, 1).expect("a sound plan");

@@ -70,7 +70,8 @@ def _range(parameter: Any) -> str:
         return ", ".join(map(_toml, parameter.choices))
     if parameter.kind == "text":
         return "text"
-    extra = [word for word, possible in (("bdp", parameter.bdp), ("unlimited", parameter.unlimited)) if possible]
+    units = {"p": parameter.packets, "bdp": parameter.bdp, "unlimited": parameter.unlimited}
+    extra = [word for word, possible in units.items() if possible]
     return ", ".join([f"{parameter.minimum} to {parameter.maximum}", *extra])
 
 

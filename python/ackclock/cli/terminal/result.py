@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.console import Console
@@ -40,6 +40,8 @@ def print_result(data: Dataset, found: Mapping[str, Any]) -> None:
     summary = {name: row for name, row in found["summary"].items() if not (alone and METRICS[name].of_several)}
     if answer := _answer(summary, len(data.plan.bottlenecks)):
         console.print(answer)
+    for line in _rules(data):
+        console.print(line)
     if held := [run["held"] for run in data.runs if "held" in run]:
         console.print(_kept_up(held))
     if PHASE in found:
@@ -56,6 +58,15 @@ def _answer(summary: Mapping[str, Any], bottlenecks: int) -> str:
     if parts:
         return "; ".join(parts) + "."
     return "" if any(row.get("mean") is not None for row in summary.values()) else "Nothing was measured."
+
+
+def _rules(data: Dataset) -> Iterator[str]:
+    """The sizes of the bottlenecks' queues that came of a buffer rule, and the numbers that it gave."""
+    for link in data.plan.links:
+        if link.bottleneck and link.queue:
+            for key, rule in link.queue.rules.items():
+                name, unit = key.rsplit("_", 1)
+                yield f"The {name} of {link.name} is {link.queue.parameters[key]:,} {unit} ({rule})."
 
 
 def _kept_up(held: list[Mapping[str, Any]]) -> str:

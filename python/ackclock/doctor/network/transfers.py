@@ -26,7 +26,7 @@ from ackclock.engines.linux.testbed.gathered import Tables
 from ackclock.engines.linux.testbed.layout import RECEIVER, SENDER, Host
 from ackclock.errors import InputError
 from ackclock.hosts.agent import Agent, HostError, agents
-from ackclock.plan import EndsPlan, FlowPlan, NodePlan, PathPlan, Plan, RecordPlan
+from ackclock.plan import EndsPlan, FlowPlan, NodePlan, PathPlan, Plan
 from ackclock.scenario import planning
 
 Tell = Callable[[float], object]
@@ -188,7 +188,7 @@ def _plan(asked: Asked, cell: Cell, request_bytes: int | None) -> Plan:
         nodes=(NodePlan("sender", host=True), NodePlan("receiver", host=True)),
         links=(),
         flows=(flow,) * cell.flows,
-        record=RecordPlan(asked.duration_s / SAMPLES, packets=False, pcap=False, traffic=False, all_links=False),
+        record=replace(_frame().record, interval_s=asked.duration_s / SAMPLES),
     )
 
 

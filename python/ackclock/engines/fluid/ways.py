@@ -12,6 +12,10 @@ from ackclock.plan import EndsPlan, FlowPlan, HopPlan, PathPlan, Plan
 SEVERAL_WAYS = "several equally short ways"
 
 
+#: And where a way leads by a switch that is drawn.
+BY_A_SWITCH = "Valiant's routing"
+
+
 @dataclass(frozen=True, slots=True)
 class _Reached:
     """How a node is reached: the last link of a shortest way (None: it is the start), and how many ways there are."""
@@ -46,6 +50,9 @@ def laid(plan: Plan) -> Plan:
 
 def beyond(plan: Plan) -> Iterator[str]:
     """What of the plan's ways a fluid does not have: a choice, and acknowledgements that wait behind data."""
+    if plan.routing == "valiant":
+        yield BY_A_SWITCH
+        return
     ways = _Ways(plan)
     pairs = {flow.ends for flow in plan.flows if flow.ends}
     there = [ways.between(ends) for ends in pairs]

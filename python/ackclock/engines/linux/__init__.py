@@ -31,7 +31,14 @@ from ackclock.plan import Plan
 #: Packets up to this length are taken for ACKs where packets are lost at random.
 ACK_BYTES = 255
 
-LACKING = {features.PACKET_LOG, features.LINK_CAPTURES, features.OPPORTUNITIES}
+LACKING = {
+    features.PACKET_LOG,
+    features.LINK_CAPTURES,
+    features.OPPORTUNITIES,
+    features.DELAYS,
+    features.INSIDE,
+    features.PATHS,
+}
 
 #: What it has besides congestion controls.
 HAS = (features.ALL - LACKING) | {features.queue(name) for name in disciplines.NAMES} | features.OF_TESTBEDS

@@ -32,14 +32,21 @@ from ackclock.plan import EndsPlan, HostsPlan, Plan, TrafficPlan
 #: at the next one too.
 FIELDS = tuple(0x30 | others for others in (7, 3, 1, 2, 5, 6, 4, 0))
 
+#: Routing that the kernel has not.
+OTHER_ROUTING = {
+    "ecmp-packet": "routing packet by packet",
+    "flowlet": "routing flowlet by flowlet",
+    "valiant": "Valiant's routing",
+}
+
 #: The largest weight of a way.
 HEAVIEST = 256
 
 
 def beyond(plan: Plan) -> Iterator[str]:
     """What of a routed plan the kernel cannot do, or is not told."""
-    if plan.routing == "ecmp-packet":
-        yield "routing packet by packet"
+    if plan.routing in OTHER_ROUTING:
+        yield OTHER_ROUTING[plan.routing]
     if any(change.up is not None for change in plan.changes):
         yield "links that fail in a routed network"
     if len(_settings(plan)) > 1:

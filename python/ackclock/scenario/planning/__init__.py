@@ -225,6 +225,8 @@ def _plan(given: Scenario, source: Source, memo: Memo) -> Plan:
     mean_rtt_s = _mean_rtt_s(drawing, len(given.flows))
     drawing = _spread(given, drawing, source)
     packet_bytes = _packet_bytes(given, groups)
+    flows = tuple(_flows(given, groups, drawing))
+    sizes = Sizes(mean_rtt_s, packet_bytes, source, flows)
     traffic, datagrams = _traffic(given, groups, drawing, source)
     return Plan(
         name=given.name or _path(source.name).stem,
@@ -236,14 +238,16 @@ def _plan(given: Scenario, source: Source, memo: Memo) -> Plan:
         bottleneck=next((number for number, link in enumerate(drawing.links) if link.bottleneck), 0),
         load=drawing.load,
         nodes=drawing.nodes,
-        links=_links(drawing.links, Sizes(mean_rtt_s, packet_bytes, source), int(given.network.frame_overhead)),
+        links=_links(drawing.links, sizes, int(given.network.frame_overhead)),
         routing=drawing.routing,
+        flowlet_gap_s=drawing.flowlet_gap_s,
         changes=change_plans(given.network.changes, drawing, source),
         groups=groups,
-        flows=tuple(_flows(given, groups, drawing)),
+        flows=flows,
         traffic=traffic,
         datagrams=datagrams,
         record=_record(given, drawing, source),
+        epochs=given.record.epochs,
         options=_options(given, drawing, memo),
         scenario_name=_path(source.name).name,
         scenario_text=source.text,
@@ -327,7 +331,8 @@ def _record(given: Scenario, drawing: Drawing, source: Source) -> RecordPlan:
     record = given.record
     all_links = len(drawing.links) <= FEW_LINKS if record.links is None else record.links == "all"
     pcap = vantages(record.pcap, drawing, source)
-    return RecordPlan(record.interval, record.packets, pcap, record.traffic, all_links)
+    asked = (record.delays, record.cubic, record.paths)
+    return RecordPlan(record.interval, record.packets, pcap, record.traffic, all_links, *asked)
 
 
 def _links(drawn: Iterable[Link], sizes: Sizes, overhead_bytes: int) -> tuple[LinkPlan, ...]:
@@ -340,13 +345,13 @@ def _links(drawn: Iterable[Link], sizes: Sizes, overhead_bytes: int) -> tuple[Li
             weight=link.weight,
             burst_bytes=link.burst_bytes,
             frame_overhead_bytes=overhead_bytes,
-            queue=sizes.queue(link.queue, _mean_bps(link.rate_bps, overhead_bytes), link.place),
+            queue=sizes.queue(link.queue, number, _mean_bps(link.rate_bps, overhead_bytes), link.place),
             loss=link.loss,
             bottleneck=link.bottleneck,
             trace=link.rate_bps.trace if isinstance(link.rate_bps, Traced) else None,
             medium=link.medium,
         )
-        for link in drawn
+        for number, link in enumerate(drawn)
     )
 
 

@@ -13,10 +13,12 @@ from ackclock.input.source import Source
 from ackclock.plan import CongestionPlan, QueuePlan
 
 
-def queue(name: str, parameters: Mapping[str, Any], rate_bps: float, loc: Loc, source: Source) -> QueuePlan:
+def queue(
+    name: str, parameters: Mapping[str, Any], rate_bps: float, loc: Loc, source: Source, rules: Mapping[str, str]
+) -> QueuePlan:
     """A discipline behind a link of that rate. Raises `ScenarioError` for parameters that do not go together."""
     _try(lambda given: _core.check_queue(name, given, rate_bps), name, parameters, loc, source)
-    return QueuePlan(name, dict(parameters))
+    return QueuePlan(name, dict(parameters), rules)
 
 
 def congestion(name: str, parameters: Mapping[str, Any], loc: Loc, source: Source) -> CongestionPlan:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from ackclock import catalog
@@ -11,8 +14,8 @@ from ackclock.catalog.given import Given
 from ackclock.errors import ScenarioError
 from ackclock.input.fields import Loc
 from ackclock.input.source import Source
-from ackclock.input.units import Size
-from ackclock.plan import QueuePlan
+from ackclock.input.units import OVER_SQRT_N, Size
+from ackclock.plan import FlowPlan, QueuePlan
 from ackclock.scenario.planning import parameters
 
 #: Widens a product that should be a whole number before it is rounded down.
@@ -26,21 +29,33 @@ class Sizes:
     rtt_s: float
     packet_bytes: int
     source: Source
+    flows: Sequence[FlowPlan] = ()
 
-    def queue(self, given: Given, rate_bps: float, loc: Loc) -> QueuePlan:
-        """A discipline with complete parameters on a link of that rate."""
+    def queue(self, given: Given, number: int, rate_bps: float, loc: Loc) -> QueuePlan:
+        """A discipline with complete parameters on a link with that number and rate."""
         card = catalog.card("queue", str(given.name))
         values = card.complete(given.values, given.variant)
-        sized = {
-            card.key(name): self._number(card.parameters[name].kind, value, rate_bps, (*loc, name))
-            for name, value in values.items()
-        }
-        return parameters.queue(card.name, sized, rate_bps, loc, self.source)
+        packet_bytes = self._each_bytes(values)
+        sized, rules = {}, {}
+        for name, value in values.items():
+            key, place = card.key(name), (*loc, name)
+            flows = self._passing(number, value, place)
+            kind, shared_bps = card.parameters[name].kind, rate_bps / math.sqrt(flows)
+            sized[key] = self._number(kind, value, shared_bps, place, packet_bytes)
+            if rule := _rule(value, flows):
+                rules[key] = rule
+        return parameters.queue(card.name, sized, rate_bps, loc, self.source, rules)
 
-    def _number(self, kind: str, value: Any, rate_bps: float, loc: Loc) -> Any:
+    def _each_bytes(self, values: dict[str, Any]) -> int:
+        """What a packet counts for in a limit in bytes: a full one, or an average one where packets are counted."""
+        return self.packet_bytes if values.get("bytes", True) else int(values["avpkt"])
+
+    def _number(self, kind: str, value: Any, rate_bps: float, loc: Loc, packet_bytes: int) -> Any:
         if not isinstance(value, Size):
             return int(value) if kind == "bytes" and value is not None else value
-        if value.unit != "bdp":
+        if kind == "bytes" and value.unit == "p":
+            return int(value.value) * packet_bytes
+        if not value.in_bdp:
             return self._whole(value, loc)
         amount_bytes = value.value * rate_bps * self.rtt_s / 8 * ROUNDING
         if kind == "packets":
@@ -52,3 +67,30 @@ class Sizes:
             expected = f"at least one full data packet ({self.packet_bytes} B on the wire)"
             raise ScenarioError([self.source.problem(loc, str(size), expected)])
         return int(size.value)
+
+    def _passing(self, link: int, value: Any, loc: Loc) -> int:
+        """How many flows share a link, for a rule that asks for it; 1 for others."""
+        if not isinstance(value, Size) or value.unit != OVER_SQRT_N:
+            return 1
+        there, back = self._flows_by_link
+        if flows := there[link] or back[link]:
+            return flows
+        routed = any(flow.ends for flow in self.flows)
+        why = "hosts choose their ways when it runs" if routed else "no [[flows]] pass the link"
+        expected = "a size without n, such as 1bdp: n counts the [[flows]] whose ways the plan knows"
+        raise ScenarioError([self.source.problem(loc, f"{value} where n is not known ({why})", expected)])
+
+    @cached_property
+    def _flows_by_link(self) -> tuple[Counter[int], Counter[int]]:
+        """How many flows send their data over each link, and their ACKs."""
+        ways = ([flow.forward for flow in self.flows], [flow.reverse for flow in self.flows])
+        there, back = (Counter(link for way in some for link in {hop.link for hop in way.hops}) for some in ways)
+        return there, back
+
+
+def _rule(value: Any, flows: int) -> str:
+    """How a size came of a rule; nothing for a plain one."""
+    if not isinstance(value, Size) or not (value.rule or value.unit == OVER_SQRT_N):
+        return ""
+    said = f"{value.rule}: {value}" if value.rule else str(value)
+    return f"{said}, n = {flows}" if value.unit == OVER_SQRT_N else said

@@ -66,5 +66,6 @@ class Drawing:
     places: tuple[tuple[Way, ...] | Hosts, ...]
     nodes: tuple[NodePlan, ...] = ()
     routing: str = "single"
+    flowlet_gap_s: float | None = None
     load: LoadPlan | None = None
     testbed: Mapping[str, Any] | None = None

@@ -13,7 +13,7 @@ from pydantic_core import InitErrorDetails
 
 from ackclock.input.fields import Loc, fault_at, nearest, shown
 from ackclock.plan import EndsPlan
-from ackclock.scenario.keys import Queue
+from ackclock.scenario.keys import Interval, Queue
 from ackclock.scenario.topology.drawing import NOWHERE, Drawing, Hosts, Way
 from ackclock.scenario.topology.pairing import DRAWN, matching, pairs, unmatched, unpaired
 from ackclock.scenario.topology.placed import Placed
@@ -30,12 +30,18 @@ class Routed(Topology):
 
     placed_by: ClassVar[frozenset[str]] = frozenset({"from_", "to", "between"})
 
-    routing: Literal["single", "ecmp", "ecmp-packet", "weighted"] = Field(
+    routing: Literal["single", "ecmp", "ecmp-packet", "weighted", "flowlet", "valiant"] = Field(
         "ecmp",
         description=(
             'among equally short ways: "single" takes one for all, "ecmp" one for each flow, "ecmp-packet" one for '
-            'each packet, "weighted" one for each flow in proportion to the weights of the links'
+            'each packet, "weighted" one for each flow in proportion to the weights of the links, "flowlet" one for '
+            'each flowlet; "valiant" goes by way of a switch that is drawn for each flow'
         ),
+    )
+    flowlet_gap: Interval = Field(
+        "500us",
+        validate_default=True,
+        description='a gap of at least this between packets of a flow begins a flowlet, for routing = "flowlet"',
     )
     host_queue: Queue | None = Field(None, description="queue of each host's own card; absent: pfifo of 1000 packets")
 
@@ -55,6 +61,15 @@ class Routed(Topology):
     def card(self, rate_bps: float, delay_s: float) -> Cable:
         """A host's link into the network."""
         return Cable(rate_bps, delay_s, self.host_queue or ACCESS_QUEUE, ("network", "host_queue"))
+
+    def mistakes(self, flows: Sequence[Placed], traffic: Sequence[Placed]) -> Iterator[InitErrorDetails]:
+        """What does not go with the routing."""
+        yield from super().mistakes(flows, traffic)
+        if "flowlet_gap" in self.model_fields_set and self.routing != "flowlet":
+            expected = 'routing = "flowlet" beside it'
+            yield fault_at(("network", "flowlet_gap"), 0, expected, f"a gap with routing = {shown(self.routing)}")
+        if self.routing == "valiant" and any(change.up is not None for change in self.changes):
+            yield fault_at(("network", "routing"), self.routing, "another one where links fail")
 
     # --- what is wrong ------------------------------------------------------------------------------------
 
@@ -108,7 +123,8 @@ class Routed(Topology):
             self._drawn(group) if group.generated or group.pattern in DRAWN else self._ways(group)
             for group in (*flows, *traffic)
         )
-        return Drawing(links, tuple(places), nodes, self.routing)
+        gap_s = self.flowlet_gap if self.routing == "flowlet" else None
+        return Drawing(links, tuple(places), nodes, self.routing, gap_s)
 
     def _ways(self, group: Placed) -> tuple[Way, ...]:
         made = []

@@ -148,7 +148,7 @@ class Testbed(Topology):
             expected = "a rate, which the router gets; a path's is measured where it is left as it is (leave = true)"
             raise faults([fault_at(("rate",), {}, expected, shown(MEASURED))])
         for key, value in self.queue.values.items():
-            if isinstance(value, Size) and value.unit == "bdp" and (not self._rtt_s or self.rate == MEASURED):
+            if isinstance(value, Size) and value.in_bdp and (not self._rtt_s or self.rate == MEASURED):
                 raise faults([fault_at(("queue", key), {}, "packets or bytes, or network.rtt beside it", str(value))])
         return self
 

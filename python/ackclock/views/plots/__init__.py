@@ -17,6 +17,7 @@ from ackclock.views.plots.cdf import cdf
 from ackclock.views.plots.compared import compared
 from ackclock.views.plots.cwnd import cwnd
 from ackclock.views.plots.cwnd_total import cwnd_total
+from ackclock.views.plots.delay import delay
 from ackclock.views.plots.epochs import epochs
 from ackclock.views.plots.goodput import goodput
 from ackclock.views.plots.host import disk, gaps
@@ -24,18 +25,21 @@ from ackclock.views.plots.queue import queue
 from ackclock.views.plots.response import response
 from ackclock.views.plots.seen import level, limits, pipe, rtt, sequence, silences
 from ackclock.views.plots.swept import swept
+from ackclock.views.plots.tracking import tracking
 
 __all__ = [
     "BESIDE",
     "KINDS",
     "OF_CAPTURES",
     "OF_HOSTS",
+    "ON_REQUEST",
     "OVERLAID",
     "boxes",
     "cdf",
     "compared",
     "cwnd",
     "cwnd_total",
+    "delay",
     "disk",
     "epochs",
     "gaps",
@@ -49,6 +53,7 @@ __all__ = [
     "sequence",
     "silences",
     "swept",
+    "tracking",
 ]
 
 #: Every kind of figure by its name.
@@ -62,6 +67,9 @@ KINDS: Mapping[str, Callable[..., Figure]] = {
     "response": response,
     "boxes": boxes,
 }
+
+#: Those of what is recorded only if a scenario asks for it.
+ON_REQUEST: Mapping[str, Callable[[Dataset], Figure]] = {"delay": delay, "tracking": tracking}
 
 #: What captures show: `flow` (its number, else that with the most data) and `between` (seconds) choose a part. Of runs
 #: too, where they have the tables.

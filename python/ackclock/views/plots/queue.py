@@ -25,7 +25,7 @@ def queue(data: Dataset, over: Over = None) -> Figure:
     above, below = fig.subplots(2, 1, sharex=True)
     style.curve(above, samples.times_s, samples.backlog_p, color=style.COLOURS[0], linewidth=0.8)
     if samples.limit_p is not None and curves.in_sight(samples.limit_p, float(np.nanmax(samples.backlog_p))):
-        style.reference(above, samples.limit_p, "limit")
+        style.reference(above, samples.limit_p, curves.limit_name(view))
     unit_s, unit = numbers.scale(float(np.nanmax(samples.sojourn_s, initial=0)), "s")
     style.curve(below, samples.times_s, samples.sojourn_s / unit_s, color=style.COLOURS[1], linewidth=0.8)
     laid = overlay.others(data, over)

@@ -127,7 +127,7 @@ def queue(view: RunView, points: int) -> Figure:
     )
     layout = drawing.two_panels(view, "Backlog (packets)", f"Sojourn time ({unit})")
     if samples.limit_p is not None and curves.in_sight(samples.limit_p, float(np.nanmax(samples.backlog_p))):
-        drawing.reference(layout, "y", samples.limit_p, "limit")
+        drawing.reference(layout, "y", samples.limit_p, curves.limit_name(view))
     mean_s = None if curves.is_shared(view) else delay.queue_delay_mean_s(view)
     if mean_s is not None:
         drawing.reference(layout, "y2", mean_s / factor, f"mean<br>{numbers.value(mean_s, 's')}")

@@ -1,0 +1,112 @@
+"""How CUBIC's window follows its curve, where `[record] cubic = true` wrote down what it looks at inside.
+
+An epoch of a flow is a stretch of samples with the same curve: the same origin and K. The curve is the greater of
+W_cubic(t) and W_est, which is where RFC 9438 wants the window. Belhareth 2014 section 5.5.2 finds that Linux runs ahead
+of it: flows leave the plateau at W_max after 0.8 s of 1.35, which is a root cause of synchronised losses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ackclock.metrics.metric import Metric
+from ackclock.metrics.recorded import Recorded
+from ackclock.metrics.rows import Array, Column
+from ackclock.metrics.view import RunView, runs
+
+COLUMNS: dict[str, Any] = {
+    "flow": pl.UInt32,
+    "start_s": pl.Float64,
+    "w_max": pl.Float64,
+    "k_s": pl.Float64,
+    "plateau_s": pl.Float64,
+    "tracking_error": pl.Float64,
+}
+SCHEMA: dict[str, Any] = {"run": pl.UInt32, "seed": pl.Int64, **COLUMNS}
+
+
+def tracking_error(view: RunView) -> float | None:
+    """Tracking error of CUBIC's window: mean over samples of how far it is from its curve, in segments.
+
+    |cwnd − max(W_cubic(t), W_est)| over the samples in congestion avoidance of the measured part, those of a window
+    that still comes down or up to its curve with them. Null where CUBIC's inside was not recorded. Source: Belhareth
+    2014 section 5.5.2 (figure 5.16: what the implementation makes of the target).
+    """
+    rows = view.measured("cubic_samples")
+    offs = [_off(*(block[name] for name in _OFF)) for block in rows.blocks(*_OFF)]
+    count = sum(off.size for off in offs)
+    return sum(float(off.sum()) for off in offs) / count if count else None
+
+
+def plateau_s(view: RunView) -> float | None:
+    """How long CUBIC's window stays on its plateau: from W_max until it is a segment above, mean over the epochs.
+
+    From the first sample of an epoch that is at the curve's flat to the first that is a segment above it; only epochs
+    that come so far count. The curve takes ∛(1/C) from its flat on, 1.36 s for C = 0.4; whole segments that are rounded
+    towards the flat, as Linux does, are there as long before it too. Null where there is none. Source: Belhareth 2014
+    sections 5.5.1 and 5.5.2.
+    """
+    return view.once(epochs)["plateau_s"].mean()  # type: ignore[return-value]
+
+
+def epochs(view: RunView) -> pl.DataFrame:
+    """As `cubic_epochs`, of one run."""
+    samples = view.measured("cubic_samples").frame().sort("flow", "time_s", maintain_order=True)
+    changes = pl.any_horizontal(pl.col(name).ne_missing(pl.col(name).shift()) for name in ("flow", "origin", "k_s"))
+    numbered = samples.with_columns(changes.cum_sum().alias("epoch"))
+    found = [_epoch(cell) for cell in numbered.partition_by("epoch", maintain_order=True)] if samples.height else []
+    return pl.DataFrame(found, schema=COLUMNS, orient="row")
+
+
+def cubic_epochs(data: Recorded, between: tuple[float, float] | None = None) -> pl.DataFrame:
+    """How CUBIC's window follows its curve from loss to loss: a row for each flow's epoch in the measured part.
+
+    `run`, `seed`, `flow`; `start_s` (its first sample), `w_max` (the flat of the curve, segments), `k_s`;
+    `plateau_s`, from there to a segment more (null: not reached), and `tracking_error`, the mean distance from the
+    curve in segments. `between` looks at a part of each run (seconds).
+    """
+    frames = [pl.DataFrame(schema=SCHEMA), *_of_runs(data, between)]
+    return pl.concat(frames)
+
+
+def _of_runs(data: Recorded, between: tuple[float, float] | None) -> Iterator[pl.DataFrame]:
+    for view in runs(data, between):
+        run, seed = pl.lit(view.run, pl.UInt32).alias("run"), pl.lit(view.seed, pl.Int64).alias("seed")
+        yield view.once(epochs).select(run, seed, *COLUMNS)
+
+
+def _epoch(cell: pl.DataFrame) -> tuple[object, ...]:
+    flow, start_s, origin, k_s = _first(cell)
+    error = float(_off(*(cell[name].to_numpy() for name in _OFF)).mean())
+    return flow, start_s, origin, k_s, _plateau_s(cell, origin), error
+
+
+def _first(cell: pl.DataFrame) -> tuple[int, float, float, float]:
+    first = cell.row(0, named=True)
+    return first["flow"], first["time_s"], first["origin"], first["k_s"]
+
+
+def _plateau_s(cell: pl.DataFrame, origin: float) -> float | None:
+    times_s, cwnd = cell["time_s"].to_numpy(), cell["cwnd"].to_numpy()
+    if not times_s.size or cwnd[0] >= origin:
+        return None  # it was there before the epoch was seen
+    at, above = (np.flatnonzero(cwnd >= level) for level in (origin, origin + 1))
+    return float(times_s[above[0]] - times_s[at[0]]) if above.size else None
+
+
+#: What the distance from the curve is taken of.
+_OFF = ("cwnd", "w_cubic", "w_est")
+
+
+def _off(cwnd: Column, w_cubic: Column, w_est: Column) -> Array:
+    return np.abs(np.asarray(cwnd - np.maximum(w_cubic, w_est), dtype=np.float64))
+
+
+METRICS = (
+    Metric("tracking_error", "segments", "Distance of CUBIC's window from its curve", tracking_error),
+    Metric("plateau_s", "s", "Time of CUBIC's window on its plateau", plateau_s),
+)
