@@ -41,6 +41,7 @@ EVENT_KINDS = (
     "duplicate",
     "capture_loss",
     "stall",
+    "undo",
 )
 
 #: What happened to a packet of the per-packet log.
