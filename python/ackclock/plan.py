@@ -173,6 +173,9 @@ class TcpPlan:
     receive_window_bytes: int | None
     loss_detection: str
     tail_loss_probe: bool
+    undo: bool
+    frto: bool
+    adaptive_reordering: bool
     limited_transmit: bool
     reduction: str
     pacing: bool

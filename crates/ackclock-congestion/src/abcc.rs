@@ -34,7 +34,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::window::Window;
-use super::{require, Ack, Controller, Loss, Made, Opening, Restart};
+use super::{require, Ack, Before, Controller, Loss, Made, Opening, Restart};
 
 mod prediction;
 
@@ -259,6 +259,12 @@ impl Controller for Abcc {
     fn on_timeout(&mut self, _now: Time, in_flight: u32) {
         self.window.restart(in_flight / 2);
         self.predict_anew();
+    }
+
+    fn undo(&mut self, before: &Before) {
+        if matches!(self.state, State::Predicting(_)) {
+            self.window.undo(before);
+        }
     }
 
     fn on_restart(&mut self, restart: &Restart) {

@@ -22,7 +22,7 @@ use rand_pcg::Pcg64Mcg;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Ack, Controller, Loss, Made, Opening, Repair, Restart};
+use super::{Ack, Before, Controller, Loss, Made, Opening, Repair, Restart};
 
 mod cycle;
 mod parameters;
@@ -272,6 +272,13 @@ impl Controller for Bbr {
         self.window.restart(self.mode == Mode::ProbeRtt);
         self.path.full.forget_baseline();
         self.policer.count_lost(in_flight);
+    }
+
+    /// As Linux: the search for a full pipe and for a policer begins anew; the window comes back with the end of the
+    /// repair.
+    fn undo(&mut self, _before: &Before) {
+        self.path.full.begin_anew();
+        self.policer.reset();
     }
 
     /// Paces at the bandwidth itself after an idle time; an idle time may also have been the dip.

@@ -27,8 +27,6 @@
 //!   round trip (`per_increment` ≤ 20). The paper has slow start there.
 //! - The plateau is given by its length (`smooth_part` round trips for four segments), where the paper
 //!   has a smallest increment `S_min`.
-//!
-//! Deviation from Linux: spurious losses are not undone.
 
 use ackclock_units::Time;
 use serde::Deserialize;

@@ -26,7 +26,7 @@ use serde_json::Value;
 
 use super::fractional_window::FractionalWindow;
 use super::round::Round;
-use super::{require, Ack, Controller, Loss, Made, Restart};
+use super::{require, Ack, Before, Controller, Loss, Made, Restart};
 
 /// Parameters as on the card.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -163,6 +163,12 @@ impl Controller for Compound {
         self.window.restart(self.win() / 2.0);
         self.dwnd = 0.0;
         self.round = None;
+    }
+
+    /// Of the two parts together, Reno's takes all that comes back.
+    fn undo(&mut self, before: &Before) {
+        self.dwnd = 0.0;
+        self.window.undo(before);
     }
 
     fn on_restart(&mut self, restart: &Restart) {

@@ -27,9 +27,10 @@
 //! - A timeout forgets the smallest RTT as well as `W_max` (the latter is section 4.8).
 //! - RTT samples of an epoch's first second do not count for CUBIC's own smallest RTT.
 //! - The curve pauses while the application is idle.
+//! - A spurious loss gives back window and threshold; the curve begins anew there, flat where that loss was (section
+//!   4.9 brings back all of its state).
 //!
 //! Deviations from Linux: time is continuous, and a tick only limits how often `per_increment` is computed.
-//! Spurious losses are not undone.
 
 mod curve;
 mod fractional;
@@ -47,7 +48,7 @@ use parameters::{Parameters, BETA_SCALE};
 
 use super::hystart::{HyStart, Path};
 use super::window::Window;
-use super::{Ack, Controller, Inside, Loss, Made, Restart};
+use super::{Ack, Before, Controller, Inside, Loss, Made, Restart};
 
 /// Time after which Linux looks at the curve though the window is the same: 1/32 s.
 const STALE: Time = Time::from_microseconds(31_250);
@@ -351,6 +352,10 @@ impl<T: Tracking> Controller for Cubic<T> {
         if let Some(hystart) = &mut self.hystart {
             hystart.restart(now);
         }
+    }
+
+    fn undo(&mut self, before: &Before) {
+        self.window.undo(before);
     }
 
     fn on_restart(&mut self, restart: &Restart) {

@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use super::fractional_window::FractionalWindow;
 use super::round::Round;
-use super::{require, Ack, Controller, Loss, Made, Restart};
+use super::{require, Ack, Before, Controller, Loss, Made, Restart};
 
 /// Most weight of an RTT sample in the average.
 const MAX_WEIGHT: f64 = 0.25;
@@ -185,6 +185,10 @@ impl Controller for Fast {
         self.round = None;
         self.change = None;
         self.window.restart(self.window.cwnd() / 2.0);
+    }
+
+    fn undo(&mut self, before: &Before) {
+        self.window.undo(before);
     }
 
     fn on_restart(&mut self, restart: &Restart) {

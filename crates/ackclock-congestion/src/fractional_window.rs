@@ -5,7 +5,7 @@
 
 use super::phase::Phase;
 use super::window::MIN_SSTHRESH;
-use super::{Ack, Restart};
+use super::{Ack, Before, Restart};
 
 /// Window and slow start threshold, in segments.
 #[derive(Clone, Copy, Debug)]
@@ -95,6 +95,13 @@ impl FractionalWindow {
         self.cwnd = 1.0;
     }
 
+    /// Comes back to what was before a reduction, as [`super::window::Window::undo`].
+    pub fn undo(&mut self, before: &Before) {
+        self.phase = Phase::Open;
+        self.cwnd = self.cwnd.max(before.cwnd);
+        self.ssthresh = self.ssthresh.max(before.ssthresh);
+    }
+
     /// Comes down after an idle time, as [`super::window::Window::restart_after_idle`].
     pub fn restart_after_idle(&mut self, restart: &Restart) {
         let mut idle = restart.now.since(restart.idle_since);
@@ -154,6 +161,16 @@ mod tests {
         assert!(window.may_grow(&ack(Time::ZERO, 1)));
         window.restart(0.5);
         assert_eq!((window.cwnd(), window.ssthresh()), (1.0, 2.0));
+    }
+
+    #[test]
+    fn what_was_no_loss_leaves_nothing() {
+        let mut window = below_a_threshold();
+        window.undo(&Before {
+            cwnd: 12.5,
+            ssthresh: 9.0,
+        });
+        assert_eq!((window.cwnd(), window.ssthresh()), (12.5, 9.0));
     }
 
     #[test]

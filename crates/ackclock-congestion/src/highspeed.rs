@@ -23,7 +23,7 @@
 //! The parameter `whole_segments` = false gives the RFC's form: a(w) and b(w) as above, for each
 //! acknowledged segment, and a fractional window.
 //!
-//! Deviations: spurious losses are not undone; RFC 3742's limited slow start is not part of it.
+//! Deviation: RFC 3742's limited slow start is not part of it.
 
 mod fractional;
 

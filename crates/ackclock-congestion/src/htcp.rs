@@ -25,8 +25,6 @@
 //! - β is 0.5 where `RTT_min` is 10 ms or less.
 //! - What slow start leaves over when it reaches ssthresh is not counted. What is left when the window grows by
 //!   a segment is forgotten.
-//!
-//! Deviation from Linux: spurious losses are not undone.
 
 mod throughput;
 
@@ -35,8 +33,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::ticks::Clock;
-use super::window::{delegate_to_window, Window};
-use super::{Ack, Controller, Loss, Made};
+use super::window::Window;
+use super::{Ack, Before, Controller, Loss, Made, Restart};
 
 use throughput::Throughput;
 
@@ -94,6 +92,8 @@ struct Htcp {
     max_rtt: u64,
     /// Tick from which Δ counts.
     epoch: u64,
+    /// What it was before the last loss.
+    epoch_before: u64,
     /// The ACK before this one told of a hole.
     disordered: bool,
     /// A loss is being repaired: Δ will count from the end of that.
@@ -141,6 +141,7 @@ impl Htcp {
             min_rtt: 0,
             max_rtt: 0,
             epoch: 0,
+            epoch_before: 0,
             disordered: false,
             repairing: false,
             throughput: Throughput::default(),
@@ -227,6 +228,11 @@ impl Htcp {
     fn reduced(&self) -> u32 {
         (u64::from(self.window.cwnd()) * self.beta_128 / SCALE) as u32
     }
+
+    fn begin_epoch(&mut self, now: u64) {
+        self.epoch_before = self.epoch;
+        self.epoch = now;
+    }
 }
 
 impl Controller for Htcp {
@@ -259,8 +265,14 @@ impl Controller for Htcp {
         let now = self.clock.at(loss.now);
         self.update_parameters(now);
         self.window.reduce(self.reduced());
-        self.epoch = now;
+        self.begin_epoch(now);
         self.repairing = true;
+    }
+
+    fn undo(&mut self, before: &Before) {
+        self.window.undo(before);
+        self.epoch = self.epoch_before;
+        self.repairing = false;
     }
 
     fn on_timeout(&mut self, now: Time, _in_flight: u32) {
@@ -269,11 +281,21 @@ impl Controller for Htcp {
             self.update_parameters(now);
         }
         self.window.restart(self.reduced());
-        self.epoch = now;
+        self.begin_epoch(now);
         self.repairing = true;
     }
 
-    delegate_to_window!();
+    fn on_restart(&mut self, restart: &Restart) {
+        self.window.restart_after_idle(restart);
+    }
+
+    fn cwnd(&self) -> f64 {
+        self.window.cwnd().into()
+    }
+
+    fn ssthresh(&self) -> f64 {
+        self.window.ssthresh()
+    }
 }
 
 #[cfg(test)]

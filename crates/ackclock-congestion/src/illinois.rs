@@ -23,8 +23,6 @@
 //! - α counts the segments of an ACK that are cumulatively acknowledged. That is all of a window for the ACK that
 //!   ends a recovery. What is left when the window grows is forgotten.
 //! - RTTs above 3.4 s count as 3.4 s.
-//!
-//! Deviation from Linux: spurious losses are not undone.
 
 mod delay;
 

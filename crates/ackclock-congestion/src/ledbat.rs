@@ -26,7 +26,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::fractional_window::FractionalWindow;
-use super::{require, Ack, Controller, Loss, Made, Restart};
+use super::{require, Ack, Before, Controller, Loss, Made, Restart};
 
 /// The base delays are kept by the minute.
 const MINUTE_S: f64 = 60.0;
@@ -165,6 +165,10 @@ impl Controller for Ledbat {
 
     fn on_timeout(&mut self, _now: Time, _in_flight: u32) {
         self.window.restart(self.window.cwnd() / 2.0);
+    }
+
+    fn undo(&mut self, before: &Before) {
+        self.window.undo(before);
     }
 
     fn on_restart(&mut self, restart: &Restart) {

@@ -67,7 +67,8 @@ pub struct Ack {
     pub newly_acked: u32,
     /// Payload bytes of them.
     pub newly_acked_bytes: u64,
-    /// Whether the cumulative acknowledgement advanced.
+    /// Whether it is of those that may raise a window: the cumulative acknowledgement advanced; or, once the path is
+    /// known to reorder, anything was delivered.
     pub advanced: bool,
     /// Segments that it advanced over, those that were delivered selectively before included.
     pub cumulatively_acked: u32,
@@ -127,6 +128,15 @@ pub struct Loss {
     pub delivered: u64,
     /// Whether an ECN mark, and not a loss, is the reason.
     pub marked: bool,
+}
+
+/// The window and threshold that a reduction has changed, in segments.
+#[derive(Clone, Copy, Debug)]
+pub struct Before {
+    /// The window.
+    pub cwnd: f64,
+    /// The threshold, but at least three quarters of the window.
+    pub ssthresh: f64,
 }
 
 /// What an ACK tells of ECN marks.
@@ -229,6 +239,12 @@ pub trait Controller: Send + Sync + Copied {
     /// The retransmission timer expired; the window starts again from one segment. `in_flight` is in
     /// segments, before the loss is deducted. Backed-off repeats of the same timeout are not reported.
     fn on_timeout(&mut self, now: Time, in_flight: u32);
+    /// The last loss or timeout was none (RFC 4015 section 3): the window and threshold come back to what they were
+    /// before, unless they have grown beyond; the phase is over. What is left of a controller's memory of the loss
+    /// is its own business. A controller that does not reduce its window has nothing to do.
+    fn undo(&mut self, before: &Before) {
+        let _ = before;
+    }
     /// The application sends again after an idle time (RFC 5681 section 4.1).
     fn on_restart(&mut self, restart: &Restart) {
         let _ = restart;

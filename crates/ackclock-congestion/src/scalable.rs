@@ -16,8 +16,6 @@
 //! - A window below 1/a segments is Reno's in its increase, at least a segment per round trip; the decrease is
 //!   b all the same. The paper has a `legacy window` below which Reno's decrease applies, too.
 //! - b of the window is rounded down to whole segments.
-//!
-//! Deviation from Linux: spurious losses are not undone.
 
 use ackclock_units::Time;
 use serde::Deserialize;

@@ -33,7 +33,7 @@ use serde_json::Value;
 
 use super::round::Round;
 use super::window::Window;
-use super::{require, Ack, Controller, Loss, Made, Restart};
+use super::{require, Ack, Before, Controller, Loss, Made, Restart};
 
 /// Fewest RTT samples that tell something of a round: two may both be of delayed ACKs.
 const MIN_SAMPLES: u32 = 3;
@@ -177,6 +177,10 @@ impl Controller for Vegas {
         self.round = None;
         self.base_rtt = None;
         self.window.restart(self.window.cwnd() / 2);
+    }
+
+    fn undo(&mut self, before: &Before) {
+        self.window.undo(before);
     }
 
     fn on_restart(&mut self, restart: &Restart) {

@@ -26,7 +26,7 @@
 //! BW × `RTT_min` may be several percent above what the path holds; BW is whole bytes per tick; a loss before the
 //! first sample leaves two segments; a timeout in fast recovery leaves ssthresh alone.
 //!
-//! Deviations from Linux: spurious losses are not undone; ACKs whose only news is a larger receive window are taken
+//! Deviation from Linux: ACKs whose only news is a larger receive window are taken
 //! for its fast path.
 
 mod bandwidth;

@@ -5,11 +5,16 @@
 //! The phases in which it grows are those of [`super::phase`].
 
 use super::phase::Phase;
-use super::{Ack, Restart};
+use super::{Ack, Before, Restart};
 
-/// What a [`super::Controller`] leaves to its field `window`: what it shows, and what an idle time does.
+/// What a [`super::Controller`] leaves to its field `window`: what it shows, what an idle time does, and what is left
+/// of a loss that was none.
 macro_rules! delegate_to_window {
     () => {
+        fn undo(&mut self, before: &$crate::Before) {
+            self.window.undo(before);
+        }
+
         fn on_restart(&mut self, restart: &$crate::Restart) {
             self.window.restart_after_idle(restart);
         }
@@ -182,6 +187,18 @@ impl Window {
         self.credit = 0;
     }
 
+    /// Comes back to the window and threshold from before a reduction that proved needless, unless both have grown
+    /// beyond (as Linux's `undo_cwnd`; RFC 4015 section 3.2 has the same).
+    pub fn undo(&mut self, before: &Before) {
+        self.phase = Phase::Open;
+        self.cwnd = self.cwnd.max(before.cwnd as u32);
+        let infinite = before.ssthresh.is_infinite();
+        self.ssthresh = self
+            .ssthresh
+            .filter(|_| !infinite)
+            .map(|ssthresh| ssthresh.max(before.ssthresh as u32));
+    }
+
     /// Comes down after an idle time: by half for each retransmission timeout that has passed, but not
     /// below the initial window (RFC 5681 section 4.1, in the steps of RFC 2861 that Linux takes). The
     /// threshold remembers three quarters of the window.
@@ -330,6 +347,24 @@ mod tests {
         assert_eq!(free.ssthresh(), f64::INFINITY);
         free.lower_threshold();
         assert_eq!(free.ssthresh(), 10.0);
+    }
+
+    #[test]
+    fn what_was_no_loss_leaves_nothing() {
+        let mut window = window(40, Some(10));
+        window.reduce(20);
+        window.undo(&Before {
+            cwnd: 40.0,
+            ssthresh: 30.0,
+        });
+        assert_eq!((window.cwnd(), window.ssthresh()), (40, 30.0));
+        assert!(window.is_open());
+        window.set(50);
+        window.undo(&Before {
+            cwnd: 40.0,
+            ssthresh: f64::INFINITY,
+        });
+        assert_eq!((window.cwnd(), window.ssthresh()), (50, f64::INFINITY));
     }
 
     #[test]

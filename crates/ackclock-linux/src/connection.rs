@@ -87,6 +87,7 @@ pub struct Counts {
     pub delivered_bytes: u64,
     pub sent_packets: u64,
     pub retransmissions: u64,
+    pub spurious: u64,
     pub syn_retransmissions: u64,
     pub timeouts: u64,
     pub recoveries: u64,
@@ -98,6 +99,7 @@ impl Counts {
         delivered_bytes: 0,
         sent_packets: 0,
         retransmissions: UNKNOWN,
+        spurious: UNKNOWN,
         syn_retransmissions: UNKNOWN,
         timeouts: UNKNOWN,
         recoveries: UNKNOWN,
@@ -313,6 +315,10 @@ impl Connection {
         let news = Counts {
             syn_retransmissions: if opening { again } else { 0 },
             retransmissions: if opening { 0 } else { again },
+            spurious: u64::from(
+                now.reported_duplicates
+                    .saturating_sub(before.reported_duplicates),
+            ),
             timeouts: if opening { 0 } else { timeouts(&before, &now) },
             recoveries: u64::from(is_recovering(&now) && !is_recovering(&before)),
             ..Counts::default()
@@ -320,6 +326,7 @@ impl Connection {
         self.counts.sent_packets = u64::from(now.segments_out);
         self.counts.syn_retransmissions += news.syn_retransmissions;
         self.counts.retransmissions += news.retransmissions;
+        self.counts.spurious += news.spurious;
         self.counts.timeouts += news.timeouts;
         self.counts.recoveries += news.recoveries;
         Ok(news)

@@ -48,6 +48,8 @@ pub struct Info {
     pub delivered_marked: u32,
     pub bytes_sent: u64,
     pub bytes_retransmitted: u64,
+    /// Retransmissions that DSACKs reported as duplicates.
+    pub reported_duplicates: u32,
     /// Timeouts in all; Linux 6.7 and later.
     pub timeouts: Option<u16>,
 }
@@ -82,6 +84,7 @@ impl Info {
             delivered_marked: word(196),
             bytes_sent: double(200),
             bytes_retransmitted: double(208),
+            reported_duplicates: word(216),
             timeouts: read(bytes, 240).map(u16::from_ne_bytes),
         }
     }

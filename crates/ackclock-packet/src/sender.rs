@@ -1,7 +1,8 @@
 //! The sending side of a TCP connection: what is sent, when, and what is taken for lost.
 //!
 //! Sources: RFC 9293 (connection), RFC 5681 and 6582 (New Reno), RFC 2018 and 6675 (SACK), RFC 6937
-//! (PRR), RFC 8985 (RACK-TLP), RFC 6298 (RTO), RFC 3042 (limited transmit), RFC 6928 (initial window).
+//! (PRR), RFC 8985 (RACK-TLP), RFC 6298 (RTO), RFC 3042 (limited transmit), RFC 6928 (initial window), RFC 3522,
+//! 3708, 4015 and 5682 (undo).
 //! The window itself is the [`Controller`]'s. ECN marks lead to a phase of their own (`marks.rs`).
 //!
 //! ```text
@@ -25,13 +26,12 @@
 //! ```
 //!
 //! Deviations: sequence numbers count segments, so nothing is ever re-segmented and the FIN is a
-//! segment of its own after the data; a connection carries data one way. Left out: F-RTO (RFC 5682), undoing
-//! what timestamps or DSACKs prove spurious (RFC 3522 and 4015), RACK's adaptation of the reordering window to
-//! DSACKs. They act where a queue serves some packets before others and where the delay jumps; reductions and
-//! marks of losses stay here.
+//! segment of its own after the data; a connection carries data one way. What proves needless leads from `Recovery` and
+//! `Loss` back to `Open` at once (`undoing.rs`, `frto.rs`).
 
 mod acknowledging;
 mod explaining;
+mod frto;
 mod losses;
 mod marks;
 mod opening;
@@ -40,9 +40,11 @@ mod probe;
 mod prr;
 mod rates;
 mod recovery;
+mod reordering;
 pub mod scoreboard;
 mod sending;
 mod timers;
+mod undoing;
 mod usage;
 
 use std::sync::Arc;
@@ -59,6 +61,7 @@ use ackclock_congestion::{Controller, Error, Inside, Prototype};
 
 pub use explaining::Reasons;
 use explaining::Stop;
+use frto::Frto;
 use marks::Marks;
 use opening::Handshake;
 use pacing::Pacing;
@@ -66,8 +69,10 @@ use probe::Probe;
 use prr::Prr;
 use rates::RateSampler;
 use recovery::Episode;
+use reordering::Reordering;
 use scoreboard::{Rack, Scoreboard};
 use timers::{Purpose, Timers};
+use undoing::Undo;
 use usage::Usage;
 
 /// Where a sender's packets go.
@@ -160,6 +165,9 @@ pub struct Sender {
     /// The reduction in progress (`Recovery` and `Reduced` with PRR).
     prr: Option<Prr>,
     marks: Marks,
+    undo: Undo,
+    frto: Frto,
+    reordering: Reordering,
     /// The tail loss probe that is out.
     probe: Option<Probe>,
     started: Time,
@@ -209,6 +217,9 @@ impl Sender {
             episode: Episode::default(),
             prr: None,
             marks: Marks::default(),
+            undo: Undo::default(),
+            frto: Frto::default(),
+            reordering: Reordering::default(),
             probe: None,
             started: Time::NEVER,
             established: None,

@@ -72,6 +72,12 @@ pub struct TcpPlan {
     pub loss_detection: LossDetection,
     /// Tail loss probes (RFC 8985 section 7).
     pub tail_loss_probe: bool,
+    /// Reductions are taken back that timestamps or DSACKs prove needless (RFC 3522, RFC 3708, RFC 4015).
+    pub undo: bool,
+    /// Timeouts are taken back that the ACKs behind them prove needless (RFC 5682).
+    pub frto: bool,
+    /// RACK's reordering window follows what is seen of the path (RFC 8985 section 6.2, step 4).
+    pub adaptive_reordering: bool,
     /// A new segment for each of the first two duplicate ACKs (RFC 3042).
     pub limited_transmit: bool,
     /// How the window comes down in fast recovery.

@@ -45,7 +45,7 @@ kinds!(
         LinkChange => "link_change",
         /// A SYN/ACK is sent again.
         SynAckRetransmission => "synack_retransmission",
-        /// A segment was sent again although it had arrived, or was to arrive.
+        /// A segment was sent again although it had arrived, or was to arrive; where a sender tells, a DSACK proved it.
         SpuriousRetransmission => "spurious_retransmission",
         /// A segment came later than others that were sent after it.
         Reordering => "reordering",
@@ -55,6 +55,8 @@ kinds!(
         CaptureLoss => "capture_loss",
         /// A flow stood still.
         Stall => "stall",
+        /// A reduction of the window proved needless and is taken back.
+        Undo => "undo",
         /// A link damaged a packet; its end discards it.
         Corruption => "corruption",
     }

@@ -41,6 +41,7 @@ EVENT_KINDS = (
     "duplicate",
     "capture_loss",
     "stall",
+    "undo",
     "corruption",
 )
 

@@ -100,6 +100,15 @@ def test_settings_of_hosts():
     assert metrics == {"advmss": "1460", "initcwnd": "3", "rto_min": "50ms", "quickack": "1"}
 
 
+def test_a_reordering_window_that_does_not_adapt_and_frto_are_sysctls():
+    def told(tcp: str) -> tuple[str, str]:
+        sysctls = dict(stack.settings(plan(tcp=tcp).groups[0]).sysctls)
+        return sysctls["tcp_recovery"], sysctls["tcp_frto"]
+
+    assert told("") == ("1", "2")
+    assert told("adaptive_reordering = false\nfrto = false") == ("3", "0")
+
+
 def test_the_advertised_mss_has_the_timestamps_in_it():
     """RFC 6691: 500 bytes of payload and 12 of timestamps."""
     assert dict(stack.settings(plan(tcp='mss = "500B"').groups[0]).metrics)["advmss"] == "512"
@@ -126,6 +135,7 @@ def test_a_receive_window_is_a_clamp_and_a_buffer_that_does_not_grow():
         ('timer_tick = "0ms"', "a clock with ticks of 0 ms"),
         ('receive_window = "2000B"', "a receive window below 2304 B"),
         ("limited_transmit = false", "fast retransmit without limited transmit"),
+        ("undo = false", "reductions that are not undone"),
         ('reduction = "immediate"', "a window that comes down at once"),
         ("pacing = true", 'pacing with "cubic"'),
         ("window_validation = false", "a window that grows unused"),

@@ -7,13 +7,14 @@
 //!
 //! Deviations from the RFC: ssthresh is β × cwnd, where section 4.6 takes the data in flight; slow start
 //! may end by `HyStart`; where the window has to come up to `W_est` it does so by no more than what is
-//! acknowledged (section 4.3 sets it at once); spurious losses are not undone (section 4.9).
+//! acknowledged (section 4.3 sets it at once); a spurious loss
+//! gives back window and threshold, and no curve (section 4.9).
 
 use ackclock_units::Time;
 
 use super::{pacing_rate_bytes_per_s, Common};
 use crate::hystart::{HyStart, Path};
-use crate::{Ack, Controller, Inside, Loss, Restart};
+use crate::{Ack, Before, Controller, Inside, Loss, Restart};
 
 /// Smallest ssthresh in segments (RFC 5681 equation 4, RFC 9438 section 4.6).
 const MIN_SSTHRESH: f64 = 2.0;
@@ -169,6 +170,14 @@ impl Controller for Fractional {
         if let Some(hystart) = &mut self.hystart {
             hystart.restart(now);
         }
+    }
+
+    /// Section 4.9.1, but for the curve, which begins anew where the window is.
+    fn undo(&mut self, before: &Before) {
+        self.cwnd = self.cwnd.max(before.cwnd);
+        self.ssthresh = self.ssthresh.max(before.ssthresh);
+        self.epoch = None;
+        self.reduced_this_episode = false;
     }
 
     /// Section 5.8: the curve pauses while the application is idle. After more than a timeout the sender

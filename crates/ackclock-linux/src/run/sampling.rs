@@ -152,6 +152,7 @@ fn tell(news: &Counts, at: Time, flow: u32, events: &mut Events) {
         (Happening::Timeout, news.timeouts),
         (Happening::Recovery, news.recoveries),
         (Happening::Retransmission, news.retransmissions),
+        (Happening::SpuriousRetransmission, news.spurious),
     ];
     for (happening, count) in happened {
         for _ in 0..count {

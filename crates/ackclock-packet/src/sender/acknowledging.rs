@@ -2,7 +2,8 @@
 
 use ackclock_units::{Rate, Time};
 
-use super::scoreboard::Delivery;
+use super::scoreboard::{Delivery, Found};
+use super::undoing::Evidence;
 use super::{whole_segments, Outlet, Phase, Sender};
 use crate::options::Blocks;
 use crate::packet::Packet;
@@ -23,13 +24,34 @@ impl Sender {
         let prior_unacknowledged = self.board.unacknowledged();
         let prior_in_flight = self.board.in_flight();
         let prior_outstanding = self.board.outstanding();
+        let prior_highest = self.board.highest_sacked();
         let advanced = ack > prior_unacknowledged;
+        if packet.flags.has_dsack() {
+            self.hear_dsack(blocks, out);
+        }
         let delivery = self.take_delivery(packet, blocks, advanced);
         let rtt = self.measure_rtt(&delivery, packet, advanced, now);
         let rate = self.measure_rate(&delivery, now);
         let old = ack < prior_unacknowledged || prior_outstanding == 0;
         let marks = self.read_marks(packet, &delivery, old);
-        let found = self.detect_losses(advanced, now);
+        let prior_delivered = delivery
+            .latest
+            .map(|latest| self.rates.delivered_before(&latest));
+        let found = if self.is_plain(packet) {
+            Found::default()
+        } else {
+            self.note_reordering(delivery.original.filter(|&late| Some(late) < prior_highest));
+            self.adapt_to_reordering(prior_delivered);
+            let evidence = Evidence {
+                echo: self.tcp.timestamps.then_some(packet.timestamp),
+                advanced,
+                prior_unacknowledged,
+                original: delivery.original,
+                selective: delivery.sacked > 0,
+                duplicate: !advanced && blocks.is_none(),
+            };
+            self.detect_losses(&evidence, now, out)
+        };
         self.settle_probe(packet, advanced, now);
         self.change_state(prior_in_flight, now, out);
         if marks.asks {
@@ -43,7 +65,7 @@ impl Sender {
             now,
             newly_acked: delivery.segments,
             newly_acked_bytes: u64::from(delivery.segments) * u64::from(self.tcp.mss_bytes),
-            advanced,
+            advanced: advanced || (self.reordering.is_far() && delivery.segments > 0),
             cumulatively_acked: ack.saturating_sub(prior_unacknowledged) as u32,
             selective: blocks.is_some(),
             rtt,
@@ -53,9 +75,7 @@ impl Sender {
             in_flight: self.board.in_flight(),
             delivery_rate: rate,
             delivered: self.rates.delivered,
-            prior_delivered: delivery.latest.map_or(self.rates.delivered, |latest| {
-                self.rates.delivered_before(&latest)
-            }),
+            prior_delivered: prior_delivered.unwrap_or(self.rates.delivered),
             application_limited: delivery
                 .latest
                 .is_some_and(|latest| latest.application_limited),
@@ -74,9 +94,26 @@ impl Sender {
             self.window = whole_segments(self.controller.cwnd());
         }
         self.transmit(now, out);
+        if self.frto.asks && !self.has_asked() {
+            self.transmit(now, out);
+        }
         self.rearm(&delivery, &found, advanced, now);
         if advanced {
             self.check_end(now, out);
+        }
+    }
+
+    /// Whether all is in order, and was: an ACK then delivers, and tells nothing else.
+    #[inline]
+    fn is_plain(&self, packet: &Packet) -> bool {
+        self.phase == Phase::Open && self.board.is_clean() && !packet.flags.has_dsack()
+    }
+
+    #[cold]
+    fn hear_dsack(&mut self, blocks: Option<&Blocks>, out: &mut impl Outlet) {
+        let block = blocks.and_then(|blocks| blocks.as_slice().first());
+        if let Some(&(sequence, _)) = block {
+            self.hear_duplicate(sequence, out);
         }
     }
 
@@ -181,7 +218,10 @@ const TIMESTAMP_TICK: Time = Time::from_milliseconds(1);
 
 /// From one time to another on the timestamps' clock; at least a tick.
 fn in_ticks(from: Time, to: Time) -> Time {
-    let tick = TIMESTAMP_TICK.picoseconds();
-    let ticks = to.picoseconds() / tick - from.picoseconds() / tick;
-    Time::from_picoseconds(ticks.max(1) * tick)
+    Time::from_picoseconds((ticks(to) - ticks(from)).max(1) * TIMESTAMP_TICK.picoseconds())
+}
+
+/// What the timestamps' clock shows.
+pub(super) fn ticks(time: Time) -> u64 {
+    time.picoseconds() / TIMESTAMP_TICK.picoseconds()
 }

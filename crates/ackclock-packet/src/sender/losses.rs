@@ -5,6 +5,7 @@ use ackclock_units::Time;
 
 use super::scoreboard::{Found, DUPLICATE_THRESHOLD};
 use super::timers::Purpose;
+use super::undoing::Evidence;
 use super::{Outlet, Phase, Sender};
 
 /// Least ticks of the reordering timer (Linux: `TCP_TIMEOUT_MIN`).
@@ -12,17 +13,18 @@ const LEAST_TICKS: u64 = 2;
 
 impl Sender {
     #[inline]
-    pub(super) fn detect_losses(&mut self, advanced: bool, now: Time) -> Found {
-        if self.phase == Phase::Open && self.board.is_clean() {
+    pub(super) fn detect_losses(
+        &mut self,
+        evidence: &Evidence,
+        now: Time,
+        out: &mut impl Outlet,
+    ) -> Found {
+        self.end_reaction(now);
+        if !self.reconsider(evidence, now, out) {
             return Found::default();
         }
-        self.end_reaction(now);
-        let repairing = matches!(self.phase, Phase::Recovery | Phase::Loss);
-        if repairing && self.episode.is_over(self.board.unacknowledged()) {
-            self.leave_recovery(now);
-        }
         if !self.tcp.sack {
-            return self.detect_by_duplicates(advanced);
+            return self.detect_by_duplicates(evidence.advanced);
         }
         match self.tcp.loss_detection {
             LossDetection::Rack => {
@@ -49,17 +51,6 @@ impl Sender {
             self.board.lose_head()
         } else {
             Found::default()
-        }
-    }
-
-    /// RFC 8985 section 6.2, step 4: none in recovery or once three segments are SACKed, else a
-    /// quarter of the smallest RTT, at most the smoothed one.
-    pub(super) fn reordering_window(&self) -> Time {
-        let repairing = matches!(self.phase, Phase::Recovery | Phase::Loss);
-        if repairing || self.board.sacked() >= DUPLICATE_THRESHOLD {
-            Time::ZERO
-        } else {
-            self.rtt.min_rtt().scaled(0.25).min(self.rtt.srtt())
         }
     }
 

@@ -65,6 +65,11 @@ impl Sender {
         self.marks.must_say_cwr = matches!(self.tcp.ecn, EcnMode::Classic | EcnMode::Dctcp);
     }
 
+    /// The window comes back: nothing is to be told of its reduction.
+    pub(super) fn withdraw_reduction(&mut self) {
+        self.marks.must_say_cwr = false;
+    }
+
     /// Reads what an ACK tells of marks and passes it to the controller. An ACK that another one has overtaken,
     /// or that finds nothing outstanding, tells nothing new.
     #[inline]
@@ -124,6 +129,7 @@ impl Sender {
             self.board.unacknowledged() as f64,
         );
         let prior_window = whole_segments(self.controller.cwnd());
+        self.undo.forget();
         self.phase = Phase::Reduced;
         self.marks.end = self.board.next();
         self.probe = None;

@@ -57,6 +57,12 @@ impl Sender {
         self.timers.set(Purpose::Timeout, now + self.rtt.rto());
     }
 
+    /// Whether this segment was sent again as a probe.
+    pub(super) fn is_probe(&self, sequence: u64) -> bool {
+        let repeats = |probe: Probe| probe.retransmitted && probe.end == sequence + 1;
+        self.probe.is_some_and(repeats)
+    }
+
     /// RFC 8985 section 7.4.2: once the probe is acknowledged, was it a retransmission that repaired a loss?
     /// Not if a duplicate is reported, by SACK or by a plain duplicate ACK; yes if the ACK goes beyond.
     pub(super) fn settle_probe(&mut self, packet: &Packet, advanced: bool, now: Time) {

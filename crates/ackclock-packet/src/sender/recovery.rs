@@ -69,6 +69,7 @@ impl Sender {
     pub(super) fn enter_recovery(&mut self, in_flight: u32, now: Time, out: &mut impl Outlet) {
         let was_reduced = self.phase == Phase::Reduced;
         let prior_window = whole_segments(self.controller.cwnd());
+        self.remember(!was_reduced);
         self.phase = Phase::Recovery;
         self.episode = Episode {
             end: self.board.next(),

@@ -93,11 +93,21 @@ pub struct Delivery {
     pub oldest_sacked: Option<Time>,
     /// See `oldest_sacked`.
     pub newest_sacked: Option<Time>,
+    /// The lowest segment that was sent once, where some were SACKed, lost or sent again.
+    pub original: Option<u64>,
     /// The most recently sent of all delivered segments.
     pub latest: Option<Sample>,
 }
 
 impl Delivery {
+    #[inline]
+    fn see_original(&mut self, sequence: u64) {
+        self.original = Some(
+            self.original
+                .map_or(sequence, |lowest| lowest.min(sequence)),
+        );
+    }
+
     #[inline]
     fn see(&mut self, sequence: u64, segment: &Segment) {
         let newer = |latest: Sample| (latest.sent, latest.sequence) < (segment.sent, sequence);
@@ -210,6 +220,23 @@ impl Scoreboard {
         self.sacked | self.lost | self.resent == 0 && self.resendings.is_empty()
     }
 
+    /// The highest segment SACKed of those outstanding.
+    #[inline]
+    pub fn highest_sacked(&self) -> Option<u64> {
+        self.highest_sacked[0].filter(|&highest| highest >= self.unacknowledged)
+    }
+
+    /// Whether a segment was sent again; of those acknowledged it is not known any more, and taken for granted.
+    pub fn was_sent_again(&self, sequence: u64) -> bool {
+        sequence < self.unacknowledged
+            || (sequence < self.next && self.segment(sequence).flags & EVER_RETRANSMITTED != 0)
+    }
+
+    /// Whether retransmissions are in flight, or the first unacknowledged segment was sent again.
+    pub fn was_repaired(&self) -> bool {
+        self.resent > 0 || (self.outstanding() > 0 && self.was_sent_again(self.unacknowledged))
+    }
+
     /// When the first unacknowledged segment was last sent.
     pub fn head_sent(&self) -> Time {
         self.segment(self.unacknowledged).sent
@@ -300,6 +327,7 @@ impl Scoreboard {
             if segment.flags & EVER_RETRANSMITTED != 0 {
                 delivery.retransmitted = true;
             } else {
+                delivery.see_original(sequence);
                 delivery.oldest = delivery.oldest.or(Some(segment.sent));
                 delivery.newest = Some(segment.sent);
             }
@@ -343,6 +371,7 @@ impl Scoreboard {
         if segment.flags & EVER_RETRANSMITTED != 0 {
             delivery.retransmitted = true;
         } else {
+            delivery.see_original(sequence);
             let oldest = delivery.oldest_sacked.unwrap_or(segment.sent);
             delivery.oldest_sacked = Some(oldest.min(segment.sent));
             let newest = delivery.newest_sacked.unwrap_or(segment.sent);

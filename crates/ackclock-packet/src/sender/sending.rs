@@ -52,7 +52,11 @@ impl Sender {
             if self.occupied() >= self.window {
                 return Stop::Window;
             }
-            let lost = self.board.next_lost();
+            let lost = if self.frto.asks {
+                None
+            } else {
+                self.board.next_lost()
+            };
             if lost.is_none() && !self.has_new(now) {
                 if self.board.next() < self.workload.available(now) {
                     return Stop::Receiver;
@@ -136,6 +140,9 @@ impl Sender {
         let sending = self.rates.sending(now);
         self.board.retransmit(sequence, &sending);
         self.counters.retransmissions += 1;
+        if trigger != Trigger::Probe {
+            self.undo.on_retransmission(now);
+        }
         out.report(self.flow, Happening::Retransmission, sequence as f64);
         if sequence == self.board.unacknowledged() {
             self.timers.set(Purpose::Timeout, now + self.rtt.rto());

@@ -113,6 +113,10 @@ impl Sender {
         let in_flight = self.board.in_flight();
         let head = self.board.unacknowledged();
         let repeated = self.phase == Phase::Loss && self.episode.timed_out == Some(head);
+        self.arm_frto(repeated);
+        if !repeated && !matches!(self.phase, Phase::Recovery | Phase::Reduced) {
+            self.remember(true);
+        }
         self.mark_all_lost(now);
         if !repeated {
             self.controller.on_timeout(now, in_flight);

@@ -195,6 +195,7 @@ fn a_timeout_in_the_reaction_keeps_the_threshold_and_says_cwr_again() {
 fn a_timeout_says_cwr_on_the_first_new_segment() {
     let tcp = TcpPlan {
         tail_loss_probe: false,
+        frto: false,
         ..classic()
     };
     let mut tcp = Conversation::new(&flow(tcp), ms(50)).losing((0..10).map(data));

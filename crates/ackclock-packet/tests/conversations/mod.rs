@@ -22,3 +22,4 @@ mod slow_start;
 mod stopping;
 mod tail_loss;
 mod timeout;
+mod undo;

@@ -7,10 +7,11 @@ use crate::kit::{
     assert_reads, data, flow, linux, ms, new_reno, nth, sack_tcp, Conversation, Script,
 };
 
-/// Linux without probes, which would come before the timeout.
+/// Linux without probes, which would come before the timeout, and without the question whether it came too early.
 fn patient() -> TcpPlan {
     TcpPlan {
         tail_loss_probe: false,
+        frto: false,
         ..linux()
     }
 }

@@ -84,6 +84,15 @@ impl Script {
         self.acknowledge(at, next, &[], Flags::NONE.with_dsack(true))
     }
 
+    /// One that reports which segment came twice.
+    pub fn dsack_of(&mut self, at: Time, next: u64, sequence: u64) -> &mut Script {
+        self.acknowledged = self.acknowledged.max(next);
+        let blocks = [(sequence, sequence + 1)].into_iter().collect();
+        let flags = Flags::NONE.with_dsack(true);
+        self.deliver(at, Kind::Ack, next, Time::ZERO, Some(blocks), flags);
+        self
+    }
+
     /// The transcript so far.
     pub fn text(&self) -> String {
         self.transcript.text()

@@ -165,6 +165,9 @@ pub fn any_tcp() -> impl Strategy<Value = TcpPlan> {
         sack: repair.sack,
         loss_detection: repair.loss_detection,
         tail_loss_probe: repair.tail_loss_probe,
+        undo: repair.undo,
+        frto: repair.frto,
+        adaptive_reordering: repair.adaptive_reordering,
         limited_transmit: repair.limited_transmit,
         reduction: repair.reduction,
         window_validation: repair.window_validation,
@@ -225,12 +228,16 @@ fn any_repair() -> impl Strategy<Value = TcpPlan> {
         EcnMode::Accurate,
         EcnMode::L4s,
     ]);
-    let switches = any::<[bool; 4]>();
+    let switches = any::<[bool; 7]>();
     (loss_detection, reduction, ecn, switches).prop_map(
         |(loss_detection, reduction, ecn, switches)| {
-            let [sack, tail_loss_probe, limited_transmit, window_validation] = switches;
+            let [sack, tail_loss_probe, limited_transmit, window_validation, undo, frto, adaptive_reordering] =
+                switches;
             TcpPlan {
                 sack,
+                undo,
+                frto,
+                adaptive_reordering,
                 loss_detection,
                 tail_loss_probe,
                 limited_transmit,

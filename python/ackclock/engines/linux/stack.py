@@ -63,7 +63,8 @@ def _sysctls(tcp: TcpPlan) -> tuple[tuple[str, str], ...]:
         ("tcp_timestamps", str(int(tcp.timestamps))),
         ("tcp_window_scaling", "1"),
         ("tcp_ecn", "0" if tcp.ecn == "off" else "1"),
-        ("tcp_recovery", "1" if tcp.loss_detection == "rack" else "0"),
+        ("tcp_recovery", str(_recovery(tcp))),
+        ("tcp_frto", "2" if tcp.frto else "0"),
         ("tcp_early_retrans", "3" if tcp.tail_loss_probe else "0"),
         ("tcp_no_metrics_save", "1"),
         ("tcp_rmem", f"4096 131072 {BUFFER_BYTES}"),
@@ -71,6 +72,11 @@ def _sysctls(tcp: TcpPlan) -> tuple[tuple[str, str], ...]:
         ("tcp_tw_reuse", "1"),
         ("ip_local_port_range", "1024 65535"),
     )
+
+
+def _recovery(tcp: TcpPlan) -> int:
+    """The bits of `tcp_recovery`: 1 is RACK, 2 a reordering window that stays as it is."""
+    return (tcp.loss_detection == "rack") * (1 + 2 * (not tcp.adaptive_reordering))
 
 
 def _metrics(tcp: TcpPlan) -> tuple[tuple[str, str], ...]:
@@ -123,6 +129,7 @@ def _of_tcp(tcp: TcpPlan, kind: str) -> Iterator[str]:
         f"a clock with ticks of {_ms(tcp.timer_tick_s)}": tcp.timer_tick_s not in TICKS_S,
         f"a receive window below {LEAST_WINDOW_BYTES} B": tcp.receive_window_bytes is not None
         and tcp.receive_window_bytes < LEAST_WINDOW_BYTES,
+        "reductions that are not undone": tcp.sack and not tcp.undo,
         "fast retransmit without limited transmit": not tcp.limited_transmit,
         "a window that comes down at once": tcp.reduction != "prr",
         f'pacing with "{kind}"': tcp.pacing and kind != "bbr",

@@ -133,6 +133,7 @@ def _of_tcp(tcp: TcpPlan, kind: str) -> Iterator[str]:
     found = {
         "RACK": tcp.loss_detection == "rack",
         "tail loss probes": tcp.tail_loss_probe,
+        "undone reductions": tcp.undo or tcp.frto,
         "proportional rate reduction": tcp.reduction == "prr",
         "quick ACKs": tcp.delayed_ack == "quick",
         "pacing": tcp.pacing,

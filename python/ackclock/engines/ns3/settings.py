@@ -137,6 +137,7 @@ def _of_tcp(tcp: TcpPlan) -> Iterator[str]:
     found = {
         "RACK": tcp.loss_detection == "rack",
         "tail loss probes": tcp.tail_loss_probe,
+        "undone reductions": tcp.undo or tcp.frto,
         "quick ACKs": tcp.delayed_ack == "quick",
         "batches of segments": tcp.batches,
         "a minimum timeout that applies to the variance": tcp.rto_floor_on_variance,

@@ -31,6 +31,12 @@ impl FullPipe {
         self.baseline = 0.0;
     }
 
+    /// The rounds without growth are forgotten too; a pipe that was found full stays so.
+    pub fn begin_anew(&mut self) {
+        self.baseline = 0.0;
+        self.rounds = 0;
+    }
+
     /// A round that no application limited has ended, with this bandwidth.
     pub fn observe(&mut self, bandwidth: f64) {
         if self.now {

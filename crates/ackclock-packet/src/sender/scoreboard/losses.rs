@@ -142,10 +142,12 @@ impl Scoreboard {
         found
     }
 
+    /// Whether this is the last sending of a segment sent again, neither SACKed nor lost.
     fn is_resending_in_flight(&self, sequence: u64, sent: Time) -> bool {
         sequence >= self.unacknowledged && {
             let segment = self.segment(sequence);
-            segment.flags & RESENT != 0 && segment.sent == sent
+            let was_resent = segment.flags & (EVER_RETRANSMITTED | SACKED) == EVER_RETRANSMITTED;
+            was_resent && !is_unrepaired(segment.flags) && segment.sent == sent
         }
     }
 
@@ -182,8 +184,9 @@ impl Scoreboard {
     fn lose_again(&mut self, sequence: u64, found: &mut Found) {
         let segment = self.segment_mut(sequence);
         let newly = segment.flags & LOST == 0;
+        let in_flight = segment.flags & RESENT != 0;
         segment.flags = (segment.flags | LOST) & !RESENT;
-        self.resent -= 1;
+        self.resent -= u32::from(in_flight);
         self.unrepaired += 1;
         self.lost += u32::from(newly);
         self.lost_again.push(Reverse(sequence));
@@ -209,6 +212,38 @@ impl Scoreboard {
         self.lost_end = self.next;
         self.repaired = self.unacknowledged;
         self.lost_again.clear();
+    }
+
+    /// None counts as lost any more. What had been found lost by time or count, and was not sent again, is not judged
+    /// a second time, unless `anew`.
+    #[cold]
+    pub fn forget_losses(&mut self, anew: bool) {
+        for sequence in self.unacknowledged..self.next {
+            self.segment_mut(sequence).flags &= !LOST;
+        }
+        self.lost = 0;
+        self.unrepaired = 0;
+        self.repaired = self.unacknowledged;
+        self.lost_end = self.unacknowledged;
+        self.lost_again.clear();
+        if anew {
+            self.judged = self.unacknowledged;
+            self.list_resendings();
+        }
+    }
+
+    /// Lists all that was sent again, by its last sending.
+    fn list_resendings(&mut self) {
+        let outstanding = self.unacknowledged..self.next;
+        let mut found: Vec<(u64, Time)> = outstanding
+            .map(|sequence| (sequence, *self.segment(sequence)))
+            .filter(|(_, segment)| {
+                segment.flags & (SACKED | EVER_RETRANSMITTED) == EVER_RETRANSMITTED
+            })
+            .map(|(sequence, segment)| (sequence, segment.sent))
+            .collect();
+        found.sort_unstable_by_key(|&(sequence, sent)| (sent, sequence));
+        self.resendings = found.into();
     }
 
     /// The lost segment to send again next: the lowest.
