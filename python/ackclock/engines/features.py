@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ackclock.plan import AT_LINK, FlowPlan, GroupPlan, LinkPlan, MediumPlan, Parameters, Plan
+from ackclock.plan import AT_LINK, ChangePlan, FlowPlan, GroupPlan, LinkPlan, MediumPlan, Parameters, Plan
 
 FINITE = "finite transfers"
 STOPS = "flows that stop"
@@ -90,8 +90,8 @@ def _features(plan: Plan) -> Iterator[str]:
             INSIDE: plan.record.cubic,
             PATHS: plan.record.paths,
             ECN: any(map(_marks, plan.groups)),
-            RANDOM_LOSS: any(loss["kind"] != "gilbert_elliott" for loss in _losses(plan)),
-            BURST_LOSS: any(loss["kind"] == "gilbert_elliott" for loss in _losses(plan)),
+            RANDOM_LOSS: any(loss["kind"] != "gilbert_elliott" for loss in losses(plan)),
+            BURST_LOSS: any(loss["kind"] == "gilbert_elliott" for loss in losses(plan)),
             TRACES: any(link.trace for link in plan.links),
             OPPORTUNITIES: any(link.trace and link.trace.course["kind"] == "opportunities" for link in plan.links),
             JITTER: any(medium.jitter for medium in _media(plan)),
@@ -106,14 +106,16 @@ def _features(plan: Plan) -> Iterator[str]:
         yield from _of_flow(flow)
 
 
-def _losses(plan: Plan) -> list[Parameters]:
+def losses(plan: Plan) -> list[Parameters]:
     """All random losses that there are, or will be."""
-    return [item.loss for item in (*plan.links, *plan.changes) if item.loss]
+    items: tuple[LinkPlan | ChangePlan, ...] = (*plan.links, *plan.changes)
+    return [item.loss for item in items if item.loss]
 
 
 def _media(plan: Plan) -> list[MediumPlan]:
     """All media that do more than delay, or will."""
-    return [item.medium for item in (*plan.links, *plan.changes) if item.medium]
+    items: tuple[LinkPlan | ChangePlan, ...] = (*plan.links, *plan.changes)
+    return [item.medium for item in items if item.medium]
 
 
 def _used(plan: Plan) -> Iterable[LinkPlan]:

@@ -158,6 +158,7 @@ fn bits(packet: &Packet) -> String {
         Ecn::Capable0 => " ect",
         Ecn::Capable1 => " ect1",
         Ecn::Experienced => " ce",
+        Ecn::Damaged => " damaged",
     };
     if packet.flags.echo() > 0 {
         bits += " cwr";

@@ -131,7 +131,7 @@ def _finer(plan: Plan) -> Iterator[str]:
     for link in plan.links:
         if link.queue.discipline in disciplines.NAMES:
             yield from disciplines.beyond(link.queue)
-    losses = [item.loss for item in (*plan.links, *plan.changes) if item.loss]
+    losses = features.losses(plan)
     if any(loss["kind"] == "every" for loss in losses):
         yield "loss of each so many-th packet"
     if losses and any(group.tcp and group.tcp.packet_bytes <= ACK_BYTES for group in plan.groups):

@@ -103,7 +103,8 @@ class _Laying:
         link = self.plan.links[number]
         assert link.ends is not None
         harmed, goal = impaired(number, self.plan), self.names[link.ends.destination]
-        behind = [*harmed, Cable(f"f{number}", goal)] if harmed else joined(f"w{number}", goal, link.delay_s, link)
+        plain = joined(f"w{number}", goal, link.delay_s, link)
+        behind = [*harmed, Cable(f"f{number}", goal)] if harmed else [*plain]
         entrance, *more = [
             *joined(self.names[link.ends.source], queued(number, self.plan)[0].source, 0.0, None),
             *queued(number, self.plan),

@@ -24,9 +24,9 @@ class Leg(Impaired):
     def cables(self, place: Loc) -> tuple[Cable, Cable]:
         """There, and back."""
         burst_bytes = None if self.burst is None else int(self.burst)
-        impairments = {"loss": self.loss_planned(), "medium": self.medium()}
         place = (*place, "queue")
-        there = Cable(self.rate, self.delay, self.queue, place, burst_bytes=burst_bytes, **impairments)
+        loss, medium = self.loss_planned(), self.medium()
+        there = Cable(self.rate, self.delay, self.queue, place, burst_bytes=burst_bytes, loss=loss, medium=medium)
         return there, Cable(self.rate, self.delay, self.queue, place)
 
 

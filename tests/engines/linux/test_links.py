@@ -1,0 +1,128 @@
+"""What links do to packets, in the kernel: the commands by hand, and goodput beside the packet engine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from changed import changed
+
+import ackclock as ac
+from ackclock.engines.linux import network
+from ackclock.engines.linux.changes import changes
+from ackclock.engines.linux.script import script
+from ackclock.engines.linux.stepped import capacity_bps, stepped
+
+TEXT = """
+duration = "4s"
+[network]
+topology = "dumbbell"
+rate = "10Mbit"
+rtt = "40ms"
+queue = { discipline = "pfifo", limit = "30p" }
+[[flows]]
+congestion = "reno"
+"""
+
+IMPAIRED = changed(
+    TEXT,
+    (
+        'rtt = "40ms"\n',
+        'rtt = "40ms"\n'
+        "loss = { to_bad = 0.001, to_good = 0.25, in_bad = 0.9 }\n"
+        'jitter = { deviation = "2ms", distribution = "normal" }\n'
+        "reorder = { probability = 0.01 }\nduplicate = { probability = 0.002 }\ncorrupt = { probability = 0.003 }\n",
+    ),
+)
+
+#: Half a period of 8 Mb/s, a pause of two steps, and a fast end.
+TRACE = "time_s,rate_bps\n0,8e6\n1,0\n1.2,10\n1.5,16e6\n2,\n"
+TRACED = changed(TEXT, ('"10Mbit"', '{ trace = "t" }')) + f"[traces]\nt = '''\n{TRACE}'''\n"
+
+
+def qdiscs(plan: ac.Plan) -> list[str]:
+    return [line for line in script(network.lay(plan), plan) if "netem" in line]
+
+
+def test_the_commands_are_those_reasoned_by_hand():
+    """The 20 ms behind the bottleneck are all flows': they are the medium's, and none is left behind it."""
+    lines = qdiscs(ac.loads(IMPAIRED).plan())
+    assert "tc -n e0 qdisc add dev c1 parent 1:3 handle 13: netem limit 1000000 loss gemodel 0.1% 25% 90% 0%" in lines
+    assert "tc -n w0 qdisc add dev c3 root netem limit 1000000 rate 10000000bit" in lines
+    assert (
+        "tc -n i0 qdisc add dev c4 root netem limit 1000000 delay 20ms 2ms distribution normal reorder 1%"
+        " duplicate 0.2% corrupt 0.3% rate 1000gbit"
+    ) in lines
+    assert not any(line.startswith("tc -n f0") for line in lines)
+
+
+def test_jitter_out_of_order_has_no_rate():
+    text = changed(IMPAIRED, ('distribution = "normal"', "in_order = false"))
+    (line,) = (line for line in qdiscs(ac.loads(text).plan()) if line.startswith("tc -n i0"))
+    assert line.endswith("delay 20ms 2ms reorder 1% duplicate 0.2% corrupt 0.3%")
+
+
+def test_changes_are_netem_s():
+    """A link whose medium is to change has one from the beginning; what is not written stays."""
+    none = "loss = { probability = 0 }\nduplicate = { probability = 0 }\n"
+    plan = ac.loads(f'{IMPAIRED}[[network.changes]]\nat = "1s"\nlink = "bottleneck"\n{none}').plan()
+    (made,) = changes(plan, network.lay(plan), live=False)
+    assert made["commands"] == [
+        *(f"tc -n e0 qdisc change dev c1 parent 1:{n} handle 1{n}: netem limit 1000000 loss 0%" for n in (1, 2, 3)),
+        "tc -n i0 qdisc replace dev c4 root netem limit 1000000 delay 20ms 2ms distribution normal reorder 1%"
+        " corrupt 0.3% rate 1000gbit",
+    ]
+
+
+def test_a_trace_is_steps_and_a_pause_lets_one_packet_through():
+    """12 112 bits of a packet in half a second are 24 224 bit/s; the period comes twice."""
+    plan = ac.loads(TRACED).plan()
+    made = stepped(plan)
+    assert made.links[0].rate_bps == 8e6
+    found = [(change.at_s, round(change.rate_bps or 0)) for change in made.changes]
+    assert found == [(1.0, 24_224), (1.5, 16_000_000), (2.0, 8_000_000), (3.0, 24_224), (3.5, 16_000_000)]
+    assert capacity_bps(plan, plan.links[0]) == pytest.approx((8e6 + 0.3 * 10 + 8e6) / 2)
+    assert capacity_bps(replace(plan, warmup_s=1.5), plan.links[0]) == pytest.approx((8e6 + 16e6 + 3) / 2.5)
+
+
+def goodputs_mbps(plan: ac.Plan, engine: str) -> np.ndarray:
+    flows = ac.run(plan, engine=engine, jobs=1).flows
+    rows = flows.group_by("run").agg(pl.col("measured_bytes").sum())
+    return rows["measured_bytes"].to_numpy() * 8e-6 / (plan.duration_s - plan.warmup_s)
+
+
+def test_a_kernel_follows_a_trace_and_media(guest_kernel):
+    """The trace to 5 %, with some seconds of one flow; with everything that a link does packets get through."""
+    traced = ac.loads(changed(TRACED, ('duration = "4s"', 'duration = "10s"\nwarmup = "2s"'))).plan()
+    ours, theirs = (goodputs_mbps(traced, engine)[0] for engine in ("packet", "linux"))
+    assert theirs == pytest.approx(ours, rel=0.05)
+    impaired = ac.run(ac.loads(IMPAIRED).plan(), engine="linux", jobs=1)
+    assert impaired.links["lost_total_p"][0] > 0
+    assert impaired.flows["delivered_bytes"][0] > 500_000
+
+
+CELLULAR = (Path(__file__).parents[3] / "scenarios" / "traces" / "cellular.csv").read_text(encoding="ascii")
+LONG = changed(TEXT, ('"4s"', '"60s"\nwarmup = "5s"'), ("10Mbit", "20Mbit"), ('"30p"', '"1bdp"'))
+HALVED = '[[network.changes]]\nat = "25s"\nlink = "bottleneck"\nrate = "10Mbit"\n'
+CELLS = {
+    "bursts": changed(LONG, ("[[flows]]", "loss = { to_bad = 0.0005, to_good = 0.25 }\n[[flows]]")),
+    "jitter": changed(LONG, ("[[flows]]", 'jitter = { deviation = "3ms", distribution = "normal" }\n[[flows]]')),
+    "halved": LONG + HALVED,
+    "cellular": changed(LONG, ('"20Mbit"', '{ trace = "c" }')) + f"[traces]\nc = '''\n{CELLULAR}'''\n",
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("control", ["reno", "cubic", "bbr"])
+@pytest.mark.parametrize("cell", CELLS)
+def test_goodput_is_the_kernel_s(guest_kernel, cell, control):
+    """Within 3 %, and where the seeds differ within three standard errors of the difference besides."""
+    seeds = list(range(1, 17)) if cell == "bursts" else [1, 2]
+    text = changed(CELLS[cell], ('congestion = "reno"', f'congestion = "{control}"'))
+    plan = replace(ac.loads(text).plan(), seeds=tuple(seeds))
+    ours, theirs = (goodputs_mbps(plan, engine) for engine in ("packet", "linux"))
+    error = np.hypot(*(found.std(ddof=1) / len(seeds) ** 0.5 for found in (ours, theirs)))
+    assert abs(ours.mean() - theirs.mean()) < 0.03 * theirs.mean() + 3 * error
