@@ -25,6 +25,12 @@ def build(
         Path | None,
         typer.Option(metavar="DIR", help="A source tree of Linux, left as it is; also a .deb or .tar.xz of one."),
     ] = None,
+    series: Annotated[
+        str | None,
+        typer.Option(
+            metavar="X.Y", help="Debian's source of another series, such as 6.12, beside the one a run takes."
+        ),
+    ] = None,
     again: Annotated[bool, typer.Option("--again", help="Build it even if it is there.")] = False,
 ) -> None:
     """Make the guest kernel, of Debian's own linux-source or of a tree of yours. Takes a few minutes, once; no root.
@@ -33,12 +39,16 @@ def build(
         ackclock kernel build
 
         ackclock kernel build --source ~/linux
+
+        ackclock kernel build --series 6.12
     """
     from ackclock.cli.terminal.progress import progress
     from ackclock.engines.linux.kernel import build as work
 
+    if source is not None and series is not None:
+        raise InputError("--series: found both --source and --series; expected one of them")
     with progress("Building the guest kernel") as tell:
-        kept = work.build(source, tell, lambda what: typer.echo(f"{what} …", err=True), again=again)
+        kept = work.build(source, tell, lambda what: typer.echo(f"{what} …", err=True), again=again, series=series)
     typer.echo(f"Linux {kept.version}: {kept.folder}")
 
 

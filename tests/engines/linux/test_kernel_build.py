@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ackclock.cli import application
+from ackclock.engines import linux
 from ackclock.engines.linux import guest
 from ackclock.engines.linux.kernel import build, cache, config, headers, source
 from ackclock.errors import AckclockError, InputError
@@ -282,3 +283,49 @@ def test_what_modules_need_is_packed(home, tree, tools, tmp_path):
     assert (tmp_path / "include/net/tcp.h").read_text() == "/* TCP */"
     assert (tmp_path / "Module.symvers").read_text() == "0x00000000\ttcp_slow_start\tvmlinux\tEXPORT_SYMBOL\t\n"
     assert {"Makefile", ".config", "same_everywhere.h"} <= names(tmp_path)
+
+
+class TestSeries:
+    """Kernels beside the one that a run takes."""
+
+    @pytest.fixture(autouse=True)
+    def both(self, home, tree, tools, monkeypatch):
+        """The release's own, then one that was asked for."""
+        monkeypatch.setattr(build, "FETCHING", {})
+        monkeypatch.setattr(build.source, "_fetched", lambda _, series: tree if series else pytest.fail("not asked"))
+        monkeypatch.setattr(build.source, "_unpacked", lambda archive, _: archive)
+        self.own = made(tree)
+        tools("make", MAKE.replace("6.1.7", "6.12.3").replace("FAIL_HERE", ""))
+        self.newer = build.build(None, lambda _: None, lambda _: None, series="6.12")
+
+    def test_one_that_was_asked_for_does_not_take_the_place_of_the_releases_own(self):
+        assert [kept.version for kept in cache.every()] == ["6.12.3", "6.1.7"]
+        assert cache.chosen().version == self.own.version == "6.1.7"
+
+    def test_it_is_there_already(self, tools):
+        tools("make", MAKE.replace("FAIL_HERE", "exit 1"))
+        assert build.build(None, lambda _: None, lambda _: None, series="6.12").folder == self.newer.folder
+
+    @pytest.mark.parametrize(("name", "version"), [("6.1", "6.1.7"), ("6.12", "6.12.3"), ("6.12.3", "6.12.3")])
+    def test_a_scenario_names_a_version_or_a_series(self, name, version):
+        assert linux._kernel(name).parent.name.startswith(f"{version}-")
+
+    def test_one_that_is_not_there_is_named_with_those_that_are(self):
+        with pytest.raises(InputError, match=r'found "6\.13"; .*"6\.12\.3", "6\.1\.7"') as raised:
+            linux._kernel("6.13")
+        assert "\n" not in str(raised.value)
+
+
+def test_a_series_that_apt_does_not_know_is_refused_with_those_it_does(home, tools):
+    tools("apt-cache", APT_CACHE.format(own="echo linux-source"))
+    tools("apt-get", "#!/bin/sh\n")
+    with pytest.raises(InputError, match=r'--series: found "7\.1"; expected one that apt knows: 6\.1, 6\.12$'):
+        build.build(None, lambda _: None, lambda _: None, series="7.1")
+
+
+def test_a_source_and_a_series_are_one_too_many(home, tree):
+    result = CliRunner().invoke(application(), ["kernel", "build", "--source", str(tree), "--series", "6.12"])
+    assert (result.exit_code, result.stderr) == (
+        2,
+        "--series: found both --source and --series; expected one of them\n",
+    )

@@ -179,18 +179,15 @@ def ready(plan: Plan) -> None:
 
 
 def _kernel(name: str) -> Path:
-    """The file of a guest's kernel: "guest", a path, or the version of one in the cache. Raises `InputError`."""
+    """The file of a guest's kernel: "guest", a path, or a version or series in the cache. Raises `InputError`."""
     if name == "guest":
         return cache.chosen().kernel
     if "/" in name:
         return Path(name)
-    versions = {kept.version: kept.kernel for kept in reversed(cache.every()) if kept.current}
-    if name not in versions:
-        known = ", ".join(f'"{version}"' for version in versions)
-        raise InputError(
-            f'linux.kernel: found {shown(name)}; expected "guest", "live", a path{known and f", or {known}"}'
-        )
-    return versions[name]
+    if kept := cache.of_version(name):
+        return kept.kernel
+    known = ", ".join(f'"{kept.version}"' for kept in cache.every() if kept.current)
+    raise InputError(f'linux.kernel: found {shown(name)}; expected "guest", "live", a path{known and f", or {known}"}')
 
 
 def _about(given: Order, release: str) -> dict[str, Any]:

@@ -59,36 +59,47 @@ Progress = Callable[[float], None]
 Say = Callable[[str], None]
 
 
-def build(given: Path | None, progress: Progress, say: Say, *, again: bool = False) -> cache.Kept:
-    """Makes a guest of a source tree (by default Debian's own), or finds that it is there already.
+def build(
+    given: Path | None, progress: Progress, say: Say, *, again: bool = False, series: str | None = None
+) -> cache.Kept:
+    """Makes a guest of a source tree (by default Debian's own, or of a series), or finds that it is there already.
 
     `progress` is called with the share that is done, `say` with what is done next. Raises `InputError` for a missing
     tool or a source that cannot be used, `AckclockError` if the build fails; then nothing is left but a log.
     """
     source.check(given)
     wanted = given is None and not again
-    if wanted and (there := _whole()):
+    if wanted and (there := _there(series)) and _is_whole(there):
         return there
     _check_host(given)
     with folders.writing(cache.home()), cache.only_one(say):
-        if wanted and (there := _whole()):  # made while we waited
+        there = _there(series) if wanted else None
+        if there and _is_whole(there):  # made while we waited
             return there
         with _workshop() as work:
-            if wanted and (there := cache.taken(cache.every())):
+            if there:
                 return _completed(there, work, say)
-            return _made(source.tree(given, work, say), work, progress, say, again)
+            return _made(source.tree(given, work, say, series), work, progress, say, again, beside=series is not None)
 
 
-def _whole() -> cache.Kept | None:
-    """The guest that a run takes, if modules can be compiled for it."""
+def _there(series: str | None) -> cache.Kept | None:
+    """The guest of a series; or the one that a run takes, unless there are only those beside it."""
+    if series is not None:
+        return cache.of_version(series)
     there = cache.taken(cache.every())
-    return there if there and (there.folder / headers.PACKED).is_file() else None
+    return None if there is None or there.beside else there
+
+
+def _is_whole(kept: cache.Kept) -> bool:
+    """Whether modules can be compiled for it."""
+    return (kept.folder / headers.PACKED).is_file()
 
 
 def _completed(kept: cache.Kept, work: Path, say: Say) -> cache.Kept:
     """Adds what modules are compiled against. A guest that cannot have it is good for all else, so that it stays."""
     try:
-        make = Make(source.tree(None, work, say), work / "objects", work / "build.log")
+        series = ".".join(kept.version.split(".")[:2]) if kept.beside else None
+        make = Make(source.tree(None, work, say, series), work / "objects", work / "build.log")
         if (version := make.version()) != kept.version:
             raise AckclockError(f"Debian has Linux {version}; `ackclock kernel build --again` makes a guest of it")
         _add_headers(kept, make, say)
@@ -140,12 +151,12 @@ def _workshop() -> Iterator[Path]:
         yield work
 
 
-def _made(tree: Path, work: Path, progress: Progress, say: Say, again: bool) -> cache.Kept:
+def _made(tree: Path, work: Path, progress: Progress, say: Say, again: bool, *, beside: bool) -> cache.Kept:
     make = Make(tree, work / "objects", work / "build.log")
     version = make.version()
     target = cache.folder_of(version)
     if not again and (there := next((kept for kept in cache.every() if kept.folder == target), None)):
-        if not (there.folder / headers.PACKED).is_file():
+        if not _is_whole(there):
             _add_headers(there, make, say)
         return there
     try:
@@ -161,7 +172,7 @@ def _made(tree: Path, work: Path, progress: Progress, say: Say, again: bool) -> 
     except (AckclockError, OSError):
         _keep_log(make.log)
         raise
-    about = _about(version, settings, answer)
+    about = {**_about(version, settings, answer), "beside": beside}
     with folders.replacing(target) as new:
         shutil.copy(make.objects / "linux", new / "linux")
         shutil.copy(make.log, new / "build.log")

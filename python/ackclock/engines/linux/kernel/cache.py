@@ -44,6 +44,15 @@ class Kept:
         return bool(self.about["inputs"] == config.inputs_hash())
 
     @property
+    def beside(self) -> bool:
+        """Whether it was asked for by its version, to be looked at beside the one that a run takes."""
+        return bool(self.about.get("beside"))
+
+    def is_of(self, version: str) -> bool:
+        """Whether it is of this version: `6.1.192`, or `6.1` for any of that series."""
+        return f"{self.version}.".startswith(f"{version}.")
+
+    @property
     def modules(self) -> list[Path]:
         """Kernel modules that were built for it."""
         return sorted((self.folder / "modules").glob("*.ko"))
@@ -67,8 +76,14 @@ def every() -> list[Kept]:
 
 
 def taken(kernels: Iterable[Kept]) -> Kept | None:
-    """The one of `every()` that a run takes: the newest kernel that this ackclock made."""
-    return next((kept for kept in kernels if kept.current), None)
+    """The one of `every()` that a run takes: the newest that this ackclock made, of another series than asked for."""
+    current = [kept for kept in kernels if kept.current]
+    return next((kept for kept in current if not kept.beside), current[0] if current else None)
+
+
+def of_version(version: str) -> Kept | None:
+    """The newest guest of a version or series that this ackclock made."""
+    return next((kept for kept in every() if kept.current and kept.is_of(version)), None)
 
 
 def chosen() -> Kept:

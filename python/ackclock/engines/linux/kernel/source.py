@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ackclock.errors import AckclockError, InputError
+from ackclock.input.fields import shown
 
 Say = Callable[[str], None]
 
@@ -25,52 +26,61 @@ def check(given: Path | None) -> None:
         )
 
 
-def tree(given: Path | None, work: Path, say: Say) -> Path:
-    """A source tree: the given one as it is, else one unpacked below `work`. Raises `AckclockError`."""
+def tree(given: Path | None, work: Path, say: Say, series: str | None = None) -> Path:
+    """A source tree: the given one as it is, else Debian's of a series, unpacked below `work`. `AckclockError`."""
     if given is not None and given.is_dir():
         return given.absolute()
     if given is None:
         say("fetching Linux's source")
-        given = _fetched(work)
+        given = _fetched(work, series)
     say("unpacking Linux's source")
     return _unpacked(given.absolute(), work)
 
 
-def _fetched(work: Path) -> Path:
+def _fetched(work: Path, series: str | None) -> Path:
     """The package's file. Root asks apt anew if it knows no package, or one that is no longer there."""
     try:
-        _download(work)
+        _download(work, series)
     except AckclockError:
         if os.geteuid():
             raise
         _run(["apt-get", "update", "-q"], work)
-        _download(work)
+        _download(work, series)
     return next(work.glob("linux-source-*.deb"))
 
 
-def _download(work: Path) -> None:
+def _download(work: Path, series: str | None) -> None:
     known = _run(["apt-cache", "search", "--names-only", r"^linux-source-[0-9.]+$"], work)
     own = (
         _run(["apt-cache", "depends", "linux-source"], work) if "linux-source" in _run(_PACKAGES, work).split() else ""
     )
-    _run(["apt-get", "download", "-q", _chosen(known, own)], work)
+    _run(["apt-get", "download", "-q", _chosen(known, own, series)], work)
 
 
 #: Prints the package whose dependency is the release's own kernel, if there is one.
 _PACKAGES = ["apt-cache", "pkgnames", "linux-source"]
 
 
-def _chosen(known: str, own: str) -> str:
-    """The package of the release's own kernel, or the newest of those that apt knows."""
+def _chosen(known: str, own: str, series: str | None = None) -> str:
+    """The package of a series; else that of the release's own kernel, or the newest of those that apt knows."""
+    names: list[str] = re.findall(r"^linux-source-[0-9.]+", known, re.MULTILINE)
+    if series is not None and f"linux-source-{series}" not in names:
+        there = ", ".join(name.removeprefix("linux-source-") for name in sorted(names, key=_numbers))
+        raise InputError(f"--series: found {shown(series)}; expected one that apt knows: {there or 'it knows none'}")
+    if series is not None:
+        return f"linux-source-{series}"
     if depends := re.search(r"Depends: (linux-source-[0-9.]+)", own):
         return depends[1]
-    names: list[str] = re.findall(r"^linux-source-[0-9.]+", known, re.MULTILINE)
     if not names:
         raise InputError(
             "apt knows no package linux-source-*: `apt-get update` as root may help; "
             "else --source DIR takes any tree of Linux"
         )
-    return max(names, key=lambda name: [int(number) for number in re.findall(r"\d+", name)])
+    return max(names, key=_numbers)
+
+
+def _numbers(name: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", name)]
 
 
 def _unpacked(archive: Path, work: Path) -> Path:
