@@ -4,12 +4,14 @@
     python docs/make_gallery.py results/gallery [ID…]
 
 takes `reproduced.csv` of all entries, or of those named, into `reproductions/ID/` and their figures into
-`docs/gallery/`, and writes the pages. Without a folder the pages are written from what is there. All of it is kept in
-the repository: a run at full scale takes minutes.
+`docs/gallery/`, and writes the pages. Of results of some engines alone (`ackclock reproduce ID --engine NAMES`) the
+rows take the place of theirs, and the figure comes below the other. Without a folder the pages are written from what is
+there. All of it is kept in the repository: a run at full scale takes minutes.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
@@ -31,7 +33,8 @@ order agrees, differs, not measured, contradicts; rows of an entry's page in par
 
 `ackclock reproduce` lists the entries, `ackclock reproduce B5.4` runs one; [how to add one](../guides/reproduce.md).
 Values are means over seeds with 95 % intervals, at full scale; those of the kernel (`linux`) at the scale of the
-entry's `linux.toml`. `make gallery` makes these pages. B4.silence, B5.4–5.6, B5.7–5.9,
+entry's `linux.toml`, those of ns-2 itself (`ns2`) at that of its `ns2.toml`. Rows of an engine that cannot run what
+they need are not measured, and do not count. `make gallery` makes these pages. B4.silence, B5.4–5.6, B5.7–5.9,
 B5.10–5.11, B5.21–5.22, K.cap, R6.cap, R6.t2, R7.4–7.9 and R7.cap are of the engines as they are. The other rows of
 `packet` and `linux` are of runs before the packet engine compressed SACKs, had recoveries follow each other at once and
 took RTTs from timestamps in whole milliseconds, as Linux does, and before the receivers of `linux` read in time; they
@@ -50,17 +53,36 @@ def main(results: Path | None, ids: Sequence[str]) -> None:
 
 
 def take(entry: Entry, folder: Path) -> None:
-    """Copies a result's table and figure. Stops at a result of `--quick`."""
-    if Result.read(folder / TABLE, entry.id).scale != FULL:
+    """Takes a result's table and figure over. Stops at a result of `--quick`.
+
+    Of some engines alone, their rows take the place of those that are there, and their figure comes beside the other.
+    """
+    new = Result.read(folder / TABLE, entry.id)
+    if new.scale != FULL:
         raise SystemExit(f"{folder}: a result of --quick; the gallery needs the full scale")
+    run = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["reproduction"]
+    alone = run.get("engines", entry.all_engines)
+    if len(alone) < len(entry.all_engines):
+        Result.read(entry.folder / TABLE, entry.id).beside(new).write(entry.folder / TABLE)
+        if any(row.n for row in new.rows):
+            shutil.copyfile(folder / "figure.png", GALLERY / f"{entry.id}-{'-'.join(alone)}.png")
+        return
+    for stale in figures(entry)[1:]:
+        (GALLERY / stale).unlink()
     shutil.copyfile(folder / TABLE, entry.folder / TABLE)
     shutil.copyfile(folder / "figure.png", GALLERY / f"{entry.id}.png")
+
+
+def figures(entry: Entry) -> list[str]:
+    """The names of its figures: of all engines, then of some alone."""
+    alone = [path.name for engine in entry.all_engines for path in GALLERY.glob(f"{entry.id}-*{engine}.png")]
+    return [f"{entry.id}.png", *sorted(set(alone))]
 
 
 def pages(known: Iterable[Entry]) -> dict[str, str]:
     """Every page by its file name, from the entries' tables and READMEs."""
     found = [(entry, Result.read(entry.folder / TABLE, entry.id)) for entry in known]
-    made = {f"{entry.id}.md": page.entry_page(entry, result, f"{entry.id}.png") for entry, result in found}
+    made = {f"{entry.id}.md": page.entry_page(entry, result, *figures(entry)) for entry, result in found}
     return {"index.md": page.index_page(found, INTRODUCTION), **made}
 
 

@@ -113,11 +113,12 @@ ns-3:
 - One bottleneck. A device holds a packet of its own behind the queue discipline: of what may wait, one packet waits
   there.
 - Its CUBIC has no region that is friendly to Reno.
-- Queues: `pfifo`, `bfifo`, `red`, `codel`. Frames have 2 bytes; the rate makes up for the difference.
+- Queues: `pfifo`, `bfifo`, `red`, `codel`. Frames have 2 bytes; the rate makes up for the difference, exactly so for
+  full segments.
 
-- Generated traffic, UDP (not at a rate that follows the delay), random losses, ECN as RFC 3168 has it, several queues
-  in a row and on the way back, links whose rate or delay changes. Its RED with ECN drops beyond `max`: `harddrop`.
-
+Both carry out generated traffic, UDP (but not at a rate that follows the delay), random losses, ECN as RFC 3168 has it
+and links whose rate changes; ns-2 also several queues in a row and on the way back, and links whose delay changes. A
+random loss may take a SYN, which the other engines spare; ns-2's RED with ECN drops beyond `max` (`harddrop = true`).
 Not in either: routed networks, links that fail, captures.
 
 ## Beside the packet engine and Linux

@@ -9,7 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ackclock.campaigns.reproduce.measured import Values
+from ackclock.campaigns.reproduce.measured import Measured, Values
+from ackclock.campaigns.reproduce.verdict import Row
 from ackclock.dataset import Dataset
 from ackclock.metrics import RunView, runs, value
 from ackclock.views.plots import style
@@ -31,27 +32,47 @@ def window_ratio(view: RunView) -> float | None:
 RATIOS: Mapping[str, Callable[[RunView], float | None]] = {"ratio": throughput_ratio, "windows": window_ratio}
 
 
+def beside_theory(
+    measured: Mapping[str, Measured], rows: Callable[[Measured, Measured], list[Row]]
+) -> dict[str, list[Row]]:
+    """Rows of each simulator beside the model, by both names; none without the model."""
+    simulators = [name for name in measured if name != "theory"]
+    return {f"{name}, theory": rows(measured[name], measured["theory"]) for name in simulators if "theory" in measured}
+
+
 def determination(expected: list[float], found: list[Values]) -> Values:
     """R² of a straight line through expected and found values, for each seed."""
     seeds = zip(*found, strict=True)
     return tuple(None if None in seed else float(np.corrcoef(expected, seed)[0, 1] ** 2) for seed in seeds)
 
 
-@style.styled
-def ratios(simulated: Mapping[str, Dataset], model: Mapping[str, Dataset], limit: str) -> Figure:
-    """The throughputs' ratio over the queues' ratio, a colour for each pair of rates; dashed: the model's windows.
+#: Engine → how its line looks, and which of `RATIOS` it shows.
+LOOKS: Mapping[str, tuple[Mapping[str, Any], str]] = {
+    "packet": ({"marker": "o"}, "ratio"),
+    "ns2": ({"marker": "s", "linestyle": ":", "mfc": "white"}, "ratio"),
+    "theory": ({"marker": "x", "linestyle": "--"}, "windows"),
+}
 
-    A case begins with its rates (`10:2 36KB`); `limit` is the queues' parameter. Means over the seeds.
+
+@style.styled
+def ratios(engines: Mapping[str, Mapping[str, Dataset]], limit: str) -> Figure:
+    """The throughputs' ratio over the queues' ratio, a colour for each pair of rates; of the model that of the windows.
+
+    By engine and case. A case begins with its rates (`10:2 36KB`); `limit` is the queues' parameter. Means over the
+    seeds.
     """
     fig = style.figure(3.4)
     ax = fig.subplots()
-    for number, rates in enumerate(dict.fromkeys(case.split()[0] for case in simulated)):
-        look = {"color": style.COLOURS[number], "ms": 4}
-        one, other = ([data for case, data in of.items() if case.split()[0] == rates] for of in (simulated, model))
-        line(ax, one, limit, "ratio", marker="o", label=f"{rates.replace(':', '/')} Mb/s", **look)
-        line(ax, other, limit, "windows", marker="x", linestyle="--", **look)
-    ax.plot([], [], color=style.INK, marker="o", ms=4, label="packet")
-    ax.plot([], [], color=style.INK, linestyle="--", marker="x", ms=4, label="theory")
+    there = {engine: cases for engine, cases in engines.items() if cases}
+    every = dict.fromkeys(case.split()[0] for cases in there.values() for case in cases)
+    for number, rates in enumerate(every):
+        ax.plot([], [], color=style.COLOURS[number], label=f"{rates.replace(':', '/')} Mb/s")
+        for engine, cases in there.items():
+            look, measure = LOOKS[engine]
+            of_rates = [data for case, data in cases.items() if case.split()[0] == rates]
+            line(ax, of_rates, limit, measure, color=style.COLOURS[number], ms=4, **look)
+    for engine in there:
+        ax.plot([], [], color=style.INK, ms=4, label=engine, **LOOKS[engine][0])
     ax.set_xlim(left=0)
     ax.set_ylim(bottom=0)
     ax.set_xlabel("down queue / up queue")

@@ -7,7 +7,7 @@ from ackclock.campaigns.reproduce import Measured, Row, near, ratio
 from ackclock.campaigns.reproduce.entry import Published
 from ackclock.reproductions.measures import window_peak
 
-ENGINES = ("packet", "linux")
+ENGINES = ("packet", "linux", "ns2")
 MEASURES = {"peak": window_peak, "losses": "losses_per_epoch"}
 
 #: “Precisely tracking the network capacity” of 82 packets: within 3 %, two packets; within 10 % it still follows it.
@@ -18,8 +18,8 @@ WORSE, THE_SAME = (1.1, inf), (1 / 1.1, inf)
 
 
 def looks(engine: str, case: str) -> bool:
-    """For a short look the kernel runs LinCubic."""
-    return engine != "linux" or case.startswith("lincubic")
+    """For a short look the kernel runs LinCubic, and ns-2 what it has."""
+    return case.startswith({"linux": "lincubic", "ns2": "cubic"}.get(engine, ""))
 
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:

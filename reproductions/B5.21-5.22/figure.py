@@ -1,4 +1,4 @@
-"""Figures 5.21 and 5.22: the congestion window of the one flow, in the simulation and in the kernel."""
+"""Figures 5.21 and 5.22: the congestion window of the one flow, in the simulation, in the kernel and in ns-2."""
 
 from collections.abc import Mapping
 
@@ -15,18 +15,19 @@ CONTROLS = {"cubic": "CUBIC", "lincubic": "LinCubic", "accucubic": "AccuCubic"}
 
 
 @style.styled
-def draw(packet: Mapping[str, Dataset], linux: Mapping[str, Dataset]) -> Figure:
+def draw(packet: Mapping[str, Dataset], linux: Mapping[str, Dataset], ns2: Mapping[str, Dataset]) -> Figure:
     """A row for each control, a column for each setting of fast convergence."""
     fig = style.figure(6.4)
     axes = fig.subplots(len(CONTROLS), 2, sharex=True, sharey=True)
     for row, (control, name) in enumerate(CONTROLS.items()):
         for column, fc in enumerate(("FC on", "FC off")):
             ax, case = axes[row, column], f"{control} {fc}"
-            found = {engine: data[case] for engine, data in (("packet", packet), ("linux", linux)) if case in data}
+            engines = {"packet": packet, "linux": linux, "ns2": ns2}
+            found = {engine: data[case] for engine, data in engines.items() if case in data}
             figures.windows_together(ax, found, SPAN_S, f"{name}, {fc}: window (segments)")
             ax.set_ylim(SHOWN_SEGMENTS)
             style.reference(ax, CAPACITY_P, "BDP + buffer" if column == 1 else "")
             if row < len(CONTROLS) - 1:
                 ax.set_xlabel("")
-    fig.legend(*axes[1, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return fig

@@ -10,7 +10,7 @@ from ackclock.campaigns.reproduce.entry import Published
 from ackclock.metrics import RunView, pendulum
 from ackclock.metrics.view import Array
 
-ENGINES = ("packet", "theory")
+ENGINES = ("packet", "theory", "ns2")
 
 #: “Visible at 111, 135 and 151 s”: three events in a stretch of unknown length tell a rate to a factor of 1.5 at best.
 OFTEN, OF_ITS_KIND = (20 / 1.5, 20 * 1.5), (20 / 3, 20 * 3)

@@ -1,4 +1,4 @@
-"""Figure 4-1: both queues, in seconds at their links' rates, as simulated and as the model has them."""
+"""Figure 4-1: both queues, in seconds at their links' rates, as simulated, as the model has them and in ns-2."""
 
 from collections.abc import Mapping
 
@@ -16,16 +16,18 @@ SHOWN_S = (100.0, 160.0)
 
 
 @style.styled
-def draw(simulated: Mapping[str, Dataset], model: Mapping[str, Dataset]) -> Figure:
+def draw(packet: Mapping[str, Dataset], theory: Mapping[str, Dataset], ns2: Mapping[str, Dataset]) -> Figure:
     """The queueing delays of the first run of each engine, with the tilts without loss."""
-    fig = style.figure(4.2)
-    above, below = fig.subplots(2, 1, sharex=True, sharey=True)
-    _delays(above, next(iter(simulated.values())), "packet")
-    _delays(below, next(iter(model.values())), "theory")
-    below.set_xlim(SHOWN_S)
-    below.set_ylim(bottom=0)
-    below.set_xlabel("time (s)")
-    fig.legend(*above.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    engines = {"packet": packet, "theory": theory, "ns2": ns2}
+    shown = [(name, data) for name, cases in engines.items() for data in cases.values()]
+    fig = style.figure(0.4 + 1.9 * len(shown))
+    axes = fig.subplots(len(shown), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
+    for ax, (name, data) in zip(axes, shown, strict=True):
+        _delays(ax, data, name)
+    axes[-1].set_xlim(SHOWN_S)
+    axes[-1].set_ylim(bottom=0)
+    axes[-1].set_xlabel("time (s)")
+    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return fig
 
 

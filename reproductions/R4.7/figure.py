@@ -8,6 +8,6 @@ from ackclock.dataset import Dataset
 from ackclock.reproductions import antiparallel
 
 
-def draw(simulated: Mapping[str, Dataset], model: Mapping[str, Dataset]) -> Figure:
+def draw(packet: Mapping[str, Dataset], theory: Mapping[str, Dataset], ns2: Mapping[str, Dataset]) -> Figure:
     """Means over the seeds."""
-    return antiparallel.ratios(simulated, model, "limit_packets")
+    return antiparallel.ratios({"packet": packet, "ns2": ns2, "theory": theory}, "limit_packets")

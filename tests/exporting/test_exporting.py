@@ -92,6 +92,26 @@ def test_udp_and_transfers_are_said_with_their_size_and_rate():
     assert "-u -l 1000 -b 800000 -t 3" in script
 
 
+TRANSFERS = """
+[[traffic]]
+kind = "poisson"
+rate = "{rate}"
+congestion = "reno"
+size = "10kB"
+[tcp]
+stack = "ns2"
+sack = true
+"""
+
+
+@pytest.mark.parametrize(("target", "line"), [("ns2", "transfer 2 1 $src0 $dst0 "), ("ns3", "    {2, ")])
+def test_a_simulator_is_told_of_each_transfer(target, line):
+    script = exporting.export(small(congestion="reno", more=TRANSFERS.format(rate="5/s")), target).text
+    assert line in script
+    with pytest.raises(exporting.UnsaidError, match="more than 1000 transfers"):
+        exporting.export(small(congestion="reno", more=TRANSFERS.format(rate="500/s")), target)
+
+
 def test_one_device_gets_the_bottlenecks_rate_and_queue():
     script = exporting.export(small("fq_codel", "200p"), "tc", "eth0").text
     reads("sh", "-n", text=script)

@@ -25,6 +25,9 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", help="A short look at a reduced scale: not what the documentation quotes.")
     ] = False,
+    engine: Annotated[
+        str, typer.Option(metavar="NAMES", help="Run these of the entries' engines alone, separated by commas.")
+    ] = "",
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the entries' result folders.")] = Path(
         "results/reproduce"
     ),
@@ -44,6 +47,8 @@ def reproduce(
 
         ackclock reproduce B5.4 --quick
 
+        ackclock reproduce B5.21 --engine ns2
+
         ackclock reproduce --all --out results/gallery
     """
     from ackclock.campaigns.reproduce import entries, find
@@ -58,6 +63,8 @@ def reproduce(
         reproduction.print_entries(known)
         return
     chosen = known if every else list({entry.id: entry for entry in (find(name, known) for name in ids or ())}.values())
+    if engine:
+        chosen = [entry.alone(work.engine_names(engine)) for entry in chosen]
     cases = {entry.id: work_of.listed(entry, quick=quick) for entry in chosen}
     expected = forecasts.of_cases([case for listed in cases.values() for case in listed], jobs)
     if dry_run:

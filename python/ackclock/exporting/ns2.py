@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ackclock.engines import ns2
 from ackclock.engines.ns2 import agents, impairments, queues, script
 from ackclock.engines.traced import told
-from ackclock.exporting.script import Script, UnsaidError, comments, heading, needs, too_many
+from ackclock.exporting.script import Script, UnsaidError, comments, heading, needs, too_many, too_many_drawn
 from ackclock.plan import Plan
 
 #: What to do with the file.
@@ -23,7 +23,7 @@ SENTENCES = (
 def write(plan: Plan) -> Script:
     """The script. Raises `UnsaidError` for what ns-2 has not."""
     needs(plan, "ns-2", ns2.Ns2Engine.has)
-    if lacking := [*too_many(plan), *script.beyond_ways(plan)]:
+    if lacking := [*too_many(plan), *too_many_drawn(plan), *script.beyond_ways(plan)]:
         raise UnsaidError("ns-2", lacking)
     notes = tuple(dict.fromkeys(_notes(plan)))
     about = comments(heading(plan, SENTENCES, notes))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ackclock import _core
 from ackclock.engines.features import features
+from ackclock.engines.traced.told import told
 from ackclock.errors import AckclockError
 from ackclock.input.names import one_line
 from ackclock.plan import FlowPlan, Plan
@@ -49,6 +50,13 @@ def too_many(plan: Plan, most: int = MOST_FLOWS) -> Iterator[str]:
     """More flows than a person would have written."""
     if len(plan.flows) + len(plan.datagrams) > most:
         yield f"more than {most} flows"
+
+
+def too_many_drawn(plan: Plan) -> Iterator[str]:
+    """So of flows with the transfers that are generated, each of which a simulator's script writes."""
+    drawn = told(plan, plan.seeds[0]).connections if plan.traffic and not plan.nodes else ()
+    if len(drawn) > MOST_FLOWS:
+        yield f"more than {MOST_FLOWS} transfers"
 
 
 def heading(plan: Plan, sentences: Sequence[str], notes: Sequence[str]) -> list[str]:

@@ -30,7 +30,7 @@ from ackclock.campaigns.reproduce.measured import of_run
 from ackclock.campaigns.reproduce.result import FULL, Judged, Result
 from ackclock.campaigns.reproduce.verdict import worst
 from ackclock.cli import forecasts
-from ackclock.errors import InputError, ScenarioError
+from ackclock.errors import InputError, ScenarioError, Unsupported, UnsupportedError
 
 SCENARIO = """
 name = "small"
@@ -315,8 +315,66 @@ def test_an_engine_that_the_machine_lacks_is_left_out_and_named(entry, tmp_path,
     monkeypatch.setattr("ackclock.engines.lacking", lambda name: "no glass" if name == "fluid" else None)
     with pytest.warns(UserWarning, match=r'X1\.2-1\.3 is run without the engine "fluid": no glass'):
         found = work.run(entry, tmp_path / "out", quick=True)
-    assert found.engines == ["packet"]
+    assert [(row.engine, row.verdict, row.counts, row.why) for row in found.rows] == [
+        ("fluid", NOT_MEASURED, False, "no glass"),
+        ("packet", AGREES, True, "4.5 Mb/s to 5.5 Mb/s"),
+    ]
+    assert found.verdict == AGREES
     assert not (tmp_path / "out" / "fluid").exists()
+
+
+def test_a_case_that_an_engine_cannot_run_is_not_measured_and_says_why(entry, tmp_path, monkeypatch):
+    run = work.running.run
+
+    def unable(plan, engine, **around):
+        if engine == "fluid" and len(plan.seeds) == 1:
+            what = "wings" if plan.groups[0].label == "reno" else "queues"
+            raise UnsupportedError([Unsupported(what, engine)])
+        return run(plan, "packet", **around)
+
+    monkeypatch.setattr(work.running, "run", unable)
+    (entry.folder / "check.py").write_text(CHECK.replace('("packet",)', '("packet", "fluid")'))
+    found = work.run(Entry(entry.folder), tmp_path / "out", quick=True)
+    assert [(row.engine, row.verdict, row.counts) for row in found.rows] == [
+        ("packet", AGREES, True),
+        ("fluid", NOT_MEASURED, False),
+    ]
+    assert found.rows[1].why == 'engine "fluid" has no queues, no wings'
+    assert not (tmp_path / "out" / "fluid").exists()
+
+
+def test_an_entry_may_be_run_by_some_of_its_engines(entry, tmp_path):
+    text = CHECK.replace('("packet",)', '("fluid", "packet")')
+    (entry.folder / "check.py").write_text(text)
+    (entry.folder / "figure.py").write_text(
+        "from matplotlib.figure import Figure\n"
+        "def draw(fluid, packet):\n    assert not fluid and len(packet) == 4\n    return Figure()\n"
+    )
+    found = work.run(Entry(entry.folder).alone(["packet"]), tmp_path / "out", quick=True)
+    assert found.engines == ["packet"]
+    with pytest.raises(InputError, match=r'--engine: found "ns2"; expected of X1\.2-1\.3 one of fluid, packet'):
+        Entry(entry.folder).alone(["ns2"])
+
+
+def test_rows_of_engines_that_were_run_again_take_the_place_of_theirs():
+    def result(**means):
+        return Result("X", [Judged.of(row(mean), name, "", FULL) for name, mean in means.items()])
+
+    both = result(packet=1, linux=2).beside(result(linux=3, ns2=4))
+    assert [(each.engine, each.reproduced) for each in both.rows] == [("packet", 1), ("linux", 3), ("ns2", 4)]
+
+
+def test_rows_beside_each_other_may_be_of_some_engines(entry, tmp_path):
+    text = CHECK.replace('("packet",)', '("packet", "fluid")')
+    text += (
+        "def beside(measured, published):\n"
+        '    found = measured["fluid"]["cubic small"]["rate"]\n'
+        '    return {"fluid": [], "fluid, packet": [Row("rate", found, (0, 1e9), (0, 1e9), "beside")]}\n'
+    )
+    (entry.folder / "check.py").write_text(text)
+    (entry.folder / "fluid.toml").write_text('[network]\nqueue = { discipline = "pfifo", limit = "20p" }\n')
+    found = work.run(Entry(entry.folder), tmp_path / "out", quick=True)
+    assert [row.at for row in found.rows if row.engine == "fluid, packet"] == ["beside"]
 
 
 def test_an_engine_may_run_some_cases_only(entry, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import warnings
 from pathlib import Path
 
@@ -32,14 +33,19 @@ def keys(rows):
     return [(row.engine, row.claim, row.at) for row in rows]
 
 
-def of_kernel(entry, key):
-    """Whether a row is the kernel's, or may set it beside others."""
-    return "linux" in entry.engines and (key[0] == "linux" or "," in key[0])
+#: Engines that a machine may lack.
+FOREIGN = ("linux", "ns2")
+
+
+def of_others(entry, key):
+    """Whether a row is of an engine that may lack, or may set it beside others."""
+    foreign = [engine for engine in FOREIGN if engine in entry.engines]
+    return bool(foreign) and (key[0] in foreign or "," in key[0])
 
 
 @every_entry
 def test_a_quick_run_has_the_rows_of_the_committed_result(entry, tmp_path, request):
-    """A quick run may leave out some of the kernel's rows. Without a guest they are skipped by name."""
+    """It may leave out some rows of the kernel and of ns-2. Without a guest the kernel's are skipped by name."""
     lacks_guest = "linux" in entry.engines and engines.lacking("linux")
     if lacks_guest and os.environ.get("CI"):
         request.getfixturevalue("guest_kernel")
@@ -48,14 +54,15 @@ def test_a_quick_run_has_the_rows_of_the_committed_result(entry, tmp_path, reque
         result = reproduce.run(entry, tmp_path / entry.id, quick=True)
     committed = Result.read(entry.folder / TABLE, entry.id)
     found, every = keys(result.rows), keys(committed.rows)
-    assert [key for key in found if not of_kernel(entry, key)] == [key for key in every if not of_kernel(entry, key)]
+    assert [key for key in found if not of_others(entry, key)] == [key for key in every if not of_others(entry, key)]
     assert {row.scale for row in result.rows} == {QUICK}
     assert {row.scale for row in committed.rows} == {FULL}
     assert (tmp_path / entry.id / "figure.png").stat().st_size > 1000
     if lacks_guest:
         request.getfixturevalue("guest_kernel")
     assert set(found) <= set(every)
-    assert {key[0] for key in found} == {key[0] for key in every}
+    there = {key[0] for key in every if not any(map(engines.lacking, key[0].split(", "))) or "," not in key[0]}
+    assert {key[0] for key in found} == there
 
 
 @every_entry
@@ -76,4 +83,21 @@ def test_the_pages_are_those_of_the_results():
     made = make_gallery().pages(ENTRIES)
     assert {name: (GALLERY / name).read_text("utf-8") for name in made} == made
     assert {path.name for path in GALLERY.glob("*.md")} == set(made)
-    assert {path.stem for path in GALLERY.glob("*.png")} == {entry.id for entry in ENTRIES}
+    figures = {name for entry in ENTRIES for name in make_gallery().figures(entry)}
+    assert {path.name for path in GALLERY.glob("*.png")} == figures
+
+
+def test_of_some_engines_alone_the_rows_and_the_figure_come_beside_the_others(tmp_path, monkeypatch):
+    module, entry = make_gallery(), reproduce.find("B5.21")
+    monkeypatch.setattr(module, "GALLERY", tmp_path)
+    copy = tmp_path / "reproductions" / entry.id
+    shutil.copytree(entry.folder, copy)
+    new = tmp_path / "new"
+    new.mkdir()
+    before = Result.read(entry.folder / TABLE, entry.id)
+    Result(entry.id, [row for row in before.rows if row.engine == "ns2"]).write(new / TABLE)
+    (new / "figure.png").write_bytes(b"drawn")
+    (new / "manifest.json").write_text('{"reproduction": {"engines": ["ns2"]}}')
+    module.take(reproduce.Entry(copy), new)
+    assert Result.read(copy / TABLE, entry.id) == before
+    assert module.figures(reproduce.Entry(copy)) == [f"{entry.id}.png", f"{entry.id}-ns2.png"]

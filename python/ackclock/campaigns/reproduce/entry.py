@@ -6,7 +6,7 @@ import csv
 import importlib.util
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
@@ -47,9 +47,10 @@ class Published:
 
 @dataclass(frozen=True)
 class Entry:
-    """One published result and how it is reproduced."""
+    """One published result and how it is reproduced; with `only`, by some of its engines."""
 
     folder: Path
+    only: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
@@ -78,8 +79,21 @@ class Entry:
 
     @property
     def engines(self) -> Sequence[str]:
-        """The engines that it is made for; none where the machine itself is measured."""
+        """The engines that are to run it; none where the machine itself is measured."""
+        return [engine for engine in self.all_engines if not self.only or engine in self.only]
+
+    @property
+    def all_engines(self) -> Sequence[str]:
+        """The engines that it is made for."""
         return () if self.examine else tuple(self._part("check", "ENGINES"))
+
+    def alone(self, engines: Sequence[str]) -> Entry:
+        """The entry with these of its engines alone. Raises `InputError` for others."""
+        for engine in engines:
+            if engine not in self.all_engines:
+                known = ", ".join(self.all_engines) or "none"
+                raise InputError(f"--engine: found {shown(engine)}; expected of {self.id} one of {known}")
+        return replace(self, only=tuple(engines))
 
     @cached_property
     def examine(self) -> Callable[..., Dataset] | None:
@@ -145,11 +159,17 @@ class Entry:
         rule = cast("Callable[[Measured, Mapping[str, Published]], list[Row]]", self._part("check", "check"))
         return self._known(rule(measured, self.published))
 
-    def beside(self, measured: Mapping[str, Measured]) -> list[Row]:
-        """Rows that set engines beside each other, if `check.py` has a function `beside(measured, published)`."""
-        rule: Callable[[Mapping[str, Measured], Mapping[str, Published]], list[Row]] | None
+    def beside(self, measured: Mapping[str, Measured]) -> list[Row] | dict[str, list[Row]]:
+        """Rows that set engines beside each other, if `check.py` has a function `beside(measured, published)`.
+
+        Or by the engines' names, where they are not about all of them.
+        """
+        rule: Callable[[Mapping[str, Measured], Mapping[str, Published]], list[Row] | dict[str, list[Row]]] | None
         rule = getattr(self._check, "beside", None)
-        return [] if rule is None else self._known(rule(measured, self.published))
+        found = [] if rule is None else rule(measured, self.published)
+        if isinstance(found, dict):
+            return {engines: self._known(rows) for engines, rows in found.items()}
+        return self._known(found)
 
     @cached_property
     def _check(self) -> ModuleType:

@@ -27,8 +27,8 @@ def index_page(found: Sequence[tuple[Entry, Result]], introduction: str) -> str:
     return MADE + introduction + "\n" + _table(head, lines)
 
 
-def entry_page(entry: Entry, result: Result, figure: str) -> str:
-    """An entry's page: the verdict, the figure, the rows with their reasons, where the paper says it, the README."""
+def entry_page(entry: Entry, result: Result, *drawn: str) -> str:
+    """An entry's page: the verdict, the figures, the rows with their reasons, where the paper says it, the README."""
     look = " (a short look: not the scale that a verdict needs)" if result.scale == QUICK else ""
     rows = [(*cells(entry, row), row.why) for row in result.rows]
     head = ("what", "published", "engine", "reproduced (95 % interval)", "verdict", "why: it is")
@@ -38,7 +38,7 @@ def entry_page(entry: Entry, result: Result, figure: str) -> str:
         "",
         f"`ackclock reproduce {entry.id}` · verdict: **{result.verdict}**{look}",
         "",
-        f"![{entry.title}]({figure})",
+        "\n\n".join(f"![{entry.title}]({figure})" for figure in drawn),
         "",
         _table(head, rows),
         "## What the paper says",

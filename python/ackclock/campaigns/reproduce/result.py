@@ -60,6 +60,11 @@ class Result:
         """Over all: the worst of the rows that count."""
         return worst(row.verdict for row in self.rows if row.counts)
 
+    def beside(self, new: Result) -> Result:
+        """With another result's rows in place of its own of the same engines; those of new engines come last."""
+        taken = {**_by_engine(self.rows), **_by_engine(new.rows)}
+        return Result(self.id, [row for rows in taken.values() for row in rows])
+
     def as_dict(self) -> dict[str, Any]:
         """For JSON: rows by engine."""
         rows = {name: [asdict(row) for row in self.rows if row.engine == name] for name in self.engines}
@@ -80,6 +85,13 @@ class Result:
             if tuple(reader.fieldnames or ()) != _COLUMNS:
                 raise InputError(f"{path}: found the columns {reader.fieldnames}; expected {', '.join(_COLUMNS)}")
             return Result(entry_id, [_judged(row) for row in reader])
+
+
+def _by_engine(rows: Sequence[Judged]) -> dict[str, list[Judged]]:
+    found: dict[str, list[Judged]] = {}
+    for row in rows:
+        found.setdefault(row.engine, []).append(row)
+    return found
 
 
 _COLUMNS = tuple(field.name for field in fields(Judged))

@@ -33,7 +33,8 @@ class Row:
     """One reproduced value beside a published claim.
 
     `claim` is its row in `published.csv`, `at` the case, if the claim is about several. `aside` marks a row that is
-    shown but does not count for the entry's verdict: another reading of the set-up, say.
+    shown but does not count for the entry's verdict: another reading of the set-up, say. `because` says why a row has
+    no value, where that is known.
     """
 
     claim: str
@@ -42,6 +43,7 @@ class Row:
     differs: Band
     at: str = ""
     aside: bool = False
+    because: str = ""
 
     @property
     def summary(self) -> Summary:
@@ -59,7 +61,7 @@ class Row:
     def why(self, unit: str) -> str:
         """The reason of the verdict: where the value lies, with the bounds in `unit`."""
         bands = {
-            NOT_MEASURED: "without a value in any run",
+            NOT_MEASURED: self.because or "without a value in any run",
             AGREES: f"{_words(self.agrees, unit)}",
             DIFFERS: f"not {_words(self.agrees, unit)}, but {_words(self.differs, unit)}",
             CONTRADICTS: f"not {_words(self.differs, unit)}",

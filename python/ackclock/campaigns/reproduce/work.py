@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from ackclock.campaigns.reproduce.verdict import Row
 from ackclock.dataset import Dataset, folders, kinds, manifests
 from ackclock.dataset.kinds import Kind
 from ackclock.engines.engine import Progress, circumstances, no_progress
+from ackclock.errors import UnsupportedError
 from ackclock.metrics import runs
 from ackclock.plan import Plan
 from ackclock.system.temporary import Private
@@ -47,8 +49,9 @@ def run(
     """Runs an entry and writes its folder, whole or not at all.
 
     The folder holds `ENGINE/CASE/` (datasets), `captured/CASE/` (what captures tell), `reproduced.csv`, `figure.png`
-    and `page.md`. An engine that this machine lacks is left out with a warning: its rows are missing, and the figure is
-    given no datasets of it.
+    and `page.md`. An engine that this machine lacks is left out with a warning, and a case that an engine cannot run
+    without one: rows that hang on them are asides, not measured, with the reason, and the figure is given no datasets
+    of them.
 
     Args:
         entry: what to run.
@@ -62,25 +65,36 @@ def run(
         InputError: something is wrong in the entry's files, or something else is in the folder's place.
     """
     kinds.check(folder, Kind.REPRODUCTION)
-    by_engine = {engine: _cases(entry, engine, quick=quick) for engine in _there(entry)}
+    lacks = _lacks(entry)
+    by_engine = {engine: {} if lack else _cases(entry, engine, quick=quick) for engine, lack in lacks.items()}
     total = sum(map(len, by_engine.values()))
-    measured: dict[str, Measured] = {}
+    found: dict[str, Found] = {}
     with folders.replacing(folder, manifests.is_note(folder)) as new:
         for number, (engine, chosen) in enumerate(by_engine.items()):
             tell = _Part(progress, sum(map(len, [*by_engine.values()][:number])), total)
-            measured[engine] = _measured(entry, chosen, engine, new / engine, tell, jobs, command)
+            found[engine] = Found(why=lacks[engine] or "")
+            _measure(entry, chosen, found[engine], new / engine, tell, jobs, command)
         if entry.examine:
-            measured[HOST] = _examined(entry, new / HOST, quick=quick)
-        rows = _rows(entry, measured, [case for case, _ in cases.cases(entry.folder)])
+            found[HOST] = Found(_examined(entry, new / HOST, quick=quick))
+        rows = _rows(entry, found, [case for case, _ in cases.cases(entry.folder)], quick=quick)
         result = Result(entry.id, list(_judged(entry, rows, QUICK if quick else FULL)))
         drawn = _drawn(entry, rows, by_engine, new)
         with folders.writing(new):
             result.write(new / TABLE)
             drawn.savefig(new / FIGURE, dpi=style.STYLE["savefig.dpi"], metadata={"Software": None})
             (new / "page.md").write_text(page.entry_page(entry, result, FIGURE), encoding="utf-8")
-            about = {"ackclock": _core.version, "reproduction": {"id": entry.id, "scale": result.scale}}
-            manifests.write(new, {**about, **circumstances(command)}, manifests.written(new))
+            about = {"id": entry.id, "scale": result.scale, "engines": list(entry.engines)}
+            manifest = {"ackclock": _core.version, "reproduction": about, **circumstances(command)}
+            manifests.write(new, manifest, manifests.written(new))
     return result
+
+
+@dataclass(slots=True)
+class Found:
+    """What an engine measured of an entry, and why it did not measure more."""
+
+    measured: dict[str, Mapping[str, Values]] = field(default_factory=dict)
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +119,7 @@ class Case:
 def listed(entry: Entry, *, quick: bool = False) -> list[Case]:
     """What an entry runs. Raises `InputError` for files that are no TOML."""
     with warnings.catch_warnings(action="ignore"):  # that an engine is not there is said when the entry is run
-        there = _there(entry)
+        there = [engine for engine, lack in _lacks(entry).items() if not lack]
     return [
         Case(entry, engine, name, content)
         for engine in there
@@ -120,27 +134,36 @@ def _cases(entry: Entry, engine: str, *, quick: bool) -> dict[str, Plan]:
     return {case: plan for case, plan in every.items() if entry.runs(engine, case, quick=quick)}
 
 
-def _there(entry: Entry) -> list[str]:
-    """The entry's engines that this machine can run."""
+def _lacks(entry: Entry) -> dict[str, str | None]:
+    """What this machine lacks for each of the entry's engines; None: nothing."""
     lacks = {engine: engines.lacking(engine) for engine in entry.engines}
     for engine, lack in lacks.items():
         if lack:
             warnings.warn(f'{entry.id} is run without the engine "{engine}": {lack}', stacklevel=3)
-    return [engine for engine, lack in lacks.items() if not lack]
+    return lacks
 
 
-def _rows(entry: Entry, measured: Mapping[str, Measured], every: Sequence[str]) -> dict[str, list[Row]]:
-    """Each engine's rows, then those that set engines beside each other."""
-    rows = {engine: _own_rows(entry, found, every) for engine, found in measured.items()}
+def _rows(entry: Entry, found: Mapping[str, Found], every: Sequence[str], *, quick: bool) -> dict[str, list[Row]]:
+    """Each engine's rows, then those that set engines beside each other: in a short look, those with a value."""
+    measured = {engine: _Some(entry, of.measured, every) for engine, of in found.items() if of.measured or not of.why}
     together = entry.beside(measured)
-    return rows | ({", ".join(measured): together} if together else {})
+    named = together if isinstance(together, Mapping) else {", ".join(measured): together}
+    own = {engine: _own_rows(entry, of, every) for engine, of in found.items()}
+    shown = {engines: [row for row in rows if row.summary.n or not quick] for engines, rows in named.items()}
+    return own | {engines: rows for engines, rows in shown.items() if rows}
 
 
-def _own_rows(entry: Entry, found: Measured, every: Sequence[str]) -> list[Row]:
-    """An engine that does not run every case has no value in the others, and no row about them alone."""
-    if len(found) == len(every):
-        return entry.check(found)
-    return [row for row in entry.check(_Some(entry, found, every)) if row.summary.n]
+def _own_rows(entry: Entry, found: Found, every: Sequence[str]) -> list[Row]:
+    """An engine that does not run every case has no value in the others, and no row about them alone.
+
+    Of one that could not, they are asides that say why.
+    """
+    if len(found.measured) == len(every):
+        return entry.check(found.measured)
+    rows = entry.check(_Some(entry, found.measured, every))
+    if not found.why:
+        return [row for row in rows if row.summary.n]
+    return [row if row.summary.n else replace(row, aside=True, because=found.why) for row in rows]
 
 
 class _Some(dict[str, Mapping[str, Values]]):
@@ -173,28 +196,48 @@ class _Part:
         return lambda share: self._progress((self._first + number + share) / self._total)
 
 
-def _measured(
-    entry: Entry, plans: Mapping[str, Plan], engine: str, folder: Path, tell: _Part, jobs: int | None, command: str
-) -> Measured:
-    measured = {}
+def _measure(
+    entry: Entry, plans: Mapping[str, Plan], found: Found, folder: Path, tell: _Part, jobs: int | None, command: str
+) -> None:
+    """Runs an engine's cases. What it cannot run is left out, with the reason."""
     for number, (case, planned) in enumerate(plans.items()):
-        plan = entry.fed(engine, case, planned, lambda other, of: Dataset.read(folder.parent / other / slug(of)))
-        with Private() as place:
-            kept = place / "captures" if entry.captured and plan.record.pcap else None
-            data = running.run(plan, engine, jobs=jobs, progress=tell.of(number), captures=kept, command=command)
-            by_run = [of_run(view, entry.measures) for view in runs(data)]
-            seen = [] if kept is None else [_seen(entry, case, kept / f"seed-{run['seed']}.pcap") for run in data.runs]
-            if seen:
-                Dataset.concat(seen).write(folder.parent / CAPTURED / slug(case))
-        data.write(folder / slug(case))
-        by_capture = [of_run(view, entry.captured) for capture in seen for view in runs(capture)]
-        nothing = dict.fromkeys(entry.captured)
-        found = [own | told for own, told in zip(by_run, by_capture or [nothing] * len(by_run), strict=True)]
-        measured[case] = {name: tuple(run[name] for run in found) for name in (*entry.measures, *entry.captured)}
-    return measured
+        plan = entry.fed(folder.name, case, planned, lambda other, of: Dataset.read(folder.parent / other / slug(of)))
+        try:
+            found.measured[case] = _of_case(entry, case, plan, folder, partial(_run, jobs, tell.of(number), command))
+        except UnsupportedError as error:
+            found.why = _with(found.why, error)
 
 
-def _examined(entry: Entry, folder: Path, *, quick: bool) -> Measured:
+def _with(why: str, error: UnsupportedError) -> str:
+    """Why cases cannot be run, each reason once."""
+    reason = error.reasons[0]
+    if f"no {reason.what}" in why:
+        return why
+    return f"{why}, no {reason.what}" if why else f'engine "{reason.engine}" has no {reason.what}'
+
+
+def _run(jobs: int | None, progress: Progress, command: str, plan: Plan, engine: str, captures: Path | None) -> Dataset:
+    return running.run(plan, engine, jobs=jobs, progress=progress, captures=captures, command=command)
+
+
+def _of_case(
+    entry: Entry, case: str, plan: Plan, folder: Path, run: Callable[[Plan, str, Path | None], Dataset]
+) -> Mapping[str, Values]:
+    with Private() as place:
+        kept = place / "captures" if entry.captured and plan.record.pcap else None
+        data = run(plan, folder.name, kept)
+        by_run = [of_run(view, entry.measures) for view in runs(data)]
+        seen = [] if kept is None else [_seen(entry, case, kept / f"seed-{each['seed']}.pcap") for each in data.runs]
+        if seen:
+            Dataset.concat(seen).write(folder.parent / CAPTURED / slug(case))
+    data.write(folder / slug(case))
+    by_capture = [of_run(view, entry.captured) for capture in seen for view in runs(capture)]
+    nothing = dict.fromkeys(entry.captured)
+    both = [own | told for own, told in zip(by_run, by_capture or [nothing] * len(by_run), strict=True)]
+    return {name: tuple(each[name] for each in both) for name in (*entry.measures, *entry.captured)}
+
+
+def _examined(entry: Entry, folder: Path, *, quick: bool) -> dict[str, Mapping[str, Values]]:
     """What the entry measures of this machine."""
     assert entry.examine is not None
     data = entry.examine(quick=quick)
@@ -222,7 +265,7 @@ def _drawn(
 ) -> Figure:
     if entry.draw is None:
         return figures.rows(rows, entry.published)
-    given = [_read(folder / engine, by_engine.get(engine, ())) for engine in entry.engines]
+    given = [_read(folder / engine, by_engine.get(engine, ())) for engine in entry.all_engines]
     if entry.examine:
         given.append(_read(folder / HOST, [cases.ONLY]))
     if entry.captured:

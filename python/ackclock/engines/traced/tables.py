@@ -264,8 +264,20 @@ def _utilisation(plan: Plan, since: pl.DataFrame) -> Array:
     for change in plan.changes:
         if change.rate_bps is not None:
             rate_bps[(link == change.link) & (times_s > change.at_s)] = change.rate_bps
-    shares: Array = np.minimum(since["departed_bytes"].to_numpy() * 8 / (rate_bps * plan.record.interval_s), 1.0)
+    interval_s = plan.record.interval_s
+    work_s = since["departed_bytes"].to_numpy() * 8 / rate_bps
+    shares = np.empty(work_s.size)
+    for number in np.unique(link):
+        shares[link == number] = _busy_for(work_s[link == number], interval_s) / interval_s
     return shares
+
+
+def _busy_for(work_s: Array, interval_s: float) -> Array:
+    """How long a link was busy in each interval: a packet is counted when its transmission begins."""
+    behind_s = np.cumsum(work_s - interval_s)
+    left_s = behind_s - np.minimum(np.minimum.accumulate(behind_s), 0.0)
+    busy_s: Array = work_s + np.concatenate([[0.0], left_s[:-1]]) - left_s
+    return busy_s
 
 
 def _traced(path: Path) -> pl.DataFrame:
