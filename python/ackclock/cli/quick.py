@@ -46,7 +46,7 @@ def _is_plain(path: str) -> bool:
 
 @dataclass(frozen=True)
 class _Conversion:
-    """A parameter's conversion. Typer's own imports pydantic, and most parameters are not given, or are texts, flags or files."""
+    """A parameter's conversion. Typer's own imports pydantic; most parameters are not given, or texts, flags, files."""
 
     described: Any
     make: Callable[[Any], Any]
