@@ -301,6 +301,10 @@ class Capture:
         `seen_before`, `without_time`, `back_in_time`.
         """
 
+    @property
+    def ranked(self) -> int:
+        """How many flows `congestion` tells of."""
+
     def congestion(self, candidates: str) -> dict[int, list[tuple[str, float]]]:
         """Which congestion control flows used: those that are over and lost anything, the longest of them.
 

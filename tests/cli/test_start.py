@@ -26,6 +26,9 @@ network = { topology = "dumbbell", rate = "5Mbit", rtt = "20ms", queue = { disci
 flows = [{ count = 2, congestion = "cubic" }]
 """
 
+#: A capture with TCP.
+CAPTURE = Path(__file__).parents[2] / "crates/ackclock-capture/tests/data/pcapplusplus/tcp-malformed.pcap"
+
 #: What only scenarios with other topologies, generated traffic or UDP need.
 OTHER_KINDS = {
     *(f"ackclock.scenario.topology.{name}" for name in ("asymmetric", "fat_tree", "graph", "routed", "wiring", "y")),
@@ -73,6 +76,12 @@ def test_a_run_imports_what_it_needs(tmp_path: Path, report):
     assert "polars" in found
     unwanted = HEAVY | OTHER_KINDS | {"rich.progress", "rich._emoji_codes"}
     assert not found & (unwanted | (set() if report else {"jinja2", "ackclock.views.report"}))
+
+
+def test_a_capture_needs_neither_scenarios_nor_plans():
+    found = loaded("capture", str(CAPTURE), "--json")
+    assert "polars" in found
+    assert not found & (HEAVY | {"pydantic", "ackclock.plan"})
 
 
 def test_the_command_that_is_asked_for_is_made_alone_and_otherwise_all_are():

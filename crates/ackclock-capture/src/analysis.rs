@@ -158,16 +158,16 @@ impl Reading {
             if self.ended || self.analysis.rows.tables.flows.flow.len() >= enough {
                 break;
             }
-            let Some(segment) = self.capture.next() else {
+            let Some(segment) = self.capture.next_segment() else {
                 self.ended = true;
                 break;
             };
             if self
                 .filter
                 .as_ref()
-                .is_none_or(|filter| filter.takes(&segment))
+                .is_none_or(|filter| filter.takes(segment))
             {
-                self.analysis.take(&segment);
+                self.analysis.take(segment);
             }
         }
         !self.ended || self.analysis.finish_some(MOST_FLOWS as u64)

@@ -58,7 +58,9 @@ pub struct File {
     path: PathBuf,
     number: u32,
     records: Option<Records<Source>>,
-    head: Option<Segment>,
+    /// The segment that is known ahead or was read last, and whether it is the former.
+    segment: Segment,
+    is_ahead: bool,
     waiting: bool,
     places: Places,
     previous_ns: i64,
@@ -73,7 +75,8 @@ impl File {
             path: path.to_owned(),
             number,
             records: None,
-            head: None,
+            segment: Segment::default(),
+            is_ahead: false,
             waiting: false,
             places: Places::default(),
             previous_ns: i64::MIN,
@@ -141,8 +144,8 @@ impl File {
 
     /// When its next segment is due.
     fn due_ns(&self) -> Option<i64> {
-        self.head
-            .map(|head| head.time_ns.unwrap_or(self.previous_ns))
+        self.is_ahead
+            .then(|| self.segment.time_ns.unwrap_or(self.previous_ns))
     }
 
     /// Gives the segment that is known ahead. A file that waited is open from now on.
@@ -151,17 +154,24 @@ impl File {
             *self = Self::open(&self.path, self.number);
             self.look_ahead();
         }
-        self.head.take()
+        std::mem::take(&mut self.is_ahead).then_some(self.segment)
+    }
+
+    /// The segment that is known ahead, or else the next one.
+    #[inline]
+    fn next(&mut self) -> Option<&Segment> {
+        let known = std::mem::take(&mut self.is_ahead);
+        (known || self.read()).then_some(&self.segment)
     }
 
     /// Reads the segment behind the one that was given.
     fn look_ahead(&mut self) {
-        self.head = self.read();
+        self.is_ahead = self.read();
     }
 
-    /// Reads the next segment.
+    /// Reads the next segment, if there is one.
     #[inline]
-    fn read(&mut self) -> Option<Segment> {
+    fn read(&mut self) -> bool {
         while let Some(records) = &mut self.records {
             let record = match records.next_record() {
                 Ok(Some(record)) => record,
@@ -182,20 +192,21 @@ impl File {
                     self.previous_ns = time;
                 }
             }
-            match packet::decode(&record) {
-                Ok(mut segment) => {
+            let segment = &mut self.segment;
+            match packet::decode_into(&record, segment) {
+                Ok(()) => {
                     segment.file = self.number;
                     // Only such captures can have a packet at two places.
                     if segment.outbound.is_some() || records.interfaces().len() > 1 {
-                        segment.seen_before = self.places.seen_before(&segment);
+                        segment.seen_before = self.places.seen_before(segment);
                     }
-                    self.counts.take_in(&segment);
-                    return Some(segment);
+                    self.counts.take_in(segment);
+                    return true;
                 }
                 Err(skipped) => self.counts.pass_over(skipped),
             }
         }
-        None
+        false
     }
 
     #[cold]
@@ -246,6 +257,8 @@ impl Counts {
 pub struct Capture {
     files: Vec<File>,
     order: BinaryHeap<Reverse<(i64, usize)>>,
+    /// The last segment of several files.
+    merged: Option<Segment>,
 }
 
 impl Capture {
@@ -264,7 +277,11 @@ impl Capture {
             }
             files.push(file);
         }
-        Self { files, order }
+        Self {
+            files,
+            order,
+            merged: None,
+        }
     }
 
     /// The files, in the order in which they were named.
@@ -278,17 +295,21 @@ impl Iterator for Capture {
 
     #[inline]
     fn next(&mut self) -> Option<Segment> {
-        if let [only] = self.files.as_mut_slice() {
-            if only.head.is_some() {
-                return only.take();
-            }
-            return only.read();
-        }
-        self.next_of_several()
+        self.next_segment().copied()
     }
 }
 
 impl Capture {
+    /// The next segment where it was read: copied only if somebody keeps it.
+    #[inline]
+    pub fn next_segment(&mut self) -> Option<&Segment> {
+        if self.files.len() == 1 {
+            return self.files[0].next();
+        }
+        self.merged = self.next_of_several();
+        self.merged.as_ref()
+    }
+
     fn next_of_several(&mut self) -> Option<Segment> {
         loop {
             let mut first = self.order.peek_mut()?;

@@ -23,7 +23,7 @@ mod walk;
 const MOST_LAYERS: usize = 24;
 
 /// An address of either version; those of IPv4 are the mapped ones (RFC 4291 section 2.5.5.2).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address(pub u128);
 
 impl Address {
@@ -61,7 +61,7 @@ impl fmt::Debug for Address {
 }
 
 /// One end of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Endpoint {
     /// Its address.
     pub address: Address,
@@ -133,7 +133,7 @@ pub enum Checksum {
 }
 
 /// A TCP segment as it was captured. Plain data: it is copied and owns nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// Nanoseconds since 1970, if the file has a time.
     pub time_ns: Option<i64>,
@@ -206,8 +206,18 @@ pub enum Skipped {
 ///
 /// # Errors
 /// Why there is none.
-#[inline]
 pub fn decode(record: &Record) -> Result<Segment, Skipped> {
+    let mut segment = Segment::default();
+    decode_into(record, &mut segment)?;
+    Ok(segment)
+}
+
+/// The same, where it is wanted: a segment is large, and there are millions.
+///
+/// # Errors
+/// Why there is none; what was there stays.
+#[inline]
+pub fn decode_into(record: &Record, segment: &mut Segment) -> Result<(), Skipped> {
     let mut walk = Walk::new(record);
     let mut layer = link::enter(record.link, &mut walk)?;
     for _ in 0..MOST_LAYERS {
@@ -216,7 +226,7 @@ pub fn decode(record: &Record) -> Result<Segment, Skipped> {
             Layer::EtherType(kind) => link::ether_type(kind, &mut walk)?,
             Layer::Ppp => link::ppp(&mut walk)?,
             Layer::Ip => network::ip(&mut walk)?,
-            Layer::Protocol(tcp::PROTOCOL) => return tcp::segment(&walk, record),
+            Layer::Protocol(tcp::PROTOCOL) => return tcp::segment(&walk, record, segment),
             Layer::Protocol(protocol) => tunnel::enter(protocol, &mut walk)?,
         };
     }

@@ -94,6 +94,12 @@ impl Capture {
         })
     }
 
+    /// How many flows `congestion` tells of.
+    #[getter]
+    fn ranked(&self, py: Python<'_>) -> PyResult<usize> {
+        self.with(py, |reading| reading.analysis.rows.steps.flows.len())
+    }
+
     /// What was above a rate on that path: the columns `time_s`, `level_bytes` and `lost`, thinned.
     fn levels<'py>(
         &self,

@@ -14,6 +14,7 @@
 
 pub mod features;
 pub mod likelihood;
+mod pacing;
 pub mod ranking;
 pub mod replay;
 pub mod series;

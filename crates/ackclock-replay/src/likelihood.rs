@@ -92,6 +92,12 @@ pub struct Fit {
     pub rounds: usize,
 }
 
+/// Scales from which the best one is taken: steps of a fifth are finer than a fit of dozens of rounds is sure.
+fn scales() -> impl Iterator<Item = f64> {
+    std::iter::successors(Some(LEAST_SCALE), |scale| Some(scale * 1.2))
+        .take_while(|&scale| scale < 4.0)
+}
+
 /// Fits the scale of the errors.
 pub fn fit(rounds: &[Round]) -> Fit {
     let errors: Vec<f64> = rounds.iter().map(Round::error).collect();
@@ -100,17 +106,21 @@ pub fn fit(rounds: &[Round]) -> Fit {
         log_likelihood: f64::NEG_INFINITY,
         rounds: errors.len(),
     };
-    // Steps of a fifth are finer than a fit of dozens of rounds is sure.
-    let mut scale = LEAST_SCALE;
-    while scale < 4.0 {
+    for scale in scales() {
         let log_likelihood = log_likelihood(&errors, scale);
         if log_likelihood > best.log_likelihood {
             best.scale = scale;
             best.log_likelihood = log_likelihood;
         }
-        scale *= 1.2;
     }
     best
+}
+
+/// What the logarithm of the likelihood can be at most, with so many rounds more: those without any error.
+pub fn bound(rounds: &[Round], more: usize) -> f64 {
+    let errors: Vec<f64> = rounds.iter().map(Round::error).collect();
+    let most = |scale| log_likelihood(&errors, scale) + more as f64 * log_likelihood(&[0.0], scale);
+    scales().map(most).fold(f64::NEG_INFINITY, f64::max)
 }
 
 /// Logarithm of Cauchy's likelihood of `errors`.
@@ -145,6 +155,18 @@ mod tests {
         let scale = fit(&off_by(1.2)).scale;
         // Cauchy's likelihood of equal errors is greatest where the scale is their size; steps are of a fifth.
         assert!((0.15..0.22).contains(&scale), "{scale}");
+    }
+
+    #[test]
+    fn a_bound_on_the_first_rounds_is_one() {
+        let all = [off_by(1.3), off_by(1.02)].concat();
+        let whole = fit(&all).log_likelihood;
+        let bounds: Vec<f64> = (0..=all.len())
+            .map(|first| bound(&all[..first], all.len() - first))
+            .collect();
+        assert!(bounds.is_sorted_by(|before, after| before >= after));
+        assert!(bounds.iter().all(|&bound| bound >= whole));
+        assert_eq!(bounds.last(), Some(&whole));
     }
 
     #[test]

@@ -7,8 +7,8 @@
 use ackclock_congestion::{make, Controller, Error, Repair};
 use serde_json::Value;
 
-use crate::likelihood::{fit, rounds, Fit, WEIGHT};
-use crate::replay::{Counting, Manner, Origin, Prepared};
+use crate::likelihood::{bound, fit, rounds, Fit, WEIGHT};
+use crate::replay::{Allowed, Counting, Manner, Origin, Prepared};
 use crate::series::Series;
 
 /// What is said where no candidate fits.
@@ -28,6 +28,15 @@ const POOR_MODEL: f64 = -0.8;
 
 /// What is left of the prior of a control that is not deployed: one flow in twenty of the others.
 const RARE: f64 = 0.05;
+
+/// Looks at what can still come of a replay, after an eighth of the flow and so on.
+const PARTS: [usize; 3] = [8, 4, 2];
+
+/// A logarithm that is this much less adds nothing to a sum of two numbers of 53 bits.
+const NEGLIGIBLE: f64 = 40.0;
+
+/// Sums of logarithms are not off by more.
+const ROUNDING: f64 = 1e-6;
 
 /// Those that counted ACKs in Linux before 5.7, whose changes are called *fix stretch ACK bugs*.
 const COUNTED_ACKS: &[&str] = &["bic", "scalable"];
@@ -90,9 +99,8 @@ impl Candidate {
         make(&self.name, &self.parameters, window).expect("it was made before")
     }
 
-    /// The fit of each manner in which it may have been driven.
-    pub fn fits(&self, series: &Series, prepared: &Prepared) -> Vec<Fitted> {
-        let make = |window| self.controller(window);
+    /// The manners in which it may have been driven.
+    fn manners(&self) -> impl Iterator<Item = Manner> {
         let countings: &[Counting] = if COUNTED_ACKS.contains(&self.name.as_str()) {
             &[Counting::Segments, Counting::Acks]
         } else {
@@ -104,32 +112,49 @@ impl Candidate {
         } else {
             &[Origin::Opening, Origin::FirstLoss]
         };
-        countings
-            .iter()
-            .flat_map(|&counting| {
-                origins
-                    .iter()
-                    .map(move |&origin| Manner { counting, origin })
-            })
+        countings.iter().flat_map(move |&counting| {
+            origins
+                .iter()
+                .map(move |&origin| Manner { counting, origin })
+        })
+    }
+
+    /// The fit of each of them.
+    pub fn fits(&self, flow: &Flow) -> Vec<Fitted> {
+        self.manners()
             .map(|manner| Fitted {
                 manner,
-                fit: fit(&rounds(series, &prepared.replay(&make, manner))),
+                fit: flow.fit(self, manner),
             })
             .collect()
     }
 
-    fn evidence(&self, series: &Series, prepared: &Prepared) -> Evidence {
-        let fits = self.fits(series, prepared);
-        let logs: Vec<f64> = fits.iter().map(|f| f.fit.log_likelihood).collect();
+    /// What a flow says for it. If that cannot be `least`, it may be called nothing.
+    fn evidence(&self, flow: &Flow, least: f64) -> Evidence {
+        let manners: Vec<Manner> = self.manners().collect();
+        let tried = |&manner: &Manner| flow.fit_of_at_least(self, manner, least);
+        let tried: Vec<Result<Fit, f64>> = manners.iter().map(tried).collect();
+        let best = tried
+            .iter()
+            .flatten()
+            .map(|fit| fit.log_likelihood)
+            .fold(f64::NEG_INFINITY, f64::max);
+        let log = |(&manner, tried): (&Manner, &Result<Fit, f64>)| match tried {
+            Ok(fit) => fit.log_likelihood,
+            Err(bound) if *bound < best - NEGLIGIBLE || best == f64::NEG_INFINITY => {
+                f64::NEG_INFINITY
+            }
+            Err(_) => flow.fit(self, manner).log_likelihood,
+        };
+        let logs: Vec<f64> = manners.iter().zip(&tried).map(log).collect();
         Evidence {
             log: log_sum(&logs) - (logs.len() as f64).ln(),
             best: logs.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-            rounds: fits.iter().map(|f| f.fit.rounds).max().unwrap_or(0),
         }
     }
 
-    fn prior(&self, prepared: &Prepared) -> f64 {
-        if self.deployed && (prepared.uses_ecn() || self.name != NEEDS_MARKS) {
+    fn prior(&self, flow: &Flow) -> f64 {
+        if self.deployed && (flow.prepared.uses_ecn() || self.name != NEEDS_MARKS) {
             1.0
         } else {
             RARE
@@ -152,30 +177,113 @@ struct Evidence {
     log: f64,
     /// That of the best manner.
     best: f64,
-    /// Rounds that could be compared.
+}
+
+impl Evidence {
+    const NOTHING: Self = Self {
+        log: f64::NEG_INFINITY,
+        best: f64::NEG_INFINITY,
+    };
+}
+
+/// A flow, prepared for all candidates.
+#[derive(Debug)]
+pub struct Flow<'a> {
+    series: &'a Series,
+    prepared: Prepared,
+    /// Round trips that can be compared: the same for all.
     rounds: usize,
+}
+
+impl<'a> Flow<'a> {
+    /// Prepares it.
+    pub fn new(series: &'a Series) -> Self {
+        let prepared = Prepared::new(series);
+        let rounds = rounds(series, &prepared.blank()).len();
+        Self {
+            series,
+            prepared,
+            rounds,
+        }
+    }
+
+    /// How well a candidate fits.
+    fn fit(&self, candidate: &Candidate, manner: Manner) -> Fit {
+        let make = |window| candidate.controller(window);
+        fit(&rounds(self.series, &self.prepared.replay(&make, manner)))
+    }
+
+    /// The same, or what the logarithm of the likelihood is at most, as soon as it cannot be `least`.
+    fn fit_of_at_least(
+        &self,
+        candidate: &Candidate,
+        manner: Manner,
+        least: f64,
+    ) -> Result<Fit, f64> {
+        let make = |window| candidate.controller(window);
+        let mut replay = self.prepared.started(&make, manner);
+        for part in PARTS {
+            replay.advance(self.prepared.steps() / part);
+            let most = self.bound(&replay.course);
+            if most < least {
+                return Err(most);
+            }
+        }
+        replay.advance(usize::MAX);
+        Ok(fit(&rounds(self.series, &replay.course)))
+    }
+
+    /// What can still come of a course that has begun.
+    fn bound(&self, course: &[Option<Allowed>]) -> f64 {
+        let found = rounds(self.series, course);
+        bound(&found, self.rounds - found.len())
+    }
+
+    /// How a candidate begins: what can still come of it.
+    fn promise(&self, candidate: &Candidate) -> f64 {
+        let make = |window| candidate.controller(window);
+        let mut replay = self.prepared.started(&make, Manner::default());
+        replay.advance(self.prepared.steps() / PARTS[0]);
+        self.bound(&replay.course)
+    }
+
+    /// What it says for each candidate. The most promising come first, models of the path last: then it is soon known that
+    /// others neither explain the flow nor fit as well as one that was seen, which is all that theirs is needed for.
+    fn evidences(&self, candidates: &[Candidate], weight: f64) -> (Vec<Evidence>, f64) {
+        let promise: Vec<f64> = candidates.iter().map(|one| self.promise(one)).collect();
+        let mut order: Vec<usize> = (0..candidates.len()).collect();
+        order.sort_by(|&one, &other| {
+            let models = candidates[one].is_model.cmp(&candidates[other].is_model);
+            models.then(promise[other].total_cmp(&promise[one]))
+        });
+        let mut found = vec![Evidence::NOTHING; candidates.len()];
+        let mut exact = f64::NEG_INFINITY;
+        for place in order {
+            let candidate = &candidates[place];
+            let poor = weight * candidate.poor() - ROUNDING;
+            if candidate.is_model {
+                found[place] = candidate.evidence(self, poor.max(exact));
+            } else {
+                found[place] = candidate.evidence(self, poor.min(exact));
+                exact = exact.max(found[place].best);
+            }
+        }
+        (found, exact)
+    }
 }
 
 /// The candidates and [`UNKNOWN`], the most probable first; the probabilities sum to 1.
 pub fn rank(series: &Series, candidates: &[Candidate]) -> Vec<Ranked> {
-    let prepared = Prepared::new(series);
-    let evidence = |candidate: &Candidate| candidate.evidence(series, &prepared);
-    let evidences: Vec<Evidence> = candidates.iter().map(evidence).collect();
-    let both = || candidates.iter().zip(&evidences);
-    let rounds = evidences.iter().map(|evidence| evidence.rounds).max();
-    let weight = WEIGHT * rounds.unwrap_or(0) as f64;
-    let exact = both()
-        .filter(|(candidate, _)| !candidate.is_model)
-        .fold(f64::NEG_INFINITY, |most, (_, evidence)| {
-            most.max(evidence.best)
-        });
+    let flow = Flow::new(series);
+    let weight = WEIGHT * flow.rounds as f64;
+    let (evidences, exact) = flow.evidences(candidates, weight);
     let mut first = (f64::NEG_INFINITY, POOR);
     let mut logs = Vec::with_capacity(candidates.len() + 1);
-    for (candidate, evidence) in both() {
+    for (candidate, evidence) in candidates.iter().zip(&evidences) {
         let poor = candidate.poor();
         let beaten = candidate.is_model && evidence.best < exact;
         let explains = evidence.best >= weight * poor && !beaten;
-        let log = evidence.log + candidate.prior(&prepared).ln();
+        let log = evidence.log + candidate.prior(&flow).ln();
         logs.push(if explains { log } else { f64::NEG_INFINITY });
         if explains && log > first.0 {
             first = (log, poor);

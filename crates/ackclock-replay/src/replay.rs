@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use ackclock_congestion::{Ack, Controller, Feedback, Loss, Opening};
 use ackclock_units::{Rate, Time};
 
+use crate::pacing::Paced;
 use crate::series::{Phase, Series, Signal, Step};
 
 /// What a controller allows after a step.
@@ -132,23 +133,73 @@ impl Prepared {
 
     /// The course of a controller, one value a step; none before its origin.
     pub fn replay(&self, make: Make, manner: Manner) -> Vec<Option<Allowed>> {
+        let mut replay = self.started(make, manner);
+        replay.advance(usize::MAX);
+        replay.course
+    }
+
+    /// The same, to be done in parts.
+    pub fn started<'a>(&'a self, make: Make<'a>, manner: Manner) -> Replay<'a> {
         let mut controller = self.initial_window.map(make);
         if let Some(controller) = &mut controller {
             controller.on_open(&self.opening);
         }
-        let mut driver = Driver::new(manner.counting, self.uses_ecn, self.mss_bytes);
-        let mut course = Vec::with_capacity(self.begin + self.told.len());
-        course.resize(self.begin, None);
-        for (place, told) in (self.begin..).zip(&self.told) {
-            if let Some((_, window)) = self.first_loss.filter(|&(first, _)| first == place) {
-                if manner.origin == Origin::FirstLoss || controller.is_none() {
-                    controller = window.map(make).or(controller);
+        Replay {
+            flow: self,
+            make,
+            origin: manner.origin,
+            driver: Driver::new(manner.counting, self.uses_ecn, self.mss_bytes),
+            controller,
+            course: vec![None; self.begin],
+        }
+    }
+
+    /// The course of what allows nothing, from where controllers begin.
+    pub fn blank(&self) -> Vec<Option<Allowed>> {
+        let nothing = Some(Allowed {
+            cwnd: 0.0,
+            in_flight: 0.0,
+        });
+        let mut course = vec![nothing; self.steps()];
+        course[..self.begin].fill(None);
+        course
+    }
+
+    /// Steps.
+    pub fn steps(&self) -> usize {
+        self.begin + self.told.len()
+    }
+}
+
+/// A controller on its way along a flow.
+pub struct Replay<'a> {
+    flow: &'a Prepared,
+    make: Make<'a>,
+    origin: Origin,
+    driver: Driver,
+    controller: Option<Box<dyn Controller>>,
+    /// What it allowed so far, one value a step; none before its origin.
+    pub course: Vec<Option<Allowed>>,
+}
+
+impl Replay<'_> {
+    /// Goes on until so many steps are done.
+    pub fn advance(&mut self, steps: usize) {
+        let done = self.course.len();
+        let until = steps.min(self.flow.steps()).max(done);
+        self.course.reserve(until - done);
+        for place in done..until {
+            let first = self.flow.first_loss.filter(|&(first, _)| first == place);
+            if let Some((_, window)) = first {
+                if self.origin == Origin::FirstLoss || self.controller.is_none() {
+                    self.controller = window.map(self.make).or(self.controller.take());
                 }
             }
-            let controller = controller.as_mut();
-            course.push(controller.map(|controller| driver.follow(controller.as_mut(), told)));
+            let told = &self.flow.told[place - self.flow.begin];
+            let controller = self.controller.as_mut();
+            let allowed = controller.map(|one| self.driver.follow(one.as_mut(), told));
+            self.course.push(allowed);
         }
-        course
     }
 }
 
@@ -365,45 +416,6 @@ fn loss(ack: &Ack, marked: bool) -> Loss {
     }
 }
 
-/// How much a pacing rate has let go by when.
-#[derive(Debug, Default)]
-struct Paced {
-    /// Times, and segments since the first.
-    course: VecDeque<(Time, f64)>,
-}
-
-/// More steps than an RTT has; what is older is forgotten.
-const MOST_STEPS: usize = 1 << 16;
-
-impl Paced {
-    /// `rate` holds until `end`.
-    fn advance(&mut self, end: Time, rate: Option<Rate>, mss_bytes: u32) {
-        let Some(rate) = rate.filter(|rate| rate.bits_per_second().is_finite()) else {
-            self.course.clear();
-            return;
-        };
-        let (before, sum) = self.course.back().copied().unwrap_or((end, 0.0));
-        let bits = rate.bits_per_second() * end.since(before).seconds();
-        self.course
-            .push_back((end, sum + bits / (8.0 * f64::from(mss_bytes))));
-        if self.course.len() > MOST_STEPS {
-            self.course.pop_front();
-        }
-    }
-
-    /// Segments since `time`, and one that may go at once; infinite if it is not known.
-    fn since(&self, time: Time) -> f64 {
-        let after = self.course.partition_point(|&(end, _)| end <= time);
-        let (Some(&(_, sum)), Some(at)) = (self.course.back(), after.checked_sub(1)) else {
-            return f64::INFINITY;
-        };
-        let (from, before) = self.course[at];
-        let (to, until) = self.course.get(after).copied().unwrap_or((from, before));
-        let part = time.since(from).seconds() / to.since(from).seconds().max(f64::MIN_POSITIVE);
-        sum - (before + (until - before) * part) + 1.0
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -412,26 +424,6 @@ mod tests {
 
     fn at(milliseconds: u64) -> Time {
         Time::from_milliseconds(milliseconds)
-    }
-
-    #[test]
-    fn a_pacing_rate_lets_go_what_it_says() {
-        let mut paced = Paced::default();
-        let rate = Some(Rate::from_bytes_per_second(100_000.0));
-        for now in [0, 10, 20, 30] {
-            paced.advance(at(now), rate, MSS_BYTES);
-        }
-        // A segment every 10 ms, and the one that may go at once.
-        assert!((paced.since(at(5)) - 3.5).abs() < 1e-9);
-        assert!(paced.since(at(30)) >= 1.0);
-    }
-
-    #[test]
-    fn without_a_pacing_rate_nothing_but_the_window_limits() {
-        let mut paced = Paced::default();
-        paced.advance(at(0), Some(Rate::from_bytes_per_second(1e5)), MSS_BYTES);
-        paced.advance(at(10), None, MSS_BYTES);
-        assert_eq!(paced.since(at(5)), f64::INFINITY);
     }
 
     #[test]

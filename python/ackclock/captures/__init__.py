@@ -246,6 +246,7 @@ def _answers(
     listed = pl.Series(tally.largest())
     counts = data.scan("flows").select("flow", "sent_packets", "syn_retransmissions")
     rows = data.scan("captured").filter(pl.col("connection").is_in(listed.implode())).join(counts, on="flow")
+    rows = rows.select(answers.COLUMNS)
     stalls = data.scan("stalls").filter((pl.col("flow") // 2).is_in(listed.implode())).sort("time_s")
     told = {
         "files": [_file(file) for file in files],

@@ -27,6 +27,15 @@ REPAIRS = {
     "unknown": "retransmissions_unknown",
 }
 
+#: Columns of the table `captured` that tell of a direction.
+COLUMNS = (
+    *("flow", "connection", "client", "server", "sender", "vantage", "vantage_confidence"),
+    *("sent_packets", "received_packets", "payload_bytes", "delivered_bytes", "handshake_s", "goodput_bps"),
+    *("first_data_s", "last_data_s", "rtt_min_s", "rtt_mean_s", "lost", "lost_before", "reordered", "capture_lost"),
+    *REPAIRS.values(),
+    *(f"limited_{limit}_s" for limit in LIMITS),
+)
+
 #: Of a path of which nothing is known.
 NO_PATH: Mapping[str, Any] = {
     "limiter": "undecided",

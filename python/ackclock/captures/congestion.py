@@ -46,7 +46,7 @@ def rankings(capture: _core.Capture) -> dict[int, Ranking]:
 
     Of the longest flows that lost anything and are over; of others nothing is known.
     """
-    found = capture.congestion(candidates())
+    found = capture.congestion(candidates()) if capture.ranked else {}
     return {flow: [one for one in map(_ranked, pairs) if _is_listed(one)] for flow, pairs in found.items()}
 
 

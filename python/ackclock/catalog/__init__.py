@@ -120,7 +120,7 @@ class Parameter:
         return self._adapter.validate_python(value, strict=True)
 
     def of_card(self, value: Plain) -> Any:
-        """A value that the card itself has, in SI units: as `read`, mostly without pydantic, which is large."""
+        """A value that the card itself has, in SI units: as `read`, where it can without pydantic, a large import."""
         from ackclock.input import units
 
         if self.kind in ("boolean", "choice", "text", "integer"):

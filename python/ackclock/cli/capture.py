@@ -72,7 +72,6 @@ def capture(
         ackclock capture sender.pcap receiver.pcap --join
     """
     from ackclock import captures
-    from ackclock.cli.terminal import capture as terminal
     from ackclock.dataset.folders import check
     from ackclock.dataset.kinds import Kind
     from ackclock.system.files import readable
@@ -89,6 +88,8 @@ def capture(
     if as_json:
         typer.echo(json.dumps(found.answers, allow_nan=False))
     else:
+        from ackclock.cli.terminal import capture as terminal
+
         terminal.print_answers(found.answers)
     if tables:
         from ackclock.cli.terminal import traced

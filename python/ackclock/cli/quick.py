@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -38,9 +39,14 @@ def start() -> None:
         setattr(core, CONVERSION, lambda described: _Conversion(described, make))
 
 
+def _is_plain(path: str) -> bool:
+    """Typer has nothing to say of it: it may be read, or is not there."""
+    return os.access(path, os.R_OK) or not os.path.lexists(path)
+
+
 @dataclass(frozen=True)
 class _Conversion:
-    """A parameter's conversion. Typer's own imports pydantic, and most parameters are not given, or are texts."""
+    """A parameter's conversion. Typer's own imports pydantic; most parameters are not given, or texts, flags, files."""
 
     described: Any
     make: Callable[[Any], Any]
@@ -49,7 +55,12 @@ class _Conversion:
         """The value as the command gets it."""
         if value is None:
             return () if param.multiple or param.nargs == -1 else None
-        return value if self.described.annotation is str else self._made.coerce(value, param=param, ctx=ctx)
+        annotation = self.described.annotation
+        if annotation in (str, bool) and isinstance(value, annotation):
+            return value
+        if annotation == list[Path] and all(map(_is_plain, value)):
+            return [Path(path) for path in value]
+        return self._made.coerce(value, param=param, ctx=ctx)
 
     @cached_property
     def _made(self) -> Any:

@@ -11,9 +11,9 @@ const NEEDED_BYTES: usize = 16;
 /// The largest frame of Ethernet that is in use, the jumbo frame: what is longer was never on a wire.
 const LARGEST_FRAME_BYTES: u32 = 9216;
 
-/// The segment that the walk has come to.
+/// Fills in the segment that the walk has come to.
 #[inline]
-pub fn segment(walk: &Walk, record: &Record) -> Result<Segment, Skipped> {
+pub fn segment(walk: &Walk, record: &Record, segment: &mut Segment) -> Result<(), Skipped> {
     let header = walk.peek::<NEEDED_BYTES>()?;
     let header_bytes = usize::from(header[12] >> 4) * 4;
     if header_bytes < 20 || header_bytes as u32 > walk.length {
@@ -21,7 +21,7 @@ pub fn segment(walk: &Walk, record: &Record) -> Result<Segment, Skipped> {
     }
     let checksum_field = walk.bytes.get(16..18).map(|field| u16_at(field, 0));
     let interface = walk.kernel_interface.unwrap_or(record.interface);
-    Ok(Segment {
+    *segment = Segment {
         time_ns: record.time_ns,
         file: 0,
         interface,
@@ -54,7 +54,8 @@ pub fn segment(walk: &Walk, record: &Record) -> Result<Segment, Skipped> {
         super_segment: walk.without_length || record.frame_bytes > LARGEST_FRAME_BYTES,
         fragmented: walk.fragmented,
         seen_before: false,
-    })
+    };
+    Ok(())
 }
 
 /// A number for where the host saw the frame.

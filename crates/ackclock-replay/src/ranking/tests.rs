@@ -60,10 +60,31 @@ fn a_capture_that_begins_later_is_followed_from_its_first_loss() {
 fn scalable_tcp_may_count_acks() {
     let candidate = &candidates()[2];
     let series = flow_of("scalable", 60);
-    let manners = candidate.fits(&series, &Prepared::new(&series));
+    let manners = candidate.fits(&Flow::new(&series));
     assert!(manners
         .iter()
         .any(|fitted| fitted.manner.counting == Counting::Acks));
+}
+
+#[test]
+fn what_is_dropped_early_changes_nothing() {
+    for name in ["reno", "vegas", "scalable", "cubic"] {
+        let series = flow_of(name, 60);
+        let flow = Flow::new(&series);
+        let weight = WEIGHT * flow.rounds as f64;
+        let (early, exact) = flow.evidences(&candidates(), weight);
+        let mut dropped = 0;
+        for (candidate, early) in candidates().iter().zip(&early) {
+            let whole = candidate.evidence(&flow, f64::NEG_INFINITY);
+            if early.best == f64::NEG_INFINITY {
+                dropped += 1;
+                assert!(whole.best < weight * candidate.poor() && whole.best < exact);
+            } else {
+                assert_eq!((early.best, early.log), (whole.best, whole.log));
+            }
+        }
+        assert!(dropped > 0, "{name}");
+    }
 }
 
 prop_compose! {
