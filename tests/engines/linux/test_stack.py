@@ -129,7 +129,10 @@ def test_a_receive_window_is_a_clamp_and_a_buffer_that_does_not_grow():
         ('reduction = "immediate"', "a window that comes down at once"),
         ("pacing = true", 'pacing with "cubic"'),
         ("window_validation = false", "a window that grows unused"),
-        ('processing = { distribution = "exponential", mean = "10us" }', "hosts whose time for a packet is exponential"),
+        (
+            'processing = { distribution = "exponential", mean = "10us" }',
+            "hosts whose time for a packet is exponential",
+        ),
         ('ecn = "accurate"', 'ECN feedback "accurate"'),
         ('ecn = "dctcp"', 'ECN feedback "dctcp" with "cubic"'),
     ],

@@ -18,6 +18,7 @@ from ackclock.engines.linux.network import (
     Ends,
     Network,
     address,
+    entered,
     joined,
     mtu_bytes,
     queued,
@@ -42,8 +43,6 @@ def beyond(plan: Plan) -> Iterator[str]:
         yield "links that fail in a routed network"
     if len(_settings(plan)) > 1:
         yield "different TCP settings in a routed network"
-    if any(settings.processing for settings in _settings(plan)):
-        yield "hosts that take time, in a routed network"
     if sum(node.host for node in plan.nodes) > MOST_WAYS:
         yield f"more than {MOST_WAYS} hosts"
 
@@ -96,12 +95,17 @@ class _Laying:
         entrance, *more = [
             *joined(self.names[link.ends.source], queued(number, self.plan)[0].source, 0.0, None),
             *queued(number, self.plan),
-            *joined(f"w{number}", self.names[link.ends.destination], link.delay_s, link),
+            *entered(f"w{number}", self.names[link.ends.destination], link.delay_s, link, self._processing(link.ends)),
         ]
         first = self.network.cable(entrance)
         for cable in more:
             self.network.defaults[cable.source] = self.network.cable(cable)
         return first
+
+    def _processing(self, ends: EndsPlan) -> tuple[float, float] | None:
+        """What a packet takes where the link ends, if that is a host."""
+        host = self.network.hosts.get(self.names[ends.destination])
+        return host.processing if host else None
 
     def _tables(self, first: Mapping[int, int]) -> None:
         """What each node has for each host: the links that begin a shortest way."""
