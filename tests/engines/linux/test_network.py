@@ -292,11 +292,3 @@ def test_hosts_that_take_time_are_a_way_to_them(processing, words):
         (cable,) = (number for number, cable in enumerate(laid.cables) if cable.target == end)
         assert line == f"tc -n p{end} qdisc add dev c{cable} root netem limit 1000000 {words} 1000000000000bit"
         assert all((cable,) == laid.routes[f"p{end}"][address] for address in laid.addresses[end])
-
-
-def test_hosts_of_a_routed_network_take_no_time():
-    planned = ac.load(SCENARIOS / "fat-tree.toml").plan()
-    group = planned.groups[0]
-    busy = replace(group, tcp=replace(group.tcp, processing={"kind": "fixed", "s": 1e-5}))
-    told = [reason.what for reason in ac.engines.engine("linux").check(replace(planned, groups=(busy,)))]
-    assert "hosts that take time, in a routed network" in told

@@ -113,3 +113,15 @@ def test_the_ends_of_flows_are_the_plans_hosts():
 def test_what_is_refused(change, what):
     (reason,) = engines.refusals(engines.engine("linux"), plan(change))
     assert (reason.what, reason.available_in[0]) == (what, "packet")
+
+
+def test_hosts_that_take_time_are_entered_through_a_door():
+    """The ways are the same, and all that comes to a host waits before it."""
+    busy = plan(("[[flows]]", '[tcp]\nprocessing = "10us"\n[[flows]]'))
+    assert list(ways(busy)) == list(ways(plan()))
+    net = routed.lay(busy)
+    for host in net.hosts:
+        assert {cable.source for cable in net.cables if cable.target == host} == {f"p{host}"}
+    waits = [line for line in script(net, busy) if line.startswith("tc -n ph")]
+    assert len(waits) == len(net.hosts)
+    assert all("netem limit 1000000 delay 10us rate 1000000000000bit" in line for line in waits)

@@ -10,6 +10,7 @@
 use ackclock_plan::FlowPlan;
 use ackclock_traffic::{host_stream, Duration};
 use ackclock_units::Time;
+use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;
 
 /// Of draws that are longer, this is taken: a law may have no longest.
@@ -23,12 +24,47 @@ pub struct Processing {
     hosts: Vec<Option<Box<Hosts>>>,
 }
 
+/// What is drawn for each packet.
+#[derive(Clone, Copy)]
+enum Law {
+    /// Uniform on so many picoseconds from `least` on, which is the cheapest.
+    Even { least: Time, span: u64 },
+    /// Another.
+    Other(Duration),
+}
+
+impl Law {
+    fn new(law: Duration) -> Law {
+        let (from_s, to_s) = match law {
+            Duration::Fixed { s } => (s, s),
+            Duration::Uniform { from_s, to_s } => (from_s, to_s),
+            other => return Law::Other(other),
+        };
+        let (least, most) = (Time::from_seconds(from_s), Time::from_seconds(to_s));
+        Law::Even {
+            least,
+            span: most.since(least).picoseconds(),
+        }
+    }
+
+    #[inline]
+    fn draw(&self, random: &mut Pcg64Mcg) -> Time {
+        match self {
+            Law::Even { least, span } => {
+                let share = u128::from(random.next_u64());
+                *least + Time::from_picoseconds((share * u128::from(*span) >> 64) as u64)
+            }
+            Law::Other(law) => law.draw(random).min(LONGEST),
+        }
+    }
+}
+
 /// The two hosts of a flow: that of its sender, that of its receiver.
 type Hosts = [Host; 2];
 
 /// The host of one end.
 struct Host {
-    law: Duration,
+    law: Law,
     random: Pcg64Mcg,
     /// When the last packet was ready.
     last: Time,
@@ -53,7 +89,7 @@ impl Processing {
         }
         let seed = self.seed;
         self.hosts[place] = Some(Box::new([0, 1].map(|end| Host {
-            law,
+            law: Law::new(law),
             random: host_stream(seed, u64::from(number), end),
             last: Time::ZERO,
         })));
@@ -75,6 +111,15 @@ impl Processing {
     /// When the packet that reaches its receiver (`forward`) or its sender at `arrival` is ready for the TCP there.
     #[inline(always)]
     pub fn ready(&mut self, place: usize, forward: bool, arrival: Time) -> Time {
+        if self.hosts.is_empty() {
+            return arrival;
+        }
+        self.processed(place, forward, arrival)
+    }
+
+    /// Apart, so that packets of hosts that take no time do not pay for the draws.
+    #[inline(never)]
+    fn processed(&mut self, place: usize, forward: bool, arrival: Time) -> Time {
         match self.hosts.get_mut(place) {
             Some(Some(hosts)) => hosts[usize::from(forward)].ready(arrival),
             _ => arrival,
@@ -85,8 +130,7 @@ impl Processing {
 impl Host {
     #[inline]
     fn ready(&mut self, arrival: Time) -> Time {
-        let drawn = self.law.draw(&mut self.random).min(LONGEST);
-        self.last = self.last.max(arrival + drawn);
+        self.last = self.last.max(arrival + self.law.draw(&mut self.random));
         self.last
     }
 }
@@ -102,7 +146,7 @@ mod tests {
 
     fn host(seed: u64, end: u64) -> Host {
         Host {
-            law: LAW,
+            law: Law::new(LAW),
             random: host_stream(seed, 7, end),
             last: Time::ZERO,
         }
@@ -124,6 +168,18 @@ mod tests {
         });
         let longest = waits.max().unwrap_or_default();
         assert!(longest > Time::from_microseconds(900) && longest < Time::from_microseconds(1000));
+    }
+
+    #[test]
+    fn other_laws_end_at_a_second() {
+        let mut random = host_stream(1, 7, 0);
+        let heavy = Law::new(Duration::Pareto {
+            shape: 0.1,
+            least_s: 1e-3,
+        });
+        let draws: Vec<_> = (0..1000).map(|_| heavy.draw(&mut random)).collect();
+        assert_eq!(draws.iter().max(), Some(&LONGEST));
+        assert!(draws.iter().min() < Some(&Time::from_milliseconds(2)));
     }
 
     #[test]

@@ -227,16 +227,10 @@ class _Laying:
         return End(name, address)
 
     def _route(self, source: End, path: PathPlan, destination: End) -> None:
-        for cable in self._cables(source.namespace, path, destination.namespace):
+        processing = self.network.hosts[destination.namespace].processing
+        for cable in road(source.namespace, path, destination.namespace, self.plan, processing):
             number = self.network.cable(cable)
             self.network.routes[cable.source][destination.address] = (number,)
-
-    def _cables(self, source: str, path: PathPlan, host: str) -> Iterator[Cable]:
-        """Those of a path to a host, which may take time for what arrives."""
-        processing = self.network.hosts[host].processing
-        yield from road(source, path, host if processing is None else f"p{host}", self.plan)
-        if processing is not None:
-            yield processed(f"p{host}", host, *processing)
 
 
 def address(priority: int, side: int, number: int) -> str:
@@ -256,8 +250,10 @@ def processed(source: str, host: str, least_s: float, most_s: float) -> Cable:
     return Cable(source, host, (least_s + most_s) / 2, IN_ORDER_BPS, spread_s=(most_s - least_s) / 2)
 
 
-def road(source: str, path: PathPlan, target: str, plan: Plan) -> Iterator[Cable]:
-    """The cables of a path, in their order."""
+def road(
+    source: str, path: PathPlan, target: str, plan: Plan, processing: tuple[float, float] | None
+) -> Iterator[Cable]:
+    """The cables of a path, in their order, to a host that takes between these times for a packet."""
     place, delay_s, before = source, 0.0, None
     for hop in path.hops:
         link = plan.links[hop.link]
@@ -268,7 +264,18 @@ def road(source: str, path: PathPlan, target: str, plan: Plan) -> Iterator[Cable
         if harmed := impaired(hop.link, plan):
             yield from harmed
             place, delay_s, before = harmed[-1].target, 0.0, None
-    yield from joined(place, target, delay_s + path.delay_s, before)
+    yield from entered(place, target, delay_s + path.delay_s, before, processing)
+
+
+def entered(
+    source: str, host: str, delay_s: float, link: LinkPlan | None, processing: tuple[float, float] | None
+) -> Iterator[Cable]:
+    """As `joined`; where the host takes time for a packet, it waits before the host."""
+    if processing is None:
+        yield from joined(source, host, delay_s, link)
+        return
+    yield from joined(source, f"p{host}", delay_s, link)
+    yield processed(f"p{host}", host, *processing)
 
 
 def queued(number: int, plan: Plan) -> list[Cable]:

@@ -14,11 +14,11 @@ from collections.abc import Iterator, Mapping
 
 from ackclock.engines.linux.network import (
     MOST_WAYS,
-    Cable,
     End,
     Ends,
     Network,
     address,
+    entered,
     impaired,
     joined,
     mtu_bytes,
@@ -51,8 +51,6 @@ def beyond(plan: Plan) -> Iterator[str]:
         yield "links that fail in a routed network"
     if len(_settings(plan)) > 1:
         yield "different TCP settings in a routed network"
-    if any(settings.processing for settings in _settings(plan)):
-        yield "hosts that take time, in a routed network"
     if sum(node.host for node in plan.nodes) > MOST_WAYS:
         yield f"more than {MOST_WAYS} hosts"
 
@@ -103,8 +101,8 @@ class _Laying:
         link = self.plan.links[number]
         assert link.ends is not None
         harmed, goal = impaired(number, self.plan), self.names[link.ends.destination]
-        plain = joined(f"w{number}", goal, link.delay_s, link)
-        behind = [*harmed, Cable(f"f{number}", goal)] if harmed else [*plain]
+        place, delay_s, before = (f"f{number}", 0.0, None) if harmed else (f"w{number}", link.delay_s, link)
+        behind = [*harmed, *entered(place, goal, delay_s, before, self._processing(link.ends))]
         entrance, *more = [
             *joined(self.names[link.ends.source], queued(number, self.plan)[0].source, 0.0, None),
             *queued(number, self.plan),
@@ -114,6 +112,11 @@ class _Laying:
         for cable in more:
             self.network.defaults[cable.source] = self.network.cable(cable)
         return first
+
+    def _processing(self, ends: EndsPlan) -> tuple[float, float] | None:
+        """What a packet takes where the link ends, if that is a host."""
+        host = self.network.hosts.get(self.names[ends.destination])
+        return host.processing if host else None
 
     def _tables(self, first: Mapping[int, int]) -> None:
         """What each node has for each host: the links that begin a shortest way."""
