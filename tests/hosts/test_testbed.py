@@ -11,7 +11,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -482,11 +483,11 @@ def reload_sshd(bed: Testbed) -> None:
 
 @pytest.mark.parametrize("runs", [8, pytest.param(200, marks=pytest.mark.oracle)])
 def test_nothing_is_left_of_runs_that_are_killed(bed: Testbed, runs: int):
-    """By whatever signal, whenever."""
+    """By whatever signal, whenever, whatever they do: a run, one with all that changes, a measurement, the doctor."""
     before, moments = bed.state(), random.Random(runs)
-    path = testbeds.scenario(bed, duration=2)
+    begin = [*begins(bed)]
     for number in range(runs):
-        process = start(bed, path)
+        process = begin[number % len(begin)]()
         time.sleep(moments.uniform(0.2, 4.5))
         process.send_signal(moments.choice([signal.SIGKILL, signal.SIGTERM, signal.SIGINT]))
         process.communicate(timeout=30)
@@ -495,15 +496,28 @@ def test_nothing_is_left_of_runs_that_are_killed(bed: Testbed, runs: int):
     assert bed.settled(before) == {}
 
 
+def begins(bed: Testbed) -> Iterator[Callable[[], subprocess.Popen[str]]]:
+    """What begins each kind of work on the hosts."""
+    traffic = '[[flows]]\ncongestion = "cubic"\n[[traffic]]\nkind = "udp"\nrate = "500/s"\npacket = "1000B"\n'
+    plain = testbeds.scenario(bed, duration=2)
+    changing = with_traffic(bed, traffic, "changing.toml", more=CHANGE.replace("1.5s", "0.5s"))
+    measured = testbeds.scenario(bed, duration=2, more='rtt = "measured"', name="killed.toml")
+    yield from (partial(start, bed, path) for path in (plain, changing, measured))
+    files = ("--file", str(bed.folder / "bob"), "--file", f":{bed.folder / 'alice'}")
+    words = ("doctor", "host", "network", "alice", "--for", "1s", "--ssh-config", str(bed.from_bob), *files)
+    yield partial(bed.ackclock, *words, on="bob")
+
+
 #: Of runs of half a minute: a real machine's timers are late, so its link sends a little less than a guest's, in which
-#: time stands still; and the windows' saw teeth do not stand at the same place at the end.
-GOODPUT, DELAY = 0.03, 0.1
+#: time stands still; and the windows' saw teeth do not stand at the same place at the end. The delay of BBR is not
+#: compared: on a path without delay its model takes bunches of ACKs for the path's rate (docs/guides/testbed.md).
+BOUNDS = {"goodput_bps": 0.03, "queue_delay_mean_s": 0.1}
 
 
 @pytest.mark.oracle
 @pytest.mark.usefixtures("unchanged", "guest_kernel")
-@pytest.mark.parametrize("controls", [("reno", "reno"), ("cubic", "cubic"), ("reno", "cubic")])
-def test_hosts_and_guest_agree(bed: Testbed, controls: tuple[str, str]):
+@pytest.mark.parametrize("controls", [("reno", "reno"), ("cubic", "cubic"), ("reno", "cubic"), ("bbr",)])
+def test_hosts_and_guest_agree(bed: Testbed, controls: tuple[str, ...]):
     path = testbeds.scenario(bed, duration=25, more='rtt = "0ms"', name="agree.toml")
     head = path.read_text().split("[[flows]]")[0].replace('warmup = "1s"', 'warmup = "5s"\nseeds = [1, 2]')
     path.write_text(
@@ -514,6 +528,6 @@ def test_hosts_and_guest_agree(bed: Testbed, controls: tuple[str, str]):
         status, output, errors = run(bed, path, "--kernel", kernel, "--json", out=f"agree-{kernel}")
         assert status == 0, errors
         found[kernel] = json.loads(output)["summary"]
-    for name, bound in (("goodput_bps", GOODPUT), ("queue_delay_mean_s", DELAY)):
+    for name in [*BOUNDS][: 1 if "bbr" in controls else 2]:
         real, virtual = (found[kernel][name]["mean"] for kernel in ("hosts", "guest"))
-        assert real == pytest.approx(virtual, rel=bound)
+        assert real == pytest.approx(virtual, rel=BOUNDS[name])

@@ -39,6 +39,8 @@ def print_result(data: Dataset, found: Mapping[str, Any]) -> None:
     summary = {name: row for name, row in found["summary"].items() if not (alone and METRICS[name].of_several)}
     if answer := _answer(summary, len(data.plan.bottlenecks)):
         console.print(answer)
+    if measured := (data.plan.options.get("testbed") or {}).get("measured"):
+        console.print(_measured(measured))
     if held := [run["held"] for run in data.runs if "held" in run]:
         console.print(_kept_up(held))
     console.print(_table(summary, numbers.engine(data.manifest), len(found["runs"])))
@@ -53,6 +55,12 @@ def _answer(summary: Mapping[str, Any], bottlenecks: int) -> str:
     if parts:
         return "; ".join(parts) + "."
     return "" if any(row.get("mean") is not None for row in summary.values()) else "Nothing was measured."
+
+
+def _measured(path: Mapping[str, Any]) -> str:
+    """What a testbed's hosts found out before its runs."""
+    rate, rtt = numbers.value(path["rate_bps"], "bit/s"), numbers.value(path["rtt_s"], "s")
+    return f"Measured before: a path of {rate} and a round trip of {rtt}."
 
 
 def _kept_up(held: list[Mapping[str, Any]]) -> str:
