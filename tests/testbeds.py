@@ -273,6 +273,30 @@ def scenario(made: Testbed, *, duration: float = 3, more: str = "", name: str = 
     return path
 
 
+def with_traffic(bed: Testbed, traffic: str, name: str, *, duration: float = 2, more: str = "") -> Path:
+    """The testbed's scenario with other flows."""
+    path = scenario(bed, duration=duration, more=more, name=name)
+    path.write_text(path.read_text().split("[[flows]]")[0] + traffic)
+    return path
+
+
+#: A quarter of the rate from the middle of the run on.
+CHANGE = '[[network.changes]]\nat = "1.5s"\nlink = "bottleneck"\nrate = "5Mbit"\n'
+
+
+#: How a testbed's scenario is run.
+LINUX = ("--engine", "linux", "--no-report")
+
+
+def start(bed: Testbed, path: Path, out: str = "out") -> subprocess.Popen[str]:
+    return bed.ackclock("run", str(path), *LINUX, "--ssh-config", str(bed.config), "--out", str(bed.folder / out))
+
+
+def run(bed: Testbed, path: Path, *more: str, config: Path | None = None, out: str = "out") -> tuple[int, str, str]:
+    words = ("run", str(path), *LINUX, "--ssh-config", str(config or bed.config), "--out", str(bed.folder / out))
+    return bed.run(*words, *more)
+
+
 def main(folder: str, *command: str) -> int:
     """Runs a command in `ctl` while a testbed is there."""
     if reason := lacking():

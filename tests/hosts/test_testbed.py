@@ -9,15 +9,14 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
-import polars as pl
 import pytest
 import testbeds
-from testbeds import Testbed
+from testbeds import CHANGE, LINUX, Testbed, run, start, with_traffic
 
 import ackclock as ac
 from ackclock import captures
@@ -25,33 +24,6 @@ from ackclock.hosts import agent
 
 LACKING = testbeds.lacking()
 pytestmark = pytest.mark.skipif(LACKING is not None, reason=LACKING or "")
-
-LINUX = ("--engine", "linux", "--no-report")
-
-
-@pytest.fixture(scope="module")
-def bed() -> Iterator[Testbed]:
-    with tempfile.TemporaryDirectory(prefix="ackclock-testbed-") as name:
-        Path(name).chmod(0o755)  # a login without root has to reach its TMPDIR
-        with testbeds.testbed(Path(name)) as made:
-            yield made
-
-
-@pytest.fixture
-def unchanged(bed: Testbed) -> Iterator[None]:
-    """Whatever the test does, every host is as before in the end."""
-    before = bed.state()
-    yield
-    assert bed.settled(before) == {}
-
-
-def start(bed: Testbed, path: Path, out: str = "out") -> subprocess.Popen[str]:
-    return bed.ackclock("run", str(path), *LINUX, "--ssh-config", str(bed.config), "--out", str(bed.folder / out))
-
-
-def run(bed: Testbed, path: Path, *more: str, config: Path | None = None, out: str = "out") -> tuple[int, str, str]:
-    words = ("run", str(path), *LINUX, "--ssh-config", str(config or bed.config), "--out", str(bed.folder / out))
-    return bed.run(*words, *more)
 
 
 def ended(process: subprocess.Popen[str], status: int) -> str:
@@ -126,111 +98,6 @@ def test_transfers_are_those_of_the_other_engines(bed: Testbed):
         assert abs(len(seen) - len(ours) - len(asked)) <= 2  # those that ask have data both ways
 
 
-def with_traffic(bed: Testbed, traffic: str, name: str, *, duration: float = 2, more: str = "") -> Path:
-    """The testbed's scenario with other flows."""
-    path = testbeds.scenario(bed, duration=duration, more=more, name=name)
-    path.write_text(path.read_text().split("[[flows]]")[0] + traffic)
-    return path
-
-
-@pytest.mark.usefixtures("unchanged")
-def test_udp_sources_send_between_hosts(bed: Testbed):
-    """One that fits through the link, and one more that does not."""
-    path = with_traffic(
-        bed,
-        '[[traffic]]\nkind = "udp"\nrate = "500/s"\npacket = "1000B"\n'
-        '[[traffic]]\nkind = "udp"\nrate = "3750/s"\npacket = "1000B"\nstart = "1s"\n',
-        "udp.toml",
-    )
-    status, _, errors = run(bed, path, out="udp")
-    assert status == 0, errors
-    flows = ac.Dataset.read(bed.folder / "udp").flows
-    assert flows["congestion"].to_list() == ["udp", "udp"]
-    assert flows["start_s"].to_list() == pytest.approx([0.0, 1.0], abs=0.2)
-    slow, fast = flows.rows(named=True)
-    assert slow["sent_packets"] == pytest.approx(4e6 * 2 / 8 / 1000, rel=0.02)
-    assert fast["sent_packets"] == pytest.approx(30e6 / 8 / 1000, rel=0.05)
-    received = [row["received_packets"] for row in (slow, fast)]
-    assert received[0] > 0.4 * slow["sent_packets"]
-    # 20 Mb/s take 1042 bytes of each, with the headers that HTB counts.
-    assert received[1] + received[0] < 20e6 * 2 / 8 / 1042 + 100
-    assert flows["delay_mean_s"].to_list() == [None, None]  # between two clocks
-    samples = ac.Dataset.read(bed.folder / "udp").frame("flow_samples")
-    assert samples.filter(samples["flow"] == 0)["delivered_bytes"].max() == pytest.approx(1000 * received[0], rel=0.1)
-
-
-@pytest.mark.usefixtures("unchanged")
-def test_answers_come_back_to_udp_sources_that_follow_the_delay(bed: Testbed):
-    """A flow fills the queue: more delay than the target, so more datagrams than the 100 a second of its beginning."""
-    follow = 'follow = { target = "2ms", least = "100/s", most = "2000/s" }'
-    udp = f'[[traffic]]\nkind = "udp"\n{follow}\npacket = "50B"\n'
-    path = with_traffic(bed, f'[[flows]]\ncongestion = "cubic"\n{udp}', "follow.toml")
-    status, _, errors = run(bed, path, out="follow")
-    assert status == 0, errors
-    _, flow = ac.Dataset.read(bed.folder / "follow").flows.rows(named=True)
-    assert 400 < flow["sent_packets"] < 0.9 * 2 * 2000
-    assert flow["received_packets"] > 0.5 * flow["sent_packets"]
-
-
-@pytest.mark.usefixtures("unchanged")
-def test_a_link_changes_during_a_run(bed: Testbed):
-    path = with_traffic(bed, '[[flows]]\ncongestion = "cubic"\n', "changes.toml", duration=3, more=CHANGE)
-    status, _, errors = run(bed, path, out="changes")
-    assert status == 0, errors
-    data = ac.Dataset.read(bed.folder / "changes")
-    (event,) = data.frame("events").filter(data.frame("events")["kind"] == "link_change").rows(named=True)
-    assert (event["time_s"], event["value"]) == (pytest.approx(1.5, abs=0.3), 5e6)
-    samples = data.frame("queue_samples")
-    assert samples.filter(samples["time_s"] > 1.9)["utilisation"].mean() == pytest.approx(1.0, abs=0.1)
-    delivered = data.frame("flow_samples").select("time_s", "delivered_bytes")
-    rates_bps = [rate_bps(delivered, *span) for span in ((0.5, 1.4), (2.0, 2.9))]
-    assert rates_bps == pytest.approx([20e6 * 1448 / 1514, 5e6 * 1448 / 1514], rel=0.1)
-
-
-#: A quarter of the rate from the middle of the run on.
-CHANGE = '[[network.changes]]\nat = "1.5s"\nlink = "bottleneck"\nrate = "5Mbit"\n'
-
-
-def rate_bps(delivered: pl.DataFrame, first_s: float, last_s: float) -> float:
-    part = delivered.filter(pl.col("time_s").is_between(first_s, last_s))
-    times, numbers = part["time_s"].to_list(), part["delivered_bytes"].to_list()
-    return 8 * (numbers[-1] - numbers[0]) / (times[-1] - times[0])
-
-
-@pytest.mark.usefixtures("unchanged")
-def test_groups_have_packets_of_their_own_size_on_one_host(bed: Testbed):
-    """An option of sockets; what would be the whole host's is refused before a host is touched."""
-    flow = '[[flows]]\ncongestion = "cubic"\ntcp = {{ {} }}\n'
-    path = with_traffic(bed, flow.format('mtu = "1500B"') + flow.format('mtu = "700B"'), "sizes.toml")
-    status, _, errors = run(bed, path, out="sizes")
-    assert status == 0, errors
-    flows = ac.Dataset.read(bed.folder / "sizes").flows
-    sizes = (flows["sent_bytes"] / flows["sent_packets"]).to_list()
-    assert sizes == pytest.approx([1500, 700], rel=0.02)
-    path = with_traffic(bed, flow.format("sack = true") + flow.format("sack = false"), "sacks.toml")
-    status, _, errors = run(bed, path, out="sacks")
-    assert (status, errors) == (
-        3, 'Unsupported: engine "linux" has no room for several values of tcp_sack on one host of a testbed ("alice", '
-        '"bob")\n'
-    )  # fmt: skip
-
-
-@pytest.mark.usefixtures("unchanged")
-def test_sources_transfer_think_and_transfer_between_hosts(bed: Testbed):
-    """Each source waits for its own transfers alone, by the clock of the host that sees them end."""
-    path = with_traffic(
-        bed,
-        '[[traffic]]\nkind = "sources"\ncount = 4\nsize = "10KB"\nthink = "50ms"\ncongestion = "cubic"\n',
-        "loops.toml",
-    )
-    status, _, errors = run(bed, path, out="loops")
-    assert status == 0, errors
-    flows = ac.Dataset.read(bed.folder / "loops").flows
-    done = flows.filter(flows["end_s"].is_not_null())
-    assert len(done) > 4 * 10
-    assert len(flows) - len(done) <= 4
-
-
 @pytest.mark.usefixtures("unchanged")
 def test_a_path_is_left_as_it_is(bed: Testbed):
     path = testbeds.scenario(bed, duration=1.5, more="leave = true", name="left.toml")
@@ -244,35 +111,6 @@ def test_a_path_is_left_as_it_is(bed: Testbed):
     assert 8 * data.flows["measured_bytes"].sum() / 0.5 > 40e6
     assert data.frame("links")["departed_p"].to_list() == [None]
     assert set(data.manifest["linux"]["hosts"]) == {"alice", "bob"}
-
-
-@pytest.mark.usefixtures("unchanged")
-def test_a_path_is_measured_before_it_is_used(bed: Testbed):
-    """A router that is none of ackclock's lets 10 Mb/s through: the utilisation is that of what was found."""
-    path = testbeds.scenario(bed, duration=3, more='leave = true\nrtt = "measured"', name="measured.toml")
-    text = path.read_text().replace('rate = "20Mbit"', 'rate = "measured"')
-    router = text[text.index('[[network.hosts]]\nname = "router"') : text.index('[[network.hosts]]\nname = "bob"')]
-    path.write_text(text.replace(router, ""))
-    for words in (
-        "qdisc add dev right root handle 1: htb default 1",
-        "class add dev right parent 1: classid 1:1 htb rate 10mbit",
-        "qdisc add dev right parent 1:1 pfifo limit 50",
-    ):
-        bed.inside("router", "tc", *words.split())
-    try:
-        status, _, errors = run(bed, path, out="measured")
-    finally:
-        bed.inside("router", "tc", "qdisc", "del", "dev", "right", "root")
-    assert status == 0, errors
-    data = ac.Dataset.read(bed.folder / "measured")
-    found = data.manifest["plan"]["options"]["testbed"]["measured"]
-    assert found["rate_bps"] == pytest.approx(10e6, rel=0.05)
-    assert len(found["rates_bps"]) == 3
-    assert 0 < found["rtt_s"] < 0.005
-    assert data.frame("links")["rate_bps"].to_list() == [found["rate_bps"]]
-    assert data.flows["base_rtt_s"].to_list() == [found["rtt_s"]] * 2
-    # What was sent before the measured part and arrived in it counts, and what is under way at its end does not.
-    assert data.metrics()["summary"]["goodput_bps"]["mean"] == pytest.approx(found["rate_bps"] * 1448 / 1514, rel=0.05)
 
 
 @pytest.mark.usefixtures("unchanged")
@@ -482,11 +320,11 @@ def reload_sshd(bed: Testbed) -> None:
 
 @pytest.mark.parametrize("runs", [8, pytest.param(200, marks=pytest.mark.oracle)])
 def test_nothing_is_left_of_runs_that_are_killed(bed: Testbed, runs: int):
-    """By whatever signal, whenever."""
+    """By whatever signal, whenever, whatever they do: a run, one with all that changes, a measurement, the doctor."""
     before, moments = bed.state(), random.Random(runs)
-    path = testbeds.scenario(bed, duration=2)
+    begin = [*begins(bed)]
     for number in range(runs):
-        process = start(bed, path)
+        process = begin[number % len(begin)]()
         time.sleep(moments.uniform(0.2, 4.5))
         process.send_signal(moments.choice([signal.SIGKILL, signal.SIGTERM, signal.SIGINT]))
         process.communicate(timeout=30)
@@ -495,15 +333,28 @@ def test_nothing_is_left_of_runs_that_are_killed(bed: Testbed, runs: int):
     assert bed.settled(before) == {}
 
 
+def begins(bed: Testbed) -> Iterator[Callable[[], subprocess.Popen[str]]]:
+    """What begins each kind of work on the hosts."""
+    traffic = '[[flows]]\ncongestion = "cubic"\n[[traffic]]\nkind = "udp"\nrate = "500/s"\npacket = "1000B"\n'
+    plain = testbeds.scenario(bed, duration=2)
+    changing = with_traffic(bed, traffic, "changing.toml", more=CHANGE.replace("1.5s", "0.5s"))
+    measured = testbeds.scenario(bed, duration=2, more='rtt = "measured"', name="killed.toml")
+    yield from (partial(start, bed, path) for path in (plain, changing, measured))
+    files = ("--file", str(bed.folder / "bob"), "--file", f":{bed.folder / 'alice'}")
+    words = ("doctor", "host", "network", "alice", "--for", "1s", "--ssh-config", str(bed.from_bob), *files)
+    yield partial(bed.ackclock, *words, on="bob")
+
+
 #: Of runs of half a minute: a real machine's timers are late, so its link sends a little less than a guest's, in which
-#: time stands still; and the windows' saw teeth do not stand at the same place at the end.
-GOODPUT, DELAY = 0.03, 0.1
+#: time stands still; and the windows' saw teeth do not stand at the same place at the end. The delay of BBR is not
+#: compared: on a path without delay its model takes bunches of ACKs for the path's rate (docs/guides/testbed.md).
+BOUNDS = {"goodput_bps": 0.03, "queue_delay_mean_s": 0.1}
 
 
 @pytest.mark.oracle
 @pytest.mark.usefixtures("unchanged", "guest_kernel")
-@pytest.mark.parametrize("controls", [("reno", "reno"), ("cubic", "cubic"), ("reno", "cubic")])
-def test_hosts_and_guest_agree(bed: Testbed, controls: tuple[str, str]):
+@pytest.mark.parametrize("controls", [("reno", "reno"), ("cubic", "cubic"), ("reno", "cubic"), ("bbr",)])
+def test_hosts_and_guest_agree(bed: Testbed, controls: tuple[str, ...]):
     path = testbeds.scenario(bed, duration=25, more='rtt = "0ms"', name="agree.toml")
     head = path.read_text().split("[[flows]]")[0].replace('warmup = "1s"', 'warmup = "5s"\nseeds = [1, 2]')
     path.write_text(
@@ -514,6 +365,6 @@ def test_hosts_and_guest_agree(bed: Testbed, controls: tuple[str, str]):
         status, output, errors = run(bed, path, "--kernel", kernel, "--json", out=f"agree-{kernel}")
         assert status == 0, errors
         found[kernel] = json.loads(output)["summary"]
-    for name, bound in (("goodput_bps", GOODPUT), ("queue_delay_mean_s", DELAY)):
+    for name in [*BOUNDS][: 1 if "bbr" in controls else 2]:
         real, virtual = (found[kernel][name]["mean"] for kernel in ("hosts", "guest"))
-        assert real == pytest.approx(virtual, rel=bound)
+        assert real == pytest.approx(virtual, rel=BOUNDS[name])

@@ -25,7 +25,7 @@ const STRETCH_BYTES: u64 = 8 << 20;
 
 /// A disk at either end of a host's flows.
 #[derive(Debug, Default)]
-pub struct Store {
+pub(crate) struct Store {
     /// Where the data that are sent come from; none: from memory.
     pub source: Option<Source>,
     /// Where those that arrive go to; none: nowhere.
@@ -34,7 +34,11 @@ pub struct Store {
 
 impl Store {
     /// Opens what is asked for; the flows of a source begin at different places, or one would warm the cache for all.
-    pub fn open(source: Option<&Stored>, sink: Option<&Stored>, flows: usize) -> io::Result<Store> {
+    pub(crate) fn open(
+        source: Option<&Stored>,
+        sink: Option<&Stored>,
+        flows: usize,
+    ) -> io::Result<Store> {
         Ok(Store {
             source: source
                 .map(|source| Source::open(source, flows))
@@ -46,7 +50,7 @@ impl Store {
 
 /// Where data come from.
 #[derive(Debug)]
-pub struct Source {
+pub(crate) struct Source {
     file: File,
     bytes: u64,
     flows: u64,
@@ -73,7 +77,13 @@ impl Source {
     }
 
     /// Sends on what follows the first `done` bytes of a flow, at most so much; how much the socket took.
-    pub fn send(&mut self, socket: &OwnedFd, flow: u32, done: u64, most: u64) -> io::Result<usize> {
+    pub(crate) fn send(
+        &mut self,
+        socket: &OwnedFd,
+        flow: u32,
+        done: u64,
+        most: u64,
+    ) -> io::Result<usize> {
         let first = self.bytes / self.flows * (u64::from(flow) % self.flows);
         let at = (first + done) % self.bytes;
         let length = most.min(BLOCK_BYTES).min(self.bytes - at) as usize;
@@ -94,7 +104,7 @@ impl Source {
 
 /// Where data go to.
 #[derive(Debug)]
-pub struct Sink {
+pub(crate) struct Sink {
     file: File,
     bytes: u64,
     at: u64,
@@ -117,7 +127,7 @@ impl Sink {
     }
 
     /// Takes what a socket has, a block at most, and writes it; how much that was, 0 at the end of the data.
-    pub fn take(&mut self, socket: &OwnedFd) -> io::Result<usize> {
+    pub(crate) fn take(&mut self, socket: &OwnedFd) -> io::Result<usize> {
         let most = BLOCK_BYTES.min(self.bytes - self.at) as usize;
         let (_, found) = recv(socket, &mut self.block[..most], RecvFlags::DONTWAIT)?;
         let begun = Instant::now();

@@ -42,6 +42,8 @@ def print_result(data: Dataset, found: Mapping[str, Any]) -> None:
         console.print(answer)
     for line in _rules(data):
         console.print(line)
+    if measured := (data.plan.options.get("testbed") or {}).get("measured"):
+        console.print(_measured(measured))
     if held := [run["held"] for run in data.runs if "held" in run]:
         console.print(_kept_up(held))
     if PHASE in found:
@@ -67,6 +69,12 @@ def _rules(data: Dataset) -> Iterator[str]:
             for key, rule in link.queue.rules.items():
                 name, unit = key.rsplit("_", 1)
                 yield f"The {name} of {link.name} is {link.queue.parameters[key]:,} {unit} ({rule})."
+
+
+def _measured(path: Mapping[str, Any]) -> str:
+    """What a testbed's hosts found out before its runs."""
+    rate, rtt = numbers.value(path["rate_bps"], "bit/s"), numbers.value(path["rtt_s"], "s")
+    return f"Measured before: a path of {rate} and a round trip of {rtt}."
 
 
 def _kept_up(held: list[Mapping[str, Any]]) -> str:
