@@ -12,7 +12,8 @@ In order, and all pages in one scratch folder:
 - Python blocks are run one after the other in one namespace; a text block right after one is replaced by its output;
 - a text block after `<!-- prints: COMMAND -->` is replaced by the output of the command, standard error included.
 
-The walk-through runs in a copy of the checkout, with the copy's own environment. Besides the above,
+The walk-through runs in a copy of the checkout, built beforehand, with the copy's own environment; at the end it says
+what each command took. Besides the above,
 
 - a block below a paragraph that opens with a file's path is written to that file;
 - the lines of a block below a paragraph that opens with "In `PATH`" which that file lacks are put into it, each behind
@@ -30,6 +31,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -136,6 +138,13 @@ class Walk(Page):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, tools=folder / ".venv" / "bin")
         _copy_checkout(folder)
+        self._shell("make setup")
+
+    def _shell(self, command: str) -> str:
+        began_s = time.monotonic()
+        output = super()._shell(command)
+        print(f"{time.monotonic() - began_s:6.1f} s  {command}", flush=True)
+        return output
 
     def _fresh(self, before: str, kind: str, body: str) -> str:
         if added := ADDED_TO.match(before):

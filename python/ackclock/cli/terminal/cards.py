@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ackclock.catalog import Card
 
 #: Folders of a checkout where an algorithm's files may be.
-PLACES = ("crates", "python", "tests", "reproductions", "scenarios", "benchmarks", "docs")
+PLACES = ("crates", "python", "tests", "reproductions", "scenarios", "modules", "benchmarks", "docs")
 
 
 def print_catalog() -> None:
