@@ -423,6 +423,12 @@ def test_another_folder_is_left_alone(only, tmp_path):
     assert "found something that is not an ackclock result" in done.stderr
 
 
+def test_an_engine_that_is_not_the_entrys_exits_2(only, tmp_path):
+    done = call("X1.2", "--quick", "--engine", "ns2", "--out", tmp_path / "out")
+    assert done.exit_code == 2
+    assert 'found "ns2"; expected of X1.2-1.3 one of packet' in done.stderr
+
+
 def test_bad_options_exit_2(only):
     assert call("X7").exit_code == 2
     assert call("X1.2", "--jobs", 0).exit_code == 2

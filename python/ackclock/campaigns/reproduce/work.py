@@ -76,7 +76,7 @@ def run(
             _measure(entry, chosen, found[engine], new / engine, tell, jobs, command)
         if entry.examine:
             found[HOST] = Found(_examined(entry, new / HOST, quick=quick))
-        rows = _rows(entry, found, [case for case, _ in cases.cases(entry.folder)], quick=quick)
+        rows = _rows(entry, found, [case for case, _ in cases.cases(entry.folder)], _shortened(entry, by_engine))
         result = Result(entry.id, list(_judged(entry, rows, QUICK if quick else FULL)))
         drawn = _drawn(entry, rows, by_engine, new)
         with folders.writing(new):
@@ -143,14 +143,22 @@ def _lacks(entry: Entry) -> dict[str, str | None]:
     return lacks
 
 
-def _rows(entry: Entry, found: Mapping[str, Found], every: Sequence[str], *, quick: bool) -> dict[str, list[Row]]:
-    """Each engine's rows, then those that set engines beside each other: in a short look, those with a value."""
+def _shortened(entry: Entry, by_engine: Mapping[str, Mapping[str, Plan]]) -> set[str]:
+    """The engines that do not run all that they would at full scale."""
+    every = [case for case, _ in cases.cases(entry.folder)]
+    return {name for name, chosen in by_engine.items() if any(entry.runs(name, c) and c not in chosen for c in every)}
+
+
+def _rows(entry: Entry, found: Mapping[str, Found], every: Sequence[str], shortened: set[str]) -> dict[str, list[Row]]:
+    """Each engine's rows, then those that set engines beside each other: with `shortened` ones, those with a value."""
     measured = {engine: _Some(entry, of.measured, every) for engine, of in found.items() if of.measured or not of.why}
     together = entry.beside(measured)
     named = together if isinstance(together, Mapping) else {", ".join(measured): together}
     own = {engine: _own_rows(entry, of, every) for engine, of in found.items()}
-    shown = {engines: [row for row in rows if row.summary.n or not quick] for engines, rows in named.items()}
-    return own | {engines: rows for engines, rows in shown.items() if rows}
+    for label, rows in named.items():
+        shown = [row for row in rows if row.summary.n or shortened.isdisjoint(label.split(", "))]
+        own |= {label: shown} if shown else {}
+    return own
 
 
 def _own_rows(entry: Entry, found: Found, every: Sequence[str]) -> list[Row]:
