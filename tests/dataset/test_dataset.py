@@ -189,7 +189,7 @@ BROKEN = {
     "empty": "has no manifest.json",
     "text": "manifest.json: damaged",
     "other": "does not name an ackclock version",
-    "future": "in format 99; this ackclock reads format 3",
+    "future": f"in format 99; this ackclock reads format {manifests.FORMAT}",
     "no-runs": "lists no runs",
     "no-files": "manifest.json: damaged: it lists no files",
     "files-elsewhere": "manifest.json: damaged: it lists no files",
@@ -253,7 +253,7 @@ def test_reading_says_in_one_line_what_is_wrong(tmp_path: Path, case: str) -> No
         case "edited":
             manifest.write_text(manifest.read_text().replace('"seed": 1', '"seed": 2'))
         case "unsigned":
-            manifest.write_text(json.dumps({**known, "format": 3, "files": files}))
+            manifest.write_text(json.dumps({**known, "format": manifests.FORMAT, "files": files}))
         case "other-part":
             pl.DataFrame({"a": [1]}).write_parquet(part)
             manifests.write(place, known, manifests.written(place))

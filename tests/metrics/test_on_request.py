@@ -8,6 +8,7 @@ import pytest
 
 import ackclock as ac
 from ackclock import metrics, theory
+from ackclock.captures import joining
 from ackclock.errors import InputError, ScenarioError, UnsupportedError
 from ackclock.metrics import one_way
 from ackclock.scenario import planning
@@ -102,6 +103,18 @@ def test_delays_of_short_transfers_are_each_their_own(leaves):
     packet_s = 1514 * 8 / 100e6
     assert means_s.len() > 50
     assert means_s.min() >= 2 * packet_s  # two hops or four
+
+
+def test_two_captures_of_both_ends_tell_the_same_delays(tmp_path):
+    text = ONE_FLOW.replace("30s", "8s").replace('warmup = "5s"', "") + 'pcap = ["senders", "receivers"]'
+    plan = planning.loads(text).plan()
+    whole = ac.run(plan, captures=tmp_path)
+    files = [tmp_path / f"seed-1-{end}.pcap" for end in ("senders", "receivers")]
+    joined = joining.read(*files).data
+    # The join counts what opens the connection too, and knows the clocks to some microseconds.
+    expected_s = measured(whole, "one_way_delay_mean_s")
+    assert measured(joined, "one_way_delay_mean_s") == pytest.approx(expected_s, rel=2e-3)
+    assert measured(joined, "one_way_delay_p95_s") is None
 
 
 def test_nothing_is_recorded_unasked():

@@ -113,16 +113,17 @@ impl Path {
     }
 
     /// The links that data pass, in order.
-    pub fn links_there(&self, delay_lines: &[DelayLine]) -> Vec<u32> {
+    pub fn links_there<'a>(
+        &'a self,
+        delay_lines: &'a [DelayLine],
+    ) -> impl Iterator<Item = u32> + 'a {
         let rest = self.further.iter().flat_map(|further| &further.forward[..]);
-        let links = std::iter::once(&self.entrance).chain(rest);
-        links
-            .filter_map(|hop| match *hop {
-                Hop::Here(link) => Some(link),
-                Hop::After { delay_line, .. } => Some(delay_lines[delay_line as usize].link),
-                Hop::Routed => None,
-            })
-            .collect()
+        let hops = std::iter::once(&self.entrance).chain(rest);
+        hops.filter_map(|hop| match *hop {
+            Hop::Here(link) => Some(link),
+            Hop::After { delay_line, .. } => Some(delay_lines[delay_line as usize].link),
+            Hop::Routed => None,
+        })
     }
 }
 

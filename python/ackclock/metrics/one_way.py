@@ -7,8 +7,6 @@ of the real kernel or a network that was captured, two captures that are joined 
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import polars as pl
 
@@ -25,10 +23,9 @@ def one_way_delay_mean_s(view: RunView) -> float | None:
     From their sending to their arrival, each copy of a packet that arrives counted. Null where it was not recorded.
     Source: RFC 7679; Le 2011, figures 5.7 to 5.10 (end-to-end delay).
     """
-    rows = view.measured(SERIES)
-    packets = rows.sum("packets")
-    total_s = math.fsum(float((b["packets"] * b["delay_mean_s"]).sum()) for b in rows.blocks("packets", "delay_mean_s"))
-    return total_s / packets if packets else None
+    found = series(view)
+    packets = found["packets"].sum()
+    return float((found["packets"] * found["delay_mean_s"]).sum()) / packets if packets else None
 
 
 def one_way_delay_p95_s(view: RunView) -> float | None:
@@ -55,10 +52,12 @@ def one_way_delay_flow_p95_s(view: RunView) -> list[float] | None:
 def series(view: RunView) -> pl.DataFrame:
     """The delays of each flow over time in the measured part: a row for each interval in which packets arrived.
 
-    `time_s` (the interval's end), `flow`, `packets`, `delay_min_s`, `delay_mean_s`, `delay_max_s`.
+    `time_s` (the interval's end), `flow`, `packets`, `delay_min_s`, `delay_mean_s`, `delay_max_s`. Of joined captures,
+    of the directions that carry data.
     """
     columns = ("time_s", "flow", "packets", "delay_min_s", "delay_mean_s", "delay_max_s")
-    return view.measured(SERIES).frame().select(columns).sort("flow", "time_s")
+    rows = view.measured(SERIES).frame().select(columns)
+    return rows.filter(pl.col("flow").is_in(view.rows("flows")["flow"])).sort("flow", "time_s")
 
 
 def _of_flows(view: RunView, column: str) -> list[float] | None:

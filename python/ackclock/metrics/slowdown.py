@@ -20,7 +20,7 @@ from ackclock.metrics.quantiles import quantile
 from ackclock.metrics.recorded import Recorded
 from ackclock.metrics.rows import Block
 from ackclock.metrics.view import Array, RunView, group_label, runs
-from ackclock.theory import completion_alone
+from ackclock.plan import TIMESTAMPS_BYTES
 
 #: What a packet carries beside its payload where the plan does not say: IP, TCP and timestamps, and Ethernet.
 HEADERS_BYTES, FRAME_BYTES = 52.0, 14.0
@@ -28,8 +28,8 @@ HEADERS_BYTES, FRAME_BYTES = 52.0, 14.0
 #: And its payload, and the initial window (RFC 6928).
 SEGMENT_BYTES, INITIAL_WINDOW = 1448.0, 10.0
 
-#: Bounds of the classes of sizes, in bytes: each an octave of tens.
-DECADES = 10.0
+#: The classes of sizes are powers of this.
+DECADE = 10.0
 
 SCHEMA = {
     "group": pl.UInt32,
@@ -90,32 +90,31 @@ def _ended(view: RunView) -> Iterator[tuple[Block, Array, Array]]:
 
 def _alone_s(view: RunView, block: Block) -> Array:
     """How long each would have taken alone (s); NaN where that is not known."""
-    alone_s = np.full(block.size, np.nan)
-    groups, sizes, rates = block["group"], _sizes(block), block["path_rate_bps"]
-    rtts = np.where(np.isnan(block["base_rtt_s"]), view.plan.mean_base_rtt_s or np.nan, block["base_rtt_s"])
-    for group in np.unique(groups):
-        known = view.plan.groups[int(group)].tcp if group < len(view.plan.groups) else None
-        tcp = known or KnownTcp()
-        some = (groups == group) & (sizes > 0) & (rates > 0) & (rtts > 0)
-        if some.any():
-            each = _packet_bytes(view, tcp)
-            packets = np.ceil(sizes[some] / (tcp.mss_bytes or SEGMENT_BYTES))
-            wire = sizes[some] + packets * (each - (tcp.mss_bytes or SEGMENT_BYTES))
-            window = float(tcp.initial_window or INITIAL_WINDOW)
-            alone_s[some] = completion_alone(wire, rates[some], rtts[some], each, window)
+    groups, alone_s = block["group"], np.full(block.size, np.nan)
+    rtts_s = np.where(np.isnan(block["base_rtt_s"]), view.plan.mean_base_rtt_s or np.nan, block["base_rtt_s"])
+    known = ~np.isnan(block["completion_s"]) & (_sizes(block) > 0) & (block["path_rate_bps"] > 0) & (rtts_s > 0)
+    for group in np.unique(groups[known]):
+        some = known & (groups == group)
+        tcp = view.plan.groups[int(group)].tcp if group < len(view.plan.groups) else None
+        alone_s[some] = _each_s(tcp or KnownTcp(), _sizes(block)[some], block["path_rate_bps"][some], rtts_s[some])
     return alone_s
+
+
+def _each_s(tcp: KnownTcp, sizes_bytes: Array, rates_bps: Array, rtts_s: Array) -> Array:
+    from ackclock.theory import completion_alone  # where nothing ends, it is not needed
+
+    segment_bytes = float(tcp.mss_bytes or SEGMENT_BYTES)
+    headers_bytes = HEADERS_BYTES if tcp.header_bytes is None else tcp.header_bytes + TIMESTAMPS_BYTES * tcp.timestamps
+    beside_bytes = headers_bytes + FRAME_BYTES
+    wire_bytes = sizes_bytes + np.ceil(sizes_bytes / segment_bytes) * beside_bytes
+    window = float(tcp.initial_window or INITIAL_WINDOW)
+    return completion_alone(wire_bytes, rates_bps, rtts_s, segment_bytes + beside_bytes, window)
 
 
 def _sizes(block: Block) -> Array:
     """Bytes of each transfer; of one that has no size, what it delivered."""
     sizes = block["size_bytes"].astype(np.float64)
     return np.where(np.isnan(sizes), block["delivered_bytes"].astype(np.float64), sizes)
-
-
-def _packet_bytes(view: RunView, tcp: KnownTcp) -> float:
-    """A full packet on the wire."""
-    headers = HEADERS_BYTES if tcp.header_bytes is None else tcp.header_bytes + 12.0 * tcp.timestamps
-    return float(tcp.mss_bytes or SEGMENT_BYTES) + headers + FRAME_BYTES
 
 
 def slowdowns(data: Recorded, between: tuple[float, float] | None = None) -> pl.DataFrame:
@@ -179,7 +178,7 @@ def _table(data: Recorded, between: tuple[float, float] | None) -> pl.DataFrame:
 
 def _by_class(found: pl.DataFrame) -> pl.DataFrame:
     slowdown = pl.col("slowdown")
-    decade = pl.col("size").log(DECADES).add(1e-9).floor().alias("decade")
+    decade = pl.col("size").log(DECADE).add(1e-9).floor().alias("decade")
     rows = found.group_by("group", "label", decade).agg(
         pl.col("size").min().alias("size_low_bytes"),
         pl.col("size").max().alias("size_high_bytes"),
@@ -192,7 +191,7 @@ def _by_class(found: pl.DataFrame) -> pl.DataFrame:
 
 
 METRICS = (
-    Metric("slowdown_mean", "1", "Mean slowdown of the completion times", slowdown_mean),
     Metric("slowdown_p50", "1", "Median slowdown of the completion times", slowdown_p50),
     Metric("slowdown_p99", "1", "99th percentile of the slowdown", slowdown_p99),
+    Metric("slowdown_mean", "1", "Mean slowdown", slowdown_mean),
 )

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from typing import Generic
 
 import numpy as np
-from scipy.optimize import brentq
 
 from ackclock.theory.checks import POSITIVE, PROBABILITY, PROBABILITY_FROM_0, at_least, checked, single
 from ackclock.theory.shapes import Number
@@ -144,6 +143,7 @@ def size_where_syn_counts(
 
     RTO₀ over the time without a lost SYN (section 7.1.6, figure 7-1); 0 if that holds for every size.
     """
+    from scipy.optimize import brentq  # it takes long to import
 
     def beyond(segments: float) -> float:
         whole_s = response_time(segments, rtt_s, p, recovery_s=recovery_s).total_s if segments else 2 * rtt_s

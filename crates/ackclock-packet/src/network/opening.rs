@@ -3,7 +3,6 @@
 use super::{Hop, Network, Path, Route, Time};
 use crate::PlanError;
 use ackclock_plan::{EndsPlan, FlowPlan};
-use ackclock_units::Rate;
 
 impl Network {
     /// A transfer gets a place.
@@ -89,12 +88,14 @@ impl Network {
     /// The rate in bit/s of the slowest link that a flow's data pass, as they are now; where its packets draw their
     /// way, of one of the ways. NaN if there is none.
     pub fn path_rate_bps(&mut self, flow: u32, path: u32, ends: Option<EndsPlan>) -> f64 {
-        let links = match ends {
-            Some(ends) => self.routing.some_path_there(flow, ends).unwrap_or_default(),
-            None => self.paths[path as usize].links_there(&self.delay_lines),
-        };
-        let rates = links.iter().map(|&link| self.links[link as usize].rate());
-        rates.map(Rate::bits_per_second).fold(f64::NAN, f64::min)
+        let slower =
+            |least: f64, link: u32| least.min(self.links[link as usize].rate().bits_per_second());
+        if let Some(ends) = ends {
+            let links = self.routing.some_path_there(flow, ends);
+            return links.into_iter().flatten().fold(f64::NAN, slower);
+        }
+        let path = &self.paths[path as usize];
+        path.links_there(&self.delay_lines).fold(f64::NAN, slower)
     }
 
     /// Sum of the links' propagation delays.

@@ -95,7 +95,7 @@ impl Routing {
         let drawn = self.valiant.as_ref().map(|valiant| valiant.draw(key));
         let first_leg = match drawn {
             Some(host) if host != source && host != destination => {
-                self.to_switch_of(source, host, key)
+                self.leg_to_switch(source, host, key)
             }
             _ => None,
         };
@@ -112,7 +112,7 @@ impl Routing {
     }
 
     /// The links from a host to the switch of another, and that switch; none if there is no such way.
-    fn to_switch_of(&mut self, source: u32, host: u32, key: u32) -> Option<(Vec<u32>, u32)> {
+    fn leg_to_switch(&mut self, source: u32, host: u32, key: u32) -> Option<(Vec<u32>, u32)> {
         let mut links = self.trace(source, host, key).ok()?;
         let last = links.pop()?;
         let switch = self.graph.from[last as usize];

@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Iterable
 
 import numpy as np
-from scipy.optimize import brentq
 
 #: Relative accuracy of a time.
 ACCURACY = 1e-14
@@ -44,6 +43,8 @@ def turning(difference: Callable[[float], float], after_s: float, stationary_s: 
     Between the stationary points the difference is monotone, and after the last it grows without bound. At `after_s`
     it may be 0.
     """
+    from scipy.optimize import brentq  # it takes long to import
+
     nodes = [after_s, *sorted(point for point in set(stationary_s) if point > after_s)]
     nodes.append(_beyond(difference, nodes[-1]))
     values = [(node, sign * difference(node)) for node in nodes]

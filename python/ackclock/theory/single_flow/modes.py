@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-from scipy.optimize import brentq
-
 from ackclock.theory.checks import POSITIVE, SHARE, at_least, checked, single
 from ackclock.theory.single_flow.flow import SingleFlow
 
@@ -43,6 +41,8 @@ def cubic_threshold_rtt_s(
     says 39 ms at 100 Mb/s and 18 ms at 1 Gb/s; the equation gives 38.0 and 15.1 ms for packets of 1500 bytes and no
     buffer, and less with one. Raises `InputError` for what is no set-up.
     """
+    from scipy.optimize import brentq  # it takes long to import
+
     flow = SingleFlow(capacity_pps, 1.0, buffer_p, beta, c, packets_per_ack)
     wanted = 4 * flow.growth_p / (3 * c)
 
