@@ -156,8 +156,14 @@ def test_one_run_cannot_be_checked():
 
 
 def test_an_engine_without_hosts_cannot_be_checked():
-    with pytest.raises(UnsupportedError, match="hosts that take time"):
+    with pytest.raises(InputError, match="found --engine fluid; expected packet or linux"):
         phase.check(plan(), "fluid")
+
+
+def test_a_twin_that_the_kernel_cannot_run_is_refused():
+    exponential = 'processing = { distribution = "exponential", mean = "10us" }'
+    with pytest.raises(UnsupportedError, match="whose time for a packet is exponential"):
+        phase.check(plan(exponential), "linux")
 
 
 def test_plans_that_are_prone_are_known():

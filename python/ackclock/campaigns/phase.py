@@ -23,6 +23,9 @@ from ackclock.metrics import main, table
 from ackclock.metrics.recorded import PHASE
 from ackclock.plan import FlowPlan, GroupPlan, Parameters, Plan
 
+#: The engines in which single packets meet at queues.
+ENGINES = ("packet", "linux")
+
 #: A smaller relative change is none, however sure it is.
 LEAST_CHANGE = 0.02
 
@@ -58,7 +61,9 @@ def _longer(law: Parameters) -> Parameters:
 
 
 def check(plan: Plan, engine: str) -> None:
-    """Refuses what has no twin. Raises `InputError` for one run, `UnsupportedError` for an engine without hosts."""
+    """Refuses what has no twin. Raises `InputError`, and `UnsupportedError` for a twin that the engine cannot run."""
+    if engine not in ENGINES:
+        raise InputError(f"--check-phase: found --engine {engine}; expected {' or '.join(ENGINES)}")
     if len(plan.seeds) < 2:
         raise InputError("--check-phase: found one run; expected two or more (--repeats): one has no interval to leave")
     if reasons := engines.refusals(engines.engine(engine), twin(plan)):

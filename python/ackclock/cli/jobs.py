@@ -25,9 +25,8 @@ if TYPE_CHECKING:
 #: Most runs of one scenario in one call.
 MOST_REPEATS = 10_000
 
-#: The engine that has kernels, and those in which single packets meet.
+#: The engine that has kernels.
 LINUX = "linux"
-PACKETS = ("packet", LINUX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +65,7 @@ class Job:
         """What is known to make such a plan's result doubtful, and is not looked into: a line each."""
         from ackclock.campaigns import phase
 
-        if self.engine in PACKETS and not self.options.check_phase and (why := phase.prone(self.plan)):
+        if self.engine in phase.ENGINES and not self.options.check_phase and (why := phase.prone(self.plan)):
             yield f"{self.plan.name}: {why}"
 
     def run(self, progress: Callable[[float], None]) -> Dataset:
