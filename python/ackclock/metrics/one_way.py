@@ -24,7 +24,7 @@ def one_way_delay_mean_s(view: RunView) -> float | None:
     Source: RFC 7679; Le 2011, figures 5.7 to 5.10 (end-to-end delay).
     """
     found = series(view)
-    packets = found["packets"].sum()
+    packets = int(found["packets"].sum())
     return float((found["packets"] * found["delay_mean_s"]).sum()) / packets if packets else None
 
 
