@@ -64,7 +64,7 @@ def take(entry: Entry, folder: Path) -> None:
     alone = run.get("engines", entry.all_engines)
     if len(alone) < len(entry.all_engines):
         Result.read(entry.folder / TABLE, entry.id).beside(new).write(entry.folder / TABLE)
-        if any(row.n for row in new.rows):
+        if any((folder / engine).is_dir() for engine in alone):
             shutil.copyfile(folder / "figure.png", GALLERY / f"{entry.id}-{'-'.join(alone)}.png")
         return
     for stale in figures(entry)[1:]:

@@ -12,13 +12,15 @@ CONTROLS = {"cubic": "CUBIC", "lincubic": "LinCubic", "accucubic": "AccuCubic"}
 
 
 @style.styled
-def draw(packet: Mapping[str, Dataset], linux: Mapping[str, Dataset]) -> Figure:
+def draw(packet: Mapping[str, Dataset], linux: Mapping[str, Dataset], ns2: Mapping[str, Dataset]) -> Figure:
     """A row for each control and engine, a column for each setting of fast convergence."""
-    runs = {"packet": packet} | ({"linux": linux} if linux else {})
-    fig = style.figure(0.6 + 1.7 * len(CONTROLS) * len(runs))
-    axes = fig.subplots(len(CONTROLS) * len(runs), 2, sharey="row")
-    rows = [(engine, *control) for engine in runs for control in CONTROLS.items()]
-    for pair, (engine, control, name) in zip(axes, rows, strict=True):
+    runs = {"packet": packet, "linux": linux, "ns2": ns2}
+    rows = [
+        (engine, *each) for engine, data in runs.items() for each in CONTROLS.items() if f"{each[0]} FC off" in data
+    ]
+    fig = style.figure(0.6 + 1.7 * len(rows))
+    axes = fig.subplots(max(len(rows), 1), 2, sharey="row", squeeze=False)
+    for pair, (engine, control, name) in zip(axes, rows, strict=False):
         for ax, fc in zip(pair, ("FC on", "FC off"), strict=True):
             if data := runs[engine].get(f"{control} {fc}"):
                 figures.epoch_bars(ax, data, f"{name}, {fc}, {engine}: each epoch")

@@ -93,7 +93,7 @@ def test_of_some_engines_alone_the_rows_and_the_figure_come_beside_the_others(tm
     copy = tmp_path / "reproductions" / entry.id
     shutil.copytree(entry.folder, copy)
     new = tmp_path / "new"
-    new.mkdir()
+    (new / "ns2").mkdir(parents=True)
     before = Result.read(entry.folder / TABLE, entry.id)
     Result(entry.id, [row for row in before.rows if row.engine == "ns2"]).write(new / TABLE)
     (new / "figure.png").write_bytes(b"drawn")
