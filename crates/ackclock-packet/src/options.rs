@@ -1,9 +1,18 @@
 //! TCP options: how many bytes of a header they take, and the SACK blocks among them.
 
 use ackclock_plan::{TcpPlan, TIMESTAMPS_BYTES};
+use ackclock_units::Time;
 
 /// Most SACK blocks that fit an ACK, without timestamps (RFC 2018 section 3).
 pub const MOST_BLOCKS: usize = 4;
+
+/// The tick of the timestamps' clock (RFC 7323 section 5.4).
+pub const TIMESTAMP_TICK: Time = Time::from_milliseconds(1);
+
+/// What the timestamps' clock shows.
+pub fn timestamp(time: Time) -> u64 {
+    time.picoseconds() / TIMESTAMP_TICK.picoseconds()
+}
 
 /// Bytes of the headers of a SYN or SYN/ACK. Its options: MSS and window scale (4 bytes each), timestamps with SACK
 /// permitted (12, in which the latter takes the place of padding), or SACK permitted alone (4).

@@ -87,6 +87,37 @@ def test_the_demo_is_the_one_of_the_documents():
     assert made.bottleneck_link.queue.parameters == {"limit_packets": 825}
 
 
+#: The TCP of a plan that says nothing of it.
+LINUX = {
+    "mss_bytes": 1448,
+    "header_bytes": 40,
+    "sack": True,
+    "timestamps": True,
+    "delayed_ack": "quick",
+    "delayed_ack_timeout_s": 0.04,
+    "initial_window": 10,
+    "initial_rto_s": 1.0,
+    "min_rto_s": 0.2,
+    "max_rto_s": 120.0,
+    "rto_floor_on_variance": True,
+    "rto_slop_s": 0.0,
+    "timer_tick_s": 0.004,
+    "receive_window_bytes": None,
+    "loss_detection": "rack",
+    "tail_loss_probe": True,
+    "undo": True,
+    "frto": True,
+    "adaptive_reordering": True,
+    "limited_transmit": True,
+    "reduction": "prr",
+    "pacing": False,
+    "batches": True,
+    "window_validation": True,
+    "ecn": "off",
+    "processing": None,
+}
+
+
 def test_what_the_engine_reads_has_the_fields_of_the_contract():
     made = plan(network='reverse = { rate = "10Mbit", queue = { discipline = "pfifo", limit = "100p" } }')
     made = json.loads(json.dumps(made.engine_input()))
@@ -120,34 +151,7 @@ def test_what_the_engine_reads_has_the_fields_of_the_contract():
             "tick_s": 0.004,
         },
     }
-    assert group["tcp"] == {
-        "mss_bytes": 1448,
-        "header_bytes": 40,
-        "sack": True,
-        "timestamps": True,
-        "delayed_ack": "quick",
-        "delayed_ack_timeout_s": 0.04,
-        "initial_window": 10,
-        "initial_rto_s": 1.0,
-        "min_rto_s": 0.2,
-        "max_rto_s": 120.0,
-        "rto_floor_on_variance": True,
-        "rto_slop_s": 0.0,
-        "timer_tick_s": 0.004,
-        "receive_window_bytes": None,
-        "loss_detection": "rack",
-        "tail_loss_probe": True,
-        "undo": True,
-        "frto": True,
-        "adaptive_reordering": True,
-        "limited_transmit": True,
-        "reduction": "prr",
-        "pacing": False,
-        "batches": True,
-        "window_validation": True,
-        "ecn": "off",
-        "processing": None,
-    }
+    assert group["tcp"] == LINUX
     assert flow["forward"] == {"hops": [{"delay_s": 0.0, "link": 0}], "delay_s": 0.05}
     assert flow["reverse"] == {"hops": [{"delay_s": 0.0, "link": 1}], "delay_s": 0.05}
     assert made["links"][1] == {

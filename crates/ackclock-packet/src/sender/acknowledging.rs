@@ -5,7 +5,7 @@ use ackclock_units::{Rate, Time};
 use super::scoreboard::{Delivery, Found};
 use super::undoing::Evidence;
 use super::{whole_segments, Outlet, Phase, Sender};
-use crate::options::Blocks;
+use crate::options::{timestamp, Blocks, TIMESTAMP_TICK};
 use crate::packet::Packet;
 use ackclock_congestion::Ack;
 
@@ -213,15 +213,8 @@ impl Sender {
     }
 }
 
-/// The tick of the timestamps' clock.
-const TIMESTAMP_TICK: Time = Time::from_milliseconds(1);
-
 /// From one time to another on the timestamps' clock; at least a tick.
 fn in_ticks(from: Time, to: Time) -> Time {
-    Time::from_picoseconds((ticks(to) - ticks(from)).max(1) * TIMESTAMP_TICK.picoseconds())
-}
-
-/// What the timestamps' clock shows.
-pub(super) fn ticks(time: Time) -> u64 {
-    time.picoseconds() / TIMESTAMP_TICK.picoseconds()
+    let ticks = timestamp(to) - timestamp(from);
+    Time::from_picoseconds(ticks.max(1) * TIMESTAMP_TICK.picoseconds())
 }

@@ -29,8 +29,8 @@
 use ackclock_record::Happening;
 use ackclock_units::Time;
 
-use super::acknowledging::ticks;
 use super::{whole_segments, Outlet, Phase, Sender};
+use crate::options::timestamp;
 use ackclock_congestion::Before;
 
 /// What would have to be taken back, and what speaks for it.
@@ -96,7 +96,7 @@ impl Undo {
 
     /// Whether an ACK with this echo answers what was sent before anything was sent again, by the clock of timestamps.
     fn is_answered(&self, echo: Option<Time>) -> bool {
-        let before = |first| echo.is_some_and(|echo| ticks(echo) < ticks(first));
+        let before = |first| echo.is_some_and(|echo| timestamp(echo) < timestamp(first));
         self.from.is_some() && self.first_resent.is_none_or(before)
     }
 }
