@@ -40,12 +40,7 @@ class PacketEngine:
 
     def check(self, plan: Plan) -> list[Unsupported]:
         """Algorithms that the simulator has not; of one with a card, why its code is not there."""
-        kinds = {group.congestion.kind for group in plan.groups if group.congestion}
-        reasons = {features.congestion(kind): code.reason(catalog.card("congestion", kind)) for kind in kinds}
-        return [
-            replace(each, what=f"{each.what}: {why}") if (why := reasons.get(each.what)) else each
-            for each in missing(plan, self)
-        ]
+        return [_explained(each, plan) for each in missing(plan, self)]
 
     def draws(self, plan: Plan) -> bool:
         """Starts, hashes, algorithms and sizes draw from the seed."""
@@ -66,6 +61,14 @@ class PacketEngine:
                 around.progress(share)
             _finish(simulation, spool, plan, captures)
         return spool.dataset(manifest(plan, self.name, seed, around.command))
+
+
+def _explained(lacking: Unsupported, plan: Plan) -> Unsupported:
+    """With the reason, if it is a control whose code is not built."""
+    kinds = {group.congestion.kind for group in plan.groups if group.congestion}
+    kind = next((kind for kind in kinds if lacking.what == features.congestion(kind)), None)
+    why = code.reason(catalog.card("congestion", kind)) if kind else ""
+    return replace(lacking, what=f"{lacking.what}: {why}") if why else lacking
 
 
 def _set_up(plan: Plan, seed: int) -> _core.Simulation:
