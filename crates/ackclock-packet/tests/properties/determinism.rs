@@ -33,11 +33,17 @@ macro_rules! extend {
 fn append(to: &mut Tables, from: Tables) {
     let Tables {
         flow_samples,
+        mut cubic_samples,
+        mut delays,
+        mut paths,
         queue_samples,
         events,
         packets,
         mut transmissions,
     } = from;
+    to.cubic_samples.append(&mut cubic_samples);
+    to.delays.append(&mut delays);
+    to.paths.append(&mut paths);
     to.transmissions.append(&mut transmissions);
     extend!(
         FlowSamples,

@@ -289,8 +289,8 @@ fn assemble(links: Links, mut flows: Vec<FlowPlan>) -> Plan {
             pcap: PcapPlan::Senders(false),
             traffic: false,
             all_links: true,
-            delays: false,
-            cubic: false,
+            delays: true,
+            cubic: true,
             paths: false,
         },
     }
