@@ -52,7 +52,7 @@ impl Law {
         match self {
             Law::Even { least, span } => {
                 let share = u128::from(random.next_u64());
-                *least + Time::from_picoseconds((share * u128::from(*span) >> 64) as u64)
+                *least + Time::from_picoseconds(((share * u128::from(*span)) >> 64) as u64)
             }
             Law::Other(law) => law.draw(random).min(LONGEST),
         }
