@@ -53,6 +53,8 @@ pub struct Network {
     changes: Changes,
     /// By link: what is behind its transmitter, where that is more than a delay.
     media: BTreeMap<usize, Medium>,
+    /// Whether any link has one.
+    has_media: bool,
     /// By flow: how many of its packets media have made.
     copies: BTreeMap<u32, u64>,
     routing: Routing,
@@ -122,6 +124,7 @@ impl Network {
             now: Time::ZERO,
             link_events: propagation::calendar(plan),
             changes: Changes::new(plan, priorities, &seeds)?,
+            has_media: !media.is_empty(),
             media,
             copies: BTreeMap::new(),
             routing: Routing::new(plan, seed),
@@ -195,8 +198,7 @@ impl Network {
         self.settle_drops(link);
         let packet = packet?;
         self.log(self.now, link as u32, &packet, Action::Dequeue);
-        if !self.media.is_empty() && self.media.contains_key(&link) {
-            self.enter_medium(link, packet);
+        if self.has_media && self.enter_medium(link, packet.for_record(), packet.hop) {
             return None;
         }
         self.pass_on(packet)
@@ -254,7 +256,7 @@ impl Network {
             self.head_for(hop, packet);
             None
         } else if packet.ecn == Ecn::Damaged {
-            self.discard(packet)
+            self.discard(packet.for_record())
         } else if forward {
             let local = self.now + route.forward_delay;
             self.log(local, NONE, &packet, Action::Arrive);

@@ -61,7 +61,19 @@ class FromCard:
 
     def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, Any]:
         key, known = catalog.NAME_KEYS[self.family], catalog.names(self.family)
-        tables = [catalog.card(self.family, name).table.model_json_schema() for name in known]
+        tables = [_inline(catalog.card(self.family, name).table.model_json_schema()) for name in known]
         for table in tables:
             table["required"] = [*table.get("required", []), *([] if self.default else [key])]
         return {"anyOf": [*([{"enum": list(known)}] if self.short else []), *tables]}
+
+
+def _inline(schema: Any, definitions: Mapping[str, Any] | None = None) -> Any:
+    """A schema of its own as a part of another one: what it defines stands where it is referred to."""
+    if isinstance(schema, list):
+        return [_inline(item, definitions) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    known = schema.get("$defs", definitions)
+    if "$ref" in schema and known:
+        return _inline(known[schema["$ref"].removeprefix("#/$defs/")], known)
+    return {key: _inline(value, known) for key, value in schema.items() if key != "$defs"}

@@ -212,11 +212,13 @@ impl Network {
         2 * self.links.len() + 1 + link
     }
 
-    /// A packet has left a transmitter with a medium behind it.
+    /// A packet has left a transmitter; returns whether it has gone into a medium behind it. `hop`: the packet's, of
+    /// which the copy is given that nothing else refers to.
     #[cold]
-    pub(super) fn enter_medium(&mut self, link: usize, packet: Packet) {
+    pub(super) fn enter_medium(&mut self, link: usize, packet: Packet, hop: u8) -> bool {
+        let packet = Packet { hop, ..packet };
         let Some(medium) = self.media.get_mut(&link) else {
-            return;
+            return false;
         };
         let copy = medium.doubles().then(|| Packet {
             sack: self.sacks.copy(packet.sack),
@@ -237,6 +239,7 @@ impl Network {
         if damaged {
             self.tell_harm(link, packet, Happening::Corruption);
         }
+        true
     }
 
     fn tell_harm(&mut self, link: usize, packet: Packet, happening: Happening) {
@@ -269,7 +272,7 @@ impl Network {
                 self.offer_flying(Packet { hop, ..packet }, next as usize);
                 None
             }
-            Next::Arrived if packet.ecn == Ecn::Damaged => self.discard(packet),
+            Next::Arrived if packet.ecn == Ecn::Damaged => self.discard(packet.for_record()),
             Next::Arrived => self.reach_host(packet),
             Next::Nowhere => {
                 self.lose(NONE, packet, Happening::Loss);
