@@ -39,6 +39,8 @@ def beyond(parameter: Parameter) -> Iterator[str]:
         values = (low - step, high + step)
         yield from (str(int(value)) if parameter.kind == "integer" else repr(value) for value in values)
         yield '"1ms"'
+    elif parameter.kind == "times":
+        yield from ('"1e15h"', "7", '"-1s"')
     else:
         unit = {"time": "h", "rate": "Tbit", "bytes": "TB", "packets": "p"}[parameter.kind]
         yield from (f'"1e15{unit}"' if unit != "p" else '"99999999999999p"', "7", '"-1s"')

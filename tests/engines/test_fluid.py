@@ -149,7 +149,7 @@ def test_what_progress_raises_ends_the_call():
         (
             ('frame_overhead = "0B"', "loss = { probability = 0.01 }"),
             features.RANDOM_LOSS,
-            ("packet", "theory", "linux"),
+            ("packet", "theory", "linux", "ns2", "ns3"),
         ),
         (('"pfifo", limit = "200p"', '"red", limit = "1bdp", adaptive = true'), "adaptive RED", ("packet", "linux")),
         (('"reno"', '"reno"\ntcp = { mtu = "576B" }'), features.SIZES, ("packet", "linux", "ns2")),

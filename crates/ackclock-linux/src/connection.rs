@@ -208,7 +208,7 @@ impl Connection {
             }
             let sent = match &mut from {
                 Some((source, flow)) => source.send(sender, *flow, self.written, most),
-                None => Ok(send(sender, &ZEROS[..chunk], SendFlags::NOSIGNAL)?),
+                None => send(sender, &ZEROS[..chunk], SendFlags::NOSIGNAL).map_err(io::Error::from),
             };
             match sent {
                 Ok(taken) => {

@@ -60,7 +60,7 @@ def test_a_plan_for_ns2s_own_tcp_is_taken_whole():
     ("change", "what"),
     [
         (('stack = "ns2"\nsack = true\ntimestamps = true', ""),
-         ["RACK", "tail loss probes", "proportional rate reduction", "quick ACKs"]),
+         ["RACK", "tail loss probes", "undone reductions", "proportional rate reduction", "quick ACKs"]),
         (('"reno"', '"cubic"'), ['congestion control "cubic" with hystart = true']),
         (('"reno"', '{ kind = "cubic", hystart = false, c = 0.2 }'), ['congestion control "cubic" with c = 0.2']),
         (('"reno"', '"bbr"'), ['congestion control "bbr"']),

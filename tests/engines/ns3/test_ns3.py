@@ -59,7 +59,7 @@ def test_a_plan_for_the_tcp_of_old_simulators_is_taken_whole():
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        (('stack = "ns2"\nsack = true\ntimestamps = true', ""), ["RACK", "tail loss probes", "quick ACKs"]),
+        (('stack = "ns2"\nsack = true\ntimestamps = true', ""), ["RACK", "tail loss probes", "undone reductions"]),
         (('"reno"', '"cubic"'), ['congestion control "cubic" with reno_friendly = true']),
         (('"reno"', '"compound"'), ['congestion control "compound"']),
         (('"pfifo", limit', '"sfq", limit'), ['queue discipline "sfq"']),

@@ -10,7 +10,7 @@ use ackclock_units::{Rate, Time};
 pub struct Rates {
     /// When each begins, the first at 0.
     at: Vec<Time>,
-    rates: Vec<Rate>,
+    steps: Vec<Rate>,
     period: Time,
     /// Bits that fit before each step, and into the whole period.
     before: Vec<f64>,
@@ -33,7 +33,7 @@ impl Rates {
         }
         Some(Rates {
             at: at_s.clone(),
-            rates,
+            steps: rates,
             period: plan.period,
             before,
         })
@@ -44,7 +44,7 @@ impl Rates {
         let (mut step, mut end) = self.step(now);
         let (mut time, mut missing) = (now, bytes as f64 * 8.0);
         loop {
-            let rate = self.rates[step];
+            let rate = self.steps[step];
             let fitting = bits(rate, end - time);
             if fitting >= missing {
                 return (time - now) + Time::from_seconds(missing / rate.bits_per_second());
@@ -60,7 +60,7 @@ impl Rates {
     pub fn capacity_bits(&self, until: Time) -> f64 {
         let (step, end) = self.step(until);
         let turns = (until.picoseconds() / self.period.picoseconds()) as f64;
-        let missing = bits(self.rates[step], end - until);
+        let missing = bits(self.steps[step], end - until);
         turns * self.before[self.at.len()] + self.before[step + 1] - missing
     }
 

@@ -30,7 +30,8 @@ def changes(plan: Plan, testbed: Testbed) -> list[dict[str, Any]]:
     for change in plan.changes:
         state = state.after(change)
         lines = [f"tc {words}" for words in _changed(plan, testbed, change, state)]
-        made.append({"at_s": change.at_s, "link": 0, "rate_bps": state.link.rate_bps, "commands": lines})
+        rate_bps = state.link.rate_bps
+        made.append({"at_s": change.at_s, "link": 0, "rate_bps": rate_bps, "told": True, "commands": lines})
     return made
 
 
