@@ -5,11 +5,8 @@ use ackclock_plan::TcpPlan;
 use crate::kit::{flow, linux, ms, Script};
 
 /// Ten segments out at 100 ms, and no probes.
-fn ten_out(tcp: TcpPlan) -> Script {
-    let tcp = TcpPlan {
-        tail_loss_probe: false,
-        ..tcp
-    };
+fn ten_out(mut tcp: TcpPlan) -> Script {
+    tcp.tail_loss_probe = false;
     let mut script = Script::open(&flow(tcp), ms(100));
     script.clear();
     script

@@ -9,23 +9,23 @@ use ackclock_units::Time;
 
 use crate::kit::{between, change, flow, link, linux, ms, nodes, path, plan, routed};
 
-fn jitter(in_order: bool) -> Option<JitterPlan> {
-    Some(JitterPlan {
+fn jitter(in_order: bool) -> JitterPlan {
+    JitterPlan {
         deviation: ms(3),
         distribution: Distribution::Normal,
         in_order,
-    })
+    }
 }
 
 fn media() -> [MediumPlan; 6] {
     let plain = MediumPlan::PLAIN;
     [
         MediumPlan {
-            jitter: jitter(true),
+            jitter: Some(jitter(true)),
             ..plain
         },
         MediumPlan {
-            jitter: jitter(false),
+            jitter: Some(jitter(false)),
             ..plain
         },
         MediumPlan {
@@ -41,7 +41,7 @@ fn media() -> [MediumPlan; 6] {
             ..plain
         },
         MediumPlan {
-            jitter: jitter(false),
+            jitter: Some(jitter(false)),
             reorder: 0.01,
             duplicate: 0.01,
             corrupt: 0.01,
