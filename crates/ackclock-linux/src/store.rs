@@ -143,7 +143,7 @@ impl Sink {
     }
 }
 
-/// How much room there is at a place, and the length of a file there: what [`Store`] would be opened with.
+/// How much room there is at a place, and the length of a file there: what `Store` would be opened with.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
     /// Bytes that may be written.

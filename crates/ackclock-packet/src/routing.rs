@@ -2,8 +2,8 @@
 //!
 //! Each node knows the links that begin a shortest path ([`tables`]) and takes one of them: always the first
 //! (`single`), the one that a hash of the flow names (`ecmp`: D. Thaler, C. Hopps, RFC 2991; C. Hopps, RFC 2992;
-//! `weighted`), or one that it draws for each packet (`ecmp-packet`) or each flowlet (`flowlet`: [`flowlets`]).
-//! With `valiant` a flow goes by way of a switch that is drawn for it ([`valiant`]).
+//! `weighted`), or one that it draws for each packet (`ecmp-packet`) or each flowlet (`flowlet`: `flowlets`).
+//! With `valiant` a flow goes by way of a switch that is drawn for it (`valiant`).
 //!
 //! Every node's hash has a salt of its own, drawn from the seed. With one salt for all, flows that one switch
 //! sends by one link would go on together at every further one, and a part of the links would never be used
