@@ -111,7 +111,7 @@ class Testbed:
 
     def agent(self, host: str, what: str = "serve") -> int:
         """The process of a host's agent, or of its guard."""
-        end = time.monotonic() + 15
+        end = time.monotonic() + 60
         while time.monotonic() < end:
             for pid, line in self.processes(host).items():
                 words = line.split()

@@ -154,7 +154,7 @@ def test_nothing_is_left_by_one_that_is_killed(bed: Testbed):
     bed.agent("alice")
     bed.agent("bob")
     process.kill()
-    process.communicate(timeout=10)
+    process.communicate(timeout=60)
 
 
 @pytest.mark.usefixtures("unchanged")
@@ -234,12 +234,12 @@ def test_nothing_is_written_that_stays_by_one_that_is_killed(bed: Testbed):
     words = ("--for", "20s", "--flows", "1", "--repeats", "1", "--ssh-config", str(bed.from_bob))
     process = bed.ackclock("doctor", "host", "network", "alice", *words, *disks(bed), on="bob")
     pids = bed.agent("alice"), bed.agent("bob")
-    end = time.monotonic() + 30
+    end = time.monotonic() + 60
     while not all(map(holds_a_file, pids)) and time.monotonic() < end:
         time.sleep(0.05)
     assert all(map(holds_a_file, pids))
     process.kill()
-    process.communicate(timeout=10)
+    process.communicate(timeout=60)
 
 
 def holds_a_file(pid: int) -> bool:

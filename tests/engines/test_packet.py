@@ -99,10 +99,10 @@ def test_the_rows_of_a_hundred_thousand_transfers_take_less_than_a_second():
     simulation = _core.Simulation(json.dumps(plan.engine_input()), 1)
     simulation.advance(plan.duration_s)
     spool = Spool(names=packet._names())
-    before = time.perf_counter()
+    before = time.process_time()
     packet._take(simulation, spool, plan, ())
     packet._finish(simulation, spool, plan, ())
-    took_s = time.perf_counter() - before
+    took_s = time.process_time() - before
     flows = spool.dataset(manifest(plan, "packet", 1, "")).flows
     assert flows["flow"].to_list() == list(range(100_000))
     assert flows["congestion"].unique().to_list() == ["cubic"]
