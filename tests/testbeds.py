@@ -135,7 +135,7 @@ class Testbed:
             )
         return found
 
-    def settled(self, before: dict[str, str], within_s: float = 10.0) -> dict[str, tuple[str, str]]:
+    def settled(self, before: dict[str, str], within_s: float = 30.0) -> dict[str, tuple[str, str]]:
         """What differs from before when all that was under way has ended: nothing, if all was undone."""
         end = time.monotonic() + within_s
         while True:
