@@ -373,6 +373,11 @@ def test_show_unknown():
     assert refused("show", "cubik").startswith('NAME: found "cubik"; expected "cubic"')
 
 
+def test_show_says_what_a_metric_is():
+    assert "RFC 5166 (fairness between flows)" in " ".join(call("show", "jain").stdout.split())
+    assert "queue_delay_p95_s" in call("show", "metrics").stdout
+
+
 def test_show_schema():
     assert json.loads(call("show", "--schema").stdout)["title"] == "ackclock scenario"
 

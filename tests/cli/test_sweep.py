@@ -28,3 +28,18 @@ def test_every_metric_that_was_asked_for_is_shown_in_eighty_columns(tmp_path):
     headings = ("utilisation", "Jain", "loss rate", "95th percentile of the queueing delay", "round-trip", "Timeouts")
     assert all(heading in done.stdout for heading in headings), done.stdout
     assert all(len(line) <= 80 for line in done.stdout.splitlines())
+
+
+def test_points_are_judged_and_the_status_says_it(tmp_path):
+    (tmp_path / "swept.toml").write_text(SWEPT.replace('"1s"', '"2s"'))
+    options = ("--engine", "fluid", "--repeats", "2", "--no-report", "--jobs", "1")
+    command = [sys.executable, "-m", "ackclock", "sweep", "swept.toml", *options]
+
+    def call(*more):
+        return subprocess.run([*command, *more], cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    done = call("--require", "jain >= 0.1", "--best", "min:queue_delay_mean")
+    assert (done.returncode, done.stdout.count("holds"), done.stdout.count("holds, best")) == (0, 2, 1), done.stderr
+    none = call("--require", "jain >= 1.5", "--json")
+    assert (none.returncode, '"verdict": "none"' in none.stdout) == (4, True)
+    assert call("--require", "jan >= 1").stderr == '--require: found "jan"; expected "jain"\n'

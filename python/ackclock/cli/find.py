@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ackclock.campaigns.find.answer import Answer
     from ackclock.campaigns.find.question import Question
 
-#: Exit statuses beside 0 for an answer.
-NONE, UNDECIDED = 4, 5
+#: The exit statuses of verdicts.
+STATUSES = {"holds": 0, "none": 4, "undecided": 5}
 
 #: The title of a question without a scenario file.
 QUESTION = "question"
@@ -249,4 +249,4 @@ def _perform(
         typer.echo(shown.cost(found), err=True)
     typer.echo(f"wrote {place}", err=as_json)
     if found.verdict != "holds":
-        raise typer.Exit(NONE if found.verdict == "none" else UNDECIDED)
+        raise typer.Exit(STATUSES[found.verdict])

@@ -19,7 +19,11 @@ def _card_names(incomplete: str) -> list[str]:
 def show(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", help="A congestion control, queue or TCP stack.", autocompletion=_card_names),
+        typer.Argument(
+            metavar="[NAME]",
+            help="A congestion control, queue, TCP stack or metric; or metrics, for all of those.",
+            autocompletion=_card_names,
+        ),
     ] = None,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of scenario files.")] = False,
 ) -> None:
@@ -27,6 +31,8 @@ def show(
 
     Examples:
         ackclock show cubic
+
+        ackclock show utilisation
 
         ackclock show --schema > scenario.schema.json
     """
@@ -38,9 +44,20 @@ def show(
         typer.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
     elif name is None:
         cards.print_catalog()
-    else:
+    elif not _is_of_metrics(name):
         for card in _cards(name):
             cards.print_card(card)
+
+
+def _is_of_metrics(name: str) -> bool:
+    """Whether it is a metric's name, or all of them, which are shown."""
+    from ackclock import catalog
+
+    if catalog.find(name):
+        return False
+    from ackclock.cli.terminal import metrics
+
+    return metrics.print_metrics(name)
 
 
 def _cards(name: str) -> list[Any]:
@@ -49,6 +66,7 @@ def _cards(name: str) -> list[Any]:
     if found := catalog.find(name):
         return found
     from ackclock.input.fields import nearest, shown
+    from ackclock.metrics import METRICS
 
-    known = [known for family in catalog.FAMILIES for known in catalog.names(family)]
+    known = [*(known for family in catalog.FAMILIES for known in catalog.names(family)), *METRICS, "metrics"]
     raise InputError(f"NAME: found {shown(name)}; expected {nearest(name, known)}")

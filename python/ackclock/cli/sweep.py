@@ -6,17 +6,25 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
+from ackclock.cli.find import STATUSES, Goals, Needs
 from ackclock.cli.options import AsJson, DryRun, Engines, Jobs, Kernel, Repeats, Report, Seed, SshConfig, command
 from ackclock.errors import InputError
 from ackclock.system import signals
 
 if TYPE_CHECKING:
+    from ackclock.campaigns.find.goals import Goal
+    from ackclock.campaigns.find.grid import Grid
+    from ackclock.campaigns.find.needs import Need
     from ackclock.campaigns.sweep.run import Job
+    from ackclock.campaigns.sweep.table import Sweep
     from ackclock.cli.jobs import Options
+
+#: What is required of points, and what is best.
+Asked: TypeAlias = "tuple[tuple[Need, ...], tuple[Goal, ...]]"
 
 
 def sweep(  # noqa: PLR0913 (each is an option of the command line)
@@ -36,6 +44,8 @@ def sweep(  # noqa: PLR0913 (each is an option of the command line)
     where: Annotated[
         list[str] | None, typer.Option(metavar="KEY=VALUE[,VALUE]", help="Only the points that have one of these.")
     ] = None,
+    require: Needs = None,
+    best: Goals = None,
     samples: Annotated[bool, typer.Option("--samples", help="Keep samples and events of every run.")] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Begin anew; forget what the folder has of a sweep.")] = False,
     as_json: AsJson = False,
@@ -47,17 +57,23 @@ def sweep(  # noqa: PLR0913 (each is an option of the command line)
 
     After an interruption, a kill included, the same command goes on: what is done is not run again.
 
+    With --require and --best each point is judged as `ackclock find` does it; the exit status is 4 if none holds, 5 if
+    that is undecided.
+
     Examples:
         ackclock sweep scenarios/buffer-sizing.toml
 
         ackclock sweep mine.toml --engine fluid --repeats 20 --out results/mine --json
 
         ackclock sweep mine.toml --engine packet --where network.queue.limit=0.1bdp,1bdp
+
+        ackclock sweep mine.toml --require 'utilisation >= 99%' --best min:queue_delay_mean
     """
     from ackclock.cli import jobs as work
 
     options = work.Options(engine, kernel, ssh_config, seed, repeats, out, jobs, report, command=command())
-    made = list(_prepared(scenario, options, metrics, samples, where or ()))
+    asked = _asked(require or (), best or ())
+    made = list(_prepared(scenario, options, _with(metrics, asked), samples, where or ()))
     if dry_run:
         for job in made:
             _tell(job, as_json)
@@ -65,7 +81,30 @@ def sweep(  # noqa: PLR0913 (each is an option of the command line)
         work.look([made[0].loaded.point(0).plan], engines, lambda line: typer.echo(line, err=True))
         return
     for job in made:
-        _perform(replace(job, fresh=fresh), as_json=as_json, report=report)
+        _perform(replace(job, fresh=fresh), asked, as_json=as_json, report=report)
+
+
+def _asked(require: Sequence[str], best: Sequence[str]) -> Asked:
+    """What each point must do, and which is the best of those."""
+    if not require and not best:
+        return (), ()
+    from ackclock.campaigns.find import goals, needs
+
+    return tuple(map(needs.required, require)), tuple(map(goals.goal, best))
+
+
+def _with(metrics: str | None, asked: Asked) -> str | None:
+    """The metrics to compute, those that are asked about among them."""
+    if metrics is None:
+        return None
+    given = metrics.split(",")
+    return ",".join([*given, *(name for name in _names(asked) if name not in given)])
+
+
+def _names(asked: Asked) -> list[str]:
+    """The metrics that are asked about, each once."""
+    needs, goals = asked
+    return list(dict.fromkeys([need.metric for need in needs] + [goal.metric for goal in goals]))
 
 
 def _prepared(
@@ -112,7 +151,7 @@ def _tell(job: Job, as_json: bool) -> None:
 FIRST = 5
 
 
-def _perform(job: Job, *, as_json: bool, report: bool) -> None:
+def _perform(job: Job, asked: Asked, *, as_json: bool, report: bool) -> None:
     from ackclock.cli import forecasts
     from ackclock.cli.report import write_report
     from ackclock.cli.terminal import forecast
@@ -124,13 +163,27 @@ def _perform(job: Job, *, as_json: bool, report: bool) -> None:
     kept = f"interrupted; what is done is kept in {job.out}: the same command goes on"
     with signals.saying(kept), progress(f"{job.title}: {len(job.runs):,} runs") as tell:
         done = job.perform(tell)
+    grid = _judged(job, done, asked) if any(asked) else None
     if as_json:
-        typer.echo(json.dumps(done.as_dict(), allow_nan=False))
+        typer.echo(json.dumps({**done.as_dict(), **(grid.as_dict() if grid else {})}, allow_nan=False))
     else:
-        print_sweep(done)
+        print_sweep(done, grid)
     typer.echo(f"wrote {done.folder / POINTS}", err=as_json)
     if report and done.axes:
         typer.echo(f"wrote {write_report([done.folder], None)}", err=as_json)
+    if grid and grid.verdict != "holds":
+        raise typer.Exit(STATUSES[grid.verdict])
+
+
+def _judged(job: Job, done: Sweep, asked: Asked) -> Grid:
+    """A verdict on each point."""
+    from ackclock import engines
+    from ackclock.campaigns.find.grid import judge
+
+    groups = done.table.group_by("point", maintain_order=True)
+    runs = [group.select(_names(asked)).to_dicts() for _, group in groups]
+    exact = not engines.engine(done.engine).draws(job.loaded.point(0).plan)
+    return judge(*asked, runs, exact=exact)
 
 
 def _where(given: Sequence[str]) -> dict[str, list[str]]:

@@ -81,5 +81,5 @@ def _known(need: Need, values: Sequence[float | None]) -> list[float]:
     known = [value for value in values if value is not None]
     if len(known) < len(values):
         label = METRICS[need.metric].label.lower()
-        raise InputError(f"--need: {need.metric}: found runs without it; expected a scenario that has a {label}")
+        raise InputError(f"{need.metric}: found runs without it; expected a scenario that has a {label}")
     return known

@@ -35,13 +35,18 @@ class Need:
         return value - self.bound if self.at_least else self.bound - value
 
 
-def need(text: str) -> Need:
-    """A need as somebody writes it. Raises `InputError`."""
+def need(text: str, option: str = "--need") -> Need:
+    """A need as somebody writes it, for an option. Raises `InputError`."""
     match = _NEED.fullmatch(text)
     if match is None:
-        raise InputError(f"--need: found {shown(text)}; expected {A_NEED}")
-    name, sign, bound = named(match[1], "--need"), _SIGNS[match[2]], match[3]
-    return Need(name, sign == ">=", _bound(METRICS[name], bound), f"{name} {sign} {bound}")
+        raise InputError(f"{option}: found {shown(text)}; expected {A_NEED}")
+    name, sign, bound = named(match[1], option), _SIGNS[match[2]], match[3]
+    return Need(name, sign == ">=", _bound(METRICS[name], bound, option), f"{name} {sign} {bound}")
+
+
+def required(text: str) -> Need:
+    """As `need`, of a sweep's points."""
+    return need(text, "--require")
 
 
 def named(name: str, option: str) -> str:
@@ -57,14 +62,14 @@ def _expected(name: str, scalars: list[str]) -> str:
     return "a metric with one value a run" if name in METRICS else nearest(name, scalars)
 
 
-def _bound(metric: Metric, text: str) -> float:
+def _bound(metric: Metric, text: str, option: str) -> float:
     read, example = READ.get(metric.unit, (_plain, "a number"))
     try:
         value = read(text)
     except units.UnitError as error:
         example, value = error.expected, math.nan
     if not math.isfinite(value):
-        raise InputError(f"--need: {metric.name}: found {shown(text)}; expected {example}")
+        raise InputError(f"{option}: {metric.name}: found {shown(text)}; expected {example}")
     return value
 
 

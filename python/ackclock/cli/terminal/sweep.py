@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ackclock.campaigns.find.grid import Grid
 from ackclock.campaigns.sweep.table import Sweep
 from ackclock.metrics import METRICS, main
 from ackclock.scenario.points import label, short_keys
@@ -21,7 +22,7 @@ MOST_COLUMNS = 4
 MOST_ROWS = 60
 
 
-def print_sweep(sweep: Sweep) -> None:
+def print_sweep(sweep: Sweep, grid: Grid | None = None) -> None:
     """A row for each point: the swept values and the means of the main metrics, with half their 95 % intervals.
 
     As many of the main metrics as the terminal has room for; what was asked for by name is shown whole, in a table
@@ -35,8 +36,8 @@ def print_sweep(sweep: Sweep) -> None:
     console.print(f"{sweep.engine} engine, {_counted(len(points), 'point')}, {each} each")
     names = _named(sweep) or _columns(sweep, points)
     while names:
-        shown = _fitting(console, sweep, points, names)
-        console.print(_table(sweep, points, shown))
+        shown = _fitting(console, names, lambda some: _table(sweep, points, some, grid))
+        console.print(_table(sweep, points, shown, grid))
         names = names[len(shown) :] if _named(sweep) else []
     if len(points) > MOST_ROWS:
         console.print(f"… and {_counted(len(points) - MOST_ROWS, 'more point')}: see points.parquet")
@@ -48,25 +49,33 @@ def _named(sweep: Sweep) -> list[str]:
     return scalars if len(sweep.metrics) < len(METRICS) else []
 
 
-def _fitting(console: Console, sweep: Sweep, points: list[dict[str, Any]], names: list[str]) -> list[str]:
+def _fitting(console: Console, names: list[str], table: Callable[[list[str]], Table]) -> list[str]:
     """The first of the metrics, as many as a table has room for, and at least one."""
     without_end = console.options.update(width=10 * console.width)
     for count in range(len(names), 1, -1):
-        if console.measure(_table(sweep, points, names[:count]), options=without_end).maximum <= console.width:
+        if console.measure(table(names[:count]), options=without_end).maximum <= console.width:
             return names[:count]
     return names[:1]
 
 
-def _table(sweep: Sweep, points: list[dict[str, Any]], names: list[str]) -> Table:
+def _table(sweep: Sweep, points: list[dict[str, Any]], names: list[str], grid: Grid | None = None) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for key in short_keys(sweep.axes):
         table.add_column(Text(key), justify="right")
     for name in names:
         table.add_column(METRICS[name].short or METRICS[name].label, justify="right")
-    for point in points[:MOST_ROWS]:
+    if grid:
+        table.add_column("verdict")
+    for place, point in enumerate(points[:MOST_ROWS]):
         texts = [label(value) for value in point["values"].values()]
-        table.add_row(*map(Text, texts), *(_cell(point["summary"][name], METRICS[name].unit) for name in names))
+        said = [_said(grid, place)] if grid else []
+        table.add_row(*map(Text, texts), *(_cell(point["summary"][name], METRICS[name].unit) for name in names), *said)
     return table
+
+
+def _said(grid: Grid, place: int) -> str:
+    """The verdict on a point; of those that hold, which are the best."""
+    return grid.judgements[place].verdict + (", best" if grid.best != grid.holding and place in grid.best else "")
 
 
 def _columns(sweep: Sweep, points: list[dict[str, Any]]) -> list[str]:
