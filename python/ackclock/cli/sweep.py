@@ -167,7 +167,7 @@ def _perform(job: Job, asked: Asked, *, as_json: bool, report: bool) -> None:
     if as_json:
         typer.echo(json.dumps({**done.as_dict(), **(grid.as_dict() if grid else {})}, allow_nan=False))
     else:
-        print_sweep(done, grid)
+        print_sweep(done, grid, _names(asked))
     typer.echo(f"wrote {done.folder / POINTS}", err=as_json)
     if report and done.axes:
         typer.echo(f"wrote {write_report([done.folder], None)}", err=as_json)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -22,11 +22,11 @@ MOST_COLUMNS = 4
 MOST_ROWS = 60
 
 
-def print_sweep(sweep: Sweep, grid: Grid | None = None) -> None:
+def print_sweep(sweep: Sweep, grid: Grid | None = None, asked: Sequence[str] = ()) -> None:
     """A row for each point: the swept values and the means of the main metrics, with half their 95 % intervals.
 
     As many of the main metrics as the terminal has room for; what was asked for by name is shown whole, in a table
-    below another where one has no room.
+    below another where one has no room. What `grid` judges by comes first: the metrics `asked` about.
     """
     console = Console(emoji=False, highlight=False)
     console.print(Text(sweep.name, style="bold"))
@@ -34,7 +34,7 @@ def print_sweep(sweep: Sweep, grid: Grid | None = None) -> None:
     counts = {point["n"] for point in points}
     each = _counted(max(counts), "run") if len(counts) == 1 else f"{min(counts)} to {max(counts)} runs"
     console.print(f"{sweep.engine} engine, {_counted(len(points), 'point')}, {each} each")
-    names = _named(sweep) or _columns(sweep, points)
+    names = list(dict.fromkeys([*asked, *(_named(sweep) or _columns(sweep, points))]))
     while names:
         shown = _fitting(console, names, lambda some: _table(sweep, points, some, grid))
         console.print(_table(sweep, points, shown, grid))
