@@ -303,3 +303,12 @@ def test_a_scenario_may_name_the_rule():
     assert "epochs" not in planned.engine_input()
     found = ac.run(planned)
     assert measured(found, "congestion_epochs") == metrics.epochs(found, rule="first").height
+
+
+def test_the_curves_plateau_is_in_the_figure_however_short_the_windows_is():
+    two = ONE_FLOW.replace("30s", "10s").replace("5Mbit", "20Mbit").replace("100ms", "40ms").replace("1bdp", "46p")
+    short = ac.run(planning.loads(two.replace("[[flows]]", '[[flows]]\ncount = 2\nstart = { every = "1s" }')).plan())
+    plateau_s = float(theory.time_after_plateau(1.0))
+    assert metrics.cubic_epochs(short)["plateau_s"].drop_nulls().to_numpy().max() < plateau_s / 2
+    above, _ = plots.ON_REQUEST["tracking"](short).axes
+    assert above.get_ylim()[1] > plateau_s

@@ -25,7 +25,9 @@ def tracking(data: Dataset) -> Figure:
     _scatter(below, found, "tracking_error", "Distance from the curve\n(segments)")
     c = _c(data)
     if c is not None:
-        style.reference(above, float(theory.time_after_plateau(1.0, c=c)), "curve")
+        plateau_s = float(theory.time_after_plateau(1.0, c=c))
+        above.set_ylim(top=max(above.get_ylim()[1], 1.1 * plateau_s))
+        style.reference(above, plateau_s, "curve")
     below.set_xlabel("W_max (segments)")
     style.title(fig, f"CUBIC's window and its curve: {found.height} epochs", data, pooled=True)
     return fig
