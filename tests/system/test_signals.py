@@ -34,7 +34,7 @@ SWEEP = """
 FILES = {
     "run.toml": RUN,
     "captures.toml": RUN + "[record]\npcap = true\n",
-    "sweep.toml": RUN.replace("600s", "6000s") + SWEEP,
+    "sweep.toml": RUN.replace("600s", "1500s") + SWEEP,
 }
 COMMANDS = {
     "run": ("run", "run.toml"),
