@@ -1,6 +1,7 @@
 """Questions and their answers, with the packet engine on small links."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -113,6 +114,17 @@ def test_another_engine_confirms_or_does_not():
     said = confirm(found, "packet")
     assert said.as_dict()["confirmed"] == {"linux": None, "packet": True}
     assert any("The engine packet agrees" in sentence for sentence in sentences(said))
+
+
+def test_what_an_engine_does_not_measure_does_not_count_for_it(monkeypatch):
+    both = asked(vary("limit=30p,40p"), needs=[UTILISED, need("queue_delay_p95 <= 60ms")])
+    found, of_delay = find(both), find(replace(both, needs=both.needs[1:]))
+    made = Looker.rows
+    monkeypatch.setattr(Looker, "rows", lambda *given: [{**row, "queue_delay_p95_s": None} for row in made(*given)])
+    said = confirm(found, "packet")
+    assert said.confirmed == {"packet": True}
+    assert any("queue_delay_p95_s is not measured there" in sentence for sentence in sentences(said))
+    assert confirm(of_delay, "packet").confirmed == {"packet": None}
 
 
 def test_seeds_that_make_no_difference_are_said():

@@ -62,6 +62,11 @@ def judged(needs: Sequence[Need], values: Mapping[str, Sequence[float | None]], 
     return Judgement(UNDECIDED if doubted else HOLDS, lacking or doubted, n)
 
 
+def measured(needs: Sequence[Need], rows: Sequence[Mapping[str, float | None]]) -> list[Need]:
+    """The needs whose metric every run has: an engine may lack one."""
+    return [need for need in needs if all(row[need.metric] is not None for row in rows)]
+
+
 def chance(margins: Sequence[float]) -> float:
     """How probable so large a mean would be at most if the true mean were zero: 0 … 1.
 

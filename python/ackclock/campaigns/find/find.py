@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from ackclock.campaigns.find.answer import Answer, dominating
-from ackclock.campaigns.find.deciding import RISK, judged
+from ackclock.campaigns.find.deciding import RISK, UNDECIDED, Judgement, judged, measured
 from ackclock.campaigns.find.looking import Looker, Row, Runs, SpentError, check
 from ackclock.campaigns.find.proposing import Proposer
 from ackclock.campaigns.find.question import Question
@@ -61,13 +61,15 @@ def find(
 
 
 def confirm(answer: Answer, engine: str, *, jobs: int | None = None) -> Answer:
-    """Asks another engine whether the best setting meets the needs. Raises as `find`."""
+    """Asks another engine whether the best setting meets the needs that it can measure. Raises as `find`."""
     if answer.best is None:
         return answer
     question = replace(answer.question, engine=engine, repeats=CONFIRMING)
     rows = Looker(question, jobs=jobs).rows(answer.best, CONFIRMING)
-    values = {name: [row[name] for row in rows] for name in question.metrics}
-    return answer.with_confirmation(engine, judged(question.needs, values, RISK), rows)
+    needs = measured(question.needs, rows)
+    values = {need.metric: [row[need.metric] for row in rows] for need in needs}
+    found = judged(needs, values, RISK) if needs else Judgement(UNDECIDED, frozenset(), len(rows))
+    return answer.with_confirmation(engine, found, rows)
 
 
 def _search(looker: Looker, ends: dict[int, int | None]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ackclock.campaigns.find import deciding
 from ackclock.campaigns.find.answer import NONE, Answer, summary
 from ackclock.campaigns.find.deciding import FAILS, HOLDS
 from ackclock.campaigns.find.needs import Need
@@ -111,9 +112,10 @@ def _end(question: Question, row: int, number: int | None) -> str:
 def _confirmed(answer: Answer) -> Iterator[str]:
     for engine, agrees in (answer.confirmed or {}).items():
         rows = (answer.confirming or {})[engine]
-        found = summary(rows, answer.question.metrics)
-        evidence = ", ".join(measured(need, found[need.metric]) for need in answer.question.needs)
-        yield f"The engine {engine} {CONFIRMED[agrees]}: {evidence}; {len(rows)} seeds."
+        found, needs = summary(rows, answer.question.metrics), deciding.measured(answer.question.needs, rows)
+        said = [measured(need, found[need.metric]) for need in needs]
+        said += [f"{need.metric} is not measured there" for need in answer.question.needs if need not in needs]
+        yield f"The engine {engine} {CONFIRMED[agrees]}: {', '.join(said)}; {len(rows)} seeds."
 
 
 def _left(answer: Answer) -> Iterator[str]:
