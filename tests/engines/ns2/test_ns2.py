@@ -8,6 +8,7 @@ import shutil
 
 import pytest
 from changed import changed
+from mixed import MIXED
 
 import ackclock as ac
 from ackclock import engines
@@ -207,51 +208,6 @@ def test_both_directions_of_an_asymmetric_link():
     data = engines.engine("ns2").run(planned, 1)
     assert set(data.links["link"]) == {hop.link for flow in planned.flows for hop in flow.forward.hops}
     assert all(delivered > 0 for delivered in data.flows["delivered_bytes"])
-
-
-MIXED = """
-name = "Transfers, UDP, losses, changes"
-duration = "15s"
-warmup = "3s"
-seeds = [1]
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "40ms"
-loss = { probability = 0.002 }
-changes = [{ at = "10s", link = "bottleneck", rate = "8Mbit" }]
-queue = { discipline = "pfifo", limit = "1bdp" }
-[tcp]
-stack = "ns2"
-sack = true
-timestamps = true
-[record]
-interval = "50ms"
-[[flows]]
-count = 2
-congestion = "reno"
-start = { jitter = "1s" }
-[[flows]]
-congestion = "reno"
-rtt = "80ms"
-[[traffic]]
-kind = "on-off"
-packet = "1000B"
-rate = "100/s"
-on = { distribution = "exponential", mean = "1s" }
-off = { distribution = "exponential", mean = "1s" }
-[[traffic]]
-kind = "poisson"
-rate = "10/s"
-congestion = "reno"
-size = { distribution = "pareto", shape = 1.5, mean = "10KB" }
-[[traffic]]
-kind = "sources"
-count = 2
-think = { distribution = "exponential", mean = "500ms" }
-congestion = "reno"
-size = { distribution = "pareto", shape = 1.5, mean = "10KB" }
-"""
 
 
 def mixed(*changes: tuple[str, str]) -> Plan:

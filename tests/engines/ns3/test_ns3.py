@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mixed
 import pytest
 from changed import changed
 
@@ -112,46 +113,14 @@ def test_a_network_that_marks_is_taken():
     assert '"UseHardDrop", StringValue("true")' in text
 
 
-MIXED = """
-name = "Transfers, UDP, losses, a change"
-duration = "8s"
-warmup = "2s"
-seeds = [1]
-[network]
-topology = "dumbbell"
-rate = "10Mbit"
-rtt = "40ms"
-loss = { probability = 0.002 }
-changes = [{ at = "5s", link = "bottleneck", rate = "8Mbit" }]
-queue = { discipline = "pfifo", limit = "1bdp" }
-[tcp]
-stack = "ns2"
-sack = true
-timestamps = true
-[record]
-interval = "50ms"
-[[flows]]
-count = 2
-congestion = "reno"
-start = { jitter = "1s" }
-[[traffic]]
-kind = "on-off"
-packet = "1000B"
-rate = "100/s"
-on = { distribution = "exponential", mean = "1s" }
-off = { distribution = "exponential", mean = "1s" }
-[[traffic]]
-kind = "poisson"
-rate = "10/s"
-congestion = "reno"
-size = { distribution = "pareto", shape = 1.5, mean = "10KB" }
-[[traffic]]
-kind = "sources"
-count = 2
-think = { distribution = "exponential", mean = "500ms" }
-congestion = "reno"
-size = { distribution = "pareto", shape = 1.5, mean = "10KB" }
-"""
+#: As it is, but shorter and with one RTT.
+MIXED = changed(
+    mixed.MIXED,
+    ('"15s"', '"8s"'),
+    ('"3s"', '"2s"'),
+    ('"10s"', '"5s"'),
+    ('[[flows]]\ncongestion = "reno"\nrtt = "80ms"\n', ""),
+)
 
 
 @needs_ns3
