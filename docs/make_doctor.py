@@ -26,9 +26,9 @@ PAGE = """<!-- Made by docs/make_doctor.py: edit that. -->
 
 # Three slow transfers
 
-What [`ackclock doctor`](captures.md#why-it-was-slow) says of three captures whose causes are known. Linux made them, in
-the guest of the [engine linux](../concepts/linux.md), and captured at the senders; `docs/make_doctor.py` repeats it.
-With `--html FILE` doctor writes a page that has such pictures beside each sentence, to zoom into.
+What [`ackclock doctor`](captures.md#why-it-was-slow) says about three captures whose causes are known. They were taken at
+the senders, in the Linux guest of the [engine linux](../concepts/linux.md); `docs/make_doctor.py` repeats this. With
+`--html FILE` doctor writes a page with a zoomable figure of this kind beside each sentence.
 """
 
 #: Case → heading, scenario, what is said before and of its picture, and the picture: its kind and part of the time.
@@ -54,7 +54,7 @@ congestion = "cubic"
 pcap = true
 """,
         "A token bucket with room for one packet drops what exceeds it.",
-        "What came above the rate that was found: all losses lie at the bucket’s depth, and nothing passed above it.",
+        "Traffic in excess of the inferred rate: all losses lie at the bucket’s depth, and nothing passed above it.",
         ("level", None),
     ),
     "stall": (
@@ -79,8 +79,8 @@ congestion = "cubic"
 [record]
 pcap = true
 """,
-        "Each flow has a link of its own. Three times the host that sends them stood still for two seconds: put into "
-        "the capture afterwards.",
+        "Each flow has a link of its own. Three times the sending host stalls for two seconds; these stalls were "
+        "inserted into the capture afterwards.",
         "The silences of all flows: they begin and end together.",
         ("silences", None),
     ),
