@@ -26,8 +26,8 @@ PAGE = """<!-- Made by docs/make_doctor.py: edit that. -->
 
 # Three slow transfers
 
-What [`ackclock doctor`](captures.md#why-it-was-slow) says about three captures whose causes are known. They were taken at
-the senders, in the Linux guest of the [engine linux](../concepts/linux.md); `docs/make_doctor.py` repeats this. With
+What [`ackclock doctor`](captures.md#why-it-was-slow) says about three captures whose causes are known. They were taken
+at the senders, in the Linux guest of the [engine linux](../concepts/linux.md); `docs/make_doctor.py` repeats this. With
 `--html FILE` doctor writes a page with a zoomable figure of this kind beside each sentence.
 """
 
