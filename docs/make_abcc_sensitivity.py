@@ -20,30 +20,30 @@ INTRODUCTION = """<!-- Made by docs/make_abcc_sensitivity.py: edit that. -->
 # ABCC's open parameters
 
 The thesis that describes [ABCC](../algorithms/congestion/abcc.md) gives no values for α, β, γ, for the number of
-groups n and for their sizes (x, y). The card's defaults are our choice. This page shows what else they could be.
+groups n and for their sizes (x, y). The card's defaults are our choice. This page shows the effect of other values.
 All numbers come from
 
 ```console
 $ python docs/make_abcc_sensitivity.py
 ```
 
-and are means of seeds 1 to 3, completion times of seeds 1 to 5; after ± stands the standard deviation. A cell
-that names no other value has the card's. *Few* is 2 flows through 100 Mb/s with 10 ms,
-*many* 10 flows through 1 Gb/s with 1 ms, both with a queue of 100 packets, as the thesis has it. They start within
-100 ms. The queue is the mean backlog in packets over 4 to 10 s.
+and are means of seeds 1 to 3, or for completion times of seeds 1 to 5, with ± the standard deviation. Values not
+mentioned are those of the card. *Few* is 2 flows through 100 Mb/s with 10 ms,
+*many* 10 flows through 1 Gb/s with 1 ms, both with a queue of 100 packets, as in the thesis. They start within
+100 ms. The queue is the mean backlog in packets from 4 to 10 s.
 
 What they show:
 
-- α sets the queue, in proportion to the number of flows, until all of them together want more than fits. From there
+- α sets the queue, in proportion to the number of flows, until together they want more than fits. From there
   on they lose packets; the shares stay even.
-- β trades steadiness for speed. Rate and queue both integrate, so equation 4.3 circles around its equilibrium; a
-  larger β makes the circle wider, and the link idles at its low end.
+- β trades steadiness for speed. Rate and queue both integrate, so equation 4.3 orbits its equilibrium; a
+  larger β widens the orbit, and the link idles at its low end.
 - A γ below α keeps the queue shorter, between the two.
-- One group serves a short transfer best, and more or larger ones delay its rate: with 16 groups, or with groups larger
-  than the first flights, 10 MB take half as long again. Slow start goes on meanwhile, so 64 KB hardly notice.
-- Counting whole groups makes the rate too high, which long transfers pay for.
-- At one loss in a thousand ABCC has less of the link than Reno and CUBIC: a loss at a short RTT costs it little, but
-  nothing brings the rate back faster than equation 4.3.
+- One group is best for short transfers, and more or larger groups delay their rate: with 16 groups, or with groups larger
+  than the first flights, 10 MB take half as long again. Slow start continues meanwhile, so 64 KB are hardly affected.
+- Counting whole groups makes the rate too high, at the expense of long transfers.
+- At one loss in a thousand ABCC uses less of the link than Reno and CUBIC: a loss at a short RTT costs it little, but
+  nothing restores the rate faster than equation 4.3.
 
 """
 

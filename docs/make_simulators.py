@@ -81,67 +81,67 @@ TEXT = """<!-- Made by docs/make_simulators.py: edit that. -->
 
 Most older studies of TCP were made with ns-2, and many younger ones with ns-3. `--engine ns2` and `--engine ns3` run
 a scenario in ns-2 2.35 and ns-3.37 themselves (Debian's packages `ns2`; `g++` and `libns3-dev`): the plan becomes a
-script in Tcl, or a program in C++, which `ackclock export` writes too; what it writes becomes the same tables, and the
-same metrics read them. So it can be told whether a figure is the network's or the simulator's.
+script in Tcl, or a program in C++, which `ackclock export` writes as well; its output becomes the same tables, and the
+same metrics read them. This shows whether a result is due to the network or to the simulator.
 
 ```console
 $ ackclock compare scenarios/mine.toml --engine packet,ns2,ns3
 ```
 
-## What they do otherwise
+## What they do differently
 
 Both:
 
-- Neither RACK nor tail loss probes are there. A scenario that asks for them is refused, and that is every one with the
-  default stack: `[tcp] stack = "ns2"` with `sack = true` is a TCP that both have.
+- They have neither RACK nor tail loss probes. A scenario that asks for them is refused, and this includes every one with
+  the default stack: `[tcp] stack = "ns2"` with `sack = true` is a TCP that both have.
 - Sojourn times of single packets are not known; the mean is the queue's integral over the packets that left (Little's
   law).
-- Flows begin when they do in the packet engine; generated transfers and UDP datagrams are its own draws.
+- Flows start when they do in the packet engine; generated transfers and UDP datagrams are the ones it draws.
 
 ns-2:
 
-- Its TCP is one-way. There is no handshake and no FIN; a first packet of headers alone stands for the SYN, a transfer
-  is a whole number of segments.
+- Its TCP is one-way. There is no handshake and no FIN; a first packet of headers alone takes the place of the SYN, and a
+  transfer is a whole number of segments.
 - Timers and RTTs are in ticks, of 1 ms unless `timer_tick` says otherwise.
 - `Agent/TCP/Linux` runs the congestion controls of Linux 2.6.22: CUBIC has no HyStart there, and its C is 0.4. Reno is
   `Agent/TCP/Sack1`, or `Agent/TCP/Newreno` without SACK.
-- Queues: `pfifo`, `bfifo`, `red`. ns-2 drops a packet that would make a queue as long as its limit, so its script has a
-  limit of one more. A packet carries its frame's bytes from the start.
+- Queues: `pfifo`, `bfifo`, `red`. ns-2 drops a packet that would fill a queue to its limit, so its script has a limit
+  larger by one. A packet carries its frame's bytes from the start.
 
 ns-3:
 
-- One bottleneck. A device holds a packet of its own behind the queue discipline: of what may wait, one packet waits
-  there.
-- Its CUBIC has no region that is friendly to Reno.
-- Queues: `pfifo`, `bfifo`, `red`, `codel`. Frames have 2 bytes; the rate makes up for the difference, exactly so for
-  full segments.
+- One bottleneck. A device holds a packet of its own behind the queue discipline, so one of the packets that may wait does
+  so there.
+- Its CUBIC has no Reno-friendly region.
+- Queues: `pfifo`, `bfifo`, `red`, `codel`. Frames have 2 bytes; the rate is adjusted to compensate, exactly for full
+  segments.
 
-Both carry out generated traffic, UDP (but not at a rate that follows the delay), random losses, ECN as RFC 3168 has it
-and links whose rate changes; ns-2 also several queues in a row and on the way back, and links whose delay changes. A
-random loss may take a SYN, which the other engines spare; ns-2's RED with ECN drops beyond `max` (`harddrop = true`).
-Not in either: routed networks, links that fail, captures.
+Both support generated traffic, UDP (but not at a rate that follows the delay), random losses, ECN as in RFC 3168 and links
+whose rate changes; ns-2 also several queues in a row and on the reverse path, and links whose delay changes. A random loss
+may hit a SYN, which the other engines spare; ns-2's RED with ECN drops beyond `max` (`harddrop = true`). Neither supports
+routed networks, links that fail, or captures.
 
 ## Beside the packet engine and Linux
 
-One bottleneck, a base RTT of 50 ms, 40 s of which the first 10 are left out, one seed; flows begin within a second.
-The first three columns run the TCP of ns-2, the others that of Linux; CUBIC is without HyStart and without its region
-that is friendly to Reno.
-The flows of ns-2 and ns-3 began at other times within the second in these runs.
+One bottleneck, a base RTT of 50 ms, 40 s of which the first 10 are left out, one seed; flows start within a second.
+The first three columns run the TCP of ns-2, the others that of Linux; CUBIC is without HyStart and without its
+Reno-friendly region.
+In these runs, the flows of ns-2 and ns-3 started at other times within that second.
 
 """
 
 RENO = """## Reno in ns-3
 
-Through short queues ns-3's Reno gets more than that of all others, and loses more. Its window is what differs, in two
-places, each of which is ns-3.37's own and stays as it is:
+With short queues ns-3's Reno gets more goodput than that of all others, and loses more packets. The difference is in its
+window, in two places, both of which are specific to ns-3.37 and left as they are:
 
-- The ACK that ends a recovery acknowledges everything that was sent since, most of which SACKs had told of before. ns-3
-  lets the window grow for all of these segments at once, by one or two segments where the window is long, and by more
-  where it is short. (Linux counts a segment when it is delivered, ns-2 an ACK.)
-- `TcpLinuxReno` counts the segments towards the next one of the window, and does not begin anew at a loss.
+- The ACK that ends a recovery acknowledges everything sent since, most of which had been SACKed before. ns-3 lets the
+  window grow for all of these segments at once, by one or two segments if the window is large, and by more if it is
+  small. (Linux counts a segment when it is delivered, ns-2 counts an ACK.)
+- `TcpLinuxReno` counts segments towards the next increase of the window, and does not reset this count at a loss.
 
-So a cycle is up to three round trips shorter. It also leaves the recovery with a burst. With these two undone, in a
-class of its own that counts ACKs and begins anew at a loss, ns-3 is near ns-2:
+So a cycle is up to three round trips shorter. It also leaves the recovery with a burst. With both undone, in a separate
+class that counts ACKs and resets the count at a loss, ns-3 is close to ns-2:
 
 """
 
