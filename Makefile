@@ -29,7 +29,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_COMPILE := 1
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup environment crates packages core demo agent test oracle fuzz kernel lint format bench scoreboard gallery docs clean debian-test debian-bench debian-kernel debian-scoreboard
+.PHONY: help setup environment crates packages core demo agent test oracle fuzz kernel lint format bench scoreboard gallery docs wheel try-wheel clean debian-test debian-bench debian-kernel debian-scoreboard debian-wheel
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -107,6 +107,15 @@ $(AGENT): $(RUST_SOURCES)
 	install -m 755 $(TARGET)/$(HOST)/release/ackclock-agent $@.new
 	mv $@.new $@
 
+wheel: $(VENV)/.ackclock $(AGENT)  ## dist/: the sources, and a wheel for Linux on this kind of processor that needs no Rust
+	$(PIP) install 'maturin[zig]>=1.9.4,<2'
+	rm -rf dist
+	$(VENV)/bin/maturin sdist --out dist
+	$(VENV)/bin/maturin build --release --locked --zig --compatibility manylinux2014 --out dist
+
+try-wheel: wheel debian-wheel  ## what dist/ has, installed in a root with Debian's Python and nothing else
+	tools/try-wheel.sh $(PYTHON)
+
 clean:  ## remove everything that was built or run
 	rm -rf $(VENV) target site build dist results .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	rm -f python/ackclock/_core*.so python/ackclock/hosts/ackclock-agent-*
@@ -160,6 +169,9 @@ debian-test:
 
 debian-scoreboard:
 	tools/need-debian.sh tcptrace=tcptrace tshark=tshark
+
+debian-wheel:
+	tools/need-debian.sh debootstrap=debootstrap unshare=util-linux
 
 debian-bench:
 	tools/need-debian.sh ns=ns2 g++=g++ /usr/include/ns3/core-module.h=libns3-dev
