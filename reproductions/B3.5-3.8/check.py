@@ -1,4 +1,4 @@
-"""The rule of B3.5–3.8: the mean field beside a simulator with 10 flows, where CUBIC is in TCP mode."""
+"""The rule of B3.5–3.8: the mean field beside a simulator with 10 flows on FTTH lines and in a data centre."""
 
 from collections.abc import Mapping
 
