@@ -39,8 +39,8 @@ What they show:
 - β trades steadiness for speed. Rate and queue both integrate, so equation 4.3 orbits its equilibrium; a
   larger β widens the orbit, and the link idles at its low end.
 - A γ below α keeps the queue shorter, between the two.
-- One group is best for short transfers, and more or larger groups delay their rate: with 16 groups, or with groups larger
-  than the first flights, 10 MB take half as long again. Slow start continues meanwhile, so 64 KB are hardly affected.
+- One group is best for short transfers, and more or larger groups delay their rate: with 16 groups, or with groups
+  larger than the first flights, 10 MB take half as long again. Slow start continues meanwhile, so 64 KB hardly suffer.
 - Counting whole groups makes the rate too high, at the expense of long transfers.
 - At one loss in a thousand ABCC uses less of the link than Reno and CUBIC: a loss at a short RTT costs it little, but
   nothing restores the rate faster than equation 4.3.

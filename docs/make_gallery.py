@@ -25,20 +25,21 @@ GALLERY = Path(__file__).resolve().parent / "gallery"
 
 INTRODUCTION = """# The gallery
 
-Published results, run again. Each entry sets what a paper says beside what ackclock gives, and says *agrees*,
-*differs* or *contradicts* by a rule that is written as numbers in the entry's own `check.py`: two bands around the
-published claim. Inside the inner one a value agrees, inside the outer one it differs in size only, outside both it
-contradicts. A row without a value in any run is *not measured*. An entry's verdict is the worst of its rows, in the
-order agrees, differs, not measured, contradicts; rows of an entry's page in parentheses are asides that do not count.
+Published results and how ackclock reproduces them. Each entry compares what a paper says with what ackclock gives, and
+says *agrees*, *differs* or *contradicts* by a rule that is stated as numbers in the entry's own `check.py`: two bands
+around the published claim. Inside the inner band a value agrees, inside the outer one it differs quantitatively only,
+outside both it contradicts. A row without a value in any run is *not measured*. An entry's verdict is the worst of its
+rows, in the order agrees, differs, not measured, contradicts; rows in parentheses on an entry's page are asides that do
+not count.
 
 `ackclock reproduce` lists the entries, `ackclock reproduce B5.4` runs one; [how to add one](../guides/reproduce.md).
 Values are means over seeds with 95 % intervals, at full scale; those of the kernel (`linux`) at the scale of the
-entry's `linux.toml`, those of ns-2 itself (`ns2`) at that of its `ns2.toml`. Rows of an engine that cannot run what
-they need are not measured, and do not count. `make gallery` makes these pages. B4.silence, B5.4–5.6, B5.7–5.9,
-B5.10–5.11, B5.21–5.22, K.cap, R6.cap, R6.t2, R7.4–7.9 and R7.cap are of the engines as they are. The other rows of
-`packet` and `linux` are of runs before the packet engine compressed SACKs, had recoveries follow each other at once and
-took RTTs from timestamps in whole milliseconds, as Linux does, and before the receivers of `linux` read in time; they
-have not been run again since.
+entry's `linux.toml`, those of ns-2 itself (`ns2`) at that of its `ns2.toml`. Rows of an engine that does not support
+what they need are not measured, and do not count. `make gallery` generates these pages. B4.silence, B5.4–5.6,
+B5.7–5.9, B5.10–5.11, B5.21–5.22, K.cap, R6.cap, R6.t2, R7.4–7.9 and R7.cap were run with the current engines. The
+other rows of `packet` and `linux` come from earlier runs: before the packet engine compressed SACKs, allowed one
+recovery to follow another immediately and took RTTs from timestamps in whole milliseconds, as Linux does, and before
+the receivers of `linux` read in time; they have not been run again since.
 """
 
 

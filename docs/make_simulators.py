@@ -92,16 +92,16 @@ $ ackclock compare scenarios/mine.toml --engine packet,ns2,ns3
 
 Both:
 
-- They have neither RACK nor tail loss probes. A scenario that asks for them is refused, and this includes every one with
-  the default stack: `[tcp] stack = "ns2"` with `sack = true` is a TCP that both have.
+- They have neither RACK nor tail loss probes. A scenario that asks for them is refused, and this includes every one
+  with the default stack: `[tcp] stack = "ns2"` with `sack = true` is a TCP that both have.
 - Sojourn times of single packets are not known; the mean is the queue's integral over the packets that left (Little's
   law).
 - Flows start when they do in the packet engine; generated transfers and UDP datagrams are the ones it draws.
 
 ns-2:
 
-- Its TCP is one-way. There is no handshake and no FIN; a first packet of headers alone takes the place of the SYN, and a
-  transfer is a whole number of segments.
+- Its TCP is one-way. There is no handshake and no FIN; a first packet of headers alone takes the place of the SYN, and
+  a transfer is a whole number of segments.
 - Timers and RTTs are in ticks, of 1 ms unless `timer_tick` says otherwise.
 - `Agent/TCP/Linux` runs the congestion controls of Linux 2.6.22: CUBIC has no HyStart there, and its C is 0.4. Reno is
   `Agent/TCP/Sack1`, or `Agent/TCP/Newreno` without SACK.
@@ -110,16 +110,16 @@ ns-2:
 
 ns-3:
 
-- One bottleneck. A device holds a packet of its own behind the queue discipline, so one of the packets that may wait does
-  so there.
+- One bottleneck. A device holds a packet of its own behind the queue discipline, so one of the packets that may wait
+  does so there.
 - Its CUBIC has no Reno-friendly region.
 - Queues: `pfifo`, `bfifo`, `red`, `codel`. Frames have 2 bytes; the rate is adjusted to compensate, exactly for full
   segments.
 
-Both support generated traffic, UDP (but not at a rate that follows the delay), random losses, ECN as in RFC 3168 and links
-whose rate changes; ns-2 also several queues in a row and on the reverse path, and links whose delay changes. A random loss
-may hit a SYN, which the other engines spare; ns-2's RED with ECN drops beyond `max` (`harddrop = true`). Neither supports
-routed networks, links that fail, or captures.
+Both support generated traffic, UDP (but not at a rate that follows the delay), random losses, ECN as in RFC 3168 and
+links whose rate changes; ns-2 also several queues in a row and on the reverse path, and links whose delay changes. A
+random loss may hit a SYN, which the other engines spare; ns-2's RED with ECN drops beyond `max` (`harddrop = true`).
+Neither supports routed networks, links that fail, or captures.
 
 ## Beside the packet engine and Linux
 
@@ -132,8 +132,8 @@ In these runs, the flows of ns-2 and ns-3 started at other times within that sec
 
 RENO = """## Reno in ns-3
 
-With short queues ns-3's Reno gets more goodput than that of all others, and loses more packets. The difference is in its
-window, in two places, both of which are specific to ns-3.37 and left as they are:
+With short queues ns-3's Reno gets more goodput than that of all others, and loses more packets. The difference is in
+its window, in two places, both of which are specific to ns-3.37 and left as they are:
 
 - The ACK that ends a recovery acknowledges everything sent since, most of which had been SACKed before. ns-3 lets the
   window grow for all of these segments at once, by one or two segments if the window is large, and by more if it is
