@@ -17,11 +17,11 @@ def bundle(
     data: Annotated[
         bool,
         typer.Option(
-            "--data/--without-data", help="With tables and packet captures, or only their sums and the metrics."
+            "--data/--without-data", help="With tables and packet captures, or only their checksums and the metrics."
         ),
     ] = True,
 ) -> None:
-    """Make one file of results, to give away: scenario, plan, commands, versions, data, figures, and the sums of all.
+    """Pack results into one file: scenario, plan, commands, versions, data, figures, and the checksums of all.
 
     What else you keep in a result's folder goes with it. The same results
     make the same bytes. `tar` unpacks a bundle, `ackclock rerun` runs it again.

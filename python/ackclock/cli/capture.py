@@ -42,17 +42,18 @@ def capture(
     join: Annotated[
         bool,
         typer.Option(
-            "--join", help="Two captures of the same flows, at two points of their path: what was lost where."
+            "--join", help="Join two captures of the same flows from two points of their path: what was lost where."
         ),
     ] = False,
     segments: Annotated[
         bool,
-        typer.Option("--segments", help="Keep each segment and acknowledgement too, for the figure sequence."),
+        typer.Option("--segments", help="Also keep each segment and acknowledgement, for the figure sequence."),
     ] = False,
     tables: Annotated[
         bool,
         typer.Option(
-            "--tables", help="Print what the studies of traces do: by direction, over the flows, and loss epochs."
+            "--tables",
+            help="Print the tables of published trace studies: by direction, over the flows, and loss epochs.",
         ),
     ] = False,
 ) -> None:

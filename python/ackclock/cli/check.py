@@ -21,7 +21,7 @@ def check(
     places: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Results, or folders with results in them.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print a line of JSON for each result.")] = False,
 ) -> None:
-    """Check that results are as they were written: every table, capture and manifest, by its SHA-256.
+    """Check that results are intact: every table, capture and manifest, by its SHA-256.
 
     A line for each result in the folders, of whatever command. A sweep that
     is not finished is checked as far as it is.
@@ -84,7 +84,7 @@ def _json(checked: Checked) -> str:
 def control(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A congestion control of the packet engine.")],
 ) -> None:
-    """Check that a congestion control keeps the contract of all: in seconds, with the code that is built.
+    """Check in seconds that a congestion control satisfies the contract of all, as built.
 
     Its card is complete; the code takes what the card says and nothing else;
     windows stay sane in any history of a connection; runs repeat themselves.

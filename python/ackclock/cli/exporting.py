@@ -17,7 +17,7 @@ def export(
         typer.Option(metavar="DEV", help="With tc: shape this device as the bottleneck, instead of namespaces."),
     ] = None,
 ) -> None:
-    """Write a scenario as a script for another program, as a person would have written it.
+    """Write a scenario as a commented script for another program.
 
     What that program cannot say is named in the script's first comment, and on standard error.
 

@@ -35,12 +35,12 @@ Tried: TypeAlias = Annotated[
     str | None, typer.Option("--try", metavar="NAME[,NAME]", help="Queue disciplines, or congestion controls.")
 ]
 Smallest: TypeAlias = Annotated[
-    bool, typer.Option("--smallest", help="Of the first range the smallest value that meets all needs.")
+    bool, typer.Option("--smallest", help="The smallest value of the first range that meets all needs.")
 ]
 Largest: TypeAlias = Annotated[bool, typer.Option("--largest", help="The largest.")]
 Goals: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(metavar="min:METRIC", help="The best by a metric, min: or max:; by several: those not beaten."),
+    typer.Option(metavar="min:METRIC", help="The best by a metric, min: or max:; with several, the frontier."),
 ]
 Rate: TypeAlias = Annotated[str | None, typer.Option(metavar="RATE", help="The bottleneck's rate, such as 1Gbit.")]
 Rtt: TypeAlias = Annotated[str | None, typer.Option(metavar="TIME", help="The base round-trip time, such as 40ms.")]
@@ -79,9 +79,9 @@ def find(  # noqa: PLR0913 (each is an option of the command line)
     ] = None,
     kernel: Kernel = None,
     seed: Annotated[int, typer.Option(metavar="N", help="The first seed.")] = 1,
-    repeats: Annotated[int, typer.Option(metavar="N", help="Most seeds of a setting.")] = 32,
+    repeats: Annotated[int, typer.Option(metavar="N", help="At most this many seeds for a setting.")] = 32,
     budget: Annotated[
-        str | None, typer.Option(metavar="TIME", help="No run begins after this time; the same command goes on.")
+        str | None, typer.Option(metavar="TIME", help="Start no run after this time; the same command resumes.")
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder of the answer (default: results/SCENARIO-find).")

@@ -14,7 +14,7 @@ from ackclock.errors import InputError
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
-    help="Make and list the kernels of the engine linux; load our congestion controls into the live one.",
+    help="Build and list the kernels of the engine linux; load our congestion controls into the running one.",
 )
 
 
@@ -23,7 +23,7 @@ def build(
     *,
     source: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="A source tree of Linux, left as it is; also a .deb or .tar.xz of one."),
+        typer.Option(metavar="DIR", help="A source tree of Linux, not modified; also a .deb or .tar.xz of one."),
     ] = None,
     series: Annotated[
         str | None,
@@ -33,7 +33,7 @@ def build(
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="Build it even if it is there.")] = False,
 ) -> None:
-    """Make the guest kernel, of Debian's own linux-source or of a tree of yours. Takes a few minutes, once; no root.
+    """Build the guest kernel, from Debian's linux-source or from your own tree. Takes a few minutes, once; no root.
 
     Examples:
         ackclock kernel build
@@ -54,7 +54,7 @@ def build(
 
 @app.command("list")
 def list_() -> None:
-    """List the guest kernels that are there, and which one a run takes.
+    """List the guest kernels, and which one a run uses.
 
     Examples:
         ackclock kernel list

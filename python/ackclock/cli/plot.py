@@ -53,10 +53,10 @@ def plot(
         typer.Option(metavar="FILE", help="PNG, PDF or SVG file, or .xpl for xplot (default: RUN/KIND.png)."),
     ] = None,
     over: Annotated[
-        list[Path] | None, typer.Option(metavar="RUN", help="A result laid over, dashed (boxes: beside); several too.")
+        list[Path] | None, typer.Option(metavar="RUN", help="A result to overlay, dashed (boxes: beside); repeatable.")
     ] = None,
     flow: Annotated[
-        int | None, typer.Option(min=0, help="Of this flow (default: that with the most data).", show_default=False)
+        int | None, typer.Option(min=0, help="Draw this flow (default: that with the most data).", show_default=False)
     ] = None,
     between: Annotated[
         tuple[float, float] | None, typer.Option(metavar="FROM UNTIL", help="Only this part of the time, in seconds.")

@@ -16,7 +16,7 @@ def report(
         typer.Option(metavar="FILE", help="HTML file (default: report.html in the folder, or here for several)."),
     ] = None,
 ) -> None:
-    """Write a report: one HTML file that opens offline. Several results are set side by side, sweeps over each other.
+    """Write a report: one HTML file that opens offline. Several results are shown side by side, sweeps overlaid.
 
     Of several results it prints which is best in what, where that is clear.
 

@@ -23,7 +23,7 @@ def reproduce(
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Run all entries.")] = False,
     quick: Annotated[
-        bool, typer.Option("--quick", help="A short look at a reduced scale: not what the documentation quotes.")
+        bool, typer.Option("--quick", help="A preview at a reduced scale: not what the documentation quotes.")
     ] = False,
     engine: Annotated[
         str, typer.Option(metavar="NAMES", help="Run these of the entries' engines alone, separated by commas.")
@@ -37,7 +37,7 @@ def reproduce(
     dry_run: DryRun = False,
     jobs: Jobs = None,
 ) -> None:
-    """Reproduce published results: the value of the paper beside ours, and whether they agree. Without an ID, list all.
+    """Reproduce published results: the paper's value beside ours, and whether they agree. Without an ID, list all.
 
     Each entry says agrees, differs, not measured or contradicts by the rule in its own file; the exit status is 0
     whatever it says.

@@ -14,7 +14,7 @@ from ackclock.cli.options import Jobs, Kernel, command
 def rerun(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A bundle, as `ackclock bundle` writes it.")],
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Keep what was run here (default: it is only compared).")
+        Path | None, typer.Option(metavar="DIR", help="Keep the new results here (default: they are only compared).")
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a line of JSON for each result, and nothing else.")
@@ -22,7 +22,7 @@ def rerun(
     kernel: Kernel = None,
     jobs: Jobs = None,
 ) -> None:
-    """Run what is in a bundle again, and say whether the same comes of it: the same bytes, or else the same metrics.
+    """Run a bundle again, and say whether its results are reproduced: byte for byte, or else in their metrics.
 
     A metric is the same if the difference of the means has zero in its 95 %
     interval. The exit status is 1 if any metric differs, and 2 for what is no

@@ -32,15 +32,16 @@ def run(  # noqa: PLR0913 (each is an option of the command line)
     ] = None,
     as_json: AsJson = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the plan (JSON, SI units) and about what it takes; run nothing.")
+        bool, typer.Option("--dry-run", help="Print the plan (JSON, SI units) and its approximate cost; run nothing.")
     ] = False,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Only a look: one seed, a tenth of the duration and of the warm-up.")
+        bool, typer.Option("--quick", help="A preview: one seed, a tenth of the duration and of the warm-up.")
     ] = False,
     check_phase: Annotated[
         bool,
         typer.Option(
-            "--check-phase", help="Also run a noisy twin, and say whether the result hangs on a coincidence of phases."
+            "--check-phase",
+            help="Also run a noisy twin, and say whether the result depends on a coincidence of phases.",
         ),
     ] = False,
     report: Report = True,

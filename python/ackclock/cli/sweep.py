@@ -42,18 +42,19 @@ def sweep(  # noqa: PLR0913 (each is an option of the command line)
         str | None, typer.Option(metavar="NAME[,NAME]", help="Compute these metrics only (default: all).")
     ] = None,
     where: Annotated[
-        list[str] | None, typer.Option(metavar="KEY=VALUE[,VALUE]", help="Only the points that have one of these.")
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE[,VALUE]", help="Only the points that have one of these values."),
     ] = None,
     require: Needs = None,
     best: Goals = None,
     samples: Annotated[bool, typer.Option("--samples", help="Keep samples and events of every run.")] = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Begin anew; forget what the folder has of a sweep.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start over; discard the sweep in the folder.")] = False,
     as_json: AsJson = False,
     dry_run: DryRun = False,
     report: Report = True,
     jobs: Jobs = None,
 ) -> None:
-    """Run every point of a scenario's sweep with every seed, over all cores, into one table.
+    """Run every point of a scenario's sweep with every seed, on all cores, and collect them in one table.
 
     After an interruption, a kill included, the same command goes on: what is done is not run again.
 
