@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -80,6 +83,118 @@ def test_folders_and_devices_that_are_none_are_refused(tmp_path):
             disk.measure(tmp_path, device=none, repeats=1)
     with pytest.raises(InputError, match="No such file or directory; expected a block device"):
         disk.measure(tmp_path, device=tmp_path / "none")
+
+
+@contextmanager
+def loop_device(file: Path, *options: str) -> Iterator[Path]:
+    """A block device whose medium is a file."""
+    made = subprocess.run(["losetup", "--show", *options, "-f", str(file)], capture_output=True, text=True, check=True)
+    name = made.stdout.strip()
+    try:
+        yield Path(name)
+    finally:
+        subprocess.run(["losetup", "-d", name], check=True)
+
+
+def no_loop_devices() -> str | None:
+    """Why there can be none here."""
+    if os.geteuid() != 0 or not shutil.which("losetup"):
+        return "a loop device needs root and losetup"
+    found = subprocess.run(["losetup", "-f"], capture_output=True, text=True, check=False)
+    return None if found.returncode == 0 and Path(found.stdout.strip()).is_block_device() else "no loop device here"
+
+
+on_a_device = pytest.mark.skipif(no_loop_devices() is not None, reason=no_loop_devices() or "")
+
+MEDIUM = bytes(range(256)) * 8192  # 2 MiB
+
+
+@pytest.fixture
+def medium(tmp_path):
+    file = tmp_path / "medium"
+    file.write_bytes(MEDIUM)
+    return file
+
+
+@pytest.mark.oracle
+@on_a_device
+def test_a_device_is_only_read_unless_forced(tmp_path, medium):
+    with loop_device(medium) as device:
+        found = disk.measure(tmp_path, device=device, repeats=2, blocks_bytes=BLOCKS, amount_bytes=1 << 18).rows
+    raw = found.filter(pl.col("target") == "device")
+    assert raw["operation"].unique().to_list() == ["read"]
+    assert raw.height == 2 * 2 * len(BLOCKS)
+    assert raw["bytes"].unique().to_list() == [1 << 18]
+    assert medium.read_bytes() == MEDIUM
+
+
+@pytest.mark.oracle
+@on_a_device
+def test_a_device_is_written_from_its_beginning_if_forced(tmp_path, medium):
+    with loop_device(medium) as device:
+        found = disk.measure(
+            tmp_path, device=device, force=True, repeats=2, blocks_bytes=BLOCKS, amount_bytes=1 << 18
+        ).rows
+    raw = found.filter(pl.col("target") == "device")
+    assert sorted(raw["operation"].unique()) == ["read", "write"]
+    assert raw.height == 2 * 2 * 2 * len(BLOCKS)
+    now = medium.read_bytes()
+    assert now[: 1 << 18] != MEDIUM[: 1 << 18]
+    assert now[1 << 18 :] == MEDIUM[1 << 18 :]
+    assert [path.name for path in tmp_path.iterdir()] == ["medium"]
+
+
+@pytest.mark.oracle
+@on_a_device
+def test_of_a_short_device_no_more_than_there_is(tmp_path, medium):
+    with loop_device(medium, "--sizelimit", "1048576") as device:
+        found = disk.measure(tmp_path, device=device, force=True, repeats=1).rows
+    raw = found.filter(pl.col("target") == "device")
+    assert raw["bytes"].unique().to_list() == [1 << 20]
+    assert medium.read_bytes()[1 << 20 :] == MEDIUM[1 << 20 :]
+    with (
+        loop_device(medium, "--sizelimit", "65536") as device,
+        pytest.raises(InputError, match=rf"^{device}: found a device of 65.5 kB; expected 1.05 MB or more$"),
+    ):
+        disk.measure(tmp_path, device=device, force=True)
+
+
+@pytest.mark.oracle
+@on_a_device
+def test_a_device_in_use_is_never_written(tmp_path, medium):
+    with loop_device(medium) as device:
+        taken = os.open(device, os.O_RDONLY | os.O_EXCL)  # as a file system that is mounted takes it
+        try:
+            with pytest.raises(InputError, match=r"found a device that is in use; expected a block device to open$"):
+                disk.measure(tmp_path, device=device, force=True)
+        finally:
+            os.close(taken)
+    with (
+        loop_device(medium, "-r") as device,
+        pytest.raises(InputError, match=rf"^{device}: (found|write: ).*$"),  # by kernel: when opened, or written
+    ):
+        disk.measure(tmp_path, device=device, force=True)
+    assert medium.read_bytes() == MEDIUM
+
+
+@pytest.mark.oracle
+@on_a_device
+def test_nothing_of_a_device_is_held_by_one_who_is_killed(tmp_path, medium):
+    script = (
+        "import sys; from pathlib import Path; from ackclock.doctor import disk\n"
+        "at, device = map(Path, sys.argv[1:])\n"
+        "disk.measure(at, device=device, force=True, repeats=1000, amount_bytes=1 << 20,"
+        " tell=lambda share: print(share, flush=True))"
+    )
+    with loop_device(medium) as device:
+        command = [sys.executable, "-c", script, str(tmp_path), str(device)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            for _ in range(10):
+                process.stdout.readline()
+            process.send_signal(signal.SIGKILL)
+        os.close(os.open(device, os.O_RDONLY | os.O_EXCL))
+    assert [path.name for path in tmp_path.iterdir()] == ["medium"]
 
 
 def test_what_a_capture_needs():

@@ -1,8 +1,10 @@
-//! What is drawn of a plan before a run: when flows begin, which transfers there are, when datagrams leave.
+//! What is drawn of a plan before a run: when flows begin, which transfers there are, when datagrams leave, and the ways
+//! that a network of hosts and switches gives them.
 //!
 //! For engines that are told of each flow, so that they have the same as those that draw for themselves.
 
-use ackclock_plan::{DatagramPlan, Plan};
+use ackclock_packet::routing::Routing;
+use ackclock_plan::{DatagramPlan, EndsPlan, Plan};
 use ackclock_record::{Cell, Columns, NamedTables};
 use ackclock_traffic::{generate, start_draw, Departures, Ends, Generated, Start};
 use ackclock_units::Time;
@@ -35,9 +37,15 @@ ackclock_record::table! {
     Gates { awaits: u32, delay_s: f64, stop_s: f64 }
 }
 
-/// What a plan (JSON) has with a seed: `flows` with `start_s`, `transfers`, `gates`, and `datagrams` with `departures_s`.
+ackclock_record::table! {
+    /// The links of each routed flow's two ways, by the flow's number: the plan's flows, UDP sources, transfers.
+    Ways { forward: Vec<u64>, reverse: Vec<u64> }
+}
+
+/// What a plan (JSON) has with a seed: `flows` with `start_s`, `transfers`, `gates`, `datagrams` with `departures_s`, and
+/// `ways`, which has rows only where there are nodes.
 ///
-/// Of a transfer without end `size_bytes` is 0; a number that is not there is 2³² − 1. Raises `ValueError` for a plan
+/// A flow that is not routed, or whose packets draw their ways, has none. Of a transfer without end `size_bytes` is 0; a number that is not there is 2³² − 1. Raises `ValueError` for a plan
 /// that cannot be run.
 #[pyfunction]
 pub fn drawn<'py>(py: Python<'py>, plan_json: &str, seed: u64) -> PyResult<Bound<'py, PyDict>> {
@@ -55,10 +63,12 @@ fn of_plan(plan_json: &str, seed: u64) -> Result<NamedTables, String> {
         let made = made.map_err(|error| format!("traffic {index}: {error}"))?;
         add(&mut transfers, &mut gates, index as u32, &made);
     }
+    let ways = ways(&plan, seed, &transfers);
     Ok(vec![
         ("flows", column("start_s", starts_s(&plan, seed))),
         ("transfers", transfers.columns()),
         ("gates", gates.columns()),
+        ("ways", ways.columns()),
         (
             "datagrams",
             column("departures_s", departures_s(&plan, seed)),
@@ -103,6 +113,38 @@ fn add(transfers: &mut Transfers, gates: &mut Gates, traffic: u32, made: &Genera
         gates.delay_s.push(gate.delay.seconds());
         gates.stop_s.push(made.stop.seconds());
     }
+}
+
+/// The ways that the packet engine's hashes choose.
+fn ways(plan: &Plan, seed: u64, transfers: &Transfers) -> Ways {
+    let mut ways = Ways::default();
+    if plan.nodes.is_empty() {
+        return ways;
+    }
+    let mut routing = Routing::new(plan, seed);
+    let of_transfers = transfers.source.iter().zip(&transfers.destination);
+    let of_transfers = of_transfers.map(|(&source, &destination)| {
+        (source != NONE).then_some(EndsPlan {
+            source,
+            destination,
+        })
+    });
+    let of_flows = plan.flows.iter().map(|flow| flow.ends);
+    let of_streams = plan.datagrams.iter().map(|source| source.ends);
+    for (number, ends) in of_flows.chain(of_streams).chain(of_transfers).enumerate() {
+        let number = number as u32;
+        let there = ends.and_then(|ends| routing.path_there(number, ends));
+        let both = ends.and_then(|ends| routing.paths_of(number, ends));
+        let (there, both) = (there.unwrap_or_default(), both.unwrap_or_default());
+        let (forward, reverse) = both.split_at(there.len().min(both.len()));
+        ways.forward.push(numbers(forward));
+        ways.reverse.push(numbers(reverse));
+    }
+    ways
+}
+
+fn numbers(links: &[u32]) -> Vec<u64> {
+    links.iter().copied().map(u64::from).collect()
 }
 
 fn ends(ends: Ends) -> (u32, [u32; 2]) {

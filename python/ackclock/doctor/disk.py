@@ -61,6 +61,15 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
+class Target:
+    """What is written and read: its name for messages, its descriptor, and how many bytes of it at a time."""
+
+    path: Path
+    descriptor: int
+    amount_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Disk:
     """What was measured in a folder, and of a device: one row for each repeat of each cell, in the order of time."""
 
@@ -140,16 +149,19 @@ def measure(
 ) -> Disk:
     """Writes and reads a file without a name in a folder, which is gone when this ends, however it does.
 
-    A tenth of the room that is left is taken at most. `device` is read as well; with `force` it is also *written*, and
-    what it held is lost. The order of the measurements is drawn anew for each repeat, always in the same way.
+    A tenth of the room that is left is taken at most. `device` is read as well, from its beginning; with `force` it is
+    also *written* there, and what it held is lost. The order of the measurements is drawn anew for each repeat, always
+    in the same way.
 
-    Raises `InputError` for a folder that cannot be written, has too little room, or a device that is none or in use.
+    Raises `InputError` for a folder that cannot be written, has too little room, or a device that is none, in use or
+    shorter than a block.
     """
     fitting = room_for(folder, amount_bytes, max(blocks_bytes))
     with _unnamed(folder) as file, _opened(device, force) as raw:
-        targets = {"file": file} if raw is None else {"file": file, "device": raw}
-        cells = _cells(targets, blocks_bytes, force=force)
-        rows = _measured(cells, targets, fitting, repeats, folder, tell)
+        targets = {"file": Target(folder, file, fitting)}
+        if device is not None and raw is not None:
+            targets["device"] = Target(device, raw, min(amount_bytes, _length(device, raw, max(blocks_bytes))))
+        rows = _measured(_cells(targets, blocks_bytes, force=force), targets, repeats, tell)
     return Disk(folder, device, rows)
 
 
@@ -160,20 +172,18 @@ def _cells(targets: Iterable[str], blocks_bytes: Sequence[int], *, force: bool) 
     return [cell for cell in cells if cell.target == "file" or cell.operation == "read" or force]
 
 
-def _measured(
-    cells: Sequence[Cell], targets: Mapping[str, int], amount_bytes: int, repeats: int, folder: Path, tell: Tell
-) -> pl.DataFrame:
+def _measured(cells: Sequence[Cell], targets: Mapping[str, Target], repeats: int, tell: Tell) -> pl.DataFrame:
     rows: list[dict[str, Any]] = []
     begun_s = time.monotonic()
     draw = random.Random(1)
     for repeat in range(repeats):
         for cell in draw.sample(cells, len(cells)):
             tell(len(rows) / (repeats * len(cells)))
-            at_s = time.monotonic() - begun_s
+            at_s, target = time.monotonic() - begun_s, targets[cell.target]
             try:
-                found = _once(cell, targets[cell.target], amount_bytes)
+                found = _once(cell, target.descriptor, target.amount_bytes)
             except OSError as error:
-                raise InputError(f"{readable(folder)}: {cell.operation}: {error.strerror}") from error
+                raise InputError(f"{readable(target.path)}: {cell.operation}: {error.strerror}") from error
             rows.append({"time_s": at_s, "repeat": repeat, **_as_row(cell), **found})
     return pl.DataFrame(rows)
 
@@ -291,6 +301,17 @@ def _unlinked(folder: Path) -> int:
     except OSError as error:
         raise InputError(f"{readable(folder)}: found {error.strerror}; expected a folder to write in") from error
     return descriptor
+
+
+def _length(device: Path, descriptor: int, most_block_bytes: int) -> int:
+    """Of a device, in bytes. Raises `InputError` if a block does not fit: a drive without a medium has none."""
+    length_bytes = os.lseek(descriptor, 0, os.SEEK_END)
+    if length_bytes < most_block_bytes:
+        raise InputError(
+            f"{readable(device)}: found a device of {numbers.value(length_bytes, 'bytes')}; expected "
+            f"{numbers.value(most_block_bytes, 'bytes')} or more"
+        )
+    return length_bytes
 
 
 @contextmanager

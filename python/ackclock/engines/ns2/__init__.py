@@ -34,7 +34,8 @@ PROGRAM, PACKAGE = "ns", "ns2"
 
 HAS = {
     features.FINITE, features.STOPS, features.STARTS, features.GENERATED, features.UDP, features.SEVERAL_LINKS,
-    features.REVERSE, features.RANDOM_LOSS, features.CHANGES, features.ECN, features.SIZES,
+    features.REVERSE, features.RANDOM_LOSS, features.CHANGES, features.ECN, features.SIZES, features.ROUTED,
+    features.PATHS,
 }  # fmt: skip
 
 

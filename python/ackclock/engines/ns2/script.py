@@ -4,6 +4,10 @@ The script writes into the folder it runs in: `samples` (a line for each flow an
 (ns-2's own trace lines, of dropped packets only), `flows` and `links` (the counts at the warm-up's end and at the end).
 Each pair of ways has nodes of its own at both ends, and each link that queues two; packets follow routes that are
 written down, since ns-2's own would take the way of fewest links.
+
+In a network of hosts and switches the ways are those that the packet engine's switches choose, and a host has a node
+for each way that leads to it: a route of ns-2 asks for the destination alone, so flows of one pair that are hashed to
+different ways need different ones.
 """
 
 from __future__ import annotations
@@ -33,13 +37,22 @@ class _Net:
     delays: dict[tuple[str, str], float] = field(default_factory=dict)
     routes: dict[tuple[str, str], str] = field(default_factory=dict)
     ends: dict[tuple[PathPlan, PathPlan], tuple[str, str]] = field(default_factory=dict)
+    arrivals: dict[PathPlan, str] = field(default_factory=dict)
     clashes: bool = False
 
     def add(self, ways: tuple[PathPlan, PathPlan]) -> None:
         """The two nodes of a flow; flows with the same ways share them."""
-        if ways in self.ends:
-            return
-        source, sink = self.ends[ways] = f"src{len(self.ends)}", f"dst{len(self.ends)}"
+        if ways not in self.ends:
+            self._join(ways, f"src{len(self.ends)}", f"dst{len(self.ends)}")
+
+    def add_routed(self, ways: tuple[PathPlan, PathPlan]) -> None:
+        """The two nodes of a routed flow: all that come by one way end at one node."""
+        if ways not in self.ends:
+            there, back = (self.arrivals.setdefault(way, f"end{len(self.arrivals)}") for way in ways)
+            self._join(ways, back, there)
+
+    def _join(self, ways: tuple[PathPlan, PathPlan], source: str, sink: str) -> None:
+        self.ends[ways] = source, sink
         self._way(ways[0], source, sink)
         self._way(ways[1], sink, source)
 
@@ -60,10 +73,15 @@ class _Net:
         self.clashes |= self.routes.setdefault((here, sink), there) != there
 
 
-def _net(plan: Plan) -> _Net:
+def _net(plan: Plan, sent: Told | None = None) -> _Net:
+    """That of a plan's ways, and of those that routed flows are told to take."""
     net = _Net()
     for ways in told.ways(plan):
         net.add(ways)
+    if sent:
+        for each in [*sent.connections, *sent.streams]:
+            if each.ends:
+                net.add_routed((each.forward, each.reverse))
     return net
 
 
@@ -88,7 +106,8 @@ def beyond_sizes(plan: Plan) -> Iterator[str]:
 
 def tcl(plan: Plan, seed: int) -> str:
     """The script of one run. The plan must be one that `beyond` finds nothing in."""
-    sent, net = told.told(plan, seed), _net(plan)
+    sent = told.told(plan, seed)
+    net = _net(plan, sent)
     lines = [*_head(plan, seed, sent), *_links(plan, net), *_senders(plan), *traffic.lines(plan, sent, net.ends)]
     return "\n".join([*lines, TAIL]) + "\n"
 
@@ -110,12 +129,12 @@ def _head(plan: Plan, seed: int, sent: Told) -> Iterator[str]:
 def _links(plan: Plan, net: _Net) -> Iterator[str]:
     yield "\n# The nodes: src and dst are hosts, in and out the two ends of a link that queues."
     yield f"foreach name {{{' '.join(net.nodes)}}} {{ set $name [$ns node] }}"
-    yield from _all_queueing(plan)
+    yield from _all_queueing(plan, net)
     yield from _ways(net)
 
 
-def _all_queueing(plan: Plan) -> Iterator[str]:
-    used = sorted({hop.link for ways in told.ways(plan) for way in ways for hop in way.hops})
+def _all_queueing(plan: Plan, net: _Net) -> Iterator[str]:
+    used = sorted({hop.link for ways in net.ends for way in ways for hop in way.hops})
     yield "\n# The links that queue: the numbers are the plan's."
     yield f"set links {{{' '.join(map(str, used))}}}"
     for number in used:

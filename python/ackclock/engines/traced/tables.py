@@ -54,6 +54,8 @@ def dataset(plan: Plan, seed: int, folder: Path, about: Mapping[str, Any], spool
     spool.append("queue_samples", _queue_samples(plan, queues))
     spool.append("events", _events(of))
     spool.append("links", _links(of, _lines(folder / "links")))
+    if plan.record.paths:
+        spool.append("paths", _paths(of))
     return spool.dataset(about)
 
 
@@ -153,12 +155,28 @@ def _planned(plan: Plan, rows: list[Connection | Stream]) -> dict[str, Any]:
     return {
         "flow": np.array([each.number for each in rows], dtype=np.uint32),
         "group": np.array([each.group for each in rows], dtype=np.uint32),
-        "source": [None if number is None else f"sender-{number}" for number in own],
-        "destination": [None if number is None else f"receiver-{number}" for number in own],
+        "source": [_named(plan, each, "source", number) for each, number in zip(rows, own, strict=True)],
+        "destination": [_named(plan, each, "destination", number) for each, number in zip(rows, own, strict=True)],
         "congestion": [_kind(plan, each) for each in rows],
         "base_rtt_s": np.array([each.base_rtt_s for each in rows]),
         "size_bytes": [each.size_bytes if isinstance(each, Connection) else None for each in rows],
     }
+
+
+def _named(plan: Plan, each: Connection | Stream, end: str, number: int | None) -> str | None:
+    """The host at which a flow begins or ends: the plan's node, or one of the flow's own; a transfer has none."""
+    if each.ends:
+        return plan.nodes[getattr(each.ends, end)].name
+    return None if number is None else f"{'sender' if end == 'source' else 'receiver'}-{number}"
+
+
+def _paths(of: _Run) -> dict[str, Any]:
+    """The links that each routed TCP flow's data pass."""
+    begun = of.times("begin")
+    rows = [each for each in of.sent.connections if not np.isnan(begun[each.number])]
+    found = [(each.number, hop, at.link) for each in rows if each.ends for hop, at in enumerate(each.forward.hops)]
+    columns = np.array(found, dtype=np.uint32).reshape(-1, 3)
+    return dict(zip(("flow", "hop", "link"), columns.T, strict=True))
 
 
 def _kind(plan: Plan, each: Connection | Stream) -> str:

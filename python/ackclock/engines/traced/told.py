@@ -1,7 +1,8 @@
 """What another simulator is told of a plan's traffic: every connection and every UDP source, with what is drawn of it.
 
 The draws are those of the packet engine (`_core.drawn`), so flows begin at the same times and transfers have the same
-sizes. Flows are numbered as there: those of the plan, its UDP sources, the generated transfers.
+sizes. Flows are numbered as there: those of the plan, its UDP sources, the generated transfers. In a network of hosts
+and switches each takes the ways that the packet engine's switches choose for it, link by link.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ackclock import _core
-from ackclock.plan import DatagramPlan, HostsPlan, PathPlan, Plan, TrafficPlan
+from ackclock.plan import DatagramPlan, EndsPlan, HopPlan, HostsPlan, PathPlan, Plan, TrafficPlan
 
 #: Tables of `_core.drawn`.
 Drawn: TypeAlias = Mapping[str, Mapping[str, Any]]
 
 #: What stands for no gate in them.
 NO_GATE = 2**32 - 1
+
+#: The routing of which a flow has one way there and one back, from its first packet to its last.
+KEPT_WAYS = ("single", "ecmp", "weighted")
 
 #: Kinds of UDP sources whose datagrams leave at times that are known before a run.
 KNOWN_TIMES = ("constant", "bursts", "on_off")
@@ -30,6 +34,7 @@ class Connection:
     """A TCP connection that carries data one way; one of those that are `generated`, or of the plan's flows.
 
     It begins at `start_s`, or when the gate `waits` opens; its end is one of those that the gate `completes` awaits.
+    `ends` are the plan's nodes, where it has some.
     """
 
     number: int
@@ -43,6 +48,7 @@ class Connection:
     generated: bool = False
     waits: int | None = None
     completes: int | None = None
+    ends: EndsPlan | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +63,7 @@ class Stream:
     forward: PathPlan
     reverse: PathPlan
     base_rtt_s: float
+    ends: EndsPlan | None = None
 
     @property
     def periods(self) -> Iterator[tuple[float, float]]:
@@ -85,40 +92,73 @@ class Told:
     gates: Sequence[Gate]
 
 
+#: The ways of a flow, there and back, and the sum of their delays.
+Ways: TypeAlias = tuple[PathPlan, PathPlan, float]
+
+
 def told(plan: Plan, seed: int) -> Told:
-    """The traffic of a run. The plan is one that `beyond` finds nothing in, with ways for all of it."""
+    """The traffic of a run. The plan is one that `beyond` finds nothing in."""
     drawn = _core.drawn(plan.engine_json, seed)
     gates = zip(*(drawn["gates"][name].tolist() for name in ("awaits", "delay_s", "stop_s")), strict=True)
-    return Told(
-        [*_flows(plan, drawn), *_transfers(plan, drawn)], [*_streams(plan, drawn)], [Gate(*row) for row in gates]
-    )
+    routed = _Routed(plan, drawn)
+    connections = [*_flows(plan, drawn, routed), *_transfers(plan, drawn, routed)]
+    return Told(connections, [*_streams(plan, drawn, routed)], [Gate(*row) for row in gates])
 
 
-def _flows(plan: Plan, drawn: Drawn) -> Iterator[Connection]:
+class _Routed:
+    """The ways of flows between hosts, which the packet engine's switches choose."""
+
+    def __init__(self, plan: Plan, drawn: Drawn) -> None:
+        self._links, self._ways = plan.links, drawn["ways"]
+        self._known: dict[bytes, tuple[PathPlan, float]] = {}
+
+    def of(self, number: int) -> Ways:
+        """The ways of the flow of this number, link by link: each link's own delay is behind its queue."""
+        (there, there_s), (back, back_s) = (self._way(self._ways[name][number]) for name in ("forward", "reverse"))
+        return there, back, there_s + back_s
+
+    def _way(self, links: np.ndarray[Any, np.dtype[np.uint64]]) -> tuple[PathPlan, float]:
+        key = links.tobytes()
+        if key not in self._known:
+            hops = tuple(HopPlan(0.0, number) for number in links.tolist())
+            self._known[key] = PathPlan(hops, 0.0), sum(self._links[hop.link].delay_s for hop in hops)
+        return self._known[key]
+
+
+def _flows(plan: Plan, drawn: Drawn, routed: _Routed) -> Iterator[Connection]:
     for number, (flow, start_s) in enumerate(zip(plan.flows, drawn["flows"]["start_s"].tolist(), strict=True)):
-        ways = flow.forward, flow.reverse, flow.base_rtt_s
-        yield Connection(number, flow.group, start_s, flow.stop_s, flow.size_bytes, *ways)
+        ways = routed.of(number) if flow.ends else (flow.forward, flow.reverse, flow.base_rtt_s)
+        yield Connection(number, flow.group, start_s, flow.stop_s, flow.size_bytes, *ways, ends=flow.ends)
 
 
-def _streams(plan: Plan, drawn: Drawn) -> Iterator[Stream]:
+def _streams(plan: Plan, drawn: Drawn, routed: _Routed) -> Iterator[Stream]:
     departures = drawn["datagrams"]["departures_s"]
     for number, (source, times_s) in enumerate(zip(plan.datagrams, departures, strict=True), len(plan.flows)):
         size, per_s = source.payload_bytes + source.header_bytes, float(source.source.get("per_s", 1.0))
-        yield Stream(number, source.group, size, per_s, times_s, source.forward, source.reverse, source.base_rtt_s)
+        ways = routed.of(number) if source.ends else (source.forward, source.reverse, source.base_rtt_s)
+        yield Stream(number, source.group, size, per_s, times_s, *ways, source.ends)
 
 
-def _transfers(plan: Plan, drawn: Drawn) -> Iterator[Connection]:
-    names = ("traffic", "start_s", "size_bytes", "path", "waits", "completes")
+def _transfers(plan: Plan, drawn: Drawn, routed: _Routed) -> Iterator[Connection]:
+    names = ("traffic", "start_s", "size_bytes", "waits", "completes", "path", "source", "destination")
     rows = zip(*(drawn["transfers"][name].tolist() for name in names), strict=True)
     first = len(plan.flows) + len(plan.datagrams)
-    for number, (traffic, start_s, size_bytes, path, waits, completes) in enumerate(rows, first):
+    for number, (traffic, start_s, size_bytes, waits, completes, *where) in enumerate(rows, first):
         of = plan.traffic[traffic]
-        assert not isinstance(of.population, HostsPlan)
-        ways = of.population.paths[path]
+        ways, ends = _taken(of, number, where, routed)
         yield Connection(
-            number, of.group, None if waits != NO_GATE else start_s, None, size_bytes or None,
-            ways.forward, ways.reverse, ways.base_rtt_s, True, _gate(waits), _gate(completes),
+            number, of.group, None if waits != NO_GATE else start_s, None, size_bytes or None, *ways,
+            True, _gate(waits), _gate(completes), ends,
         )  # fmt: skip
+
+
+def _taken(of: TrafficPlan, number: int, where: Sequence[int], routed: _Routed) -> tuple[Ways, EndsPlan | None]:
+    """The ways of a transfer, and the nodes between which it goes: one of the traffic's pairs, or routed."""
+    path, source, destination = where
+    if isinstance(of.population, HostsPlan):
+        return routed.of(number), EndsPlan(source, destination)
+    pair = of.population.paths[path]
+    return (pair.forward, pair.reverse, pair.base_rtt_s), None
 
 
 def _gate(number: int) -> int | None:
@@ -126,9 +166,9 @@ def _gate(number: int) -> int | None:
 
 
 def ways(plan: Plan) -> Iterator[tuple[PathPlan, PathPlan]]:
-    """The ways that data may take, there and back."""
-    yield from ((flow.forward, flow.reverse) for flow in plan.flows)
-    yield from ((source.forward, source.reverse) for source in plan.datagrams)
+    """The ways that data may take, there and back; of what is routed none, since a run's seed chooses them."""
+    yield from ((flow.forward, flow.reverse) for flow in plan.flows if not flow.ends)
+    yield from ((source.forward, source.reverse) for source in plan.datagrams if not source.ends)
     populations = [traffic.population for traffic in plan.traffic]
     pairs = [pair for of in populations if not isinstance(of, HostsPlan) for pair in of.paths]
     yield from ((pair.forward, pair.reverse) for pair in pairs)
@@ -137,11 +177,14 @@ def ways(plan: Plan) -> Iterator[tuple[PathPlan, PathPlan]]:
 def draws(plan: Plan) -> bool:
     """Whether any of it is drawn."""
     jitter = any(flow.start_jitter_s for flow in plan.flows)
-    return jitter or bool(plan.traffic) or any(source.source["kind"] == "on_off" for source in plan.datagrams)
+    hashed = bool(plan.nodes) and plan.routing != "single"
+    return jitter or hashed or bool(plan.traffic) or any(source.source["kind"] == "on_off" for source in plan.datagrams)
 
 
 def beyond(plan: Plan) -> Iterator[str]:
     """What of a plan's traffic no simulator is told."""
+    if plan.nodes and plan.routing not in KEPT_WAYS:
+        yield f'routing = "{plan.routing}"'
     for traffic in plan.traffic:
         yield from _of_traffic(traffic)
     for source in plan.datagrams:
