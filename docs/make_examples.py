@@ -42,6 +42,7 @@ PAGES = (
     "README.md",
     "docs/guides/python.md",
     "docs/guides/sweeps.md",
+    "docs/guides/many-machines.md",
     "docs/guides/find.md",
     "docs/guides/models.md",
     "docs/guides/scenario-file.md",

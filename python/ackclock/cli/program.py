@@ -27,6 +27,7 @@ from ackclock.cli import (
     host,
     importing,
     kernel,
+    merge,
     new,
     plot,
     quick,
@@ -44,6 +45,7 @@ from ackclock.system import signals
 COMMANDS = (
     run.run,
     sweep.sweep,
+    merge.merge,
     compare.compare,
     find.find,
     plot.plot,

@@ -45,6 +45,9 @@ def sweep(  # noqa: PLR0913 (each is an option of the command line)
         list[str] | None,
         typer.Option(metavar="KEY=VALUE[,VALUE]", help="Only the points that have one of these values."),
     ] = None,
+    shard: Annotated[
+        str | None, typer.Option(metavar="K/N", help="Only the K-th of N parts of the points, for `ackclock merge`.")
+    ] = None,
     require: Needs = None,
     best: Goals = None,
     samples: Annotated[bool, typer.Option("--samples", help="Keep samples and events of every run.")] = False,
@@ -68,13 +71,17 @@ def sweep(  # noqa: PLR0913 (each is an option of the command line)
 
         ackclock sweep mine.toml --engine packet --where network.queue.limit=0.1bdp,1bdp
 
+        ackclock sweep mine.toml --shard 3/20
+
         ackclock sweep mine.toml --require 'utilisation >= 99%' --best min:queue_delay_mean
     """
     from ackclock.cli import jobs as work
 
     options = work.Options(engine, kernel, ssh_config, seed, repeats, out, jobs, report, command=command())
     asked = _asked(require or (), best or ())
-    made = list(_prepared(scenario, options, _with(metrics, asked), samples, where or ()))
+    if shard is not None and any(asked):
+        raise InputError("--shard: found --require or --best beside it; expected them when all shards are merged")
+    made = list(_prepared(scenario, options, _with(metrics, asked), samples, where or (), shard))
     if dry_run:
         for job in made:
             _tell(job, as_json)
@@ -82,7 +89,7 @@ def sweep(  # noqa: PLR0913 (each is an option of the command line)
         work.look([made[0].loaded.point(0).plan], engines, lambda line: typer.echo(line, err=True))
         return
     for job in made:
-        _perform(replace(job, fresh=fresh), asked, as_json=as_json, report=report)
+        _perform(replace(job, fresh=fresh), asked, as_json=as_json, report=report and shard is None)
 
 
 def _asked(require: Sequence[str], best: Sequence[str]) -> Asked:
@@ -109,7 +116,7 @@ def _names(asked: Asked) -> list[str]:
 
 
 def _prepared(
-    scenario: Path, options: Options, metrics: str | None, samples: bool, where: Sequence[str]
+    scenario: Path, options: Options, metrics: str | None, samples: bool, where: Sequence[str], shard: str | None
 ) -> Iterator[Job]:
     """A sweep for each engine. Everything that can be refused is refused before anything runs."""
     from ackclock.campaigns.sweep import run as sweeps
@@ -123,9 +130,19 @@ def _prepared(
     names = work.engine_names(options.engines)
     for name in names:
         folder = work.folder(scenario, name, options.out, several=len(names) > 1)
+        if shard and not options.out:
+            folder = folder.with_name(f"{folder.name}-{shard.replace('/', '-of-')}")
         with late(f"Checking {loaded.count:,} points") as tell:
             job = sweeps.prepare(
-                loaded, name, out=folder, seeds=seeds, metrics=chosen, samples=samples, where=points, progress=tell
+                loaded,
+                name,
+                out=folder,
+                seeds=seeds,
+                metrics=chosen,
+                samples=samples,
+                where=points,
+                shard=shard,
+                progress=tell,
             )
         yield replace(job, jobs=options.jobs, command=options.command)
 
@@ -143,7 +160,8 @@ def _tell(job: Job, as_json: bool) -> None:
         told = {"scenario": job.order.title, "engine": job.order.engine, "points": count, "first_points": first}
         forecast.show(found, place, {**told, "forecast": found.as_dict()})
         return
-    lines = [f"{job.title}: {count:,} {'point' if count == 1 else 'points'}"]
+    part = f", shard {job.order.shard}" if job.order.shard else ""
+    lines = [f"{job.title}: {count:,} {'point' if count == 1 else 'points'}{part}"]
     lines += [f"  {described(values)}" for values in first if values] + ["  …"] * (count > FIRST)
     forecast.show(found, place, "\n".join(lines))
 

@@ -20,6 +20,7 @@ import shutil
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
@@ -81,6 +82,20 @@ class Parts:
         due_s = max(PART_S, PART_SHARE * (now_s - self._begun_s))
         if now_s - self._written_s >= due_s or self._waiting_bytes() > PART_BYTES:
             self.write()
+
+    def take(self, found: Manifest) -> None:
+        """Takes over all parts of another sweep's folder, byte by byte. Its runs are not those of any part here."""
+        before = {number for name in found.files if (number := _number(name)) is not None}
+        numbers = {number: self._following + place for place, number in enumerate(sorted(before))}
+        for name, known in found.files.items():
+            if match := _PART.fullmatch(name):
+                taken = f"{match[1]}.parquet/part-{numbers[int(match[2])]:04}.parquet"
+                with folders.writing(self.folder / taken):
+                    (self.folder / taken).parent.mkdir(exist_ok=True)
+                self._put(taken, partial(shutil.copyfile, found.folder / name))
+                self._files[taken] = known
+        self._following += len(numbers)
+        self._list()
 
     def write(self) -> None:
         """Writes what waits as a part, whole or not at all. Raises `InputError` if it cannot be written."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from ackclock import _core, engines
 from ackclock.campaigns.sweep.runs import Runs
+from ackclock.campaigns.sweep.shards import Shard
 from ackclock.engines.engine import Progress, no_progress
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.input.fields import nearest, shown
@@ -33,7 +34,7 @@ class Order:
 
     `seeds` stand in place of the scenario's own, which may differ from point to point; `where` leaves only the points
     with these values at these keys; `kernel` stands in place of the scenario's, for the engine linux, and `ssh_config`
-    in place of the user's own, for a testbed.
+    in place of the user's own, for a testbed. `shard` leaves one part of the points.
     """
 
     text: str
@@ -45,6 +46,7 @@ class Order:
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     kernel: str | None = None
     ssh_config: str | None = None
+    shard: Shard | None = None
 
     @property
     def title(self) -> str:
@@ -67,6 +69,7 @@ class Order:
             "samples": self.samples,
             "where": {key: list(texts) for key, texts in self.where.items()},
             "kernel": self.kernel,
+            "shard": None if self.shard is None else str(self.shard),
         }
 
 
@@ -82,7 +85,7 @@ def chosen_metrics(names: Iterable[str] | None) -> tuple[str, ...]:
 
 
 def runs(loaded: Loaded, order: Order, progress: Progress = no_progress) -> Runs:
-    """Every run; one a point where the engine draws nothing.
+    """Every run, of the order's shard; one a point where the engine draws nothing.
 
     Of more than `planning.MOST_CHECKED` points some are looked at (`ackclock.scenario.covering`); if these have one
     set of seeds, so have all. The others are checked while the sweep runs (`checking`). `progress` is called with the
@@ -96,7 +99,8 @@ def runs(loaded: Loaded, order: Order, progress: Progress = no_progress) -> Runs
         seeds = [*different] * count if len(different) == 1 else _seeds(loaded, order, range(count), progress)
     if sum(map(len, seeds)) > MOST_RUNS:
         raise InputError(f"{order.name}: found more than {MOST_RUNS:,} runs; expected fewer points or seeds")
-    return Runs(seeds)
+    every = Runs(seeds)
+    return every if order.shard is None else every.of_shard(order.shard)
 
 
 def _seeds(loaded: Loaded, order: Order, numbers: Sequence[int], progress: Progress) -> list[tuple[int, ...]]:

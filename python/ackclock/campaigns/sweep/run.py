@@ -9,7 +9,7 @@ from pathlib import Path
 from ackclock import engines
 from ackclock.campaigns import running
 from ackclock.campaigns.cost import Cost, cost
-from ackclock.campaigns.sweep import checking, table, weights, work
+from ackclock.campaigns.sweep import checking, shards, table, weights, work
 from ackclock.campaigns.sweep import order as orders
 from ackclock.campaigns.sweep.folder import Parts
 from ackclock.campaigns.sweep.order import Order
@@ -36,6 +36,7 @@ def sweep(  # noqa: PLR0913 (all but the first have defaults)
     metrics: Iterable[str] | None = None,
     samples: bool = False,
     where: Mapping[str, Iterable[str]] | None = None,
+    shard: str | None = None,
     jobs: int | None = None,
     fresh: bool = False,
     progress: Progress = no_progress,
@@ -54,6 +55,7 @@ def sweep(  # noqa: PLR0913 (all but the first have defaults)
         metrics: names of the metrics to compute; by default all.
         samples: keep samples and events too, not only the tables `flows` and `links`.
         where: run the points only that have one of these values at these keys, as the file writes them.
+        shard: one part of the points only: "3/20" is the third of twenty, for `ackclock merge`.
         jobs: processes; by default one for each core.
         fresh: begin anew in a folder that has a sweep.
         progress: called with the share that is done, 0 to 1.
@@ -68,7 +70,7 @@ def sweep(  # noqa: PLR0913 (all but the first have defaults)
         TypeError: an argument of another type.
         AckclockError: a run failed; what was done before is kept.
     """
-    job = prepare(loaded, engine, out=out, seeds=seeds, metrics=metrics, samples=samples, where=where)
+    job = prepare(loaded, engine, out=out, seeds=seeds, metrics=metrics, samples=samples, where=where, shard=shard)
     return replace(job, jobs=jobs, fresh=fresh, command=command).perform(progress)
 
 
@@ -135,8 +137,9 @@ class Job:
     metrics=optional(several(arguments.WORD, "names of metrics")),
     samples=arguments.FLAG,
     where=optional(arguments.TEXTS_BY_KEY),
+    shard=optional(arguments.WORD),
 )
-def prepare(
+def prepare(  # noqa: PLR0913 (all but the first have defaults)
     loaded: Loaded | Path | str,
     engine: str = "packet",
     *,
@@ -145,6 +148,7 @@ def prepare(
     metrics: Iterable[str] | None = None,
     samples: bool = False,
     where: Mapping[str, Iterable[str]] | None = None,
+    shard: str | None = None,
     progress: Progress = no_progress,
 ) -> Job:
     """Checks a sweep, up to `planning.MOST_CHECKED` points of it; runs nothing.
@@ -164,5 +168,6 @@ def prepare(
         where=chosen,
         kernel=scenario.kernel,
         ssh_config=scenario.ssh_config,
+        shard=None if shard is None else shards.parsed(shard),
     )
     return Job(scenario, order, orders.runs(scenario, order, progress), None if out is None else Path(out))

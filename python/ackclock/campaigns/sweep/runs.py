@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from ackclock.campaigns.sweep.shards import Shard
+
 #: Runs are mixed in blocks, at least so many: a tenth of them is a sample of twenty.
 BLOCKS = 200
 
@@ -40,6 +42,17 @@ class Runs(Sequence[Run]):
     def without(self, done: Collection[int]) -> Runs:
         """Those whose numbers are not among the ones that are done."""
         return Runs(self._seeds, array("Q", (number for number in self._chosen if number not in done)))
+
+    def of_shard(self, shard: Shard) -> Runs:
+        """Those of the points in one shard, with their numbers. Raises `InputError` for more shards than points."""
+        import numpy as np
+
+        from ackclock.campaigns.sweep import shards
+
+        shard.check(len(self._seeds))
+        mine = shards.of_points(len(self._seeds), shard.count) == shard.number - 1
+        chosen = np.fromiter(self._chosen, np.uint64, len(self))
+        return Runs(self._seeds, array("Q", chosen[mine[self.point_numbers]].tobytes()))
 
     def mixed(self) -> Runs:
         """All of them in an order in which each stretch is a fair sample: so what is done tells what is left.
