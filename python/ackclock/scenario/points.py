@@ -96,6 +96,8 @@ class Sweep:
     def only(self, chosen: Mapping[str, Sequence[str]]) -> Sweep:
         """The points that have some of the values only, by keys, as the file writes them. Raises `InputError`."""
         known = {axis.key: axis for axis in self.axes}
+        short = {name: axis.key for axis, name in zip(self.axes, short_keys(self.axes), strict=True)}
+        chosen = {short.get(key, key): texts for key, texts in chosen.items()}
         for key, texts in chosen.items():
             if key not in known:
                 raise InputError(f"where: found {shown(key)}; expected {nearest(key, list(known))}")

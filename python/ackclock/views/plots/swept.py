@@ -15,7 +15,7 @@ from ackclock.errors import InputError
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional
 from ackclock.input.fields import nearest, shown
-from ackclock.views import charts, numbers, palette
+from ackclock.views import best, charts, numbers, palette
 from ackclock.views.charts import Across, Chart, Choice, Line, Map, Swept
 from ackclock.views.plots import overlay, style
 from ackclock.views.plots.spread import boxes, steps
@@ -112,7 +112,7 @@ def _panels(sweeps: Sequence[Swept], drawn: Sequence[Chart | Map], *, joined: bo
     if len(names) > 1:
         style.legend(fig, handles, names, ncols=5)
     engines = ", ".join(dict.fromkeys(sweep.engine for sweep in sweeps))
-    style.headline(fig, sweeps[0].name, f"{engines} engine: means over the seeds{_intervals(drawn)}")
+    style.headline(fig, sweeps[0].name, f"{engines} engine: {best.how(sweeps)}{_intervals(drawn)}")
     return fig
 
 

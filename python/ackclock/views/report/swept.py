@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ackclock import metrics
-from ackclock.views import charts, numbers
+from ackclock.views import best, charts, numbers
 from ackclock.views.charts import Across, Chart, Line, Map, Swept
 from ackclock.views.report import drawing, page
 from ackclock.views.report.drawing import Figure
@@ -48,6 +48,8 @@ def render(sweeps: Sequence[Reported]) -> str:
         heads=[metrics.METRICS[name].label for name in names],
         rows=[row for sweep in sweeps for row in _rows(sweep, names)][:MOST_ROWS],
         several=len(sweeps) > 1,
+        answers=[(sweep.engine, said) for sweep in sweeps if (said := best.sentences(sweep))],
+        one_run=all(point["n"] < 2 for sweep in sweeps for point in sweep.points),
         not_shared=charts.not_shared(sweeps),
         points=sum(len(sweep.points) for sweep in sweeps),
         sweeps=[_again(sweep) for sweep in sweeps],
@@ -110,7 +112,7 @@ def _map(drawn: Map) -> Figure:
         **({"texttemplate": "%{z:.3g}"} if written else {}),
     }
     axes = {"xaxis": _places(drawn.across, drawn.x), "yaxis": _places(drawn.up, drawn.y)}
-    caption = f"{drawn.title}: the mean over the seeds of each point; its interval is in the table below."
+    caption = f"{drawn.title} at each point; the intervals, where there are any, are in the table below."
     return Figure(drawn.metric, title, caption, [trace], drawing.plain() | axes | {"showlegend": False})
 
 
