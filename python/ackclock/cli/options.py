@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
 import typer
 
 from ackclock.engines import ENGINES
+from ackclock.errors import InputError
 from ackclock.system.files import readable
 
 
@@ -56,7 +58,9 @@ AsJson: TypeAlias = Annotated[
 ]
 Report: TypeAlias = Annotated[bool, typer.Option(help="Write report.html into the folder.")]
 Jobs: TypeAlias = Annotated[int | None, typer.Option(metavar="N", help="Runs at a time (default: one a core).")]
-
+Where: TypeAlias = Annotated[
+    list[str] | None, typer.Option(metavar="KEY=VALUE[,VALUE]", help="Only the points that have one of these.")
+]
 DryRun: TypeAlias = Annotated[
     bool, typer.Option("--dry-run", help="Print what would be run, and about what it takes; run nothing.")
 ]
@@ -65,3 +69,16 @@ DryRun: TypeAlias = Annotated[
 def command() -> str:
     """The command as it was typed, for the manifest."""
     return readable(shlex.join(["ackclock", *sys.argv[1:]]))
+
+
+def having(given: Sequence[str] | None) -> dict[str, list[str]]:
+    """`KEY=VALUE,VALUE` each, the values of a key together."""
+    from ackclock.input.fields import shown
+
+    found: dict[str, list[str]] = {}
+    for text in given or ():
+        key, sign, values = text.partition("=")
+        if not sign:
+            raise InputError(f"--where: found {shown(text)}; expected KEY=VALUE, such as network.queue.limit=1bdp")
+        found.setdefault(key.strip(), []).extend(value.strip() for value in values.split(","))
+    return found

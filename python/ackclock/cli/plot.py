@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ackclock.cli.options import Where, having
 from ackclock.errors import InputError
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from ackclock.dataset import Dataset
 
 #: Kinds of figures, for the help; `ackclock.views.plots.KINDS` is the list itself.
@@ -26,8 +31,9 @@ OF_CAPTURES = "sequence, pipe, rtt, limits, silences, level"
 #: Those of a host; `ackclock.views.plots.OF_HOSTS` is the list itself.
 OF_HOSTS = "gaps, disk"
 
-#: The kind of figure that shows a sweep.
+#: The kind of figure that shows a sweep, and the ways to show it; the list itself is `plots.swept`'s.
 SWEEP = "sweep"
+SHAPES = ("line", "dot", "heatmap", "ecdf", "box")
 
 
 def _kinds(incomplete: str) -> list[str]:
@@ -35,22 +41,23 @@ def _kinds(incomplete: str) -> list[str]:
     return [kind for kind in kinds if kind.startswith(incomplete)]
 
 
-def plot(
+def plot(  # noqa: PLR0913 (each is an option of the command line)
+    *,
     result: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a result.")],
     kind: Annotated[
-        str,
+        str | None,
         typer.Argument(
-            metavar="KIND",
+            metavar="[KIND]",
             help=(
-                f"One of {KINDS}; of what [record] asked for also {ON_REQUEST}; of a capture's result {OF_CAPTURES}; "
-                f"of a host's {OF_HOSTS}; of a sweep sweep."
+                f"One of {KINDS}; of what \\[record] asked for also {ON_REQUEST}; of a capture's result {OF_CAPTURES}; "
+                f"of a host's {OF_HOSTS}; of a sweep sweep, which need not be said."
             ),
             autocompletion=_kinds,
         ),
-    ],
+    ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="PNG, PDF or SVG file, or .xpl for xplot (default: RUN/KIND.png)."),
+        typer.Option(metavar="FILE", help="PNG, PDF, SVG or PGF file, or .xpl for xplot (default: RUN/KIND.png)."),
     ] = None,
     over: Annotated[
         list[Path] | None, typer.Option(metavar="RUN", help="A result to overlay, dashed (boxes: beside); repeatable.")
@@ -61,23 +68,102 @@ def plot(
     between: Annotated[
         tuple[float, float] | None, typer.Option(metavar="FROM UNTIL", help="Only this part of the time, in seconds.")
     ] = None,
+    x: Annotated[str | None, typer.Option("--x", metavar="KEY", help="Of a sweep: the key along the axis.")] = None,
+    y: Annotated[
+        str | None,
+        typer.Option("--y", metavar="METRIC", help="Of a sweep: a metric, or several; of a heatmap a key too."),
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option(metavar="KEY", help="Of a sweep: a line for each value (default: of all other keys).")
+    ] = None,
+    metric: Annotated[
+        str | None, typer.Option(metavar="METRIC", help="Of a sweep's heatmap: the metric, where --y is a key.")
+    ] = None,
+    shape: Annotated[
+        str | None, typer.Option("--kind", metavar="SHAPE", help=f"Of a sweep: {', '.join(SHAPES)}.")
+    ] = None,
+    where: Where = None,
+    width: Annotated[
+        str | None, typer.Option(metavar="WIDTH", help="Such as 3.5in or 89mm, a journal's column (default: 7in).")
+    ] = None,
+    no_title: Annotated[bool, typer.Option("--no-title", help="Leave the heading to the paper's caption.")] = False,
+    dpi: Annotated[int | None, typer.Option(help="Dots an inch of a PNG (default: 200).", show_default=False)] = None,
 ) -> None:
     """Draw a figure for print, or for xplot.
 
     Examples:
         ackclock plot results/dumbbell-packet cwnd
 
-        ackclock plot results/dumbbell-packet queue --out queue.pdf
+        ackclock plot results/dumbbell-packet queue --out queue.pdf --width 3.5in --no-title
 
         ackclock plot results/pendulum-packet cwnd --over results/pendulum-theory
 
-        ackclock plot results/buffer-sizing-fluid sweep
+        ackclock plot results/buffer-sizing-fluid-sweep
+
+        ackclock plot results/buffer-sizing-fluid-sweep --x limit --y utilisation --by congestion --out fig.pgf
 
         ackclock plot results/one-flow boxes --over results/ten-flows
 
         ackclock plot results/upload sequence --flow 0 --between 4 5 --out upload.xpl
     """
-    typer.echo(f"wrote {draw(result, kind, out, over or [], flow, between)}")
+    of_sweep = {"x": x, "y": y, "by": by, "metric": metric, "kind": shape}
+    wish = Wish(flow, between, {name: given for name, given in of_sweep.items() if given is not None}, having(where))
+    page = Page(_width_in(width), titled=not no_title, dpi=_dots(dpi))
+    typer.echo(f"wrote {draw(result, _kind(result, kind), out, over or [], wish, page)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What of a result is drawn: of captures a flow and a time, of a sweep (`of_sweep`) keys, metrics, points."""
+
+    flow: int | None = None
+    between: tuple[float, float] | None = None
+    of_sweep: Mapping[str, str] = field(default_factory=dict)
+    where: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What it is drawn for."""
+
+    width_in: float | None = None
+    titled: bool = True
+    dpi: int | None = None
+
+
+#: Inches in a unit of length.
+INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27}
+
+
+def _width_in(text: str | None) -> float | None:
+    """`3.5in`, `89mm`, `252pt` (of TeX). Raises `InputError`."""
+    if text is None:
+        return None
+    from ackclock.input.fields import shown
+    from ackclock.views.plots.layout import WIDTHS_IN
+
+    match = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*(in|cm|mm|pt)", text.strip(), re.ASCII)
+    found = float(match[1]) * INCHES[match[2]] if match else 0.0
+    if not WIDTHS_IN[0] <= found <= WIDTHS_IN[1]:
+        raise InputError(f"--width: found {shown(text)}; expected a width such as 3.5in or 89mm, from 1.5in to 30in")
+    return found
+
+
+def _dots(dpi: int | None) -> int | None:
+    if dpi is not None and not 30 <= dpi <= 2400:
+        raise InputError(f"--dpi: found {dpi}; expected a whole number from 30 to 2400")
+    return dpi
+
+
+def _kind(result: Path, given: str | None) -> str:
+    """The kind of figure; that of a sweep need not be said. Raises `InputError`."""
+    from ackclock.dataset.kinds import Kind, kind
+
+    if given is not None:
+        return given
+    if kind(result) is Kind.SWEEP:
+        return SWEEP
+    raise InputError(f"KIND: found nothing; expected one of {KINDS}, or the folder of a sweep")
 
 
 def draw(
@@ -85,39 +171,59 @@ def draw(
     kind: str,
     out: Path | None,
     over: Sequence[Path] = (),
-    flow: int | None = None,
-    between: tuple[float, float] | None = None,
+    wish: Wish | None = None,
+    page: Page | None = None,
 ) -> Path:
     """Draws a figure of a result, others laid over, into a file; returns its path. Raises `InputError`."""
     from ackclock.dataset import Dataset, folders
     from ackclock.input.fields import shown
     from ackclock.views import plots
+    from ackclock.views.plots.layout import WIDTH_IN
 
-    _check(kind, over, flow, between)
+    asked, paper = wish or Wish(), page or Page()
+    _check(kind, over, asked)
     path = out or result / f"{kind}.png"
-    if path.suffix.lower() not in (".png", ".pdf", ".svg", ".xpl"):
-        expected = "a file name that ends in .png, .pdf or .svg, or .xpl for xplot"
+    suffix = path.suffix.lower()
+    if suffix not in (".png", ".pdf", ".svg", ".pgf", ".xpl"):
+        expected = "a file name that ends in .png, .pdf, .svg or .pgf, or .xpl for xplot"
         raise InputError(f"--out: found {shown(path.suffix)}; expected {expected}")
-    if path.suffix.lower() == ".xpl":
-        return _xplot(Dataset.read(result), kind, path, flow, between)
-    if kind == SWEEP:
-        from ackclock.campaigns.sweep import table
-
-        figure = plots.swept(*map(table.read, [result, *over]))
-    elif kind in plots.OF_CAPTURES:
-        figure = plots.OF_CAPTURES[kind](Dataset.read(result), flow=flow, between=between)
-    elif kind in (others := {**plots.OF_HOSTS, **plots.ON_REQUEST}):
-        figure = others[kind](Dataset.read(result))
-    else:
-        laid = {"over": [Dataset.read(other) for other in over]} if over else {}
-        figure = plots.KINDS[kind](Dataset.read(result), **laid)
-    drawn = BytesIO()  # in memory: where a disk is full, matplotlib fails in many ways
-    figure.savefig(drawn, format=path.suffix[1:].lower())
-    folders.put(path, lambda new: new.write_bytes(drawn.getvalue()))
+    if suffix == ".xpl":
+        return _xplot(Dataset.read(result), kind, path, asked.flow, asked.between)
+    with plots.page(paper.width_in or WIDTH_IN, titled=paper.titled):
+        figure = _figure(result, kind, over, asked)
+    drawn = _file(figure, suffix[1:], paper.dpi)
+    folders.put(path, lambda new: new.write_bytes(drawn))
     return path
 
 
-def _check(kind: str, over: Sequence[Path], flow: int | None, between: tuple[float, float] | None) -> None:
+def _figure(result: Path, kind: str, over: Sequence[Path], wish: Wish) -> Figure:
+    from ackclock.dataset import Dataset
+    from ackclock.views import plots
+
+    if kind == SWEEP:
+        from ackclock.campaigns.sweep import table
+
+        return plots.swept(*(table.read(each).only(wish.where) for each in [result, *over]), **wish.of_sweep)
+    if kind in plots.OF_CAPTURES:
+        return plots.OF_CAPTURES[kind](Dataset.read(result), flow=wish.flow, between=wish.between)
+    if kind in (others := {**plots.OF_HOSTS, **plots.ON_REQUEST}):
+        return others[kind](Dataset.read(result))
+    laid = {"over": [Dataset.read(other) for other in over]} if over else {}
+    return plots.KINDS[kind](Dataset.read(result), **laid)
+
+
+def _file(figure: Figure, form: str, dpi: int | None) -> bytes:
+    """The figure as a file, made in memory: where a disk is full, matplotlib fails in many ways."""
+    if form == "pgf":
+        from ackclock.views.plots import pgf
+
+        return pgf.picture(figure)
+    drawn = BytesIO()
+    figure.savefig(drawn, format=form, **({"dpi": dpi} if dpi else {}))
+    return drawn.getvalue()
+
+
+def _check(kind: str, over: Sequence[Path], wish: Wish) -> None:
     """Raises `InputError` for what does not go together."""
     from ackclock.input import arguments
     from ackclock.input.fields import nearest, shown
@@ -129,11 +235,14 @@ def _check(kind: str, over: Sequence[Path], flow: int | None, between: tuple[flo
     several = (*plots.OVERLAID, *plots.BESIDE, SWEEP)
     if over and kind not in several:
         raise InputError(f"--over: found {shown(kind)}; expected one of {', '.join(several)}")
-    for option, given in (("--flow", flow), ("--between", between)):
+    for option, given in (("--flow", wish.flow), ("--between", wish.between)):
         if given is not None and kind not in plots.OF_CAPTURES:
             raise InputError(f"{option}: found {shown(kind)}; expected one of {', '.join(plots.OF_CAPTURES)}")
-    if between is not None:
-        arguments.BETWEEN("--between", between)
+    for name in (*wish.of_sweep, *(["where"] if wish.where else [])):
+        if kind != SWEEP:
+            raise InputError(f"--{name}: found {shown(kind)}; expected the folder of a sweep")
+    if wish.between is not None:
+        arguments.BETWEEN("--between", wish.between)
 
 
 def _xplot(data: Dataset, kind: str, path: Path, flow: int | None, between: tuple[float, float] | None) -> Path:

@@ -37,6 +37,7 @@ from ackclock.cli import (
     run,
     show,
     sweep,
+    table,
 )
 from ackclock.errors import AckclockError
 from ackclock.system import signals
@@ -49,6 +50,7 @@ COMMANDS = (
     compare.compare,
     find.find,
     plot.plot,
+    table.table,
     report.report,
     capture.capture,
     doctor.doctor,

@@ -11,8 +11,20 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from ackclock.cli.find import STATUSES, Goals, Needs
-from ackclock.cli.options import AsJson, DryRun, Engines, Jobs, Kernel, Repeats, Report, Seed, SshConfig, command
-from ackclock.errors import InputError
+from ackclock.cli.options import (
+    AsJson,
+    DryRun,
+    Engines,
+    Jobs,
+    Kernel,
+    Repeats,
+    Report,
+    Seed,
+    SshConfig,
+    Where,
+    command,
+    having,
+)
 from ackclock.system import signals
 
 if TYPE_CHECKING:
@@ -41,10 +53,7 @@ def sweep(  # noqa: PLR0913 (each is an option of the command line)
     metrics: Annotated[
         str | None, typer.Option(metavar="NAME[,NAME]", help="Compute these metrics only (default: all).")
     ] = None,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY=VALUE[,VALUE]", help="Only the points that have one of these values."),
-    ] = None,
+    where: Where = None,
     shard: Annotated[
         str | None, typer.Option(metavar="K/N", help="Only the K-th of N parts of the points, for `ackclock merge`.")
     ] = None,
@@ -125,7 +134,7 @@ def _prepared(
 
     seeds = work.seeds(options)
     chosen = None if metrics is None else [name.strip() for name in metrics.split(",")]
-    points = _where(where)
+    points = having(where)
     loaded = work.loaded(scenario, options)
     names = work.engine_names(options.engines)
     for name in names:
@@ -203,16 +212,3 @@ def _judged(job: Job, done: Sweep, asked: Asked) -> Grid:
     runs = [group.select(_names(asked)).to_dicts() for _, group in groups]
     exact = not engines.engine(done.engine).draws(job.loaded.point(0).plan)
     return judge(*asked, runs, exact=exact)
-
-
-def _where(given: Sequence[str]) -> dict[str, list[str]]:
-    """`KEY=VALUE,VALUE` each, the values of a key together."""
-    from ackclock.input.fields import shown
-
-    found: dict[str, list[str]] = {}
-    for text in given:
-        key, sign, values = text.partition("=")
-        if not sign:
-            raise InputError(f"--where: found {shown(text)}; expected KEY=VALUE, such as network.queue.limit=1bdp")
-        found.setdefault(key.strip(), []).extend(value.strip() for value in values.split(","))
-    return found

@@ -96,12 +96,15 @@ class Sweep:
     def only(self, chosen: Mapping[str, Sequence[str]]) -> Sweep:
         """The points that have some of the values only, by keys, as the file writes them. Raises `InputError`."""
         known = {axis.key: axis for axis in self.axes}
+        short = {name: axis.key for axis, name in zip(self.axes, short_keys(self.axes), strict=True)}
+        chosen = {short.get(key, key): texts for key, texts in chosen.items()}
         for key, texts in chosen.items():
             if key not in known:
                 raise InputError(f"where: found {shown(key)}; expected {nearest(key, list(known))}")
-            written = list(map(label, known[key].values))
+            values = known[key].values
+            written = list(map(label, values))
             for text in texts:
-                if text not in written:
+                if text not in written and text not in short_labels(values):
                     raise InputError(f"where: {key}: found {shown(text)}; expected {nearest(text, written)}")
         return replace(self, axes=tuple(_some(axis, chosen.get(axis.key)) for axis in self.axes))
 
@@ -132,6 +135,39 @@ def label(value: Any) -> str:
     return value if isinstance(value, str) else inline(value)
 
 
+def short_labels(values: Sequence[Any]) -> list[str]:
+    """What tables and figures call the values of an axis: tables by the word that says which (`fq_codel`), with what
+    tells two of one word apart behind it (`pfifo 1bdp`); all others as the file has them. No two are alike.
+    """  # noqa: D205
+    names = [_short(value, values) for value in values]
+    return [label(value) if names.count(name) > 1 else name for name, value in zip(names, values, strict=True)]
+
+
+#: The keys of a table that say which one it is.
+WHICH = ("discipline", "kind", "topology", "stack", "distribution")
+
+
+def _short(value: Any, every: Sequence[Any]) -> str:
+    word = _word(value)
+    if word is None or isinstance(value, str):
+        return label(value)
+    same = [other for other in every if _word(other) == word]
+    differing = [
+        key
+        for key in value
+        if any(not isinstance(other, dict) or other.get(key) != value[key] for other in same) and key not in WHICH
+    ]
+    parts = [value[key] if isinstance(value[key], str) else f"{key} {label(value[key])}" for key in differing]
+    return " ".join([word, *parts])
+
+
+def _word(value: Any) -> str | None:
+    """What says which one a table is; a text is its own word beside tables."""
+    if isinstance(value, dict):
+        return next((value[key] for key in WHICH if isinstance(value.get(key), str)), None)
+    return value if isinstance(value, str) else None
+
+
 def short_keys(axes: Sequence[Axis]) -> list[str]:
     """What tables and figures call the axes: their keys' last names, where these tell them apart."""
     names = [axis.last for axis in axes]
@@ -146,7 +182,8 @@ def described(values: Mapping[str, Any]) -> str:
 def _some(axis: Axis, texts: Sequence[str] | None) -> Axis:
     if texts is None:
         return axis
-    kept = [item for item, value in enumerate(axis.values) if label(value) in texts]
+    names = zip(axis.values, short_labels(axis.values), strict=True)
+    kept = [item for item, (value, short) in enumerate(names) if label(value) in texts or short in texts]
     return replace(axis, values=tuple(axis.values[k] for k in kept), items=tuple(axis.items[k] for k in kept))
 
 

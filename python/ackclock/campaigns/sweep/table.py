@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from ackclock.campaigns.sweep import folder as parts
 from ackclock.campaigns.sweep.folder import Parts
 from ackclock.dataset.manifests import PLACES, POINTS, RUNS
 from ackclock.errors import InputError
+from ackclock.input.source import Source
 from ackclock.metrics import METRICS, Summary
 from ackclock.scenario import planning, points
 from ackclock.scenario.points import Axis
@@ -80,6 +82,23 @@ class Sweep:
         scalars = [name for name in self.metrics if not METRICS[name].per_flow]
         return {name: metrics.summarise(group[name].to_list(), 0.0, METRICS[name].most) for name in scalars}
 
+    def only(self, where: Mapping[str, Sequence[str]]) -> Sweep:
+        """The points that have some of the values only, by keys: `{"network.queue.limit": ["1bdp"]}`.
+
+        Raises `InputError` for keys and values that are not swept.
+        """
+        if not where:
+            return self
+        whole = points.Sweep(self.axes, {}, Source("", ""))
+        axes = whole.only(where).axes
+        table = self.table
+        for before, axis in zip(self.axes, axes, strict=True):
+            kept = {_as_json(value) for value in axis.values}
+            texts = _column(axis.key, list(before.values)).to_list()
+            some = [text for text, value in zip(texts, before.values, strict=True) if _as_json(value) in kept]
+            table = table.filter(pl.col(axis.key).is_in(some))
+        return replace(self, axes=axes, table=table)
+
     def as_dict(self) -> dict[str, Any]:
         """For JSON: what `ackclock sweep --json` prints."""
         return {"scenario": self.name, "engine": self.engine, "points": self.points}
@@ -109,6 +128,10 @@ def read(folder: Path | str) -> Sweep:
     loaded = planning.loads(given["scenario"], about["scenario_path"]).only(given["where"])
     points = parts.read_table(files.check_name(place) / POINTS)
     return Sweep(place, about, loaded.sweep.axes if loaded.sweep else (), points)
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, default=str)
 
 
 def _columns(loaded: planning.Loaded) -> list[pl.Series]:

@@ -12,8 +12,9 @@ from rich.text import Text
 from ackclock.campaigns.find.grid import Grid
 from ackclock.campaigns.sweep.table import Sweep
 from ackclock.metrics import METRICS, main
-from ackclock.scenario.points import label, short_keys
+from ackclock.scenario.points import short_keys
 from ackclock.views import numbers
+from ackclock.views.charts import values_of
 
 #: Columns of metrics: the first for which there are values.
 MOST_COLUMNS = 4
@@ -67,7 +68,7 @@ def _table(sweep: Sweep, points: list[dict[str, Any]], names: list[str], grid: G
     if grid:
         table.add_column("verdict")
     for place, point in enumerate(points[:MOST_ROWS]):
-        texts = [label(value) for value in point["values"].values()]
+        texts = values_of(sweep, point)
         said = [_said(grid, place)] if grid else []
         table.add_row(*map(Text, texts), *(_cell(point["summary"][name], METRICS[name].unit) for name in names), *said)
     return table

@@ -21,6 +21,7 @@ from ackclock.views.plots.delay import delay
 from ackclock.views.plots.epochs import epochs
 from ackclock.views.plots.goodput import goodput
 from ackclock.views.plots.host import disk, gaps
+from ackclock.views.plots.layout import page
 from ackclock.views.plots.queue import queue
 from ackclock.views.plots.response import response
 from ackclock.views.plots.seen import level, limits, pipe, rtt, sequence, silences
@@ -46,6 +47,7 @@ __all__ = [
     "goodput",
     "level",
     "limits",
+    "page",
     "pipe",
     "queue",
     "response",

@@ -33,8 +33,10 @@ def boxes(data: Dataset, over: Over = None) -> Figure:
     found = sorted((flow_means(each) for each in (data, *others)), key=lambda rows: rows.height)
     if not found[-1].height:
         raise InputError("the result holds no flows to draw")
-    fig = style.figure(4.8)
-    for ax, (column, unit, label) in zip(fig.subplots(2, 2).flat, PANELS, strict=True):
+    across = style.columns(2)
+    rows_of = len(PANELS) // across
+    fig = style.figure(2.4 * rows_of)
+    for ax, (column, unit, label) in zip(fig.subplots(rows_of, across).flat, PANELS, strict=True):
         _panel(ax, [rows[column].drop_nulls().to_list() for rows in found], unit, label)
         ax.set_xticks(range(1, len(found) + 1), [f"{rows.height:,}" for rows in found])
     fig.supxlabel("Flows", fontsize="medium")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -47,9 +48,10 @@ def cdf(data: Dataset, over: Over = None) -> Figure:
         raise InputError("the result has no samples: there are no distributions to draw")
     always = () if "capture" in data.manifest else ALWAYS
     panels = [panel for panel in PANELS if panel[0] in always or own[panel[0]]]
-    columns = 2 if len(panels) <= 4 else 3
-    fig = style.figure(4.8)
-    grid = fig.subplots(2, columns, sharey=True)
+    columns = style.columns(2 if len(panels) <= 4 else 3)
+    rows = max(2, math.ceil(len(panels) / columns))
+    fig = style.figure(2.4 * rows)
+    grid = fig.subplots(rows, columns, sharey=True, squeeze=False)
     for ax, (quantity, unit, label) in zip(grid.flat, panels, strict=False):
         _panel(ax, own[quantity], (unit, label), [(o, known[quantity]) for o, known in zip(laid, theirs, strict=True)])
     for ax in list(grid.flat)[len(panels) :]:
@@ -60,7 +62,7 @@ def cdf(data: Dataset, over: Over = None) -> Figure:
     grid[0, 0].set_yticks([0, 0.25, 0.5, 0.75, 1])
     handles = [*grid[0, 0].get_legend_handles_labels()[0], *overlay.signs(data, laid, coloured=True)]
     if handles:
-        fig.legend(handles=handles, loc="outside lower center", ncols=2 + len(laid))
+        style.legend(fig, handles=handles, ncols=2 + len(laid))
     style.title(fig, "Distributions in the measured part", data, pooled=True)
     return fig
 

@@ -30,9 +30,10 @@ def compared(name: str, table: pl.DataFrame) -> Figure:
     groups = [(str(metric), rows) for (metric,), rows in table.group_by("metric", maintain_order=True)]
     if not groups:
         raise InputError("the comparison has no metrics to draw")
-    rows = math.ceil(len(groups) / COLUMNS)
+    columns = style.columns(COLUMNS)
+    rows = math.ceil(len(groups) / columns)
     fig = style.figure(0.7 + 1.45 * rows)
-    panels = list(fig.subplots(rows, COLUMNS, squeeze=False).flat)
+    panels = list(fig.subplots(rows, columns, squeeze=False).flat)
     for ax, (metric, found) in zip(panels, groups, strict=False):
         _panel(ax, metric, found)
     for ax in panels[len(groups) :]:

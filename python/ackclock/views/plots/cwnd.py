@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -18,6 +19,9 @@ from ackclock.views.plots.overlay import Other, Over
 
 #: Up to this many flows share one panel; up to `palette.MOST_LINES` each has its own; more are a cloud.
 TOGETHER = 3
+
+#: What each flow is drawn beside, in a panel of its own.
+GREY: dict[str, Any] = {"color": "#AAAAAA", "linewidth": 0.8}
 
 
 @style.public
@@ -48,19 +52,19 @@ def _one_panel(view: RunView, lines: Lines, laid: Sequence[Other], signs: Sequen
     ax.set_ylabel("cwnd (segments)")
     handles = [*ax.get_legend_handles_labels()[0], *signs]
     columns = 2 if lines.count > palette.MOST_LINES else TOGETHER + len(signs)
-    fig.legend(handles=handles, loc="outside lower center", ncols=columns)
+    style.legend(fig, handles=handles, ncols=columns)
     return fig
 
 
 def _panels(view: RunView, lines: Lines, laid: Sequence[Other], signs: Sequence[Line2D]) -> Figure:
-    columns = 2
+    columns = style.columns(2)
     rows = math.ceil(lines.count / columns)
     fig = style.figure(1.0 + 0.85 * rows)
     grid = fig.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     mean, names = lines.mean(), list(dict.fromkeys(lines.groups))
     for number, label in enumerate(lines.labels):
         ax = grid[number % rows, number // rows]
-        style.curve(ax, lines.times_s, mean, color="#AAAAAA", linewidth=0.8)
+        style.curve(ax, lines.times_s, mean, **GREY)
         colour = palette.colour(names.index(lines.groups[number]))
         style.curve(ax, lines.times_s, lines.values[:, number], color=colour)
         for other in laid:
@@ -73,9 +77,9 @@ def _panels(view: RunView, lines: Lines, laid: Sequence[Other], signs: Sequence[
     for ax in grid[-1]:
         style.time_axis(ax, view)
     grid[0, 0].set_ylim(0, 1.25 * max(float(ax.dataLim.ymax) for ax in used))
-    fig.supylabel("cwnd (segments); grey: mean of all flows", fontsize=8.5, color=style.INK)
-    if signs:
-        fig.legend(handles=signs, loc="outside lower center", ncols=len(signs))
+    fig.supylabel("cwnd (segments)", fontsize=8.5, color=style.INK)
+    grey = Line2D([], [], label="mean of all flows", **GREY)
+    style.legend(fig, handles=[grey, *signs], ncols=1 + len(signs))
     return fig
 
 

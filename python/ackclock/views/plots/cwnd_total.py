@@ -36,7 +36,7 @@ def cwnd_total(data: Dataset, over: Over = None) -> Figure:
     ax.set_ylabel(curves.sum_label(lines))
     if laid:
         signs = overlay.signs(data, laid, coloured=True)
-        fig.legend(handles=signs, loc="outside lower center", ncols=len(signs))
+        style.legend(fig, handles=signs, ncols=len(signs))
     style.title(fig, "Total congestion window", data)
     return fig
 

@@ -33,7 +33,7 @@ def delay(data: Dataset) -> Figure:
     style.warmup([ax], view)
     style.time_axis(ax, view)
     if lines.count > 1:
-        fig.legend(loc="outside lower center", ncols=2 if lines.count > palette.MOST_LINES else 6)
+        style.legend(fig, ncols=2 if lines.count > palette.MOST_LINES else 6)
     style.title(fig, "One-way delay of the data, mean over each interval", data)
     return fig
 

@@ -32,14 +32,16 @@ def found(about: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> Figu
     bounds: Sequence[tuple[str, float]] = about["bounds"]
     if not points or not bounds:
         raise InputError("the answer has no settings to draw")
-    fig = style.figure(1.0 + 2.0 * math.ceil(len(bounds) / 2))
-    panels = list(fig.subplots(math.ceil(len(bounds) / 2), min(2, len(bounds)), squeeze=False).flat)
+    across = min(style.columns(2), len(bounds))
+    rows = math.ceil(len(bounds) / across)
+    fig = style.figure(1.0 + 2.0 * rows)
+    panels = list(fig.subplots(rows, across, squeeze=False).flat)
     for ax, (metric, bound) in zip(panels, bounds, strict=False):
         _panel(ax, metric, bound, about["varied"], points)
     for ax in panels[len(bounds) :]:
         ax.set_axis_off()
     handles = dict(zip(*reversed(panels[0].get_legend_handles_labels()), strict=True))
-    fig.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=5)
+    style.legend(fig, handles.values(), handles.keys(), ncols=5)
     style.headline(fig, f"Settings of {', '.join(about['varied'])}", "means over the seeds, with 95 % intervals")
     return fig
 

@@ -34,9 +34,9 @@ def goodput(data: Dataset, over: Over = None) -> Figure:
     style.time_axis(below, view)
     handles = [*(below.get_legend_handles_labels()[0] if lines.count > 1 else []), *overlay.signs(data, laid)]
     if handles:
-        fig.legend(
+        style.legend(
+            fig,
             handles=handles,
-            loc="outside lower center",
             ncols=2 if lines.count > palette.MOST_LINES else 6,
         )
     style.title(fig, f"Goodput, mean over the last {window_s:.2g} s", data)

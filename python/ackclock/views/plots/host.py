@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from ackclock.dataset import Dataset
 from ackclock.dataset.tables import CLOCK_GAPS
@@ -35,7 +32,7 @@ def disk(data: Dataset) -> Figure:
         _panel(ax, rows.filter((pl.col("target") == target) & (pl.col("operation") == operation)))
         ax.set_xlabel(f"{operation.capitalize()}{' of the device' if target == 'device' else ''}")
     axes[0].set_ylabel("Share of the repeats")
-    fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
+    style.legend(fig, *axes[0].get_legend_handles_labels(), ncols=6)
     style.headline(fig, "Speed of the disk", "solid: to and from the disk; dashed: in the system's cache")
     return fig
 
@@ -47,7 +44,7 @@ def _panel(ax: Axes, cells: pl.DataFrame) -> None:
             label = None if cached else numbers.block(block)
             _distribution(ax, of["speed"], linestyle=dashes, color=palette.colour(number), label=label)
     ax.set_xscale("log")
-    _few_ticks(ax.xaxis, _speed)
+    style.log_axis(ax.xaxis, _speed)
     ax.tick_params("x", labelrotation=30)
 
 
@@ -57,13 +54,7 @@ def _distribution(ax: Axes, values: pl.Series, **look: Any) -> None:
     ax.step([ordered[0], *ordered], share, where="post", **look)
 
 
-def _few_ticks(axis: Axis, text: Callable[[float, Any], str]) -> None:
-    axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    axis.set_major_formatter(FuncFormatter(text))
-    axis.set_minor_formatter(NullFormatter())
-
-
-def _speed(bytes_s: float, _: object) -> str:
+def _speed(bytes_s: float) -> str:
     return f"{numbers.value(bytes_s, 'bytes', 1)}/s"
 
 
@@ -78,12 +69,12 @@ def gaps(data: Dataset) -> Figure:
     for number, kind in enumerate(CLOCK_GAPS):
         _points(ax, rows.filter((pl.col("class") == kind) & (pl.col("duration_s") > 0)), kind, palette.colour(number))
     ax.set_yscale("log")
-    _few_ticks(ax.yaxis, lambda value, _: f"{value:g}")
     ax.set_ylim(1.0, max(20.0, 2e3 * float(rows["duration_s"].to_numpy().max())))
+    style.log_axis(ax.yaxis)
     ax.set_xlim(left=0)
     ax.set_xlabel("Time (s)")
     ax.set_ylabel("Length of the gap (ms)")
-    fig.legend(loc="outside lower center", ncols=5)
+    style.legend(fig, ncols=5)
     style.headline(fig, "Gaps in the clock of the host", "each of them by its beginning, its length and its kind")
     return fig
 

@@ -51,7 +51,7 @@ def queue(data: Dataset, over: Over = None) -> Figure:
     style.time_axis(below, view)
     if laid:
         signs = overlay.signs(data, laid)
-        fig.legend(handles=signs, loc="outside lower center", ncols=len(signs))
+        style.legend(fig, handles=signs, ncols=len(signs))
     style.title(fig, f"Queue at {samples.where}", data)
     return fig
 

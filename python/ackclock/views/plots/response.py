@@ -7,9 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from ackclock.dataset import Dataset
 from ackclock.input import arguments
@@ -82,10 +80,10 @@ def response(data: Dataset, formulas: Formulas | None = None) -> Figure:
     ax.set_xscale("log")
     ax.set_yscale("log", nonpositive="clip")
     for axis in (ax.xaxis, ax.yaxis):
-        _readable(axis)
+        style.log_axis(axis)
     ax.set_xlabel(f"Size of the transfer ({size_name})")
     ax.set_ylabel(f"Completion time ({time_name})")
-    fig.legend(loc="outside lower center", ncols=1 if len(lines) < 4 else 2)
+    style.legend(fig, ncols=1 if len(lines) < 4 else 2)
     style.title(fig, "Response time by size: mean and 95 % interval", data, pooled=True)
     return fig
 
@@ -97,11 +95,3 @@ def _lay_over(ax: Axes, formulas: Formulas, lines: Sequence[Responses], size: fl
     for number, (name, seconds) in enumerate(formulas.items()):
         dashes = overlay.DASHES[number % len(overlay.DASHES)]
         ax.plot(sizes_bytes / size, seconds(sizes_bytes) / time, color=style.INK, linestyle=dashes, label=name)
-
-
-def _readable(axis: Axis) -> None:
-    """Marks at 1, 2 and 5 of each decade, as plain numbers; at the decades where there are more than three."""
-    low, high = axis.get_view_interval()
-    axis.set_major_locator(LogLocator(subs=(1.0,) if high / low > 1e3 else (1.0, 2.0, 5.0)))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axis.set_minor_formatter(NullFormatter())

@@ -33,7 +33,7 @@ def _of(kind: str) -> Callable[..., Figure]:
         axes[-1].set_xlabel("Time (s)")
         handles = [handle for ax in axes for handle in ax.get_legend_handles_labels()[0]]
         if len(handles) > 1:
-            fig.legend(handles=handles, loc="outside lower center", ncols=4)
+            style.legend(fig, handles=handles, ncols=4)
         style.title(fig, drawing.heading, data)
         return fig
 

@@ -20,15 +20,11 @@ from ackclock.input.arguments import BETWEEN, RECORDED, SWEPT, Take, checked, op
 from ackclock.metrics.view import Array, RunView, runs
 from ackclock.views import numbers, palette
 from ackclock.views.curves import Lines, thinned
+from ackclock.views.plots import layout
+from ackclock.views.plots.layout import WIDTH_IN, columns, figure, legend, log_axis, panel_title
 
 COLOURS, INK = palette.COLOURS, palette.INK
 QUIET, FAINT = "#777777", "#DDDDDD"
-
-#: A page's text width, in inches.
-WIDTH_IN = 7.0
-
-#: The height of a usual figure, in inches: what stands below the top of a higher one is as far from it.
-BASE_HEIGHT_IN = 4.0
 
 #: Points of a drawn curve: several for each dot of a printed line.
 POINTS = 4000
@@ -69,6 +65,8 @@ STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
 }
 
+__all__ = ["WIDTH_IN", "columns", "figure", "legend", "log_axis", "panel_title"]  # and what is defined here
+
 Given = ParamSpec("Given")
 
 
@@ -94,7 +92,9 @@ def styled(draw: Callable[Given, Figure]) -> Callable[Given, Figure]:
     @wraps(draw)
     def in_style(*given: Given.args, **named: Given.kwargs) -> Figure:
         with mpl.rc_context(_settings()):
-            return draw(*given, **named)
+            drawn = draw(*given, **named)
+            layout.settle(drawn)
+            return drawn
 
     return in_style
 
@@ -116,29 +116,15 @@ def first_run(data: Dataset) -> RunView:
     raise InputError("the result holds no runs to draw")
 
 
-def figure(height_in: float) -> Figure:
-    """An empty figure of a page's width."""
-    return Figure(figsize=(WIDTH_IN, height_in), layout="constrained")
-
-
 def title(fig: Figure, what: str, data: Dataset, *, pooled: bool = False) -> None:
     """The title: what is shown, of which scenario, from which run."""
     headline(fig, what, " · ".join(filter(None, (data.plan.name, _which(data, pooled)))))
 
 
 def headline(fig: Figure, what: str, below: str) -> None:
-    """What is shown, and a line in small letters under it."""
-    fig.suptitle(f"{what}\n", x=0.01, ha="left", fontweight="bold", color=INK)
-    fig.text(
-        0.01,
-        1 - 0.015 * BASE_HEIGHT_IN / fig.get_figheight(),
-        "\n" + _escaped(below),
-        va="top",
-        ha="left",
-        fontsize=8,
-        color=QUIET,
-        linespacing=1.6,
-    )
+    """What is shown, and a line in small letters under it; nothing on a page without headings."""
+    look = {"fontweight": "bold", "color": INK}
+    layout.headline(fig, _escaped(what), _escaped(below), look, {"fontsize": 8, "color": QUIET})
 
 
 def _which(data: Dataset, pooled: bool) -> str:
@@ -207,6 +193,7 @@ def reference(ax: Axes, value: float, text: str, *, side: str = "center") -> Non
         fontsize=7.5,
         color=INK,
         annotation_clip=False,
+        gid=layout.REFERENCE,
     )
 
 
@@ -227,6 +214,8 @@ def warmup(axes: Sequence[Axes], view: RunView, *, text: bool = True) -> None:
             fontsize=7.5,
             color=QUIET,
             annotation_clip=True,
+            bbox={"facecolor": "#F3F3F3", "edgecolor": "none", "pad": 0.5},
+            zorder=5,
         )
 
 

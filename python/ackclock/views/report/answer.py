@@ -7,12 +7,10 @@ from dataclasses import dataclass
 
 from ackclock.metrics import RunView, Summary
 from ackclock.views import curves, numbers
+from ackclock.views.best import LEAST_DIFFERENCE
 
 #: From these values of Jain's index on, the shares are called so.
 FAIRNESS = ((0.98, "close to equal"), (0.9, "uneven"), (0.0, "very unequal"))
-
-#: Means that differ by less than this, relatively, are called no different, however sure the difference is.
-LEAST_DIFFERENCE = 0.01
 
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 

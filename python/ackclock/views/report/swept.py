@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from ackclock import metrics
-from ackclock.scenario.points import label
-from ackclock.views import charts, numbers
-from ackclock.views.charts import Chart, Line, Swept
+from ackclock.views import best, charts, numbers
+from ackclock.views.charts import Across, Chart, Line, Map, Swept
 from ackclock.views.report import drawing, page
 from ackclock.views.report.drawing import Figure
+
+#: Maps of at most so many places along a side have their numbers written in; from light to dark.
+MOST_WRITTEN = 14
+COLOURS = [[0, "#F2F7FB"], [0.33, "#9BBBD3"], [0.67, "#0072B2"], [1, "#003A5C"]]
 
 #: Points that the table shows.
 MOST_ROWS = 500
@@ -32,8 +36,8 @@ def write(sweeps: Sequence[Reported], out: Path | str) -> Path:
 
 def render(sweeps: Sequence[Reported]) -> str:
     """The report as HTML."""
-    drawn = charts.charts(sweeps)
-    figures = [_figure(chart) for chart in drawn]
+    drawn: Sequence[Chart | Map] = charts.maps(sweeps[0]) if charts.is_map(sweeps) else charts.charts(sweeps)
+    figures = [_map(each) if isinstance(each, Map) else _figure(each) for each in drawn]
     names = [chart.metric for chart in drawn]
     return page.render(
         "sweep.html.j2",
@@ -44,6 +48,8 @@ def render(sweeps: Sequence[Reported]) -> str:
         heads=[metrics.METRICS[name].label for name in names],
         rows=[row for sweep in sweeps for row in _rows(sweep, names)][:MOST_ROWS],
         several=len(sweeps) > 1,
+        answers=[(sweep.engine, said) for sweep in sweeps if (said := best.sentences(sweep))],
+        one_run=all(point["n"] < 2 for sweep in sweeps for point in sweep.points),
         not_shared=charts.not_shared(sweeps),
         points=sum(len(sweep.points) for sweep in sweeps),
         sweeps=[_again(sweep) for sweep in sweeps],
@@ -55,7 +61,7 @@ def render(sweeps: Sequence[Reported]) -> str:
 def _rows(sweep: Reported, names: Sequence[str]) -> list[tuple[str, ...]]:
     """Whose, the swept values, n, and the metrics."""
     return [
-        (sweep.engine, *map(label, point["values"].values()), str(point["n"]), *(_cell(point, name) for name in names))
+        (sweep.engine, *charts.values_of(sweep, point), str(point["n"]), *(_cell(point, name) for name in names))
         for point in sweep.points
     ]
 
@@ -82,8 +88,37 @@ def _figure(chart: Chart) -> Figure:
         across |= {"tickvals": list(range(len(chart.across.names))), "ticktext": list(chart.across.names)}
     title = f"{chart.title} ({chart.unit})" if chart.unit else chart.title
     layout = drawing.plain() | {"xaxis": across, "yaxis": drawing.axis(title), "showlegend": len(data) > 1}
-    caption = f"{chart.title}: means over the seeds; the bars are 95 % intervals."
+    bars = any(math.isfinite(low) for line in chart.lines for low in line.lows)
+    caption = (
+        f"{chart.title}: means over the seeds; the bars are 95 % intervals."
+        if bars
+        else f"{chart.title}: the value at each point; there are no intervals."
+    )
     return Figure(chart.metric, chart.title, caption, data, layout)
+
+
+def _map(drawn: Map) -> Figure:
+    """A colour for each point; its number appears when it is pointed at, and is written in where there is room."""
+    title = f"{drawn.title} ({drawn.unit})" if drawn.unit else drawn.title
+    written = len(drawn.x) <= MOST_WRITTEN and len(drawn.y) <= MOST_WRITTEN
+    trace = {
+        "type": "heatmap",
+        "z": [[mean if math.isfinite(mean) else None for mean in row] for row in drawn.means],
+        "colorscale": COLOURS,
+        "colorbar": {"title": {"text": drawn.unit}, "thickness": 12, "outlinewidth": 0},
+        "hovertemplate": f"%{{z:.4g}} {drawn.unit}<extra></extra>",
+        "xgap": 1,
+        "ygap": 1,
+        **({"texttemplate": "%{z:.3g}"} if written else {}),
+    }
+    axes = {"xaxis": _places(drawn.across, drawn.x), "yaxis": _places(drawn.up, drawn.y)}
+    caption = f"{drawn.title} at each point; the intervals, where there are any, are in the table below."
+    return Figure(drawn.metric, title, caption, [trace], drawing.plain() | axes | {"showlegend": False})
+
+
+def _places(across: Across, places: Sequence[float]) -> dict[str, Any]:
+    texts = list(across.names) or [f"{place:g}" for place in places]
+    return drawing.axis(across.title, tickvals=list(range(len(places))), ticktext=texts)
 
 
 def _trace(line: Line, chart: Chart) -> dict[str, Any]:
@@ -99,7 +134,7 @@ def _trace(line: Line, chart: Chart) -> dict[str, Any]:
     }
     return {
         "type": "scatter",
-        "mode": "lines+markers",
+        "mode": "markers" if chart.across.names else "lines+markers",
         "name": line.name,
         "x": line.x,
         "y": line.means,

@@ -1,0 +1,46 @@
+"""`ackclock table`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ackclock.cli.options import Where, having
+from ackclock.errors import InputError
+
+
+def table(
+    *,
+    sweep: Annotated[Path, typer.Argument(metavar="SWEEP", help="Folder of a finished sweep.")],
+    latex: Annotated[bool, typer.Option("--latex", help="For LaTeX, with booktabs.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="For Markdown (the default).")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="With commas: SI units, intervals in columns.")] = False,
+    metrics: Annotated[
+        str | None, typer.Option(metavar="NAME[,NAME]", help="These metrics (default: the main ones).")
+    ] = None,
+    where: Where = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Into a file (default: print it).")] = None,
+) -> None:
+    """Write the points of a sweep as a table for a paper: means over the seeds ± half of their 95 % intervals.
+
+    Examples:
+        ackclock table results/buffer-sizing-fluid-sweep --latex --metrics utilisation,queue_delay_mean
+
+        ackclock table results/buffer-sizing-fluid-sweep --csv --where congestion=cubic --out cubic.csv
+    """
+    from ackclock.campaigns.sweep import table as tables
+    from ackclock.dataset import folders
+    from ackclock.views import written
+
+    asked = [form for form, given in zip(written.FORMS, (latex, markdown, as_csv), strict=True) if given]
+    if len(asked) > 1:
+        raise InputError(f"--{asked[1]}: found both --{asked[0]} and --{asked[1]}; expected one of them")
+    names = [name.strip() for name in metrics.split(",")] if metrics else []
+    text = written.table(tables.read(sweep).only(having(where)), asked[0] if asked else "markdown", names)
+    if out is None:
+        typer.echo(text, nl=False)
+        return
+    folders.put(out, lambda new: new.write_text(text, encoding="utf-8"))
+    typer.echo(f"wrote {out}")

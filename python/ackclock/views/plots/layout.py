@@ -1,0 +1,199 @@
+"""The page that figures are drawn for, and how their words keep within it and off each other.
+
+    with ac.plot.page(3.5, titled=False):       # a column of a journal; the caption is the paper's
+        ac.plot.queue(data).savefig("queue.pdf")
+
+Texts are measured as matplotlib draws them: headings are wrapped, legends get as many columns as there is room for, the
+names of reference lines are moved apart.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.legend import Legend
+from matplotlib.text import Annotation, Text
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter
+
+from ackclock.input.arguments import FLAG, checked, number
+
+#: A page's text width, in inches.
+WIDTH_IN = 7.0
+
+#: Narrower pages have one panel in a row, and there figures lower than the height are lower still.
+NARROW_IN, NARROWED, ONE_PANEL_IN = 5.0, 0.8, 3.5
+
+#: What a heading takes of a figure's height, in inches.
+HEADING_IN = 0.4
+
+#: Widths that a figure may have, in inches.
+WIDTHS_IN = (1.5, 30.0)
+
+#: How far texts stay from the figure's edge, and from each other, in inches.
+EDGE_IN, GAP_IN = 0.06, 0.03
+
+#: Names of reference lines, by matplotlib's word for what an artist is.
+REFERENCE = "reference"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """How wide figures are, in inches, and whether they have a heading."""
+
+    width_in: float = WIDTH_IN
+    titled: bool = True
+
+
+_USUAL = Page()
+_PAGE: ContextVar[Page] = ContextVar("page", default=_USUAL)
+
+
+@contextmanager
+@checked(width_in=number(*WIDTHS_IN, f"a width from {WIDTHS_IN[0]} to {WIDTHS_IN[1]:g} inches"), titled=FLAG)
+def page(width_in: float = WIDTH_IN, *, titled: bool = True) -> Iterator[None]:
+    """Figures drawn within are `width_in` inches wide (a page's 7 by default), with a heading or without.
+
+    Raises `InputError` for a width that no figure can have.
+    """
+    before = _PAGE.set(Page(width_in, titled))
+    try:
+        yield
+    finally:
+        _PAGE.reset(before)
+
+
+def is_narrow() -> bool:
+    """Whether figures are drawn for a column rather than a page."""
+    return _PAGE.get().width_in < NARROW_IN
+
+
+def columns(usual: int) -> int:
+    """Panels in a row."""
+    return 1 if is_narrow() else usual
+
+
+def figure(height_in: float) -> Figure:
+    """An empty figure of the page's width; `height_in` is that of a whole page's figure with its heading."""
+    given = _PAGE.get()
+    height_in *= NARROWED if is_narrow() and height_in < ONE_PANEL_IN else 1.0
+    return Figure(figsize=(given.width_in, height_in - (0 if given.titled else HEADING_IN)), layout="constrained")
+
+
+def headline(fig: Figure, what: str, below: str, look: dict[str, Any], look_below: dict[str, Any]) -> None:
+    """What is shown, and a line under it, in as many lines as they need; the panels begin below."""
+    if not _PAGE.get().titled:
+        return
+    wide, high = fig.get_size_inches()
+    room = wide - 2 * EDGE_IN
+    place = {"ha": "left", "va": "top"}
+    first = fig.suptitle("", x=EDGE_IN / wide, y=1 - EDGE_IN / high, **place, **look)
+    first.set_in_layout(False)
+    _fit(first, what, room)
+    bottom_in = high - EDGE_IN - _size_in(first)[1] - GAP_IN
+    second = fig.text(EDGE_IN / wide, bottom_in / high, "", in_layout=False, **place, **look_below)
+    _fit(second, below, room)
+    bottom_in -= _size_in(second)[1] + EDGE_IN
+    engine = fig.get_layout_engine()
+    if engine is not None:
+        engine.set(rect=(0, 0, 1, bottom_in / high))  # type: ignore[call-arg]  # that of `figure` is constrained
+
+
+def legend(fig: Figure, *given: Any, ncols: int, **named: Any) -> Legend:
+    """A legend under the panels, with at most `ncols` columns and no more than there is room for."""
+    room = fig.get_figwidth() - 2 * EDGE_IN
+    for count in range(ncols, 0, -1):
+        made = fig.legend(*given, loc="outside lower center", ncols=count, **named)
+        if count == 1 or made.get_window_extent().width / fig.dpi <= room:
+            break
+        made.remove()
+    for text in made.get_texts():
+        _fit(text, text.get_text(), room - 0.5)
+    return made
+
+
+def log_axis(axis: Axis, text: Callable[[float], str] = "{:g}".format) -> None:
+    """Marks at 1, 2 and 5 of each decade, as plain numbers; at some of them where there would be many."""
+    low, high = axis.get_view_interval()
+    spread = high / low if low > 0 else 1e3
+    few = is_narrow() or (axis.axes.get_subplotspec() and axis.axes.get_subplotspec().get_gridspec().ncols > 1)
+    most = 30 if few else 1e3
+    axis.set_major_locator(LogLocator(subs=(1.0,) if spread > most else (1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def panel_title(ax: Axes, text: str) -> None:
+    """What a panel shows, above it, in as many lines as it is wide for."""
+    across = ax.get_subplotspec().get_gridspec().ncols if ax.get_subplotspec() else 1  # type: ignore[union-attr]
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    _fit(ax.set_title(text), text, 0.82 * figure.get_figwidth() / across)
+
+
+def settle(fig: Figure) -> None:
+    """Wraps names of axes that are longer than their axis; moves those of reference lines apart, into their panel."""
+    fig.draw_without_rendering()
+    for ax in fig.axes:
+        height_in = ax.bbox.height / fig.dpi
+        if _size_in(ax.yaxis.label)[1] > height_in:
+            _fit(ax.yaxis.label, ax.get_ylabel(), height_in, side=1)
+        if _size_in(ax.xaxis.label)[0] > (width_in := ax.bbox.width / fig.dpi):
+            _fit(ax.xaxis.label, ax.get_xlabel(), width_in)
+        _turn(ax)
+        _spread(ax, _references(ax), fig.dpi)
+
+
+def _turn(ax: Axes) -> None:
+    """Names along the horizontal axis that would touch are turned."""
+    if isinstance(ax.xaxis.get_major_locator(), FixedLocator) and ax.axison:
+        boxes = [label.get_window_extent() for label in ax.get_xticklabels() if label.get_text()]
+        if any(one.x1 + 2 > other.x0 for one, other in pairwise(boxes)):
+            ax.set_xticks(ax.get_xticks(), ax.get_xticklabels(), rotation=30, ha="right", rotation_mode="anchor")
+
+
+def _references(ax: Axes) -> list[Annotation]:
+    return [text for text in ax.texts if isinstance(text, Annotation) and text.get_gid() == REFERENCE]
+
+
+def _spread(ax: Axes, texts: Sequence[Annotation], dpi: float) -> None:
+    """From the lowest up, each above the one below; then down again from the panel's top."""
+    boxes = sorted(((text.get_window_extent(), text) for text in texts), key=lambda pair: pair[0].y0 + pair[0].y1)
+    starts: list[float] = []
+    least = ax.bbox.y0
+    for box, _ in boxes:
+        starts.append(max(box.y0, least))
+        least = starts[-1] + box.height
+    most = ax.bbox.y1
+    for at in range(len(boxes) - 1, -1, -1):
+        starts[at] = min(starts[at], most - boxes[at][0].height)
+        most = starts[at]
+    for (box, text), start in zip(boxes, starts, strict=True):
+        x, y = text.xyann
+        text.xyann = (x, y + (start - box.y0) * 72 / dpi)
+
+
+def _fit(artist: Text, text: str, room_in: float, side: int = 0) -> None:
+    """The text in as many lines as keep it within a width; `side` 1: within a height, of one that stands upright."""
+    artist.set_text(text)
+    long, letters = _size_in(artist)[side], len(text)
+    if long <= room_in or not text:
+        return
+    for count in range(max(1, int(letters * room_in / long * 1.2)), 0, -1):
+        artist.set_text("\n".join(textwrap.wrap(text, count)))
+        if _size_in(artist)[side] <= room_in:
+            return
+
+
+def _size_in(artist: Text) -> tuple[float, float]:
+    box = artist.get_window_extent()
+    dpi = artist.get_figure(root=True).dpi  # type: ignore[union-attr]
+    return box.width / dpi, box.height / dpi
