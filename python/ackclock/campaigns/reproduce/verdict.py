@@ -34,7 +34,8 @@ class Row:
 
     `claim` is its row in `published.csv`, `at` the case, if the claim is about several. `aside` marks a row that is
     shown but does not count for the entry's verdict: another reading of the set-up, say. `because` says why a row has
-    no value, where that is known.
+    no value, where that is known. `decides` marks a figure that the paper prints beside its claims (utilisation, counts
+    of packets): a reading in which such a row contradicts is refuted.
     """
 
     claim: str
@@ -44,6 +45,7 @@ class Row:
     at: str = ""
     aside: bool = False
     because: str = ""
+    decides: bool = False
 
     @property
     def summary(self) -> Summary:
@@ -77,6 +79,11 @@ def near(published: float, tolerance: float) -> Band:
 def worst(verdicts: Iterable[str]) -> str:
     """The verdict on several rows: that of the worst. Of none: not measured."""
     return max(verdicts, key=VERDICTS.index, default=NOT_MEASURED)
+
+
+def best(verdicts: Iterable[str]) -> str:
+    """The verdict of several readings: that of the best which was measured. Of none: not measured."""
+    return min((each for each in verdicts if each != NOT_MEASURED), key=VERDICTS.index, default=NOT_MEASURED)
 
 
 def _inside(value: float, band: Band) -> bool:
