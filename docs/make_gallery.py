@@ -28,8 +28,10 @@ INTRODUCTION = """# The gallery
 Published results, run again. Each entry sets what a paper says beside what ackclock gives, and says *agrees*,
 *differs* or *contradicts* by a rule that is written as numbers in the entry's own `check.py`: two bands around the
 published claim. Inside the inner one a value agrees, inside the outer one it differs in size only, outside both it
-contradicts. A row without a value in any run is *not measured*. An entry's verdict is the worst of its rows, in the
-order agrees, differs, not measured, contradicts; rows of an entry's page in parentheses are asides that do not count.
+contradicts. A row without a value in any run is *not measured*. One is *undetermined* whose interval reaches from what
+agrees to what contradicts, or that has another verdict where hosts take time for packets, so that its flows were in
+step. An entry's verdict is the worst of its rows, in the order agrees, differs, undetermined, not measured,
+contradicts; rows of an entry's page in parentheses are asides that do not count.
 
 Where a paper can be read in several ways, each *reading* has its runs and its verdict. What the paper prints beside
 its claims (rows with a †) refutes readings in which it does not come out; the entry has the verdict of the best reading
@@ -42,7 +44,7 @@ they need are not measured, and do not count. `make gallery` makes these pages. 
 B5.10–5.11, B5.21–5.22, K.cap, R6.cap, R6.t2, R7.4–7.9 and R7.cap are of the engines as they are. The other rows of
 `packet` and `linux` are of runs before the packet engine compressed SACKs, had recoveries follow each other at once and
 took RTTs from timestamps in whole milliseconds, as Linux does, and before the receivers of `linux` read in time; they
-have not been run again since.
+have not been run again since. Rows of runs before there was *undetermined* were judged by their means alone.
 """
 
 

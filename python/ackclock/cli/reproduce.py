@@ -42,8 +42,8 @@ def reproduce(  # noqa: PLR0913 (each is an option of the command line)
 ) -> None:
     """Reproduce published results: the value of the paper beside ours, and whether they agree. Without an ID, list all.
 
-    Each entry says agrees, differs, not measured or contradicts by the rule in its own file; the exit status is 0
-    whatever it says.
+    Each entry says agrees, differs, undetermined, not measured or contradicts by the rule in its own file; the exit
+    status is 0 whatever it says.
 
     Examples:
         ackclock reproduce

@@ -3,7 +3,7 @@
     from ackclock.campaigns import reproduce
     entry = reproduce.find("B5.4")
     result = reproduce.run(entry, Path("results/B5.4-5.6"), quick=True)
-    result.verdict                  # agrees, differs, not measured or contradicts, by the rule in its check.py
+    result.verdict                  # agrees, differs, undetermined, … by the rule in its check.py
 
 An entry is a folder of `reproductions/`:
 
@@ -24,7 +24,7 @@ from __future__ import annotations
 from ackclock.campaigns.reproduce.entry import Entry, entries, find
 from ackclock.campaigns.reproduce.measured import Measured, Values, ratio
 from ackclock.campaigns.reproduce.result import Judged, Result
-from ackclock.campaigns.reproduce.verdict import AGREES, CONTRADICTS, DIFFERS, NOT_MEASURED, Row, near
+from ackclock.campaigns.reproduce.verdict import AGREES, CONTRADICTS, DIFFERS, NOT_MEASURED, UNDETERMINED, Row, near
 from ackclock.campaigns.reproduce.work import run
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "CONTRADICTS",
     "DIFFERS",
     "NOT_MEASURED",
+    "UNDETERMINED",
     "Entry",
     "Judged",
     "Measured",

@@ -12,7 +12,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from ackclock import _core, captures, engines
-from ackclock.campaigns import running
+from ackclock.campaigns import phase, running
 from ackclock.campaigns.reproduce import cases, figures, page
 from ackclock.campaigns.reproduce.entry import Entry
 from ackclock.campaigns.reproduce.measured import Measured, Values, of_run
@@ -30,6 +30,10 @@ from ackclock.views.plots import style
 
 #: What captures tell, in an entry's result: a folder beside those of the engines.
 CAPTURED = "captured"
+
+#: Noisy twins of cases that are prone to phase effects, in an entry's result, and the engines that have some: in the
+#: others packets do not meet, or hosts take time anyway.
+NOISY, TWINNED = "noisy", ("packet",)
 
 #: What the machine itself tells, in the engine's place.
 HOST = "host"
@@ -52,7 +56,8 @@ def run(
     The folder holds `ENGINE/CASE/` (datasets), `captured/CASE/` (what captures tell), `reproduced.csv`, `figure.png`
     and `page.md`; what a reading runs stands below a folder of the reading's name. An engine that this machine lacks is
     left out with a warning, and a case that an engine cannot run without one: rows that hang on them are asides, not
-    measured, with the reason, and the figure is given no datasets of them.
+    measured, with the reason, and the figure is given no datasets of them. Of cases that are known to be prone to phase
+    effects a noisy twin is run too, below `noisy/`, but not by `quick`.
 
     Args:
         entry: what to run.
@@ -69,17 +74,17 @@ def run(
     lacks = _lacks(entry)
     passes = _passes(entry, lacks, quick=quick)
     tell = _Part(progress, sum(len(chosen) for each in passes for chosen in each.plans.values()))
-    scale = QUICK if quick else FULL
+    scale, run_it = QUICK if quick else FULL, partial(_run, jobs, command)
     with folders.replacing(folder, manifests.is_note(folder)) as new:
         rows: dict[tuple[str, str], Sequence[Row]] = {}
         common: dict[str, Found] = {}
         for each in passes:
             found = {engine: Found(why=lacks[engine] or "") for engine in each.plans}
             for engine, chosen in each.plans.items():
-                _measure(entry, chosen, found[engine], each.folder(new) / engine, tell, jobs, command)
+                _measure(entry, chosen, found[engine], each.folder(new) / engine, tell, run_it, twins=not quick)
             if entry.examine:
                 found[HOST] = Found(_examined(entry, new / HOST, quick=quick))
-            own = _rows(entry, {**common, **found}, passes, each)
+            own = _rows_with_twins(entry, {**common, **found}, passes, each)
             rows |= {(label, each.reading.name): of for label, of in own.items() if label not in common}
             common = common or ({} if each.reading.name else found)
         result = Result(entry.id, list(_judged(entry, rows, scale)))
@@ -130,10 +135,16 @@ def _best(passes: Sequence[Pass], result: Result) -> Pass:
 
 @dataclass(slots=True)
 class Found:
-    """What an engine measured of an entry, and why it did not measure more."""
+    """What an engine measured of an entry, why it did not measure more, and what noisy twins of its cases gave."""
 
     measured: dict[str, Mapping[str, Values]] = field(default_factory=dict)
     why: str = ""
+    noisy: dict[str, Mapping[str, Values]] = field(default_factory=dict)
+
+    @property
+    def twin(self) -> Found:
+        """What would have been found with the noisy twins in place of their cases."""
+        return replace(self, measured={**self.measured, **self.noisy}, noisy={})
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +192,21 @@ def _lacks(entry: Entry) -> dict[str, str | None]:
         if lack:
             warnings.warn(f'{entry.id} is run without the engine "{engine}": {lack}', stacklevel=3)
     return lacks
+
+
+def _rows_with_twins(
+    entry: Entry, found: Mapping[str, Found], passes: Sequence[Pass], this: Pass
+) -> dict[str, list[Row]]:
+    """The rows, each with its values in the noisy twins where there are such."""
+    own = _rows(entry, found, passes, this)
+    if not any(of.noisy for of in found.values()):
+        return own
+    twins = _rows(entry, {engine: of.twin for engine, of in found.items()}, passes, this)
+    values = {(label, row.claim, row.at): row.values for label, rows in twins.items() for row in rows}
+    return {
+        label: [replace(row, twin=values.get((label, row.claim, row.at), ())) for row in rows]
+        for label, rows in own.items()
+    }
 
 
 def _rows(entry: Entry, found: Mapping[str, Found], passes: Sequence[Pass], this: Pass) -> dict[str, list[Row]]:
@@ -246,19 +272,38 @@ class _Part:
     def __init__(self, progress: Progress, total: int) -> None:
         self._progress, self._total, self._begun = progress, total, 0
 
-    def next(self) -> Progress:
+    def next(self, runs: int = 1) -> list[Progress]:
+        """The progress of the next case, in so many runs."""
         done, self._begun = self._begun, self._begun + 1
-        return lambda share: self._progress((done + share) / self._total)
+        return [partial(self._tell, done + run / runs, 1 / runs) for run in range(runs)]
+
+    def _tell(self, done: float, part: float, share: float) -> None:
+        self._progress((done + share * part) / self._total)
 
 
 def _measure(
-    entry: Entry, plans: Mapping[str, Plan], found: Found, folder: Path, tell: _Part, jobs: int | None, command: str
+    entry: Entry,
+    plans: Mapping[str, Plan],
+    found: Found,
+    folder: Path,
+    tell: _Part,
+    run: Callable[..., Dataset],
+    *,
+    twins: bool,
 ) -> None:
-    """Runs an engine's cases. What it cannot run is left out, with the reason."""
+    """Runs an engine's cases, and noisy twins of those that are prone to phase effects.
+
+    What it cannot run is left out, with the reason.
+    """
     for case, planned in plans.items():
         plan = entry.fed(folder.name, case, planned, lambda other, of: _made(folder.parent, other, of))
+        prone = twins and folder.name in TWINNED and phase.prone(plan)
+        steps = tell.next(2 if prone else 1)
         try:
-            found.measured[case] = _of_case(entry, case, plan, folder, partial(_run, jobs, tell.next(), command))
+            found.measured[case] = _of_case(entry, case, plan, folder, partial(run, steps[0]))
+            if prone:
+                noisy = folder.parent / NOISY / folder.name
+                found.noisy[case] = _of_case(entry, case, phase.twin(plan), noisy, partial(run, steps[1]))
         except UnsupportedError as error:
             found.why = _with(found.why, error)
 
@@ -277,7 +322,7 @@ def _with(why: str, error: UnsupportedError) -> str:
     return f"{why}, no {reason.what}" if why else f'engine "{reason.engine}" has no {reason.what}'
 
 
-def _run(jobs: int | None, progress: Progress, command: str, plan: Plan, engine: str, captures: Path | None) -> Dataset:
+def _run(jobs: int | None, command: str, progress: Progress, plan: Plan, engine: str, captures: Path | None) -> Dataset:
     return running.run(plan, engine, jobs=jobs, progress=progress, captures=captures, command=command)
 
 

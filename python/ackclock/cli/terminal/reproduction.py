@@ -13,11 +13,11 @@ from rich.text import Text
 from ackclock.campaigns.reproduce import page, work
 from ackclock.campaigns.reproduce.entry import Entry
 from ackclock.campaigns.reproduce.result import QUICK, Judged, Result
-from ackclock.campaigns.reproduce.verdict import AGREES, CONTRADICTS, DIFFERS, NOT_MEASURED
+from ackclock.campaigns.reproduce.verdict import AGREES, CONTRADICTS, DIFFERS, NOT_MEASURED, UNDETERMINED
 from ackclock.cli.terminal.progress import progress
 from ackclock.views import numbers
 
-COLOURS = {AGREES: "green", DIFFERS: "yellow", NOT_MEASURED: "magenta", CONTRADICTS: "red"}
+COLOURS = {AGREES: "green", DIFFERS: "yellow", UNDETERMINED: "cyan", NOT_MEASURED: "magenta", CONTRADICTS: "red"}
 
 
 def run_all(entries: Sequence[Entry], out: Path, *, quick: bool, jobs: int | None, as_json: bool, command: str) -> None:
