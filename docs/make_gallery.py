@@ -4,9 +4,9 @@
     python docs/make_gallery.py results/gallery [ID…]
 
 takes `reproduced.csv` of all entries, or of those named, into `reproductions/ID/` and their figures into
-`docs/gallery/`, and writes the pages. Of results of some engines alone (`ackclock reproduce ID --engine NAMES`) the
-rows take the place of theirs, and the figure comes below the other. Without a folder the pages are written from what is
-there. All of it is kept in the repository: a run at full scale takes minutes.
+`docs/gallery/`, and writes the pages. Of results of some engines or readings alone (`ackclock reproduce ID --engine
+NAMES`, `--reading NAMES`) the rows take the place of theirs, and the figure comes below the other. Without a folder the
+pages are written from what is there. All of it is kept in the repository: a run at full scale takes minutes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from ackclock.campaigns.reproduce import Entry, Result, entries, find, page
 from ackclock.campaigns.reproduce.result import FULL
-from ackclock.campaigns.reproduce.work import TABLE
+from ackclock.campaigns.reproduce.work import TABLE, slug
 
 GALLERY = Path(__file__).resolve().parent / "gallery"
 
@@ -28,18 +28,24 @@ INTRODUCTION = """# The gallery
 Published results and how ackclock reproduces them. Each entry compares what a paper says with what ackclock gives, and
 says *agrees*, *differs* or *contradicts* by a rule that is stated as numbers in the entry's own `check.py`: two bands
 around the published claim. Inside the inner band a value agrees, inside the outer one it differs quantitatively only,
-outside both it contradicts. A row without a value in any run is *not measured*. An entry's verdict is the worst of its
-rows, in the order agrees, differs, not measured, contradicts; rows in parentheses on an entry's page are asides that do
-not count.
+outside both it contradicts. A row without a value in any run is *not measured*. A row is *undetermined* if its interval
+reaches from what agrees to what contradicts, or if it has another verdict once hosts take time to process packets, so
+that its flows were in step. An entry's verdict is the worst of its rows, in the order agrees, differs, undetermined, not
+measured, contradicts; rows in parentheses on an entry's page are asides that do not count.
+
+Where a paper can be read in several ways, each *reading* has its runs and its verdict. What the paper prints beside its
+claims (rows with a †) refutes readings that do not reproduce it; the entry has the verdict of the best reading that is
+left. Readings that have not been run yet are listed as *not measured* and do not count.
 
 `ackclock reproduce` lists the entries, `ackclock reproduce B5.4` runs one; [how to add one](../guides/reproduce.md).
 Values are means over seeds with 95 % intervals, at full scale; those of the kernel (`linux`) at the scale of the
 entry's `linux.toml`, those of ns-2 itself (`ns2`) at that of its `ns2.toml`. Rows of an engine that does not support
 what they need are not measured, and do not count. `make gallery` generates these pages. B4.silence, B5.4–5.6,
-B5.7–5.9, B5.10–5.11, B5.21–5.22, K.cap, R6.cap, R6.t2, R7.4–7.9 and R7.cap were run with the current engines. The
-other rows of `packet` and `linux` come from earlier runs: before the packet engine compressed SACKs, allowed one
+B5.7–5.9, B5.10–5.11, B5.21–5.22, K.cap, R6.cap, R6.t2, R7.4–7.9 and R7.cap were run by later versions of the engines
+than the other rows of `packet` and `linux`, which come from runs before the packet engine compressed SACKs, allowed one
 recovery to follow another immediately and took RTTs from timestamps in whole milliseconds, as Linux does, and before
-the receivers of `linux` read in time; they have not been run again since.
+the receivers of `linux` read in time; they have not been run again since. Rows run before there was *undetermined* were
+judged by their means alone.
 """
 
 
@@ -56,34 +62,51 @@ def main(results: Path | None, ids: Sequence[str]) -> None:
 def take(entry: Entry, folder: Path) -> None:
     """Takes a result's table and figure over. Stops at a result of `--quick`.
 
-    Of some engines alone, their rows take the place of those that are there, and their figure comes beside the other.
+    Of some engines or readings alone, their rows take the place of those that are there, and their figure comes beside
+    the other.
     """
     new = Result.read(folder / TABLE, entry.id)
     if new.scale != FULL:
         raise SystemExit(f"{folder}: a result of --quick; the gallery needs the full scale")
     run = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["reproduction"]
-    alone = run.get("engines", entry.all_engines)
-    if len(alone) < len(entry.all_engines):
-        Result.read(entry.folder / TABLE, entry.id).beside(new).write(entry.folder / TABLE)
-        if any((folder / engine).is_dir() for engine in alone):
-            shutil.copyfile(folder / "figure.png", GALLERY / f"{entry.id}-{'-'.join(alone)}.png")
+    engines, readings = run.get("engines", entry.all_engines), run.get("readings", entry_readings(entry))
+    alone = [*_if_some(engines, entry.all_engines), *_if_some(readings, entry_readings(entry))]
+    if alone:
+        Result.last(entry.folder / TABLE, entry.id).beside(new).write(entry.folder / TABLE)
+        if readings or any((folder / engine).is_dir() for engine in engines):
+            shutil.copyfile(folder / "figure.png", GALLERY / f"{entry.id}-{slug('-'.join(alone))}.png")
         return
-    for stale in figures(entry)[1:]:
-        (GALLERY / stale).unlink()
+    for stale in figures(entry):
+        (GALLERY / stale).unlink(missing_ok=True)
     shutil.copyfile(folder / TABLE, entry.folder / TABLE)
     shutil.copyfile(folder / "figure.png", GALLERY / f"{entry.id}.png")
 
 
+def _if_some(names: Sequence[str], every: Sequence[str]) -> Sequence[str]:
+    return names if len(names) < len(every) else []
+
+
+def entry_readings(entry: Entry) -> list[str]:
+    """The names of its readings."""
+    return [reading.name for reading in entry.readings.every]
+
+
 def figures(entry: Entry) -> list[str]:
-    """The names of its figures: of all engines, then of some alone."""
-    alone = [path.name for engine in entry.all_engines for path in GALLERY.glob(f"{entry.id}-*{engine}.png")]
-    return [f"{entry.id}.png", *sorted(set(alone))]
+    """The names of its figures: of all engines, then of some engines or readings alone."""
+    parts = [*entry.all_engines, *map(slug, entry_readings(entry))]
+    alone = [path.name for part in parts for path in GALLERY.glob(f"{entry.id}-*{part}.png")]
+    whole = f"{entry.id}.png"
+    partly = alone and entry.readings.every and not (GALLERY / whole).is_file()
+    return [*([] if partly else [whole]), *sorted(set(alone))]
 
 
 def pages(known: Iterable[Entry]) -> dict[str, str]:
-    """Every page by its file name, from the entries' tables and READMEs."""
-    found = [(entry, Result.read(entry.folder / TABLE, entry.id)) for entry in known]
-    made = {f"{entry.id}.md": page.entry_page(entry, result, *figures(entry)) for entry, result in found}
+    """Every page by its file name, from the entries' tables and READMEs; of one without a table, without figures."""
+    found = [(entry, Result.last(entry.folder / TABLE, entry.id)) for entry in known]
+    made = {
+        f"{entry.id}.md": page.entry_page(entry, result, *(figures(entry) if result.rows else []))
+        for entry, result in found
+    }
     return {"index.md": page.index_page(found, INTRODUCTION), **made}
 
 

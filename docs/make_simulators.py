@@ -129,8 +129,8 @@ runs in ns-2 along the packet engine's own paths: each flow's path is found befo
 written into the script link by link (`rtproto Manual`). ns-2's own equal-cost routing alternates packet by packet
 (`multiPath_`), which is none of these. The table `paths` is the same in both engines.
 
-In a fat tree of 16 hosts with 10 Mb/s links and ECMP, 16 Reno flows go from pod to pod for 5 s, limited by their receive
-windows before anything is lost. Each flow's goodput in ns-2 is within 2 % of that in the packet engine, what each link
+In a fat tree of 16 hosts with 10 Mb/s links and ECMP, 16 Reno flows go from pod to pod for 5 s, limited by their
+receive windows before anything is lost. Each flow's goodput in ns-2 is within 2 % of that in the packet engine, what each link
 carried within 3 %, and the mean queueing delay within 2 % (`tests/engines/ns2/test_routed.py`). Where packets are lost,
 chance decides which of the flows that share a link gets more, so single flows differ.
 

@@ -60,6 +60,6 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
 def _of(found: Mapping[str, Values], what: str) -> list[Row]:
     return [
         Row("cache", ratio(found[f"{what} cached"], found[f"{what} disk"]), MEMORY, MORE, at=what),
-        Row("blocks", found[f"{what} spread"], SLIGHT, SOME, at=what),
+        Row("blocks", found[f"{what} spread"], SLIGHT, SOME, at=what, limits=(1.0, inf)),
         Row("raw", (None,), MORE, MORE, at=what, aside=True),
     ]

@@ -16,7 +16,7 @@ def _entry_ids(incomplete: str) -> list[str]:
     return [entry.id for entry in entries() if entry.id.startswith(incomplete)]
 
 
-def reproduce(
+def reproduce(  # noqa: PLR0913 (each is an option of the command line)
     *,
     ids: Annotated[
         list[str] | None, typer.Argument(metavar="[ID...]", help="Entries to run.", autocompletion=_entry_ids)
@@ -27,6 +27,9 @@ def reproduce(
     ] = False,
     engine: Annotated[
         str, typer.Option(metavar="NAMES", help="Run these of the entries' engines alone, separated by commas.")
+    ] = "",
+    reading: Annotated[
+        str, typer.Option(metavar="NAMES", help="Run these of the entries' readings alone, separated by commas.")
     ] = "",
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the entries' result folders.")] = Path(
         "results/reproduce"
@@ -39,8 +42,8 @@ def reproduce(
 ) -> None:
     """Reproduce published results: the paper's value beside ours, and whether they agree. Without an ID, list all.
 
-    Each entry says agrees, differs, not measured or contradicts by the rule in its own file; the exit status is 0
-    whatever it says.
+    Each entry says agrees, differs, undetermined, not measured or contradicts by the rule in its own file; the exit
+    status is 0 whatever it says.
 
     Examples:
         ackclock reproduce
@@ -65,6 +68,8 @@ def reproduce(
     chosen = known if every else list({entry.id: entry for entry in (find(name, known) for name in ids or ())}.values())
     if engine:
         chosen = [entry.alone(work.engine_names(engine)) for entry in chosen]
+    if reading:
+        chosen = [entry.read_as([name.strip() for name in reading.split(",")]) for entry in chosen]
     cases = {entry.id: work_of.listed(entry, quick=quick) for entry in chosen}
     expected = forecasts.of_cases([case for listed in cases.values() for case in listed], jobs)
     if dry_run:

@@ -25,6 +25,7 @@ from ackclock.cli.options import (
     command,
     having,
 )
+from ackclock.errors import InputError
 from ackclock.system import signals
 
 if TYPE_CHECKING:

@@ -3,13 +3,14 @@
     from ackclock.campaigns import reproduce
     entry = reproduce.find("B5.4")
     result = reproduce.run(entry, Path("results/B5.4-5.6"), quick=True)
-    result.verdict                  # agrees, differs, not measured or contradicts, by the rule in its check.py
+    result.verdict                  # agrees, differs, undetermined, … by the rule in its check.py
 
 An entry is a folder of `reproductions/`:
 
 - `README.md`: its heading is the entry's title; what the paper did, how we read it, what differs and why
 - `scenario.toml`: what all its runs have in common
 - `cases.toml` (if there are several): what differs from case to case
+- `readings.toml` (if the paper can be read in several ways): what each reading changes (`readings`)
 - `quick.toml`: what `--quick` changes, for a short look
 - `host.py`, in place of these three: what measures the machine itself
 - `published.csv`: what the paper says, where, and how it was read
@@ -23,7 +24,7 @@ from __future__ import annotations
 from ackclock.campaigns.reproduce.entry import Entry, entries, find
 from ackclock.campaigns.reproduce.measured import Measured, Values, ratio
 from ackclock.campaigns.reproduce.result import Judged, Result
-from ackclock.campaigns.reproduce.verdict import AGREES, CONTRADICTS, DIFFERS, NOT_MEASURED, Row, near
+from ackclock.campaigns.reproduce.verdict import AGREES, CONTRADICTS, DIFFERS, NOT_MEASURED, UNDETERMINED, Row, near
 from ackclock.campaigns.reproduce.work import run
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "CONTRADICTS",
     "DIFFERS",
     "NOT_MEASURED",
+    "UNDETERMINED",
     "Entry",
     "Judged",
     "Measured",

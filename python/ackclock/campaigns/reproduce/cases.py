@@ -12,7 +12,8 @@
 
 gives `cubic small`, `cubic large`, `reno small` and `reno large`. Tables are merged key by key, lists of tables
 table by table; anything else is replaced. What an engine is given otherwise than the others stands in a file of its
-name, such as `linux.toml`, and is merged into every case; `quick.toml` comes last.
+name, such as `linux.toml`, and is merged into every case; `quick.toml` comes last. What a reading of the paper
+changes (`readings`) comes between the case and the engine.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from ackclock.campaigns.reproduce.readings import NONE, Reading
 from ackclock.errors import InputError, Problem
-from ackclock.input.fields import Loc, dotted
+from ackclock.input.fields import Loc, dotted, shown
 from ackclock.input.source import Source, source_text
 from ackclock.plan import Plan
 from ackclock.scenario.planning import Loaded
@@ -36,17 +38,32 @@ ONLY = "all"
 _NOTHING: Mapping[str, Any] = {}
 
 
-def plans(folder: Path, *, engine: str | None = None, quick: bool = False) -> dict[str, Plan]:
+def plans(folder: Path, *, engine: str | None = None, quick: bool = False, reading: Reading = NONE) -> dict[str, Plan]:
     """The plan of each case, for an engine. Raises `ScenarioError` or `InputError` for what is wrong in the files."""
-    return {name: plan(folder, name, content) for name, content in contents(folder, engine=engine, quick=quick).items()}
+    found = contents(folder, engine=engine, quick=quick, reading=reading)
+    return {name: plan(folder, name, content) for name, content in found.items()}
 
 
-def contents(folder: Path, *, engine: str | None = None, quick: bool = False) -> dict[str, Mapping[str, Any]]:
+def contents(
+    folder: Path, *, engine: str | None = None, quick: bool = False, reading: Reading = NONE
+) -> dict[str, Mapping[str, Any]]:
     """The tables of each case, for an engine. Raises `ScenarioError` or `InputError` for files that are no TOML."""
     common = _source(folder).toml()
     own = folder / f"{engine}.toml"
     scale = merged(_table(own) if own.is_file() else {}, _table(folder / "quick.toml") if quick else {})
-    return {name: merged(merged(common, changes), scale) for name, changes in cases(folder)}
+    every = list(_combinations(folder))
+    if unknown := [value for value in reading.at if not any(value in values for values, _ in every)]:
+        raise InputError(f"{folder / 'readings.toml'}: at: found {shown(unknown[0])}; expected a value of cases.toml")
+    return {
+        " ".join(values): merged(merged(common, _read_as(reading, values, changes)), scale) for values, changes in every
+    }
+
+
+def _read_as(reading: Reading, values: tuple[str, ...], changes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a case changes, with what a reading changes in it."""
+    for more in (reading.changes, *(reading.at[value] for value in values if value in reading.at)):
+        changes = merged(changes, more)
+    return changes
 
 
 def plan(folder: Path, case: str, content: Mapping[str, Any]) -> Plan:
@@ -57,15 +74,20 @@ def plan(folder: Path, case: str, content: Mapping[str, Any]) -> Plan:
 
 def cases(folder: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Each case's name, and what it changes."""
+    return ((" ".join(values), changes) for values, changes in _combinations(folder))
+
+
+def _combinations(folder: Path) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:
+    """The values that each case combines, and what it changes."""
     path = folder / "cases.toml"
     if not path.exists():
-        yield ONLY, {}
+        yield (ONLY,), {}
         return
     for combination in itertools.product(*(_values(path, key, table) for key, table in _table(path).items())):
         changes: dict[str, Any] = {}
         for _, change in combination:
             changes = merged(changes, change)
-        yield " ".join(name for name, _ in combination), changes
+        yield tuple(name for name, _ in combination), changes
 
 
 def merged(base: Any, changes: Any) -> Any:

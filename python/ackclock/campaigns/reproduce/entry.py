@@ -12,7 +12,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
+from ackclock.campaigns.reproduce import readings
 from ackclock.campaigns.reproduce.measured import Measure, Measured, Values
+from ackclock.campaigns.reproduce.readings import Reading, Readings
 from ackclock.campaigns.reproduce.verdict import Row
 from ackclock.dataset import Dataset
 from ackclock.errors import InputError
@@ -47,10 +49,11 @@ class Published:
 
 @dataclass(frozen=True)
 class Entry:
-    """One published result and how it is reproduced; with `only`, by some of its engines."""
+    """One published result and how it is reproduced; with `only`, by some of its engines; with `read`, as some say."""
 
     folder: Path
     only: tuple[str, ...] = ()
+    read: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
@@ -91,9 +94,26 @@ class Entry:
         """The entry with these of its engines alone. Raises `InputError` for others."""
         for engine in engines:
             if engine not in self.all_engines:
-                known = ", ".join(self.all_engines) or "none"
-                raise InputError(f"--engine: found {shown(engine)}; expected of {self.id} one of {known}")
+                raise InputError(f"--engine: found {shown(engine)}; expected of {self.id} {_one_of(self.all_engines)}")
         return replace(self, only=tuple(engines))
+
+    @cached_property
+    def readings(self) -> Readings:
+        """The ways in which the paper can be read, if `readings.toml` names several. Raises `InputError`."""
+        return readings.read(self.folder)
+
+    @property
+    def chosen(self) -> Sequence[Reading]:
+        """The readings that are to be run."""
+        return [reading for reading in self.readings.every if not self.read or reading.name in self.read]
+
+    def read_as(self, names: Sequence[str]) -> Entry:
+        """The entry with these of its readings alone. Raises `InputError` for others."""
+        known = [reading.name for reading in self.readings.every]
+        for name in names:
+            if name not in known:
+                raise InputError(f"--reading: found {shown(name)}; expected of {self.id} {_one_of(known)}")
+        return replace(self, read=tuple(names))
 
     @cached_property
     def examine(self) -> Callable[..., Dataset] | None:
@@ -223,6 +243,10 @@ def find(wanted: str, known: Sequence[Entry] | None = None) -> Entry:
         return found[0]
     choices = ", ".join(entry.id for entry in found or among)
     raise InputError(f"ID: found {shown(wanted)}; expected one of {choices}")
+
+
+def _one_of(known: Sequence[str]) -> str:
+    return f"one of {', '.join(known) or 'none'}"
 
 
 def _key(name: str) -> str:

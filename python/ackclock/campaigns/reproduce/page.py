@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from ackclock.campaigns.reproduce.entry import Entry
 from ackclock.campaigns.reproduce.result import QUICK, Judged, Result
+from ackclock.campaigns.reproduce.verdict import NOT_MEASURED, VERDICTS
 from ackclock.views import numbers
 
 MADE = "<!-- Made by `make gallery` from reproductions/: edit those. -->\n\n"
@@ -16,31 +18,60 @@ MADE = "<!-- Made by `make gallery` from reproductions/: edit those. -->\n\n"
 _LINK = re.compile(r"\(\.\./([^/)]+)/README\.md\)")
 
 
+#: The papers, by what their entries' ids begin with.
+PAPERS = {
+    "B": "Belhareth 2014",
+    "D": "Alizadeh and others 2010",
+    "G": "Guillier 2008",
+    "K": "Kumar and others 2010",
+    "L": "Le 2011",
+    "R": "Braud 2016",
+}
+
+
 def index_page(found: Sequence[tuple[Entry, Result]], introduction: str) -> str:
-    """The overview: a line for each row of each entry that counts."""
+    """The overview: verdicts by paper, and a line for each row of each entry that counts."""
     lines = []
     for entry, result in found:
         link = f"[{entry.id}]({entry.id}.md)"
-        lines.append((f"**{link}**", f"**{entry.title}**", "", "", "", f"**{result.verdict}**"))
-        lines += [("", *cells(entry, row)) for row in result.rows if row.counts]
+        lines.append([f"**{link}**", f"**{entry.title}**", "", "", "", f"**{result.verdict}**"])
+        for row in result.rows:
+            if row.counts:
+                what, *others = cells(entry, row)
+                lines.append(["", f"{what}; read as: {row.reading}" if row.reading else what, *others])
     head = ("id", "what", "published", "engine", "reproduced", "verdict")
-    return MADE + introduction + "\n" + _table(head, lines)
+    counted = papers([(entry.id, result.verdict) for entry, result in found])
+    return f"{MADE}{introduction}\n{counted}\n{_table(head, lines)}"
+
+
+def papers(verdicts: Sequence[tuple[str, str]]) -> str:
+    """How many entries of each paper have which verdict."""
+    counts = {
+        paper: Counter(verdict for name, verdict in verdicts if name.startswith(sign)) for sign, paper in PAPERS.items()
+    }
+    counts = {paper: found for paper, found in counts.items() if found}
+    counts["all"] = Counter(verdict for _, verdict in verdicts)
+    lines = [
+        (paper, str(found.total()), *(str(found[verdict]) for verdict in VERDICTS)) for paper, found in counts.items()
+    ]
+    return _table(("paper", "entries", *VERDICTS), lines)
 
 
 def entry_page(entry: Entry, result: Result, *drawn: str) -> str:
-    """An entry's page: the verdict, the figures, the rows with their reasons, where the paper says it, the README."""
+    """An entry's page: the verdict, the figures, the rows with their reasons, where the paper says it, the README.
+
+    Where there are readings, a table of them comes first.
+    """
     look = " (a short look: not the scale that a verdict needs)" if result.scale == QUICK else ""
-    rows = [(*cells(entry, row), row.why) for row in result.rows]
-    head = ("what", "published", "engine", "reproduced (95 % interval)", "verdict", "why: it is")
     sources = [(claim.what, claim.published, claim.where, claim.how) for claim in entry.published.values()]
     return "\n".join((
         f"{MADE}# {entry.title}",
         "",
         f"`ackclock reproduce {entry.id}` · verdict: **{result.verdict}**{look}",
         "",
-        "\n\n".join(f"![{entry.title}]({figure})" for figure in drawn),
-        "",
-        _table(head, rows),
+        *([_readings(entry, result)] if entry.readings.every else []),
+        *(["\n\n".join(f"![{entry.title}]({figure})" for figure in drawn), ""] if drawn else []),
+        _rows(entry, result) if result.rows else f"{UNRUN}\n",
         "## What the paper says",
         "",
         _table(("what", "published", "where", "how it was read"), sources),
@@ -48,11 +79,43 @@ def entry_page(entry: Entry, result: Result, *drawn: str) -> str:
     ))  # fmt: skip
 
 
+#: What the page of an entry says that has no result.
+UNRUN = "Its rule is written; it has not been run at full scale yet."
+
+
+def _readings(entry: Entry, result: Result) -> str:
+    """What the paper's words allow, and what became of each."""
+    lines = [(reading.name, reading.says, *outcome(entry, result, reading.name)) for reading in entry.readings.every]
+    return _table(("reading", "what the paper's words allow", "verdict", "the paper's own figures"), lines)
+
+
+def outcome(entry: Entry, result: Result, reading: str) -> tuple[str, str]:
+    """A reading's verdict, in parentheses where it is refuted, and what refutes or supports it."""
+    if reading not in result.readings:
+        return NOT_MEASURED, ""
+    verdict = result.of_reading(reading)
+    if refuting := result.refuted(reading):
+        claims = dict.fromkeys(entry.published[row.claim].what for row in refuting)
+        return f"({verdict})", f"refute it: {', '.join(claims)}"
+    decided = any(row.decides and row.n for row in result.rows if row.reading in ("", reading))
+    return verdict, "do not refute it" if decided else ""
+
+
+def _rows(entry: Entry, result: Result) -> str:
+    """The rows with their reasons; a column of readings where they are of several."""
+    head = ("what", "published", "engine", "reproduced (95 % interval)", "verdict", "why: it is")
+    if not result.readings:
+        return _table(head, [(*cells(entry, row), row.why) for row in result.rows])
+    rows = [(row.reading or "each", *cells(entry, row), row.why) for row in result.rows]
+    return _table(("reading", *head), rows)
+
+
 def cells(entry: Entry, row: Judged) -> tuple[str, str, str, str, str]:
-    """What, published, engine, reproduced with its interval, verdict."""
+    """What, published, engine, reproduced with its interval, verdict. A row that decides on readings has a †."""
     claim = entry.published[row.claim]
     mean, interval = numbers.interval(row.reproduced, row.ci95_low, row.ci95_high, claim.unit)
-    what = f"{claim.what}, {row.at}" if row.at else claim.what
+    what = ", ".join(filter(None, (claim.what, row.at)))
+    what = f"{what} †" if row.decides else what
     value = f"{mean} ({interval})" if interval != numbers.NOTHING else mean
     return what, claim.published, row.engine, value, verdict(row)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from ackclock.campaigns.reproduce.verdict import Row, worst
+from ackclock.campaigns.reproduce.verdict import CONTRADICTS, Row, best, worst
 from ackclock.errors import InputError
 
 FULL, QUICK = "full", "quick"
@@ -16,7 +16,10 @@ FULL, QUICK = "full", "quick"
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A row's outcome with one engine: mean and 95 % interval over `n` runs, the verdict and its reason."""
+    """A row's outcome with one engine: mean and 95 % interval over `n` runs, the verdict and its reason.
+
+    `reading` is the reading of the paper that it was run by; empty where there is one only, or none that changes it.
+    """
 
     engine: str
     claim: str
@@ -29,13 +32,16 @@ class Judged:
     why: str
     counts: bool
     scale: str
+    reading: str = ""
+    decides: bool = False
 
     @staticmethod
-    def of(row: Row, engine: str, unit: str, scale: str) -> Judged:
+    def of(row: Row, engine: str, unit: str, scale: str, reading: str = "") -> Judged:
         """The outcome of a row."""
         found = row.summary
         numbers = (found.mean, found.ci95_low, found.ci95_high, found.n)
-        return Judged(engine, row.claim, row.at, *numbers, row.verdict, row.why(unit), not row.aside, scale)
+        judged = (row.verdict, row.why(unit), not row.aside, scale)
+        return Judged(engine, row.claim, row.at, *numbers, *judged, reading, row.decides)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +63,46 @@ class Result:
 
     @property
     def verdict(self) -> str:
-        """Over all: the worst of the rows that count."""
-        return worst(row.verdict for row in self.rows if row.counts)
+        """Over all: that of the best reading that the paper's own figures do not refute; without readings, of all rows.
+
+        If they refute every reading that was measured, none of them is what the paper did: contradicts.
+        """
+        every = {name: self.of_reading(name) for name in self.readings or ("",)}
+        left = {name: verdict for name, verdict in every.items() if not self.refuted(name)}
+        return best(left.values()) if left else CONTRADICTS
+
+    @property
+    def readings(self) -> list[str]:
+        """The readings that rows are of, in their order."""
+        return list(dict.fromkeys(row.reading for row in self.rows if row.reading))
+
+    def of_reading(self, name: str) -> str:
+        """A reading's verdict: the worst of its rows that count, with those that are of every reading."""
+        return worst(row.verdict for row in self._of(name) if row.counts)
+
+    def refuted(self, name: str) -> list[Judged]:
+        """The rows by which the paper's own figures contradict a reading. Without readings nothing is to be refuted."""
+        found = [row for row in self._of(name) if row.decides and row.verdict == CONTRADICTS]
+        return found if self.readings else []
+
+    def _of(self, name: str) -> list[Judged]:
+        return [row for row in self.rows if row.reading in ("", name)]
 
     def beside(self, new: Result) -> Result:
-        """With another result's rows in place of its own of the same engines; those of new engines come last."""
-        taken = {**_by_engine(self.rows), **_by_engine(new.rows)}
+        """With another result's rows in place of its own of the same engines and readings; new ones' come last."""
+        taken = {**_by_origin(self.rows), **_by_origin(new.rows)}
         return Result(self.id, [row for rows in taken.values() for row in rows])
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: rows by engine."""
         rows = {name: [asdict(row) for row in self.rows if row.engine == name] for name in self.engines}
-        return {"id": self.id, "scale": self.scale, "verdict": self.verdict, "engines": rows}
+        told: dict[str, Any] = {"id": self.id, "scale": self.scale, "verdict": self.verdict}
+        if self.readings:
+            told["readings"] = {name: self._told(name) for name in self.readings}
+        return {**told, "engines": rows}
+
+    def _told(self, name: str) -> dict[str, Any]:
+        return {"verdict": self.of_reading(name), "refuted_by": [row.claim for row in self.refuted(name)]}
 
     def write(self, path: Path) -> None:
         """Writes `reproduced.csv`."""
@@ -78,29 +112,38 @@ class Result:
             writer.writerows([_text(getattr(row, name)) for name in _COLUMNS] for row in self.rows)
 
     @staticmethod
+    def last(path: Path, entry_id: str) -> Result:
+        """What an entry's last run at full scale gave; without rows where there is no such table yet."""
+        return Result.read(path, entry_id) if path.is_file() else Result(entry_id, ())
+
+    @staticmethod
     def read(path: Path, entry_id: str) -> Result:
-        """Reads `reproduced.csv`. Raises `InputError` if it is another table."""
+        """Reads `reproduced.csv`, also without the columns of readings. Raises `InputError` if it is another table."""
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file)
-            if tuple(reader.fieldnames or ()) != _COLUMNS:
+            if tuple(reader.fieldnames or ()) not in (_COLUMNS, _BEFORE_READINGS):
                 raise InputError(f"{path}: found the columns {reader.fieldnames}; expected {', '.join(_COLUMNS)}")
             return Result(entry_id, [_judged(row) for row in reader])
 
 
-def _by_engine(rows: Sequence[Judged]) -> dict[str, list[Judged]]:
-    found: dict[str, list[Judged]] = {}
+def _by_origin(rows: Sequence[Judged]) -> dict[tuple[str, str], list[Judged]]:
+    found: dict[tuple[str, str], list[Judged]] = {}
     for row in rows:
-        found.setdefault(row.engine, []).append(row)
+        found.setdefault((row.engine, row.reading), []).append(row)
     return found
 
 
 _COLUMNS = tuple(field.name for field in fields(Judged))
+
+#: Tables that were written before there were readings lack these, and are read as if they had none.
+_BEFORE_READINGS = tuple(name for name in _COLUMNS if name not in ("reading", "decides"))
 
 
 def _text(value: object) -> str:
     return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _judged(row: dict[str, str]) -> Judged:
+def _judged(row: Mapping[str, str]) -> Judged:
     numbers = {name: float(row[name]) if row[name] else None for name in ("reproduced", "ci95_low", "ci95_high")}
-    return Judged(**{**row, **numbers, "n": int(row["n"]), "counts": row["counts"] == "true"})  # type: ignore[arg-type]
+    marks = {"counts": row["counts"] == "true", "decides": row.get("decides") == "true"}
+    return Judged(**{**row, **numbers, **marks, "n": int(row["n"])})  # type: ignore[arg-type]

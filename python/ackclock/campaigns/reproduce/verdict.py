@@ -2,8 +2,9 @@
 
 A row's value is the mean over its runs. Inside the inner band it *agrees* with the paper; inside the outer one it
 *differs*: what the paper says still holds in kind, not in size; outside both it *contradicts* the paper. A row of
-which no run has a value is *not measured*. The bands are the entry's, written as numbers beside the paper's words in
-its `check.py`; the interval is shown beside the value and does not enter.
+which no run has a value is *not measured*. It is *undetermined* what a row says whose 95 % interval reaches from what
+agrees to what contradicts, or that has another verdict in the noisy twin of its runs (`campaigns.phase`). The bands are
+the entry's, written as numbers beside the paper's words in its `check.py`.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from ackclock.campaigns.reproduce.measured import Values
 from ackclock.metrics.summary import Summary, summarise
 from ackclock.views import numbers
 
-AGREES, DIFFERS, NOT_MEASURED, CONTRADICTS = "agrees", "differs", "not measured", "contradicts"
+AGREES, DIFFERS, UNDETERMINED = "agrees", "differs", "undetermined"
+NOT_MEASURED, CONTRADICTS = "not measured", "contradicts"
 
-#: From best to worst. What was not measured might contradict, so it is worse than a difference in size; a
-#: contradiction stays one, whatever else was not measured.
-VERDICTS = (AGREES, DIFFERS, NOT_MEASURED, CONTRADICTS)
+#: From best to worst, for all that ranks verdicts. What is undetermined might contradict, so it is worse than a
+#: difference in size; what was not measured might too, and nothing is known of it; a contradiction stays one, whatever
+#: else was not measured.
+VERDICTS = (AGREES, DIFFERS, UNDETERMINED, NOT_MEASURED, CONTRADICTS)
 
 #: From the least to the greatest value that a band holds; ±infinity where it is open.
 Band: TypeAlias = tuple[float, float]
@@ -34,7 +37,10 @@ class Row:
 
     `claim` is its row in `published.csv`, `at` the case, if the claim is about several. `aside` marks a row that is
     shown but does not count for the entry's verdict: another reading of the set-up, say. `because` says why a row has
-    no value, where that is known.
+    no value, where that is known. `decides` marks a figure that the paper prints beside its claims (utilisation, counts
+    of packets): a reading in which such a row contradicts is refuted. `limits` are what the value can be at all, where
+    an interval is cut; a lower bound of 0 and an upper one of 1 that both bands have are such limits anyway. `twin` are
+    the values in the noisy twin, where that was run.
     """
 
     claim: str
@@ -44,6 +50,9 @@ class Row:
     at: str = ""
     aside: bool = False
     because: str = ""
+    decides: bool = False
+    limits: Band = (-math.inf, math.inf)
+    twin: Values = ()
 
     @property
     def summary(self) -> Summary:
@@ -56,7 +65,31 @@ class Row:
         mean = self.summary.mean
         if mean is None:
             return NOT_MEASURED
+        return UNDETERMINED if self._reaches or self._locked else self._of(mean)
+
+    def _of(self, mean: float) -> str:
         return AGREES if _inside(mean, self.agrees) else DIFFERS if _inside(mean, self.differs) else CONTRADICTS
+
+    @property
+    def _reaches(self) -> bool:
+        """Whether the interval reaches from what agrees to what contradicts."""
+        found = self.summary
+        if found.ci95_low is None or found.ci95_high is None:
+            return False
+        least, most = self.limits
+        if self.agrees[0] == self.differs[0] == 0:
+            least = max(least, 0.0)
+        if self.agrees[1] == self.differs[1] == 1:
+            most = min(most, 1.0)
+        low, high = max(found.ci95_low, least), min(found.ci95_high, most)
+        agrees = low <= self.agrees[1] and high >= self.agrees[0]
+        return agrees and (low < self.differs[0] or high > self.differs[1])
+
+    @property
+    def _locked(self) -> bool:
+        """Whether the noisy twin has another verdict."""
+        here, there = self.summary.mean, summarise(self.twin).mean if self.twin else None
+        return here is not None and there is not None and self._of(here) != self._of(there)
 
     def why(self, unit: str) -> str:
         """The reason of the verdict: where the value lies, with the bounds in `unit`."""
@@ -64,9 +97,17 @@ class Row:
             NOT_MEASURED: self.because or "without a value in any run",
             AGREES: f"{_words(self.agrees, unit)}",
             DIFFERS: f"not {_words(self.agrees, unit)}, but {_words(self.differs, unit)}",
+            UNDETERMINED: self._doubt(unit),
             CONTRADICTS: f"not {_words(self.differs, unit)}",
         }
         return bands[self.verdict]
+
+    def _doubt(self, unit: str) -> str:
+        here, there = self.summary.mean, summarise(self.twin).mean if self.twin else None
+        if self._locked and here is not None and there is not None:
+            noisy = f"{self._of(there)}, {numbers.value(there, unit)}, where hosts take time for packets"
+            return f"phase-locked: {self._of(here)} here; {noisy}"
+        return f"the interval reaches from {_words(self.agrees, unit)} to beyond {_words(self.differs, unit)}"
 
 
 def near(published: float, tolerance: float) -> Band:
@@ -77,6 +118,11 @@ def near(published: float, tolerance: float) -> Band:
 def worst(verdicts: Iterable[str]) -> str:
     """The verdict on several rows: that of the worst. Of none: not measured."""
     return max(verdicts, key=VERDICTS.index, default=NOT_MEASURED)
+
+
+def best(verdicts: Iterable[str]) -> str:
+    """The verdict of several readings: that of the best which was measured. Of none: not measured."""
+    return min((each for each in verdicts if each != NOT_MEASURED), key=VERDICTS.index, default=NOT_MEASURED)
 
 
 def _inside(value: float, band: Band) -> bool:

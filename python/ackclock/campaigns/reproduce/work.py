@@ -12,10 +12,11 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from ackclock import _core, captures, engines
-from ackclock.campaigns import running
+from ackclock.campaigns import phase, running
 from ackclock.campaigns.reproduce import cases, figures, page
 from ackclock.campaigns.reproduce.entry import Entry
 from ackclock.campaigns.reproduce.measured import Measured, Values, of_run
+from ackclock.campaigns.reproduce.readings import NONE, Reading
 from ackclock.campaigns.reproduce.result import FULL, QUICK, Judged, Result
 from ackclock.campaigns.reproduce.verdict import Row
 from ackclock.dataset import Dataset, folders, kinds, manifests
@@ -29,6 +30,10 @@ from ackclock.views.plots import style
 
 #: What captures tell, in an entry's result: a folder beside those of the engines.
 CAPTURED = "captured"
+
+#: Noisy twins of cases that are prone to phase effects, in an entry's result, and the engines that have some: in the
+#: others packets do not meet, or hosts take time anyway.
+NOISY, TWINNED = "noisy", ("packet",)
 
 #: What the machine itself tells, in the engine's place.
 HOST = "host"
@@ -49,9 +54,10 @@ def run(
     """Runs an entry and writes its folder, whole or not at all.
 
     The folder holds `ENGINE/CASE/` (datasets), `captured/CASE/` (what captures tell), `reproduced.csv`, `figure.png`
-    and `page.md`. An engine that this machine lacks is left out with a warning, and a case that an engine cannot run
-    without one: rows that hang on them are asides, not measured, with the reason, and the figure is given no datasets
-    of them.
+    and `page.md`; what a reading runs stands below a folder of the reading's name. An engine that this machine lacks is
+    left out with a warning, and a case that an engine cannot run without one: rows that hang on them are asides, not
+    measured, with the reason, and the figure is given no datasets of them. Of cases that are known to be prone to phase
+    effects a noisy twin is run too, below `noisy/`, but not by `quick`.
 
     Args:
         entry: what to run.
@@ -66,35 +72,79 @@ def run(
     """
     kinds.check(folder, Kind.REPRODUCTION)
     lacks = _lacks(entry)
-    by_engine = {engine: {} if lack else _cases(entry, engine, quick=quick) for engine, lack in lacks.items()}
-    total = sum(map(len, by_engine.values()))
-    found: dict[str, Found] = {}
+    passes = _passes(entry, lacks, quick=quick)
+    tell = _Part(progress, sum(len(chosen) for each in passes for chosen in each.plans.values()))
+    scale, run_it = QUICK if quick else FULL, partial(_run, jobs, command)
     with folders.replacing(folder, manifests.is_note(folder)) as new:
-        for number, (engine, chosen) in enumerate(by_engine.items()):
-            tell = _Part(progress, sum(map(len, [*by_engine.values()][:number])), total)
-            found[engine] = Found(why=lacks[engine] or "")
-            _measure(entry, chosen, found[engine], new / engine, tell, jobs, command)
-        if entry.examine:
-            found[HOST] = Found(_examined(entry, new / HOST, quick=quick))
-        rows = _rows(entry, found, [case for case, _ in cases.cases(entry.folder)], _shortened(entry, by_engine))
-        result = Result(entry.id, list(_judged(entry, rows, QUICK if quick else FULL)))
-        drawn = _drawn(entry, rows, by_engine, new)
+        rows: dict[tuple[str, str], Sequence[Row]] = {}
+        common: dict[str, Found] = {}
+        for each in passes:
+            found = {engine: Found(why=lacks[engine] or "") for engine in each.plans}
+            for engine, chosen in each.plans.items():
+                _measure(entry, chosen, found[engine], each.folder(new) / engine, tell, run_it, twins=not quick)
+            if entry.examine:
+                found[HOST] = Found(_examined(entry, new / HOST, quick=quick))
+            own = _rows_with_twins(entry, {**common, **found}, passes, each)
+            rows |= {(label, each.reading.name): of for label, of in own.items() if label not in common}
+            common = common or ({} if each.reading.name else found)
+        result = Result(entry.id, list(_judged(entry, rows, scale)))
+        drawn = _drawn(entry, rows, _best(passes, result), passes, new)
         with folders.writing(new):
             result.write(new / TABLE)
             drawn.savefig(new / FIGURE, dpi=style.STYLE["savefig.dpi"], metadata={"Software": None})
             (new / "page.md").write_text(page.entry_page(entry, result, FIGURE), encoding="utf-8")
             about = {"id": entry.id, "scale": result.scale, "engines": list(entry.engines)}
+            if result.readings:
+                about["readings"] = result.readings
             manifest = {"ackclock": _core.version, "reproduction": about, **circumstances(command)}
             manifests.write(new, manifest, manifests.written(new))
     return result
 
 
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """What one reading of the paper runs: the plans of each engine, by case."""
+
+    reading: Reading
+    plans: Mapping[str, Mapping[str, Plan]]
+
+    def folder(self, result: Path) -> Path:
+        """Where its datasets are in an entry's result."""
+        return result / slug(self.reading.name) if self.reading.name else result
+
+
+def _passes(entry: Entry, lacks: Mapping[str, str | None], *, quick: bool) -> list[Pass]:
+    """What is run: engines that no reading changes, then each reading with the others."""
+
+    def of(reading: Reading, concerned: Iterable[str]) -> Pass:
+        plans = {name: {} if lacks[name] else _cases(entry, name, reading, quick=quick) for name in concerned}
+        return Pass(reading, plans)
+
+    alike = [engine for engine in lacks if not entry.readings.concern(engine)]
+    others = [engine for engine in lacks if engine not in alike]
+    first = [of(NONE, alike)] if alike or not entry.readings.every else []
+    return first + [of(reading, others) for reading in entry.chosen]
+
+
+def _best(passes: Sequence[Pass], result: Result) -> Pass:
+    """The pass that is drawn: of the reading whose verdict the entry has, the first where several have it."""
+    left = [each for each in passes if each.reading.name in result.readings and not result.refuted(each.reading.name)]
+    better = [each for each in left if result.of_reading(each.reading.name) == result.verdict]
+    return (better or left or passes)[0]
+
+
 @dataclass(slots=True)
 class Found:
-    """What an engine measured of an entry, and why it did not measure more."""
+    """What an engine measured of an entry, why it did not measure more, and what noisy twins of its cases gave."""
 
     measured: dict[str, Mapping[str, Values]] = field(default_factory=dict)
     why: str = ""
+    noisy: dict[str, Mapping[str, Values]] = field(default_factory=dict)
+
+    @property
+    def twin(self) -> Found:
+        """What would have been found with the noisy twins in place of their cases."""
+        return replace(self, measured={**self.measured, **self.noisy}, noisy={})
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +173,15 @@ def listed(entry: Entry, *, quick: bool = False) -> list[Case]:
     return [
         Case(entry, engine, name, content)
         for engine in there
-        for name, content in cases.contents(entry.folder, engine=engine, quick=quick).items()
+        for reading in (entry.chosen if entry.readings.concern(engine) else (NONE,))
+        for name, content in cases.contents(entry.folder, engine=engine, quick=quick, reading=reading).items()
         if entry.runs(engine, name, quick=quick)
     ]
 
 
-def _cases(entry: Entry, engine: str, *, quick: bool) -> dict[str, Plan]:
+def _cases(entry: Entry, engine: str, reading: Reading, *, quick: bool) -> dict[str, Plan]:
     """The plans of an engine, by the cases that it runs."""
-    every = cases.plans(entry.folder, engine=engine, quick=quick)
+    every = cases.plans(entry.folder, engine=engine, quick=quick, reading=reading)
     return {case: plan for case, plan in every.items() if entry.runs(engine, case, quick=quick)}
 
 
@@ -143,18 +194,39 @@ def _lacks(entry: Entry) -> dict[str, str | None]:
     return lacks
 
 
-def _shortened(entry: Entry, by_engine: Mapping[str, Mapping[str, Plan]]) -> set[str]:
-    """The engines that do not run all that they would at full scale."""
+def _rows_with_twins(
+    entry: Entry, found: Mapping[str, Found], passes: Sequence[Pass], this: Pass
+) -> dict[str, list[Row]]:
+    """The rows, each with its values in the noisy twins where there are such."""
+    own = _rows(entry, found, passes, this)
+    if not any(of.noisy for of in found.values()):
+        return own
+    twins = _rows(entry, {engine: of.twin for engine, of in found.items()}, passes, this)
+    values = {(label, row.claim, row.at): row.values for label, rows in twins.items() for row in rows}
+    return {
+        label: [replace(row, twin=values.get((label, row.claim, row.at), ())) for row in rows]
+        for label, rows in own.items()
+    }
+
+
+def _rows(entry: Entry, found: Mapping[str, Found], passes: Sequence[Pass], this: Pass) -> dict[str, list[Row]]:
+    """Each engine's rows, then those that set engines beside each other: with shortened ones, those with a value.
+
+    Where readings change only some engines, nothing is set beside the others before there is a reading.
+    """
     every = [case for case, _ in cases.cases(entry.folder)]
-    return {name for name, chosen in by_engine.items() if any(entry.runs(name, c) and c not in chosen for c in every)}
-
-
-def _rows(entry: Entry, found: Mapping[str, Found], every: Sequence[str], shortened: set[str]) -> dict[str, list[Row]]:
-    """Each engine's rows, then those that set engines beside each other: with `shortened` ones, those with a value."""
+    own = {engine: _own_rows(entry, of, every) for engine, of in found.items()}
+    if this is passes[0] and len(passes) > 1 and not this.reading.name:
+        return own
     measured = {engine: _Some(entry, of.measured, every) for engine, of in found.items() if of.measured or not of.why}
     together = entry.beside(measured)
     named = together if isinstance(together, Mapping) else {", ".join(measured): together}
-    own = {engine: _own_rows(entry, of, every) for engine, of in found.items()}
+    shortened = {
+        name
+        for each in passes
+        for name, chosen in each.plans.items()
+        if any(entry.runs(name, case) and case not in chosen for case in every)
+    }
     for label, rows in named.items():
         shown = [row for row in rows if row.summary.n or shortened.isdisjoint(label.split(", "))]
         own |= {label: shown} if shown else {}
@@ -195,25 +267,51 @@ def check_folder(folder: Path) -> None:
 
 
 class _Part:
-    """The progress of one engine's cases among all."""
+    """The progress of one case after the other."""
 
-    def __init__(self, progress: Progress, first: int, total: int) -> None:
-        self._progress, self._first, self._total = progress, first, total
+    def __init__(self, progress: Progress, total: int) -> None:
+        self._progress, self._total, self._begun = progress, total, 0
 
-    def of(self, number: int) -> Progress:
-        return lambda share: self._progress((self._first + number + share) / self._total)
+    def next(self, runs: int = 1) -> list[Progress]:
+        """The progress of the next case, in so many runs."""
+        done, self._begun = self._begun, self._begun + 1
+        return [partial(self._tell, done + run / runs, 1 / runs) for run in range(runs)]
+
+    def _tell(self, done: float, part: float, share: float) -> None:
+        self._progress((done + share * part) / self._total)
 
 
 def _measure(
-    entry: Entry, plans: Mapping[str, Plan], found: Found, folder: Path, tell: _Part, jobs: int | None, command: str
+    entry: Entry,
+    plans: Mapping[str, Plan],
+    found: Found,
+    folder: Path,
+    tell: _Part,
+    run: Callable[..., Dataset],
+    *,
+    twins: bool,
 ) -> None:
-    """Runs an engine's cases. What it cannot run is left out, with the reason."""
-    for number, (case, planned) in enumerate(plans.items()):
-        plan = entry.fed(folder.name, case, planned, lambda other, of: Dataset.read(folder.parent / other / slug(of)))
+    """Runs an engine's cases, and noisy twins of those that are prone to phase effects.
+
+    What it cannot run is left out, with the reason.
+    """
+    for case, planned in plans.items():
+        plan = entry.fed(folder.name, case, planned, lambda other, of: _made(folder.parent, other, of))
+        prone = twins and folder.name in TWINNED and phase.prone(plan)
+        steps = tell.next(2 if prone else 1)
         try:
-            found.measured[case] = _of_case(entry, case, plan, folder, partial(_run, jobs, tell.of(number), command))
+            found.measured[case] = _of_case(entry, case, plan, folder, partial(run, steps[0]))
+            if prone:
+                noisy = folder.parent / NOISY / folder.name
+                found.noisy[case] = _of_case(entry, case, phase.twin(plan), noisy, partial(run, steps[1]))
         except UnsupportedError as error:
             found.why = _with(found.why, error)
+
+
+def _made(folder: Path, engine: str, case: str) -> Dataset:
+    """What an engine made of a case: by the same reading, or where that does not change the engine, once for all."""
+    own = folder / engine / slug(case)
+    return Dataset.read(own if own.exists() else folder.parent / engine / slug(case))
 
 
 def _with(why: str, error: UnsupportedError) -> str:
@@ -224,7 +322,7 @@ def _with(why: str, error: UnsupportedError) -> str:
     return f"{why}, no {reason.what}" if why else f'engine "{reason.engine}" has no {reason.what}'
 
 
-def _run(jobs: int | None, progress: Progress, command: str, plan: Plan, engine: str, captures: Path | None) -> Dataset:
+def _run(jobs: int | None, command: str, progress: Progress, plan: Plan, engine: str, captures: Path | None) -> Dataset:
     return running.run(plan, engine, jobs=jobs, progress=progress, captures=captures, command=command)
 
 
@@ -260,24 +358,30 @@ def _seen(entry: Entry, case: str, capture: Path) -> Dataset:
     return data if truth is None else replace(data, manifest={**data.manifest, "imposed": truth})
 
 
-def _judged(entry: Entry, rows: Mapping[str, Sequence[Row]], scale: str) -> Sequence[Judged]:
+def _judged(entry: Entry, rows: Mapping[tuple[str, str], Sequence[Row]], scale: str) -> Sequence[Judged]:
     return [
-        Judged.of(row, engine, entry.published[row.claim].unit, scale)
-        for engine, found in rows.items()
+        Judged.of(row, engine, entry.published[row.claim].unit, scale, reading)
+        for (engine, reading), found in rows.items()
         for row in found
     ]
 
 
 def _drawn(
-    entry: Entry, rows: Mapping[str, Sequence[Row]], by_engine: Mapping[str, Mapping[str, Plan]], folder: Path
+    entry: Entry, rows: Mapping[tuple[str, str], Sequence[Row]], best: Pass, passes: Sequence[Pass], folder: Path
 ) -> Figure:
+    """The figure: of an entry that draws its own, of its best reading; else all rows."""
     if entry.draw is None:
-        return figures.rows(rows, entry.published)
-    given = [_read(folder / engine, by_engine.get(engine, ())) for engine in entry.all_engines]
+        return figures.rows({", ".join(filter(None, key)): found for key, found in rows.items()}, entry.published)
+    by_engine = {name: (each, chosen) for each in (*passes, best) for name, chosen in each.plans.items()}
+    given = [
+        _read(by_engine[engine][0].folder(folder) / engine, by_engine[engine][1]) if engine in by_engine else {}
+        for engine in entry.all_engines
+    ]
     if entry.examine:
         given.append(_read(folder / HOST, [cases.ONLY]))
     if entry.captured:
-        given.append(_read(folder / CAPTURED, {case: None for cases in by_engine.values() for case in cases}))
+        every = {case: None for _, chosen in by_engine.values() for case in chosen}
+        given.append(_read(best.folder(folder) / CAPTURED, every))
     drawn: Figure = entry.draw(*given)
     return drawn
 

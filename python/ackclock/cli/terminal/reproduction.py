@@ -13,11 +13,11 @@ from rich.text import Text
 from ackclock.campaigns.reproduce import page, work
 from ackclock.campaigns.reproduce.entry import Entry
 from ackclock.campaigns.reproduce.result import QUICK, Judged, Result
-from ackclock.campaigns.reproduce.verdict import AGREES, CONTRADICTS, DIFFERS, NOT_MEASURED
+from ackclock.campaigns.reproduce.verdict import AGREES, CONTRADICTS, DIFFERS, NOT_MEASURED, UNDETERMINED
 from ackclock.cli.terminal.progress import progress
 from ackclock.views import numbers
 
-COLOURS = {AGREES: "green", DIFFERS: "yellow", NOT_MEASURED: "magenta", CONTRADICTS: "red"}
+COLOURS = {AGREES: "green", DIFFERS: "yellow", UNDETERMINED: "cyan", NOT_MEASURED: "magenta", CONTRADICTS: "red"}
 
 
 def run_all(entries: Sequence[Entry], out: Path, *, quick: bool, jobs: int | None, as_json: bool, command: str) -> None:
@@ -37,12 +37,15 @@ def run_all(entries: Sequence[Entry], out: Path, *, quick: bool, jobs: int | Non
 
 
 def print_entries(entries: Sequence[Entry]) -> None:
-    """One line an entry: id, title, and the verdict of its last run at full scale."""
+    """One line an entry: id, title, and the verdict of its last run at full scale; below it, those of its readings."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("id", "what it is", "verdict"):
         table.add_column(heading)
     for entry in entries:
-        table.add_row(entry.id, Text(entry.title), _verdict(_last(entry)))
+        last = Result.last(entry.folder / work.TABLE, entry.id)
+        table.add_row(entry.id, Text(entry.title), _verdict(last.verdict if last.rows else "not run yet"))
+        for reading in entry.readings.every:
+            table.add_row("", Text(f"  read as: {reading.name}"), Text(page.outcome(entry, last, reading.name)[0]))
     screen = Console(emoji=False, highlight=False)
     screen.print(table)
     screen.print("\nackclock reproduce ID runs one.")
@@ -55,9 +58,23 @@ def print_result(entry: Entry, result: Result, screen: Console) -> None:
     for claim in entry.published.values():
         screen.print(Text.assemble("\n", claim.what, "; published: ", (claim.published, "bold")))
         screen.print(_table([row for row in result.rows if row.claim == claim.claim], claim.unit, width))
+    _print_readings(entry, result, screen)
     screen.print(Text.assemble("\nOver all: ", _verdict(result.verdict)))
     if result.scale == QUICK:
         screen.print("At the reduced scale of --quick this is a look and not the verdict.")
+
+
+def _print_readings(entry: Entry, result: Result, screen: Console) -> None:
+    """What each reading came to, where the paper can be read in several ways."""
+    if not result.readings:
+        return
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    for name in result.readings:
+        verdict, why = page.outcome(entry, result, name)
+        colour = COLOURS[result.of_reading(name)]
+        table.add_row(Text(name), Text(verdict, style=colour), Text(f"the paper's figures {why}" if why else ""))
+    screen.print("\nBy reading:")
+    screen.print(table)
 
 
 def _table(rows: Sequence[Judged], unit: str, width: int) -> Table:
@@ -72,12 +89,7 @@ def _table(rows: Sequence[Judged], unit: str, width: int) -> Table:
 
 
 def _place(row: Judged) -> str:
-    return ", ".join(filter(None, (row.at, row.engine)))
-
-
-def _last(entry: Entry) -> str:
-    path = entry.folder / work.TABLE
-    return Result.read(path, entry.id).verdict if path.is_file() else "not run yet"
+    return ", ".join(filter(None, (row.at, row.reading, row.engine)))
 
 
 def _verdict(verdict: str) -> Text:

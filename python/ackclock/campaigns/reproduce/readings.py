@@ -1,0 +1,106 @@
+"""Readings: the ways in which a paper's words can be understood, each with runs and a verdict of its own.
+
+`readings.toml` in an entry's folder is a list of tables, a reading each, in the order in which they are shown:
+
+    engines = ["packet"]                       # whose set-up they change; absent: every engine's
+
+    [[reading]]
+    name = "base"
+    says = "“RTT of 1 s” is the RTT of an empty path."
+
+    [[reading]]
+    name = "total"
+    says = "“RTT of 1 s” is path and queue together, as section 5.5.1 counts it."
+    changes.network = { rate = "960kbit", rtt = "500ms" }
+    at.cubic.flows = [{ congestion = { kind = "cubic", beta = 0.7 } }]
+
+A reading without `changes` is the scenario as it stands. `at` has changes for the cases that one of the values in
+`cases.toml` names. Engines that no reading changes are run once; what they give counts in every reading.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ackclock.errors import InputError
+from ackclock.input.fields import shown
+from ackclock.input.source import source_text
+
+#: The file's name in an entry's folder.
+FILE = "readings.toml"
+
+_KEYS = {"name": str, "says": str, "changes": dict, "at": dict}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One way to read a paper: what it says in a sentence, and what changes in the scenario."""
+
+    name: str
+    says: str
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    at: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+#: What is run where there is nothing to choose.
+NONE = Reading("", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """All readings of an entry; `engines` are those whose set-up they change, None for every one."""
+
+    every: Sequence[Reading] = ()
+    engines: Sequence[str] | None = None
+
+    def concern(self, engine: str) -> bool:
+        """Whether an engine is run by each reading, not once for all."""
+        return bool(self.every) and (self.engines is None or engine in self.engines)
+
+
+def read(folder: Path) -> Readings:
+    """The readings of an entry's folder, none without the file. Raises `InputError` for what is wrong in it."""
+    path = folder / FILE
+    if not path.is_file():
+        return Readings()
+    try:
+        found = tomllib.loads(source_text(path))
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: found {error}; expected TOML") from None
+    _known(path, "", found, {"engines": list, "reading": list})
+    every = [_reading(path, number, table) for number, table in enumerate(found.get("reading", ()), 1)]
+    names = [reading.name for reading in every]
+    if not names or len(set(names)) < len(names):
+        raise InputError(f"{path}: reading: found {shown(names)}; expected one table or more, of different names")
+    return Readings(every, found.get("engines"))
+
+
+def _reading(path: Path, number: int, table: Any) -> Reading:
+    place = f"reading {number}"
+    if not isinstance(table, dict):
+        raise InputError(f"{path}: {place}: found {shown(table)}; expected a table")
+    _known(path, f"{place}: ", table, _KEYS)
+    for key in ("name", "says"):
+        if not table.get(key):
+            raise InputError(f"{path}: {place}: {key}: found nothing; expected words")
+    if not re.fullmatch(r"\w[\w .,%+-]*", table["name"]):
+        raise InputError(
+            f"{path}: {place}: name: found {shown(table['name'])}; expected words that a folder may be named"
+        )
+    return Reading(**table)
+
+
+def _known(path: Path, place: str, table: Mapping[str, Any], keys: Mapping[str, type]) -> None:
+    for key, value in table.items():
+        if key not in keys:
+            raise InputError(f"{path}: {place}found the key {shown(key)}; expected of {', '.join(keys)}")
+        if not isinstance(value, keys[key]):
+            raise InputError(f"{path}: {place}{key}: found {shown(value)}; expected a {_NAMES[keys[key]]}")
+
+
+_NAMES: Mapping[type, str] = {str: "string", dict: "table", list: "list"}
