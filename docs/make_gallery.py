@@ -30,8 +30,8 @@ says *agrees*, *differs* or *contradicts* by a rule that is stated as numbers in
 around the published claim. Inside the inner band a value agrees, inside the outer one it differs quantitatively only,
 outside both it contradicts. A row without a value in any run is *not measured*. A row is *undetermined* if its interval
 reaches from what agrees to what contradicts, or if it has another verdict once hosts take time to process packets, so
-that its flows were in step. An entry's verdict is the worst of its rows, in the order agrees, differs, undetermined, not
-measured, contradicts; rows in parentheses on an entry's page are asides that do not count.
+that its flows were in step. An entry's verdict is the worst of its rows, in the order agrees, differs, undetermined,
+not measured, contradicts; rows in parentheses on an entry's page are asides that do not count.
 
 Where a paper can be read in several ways, each *reading* has its runs and its verdict. What the paper prints beside its
 claims (rows with a †) refutes readings that do not reproduce it; the entry has the verdict of the best reading that is
