@@ -131,8 +131,8 @@ written into the script link by link (`rtproto Manual`). ns-2's own equal-cost r
 
 In a fat tree of 16 hosts with 10 Mb/s links and ECMP, 16 Reno flows go from pod to pod for 5 s, limited by their
 receive windows before anything is lost. Each flow's goodput in ns-2 is within 2 % of that in the packet engine, what
-each link carried within 3 %, and the mean queueing delay within 2 % (`tests/engines/ns2/test_routed.py`). Where packets are lost,
-chance decides which of the flows that share a link gets more, so single flows differ.
+each link carried within 3 %, and the mean queueing delay within 2 % (`tests/engines/ns2/test_routed.py`). Where packets
+are lost, chance decides which of the flows that share a link gets more, so single flows differ.
 
 ns-2 takes some 5 ms of CPU for each transfer, whose two agents are made in Tcl, and seconds to lay out such a tree.
 
