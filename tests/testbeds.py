@@ -302,6 +302,8 @@ def main(folder: str, *command: str) -> int:
     if reason := lacking():
         sys.exit(f"{reason}")
     place = Path(folder).absolute()
+    if place.exists():
+        sys.exit(f"{folder}: found something there; expected a new folder")
     place.mkdir(mode=0o755)
     try:
         with testbed(place) as made:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from dataclasses import replace
 from typing import Any
 
@@ -115,6 +117,22 @@ def test_what_changes_at_a_time_is_changed_by_the_router_alone():
     assert (first["at_s"], first["rate_bps"], second["rate_bps"]) == (1.0, 5e6, 5e6)
     assert first["commands"][0].startswith("tc class change dev eth2 parent 1: classid 1:1 htb rate 5000000bit ")
     assert second["commands"] == ["tc qdisc change dev eth1 root handle 1: netem limit 1000000 delay 25ms"]
+
+
+@pytest.mark.skipif(
+    not shutil.which("tc") or subprocess.run(["unshare", "-rn", "true"], capture_output=True, check=False).returncode,
+    reason="needs tc, and a network to throw away",
+)
+def test_tc_understands_the_delays():
+    change = '[[network.changes]]\nat = "1s"\nlink = "bottleneck"\ndelay = "5.25ms"\n[[flows]]'
+    plan, testbed = planned(("[[flows]]", change))
+    (later,) = (one["commands"][0].split() for one in router.changes(plan, testbed))
+    for words in (router.commands(plan, testbed)[-1]["run"], ["tc", "qdisc", "add", *later[3:]]):
+        assert "netem" in words
+        command = ["unshare", "-rn", *(word if word != "eth1" else "lo" for word in words)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        # A kernel without netem says so after tc has read all words (tc-netem(8)), and tc names those it does not know.
+        assert done.returncode == 0 or "qdisc kind is unknown" in done.stderr, done.stderr
 
 
 def test_a_delay_that_comes_later_is_made_at_the_beginning():
