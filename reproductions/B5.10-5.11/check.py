@@ -17,25 +17,14 @@ CLOSE_TO_100, MOST = (90, inf), (70, inf)
 BELOW_30, FEWER_THAN_HALF = (-inf, 30), (-inf, 50)
 
 
-def runs(engine: str, case: str) -> bool:
-    """The kernel runs what counts; New Reno as it was in 2014 is not in it any more."""
-    return engine != "linux" or "2014" not in case
-
-
 def looks(engine: str, case: str) -> bool:
     """For a short look the kernel runs CUBIC."""
     return engine != "linux" or case == "cubic"
 
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
-    """Rows by claim, and as asides those of a kernel of 2014."""
-    rows = [*_rows(measured, ""), *_rows(measured, " 2014")]
-    return sorted(rows, key=lambda row: [*published].index(row.claim))
-
-
-def _rows(measured: Measured, kernel: str) -> list[Row]:
-    at, aside = ("kernel of 2014", True) if kernel else ("", False)
+    """Rows by claim."""
     return [
-        Row("cubic-flows", measured[f"cubic{kernel}"]["flows"], CLOSE_TO_100, MOST, at, aside),
-        Row("reno-flows", measured[f"reno{kernel}"]["flows"], BELOW_30, FEWER_THAN_HALF, at, aside),
+        Row("cubic-flows", measured["cubic"]["flows"], CLOSE_TO_100, MOST),
+        Row("reno-flows", measured["reno"]["flows"], BELOW_30, FEWER_THAN_HALF),
     ]

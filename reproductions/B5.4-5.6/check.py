@@ -21,28 +21,22 @@ CLEARLY_BELOW_50, BELOW_50 = (-inf, 0.40), (-inf, 0.50)
 HIGHER, THE_SAME = (1.1, inf), (1 / 1.1, inf)
 
 
-def runs(engine: str, case: str) -> bool:
-    """The kernel runs what counts; New Reno as it was in 2014 is not in it any more."""
-    return engine != "linux" or "2014" not in case
-
-
 def looks(engine: str, case: str) -> bool:
     """For a short look the kernel runs what the figure shows."""
     return engine != "linux" or case.endswith(" 1 BDP")
 
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
-    """Rows by claim and buffer, and as asides those of a kernel of 2014."""
-    rows = [row for kernel in ("", " 2014") for buffer in BUFFERS for row in _rows(measured, kernel, buffer)]
+    """Rows by claim and buffer."""
+    rows = [row for buffer in BUFFERS for row in _rows(measured, buffer)]
     return sorted(rows, key=lambda row: [*published].index(row.claim))
 
 
-def _rows(measured: Measured, kernel: str, buffer: str) -> list[Row]:
-    cubic, reno = (measured[f"{name}{kernel} {buffer}"] for name in ("cubic", "reno"))
-    at, aside = (f"{buffer}, kernel of 2014", True) if kernel else (buffer, False)
+def _rows(measured: Measured, at: str) -> list[Row]:
+    cubic, reno = (measured[f"{name} {at}"] for name in ("cubic", "reno"))
     return [
-        Row("cubic-fall", cubic["fall"], CLOSE_TO_20, ABOUT_20, at, aside),
-        Row("reno-fall", reno["fall"], CLEARLY_BELOW_50, BELOW_50, at, aside),
-        Row("losses", ratio(cubic["losses"], reno["losses"]), HIGHER, THE_SAME, at, aside),
-        Row("flows", ratio(cubic["flows"], reno["flows"]), HIGHER, THE_SAME, at, aside),
+        Row("cubic-fall", cubic["fall"], CLOSE_TO_20, ABOUT_20, at),
+        Row("reno-fall", reno["fall"], CLEARLY_BELOW_50, BELOW_50, at),
+        Row("losses", ratio(cubic["losses"], reno["losses"]), HIGHER, THE_SAME, at),
+        Row("flows", ratio(cubic["flows"], reno["flows"]), HIGHER, THE_SAME, at),
     ]

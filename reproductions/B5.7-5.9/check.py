@@ -17,27 +17,16 @@ LESS_THAN_20, ABOUT_20 = (-inf, 0.20), (-inf, 0.25)
 CLOSE, ALIKE = (1 / 1.25, 1.25), (1 / 2, 2)
 
 
-def runs(engine: str, case: str) -> bool:
-    """The kernel runs what counts; New Reno as it was in 2014 is not in it any more."""
-    return engine != "linux" or "2014" not in case
-
-
 def looks(engine: str, case: str) -> bool:
     """For a short look the kernel runs CUBIC."""
     return engine != "linux" or case == "cubic"
 
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
-    """Rows by claim, and as asides those of a kernel of 2014."""
-    rows = [*_rows(measured, ""), *_rows(measured, " 2014")]
-    return sorted(rows, key=lambda row: [*published].index(row.claim))
-
-
-def _rows(measured: Measured, kernel: str) -> list[Row]:
-    cubic, reno = (measured[f"{name}{kernel}"] for name in ("cubic", "reno"))
-    at, aside = ("kernel of 2014", True) if kernel else ("", False)
+    """Rows by claim."""
+    cubic, reno = measured["cubic"], measured["reno"]
     return [
-        Row("cubic-fall", cubic["fall"], LESS_THAN_20, ABOUT_20, at, aside),
-        Row("losses", ratio(cubic["losses"], reno["losses"]), CLOSE, ALIKE, at, aside),
-        Row("flows", ratio(cubic["flows"], reno["flows"]), CLOSE, ALIKE, at, aside),
+        Row("cubic-fall", cubic["fall"], LESS_THAN_20, ABOUT_20),
+        Row("losses", ratio(cubic["losses"], reno["losses"]), CLOSE, ALIKE),
+        Row("flows", ratio(cubic["flows"], reno["flows"]), CLOSE, ALIKE),
     ]

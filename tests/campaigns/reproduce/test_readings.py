@@ -87,6 +87,17 @@ def test_the_scale_comes_after_the_reading(entry):
     assert {(plan.duration_s, len(plan.seeds)) for plan in quick.values()} == {(1.0, 1)}
 
 
+def test_a_reading_may_be_for_some_engines(entry):
+    text = (
+        FILES["readings.toml"]
+        .replace('engines = ["packet"]\n', "")
+        .replace('name = "both', 'engines = ["fluid"]\nname = "both')
+    )
+    (entry.folder / "readings.toml").write_text(text)
+    listed = [(case.engine, case.content["network"]["rtt"]) for case in work.listed(entry) if case.name == "reno"]
+    assert listed == [("fluid", "20ms"), ("fluid", "40ms"), ("packet", "20ms")]
+
+
 def test_without_the_file_there_are_none(entry):
     (entry.folder / "readings.toml").unlink()
     assert not entry.readings.every

@@ -15,7 +15,8 @@
     at.cubic.flows = [{ congestion = { kind = "cubic", beta = 0.7 } }]
 
 A reading without `changes` is the scenario as it stands. `at` has changes for the cases that one of the values in
-`cases.toml` names. Engines that no reading changes are run once; what they give counts in every reading.
+`cases.toml` names. Engines that no reading changes are run once; what they give counts in every reading. `engines` in a
+reading are those that can run it, where not all can.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from ackclock.input.source import source_text
 #: The file's name in an entry's folder.
 FILE = "readings.toml"
 
-_KEYS = {"name": str, "says": str, "changes": dict, "at": dict}
+_KEYS = {"name": str, "says": str, "changes": dict, "at": dict, "engines": list}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,11 @@ class Reading:
     says: str
     changes: Mapping[str, Any] = field(default_factory=dict)
     at: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    engines: Sequence[str] | None = None
+
+    def runs_in(self, engine: str) -> bool:
+        """Whether an engine can run it."""
+        return self.engines is None or engine in self.engines
 
 
 #: What is run where there is nothing to choose.

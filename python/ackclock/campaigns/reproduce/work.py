@@ -123,7 +123,7 @@ def _passes(entry: Entry, lacks: Mapping[str, str | None], *, quick: bool) -> li
     alike = [engine for engine in lacks if not entry.readings.concern(engine)]
     others = [engine for engine in lacks if engine not in alike]
     first = [of(NONE, alike)] if alike or not entry.readings.every else []
-    return first + [of(reading, others) for reading in entry.chosen]
+    return first + [of(reading, filter(reading.runs_in, others)) for reading in entry.chosen]
 
 
 def _best(passes: Sequence[Pass], result: Result) -> Pass:
@@ -175,7 +175,7 @@ def listed(entry: Entry, *, quick: bool = False) -> list[Case]:
         for engine in there
         for reading in (entry.chosen if entry.readings.concern(engine) else (NONE,))
         for name, content in cases.contents(entry.folder, engine=engine, quick=quick, reading=reading).items()
-        if entry.runs(engine, name, quick=quick)
+        if reading.runs_in(engine) and entry.runs(engine, name, quick=quick)
     ]
 
 
