@@ -12,7 +12,7 @@ import pytest
 from ackclock.cli import program
 
 #: Never needed where nothing is drawn for print.
-HEAVY = {"matplotlib", "pandas", "plotly", "scipy"}
+HEAVY = {"dask", "distributed", "matplotlib", "pandas", "plotly", "scipy"}
 
 #: Nor these, where nothing is run.
 FOR_RUNS = HEAVY | {"numpy", "polars", "pydantic", "jinja2", "ackclock._core", "ackclock.plan"}

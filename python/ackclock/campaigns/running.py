@@ -27,6 +27,9 @@ SPOOL_BYTES = 8 << 20
 #: What a single run may always keep in memory.
 LEAST_SPOOL_BYTES = 2 << 20
 
+#: What keeps libraries in processes of many from threads of their own.
+ONE_THREAD = ("POLARS_MAX_THREADS", "RAYON_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+
 #: By how much `--quick` shortens a run.
 QUICK = 10
 

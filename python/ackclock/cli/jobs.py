@@ -20,6 +20,7 @@ from ackclock.scenario import planning
 from ackclock.system.files import readable
 
 if TYPE_CHECKING:
+    from ackclock.campaigns.cluster.place import Place
     from ackclock.dataset import Dataset
 
 #: Most runs of one scenario in one call.
@@ -255,6 +256,16 @@ def seeds(options: Options) -> tuple[int, ...] | None:
     if options.seed is not None:
         return (options.seed,)
     return tuple(range(1, options.repeats + 1)) if options.repeats is not None else None
+
+
+def place(scheduler: str | None, cluster: str | None, jobs: int | None) -> Place | None:
+    """The cluster that the options name; None for this machine's processes. Raises `InputError`."""
+    from ackclock.campaigns.cluster import place as places
+
+    found = places.place(scheduler, cluster)
+    if found is not None and jobs is not None:
+        raise InputError(f"{found.option}: found --jobs beside it; expected one of them")
+    return found
 
 
 def engine_names(given: str) -> list[str]:

@@ -61,6 +61,15 @@ Jobs: TypeAlias = Annotated[int | None, typer.Option(metavar="N", help="Runs at 
 Where: TypeAlias = Annotated[
     list[str] | None, typer.Option(metavar="KEY=VALUE[,VALUE]", help="Only the points that have one of these.")
 ]
+
+Scheduler: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", help="Run it on the workers of this Dask scheduler: tcp://HOST:8786.")
+]
+Cluster: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="KIND:N", help="Start N workers and run it there: local, or a batch system such as slurm."),
+]
+
 DryRun: TypeAlias = Annotated[
     bool, typer.Option("--dry-run", help="Print what would be run, and about what it takes; run nothing.")
 ]

@@ -13,12 +13,14 @@ import typer
 from ackclock.cli.find import STATUSES, Goals, Needs
 from ackclock.cli.options import (
     AsJson,
+    Cluster,
     DryRun,
     Engines,
     Jobs,
     Kernel,
     Repeats,
     Report,
+    Scheduler,
     Seed,
     SshConfig,
     Where,
@@ -39,6 +41,9 @@ if TYPE_CHECKING:
 #: What is required of points, and what is best.
 Asked: TypeAlias = "tuple[tuple[Need, ...], tuple[Goal, ...]]"
 
+#: Which points are run: a shard, a design.
+Part: TypeAlias = tuple[str | None, str | None]
+
 
 def sweep(  # noqa: PLR0913 (each is an option of the command line)
     *,
@@ -58,6 +63,10 @@ def sweep(  # noqa: PLR0913 (each is an option of the command line)
     shard: Annotated[
         str | None, typer.Option(metavar="K/N", help="Only the K-th of N parts of the points, for `ackclock merge`.")
     ] = None,
+    design: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="full, or fractional:4: few points of keys with two values (resolution IV)."),
+    ] = None,
     require: Needs = None,
     best: Goals = None,
     samples: Annotated[bool, typer.Option("--samples", help="Keep samples and events of every run.")] = False,
@@ -66,6 +75,8 @@ def sweep(  # noqa: PLR0913 (each is an option of the command line)
     dry_run: DryRun = False,
     report: Report = True,
     jobs: Jobs = None,
+    scheduler: Scheduler = None,
+    cluster: Cluster = None,
 ) -> None:
     """Run every point of a scenario's sweep with every seed, on all cores, and collect them in one table.
 
@@ -89,9 +100,10 @@ def sweep(  # noqa: PLR0913 (each is an option of the command line)
 
     options = work.Options(engine, kernel, ssh_config, seed, repeats, out, jobs, report, command=command())
     asked = _asked(require or (), best or ())
+    there = work.place(scheduler, cluster, jobs)
     if shard is not None and any(asked):
         raise InputError("--shard: found --require or --best beside it; expected them when all shards are merged")
-    made = list(_prepared(scenario, options, _with(metrics, asked), samples, where or (), shard))
+    made = list(_prepared(scenario, options, _with(metrics, asked), samples, where or (), (shard, design)))
     if dry_run:
         for job in made:
             _tell(job, as_json)
@@ -99,7 +111,7 @@ def sweep(  # noqa: PLR0913 (each is an option of the command line)
         work.look([made[0].loaded.point(0).plan], engines, lambda line: typer.echo(line, err=True))
         return
     for job in made:
-        _perform(replace(job, fresh=fresh), asked, as_json=as_json, report=report and shard is None)
+        _perform(replace(job, fresh=fresh, place=there), asked, as_json=as_json, report=report and shard is None)
 
 
 def _asked(require: Sequence[str], best: Sequence[str]) -> Asked:
@@ -126,7 +138,7 @@ def _names(asked: Asked) -> list[str]:
 
 
 def _prepared(
-    scenario: Path, options: Options, metrics: str | None, samples: bool, where: Sequence[str], shard: str | None
+    scenario: Path, options: Options, metrics: str | None, samples: bool, where: Sequence[str], part: Part
 ) -> Iterator[Job]:
     """A sweep for each engine. Everything that can be refused is refused before anything runs."""
     from ackclock.campaigns.sweep import run as sweeps
@@ -134,6 +146,7 @@ def _prepared(
     from ackclock.cli.terminal.progress import late
 
     seeds = work.seeds(options)
+    shard, design = part
     chosen = None if metrics is None else [name.strip() for name in metrics.split(",")]
     points = having(where)
     loaded = work.loaded(scenario, options)
@@ -152,6 +165,7 @@ def _prepared(
                 samples=samples,
                 where=points,
                 shard=shard,
+                design=design,
                 progress=tell,
             )
         yield replace(job, jobs=options.jobs, command=options.command)
@@ -164,8 +178,8 @@ def _tell(job: Job, as_json: bool) -> None:
     from ackclock.scenario.points import described
 
     found, place = forecasts.of_sweep(job), job.out or Path("results")
-    count = job.loaded.count
-    first = [job.loaded.point(number).values for number in range(min(FIRST, count))]
+    count = len(job.points)
+    first = [job.loaded.point(number).values for number in job.points[:FIRST]]
     if as_json:
         told = {"scenario": job.order.title, "engine": job.order.engine, "points": count, "first_points": first}
         forecast.show(found, place, {**told, "forecast": found.as_dict()})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections import Counter
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -14,7 +15,6 @@ import ackclock as ac
 from ackclock.campaigns.sweep import folder, shards
 from ackclock.campaigns.sweep.merging import merge
 from ackclock.campaigns.sweep.runs import Runs
-from ackclock.campaigns.sweep.shards import Shard
 from ackclock.dataset import manifests
 
 SWEPT = """
@@ -48,7 +48,8 @@ def test_a_shard_has_its_share_of_each_value_of_a_key(values):
 
 def test_runs_keep_their_numbers_in_a_shard():
     every = Runs([(1, 2), (3,), (4, 5, 6)])
-    parts = [every.of_shard(Shard(number, 2)) for number in (1, 2)]
+    of = shards.of_points(3, 2)
+    parts = [every.of_points(np.flatnonzero(of == shard)) for shard in (0, 1)]
     assert sorted((run.number, run.point, run.seed) for part in parts for run in part) == [
         (0, 0, 1), (1, 0, 2), (2, 1, 3), (3, 2, 4), (4, 2, 5), (5, 2, 6),
     ]  # fmt: skip

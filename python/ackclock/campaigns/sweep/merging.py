@@ -114,6 +114,7 @@ def _order(first: Manifest) -> Order:
         samples=known["samples"],
         where={key: tuple(texts) for key, texts in known["where"].items()},
         kernel=known["kernel"],
+        design=known["design"],
     )
 
 

@@ -8,7 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ackclock import _core, engines
+from ackclock.campaigns.sweep import designs, shards
 from ackclock.campaigns.sweep.runs import Runs
 from ackclock.campaigns.sweep.shards import Shard
 from ackclock.engines.engine import Progress, no_progress
@@ -34,7 +37,8 @@ class Order:
 
     `seeds` stand in place of the scenario's own, which may differ from point to point; `where` leaves only the points
     with these values at these keys; `kernel` stands in place of the scenario's, for the engine linux, and `ssh_config`
-    in place of the user's own, for a testbed. `shard` leaves one part of the points.
+    in place of the user's own, for a testbed. `shard` leaves one part of the points, `design` those of a fractional
+    design (`designs`).
     """
 
     text: str
@@ -47,6 +51,7 @@ class Order:
     kernel: str | None = None
     ssh_config: str | None = None
     shard: Shard | None = None
+    design: str | None = None
 
     @property
     def title(self) -> str:
@@ -70,6 +75,7 @@ class Order:
             "where": {key: list(texts) for key, texts in self.where.items()},
             "kernel": self.kernel,
             "shard": None if self.shard is None else str(self.shard),
+            "design": self.design,
         }
 
 
@@ -99,8 +105,20 @@ def runs(loaded: Loaded, order: Order, progress: Progress = no_progress) -> Runs
         seeds = [*different] * count if len(different) == 1 else _seeds(loaded, order, range(count), progress)
     if sum(map(len, seeds)) > MOST_RUNS:
         raise InputError(f"{order.name}: found more than {MOST_RUNS:,} runs; expected fewer points or seeds")
-    every = Runs(seeds)
-    return every if order.shard is None else every.of_shard(order.shard)
+    return _chosen(Runs(seeds), loaded, order)
+
+
+def _chosen(every: Runs, loaded: Loaded, order: Order) -> Runs:
+    """The runs of the design's points, and of those the ones of the shard. Raises `InputError` if there are no such."""
+    if order.design is None and order.shard is None:
+        return every
+    axes = loaded.sweep.axes if loaded.sweep else ()
+    resolution = designs.resolution(order.design or designs.FULL)
+    points = np.arange(loaded.count) if resolution is None else designs.points(axes, resolution)
+    if order.shard is not None:
+        order.shard.check(len(points))
+        points = points[shards.of_points(len(points), order.shard.count) == order.shard.number - 1]
+    return every.of_points(points)
 
 
 def _seeds(loaded: Loaded, order: Order, numbers: Sequence[int], progress: Progress) -> list[tuple[int, ...]]:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from ackclock import engines
 from ackclock.campaigns import running
+from ackclock.campaigns.cluster.place import Place, place
 from ackclock.campaigns.cost import Cost, cost
-from ackclock.campaigns.sweep import checking, shards, table, weights, work
+from ackclock.campaigns.sweep import checking, designs, shards, table, weights, work
 from ackclock.campaigns.sweep import order as orders
 from ackclock.campaigns.sweep.folder import Parts
 from ackclock.campaigns.sweep.order import Order
@@ -17,6 +18,7 @@ from ackclock.campaigns.sweep.runs import GOLDEN, Runs
 from ackclock.campaigns.sweep.table import Sweep
 from ackclock.dataset import folders
 from ackclock.engines.engine import Progress, no_progress
+from ackclock.errors import InputError
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional, several
 from ackclock.scenario import planning
@@ -26,7 +28,14 @@ from ackclock.scenario.planning import Loaded
 SCENARIO = arguments.a((Loaded, Path, str), 'a scenario as ackclock.load("…") gives, or the path of its file')
 
 
-@checked(jobs=optional(arguments.JOBS), fresh=arguments.FLAG, progress=arguments.CALL, command=arguments.TEXT)
+@checked(
+    jobs=optional(arguments.JOBS),
+    scheduler=optional(arguments.WORD),
+    cluster=optional(arguments.WORD),
+    fresh=arguments.FLAG,
+    progress=arguments.CALL,
+    command=arguments.TEXT,
+)
 def sweep(  # noqa: PLR0913 (all but the first have defaults)
     loaded: Loaded | Path | str,
     engine: str = "packet",
@@ -37,7 +46,10 @@ def sweep(  # noqa: PLR0913 (all but the first have defaults)
     samples: bool = False,
     where: Mapping[str, Iterable[str]] | None = None,
     shard: str | None = None,
+    design: str | None = None,
     jobs: int | None = None,
+    scheduler: str | None = None,
+    cluster: str | None = None,
     fresh: bool = False,
     progress: Progress = no_progress,
     command: str = "",
@@ -56,7 +68,10 @@ def sweep(  # noqa: PLR0913 (all but the first have defaults)
         samples: keep samples and events too, not only the tables `flows` and `links`.
         where: run the points only that have one of these values at these keys, as the file writes them.
         shard: one part of the points only: "3/20" is the third of twenty, for `ackclock merge`.
+        design: "fractional:4" runs the points of a two-level design of resolution IV only (3 to 5).
         jobs: processes; by default one for each core.
+        scheduler: the address of a Dask scheduler, whose workers run it instead.
+        cluster: workers that are started for it: "local:8", or of a batch system, "slurm:40".
         fresh: begin anew in a folder that has a sweep.
         progress: called with the share that is done, 0 to 1.
         command: what the manifest says was run.
@@ -70,8 +85,19 @@ def sweep(  # noqa: PLR0913 (all but the first have defaults)
         TypeError: an argument of another type.
         AckclockError: a run failed; what was done before is kept.
     """
-    job = prepare(loaded, engine, out=out, seeds=seeds, metrics=metrics, samples=samples, where=where, shard=shard)
-    return replace(job, jobs=jobs, fresh=fresh, command=command).perform(progress)
+    job = prepare(
+        loaded,
+        engine,
+        out=out,
+        seeds=seeds,
+        metrics=metrics,
+        samples=samples,
+        where=where,
+        shard=shard,
+        design=design,
+    )
+    there = place(scheduler, cluster)
+    return replace(job, jobs=jobs, fresh=fresh, command=command, place=there).perform(progress)
 
 
 #: The cost of a sweep is told from so many points; multiples of the golden ratio lie evenly (H. Weyl 1916).
@@ -89,11 +115,17 @@ class Job:
     jobs: int | None = None
     fresh: bool = False
     command: str = ""
+    place: Place | None = None
 
     @property
     def title(self) -> str:
         """What it is called on a terminal."""
         return f"{self.out.name if self.out else self.order.title}, {self.order.engine} engine"
+
+    @property
+    def points(self) -> list[int]:
+        """The points that are run, by their numbers among all."""
+        return list(self.runs.points)
 
     def costs(self) -> Iterator[tuple[Cost, int]]:
         """What a run costs at some points, spread over the sweep, and how many runs each stands for."""
@@ -124,9 +156,11 @@ class Job:
         waiting = of_points[mixed.point_numbers]
         there = 1.0 - waiting.sum() / of_points[self.runs.point_numbers].sum()
         is_alone = engines.alone(engines.engine(self.order.engine), self.loaded.point(0).plan)
+        if is_alone and self.place is not None:
+            raise InputError(f"{self.place.option}: found a testbed, whose hosts have one network; expected it without")
         tasks = work.Tasks(mixed, waiting, 1 if is_alone else self.jobs or running.cores())
         with checking.beside(self.loaded, self.order, left, progress) as tell:
-            work.run_all(self.order, tasks, parts, lambda share: tell(there + share * (1.0 - there)))
+            work.run_all(self.order, tasks, parts, lambda share: tell(there + share * (1.0 - there)), self.place)
 
 
 @checked(
@@ -138,6 +172,7 @@ class Job:
     samples=arguments.FLAG,
     where=optional(arguments.TEXTS_BY_KEY),
     shard=optional(arguments.WORD),
+    design=optional(arguments.WORD),
 )
 def prepare(  # noqa: PLR0913 (all but the first have defaults)
     loaded: Loaded | Path | str,
@@ -149,6 +184,7 @@ def prepare(  # noqa: PLR0913 (all but the first have defaults)
     samples: bool = False,
     where: Mapping[str, Iterable[str]] | None = None,
     shard: str | None = None,
+    design: str | None = None,
     progress: Progress = no_progress,
 ) -> Job:
     """Checks a sweep, up to `planning.MOST_CHECKED` points of it; runs nothing.
@@ -169,5 +205,6 @@ def prepare(  # noqa: PLR0913 (all but the first have defaults)
         kernel=scenario.kernel,
         ssh_config=scenario.ssh_config,
         shard=None if shard is None else shards.parsed(shard),
+        design=None if design == designs.FULL else design,
     )
     return Job(scenario, order, orders.runs(scenario, order, progress), None if out is None else Path(out))

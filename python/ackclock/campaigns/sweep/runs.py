@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from ackclock.campaigns.sweep.shards import Shard
-
 #: Runs are mixed in blocks, at least so many: a tenth of them is a sample of twenty.
 BLOCKS = 200
 
@@ -43,14 +41,12 @@ class Runs(Sequence[Run]):
         """Those whose numbers are not among the ones that are done."""
         return Runs(self._seeds, array("Q", (number for number in self._chosen if number not in done)))
 
-    def of_shard(self, shard: Shard) -> Runs:
-        """Those of the points in one shard, with their numbers. Raises `InputError` for more shards than points."""
+    def of_points(self, points: npt.NDArray[np.int64]) -> Runs:
+        """Those of some points, with their numbers."""
         import numpy as np
 
-        from ackclock.campaigns.sweep import shards
-
-        shard.check(len(self._seeds))
-        mine = shards.of_points(len(self._seeds), shard.count) == shard.number - 1
+        mine = np.zeros(len(self._seeds), bool)
+        mine[points] = True
         chosen = np.fromiter(self._chosen, np.uint64, len(self))
         return Runs(self._seeds, array("Q", chosen[mine[self.point_numbers]].tobytes()))
 

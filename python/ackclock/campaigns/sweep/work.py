@@ -1,4 +1,4 @@
-"""Runs what is left of a sweep in processes of its own.
+"""Runs what is left of a sweep in processes of its own, or on a cluster.
 
 The processes are spawned, not forked: they inherit nothing but what they are given, and each computes with one thread,
 so a result depends neither on the number of processes nor on what ran before it. A process ends with its parent,
@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import gc
 import os
+import pickle
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import active_children, get_context
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from ackclock.campaigns.running import ONE_THREAD
 from ackclock.campaigns.sweep import worker
 from ackclock.campaigns.sweep.folder import Parts
 from ackclock.campaigns.sweep.order import Order
@@ -28,6 +30,10 @@ from ackclock.engines.engine import Progress
 from ackclock.errors import AckclockError
 from ackclock.system import signals
 
+if TYPE_CHECKING:
+    from ackclock.campaigns.cluster.place import Place
+    from ackclock.campaigns.cluster.pool import Pool
+
 #: A task is as many runs as take about so long, and never more than `MOST_IN_TASK`.
 TASK_S = 0.5
 MOST_IN_TASK = 500
@@ -35,19 +41,46 @@ MOST_IN_TASK = 500
 #: The waiting process looks up so often.
 WAKE_S = 0.2
 
-#: What keeps libraries from threads of their own.
-ONE_THREAD = ("POLARS_MAX_THREADS", "RAYON_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
-
-def run_all(order: Order, tasks: Tasks, parts: Parts, progress: Progress) -> None:
-    """Runs everything and gives it to `parts`; what is done is kept even if something fails.
+def run_all(order: Order, tasks: Tasks, parts: Parts, progress: Progress, place: Place | None = None) -> None:
+    """Runs everything, at a `place` if one is given, and gives it to `parts`; what is done is kept if something fails.
 
     `progress` is called with the share of the work that is done. Raises `AckclockError` for a run that failed.
     """
     with signals.whole() as interrupted:
+        if place is not None:
+            _run_there(place, order, tasks, parts, progress, interrupted)
+            return
         _run_all(order, tasks, parts, progress, interrupted)
         if interrupted():
             gc.collect()  # the processes' semaphores, which are named
+
+
+def _run_there(
+    place: Place, order: Order, tasks: Tasks, parts: Parts, progress: Progress, interrupted: Callable[[], bool]
+) -> None:
+    from ackclock.campaigns.cluster import pool
+
+    with _one_thread(), pool.opened(place, order.engine, interrupted) as workers:
+
+        def tell(share: float) -> None:
+            tasks.jobs = workers.places
+            progress(share)
+
+        try:
+            _drain(_There(workers, order), tasks, parts, tell, interrupted)
+        finally:
+            parts.write()
+
+
+class _There:
+    """The workers of a cluster in the place of processes: with each task they are told what sweep it is of."""
+
+    def __init__(self, workers: Pool, order: Order) -> None:
+        self._workers, self._order = workers, pickle.dumps(order)
+
+    def submit(self, _: Callable[..., Done], runs: Sequence[Run]) -> Future[Done]:
+        return self._workers.submit(worker.work_there, self._order, runs)
 
 
 def _run_all(order: Order, tasks: Tasks, parts: Parts, progress: Progress, interrupted: Callable[[], bool]) -> None:
@@ -87,7 +120,7 @@ def _warm(pool: ProcessPoolExecutor, jobs: int, interrupted: Callable[[], bool])
 
 
 def _drain(
-    pool: ProcessPoolExecutor, tasks: Tasks, parts: Parts, progress: Progress, interrupted: Callable[[], bool]
+    pool: ProcessPoolExecutor | _There, tasks: Tasks, parts: Parts, progress: Progress, interrupted: Callable[[], bool]
 ) -> None:
     waiting: dict[Future[Done], Task] = {}
     progress(tasks.share)

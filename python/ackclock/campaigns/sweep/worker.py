@@ -6,6 +6,7 @@ Heavy packages are imported when it gets `ready`, after `start` has said how.
 from __future__ import annotations
 
 import os
+import pickle
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
+    from ackclock.campaigns.cluster.remote import Unwanted
     from ackclock.campaigns.sweep.order import Order
     from ackclock.campaigns.sweep.runs import Run
     from ackclock.dataset import Dataset
@@ -77,6 +79,24 @@ def work(runs: Sequence[Run]) -> Done:
     return Done(rows, len(runs), time.perf_counter() - begun_s)
 
 
+def work_there(order: bytes, runs: Sequence[Run]) -> Done:
+    """Runs a task of a sweep on a worker of a cluster. Raises `AckclockError` for a run that failed."""
+    begun_s = time.perf_counter()
+    rows = _worker_of(order).rows(runs)
+    return Done(rows, len(runs), time.perf_counter() - begun_s)
+
+
+#: A worker of a cluster keeps so many sweeps in mind.
+SWEEPS = 4
+
+
+@lru_cache(SWEEPS)
+def _worker_of(order: bytes) -> _Worker:
+    from ackclock.campaigns.cluster.remote import Unwanted
+
+    return _Worker(pickle.loads(order), Unwanted())
+
+
 def _worker() -> _Worker:
     """That of this process."""
     if "worker" not in _given:
@@ -95,7 +115,7 @@ def _end_with_parent() -> None:
 class _Worker:
     """The scenario, the engine and the last plans, kept from task to task."""
 
-    def __init__(self, order: Order, stop: Event) -> None:
+    def __init__(self, order: Order, stop: Event | Unwanted) -> None:
         from ackclock import engines
         from ackclock.scenario import planning
 
