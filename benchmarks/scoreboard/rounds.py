@@ -56,6 +56,17 @@ def looked_at(samples: Mapping[str, Any], known: pl.DataFrame, begin_s: float) -
     return rows.select("time_s", "flow", "srtt_s", "said").with_row_index()
 
 
+def at_sender(rows: pl.DataFrame, passed: pl.DataFrame) -> pl.DataFrame:
+    """`rows` of `looked_at` with the sender's time in place of the capture's.
+
+    A packet passes a capture some time after it was sent, and what the analysis says then is of the sender as it was when
+    it sent that. `passed` has `flow`, `seen_s` and `sent_s` of each copy that passed.
+    """
+    known = passed.drop_nulls().select("flow", "sent_s", time_s="seen_s").sort("time_s")
+    both = rows.sort("time_s").join_asof(known, on="time_s", by="flow", check_sortedness=False)
+    return both.drop_nulls("sent_s").with_columns(time_s="sent_s").drop("sent_s").sort("index")
+
+
 def limits(rows: pl.DataFrame, transmissions: pl.DataFrame) -> pl.DataFrame:
     """`rows` of `looked_at` with what most segments waited for as `true`, and whether most of its window was `paced`.
 

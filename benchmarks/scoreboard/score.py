@@ -68,7 +68,7 @@ def scored(path: Path, data: ac.Dataset) -> dict[str, float]:
     flows = rounds.flows(tables["flows"])
     fates = _of_fates(_told(tables["segments"], flows), _true(truth))
     samples = tables["flow_samples"]
-    looked_at = rounds.looked_at(samples, flows, begin_s)
+    looked_at = rounds.at_sender(rounds.looked_at(samples, flows, begin_s), passed(tables, truth, begin_s))
     found = {**fates, **_of_limits(looked_at, truth), **_of_queues(looked_at, data, truth)}
     at_sender = "senders" in path.name  # elsewhere a window is seen when it was another one
     return {**found, **(_of_windows(samples, flows, truth, begin_s) if at_sender else {})}
@@ -80,6 +80,13 @@ def read(path: Path, expression: str = "") -> tuple[Mapping[str, Any], float]:
     while capture.advance(10**9):
         pass
     return capture.drain(), (capture.origin_ns or 0) * 1e-9
+
+
+def passed(tables: Mapping[str, Any], truth: pl.DataFrame, begin_s: float) -> pl.DataFrame:
+    """When each copy passed the capture's point, `seen_s`, and when it was sent, `sent_s`, in the run's time."""
+    told = _told(tables["segments"], rounds.flows(tables["flows"])).filter(pl.col("told") != "lost")
+    both = _true(truth).join(told, on=COPY)
+    return both.select("flow", "sent_s", seen_s=pl.col("seen_s") + begin_s)
 
 
 def _told(columns: Mapping[str, object], flows: pl.DataFrame) -> pl.DataFrame:
@@ -95,6 +102,7 @@ def _told(columns: Mapping[str, object], flows: pl.DataFrame) -> pl.DataFrame:
         _copy("flow", "offset_bytes"),
         told=pl.col("fate").replace_strict(words["fate"], return_dtype=pl.String).replace(SAME_FATE),
         why=pl.col("cause").replace_strict(words["cause"], return_dtype=pl.String),
+        seen_s="time_s",
     )
 
 
@@ -114,7 +122,8 @@ def _true(truth: pl.DataFrame) -> pl.DataFrame:
         .otherwise(pl.when(arrived).then(pl.lit("delivered")).otherwise(pl.lit("lost")))
     )
     because = pl.col("cause").cast(pl.String).replace(SAME_CAUSE)
-    return rows.select("flow", "offset_bytes", _copy("flow", "offset_bytes"), true=true, because=because)
+    copy = _copy("flow", "offset_bytes")
+    return rows.select("flow", "offset_bytes", copy, true=true, because=because, sent_s="time_s")
 
 
 def _copy(*same: str) -> pl.Expr:

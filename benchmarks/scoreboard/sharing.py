@@ -147,6 +147,7 @@ def judged(case: Drawn, place: Path) -> Iterator[tuple[str, str, pl.DataFrame]]:
         for view, expression in case.views.items():
             tables, begin_s = score.read(path, expression)
             rows = rounds.looked_at(tables["flow_samples"], rounds.flows(tables["flows"]), begin_s)
+            rows = rounds.at_sender(rows, score.passed(tables, truth, begin_s))
             rows = rounds.limits(rows, truth).filter(pl.col("true") == "window")
             yield path.stem.split("-", 2)[2], view, rounds.queues(rows, data, score.BOTTLENECK)
 

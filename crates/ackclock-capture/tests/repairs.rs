@@ -194,3 +194,49 @@ fn the_receiver_limits_if_its_window_is_full_when_acknowledgements_come() {
     let (_, limited) = seconds_by_limit(Some(3), three_segments);
     assert_eq!(mostly(&limited), "receiver", "{limited:?}");
 }
+
+/// At the receiver, of a round trip of 100 ms: flights of two segments, each sent when the one before is acknowledged and
+/// so many milliseconds after that, which wait in a queue as long as `queue_ms` says of each flight.
+fn seconds_at_receiver(
+    after_ms: i64,
+    queue_ms: impl Fn(u32) -> i64,
+) -> (&'static str, Vec<(&'static str, f64)>) {
+    let mut trace = Trace::after_handshake(100, 0);
+    let mut sent_ms = 200;
+    let mut echo_ms = 100;
+    for flight in 0..300 {
+        let seen_ms = sent_ms + 50 + queue_ms(flight);
+        for number in [2 * flight, 2 * flight + 1] {
+            let stamps = Some((sent_ms as u32, echo_ms as u32));
+            trace.data(seen_ms, number).options.timestamps = stamps;
+        }
+        let ack = trace.ack(seen_ms, 2 * flight + 2, &[]);
+        ack.options.timestamps = Some((seen_ms as u32, sent_ms as u32));
+        echo_ms = seen_ms;
+        sent_ms = seen_ms + 50 + after_ms;
+    }
+    let flows = trace.analysed().flows;
+    let window_s = flows.limited_control_s[0]
+        + flows.limited_bottleneck_s[0]
+        + flows.limited_shared_bottleneck_s[0];
+    let limited = vec![
+        ("application", flows.limited_application_s[0]),
+        ("window", window_s),
+    ];
+    (Vantage::WORDS[usize::from(flows.vantage[0])], limited)
+}
+
+#[test]
+fn before_the_receiver_a_queue_is_no_rest_of_the_sender() {
+    let grows_and_falls = |flight: u32| i64::from(flight % 16) * 5;
+    let (vantage, limited) = seconds_at_receiver(0, grows_and_falls);
+    assert_eq!(vantage, "receiver");
+    assert_eq!(mostly(&limited), "window", "{limited:?}");
+}
+
+#[test]
+fn before_the_receiver_a_rest_of_the_sender_is_no_queue() {
+    let (vantage, limited) = seconds_at_receiver(75, |_| 0);
+    assert_eq!(vantage, "receiver");
+    assert!(limited[0].1 > 20.0, "the rests alone: {limited:?}");
+}

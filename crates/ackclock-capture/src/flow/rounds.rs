@@ -19,6 +19,10 @@ const UNSTEADY: f64 = 0.02;
 const STEADY_ROUNDS: u32 = 4;
 /// Segments that tell a rate.
 const STEADY_SENDS: u32 = 12;
+/// Fewer tell whether it is the rate that it was before something came between.
+const KNOWN_SENDS: u32 = 4;
+/// What was its rate is forgotten if so many more rates are another.
+const TRUST: i32 = 6;
 /// Where nobody knows what let them out, rates must be steady so often.
 const STEADY_ELSEWHERE: u32 = 3;
 /// No queue is to be seen that adds less than this to the least RTT.
@@ -59,6 +63,7 @@ pub struct Rounds {
     rtt_least_ns: i64,
     rtt_sum_ns: i64,
     rtt_count: u32,
+    clock_ns: i64,
     unprompted: u32,
     ack_gap_ns: i64,
     looked: u32,
@@ -88,6 +93,11 @@ struct Pace {
     sends: u32,
     bps: f64,
     steady: u32,
+    /// The last rate that was steady, how far that is believed, and what was sent since it was looked for.
+    own_bps: f64,
+    trust: i32,
+    since: (i64, u64),
+    since_sends: u32,
 }
 
 impl Pace {
@@ -98,26 +108,52 @@ impl Pace {
         }
         self.until = (now_ns, next);
         self.sends += 1;
+        self.since_sends += 1;
     }
 
     fn round(&mut self) {
         self.rounds += 1;
+        if self.since_sends >= KNOWN_SENDS {
+            let bps = rate(self.since, self.until);
+            self.since = self.until;
+            self.since_sends = 0;
+            if (bps - self.own_bps).abs() < UNSTEADY * self.own_bps {
+                self.trust = (self.trust + 2).min(TRUST);
+                self.steady = self.steady.max(STEADY_ELSEWHERE);
+            } else {
+                self.trust = (self.trust - 1).max(-1);
+                if self.trust < 0 {
+                    self.own_bps = 0.0;
+                }
+            }
+        }
         if self.rounds < STEADY_ROUNDS || self.sends < STEADY_SENDS {
             return;
         }
-        let spent_s = (self.until.0 - self.from.0).max(1) as f64 * 1e-9;
-        let bps = self.until.1.saturating_sub(self.from.1) as f64 * 8.0 / spent_s;
+        let bps = rate(self.from, self.until);
         let change = (bps - self.bps).abs() / self.bps.max(1.0);
         let allowed = if self.steady > 0 { UNSTEADY } else { STEADY };
         let steady = if change < allowed { self.steady + 1 } else { 0 };
+        let begun_bps = if steady > 1 { self.bps } else { bps }; // it must not drift away
+        if steady >= STEADY_ELSEWHERE {
+            self.own_bps = begun_bps;
+            self.trust = self.trust.max(TRUST / 2);
+        }
         *self = Self {
             from: self.until,
-            until: self.until,
-            bps: if steady > 1 { self.bps } else { bps }, // where it began: it must not drift away
+            rounds: 0,
+            sends: 0,
+            bps: begun_bps,
             steady,
-            ..Self::default()
+            ..*self
         };
     }
+}
+
+/// That at which the second was reached from the first.
+fn rate(from: (i64, u64), until: (i64, u64)) -> f64 {
+    let spent_s = (until.0 - from.0).max(1) as f64 * 1e-9;
+    until.1.saturating_sub(from.1) as f64 * 8.0 / spent_s
 }
 
 impl Rounds {
@@ -191,6 +227,12 @@ impl Rounds {
         self.rtt_count += 1;
     }
 
+    /// Clocks tell how long packets waited, as well as this: it is no sender that waits.
+    #[inline]
+    pub fn clocked(&mut self, within_ns: i64) {
+        self.clock_ns = within_ns;
+    }
+
     /// What was under way at most, in this round and the one before.
     #[inline]
     pub fn window_bytes(&self) -> u64 {
@@ -222,7 +264,6 @@ impl Rounds {
         self.end(since_ns, delivered, rtt_min_ns, beside);
         self.limited_s[Limit::Application as usize] += (now_ns - since_ns).max(0) as f64 * 1e-9;
         self.latest = Limit::Application as u8;
-        self.pace = Pace::default();
         self.max_pipe_bytes = 0; // what was under way before tells nothing of the window after (RFC 5681 section 4.1)
         self.begin(now_ns, delivered);
     }
@@ -298,7 +339,10 @@ impl Rounds {
         let losing = f64::from(self.repairs) > FULL_LOSS * f64::from(self.sends.max(1));
         self.pace.round();
         // Delayed acknowledgements of a few segments look like a queue, and so does a sender that waits for its application.
-        let late_ns = LATE * round.spent_ns as f64 / f64::from(self.sends.max(1));
+        let late_ns = match self.clock_ns {
+            0 => LATE * round.spent_ns as f64 / f64::from(self.sends.max(1)),
+            clock_ns => clock_ns as f64,
+        };
         let queued = queue_ns > CALM * rtt_min_ns as f64 && queue_ns > late_ns;
         self.is_touched |= queued || self.repairs > 0;
         let standing = queue_ns > STANDING * rtt_min_ns as f64;

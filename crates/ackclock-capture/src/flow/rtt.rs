@@ -138,6 +138,79 @@ impl Echoes {
     }
 }
 
+/// Ticks of the clocks that TSvals come from (RFC 7323 section 5.4: 1 ms to 1 s), and a microsecond.
+const TICKS: [i64; 6] = [
+    1_000,
+    1_000_000,
+    2_000_000,
+    4_000_000,
+    10_000_000,
+    100_000_000,
+];
+/// One of them is a clock's if it is within this share of what the clock did.
+const SNAPPED: f64 = 0.1;
+/// The clock must have ticked so often, and for so long.
+const TICKED: u32 = 8;
+const TICKED_NS: i64 = 100_000_000;
+/// The least age is that of so long: a clock may be wrong by a tick of 1 ms in it (100 ppm).
+const KEPT_NS: i64 = 10_000_000_000;
+
+/// The clock of a sender's timestamps beside the capture's: how old packets are that pass.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Clock {
+    first: Option<(u32, i64)>,
+    tick_ns: i64,
+    since_ns: i64,
+    least_ns: i64,
+    previous_ns: i64,
+    age_ns: i64,
+}
+
+impl Clock {
+    /// A packet with this TSval passed.
+    #[inline]
+    pub fn passed(&mut self, tsval: u32, now_ns: i64) {
+        let Some((first, first_ns)) = self.first else {
+            self.first = Some((tsval, now_ns));
+            return;
+        };
+        let ticks = i64::from(tsval.wrapping_sub(first) as i32);
+        if self.tick_ns == 0 {
+            self.find(ticks, now_ns - first_ns);
+            if self.tick_ns == 0 {
+                return;
+            }
+            self.since_ns = now_ns;
+            self.least_ns = i64::MAX;
+            self.previous_ns = i64::MAX;
+        }
+        self.age_ns = now_ns - first_ns - ticks * self.tick_ns;
+        self.least_ns = self.least_ns.min(self.age_ns);
+        if now_ns - self.since_ns > KEPT_NS {
+            self.since_ns = now_ns;
+            self.previous_ns = self.least_ns;
+            self.least_ns = self.age_ns;
+        }
+    }
+
+    fn find(&mut self, ticks: i64, passed_ns: i64) {
+        if ticks < i64::from(TICKED) || passed_ns < TICKED_NS {
+            return;
+        }
+        let seen_ns = passed_ns as f64 / ticks as f64;
+        let near = |tick_ns: i64| (seen_ns / tick_ns as f64 - 1.0).abs() < SNAPPED;
+        self.tick_ns = TICKS.into_iter().find(|&one| near(one)).unwrap_or(0);
+    }
+
+    /// How long the last packet took, beyond the least that one took of late: at most. And the clock's tick, by which it
+    /// may be too much.
+    #[inline]
+    pub fn late_ns(&self) -> Option<(i64, i64)> {
+        let least_ns = self.least_ns.min(self.previous_ns);
+        (self.tick_ns > 0).then(|| (self.age_ns - least_ns, self.tick_ns))
+    }
+}
+
 /// Whether there is more between the sender and the point than the handshake told: a queue. Each window of samples has
 /// one that was not made longer by a sender that waits.
 #[derive(Clone, Copy, Debug, Default)]
@@ -196,6 +269,33 @@ mod tests {
         assert_eq!(echoes.echoed(u32::MAX, 60), None);
         assert_eq!(echoes.echoed(1, 70), Some(50));
         assert_eq!(echoes.echoed(0, 80), None);
+    }
+
+    #[test]
+    fn a_clock_tells_how_long_packets_waited() {
+        let mut clock = Clock::default();
+        for number in 0..1000_i64 {
+            let sent_ns = number * 730_000;
+            let waited_ns = if number % 10 == 0 { 30_000_000 } else { 0 };
+            let tsval = (sent_ns / 1_000_000) as u32;
+            let now_ns = 5_000_000 + sent_ns + waited_ns;
+            clock.passed(tsval.wrapping_sub(100), now_ns); // it wraps on the way
+            if number > 700 {
+                let (late_ns, tick_ns) = clock.late_ns().expect("a clock of 1 kHz");
+                assert_eq!(tick_ns, 1_000_000);
+                let too_much_ns = late_ns - waited_ns;
+                assert!((-20_000..tick_ns).contains(&too_much_ns), "{late_ns}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_clock_that_does_not_tick_as_any_does_tells_nothing() {
+        let mut clock = Clock::default();
+        for number in 0..1000_i64 {
+            clock.passed(number as u32, number * 1_500_000);
+        }
+        assert_eq!(clock.late_ns(), None);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use super::rounds::Rounds;
-use super::rtt::{Echoes, Far, Series, Smoothed};
+use super::rtt::{Clock, Echoes, Far, Series, Smoothed};
 use super::scoreboard::{Copied, Scoreboard, State, Stretch, MOST};
 use crate::rows::{Rows, Told, NOT_KEPT};
 use crate::series::Arrival;
@@ -143,6 +143,8 @@ pub struct Sending {
     pub sender_half: Series,
     /// Whether the sender is further away than the handshake said.
     pub far: Far,
+    /// Of its timestamps.
+    pub(super) clock: Clock,
     /// Smoothed.
     pub smoothed: Smoothed,
     pub(super) own_echoes: Echoes,
@@ -207,6 +209,7 @@ impl Sending {
             receiver_half: Series::default(),
             sender_half: Series::default(),
             far: Far::default(),
+            clock: Clock::default(),
             smoothed: Smoothed::default(),
             own_echoes: Echoes::default(),
             ack_echoes: Echoes::default(),
@@ -258,6 +261,9 @@ impl Sending {
         self.totals.payload_bytes += u64::from(data.bytes);
         if let Some(tsval) = data.tsval {
             self.own_echoes.sent(tsval, data.now_ns);
+            if self.lead_ns > 0 {
+                self.clock.passed(tsval, data.now_ns);
+            }
         }
         if let Some(half_ns) = data
             .tsecr
@@ -292,7 +298,7 @@ impl Sending {
     #[inline]
     fn new_data(&mut self, data: &Data, start: u64, end: u64, arrival: u32, rows: &mut Rows) {
         if let Some(since_ns) = self.empty_since_ns.take() {
-            if data.now_ns - since_ns > self.rounds.prompt_ns() {
+            if self.idle_ns(data.now_ns - since_ns, data) > self.rounds.prompt_ns() {
                 let delivered = self.arrived_bytes();
                 let between_ns = (since_ns, data.now_ns);
                 self.rounds

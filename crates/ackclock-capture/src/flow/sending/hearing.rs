@@ -1,7 +1,7 @@
 //! What the sender hears: acknowledgements, when they have come to it.
 
 use super::tap::Said;
-use super::{Ack, Sending, WIDEST_HOLE};
+use super::{Ack, Data, Sending, WIDEST_HOLE};
 use crate::flow::capacity::Passed;
 use crate::flow::scoreboard::{State, Stretch};
 use crate::rows::Rows;
@@ -72,7 +72,17 @@ impl Sending {
         self.far.take(half_ns, self.ack_echoes.ahead());
         if self.lead_ns > 0 {
             self.lead_ns = self.far.recent_ns().max(1);
-            self.rounds.whole_rtt(half_ns + self.receiver_half.min_ns);
+            let queue_ns = half_ns - self.sender_half.min_ns;
+            // A sender that waits makes the half longer, but no packet older.
+            let queue_ns = match self.clock.late_ns() {
+                Some((late_ns, tick_ns)) => {
+                    self.rounds.clocked(tick_ns / 2);
+                    queue_ns.min((late_ns - tick_ns / 2).max(0))
+                }
+                None => queue_ns,
+            };
+            let least_ns = self.sender_half.min_ns + self.receiver_half.min_ns;
+            self.rounds.whole_rtt(least_ns + queue_ns);
             self.rounds.capacity.arrived(
                 Passed {
                     now_ns,
@@ -82,6 +92,23 @@ impl Sending {
                 (self.sender_half.min_ns, self.rtt.min_ns),
                 self.mss,
             );
+        }
+    }
+
+    /// How long the sender had nothing under way, at least, before it sent this so long after all was acknowledged: what
+    /// the packet spent in a queue is no part of it.
+    pub(super) fn idle_ns(&self, after_ns: i64, data: &Data) -> i64 {
+        match self
+            .clock
+            .late_ns()
+            .filter(|_| data.tsval.is_some() && self.lead_ns > 0)
+        {
+            Some((late_ns, _)) => {
+                let heard_ns = self.last_ack_ns + self.sender_half.min_ns;
+                after_ns.min(data.now_ns - late_ns - heard_ns)
+            }
+            None if self.lead_ns > 0 => after_ns - self.rtt.min_ns,
+            None => after_ns,
         }
     }
 
