@@ -262,6 +262,7 @@ class Capture:
         interval_s: float = 0.1,
         events: bool = True,
         segments: bool = False,
+        most_flows: int = 10_000,
     ) -> Capture:
         """Open files (pcap or pcapng, also as gz, zst or xz); `-` is standard input.
 
@@ -269,8 +270,9 @@ class Capture:
             paths: the files. Nothing is raised for one that cannot be read: `files()` says why.
             filter: only these packets, in the words of pcap-filter(7) for addresses and ports.
             interval_s: a flow is sampled at most once in this time; 0: no samples.
-            events: whether `events` is filled.
+            events: whether `events` has more than silences.
             segments: whether `segments` and `acknowledgements` are: the fate of each copy of each data segment.
+            most_flows: connections that `largest` tells of.
 
         Raises:
             ValueError: the filter is none; the message says where.
@@ -292,6 +294,28 @@ class Capture:
         A flow's row comes when its connection is over. Missing values are NaN, and the greatest value of an unsigned
         integer type.
         """
+
+    def skim(self, segments: int) -> bool:
+        """`advance` and `drain`, but that the rows are thrown away: `seen` and `largest` tell what is left of them."""
+
+    def seen(self) -> list[dict[str, Any]]:
+        """Sums over the directions that were seen from each vantage, of the rows that were taken.
+
+        Keys: `vantage`, `directions`, `payload_bytes`, `capture_lost`, `data_segments`.
+        """
+
+    def largest(self, columns: Sequence[str]) -> list[dict[str, Any]]:
+        """Of the rows that were taken those of the connections with the most data, in the order of their numbers.
+
+        Args:
+            columns: those of the table `flows` that are wanted. None stands for what is not known.
+
+        Raises:
+            ValueError: there is no such column.
+        """
+
+    def largest_stalls(self) -> list[dict[str, Any]]:
+        """Silences of those connections, in the order of time: `flow`, `time_s`, `duration_s` and `class`."""
 
     def files(self) -> list[dict[str, Any]]:
         """What is known of each file so far.

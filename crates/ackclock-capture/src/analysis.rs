@@ -187,12 +187,16 @@ impl Reading {
         if self.shared {
             return Some(path::limiter(&all.arrivals, &all.rtts));
         }
+        let together = path::look(&all.arrivals, &all.rtts);
         let most = all.of(busiest);
-        let alone = path::limiter(&most.arrivals, &most.rtts);
-        let together = path::limiter(&all.arrivals, &all.rtts);
-        let known = together.evidence.strength() >= alone.evidence.strength();
-        self.shared = together.rate_bps.is_some() && known;
-        Some(if self.shared { together } else { alone })
+        let alone = path::look(&most.arrivals, &most.rtts);
+        drop(most);
+        self.shared = together.has_rate() && together.strength() >= alone.strength();
+        Some(if self.shared {
+            together.path()
+        } else {
+            alone.path()
+        })
     }
 
     /// What was above a rate on that path, at about four times as many instants as are asked for.

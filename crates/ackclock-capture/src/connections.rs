@@ -21,11 +21,14 @@ const ROOM_BYTES: f64 = 120e6;
 const MOST_BYTES: f64 = 220e6;
 /// In between, an idle connection is kept for this time, and for the less the less room there is.
 const PRESSED_NS: f64 = 30e9;
-/// What a connection takes with its place in the index, and what it takes more if it carries data.
+/// What a connection takes with its place in the index, and what it takes more for each direction that carries data.
 const SMALL_BYTES: usize = 850;
 const DATA_BYTES: usize = 1700;
 /// A connection gives back what it does not need after so long.
 const RESTS_NS: i64 = 5_000_000_000;
+
+/// Connections whose memory is used again: others begin while they end.
+const MOST_SPARE: usize = 256;
 
 /// A connection is looked at, whether it is over, after so many packets, and several before one is added.
 const PACKETS_A_LOOK: u64 = 16;
@@ -52,6 +55,8 @@ pub struct Connections {
     /// Of each of them what is looked at again and again, beside each other.
     watched: Vec<Watched>,
     free: Vec<u32>,
+    #[allow(clippy::vec_box)] // what goes into a slot as it is
+    spare: Vec<Box<Connection>>,
     hand: usize,
     large: usize,
     begun: u32,
@@ -68,6 +73,7 @@ impl Default for Connections {
             slots: Vec::new(),
             watched: Vec::new(),
             free: Vec::new(),
+            spare: Vec::new(),
             hand: 0,
             large: 0,
             begun: 0,
@@ -92,11 +98,11 @@ impl Connections {
         let key = key(segment);
         let slot = self.slot(key, segment, now_ns, rows);
         if let Some(connection) = &mut self.slots[slot as usize] {
-            let (small, waited) = (!connection.is_large(), connection.waits());
+            let (large, waited) = (connection.large(), connection.waits());
             self.quiet.of(connection.last_ns);
             connection.take(segment, now_ns, &self.quiet, rows);
             self.quiet.waits(waited, connection.waits());
-            self.large += usize::from(small && connection.is_large());
+            self.large += connection.large() - large;
             self.watched[slot as usize] = Watched {
                 last_ns: now_ns,
                 closed: connection.closed(),
@@ -132,7 +138,13 @@ impl Connections {
     }
 
     fn begin(&mut self, key: Key, segment: &Segment, now_ns: i64) -> u32 {
-        let connection = Some(Box::new(Connection::new(self.begun, segment, now_ns)));
+        let connection = Some(match self.spare.pop() {
+            Some(mut spare) => {
+                spare.again(self.begun, segment, now_ns);
+                spare
+            }
+            None => Box::new(Connection::new(self.begun, segment, now_ns)),
+        });
         self.begun = self.begun.wrapping_add(1);
         let slot = if let Some(slot) = self.free.pop() {
             self.slots[slot as usize] = connection;
@@ -148,16 +160,19 @@ impl Connections {
     }
 
     fn finish(&mut self, slot: u32, rows: &mut Rows) {
-        let Some(connection) = self.slots[slot as usize].take() else {
+        let Some(mut connection) = self.slots[slot as usize].take() else {
             return;
         };
-        self.large -= usize::from(connection.is_large());
+        self.large -= connection.large();
         self.quiet.waits(connection.waits(), false);
         let [client, server] = connection.ends;
         self.index.remove(&ordered(client, server));
         self.last = None;
         self.free.push(slot);
         connection.finish(rows);
+        if self.spare.len() < MOST_SPARE {
+            self.spare.push(connection);
+        }
     }
 
     /// Looks at one connection more, whether it is over.

@@ -84,6 +84,15 @@ impl Connection {
         }
     }
 
+    /// Begins with a segment, in the memory of one that is over.
+    pub fn again(&mut self, number: u32, segment: &Segment, now_ns: i64) {
+        let spare = self.halves.each_mut().map(|half| half.spare.take());
+        *self = Self::new(number, segment, now_ns);
+        for (half, spare) in self.halves.iter_mut().zip(spare) {
+            half.spare = spare;
+        }
+    }
+
     /// Whether a segment with its addresses and ports begins another connection: a SYN with another number, or one that
     /// comes when no copy of the first can be under way any more.
     #[inline]
@@ -104,9 +113,11 @@ impl Connection {
         self.reset || self.halves.iter().all(|half| half.fin.is_some())
     }
 
-    /// It carries data, and so takes more memory.
-    pub fn is_large(&self) -> bool {
-        self.halves.iter().any(|half| half.sending.is_some())
+    /// How many of its directions carry data, and so take more memory.
+    #[inline]
+    pub fn large(&self) -> usize {
+        let [client, server] = &self.halves;
+        usize::from(client.sending.is_some()) + usize::from(server.sending.is_some())
     }
 
     #[inline]
@@ -302,7 +313,13 @@ impl Connection {
         half.size.limit(peer, segment.options.timestamps.is_some());
         let first = half.first.unwrap_or(start);
         let sending = Sending::new(flow, path, first, half.size.mss(), now_ns).tapped(rows);
-        half.sending = Some(Box::new(sending));
+        half.sending = Some(match half.spare.take() {
+            Some(mut spare) => {
+                *spare = sending;
+                spare
+            }
+            None => Box::new(sending),
+        });
     }
 
     fn close(&mut self, segment: &Segment, from: usize) {

@@ -10,6 +10,7 @@ pub mod files;
 pub mod filter;
 pub mod flow;
 pub mod framing;
+pub mod largest;
 pub mod listing;
 pub mod packet;
 pub mod path;

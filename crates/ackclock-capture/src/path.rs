@@ -54,8 +54,6 @@ const BUSY: f64 = 0.2;
 const SAME_RATE: f64 = 0.2;
 /// Two clocks of 100 ppm, the capture's and the limiter's.
 const CLOCKS: f64 = 2e-4;
-/// A round trip of an hour is an error; so is a negative one.
-const LONGEST_NS: i64 = 3_600_000_000_000;
 /// What times are off by through hosts and fast links on the way, interrupts and processing.
 const NOISE_S: f64 = 0.001;
 /// Two full Ethernet frames: a burst above that is a bucket's, not the granularity of a queue; if it is more than noise.
@@ -89,6 +87,15 @@ pub struct Estimate {
 }
 
 impl Estimate {
+    /// Without an interval.
+    fn exactly(value: f64) -> Self {
+        Self {
+            value,
+            low: value,
+            high: value,
+        }
+    }
+
     /// Bytes a second as bits a second. No rate is known better than the clocks agree.
     fn as_rate(self) -> Self {
         let bits = self.times(8.0);
@@ -171,16 +178,14 @@ pub struct Evidence {
 /// What limits a path, from what was sent into it and the round trips. Both are pooled over the path's flows in one
 /// direction; their order does not matter.
 pub fn limiter(arrivals: &[Arrival], rtts: &[RttSample]) -> Path {
+    look(arrivals, rtts).path()
+}
+
+/// The same, but for the intervals, which are found when the path is asked for.
+pub fn look(arrivals: &[Arrival], rtts: &[RttSample]) -> Looked {
     let arrivals = in_order(arrivals, |arrival| arrival.time_ns);
-    let mut rtts = in_order(rtts, |sample| sample.time_ns);
-    let possible = |sample: &RttSample| (0..=LONGEST_NS).contains(&sample.rtt_ns);
-    if !rtts.iter().all(possible) {
-        for sample in rtts.to_mut() {
-            sample.rtt_ns = sample.rtt_ns.clamp(0, LONGEST_NS);
-        }
-    }
     let trace = Trace::new(&arrivals);
-    let delays = Delays::new(&trace, &rtts);
+    let delays = Delays::new(&trace, rtts);
     let enough = trace.losses.len() >= LEAST_LOSSES;
     let bucket = enough.then(|| policing::fit(&trace)).flatten();
     let queue = delays.queue(&trace);
@@ -201,21 +206,61 @@ pub fn limiter(arrivals: &[Arrival], rtts: &[RttSample]) -> Path {
         steady: queue.map(|queue| queue.steady),
         busy: queue.map(|queue| queue.busy),
     };
-    let mut path = Path {
-        limiter: evidence.limiter(),
-        rate_bps: None,
-        depth_bytes: None,
-        depth_at_least: false,
-        burst_bytes: None,
+    Looked {
         delay: delays.summary(),
+        trace,
+        bucket,
+        queue,
         evidence,
-    };
-    match path.limiter {
-        Limiter::Policer => path.takes_bucket(bucket),
-        Limiter::Queue => path.takes_queue(queue, bucket),
-        _ => {}
     }
-    path
+}
+
+/// A path of which everything is known but the intervals of a bucket.
+#[derive(Debug)]
+pub struct Looked {
+    trace: Trace,
+    bucket: Option<Bucket>,
+    queue: Option<Queue>,
+    delay: Option<Delay>,
+    evidence: Evidence,
+}
+
+impl Looked {
+    /// See [`Evidence::strength`].
+    pub fn strength(&self) -> f64 {
+        self.evidence.strength()
+    }
+
+    /// Whether its rate is known.
+    pub fn has_rate(&self) -> bool {
+        self.limited(self.bucket).rate_bps.is_some()
+    }
+
+    /// All that is known of it.
+    pub fn path(&self) -> Path {
+        self.limited(self.bucket.map(|bucket| bucket.bounded(&self.trace)))
+    }
+
+    fn limited(&self, bucket: Option<Bucket>) -> Path {
+        let mut path = Path {
+            limiter: self.evidence.limiter(),
+            rate_bps: None,
+            depth_bytes: None,
+            depth_at_least: false,
+            burst_bytes: None,
+            delay: self.delay,
+            evidence: Evidence {
+                bucket_bps: bucket.map(|bucket| bucket.rate.times(8.0)),
+                ..self.evidence
+            },
+        };
+        match path.limiter {
+            Limiter::Policer => path.takes_bucket(bucket),
+            Limiter::Queue => path.takes_queue(self.queue, bucket),
+            _ => {}
+        }
+        path
+    }
 }
 
 /// The items in the order of time; nearly always they are, and nothing is copied.

@@ -15,7 +15,7 @@ use crate::tables::{Cause, Fate, Tables};
 pub struct Options {
     /// A flow is sampled at most once in this time, in nanoseconds; 0: no samples.
     pub interval_ns: i64,
-    /// Losses, repairs, reorderings and stalls are wanted as events.
+    /// Losses, repairs and reorderings are wanted as events, not stalls alone.
     pub events: bool,
     /// The fate of each copy of each segment is wanted.
     pub segments: bool,
@@ -121,7 +121,7 @@ impl Rows {
 
     /// Adds an event.
     pub fn event(&mut self, time_ns: i64, flow: u32, kind: Happening, value: f64, how: How) {
-        if !self.options.events {
+        if !self.options.events && kind != Happening::Stall {
             return;
         }
         let begin_s = self.seconds(time_ns);

@@ -1,4 +1,4 @@
-//! Captures, analysed from Python: files in, rows out, as fast as they are asked for.
+//! Captures, analysed from Python: files in, rows out, as fast as they are asked for; or only what answers need of them.
 //!
 //! The interpreter is released while the analysis works. A panic in it becomes a `RuntimeError`.
 
@@ -8,11 +8,13 @@ use std::sync::{Mutex, PoisonError};
 
 use ackclock_capture::analysis::{FileReport, Reading};
 use ackclock_capture::filter::{Filter, NoFilter};
+use ackclock_capture::largest::Largest;
 use ackclock_capture::path::{Limiter, Path};
 use ackclock_capture::rows::Options;
+use ackclock_capture::tables::{Stall, Vantage};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyDict, PyList, PyString};
 
 use crate::columns;
 use crate::congestion;
@@ -22,7 +24,13 @@ use crate::guard::guarded;
 #[pyclass(frozen, module = "ackclock._core")]
 pub struct Capture {
     /// Empty after a panic: what was found is not to be trusted then.
-    reading: Mutex<Option<Reading>>,
+    found: Mutex<Option<Found>>,
+}
+
+/// The analysis, and what answers need of the rows that were taken from it.
+struct Found {
+    reading: Reading,
+    largest: Largest,
 }
 
 #[pymethods]
@@ -31,13 +39,14 @@ impl Capture {
     /// read: `files` says why.
     #[new]
     #[allow(clippy::needless_pass_by_value)] // what Python gives is owned
-    #[pyo3(signature = (paths, filter="", interval_s=0.1, events=true, segments=false))]
+    #[pyo3(signature = (paths, filter="", interval_s=0.1, events=true, segments=false, most_flows=10_000))]
     fn new(
         paths: Vec<PathBuf>,
         filter: &str,
         interval_s: f64,
         events: bool,
         segments: bool,
+        most_flows: usize,
     ) -> PyResult<Self> {
         let filter: Filter = filter
             .parse()
@@ -49,30 +58,102 @@ impl Capture {
             ..Options::default()
         };
         Ok(Self {
-            reading: Mutex::new(Some(Reading::open(&paths, options).only(filter))),
+            found: Mutex::new(Some(Found {
+                reading: Reading::open(&paths, options).only(filter),
+                largest: Largest::new(most_flows),
+            })),
         })
     }
 
     /// Takes in at most so many segments, without holding the interpreter; false when nothing is left.
     fn advance(&self, py: Python<'_>, segments: u64) -> PyResult<bool> {
-        self.with(py, |reading| reading.advance(segments))
+        self.with(py, |found| found.reading.advance(segments))
     }
 
     /// Takes the rows that are there: table name → column name → values.
     fn drain<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        columns::tables(py, self.with(py, Reading::drain)?.tables())
+        let tables = self.with(py, |found| {
+            let tables = found.reading.drain();
+            found.largest.take(&tables.flows, &tables.events);
+            tables
+        })?;
+        columns::tables(py, tables.tables())
+    }
+
+    /// The same as `advance` and `drain`, but that the rows are thrown away.
+    fn skim(&self, py: Python<'_>, segments: u64) -> PyResult<bool> {
+        self.with(py, |found| {
+            let more = found.reading.advance(segments);
+            let tables = found.reading.drain();
+            found.largest.take(&tables.flows, &tables.events);
+            more
+        })
+    }
+
+    /// Sums over the directions that were seen from each vantage, of the rows that were taken.
+    fn seen<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let seen = self.with(py, |found| found.largest.seen().to_vec())?;
+        let told = PyList::empty(py);
+        for (vantage, sums) in Vantage::WORDS.iter().zip(seen) {
+            let said = PyDict::new(py);
+            said.set_item("vantage", vantage)?;
+            said.set_item("directions", sums.directions)?;
+            said.set_item("payload_bytes", sums.payload_bytes)?;
+            said.set_item("capture_lost", sums.capture_lost)?;
+            said.set_item("data_segments", sums.data_segments)?;
+            if sums.directions > 0 {
+                told.append(said)?;
+            }
+        }
+        Ok(told)
+    }
+
+    /// Of the rows that were taken those of the connections with the most data, with these columns, in the order of their
+    /// numbers; None is what is not known.
+    #[allow(clippy::needless_pass_by_value)] // what Python gives is owned
+    fn largest<'py>(&self, py: Python<'py>, columns: Vec<String>) -> PyResult<Bound<'py, PyList>> {
+        let flows = self.with(py, |found| found.largest.rows())?;
+        let found = flows.columns();
+        let rows = found.first().map_or(0, |(_, first)| columns::length(first));
+        let told: Vec<Bound<'py, PyDict>> = (0..rows).map(|_| PyDict::new(py)).collect();
+        for name in &columns {
+            let key = PyString::intern(py, name);
+            let column = found.iter().find(|(own, _)| own == name);
+            let Some((_, column)) = column else {
+                return Err(PyValueError::new_err(format!("no column {name}")));
+            };
+            for (row, said) in told.iter().enumerate() {
+                said.set_item(&key, columns::cell(py, column, row)?)?;
+            }
+        }
+        PyList::new(py, told)
+    }
+
+    /// The silences of those connections, in the order of time.
+    fn largest_stalls<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let stalls = self.with(py, |found| found.largest.stalls())?;
+        let told = PyList::empty(py);
+        for stall in stalls {
+            let said = PyDict::new(py);
+            said.set_item("flow", stall.flow)?;
+            said.set_item("time_s", stall.time_s)?;
+            said.set_item("duration_s", stall.duration_s)?;
+            said.set_item("class", Stall::WORDS[usize::from(stall.class)])?;
+            told.append(said)?;
+        }
+        Ok(told)
     }
 
     /// What is known of each file so far.
     fn files<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let files = self.with(py, |reading| reading.files())?;
+        let files = self.with(py, |found| found.reading.files())?;
         let rows = files.iter().map(|file| report(py, file));
         PyList::new(py, rows.collect::<PyResult<Vec<_>>>()?)
     }
 
     /// What limits the path that carries most data, without holding the interpreter; None without data.
     fn path<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let found = self.with(py, Reading::path)?;
+        let found = self.with(py, |found| found.reading.path())?;
         found.map(|path| limited(py, &path)).transpose()
     }
 
@@ -85,8 +166,8 @@ impl Capture {
         candidates: &str,
     ) -> PyResult<BTreeMap<u32, Vec<(String, f64)>>> {
         let candidates = congestion::candidates(candidates).map_err(PyValueError::new_err)?;
-        self.with(py, |reading| {
-            let flows = &reading.analysis.rows.steps.flows;
+        self.with(py, |found| {
+            let flows = &found.reading.analysis.rows.steps.flows;
             flows
                 .iter()
                 .map(|flow| (flow.flow, congestion::ranked(flow, &candidates)))
@@ -97,7 +178,7 @@ impl Capture {
     /// How many flows `congestion` tells of.
     #[getter]
     fn ranked(&self, py: Python<'_>) -> PyResult<usize> {
-        self.with(py, |reading| reading.analysis.rows.steps.flows.len())
+        self.with(py, |found| found.reading.analysis.rows.steps.flows.len())
     }
 
     /// What was above a rate on that path: the columns `time_s`, `level_bytes` and `lost`, thinned.
@@ -107,7 +188,7 @@ impl Capture {
         rate_bps: f64,
         most: usize,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let found = self.with(py, |reading| reading.levels(rate_bps, most))?;
+        let found = self.with(py, |found| found.reading.levels(rate_bps, most))?;
         let said = PyDict::new(py);
         let seconds: Vec<f64> = found.iter().map(|at| at.time_ns as f64 * 1e-9).collect();
         said.set_item("time_s", seconds)?;
@@ -121,25 +202,25 @@ impl Capture {
     /// Connections so far.
     #[getter]
     fn connections(&self, py: Python<'_>) -> PyResult<u32> {
-        self.with(py, |reading| reading.analysis.connections())
+        self.with(py, |found| found.reading.analysis.connections())
     }
 
     /// TCP segments so far, without those that were seen twice.
     #[getter]
     fn segments(&self, py: Python<'_>) -> PyResult<u64> {
-        self.with(py, |reading| reading.analysis.segments())
+        self.with(py, |found| found.reading.analysis.segments())
     }
 
     /// When the first segment was captured, in nanoseconds since 1970.
     #[getter]
     fn origin_ns(&self, py: Python<'_>) -> PyResult<Option<i64>> {
-        self.with(py, |reading| reading.analysis.origin_ns())
+        self.with(py, |found| found.reading.analysis.origin_ns())
     }
 
     /// How long after it the last one was.
     #[getter]
     fn duration_s(&self, py: Python<'_>) -> PyResult<f64> {
-        self.with(py, |reading| reading.analysis.duration_s())
+        self.with(py, |found| found.reading.analysis.duration_s())
     }
 }
 
@@ -148,14 +229,14 @@ impl Capture {
     fn with<T: Send>(
         &self,
         py: Python<'_>,
-        call: impl FnOnce(&mut Reading) -> T + Send,
+        call: impl FnOnce(&mut Found) -> T + Send,
     ) -> PyResult<T> {
         py.detach(|| {
-            let mut slot = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
-            let Some(reading) = slot.as_mut() else {
+            let mut slot = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(found) = slot.as_mut() else {
                 return Err("this analysis failed before and cannot go on".to_owned());
             };
-            guarded(|| call(reading)).inspect_err(|_| *slot = None)
+            guarded(|| call(found)).inspect_err(|_| *slot = None)
         })
         .map_err(PyRuntimeError::new_err)
     }

@@ -2,10 +2,11 @@
 //!
 //! A number column becomes a `NumPy` array by the buffer protocol: one copy, and no crate that knows `NumPy`'s memory.
 
-use ackclock_record::Column;
+use ackclock_record::{Column, NONE, UNKNOWN};
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
+use pyo3::IntoPyObjectExt;
 
 /// A record as Python has it: table name → column name → values.
 ///
@@ -25,6 +26,41 @@ pub fn tables<T: AsRef<str>, C: AsRef<str>>(
         named.set_item(table.as_ref(), values)?;
     }
     Ok(named)
+}
+
+/// How many values a column has.
+pub fn length(column: &Column) -> usize {
+    match column {
+        Column::Float(values) => values.len(),
+        Column::Long(values) => values.len(),
+        Column::Word(values) => values.len(),
+        Column::Byte(values) => values.len(),
+        Column::Flag(values) => values.len(),
+        Column::Text(values) => values.len(),
+        Column::Floats(values) => values.len(),
+        Column::Longs(values) => values.len(),
+    }
+}
+
+/// A value of a column, as Python has it; None for an absent one.
+///
+/// # Errors
+/// The interpreter is out of memory.
+pub fn cell<'py>(py: Python<'py>, column: &Column, row: usize) -> PyResult<Bound<'py, PyAny>> {
+    match column {
+        Column::Float(values) => object(py, Some(values[row]).filter(|value| value.is_finite())),
+        Column::Long(values) => object(py, Some(values[row]).filter(|&value| value != UNKNOWN)),
+        Column::Word(values) => object(py, Some(values[row]).filter(|&value| value != NONE)),
+        Column::Byte(values) => object(py, values[row]),
+        Column::Flag(values) => object(py, values[row]),
+        Column::Text(values) => object(py, values[row].as_str()),
+        Column::Floats(cells) => object(py, cells[row].clone()),
+        Column::Longs(cells) => object(py, cells[row].clone()),
+    }
+}
+
+fn object<'py>(py: Python<'py>, value: impl IntoPyObject<'py>) -> PyResult<Bound<'py, PyAny>> {
+    value.into_bound_py_any(py)
 }
 
 /// Makes `NumPy` arrays.

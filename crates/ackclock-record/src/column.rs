@@ -63,6 +63,16 @@ pub fn filled(mut columns: Columns) -> Columns {
     columns
 }
 
+/// Puts a value in a place of a column, or behind its last; of a column that is not filled there is none.
+#[inline]
+pub fn put<T: Clone>(values: &mut Vec<T>, row: usize, value: Option<&T>) {
+    match (values.get_mut(row), value) {
+        (Some(place), Some(value)) => place.clone_from(value),
+        (None, Some(value)) => values.push(value.clone()),
+        (_, None) => {}
+    }
+}
+
 /// Defines a table: a struct with a vector for each column.
 #[macro_export]
 macro_rules! table {
@@ -80,6 +90,11 @@ macro_rules! table {
             /// Takes the rows of another table behind its own.
             pub fn append(&mut self, other: &mut $Table) {
                 $(self.$name.append(&mut other.$name);)+
+            }
+
+            /// Takes a copy of another table's row: in place of its own, or behind its last.
+            pub fn put(&mut self, row: usize, other: &$Table, from: usize) {
+                $($crate::put(&mut self.$name, row, other.$name.get(from));)+
             }
 
             /// Whether there are no rows.
@@ -153,6 +168,22 @@ mod tests {
         assert_eq!(one.word, ["ack", "syn"]);
         assert_eq!(one.letters, [3, 3]);
         assert!(other.is_empty() && !one.is_empty());
+    }
+
+    #[test]
+    fn a_row_is_put_in_place_of_another_or_behind_the_last() {
+        let words = Words {
+            word: ["syn", "ack", "fin"].map(str::to_owned).to_vec(),
+            letters: vec![1, 2, 3],
+            ..Words::default()
+        };
+        let mut taken = Words::default();
+        for (row, from) in [(0, 0), (1, 1), (0, 2)] {
+            taken.put(row, &words, from);
+        }
+        assert_eq!(taken.word, ["fin", "ack"]);
+        assert_eq!(taken.letters, [3, 2]);
+        assert!(taken.syllables.is_empty());
     }
 
     #[test]

@@ -12,7 +12,7 @@ mod column;
 mod kinds;
 pub mod tables;
 
-pub use column::{filled, Cell, Column, Columns, NamedTables};
+pub use column::{filled, put, Cell, Column, Columns, NamedTables};
 pub use kinds::{Action, Cause, End, Fate, Happening, Limit};
 pub use tables::{
     CubicSamples, Delays, Events, FlowSamples, Flows, Links, Packets, Paths, QueueSamples, Tables,

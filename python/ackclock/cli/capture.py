@@ -11,7 +11,7 @@ import typer
 from ackclock.cli.options import command
 
 if TYPE_CHECKING:
-    from ackclock.captures import Captured
+    from ackclock.captures import Captured, Told
 
 Files: TypeAlias = Annotated[
     list[Path],
@@ -73,6 +73,10 @@ def capture(
         ackclock capture sender.pcap receiver.pcap --join
     """
     from ackclock import captures
+
+    if out is None and not join and not tables:
+        _print(captures.tell(files, expression, clock_log=clock_log), as_json)
+        return
     from ackclock.dataset.folders import check
     from ackclock.dataset.kinds import Kind
     from ackclock.system.files import readable
@@ -84,6 +88,16 @@ def capture(
         found = _joined(files, expression, clock_log=clock_log, command=command())
     else:
         found = captures.read(files, expression, clock_log=clock_log, segments=segments, command=command())
+    _print(found, as_json)
+    if tables:
+        from ackclock.cli.terminal import traced
+
+        traced.print_tables(found.data, err=as_json)
+    if out is not None:
+        typer.echo(f"wrote {readable(found.data.write(out))}", err=as_json)
+
+
+def _print(found: Told | Captured, as_json: bool) -> None:
     for note in found.notes:
         typer.echo(note, err=True)
     if as_json:
@@ -92,12 +106,6 @@ def capture(
         from ackclock.cli.terminal import capture as terminal
 
         terminal.print_answers(found.answers)
-    if tables:
-        from ackclock.cli.terminal import traced
-
-        traced.print_tables(found.data, err=as_json)
-    if out is not None:
-        typer.echo(f"wrote {readable(found.data.write(out))}", err=as_json)
 
 
 def _joined(files: list[Path], expression: str, **options: Any) -> Captured:

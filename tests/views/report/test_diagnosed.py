@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import replace
 
-from ackclock import captures
+from ackclock.captures import tabling
 from ackclock.captures.diagnosis import Cause, Diagnosis, Finding, diagnose
 from ackclock.dataset import Spool
 from ackclock.views.report import diagnosed
@@ -37,7 +37,7 @@ def test_a_picture_is_shown_once(found):
 
 def test_a_silence_is_shown_from_near(found):
     stalls = {"time_s": [1.0, 2.0], "flow": [0, 0], "duration_s": [0.25, 0.75], "class": ["host", "timeout"]}
-    spool = Spool(names=captures.NAMES)
+    spool = Spool(names=tabling.NAMES)
     spool.append("stalls", {**stalls, "confidence": [1.0, 1.0]})
     parts = spool.dataset({"runs": [{"run": 0}]}).parts
     data = replace(found.data, parts={**found.data.parts, "stalls": parts["stalls"]})

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from ackclock import captures, metrics
+from ackclock.captures import tabling
 from ackclock.dataset import Dataset, Spool
 from ackclock.errors import InputError
 from ackclock.views import seen
@@ -95,7 +96,7 @@ def test_the_pipe_is_that_of_the_samples(found):
 
 def by_hand(**tables) -> Dataset:
     """A captured result with these tables, and two flows of 10 s."""
-    spool = Spool(names=captures.NAMES)
+    spool = Spool(names=tabling.NAMES)
     flows = {
         "flow": [0, 2],
         "group": [0, 0],

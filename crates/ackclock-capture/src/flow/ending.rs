@@ -10,8 +10,8 @@ use crate::tables::{Cause, Fate, Flows, Limit, Vantage};
 use ackclock_record::{NONE, UNKNOWN};
 
 impl Connection {
-    /// Ends it: all that is open is told, and its rows are written.
-    pub fn finish(mut self, rows: &mut Rows) {
+    /// Ends it: all that is open is told, and its rows are written. Its memory may be used again.
+    pub fn finish(&mut self, rows: &mut Rows) {
         self.end_silence(rows);
         let mut any = false;
         for from in 0..2 {
@@ -21,6 +21,8 @@ impl Connection {
                 let from_opening = self.halves[from].initial.is_some();
                 sending.tap_finish(from_opening, self.handshake_ns(), rows);
                 self.row(from, Some(&sending), rows);
+                sending.shrink(rows);
+                self.halves[from].spare = Some(sending);
             }
         }
         if !any {

@@ -53,6 +53,8 @@ pub struct Half {
     pub identities: Identities,
     /// What it sends, once it sends data.
     pub sending: Option<Box<Sending>>,
+    /// Memory for that, of a connection that is over.
+    pub spare: Option<Box<Sending>>,
 }
 
 impl Half {

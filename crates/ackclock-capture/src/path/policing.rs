@@ -40,10 +40,12 @@ const WIDTHS: [f64; 8] = [0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
 /// The best bucket.
 #[derive(Clone, Copy, Debug)]
 pub struct Bucket {
-    /// Bytes a second.
+    /// Bytes a second; its interval is nothing wide before [`Bucket::bounded`].
     pub rate: Estimate,
-    /// Bytes.
+    /// Bytes, and the same.
     pub depth: Estimate,
+    model: Model,
+    likelihood: f64,
     /// It was full before most losses, so that nothing that came before the trace can be in the depth.
     pub seen_full: bool,
     /// The share of the uncertainty about the fates that it takes away (McFadden's ρ²).
@@ -61,16 +63,32 @@ pub fn fit(trace: &Trace) -> Option<Bucket> {
         .map(|candidate| search.climbed(candidate));
     let (model, _) = found.max_by(|one, other| one.1.total_cmp(&other.1))?;
     let (model, likelihood) = search.refined(model);
-    let (widening, error) = search.spread(&model);
-    let least = likelihood - FALL * widening;
-    let rate = search.rate_interval(&model, least, error);
-    let depth = search.depth_interval(&model, rate, least);
     Some(Bucket {
-        rate,
-        depth,
+        rate: Estimate::exactly(model.rate),
+        depth: Estimate::exactly(model.depth.max(0.0)),
+        model,
+        likelihood,
         seen_full: seen_full(trace, &model),
         explained: 1.0 - likelihood / search.without_bucket(),
     })
+}
+
+impl Bucket {
+    /// The same with its intervals, which take about as long to find as the bucket: of its trace.
+    pub fn bounded(self, trace: &Trace) -> Self {
+        let Some(mut search) = Search::new(trace) else {
+            return self;
+        };
+        let (widening, error) = search.spread(&self.model);
+        let least = self.likelihood - FALL * widening;
+        let rate = search.rate_interval(&self.model, least, error);
+        let depth = search.depth_interval(&self.model, rate, least);
+        Self {
+            rate,
+            depth,
+            ..self
+        }
+    }
 }
 
 struct Search<'a> {

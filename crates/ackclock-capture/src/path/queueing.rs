@@ -10,6 +10,8 @@ const BLOCKS: usize = 10;
 const STUDENT: f64 = 2.262;
 /// Packets in such a part, at least: four classes of two.
 const LEAST: usize = 8;
+/// A round trip of an hour is an error; so is a negative one.
+const LONGEST_NS: i64 = 3_600_000_000_000;
 /// Samples over which a rate is measured.
 const WINDOW: usize = 8;
 /// And for how long at least: ten times the noise.
@@ -50,19 +52,18 @@ pub struct Queue {
 }
 
 impl Delays {
-    /// The samples, in the order of time, while the trace lasts.
+    /// The samples while the trace lasts; they may be in any order.
     pub fn new(trace: &Trace, samples: &[RttSample]) -> Self {
-        let bases = bases(samples);
+        let second =
+            |sample: &RttSample| sample.time_ns.saturating_sub(trace.start_ns) as f64 * 1e-9;
+        let within = |sample: &&RttSample| (0.0..=trace.seconds()).contains(&second(sample));
+        let mut those: Vec<RttSample> = samples.iter().filter(within).copied().collect();
+        those.sort_by_key(|sample| sample.time_ns);
+        let bases = Bases::of(samples);
         let mut delays = Self::default();
         let (mut place, mut passed) = (0, 0.0);
-        for sample in samples {
-            let time_s = sample.time_ns.saturating_sub(trace.start_ns) as f64 * 1e-9;
-            if time_s < 0.0 {
-                continue;
-            }
-            if time_s > trace.seconds() {
-                break;
-            }
+        for sample in &those {
+            let time_s = second(sample);
             while place < trace.len() && trace.time_s[place] <= time_s {
                 passed += if trace.lost[place] {
                     0.0
@@ -71,20 +72,17 @@ impl Delays {
                 };
                 place += 1;
             }
+            let rtt_ns = possible(sample.rtt_ns);
             delays.time_s.push(time_s);
             delays
                 .queued_s
-                .push(sample.rtt_ns.saturating_sub(bases[&sample.flow]).max(0) as f64 * 1e-9);
+                .push(rtt_ns.saturating_sub(bases.ns(sample.flow)).max(0) as f64 * 1e-9);
             delays.passed.push(passed);
-            delays.rtt_s.push(sample.rtt_ns as f64 * 1e-9);
+            delays.rtt_s.push(rtt_ns as f64 * 1e-9);
         }
         delays.in_order();
-        delays.base_s = samples
-            .iter()
-            .map(|sample| sample.rtt_ns)
-            .min()
-            .unwrap_or(0) as f64
-            * 1e-9;
+        let least = samples.iter().map(|sample| possible(sample.rtt_ns)).min();
+        delays.base_s = least.unwrap_or(0) as f64 * 1e-9;
         delays
     }
 
@@ -308,55 +306,85 @@ impl Delays {
     }
 }
 
-/// The round trip of each flow without a queue. A flow may have begun when there was one, so its shortest round trip is
-/// compared with what those of the flow with most samples say: at the same time, both wait in the same queue. What is
-/// less than the scatter of this comparison is left as it is.
-fn bases(samples: &[RttSample]) -> BTreeMap<u32, i64> {
-    let mut flows: BTreeMap<u32, Vec<(i64, i64)>> = BTreeMap::new();
-    for sample in samples {
-        flows
-            .entry(sample.flow)
-            .or_default()
-            .push((sample.time_ns, sample.rtt_ns));
-    }
-    let shortest = |of: &[(i64, i64)]| of.iter().map(|sample| sample.1).min().unwrap_or(0);
-    let most: &[(i64, i64)] = flows
-        .values()
-        .max_by_key(|of| of.len())
-        .map_or(&[], Vec::as_slice);
-    let mut further: BTreeMap<u32, (i64, i64)> = BTreeMap::new();
-    let mut base = shortest(most);
-    for (&flow, of) in &flows {
-        let mut after = 0;
-        let mut differences: Vec<f64> = of
-            .iter()
-            .filter_map(|&sample| {
-                while most.get(after).is_some_and(|other| other.0 < sample.0) {
-                    after += 1;
-                }
-                difference(sample, most, after)
-            })
+fn possible(rtt_ns: i64) -> i64 {
+    rtt_ns.clamp(0, LONGEST_NS)
+}
+
+/// The round trip of each flow without a queue, in the order of the flows' numbers.
+struct Bases(Vec<(u32, i64)>);
+
+impl Bases {
+    /// A flow may have begun when there was a queue, so its shortest round trip is compared with what those of the flow
+    /// with most samples say: at the same time, both wait in the same queue. What is less than the scatter of this
+    /// comparison is left as it is.
+    fn of(samples: &[RttSample]) -> Self {
+        // Not a list for each of the flows, as there may be a million.
+        let mut places: Vec<(u32, u32)> = (0..)
+            .zip(samples)
+            .map(|(place, sample)| (sample.flow, place))
             .collect();
-        if differences.len() >= LEAST {
-            let longer = quantile(&mut differences, 0.5) as i64;
-            let scatter = quantile(&mut differences, 0.75) - quantile(&mut differences, 0.25);
-            let least = shortest(of) - longer;
-            if least < base - scatter as i64 {
-                base = least;
+        places.sort_unstable();
+        let of = |part: &[(u32, u32)]| -> Vec<(i64, i64)> {
+            let samples = part.iter().map(|&(_, place)| &samples[place as usize]);
+            let mut all: Vec<_> = samples
+                .map(|sample| (sample.time_ns, possible(sample.rtt_ns)))
+                .collect();
+            all.sort_by_key(|sample| sample.0);
+            all
+        };
+        let shortest = |of: &[(i64, i64)]| of.iter().map(|sample| sample.1).min().unwrap_or(0);
+        let parts = || places.chunk_by(|one, other| one.0 == other.0);
+        let most = of(parts().max_by_key(|part| part.len()).unwrap_or_default());
+        let mut further: BTreeMap<u32, (i64, i64)> = BTreeMap::new();
+        let mut base = shortest(&most);
+        for part in parts().filter(|part| part.len() >= LEAST) {
+            let own = of(part);
+            if let Some((longer, scatter)) = apart(&own, &most) {
+                let least = shortest(&own) - longer;
+                if least < base - scatter {
+                    base = least;
+                }
+                further.insert(part[0].0, (longer, scatter));
             }
-            further.insert(flow, (longer, scatter as i64));
         }
-    }
-    flows
-        .iter()
-        .map(|(&flow, of)| {
-            let own = shortest(of);
+        let known = parts().map(|part| {
+            let rtts = part
+                .iter()
+                .map(|&(_, place)| samples[place as usize].rtt_ns);
+            let own = rtts.map(possible).min().unwrap_or(0);
             let told = further
-                .get(&flow)
+                .get(&part[0].0)
                 .filter(|(longer, scatter)| base + longer < own - scatter);
-            (flow, told.map_or(own, |(longer, _)| base + longer))
+            (part[0].0, told.map_or(own, |(longer, _)| base + longer))
+        });
+        Self(known.collect())
+    }
+
+    fn ns(&self, flow: u32) -> i64 {
+        let place = self.0.binary_search_by_key(&flow, |&(number, _)| number);
+        place.map_or(0, |place| self.0[place].1)
+    }
+}
+
+/// How much longer a flow's round trips are than another's at the same time, in the median, and the scatter of that; none
+/// where too few can be compared. Both are in the order of time.
+fn apart(own: &[(i64, i64)], others: &[(i64, i64)]) -> Option<(i64, i64)> {
+    let mut after = 0;
+    let mut differences: Vec<f64> = own
+        .iter()
+        .filter_map(|&sample| {
+            while others.get(after).is_some_and(|other| other.0 < sample.0) {
+                after += 1;
+            }
+            difference(sample, others, after)
         })
-        .collect()
+        .collect();
+    if differences.len() < LEAST {
+        return None;
+    }
+    let longer = quantile(&mut differences, 0.5) as i64;
+    let scatter = quantile(&mut differences, 0.75) - quantile(&mut differences, 0.25);
+    Some((longer, scatter as i64))
 }
 
 /// How much longer a round trip was than one that began at about the same time: within a sixteenth of it. `after`: the
