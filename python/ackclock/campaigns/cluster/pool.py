@@ -6,6 +6,7 @@ on the workers.
 
 from __future__ import annotations
 
+import gc
 import logging
 import time
 import warnings
@@ -154,8 +155,14 @@ def _started(place: Place) -> Iterator[Any]:
                 found = f"{place.option}: found for {place.kind}: {_said(error).removesuffix(', for example:')}"
                 raise InputError(f"{found}; expected the site's ~/.config/dask/jobqueue.yaml") from error
             made.scale(jobs=place.workers)
-        stack.callback(made.close, timeout=5)
+        stack.enter_context(signals.undoing(lambda: _ended(made)))
         yield made
+
+
+def _ended(cluster: Any) -> None:
+    """Ends workers, and what is named of the processes that they were."""
+    cluster.close(timeout=5)
+    gc.collect()
 
 
 def _imported(place: Place, name: str) -> Any:
