@@ -56,7 +56,7 @@ def main() -> None:
         print(f"{len(files)} files, {size / 1e6:.0f} MB, {size / count:.0f} bytes a run")
 
 
-def _add(parts: Parts, mixed: Runs, places: np.ndarray, random: np.random.Generator) -> None:  # type: ignore[type-arg]
+def _add(parts: Parts, mixed: Runs, places: np.ndarray, random: np.random.Generator) -> None:
     """A part of made-up runs."""
     chosen = mixed[int(places[0]) : int(places[-1]) + 1]
     run, point = ([getattr(each, name) for each in chosen] for name in ("number", "point"))
