@@ -5,11 +5,15 @@ from __future__ import annotations
 import heapq
 import math
 import os
+import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, Protocol
 
 from ackclock import engines
 from ackclock.campaigns.cost.course import EVEN, Course, course
@@ -97,7 +101,50 @@ def run(
     spool_bytes = max(LEAST_SPOOL_BYTES, SPOOL_BYTES // len(complete.seeds))
     options = RunOptions(captures=captures, spool_bytes=spool_bytes, command=command)
     at_a_time = 1 if engines.alone(chosen, complete) else jobs or cores()
+    workers = _elsewhere.get()
+    if workers is not None and captures is None and not engines.alone(chosen, complete):
+        return Dataset.concat(_there(workers, chosen.name, complete, command, progress))
     return Dataset.concat(_all(chosen, complete, options, at_a_time, progress))
+
+
+class Workers(Protocol):
+    """Where functions are called, on other machines."""
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        """Calls a function there."""
+
+
+_elsewhere: ContextVar[Workers | None] = ContextVar("elsewhere", default=None)
+
+
+@contextmanager
+def elsewhere(workers: Workers | None) -> Iterator[None]:
+    """In this block `run` has its runs made by these workers, but for those that write packet captures."""
+    token = _elsewhere.set(workers)
+    try:
+        yield
+    finally:
+        _elsewhere.reset(token)
+
+
+def _there(workers: Workers, engine: str, plan: Plan, command: str, progress: Progress) -> list[Dataset]:
+    """Every seed's result, in order, made by workers."""
+    waiting = futures = [workers.submit(made_there, engine, plan, seed, command) for seed in plan.seeds]
+    try:
+        while waiting:
+            done, left = wait(waiting, timeout=WAKE_S, return_when=FIRST_EXCEPTION)
+            _results(list(done))
+            waiting = list(left)
+            progress(1.0 - len(waiting) / len(futures))
+    finally:
+        for future in waiting:
+            future.cancel()
+    return _results(futures)
+
+
+def made_there(engine: str, plan: Plan, seed: int, command: str) -> Dataset:
+    """One run on a worker: all of it in memory, since it goes over the connection."""
+    return engines.engine(engine).run(plan, seed, RunOptions(spool_bytes=sys.maxsize, command=command))
 
 
 def _all(engine: Engine, plan: Plan, options: RunOptions, jobs: int, progress: Progress) -> list[Dataset]:

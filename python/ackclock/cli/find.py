@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
 import typer
 
-from ackclock.cli.options import Jobs, Kernel, command
+from ackclock.cli.options import Cluster, Jobs, Kernel, Scheduler, command
 from ackclock.errors import InputError
 from ackclock.system import signals
 
 if TYPE_CHECKING:
+    from ackclock.campaigns.cluster.place import Place
     from ackclock.campaigns.find.answer import Answer
     from ackclock.campaigns.find.question import Question
 
@@ -89,6 +90,8 @@ def find(  # noqa: PLR0913 (each is an option of the command line)
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON and nothing else.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be looked for; run nothing.")] = False,
     jobs: Jobs = None,
+    scheduler: Scheduler = None,
+    cluster: Cluster = None,
 ) -> None:
     """Find the setting that meets what is needed: how large a buffer, which discipline, which congestion control.
 
@@ -111,7 +114,7 @@ def find(  # noqa: PLR0913 (each is an option of the command line)
     work.check_number("--seed", seed, 0, 2**62)
     work.check_number("--repeats", repeats, 1, 1_000)
     work.check_number("--jobs", jobs, 1, 10_000)
-    budget_s = _seconds(budget)
+    budget_s, there = _seconds(budget), work.place(scheduler, cluster, jobs)
     network = {"rate": rate, "rtt": rtt, "discipline": discipline}
     text = _text(scenario, network, flows, congestion, duration)
     asked = _question(
@@ -125,7 +128,7 @@ def find(  # noqa: PLR0913 (each is an option of the command line)
     if dry_run:
         _tell(asked, as_json)
         return
-    _perform(asked, place, confirm, jobs, budget_s, as_json)
+    _perform(asked, place, confirm, jobs, budget_s, as_json, there)
 
 
 class _Asked(NamedTuple):
@@ -221,8 +224,15 @@ def _tell(asked: Question, as_json: bool) -> None:
 
 
 def _perform(
-    asked: Question, place: Path, confirm: str | None, jobs: int | None, budget_s: float | None, as_json: bool
+    asked: Question,
+    place: Path,
+    confirm: str | None,
+    jobs: int | None,
+    budget_s: float | None,
+    as_json: bool,
+    there: Place | None,
 ) -> None:
+    from ackclock.campaigns.cluster import pool
     from ackclock.campaigns.find import find as finding
     from ackclock.campaigns.find import folder, looking
     from ackclock.cli.terminal import answer as shown
@@ -232,7 +242,9 @@ def _perform(
     for name in filter(None, [asked.engine, confirm]):
         looking.check(asked, name)
     kept = f"interrupted; what is done is kept in {place}: the same command goes on"
-    with signals.saying(kept), progress(f"{place.name}: {asked.rows * asked.row:,} settings") as bar:
+    names = [name for name in (asked.engine, confirm) if name]
+    title = f"{place.name}: {asked.rows * asked.row:,} settings"
+    with signals.saying(kept), pool.running_at(there, names), progress(title) as bar:
 
         def keep(known: Answer) -> None:
             folder.write(known, place, command=command(), figure=False)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ackclock.cli.options import DryRun, Jobs, command
+from ackclock.cli.options import Cluster, DryRun, Jobs, Scheduler, command
 
 
 def _entry_ids(incomplete: str) -> list[str]:
@@ -39,6 +39,8 @@ def reproduce(  # noqa: PLR0913 (each is an option of the command line)
     ] = False,
     dry_run: DryRun = False,
     jobs: Jobs = None,
+    scheduler: Scheduler = None,
+    cluster: Cluster = None,
 ) -> None:
     """Reproduce published results: the paper's value beside ours, and whether they agree. Without an ID, list all.
 
@@ -54,6 +56,7 @@ def reproduce(  # noqa: PLR0913 (each is an option of the command line)
 
         ackclock reproduce --all --out results/gallery
     """
+    from ackclock.campaigns.cluster import pool
     from ackclock.campaigns.reproduce import entries, find
     from ackclock.campaigns.reproduce import work as work_of
     from ackclock.cli import forecasts
@@ -61,6 +64,7 @@ def reproduce(  # noqa: PLR0913 (each is an option of the command line)
     from ackclock.cli.terminal import forecast, reproduction
 
     work.check_number("--jobs", jobs, 1, 10_000)
+    there = work.place(scheduler, cluster, jobs)
     known = entries()
     if not ids and not every:
         reproduction.print_entries(known)
@@ -78,4 +82,6 @@ def reproduce(  # noqa: PLR0913 (each is an option of the command line)
         forecast.show(expected, out, told if as_json else lines)
         return
     forecast.warn(expected, out)
-    reproduction.run_all(chosen, out, quick=quick, jobs=jobs, as_json=as_json, command=command())
+    names = sorted({case.engine for listed in cases.values() for case in listed})
+    with pool.running_at(there, names):
+        reproduction.run_all(chosen, out, quick=quick, jobs=jobs, as_json=as_json, command=command())

@@ -6,15 +6,17 @@ on the workers.
 
 from __future__ import annotations
 
+import gc
 import logging
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 from ackclock import _core
+from ackclock.campaigns import running
 from ackclock.campaigns.cluster import remote
 from ackclock.campaigns.cluster.place import KINDS, Place
 from ackclock.campaigns.cluster.remote import Seen
@@ -90,9 +92,9 @@ class Pool:
                 raise InputError(f"{self._place.option}: found no worker at {self._place}; expected one or more")
             time.sleep(LOOK_S)
 
-    def check(self, engine: str) -> None:
-        """Raises `InputError` for workers with another ackclock, or without what the engine needs."""
-        found = self._client.run(remote.looking(engine), on_error="return")
+    def check(self, engines: Sequence[str]) -> None:
+        """Raises `InputError` for workers with another ackclock, or without what an engine needs."""
+        found = self._client.run(remote.looking(engines), on_error="return")
         problems = [problem for worker, seen in sorted(found.items()) if (problem := _problem(worker, seen))]
         if problems:
             more = f" (and {len(problems) - MOST_NAMED} more)" if len(problems) > MOST_NAMED else ""
@@ -103,10 +105,10 @@ KEPT = "what is done is kept: the same command goes on"
 
 
 @contextmanager
-def opened(place: Place, engine: str, interrupted: Callable[[], bool] = lambda: False) -> Iterator[Pool]:
-    """A connection, whose workers are able to run an engine. What is started for it ends with the block.
+def opened(place: Place, engines: Sequence[str], interrupted: Callable[[], bool] = lambda: False) -> Iterator[Pool]:
+    """A connection, whose workers are able to run these engines. What is started for it ends with the block.
 
-    Raises `InputError` if nobody listens, without the extra, and for workers with another ackclock or without what the
+    Raises `InputError` if nobody listens, without the extra, and for workers with another ackclock or without what an
     engine needs.
     """
     distributed = _imported(place, "distributed")
@@ -119,7 +121,7 @@ def opened(place: Place, engine: str, interrupted: Callable[[], bool] = lambda: 
         pool = Pool(client, place)
         pool.await_workers(time.monotonic() + WORKERS_S if place.address else float("inf"), interrupted)
         if not interrupted():
-            pool.check(engine)
+            pool.check(engines)
         yield pool
 
 
@@ -153,8 +155,14 @@ def _started(place: Place) -> Iterator[Any]:
                 found = f"{place.option}: found for {place.kind}: {_said(error).removesuffix(', for example:')}"
                 raise InputError(f"{found}; expected the site's ~/.config/dask/jobqueue.yaml") from error
             made.scale(jobs=place.workers)
-        stack.callback(made.close, timeout=5)
+        stack.enter_context(signals.undoing(lambda: _ended(made)))
         yield made
+
+
+def _ended(cluster: Any) -> None:
+    """Ends workers, and what is named of the processes that they were."""
+    cluster.close(timeout=5)
+    gc.collect()
 
 
 def _imported(place: Place, name: str) -> Any:
@@ -184,3 +192,13 @@ def _problem(worker: str, seen: Any) -> str | None:
 
 def _said(error: BaseException) -> str:
     return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+@contextmanager
+def running_at(place: Place | None, engines: Sequence[str]) -> Iterator[None]:
+    """In this block `running.run` has its runs made at a place, or without one here. Raises as `opened`."""
+    if place is None:
+        yield
+        return
+    with opened(place, engines) as pool, running.elsewhere(pool):
+        yield

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from ackclock.campaigns.running import ONE_THREAD
@@ -13,14 +13,14 @@ _Found = TypeVar("_Found")
 
 
 class Seen(NamedTuple):
-    """Of a worker: its host, its version of ackclock (None: it has none), and what it lacks to run an engine."""
+    """Of a worker: its host, its version of ackclock (None: it has none), and what it lacks to run engines."""
 
     host: str
     version: str | None
     lacking: str | None
 
 
-def looking(engine: str) -> Callable[[], tuple[str, str | None, str | None]]:
+def looking(names: Sequence[str]) -> Callable[[], tuple[str, str | None, str | None]]:
     """What looks at a worker. It goes there whole, since a worker may have no ackclock, or another one."""
 
     def look() -> tuple[str, str | None, str | None]:
@@ -32,7 +32,8 @@ def looking(engine: str) -> Callable[[], tuple[str, str | None, str | None]]:
             return socket.gethostname(), None, None
         from ackclock import engines
 
-        return socket.gethostname(), ackclock._core.version, engines.lacking(engine)
+        lacking = next(filter(None, map(engines.lacking, names)), None)
+        return socket.gethostname(), ackclock._core.version, lacking
 
     return look
 

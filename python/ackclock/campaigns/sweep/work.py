@@ -61,7 +61,7 @@ def _run_there(
 ) -> None:
     from ackclock.campaigns.cluster import pool
 
-    with _one_thread(), pool.opened(place, order.engine, interrupted) as workers:
+    with _one_thread(), pool.opened(place, [order.engine], interrupted) as workers:
 
         def tell(share: float) -> None:
             tasks.jobs = workers.places

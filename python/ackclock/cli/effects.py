@@ -1,0 +1,40 @@
+"""`ackclock effects`: which swept key matters most."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ackclock.cli.options import AsJson
+
+
+def effects(
+    *,
+    sweep: Annotated[Path, typer.Argument(metavar="SWEEP", help="Folder of a finished sweep.")],
+    metric: Annotated[str, typer.Option(metavar="NAME[,NAME]", help="What the keys have an effect on.")],
+    as_json: AsJson = False,
+) -> None:
+    """Say which swept key matters most for a metric: effects with 95 % intervals, by analysis of variance.
+
+    Each key's share of the differences between runs, and how much the mean changes between the two of its values that
+    are farthest apart; pairs of keys whose effects depend on each other.
+
+    Examples:
+        ackclock effects results/buffers-packet --metric utilisation
+
+        ackclock effects results/buffers-packet --metric queue_delay_mean,jain --json
+    """
+    from ackclock.campaigns.effects import effects as of_sweep
+    from ackclock.campaigns.sweep import table
+    from ackclock.cli.terminal.effects import print_effects
+
+    read = table.read(sweep)
+    found = [of_sweep.effects(read, name.strip()) for name in metric.split(",")]
+    for each in found:
+        if as_json:
+            typer.echo(json.dumps(each.as_dict(), allow_nan=False))
+        else:
+            print_effects(each)
