@@ -30,7 +30,7 @@ def make_gallery():
 
 
 def keys(rows):
-    return [(row.engine, row.claim, row.at) for row in rows]
+    return [(row.engine, row.claim, row.at, row.reading) for row in rows]
 
 
 #: Engines that a machine may lack.
@@ -52,10 +52,14 @@ def test_a_quick_run_has_the_rows_of_the_committed_result(entry, tmp_path, reque
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*is run without the engine")
         result = reproduce.run(entry, tmp_path / entry.id, quick=True)
-    committed = Result.read(entry.folder / TABLE, entry.id)
-    found, every = keys(result.rows), keys(committed.rows)
-    assert [key for key in found if not of_others(entry, key)] == [key for key in every if not of_others(entry, key)]
     assert {row.scale for row in result.rows} == {QUICK}
+    committed = Result.last(entry.folder / TABLE, entry.id)
+    if not committed.rows:
+        assert {row.claim for row in result.rows} == set(entry.published)
+        return
+    run = {*committed.readings, ""}
+    found, every = keys(row for row in result.rows if row.reading in run), keys(committed.rows)
+    assert [key for key in found if not of_others(entry, key)] == [key for key in every if not of_others(entry, key)]
     assert {row.scale for row in committed.rows} == {FULL}
     assert (tmp_path / entry.id / "figure.png").stat().st_size > 1000
     if lacks_guest:
@@ -67,8 +71,8 @@ def test_a_quick_run_has_the_rows_of_the_committed_result(entry, tmp_path, reque
 
 @every_entry
 def test_every_published_claim_is_judged(entry):
-    committed = Result.read(entry.folder / TABLE, entry.id)
-    assert {row.claim for row in committed.rows} == set(entry.published)
+    committed = Result.last(entry.folder / TABLE, entry.id)
+    assert {row.claim for row in committed.rows} in (set(entry.published), set())  # not run yet: none
 
 
 @pytest.mark.parametrize("entry", [entry for entry in ENTRIES if entry.engines], ids=lambda entry: entry.id)
@@ -83,7 +87,8 @@ def test_the_pages_are_those_of_the_results():
     made = make_gallery().pages(ENTRIES)
     assert {name: (GALLERY / name).read_text("utf-8") for name in made} == made
     assert {path.name for path in GALLERY.glob("*.md")} == set(made)
-    figures = {name for entry in ENTRIES for name in make_gallery().figures(entry)}
+    run = [entry for entry in ENTRIES if (entry.folder / TABLE).is_file()]
+    figures = {name for entry in run for name in make_gallery().figures(entry)}
     assert {path.name for path in GALLERY.glob("*.png")} == figures
 
 
