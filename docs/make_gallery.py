@@ -41,8 +41,9 @@ that is left. Readings that have not been run yet are listed as *not measured* a
 Values are means over seeds with 95 % intervals, at full scale; those of the kernel (`linux`) at the scale of the
 entry's `linux.toml`, those of ns-2 itself (`ns2`) at that of its `ns2.toml`. Rows of an engine that cannot run what
 they need are not measured, and do not count. `make gallery` makes these pages. B4.silence, B5.4–5.6, B5.7–5.9,
-B5.10–5.11, B5.21–5.22, K.cap, R6.cap, R6.t2, R7.4–7.9 and R7.cap are of the engines as they are. The other rows of
-`packet` and `linux` are of runs before the packet engine compressed SACKs, had recoveries follow each other at once and
+B5.10–5.11, B5.12, B5.13, B5.14–5.16, B5.21–5.22, K.cap, L2.1, L5.3, R6.cap, R6.6–6.7, R6.t2, R7.4–7.9 and R7.cap are of
+the engines as they are. The other rows of `packet` and `linux` are of runs before the packet engine compressed SACKs,
+had recoveries follow each other at once and
 took RTTs from timestamps in whole milliseconds, as Linux does, and before the receivers of `linux` read in time; they
 have not been run again since. Rows of runs before there was *undetermined* were judged by their means alone.
 """

@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from math import inf
 
+import polars as pl
+
 from ackclock.campaigns.reproduce import Measured, Row, ratio
 from ackclock.campaigns.reproduce.entry import Published
-from ackclock.metrics import RunView
-from ackclock.reproductions.measures import synchronised_flows, window_peak
+from ackclock.metrics import RunView, epoch
+from ackclock.reproductions.measures import window_peak
 
 ENGINES = ("packet",)
 
@@ -16,6 +18,14 @@ def peak_bdp(view: RunView) -> float | None:
     peak = window_peak(view)
     bdp_p = view.plan.links[view.plan.bottleneck].rate_bps * view.plan.flows[0].base_rtt_s / (8 * 1500)
     return None if peak is None else peak / bdp_p
+
+
+def synchronised_flows(view: RunView) -> float | None:
+    """Mean number of the long flows, without the copies, that lost a packet in a congestion epoch."""
+    flows = pl.Series(range(len(view.plan.flows)), dtype=pl.UInt32)
+    hit = epoch.drops_by_epoch(view).filter(pl.col("flow").is_in(flows.implode()))
+    mean = hit.group_by("epoch").agg(pl.col("flow").n_unique())["flow"].mean()
+    return float(mean) if isinstance(mean, (int, float)) else None
 
 
 MEASURES = {"peak": peak_bdp, "flows": synchronised_flows}
