@@ -112,3 +112,22 @@ def test_of_some_engines_alone_the_rows_and_the_figure_come_beside_the_others(tm
     module.take(reproduce.Entry(copy), new)
     assert Result.read(copy / TABLE, entry.id) == before
     assert module.figures(reproduce.Entry(copy)) == [f"{entry.id}.png", f"{entry.id}-ns2.png"]
+
+
+def test_of_some_readings_alone_the_rows_and_the_figure_come_beside_the_others(tmp_path, monkeypatch):
+    module, entry = make_gallery(), reproduce.find("B5.13")
+    monkeypatch.setattr(module, "GALLERY", tmp_path)
+    copy = tmp_path / "reproductions" / entry.id
+    shutil.copytree(entry.folder, copy)
+    new = tmp_path / "new"
+    new.mkdir()
+    before = Result.read(entry.folder / TABLE, entry.id)
+    Result(entry.id, [row for row in before.rows if row.reading == "kernel of 2014"]).write(new / TABLE)
+    (new / "figure.png").write_bytes(b"drawn")
+    (new / "manifest.json").write_text('{"reproduction": {"engines": ["packet"], "readings": ["kernel of 2014"]}}')
+    (copy / TABLE).unlink()
+    module.take(reproduce.Entry(copy), new)
+    assert Result.read(copy / TABLE, entry.id).readings == ["kernel of 2014"]
+    assert module.figures(reproduce.Entry(copy)) == [f"{entry.id}-kernel-of-2014.png"]
+    (tmp_path / f"{entry.id}.png").write_bytes(b"whole")
+    assert module.figures(reproduce.Entry(copy)) == [f"{entry.id}.png", f"{entry.id}-kernel-of-2014.png"]
