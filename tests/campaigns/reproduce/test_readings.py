@@ -198,6 +198,13 @@ def test_the_overview_counts_verdicts_by_paper(entry):
     assert counted.splitlines()[-1].startswith("| all | 3 | 2 |")
 
 
+def test_engines_stand_beside_each_other_in_their_order(entry, tmp_path):
+    """Also where the first is the one that readings change."""
+    (entry.folder / "readings.toml").write_text(FILES["readings.toml"].replace('["packet"]', '["fluid"]'))
+    found = work.run(Entry(entry.folder).read_as(["one way"]), tmp_path / "out", quick=True)
+    assert [row.engine for row in found.rows] == ["packet", "fluid", "fluid, packet"]
+
+
 def test_engines_that_no_reading_changes_are_run_once(entry, tmp_path):
     result = work.run(entry, tmp_path / "out", quick=True)
     assert [(row.engine, row.reading) for row in result.rows] == [

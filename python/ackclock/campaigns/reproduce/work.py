@@ -84,7 +84,9 @@ def run(
                 _measure(entry, chosen, found[engine], each.folder(new) / engine, tell, run_it, twins=not quick)
             if entry.examine:
                 found[HOST] = Found(_examined(entry, new / HOST, quick=quick))
-            own = _rows_with_twins(entry, {**common, **found}, passes, each)
+            known = {**common, **found}
+            ordered = {engine: known[engine] for engine in (*lacks, HOST) if engine in known}
+            own = _rows_with_twins(entry, ordered, passes, each)
             rows |= {(label, each.reading.name): of for label, of in own.items() if label not in common}
             common = common or ({} if each.reading.name else found)
         result = Result(entry.id, list(_judged(entry, rows, scale)))
