@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -219,7 +219,8 @@ def _file(figure: Figure, form: str, dpi: int | None) -> bytes:
 
         return pgf.picture(figure)
     drawn = BytesIO()
-    figure.savefig(drawn, format=form, **({"dpi": dpi} if dpi else {}))
+    named: dict[str, Any] = {"dpi": dpi} if dpi else {}
+    figure.savefig(drawn, format=form, **named)
     return drawn.getvalue()
 
 

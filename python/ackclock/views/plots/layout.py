@@ -94,7 +94,7 @@ def headline(fig: Figure, what: str, below: str, look: dict[str, Any], look_belo
         return
     wide, high = fig.get_size_inches()
     room = wide - 2 * EDGE_IN
-    place = {"ha": "left", "va": "top"}
+    place: dict[str, Any] = {"ha": "left", "va": "top"}
     first = fig.suptitle("", x=EDGE_IN / wide, y=1 - EDGE_IN / high, **place, **look)
     first.set_in_layout(False)
     _fit(first, what, room)
@@ -124,7 +124,8 @@ def log_axis(axis: Axis, text: Callable[[float], str] = "{:g}".format) -> None:
     """Marks at 1, 2 and 5 of each decade, as plain numbers; at some of them where there would be many."""
     low, high = axis.get_view_interval()
     spread = high / low if low > 0 else 1e3
-    few = is_narrow() or (axis.axes.get_subplotspec() and axis.axes.get_subplotspec().get_gridspec().ncols > 1)
+    spec = axis.axes.get_subplotspec()
+    few = is_narrow() or (spec is not None and spec.get_gridspec().ncols > 1)
     most = 30 if few else 1e3
     axis.set_major_locator(LogLocator(subs=(1.0,) if spread > most else (1.0, 2.0, 5.0)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: text(value)))
@@ -157,7 +158,8 @@ def _turn(ax: Axes) -> None:
     if isinstance(ax.xaxis.get_major_locator(), FixedLocator) and ax.axison:
         boxes = [label.get_window_extent() for label in ax.get_xticklabels() if label.get_text()]
         if any(one.x1 + 2 > other.x0 for one, other in pairwise(boxes)):
-            ax.set_xticks(ax.get_xticks(), ax.get_xticklabels(), rotation=30, ha="right", rotation_mode="anchor")
+            names = [label.get_text() for label in ax.get_xticklabels()]
+            ax.set_xticks(ax.get_xticks(), names, rotation=30, ha="right", rotation_mode="anchor")
 
 
 def _references(ax: Axes) -> list[Annotation]:

@@ -57,12 +57,12 @@ def text(written: str) -> str:
     return written if _POWER.fullmatch(written) else written.replace(r"\$", "$").translate(_LETTERS)
 
 
-class _Renderer(RendererPgf):  # type: ignore[misc]
+class _Renderer(RendererPgf):
     """matplotlib's, but measures texts without TeX."""
 
     def __init__(self, figure: Figure, file: StringIO) -> None:
-        super().__init__(figure, file)
-        self._measure = RendererAgg(1, 1, 72)
+        super().__init__(figure, file)  # type: ignore[no-untyped-call]
+        self._measure: Any = RendererAgg(1, 1, 72)  # type: ignore[no-untyped-call]
 
     def get_text_width_height_descent(self, s: str, prop: Any, ismath: Any) -> tuple[float, float, float]:
         """In units of the picture's resolution."""
@@ -72,7 +72,7 @@ class _Renderer(RendererPgf):  # type: ignore[misc]
 
     def draw_text(self, gc: Any, x: float, y: float, s: str, *more: Any, **named: Any) -> None:
         """A text that is no formula is written as such."""
-        super().draw_text(gc, x, y, text(s), *more, **named)
+        super().draw_text(gc, x, y, text(s), *more, **named)  # type: ignore[no-untyped-call]
 
 
 def picture(figure: Figure) -> bytes:

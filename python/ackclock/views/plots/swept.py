@@ -178,7 +178,7 @@ def _map(fig: Figure, ax: Axes, shown_map: Map) -> None:
     ax.grid(visible=False)
     ax.set_xlabel(shown_map.across.title)
     ax.set_ylabel(shown_map.up.title)
-    fig.colorbar(mesh, ax=ax, fraction=0.05, pad=0.02).outline.set_visible(False)  # type: ignore[operator]
+    fig.colorbar(mesh, ax=ax, fraction=0.05, pad=0.02).outline.set_visible(False)
     if len(shown_map.x) <= MOST_WRITTEN[0] and len(shown_map.y) <= MOST_WRITTEN[1]:
         _write(ax, means)
 
