@@ -44,8 +44,8 @@ what they need are not measured, and do not count. `make gallery` generates thes
 B5.7–5.9, B5.10–5.11, B5.12, B5.13, B5.14–5.16, B5.21–5.22, K.cap, L2.1, L5.3, R6.cap, R6.6–6.7, R6.t2, R7.4–7.9 and
 R7.cap were run by later versions of the engines than the other rows of `packet` and `linux`, which come from runs
 before the packet engine compressed SACKs, allowed one recovery to follow another immediately and took RTTs from
-timestamps in whole milliseconds, as Linux does, and before the receivers of `linux` read in time; they have not been run
-again since. Rows run before there was *undetermined* were judged by their means alone.
+timestamps in whole milliseconds, as Linux does, and before the receivers of `linux` read in time; they have not been
+run again since. Rows run before there was *undetermined* were judged by their means alone.
 """
 
 

@@ -79,8 +79,8 @@ def _net(plan: Plan, sent: Told | None = None) -> _Net:
     for ways in told.ways(plan):
         net.add(ways)
     if sent:
-        each: Connection | Stream
-        for each in (*sent.connections, *sent.streams):
+        both: list[Connection | Stream] = [*sent.connections, *sent.streams]
+        for each in both:
             if each.ends:
                 net.add_routed((each.forward, each.reverse))
     return net
