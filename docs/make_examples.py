@@ -44,6 +44,7 @@ PAGES = (
     "docs/guides/sweeps.md",
     "docs/guides/many-machines.md",
     "docs/guides/find.md",
+    "docs/guides/questions.md",
     "docs/guides/models.md",
     "docs/guides/scenario-file.md",
     "docs/guides/reproducibility.md",

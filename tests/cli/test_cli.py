@@ -263,7 +263,7 @@ def test_dry_runs_say_what_is_planned_costs_and_leave_nothing(here):
     compared = call("compare", "small.toml", "--engine", "packet,fluid", "--dry-run", "--jobs", "2").stdout
     assert re.fullmatch(r"small: packet, fluid\n" + about % 4, compared)
     swept = call("sweep", "swept.toml", "--dry-run", "--jobs", "2").stdout
-    assert swept.startswith("swept-packet, packet engine: 6 points\n  network.rate = 1Mbit, flows[0].count = 1\n")
+    assert swept.startswith("swept-packet-sweep, packet engine: 6 points\n  network.rate = 1Mbit, flows[0].count = 1\n")
     assert re.search(r"\n  …\n" + about % 12, swept)
     assert re.search(about % r"\d+", call("reproduce", "B5.4", "--dry-run", "--quick").stdout)
     assert sorted(path.name for path in here.iterdir()) == ["small.toml", "swept.toml"]
@@ -417,7 +417,7 @@ def test_plot_lays_a_result_over(results, tmp_path):
 def test_plot_refuses(results, tmp_path):
     assert "no finished transfers" in refused("plot", results / "out", "response")
     assert refused("plot", results / "out", "cwmd").startswith('KIND: found "cwmd"; expected "cwnd"')
-    assert "expected a file name that ends in .png, .pdf or .svg" in refused(
+    assert "expected a file name that ends in .png, .pdf, .svg or .pgf" in refused(
         "plot", results / "out", "cwnd", "--out", tmp_path / "x.xlsx"
     )
     assert str(tmp_path) in refused("plot", tmp_path, "cwnd")
@@ -459,9 +459,13 @@ def test_the_kernel_stands_in_place_of_the_scenarios(here):
     assert [plan["options"]["linux"]["kernel"] for plan in plans] == ["/no/such/kernel"] * 2
     message = "/no/such/kernel: found no guest kernel that can be run; expected one made by `ackclock kernel build`"
     assert refused("run", "small.toml", *engine) == message
-    assert not (here / "results" / "small-linux" / "manifest.json").exists()
+    assert not (here / "results" / "small-linux-sweep" / "manifest.json").exists()
     assert message in call("sweep", "small.toml", *engine, "--jobs", "1", "--repeats", "1").stderr
-    assert json.loads((here / "results/small-linux/manifest.json").read_text())["sweep"]["kernel"] == "/no/such/kernel"
+    kept = json.loads((here / "results/small-linux-sweep/manifest.json").read_text())
+    assert kept["sweep"]["kernel"] == "/no/such/kernel"
+        json.loads((here / "results/small-linux-sweep/manifest.json").read_text())["sweep"]["kernel"]
+        == "/no/such/kernel"
+    )
 
 
 @pytest.mark.parametrize("command", ["run", "sweep", "compare"])

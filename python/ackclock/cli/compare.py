@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ackclock.cli.options import AsJson, DryRun, Engines, Jobs, Kernel, Repeats, Report, Seed, SshConfig, command
+from ackclock.cli.options import AsJson, DryRun, Engines, Jobs, Kernel, Repeats, Report, Seed, Set, SshConfig, command
 
 
 def compare(  # noqa: PLR0913 (each is an option of the command line)
@@ -18,6 +18,7 @@ def compare(  # noqa: PLR0913 (each is an option of the command line)
     engine: Engines,
     kernel: Kernel = None,
     ssh_config: SshConfig = None,
+    values: Set = None,
     seed: Seed = None,
     repeats: Repeats = None,
     out: Annotated[
@@ -47,7 +48,9 @@ def compare(  # noqa: PLR0913 (each is an option of the command line)
     from ackclock.cli.terminal.progress import progress
     from ackclock.input.source import named
 
-    options = work.Options(engine, kernel, ssh_config, seed, repeats, out, jobs, report, command=command())
+    options = work.Options(
+        engine, kernel, ssh_config, seed, repeats, out, jobs, report, command=command(), values=tuple(values or ())
+    )
     seeds = work.seeds(options)
     plan = work.loaded(scenario, options).plan()
     names = work.engine_names(options.engines)

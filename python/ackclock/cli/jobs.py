@@ -17,6 +17,7 @@ from ackclock.input.fields import shown
 from ackclock.input.source import named
 from ackclock.plan import Plan
 from ackclock.scenario import planning
+from ackclock.scenario.rewriting import settings
 from ackclock.system.files import readable
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class Options:
     command: str = ""
     module: Path | None = None
     check_phase: bool = False
+    values: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +163,11 @@ def loaded(scenario: Path, options: Options) -> planning.Loaded:
     if config is not None and not config.is_file():
         raise InputError(f"--ssh-config: found no file {readable(config)}; expected a configuration of ssh's")
     brought = _brought(module) if module else None
-    checked = planning.load(scenario).on(kernel, str(config.absolute()) if config else None)
+    checked = (
+        planning.load(scenario)
+        .with_(settings(options.values), "--set")
+        .on(kernel, str(config.absolute()) if config else None)
+    )
     return replace(checked, module=brought)
 
 
@@ -280,11 +286,14 @@ def shortened(plan: Plan, options: Options) -> Plan:
     return running.quick(plan) if options.quick else plan
 
 
-def folder(scenario: Path, engine: str, out: Path | None, *, several: bool) -> Path:
-    """Where a result goes: `out`, or a folder in it if there are several results, or one of `results`."""
+def folder(scenario: Path, engine: str, out: Path | None, *, several: bool, what: str = "") -> Path:
+    """Where a result goes: `out`, or a folder in it if there are several results, or one of `results`.
+
+    `what` is the end of the folder's name: results of different commands have different folders.
+    """
     if out is not None and not several:
         return out
-    return (out or Path("results")) / f"{Path(named(scenario)).stem}-{engine}"
+    return (out or Path("results")) / f"{Path(named(scenario)).stem}-{engine}{what}"
 
 
 def _check_folders(folders: Sequence[Path]) -> None:

@@ -58,6 +58,10 @@ AsJson: TypeAlias = Annotated[
 ]
 Report: TypeAlias = Annotated[bool, typer.Option(help="Write report.html into the folder.")]
 Jobs: TypeAlias = Annotated[int | None, typer.Option(metavar="N", help="Runs at a time (default: one a core).")]
+Set: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Another value at a key of the scenario; several times too."),
+]
 Where: TypeAlias = Annotated[
     list[str] | None, typer.Option(metavar="KEY=VALUE[,VALUE]", help="Only the points that have one of these.")
 ]

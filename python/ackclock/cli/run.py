@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ackclock.cli.options import AsJson, Engines, Jobs, Kernel, Module, Repeats, Report, Seed, SshConfig, command
+from ackclock.cli.options import AsJson, Engines, Jobs, Kernel, Module, Repeats, Report, Seed, Set, SshConfig, command
 
 if TYPE_CHECKING:
     from ackclock.cli.jobs import Options
@@ -24,6 +24,7 @@ def run(  # noqa: PLR0913 (each is an option of the command line)
     kernel: Kernel = None,
     ssh_config: SshConfig = None,
     module: Module = None,
+    values: Set = None,
     seed: Seed = None,
     repeats: Repeats = None,
     out: Annotated[
@@ -56,6 +57,8 @@ def run(  # noqa: PLR0913 (each is an option of the command line)
 
         ackclock run scenarios/dumbbell.toml --seed 7 --json --no-report
 
+        ackclock run scenarios/dumbbell.toml --set network.rate=1Gbit --set flows[0].count=50
+
         ackclock run scenarios/pendulum.toml --engine packet,theory
 
         ackclock run scenarios/dumbbell.toml --engine linux --kernel live
@@ -69,7 +72,7 @@ def run(  # noqa: PLR0913 (each is an option of the command line)
     from ackclock.cli.terminal import forecast
 
     base = work.Options(engine, kernel, ssh_config, seed, repeats, out, jobs, report, quick, command())
-    options = replace(base, module=module, check_phase=check_phase)
+    options = replace(base, module=module, check_phase=check_phase, values=tuple(values or ()))
     plans = work.plans(scenarios, options)
     if dry_run:
         names = work.able(plans, options)

@@ -22,6 +22,7 @@ from ackclock.cli.options import (
     Report,
     Scheduler,
     Seed,
+    Set,
     SshConfig,
     Where,
     command,
@@ -51,10 +52,11 @@ def sweep(  # noqa: PLR0913 (each is an option of the command line)
     engine: Engines = "packet",
     kernel: Kernel = None,
     ssh_config: SshConfig = None,
+    values: Set = None,
     seed: Seed = None,
     repeats: Repeats = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder of the result (default: results/SCENARIO-ENGINE).")
+        Path | None, typer.Option(metavar="DIR", help="Folder of the result (default: results/SCENARIO-ENGINE-sweep).")
     ] = None,
     metrics: Annotated[
         str | None, typer.Option(metavar="NAME[,NAME]", help="Compute these metrics only (default: all).")
@@ -98,7 +100,9 @@ def sweep(  # noqa: PLR0913 (each is an option of the command line)
     """
     from ackclock.cli import jobs as work
 
-    options = work.Options(engine, kernel, ssh_config, seed, repeats, out, jobs, report, command=command())
+    options = work.Options(
+        engine, kernel, ssh_config, seed, repeats, out, jobs, report, command=command(), values=tuple(values or ())
+    )
     asked = _asked(require or (), best or ())
     there = work.place(scheduler, cluster, jobs)
     if shard is not None and any(asked):
@@ -127,8 +131,7 @@ def _with(metrics: str | None, asked: Asked) -> str | None:
     """The metrics to compute, those that are asked about among them."""
     if metrics is None:
         return None
-    given = metrics.split(",")
-    return ",".join([*given, *(name for name in _names(asked) if name not in given)])
+    return ",".join(dict.fromkeys([*metrics.split(","), *_names(asked)]))
 
 
 def _names(asked: Asked) -> list[str]:
@@ -152,7 +155,7 @@ def _prepared(
     loaded = work.loaded(scenario, options)
     names = work.engine_names(options.engines)
     for name in names:
-        folder = work.folder(scenario, name, options.out, several=len(names) > 1)
+        folder = work.folder(scenario, name, options.out, several=len(names) > 1, what="-sweep")
         if shard and not options.out:
             folder = folder.with_name(f"{folder.name}-{shard.replace('/', '-of-')}")
         with late(f"Checking {loaded.count:,} points") as tell:

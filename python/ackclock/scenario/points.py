@@ -59,11 +59,13 @@ class PointSource(Source):
     """The file as one point sees it: a mistake in a swept value is told where that value stands."""
 
     swept: Mapping[Loc, Loc] = field(default_factory=dict)
+    whole: Source | None = None
 
     def problem(self, loc: Loc, found: str, expected: str) -> Problem:
         """As `Source.problem`, at the sweep's value if that is what stands there."""
         own = next((loc[:end] for end in range(len(loc), 0, -1) if loc[:end] in self.swept), None)
-        return super().problem(loc if own is None else (*self.swept[own], *loc[len(own) :]), found, expected)
+        place = loc if own is None else (*self.swept[own], *loc[len(own) :])
+        return self.whole.problem(place, found, expected) if self.whole else super().problem(place, found, expected)
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ class Sweep:
         """The scenario's values at a point, and the file as that point sees it. Raises `ScenarioError`."""
         chosen = list(zip(self.axes, self.places(number), strict=True))
         swept = {axis.path: (*axis.place, axis.items[place]) for axis, place in chosen}
-        source = PointSource(self.source.name, self.source.text, swept)
+        source = PointSource(self.source.name, self.source.text, swept, self.source)
         content: Any = dict(self.base)
         for axis, place in sorted(chosen, key=lambda pair: len(pair[0].path)):
             content = _placed(content, axis, 0, axis.values[place], source)

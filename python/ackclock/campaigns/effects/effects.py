@@ -109,8 +109,7 @@ def _metric(sweep: Sweep, metric: str) -> str:
 def _levels(table: pl.DataFrame, axis: Axis) -> list[int]:
     """Which of the key's values each run has, as numbers."""
     kind = table[axis.key].dtype
-    written = [label(value) if kind == pl.String else value for value in axis.values]
-    places = {value: place for place, value in enumerate(written)}
+    places = {label(value) if kind == pl.String else value: place for place, value in enumerate(axis.values)}
     return [places[value] for value in table[axis.key].to_list()]
 
 

@@ -73,8 +73,7 @@ def _pairs(found: Effects) -> Iterator[str]:
 def _nothing(found: Effects) -> Iterator[str]:
     if found.analysis.error == "none" or not any(map(found.clear, found.terms)):
         return
-    idle = [found.named(term) for term in found.terms if found.step(term) and not found.clear(term)]
-    if idle:
+    if idle := [found.named(term) for term in found.terms if found.step(term) and not found.clear(term)]:
         yield f"No clear effect: {', '.join(idle)}."
 
 

@@ -62,8 +62,7 @@ class Row:
     @property
     def verdict(self) -> str:
         """One of `VERDICTS`."""
-        mean = self.summary.mean
-        if mean is None:
+        if (mean := self.summary.mean) is None:
             return NOT_MEASURED
         return UNDETERMINED if self._reaches or self._locked else self._of(mean)
 

@@ -1,6 +1,6 @@
 """The folder of a sweep while it runs: Parquet parts of many runs each, so that a kill loses nothing that is in one.
 
-    results/buffers-fluid/
+    results/buffers-fluid-sweep/
     ├── manifest.json                 what is run, and the SHA-256 of each file below: written first, and with each part
     ├── flows.parquet/part-0000.parquet …
     ├── links.parquet/part-0000.parquet …

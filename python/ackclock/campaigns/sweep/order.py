@@ -91,7 +91,7 @@ def chosen_metrics(names: Iterable[str] | None) -> tuple[str, ...]:
 
 
 def runs(loaded: Loaded, order: Order, progress: Progress = no_progress) -> Runs:
-    """Every run, of the order's shard; one a point where the engine draws nothing.
+    """Every run, of the order's shard; one per point where the engine is deterministic.
 
     Of more than `planning.MOST_CHECKED` points some are looked at (`ackclock.scenario.covering`); if these have one
     set of seeds, so have all. The others are checked while the sweep runs (`checking`). `progress` is called with the

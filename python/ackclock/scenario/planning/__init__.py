@@ -35,6 +35,7 @@ from ackclock.scenario.planning.memo import Memo
 from ackclock.scenario.planning.sizes import Sizes
 from ackclock.scenario.planning.spread import spread
 from ackclock.scenario.planning.vantages import vantages
+from ackclock.scenario.rewriting import rewritten
 from ackclock.scenario.scenario import Scenario
 from ackclock.scenario.topology.drawing import Drawing, Hosts, Link, Way
 from ackclock.scenario.traces import OPPORTUNITY_BYTES, Traced, with_traces
@@ -94,6 +95,19 @@ class Loaded:
         `ssh_config` is a configuration of ssh's for the hosts of a testbed; None: the user's own.
         """
         return replace(self, kernel=kernel, ssh_config=ssh_config)
+
+    def with_(self, values: Mapping[str, Any], option: str = "with_") -> Loaded:
+        """The same with other values at some keys: `{"network.rate": "1Gbit", "flows[0].count": 50}`.
+
+        Values are written as in a file. `option` is what messages call them. Raises `InputError` for keys that have no
+        place in the scenario or are swept, and `ScenarioError` with every mistake in the new one.
+        """
+        if not isinstance(values, Mapping):
+            arguments.wrong_type("values", values, 'keys and values, such as {"network.rate": "1Gbit"}')
+        if not values:
+            return self
+        made = _loaded(rewritten(self.source, {str(key): value for key, value in values.items()}, option))
+        return replace(made, kernel=self.kernel, ssh_config=self.ssh_config, module=self.module)
 
     @checked(chosen=arguments.TEXTS_BY_KEY)
     def only(self, chosen: Mapping[str, Sequence[str]]) -> Loaded:

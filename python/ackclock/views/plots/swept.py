@@ -151,8 +151,7 @@ def _look(line: Line) -> dict[str, Any]:
     """A colour for each kind; of several sweeps, dashes for each but the first."""
     if line.sweep == 0:
         return style.look(line.kind)
-    dashes = overlay.DASHES[(line.sweep - 1) % len(overlay.DASHES)]
-    return {"color": palette.colour(line.kind), "linestyle": dashes}
+    return {"color": palette.colour(line.kind), "linestyle": overlay.DASHES[(line.sweep - 1) % len(overlay.DASHES)]}
 
 
 def axis_across(ax: Axes, across: Across) -> None:
