@@ -55,14 +55,18 @@ impl Sender {
     }
 
     /// Linux sets the reordering timer by the clock's ticks, two more than it takes: meanwhile a third SACK may tell
-    /// as much (RFC 8985 section 6.3 has an exact timer).
+    /// as much (RFC 8985 section 6.3 has an exact timer). The timeout, if it is due before, is not put off.
     pub(super) fn set_reordering_timer(&mut self, due: Time, now: Time) {
         let tick = self.tcp.timer_tick.picoseconds();
         let due = now.picoseconds().checked_div(tick).map_or(due, |passed| {
             let ticks = passed + due.since(now).picoseconds().div_ceil(tick) + LEAST_TICKS;
             Time::from_picoseconds(ticks * tick)
         });
-        self.timers.set(Purpose::Reordering, due);
+        if due < self.timers.timeout {
+            self.timers.set(Purpose::Reordering, due);
+        } else {
+            self.timers.resume();
+        }
     }
 
     pub(super) fn on_reordering_timer(&mut self, now: Time, out: &mut impl Outlet) {
@@ -76,7 +80,7 @@ impl Sender {
         }
         match found.next {
             Some(due) => self.set_reordering_timer(due, now),
-            None => self.timers.set(Purpose::Timeout, now + self.rtt.rto()),
+            None => self.timers.resume(),
         }
     }
 

@@ -3,7 +3,6 @@
 use ackclock_units::Time;
 
 use super::explaining::Trigger;
-use super::timers::Purpose;
 use super::{Outlet, Phase, Sender};
 use crate::packet::{Packet, NO_SACK};
 use ackclock_record::Happening;
@@ -54,7 +53,7 @@ impl Sender {
         }
         let end = self.board.next();
         self.probe = Some(Probe { end, retransmitted });
-        self.timers.set(Purpose::Timeout, now + self.rtt.rto());
+        self.timers.start(now + self.rtt.rto());
     }
 
     /// Whether this segment was sent again as a probe.

@@ -5,7 +5,6 @@ use ackclock_units::Time;
 
 use super::explaining::{Stop, Trigger};
 use super::pacing::Turn;
-use super::timers::Purpose;
 use super::{whole_segments, Outlet, Phase, Sender};
 use crate::options;
 use crate::packet::{Ecn, Flags, Kind, Packet, NO_SACK};
@@ -145,7 +144,7 @@ impl Sender {
         }
         out.report(self.flow, Happening::Retransmission, sequence as f64);
         if sequence == self.board.unacknowledged() {
-            self.timers.set(Purpose::Timeout, now + self.rtt.rto());
+            self.timers.start(now + self.rtt.rto());
         }
         self.send_segment(sequence, true, trigger, now, out);
     }

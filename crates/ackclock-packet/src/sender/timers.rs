@@ -29,6 +29,8 @@ pub struct Timers {
     pub retransmission: Time,
     /// What it is for.
     pub purpose: Purpose,
+    /// When the timeout is due, whatever the retransmission timer is for before.
+    pub timeout: Time,
     /// When pacing lets the next segment go, if one waits.
     pub pacing: Time,
     /// When the application writes the next segment, if the sender waits for it, or stops.
@@ -40,6 +42,7 @@ impl Timers {
     pub const IDLE: Timers = Timers {
         retransmission: Time::NEVER,
         purpose: Purpose::Timeout,
+        timeout: Time::NEVER,
         pacing: Time::NEVER,
         application: Time::NEVER,
     };
@@ -50,51 +53,76 @@ impl Timers {
         self.retransmission.min(self.pacing).min(self.application)
     }
 
-    /// Starts the retransmission timer.
+    /// Starts the timeout, and waits for it.
+    #[inline]
+    pub fn start(&mut self, due: Time) {
+        self.timeout = due;
+        self.resume();
+    }
+
+    /// Waits for something else first, at most until the timeout, which it does not put off.
     #[inline]
     pub fn set(&mut self, purpose: Purpose, due: Time) {
         self.purpose = purpose;
-        self.retransmission = due;
+        self.retransmission = due.min(self.timeout);
+    }
+
+    /// Waits for the timeout again, which has run on.
+    #[inline]
+    pub fn resume(&mut self) {
+        self.purpose = Purpose::Timeout;
+        self.retransmission = self.timeout;
     }
 
     /// Stops the retransmission timer.
     pub fn stop(&mut self) {
         self.retransmission = Time::NEVER;
+        self.timeout = Time::NEVER;
     }
 }
 
 impl Sender {
-    /// Restarts the retransmission timer after an ACK: on progress, or when a SACK shows that what was
-    /// sent before the first hole's last sending still arrives (Linux's rule against early timeouts).
+    /// Restarts the timeout after an ACK: on progress, or when a SACK shows that what was sent before the first hole's
+    /// last sending still arrives (Linux's rule against early timeouts). Waiting for what is overtaken does not put it
+    /// off: else a hole that time does not condemn would never be repaired while others are reordered.
     #[inline]
     pub(super) fn rearm(&mut self, delivery: &Delivery, found: &Found, advanced: bool, now: Time) {
         if self.board.outstanding() == 0 {
             self.timers.stop();
             return;
         }
-        if let Some(due) = found.next {
-            self.set_reordering_timer(due, now);
-            return;
-        }
         let still_arrives = || {
             let oldest = delivery.oldest_sacked;
             oldest.is_some_and(|sent| sent < self.board.head_sent())
         };
-        if advanced || self.timers.purpose != Purpose::Timeout || still_arrives() {
+        let restarts = advanced || still_arrives();
+        if let Some(due) = found.next {
+            if restarts {
+                self.timers.start(now + self.rtt.rto());
+            }
+            self.set_reordering_timer(due, now);
+        } else if restarts {
             self.start_timer(now);
+        } else if self.timers.purpose != Purpose::Timeout {
+            self.wait_on(now);
         }
     }
 
-    /// Starts the probe timer where a probe may help, else the retransmission timeout. A probe goes out
-    /// no later than the timeout would strike (RFC 8985 section 7.2).
+    /// Starts the timeout, and the probe timer where a probe may help.
     #[inline]
     pub(super) fn start_timer(&mut self, now: Time) {
-        let timeout = now + self.rtt.rto();
+        self.timers.start(now + self.rtt.rto());
+        self.wait_on(now);
+    }
+
+    /// Waits for the timeout that runs, or before it for a probe where one may help. A probe goes out no later than the
+    /// timeout would strike (RFC 8985 section 7.2).
+    #[inline]
+    fn wait_on(&mut self, now: Time) {
         if self.may_probe() {
-            let probe = now + self.probe_timeout();
-            self.timers.set(Purpose::Probe, probe.min(timeout));
+            self.timers.set(Purpose::Probe, now + self.probe_timeout());
         } else {
-            self.timers.set(Purpose::Timeout, timeout);
+            self.timers.resume();
         }
     }
 
@@ -132,6 +160,6 @@ impl Sender {
         self.window = whole_segments(self.controller.cwnd());
         self.rtt.backoff();
         self.send_lost(Trigger::Timeout, now, out);
-        self.timers.set(Purpose::Timeout, now + self.rtt.rto());
+        self.timers.start(now + self.rtt.rto());
     }
 }

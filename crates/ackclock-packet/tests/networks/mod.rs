@@ -5,3 +5,4 @@ mod changes;
 mod failures;
 mod generated;
 mod impairments;
+mod reordering;
