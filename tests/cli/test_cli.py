@@ -459,13 +459,10 @@ def test_the_kernel_stands_in_place_of_the_scenarios(here):
     assert [plan["options"]["linux"]["kernel"] for plan in plans] == ["/no/such/kernel"] * 2
     message = "/no/such/kernel: found no guest kernel that can be run; expected one made by `ackclock kernel build`"
     assert refused("run", "small.toml", *engine) == message
-    assert not (here / "results" / "small-linux-sweep" / "manifest.json").exists()
+    assert not (here / "results" / "small-linux" / "manifest.json").exists()
     assert message in call("sweep", "small.toml", *engine, "--jobs", "1", "--repeats", "1").stderr
     kept = json.loads((here / "results/small-linux-sweep/manifest.json").read_text())
     assert kept["sweep"]["kernel"] == "/no/such/kernel"
-        json.loads((here / "results/small-linux-sweep/manifest.json").read_text())["sweep"]["kernel"]
-        == "/no/such/kernel"
-    )
 
 
 @pytest.mark.parametrize("command", ["run", "sweep", "compare"])

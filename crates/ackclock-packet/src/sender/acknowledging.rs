@@ -2,7 +2,7 @@
 
 use ackclock_units::{Rate, Time};
 
-use super::scoreboard::{Delivery, Found};
+use super::scoreboard::{Delivery, Found, Heard};
 use super::undoing::Evidence;
 use super::{whole_segments, Outlet, Phase, Sender};
 use crate::options::{timestamp, Blocks, TIMESTAMP_TICK};
@@ -29,7 +29,8 @@ impl Sender {
         if packet.flags.has_dsack() {
             self.hear_dsack(blocks, out);
         }
-        let delivery = self.take_delivery(packet, blocks, advanced);
+        let delivery = self.take_delivery(packet, blocks, advanced, now);
+        let heard = self.rack.advance(&delivery.heard, now);
         let rtt = self.measure_rtt(&delivery, packet, advanced, now);
         let rate = self.measure_rate(&delivery, now);
         let old = ack < prior_unacknowledged || prior_outstanding == 0;
@@ -50,7 +51,7 @@ impl Sender {
                 selective: delivery.sacked > 0,
                 duplicate: !advanced && blocks.is_none(),
             };
-            self.detect_losses(&evidence, now, out)
+            self.detect_losses(&evidence, heard, now, out)
         };
         self.settle_probe(packet, advanced, now);
         self.change_state(prior_in_flight, now, out);
@@ -123,8 +124,13 @@ impl Sender {
         packet: &Packet,
         blocks: Option<&Blocks>,
         advanced: bool,
+        now: Time,
     ) -> Delivery {
-        let mut delivery = Delivery::default();
+        let echo = self.tcp.timestamps.then_some(packet.timestamp);
+        let mut delivery = Delivery {
+            heard: Heard::new(now.since(self.rtt.min_rtt()), echo),
+            ..Delivery::default()
+        };
         let outstanding = self.board.outstanding();
         if advanced {
             self.board.acknowledge(packet.sequence, &mut delivery);
@@ -203,7 +209,6 @@ impl Sender {
     fn measure_rate(&mut self, delivery: &Delivery, now: Time) -> Option<Rate> {
         let latest = delivery.latest?;
         let min_rtt = self.rtt.min_rtt();
-        self.rack.advance(&latest, min_rtt, now);
         let (segments, interval) = self.rates.sample(&latest, now);
         if interval < min_rtt || interval == Time::ZERO {
             return None;

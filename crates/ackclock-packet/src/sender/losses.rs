@@ -12,10 +12,12 @@ use super::{Outlet, Phase, Sender};
 const LEAST_TICKS: u64 = 2;
 
 impl Sender {
+    /// `heard`: the ACK lets RACK hear of a segment.
     #[inline]
     pub(super) fn detect_losses(
         &mut self,
         evidence: &Evidence,
+        heard: bool,
         now: Time,
         out: &mut impl Outlet,
     ) -> Found {
@@ -27,6 +29,8 @@ impl Sender {
             return self.detect_by_duplicates(evidence.advanced);
         }
         match self.tcp.loss_detection {
+            // As Linux: an ACK that tells nothing of times leaves what is overtaken to the timer.
+            LossDetection::Rack if !heard => Found::unchanged(),
             LossDetection::Rack => {
                 let window = self.reordering_window();
                 self.board.detect_by_time(&self.rack, window, now)

@@ -17,11 +17,14 @@ pub struct Probe {
 }
 
 impl Sender {
+    /// RFC 8985 section 7.2: neither in recovery nor with segments SACKed. The last one may be among these, and is not
+    /// to be sent again then.
     #[inline]
     pub(super) fn may_probe(&self) -> bool {
         self.tcp.tail_loss_probe
             && self.tcp.sack
             && matches!(self.phase, Phase::Open | Phase::Reduced)
+            && self.board.sacked() == 0
             && self.probe.is_none()
             && self.rtt.has_sample()
     }

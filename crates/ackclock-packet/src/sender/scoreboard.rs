@@ -14,9 +14,11 @@ use ackclock_units::Time;
 use crate::options::Block;
 
 mod duplicates;
+mod hearing;
 mod losses;
 
-pub use losses::{Found, Rack};
+pub use hearing::{Heard, Rack};
+pub use losses::Found;
 
 const SACKED: u8 = 1;
 const LOST: u8 = 2;
@@ -97,6 +99,8 @@ pub struct Delivery {
     pub original: Option<u64>,
     /// The most recently sent of all delivered segments.
     pub latest: Option<Sample>,
+    /// What RACK hears.
+    pub heard: Heard,
 }
 
 impl Delivery {
@@ -306,6 +310,7 @@ impl Scoreboard {
             delivery.oldest = Some(first.sent);
             delivery.newest = Some(last.sent);
             delivery.see(ack - 1, &last);
+            delivery.heard.advance(ack - 1, last.sent);
             self.unacknowledged = ack;
         } else {
             self.acknowledge_each(ack, delivery);
@@ -324,7 +329,9 @@ impl Scoreboard {
             }
             delivery.segments += 1;
             delivery.see(sequence, &segment);
-            if segment.flags & EVER_RETRANSMITTED != 0 {
+            let resent = segment.flags & EVER_RETRANSMITTED != 0;
+            delivery.heard.acknowledged(sequence, segment.sent, resent);
+            if resent {
                 delivery.retransmitted = true;
             } else {
                 delivery.see_original(sequence);
@@ -368,7 +375,9 @@ impl Scoreboard {
         delivery.segments += 1;
         delivery.sacked += 1;
         delivery.see(sequence, &segment);
-        if segment.flags & EVER_RETRANSMITTED != 0 {
+        let resent = segment.flags & EVER_RETRANSMITTED != 0;
+        delivery.heard.sacked(sequence, segment.sent, resent);
+        if resent {
             delivery.retransmitted = true;
         } else {
             delivery.see_original(sequence);

@@ -198,6 +198,17 @@ fn an_rtt_below_the_smallest_belongs_to_the_first_sending() {
 }
 
 #[test]
+fn an_ack_that_echoes_an_earlier_timestamp_belongs_to_the_first_sending() {
+    // The same with an ACK 117 ms after the second sending: only its timestamp tells.
+    let mut tcp = Script::open(&flow(linux()), ms(100));
+    for segment in 1..=3 {
+        tcp.sack(ms(200 + segment), 0, &[(1, segment + 1)]);
+    }
+    tcp.ack_echoing(ms(320), 4, ms(100));
+    assert_eq!(tcp.sender.counters().retransmissions, 1, "{}", tcp.text());
+}
+
+#[test]
 fn a_timeout_spares_what_was_sent_within_an_rtt() {
     // Section 6.3. An application writes a segment each 90 ms; from the third on all are lost.
     let tcp = TcpPlan {
@@ -240,13 +251,27 @@ fn what_was_found_lost_beyond_the_end_of_a_recovery_starts_the_next_one() {
 #[test]
 fn an_ack_that_also_sacks_tells_the_rtt_of_what_it_sacks() {
     // The ACK of 1 was held back, and goes out with the SACK of 3: 180 ms for 1, 80 ms for 3, so a reordering window
-    // of 20 ms (as in Linux, `tcp_clean_rtx_queue`).
+    // of 20 ms (as in Linux, `tcp_clean_rtx_queue`). Section 6.2, step 2: both are heard, and 1 last.
     let mut tcp = Script::open(&window_of(2), ms(100));
     tcp.ack(ms(200), 1).clear();
     assert_reads(
-        &tcp.sack(ms(280), 2, &[(3, 4)]).wait(ms(304)).sent(),
+        &tcp.sack(ms(280), 2, &[(3, 4)]).wait(ms(404)).sent(),
         "280 > data 4..8
-         300 ! recovery
-         300 > data 2 again",
+         400 ! recovery        # 200 + 180 + 20
+         400 > data 2 again",
+    );
+}
+
+#[test]
+fn an_ack_that_tells_nothing_of_times_leaves_the_overtaken_to_the_timer() {
+    // As in a_coarse_clock_leaves_the_timer_time_for_the_third_sack, but the ACK at 230 ms repeats the one at 200 ms.
+    let mut tcp = window_of(4);
+    tcp.tcp.timer_tick = ms(10);
+    let mut tcp = Script::open(&tcp, ms(100));
+    tcp.sack(ms(200), 0, &[(1, 2)]).clear();
+    assert_reads(
+        &tcp.sack(ms(230), 0, &[(1, 2)]).wait(ms(299)).sent(),
+        "250 ! recovery
+         250 > data 0 again",
     );
 }

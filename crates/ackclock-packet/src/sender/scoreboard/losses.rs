@@ -4,40 +4,7 @@ use std::cmp::Reverse;
 
 use ackclock_units::Time;
 
-use super::{is_unrepaired, Sample, Scoreboard, EVER_RETRANSMITTED, LOST, RESENT, SACKED};
-
-/// RACK's knowledge (RFC 8985 section 5.2): the most recently sent segment that was delivered.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Rack {
-    /// When it was sent.
-    pub sent: Time,
-    /// Its number.
-    pub sequence: u64,
-    /// Its RTT.
-    pub rtt: Time,
-}
-
-impl Rack {
-    /// Takes in a delivery. RFC 8985 section 6.2, step 2: an RTT below the minimum of a retransmitted segment belongs
-    /// to its first sending.
-    #[inline]
-    pub fn advance(&mut self, latest: &Sample, min_rtt: Time, now: Time) {
-        let rtt = now.since(latest.sent);
-        if latest.retransmitted && rtt < min_rtt {
-            return;
-        }
-        self.rtt = rtt;
-        if (latest.sent, latest.sequence) > (self.sent, self.sequence) {
-            self.sent = latest.sent;
-            self.sequence = latest.sequence;
-        }
-    }
-
-    #[inline]
-    fn has_overtaken(&self, sent: Time, sequence: u64) -> bool {
-        (sent, sequence) < (self.sent, self.sequence)
-    }
-}
+use super::{is_unrepaired, Rack, Scoreboard, EVER_RETRANSMITTED, LOST, RESENT, SACKED};
 
 /// What loss detection found.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,9 +15,19 @@ pub struct Found {
     pub lost_again: bool,
     /// When all that were overtaken will be lost if they stay away (RACK's reordering timer).
     pub next: Option<Time>,
+    /// Nothing was looked for: that timer runs on.
+    pub unchanged: bool,
 }
 
 impl Found {
+    /// Nothing was looked for.
+    pub fn unchanged() -> Found {
+        Found {
+            unchanged: true,
+            ..Found::default()
+        }
+    }
+
     fn wait(&mut self, due: Time) {
         self.next = Some(self.next.map_or(due, |next| next.max(due)));
     }
