@@ -81,8 +81,8 @@ def drawn(plan_json: str, seed: int) -> dict[str, dict[str, Any]]:
 
     `flows` has `start_s`; `transfers` has a row for each generated transfer, `gates` one for what transfers wait for;
     `datagrams` has the times of each UDP source, `departures_s`. `ways` has the links of each flow there and back
-    (`forward`, `reverse`), in a network of hosts and switches; none of one whose packets draw theirs. Of a transfer without end `size_bytes` is 0, one that
-    waits has no start; a number that is not there is 2³² − 1.
+    (`forward`, `reverse`), in a network of hosts and switches; none of one whose packets draw theirs. Of a transfer
+    without end `size_bytes` is 0, one that waits has no start; a number that is not there is 2³² − 1.
 
     Raises:
         ValueError: the plan cannot be run.

@@ -21,7 +21,7 @@ from ackclock.campaigns.reproduce.verdict import Row
 from ackclock.dataset import Dataset, folders, kinds, manifests
 from ackclock.dataset.kinds import Kind
 from ackclock.engines.engine import Progress, circumstances, no_progress
-from ackclock.errors import UnsupportedError
+from ackclock.errors import InputError, UnsupportedError
 from ackclock.metrics import runs
 from ackclock.plan import Plan
 from ackclock.system.temporary import Private
@@ -77,6 +77,10 @@ def run(
         if entry.examine:
             found[HOST] = Found(_examined(entry, new / HOST, quick=quick))
         rows = _rows(entry, found, [case for case, _ in cases.cases(entry.folder)], _shortened(entry, by_engine))
+        if not any(rows.values()):
+            raise InputError(
+                f"{entry.id}: found nothing that {', '.join(by_engine)} could measure; expected a row or more"
+            )
         result = Result(entry.id, list(_judged(entry, rows, QUICK if quick else FULL)))
         drawn = _drawn(entry, rows, by_engine, new)
         with folders.writing(new):

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from ackclock.engines.ns2 import agents, impairments, queues, traffic
 from ackclock.engines.ns2.agents import Agents
 from ackclock.engines.traced import told
-from ackclock.engines.traced.told import Told
+from ackclock.engines.traced.told import Connection, Stream, Told
 from ackclock.input.names import one_line
 from ackclock.plan import PathPlan, Plan
 
@@ -79,7 +79,8 @@ def _net(plan: Plan, sent: Told | None = None) -> _Net:
     for ways in told.ways(plan):
         net.add(ways)
     if sent:
-        for each in [*sent.connections, *sent.streams]:
+        every: list[Connection | Stream] = [*sent.connections, *sent.streams]
+        for each in every:
             if each.ends:
                 net.add_routed((each.forward, each.reverse))
     return net

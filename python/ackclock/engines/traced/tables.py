@@ -166,7 +166,7 @@ def _planned(plan: Plan, rows: list[Connection | Stream]) -> dict[str, Any]:
 def _named(plan: Plan, each: Connection | Stream, end: str, number: int | None) -> str | None:
     """The host at which a flow begins or ends: the plan's node, or one of the flow's own; a transfer has none."""
     if each.ends:
-        return plan.nodes[getattr(each.ends, end)].name
+        return plan.nodes[each.ends.source if end == "source" else each.ends.destination].name
     return None if number is None else f"{'sender' if end == 'source' else 'receiver'}-{number}"
 
 
