@@ -55,8 +55,12 @@ def window_peak(view: RunView) -> float | None:
 
 
 def transfer_loss(view: RunView) -> float | None:
-    """Packets dropped / (dropped + received), over all TCP flows. Source: Le 2011, equation 5.3."""
-    dropped, received = float(view.flows["dropped_packets"].sum()), float(view.flows["received_packets"].sum())
+    """Packets dropped / (dropped + received), over all TCP flows. Source: Le 2011, equation 5.3.
+
+    Of an engine that does not count what arrives, that is what was sent and not dropped.
+    """
+    sent, lost, arrived = (view.flows[f"{what}_packets"].cast(pl.Float64) for what in ("sent", "dropped", "received"))
+    dropped, received = float(lost.sum()), float(arrived.fill_null((sent - lost).clip(0.0)).sum())
     return dropped / (dropped + received) if received else None
 
 

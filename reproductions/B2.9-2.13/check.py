@@ -1,6 +1,6 @@
 """The rule of B2.9–2.13: one flow in five set-ups, model beside simulation."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import inf
 
 from ackclock.campaigns.reproduce import Measured, Row, near, ratio
@@ -8,7 +8,7 @@ from ackclock.campaigns.reproduce.entry import Published
 from ackclock.metrics import RunView
 from ackclock.metrics.oscillation import cwnd_high, cwnd_low
 
-ENGINES = ("theory", "packet", "linux")
+ENGINES = ("theory", "packet", "linux", "ns2")
 SET_UPS = ("ADSL", "100 Mb/s", "200 Mb/s", "300 Mb/s", "400 Mb/s")
 PRINTED, BY_ACKS = "as printed", "by ACKs"
 
@@ -25,13 +25,13 @@ TCP, NEARLY_TCP = (0.0, 1.0), (0.0, 1.5)
 
 
 def runs(engine: str, case: str) -> bool:
-    """There is one simulation for each set-up, and one run of the kernel."""
+    """There is one simulation for each set-up, one run of the kernel, and one of ns-2."""
     return engine == "theory" or case.endswith(PRINTED)
 
 
 def looks(engine: str, case: str) -> bool:
-    """For a short look the kernel runs one line."""
-    return engine != "linux" or case.startswith("100 Mb/s")
+    """For a short look the kernel and ns-2 run one line."""
+    return engine not in ("linux", "ns2") or case.startswith("100 Mb/s")
 
 
 def amplitude(view: RunView) -> float | None:
@@ -51,14 +51,27 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     ]
 
 
-def beside(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> list[Row]:
-    """Amplitudes and periods, model over simulation and over the kernel; the model by ACKs as asides."""
+#: Engines that are set beside the model, with what their rows are told apart by; those of ns-2 stand by themselves.
+BESIDE = ((("packet", ""), ("linux", "kernel")), (("ns2", "ns-2"),))
+
+
+def beside(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> dict[str, list[Row]]:
+    """Amplitudes and periods, model over simulation, over the kernel and over ns-2; the model by ACKs as asides."""
+    if "theory" not in measured:
+        return {}
+    groups = [[each for each in group if each[0] in measured] for group in BESIDE]
+    return {", ".join(("theory", *dict(group))): _of(group, measured, published) for group in groups if group}
+
+
+def _of(
+    group: Sequence[tuple[str, str]], measured: Mapping[str, Measured], published: Mapping[str, Published]
+) -> list[Row]:
     rows = [
         row
-        for engine, name in (("packet", ""), ("linux", "kernel"))
+        for engine, name in group
         for set_up in SET_UPS
         for model in (PRINTED, BY_ACKS)
-        for row in _rows(measured["theory"], measured.get(engine, {}), set_up, model, name)
+        for row in _rows(measured["theory"], measured[engine], set_up, model, name)
     ]
     return sorted(rows, key=lambda row: ([*published].index(row.claim), row.aside))
 

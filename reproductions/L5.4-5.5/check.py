@@ -24,8 +24,13 @@ ENGINES = ("packet", "ns2")
 MEASURES = {"goodput": "goodput_bps", "loss": transfer_loss}
 
 
+def runs(engine: str, case: str) -> bool:
+    """In the larger tree 768,000 transfers begin in a second: too many for ns-2, which makes two agents for each."""
+    return engine != "ns2" or case.startswith("small")
+
+
 def looks(engine: str, case: str) -> bool:
-    """For a short look one case says what ns-2 has not."""
+    """For a short look ns-2 runs one case."""
     return engine != "ns2" or case == "small single path"
 
 

@@ -19,14 +19,8 @@ OF_ITS_KIND = 10.0
 #: “Weakest” and fewer losses: by a tenth at least; not more than a tenth above they are the same.
 FEWER, NOT_MORE = (-inf, 0.9), (-inf, 1.1)
 
-
-ENGINES = ("packet", "ns2")
+ENGINES = ("packet",)
 MEASURES = {"goodput": "goodput_bps", "loss": transfer_loss}
-
-
-def looks(engine: str, case: str) -> bool:
-    """For a short look one case says what ns-2 has not."""
-    return engine != "ns2" or case == "single path"
 
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:

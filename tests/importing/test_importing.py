@@ -157,6 +157,11 @@ def test_flent_of_a_real_ping():
     [
         (flent(CPU_load=[1.0] * 4), "results: found the test 'tcp_2up' with CPU load; expected series of TCP"),
         (flent(), "with no series"),
+        (flent(UDP_upload=[1.0] * 4), "found the test 'tcp_2up' with UDP upload; expected series of TCP"),
+        (
+            flent(TCP_upload=[None] * 4),
+            "found the test 'tcp_2up' with TCP upload without a value; expected series of TCP",
+        ),
         (flent(TCP_upload=[1.0]), "results.TCP upload: found [1.0]; expected 4 values"),
         (flent(TCP_upload=[1.0, "2", 3, 4]), 'results.TCP upload[1]: found "2"; expected a number'),
         (flent(TCP_upload=[1.0, float("nan"), 3, 4]), "results.TCP upload[1]: found NaN; expected a number"),
@@ -313,6 +318,27 @@ Timestamp,Cid,LocalAddress,LocalPort,RemAddress,RemPort,SmoothedRTT,CurCwnd,CurM
     assert ":2: found 11 columns; expected 12" in refused(saved(tmp_path, "exp_2_host1_web10g.log", cut))
     assert "names of the columns" in refused(saved(tmp_path, "exp_3_host1_web10g.log", "1,2,3\n"))
     assert "found another name" in refused(saved(tmp_path, "x.csv", log), kind="teacup")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        (
+            "t_10.0.0.1_5001_10.0.0.2_80_siftr.cwnd",
+            "1427900000.1,14480\nx,1\n",
+            ":2: found 'x' for a time; expected a number",
+        ),
+        (
+            "t_10.0.0.1_5001_10.0.0.2_80_ttprobe.cwnd",
+            "1427900000.1,nan\n",
+            ":1: found 'nan' for cwnd; expected a number",
+        ),
+        ("t_10.0.0.1_5001_10.0.0.2_80_web10g.tcp_rtt", " \n", ":1: found no samples; expected a table of TEACUP"),
+        ("t_10.0.0.1_5001_10.0.0.2_80.rtt", "1427900000.1,2\n", "found other text; expected a data file of flent"),
+    ],
+)
+def test_teacup_tables_of_another_kind_are_a_line(tmp_path, name, content, said):
+    assert said in refused(saved(tmp_path, name, content))
 
 
 # ---- whatever comes ----

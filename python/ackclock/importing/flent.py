@@ -63,7 +63,8 @@ def _times_s(given: Text, values: Value) -> list[float]:
 
 
 def _no_flows(given: Text, about: Value, series: Mapping[str, Value]) -> InputError:
-    found = f"the test {about['NAME'].text()!r} with {', '.join(sorted(series)[:4]) or 'no series'}"
+    empty = " without a value" if any(map(_is_flow, series)) else ""
+    found = f"the test {about['NAME'].text()!r} with {', '.join(sorted(series)[:4]) or 'no series'}{empty}"
     expected = 'series of TCP ("TCP upload…", "TCP download…") or of pings ("Ping (ms)…")'
     return InputError(f"{readable(given.path)}: results: found {printable(found)}; expected {expected}")
 

@@ -256,6 +256,22 @@ def test_transfers_and_datagrams_are_those_of_the_packet_engine():
 
 
 @needs_ns2
+def test_a_transfer_that_begins_during_the_run_is_in_slow_start_as_long_as_others():
+    # 600 packets over a round trip that holds 200 of them: with a first threshold of 20, ns-2's own for such agents,
+    # they would take three times as long.
+    text = (
+        TEXT.replace('"10Mbit"', '"60Mbit"')
+        .split("[[flows]]")[0]
+        .replace('duration = "40s"\nwarmup = "10s"', 'duration = "20s"')
+    )
+    text += '[[traffic]]\nkind = "sources"\ntransfers = 4\nthink = "500ms"\ncongestion = "reno"\nsize = "876000B"\n'
+    ours, theirs = (engines.engine(name).run(ac.loads(text).plan(), 1).flows for name in ("packet", "ns2"))
+    assert theirs["completion_s"].null_count() == ours["completion_s"].null_count() == 0
+    assert theirs.height == ours.height == 4
+    assert theirs["completion_s"].to_list() == pytest.approx(ours["completion_s"].to_list(), rel=0.03)
+
+
+@needs_ns2
 def test_red_marks_where_senders_ask_for_it():
     red = '"red", limit = "2bdp", min = "10KB", max = "30KB", probability = 0.1, ecn = true, harddrop = true'
     marking = plan(('"pfifo", limit = "1bdp"', red), ("sack = true", 'sack = true\necn = "classic"'))

@@ -22,7 +22,7 @@ from ackclock.campaigns.reproduce.verdict import Row
 from ackclock.dataset import Dataset, folders, kinds, manifests
 from ackclock.dataset.kinds import Kind
 from ackclock.engines.engine import Progress, circumstances, no_progress
-from ackclock.errors import UnsupportedError
+from ackclock.errors import InputError, UnsupportedError
 from ackclock.metrics import runs
 from ackclock.plan import Plan
 from ackclock.system.temporary import Private
@@ -89,6 +89,9 @@ def run(
             own = _rows_with_twins(entry, ordered, passes, each)
             rows |= {(label, each.reading.name): of for label, of in own.items() if label not in common}
             common = common or ({} if each.reading.name else found)
+        if not any(rows.values()):
+            engines = ", ".join(lacks)
+            raise InputError(f"{entry.id}: found nothing that {engines} could measure; expected a row or more")
         result = Result(entry.id, list(_judged(entry, rows, scale)))
         drawn = _drawn(entry, rows, _best(passes, result), passes, new)
         with folders.writing(new):

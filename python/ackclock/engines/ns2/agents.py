@@ -93,6 +93,8 @@ def _variables(tcp: TcpPlan, overhead_bytes: int) -> dict[str, str]:
         "packetSize_": str(tcp.packet_bytes - HEADER_BYTES - TIMESTAMPS_BYTES * tcp.timestamps + overhead_bytes),
         "timestamps_": "true" if tcp.timestamps else "false",
         "window_": str(window),
+        # An agent that is made during the run has already taken the class's window, of 20, for its first threshold.
+        "ssthresh_": str(window),
         "windowInit_": str(tcp.initial_window),
         "windowInitOption_": "1",
         "rtxcur_init_": f"{tcp.initial_rto_s:g}",
