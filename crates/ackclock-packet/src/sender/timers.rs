@@ -103,13 +103,9 @@ impl Sender {
             self.set_reordering_timer(due, now);
         } else if restarts {
             self.start_timer(now);
-<<<<<<< HEAD
-        } else if self.timers.purpose != Purpose::Timeout {
-=======
         } else if self.timers.purpose != Purpose::Timeout
             && !(found.unchanged && self.timers.purpose == Purpose::Reordering)
         {
->>>>>>> engine17
             self.wait_on(now);
         }
     }

@@ -1,9 +1,6 @@
 //! Packets that overtake each other: whatever the sender takes for lost, the connection goes on.
 
-<<<<<<< HEAD
-=======
 use ackclock_packet::sender::Sender;
->>>>>>> engine17
 use ackclock_packet::Simulation;
 use ackclock_plan::{Distribution, JitterPlan, MediumPlan, Plan};
 
@@ -30,14 +27,7 @@ fn stalled(medium: MediumPlan, control: &str) -> Vec<u64> {
     let stalls = |seed: &u64| {
         let mut simulation = Simulation::new(&plan, *seed).expect("a sound plan");
         let delivered = |simulation: &Simulation| -> u64 {
-<<<<<<< HEAD
-            simulation
-                .senders()
-                .map(|sender| sender.acknowledged_bytes())
-                .sum()
-=======
             simulation.senders().map(Sender::acknowledged_bytes).sum()
->>>>>>> engine17
         };
         simulation.advance(ms(4_000));
         let before = delivered(&simulation);
