@@ -59,8 +59,8 @@ def looked_at(samples: Mapping[str, Any], known: pl.DataFrame, begin_s: float) -
 def at_sender(rows: pl.DataFrame, passed: pl.DataFrame) -> pl.DataFrame:
     """`rows` of `looked_at` with the sender's time in place of the capture's.
 
-    A packet passes a capture some time after it was sent, and what the analysis says then is of the sender as it was when
-    it sent that. `passed` has `flow`, `seen_s` and `sent_s` of each copy that passed.
+    A packet passes a capture some time after it was sent, and what the analysis says then is of the sender as it was
+    when it sent that. `passed` has `flow`, `seen_s` and `sent_s` of each copy that passed.
     """
     known = passed.drop_nulls().select("flow", "sent_s", time_s="seen_s").sort("time_s")
     both = rows.sort("time_s").join_asof(known, on="time_s", by="flow", check_sortedness=False)
