@@ -195,7 +195,7 @@ fn the_receiver_limits_if_its_window_is_full_when_acknowledgements_come() {
     assert_eq!(mostly(&limited), "receiver", "{limited:?}");
 }
 
-/// At the receiver, of a round trip of 100 ms: flights of two segments, each sent when the one before is acknowledged and
+/// At the receiver, of a round trip of 100 ms: flights of eight segments, each sent when the one before is acknowledged and
 /// so many milliseconds after that, which wait in a queue as long as `queue_ms` says of each flight.
 fn seconds_at_receiver(
     after_ms: i64,
@@ -206,11 +206,11 @@ fn seconds_at_receiver(
     let mut echo_ms = 100;
     for flight in 0..300 {
         let seen_ms = sent_ms + 50 + queue_ms(flight);
-        for number in [2 * flight, 2 * flight + 1] {
+        for number in 8 * flight..8 * flight + 8 {
             let stamps = Some((sent_ms as u32, echo_ms as u32));
             trace.data(seen_ms, number).options.timestamps = stamps;
         }
-        let ack = trace.ack(seen_ms, 2 * flight + 2, &[]);
+        let ack = trace.ack(seen_ms, 8 * flight + 8, &[]);
         ack.options.timestamps = Some((seen_ms as u32, sent_ms as u32));
         echo_ms = seen_ms;
         sent_ms = seen_ms + 50 + after_ms;

@@ -63,7 +63,6 @@ pub struct Rounds {
     rtt_least_ns: i64,
     rtt_sum_ns: i64,
     rtt_count: u32,
-    clock_ns: i64,
     unprompted: u32,
     ack_gap_ns: i64,
     looked: u32,
@@ -227,12 +226,6 @@ impl Rounds {
         self.rtt_count += 1;
     }
 
-    /// Clocks tell how long packets waited, as well as this: it is no sender that waits.
-    #[inline]
-    pub fn clocked(&mut self, within_ns: i64) {
-        self.clock_ns = within_ns;
-    }
-
     /// What was under way at most, in this round and the one before.
     #[inline]
     pub fn window_bytes(&self) -> u64 {
@@ -339,10 +332,7 @@ impl Rounds {
         let losing = f64::from(self.repairs) > FULL_LOSS * f64::from(self.sends.max(1));
         self.pace.round();
         // Delayed acknowledgements of a few segments look like a queue, and so does a sender that waits for its application.
-        let late_ns = match self.clock_ns {
-            0 => LATE * round.spent_ns as f64 / f64::from(self.sends.max(1)),
-            clock_ns => clock_ns as f64,
-        };
+        let late_ns = LATE * round.spent_ns as f64 / f64::from(self.sends.max(1));
         let queued = queue_ns > CALM * rtt_min_ns as f64 && queue_ns > late_ns;
         self.is_touched |= queued || self.repairs > 0;
         let standing = queue_ns > STANDING * rtt_min_ns as f64;

@@ -72,17 +72,7 @@ impl Sending {
         self.far.take(half_ns, self.ack_echoes.ahead());
         if self.lead_ns > 0 {
             self.lead_ns = self.far.recent_ns().max(1);
-            let queue_ns = half_ns - self.sender_half.min_ns;
-            // A sender that waits makes the half longer, but no packet older.
-            let queue_ns = match self.clock.late_ns() {
-                Some((late_ns, tick_ns)) => {
-                    self.rounds.clocked(tick_ns / 2);
-                    queue_ns.min((late_ns - tick_ns / 2).max(0))
-                }
-                None => queue_ns,
-            };
-            let least_ns = self.sender_half.min_ns + self.receiver_half.min_ns;
-            self.rounds.whole_rtt(least_ns + queue_ns);
+            self.rounds.whole_rtt(half_ns + self.receiver_half.min_ns);
             self.rounds.capacity.arrived(
                 Passed {
                     now_ns,
