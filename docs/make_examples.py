@@ -43,6 +43,7 @@ PAGES = (
     "docs/guides/python.md",
     "docs/guides/sweeps.md",
     "docs/guides/find.md",
+    "docs/guides/questions.md",
     "docs/guides/models.md",
     "docs/guides/scenario-file.md",
     "docs/guides/reproducibility.md",

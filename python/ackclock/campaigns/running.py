@@ -63,7 +63,7 @@ def run(
 ) -> Dataset:
     """Runs the plan once for each seed and returns all runs as one dataset.
 
-    What the plan needs of other results is measured first. An engine that draws nothing runs once, with the first
+    What the plan needs of other results is measured first. A deterministic engine runs once, with the first
     seed: all seeds have the same result.
 
     Args:

@@ -119,7 +119,7 @@ def compare(
 ) -> Comparison:
     """Runs the plan with each engine, and says how their metrics differ from the first one's.
 
-    An engine that draws nothing runs once; one that cannot model something in the plan is left out, with its reasons.
+    A deterministic engine runs once; one that cannot model something in the plan is left out, with its reasons.
 
     Args:
         plan: what to run; or a scenario, of which the plan is made.

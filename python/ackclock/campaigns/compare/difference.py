@@ -2,7 +2,7 @@
 
 Welch's interval: it supposes neither that the runs of both vary alike nor that they are pairs. Runs with the same seed
 do share their starts and transfers where both engines draw them, but not what becomes of them, so a pairing would
-promise more than it holds. A result without chance in it (a model that draws nothing) has one run, and its mean is
+promise more than it holds. A result without chance in it (of a deterministic model) has one run, and its mean is
 exact: what is left is Student's interval of the other. One run of something that draws has no interval: it is null.
 """
 

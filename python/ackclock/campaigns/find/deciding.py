@@ -70,7 +70,7 @@ def measured(needs: Sequence[Need], rows: Sequence[Mapping[str, float | None]]) 
 def chance(margins: Sequence[float]) -> float:
     """How probable so large a mean would be at most if the true mean were zero: 0 … 1.
 
-    Margins that are all the same, or a single one of an engine that draws nothing, have no chance in them.
+    Margins that are all the same, or a single one of a deterministic engine, have no chance in them.
     """
     n = len(margins)
     mean = math.fsum(margins) / n

@@ -61,7 +61,7 @@ class Looker:
         return found
 
     def rows(self, number: int, count: int) -> list[Row]:
-        """At least so many runs of a setting; one, of an engine that draws nothing."""
+        """At least so many runs of a setting; one, of a deterministic engine."""
         rows = self.runs.setdefault(number, [])
         if len(rows) < count and not (rows and self._exact(number)):
             self._check_time()

@@ -21,7 +21,7 @@ Measure: TypeAlias = str | Callable[[RunView], float | None]
 def ratio(above: Values, below: Values) -> Values:
     """Seed by seed, `above` / `below`; None where either is missing or `below` is 0.
 
-    A single value, as of an engine that draws nothing, stands for every seed.
+    A single value, as of a deterministic engine, stands for every seed.
     """
     runs = max(len(above), len(below))
     pairs = zip(_each(above, runs), _each(below, runs), strict=True)

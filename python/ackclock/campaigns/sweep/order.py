@@ -82,7 +82,7 @@ def chosen_metrics(names: Iterable[str] | None) -> tuple[str, ...]:
 
 
 def runs(loaded: Loaded, order: Order, progress: Progress = no_progress) -> Runs:
-    """Every run; one a point where the engine draws nothing.
+    """Every run; one per point where the engine is deterministic.
 
     Of more than `planning.MOST_CHECKED` points some are looked at (`ackclock.scenario.covering`); if these have one
     set of seeds, so have all. The others are checked while the sweep runs (`checking`). `progress` is called with the

@@ -73,7 +73,7 @@ def _runs(comparison: Comparison) -> str:
 
 def _counted(runs: int, exact: bool) -> str:
     if exact:
-        return "draws nothing, one run"
+        return "deterministic, one run"
     return f"{runs} runs" if runs > 1 else "one run, no interval"
 
 
