@@ -23,9 +23,9 @@ def effects(
     are farthest apart; pairs of keys whose effects depend on each other.
 
     Examples:
-        ackclock effects results/buffers-packet --metric utilisation
+        ackclock effects results/buffers-packet-sweep --metric utilisation
 
-        ackclock effects results/buffers-packet --metric queue_delay_mean,jain --json
+        ackclock effects results/buffers-packet-sweep --metric queue_delay_mean,jain --json
     """
     from ackclock.campaigns.effects import effects as of_sweep
     from ackclock.campaigns.sweep import table

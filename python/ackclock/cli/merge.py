@@ -26,7 +26,7 @@ def merge(
     so is a shard that is there twice, missing, not finished or damaged.
 
     Examples:
-        ackclock merge from-*/results/buffers-packet-*-of-20 --out results/buffers-packet
+        ackclock merge from-*/results/buffers-packet-sweep-*-of-20 --out results/buffers-packet-sweep
     """
     from ackclock.campaigns.sweep import merging
     from ackclock.cli.report import write_report

@@ -48,7 +48,7 @@ class Twin(PacketEngine):
 
 
 class Model:
-    """Knows one mean, draws nothing, and cannot do everything."""
+    """Knows one mean, is deterministic, and cannot do everything."""
 
     name = "model"
     has = frozenset()
@@ -158,7 +158,7 @@ def test_the_command_prints_a_table_and_writes_a_folder(tmp_path):
     (tmp_path / "small.toml").write_text(SCENARIO)
     done = call(tmp_path / "small.toml", "--engine", "packet,twin,model", "--out", tmp_path / "out")
     assert done.exit_code == 0, done.output
-    assert "packet: 4 runs; twin: 4 runs; model: draws nothing, one run" in " ".join(done.stdout.split())
+    assert "packet: 4 runs; twin: 4 runs; model: deterministic, one run" in " ".join(done.stdout.split())
     names = {path.name for path in (tmp_path / "out").iterdir()}
     figures = {"metrics.png", "cwnd.png", "queue.png"}
     assert names == {
