@@ -141,14 +141,14 @@ def test_a_sweep_that_was_interrupted_goes_on(tmp_path):
     command = ("sweep", "sweep.toml", "--jobs", "1", "--no-report", "--metrics", "utilisation", "--repeats", "20")
     process = begun(tmp_path, *command)
     deadline = time.monotonic() + 60
-    folder = tmp_path / "results" / "sweep-packet"
+    folder = tmp_path / "results" / "sweep-packet-sweep"
     while not list(folder.glob("runs.parquet/part-*")) and time.monotonic() < deadline and process.poll() is None:
         time.sleep(0.02)
     process.terminate()
     _, err = process.communicate(timeout=60)
     if process.returncode != 0:  # it may have been done already
         assert process.returncode == 143
-        assert err == ("interrupted; what is done is kept in results/sweep-packet: the same command goes on\n")
+        assert err == ("interrupted; what is done is kept in results/sweep-packet-sweep: the same command goes on\n")
     again = begun(tmp_path, *command)
     assert again.wait(timeout=120) == 0
     again.communicate()

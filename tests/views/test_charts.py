@@ -164,10 +164,10 @@ def test_from_the_command_line(tmp_path, monkeypatch):
         ["2p", "reno"], ["2p", "cubic"], ["9p", "reno"], ["9p", "cubic"]
     ]  # fmt: skip
     assert set(found["points"][0]["summary"]) == {"utilisation", "loss_rate"}
-    assert "wrote results/small-packet/report.html" in done.stderr
-    assert "results/small-packet/sweep.png" in call("plot", "results/small-packet", "sweep").stdout
-    assert (tmp_path / "results/small-packet/sweep.png").stat().st_size > 10_000
-    assert "wrote both.html" in call("report", *["results/small-packet"] * 2, "--out", "both.html").stdout
+    assert "wrote results/small-packet-sweep/report.html" in done.stderr
+    assert "results/small-packet-sweep/sweep.png" in call("plot", "results/small-packet-sweep", "sweep").stdout
+    assert (tmp_path / "results/small-packet-sweep/sweep.png").stat().st_size > 10_000
+    assert "wrote both.html" in call("report", *["results/small-packet-sweep"] * 2, "--out", "both.html").stdout
     shown = call("sweep", "small.toml", *where, "--metrics", "utilisation,loss_rate", "--seed", "2", "--no-report")
     assert "4 points, 1 run each" in shown.stdout
 

@@ -90,3 +90,11 @@ def test_a_page_no_figure_can_have_is_refused():
         plots.page(0.2),
     ):
         pass
+
+
+def test_a_name_without_end_leaves_room_for_the_figure():
+    figure = style.figure(3.0)
+    figure.subplots()
+    style.headline(figure, "n" * 5000, "w " * 5000)
+    assert rendered.faults(figure) == []
+    assert figure.get_suptitle().endswith("…")
