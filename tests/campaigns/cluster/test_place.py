@@ -44,12 +44,12 @@ def test_what_is_no_place_is_refused(scheduler, cluster, message):
 
 @pytest.fixture
 def batch(tmp_path, monkeypatch):
-    """A Slurm that runs each job at once, on this machine."""
+    """A Slurm that runs each job at once, on this machine; the script it is given is gone after its submission."""
     import dask.config
     import dask_jobqueue  # noqa: F401 (its defaults first)
 
     commands = {
-        "sbatch": 'setsid sh "$1" >/dev/null 2>&1 &\necho "Submitted batch job $!"',
+        "sbatch": 'cp "$1" "$0.job"\nsetsid sh "$0.job" >/dev/null 2>&1 &\necho "Submitted batch job $!"',
         "scancel": 'for job; do kill -- "-$job"; echo "$job" >>"$0.d"; done',
     }
     for name, text in commands.items():
