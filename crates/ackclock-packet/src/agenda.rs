@@ -89,15 +89,16 @@ impl Agenda {
 
     #[inline]
     fn play(&mut self, source: usize, entry: Entry) {
-        let mut node = self.width + source;
-        self.nodes[node] = entry;
+        let nodes = self.nodes.as_mut_slice();
+        let (mut node, mut winner) = (self.width + source, entry);
+        nodes[node] = winner;
         while node > 1 {
-            let winner = self.nodes[node & !1].min(self.nodes[node | 1]);
+            winner = winner.min(nodes[node ^ 1]);
             node >>= 1;
-            if self.nodes[node] == winner {
+            if nodes[node] == winner {
                 return;
             }
-            self.nodes[node] = winner;
+            nodes[node] = winner;
         }
     }
 }

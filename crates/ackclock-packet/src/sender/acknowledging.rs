@@ -30,7 +30,7 @@ impl Sender {
             self.hear_dsack(blocks, out);
         }
         let delivery = self.take_delivery(packet, blocks, advanced, now);
-        let heard = self.rack.advance(&delivery.heard, now);
+        let heard = self.rack.advance(&delivery, now);
         let rtt = self.measure_rtt(&delivery, packet, advanced, now);
         let rate = self.measure_rate(&delivery, now);
         let old = ack < prior_unacknowledged || prior_outstanding == 0;
@@ -126,11 +126,11 @@ impl Sender {
         advanced: bool,
         now: Time,
     ) -> Delivery {
-        let echo = self.tcp.timestamps.then_some(packet.timestamp);
-        let mut delivery = Delivery {
-            heard: Heard::new(now.since(self.rtt.min_rtt()), echo),
-            ..Delivery::default()
-        };
+        let mut delivery = Delivery::default();
+        if blocks.is_some() || !self.board.is_clean() {
+            let echo = self.tcp.timestamps.then_some(packet.timestamp);
+            delivery.heard = Some(Heard::new(now.since(self.rtt.min_rtt()), echo));
+        }
         let outstanding = self.board.outstanding();
         if advanced {
             self.board.acknowledge(packet.sequence, &mut delivery);

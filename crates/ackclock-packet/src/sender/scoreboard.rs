@@ -99,8 +99,8 @@ pub struct Delivery {
     pub original: Option<u64>,
     /// The most recently sent of all delivered segments.
     pub latest: Option<Sample>,
-    /// What RACK hears.
-    pub heard: Heard,
+    /// What RACK hears, where it is not just `latest`: see [`Heard`].
+    pub heard: Option<Heard>,
 }
 
 impl Delivery {
@@ -310,7 +310,9 @@ impl Scoreboard {
             delivery.oldest = Some(first.sent);
             delivery.newest = Some(last.sent);
             delivery.see(ack - 1, &last);
-            delivery.heard.advance(ack - 1, last.sent);
+            if let Some(heard) = &mut delivery.heard {
+                heard.acknowledged(ack - 1, last.sent);
+            }
             self.unacknowledged = ack;
         } else {
             self.acknowledge_each(ack, delivery);
@@ -329,12 +331,16 @@ impl Scoreboard {
             }
             delivery.segments += 1;
             delivery.see(sequence, &segment);
-            let resent = segment.flags & EVER_RETRANSMITTED != 0;
-            delivery.heard.acknowledged(sequence, segment.sent, resent);
-            if resent {
+            if segment.flags & EVER_RETRANSMITTED != 0 {
                 delivery.retransmitted = true;
+                if let Some(heard) = &mut delivery.heard {
+                    heard.acknowledged_again(sequence, segment.sent);
+                }
             } else {
                 delivery.see_original(sequence);
+                if let Some(heard) = &mut delivery.heard {
+                    heard.acknowledged(sequence, segment.sent);
+                }
                 delivery.oldest = delivery.oldest.or(Some(segment.sent));
                 delivery.newest = Some(segment.sent);
             }
@@ -375,12 +381,16 @@ impl Scoreboard {
         delivery.segments += 1;
         delivery.sacked += 1;
         delivery.see(sequence, &segment);
-        let resent = segment.flags & EVER_RETRANSMITTED != 0;
-        delivery.heard.sacked(sequence, segment.sent, resent);
-        if resent {
+        if segment.flags & EVER_RETRANSMITTED != 0 {
             delivery.retransmitted = true;
+            if let Some(heard) = &mut delivery.heard {
+                heard.sacked_again(sequence, segment.sent);
+            }
         } else {
             delivery.see_original(sequence);
+            if let Some(heard) = &mut delivery.heard {
+                heard.sacked(sequence, segment.sent);
+            }
             let oldest = delivery.oldest_sacked.unwrap_or(segment.sent);
             delivery.oldest_sacked = Some(oldest.min(segment.sent));
             let newest = delivery.newest_sacked.unwrap_or(segment.sent);

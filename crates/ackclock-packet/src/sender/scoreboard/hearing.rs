@@ -5,6 +5,7 @@
 
 use ackclock_units::Time;
 
+use super::Delivery;
 use crate::options::timestamp;
 
 /// RACK's knowledge (RFC 8985 section 5.2): the most recently sent segment that was delivered.
@@ -21,12 +22,16 @@ pub struct Rack {
 impl Rack {
     /// Takes in what an ACK lets it hear; tells whether that is anything.
     #[inline]
-    pub fn advance(&mut self, heard: &Heard, now: Time) -> bool {
-        let Some(last) = heard.acknowledged.or(heard.sacked.map(|(_, sent)| sent)) else {
-            return false;
+    pub fn advance(&mut self, delivery: &Delivery, now: Time) -> bool {
+        let (last, sent, sequence) = match (&delivery.heard, &delivery.latest) {
+            (Some(heard), _) if heard.highest != 0 => (heard.last, heard.sent, heard.sequence),
+            (None, Some(latest)) => (latest.sent, latest.sent, latest.sequence),
+            _ => return false,
         };
         self.rtt = now.since(last);
-        (self.sent, self.sequence) = heard.latest.max((self.sent, self.sequence));
+        if !self.has_overtaken(sent, sequence) {
+            (self.sent, self.sequence) = (sent, sequence);
+        }
         true
     }
 
@@ -36,26 +41,26 @@ impl Rack {
     }
 }
 
-/// What an ACK lets RACK hear, and what it may believe of segments that were sent again.
+/// What an ACK lets RACK hear, and what it may believe of segments that were sent again. An ACK without SACKs of segments
+/// that were sent once, as nearly all are, needs none: RACK hears the last of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Heard {
     /// Their RTT is below the smallest if they were sent after this: the ACK answers an earlier sending.
     believed_until: Time,
     /// The timestamp echoed: what was sent again after it is acknowledged for an earlier sending.
     echo: Option<Time>,
-    /// Last sending of the last segment cumulatively acknowledged.
-    acknowledged: Option<Time>,
-    /// Number and last sending of the highest segment SACKed.
-    sacked: Option<(u64, Time)>,
-    /// The most recently sent of all, and its number.
-    latest: (Time, u64),
+    /// Last sending of the one heard last.
+    last: Time,
+    /// Its number and one, if it was SACKed: a higher one is heard later. 0 as long as nothing is heard.
+    highest: u64,
+    /// The most recent sending of all.
+    sent: Time,
+    /// Whose that was.
+    sequence: u64,
 }
 
-impl Default for Heard {
-    fn default() -> Heard {
-        Heard::new(Time::NEVER, None)
-    }
-}
+/// A cumulative ACK is heard after all SACKs.
+const AFTER_ALL: u64 = u64::MAX;
 
 impl Heard {
     /// Nothing yet; see the fields.
@@ -64,36 +69,48 @@ impl Heard {
         Heard {
             believed_until,
             echo,
-            acknowledged: None,
-            sacked: None,
-            latest: (Time::ZERO, 0),
+            last: Time::ZERO,
+            highest: 0,
+            sent: Time::ZERO,
+            sequence: 0,
         }
     }
 
-    /// A cumulative ACK of what was sent once.
+    /// A segment that was sent once is cumulatively acknowledged.
     #[inline]
-    pub(super) fn advance(&mut self, sequence: u64, sent: Time) {
-        self.acknowledged = Some(sent);
-        self.latest = self.latest.max((sent, sequence));
+    pub(super) fn acknowledged(&mut self, sequence: u64, sent: Time) {
+        (self.last, self.highest) = (sent, AFTER_ALL);
+        self.follow(sequence, sent);
     }
 
-    /// A segment is cumulatively acknowledged. The timestamp tells which sending the ACK answers.
-    pub(super) fn acknowledged(&mut self, sequence: u64, sent: Time, resent: bool) {
+    /// One that was sent again is: the timestamp tells which sending the ACK answers.
+    pub(super) fn acknowledged_again(&mut self, sequence: u64, sent: Time) {
         let before = |echo| timestamp(echo) < timestamp(sent);
-        let is_late = resent && (sent > self.believed_until || self.echo.is_some_and(before));
-        if !is_late {
-            self.advance(sequence, sent);
+        if sent <= self.believed_until && !self.echo.is_some_and(before) {
+            self.acknowledged(sequence, sent);
         }
     }
 
-    /// A segment is SACKed.
-    pub(super) fn sacked(&mut self, sequence: u64, sent: Time, resent: bool) {
-        if resent && sent > self.believed_until {
-            return;
+    /// A segment that was sent once is SACKed.
+    #[inline]
+    pub(super) fn sacked(&mut self, sequence: u64, sent: Time) {
+        self.follow(sequence, sent);
+        if sequence >= self.highest {
+            (self.last, self.highest) = (sent, sequence + 1);
         }
-        self.latest = self.latest.max((sent, sequence));
-        if self.sacked.is_none_or(|(highest, _)| highest < sequence) {
-            self.sacked = Some((sequence, sent));
+    }
+
+    /// One that was sent again is.
+    pub(super) fn sacked_again(&mut self, sequence: u64, sent: Time) {
+        if sent <= self.believed_until {
+            self.sacked(sequence, sent);
+        }
+    }
+
+    #[inline]
+    fn follow(&mut self, sequence: u64, sent: Time) {
+        if (sent, sequence) > (self.sent, self.sequence) {
+            (self.sent, self.sequence) = (sent, sequence);
         }
     }
 }
