@@ -1,12 +1,12 @@
-"""Makes the page that sets the packet engine beside the real kernel, cell by cell: `concepts/linux-agreement.md`.
+"""Makes the page that compares the packet engine with the real kernel, cell by cell: `concepts/linux-agreement.md`.
 
 The cells are those of `tests/agreement/matrix.toml`, each run by both engines:
 
     ackclock sweep tests/agreement/matrix.toml --engine packet
     ackclock sweep tests/agreement/matrix.toml --engine linux
-    python docs/make_matrix.py results/matrix-packet results/matrix-linux
+    python docs/make_matrix.py results/matrix-packet-sweep results/matrix-linux-sweep
 
-The last command puts the metrics into `tests/agreement/data/matrix.csv`, beside the cells that are there already;
+The last command puts the metrics into `tests/agreement/data/matrix.csv`, with the cells that are already there;
 without arguments the page is made from that.
 """
 

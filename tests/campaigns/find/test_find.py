@@ -176,22 +176,46 @@ def test_an_answer_is_kept_and_used_again(tmp_path):
     assert plan.bottleneck_link == found.question.point(found.best).plan.bottleneck_link
 
 
+def drawn(draws: random.Random) -> Question:
+    """A random link, its flows, and how busy the link is to be."""
+    text = SCENARIO.replace("10Mbit", f"{draws.choice([5, 10, 20, 50])}Mbit")
+    text = text.replace('"20ms"', f'"{draws.choice([10, 20, 40, 80])}ms"', 1).replace('"8s"', '"20s"')
+    text = text.replace("count = 3", f"count = {draws.choice([1, 2, 4, 8])}")
+    return asked(vary("limit=2p..400p"), needs=[need(f"utilisation >= {draws.uniform(85, 99.5):.1f}%")], text=text)
+
+
+def of_the_grid(one: Question) -> int | None:
+    """The first setting whose mean over eight seeds is enough."""
+    grid = Looker(one)
+    means = (sum(row["utilisation"] for row in grid.rows(number, 8)) / 8 for number in range(one.row))
+    return next((number for number, mean in enumerate(means) if mean >= one.needs[0].bound), None)
+
+
+def test_a_smaller_setting_that_is_undecided_is_named():
+    """Two flows use 3 packets of buffer better than 4: there the link's utilisation is no rising curve."""
+    text = SCENARIO.replace('"20ms"', '"40ms"', 1).replace('"8s"', '"20s"').replace("count = 3", "count = 2")
+    one = asked(vary("limit=2p..400p"), needs=[need("utilisation >= 94.5%")], text=text)
+    found = find(one)
+    assert [of_the_grid(one)] == found.doubtful() == [1]
+    assert found.judged[2].verdict == "fails"
+    assert [said.split(":")[0] for said in sentences(found)[2:]] == ["5p is undecided", "3p is undecided"]
+
+
 @pytest.mark.oracle
 def test_the_answer_is_the_grids_within_a_step_at_a_fifth_of_its_runs():
-    """Forty random questions, each also answered by a grid of eight seeds a point."""
-    draws = random.Random(1)
-    runs = grid_runs = off = 0
+    """Forty random questions, each also answered by a grid of eight seeds a point: it takes minutes."""
+    draws, runs, grid_runs, near, doubted = random.Random(1), 0, 0, 0, 0
     for _ in range(40):
-        text = SCENARIO.replace("10Mbit", f"{draws.choice([5, 10, 20, 50])}Mbit")
-        text = text.replace('"20ms"', f'"{draws.choice([10, 20, 40, 80])}ms"', 1).replace('"8s"', '"20s"')
-        text = text.replace("count = 3", f"count = {draws.choice([1, 2, 4, 8])}")
-        one = asked(vary("limit=2p..400p"), needs=[need(f"utilisation >= {draws.uniform(85, 99.5):.1f}%")], text=text)
-        found = find(one)
-        grid = Looker(one)
-        means = [[row["utilisation"] for row in grid.rows(number, 8)] for number in range(one.row)]
-        expected = next((k for k, values in enumerate(means) if sum(values) / 8 >= one.needs[0].bound), None)
+        one = drawn(draws)
+        found, expected = find(one), of_the_grid(one)
         runs, grid_runs = runs + found.count, grid_runs + 8 * one.row
-        off += (expected is None) != (found.best is None) or (expected is not None and abs(expected - found.best) > 1)
-    print(f"{runs} runs beside {grid_runs}; {off} of 40 are off")
-    assert off <= 2
+        if expected is None or found.best is None or abs(expected - found.best) > 1:
+            doubted += expected in found.doubtful()
+            near += expected == found.best
+        else:
+            near += 1
+    print(f"\n{runs:,} runs, {grid_runs:,} of the grids: {runs / grid_runs:.1%}")
+    print(f"within a step of the grid's answer: {near} of 40; the grid's answer is undecided: {doubted}")
+    assert near >= 38
+    assert near + doubted == 40
     assert runs <= grid_runs / 5

@@ -109,12 +109,20 @@ class Answer:
 
     def before(self) -> int | None:
         """The nearest setting that was looked at before the best one, from the end that is looked for."""
+        return next(self._before(), None)
+
+    def doubtful(self) -> list[int]:
+        """Settings further towards that end that are undecided: a metric may turn more than once."""
+        return [number for number in list(self._before())[1:] if self.judged[number].verdict == UNDECIDED]
+
+    def _before(self) -> Iterator[int]:
+        """The settings that were looked at before the best one, the nearest first."""
         question = self.question
         if self.best is None or question.end is None:
-            return None
+            return
         row = self.best // question.row
         numbers = [question.number(row, place) for place in range(question.row)]
-        return next((n for n in reversed(numbers[: numbers.index(self.best)]) if n in self.judged), None)
+        yield from (n for n in reversed(numbers[: numbers.index(self.best)]) if n in self.judged)
 
 
 def summary(rows: Sequence[Row], names: Sequence[str]) -> dict[str, Summary]:

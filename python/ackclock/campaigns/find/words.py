@@ -74,18 +74,21 @@ def _evidence(answer: Answer, number: int, needs: Sequence[Need], begin: str) ->
 
 
 def _beside(answer: Answer) -> Iterator[str]:
-    """What is wrong with the next setting."""
+    """What is wrong with the next setting, and which ones beyond it are undecided."""
     number = answer.before()
     if number is None:
         if answer.best is not None and answer.question.end and answer.question.number(0, 0) == answer.best:
             yield f"It is the {answer.question.end} that was asked about."
         return
-    judged = answer.judged[number]
-    needs = [need for need in answer.question.needs if need in judged.lacking]
-    verb = "fails" if judged.verdict == FAILS else "is undecided"
-    last = answer.question.varied[-1]
-    value = label(answer.question.values(number)[last.key])
-    yield _evidence(answer, number, needs, f"{value} {verb}: ")
+    yield _judged(answer, number, "fails" if answer.judged[number].verdict == FAILS else "is undecided")
+    yield from (_judged(answer, other, "is undecided") for other in answer.doubtful())
+
+
+def _judged(answer: Answer, number: int, verdict: str) -> str:
+    """`0.143bdp fails: utilisation 97.5 ± 0.1 % (needed: ≥ 98%); 8 seeds.`."""
+    needs = [need for need in answer.question.needs if need in answer.judged[number].lacking]
+    value = label(answer.question.values(number)[answer.question.varied[-1].key])
+    return _evidence(answer, number, needs, f"{value} {verdict}: ")
 
 
 def _others(answer: Answer) -> Iterator[str]:
