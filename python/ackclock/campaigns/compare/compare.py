@@ -20,8 +20,7 @@ from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional, several
 from ackclock.metrics import METRICS
 from ackclock.metrics.metric import Value
-from ackclock.plan import Plan
-from ackclock.scenario.planning import Loaded
+from ackclock.scenario.accepted import Accepted, taken
 
 #: The columns of the table that are null where there is nothing to say.
 _NUMBERS = ("mean", "ci95_low", "ci95_high", "difference", "difference_low", "difference_high")
@@ -101,7 +100,7 @@ def _row(name: str, sample: Sample, first: Sample) -> tuple[Any, ...]:
 
 
 @checked(
-    plan=running.PLAN,
+    plan=taken,
     engines=several(arguments.WORD, 'names of engines, such as ["packet", "fluid"]'),
     seeds=optional(arguments.SEEDS),
     jobs=optional(arguments.JOBS),
@@ -109,7 +108,7 @@ def _row(name: str, sample: Sample, first: Sample) -> tuple[Any, ...]:
     command=arguments.TEXT,
 )
 def compare(
-    plan: Plan | Loaded,
+    plan: Accepted,
     engines: Sequence[str],
     seeds: Iterable[int] | None = None,
     *,
@@ -122,7 +121,7 @@ def compare(
     A deterministic engine runs once; one that cannot model something in the plan is left out, with its reasons.
 
     Args:
-        plan: what to run; or a scenario, of which the plan is made.
+        plan: what to run: whatever `run` takes.
         engines: names of engines.
         seeds: instead of the plan's own.
         jobs: runs at a time; by default one for each core.
