@@ -109,6 +109,9 @@ WRONG = [
     ("ac.replay(loaded, data)", TYPE, "plan: found a Loaded; expected a plan, as Loaded.plan() gives"),
     ("ac.replay(plan, None)", TYPE, A_DATASET.format("None")),
     ("ac.replay(plan, data, victims=3)", TYPE, "victims: found 3; expected True or False"),
+    # scenario
+    ("ac.scenario(rate=None, rtt='1ms')", TYPE, "rate: found None; expected what TOML has"),
+    ("ac.scenario(rate='1Mbit', rtt='1ms', sweep=3)", SCENARIO, "scenario: sweep: found 3; expected a table"),
     # Dataset, Plan
     ("ac.Dataset.read(None)", TYPE, "folder: found None; expected a path, as a text or a Path"),
     (r"ac.Dataset.read('a\0b')", INPUT, "found an error (embedded null byte); expected another folder"),

@@ -13,7 +13,7 @@ from ackclock import engines as offered
 from ackclock import metrics
 from ackclock.campaigns import running
 from ackclock.campaigns.compare.difference import Sample, difference
-from ackclock.dataset import Dataset
+from ackclock.dataset import Dataset, pandas
 from ackclock.engines.engine import Engine, Progress, no_progress
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.input import arguments
@@ -56,6 +56,20 @@ class Comparison:
         rows = [row for metric in METRICS.values() if not metric.per_flow for row in self._rows(metric.name)]
         kinds = {"metric": pl.String, "engine": pl.String, "n": pl.Int64, **dict.fromkeys(_NUMBERS, pl.Float64)}
         return pl.DataFrame(rows, schema=kinds, orient="row")
+
+    def to_pandas(self) -> Any:
+        """The table as a `pandas.DataFrame`. Raises `InputError` if pandas is not installed (`ackclock[pandas]`)."""
+        return pandas.frame(self.table)
+
+    def __repr__(self) -> str:
+        from ackclock.campaigns.compare import told
+
+        return told.lines(self)
+
+    def _repr_html_(self) -> str:
+        from ackclock.campaigns.compare import told
+
+        return told.html(self)
 
     @property
     def runs(self) -> pl.DataFrame:

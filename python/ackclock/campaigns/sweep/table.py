@@ -14,8 +14,11 @@ import polars as pl
 from ackclock import metrics
 from ackclock.campaigns.sweep import folder as parts
 from ackclock.campaigns.sweep.folder import Parts
+from ackclock.dataset import pandas
 from ackclock.dataset.manifests import PLACES, POINTS, RUNS
 from ackclock.errors import InputError
+from ackclock.input import arguments
+from ackclock.input.arguments import checked, optional
 from ackclock.input.source import Source
 from ackclock.metrics import METRICS, Summary
 from ackclock.scenario import amounts, planning, points
@@ -66,6 +69,21 @@ class Sweep:
             raise InputError(f"{self.folder}: found no table {table!r}; expected a sweep that was run with --samples")
         manifest.check(manifest.under(place), [place])
         return parts.scan(self.folder, table, manifest.files)
+
+    @checked(table=optional(arguments.WORD))
+    def to_pandas(self, table: str | None = None) -> Any:
+        """The table, or one of the dataset's over all runs, as a `pandas.DataFrame`: see `Dataset.to_pandas`."""
+        return pandas.frame(self.table if table is None else self.scan(table).collect())
+
+    def __repr__(self) -> str:
+        from ackclock.campaigns.sweep import told
+
+        return told.lines(self)
+
+    def _repr_html_(self) -> str:
+        from ackclock.campaigns.sweep import told
+
+        return told.html(self)
 
     @cached_property
     def points(self) -> list[dict[str, Any]]:
