@@ -43,6 +43,7 @@ PAGES = (
     "README.md",
     "docs/guides/python.md",
     "docs/guides/sweeps.md",
+    "docs/guides/papers.md",
     "docs/guides/many-machines.md",
     "docs/guides/find.md",
     "docs/guides/questions.md",

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import ackclock as ac
+from ackclock.dataset import Part
 from ackclock.dataset.pandas import frame
 
 NAME = "<b>Two & 'more'</b>"
@@ -52,7 +53,7 @@ def test_three_lines(scenario, data, swept, compared):
     first, second, third = repr(swept).split("\n")
     assert first == f'Sweep "{NAME}": engine packet, 2 points, 4 runs'
     assert second == "network.queue.limit: 8p, 50p"
-    assert third.startswith("table: 4 × 7, in ")
+    assert third.startswith("table: 4 rows, 7 columns; folder ")
     assert repr(compared).split("\n") == [
         f'Comparison "{NAME}": packet, fluid', "packet: 2 runs; fluid: 2 runs", "differences are to the first"
     ]  # fmt: skip
@@ -108,6 +109,7 @@ def test_flows_have_the_labels_of_their_groups(data, scenario):
     assert data.flows["label"].to_list() == ["bulk"] * 4
     assert "label" not in data.frame("flows").columns, "only what is shown has it"
     assert data.flows.drop("label").equals(data.frame("flows"))
+    assert replace(data, parts={"flows": (Part(data.flows),)}).flows.equals(data.flows)
     unnamed = replace(data, manifest={**data.manifest, "plan": {}})
     assert unnamed.flows["label"].to_list() == ["cubic"] * 4
 

@@ -168,6 +168,8 @@ class Dataset:
         from ackclock.metrics.flow_goodput import label
 
         found = self.frame("flows")
+        if "label" in found.columns:  # rows that were taken from here before
+            return found
         place = found.columns.index("group") + 1
         return found.select(*found.columns[:place], label(self.plan).alias("label"), *found.columns[place:])
 

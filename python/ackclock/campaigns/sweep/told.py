@@ -18,7 +18,7 @@ def lines(sweep: Any) -> str:
     runs, count = sweep.table.height, sweep.table["point"].n_unique()
     sizes = f"{notebook.counted(count, 'point')}, {notebook.counted(runs, 'run')}"
     swept = "; ".join(f"{axis.key}: {notebook.listed(map(label, axis.values))}" for axis in sweep.axes)
-    table = f"table: {runs:,} × {sweep.table.width}, in {sweep.folder}"
+    table = f"table: {runs:,} rows, {sweep.table.width} columns; folder {sweep.folder}"
     return notebook.lines(f'Sweep "{sweep.name}": engine {sweep.engine}, {sizes}', swept or "nothing swept", table)
 
 
