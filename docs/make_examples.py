@@ -1,6 +1,7 @@
 """Runs the examples of the README and the guides, and puts what they print in place of what stands there.
 
     python docs/make_examples.py                  # rewrite the pages
+    python docs/make_examples.py PAGE…            # only these, such as docs/guides/papers.md
     python docs/make_examples.py --contributing   # CONTRIBUTING's walk-through instead: builds all, takes minutes
     python docs/make_examples.py --check          # only say which pages would change; exit status 1 if any
 
@@ -42,6 +43,7 @@ PAGES = (
     "README.md",
     "docs/guides/python.md",
     "docs/guides/sweeps.md",
+    "docs/guides/papers.md",
     "docs/guides/many-machines.md",
     "docs/guides/find.md",
     "docs/guides/questions.md",
@@ -214,7 +216,8 @@ def main() -> int:
             changed = remade([WALK], lambda: Walk(folder), check=check)
         else:
             shutil.copytree(ROOT / "scenarios", folder / "scenarios")
-            changed = remade(PAGES, lambda: Page(folder), check=check)
+            pages = [name for name in sys.argv[1:] if not name.startswith("--")]
+            changed = remade(pages or PAGES, lambda: Page(folder), check=check)
     print("\n".join(f"{'would change' if check else 'rewrote'} {name}" for name in changed) or "nothing changed")
     return 1 if check and changed else 0
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ackclock.errors import AckclockError, InputError, ScenarioError, Unsupported, UnsupportedError
     from ackclock.plan import Plan
     from ackclock.scenario.planning import Loaded, load, loads
+    from ackclock.scenario.usual import scenario as scenario
     from ackclock.views import plots as plot
 
     __version__: str
@@ -56,6 +57,7 @@ _PUBLIC: dict[str, tuple[str, str | None]] = {
     "plot": ("ackclock.views.plots", None),
     "replay": ("ackclock.engines.fluid.replay", "replay"),
     "run": ("ackclock.campaigns.running", "run"),
+    "scenario": ("ackclock.scenario", None),
     "sweep": ("ackclock.campaigns.sweep.run", "sweep"),
     "theory": ("ackclock.theory", None),
 }
@@ -77,6 +79,7 @@ __all__ = [
     "plot",
     "replay",
     "run",
+    "scenario",
     "sweep",
     "theory",
 ]

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ackclock.errors import InputError
-from ackclock.plan import CongestionPlan, Parameters, QueuePlan, RecordPlan, record
+from ackclock.plan import CongestionPlan, Parameters, QueuePlan, RecordPlan
+from ackclock.plan.records import record
 
 #: Nothing lasts longer, in seconds: 30 days, the longest that a scenario may ask for.
 LONGEST_S = 720.0 * 3600

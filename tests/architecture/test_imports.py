@@ -29,7 +29,7 @@ FLOORS = (
     ("theory",),
     ("hosts",),
     ("system",),
-    ("errors", "_core"),
+    ("errors", "notebook", "_core"),
 )
 
 #: What the engines share; else none knows another.

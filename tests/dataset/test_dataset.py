@@ -127,7 +127,7 @@ def test_write_and_read_give_the_same_tables(tmp_path: Path) -> None:
     again = Dataset.read(data.write(tmp_path / "result"))
     assert same(data, again)
     assert [run["seed"] for run in again.runs] == [1, 2]
-    assert pl.read_parquet(tmp_path / "result" / "flows.parquet").equals(data.flows)
+    assert pl.read_parquet(tmp_path / "result" / "flows.parquet").equals(data.frame("flows"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["result"]
 
 

@@ -27,7 +27,7 @@ congestion = "cubic"
 #: What the expressions below may name.
 NAMES = {"ac": ac, "np": np, "itertools": itertools, "Path": Path, "SMALL": SMALL}
 
-A_PLAN = r'plan: found {}; expected a plan, or a scenario as ackclock.load("…") gives'
+A_PLAN = r"plan: found {}; expected a scenario: a path, TOML, a mapping, a plan, or what ackclock.load"
 A_DATASET = 'data: found {}; expected a dataset, as ackclock.run and Dataset.read("…") give'
 SEEDS = "seeds: found {}; expected one or more different whole numbers from 0"
 SEED = "seeds[0]: found {}; expected a whole number from 0 to 9223372036854775807"
@@ -37,7 +37,7 @@ INPUT, TYPE, SCENARIO = ac.InputError, TypeError, ac.ScenarioError
 
 WRONG = [
     # run
-    ("ac.run('t.toml')", TYPE, A_PLAN.format('"t.toml"')),
+    ("ac.run('t.toml')", SCENARIO, "t.toml: found no such file; expected a scenario file"),
     ("ac.run(None)", TYPE, A_PLAN.format("None")),
     ("ac.run(data)", TYPE, A_PLAN.format("a Dataset")),
     ("ac.run(ac.Plan)", TYPE, A_PLAN.format("the class Plan")),
@@ -89,7 +89,7 @@ WRONG = [
     ("swept.point('a')", TYPE, 'number: found "a"; expected a whole number'),
     ("swept.point(7)", INPUT, "number: found 7; expected the number of one of 2"),
     # sweep
-    ("ac.sweep(plan)", TYPE, "loaded: found a Plan; expected a scenario"),
+    ("ac.sweep(data)", TYPE, "loaded: found a Dataset; expected a scenario"),
     ("ac.sweep(swept, 'nope')", INPUT, 'engine: found "nope"; expected one of "packet"'),
     ("ac.sweep(swept, metrics='jain')", TYPE, 'metrics: found "jain"; expected names of metrics'),
     ("ac.sweep(swept, metrics=['jian'])", INPUT, 'metrics: found "jian"; expected "jain"'),
@@ -104,11 +104,14 @@ WRONG = [
     ("ac.compare(plan, 'packet,fluid')", TYPE, 'engines: found "packet,fluid"; expected names of engines'),
     ("ac.compare(plan, ['packet', None])", TYPE, "engines[1]: found None; expected a name as a text"),
     ("ac.compare(plan, ['packet'])", INPUT, "engine: found packet; expected two engines or more"),
-    ("ac.compare('x', ['packet', 'fluid'])", TYPE, A_PLAN.format('"x"')),
+    ("ac.compare('x', ['packet', 'fluid'])", SCENARIO, "x: found no such file; expected a scenario file"),
     ("ac.compare(plan, ['packet', 'fluid'], jobs=0)", INPUT, JOBS.format("0")),
     ("ac.replay(loaded, data)", TYPE, "plan: found a Loaded; expected a plan, as Loaded.plan() gives"),
     ("ac.replay(plan, None)", TYPE, A_DATASET.format("None")),
     ("ac.replay(plan, data, victims=3)", TYPE, "victims: found 3; expected True or False"),
+    # scenario
+    ("ac.scenario(rate=None, rtt='1ms')", TYPE, "rate: found None; expected what TOML has"),
+    ("ac.scenario(rate='1Mbit', rtt='1ms', sweep=3)", SCENARIO, "scenario: sweep: found 3; expected a table"),
     # Dataset, Plan
     ("ac.Dataset.read(None)", TYPE, "folder: found None; expected a path, as a text or a Path"),
     (r"ac.Dataset.read('a\0b')", INPUT, "found an error (embedded null byte); expected another folder"),

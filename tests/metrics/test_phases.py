@@ -124,7 +124,7 @@ def test_responsiveness_at_the_phases_of_a_timeline() -> None:
     columns = {name: queue[name].to_numpy() for name in queue.columns if name != "run"}
     tables = {"queue_samples": columns}
     for name in ("flows", "flow_samples"):
-        frame = getattr(data, name)
+        frame = data.frame(name)
         tables[name] = {column: frame[column].to_list() for column in frame.columns if column != "run"}
     tables["links"] = synthetic.link()
     made = synthetic.dataset(PLAN, tables)

@@ -23,6 +23,7 @@ from ackclock.errors import UnsupportedError
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional
 from ackclock.plan import Plan
+from ackclock.scenario.accepted import Accepted, taken
 from ackclock.scenario.planning import Loaded
 
 #: What the rows of all runs together may take of the memory before they go to disk.
@@ -45,12 +46,8 @@ class _StoppedError(Exception):
     """Another run has failed, or the user has had enough."""
 
 
-#: What is run.
-PLAN = arguments.a((Plan, Loaded), 'a plan, or a scenario as ackclock.load("…") gives')
-
-
 @checked(
-    plan=PLAN,
+    plan=taken,
     engine=arguments.WORD,
     seeds=optional(arguments.SEEDS),
     jobs=optional(arguments.JOBS),
@@ -59,7 +56,7 @@ PLAN = arguments.a((Plan, Loaded), 'a plan, or a scenario as ackclock.load("…"
     command=arguments.TEXT,
 )
 def run(
-    plan: Plan | Loaded,
+    plan: Accepted,
     engine: str = "packet",
     seeds: Iterable[int] | None = None,
     *,
@@ -74,7 +71,8 @@ def run(
     seed: all seeds have the same result.
 
     Args:
-        plan: what to run; or a scenario, of which the plan is made.
+        plan: what to run: a plan; or a scenario, as `load` and `scenario` give, a file's path, its text as TOML, or its
+            tables as a mapping.
         engine: name of the engine.
         seeds: instead of the plan's own.
         jobs: runs at a time; by default one for each core.
@@ -218,9 +216,10 @@ class _Shares:
         return max(ends) + rounds
 
 
-def planned(given: Plan | Loaded, seeds: Iterable[int] | None = None) -> Plan:
+def planned(given: Accepted, seeds: Iterable[int] | None = None) -> Plan:
     """The plan that is to be run, with `seeds` instead of its own. Raises `ScenarioError` and `InputError` as `run`."""
-    plan = given.plan() if isinstance(given, Loaded) else given
+    found = taken("plan", given)
+    plan = found.plan() if isinstance(found, Loaded) else found
     return plan if seeds is None else replace(plan, seeds=tuple(seeds))
 
 

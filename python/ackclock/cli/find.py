@@ -168,36 +168,17 @@ def _text(
         return source_text(path), named(path)
     if lacking := [f"--{name}" for name in ("rate", "rtt") if network[name] is None]:
         raise InputError(f"{lacking[0]}: found nothing; expected a scenario file, or --rate and --rtt")
-    return _dumbbell(network, flows or 1, congestion or "cubic", duration or "40s"), QUESTION
+    return _dumbbell(network, flows or 1, congestion, duration), QUESTION
 
 
-def _dumbbell(network: dict[str, str | None], flows: int, congestion: str, duration: str) -> str:
+def _dumbbell(network: dict[str, str | None], flows: int | None, congestion: str | None, duration: str | None) -> str:
     """The scenario of a question that came without one."""
-    quoted = {name: json.dumps(value) for name, value in network.items() if value is not None}
-    queue = f'{{ discipline = {quoted.get("discipline", chr(34) + "pfifo" + chr(34))}, limit = "1bdp" }}'
-    return "\n".join(
-        [
-            f"duration = {json.dumps(duration)}",
-            f"warmup = {json.dumps(_quarter(duration))}",
-            "[network]",
-            'topology = "dumbbell"',
-            f"rate = {quoted['rate']}",
-            f"rtt = {quoted['rtt']}",
-            f"queue = {queue}",
-            "[[flows]]",
-            f"count = {flows}",
-            f"congestion = {json.dumps(congestion)}",
-            'start = { every = "10ms", jitter = "1s" }',  # what differs between seeds
-            "",
-        ]
-    )
-
-
-def _quarter(duration: str) -> str:
     from ackclock.input import units
+    from ackclock.scenario import usual
 
+    given = {**network, "flows": flows, "congestion": congestion, "duration": duration}
     try:
-        return f"{units.time_s(duration) / 4:.12g}s"
+        return usual.text(**{name: value for name, value in given.items() if value is not None})
     except units.UnitError as error:
         raise InputError(f"--duration: found {duration!r}; expected {error.expected}") from None
 

@@ -164,8 +164,14 @@ class Dataset:
 
     @property
     def flows(self) -> pl.DataFrame:
-        """One row a flow."""
-        return self.frame("flows")
+        """One row a flow; behind `group` its `label`: what the scenario calls it, else its congestion control."""
+        from ackclock.metrics.flow_goodput import label
+
+        found = self.frame("flows")
+        if "label" in found.columns:  # rows that were taken from here before
+            return found
+        place = found.columns.index("group") + 1
+        return found.select(*found.columns[:place], label(self.plan).alias("label"), *found.columns[place:])
 
     @property
     def flow_samples(self) -> pl.DataFrame:
@@ -218,6 +224,33 @@ class Dataset:
         from ackclock import metrics
 
         return metrics.table(self)
+
+    @checked(between=optional(arguments.BETWEEN))
+    def flow_goodput(self, between: tuple[float, float] | None = None) -> pl.DataFrame:
+        """The goodput of each flow, with its label and congestion control: see `ackclock.metrics.flow_goodput`."""
+        from ackclock import metrics
+
+        return metrics.flow_goodput(self, between)
+
+    @checked(table=arguments.WORD)
+    def to_pandas(self, table: str = "flows") -> Any:
+        """A table as a `pandas.DataFrame`, the flows with their labels; null is NaN in numbers.
+
+        Raises `InputError` for an unknown table, and if pandas is not installed (`ackclock[pandas]`).
+        """
+        from ackclock.dataset import pandas
+
+        return pandas.frame(self.flows if table == "flows" else self.frame(table))
+
+    def __repr__(self) -> str:
+        from ackclock.dataset import told
+
+        return told.lines(self)
+
+    def _repr_html_(self) -> str:
+        from ackclock.dataset import told
+
+        return told.html(self)
 
     @staticmethod
     @checked(datasets=several(arguments.RECORDED, "datasets"))

@@ -11,6 +11,7 @@
     metrics.window_falls(data)                     # the total window before and after each
     metrics.shared_bottlenecks(data)               # which flows' RTTs go together
     metrics.trace(captured)                        # what Braud 2016 took of the traces of backbones
+    metrics.flow_goodput(data)                     # goodput of each flow, with its label
     metrics.flow_means(data)                       # goodput, loss, RTT and window of each flow
     metrics.losses_before_capture_loss(captured)   # losses where the capture misses nothing
     metrics.cdf(data, "completion_s")              # distribution functions
@@ -54,6 +55,7 @@ from ackclock.metrics import (
 )
 from ackclock.metrics.distributions import cdf, windows_over_time
 from ackclock.metrics.falls import window_falls
+from ackclock.metrics.flow_goodput import flow_goodput
 from ackclock.metrics.flow_means import flow_means
 from ackclock.metrics.metric import PLACES, Metric, Value
 from ackclock.metrics.paths import shared_paths
@@ -78,6 +80,7 @@ __all__ = [
     "cubic_epochs",
     "epochs",
     "epochs_by_rule",
+    "flow_goodput",
     "flow_means",
     "losses_before_capture_loss",
     "main",

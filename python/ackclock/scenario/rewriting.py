@@ -11,9 +11,11 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
 from ackclock.errors import InputError, Problem
+from ackclock.input import arguments
 from ackclock.input.fields import Loc, dotted, shown
 from ackclock.input.source import Source
 from ackclock.scenario import points
@@ -51,9 +53,41 @@ def rewritten(source: Source, values: Mapping[str, Any], option: str = "with_") 
         over = [axis.key for axis in swept.axes if axis.path[: len(path)] == path[: len(axis.path)]] if swept else []
         if over:
             raise InputError(f"{option}: found {shown(key)}, which is swept; expected another key, or --where")
-        content = _placed(content, path, value, f"{option}: {key}")
+        content = _placed(content, path, plain(value, key), f"{option}: {key}")
         paths.append(path)
-    return Rewritten(source.name, _text(content), source, tuple(paths), option)
+    return Rewritten(source.name, text(content), source, tuple(paths), option)
+
+
+def without_file(content: Mapping[str, Any], name: str) -> Rewritten:
+    """Values that are in no file, as the text of one; mistakes are told of `name` and a key. Raises `TypeError`."""
+    written = text(plain(content, ""))
+    return Rewritten(name, written, Source(name, written), ((),), name)
+
+
+def plain(value: Any, key: str) -> Any:
+    """A value as TOML can have it: tables, lists, texts, numbers, truth values. Raises `TypeError` for any other."""
+    if isinstance(value, Mapping):
+        return {_name(name, key): plain(item, f"{key}.{name}" if key else name) for name, item in value.items()}
+    if isinstance(value, (list, tuple, range)):
+        return [plain(item, f"{key}[{place}]") for place, item in enumerate(value)]
+    if isinstance(value, PurePath):
+        return str(value)
+    if hasattr(value, "dtype") and not getattr(value, "shape", None):
+        value = value.item()  # of NumPy, or another library's
+    if isinstance(value, (bool, int, float, str)):
+        return value
+    return arguments.wrong_type(
+        key or "scenario", value, "what TOML has: a text, a number, true or false, a list, a table"
+    )
+
+
+def _name(name: object, key: str) -> str:
+    return name if isinstance(name, str) else arguments.wrong_type(key or "scenario", name, "a key, as a text")
+
+
+def values(text: str) -> dict[str, Any]:
+    """What TOML of our own making has."""
+    return tomllib.loads(text)
 
 
 def settings(given: Sequence[str] | None, option: str = "--set") -> dict[str, Any]:
@@ -95,16 +129,16 @@ def _placed(base: Any, path: Loc, value: Any, where: str) -> Any:
     return {**here, step: _placed(here.get(step), rest, value, where)}
 
 
-def _text(content: Mapping[str, Any]) -> str:
-    """TOML: what is no table first, then a table each."""
+def text(content: Mapping[str, Any]) -> str:
+    """Values as TOML: what is no table first, then a table each."""
     tables = {key: value for key, value in content.items() if isinstance(value, dict) and value}
     lists = {key: value for key, value in content.items() if _is_tables(value)}
-    lines = [f"{_key(key)} = {_inline(value)}" for key, value in content.items() if key not in {**tables, **lists}]
+    lines = [f"{_key(key)} = {inline(value)}" for key, value in content.items() if key not in {**tables, **lists}]
     for key, table in tables.items():
-        lines += ["", f"[{_key(key)}]", *(f"{_key(name)} = {_inline(value)}" for name, value in table.items())]
+        lines += ["", f"[{_key(key)}]", *(f"{_key(name)} = {inline(value)}" for name, value in table.items())]
     for key, several in lists.items():
         for table in several:
-            lines += ["", f"[[{_key(key)}]]", *(f"{_key(name)} = {_inline(value)}" for name, value in table.items())]
+            lines += ["", f"[[{_key(key)}]]", *(f"{_key(name)} = {inline(value)}" for name, value in table.items())]
     return "\n".join(lines) + "\n"
 
 
@@ -116,12 +150,13 @@ def _key(key: str) -> str:
     return key if _BARE.fullmatch(key) else _quoted(key)
 
 
-def _inline(value: Any) -> str:
+def inline(value: Any) -> str:
+    """A value as TOML has it behind a key."""
     if isinstance(value, dict):
-        items = ", ".join(f"{_key(key)} = {_inline(item)}" for key, item in value.items())
+        items = ", ".join(f"{_key(key)} = {inline(item)}" for key, item in value.items())
         return f"{{ {items} }}" if items else "{}"
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_inline, value))}]"
+        return f"[{', '.join(map(inline, value))}]"
     return str(value).lower() if isinstance(value, bool) else _quoted(value) if isinstance(value, str) else str(value)
 
 

@@ -9,14 +9,14 @@ What is shown may be chosen: `Choice`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ackclock.errors import InputError
-from ackclock.input import units
 from ackclock.input.fields import nearest, shown
 from ackclock.metrics import METRICS, main
+from ackclock.scenario.amounts import amounts
 from ackclock.scenario.points import Axis, label, short_keys, short_labels
 from ackclock.views import numbers
 
@@ -205,24 +205,14 @@ def values_of(sweep: Swept, point: Mapping[str, Any]) -> list[str]:
 
 def quantities(values: Sequence[Any]) -> tuple[list[float], str] | None:
     """Values that are numbers, or quantities of one kind, as numbers in one unit, and its name; None for others."""
-    if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in values):
-        return [float(value) for value in values], ""
-    for read, unit in ((units.time_s, "s"), (units.rate_bps, "bit/s"), (units.count_rate_hz, "1/s")):
-        if (found := _read(read, values)) is not None:
-            return _scaled(found, unit)
-    sizes = _read(units.size, values)
-    kinds = {size.unit for size in sizes} if sizes else set()
-    if sizes and len(kinds) == 1:
-        (kind,) = kinds
-        return _scaled([size.value for size in sizes], {"B": "bytes", "p": "packets"}.get(kind, kind))
-    return None
-
-
-def _read(read: Callable[[object], Any], values: Sequence[Any]) -> list[Any] | None:
-    try:
-        return [read(value) for value in values]
-    except units.UnitError:
+    found = amounts(values)
+    if found is None:
         return None
+    return _scaled(list(found.values), _NAMES.get(found.unit, found.unit))
+
+
+#: What people call units.
+_NAMES = {"B": "bytes", "p": "packets"}
 
 
 def _scaled(values: list[float], unit: str) -> tuple[list[float], str]:

@@ -13,6 +13,7 @@ from typing import Any
 from ackclock.errors import InputError
 from ackclock.input.fields import nearest, shown
 from ackclock.metrics import METRICS, main
+from ackclock.scenario import amounts
 from ackclock.scenario.points import label, short_keys
 from ackclock.views import charts, numbers
 from ackclock.views.charts import Swept
@@ -112,8 +113,11 @@ def _csv(sweep: Swept, names: Sequence[str]) -> str:
     file = StringIO()
     rows = csv.writer(file, lineterminator="\n")
     ends = ("mean", "ci95_low", "ci95_high")
-    rows.writerow([*(axis.key for axis in sweep.axes), "n", *(f"{name}_{end}" for name in names for end in ends)])
+    keys = [(axis.key, amounts.beside(axis)) for axis in sweep.axes]
+    heads = [head for key, of in keys for head in (key, *([of.column] if of else []))]
+    rows.writerow([*heads, "n", *(f"{name}_{end}" for name in names for end in ends)])
     for point in sweep.points:
-        values = [label(point["values"][axis.key]) for axis in sweep.axes]
+        texts = [(label(point["values"][key]), of) for key, of in keys]
+        values = [value for text, of in texts for value in (text, *([of.numbers[text]] if of else []))]
         rows.writerow([*values, point["n"], *(point["summary"][name][end] for name in names for end in ends)])
     return file.getvalue()

@@ -239,7 +239,8 @@ def test_fresh_begins_anew_and_leaves_the_users_files(place, tmp_path):
     (folder / "notes.txt").write_text("mine")
     found = ac.sweep(small, out=folder, metrics=["utilisation", "goodput_flow_bps"], seeds=[5], fresh=True)
     assert found.table["seed"].to_list() == [5] * 4
-    assert found.table.columns[3:] == ["network.queue.limit", "flows[0].count", "utilisation", "goodput_flow_bps"]
+    keys = ["network.queue.limit", "network.queue.limit_p", "flows[0].count"]
+    assert found.table.columns[3:] == [*keys, "utilisation", "goodput_flow_bps"]
     assert [len(flows) for flows in found.table["goodput_flow_bps"]] == [1, 2, 1, 2]
     assert (folder / "notes.txt").read_text() == "mine"
 

@@ -39,7 +39,7 @@ def named(data: Dataset, name: str) -> Dataset:
 
 def mixed(data: Dataset, name: str) -> Dataset:
     even = pl.col("flow") % 2 == 0
-    flows = data.flows.with_columns(congestion=pl.when(even).then(pl.lit("reno")).otherwise(pl.lit("cubic")))
+    flows = data.frame("flows").with_columns(congestion=pl.when(even).then(pl.lit("reno")).otherwise(pl.lit("cubic")))
     return replace(named(data, name), parts={**data.parts, "flows": (Part(flows),)})
 
 

@@ -13,15 +13,14 @@ from ackclock import engines as offered
 from ackclock import metrics
 from ackclock.campaigns import running
 from ackclock.campaigns.compare.difference import Sample, difference
-from ackclock.dataset import Dataset
+from ackclock.dataset import Dataset, pandas
 from ackclock.engines.engine import Engine, Progress, no_progress
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional, several
 from ackclock.metrics import METRICS
 from ackclock.metrics.metric import Value
-from ackclock.plan import Plan
-from ackclock.scenario.planning import Loaded
+from ackclock.scenario.accepted import Accepted, taken
 
 #: The columns of the table that are null where there is nothing to say.
 _NUMBERS = ("mean", "ci95_low", "ci95_high", "difference", "difference_low", "difference_high")
@@ -57,6 +56,20 @@ class Comparison:
         rows = [row for metric in METRICS.values() if not metric.per_flow for row in self._rows(metric.name)]
         kinds = {"metric": pl.String, "engine": pl.String, "n": pl.Int64, **dict.fromkeys(_NUMBERS, pl.Float64)}
         return pl.DataFrame(rows, schema=kinds, orient="row")
+
+    def to_pandas(self) -> Any:
+        """The table as a `pandas.DataFrame`. Raises `InputError` if pandas is not installed (`ackclock[pandas]`)."""
+        return pandas.frame(self.table)
+
+    def __repr__(self) -> str:
+        from ackclock.campaigns.compare import told
+
+        return told.lines(self)
+
+    def _repr_html_(self) -> str:
+        from ackclock.campaigns.compare import told
+
+        return told.html(self)
 
     @property
     def runs(self) -> pl.DataFrame:
@@ -101,7 +114,7 @@ def _row(name: str, sample: Sample, first: Sample) -> tuple[Any, ...]:
 
 
 @checked(
-    plan=running.PLAN,
+    plan=taken,
     engines=several(arguments.WORD, 'names of engines, such as ["packet", "fluid"]'),
     seeds=optional(arguments.SEEDS),
     jobs=optional(arguments.JOBS),
@@ -109,7 +122,7 @@ def _row(name: str, sample: Sample, first: Sample) -> tuple[Any, ...]:
     command=arguments.TEXT,
 )
 def compare(
-    plan: Plan | Loaded,
+    plan: Accepted,
     engines: Sequence[str],
     seeds: Iterable[int] | None = None,
     *,
@@ -122,7 +135,7 @@ def compare(
     A deterministic engine runs once; one that cannot model something in the plan is left out, with its reasons.
 
     Args:
-        plan: what to run; or a scenario, of which the plan is made.
+        plan: what to run: whatever `run` takes.
         engines: names of engines.
         seeds: instead of the plan's own.
         jobs: runs at a time; by default one for each core.

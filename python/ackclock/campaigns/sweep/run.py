@@ -21,11 +21,9 @@ from ackclock.engines.engine import Progress, no_progress
 from ackclock.errors import InputError
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional, several
-from ackclock.scenario import planning
+from ackclock.scenario import accepted
+from ackclock.scenario.accepted import Accepted, taken
 from ackclock.scenario.planning import Loaded
-
-#: What both functions take.
-SCENARIO = arguments.a((Loaded, Path, str), 'a scenario as ackclock.load("…") gives, or the path of its file')
 
 
 @checked(
@@ -37,7 +35,7 @@ SCENARIO = arguments.a((Loaded, Path, str), 'a scenario as ackclock.load("…") 
     command=arguments.TEXT,
 )
 def sweep(  # noqa: PLR0913 (all but the first have defaults)
-    loaded: Loaded | Path | str,
+    loaded: Accepted,
     engine: str = "packet",
     *,
     out: Path | str | None = None,
@@ -60,7 +58,7 @@ def sweep(  # noqa: PLR0913 (all but the first have defaults)
     The runs are made in processes of their own: in a script, call it under `if __name__ == "__main__":`.
 
     Args:
-        loaded: the scenario, or its file. One without a sweep is a sweep of one point.
+        loaded: the scenario: whatever `run` takes. One without a sweep is a sweep of one point.
         engine: name of the engine.
         out: folder of the result; by default one that goes with the returned object.
         seeds: instead of the scenario's own.
@@ -164,7 +162,7 @@ class Job:
 
 
 @checked(
-    loaded=SCENARIO,
+    loaded=taken,
     engine=arguments.WORD,
     out=optional(arguments.PATH),
     seeds=optional(arguments.SEEDS),
@@ -175,7 +173,7 @@ class Job:
     design=optional(arguments.WORD),
 )
 def prepare(  # noqa: PLR0913 (all but the first have defaults)
-    loaded: Loaded | Path | str,
+    loaded: Accepted,
     engine: str = "packet",
     *,
     out: Path | str | None = None,
@@ -192,7 +190,8 @@ def prepare(  # noqa: PLR0913 (all but the first have defaults)
     Arguments and errors are those of `sweep`; `progress` is called with the share of the check that is done.
     """
     chosen = {key: tuple(texts) for key, texts in (where or {}).items()}
-    scenario = (loaded if isinstance(loaded, Loaded) else planning.load(loaded)).only(chosen)
+    whole, own = accepted.scenario("loaded", loaded)
+    scenario, seeds = whole.only(chosen), own if seeds is None else seeds
     source = scenario.source
     order = Order(
         text=source.text,

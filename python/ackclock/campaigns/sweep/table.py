@@ -14,11 +14,15 @@ import polars as pl
 from ackclock import metrics
 from ackclock.campaigns.sweep import folder as parts
 from ackclock.campaigns.sweep.folder import Parts
+from ackclock.dataset import pandas
 from ackclock.dataset.manifests import PLACES, POINTS, RUNS
 from ackclock.errors import InputError
+from ackclock.input import arguments
+from ackclock.input.arguments import checked, optional
 from ackclock.input.source import Source
 from ackclock.metrics import METRICS, Summary
-from ackclock.scenario import planning, points
+from ackclock.scenario import amounts, planning, points
+from ackclock.scenario.amounts import Beside
 from ackclock.scenario.points import Axis
 from ackclock.system import files
 
@@ -27,7 +31,9 @@ from ackclock.system import files
 class Sweep:
     """A finished sweep. `table` has the columns `run`, `point`, `seed`, a column for each swept key, and the metrics.
 
-    Swept numbers and booleans are columns of their kind; all else is text, as the file has it.
+    Swept numbers and booleans are columns of their kind; all else is text, as the file has it. Beside the texts of
+    quantities of one kind stand their numbers, in a column whose name has the unit: `network.rate_bps` (bit/s),
+    `network.rtt_s` (seconds), `network.queue.limit_bdp`, `…_bytes`, `…_p` (packets), `…_hz` (per second).
     """
 
     folder: Path
@@ -64,14 +70,33 @@ class Sweep:
         manifest.check(manifest.under(place), [place])
         return parts.scan(self.folder, table, manifest.files)
 
+    @checked(table=optional(arguments.WORD))
+    def to_pandas(self, table: str | None = None) -> Any:
+        """The table, or one of the dataset's over all runs, as a `pandas.DataFrame`: see `Dataset.to_pandas`."""
+        return pandas.frame(self.table if table is None else self.scan(table).collect())
+
+    def __repr__(self) -> str:
+        from ackclock.campaigns.sweep import told
+
+        return told.lines(self)
+
+    def _repr_html_(self) -> str:
+        from ackclock.campaigns.sweep import told
+
+        return told.html(self)
+
     @cached_property
     def points(self) -> list[dict[str, Any]]:
-        """For each point its number, the swept `values`, and the `summary` of each metric over the seeds."""
-        keys = [axis.key for axis in self.axes]
+        """For each point its number, the swept `values`, and the `summary` of each metric over the seeds.
+
+        `numbers` has the values that are quantities by the names of their columns, as in the table.
+        """
+        keys, beside = [axis.key for axis in self.axes], _beside(self.axes)
         return [
             {
                 "point": point[0],
                 "values": {key: group[key][0] for key in keys},
+                "numbers": {of.column: of.numbers[group[key][0]] for key, of in beside.items()},
                 "n": group.height,
                 "summary": {name: found.as_dict() for name, found in self._summary(group).items()},
             }
@@ -108,12 +133,11 @@ def finish(opened: Parts, loaded: planning.Loaded) -> Sweep:
     """Writes the table of a sweep whose runs are all there, and returns the sweep."""
     folder = opened.folder
     found = parts.scan(folder, RUNS, parts.read_manifest(folder).files).collect().sort("run")
-    keys = _columns(loaded)
+    axes = loaded.sweep.axes if loaded.sweep else ()
     table = found.select("run", "point", "seed").with_columns(
-        column.gather(found["point"]).alias(column.name) for column in keys
+        column.gather(found["point"]).alias(column.name) for column in _columns(loaded)
     )
-    table = table.hstack(found.drop("run", "point", "seed"))
-    opened.finish(table)
+    opened.finish(_with_numbers(table, axes).hstack(found.drop("run", "point", "seed")))
     return read(opened.given)
 
 
@@ -126,8 +150,26 @@ def read(folder: Path | str) -> Sweep:
     manifest.check([POINTS], PLACES)
     about, given = manifest.about, manifest.about["sweep"]
     loaded = planning.loads(given["scenario"], about["scenario_path"]).only(given["where"])
-    points = parts.read_table(files.check_name(place) / POINTS)
-    return Sweep(place, about, loaded.sweep.axes if loaded.sweep else (), points)
+    axes = loaded.sweep.axes if loaded.sweep else ()
+    return Sweep(place, about, axes, _with_numbers(parts.read_table(files.check_name(place) / POINTS), axes))
+
+
+def _beside(axes: Sequence[Axis]) -> dict[str, Beside]:
+    """The columns of numbers, by the keys beside which they stand; none that is called as another column."""
+    taken = {axis.key for axis in axes} | METRICS.keys()
+    found = ((axis.key, amounts.beside(axis)) for axis in axes)
+    return {key: of for key, of in found if of is not None and of.column not in taken}
+
+
+def _with_numbers(table: pl.DataFrame, axes: Sequence[Axis]) -> pl.DataFrame:
+    """The table with the columns of numbers, each behind its texts; those that are there are left."""
+    beside = _beside(axes)
+    columns: list[str | pl.Expr] = []
+    for name in table.columns:
+        columns.append(name)
+        if (of := beside.get(name)) and of.column not in table.columns:
+            columns.append(pl.col(name).replace_strict(of.numbers, return_dtype=pl.Float64).alias(of.column))
+    return table.select(columns)
 
 
 def _as_json(value: Any) -> str:

@@ -35,7 +35,7 @@ from ackclock.scenario.planning.memo import Memo
 from ackclock.scenario.planning.sizes import Sizes
 from ackclock.scenario.planning.spread import spread
 from ackclock.scenario.planning.vantages import vantages
-from ackclock.scenario.rewriting import rewritten
+from ackclock.scenario.rewriting import rewritten, without_file
 from ackclock.scenario.scenario import Scenario
 from ackclock.scenario.topology.drawing import Drawing, Hosts, Link, Way
 from ackclock.scenario.traces import OPPORTUNITY_BYTES, Traced, with_traces
@@ -199,6 +199,14 @@ def load(path: str | Path) -> Loaded:
 def loads(text: str, name: str = "scenario") -> Loaded:
     """As `load`, from TOML text; `name` is what messages and results call the file. Traces must be in the text."""
     return _loaded(Source(name, text))
+
+
+def mapped(content: Mapping[str, Any], name: str = "scenario") -> Loaded:
+    """As `load`, from the tables of a file as Python has them: `{"duration": "60s", "network": {…}, …}`.
+
+    `name` is what messages and results call it. Raises `TypeError` for values that no file can have.
+    """
+    return _loaded(without_file(content, name))
 
 
 def _loaded(source: Source) -> Loaded:

@@ -29,6 +29,9 @@ from ackclock.input.arguments import FLAG, checked, number
 #: A page's text width, in inches.
 WIDTH_IN = 7.0
 
+#: Dots an inch of a figure in a notebook: a page is as wide as a screen's column.
+SHOWN_DPI = 110
+
 #: Narrower pages have one panel in a row, and there figures lower than the height are lower still.
 NARROW_IN, NARROWED, ONE_PANEL_IN = 5.0, 0.8, 3.5
 
@@ -84,11 +87,22 @@ def columns(usual: int) -> int:
     return 1 if is_narrow() else usual
 
 
+class Shown(Figure):
+    """A figure that a notebook shows, without pyplot, which would have to be told of the notebook first."""
+
+    def _repr_png_(self) -> bytes:
+        from io import BytesIO
+
+        image = BytesIO()
+        self.savefig(image, format="png", dpi=SHOWN_DPI)
+        return image.getvalue()
+
+
 def figure(height_in: float) -> Figure:
     """An empty figure of the page's width; `height_in` is that of a whole page's figure with its heading."""
     given = _PAGE.get()
     height_in *= NARROWED if is_narrow() and height_in < ONE_PANEL_IN else 1.0
-    return Figure(figsize=(given.width_in, height_in - (0 if given.titled else HEADING_IN)), layout="constrained")
+    return Shown(figsize=(given.width_in, height_in - (0 if given.titled else HEADING_IN)), layout="constrained")
 
 
 def headline(fig: Figure, what: str, below: str, look: dict[str, Any], look_below: dict[str, Any]) -> None:

@@ -1,0 +1,56 @@
+"""The goodput of each flow, with what it is: for tables and figures of one's own."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from ackclock.input import arguments
+from ackclock.input.arguments import checked, optional
+from ackclock.known import KnownPlan
+from ackclock.metrics.recorded import Recorded
+from ackclock.metrics.throughput import flow_rates_bps, present_flows
+from ackclock.metrics.view import RunView, runs
+
+SCHEMA = {
+    "run": pl.UInt32(),
+    "seed": pl.Int64(),
+    "flow": pl.UInt32(),
+    "group": pl.UInt32(),
+    "label": pl.String(),
+    "congestion": pl.String(),
+    "goodput_bps": pl.Float64(),
+}
+
+
+@checked(data=arguments.RECORDED, between=optional(arguments.BETWEEN))
+def flow_goodput(data: Recorded, between: tuple[float, float] | None = None) -> pl.DataFrame:
+    """The goodput of each flow (bit/s): a row for each that was there in the measured part, by run and flow.
+
+    `run`, `seed`, `flow`; `group`, its entry in the scenario, and `label`, what that is called there, else its
+    congestion control; `congestion`; `goodput_bps` as the metric `goodput_flow_bps`: payload bytes that arrived in
+    order in the measured part × 8 / its length, null where nothing tells them. `between` looks at a part of each run
+    (seconds). Source: RFC 5166 (throughput), RFC 2647 section 3.17 (goodput).
+    """
+    found = pl.concat([pl.DataFrame(schema=SCHEMA), *(_of(view) for view in runs(data, between))])
+    return found.sort("run", "flow")
+
+
+def _of(view: RunView) -> pl.DataFrame:
+    flows, rates = present_flows(view), flow_rates_bps(view)
+    known = rates is not None and rates.size == flows.size
+    of = pl.DataFrame({"flow": flows, "goodput_bps": rates if known else np.full(flows.size, np.nan)})
+    about = view.flows.select("flow", "group", "congestion").with_columns(label=label(view.plan))
+    told = of.join(about, on="flow", how="left").with_columns(
+        pl.col("goodput_bps").fill_nan(None), run=pl.lit(view.run), seed=pl.lit(view.seed)
+    )
+    return told.select(pl.col(name).cast(dtype) for name, dtype in SCHEMA.items())
+
+
+def label(plan: KnownPlan) -> pl.Expr:
+    """Of a row of `flows`, what its group is called in the scenario, else its congestion control."""
+    labels = {number: group.label for number, group in enumerate(plan.groups) if group.label}
+    own = pl.col("congestion").cast(pl.String)
+    if not labels:
+        return own
+    return pl.col("group").replace_strict(labels, default=None, return_dtype=pl.String).fill_null(own)

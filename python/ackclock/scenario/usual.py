@@ -1,0 +1,107 @@
+"""The usual scenario, of a rate and a round-trip time: long flows through one bottleneck.
+
+What `ackclock.scenario(…)` gives, and what `ackclock find` looks into if it is given no file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ackclock.errors import InputError
+from ackclock.input import units
+from ackclock.input.arguments import found
+from ackclock.scenario import rewriting
+from ackclock.scenario.planning import Loaded, mapped
+
+#: The share of a run that is not measured.
+WARMUP = 1 / 4
+
+#: What differs between seeds.
+START = '{ every = "10ms", jitter = "1s" }'
+
+
+def text(
+    rate: object,
+    rtt: object,
+    *,
+    flows: object = 1,
+    congestion: object = "cubic",
+    discipline: object = "pfifo",
+    limit: object = "1bdp",
+    duration: object = "40s",
+) -> str:
+    """The scenario as TOML; values as in a file. Raises `units.UnitError` for what is no duration."""
+    warmup_s = WARMUP * units.time_s(duration)
+    value = rewriting.inline
+    return "\n".join(
+        [
+            f"duration = {value(duration)}",
+            f"warmup = {json.dumps(f'{warmup_s:.12g}s')}",
+            "[network]",
+            'topology = "dumbbell"',
+            f"rate = {value(rate)}",
+            f"rtt = {value(rtt)}",
+            f"queue = {{ discipline = {value(discipline)}, limit = {value(limit)} }}",
+            "[[flows]]",
+            f"count = {value(flows)}",
+            f"congestion = {value(congestion)}",
+            f"start = {START}",
+            "",
+        ]
+    )
+
+
+def scenario(  # noqa: PLR0913 (all but two have defaults)
+    *,
+    rate: str,
+    rtt: str,
+    flows: int = 1,
+    congestion: str | Mapping[str, Any] = "cubic",
+    discipline: str = "pfifo",
+    limit: str = "1bdp",
+    duration: str = "40s",
+    repeats: int = 1,
+    name: str | None = None,
+    sweep: Mapping[str, Sequence[Any]] | None = None,
+) -> Loaded:
+    """A scenario without a file: long flows through one bottleneck, that of `ackclock find --rate … --rtt …`.
+
+    The first quarter of a run is not measured; the flows start 10 ms after each other, with up to 1 s of jitter. All
+    else is as in a scenario file that does not mention it; `.with_({…})` sets it, and `.source.text` is the file.
+
+    Args:
+        rate: the bottleneck's, such as "1Gbit".
+        rtt: the base round-trip time, such as "40ms".
+        flows: how many.
+        congestion: their congestion control, by name or with parameters: `{"kind": "cubic", "beta": 0.8}`.
+        discipline: the bottleneck's queue discipline.
+        limit: its limit: "1bdp", "100p", "64KB".
+        duration: of a run.
+        repeats: runs, with the seeds 1, 2, 3 …
+        name: a title.
+        sweep: lists of values by keys, such as `{"network.queue.limit": ["0.1bdp", "1bdp"]}`: every combination is a
+            point, for `ackclock.sweep`.
+
+    Raises:
+        ScenarioError: values that a scenario cannot have, each in a line.
+        InputError: what is no duration.
+        TypeError: a value that no file can have.
+    """
+    asked = {
+        "rate": rate,
+        "rtt": rtt,
+        "flows": flows,
+        "congestion": congestion,
+        "discipline": discipline,
+        "limit": limit,
+        "duration": duration,
+    }
+    try:
+        written = text(**rewriting.plain(asked, ""))
+    except units.UnitError as error:
+        raise InputError(f"duration: found {found(duration)}; expected {error.expected}") from None
+    content = rewriting.values(written)
+    also = {"name": name, "repeats": None if repeats == 1 else repeats, "sweep": sweep}
+    return mapped({**content, **{key: value for key, value in also.items() if value is not None}})
