@@ -6,16 +6,11 @@ from typing import Annotated
 
 import typer
 
+from ackclock.completion import words as completing
 from ackclock.errors import InputError
 
 #: So many names are told that are near to one that nobody knows.
 NEAREST = 3
-
-
-def _card_names(incomplete: str) -> list[str]:
-    from ackclock import catalog
-
-    return [name for family in catalog.FAMILIES for name in catalog.names(family) if name.startswith(incomplete)]
 
 
 def show(
@@ -25,7 +20,7 @@ def show(
             metavar="[NAME]",
             help="A congestion control, queue, TCP stack, metric, topology, kind of traffic or engine; or metrics, or "
             "scenario, for all metrics and the keys of a scenario file.",
-            autocompletion=_card_names,
+            autocompletion=completing.of("shown"),
         ),
     ] = None,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of scenario files.")] = False,

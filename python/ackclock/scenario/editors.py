@@ -91,17 +91,17 @@ def _inside(part: dict[str, Any], change: Callable[[dict[str, Any], str], dict[s
 def _shortened(part: dict[str, Any], name: str) -> dict[str, Any]:
     """Without the titles of keys, and with a short description."""
     kept = {word: value for word, value in part.items() if word != "title" or not name or "properties" in part}
-    if "description" in kept:
-        kept["description"] = first_clause(kept["description"])
-    return kept
+    return {**kept, **({"description": first_clause(kept["description"])} if "description" in kept else {})}
 
 
 def first_clause(words: str) -> str:
     """What comes before the first semicolon outside of brackets and quotes, in at most `LONGEST` characters."""
-    words = " ".join(words.split())
-    outside = re.match(r"(?:\([^()]*\)|\{[^{}]*\}|\"[^\"]*\"|[^;])*", words)
-    clause = (outside[0] if outside else words).strip()
-    return clause if len(clause) <= LONGEST else f"{clause[: LONGEST - 1].rsplit(' ', 1)[0].rstrip(',:')} …"
+    clause = re.match(r"(?:\([^()]*\)|\{[^{}]*\}|\"[^\"]*\"|[^;])*", " ".join(words.split()))
+    return _cut(clause[0].strip() if clause else "")
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1].rsplit(' ', 1)[0].rstrip(',:')} …"
 
 
 def _quantity(part: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
@@ -143,9 +143,7 @@ def _told_apart(part: dict[str, Any], definitions: Mapping[str, Any]) -> dict[st
 
 def _telling(tables: Sequence[Mapping[str, Any]]) -> str | None:
     """The key that has another constant in each of the tables, if these are several."""
-    if len(tables) < 2:
-        return None
-    names = tables[0]["properties"]
+    names = tables[0]["properties"] if len(tables) > 1 else ()
     return next((name for name in names if all("const" in one["properties"].get(name, ()) for one in tables)), None)
 
 
@@ -171,12 +169,9 @@ def _left(table: Mapping[str, Any], common: Mapping[str, dict[str, Any]], key: s
 
 def _used(whole: dict[str, Any]) -> dict[str, Any]:
     """Without definitions that nothing refers to."""
-    while True:
-        used = _references(whole)
-        kept = {name: part for name, part in whole["$defs"].items() if name in used}
-        if len(kept) == len(whole["$defs"]):
-            return whole
-        whole = {**whole, "$defs": kept}
+    used = _references(whole)
+    kept = {name: part for name, part in whole["$defs"].items() if name in used}
+    return whole if len(kept) == len(whole["$defs"]) else _used({**whole, "$defs": kept})
 
 
 def _references(whole: dict[str, Any]) -> set[str]:
