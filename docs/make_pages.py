@@ -29,6 +29,7 @@ from ackclock.catalog import NAME_KEYS, Card, Parameter
 from ackclock.dataset import tables
 from ackclock.dataset.tables import TABLES
 from ackclock.metrics import METRICS
+from ackclock.scenario import editors
 from ackclock.scenario.scenario import json_schema
 from ackclock.scenario.topology import TOPOLOGIES
 from ackclock.scenario.traffic import KINDS
@@ -53,8 +54,7 @@ def main() -> None:
         write(page_path(card), algorithm_page(card))
     write("algorithms/index.md", algorithms_index(cards))
     write("reference/scenario.md", scenario_page())
-    schema = json.dumps(json_schema(), indent=2, ensure_ascii=False)
-    (DOCS / "reference" / "scenario.schema.json").write_text(schema + "\n", encoding="utf-8")
+    (DOCS / "reference" / "scenario.schema.json").write_text(editors.text(), encoding="utf-8")
     write("reference/metrics.md", metrics_page())
     write("reference/dataset.md", dataset_page())
     write("reference/command-line.md", command_line_page())

@@ -9,6 +9,8 @@ import gc
 if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
     _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
 
+import os
+
 from ackclock.system import signals
 
 # Imports make a hundred thousand objects that stay: the collector of cycles need not go through them again and again,
@@ -19,6 +21,11 @@ gc.set_threshold(250_000)
 def main() -> None:
     """What the script `ackclock` and `python -m ackclock` call."""
     signals.listen()
+    if "_ACKCLOCK_COMPLETE" in os.environ:  # a shell waits for an answer, which needs nothing of what is below
+        from ackclock import completion
+
+        if completion.main():
+            return
     try:
         from ackclock.cli import main as command_line
 

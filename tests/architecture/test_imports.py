@@ -28,7 +28,7 @@ FLOORS = (
     ("input", "plan"),
     ("theory",),
     ("hosts",),
-    ("system",),
+    ("completion", "system"),
     ("errors", "notebook", "_core"),
 )
 

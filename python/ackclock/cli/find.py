@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 import typer
 
 from ackclock.cli.options import Cluster, Jobs, Kernel, Scheduler, command
+from ackclock.completion import words as completing
 from ackclock.errors import InputError
 from ackclock.system import signals
 
@@ -27,13 +28,28 @@ QUESTION = "question"
 
 Needs: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(metavar="'METRIC >= VALUE'", help="What a setting must do, on average over the seeds; or <=."),
+    typer.Option(
+        metavar="'METRIC >= VALUE'",
+        help="What a setting must do, on average over the seeds; or <=.",
+        autocompletion=completing.of("scalars"),
+    ),
 ]
 Varied: TypeAlias = Annotated[
-    list[str] | None, typer.Option(metavar="KEY=LOW..HIGH", help="A key, and the range or the list of its values.")
+    list[str] | None,
+    typer.Option(
+        metavar="KEY=LOW..HIGH",
+        help="A key, and the range or the list of its values.",
+        autocompletion=completing.of("short|keys=,"),
+    ),
 ]
 Tried: TypeAlias = Annotated[
-    str | None, typer.Option("--try", metavar="NAME[,NAME]", help="Queue disciplines, or congestion controls.")
+    str | None,
+    typer.Option(
+        "--try",
+        metavar="NAME[,NAME]",
+        help="Queue disciplines, or congestion controls.",
+        autocompletion=completing.of("queue|congestion,"),
+    ),
 ]
 Smallest: TypeAlias = Annotated[
     bool, typer.Option("--smallest", help="The smallest value of the first range that meets all needs.")
@@ -41,16 +57,28 @@ Smallest: TypeAlias = Annotated[
 Largest: TypeAlias = Annotated[bool, typer.Option("--largest", help="The largest.")]
 Goals: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(metavar="min:METRIC", help="The best by a metric, min: or max:; with several, the frontier."),
+    typer.Option(
+        metavar="min:METRIC",
+        help="The best by a metric, min: or max:; with several, the frontier.",
+        autocompletion=completing.of("best:"),
+    ),
 ]
 Rate: TypeAlias = Annotated[str | None, typer.Option(metavar="RATE", help="The bottleneck's rate, such as 1Gbit.")]
 Rtt: TypeAlias = Annotated[str | None, typer.Option(metavar="TIME", help="The base round-trip time, such as 40ms.")]
 Flows: TypeAlias = Annotated[int | None, typer.Option(metavar="N", help="Long flows (default: 1).")]
 Congestion: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="NAME", help="Their congestion control (default: cubic).")
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Their congestion control (default: cubic).",
+        autocompletion=completing.of("congestion"),
+    ),
 ]
 Discipline: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="NAME", help="The queue discipline (default: pfifo, 1bdp).")
+    str | None,
+    typer.Option(
+        metavar="NAME", help="The queue discipline (default: pfifo, 1bdp).", autocompletion=completing.of("queue")
+    ),
 ]
 Duration: TypeAlias = Annotated[
     str | None, typer.Option(metavar="TIME", help="Length of a run (default: 40s, the first quarter not measured).")
@@ -74,9 +102,17 @@ def find(  # noqa: PLR0913 (each is an option of the command line)
     congestion: Congestion = None,
     discipline: Discipline = None,
     duration: Duration = None,
-    engine: Annotated[str, typer.Option(metavar="NAME", help="The engine that decides.")] = "packet",
+    engine: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="The engine that decides.", autocompletion=completing.of("engines")),
+    ] = "packet",
     confirm: Annotated[
-        str | None, typer.Option(metavar="ENGINE", help="An engine that confirms the answer, such as linux.")
+        str | None,
+        typer.Option(
+            metavar="ENGINE",
+            help="An engine that confirms the answer, such as linux.",
+            autocompletion=completing.of("engines"),
+        ),
     ] = None,
     kernel: Kernel = None,
     seed: Annotated[int, typer.Option(metavar="N", help="The first seed.")] = 1,

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ackclock.completion import words as completing
 from ackclock.errors import InputError
 
 app = typer.Typer(
@@ -80,15 +81,11 @@ def list_() -> None:
     Console(emoji=False, highlight=False, markup=False).print(table)
 
 
-def _names(incomplete: str) -> list[str]:
-    from ackclock.engines.linux.kernel import ours
-
-    return [name for name in ours.NAMES if name.startswith(incomplete)]
-
-
 @app.command()
 def load(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="lincubic or accucubic.", autocompletion=_names)],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="lincubic or accucubic.", autocompletion=completing.of("ours"))
+    ],
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="A parameter of its card (ackclock show NAME); repeatable."),
@@ -112,7 +109,7 @@ def load(
 
 @app.command()
 def unload(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What was loaded.", autocompletion=_names)],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What was loaded.", autocompletion=completing.of("ours"))],
 ) -> None:
     """Remove it again (root). Connections that have it keep it until they end.
 

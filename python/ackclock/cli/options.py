@@ -10,21 +10,17 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from ackclock.completion import words as completing
 from ackclock.engines import ENGINES
 from ackclock.errors import InputError
 from ackclock.system.files import readable
-
-
-def _engine_names(incomplete: str) -> list[str]:
-    return [name for name in ENGINES if name.startswith(incomplete)]
-
 
 Engines: TypeAlias = Annotated[
     str,
     typer.Option(
         metavar="NAME[,NAME]",
         help=f"Engines to run it with, of {', '.join(ENGINES)}; differences are to the first.",
-        autocompletion=_engine_names,
+        autocompletion=completing.of("engines,"),
     ),
 ]
 Kernel: TypeAlias = Annotated[
@@ -60,10 +56,20 @@ Report: TypeAlias = Annotated[bool, typer.Option(help="Write report.html into th
 Jobs: TypeAlias = Annotated[int | None, typer.Option(metavar="N", help="Runs at a time (default: one a core).")]
 Set: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Another value at a key of the scenario; several times too."),
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Another value at a key of the scenario; several times too.",
+        autocompletion=completing.of("keys="),
+    ),
 ]
 Where: TypeAlias = Annotated[
-    list[str] | None, typer.Option(metavar="KEY=VALUE[,VALUE]", help="Only the points that have one of these.")
+    list[str] | None,
+    typer.Option(
+        metavar="KEY=VALUE[,VALUE]",
+        help="Only the points that have one of these.",
+        autocompletion=completing.of("keys=,"),
+    ),
 ]
 
 Scheduler: TypeAlias = Annotated[
@@ -71,7 +77,11 @@ Scheduler: TypeAlias = Annotated[
 ]
 Cluster: TypeAlias = Annotated[
     str | None,
-    typer.Option(metavar="KIND:N", help="Start N workers and run it there: local, or a batch system such as slurm."),
+    typer.Option(
+        metavar="KIND:N",
+        help="Start N workers and run it there: local, or a batch system such as slurm.",
+        autocompletion=completing.of("clusters"),
+    ),
 ]
 
 DryRun: TypeAlias = Annotated[

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
 from ackclock.cli.options import Where, having
+from ackclock.completion import words as completing
 from ackclock.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,9 +37,28 @@ SWEEP = "sweep"
 SHAPES = ("line", "dot", "heatmap", "ecdf", "box")
 
 
-def _kinds(incomplete: str) -> list[str]:
-    kinds = (*KINDS.split(", "), *ON_REQUEST.split(", "), *OF_CAPTURES.split(", "), *OF_HOSTS.split(", "), SWEEP)
-    return [kind for kind in kinds if kind.startswith(incomplete)]
+OfMap: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="METRIC",
+        help="Of a sweep's heatmap: the metric, where --y is a key.",
+        autocompletion=completing.of("scalars"),
+    ),
+]
+Shape: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--kind",
+        metavar="SHAPE",
+        help=f"Of a sweep: {', '.join(SHAPES)}.",
+        autocompletion=completing.of("shapes"),
+    ),
+]
+
+
+def all_kinds() -> list[str]:
+    """Every kind of figure."""
+    return [kind for kinds in (KINDS, ON_REQUEST, OF_CAPTURES, OF_HOSTS, SWEEP) for kind in kinds.split(", ")]
 
 
 def plot(  # noqa: PLR0913 (each is an option of the command line)
@@ -52,7 +72,7 @@ def plot(  # noqa: PLR0913 (each is an option of the command line)
                 f"One of {KINDS}; of what \\[record] asked for also {ON_REQUEST}; of a capture's result {OF_CAPTURES}; "
                 f"of a host's {OF_HOSTS}; of a sweep sweep, which need not be said."
             ),
-            autocompletion=_kinds,
+            autocompletion=completing.of("plots"),
         ),
     ] = None,
     out: Annotated[
@@ -71,17 +91,18 @@ def plot(  # noqa: PLR0913 (each is an option of the command line)
     x: Annotated[str | None, typer.Option("--x", metavar="KEY", help="Of a sweep: the key along the axis.")] = None,
     y: Annotated[
         str | None,
-        typer.Option("--y", metavar="METRIC", help="Of a sweep: a metric, or several; of a heatmap a key too."),
+        typer.Option(
+            "--y",
+            metavar="METRIC",
+            help="Of a sweep: a metric, or several; of a heatmap a key too.",
+            autocompletion=completing.of("scalars,"),
+        ),
     ] = None,
     by: Annotated[
         str | None, typer.Option(metavar="KEY", help="Of a sweep: a line for each value (default: of all other keys).")
     ] = None,
-    metric: Annotated[
-        str | None, typer.Option(metavar="METRIC", help="Of a sweep's heatmap: the metric, where --y is a key.")
-    ] = None,
-    shape: Annotated[
-        str | None, typer.Option("--kind", metavar="SHAPE", help=f"Of a sweep: {', '.join(SHAPES)}.")
-    ] = None,
+    metric: OfMap = None,
+    shape: Shape = None,
     where: Where = None,
     width: Annotated[
         str | None, typer.Option(metavar="WIDTH", help="Such as 3.5in or 89mm, a journal's column (default: 7in).")

@@ -204,4 +204,8 @@ def main() -> None:
     _tolerant(sys.stderr)
     quick.start()
     warnings.showwarning = lambda message, *_: _say(f"warning: {message}")
+    if any(word.endswith("-completion") for word in sys.argv[1:2]):
+        from ackclock.cli import completing
+
+        completing.scripts()
     application(*sys.argv[1:2])(prog_name="ackclock")

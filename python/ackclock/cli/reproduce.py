@@ -8,18 +8,14 @@ from typing import Annotated
 import typer
 
 from ackclock.cli.options import Cluster, DryRun, Jobs, Scheduler, command
-
-
-def _entry_ids(incomplete: str) -> list[str]:
-    from ackclock.campaigns.reproduce import entries
-
-    return [entry.id for entry in entries() if entry.id.startswith(incomplete)]
+from ackclock.completion import words as completing
 
 
 def reproduce(  # noqa: PLR0913 (each is an option of the command line)
     *,
     ids: Annotated[
-        list[str] | None, typer.Argument(metavar="[ID...]", help="Entries to run.", autocompletion=_entry_ids)
+        list[str] | None,
+        typer.Argument(metavar="[ID...]", help="Entries to run.", autocompletion=completing.of("entries")),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Run all entries.")] = False,
     quick: Annotated[

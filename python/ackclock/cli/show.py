@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from ackclock.completion import words as completing
 from ackclock.errors import InputError
 
-
-def _card_names(incomplete: str) -> list[str]:
-    from ackclock import catalog
-
-    return [name for family in catalog.FAMILIES for name in catalog.names(family) if name.startswith(incomplete)]
+#: So many names are told that are near to one that nobody knows.
+NEAREST = 3
 
 
 def show(
@@ -21,52 +18,115 @@ def show(
         str | None,
         typer.Argument(
             metavar="[NAME]",
-            help="A congestion control, queue, TCP stack or metric; or metrics, for all of those.",
-            autocompletion=_card_names,
+            help="A congestion control, queue, TCP stack, metric, topology, kind of traffic or engine; or metrics, or "
+            "scenario, for all metrics and the keys of a scenario file.",
+            autocompletion=completing.of("shown"),
         ),
     ] = None,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of scenario files.")] = False,
 ) -> None:
-    """Show an algorithm's card: parameters, defaults, ranges, references, files. Without a name, list all.
+    """Show what a name means: an algorithm's card, a metric, a topology's keys. Without a name, list all algorithms.
+
+    A card has parameters, defaults, ranges, references and files; a metric its unit, its formula and where that comes
+    from, and whether more or less is better; keys have their defaults.
 
     Examples:
         ackclock show cubic
 
         ackclock show utilisation
 
+        ackclock show dumbbell
+
+        ackclock show scenario
+
         ackclock show --schema > scenario.schema.json
     """
     from ackclock.cli.terminal import cards
 
     if schema:
-        from ackclock.scenario.scenario import json_schema
+        from ackclock.scenario import editors
 
-        typer.echo(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+        typer.echo(editors.text(), nl=False)
     elif name is None:
         cards.print_catalog()
-    elif not _is_of_metrics(name):
-        for card in _cards(name):
-            cards.print_card(card)
+    elif not any([_is_card(name), _is_metric(name), _is_engine(name), _is_table(name)]):
+        raise InputError(f"NAME: found {_shown(name)}; expected {_nearest(name)}")
 
 
-def _is_of_metrics(name: str) -> bool:
-    """Whether it is a metric's name, or all of them, which are shown."""
+def _is_card(name: str) -> bool:
+    """Whether it is a card's name, or several cards', which are shown; and so on below."""
+    from ackclock import catalog
+    from ackclock.cli.terminal import cards
+
+    found = catalog.find(name)
+    for card in found:
+        cards.print_card(card)
+    return bool(found)
+
+
+def _is_metric(name: str) -> bool:
     from ackclock import catalog
 
-    if catalog.find(name):
+    if catalog.find(name):  # no metric is called so, and all metrics take longer to import than a card
         return False
     from ackclock.cli.terminal import metrics
 
     return metrics.print_metrics(name)
 
 
-def _cards(name: str) -> list[Any]:
+def _is_engine(name: str) -> bool:
+    if not _may_be_more(name):
+        return False
+    from ackclock.engines import ENGINES, engine
+
+    if name in ENGINES:
+        about = (engine(name).__class__.__doc__ or "").split("\n")[0].rstrip(".")
+        typer.echo(f"{about} (engine: {name})\nackclock run SCENARIO --engine {name}\n")
+    return name in ENGINES
+
+
+def _is_table(name: str) -> bool:
+    if not _may_be_more(name):
+        return False
+    from ackclock.cli.terminal import keys
+    from ackclock.scenario import described
+
+    found = described.described(name)
+    if found:
+        keys.print_keys(found, described.further() if name == described.SCENARIO else {})
+    return bool(found)
+
+
+def _may_be_more(name: str) -> bool:
+    """Whether it is more than a card, as far as is known without what takes long to import."""
     from ackclock import catalog
 
-    if found := catalog.find(name):
-        return found
-    from ackclock.input.fields import nearest, shown
-    from ackclock.metrics import METRICS
+    return name in CALLED_ALIKE or not catalog.find(name)
 
-    known = [*(known for family in catalog.FAMILIES for known in catalog.names(family)), *METRICS, "metrics"]
-    raise InputError(f"NAME: found {shown(name)}; expected {nearest(name, known)}")
+
+#: Cards' names that are those of an engine and of a scenario's table, too.
+CALLED_ALIKE = ("linux",)
+
+
+def _nearest(name: str) -> str:
+    """The names that may have been meant."""
+    import difflib
+
+    from ackclock import catalog
+    from ackclock.engines import ENGINES
+    from ackclock.input.fields import EXCERPT
+    from ackclock.metrics import METRICS
+    from ackclock.scenario import described
+
+    cards = [known for family in catalog.FAMILIES for known in catalog.names(family)]
+    known = dict.fromkeys([*cards, *METRICS, "metrics", *described.names(), *ENGINES])
+    close = difflib.get_close_matches(name[:EXCERPT].lower(), known, n=NEAREST)
+    if not close:
+        return "a name that `ackclock show`, `show metrics` or `show scenario` lists"
+    return " or ".join(map(_shown, close))
+
+
+def _shown(name: str) -> str:
+    from ackclock.input.fields import shown
+
+    return shown(name)

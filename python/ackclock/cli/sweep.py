@@ -28,6 +28,7 @@ from ackclock.cli.options import (
     command,
     having,
 )
+from ackclock.completion import words as completing
 from ackclock.errors import InputError
 from ackclock.system import signals
 
@@ -59,7 +60,12 @@ def sweep(  # noqa: PLR0913 (each is an option of the command line)
         Path | None, typer.Option(metavar="DIR", help="Folder of the result (default: results/SCENARIO-ENGINE-sweep).")
     ] = None,
     metrics: Annotated[
-        str | None, typer.Option(metavar="NAME[,NAME]", help="Compute these metrics only (default: all).")
+        str | None,
+        typer.Option(
+            metavar="NAME[,NAME]",
+            help="Compute these metrics only (default: all).",
+            autocompletion=completing.of("metrics,"),
+        ),
     ] = None,
     where: Where = None,
     shard: Annotated[

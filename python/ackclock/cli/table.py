@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ackclock.cli.options import Where, having
+from ackclock.completion import words as completing
 from ackclock.errors import InputError
 
 
@@ -18,7 +19,12 @@ def table(
     markdown: Annotated[bool, typer.Option("--markdown", help="For Markdown (the default).")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="With commas: SI units, intervals in columns.")] = False,
     metrics: Annotated[
-        str | None, typer.Option(metavar="NAME[,NAME]", help="These metrics (default: the main ones).")
+        str | None,
+        typer.Option(
+            metavar="NAME[,NAME]",
+            help="These metrics (default: the main ones).",
+            autocompletion=completing.of("metrics,"),
+        ),
     ] = None,
     where: Where = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Into a file (default: print it).")] = None,

@@ -149,7 +149,11 @@ class Quantity:
         return core_schema.no_info_plain_validator_function(self.read)
 
     def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, Any]:
-        return {"type": "string", "description": f"{self.low} to {self.high}{self._or_word()}"}
+        from ackclock.input import patterns
+
+        text = {"type": "string", "pattern": patterns.quantity(self.parse)}
+        about = {"description": f"{self.low} to {self.high}{self._or_word()}"}
+        return {"anyOf": [text, {"const": "unlimited"}], **about} if self.unlimited else {**text, **about}
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +183,10 @@ class SizeQuantity:
         return core_schema.no_info_plain_validator_function(self.read)
 
     def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, Any]:
-        return {"type": "string", "description": self._accepted()}
+        from ackclock.input import patterns
+
+        kinds = tuple(unit for unit in ("B", "p", "bdp") if any(unit == own for own, _, _ in self.bounds))
+        return {"type": "string", "pattern": patterns.size(kinds), "description": self._accepted()}
 
 
 @dataclass(frozen=True, slots=True)

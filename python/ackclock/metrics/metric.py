@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from ackclock.metrics.view import RunView
 
@@ -19,6 +19,36 @@ PLACES = ("table", "card", "chart", "column")
 
 #: Beginnings of names of indexes that may be greater than 1.
 UNBOUNDED = ("cov_", "slowdown_")
+
+#: Beginnings of names: of these more is better, of those less; of the others it depends on what is wanted.
+MORE = (
+    "utilisation",
+    "throughput_bps",
+    "efficiency",
+    "goodput_bps",
+    "goodput_flow_bps",
+    "jain",
+    "max_min_fairness",
+)
+LESS = (
+    "completion_",
+    "convergence_s",
+    "cov_",
+    "epsilon_fairness",
+    "loss_rate",
+    "one_way_delay_",
+    "queue_delay_",
+    "queue_mean_p",
+    "responsiveness_s",
+    "retransmission_rate",
+    "rtt_",
+    "sd_goodput_",
+    "slowdown_",
+    "syn_retransmission_",
+    "timeouts",
+    "tracking_error",
+    "unfinished",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +73,11 @@ class Metric:
     def rank(self, place: str) -> int:
         """Its place among the main metrics; 0 if it is not shown there."""
         return dict(zip(PLACES, self.ranks, strict=False)).get(place, 0)
+
+    @property
+    def better(self) -> Literal["more", "less"] | None:
+        """Which is better; None where neither is for itself."""
+        return "more" if self.name.startswith(MORE) else "less" if self.name.startswith(LESS) else None
 
     @property
     def most(self) -> float:

@@ -28,14 +28,15 @@ def print_metrics(name: str) -> bool:
 
 def _table() -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("metric", "unit", "what it is"):
+    for heading in ("metric", "unit", "better", "what it is"):
         table.add_column(heading)
     for metric in METRICS.values():
-        table.add_row(metric.name, metric.unit or "count", metric.label)
+        table.add_row(metric.name, metric.unit or "count", metric.better or "", metric.label)
     return table
 
 
 def _print(console: Console, metric: Metric) -> None:
     each = ", for each flow" if metric.per_flow else ""
     console.print(Text(f"{metric.label} (metric: {metric.name})", style="bold"))
-    console.print(f"{UNITS.get(metric.unit, f'in {metric.unit}')}{each}\n\n{metric.definition}")
+    better = f"; {metric.better} is better" if metric.better else ""
+    console.print(f"{UNITS.get(metric.unit, f'in {metric.unit}')}{each}{better}\n\n{metric.definition}")

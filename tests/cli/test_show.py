@@ -1,0 +1,87 @@
+"""`ackclock show` answers for whatever a user would name."""
+
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+from ackclock import cli
+from ackclock.metrics import METRICS
+from ackclock.metrics.metric import LESS, MORE
+from ackclock.scenario import described
+from ackclock.scenario.topology import TOPOLOGIES
+
+
+def show(*names: str):
+    return CliRunner().invoke(cli.application("show"), ["show", *names], env={"COLUMNS": "120"})
+
+
+def test_a_metric_has_unit_direction_formula_and_source():
+    said = " ".join(show("utilisation").stdout.split())
+    for words in ("a share, 0 to 1; more is better", "× 8 / (rate × its length)", "Source: RFC 5166"):
+        assert words in said
+    assert "in s; less is better" in show("queue_delay_p95_s").stdout
+    assert "is better" not in show("cwnd_mean").stdout
+
+
+def test_all_metrics_have_their_directions():
+    rows = {line.split()[0]: line for line in show("metrics").stdout.splitlines() if line.strip()}
+    assert " more " in rows["jain"]
+    assert " less " in rows["loss_rate"]
+    assert set(METRICS) <= set(rows)
+
+
+@pytest.mark.parametrize("beginning", [*MORE, *LESS])
+def test_each_direction_is_that_of_a_metric(beginning):
+    assert any(name.startswith(beginning) for name in METRICS)
+    assert not {name for name in METRICS if name.startswith(MORE) and name.startswith(LESS)}
+
+
+@pytest.mark.parametrize("name", TOPOLOGIES)
+def test_a_topology_shows_its_keys(name):
+    done = show(name)
+    assert done.exit_code == 0, done.output
+    shown = {line.split()[0] for line in done.stdout.splitlines() if line.strip()}
+    assert set(TOPOLOGIES[name].keys()) <= shown
+
+
+def test_keys_have_their_values_and_defaults():
+    keys = {key.name: key for key in described.described("dumbbell")[0].keys}
+    assert (keys["rate"].default, keys["rate"].value) == ("required", "rate or a table")
+    assert (keys["frame_overhead"].default, keys["frame_overhead"].value) == ('"14B"', "bytes")
+    keys = {key.name: key for key in described.described("flows")[0].keys}
+    assert (keys["count"].default, keys["count"].value) == ("1", "whole number from 1 to 1,000,000")
+    assert keys["congestion"].value == "a congestion control"
+    assert keys["direction"].value == '"down" or "up"'
+
+
+def test_the_scenario_and_where_to_look_further():
+    said = show("scenario").stdout
+    for word in ("duration", "warmup", "network", "traffic", "required", "100Mbit, 20ms", "parking-lot", "poisson"):
+        assert word in said
+
+
+@pytest.mark.parametrize("name", described.names())
+def test_every_name_is_known(name):
+    assert described.described(name)
+
+
+def test_what_is_several_things_shows_them_all():
+    said = show("linux").stdout
+    for words in ("(stack: linux)", "(engine: linux)", "the table [linux]"):
+        assert words in said
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("dumbel", '"dumbbell"'),
+        ("utilization", '"utilisation"'),
+        ("cubik", '"cubic" or "lincubic"'),
+        ("\udcff", "a name that `ackclock show`, `show metrics` or `show scenario` lists"),
+    ],
+)
+def test_an_unknown_name_gets_the_nearest_in_a_line(name, expected):
+    done = show(name)
+    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.endswith(f"; expected {expected}\n")
