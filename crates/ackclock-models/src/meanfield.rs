@@ -16,6 +16,10 @@
 //!   an overflow cuts each flow several times. `one_reduction_per_rtt = false` is as printed.
 //! - An empty queue may grow again, and a full one drops: see [`queue`].
 //!
+//! - Who loses need not be by lot, as behind a tail-drop queue it is not: a flow's hazard is
+//!   ρ k Σx x_i^γ / Σx^γ, with its rate x_i = w/r; ρ (`per_loss`) and γ (`by_rate`) are 1 in the thesis, and may be
+//!   fitted to packets.
+//!
 //! Mixtures of controls and of round-trip times, RED and a finite number of flows go beyond the thesis.
 
 mod class;
@@ -28,7 +32,7 @@ pub mod plan;
 pub mod queue;
 pub mod record;
 
-use class::Class;
+use class::{Class, Heard};
 use cohorts::Cohorts;
 use field::Resolution;
 use history::History;
@@ -187,17 +191,21 @@ impl MeanField {
         if self.history.is_empty() {
             return;
         }
-        let (step_s, once, time) = (
-            self.step_s,
-            self.plan.one_reduction_per_rtt,
-            self.scaling.time,
-        );
+        let (step_s, time) = (self.step_s, self.scaling.time);
+        let counted = self.plan.per_loss * self.lean();
+        let mut heard = Heard {
+            probability: 0.0,
+            by_rate: self.plan.by_rate,
+            step_s,
+            once: self.plan.one_reduction_per_rtt,
+        };
         for class in &mut self.classes {
             let then_s = now_s - class.rtt_s;
             let probability = self.history.at(then_s / step_s);
             if probability > 0.0 {
                 let hits = &mut self.rows.hits;
-                class.lose(now_s, probability, step_s, once, |flow| {
+                heard.probability = counted * probability;
+                class.lose(now_s, heard, |flow| {
                     hits.dropped_s.push(then_s * time);
                     hits.reduced_s.push(now_s * time);
                     hits.flow.push(flow);
@@ -206,6 +214,16 @@ impl MeanField {
         }
         let longest_s = self.longest_rtt_s() + self.plan.buffer_p / self.plan.rate_pps;
         self.history.forget((now_s - longest_s) / self.step_s - 2.0);
+    }
+
+    /// What makes losses as many as they are where flows' chances go with a power of their rates: Σ x / Σ x^γ.
+    fn lean(&self) -> f64 {
+        if self.plan.by_rate == 1.0 {
+            return 1.0;
+        }
+        let sum =
+            |power: f64| -> f64 { self.classes.iter().map(|class| class.weight(power)).sum() };
+        sum(1.0) / sum(self.plan.by_rate)
     }
 
     fn longest_rtt_s(&self) -> f64 {

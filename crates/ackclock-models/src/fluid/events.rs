@@ -8,6 +8,7 @@ use super::growth::Moment;
 use super::network::{Network, Rates, Regime, State};
 use super::plan::Plan;
 use super::record::Epochs;
+use super::synchronisation::Overload;
 use super::victims::Candidate;
 use super::{random, synchronisation, victims};
 
@@ -85,14 +86,25 @@ impl Congestion {
             flow,
             rate_p_s: rates.sent_p_s[flow],
             window_p: state.windows_p[flow],
+            growth_p_s: rates.growth_p_s[flow],
         };
         let mut candidates: Vec<Candidate> = active.iter().filter(free).map(candidate).collect();
         self.victims.order(&mut candidates);
-        candidates.truncate(self.synchronisation.flows_hit(active.len()));
+        let overload = Overload {
+            flows: active.len(),
+            free: candidates.len(),
+            lost_p: excess_p(&active, network.links[link].rate_p_s, rates, link),
+        };
+        candidates.truncate(self.synchronisation.flows_hit(overload));
         let hit: Vec<usize> = candidates.iter().map(|one| one.flow).collect();
         self.epochs.push(now_s, link, hit.len(), active.len());
+        let lost_p = if self.synchronisation.is_by_losses() {
+            overload.lost_p
+        } else {
+            f64::NAN
+        };
         for &flow in &hit {
-            self.hit(flow, link, network, rates.rtt_s[flow], now_s);
+            self.hit(flow, link, network, rates.rtt_s[flow], now_s, lost_p);
         }
         let last_s = hit.iter().map(|&flow| network.flows[flow].reduces_s);
         let immune_s = active.iter().map(|&flow| network.flows[flow].immune_s);
@@ -107,12 +119,20 @@ impl Congestion {
         };
     }
 
-    /// A flow loses; it hears of it one round trip later.
-    fn hit(&mut self, flow: usize, link: usize, network: &mut Network, rtt_s: f64, now_s: f64) {
+    /// A flow loses; it hears of it one round trip later. `lost_p` are the event's packets, where they matter.
+    fn hit(
+        &mut self,
+        flow: usize,
+        link: usize,
+        network: &mut Network,
+        rtt_s: f64,
+        now_s: f64,
+        lost_p: f64,
+    ) {
         let victim = &mut network.flows[flow];
         victim.reduces_s = victim.reduces_s.min(now_s + rtt_s);
         self.rows
-            .push(now_s, flow as u32, link as u32, Happening::Drop, f64::NAN);
+            .push(now_s, flow as u32, link as u32, Happening::Drop, lost_p);
     }
 
     /// Early drops in a step that ends at `now_s`: a Poisson process of each flow with the rate A k, where k is the share that the queue drops.
@@ -131,7 +151,7 @@ impl Congestion {
                 if self.until_early[flow] < 0.0 {
                     self.until_early[flow] = Exp1.sample(&mut self.random);
                     if network.flows[flow].immune_s <= now_s {
-                        self.hit(flow, link, network, rates.rtt_s[flow], now_s);
+                        self.hit(flow, link, network, rates.rtt_s[flow], now_s, f64::NAN);
                     }
                 }
             }
@@ -168,4 +188,11 @@ impl Congestion {
         self.rows
             .push(at.now_s, flow as u32, NONE, Happening::Recovery, left_p);
     }
+}
+
+/// What a full queue loses in a mean round trip, (AR − C) R, packets. Where the flows' ACKs set their pace that is
+/// what their windows grow by in one.
+fn excess_p(active: &[usize], rate_p_s: f64, rates: &Rates, link: usize) -> f64 {
+    let rtts_s: f64 = active.iter().map(|&flow| rates.rtt_s[flow]).sum();
+    (rates.entering_p_s[link] - rate_p_s) * rtts_s / active.len().max(1) as f64
 }

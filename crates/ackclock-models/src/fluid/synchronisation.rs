@@ -2,9 +2,11 @@
 //!
 //! Kumar, Azad and Park 2010 draw the number from a normal distribution that is bounded from below by the
 //! synchronisation ratio X; they leave its mean and deviation open. Or it is a black box that is fed with the
-//! shares measured elsewhere.
+//! shares measured elsewhere. Or the event's own losses decide: each lost packet hits a flow by lot, so that of N
+//! flows a share 1 − exp(−ρ D / N) is hit by D lost packets of which each counts for ρ; ρ < 1 where losses come in
+//! clumps to the same flow. That one is ours, to be fitted to packets.
 
-use rand_distr::{Distribution, Normal};
+use rand_distr::{Binomial, Distribution, Normal};
 use rand_pcg::Pcg64Mcg;
 use serde::Deserialize;
 
@@ -37,6 +39,22 @@ pub enum Synchronisation {
         /// One for each event.
         shares: Vec<f64>,
     },
+    /// Each flow by lot, by what the event is about to lose.
+    Losses {
+        /// ρ: for how many independent losses a lost packet counts.
+        per_loss: f64,
+    },
+}
+
+/// What an event is about to hit.
+#[derive(Clone, Copy, Debug)]
+pub struct Overload {
+    /// Flows that cross the queue.
+    pub flows: usize,
+    /// Those of them that a loss may hit.
+    pub free: usize,
+    /// D: packets beyond the queue's rate in one round trip.
+    pub lost_p: f64,
 }
 
 impl Synchronisation {
@@ -52,6 +70,7 @@ impl Synchronisation {
                 between("sd", *sd, 0.0, f64::MAX)?;
                 mean.map_or(Ok(()), |mean| between("mean", mean, 0.0, f64::MAX))
             }
+            Synchronisation::Losses { per_loss } => between("per_loss", *per_loss, 0.0, 1e6),
             Synchronisation::Replayed { shares } if shares.is_empty() => Err(PlanError::Value(
                 "shares: found none; expected one for each event".into(),
             )),
@@ -85,10 +104,16 @@ impl Controller {
         matches!(self.kind, Synchronisation::None {})
     }
 
-    /// How many of `flows` flows the next event hits: at least one of them.
-    pub fn flows_hit(&mut self, flows: usize) -> usize {
+    /// Whether the losses of an event say how many flows it hits.
+    pub fn is_by_losses(&self) -> bool {
+        matches!(self.kind, Synchronisation::Losses { .. })
+    }
+
+    /// How many of the flows the next event hits: at least one of them.
+    pub fn flows_hit(&mut self, overload: Overload) -> usize {
         let event = self.events;
         self.events += 1;
+        let flows = overload.flows;
         let count = flows as f64;
         let hit = match &self.kind {
             Synchronisation::None {} | Synchronisation::Full {} => count,
@@ -97,6 +122,11 @@ impl Controller {
                 let low = (least * count - 1e-9).ceil().max(1.0);
                 let mean = mean.unwrap_or(count * (1.0 + least) / 2.0);
                 truncated(mean, *sd, low, count, &mut self.random)
+            }
+            Synchronisation::Losses { per_loss } => {
+                let share = -(-per_loss * overload.lost_p.max(0.0) / count).exp_m1();
+                let drawn = Binomial::new(overload.free as u64, share.clamp(0.0, 1.0));
+                drawn.map_or(1.0, |drawn| drawn.sample(&mut self.random) as f64)
             }
         };
         (hit as usize).clamp(1, flows.max(1))
@@ -119,8 +149,18 @@ mod tests {
 
     fn drawn(kind: &Synchronisation, flows: usize, events: usize) -> Vec<usize> {
         let mut controller = Controller::new(kind, 7);
-        (0..events).map(|_| controller.flows_hit(flows)).collect()
+        let overload = |lost_p| Overload {
+            flows,
+            free: flows,
+            lost_p,
+        };
+        (0..events)
+            .map(|_| controller.flows_hit(overload(LOST_P)))
+            .collect()
     }
+
+    /// What the events of these tests lose.
+    const LOST_P: f64 = 5.0;
 
     fn normal(least: f64, mean: Option<f64>, sd: f64) -> Synchronisation {
         Synchronisation::Normal { least, mean, sd }
@@ -147,6 +187,18 @@ mod tests {
     fn a_mean_and_a_deviation_may_be_given() {
         assert_eq!(drawn(&normal(0.1, Some(4.0), 0.0), 10, 3), [4, 4, 4]);
         assert_eq!(drawn(&normal(0.5, Some(1.0), 0.0), 10, 2), [5, 5]);
+    }
+
+    /// Of ten flows 10 (1 − e^−ρ/2) are hit by five losses; a draw of none is one, which adds (1 − p)¹⁰.
+    #[test]
+    fn losses_hit_by_lot() {
+        for (per_loss, expected) in [(0.7, 2.953 + 0.030), (2.0, 6.321)] {
+            let found = drawn(&Synchronisation::Losses { per_loss }, 10, 20_000);
+            let mean = found.iter().sum::<usize>() as f64 / found.len() as f64;
+            assert!((mean - expected).abs() < 0.05, "{per_loss}: {mean}");
+        }
+        let none = drawn(&Synchronisation::Losses { per_loss: 0.0 }, 10, 5);
+        assert_eq!(none, [1; 5]);
     }
 
     #[test]

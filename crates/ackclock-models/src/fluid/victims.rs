@@ -1,13 +1,15 @@
 //! The drop-policy controller: which flows a congestion event hits, in the order of their priority.
 //!
 //! Kumar, Azad and Park 2010: flow i is hit rather than flow j if D_i > D_j in the event's row of the
-//! priority matrix; by default those of the highest rate come first.
+//! priority matrix; by default those of the highest rate come first. `Weighted` is ours, to be fitted to packets:
+//! each place goes to one of those left with a probability proportional to its weight (Plackett and Luce).
 
 use rand::seq::SliceRandom;
+use rand_distr::{Distribution, Exp1};
 use rand_pcg::Pcg64Mcg;
 use serde::Deserialize;
 
-use super::checks::PlanError;
+use super::checks::{between, PlanError};
 use super::random;
 
 /// The policies.
@@ -20,6 +22,13 @@ pub enum Victims {
     Window {},
     /// In random order.
     Random {},
+    /// By lot, with weights A^rate (dW/dt)^growth.
+    Weighted {
+        /// Exponent of the rate.
+        rate: f64,
+        /// Exponent of the growth.
+        growth: f64,
+    },
     /// These flows first, event by event, and again from the first; then by rate.
     Replayed {
         /// Flows hit, one list for each event.
@@ -27,12 +36,21 @@ pub enum Victims {
     },
 }
 
+/// Exponents of weights are between this and its negative.
+const MOST_EXPONENT: f64 = 20.0;
+/// A flow grows by at least this, packets/s, where growth is a weight.
+const LEAST_GROWTH: f64 = 1e-3;
+
 impl Victims {
     /// Refuses flows that there are not.
     ///
     /// # Errors
     /// The first such flow, or no events.
     pub fn check(&self, flows: usize) -> Result<(), PlanError> {
+        if let Victims::Weighted { rate, growth } = self {
+            between("rate", *rate, -MOST_EXPONENT, MOST_EXPONENT)?;
+            return between("growth", *growth, -MOST_EXPONENT, MOST_EXPONENT);
+        }
         let Victims::Replayed { flows: events } = self else {
             return Ok(());
         };
@@ -58,6 +76,8 @@ pub struct Candidate {
     pub rate_p_s: f64,
     /// Its window, packets.
     pub window_p: f64,
+    /// Its growth, packets/s.
+    pub growth_p_s: f64,
 }
 
 /// The controller in a run.
@@ -89,6 +109,21 @@ impl Controller {
                 candidates.sort_by(|one, other| other.window_p.total_cmp(&one.window_p));
             }
             Victims::Random {} => candidates.shuffle(&mut self.random),
+            Victims::Weighted { rate, growth } => {
+                // The least of exponential times with these rates is each one's with its share of the weights.
+                let mut timed: Vec<(f64, Candidate)> = candidates
+                    .iter()
+                    .map(|one| {
+                        let lot: f64 = Exp1.sample(&mut self.random);
+                        let grown = one.growth_p_s.max(LEAST_GROWTH).ln();
+                        (lot.ln() - rate * one.rate_p_s.ln() - growth * grown, *one)
+                    })
+                    .collect();
+                timed.sort_by(|one, other| one.0.total_cmp(&other.0));
+                for (place, (_, one)) in candidates.iter_mut().zip(timed) {
+                    *place = one;
+                }
+            }
             Victims::Replayed { flows } => {
                 let hit = &flows[event % flows.len()];
                 candidates.sort_by_key(|candidate| !hit.contains(&candidate.flow));
@@ -102,9 +137,18 @@ mod tests {
     use super::*;
 
     fn ordered(kind: &Victims, events: usize) -> Vec<usize> {
-        let mut controller = Controller::new(kind, 3);
+        ordered_by(kind, events, 3)
+    }
+
+    fn ordered_once(kind: &Victims, seed: u64) -> Vec<usize> {
+        ordered_by(kind, 1, seed)
+    }
+
+    fn ordered_by(kind: &Victims, events: usize, seed: u64) -> Vec<usize> {
+        let mut controller = Controller::new(kind, seed);
         let rates = [5.0, 9.0, 5.0, 7.0];
         let windows = [8.0, 1.0, 2.0, 9.0];
+        let growths = [1.0, 2.0, 0.0, 3.0];
         let mut candidates = Vec::new();
         for _ in 0..events {
             candidates = (0..4)
@@ -112,6 +156,7 @@ mod tests {
                     flow,
                     rate_p_s: rates[flow],
                     window_p: windows[flow],
+                    growth_p_s: growths[flow],
                 })
                 .collect();
             controller.order(&mut candidates);
@@ -131,6 +176,20 @@ mod tests {
             .map(|events| ordered(&Victims::Random {}, events))
             .collect();
         assert!(orders.iter().any(|order| *order != orders[0]));
+    }
+
+    /// With weights 5, 9, 5 and 7, flow 1 comes first in 9 of 26 events; by growth 2 of 6, and flow 2 never does.
+    #[test]
+    fn the_first_place_goes_by_weight() {
+        let first = |kind: &Victims, flow: usize| {
+            let firsts = (1..4001).map(|events| ordered_once(kind, events)[0]);
+            firsts.filter(|&first| first == flow).count() as f64 / 4000.0
+        };
+        let weighted = |rate, growth| Victims::Weighted { rate, growth };
+        assert!((first(&weighted(1.0, 0.0), 1) - 9.0 / 26.0).abs() < 0.025);
+        assert!((first(&weighted(0.0, 1.0), 1) - 2.0 / 6.0).abs() < 0.025);
+        assert!(first(&weighted(0.0, 1.0), 2) < 0.002);
+        assert!(weighted(f64::NAN, 0.0).check(4).is_err());
     }
 
     #[test]

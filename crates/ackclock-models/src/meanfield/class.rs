@@ -31,6 +31,19 @@ pub struct Class {
     fraction: f64,
 }
 
+/// Losses that flows hear of in a step.
+#[derive(Clone, Copy, Debug)]
+pub struct Heard {
+    /// Chance of a flow's packet to be lost, for a rate of one to the power `by_rate`.
+    pub probability: f64,
+    /// γ.
+    pub by_rate: f64,
+    /// Length of the step.
+    pub step_s: f64,
+    /// Whether a flow reduces once in a round trip at most.
+    pub once: bool,
+}
+
 impl Class {
     /// A class just after its first loss; `number` sets its random numbers apart.
     pub fn new(
@@ -82,20 +95,27 @@ impl Class {
         self.flows.len() as f64 * self.mean_p / self.rtt_s
     }
 
+    /// Sum over the flows of their rates to a power.
+    pub fn weight(&self, power: f64) -> f64 {
+        let cohorts = self.cohorts();
+        let of_one = |(mass, window): (&f64, &f64)| mass * (window / self.rtt_s).powf(power);
+        let mean: f64 = cohorts.mass.iter().zip(&cohorts.window).map(of_one).sum();
+        self.flows.len() as f64 * mean
+    }
+
     /// Lets flows hear of a loss; calls back with the number of each flow that reduces.
-    pub fn lose(
-        &mut self,
-        now_s: f64,
-        probability: f64,
-        step_s: f64,
-        once: bool,
-        mut reduced: impl FnMut(u32),
-    ) {
+    pub fn lose(&mut self, now_s: f64, heard: Heard, mut reduced: impl FnMut(u32)) {
+        let rate_of_one = if heard.by_rate == 1.0 {
+            self.rtt_s
+        } else {
+            self.rtt_s.powf(heard.by_rate)
+        };
         let loss = Exposure {
             now_s,
             rounds: self.rounds,
-            hazard: probability * step_s / self.rtt_s,
-            until_s: if once {
+            hazard: heard.probability * heard.step_s / rate_of_one,
+            by_rate: heard.by_rate,
+            until_s: if heard.once {
                 now_s - self.rtt_s
             } else {
                 f64::INFINITY

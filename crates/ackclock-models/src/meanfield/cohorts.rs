@@ -4,17 +4,31 @@
 
 use super::law::{Law, Start};
 
-/// What a loss may hit: flows that reduced not later than `until_s`, each with `hazard` times its window.
+/// What a loss may hit: flows that reduced not later than `until_s`, each with `hazard` times a power of its window.
 #[derive(Clone, Copy, Debug)]
 pub struct Exposure {
     /// Time of the loss's detection.
     pub now_s: f64,
     /// Round trips so far, ∫ dt / r.
     pub rounds: f64,
-    /// Chance of a reduction in this step, for each packet of the window.
+    /// Chance of a reduction in this step, for a window of one packet.
     pub hazard: f64,
+    /// Power of the window that the hazard goes with.
+    pub by_rate: f64,
     /// Flows that reduced after that do not hear of it.
     pub until_s: f64,
+}
+
+impl Exposure {
+    /// Chance of a reduction of a flow with a window.
+    pub fn chance(&self, window: f64) -> f64 {
+        let weight = if self.by_rate == 1.0 {
+            window
+        } else {
+            window.powf(self.by_rate)
+        };
+        -(-self.hazard * weight).exp_m1()
+    }
 }
 
 /// Cohorts: share of the flows, and since when they have been growing from where.

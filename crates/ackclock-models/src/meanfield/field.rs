@@ -86,7 +86,7 @@ impl Field {
                 continue;
             }
             let window = self.cohorts.window[i];
-            let leaving = self.cohorts.mass[i] * -(-loss.hazard * window).exp_m1();
+            let leaving = self.cohorts.mass[i] * loss.chance(window);
             self.cohorts.mass[i] -= leaving;
             sum += leaving;
             let start = self.law.after_loss(window, self.cohorts.plateau[i]);

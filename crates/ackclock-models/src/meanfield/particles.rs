@@ -49,7 +49,7 @@ impl Particles {
             if self.flows.birth_s[i] > loss.until_s {
                 continue;
             }
-            let chance = -(-loss.hazard * self.flows.window[i]).exp_m1();
+            let chance = loss.chance(self.flows.window[i]);
             if self.random.gen::<f64>() < chance {
                 self.flows.restart(i, &self.law, loss.now_s, loss.rounds);
                 hit.push(i);

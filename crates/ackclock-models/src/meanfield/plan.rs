@@ -29,6 +29,10 @@ pub struct Plan {
     pub classes: Vec<ClassPlan>,
     /// Whether a flow reduces once in a round trip at most.
     pub one_reduction_per_rtt: bool,
+    /// ρ: for how many independent losses a lost packet counts; 1 is by lot.
+    pub per_loss: f64,
+    /// γ: losses go to flows by their rates to this power; 1 is by lot.
+    pub by_rate: f64,
     /// Whether each flow is a particle; else the limit of infinitely many.
     pub particles: bool,
     /// The window of the loss after which flows begin; `null`: a flow's share of what link and buffer hold.
@@ -81,6 +85,7 @@ impl Plan {
             ("buffer_p", self.buffer_p),
             ("first_loss_p", self.first_loss_p.unwrap_or(1.0)),
             ("scale", self.scale),
+            ("per_loss", self.per_loss),
         ];
         let rtts = self
             .classes
@@ -92,6 +97,12 @@ impl Plan {
                     "{name}: found {value}; expected a positive number"
                 )));
             }
+        }
+        if !(-20.0..=20.0).contains(&self.by_rate) {
+            return Err(PlanError(format!(
+                "by_rate: found {}; expected -20 to 20",
+                self.by_rate
+            )));
         }
         if !(0.0..self.duration_s).contains(&self.warmup_s) {
             return Err(PlanError(format!(

@@ -44,6 +44,11 @@ fn networks() -> Vec<Plan> {
             particles: true,
             ..ftth(cubic(Mode::Auto), 10)
         },
+        Plan {
+            per_loss: 0.6,
+            by_rate: -0.5,
+            ..mixed.clone()
+        },
         mixed,
         Plan {
             duration_s: 100.0,
@@ -195,4 +200,42 @@ fn plans_that_are_none_are_refused() {
         policy: red,
         ..sound
     }));
+}
+
+/// Shares of two classes of unlike windows that reduce in the first overflow.
+fn hit_first(per_loss: f64, by_rate: f64) -> (f64, f64) {
+    let mut plan = ftth(Control::Reno {}, 10);
+    plan.classes.push(ClassPlan {
+        flows: (10..20).collect(),
+        base_rtt_s: 0.06,
+        control: Control::Reno {},
+    });
+    let plan = Plan {
+        per_loss,
+        by_rate,
+        ..plan
+    };
+    let mut model = MeanField::new(&plan, 1).expect("a sound plan");
+    model.advance(plan.duration_s);
+    let found = model.drain().episodes;
+    (found.share[0], found.share[1])
+}
+
+/// Flows alike though their rates are not: only their round trips tell them apart. Rates tell them by lot.
+#[test]
+fn who_loses_goes_by_a_power_of_the_rate() {
+    let (near, far) = hit_first(0.5, 0.0);
+    assert_near("shares of alike", near, far, 0.03);
+    let (near, far) = hit_first(0.5, 3.0);
+    assert!((near / far - 1.0).abs() > 0.3, "{near} {far}");
+}
+
+/// A lost packet that counts for less hits fewer flows.
+#[test]
+fn losses_in_clumps_hit_fewer_flows() {
+    let share = |per_loss| {
+        let found = hit_first(per_loss, 1.0);
+        0.5 * (found.0 + found.1)
+    };
+    assert!(share(0.3) < share(0.6) && share(0.6) < share(1.0));
 }

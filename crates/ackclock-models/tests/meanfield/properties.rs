@@ -51,6 +51,8 @@ prop_compose! {
         buffer in 0.0..5.0_f64,
         first_loss_p in prop::option::of(1.0..1e5),
         one_reduction_per_rtt in any::<bool>(),
+        per_loss in 0.1..3.0_f64,
+        by_rate in prop_oneof![Just(1.0), -3.0..3.0_f64],
         particles in any::<bool>(),
     ) -> Plan {
         let shortest_s = classes.iter().map(|class| class.base_rtt_s).fold(f64::INFINITY, f64::min);
@@ -65,6 +67,8 @@ prop_compose! {
             policy,
             classes,
             one_reduction_per_rtt,
+            per_loss,
+            by_rate,
             particles,
             first_loss_p,
             scale: 1.0,

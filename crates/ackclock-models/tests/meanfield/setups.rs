@@ -37,6 +37,8 @@ pub fn plan(rate_bps: f64, base_rtt_s: f64, buffer_p: f64, control: Control, flo
             control,
         }],
         one_reduction_per_rtt: true,
+        per_loss: 1.0,
+        by_rate: 1.0,
         particles: false,
         first_loss_p: None,
         scale: 1.0,

@@ -56,7 +56,8 @@ fn each_field_of_a_mean_field_s_plan_is_required_and_no_other_is_known() {
     for policy in [red(), json!({"kind": "droptail"})] {
         let plan = json!({
             "duration_s": 10.0, "warmup_s": 1.0, "interval_s": 0.01, "step_s": null, "rate_pps": 1000.0, "buffer_p": 50.0,
-            "policy": policy, "one_reduction_per_rtt": true, "particles": false, "first_loss_p": null, "scale": 1.0,
+            "policy": policy, "one_reduction_per_rtt": true, "per_loss": 1.0, "by_rate": 1.0, "particles": false,
+            "first_loss_p": null, "scale": 1.0,
             "classes": [
                 {"flows": [0], "base_rtt_s": 0.1, "control": {"kind": "reno"}},
                 {"flows": [1], "base_rtt_s": 0.1, "control": {

@@ -52,8 +52,8 @@ def draws(plan: Plan) -> bool:
     events = options["synchronisation"]["kind"] != "none"
     return (
         any(flow.start_jitter_s for flow in plan.flows)
-        or options["synchronisation"]["kind"] == "normal"
-        or (events and options["victims"]["kind"] == "random")
+        or options["synchronisation"]["kind"] in ("normal", "losses")
+        or (events and options["victims"]["kind"] in ("random", "weighted"))
         or (events and any(link.queue.discipline == "red" for link in plan.links))
     )
 

@@ -52,6 +52,8 @@ def model_input(plan: Plan) -> dict[str, Any]:
             for item in classes(plan)
         ],
         "one_reduction_per_rtt": chosen["one_reduction_per_rtt"],
+        "per_loss": chosen["per_loss"],
+        "by_rate": chosen["by_rate"],
         "particles": chosen["particles"],
         "first_loss_p": chosen["first_loss_p"],
         "scale": chosen["scale"],

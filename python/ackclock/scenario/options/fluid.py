@@ -12,6 +12,7 @@ from ackclock.input.units import time_s
 from ackclock.scenario.options.options import Options
 
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
+Exponent: TypeAlias = Annotated[float, Field(ge=-20, le=20)]
 Flows: TypeAlias = Annotated[float, Field(gt=0, le=1e6)]
 Step: TypeAlias = Annotated[float, Quantity(time_s, "1us", "1h")]
 
@@ -54,6 +55,17 @@ class ReplayedSynchronisation(Table):
         return self
 
 
+class LossSynchronisation(Table):
+    """By lot, as many as the packets that the event is about to lose make it; what `ackclock fit` finds."""
+
+    kind: Literal["losses"] = Field(description='"losses"')
+    per_loss: Annotated[float, Field(ge=0, le=1e6)] = Field(
+        1.0,
+        description="for how many independent losses a lost packet counts: 1 by lot, less where losses come in clumps "
+        "to the same flow",
+    )
+
+
 class ByRate(Table):
     """The flows of the highest rates."""
 
@@ -70,6 +82,14 @@ class AtRandom(Table):
     """Any flows."""
 
     kind: Literal["random"] = Field(description='"random"')
+
+
+class WeightedVictims(Table):
+    """Any flows, with chances that go with powers of their rate and of their growth; what `ackclock fit` finds."""
+
+    kind: Literal["weighted"] = Field(description='"weighted"')
+    rate: Exponent = Field(1.0, description="exponent of a flow's rate")
+    growth: Exponent = Field(0.0, description="exponent of the growth of its window, in packets per second")
 
 
 class ReplayedVictims(Table):
@@ -91,9 +111,9 @@ class ReplayedVictims(Table):
 
 
 AnySynchronisation: TypeAlias = (
-    NoSynchronisation | NormalSynchronisation | FullSynchronisation | ReplayedSynchronisation
+    NoSynchronisation | NormalSynchronisation | FullSynchronisation | ReplayedSynchronisation | LossSynchronisation
 )
-AnyVictims: TypeAlias = ByRate | ByWindow | AtRandom | ReplayedVictims
+AnyVictims: TypeAlias = ByRate | ByWindow | AtRandom | WeightedVictims | ReplayedVictims
 
 
 def _one_of(given: object, folder: str | None, name: str) -> None:
@@ -114,8 +134,8 @@ def _named(union: Any, words: tuple[str, ...]) -> Chosen:
     return Chosen("kind", tables, plain, {"enum": list(words)})
 
 
-SYNCHRONISATIONS = ("none", "normal", "full")
-VICTIMS = ("rate", "window", "random")
+SYNCHRONISATIONS = ("none", "normal", "full", "losses")
+VICTIMS = ("rate", "window", "random", "weighted")
 
 
 class Fluid(Options):
@@ -124,12 +144,13 @@ class Fluid(Options):
     synchronisation: Annotated[AnySynchronisation, _named(AnySynchronisation, SYNCHRONISATIONS)] = Field(
         "normal",
         validate_default=True,
-        description='how many flows a congestion event hits: "none", "normal", "full", or a table with a kind',
+        description='how many flows a congestion event hits: "none", "normal", "full", "losses", or a table with a '
+        "kind",
     )
     victims: Annotated[AnyVictims, _named(AnyVictims, VICTIMS)] = Field(
         "rate",
         validate_default=True,
-        description='which flows: "rate", "window", "random", or { kind = "replayed", … }',
+        description='which flows: "rate", "window", "random", "weighted", or { kind = "replayed", … }',
     )
     slow_start: bool = Field(True, description="whether flows begin with slow start")
     step: Step | None = Field(None, description="the longest step; absent, and at most: a tenth of the shortest RTT")

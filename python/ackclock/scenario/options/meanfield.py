@@ -27,6 +27,14 @@ class MeanField(Options):
         description="a flow reduces once in a round trip at most, as TCP does; false: for each loss, as Belhareth 2014 "
         "prints it",
     )
+    per_loss: Annotated[float, Field(gt=0, le=1000)] = Field(
+        1.0,
+        description="for how many independent losses a lost packet counts: 1 by lot, less where losses come in clumps "
+        "to the same flow, as `ackclock fit` finds it",
+    )
+    by_rate: Annotated[float, Field(ge=-20, le=20)] = Field(
+        1.0, description="a flow's chance of a loss goes with its rate to this power: 1 by lot, 0 alike for all"
+    )
     particles: bool = Field(
         False,
         description="each flow of the scenario loses by lot, and seeds differ; false: the limit of infinitely many "
@@ -52,6 +60,8 @@ class MeanField(Options):
         return {
             "mode": self.mode,
             "one_reduction_per_rtt": self.one_reduction_per_rtt,
+            "per_loss": self.per_loss,
+            "by_rate": self.by_rate,
             "particles": self.particles,
             "step_s": self.step,
             "first_loss_p": None if self.first_loss is None else self.first_loss.value,

@@ -1,0 +1,37 @@
+"""`ackclock fit`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def fit(
+    *,
+    results: Annotated[list[Path], typer.Argument(metavar="RUN…", help="Folders of results: runs or captures.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print estimates and intervals as JSON.")] = False,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Into a file (default: print it).")] = None,
+) -> None:
+    """Learn from losses: the tables [fluid] and [meanfield] of a scenario, with intervals of 95 %.
+
+    How many flows the losses of an event hit, and which: by rate, by growth. Paste them into a scenario, and the models
+    lose as the packets did.
+
+    Examples:
+        ackclock fit results/dumbbell-packet
+
+        ackclock fit results/dumbbell-packet results/upload --out learnt.toml
+    """
+    from ackclock.campaigns import fit as fitting
+    from ackclock.campaigns.fit import written
+    from ackclock.dataset import folders
+
+    found = fitting.fit(results)
+    text = written.as_json(found) if as_json else written.toml(found, map(str, results))
+    if out is None:
+        typer.echo(text, nl=False)
+        return
+    folders.put(out, lambda new: new.write_text(text, encoding="utf-8"))
+    typer.echo(f"wrote {out}")
