@@ -75,6 +75,17 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
         rows.append(Row("load", measured[f"{at} Reno alone"]["load"], same, alike, at, aside=True))
     rows += [Row("vegas", ratio(time(at, "Vegas"), better(at)), LOWEST, CLOSE, at) for at in LINES]
     rows += [Row("same", ratio(time(at, "CUBIC"), time(at, "Reno")), IDENTICAL, OF_ITS_KIND, at) for at in BENCH]
+    rows += [
+        Row(
+            "same",
+            ratio(time(at, "half CUBIC"), time(at, "Reno")),
+            IDENTICAL,
+            OF_ITS_KIND,
+            f"{at}, keeps .5",
+            aside=True,
+        )
+        for at in BENCH
+    ]
     for up in ("Reno", "CUBIC"):
         rows += [
             Row("lower", udp("50 %", up), NOTICEABLY, LOWER, up),
