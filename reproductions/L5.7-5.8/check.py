@@ -1,0 +1,30 @@
+"""The rule of L5.7–5.8: end-to-end delay in a fat tree, single path, ECMP with TCP, ECMP with ABCC."""
+
+from collections.abc import Mapping
+from math import inf
+
+from ackclock.campaigns.reproduce import Measured, Row, near, ratio
+from ackclock.campaigns.reproduce.entry import Published
+
+ENGINES = ("packet",)
+MEASURES = {"delay": "one_way_delay_mean_s"}
+
+#: “Larger”: by a tenth at least; within a tenth they are the same.
+LARGER, THE_SAME = (1.1, inf), (1 / 1.1, inf)
+
+#: “Reduces greatly”: by a third at least; at all.
+GREATLY, REDUCED = (0.0, 0.67), (0.0, 1.0)
+
+#: “Almost the same”: within a tenth; within a third it is of its kind.
+SAME, ALIKE = 0.1, 1 / 3
+
+
+def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
+    """Rows in the order of the claims."""
+    del published
+    single, tcp, abcc = (measured[case]["delay"] for case in ("single path", "ECMP, TCP", "ECMP, ABCC"))
+    return [
+        Row("single", ratio(single, tcp), LARGER, THE_SAME),
+        Row("reduced", ratio(abcc, single), GREATLY, REDUCED),
+        Row("same", ratio(abcc, tcp), near(1.0, SAME), near(1.0, ALIKE)),
+    ]

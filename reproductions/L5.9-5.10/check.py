@@ -1,0 +1,45 @@
+"""The rule of L5.9–5.10: end-to-end delay in Inventec's data centre, single path, ECMP with TCP, ECMP with ABCC."""
+
+from collections.abc import Mapping
+from math import inf
+
+import numpy as np
+import polars as pl
+
+from ackclock.campaigns.reproduce import Measured, Row, near, ratio
+from ackclock.campaigns.reproduce.entry import Published
+from ackclock.metrics import RunView, one_way
+
+ENGINES = ("packet",)
+
+
+#: “Larger”: by a tenth at least; within a tenth they are the same.
+LARGER, THE_SAME = (1.1, inf), (1 / 1.1, inf)
+
+#: “More stable”: by a tenth at least; within a tenth they are the same.
+STABLER, NOT_LESS = (0.0, 0.9), (0.0, 1.1)
+
+#: “Almost the same”: within a tenth; within a third it is of its kind.
+SAME, ALIKE = 0.1, 1 / 3
+
+
+def variation(view: RunView) -> float | None:
+    """Standard deviation over time of the mean delay of an interval's packets, as a share of its mean."""
+    weighed = pl.col("packets") * pl.col("delay_mean_s")
+    means = one_way.series(view).group_by("time_s").agg(weighed.sum() / pl.col("packets").sum())
+    delays_s = means["packets"].to_numpy()
+    return float(np.std(delays_s) / np.mean(delays_s)) if delays_s.size else None
+
+
+MEASURES = {"delay": "one_way_delay_mean_s", "variation": variation}
+
+
+def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
+    """Rows in the order of the claims."""
+    del published
+    single, tcp, abcc = (measured[case] for case in ("single path", "ECMP, TCP", "ECMP, ABCC"))
+    return [
+        Row("single", ratio(single["delay"], tcp["delay"]), LARGER, THE_SAME),
+        Row("same", ratio(abcc["delay"], tcp["delay"]), near(1.0, SAME), near(1.0, ALIKE)),
+        Row("stable", ratio(abcc["variation"], tcp["variation"]), STABLER, NOT_LESS),
+    ]
