@@ -1,4 +1,4 @@
-"""Figures 6.22 and 6.24: the total window and the epochs, drop tail and the AQMs."""
+"""Figures 6.22 and 6.24: the total window and the epochs, drop tail and ARED."""
 
 from collections.abc import Mapping
 
@@ -9,5 +9,5 @@ from ackclock.dataset import Dataset
 
 
 def draw(packet: Mapping[str, Dataset]) -> Figure:
-    """The first run with drop tail, ARED and CoDel."""
-    return figures.windows_and_epochs({"packet": packet}, {"droptail": "drop tail", "ared": "ARED", "codel": "CoDel"})
+    """The first run with drop tail and ARED."""
+    return figures.windows_and_epochs({"packet": packet}, {"droptail": "drop tail", "ared": "ARED"})
