@@ -9,9 +9,13 @@ import polars as pl
 from ackclock.campaigns.reproduce import Measured, Row, near, ratio
 from ackclock.campaigns.reproduce.entry import Published
 from ackclock.metrics import RunView, one_way
+from ackclock.reproductions.measures import transfer_loss
 
 ENGINES = ("packet",)
 
+
+#: Losses of another load: within a half; within a factor of three they are of its kind. They decide about the load.
+SAME_LOSS, ALIKE_LOSS = 0.5, 3.0
 
 #: “Larger”: by a tenth at least; within a tenth they are the same.
 LARGER, THE_SAME = (1.1, inf), (1 / 1.1, inf)
@@ -31,14 +35,16 @@ def variation(view: RunView) -> float | None:
     return float(np.std(delays_s) / np.mean(delays_s)) if delays_s.size else None
 
 
-MEASURES = {"delay": "one_way_delay_mean_s", "variation": variation}
+MEASURES = {"delay": "one_way_delay_mean_s", "loss": transfer_loss, "variation": variation}
 
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     """Rows in the order of the claims."""
-    del published
+    loss = published["loss"].value or 0.0
+    alike = (loss / ALIKE_LOSS, loss * ALIKE_LOSS)
     single, tcp, abcc = (measured[case] for case in ("single path", "ECMP, TCP", "ECMP, ABCC"))
     return [
+        Row("loss", measured["single path"]["loss"], near(loss, SAME_LOSS), alike, decides=True),
         Row("single", ratio(single["delay"], tcp["delay"]), LARGER, THE_SAME),
         Row("same", ratio(abcc["delay"], tcp["delay"]), near(1.0, SAME), near(1.0, ALIKE)),
         Row("stable", ratio(abcc["variation"], tcp["variation"]), STABLER, NOT_LESS),
