@@ -11,6 +11,9 @@ from ackclock.views.plots import style
 CONTROLS = {"lincubic": "LinCubic", "accucubic": "AccuCubic"}
 AQMS = {"codel": "CoDel", "pie": "PIE", "ared": "ARED"}
 
+#: Windows that are shown, in segments: slow start goes higher.
+SHOWN = (0.0, 6500.0)
+
 
 @style.styled
 def draw(packet: Mapping[str, Dataset]) -> Figure:
@@ -19,5 +22,6 @@ def draw(packet: Mapping[str, Dataset]) -> Figure:
     axes = fig.subplots(len(AQMS), len(CONTROLS), sharey=True)
     for row, (aqm, queue) in zip(axes, AQMS.items(), strict=True):
         for ax, (control, name) in zip(row, CONTROLS.items(), strict=True):
-            figures.total_window(ax, packet[f"{control} {aqm}"], f"{name}, {queue}: sum of the windows (segments)")
+            title = f"{name}, {queue}: sum of the windows (segments)"
+            figures.total_window(ax, packet[f"{control} {aqm}"], title, SHOWN)
     return fig
