@@ -54,6 +54,23 @@ def window_peak(view: RunView) -> float | None:
     return float(np.mean(peaks)) if peaks else None
 
 
+def peak_bdp(view: RunView) -> float | None:
+    """`window_peak` in bandwidth-delay products of packets of 1500 bytes on the wire."""
+    peak = window_peak(view)
+    return None if peak is None else peak / _bdp_p(view)
+
+
+def mean_window_bdp(view: RunView) -> float | None:
+    """The mean total window of the measured part, in the same unit."""
+    lines = curves.windows(view)
+    total = lines.total()[lines.times_s > view.warmup_s]
+    return float(total.mean()) / _bdp_p(view) if total.size else None
+
+
+def _bdp_p(view: RunView) -> float:
+    return view.plan.links[view.plan.bottleneck].rate_bps * view.plan.flows[0].base_rtt_s / (8 * 1500)
+
+
 def transfer_loss(view: RunView) -> float | None:
     """Packets dropped / (dropped + received), over all TCP flows. Source: Le 2011, equation 5.3.
 

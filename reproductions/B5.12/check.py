@@ -8,16 +8,9 @@ import polars as pl
 from ackclock.campaigns.reproduce import Measured, Row, ratio
 from ackclock.campaigns.reproduce.entry import Published
 from ackclock.metrics import RunView, epoch
-from ackclock.reproductions.measures import window_peak
+from ackclock.reproductions.measures import peak_bdp
 
 ENGINES = ("packet",)
-
-
-def peak_bdp(view: RunView) -> float | None:
-    """The highest total window of an epoch, in bandwidth-delay products: packets of 1500 bytes on the wire."""
-    peak = window_peak(view)
-    bdp_p = view.plan.links[view.plan.bottleneck].rate_bps * view.plan.flows[0].base_rtt_s / (8 * 1500)
-    return None if peak is None else peak / bdp_p
 
 
 def synchronised_flows(view: RunView) -> float | None:

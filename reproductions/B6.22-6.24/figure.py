@@ -1,0 +1,13 @@
+"""Figures 6.22 and 6.24: the total window and the epochs, drop tail and ARED."""
+
+from collections.abc import Mapping
+
+from matplotlib.figure import Figure
+
+from ackclock.campaigns.reproduce import figures
+from ackclock.dataset import Dataset
+
+
+def draw(packet: Mapping[str, Dataset]) -> Figure:
+    """The first run with drop tail and ARED."""
+    return figures.windows_and_epochs({"packet": packet}, {"droptail": "drop tail", "ared": "ARED"})

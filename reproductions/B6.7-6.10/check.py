@@ -1,0 +1,57 @@
+"""The rule of B6.7–6.10: delay and goodput of CoDel and PIE by their interval."""
+
+from collections.abc import Mapping
+from itertools import combinations
+
+from ackclock.campaigns.reproduce import Measured, Row, Values, near, ratio
+from ackclock.campaigns.reproduce.entry import Published
+from ackclock.metrics import RunView
+from ackclock.reproductions.measures import queue_delay_quantile
+
+ENGINES = ("packet",)
+INTERVALS = ("5 ms", "30 ms", "100 ms")
+
+#: As in B6.5–6.6: in nine of ten pairs; in half it is a trend.
+ORDERED, MOSTLY = (0.9, 1.0), (0.5, 1.0)
+
+#: “Close to 9.6 Mb/s”: within 3 %, since the thesis does not say whether headers count; within a tenth.
+CLOSE, NEAR = 0.03, 0.1
+
+#: “Lower than 120 ms”; lower than the 150 ms of the experiments that the thesis compares with.
+BELOW, NOT_FAR = (0.0, 0.12), (0.0, 0.15)
+
+#: “Increases slightly”: by a thousandth to a tenth; the same within a hundredth, or more.
+SLIGHTLY, THE_SAME = (1.001, 1.1), (0.99, 1.25)
+
+p95 = queue_delay_quantile(0.95)
+
+
+def rtt_p95_s(view: RunView) -> float | None:
+    """95th percentile of path and queue."""
+    queue_s = p95(view)
+    return None if queue_s is None else queue_s + float(view.plan.flows[0].base_rtt_s)
+
+
+MEASURES = {"median": queue_delay_quantile(0.5), "rtt": rtt_p95_s, "goodput": "goodput_bps"}
+
+
+def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
+    """Rows by claim and interval."""
+    value = published["codel-goodput"].value or 0.0
+    gain = ratio(measured["pie 100 ms"]["goodput"], measured["pie 5 ms"]["goodput"])
+    return [
+        Row("codel-delay", _in_order(measured, "codel"), ORDERED, MOSTLY),
+        *(
+            Row("codel-goodput", measured[f"codel {at}"]["goodput"], near(value, CLOSE), near(value, NEAR), at)
+            for at in INTERVALS
+        ),
+        Row("pie-delay", _in_order(measured, "pie"), ORDERED, MOSTLY),
+        *(Row("pie-below", measured[f"pie {at}"]["rtt"], BELOW, NOT_FAR, at) for at in INTERVALS),
+        Row("pie-goodput", gain, SLIGHTLY, THE_SAME),
+    ]
+
+
+def _in_order(measured: Measured, aqm: str) -> Values:
+    columns = (measured[f"{aqm} {at}"]["median"] for at in INTERVALS)
+    pairs = [list(combinations([value or 0.0 for value in seed], 2)) for seed in zip(*columns, strict=True)]
+    return tuple(sum(small < large for small, large in each) / len(each) for each in pairs)

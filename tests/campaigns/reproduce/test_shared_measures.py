@@ -1,0 +1,41 @@
+"""The measures of total windows that entries share, on tables made by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import synthetic
+
+from ackclock import metrics
+from ackclock.metrics import RunView
+from ackclock.reproductions.measures import mean_window_bdp, peak_bdp
+
+#: 12 Mb/s and 0.1 s: a BDP of 100 packets of 1500 bytes.
+RATE_BPS, RTT_S = 12e6, 0.1
+
+
+def view(windows: np.ndarray, drops_s: list[float], warmup_s: float = 0.0) -> RunView:
+    """Two flows with these windows (T × 2), a sample each second from 1 s on, and drops of the first at these times."""
+    flow = {"group": 0, "base_rtt_s": RTT_S}
+    plan = synthetic.plan(rate_bps=RATE_BPS, duration_s=100, warmup_s=warmup_s, flows=[flow, flow])
+    times_s = np.arange(1.0, 1.0 + len(windows))
+    tables = {
+        "flows": synthetic.flows(2, base_rtt_s=np.full(2, RTT_S)),
+        "flow_samples": synthetic.samples(times_s, cwnd=windows, srtt_s=np.full(windows.shape, RTT_S)),
+        "events": synthetic.drops(drops_s, [0] * len(drops_s)),
+    }
+    return next(metrics.runs(synthetic.dataset(plan, tables)))
+
+
+def test_the_mean_window_is_that_of_the_measured_part_in_bdps() -> None:
+    """Totals of 100, 200, 300 and 400 segments; a warm-up of 2 s leaves out the first two."""
+    windows = np.outer([1.0, 2.0, 3.0, 4.0], [60.0, 40.0])
+    assert mean_window_bdp(view(windows, [])) == pytest.approx(2.5)
+    assert mean_window_bdp(view(windows, [], warmup_s=2.0)) == pytest.approx(3.5)
+
+
+def test_the_peak_is_the_mean_over_the_epochs_in_bdps() -> None:
+    """Epochs at 1.95 and 3.95 s: the samples within a round trip of them have totals of 200 and 400 segments."""
+    windows = np.outer([1.0, 2.0, 3.0, 4.0], [60.0, 40.0])
+    assert peak_bdp(view(windows, [1.95, 3.95])) == pytest.approx(3.0)
+    assert peak_bdp(view(windows, [])) is None
