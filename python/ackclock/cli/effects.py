@@ -14,7 +14,7 @@ from ackclock.cli.options import AsJson
 def effects(
     *,
     sweep: Annotated[Path, typer.Argument(metavar="SWEEP", help="Folder of a finished sweep.")],
-    metric: Annotated[str, typer.Option(metavar="NAME[,NAME]", help="What the keys have an effect on.")],
+    metric: Annotated[str, typer.Option(metavar="NAME[,NAME]", help="The metrics to analyse.")],
     as_json: AsJson = False,
 ) -> None:
     """Say which swept key matters most for a metric: effects with 95 % intervals, by analysis of variance.
