@@ -1,4 +1,4 @@
-"""Makes the page that sets the packet engine beside recorded runs of Linux: a table, and the windows over each other.
+"""Makes the page that compares the packet engine with recorded runs of Linux: a table, and the windows over each other.
 
 Runs the settings of `tests/agreement` through the packet engine and writes `concepts/agreement.md` and a picture
 for each congestion control into docs/; neither is kept in the repository.
@@ -24,7 +24,7 @@ from ackclock.views.plots.style import COLOURS, STYLE  # noqa: E402
 
 INTRODUCTION = """<!-- Made by docs/make_agreement.py: edit that. -->
 
-# Beside real Linux
+# Compared with real Linux
 
 Forty-six recorded runs of Linux 6.1 (`tests/agreement/data`, which says how they were made), and the same settings in
 the packet engine with its `linux` stack: goodput and queueing delay over 10–60 s, retransmissions over the whole run.

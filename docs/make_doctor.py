@@ -28,7 +28,7 @@ PAGE = """<!-- Made by docs/make_doctor.py: edit that. -->
 
 What [`ackclock doctor`](captures.md#why-it-was-slow) says about three captures whose causes are known. They were taken
 at the senders, in the Linux guest of the [engine linux](../concepts/linux.md); `docs/make_doctor.py` repeats this. With
-`--html FILE` doctor writes a page with a zoomable figure of this kind beside each sentence.
+`--html FILE` doctor writes a page with a zoomable figure of this kind next to each sentence.
 """
 
 #: Case → heading, scenario, what is said before and of its picture, and the picture: its kind and part of the time.

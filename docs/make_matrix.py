@@ -58,7 +58,7 @@ KEYS = {
 
 INTRODUCTION = """<!-- Made by docs/make_matrix.py: edit that. -->
 
-# The packet engine beside the kernel
+# The packet engine and the kernel
 
 One scenario (`tests/agreement/matrix.toml`), two engines: {congestion} congestion controls over `pfifo` of 0.1, 0.3 and
 1 BDP, CoDel, PIE, FQ-CoDel and RED, with one flow and ten, at 10 and 100 Mb/s, 10, 50 and 200 ms; 60 s, of which the

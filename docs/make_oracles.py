@@ -1,4 +1,4 @@
-"""Makes the page that sets the packet engine beside closed forms and published tables.
+"""Makes the page that compares the packet engine with closed forms and published tables.
 
 Runs the cells of `tests/oracle` and writes `reference/oracles.md` into docs/, which is not kept in the repository.
 `make_oracles.py --long` takes the tables further down, for as long as `make oracle` does.
@@ -22,7 +22,7 @@ from ackclock.theory.throughput import RANDOM  # noqa: E402
 
 INTRODUCTION = """<!-- Made by docs/make_oracles.py: edit that. -->
 
-# Beside closed forms
+# Compared with closed forms
 
 What the packet engine makes of settings for which there is a formula or a published table. The tests of
 `tests/oracle` hold it to them; `make oracle` goes further down the tables.

@@ -137,7 +137,7 @@ are lost, chance decides which of the flows that share a link gets more, so sing
 
 ns-2 takes some 5 ms of CPU for each transfer, whose two agents are made in Tcl, and seconds to lay out such a tree.
 
-## Beside the packet engine and Linux
+## Compared with the packet engine and Linux
 
 One bottleneck, a base RTT of 50 ms, 40 s of which the first 10 are left out, one seed; flows start within a second.
 The first three columns run the TCP of ns-2, the others that of Linux; CUBIC is without HyStart and without its
@@ -333,7 +333,7 @@ def main(part: str) -> None:
         there = re.compile(rf"{heading(part)}.*?(?=\n### |\Z)", re.DOTALL)
         PAGE.write_text(there.sub(lambda _: of_rate(part), page), encoding="utf-8")
         return
-    text = TEXT.replace("## Beside", f"{reno()}{cubic()}## Beside", 1) + "\n".join(of_rate(rate) for rate in RATES)
+    text = TEXT.replace("## Compared", f"{reno()}{cubic()}## Compared", 1) + "\n".join(of_rate(rate) for rate in RATES)
     PAGE.write_text(text.rstrip() + "\n", encoding="utf-8")
 
 

@@ -128,7 +128,7 @@ def test_the_log_says_why_nothing_was_sent(tmp_path):
     assert stalls["confidence"].item() > 0.95
     told = call("doctor", tmp_path / "a.pcap", "--clock", tmp_path / "clock.csv")
     assert told.exit_code == 11
-    assert "the host's log says that its hypervisor ran others" in " ".join(told.stdout.split())
+    assert "the host's log says that its hypervisor ran other guests" in " ".join(told.stdout.split())
     refused = call("doctor", tmp_path / "out", "--clock", tmp_path / "clock.csv")
     assert refused.exit_code == 2
     assert "--clock: found" in refused.stderr

@@ -114,7 +114,7 @@ def test_what_is_said_has_its_figures_and_is_json():
 def test_a_shared_queue_that_stands_is_said_to():
     (calm,) = diagnose(told(limited=limited(shared_bottleneck=1.0))).findings
     (stands,) = diagnose(told(limited=limited(shared_bottleneck=1.0), rtt_mean_s=0.2)).findings
-    assert "Its queue stands" in stands.sentence and "Its queue stands" not in calm.sentence
+    assert "Its queue is standing" in stands.sentence and "Its queue is standing" not in calm.sentence
     assert stands.next.startswith("Look for what else uses the link. Give the bottleneck a smaller buffer")
     assert calm.next == "Look for what else uses the link."
 

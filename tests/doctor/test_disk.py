@@ -220,7 +220,7 @@ def test_a_disk_that_cannot_follow_is_named():
 
 def test_a_call_that_stands_still_is_named():
     _, stood = disk_of(1e9, longest_s=1.5).findings(300e6)
-    assert stood.sentence == "One call took 1.50 s: whoever writes to this disk stands still for as long."
+    assert stood.sentence == "One call took 1.50 s: a process that writes here is blocked for as long."
 
 
 def test_a_result_has_each_measurement(tmp_path):

@@ -101,7 +101,7 @@ def test_a_queue_is_named_with_what_waits_in_it(loaded_s: float, bad: bool | Non
     found = {each: is_bad for each, is_bad in said(row(rtt_loaded_s=loaded_s)).items() if "wait" in each}
     assert list(found.values()) == ([] if bad is None else [bad])
     if bad is False:
-        assert "grows from 20.0 ms to 60.0 ms: about 475 kB wait in a queue on the way" in next(iter(found))
+        assert "grows from 20.0 ms to 60.0 ms: about 475 kB wait in a queue on the path" in next(iter(found))
 
 
 def test_one_flow_gets_less_than_several():
@@ -116,7 +116,7 @@ def test_one_flow_gets_less_than_several():
 
 def test_losses_and_missing_connections_are_named():
     found = said(row(flows=10, connected=7, retransmitted=0.02, lost=0.025))
-    assert found["With 10 flows, this host sent 2.00 % of its packets to alice again; 2.50 % did not arrive."]
+    assert found["With 10 flows, this host retransmitted 2.00 % of its packets to alice; 2.50 % did not arrive."]
     assert found["Of the transfers of 10 flows to the other host, 3 had no connection by their end."]
 
 

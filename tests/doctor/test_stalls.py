@@ -107,7 +107,7 @@ def test_what_is_worth_a_word_comes_in_the_order_of_its_cost():
 
 def test_a_clock_that_goes_on_is_no_fault():
     (finding,) = seen((1, 0.004, "scheduler")).findings()
-    assert finding.sentence == "The clock went on as it should: the longest gap was 4.00 ms."
+    assert finding.sentence == "The clock ran as it should: the longest gap was 4.00 ms."
     assert not finding.bad
 
 

@@ -236,11 +236,11 @@ SAID = {
         "Look at the application and at what it reads from, not at the network.",
     ),
     "receiver": (
-        "For {share} of the time the receiver's window was full: it took the data more slowly than they could come.",
+        "For {share} of the time the receive window was full: the receiver read data more slowly than it could arrive.",
         "Raise the receiver's buffer (net.ipv4.tcp_rmem), or see why its application reads slowly.",
     ),
     "control": (
-        "For {share} of the time the congestion window held the sender back, with no queue to be seen.",
+        "For {share} of the time the congestion window limited the sender, and no queue was visible.",
         "Losses keep the window small: find where they come from, or try another congestion control.",
     ),
     "slow_start": (
@@ -275,7 +275,7 @@ def _of_limits(
         if limit in QUEUED and bloat is not None:
             evidence["rtt_ratio"] = bloat
             if bloat >= BLOATED:
-                sentence += f" Its queue stands: round trips take {bloat:.1f} times the shortest."
+                sentence += f" Its queue is standing: round trips take {bloat:.1f} times the shortest."
                 then = SHORTER if limit == "bottleneck" else f"{then} {SHORTER}"
         if cause is Cause.SHAPER:
             then = f"That is the {path['limiter']}'s doing: what exceeds its rate is dropped or held back."
@@ -286,22 +286,22 @@ def _of_limits(
 #: Class of a silence → what is said of it, and what to do next.
 SILENCES = {
     "application": ("nothing was outstanding", "Look at the application."),
-    "receiver": ("the receiver's window was shut", "See why the receiving application does not read."),
-    "host": ("the sending host stood still while its clock went on", "Look at the host's scheduler, disks and CPU."),
+    "receiver": ("the receive window was closed", "See why the receiving application does not read."),
+    "host": ("the sending host stalled while its clock went on", "Look at the host's scheduler, disks and CPU."),
     "machine": (
-        "the machine stood still, and its clock with it",
+        "the machine was paused, and its clock with it",
         "Ask who runs the hypervisor: it was paused or moved.",
     ),
     "timeout": ("the retransmission timer had to expire", "Find where packets are lost."),
     "tail_loss": ("the end of a flight was lost", "See that tail loss probes (RACK-TLP) are on."),
     "double_retransmission": ("a retransmission was lost too", "See that RACK is on; find where packets are lost."),
-    "small_window": ("too few segments were under way to tell of a loss", "Find where packets are lost."),
+    "small_window": ("too few segments were in flight to reveal a loss", "Find where packets are lost."),
     "continuous_loss": ("a whole window was lost", "Look for outages, and for a policer."),
-    "ack_delay": ("acknowledgements came late", "Look at the way back, and at the receiver's delayed ACKs."),
+    "ack_delay": ("acknowledgements came late", "Look at the return path, and at the receiver's delayed ACKs."),
     "handshake": ("the handshake was not answered", "Look for lost SYNs, a firewall, or a full accept queue."),
-    "capture_loss": ("the flow went on, unseen by the capture", "Capture fewer bytes a packet, or to a faster disk."),
+    "capture_loss": ("the flow went on, unseen by the capture", "Capture fewer bytes per packet, or to a faster disk."),
     "scheduler": ("the host's log says that it ran something else", "See what else runs on the host's CPUs."),
-    "steal": ("the host's log says that its hypervisor ran others", "Ask who runs the hypervisor for CPU time."),
+    "steal": ("the host's log says that its hypervisor ran other guests", "Ask who runs the hypervisor for CPU time."),
     "stop": (
         "the host's log says that its processes were stopped",
         "See who stops them: a debugger, a cgroup's freezer.",
@@ -325,7 +325,7 @@ def _of_stalls(
     for name, value_s in stalled_s.items():
         longest_s = max(stall["duration_s"] for stall in stalls if stall["class"] == name)
         count = sum(stall["class"] == name for stall in stalls)
-        words, then = SILENCES.get(name, ("nobody knows why", ""))
+        words, then = SILENCES.get(name, ("the cause is unknown", ""))
         often = "one silence" if count == 1 else f"{count} silences"
         sentence = f"{numbers.value(value_s / whole_s, 'share')} of the time went into {often}: {words}."
         cause = _of_path(STALLS.get(name, Cause.UNDECIDED), name, path, bloat)
@@ -353,8 +353,8 @@ def _of_losses(flows: Iterable[Mapping[str, Any]]) -> Iterable[Finding]:
         spurious += flow["retransmissions"]["spurious"]
     if repaired or lost:
         sentence = (
-            f"{lost:,} segments were lost; {repaired:,} were sent again, {timeouts:,} of them after a timeout and "
-            f"{spurious:,} for nothing."
+            f"{lost:,} segments were lost; {repaired:,} were retransmitted, {timeouts:,} of them after a timeout and "
+            f"{spurious:,} spuriously."
         )
         evidence = {"segments_lost": lost, "retransmissions": repaired, "timeout": timeouts, "spurious": spurious}
         yield Finding(Cause.NETWORK, sentence, evidence, shown=("sequence",))
@@ -364,6 +364,6 @@ def _of_capture(answers: Mapping[str, Any]) -> Iterable[Finding]:
     loss = answers["capture_loss"]
     if loss["share"] is not None and loss["share"] >= WORTH_OF_CAPTURE:
         share = numbers.value(loss["share"], "share")
-        sentence = f"The capture lacks {share} of the data segments that arrived: it lost them itself."
-        then = "Capture fewer bytes a packet (snaplen 96), with a larger buffer (tcpdump -B), or to a faster disk."
+        sentence = f"The capture lacks {share} of the data segments that arrived: the capture itself dropped them."
+        then = "Capture fewer bytes per packet (snaplen 96), with a larger buffer (tcpdump -B), or to a faster disk."
         yield Finding(Cause.CAPTURE, sentence, dict(loss), next=then, shown=("sequence",))

@@ -23,8 +23,8 @@ def bundle(
 ) -> None:
     """Pack results into one file: scenario, plan, commands, versions, data, figures, and the checksums of all.
 
-    What else you keep in a result's folder goes with it. The same results
-    make the same bytes. `tar` unpacks a bundle, `ackclock rerun` runs it again.
+    Other files in a result's folder are included. The same results make
+    the same bytes. `tar` unpacks a bundle, `ackclock rerun` runs it again.
 
     Examples:
         ackclock bundle results/dumbbell-packet

@@ -57,7 +57,7 @@ def capture(
         ),
     ] = False,
 ) -> None:
-    """Say what happened to the TCP connections in packet captures: losses, repairs, round trips, and what limits them.
+    """Report what happened to the TCP connections in packet captures: losses, retransmissions, RTTs, what limits them.
 
     Several files are read as one capture, in the order of time; with --join, two as captures of the same packets.
 

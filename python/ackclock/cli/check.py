@@ -23,8 +23,8 @@ def check(
 ) -> None:
     """Check that results are intact: every table, capture and manifest, by its SHA-256.
 
-    A line for each result in the folders, of whatever command. A sweep that
-    is not finished is checked as far as it is.
+    Prints a line for each result in the folders, whatever command wrote it. An unfinished
+    sweep is checked as far as it goes.
 
     The exit status is 2 if any result is damaged.
 
@@ -84,12 +84,12 @@ def _json(checked: Checked) -> str:
 def control(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A congestion control of the packet engine.")],
 ) -> None:
-    """Check in seconds that a congestion control satisfies the contract of all, as built.
+    """Check in seconds that a congestion control, as built, satisfies the contract of all controls.
 
     Its card is complete; the code takes what the card says and nothing else;
-    windows stay sane in any history of a connection; runs repeat themselves.
+    windows stay sane in any history of a connection; runs are deterministic.
 
-    The exit status is 2 if anything of it is broken.
+    The exit status is 2 if any of this fails.
 
     Examples:
         ackclock check control cubic

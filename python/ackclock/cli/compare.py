@@ -31,7 +31,7 @@ def compare(  # noqa: PLR0913 (each is an option of the command line)
 ) -> None:
     """Run a scenario with several engines; print their metrics side by side, with differences and intervals.
 
-    An engine that cannot run the scenario has "–" and its reasons below.
+    For an engine that cannot run the scenario "–" is printed, with the reasons below.
 
     Examples:
         ackclock compare scenarios/dumbbell.toml --engine packet,fluid

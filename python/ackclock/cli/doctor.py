@@ -19,17 +19,17 @@ def doctor(
     html: Annotated[
         Path | None,
         typer.Option(
-            "--html", metavar="FILE", help="Write a page with figures beside each sentence; it opens offline."
+            "--html", metavar="FILE", help="Write a page with figures next to each sentence; it opens offline."
         ),
     ] = None,
 ) -> None:
     """Say why transfers in packet captures were slow: network, host, capture, shaper, receiver or application.
 
-    What `ackclock capture --out` wrote may stand in place of the captures.
+    A result of `ackclock capture --out` may take the place of the captures.
     Each sentence comes with its figures, the share of the time that it cost, and what to do next.
 
     The exit status is 0 if nothing stands out, 10 for the network, 11 for the host, 12 for the capture, 13 for a shaper
-    or policer, 14 for the receiver, 15 for the application, 19 if nobody can tell.
+    or policer, 14 for the receiver, 15 for the application, 19 if that is undecided.
 
     `ackclock doctor host` examines this host instead: its clock, its disk, its settings.
 

@@ -17,9 +17,7 @@ def effects(
     sweep: Annotated[Path, typer.Argument(metavar="SWEEP", help="Folder of a finished sweep.")],
     metric: Annotated[
         str,
-        typer.Option(
-            metavar="NAME[,NAME]", help="What the keys have an effect on.", autocompletion=completing.of("scalars,")
-        ),
+        typer.Option(metavar="NAME[,NAME]", help="The metrics to analyse.", autocompletion=completing.of("scalars,")),
     ],
     as_json: AsJson = False,
 ) -> None:

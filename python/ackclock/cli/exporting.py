@@ -19,7 +19,7 @@ def export(
 ) -> None:
     """Write a scenario as a commented script for another program.
 
-    What that program cannot say is named in the script's first comment, and on standard error.
+    What that program cannot express is named in the script's first comment, and on standard error.
 
     Examples:
         ackclock export scenarios/dumbbell.toml --to tc --out dumbbell.sh

@@ -124,15 +124,15 @@ def find(  # noqa: PLR0913 (each is an option of the command line)
         Path | None, typer.Option(metavar="DIR", help="Folder of the answer (default: results/SCENARIO-find).")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON and nothing else.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be looked for; run nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be searched; run nothing.")] = False,
     jobs: Jobs = None,
     scheduler: Scheduler = None,
     cluster: Cluster = None,
 ) -> None:
     """Find the setting that meets what is needed: how large a buffer, which discipline, which congestion control.
 
-    Cheap models say where to look first, simulations decide, with as many seeds as a verdict needs: a setting holds,
-    or fails, if that has less than 5 % of being wrong in the whole search. What was run is kept, and not run again.
+    Cheap models say where to look first; simulations decide, with as many seeds as a verdict needs: the risk of a
+    wrong verdict is below 5 % for the whole search. Finished runs are kept and used again.
 
     Keys are those of a scenario, or for short: limit, discipline, rate, rtt, flows, congestion.
 

@@ -23,7 +23,7 @@ For: TypeAlias = Annotated[
 ]
 Log: TypeAlias = Annotated[
     Path | None,
-    typer.Option("--log", metavar="FILE", help="Write the gaps as the log that `ackclock capture --clock` joins."),
+    typer.Option("--log", metavar="FILE", help="Write the gaps as the log that `ackclock capture --clock` reads."),
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one line of JSON, and nothing else.")]
 Out: TypeAlias = Annotated[
@@ -43,9 +43,9 @@ SshConfig: TypeAlias = Annotated[
 
 app = typer.Typer(
     rich_markup_mode="rich",
-    help="""Examine this host: does its clock stand still, what can its disk do, which settings hold transfers back?
+    help="""Examine this host: gaps in its clock, the speed of its disk, and settings that slow transfers down.
 
-The clock is watched first, then the disk is measured; each part is a command of its own too.
+The clock is watched first, then the disk is measured; each part is also a command of its own.
 
 Examples:
     ackclock doctor host --for 10s
@@ -64,7 +64,7 @@ def host(
     context: typer.Context,
     for_: For = "60s",
     folder: Annotated[
-        Path, typer.Option("--disk", metavar="DIR", help="The folder whose disk is measured, without traces.")
+        Path, typer.Option("--disk", metavar="DIR", help="The folder whose disk is measured; nothing is left in it.")
     ] = Path(),
     rate: Rate = None,
     repeats: Repeats = 10,
@@ -84,9 +84,9 @@ def host(
 def stalls(*, for_: For = "60s", log: Log = None, out: Out = None, as_json: AsJson = False) -> None:
     """Watch the clock of this host: when nothing ran here, and why.
 
-    Every millisecond it looks at the clocks and at what the kernel counts. What comes late by more than another
-    millisecond is a gap: the scheduler ran something else, the hypervisor ran other guests, somebody stopped it, the
-    machine stood still, or the clock was set.
+    Every millisecond it reads the clocks and the kernel's counters. A reading that is late by more than another
+    millisecond is a gap: the scheduler ran something else, the hypervisor ran other guests, the process was stopped,
+    the machine was paused, or the clock was set.
 
     Examples:
         ackclock doctor host stalls --for 10s
@@ -111,7 +111,7 @@ def disk(
     out: Out = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure how fast a disk takes and gives blocks of 4 KiB to 1 MiB, with and without the system's cache.
+    """Measure how fast a disk writes and reads blocks of 4 KiB to 1 MiB, with and without the system's cache.
 
     What is written has no name and is gone when the command ends, however it ends; it takes a tenth of the room that
     is left at most. The measurements take turns, ten times each.
@@ -146,7 +146,7 @@ def network(  # noqa: PLR0913 (each is an option of the command line)
         str, typer.Option(metavar="SIDE", help="Which side's port is open: there or here. The other side connects.")
     ] = "there",
     port: Annotated[
-        int | None, typer.Option(min=1, max=19_999, help="The port that is listened on (default: any, 10000 to 19000).")
+        int | None, typer.Option(min=1, max=19_999, help="The port to listen on (default: any, 10000 to 19000).")
     ] = None,
     data: Annotated[
         str | None,
@@ -160,15 +160,15 @@ def network(  # noqa: PLR0913 (each is an option of the command line)
     out: Out = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure how fast TCP is between this host and another one, and say what holds it back.
+    """Measure how fast TCP is between this host and another one, and what limits it.
 
-    An agent is copied to HOST by ssh and removed afterwards. Transfers from memory to memory take turns: each direction
-    and number of flows, again and again. The first fifth of each is not measured. One side listens, and the other opens
-    all connections, whichever way the data go. Nothing is changed on either host but that, with root, its kernel does
-    not remember its peer meanwhile.
+    An agent is copied to HOST by ssh and removed afterwards. Transfers from memory to memory are interleaved: each
+    direction and number of flows in turn, repeatedly. The first fifth of each is not measured. One side listens, and
+    the other opens all connections, whichever way the data go. Neither host is changed, except that, with root, its
+    kernel caches no metrics of its peer meanwhile.
 
     With --file the same transfers are also made with a disk at one end, or at both: that of a folder, or of a file,
-    which is read. What is written has no name and is gone when the command ends, however it ends.
+    which is read. The file written has no name and is gone when the command ends, however it ends.
 
     Examples:
         ackclock doctor host network alice

@@ -19,10 +19,10 @@ def import_(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Take in measurements of flent, iperf3, TEACUP, ss or tc as a result, for report, plot and metrics.
+    """Import measurements of flent, iperf3, TEACUP, ss or tc as a result, for report, plot and metrics.
 
     Each file is a run, so several of one test give intervals; a log of ss and
-    one of tc are a run together. What a program does not say is null.
+    one of tc are a run together. What a program does not report is null.
 
     Examples:
         ackclock import upload-*.json --out results/upload

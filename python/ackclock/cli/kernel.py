@@ -29,10 +29,10 @@ def build(
     series: Annotated[
         str | None,
         typer.Option(
-            metavar="X.Y", help="Debian's source of another series, such as 6.12, beside the one a run takes."
+            metavar="X.Y", help="Debian's source of another series, such as 6.12, in addition to the default one."
         ),
     ] = None,
-    again: Annotated[bool, typer.Option("--again", help="Build it even if it is there.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Build it even if it exists.")] = False,
 ) -> None:
     """Build the guest kernel, from Debian's linux-source or from your own tree. Takes a few minutes, once; no root.
 
@@ -93,7 +93,7 @@ def load(
 ) -> None:
     """Load one of our congestion controls into the kernel that is running, as a BPF program (root).
 
-    It is there for every socket until it is unloaded or the machine starts anew.
+    It is available to every socket until it is unloaded or the machine reboots.
 
     Examples:
         sudo ackclock kernel load lincubic
@@ -111,7 +111,7 @@ def load(
 def unload(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What was loaded.", autocompletion=completing.of("ours"))],
 ) -> None:
-    """Remove it again (root). Connections that have it keep it until they end.
+    """Remove it again (root). Connections that use it keep it until they end.
 
     Example:
         sudo ackclock kernel unload lincubic

@@ -23,7 +23,7 @@ def merge(
     """Join what `ackclock sweep --shard K/N` has left on N machines into the whole sweep.
 
     The table has the same bytes as if one machine had run the whole sweep. Shards of different sweeps are refused, and
-    so is a shard that is there twice, missing, not finished or damaged.
+    so is a shard that is duplicate, missing, unfinished or damaged.
 
     Examples:
         ackclock merge from-*/results/buffers-packet-sweep-*-of-20 --out results/buffers-packet-sweep

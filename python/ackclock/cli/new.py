@@ -32,8 +32,8 @@ def control(
 ) -> None:
     """Write a congestion control to start from: Rust file, card, line in the list, scenario, C for real kernels.
 
-    What is written works as it stands, a Reno with another decrease. Then
-    `make setup` builds it, and `ackclock check control NAME` tries it.
+    The template works as it is: a Reno with another decrease. `make setup`
+    builds it, `ackclock check control NAME` tests it.
 
     Examples:
         ackclock new control my_reno

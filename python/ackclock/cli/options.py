@@ -19,7 +19,7 @@ Engines: TypeAlias = Annotated[
     str,
     typer.Option(
         metavar="NAME[,NAME]",
-        help=f"Engines to run it with, of {', '.join(ENGINES)}; differences are to the first.",
+        help=f"Engines to run it with, of {', '.join(ENGINES)}; differences are relative to the first.",
         autocompletion=completing.of("engines,"),
     ),
 ]
@@ -45,21 +45,19 @@ Module: TypeAlias = Annotated[
         "mine.bpf.c for --kernel live.",
     ),
 ]
-Seed: TypeAlias = Annotated[int | None, typer.Option(metavar="N", help="One run, of each point, with this seed.")]
-Repeats: TypeAlias = Annotated[
-    int | None, typer.Option(metavar="N", help="Runs, of each point, with the seeds 1 to N.")
-]
+Seed: TypeAlias = Annotated[int | None, typer.Option(metavar="N", help="One run (of each point) with this seed.")]
+Repeats: TypeAlias = Annotated[int | None, typer.Option(metavar="N", help="Run (each point) with the seeds 1 to N.")]
 AsJson: TypeAlias = Annotated[
     bool, typer.Option("--json", help="Print the metrics as JSON, a line for each result, and nothing else.")
 ]
 Report: TypeAlias = Annotated[bool, typer.Option(help="Write report.html into the folder.")]
-Jobs: TypeAlias = Annotated[int | None, typer.Option(metavar="N", help="Runs at a time (default: one a core).")]
+Jobs: TypeAlias = Annotated[int | None, typer.Option(metavar="N", help="Runs at a time (default: one per core).")]
 Set: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="Another value at a key of the scenario; several times too.",
+        help="Set a key of the scenario to another value; repeatable.",
         autocompletion=completing.of("keys="),
     ),
 ]
@@ -85,7 +83,7 @@ Cluster: TypeAlias = Annotated[
 ]
 
 DryRun: TypeAlias = Annotated[
-    bool, typer.Option("--dry-run", help="Print what would be run, and about what it takes; run nothing.")
+    bool, typer.Option("--dry-run", help="Print what would be run and its approximate cost; run nothing.")
 ]
 
 

@@ -70,7 +70,7 @@ def plot(  # noqa: PLR0913 (each is an option of the command line)
             metavar="[KIND]",
             help=(
                 f"One of {KINDS}; of what \\[record] asked for also {ON_REQUEST}; of a capture's result {OF_CAPTURES}; "
-                f"of a host's {OF_HOSTS}; of a sweep sweep, which need not be said."
+                f"of a host's {OF_HOSTS}; of a sweep sweep, which is the default."
             ),
             autocompletion=completing.of("plots"),
         ),
@@ -80,7 +80,8 @@ def plot(  # noqa: PLR0913 (each is an option of the command line)
         typer.Option(metavar="FILE", help="PNG, PDF, SVG or PGF file, or .xpl for xplot (default: RUN/KIND.png)."),
     ] = None,
     over: Annotated[
-        list[Path] | None, typer.Option(metavar="RUN", help="A result to overlay, dashed (boxes: beside); repeatable.")
+        list[Path] | None,
+        typer.Option(metavar="RUN", help="A result to overlay, dashed (boxes: side by side); repeatable."),
     ] = None,
     flow: Annotated[
         int | None, typer.Option(min=0, help="Draw this flow (default: that with the most data).", show_default=False)
@@ -108,7 +109,7 @@ def plot(  # noqa: PLR0913 (each is an option of the command line)
         str | None, typer.Option(metavar="WIDTH", help="Such as 3.5in or 89mm, a journal's column (default: 7in).")
     ] = None,
     no_title: Annotated[bool, typer.Option("--no-title", help="Leave the heading to the paper's caption.")] = False,
-    dpi: Annotated[int | None, typer.Option(help="Dots an inch of a PNG (default: 200).", show_default=False)] = None,
+    dpi: Annotated[int | None, typer.Option(help="Dots per inch of a PNG (default: 200).", show_default=False)] = None,
 ) -> None:
     """Draw a figure for print, or for xplot.
 

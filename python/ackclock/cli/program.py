@@ -122,7 +122,7 @@ See first what would be run, in SI numbers:
 
     ackclock run scenarios/dumbbell.toml --dry-run
 
-What is there to choose from, and what are its parameters:
+List what there is to choose from, and its parameters:
 
     ackclock show
 

@@ -22,10 +22,10 @@ def reproduce(  # noqa: PLR0913 (each is an option of the command line)
         bool, typer.Option("--quick", help="A preview at a reduced scale: not what the documentation quotes.")
     ] = False,
     engine: Annotated[
-        str, typer.Option(metavar="NAMES", help="Run these of the entries' engines alone, separated by commas.")
+        str, typer.Option(metavar="NAMES", help="Run only these of the entries' engines, separated by commas.")
     ] = "",
     reading: Annotated[
-        str, typer.Option(metavar="NAMES", help="Run these of the entries' readings alone, separated by commas.")
+        str, typer.Option(metavar="NAMES", help="Run only these of the entries' readings, separated by commas.")
     ] = "",
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the entries' result folders.")] = Path(
         "results/reproduce"
@@ -38,7 +38,7 @@ def reproduce(  # noqa: PLR0913 (each is an option of the command line)
     scheduler: Scheduler = None,
     cluster: Cluster = None,
 ) -> None:
-    """Reproduce published results: the paper's value beside ours, and whether they agree. Without an ID, list all.
+    """Reproduce published results: the paper's values compared with ours, and a verdict. Without an ID, list all.
 
     Each entry says agrees, differs, undetermined, not measured or contradicts by the rule in its own file; the exit
     status is 0 whatever it says.

@@ -25,8 +25,8 @@ def rerun(
     """Run a bundle again, and say whether its results are reproduced: byte for byte, or else in their metrics.
 
     A metric is the same if the difference of the means has zero in its 95 %
-    interval. The exit status is 1 if any metric differs, and 2 for what is no
-    bundle, or a damaged one. Nothing that the bundle brings is executed.
+    interval. The exit status is 1 if any metric differs, and 2 for a file that is
+    damaged or not a bundle. Nothing in the bundle is executed.
 
     Examples:
         ackclock rerun dumbbell-packet.bundle.tar

@@ -88,7 +88,7 @@ def sweep(  # noqa: PLR0913 (each is an option of the command line)
 ) -> None:
     """Run every point of a scenario's sweep with every seed, on all cores, and collect them in one table.
 
-    After an interruption, a kill included, the same command goes on: what is done is not run again.
+    After an interruption, even a kill, the same command resumes: finished runs are not repeated.
 
     With --require and --best each point is judged as `ackclock find` does it; the exit status is 4 if none holds, 5 if
     that is undecided.

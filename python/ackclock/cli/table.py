@@ -17,7 +17,7 @@ def table(
     sweep: Annotated[Path, typer.Argument(metavar="SWEEP", help="Folder of a finished sweep.")],
     latex: Annotated[bool, typer.Option("--latex", help="For LaTeX, with booktabs.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="For Markdown (the default).")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="With commas: SI units, intervals in columns.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Comma-separated: SI units, intervals in columns.")] = False,
     metrics: Annotated[
         str | None,
         typer.Option(
@@ -27,7 +27,7 @@ def table(
         ),
     ] = None,
     where: Where = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Into a file (default: print it).")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to a file (default: print it).")] = None,
 ) -> None:
     """Write the points of a sweep as a table for a paper: means over the seeds ± half of their 95 % intervals.
 

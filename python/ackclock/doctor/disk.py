@@ -113,8 +113,8 @@ class Disk:
         yield self._for_captures(rate_bps)
         slowest = self.rows.filter(pl.col("target") == "file")["call_max_s"].max()
         if isinstance(slowest, float) and slowest > STANDS_S:
-            said = f"One call took {numbers.value(slowest, 's')}: whoever writes to this disk stands still for as long."
-            advice = "Have captures written by a process of their own."
+            said = f"One call took {numbers.value(slowest, 's')}: a process that writes here is blocked for as long."
+            advice = "Write captures from a separate process."
             yield Finding("disk", said, {"call_max_s": slowest}, advice, bad=True)
 
     def _for_captures(self, rate_bps: float) -> Finding:

@@ -1,4 +1,4 @@
-"""What is worth a word."""
+"""What is worth reporting."""
 
 from __future__ import annotations
 

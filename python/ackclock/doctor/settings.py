@@ -92,7 +92,7 @@ def findings(known: Settings) -> Iterator[Finding]:
     for name, ends in BUFFERS.items():
         yield from _buffer(known, name, ends)
     if known.sysctls.get(MEMORY) == "0":
-        said = "The kernel keeps the slow-start threshold and RTT of each peer: repeated measurements are not alike."
+        said = "The kernel caches the slow-start threshold and RTT of each peer: repeated measurements differ."
         yield Finding("settings", said, {f"net.{MEMORY}": 0}, f"sysctl -w net.{MEMORY}=1 while measuring.")
 
 

@@ -35,10 +35,10 @@ WORTH_S, WORTH = 0.01, 0.01
 WORDS: Mapping[str, tuple[str, str]] = {
     "scheduler": (
         "its kernel ran something else",
-        "Give what measures or sends a processor of its own (taskset, chrt, a cgroup), or take load off.",
+        "Give the measuring or sending process a CPU of its own (taskset, chrt, a cgroup), or reduce the load.",
     ),
     "steal": ("the hypervisor ran other guests", "Ask for processors that are not shared with other guests."),
-    "stop": ("what ran here was stopped", "Find out who sends SIGSTOP: job control, a debugger, a checkpoint."),
+    "stop": ("the process was stopped", "Find out who sends SIGSTOP: job control, a debugger, a checkpoint."),
     "pause": (
         "the machine itself stood still",
         "Look for snapshots, migrations and suspensions at that time; on a shared machine, for its load.",
@@ -119,7 +119,7 @@ class Stalls:
 
     def _sound(self, longest_s: float) -> Finding:
         said = f"the longest gap was {numbers.value(longest_s, 's')}" if longest_s else "no gap was found"
-        return Finding("stalls", f"The clock went on as it should: {said}.", {"watched_s": self.watched_s})
+        return Finding("stalls", f"The clock ran as it should: {said}.", {"watched_s": self.watched_s})
 
 
 def watch(for_s: float, tell: Callable[[float], object] = lambda _: None) -> Stalls:

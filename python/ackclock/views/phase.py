@@ -8,7 +8,7 @@ from typing import Any
 from ackclock.metrics import METRICS
 from ackclock.views import numbers
 
-HOLDS = "Not phase-locked: with noise in the hosts every main metric stays what it is."
+HOLDS = "Not phase-locked: noise in the hosts changes no main metric."
 
 
 def said(found: Mapping[str, Any]) -> str:
@@ -16,7 +16,7 @@ def said(found: Mapping[str, Any]) -> str:
     if not found["locked"]:
         return HOLDS
     moved = "; ".join(f"{METRICS[name].label} {_told(name, both)}" for name, both in found["moved"].items())
-    return f"Phase-locked: with noise in the hosts it is another result. {moved}."
+    return f"Phase-locked: noise in the hosts changes the result. {moved}."
 
 
 def _told(name: str, both: Mapping[str, Sequence[float]]) -> str:

@@ -104,7 +104,7 @@ def test_shares_are_told_in_percentage_points_and_runs_without_a_value_are_count
 
 def test_without_repeats_it_is_said_what_is_supposed():
     found = effects(swept(lambda *at: 1e-3 * (at[0] + 0.01 * noise(*at)), VALUES, seeds=(1,)), "queue_delay_mean_s")
-    assert sentences(found)[-1].startswith("There are no repeats: intervals suppose")
+    assert sentences(found)[-1].startswith("There are no repeats: intervals assume")
     assert found.analysis.error == "model"
 
 

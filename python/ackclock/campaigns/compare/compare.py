@@ -40,7 +40,7 @@ class Comparison:
 
     @property
     def engines(self) -> list[str]:
-        """The engines that ran it; differences are to the first."""
+        """The engines that ran it; differences are relative to the first."""
         return list(self.data)
 
     @cached_property

@@ -12,8 +12,8 @@ from ackclock.views import numbers
 #: Where the estimate of errors comes from.
 ERRORS = {
     "repeats": "Intervals come from the repeats of each point",
-    "model": "There are no repeats: intervals suppose that three keys together do nothing beyond what pairs do",
-    "factors": "There is nothing to tell pairs of keys apart by: intervals suppose that they do nothing together",
+    "model": "There are no repeats: intervals assume that no three keys interact",
+    "factors": "Pairs of keys cannot be told apart: intervals assume that they do not interact",
     "none": "There are too few runs for intervals: add seeds (--repeats)",
 }
 

@@ -123,8 +123,8 @@ def _confirmed(answer: Answer) -> Iterator[str]:
 
 def _left(answer: Answer) -> Iterator[str]:
     if any(len(rows) > 1 and all(row == rows[0] for row in rows) for rows in answer.runs.values()):
-        yield "All seeds gave the same: nothing is random in this scenario, such as a start with a jitter."
+        yield "All seeds gave the same result: nothing in this scenario is random; a start with jitter would be."
     if not answer.complete:
-        yield "The budget was spent before the search came to its end: the same command goes on."
+        yield "The budget was spent before the search ended: the same command resumes it."
     elif answer.verdict not in (HOLDS, NONE):
-        yield "Settings are left undecided: more seeds (--repeats) may decide them."
+        yield "Some settings remain undecided: more seeds (--repeats) may decide them."

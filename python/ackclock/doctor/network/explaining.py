@@ -38,7 +38,7 @@ PART = "network"
 
 
 def findings(cells: Sequence[Found], sides: tuple[Side, Side]) -> Iterator[Finding]:
-    """All that is worth a word."""
+    """All that is worth reporting."""
     for direction in dict.fromkeys(cell.cell.direction for cell in cells):
         these = [cell for cell in cells if cell.cell.direction == direction]
         sender, receiver = sides if direction == TO else (sides[1], sides[0])
@@ -101,7 +101,7 @@ def _queue(cells: Iterable[Found], sender: Side, receiver: Side) -> Iterator[Fin
         PART,
         f"Under the load of {_flows(worst)} from {sender.name} to {receiver.name} the round trip grows from "
         f"{numbers.value(idle_s, 's')} to {numbers.value(loaded_s, 's')}: about "
-        f"{numbers.value(waiting_bytes, 'bytes')} wait in a queue on the way, and all that shares it waits with them.",
+        f"{numbers.value(waiting_bytes, 'bytes')} wait in a queue on the path, and all that shares it waits too.",
         {"rtt_idle_s": idle_s, "rtt_loaded_s": loaded_s, "queue_bytes": waiting_bytes},
         "Where the queue is (the slowest link, a shaper, a host's interface): fq_codel or CAKE, or a shorter one.",
         bad=loaded_s - idle_s >= BLOATED_S,
@@ -115,7 +115,7 @@ def _losses(cells: Iterable[Found], sender: Side, receiver: Side) -> Iterator[Fi
         return
     yield Finding(
         PART,
-        f"With {_flows(worst)}, {sender.name} sent {_percent(share)} of its packets to {receiver.name} again; "
+        f"With {_flows(worst)}, {sender.name} retransmitted {_percent(share)} of its packets to {receiver.name}; "
         f"{_percent(lost)} did not arrive.",
         {"retransmitted": share, "lost": lost, "flows": worst.cell.flows},
         "A capture says why: ackclock doctor FILE." if share >= OFTEN else "",
@@ -184,7 +184,7 @@ def _worn_out(cells: Iterable[Found]) -> Iterator[Finding]:
                 f"The processors of {name} were busy for {_percent(worst.busy[name])} of the time with "
                 f"{_flows(worst)}: what was measured may be the host's speed, not the network's.",
                 {"busy": worst.busy[name], "flows": worst.cell.flows},
-                "Take other work off them, or take the figures as the least that the network can.",
+                "Move other work elsewhere, or take the figures as a lower bound for the network.",
                 bad=True,
             )
 
