@@ -44,6 +44,11 @@ def html(title: str, texts: Sequence[str], heads: Sequence[str] = (), rows: Iter
     return f"<div><b>{escape(title)}</b>{''.join(f'<br>{escape(text)}' for text in texts)}{table}</div>"
 
 
+def text(title: str, lines_of: str) -> str:
+    """A heading, and a text as it stands in a file."""
+    return f"<div><b>{escape(title)}</b><pre>{escape(lines_of)}</pre></div>"
+
+
 def _table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     head = "".join(f"<th>{escape(head)}</th>" for head in heads)
     body = "".join(f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows)

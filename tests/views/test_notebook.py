@@ -59,11 +59,24 @@ def test_three_lines(scenario, data, swept, compared):
     ]  # fmt: skip
 
 
+def test_a_scenario_is_its_file(scenario):
+    swept = ac.scenario(rate="1Mbit", rtt="1ms", sweep={"network.rtt": ["1ms", "2ms"], "flows[0].count": [1, 2]})
+    assert repr(swept).split("\n") == [
+        'Scenario "scenario" (scenario)',
+        "4 points: network.rtt, flows[0].count",
+        ".plan() completes it, .source.text is its file",
+    ]
+    assert repr(scenario).split("\n")[:2] == [f'Scenario "{NAME}" (scenario)', "one scenario, no sweep"]
+    assert "<pre>duration = &quot;3s&quot;\n" in scenario._repr_html_()
+    assert scenario._repr_html_().count("<b>") == 1
+
+
 def test_long_names_and_lists_stay_three_lines(data, scenario):
     many = replace(scenario.plan(), name="x\ny" * 200, seeds=tuple(range(500)))
     assert [len(line) <= 110 for line in repr(many).split("\n")] == [True] * 3
     assert "0, 1, 2, 3, 4, 5, 6, 7 and 492 more" in repr(replace(many, name=""))
-    assert len(repr(ac.Dataset({"ackclock": "0", "runs": []}, {})).split("\n")) == 3
+    bare = ac.Dataset({"ackclock": "0", "runs": []}, {})
+    assert repr(bare).split("\n") == ["Dataset without a name: 0 runs", "measured, not planned", "rows: none"]
     assert len(repr(replace(data, manifest={**data.manifest, "plan": {"warmup_s": "no"}})).split("\n")) == 3
 
 

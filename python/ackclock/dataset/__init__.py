@@ -227,7 +227,7 @@ class Dataset:
 
     @checked(between=optional(arguments.BETWEEN))
     def flow_goodput(self, between: tuple[float, float] | None = None) -> pl.DataFrame:
-        """The goodput of each flow, with its label and congestion control: see `ackclock.metrics.flow_goodput`."""
+        """The goodput of each TCP flow, with its label and congestion control: see `ackclock.metrics.flow_goodput`."""
         from ackclock import metrics
 
         return metrics.flow_goodput(self, between)

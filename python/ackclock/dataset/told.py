@@ -18,17 +18,18 @@ def title(data: Recorded) -> str:
     engine = f"engine {data.manifest['engine']}, " if data.manifest.get("engine") else ""
     seeds = [run["seed"] for run in data.runs if run.get("seed") is not None]
     of = f" (seed{'s' * (len(seeds) > 1)} {notebook.listed(seeds)})" if seeds else ""
-    return f'Dataset "{_name(data)}": {engine}{notebook.counted(len(data.runs), "run")}{of}'
+    return f"Dataset{_name(data)}: {engine}{notebook.counted(len(data.runs), 'run')}{of}"
 
 
 def _name(data: Recorded) -> str:
-    return data.plan.name or str(data.manifest.get("name") or "without a name")
+    name = data.plan.name or data.manifest.get("name")
+    return f' "{name}"' if name else " without a name"
 
 
 def part(data: Recorded) -> str:
     """How long its runs are."""
     if data.plan.duration_s is None:
-        return "never planned"
+        return "measured, not planned"
     return notebook.measured(data.plan.duration_s, data.plan.warmup_s)
 
 

@@ -25,7 +25,7 @@ SCHEMA = {
 
 @checked(data=arguments.RECORDED, between=optional(arguments.BETWEEN))
 def flow_goodput(data: Recorded, between: tuple[float, float] | None = None) -> pl.DataFrame:
-    """The goodput of each flow (bit/s): a row for each that was there in the measured part, by run and flow.
+    """The goodput of each TCP flow (bit/s): a row for each that was there in the measured part, by run and flow.
 
     `run`, `seed`, `flow`; `group`, its entry in the scenario, and `label`, what that is called there, else its
     congestion control; `congestion`; `goodput_bps` as the metric `goodput_flow_bps`: payload bytes that arrived in

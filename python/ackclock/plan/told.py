@@ -12,8 +12,8 @@ MOST_LINKS = 20
 
 def title(plan: Any) -> str:
     """What it is, and how long its runs are."""
-    seeds = notebook.listed(plan.seeds)
-    return f'Plan "{plan.name}": {notebook.measured(plan.duration_s, plan.warmup_s)}; seeds {seeds}'
+    seeds = f"seed{'s' * (len(plan.seeds) > 1)} {notebook.listed(plan.seeds)}"
+    return f'Plan "{plan.name}": {notebook.measured(plan.duration_s, plan.warmup_s)}; {seeds}'
 
 
 def load(plan: Any) -> str:

@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
+from ackclock import notebook
 from ackclock.errors import InputError, Problem, ScenarioError
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional
@@ -81,6 +82,19 @@ class Loaded:
     kernel: str | None = None
     ssh_config: str | None = None
     module: Mapping[str, str] | None = None
+
+    def __repr__(self) -> str:
+        what = notebook.counted(self.count, "point") if self.sweep else "one scenario, no sweep"
+        swept = f": {notebook.listed(axis.key for axis in self.sweep.axes)}" if self.sweep else ""
+        return notebook.lines(self._title, what + swept, ".plan() completes it, .source.text is its file")
+
+    def _repr_html_(self) -> str:
+        return notebook.text(self._title, self.source.text)
+
+    @property
+    def _title(self) -> str:
+        name = self.scenario.name if self.scenario else self.sweep.base.get("name") if self.sweep else None
+        return f'Scenario "{name or _path(self.source.name).stem}" ({self.source.name})'
 
     def plan(self) -> Plan:
         """The plan. Raises `ScenarioError` for values that do not fit together, and for a scenario with a sweep."""
