@@ -121,7 +121,10 @@ def find(  # noqa: PLR0913 (each is an option of the command line)
         str | None, typer.Option(metavar="TIME", help="Start no run after this time; the same command resumes.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder of the answer (default: results/SCENARIO-find).")
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Folder of the answer (default: results/SCENARIO-find-KEYS-…, one a question)."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON and nothing else.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be looked for; run nothing.")] = False,
@@ -132,7 +135,8 @@ def find(  # noqa: PLR0913 (each is an option of the command line)
     """Find the setting that meets what is needed: how large a buffer, which discipline, which congestion control.
 
     Cheap models say where to look first, simulations decide, with as many seeds as a verdict needs: a setting holds,
-    or fails, if that has less than 5 % of being wrong in the whole search. What was run is kept, and not run again.
+    or fails, if that has less than 5 % of being wrong in the whole search. What was run is kept, and not run again,
+    nor for another question about the same settings.
 
     Keys are those of a scenario, or for short: limit, discipline, rate, rtt, flows, congestion.
 
@@ -160,11 +164,12 @@ def find(  # noqa: PLR0913 (each is an option of the command line)
         _end(smallest, largest),
         {"engine": engine, "seed": seed, "repeats": repeats},
     )
-    place = out or Path("results") / f"{Path(text[1]).stem}-find"
     if dry_run:
         _tell(asked, as_json)
         return
-    _perform(asked, place, confirm, jobs, budget_s, as_json, there)
+    from ackclock.campaigns.find import folder
+
+    _perform(asked, out or folder.default(text[1], asked), confirm, jobs, budget_s, as_json, there)
 
 
 class _Asked(NamedTuple):
