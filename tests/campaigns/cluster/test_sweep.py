@@ -70,7 +70,6 @@ def test_workers_that_are_all_lost_are_told_and_so_is_their_return(swept, tmp_pa
     monkeypatch.setattr(pool, "SILENT_S", 0.5)
     monkeypatch.setattr(pool, "COUNT_S", 0.1)
     with cluster(workers=1) as made, pytest.warns(pool.Watched) as said:
-
         first = made.workers[0]
 
         def kill_it(share: float) -> None:
