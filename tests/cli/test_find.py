@@ -1,6 +1,7 @@
 """`ackclock find` as somebody types it."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -26,8 +27,33 @@ def test_a_question_without_a_file_is_answered_and_kept(tmp_path):
     assert list(found["answer"]) == ["network.queue.limit"]
     assert found["confirmed"] == {"linux": None}
     assert {point["verdict"] for point in found["points"]} <= {"holds", "fails", "undecided"}
-    assert (tmp_path / "results/question-find/find.png").stat().st_size > 10_000
+    (place,) = (tmp_path / "results").iterdir()
+    assert re.fullmatch(r"question-find-limit-[0-9a-f]{6}", place.name)
+    assert (place / "find.png").stat().st_size > 10_000
     assert "0 of them by this command" in call(tmp_path, *asked).stderr
+
+
+def test_each_question_has_its_folder_and_uses_what_others_ran(tmp_path):
+    settings = (*SMALL, "--vary", "limit=4p,40p", "--best", "max:jain", "--repeats", "4")
+    first = call(tmp_path, *settings, "--need", "utilisation >= 50%")
+    assert first.returncode == 0, first.stderr
+    (place,) = (tmp_path / "results").iterdir()
+    kept = (place / "answer.json").read_bytes()
+    second = call(tmp_path, *settings, "--need", "utilisation >= 60%")
+    assert "0 of them by this command" in second.stderr
+    other = call(
+        tmp_path, *settings[:-4], "--need", "utilisation >= 50%", "--vary", "rate=5Mbit,10Mbit", "--best", "max:jain"
+    )
+    assert "0 of them by this command" not in other.stderr
+    assert len(list((tmp_path / "results").iterdir())) == 3
+    assert (place / "answer.json").read_bytes() == kept
+
+
+def test_another_folder_may_be_named(tmp_path):
+    asked = (*SMALL, "--need", "utilisation >= 50%", "--vary", "limit=4p,40p", "--best", "max:jain", "--repeats", "4")
+    assert call(tmp_path, *asked, "--out", "mine").returncode == 0
+    assert "0 of them by this command" in call(tmp_path, *asked, "--out", "mine").stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
 def test_the_status_says_that_there_is_none(tmp_path):

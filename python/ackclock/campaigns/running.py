@@ -111,6 +111,9 @@ class Workers(Protocol):
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Calls a function there."""
 
+    def look(self) -> None:
+        """Tells if nobody is there any more."""
+
 
 _elsewhere: ContextVar[Workers | None] = ContextVar("elsewhere", default=None)
 
@@ -133,6 +136,7 @@ def _there(workers: Workers, engine: str, plan: Plan, command: str, progress: Pr
             done, left = wait(waiting, timeout=WAKE_S, return_when=FIRST_EXCEPTION)
             _results(list(done))
             waiting = list(left)
+            workers.look()
             progress(1.0 - len(waiting) / len(futures))
     finally:
         for future in waiting:

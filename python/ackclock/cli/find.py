@@ -83,6 +83,22 @@ Discipline: TypeAlias = Annotated[
 Duration: TypeAlias = Annotated[
     str | None, typer.Option(metavar="TIME", help="Length of a run (default: 40s, the first quarter not measured).")
 ]
+Decides: TypeAlias = Annotated[
+    str,
+    typer.Option(metavar="NAME", help="The engine that decides.", autocompletion=completing.of("engines")),
+]
+Confirms: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ENGINE",
+        help="An engine that confirms the answer, such as linux.",
+        autocompletion=completing.of("engines"),
+    ),
+]
+Out: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Folder of the answer (default: results/SCENARIO-find-KEYS-…, one a question)."),
+]
 
 
 def find(  # noqa: PLR0913 (each is an option of the command line)
@@ -102,27 +118,15 @@ def find(  # noqa: PLR0913 (each is an option of the command line)
     congestion: Congestion = None,
     discipline: Discipline = None,
     duration: Duration = None,
-    engine: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="The engine that decides.", autocompletion=completing.of("engines")),
-    ] = "packet",
-    confirm: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ENGINE",
-            help="An engine that confirms the answer, such as linux.",
-            autocompletion=completing.of("engines"),
-        ),
-    ] = None,
+    engine: Decides = "packet",
+    confirm: Confirms = None,
     kernel: Kernel = None,
     seed: Annotated[int, typer.Option(metavar="N", help="The first seed.")] = 1,
     repeats: Annotated[int, typer.Option(metavar="N", help="At most this many seeds for a setting.")] = 32,
     budget: Annotated[
         str | None, typer.Option(metavar="TIME", help="Start no run after this time; the same command resumes.")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder of the answer (default: results/SCENARIO-find).")
-    ] = None,
+    out: Out = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON and nothing else.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be searched; run nothing.")] = False,
     jobs: Jobs = None,
@@ -132,7 +136,8 @@ def find(  # noqa: PLR0913 (each is an option of the command line)
     """Find the setting that meets what is needed: how large a buffer, which discipline, which congestion control.
 
     Cheap models say where to look first; simulations decide, with as many seeds as a verdict needs: the risk of a
-    wrong verdict is below 5 % for the whole search. Finished runs are kept and used again.
+    wrong verdict is below 5 % for the whole search. Finished runs are kept and used again, for another question
+    about the same settings too.
 
     Keys are those of a scenario, or for short: limit, discipline, rate, rtt, flows, congestion.
 
@@ -160,11 +165,12 @@ def find(  # noqa: PLR0913 (each is an option of the command line)
         _end(smallest, largest),
         {"engine": engine, "seed": seed, "repeats": repeats},
     )
-    place = out or Path("results") / f"{Path(text[1]).stem}-find"
     if dry_run:
         _tell(asked, as_json)
         return
-    _perform(asked, place, confirm, jobs, budget_s, as_json, there)
+    from ackclock.campaigns.find import folder
+
+    _perform(asked, out or folder.default(text[1], asked), confirm, jobs, budget_s, as_json, there)
 
 
 class _Asked(NamedTuple):

@@ -8,6 +8,7 @@ need them.
 from __future__ import annotations
 
 import codecs
+import signal
 import sys
 import warnings
 from collections.abc import Callable
@@ -95,6 +96,8 @@ class _Group(TyperGroup):
     def make_context(self, *arguments: Any, **more: Any) -> Any:
         try:
             return super().make_context(*arguments, **more)
+        except BrokenPipeError:
+            raise
         except OSError as error:  # where the completion of a shell cannot be installed
             _say(f"{error.filename or 'ackclock'}: cannot be written: {error.strerror or error}")
             raise typer.Exit(2) from error
@@ -105,8 +108,11 @@ class _Group(TyperGroup):
         except AckclockError as error:
             _say(str(error))
             raise typer.Exit(error.exit_status) from error
-        except BrokenPipeError:
-            raise
+        except BrokenPipeError as error:
+            if signals.unread():
+                raise
+            _say(f"ackclock: {error.strerror or error}")
+            raise typer.Exit(1) from error
         except OSError as error:
             _say(f"{error.filename or 'ackclock'}: {error.strerror or error}".split("\n")[0])
             raise typer.Exit(1) from error
@@ -130,7 +136,8 @@ List what there is to choose from, and its parameters:
 """
 
 EPILOG = (
-    "Exit status: 0 done, 2 bad input, 3 unsupported by the engine, 130 interrupted (143 by SIGTERM), 1 anything else."
+    "Exit status: 0 done, 2 bad input, 3 unsupported by the engine, 130 interrupted (143 by SIGTERM), 141 if "
+    "nobody reads the output any more (| head), 1 anything else."
 )
 
 
@@ -210,4 +217,18 @@ def main() -> None:
         from ackclock.cli import completing
 
         completing.scripts()
-    application(*sys.argv[1:2])(prog_name="ackclock")
+    try:
+        application(*sys.argv[1:2])(prog_name="ackclock")
+    except SystemExit as error:
+        _end(error)
+
+
+def _end(asked: SystemExit) -> None:
+    """As asked; or as other programs end whose output nobody reads any more (`ackclock … | head`): without a word."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        signals.leave_quietly(signal.SIGPIPE)
+    if isinstance(asked.__context__, BrokenPipeError):  # Typer's or Rich's word for it
+        signals.leave_quietly(signal.SIGPIPE)
+    raise asked

@@ -11,6 +11,7 @@ Where nobody listens, in a script or a notebook, signals do what they did before
 from __future__ import annotations
 
 import os
+import select
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -129,6 +130,20 @@ def leave(number: int) -> NoReturn:
         with suppress(OSError):
             os.write(2, f"{CLEARED if os.isatty(2) else ''}{_printable(message)}\n".encode())
     os._exit(128 + number)
+
+
+def leave_quietly(number: int) -> NoReturn:
+    """As `leave`, without a word."""
+    _said.append("")
+    leave(number)
+
+
+def unread() -> bool:
+    """Whether nobody reads standard output, or standard error, any more: their pipe's other end is closed."""
+    ends = select.poll()
+    for stream in (1, 2):
+        ends.register(stream, 0)
+    return any(event & select.POLLERR for _, event in ends.poll(0))
 
 
 def _leave(number: int, _: Any) -> None:

@@ -65,6 +65,34 @@ def test_what_a_killed_worker_had_is_run_again(swept, tmp_path):
     assert (tmp_path / "out/points.parquet").read_bytes() == expected
 
 
+def test_workers_that_are_all_lost_are_told_and_so_is_their_return(swept, tmp_path, monkeypatch):
+    scenario, expected = swept
+    monkeypatch.setattr(pool, "SILENT_S", 0.5)
+    monkeypatch.setattr(pool, "COUNT_S", 0.1)
+    with cluster(workers=1) as made, pytest.warns(pool.Watched) as said:
+        first = made.workers[0]
+
+        def kill_it(share: float) -> None:
+            if share > 0.2 and made.workers == [first]:
+                made.workers.pop().kill()
+            elif len(said) == 1 and not made.workers:
+                made.add()
+
+        ac.sweep(scenario, out=tmp_path / "out", metrics=METRICS, scheduler=made.address, progress=kill_it)
+    assert [str(line.message) for line in said] == [
+        f"{made.address}: {pool.GONE}",
+        f"{made.address}: 1 worker is there again",
+    ]
+    assert (tmp_path / "out/points.parquet").read_bytes() == expected
+
+
+def test_a_line_is_said_once_and_not_at_once():
+    watch = pool.Watch()
+    assert [watch.line(2, 0.0), watch.line(0, 2.0), watch.line(1, 4.0)] == [None, None, None]
+    assert [watch.line(0, 10.0), watch.line(0, 14.9), watch.line(0, 15.0)] == [None, None, pool.GONE]
+    assert [watch.line(0, 60.0), watch.line(3, 61.0), watch.line(3, 62.0)] == [None, "3 workers are there again", None]
+
+
 #: The command line, with a part for each task that is done.
 CLIENT = """
 from ackclock.campaigns.sweep import folder

@@ -30,11 +30,41 @@ ANSWER_S = 10.0
 #: A scheduler that has no workers is waited for so long. The queue of a batch system may take any time.
 WORKERS_S = 30.0
 
+#: All workers may be away for so long without a word: one that is started anew is back by then.
+SILENT_S = 5.0
+
 #: It is looked so often how many workers there are, while they come and while they work.
 LOOK_S, COUNT_S = 0.1, 2.0
 
 #: So many workers are named.
 MOST_NAMED = 3
+
+
+class Watched(UserWarning):
+    """Of workers that are gone, or back."""
+
+
+class Watch:
+    """What is said of workers, all of whom may be lost: a line after a while, and another when there are some again."""
+
+    def __init__(self) -> None:
+        self._gone_s: float | None = None
+        self._said = False
+
+    def line(self, workers: int, now_s: float) -> str | None:
+        """What is to be said now, if anything. `workers` are there."""
+        if workers:
+            said, self._said, self._gone_s = self._said, False, None
+            return f"{workers} {'worker is' if workers == 1 else 'workers are'} there again" if said else None
+        self._gone_s = now_s if self._gone_s is None else self._gone_s
+        if self._said or now_s - self._gone_s < SILENT_S:
+            return None
+        self._said = True
+        return GONE
+
+
+#: What is said when nobody is left.
+GONE = "found no worker any more; what is left waits until some come (Ctrl-C keeps what is done)"
 
 
 class Pool:
@@ -44,6 +74,7 @@ class Pool:
         self._client, self._place = client, place
         self._executor = client.get_executor(pure=False)
         self._counted_s, self._places = -COUNT_S, 1
+        self._watch = Watch()
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Calls a function of ackclock's on some worker. All that goes wrong is an `AckclockError` of the future's."""
@@ -69,8 +100,15 @@ class Pool:
         if self._client.status == "closed":
             raise self._lost()
         if now_s - self._counted_s >= COUNT_S:
-            self._counted_s, self._places = now_s, max(1, sum(self._threads().values()))
+            threads = self._threads()
+            self._counted_s, self._places = now_s, max(1, sum(threads.values()))
+            if line := self._watch.line(len(threads), now_s):
+                warnings.warn(f"{self._place}: {line}", Watched, stacklevel=2)
         return self._places
+
+    def look(self) -> None:
+        """Says a line if all workers are gone, or back. Raises `AckclockError` without a scheduler."""
+        _ = self.places
 
     def _lost(self) -> AckclockError:
         """The scheduler has gone."""
@@ -114,6 +152,7 @@ def opened(place: Place, engines: Sequence[str], interrupted: Callable[[], bool]
     distributed = _imported(place, "distributed")
     with ExitStack() as stack, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of ports and versions, to a log that nobody reads
+        warnings.simplefilter("always", Watched)
         with signals.unheard_by_children():
             cluster = stack.enter_context(_started(place)) if place.kind else place.address
             client = _connected(distributed, cluster, place)

@@ -1,6 +1,6 @@
 """The folder of an answer.
 
-results/dumbbell-find/
+results/dumbbell-find-limit-3fa2c1/
 ├── manifest.json     the question, versions, command, and the SHA-256 of the files
 ├── answer.json       what `ackclock find --json` prints
 ├── runs.parquet      a row for each run: the setting's number and values, the seed, and the metrics
@@ -11,6 +11,8 @@ results/dumbbell-find/
 from __future__ import annotations
 
 import json
+from contextlib import suppress
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -29,17 +31,37 @@ from ackclock.scenario.points import described, inline, label
 #: The files of an answer.
 ANSWER, RUNS, SCENARIO, FIGURE = "answer.json", "runs.parquet", "scenario.toml", "find.png"
 
+#: What is between the scenario's name and the question's, in a folder's.
+FIND = "-find-"
+
 
 def check(folder: Path) -> None:
     """Refuses a folder that holds something else, or cannot be made. Raises `InputError`."""
     folders.check(folder, Kind.ANSWER)
 
 
-def runs(folder: Path, question: Question) -> Runs:
-    """What was run already for this question; nothing of another question, or of another version of ackclock.
+def default(scenario: str, question: Question) -> Path:
+    """Where an answer goes if nobody says: each question about a scenario has a folder of its own."""
+    return Path("results") / f"{Path(scenario).stem}{FIND}{question.name}"
 
-    Raises `InputError` for a folder that is damaged.
+
+def runs(folder: Path, question: Question) -> Runs:
+    """What was run already for this question; nothing of another version of ackclock.
+
+    What another question about the same settings had run is taken from its folder, if that lies beside this one; the
+    needs, or the goals, are all that it may differ in. Raises `InputError` for a folder that is damaged.
     """
+    if found := _runs(folder, question):
+        return found
+    before = folder.name.partition(FIND)[0]
+    for other in sorted(folder.parent.glob(f"{escape(before)}{FIND}*")) if FIND in folder.name else ():
+        with suppress(InputError):
+            if found := _runs(other, question):
+                return found
+    return {}
+
+
+def _runs(folder: Path, question: Question) -> Runs:
     if kinds.kind(folder) is not Kind.ANSWER:
         return {}
     manifest = manifests.read(folder, Kind.ANSWER)

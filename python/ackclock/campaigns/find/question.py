@@ -22,6 +22,9 @@ from ackclock.scenario.points import Sweep, label
 #: Which end of a ladder is looked for.
 SMALLEST, LARGEST = "smallest", "largest"
 
+#: So many keys are in a question's name, and so many digits.
+MOST_NAMED, DIGITS = 3, 6
+
 
 @dataclass(frozen=True)
 class Question:
@@ -108,10 +111,17 @@ class Question:
         }
 
     @property
+    def name(self) -> str:
+        """What tells it from other questions about a scenario: its keys, and the beginning of a sum of all it asks."""
+        keys = [vary.axis.last for vary in self.varied[:MOST_NAMED]]
+        asked = {key: value for key, value in self.about.items() if key != "scenario_name"}
+        return "-".join([*keys, hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:DIGITS]])
+
+    @property
     def sum(self) -> str:
         """The SHA-256 of what runs depend on: with the same one, what was run need not be run again."""
         runs = {key: value for key, value in self.about.items() if key not in ("needs", "bounds", "goals", "repeats")}
-        return hashlib.sha256(json.dumps([runs, self.metrics]).encode()).hexdigest()
+        return hashlib.sha256(json.dumps([runs, sorted(self.metrics)]).encode()).hexdigest()
 
 
 def question(

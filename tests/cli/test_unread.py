@@ -1,0 +1,89 @@
+"""`ackclock … | head`: when nobody reads any more, every command ends without a word, as by SIGPIPE."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from ackclock import cli
+from ackclock.dataset import Dataset
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+DUMBBELL, SWEPT = str(SCENARIOS / "dumbbell.toml"), str(SCENARIOS / "buffer-sizing.toml")
+
+COMMANDS = (
+    ("--help",),
+    ("--version",),
+    ("run", "--help"),
+    ("run", DUMBBELL, "--dry-run"),
+    ("sweep", SWEPT, "--engine", "fluid", "--dry-run"),
+    ("compare", DUMBBELL, "--engine", "packet,fluid", "--dry-run"),
+    ("find", DUMBBELL, "--need", "jain >= 0.5", "--try", "codel,pie", "--dry-run"),
+    ("export", DUMBBELL, "--to", "mermaid"),
+    ("reproduce",),
+    ("show",),
+    ("show", "cubic"),
+    ("show", "metrics"),
+    ("show", "dumbbell"),
+    ("show", "--schema"),
+    ("new", "control", "mine", "--dry-run"),
+)
+
+
+def unread(*arguments: str, cwd: Path | None = None) -> tuple[int, str]:
+    """The status and standard error of a command whose output's reader is gone before it begins."""
+    ends = os.pipe()
+    os.close(ends[0])
+    command = [sys.executable, "-m", "ackclock", *arguments]
+    try:
+        done = subprocess.run(command, stdout=ends[1], stderr=subprocess.PIPE, text=True, cwd=cwd, check=False)
+    finally:
+        os.close(ends[1])
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=lambda each: " ".join(Path(word).name for word in each))
+def test_it_ends_without_a_word(arguments):
+    status, said = unread(*arguments, cwd=SCENARIOS.parent)
+    assert status == 141
+    assert "roken" not in said
+    assert "Traceback" not in said
+    assert "Exception" not in said
+
+
+def test_a_run_is_written_whole_all_the_same(tmp_path):
+    asked = ("run", DUMBBELL, "--quick", "--set", "duration=20s", "--out", "out", "--no-report")
+    status, said = unread(*asked, cwd=tmp_path)
+    assert (status, "roken" in said) == (141, False)
+    assert len(Dataset.read(tmp_path / "out").flows) == 10
+
+
+def test_with_standard_error_in_the_same_pipe(tmp_path):
+    shell = 'set -o pipefail; "$0" -m ackclock run no.toml 2>&1 | true'
+    done = subprocess.run(
+        ["bash", "-c", shell, sys.executable], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) in ((141, "", ""), (2, "", ""))
+
+
+def test_mistakes_are_told_as_ever(tmp_path):
+    status, said = unread("run", "no.toml", cwd=tmp_path)
+    assert status == 2
+    assert said == "no.toml: found no such file; expected a scenario file, or - for standard input\n"
+
+
+def test_another_pipe_that_breaks_is_told(monkeypatch):
+    from ackclock.cli.terminal import cards
+
+    def broken() -> None:
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    monkeypatch.setattr(cards, "print_catalog", broken)
+    done = CliRunner().invoke(cli.application("show"), ["show"])
+    assert (done.exit_code, done.stderr) == (1, "ackclock: Broken pipe\n")
