@@ -195,6 +195,39 @@ fn the_receiver_limits_if_its_window_is_full_when_acknowledgements_come() {
     assert_eq!(mostly(&limited), "receiver", "{limited:?}");
 }
 
+/// Behind a queue that sends a segment each 11 ms, in the middle of 100 ms: a window of so many segments, the receiver's of
+/// four, two acknowledgements a round trip. What the first lets out has not all come when the second is heard.
+fn seconds_behind_a_queue(window: u32) -> Vec<(&'static str, f64)> {
+    let mut trace = Trace::after_handshake(50, 50);
+    let mut sent = 0;
+    for round in 0..300 {
+        let at_ms = 110 + 123 * i64::from(round);
+        let spread = [0, 13, 24, 35];
+        for (number, after_ms) in (0..window).zip(spread) {
+            trace.data(at_ms + after_ms, sent + number);
+        }
+        for (acked, after_ms) in [(2, 63), (window, 85)] {
+            let ack = trace.ack(at_ms + after_ms, sent + acked, &[]);
+            ack.window = (4 * kit::MSS).div_ceil(128) as u16;
+        }
+        sent += window;
+    }
+    let flows = trace.analysed().flows;
+    vec![
+        ("receiver", flows.limited_receiver_s[0]),
+        ("application", flows.limited_application_s[0]),
+        ("control", flows.limited_control_s[0]),
+    ]
+}
+
+#[test]
+fn behind_a_queue_the_receivers_window_is_full_when_what_it_allowed_has_come() {
+    let limited = seconds_behind_a_queue(4);
+    assert_eq!(mostly(&limited), "receiver", "{limited:?}");
+    let limited = seconds_behind_a_queue(3);
+    assert_eq!(limited[0].1, 0.0, "a segment less: {limited:?}");
+}
+
 /// At the receiver, of a round trip of 100 ms: flights of eight segments, each sent when the one before is acknowledged and
 /// so many milliseconds after that, which wait in a queue as long as `queue_ms` says of each flight.
 fn seconds_at_receiver(

@@ -102,6 +102,13 @@ impl Sending {
         }
     }
 
+    /// Data has come to the end of the window before the last one: the sender sent it when it had not heard of the last.
+    pub(super) fn has_filled(&self) -> bool {
+        let end = self.next + u64::from(self.mss);
+        self.edge_before
+            .is_some_and(|edge| self.next <= edge && edge < end)
+    }
+
     /// The sender hears an acknowledgement.
     #[inline]
     fn apply(&mut self, ack: &Ack, now_ns: i64, rows: &mut Rows) {
@@ -154,7 +161,11 @@ impl Sending {
         if let Some(window_bytes) = ack.window_bytes {
             self.window_bytes = Some(window_bytes);
             self.totals.window_max_bytes = self.totals.window_max_bytes.max(window_bytes);
-            self.edge = Some(self.edge.unwrap_or(0).max(position + window_bytes));
+            let edge = self.edge.unwrap_or(0).max(position + window_bytes);
+            if self.edge != Some(edge) {
+                self.edge_before = self.edge.filter(|_| !was_shut);
+                self.edge = Some(edge);
+            }
         }
         let window = self.rounds.window_bytes();
         let room = self.pipe_bytes() + (window / 4).max(4 * u64::from(self.mss)) <= window;
