@@ -44,6 +44,29 @@ fn the_timer_may_expire_though_acknowledgements_come() {
 }
 
 #[test]
+fn without_sack_a_hole_that_is_filled_alone_uses_up_nothing_that_waits_behind_the_next() {
+    let mut trace = Trace::after_handshake(0, 100);
+    for number in 0..4 {
+        trace.data(100, number);
+    }
+    trace.ack(200, 1, &[]);
+    trace.ack(201, 1, &[]); // of the fourth
+    for number in 1..4 {
+        trace.data(500, number);
+    }
+    trace.ack(600, 2, &[]);
+    trace.ack(601, 4, &[]);
+    let found = trace.analysed();
+    let repaired = [LOST, (Fate::Delivered, Cause::Timeout)];
+    assert_eq!([fates(&found, 1), fates(&found, 2)], [repaired, repaired]);
+    let waited = [
+        (Fate::Delivered, Cause::Unknown),
+        (Fate::Spurious, Cause::Timeout),
+    ];
+    assert_eq!(fates(&found, 3), waited);
+}
+
+#[test]
 fn without_sack_what_waited_behind_a_hole_was_sent_before_what_filled_it() {
     let mut trace = Trace::after_handshake(0, 100);
     for number in 0..4 {
