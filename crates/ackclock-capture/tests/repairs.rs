@@ -44,6 +44,29 @@ fn the_timer_may_expire_though_acknowledgements_come() {
 }
 
 #[test]
+fn without_sack_a_hole_that_is_filled_alone_uses_up_nothing_that_waits_behind_the_next() {
+    let mut trace = Trace::after_handshake(0, 100);
+    for number in 0..4 {
+        trace.data(100, number);
+    }
+    trace.ack(200, 1, &[]);
+    trace.ack(201, 1, &[]); // of the fourth
+    for number in 1..4 {
+        trace.data(500, number);
+    }
+    trace.ack(600, 2, &[]);
+    trace.ack(601, 4, &[]);
+    let found = trace.analysed();
+    let repaired = [LOST, (Fate::Delivered, Cause::Timeout)];
+    assert_eq!([fates(&found, 1), fates(&found, 2)], [repaired, repaired]);
+    let waited = [
+        (Fate::Delivered, Cause::Unknown),
+        (Fate::Spurious, Cause::Timeout),
+    ];
+    assert_eq!(fates(&found, 3), waited);
+}
+
+#[test]
 fn without_sack_what_waited_behind_a_hole_was_sent_before_what_filled_it() {
     let mut trace = Trace::after_handshake(0, 100);
     for number in 0..4 {
@@ -193,6 +216,39 @@ fn the_receiver_limits_if_its_window_is_full_when_acknowledgements_come() {
     let three_segments = (3 * kit::MSS).div_ceil(128) as u16; // shifted by 7
     let (_, limited) = seconds_by_limit(Some(3), three_segments);
     assert_eq!(mostly(&limited), "receiver", "{limited:?}");
+}
+
+/// Behind a queue that sends a segment each 11 ms, in the middle of 100 ms: a window of so many segments, the receiver's of
+/// four, two acknowledgements a round trip. What the first lets out has not all come when the second is heard.
+fn seconds_behind_a_queue(window: u32) -> Vec<(&'static str, f64)> {
+    let mut trace = Trace::after_handshake(50, 50);
+    let mut sent = 0;
+    for round in 0..300 {
+        let at_ms = 110 + 123 * i64::from(round);
+        let spread = [0, 13, 24, 35];
+        for (number, after_ms) in (0..window).zip(spread) {
+            trace.data(at_ms + after_ms, sent + number);
+        }
+        for (acked, after_ms) in [(2, 63), (window, 85)] {
+            let ack = trace.ack(at_ms + after_ms, sent + acked, &[]);
+            ack.window = (4 * kit::MSS).div_ceil(128) as u16;
+        }
+        sent += window;
+    }
+    let flows = trace.analysed().flows;
+    vec![
+        ("receiver", flows.limited_receiver_s[0]),
+        ("application", flows.limited_application_s[0]),
+        ("control", flows.limited_control_s[0]),
+    ]
+}
+
+#[test]
+fn behind_a_queue_the_receivers_window_is_full_when_what_it_allowed_has_come() {
+    let limited = seconds_behind_a_queue(4);
+    assert_eq!(mostly(&limited), "receiver", "{limited:?}");
+    let limited = seconds_behind_a_queue(3);
+    assert_eq!(limited[0].1, 0.0, "a segment less: {limited:?}");
 }
 
 /// At the receiver, of a round trip of 100 ms: flights of eight segments, each sent when the one before is acknowledged and

@@ -26,7 +26,7 @@ const TRUST: i32 = 6;
 /// Where nobody knows what let them out, rates must be steady so often.
 const STEADY_ELSEWHERE: u32 = 3;
 /// No queue is to be seen that adds less than this to the least RTT.
-const CALM: f64 = 0.05;
+const CALM: f64 = 0.015;
 /// Of the segments that are sent evenly over a round, an answer may wait for so many.
 const LATE: f64 = 1.25;
 /// A host answers an acknowledgement sooner, if its window lets it: within the shorter time where acknowledgements come so
@@ -56,6 +56,7 @@ pub struct Rounds {
     alone: u32,
     unused: u32,
     shut: u32,
+    filled: u32,
     sends: u32,
     repairs: u32,
     max_pipe_bytes: u64,
@@ -211,6 +212,12 @@ impl Rounds {
         self.unused += u32::from(unused && alone);
     }
 
+    /// All that an acknowledgement allowed has come to the capture after the next one was heard: it waited on the way.
+    #[inline]
+    pub fn filled(&mut self) {
+        self.filled += 1;
+    }
+
     /// A round-trip time.
     #[inline]
     pub fn rtt(&mut self, rtt_ns: i64) {
@@ -269,6 +276,7 @@ impl Rounds {
         self.alone = 0;
         self.unused = 0;
         self.shut = 0;
+        self.filled = 0;
         self.sends = 0;
         self.repairs = 0;
         self.unprompted = 0;
@@ -343,7 +351,8 @@ impl Rounds {
         if left {
             return Limit::Application;
         }
-        if self.shut * 2 > self.acks.max(1) {
+        // One window that was shut at its end is enough: else the congestion window may be smaller by a segment.
+        if self.shut > 0 && (self.shut + self.filled) * 2 > self.acks {
             return Limit::Receiver;
         }
         let capacity_bps = self.capacity.bps();

@@ -168,6 +168,8 @@ pub struct Sending {
     /// Without SACK: segments that came above what was missing, as duplicate acknowledgements tell.
     pub(super) queued: u32,
     pub(super) edge: Option<u64>,
+    /// What it was before the last acknowledgement that moved it, until data has come up to there.
+    pub(super) edge_before: Option<u64>,
     /// The receiver's window as it last was.
     pub window_bytes: Option<u64>,
     pub(super) sent_since_ack: u32,
@@ -226,6 +228,7 @@ impl Sending {
             advanced_ns: now_ns,
             queued: 0,
             edge: None,
+            edge_before: None,
             window_bytes: None,
             sent_since_ack: 0,
             had_room: false,
@@ -340,6 +343,10 @@ impl Sending {
         let pipe = self.pipe_bytes();
         self.totals.pipe_max_bytes = self.totals.pipe_max_bytes.max(pipe);
         self.rounds.sent(now_ns, self.next, pipe, again);
+        if self.lead_ns > 0 && self.has_filled() {
+            self.edge_before = None;
+            self.rounds.filled();
+        }
         if self.vantage == Vantage::Sender {
             self.rounds.prompted(now_ns - self.last_heard_ns);
         }

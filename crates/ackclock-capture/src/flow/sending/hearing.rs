@@ -102,6 +102,13 @@ impl Sending {
         }
     }
 
+    /// Data has come to the end of the window before the last one: the sender sent it when it had not heard of the last.
+    pub(super) fn has_filled(&self) -> bool {
+        let end = self.next + u64::from(self.mss);
+        self.edge_before
+            .is_some_and(|edge| self.next <= edge && edge < end)
+    }
+
     /// The sender hears an acknowledgement.
     #[inline]
     fn apply(&mut self, ack: &Ack, now_ns: i64, rows: &mut Rows) {
@@ -154,7 +161,11 @@ impl Sending {
         if let Some(window_bytes) = ack.window_bytes {
             self.window_bytes = Some(window_bytes);
             self.totals.window_max_bytes = self.totals.window_max_bytes.max(window_bytes);
-            self.edge = Some(self.edge.unwrap_or(0).max(position + window_bytes));
+            let edge = self.edge.unwrap_or(0).max(position + window_bytes);
+            if self.edge != Some(edge) {
+                self.edge_before = self.edge.filter(|_| !was_shut);
+                self.edge = Some(edge);
+            }
         }
         let window = self.rounds.window_bytes();
         let room = self.pipe_bytes() + (window / 4).max(4 * u64::from(self.mss)) <= window;
@@ -192,7 +203,9 @@ impl Sending {
             echo: ack.timestamps.map(|(_, tsecr)| tsecr),
             filled_ns: None,
         };
+        let mut before_ns = None;
         while let Some(stretch) = self.board.take_acked(position) {
+            how.filled_ns = before_ns.and_then(|sent_ns| self.behind(sent_ns));
             self.newest_delivered_ns = self.newest_delivered_ns.max(stretch.last_ns);
             if let Some(tap) = &mut self.tap {
                 tap.covers(&stretch);
@@ -202,14 +215,14 @@ impl Sending {
                     rtt = Some((stretch.last_ns, now_ns - stretch.last_ns));
                 }
                 if stretch.lost_ns == 0 {
-                    how.filled_ns = self.behind(&how, stretch.last_ns);
+                    before_ns = how.filled_ns.or(Some(stretch.last_ns));
                     self.delivered(&stretch, rows);
                     continue;
                 }
             }
             let sent_ns = self.retire(stretch, &how, rows);
             how.echo = None;
-            how.filled_ns = self.behind(&how, sent_ns);
+            before_ns = how.filled_ns.or(Some(sent_ns));
         }
         self.totals.delivered_bytes += position - self.una;
         self.una = position;
@@ -225,14 +238,14 @@ impl Sending {
         rtt
     }
 
-    /// Without SACK, what is acknowledged together with what filled a hole waited behind it, as duplicate
-    /// acknowledgements told: gives when that was sent, which is later than what waited.
-    fn behind(&mut self, how: &Heard, sent_ns: i64) -> Option<i64> {
+    /// Without SACK, what is acknowledged together with what filled a hole waited behind it, as many as duplicate
+    /// acknowledgements told of: gives when that was sent, which is later than what waited.
+    fn behind(&mut self, sent_ns: i64) -> Option<i64> {
         if self.sack_seen || self.queued == 0 {
             return None;
         }
         self.queued -= 1;
-        Some(how.filled_ns.unwrap_or(sent_ns))
+        Some(sent_ns)
     }
 
     fn delivered(&mut self, stretch: &Stretch, rows: &mut Rows) {
