@@ -107,10 +107,10 @@ def test_the_number_hit_gives_rho_in_closed_form():
 
 
 def test_pauses_fall_into_two_groups():
-    pauses = np.array([0.01, 0.02, 0.05] * 10 + [20.0, 50.0] * 10)
+    pauses = np.array([1e-4] * 99 + [0.2, 0.5, 0.9] * 10 + [20.0, 50.0] * 10)
     found = estimate.gap(pauses)
     assert found is not None
-    assert found[1:] == pytest.approx((0.05, 20.0))
+    assert found[1:] == pytest.approx((0.9, 20.0))
     assert estimate.gap(np.full(50, 3.0)) is None
 
 

@@ -7,7 +7,7 @@
 - Who is hit: each next one of those left, in the order of their first losses, with a probability in proportion to
   A^γ (dW/dt)^δ (R. L. Plackett: The analysis of permutations, Applied Statistics 24(2), 1975; R. D. Luce: Individual
   choice behavior, 1959). The likelihood is log-concave in γ and δ. The mean field has γ alone, fitted with δ = 0.
-- How events merge: pauses between losses, in RTTs, are short within events and long between them. `gap` is where their
+- How events merge: pauses between losses, in RTTs and without those of a burst, are short or long. `gap` is where their
   logarithms fall into two groups (N. Otsu: A threshold selection method from gray-level histograms, IEEE Transactions
   on Systems, Man, and Cybernetics 9(1), 1979).
 
@@ -34,6 +34,9 @@ from ackclock.metrics.view import Array
 
 #: Fewer events than this say nothing with an interval.
 LEAST_EVENTS = 10
+
+#: Losses that follow each other within so many RTTs are of one burst: nothing was heard of the first by then.
+BURST_RTTS = 0.1
 
 #: Exponents beyond this are refused by the engines: who loses is then certain.
 MOST_EXPONENT = 20.0
@@ -205,7 +208,7 @@ def _placed(logs: Array, event: Event) -> float:
 
 def gap(pauses: Array) -> Interval | None:
     """The threshold of pauses, in RTTs, with the ends of the stretch in which there is none."""
-    logs = np.sort(np.log(np.maximum(pauses, 1e-6)))
+    logs = np.sort(np.log(pauses[pauses > BURST_RTTS]))
     if logs.size < LEAST_EVENTS or np.ptp(logs) < 1e-9:
         return None
     below = np.arange(1, logs.size)

@@ -1,0 +1,219 @@
+"""Makes the page that sets fitted models beside packets they have not seen.
+
+Runs the packet engine on three scenarios to fit on and on six others, and the models on the six; writes
+`concepts/fitted-models.md`. A minute or two of the processor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import ackclock as ac
+from ackclock.campaigns import fit
+from ackclock.campaigns.fit import written
+from ackclock.dataset import Dataset
+
+DOCS = Path(__file__).resolve().parent
+SEEDS = (1, 2, 3)
+
+SCENARIO = """
+duration = "60s"
+warmup = "20s"
+[network]
+topology = "dumbbell"
+rate = "{rate}"
+rtt = {rtt}
+queue = {{ discipline = "pfifo", limit = "{limit}" }}
+{flows}
+[record]
+interval = "20ms"
+"""
+
+GROUP = """
+[[flows]]
+count = {count}
+congestion = "{control}"
+start = {{ jitter = "1s" }}
+"""
+
+FTTH = """
+duration = "60s"
+warmup = "20s"
+[network]
+topology = "dumbbell"
+rate = "1Gbit"
+rtt = "20ms"
+frame_overhead = "0B"
+queue = { discipline = "pfifo", limit = "500p" }
+[[flows]]
+count = 10
+congestion = { kind = "cubic", variant = "2008", fast_convergence = false }
+tcp = { stack = "ns2", mss = "1440B", sack = true }
+start = { jitter = "1s" }
+[record]
+interval = "10ms"
+"""
+
+
+def scenario(rate: str, rtt: str, limit: str, **groups: int) -> str:
+    """The TOML of one of the scenarios; groups are controls and how many flows have them."""
+    flows = "".join(GROUP.format(count=count, control=control) for control, count in groups.items())
+    return SCENARIO.format(rate=rate, rtt=rtt, limit=limit, flows=flows)
+
+
+SPREAD = '{ from = "20ms", to = "60ms" }'
+
+#: What is fitted on.
+SEEN: Mapping[str, str] = {
+    "10 CUBIC, 100 Mb/s, 40 ms, 1 BDP": scenario("100Mbit", '"40ms"', "1bdp", cubic=10),
+    "20 Reno, 300 Mb/s, 20 ms, 1 BDP": scenario("300Mbit", '"20ms"', "1bdp", reno=20),
+    "10 CUBIC, 400 Mb/s, 50 ms, 0.5 BDP": scenario("400Mbit", '"50ms"', "0.5bdp", cubic=10),
+}
+
+#: What is predicted: other rates, buffers, RTTs and mixes.
+UNSEEN: Mapping[str, str] = {
+    "20 CUBIC, 200 Mb/s, 20 ms, 0.5 BDP": scenario("200Mbit", '"20ms"', "0.5bdp", cubic=20),
+    "10 CUBIC, 300 Mb/s, 60 ms, 0.3 BDP": scenario("300Mbit", '"60ms"', "0.3bdp", cubic=10),
+    "30 CUBIC, 150 Mb/s, 80 ms, 0.7 BDP": scenario("150Mbit", '"80ms"', "0.7bdp", cubic=30),
+    "10 Reno, 100 Mb/s, 40 ms, 0.5 BDP": scenario("100Mbit", '"40ms"', "0.5bdp", reno=10),
+    "10 CUBIC and 10 Reno, 200 Mb/s, 30 ms, 0.5 BDP": scenario("200Mbit", '"30ms"', "0.5bdp", cubic=10, reno=10),
+    "10 CUBIC, 200 Mb/s, 20 to 60 ms, 0.5 BDP": scenario("200Mbit", SPREAD, "0.5bdp", cubic=10),
+}
+
+#: What is looked at, and how far a model may be off: points, a share of the packets' value, points.
+METRICS = ("utilisation", "queue_mean_p", "synchronisation")
+BOUNDS = (0.01, 0.10, 0.10)
+
+MODELS = ("fluid", "meanfield")
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Means over the seeds of `METRICS`, and of the period of the mean window."""
+
+    values: tuple[float, ...]
+    period_s: float
+
+
+def measured(data: Dataset) -> Measured:
+    """Those of a result."""
+    runs = [run["metrics"] for run in data.metrics()["runs"]]
+    means = [float(np.mean([run[name] for run in runs])) for name in (*METRICS, "cwnd_period_s")]
+    return Measured(tuple(means[:-1]), means[-1])
+
+
+def run(text: str, engine: str) -> Dataset:
+    """The mean field is the same for all seeds."""
+    return ac.run(ac.loads(text).plan(), engine=engine, seeds=SEEDS if engine != "meanfield" else SEEDS[:1])
+
+
+def off(model: Measured, packets: Measured) -> tuple[float, ...]:
+    """How far a model is from the packets, as `BOUNDS` counts it."""
+    pairs = zip(model.values, packets.values, (1.0, packets.values[1], 1.0), strict=True)
+    return tuple(abs(one - other) / by for one, other, by in pairs)
+
+
+def row(name: str, engine: str, found: Measured, packets: Measured | None = None) -> str:
+    """A line of a table; what is beyond its bound is bold."""
+    shapes = ("{:.2%}", "{:.1f}", "{:.3f}")
+    errors = off(found, packets) if packets else (0.0,) * len(BOUNDS)
+    cells = [shape.format(value) for shape, value in zip(shapes, found.values, strict=True)]
+    marked = [
+        f"**{cell}**" if error > bound else cell for cell, error, bound in zip(cells, errors, BOUNDS, strict=True)
+    ]
+    return "| " + " | ".join((name, engine, *marked, f"{found.period_s:.3f}")) + " |\n"
+
+
+HEAD = (
+    "| scenario | engine | utilisation | mean queue, packets | synchronisation | period, s |\n"
+    "| --- | --- | --- | --- | --- | --- |\n"
+)
+
+
+def beside(name: str, text: str, table: str) -> tuple[str, dict[str, tuple[float, ...]]]:
+    """Rows of the packets, of each model as it is and as it was fitted; and how far the fitted ones are off."""
+    packets = measured(run(text, "packet"))
+    rows, errors = row(name, "packet", packets), {}
+    for engine in MODELS:
+        plain, fitted = measured(run(text, engine)), measured(run(text + table, engine))
+        rows += row("", f"{engine}, as it is", plain, packets) + row("", f"{engine}, fitted", fitted, packets)
+        errors[engine] = off(fitted, packets)
+    return rows, errors
+
+
+def verdict(errors: Mapping[str, list[tuple[float, ...]]]) -> str:
+    """How many of the scenarios each model predicts within each bound."""
+    words = ("utilisation within 1 point", "mean queue within 10 %", "synchronisation within 0.1")
+    lines = []
+    for engine, found in errors.items():
+        counts = [sum(one[place] <= bound for one in found) for place, bound in enumerate(BOUNDS)]
+        said = ", ".join(f"{word} in {count}" for word, count in zip(words, counts, strict=True))
+        lines.append(f"- `{engine}`, fitted, of {len(found)} scenarios: {said}.\n")
+    return "".join(lines)
+
+
+INTRODUCTION = """<!-- Made by docs/make_fitted.py: edit that. -->
+
+# Fitted models
+
+The fluid engine and the mean field must be told how many flows a loss event hits, and which. `ackclock fit` learns it
+from packets. This page fits on three scenarios and predicts six others, with other rates, buffers, RTTs and mixes. All
+numbers come from
+
+```console
+$ python docs/make_fitted.py
+```
+
+"""
+
+FITTED = """## What was fitted
+
+Packet runs of seeds 1 to 3, 60 s of which 20 s are warm-up, on
+
+{names}
+
+```toml
+{table}```
+
+Tail-drop queues do not choose by rate: the exponent of the rate is far from the 1 of the mean field and from
+the fluid's “fastest first”. What a full queue loses in a round trip is what windows grow by in one.
+
+## What the models predict
+
+Scenarios that were not fitted on. The period is that of the mean window. What is off by more than 1 point
+(utilisation), 10 % (queue) or 0.1 (synchronisation) is **bold**.
+
+"""
+
+OWN = """
+## Ten CUBIC flows on FTTH lines
+
+The scenario of [B3.5–3.8](../gallery/B3.5-3.8.md), with what was fitted to its own packet runs.
+
+"""
+
+
+def main() -> None:
+    """Writes the page."""
+    seen = {name: run(text, "packet") for name, text in SEEN.items()}
+    table = written.toml(fit.fit(seen), ["RUN…"])
+    names = "".join(f"- {name}\n" for name in SEEN).rstrip()
+    parts, errors = [], {engine: [] for engine in MODELS}  # type: ignore[var-annotated]
+    for name, text in UNSEEN.items():
+        rows, found = beside(name, text, table)
+        parts.append(rows)
+        for engine in MODELS:
+            errors[engine].append(found[engine])
+    ftth = written.toml(fit.fit({"FTTH": run(FTTH, "packet")}), ["results/ftth-packet"])
+    own, _ = beside("FTTH", FTTH, ftth)
+    page = INTRODUCTION + FITTED.format(names=names, table=table) + HEAD + "".join(parts) + "\n" + verdict(errors)
+    page += OWN + f"```toml\n{ftth}```\n\n" + HEAD + own
+    (DOCS / "concepts" / "fitted-models.md").write_text(page, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
