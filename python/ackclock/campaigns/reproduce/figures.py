@@ -26,7 +26,7 @@ STRIP_IN = 0.72
 FOOT_IN = 0.7
 
 #: Letters that fit side by side in the legend, and what a sign takes of them.
-LINE_LETTERS, SIGN_LETTERS = 92, 7
+LINE_LETTERS, SIGN_LETTERS = 80, 7
 
 #: Colours of the bands in which a row agrees and differs.
 INNER, OUTER = "#D9E8F5", "#F0F0F0"
