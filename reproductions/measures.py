@@ -68,7 +68,8 @@ def mean_window_bdp(view: RunView) -> float | None:
 
 
 def _bdp_p(view: RunView) -> float:
-    return view.plan.links[view.plan.bottleneck].rate_bps * view.plan.flows[0].base_rtt_s / (8 * 1500)
+    rate_bps, rtt_s = view.plan.links[view.plan.bottlenecks[0]].rate_bps, view.plan.flows[0].base_rtt_s
+    return (rate_bps or np.nan) * (rtt_s or np.nan) / (8 * 1500)
 
 
 def transfer_loss(view: RunView) -> float | None:

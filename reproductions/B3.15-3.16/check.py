@@ -11,6 +11,9 @@ from ackclock.metrics.delay import queue_mean_p
 
 BUFFERS = ("10 %", "30 %", "60 %", "100 %")
 
+#: Those “smaller than 60 %”.
+SMALL = ("10 %", "30 %", "50 %")
+
 
 def occupancy_p(view: RunView) -> float | None:
     """Mean queue in packets."""
@@ -32,8 +35,10 @@ FULLER, NOT_LESS_FULL = (1.1, inf), (1.0, inf)
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     """Rows by claim and buffer."""
-    cubic, reno = ({buffer: measured[f"{name} {buffer}"] for buffer in BUFFERS} for name in ("CUBIC", "New Reno"))
-    rows = [Row("reno-empty", reno[buffer]["empty"], SIGNIFICANT, SOME, buffer) for buffer in BUFFERS[:2]]
+    cubic, reno = (
+        {buffer: measured[f"{name} {buffer}"] for buffer in (*BUFFERS, *SMALL)} for name in ("CUBIC", "New Reno")
+    )
+    rows = [Row("reno-empty", reno[buffer]["empty"], SIGNIFICANT, SOME, buffer) for buffer in SMALL]
     rows += [Row("cubic-fine", cubic[buffer]["empty"], FINE, RATHER_FINE, buffer) for buffer in BUFFERS[1:]]
     rows += [
         Row("cubic-fuller", ratio(cubic[buffer]["queue"], reno[buffer]["queue"]), FULLER, NOT_LESS_FULL, buffer)

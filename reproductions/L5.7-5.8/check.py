@@ -25,7 +25,7 @@ SAME, ALIKE = 0.1, 1 / 3
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     """Rows in the order of the claims."""
-    losses = (("loss", "single path"), ("loss-abcc", "ECMP, ABCC"))
+    losses = (("loss", "single path"), ("loss-tcp", "ECMP, TCP"), ("loss-abcc", "ECMP, ABCC"))
     single, tcp, abcc = (measured[case]["delay"] for case in ("single path", "ECMP, TCP", "ECMP, ABCC"))
     return [
         *(_loss(published[claim], measured[case]["loss"]) for claim, case in losses),

@@ -25,6 +25,9 @@ STRIP_IN = 0.72
 #: Height of the legend below the strips, in inches.
 FOOT_IN = 0.7
 
+#: Letters that fit side by side in the legend, and what a sign takes of them.
+LINE_LETTERS, SIGN_LETTERS = 80, 7
+
 #: Colours of the bands in which a row agrees and differs.
 INNER, OUTER = "#D9E8F5", "#F0F0F0"
 
@@ -41,8 +44,20 @@ def rows(found: Mapping[str, Sequence[Row]], published: Mapping[str, Published])
     for ax, key in zip(strips, keys, strict=True):
         same = {name: row for name, each in found.items() for row in each if (row.claim, row.at) == key}
         _strip(ax, same, published[key[0]])
-    fig.legend(handles=_signs(list(found)), loc="outside lower center", ncols=3 + len(found))
+    signs = _signs(list(found))
+    columns = _columns([str(sign.get_label()) for sign in signs])
+    fig.legend(handles=signs, loc="outside lower center", ncols=columns)
     return fig
+
+
+def _columns(labels: Sequence[str]) -> int:
+    """The most columns in which the labels fit side by side: they are filled from top to bottom."""
+    for columns in range(len(labels), 1, -1):
+        height = -(-len(labels) // columns)
+        widths = [max(map(len, labels[first : first + height])) for first in range(0, len(labels), height)]
+        if sum(widths) + SIGN_LETTERS * len(widths) <= LINE_LETTERS:
+            return columns
+    return 1
 
 
 def _signs(engines: Sequence[str]) -> list[Patch | Line2D]:
