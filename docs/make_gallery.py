@@ -33,9 +33,9 @@ reaches from what agrees to what contradicts, or if it has another verdict once 
 that its flows were in step. An entry's verdict is the worst of its rows, in the order agrees, differs, undetermined,
 not measured, contradicts; rows in parentheses on an entry's page are asides that do not count.
 
-Where a paper can be read in several ways, each *reading* has its runs and its verdict. What the paper prints besides its
-claims (rows with a †) refutes readings that do not reproduce it; the entry has the verdict of the best reading that is
-left. Readings that have not been run yet are listed as *not measured* and do not count.
+Where a paper can be read in several ways, each *reading* has its runs and its verdict. What the paper prints besides
+its claims (rows with a †) refutes readings that do not reproduce it; the entry has the verdict of the best reading that
+is left. Readings that have not been run yet are listed as *not measured* and do not count.
 
 `ackclock reproduce` lists the entries, `ackclock reproduce B5.4` runs one; [how to add one](../guides/reproduce.md).
 Values are means over seeds with 95 % intervals, at full scale; those of the kernel (`linux`) at the scale of the
