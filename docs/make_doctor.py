@@ -80,7 +80,7 @@ congestion = "cubic"
 pcap = true
 """,
         "Each flow has a link of its own. Three times the sending host stalls for two seconds; these stalls were "
-        "inserted into the capture afterwards.",
+        "inserted into\nthe capture afterwards.",
         "The silences of all flows: they begin and end together.",
         ("silences", None),
     ),

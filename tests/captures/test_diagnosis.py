@@ -86,13 +86,27 @@ def test_the_greatest_cost_is_the_verdict(given, verdict):
     assert diagnose(given).verdict is verdict
 
 
-def test_a_silence_takes_its_time_before_the_round_trips_share_the_rest():
+def test_the_round_trips_of_a_silence_are_not_counted_again():
     stall = {"start_s": 1.0, "duration_s": 4.0, "class": "host"}
     found = diagnose(told(limited=limited(control=0.5, bottleneck=0.5), stalls=[stall]))
     assert found.verdict is Cause.HOST
-    assert found.costs == pytest.approx({Cause.HOST: 0.4, Cause.NETWORK: 0.3, Cause.NOTHING: 0.3})
-    assert "40.0 % of the time went into one silence" in found.findings[0].sentence
-    assert found.findings[0].evidence["longest_s"] == 4.0
+    assert found.costs == pytest.approx({Cause.HOST: 0.4, Cause.NETWORK: 0.1, Cause.NOTHING: 0.5})
+    (silence,) = (finding for finding in found.findings if finding.cause is Cause.HOST)
+    assert "40.0 % of the time went into one silence" in silence.sentence
+    assert silence.evidence["longest_s"] == 4.0
+
+
+def test_a_host_that_stalls_is_not_an_application_as_well():
+    stall = {"start_s": 1.0, "duration_s": 4.0, "class": "host"}
+    found = diagnose(told(limited=limited(application=0.45, bottleneck=0.55), stalls=[stall]))
+    assert found.verdict is Cause.HOST
+    assert found.costs[Cause.APPLICATION] == pytest.approx(0.05)
+
+
+def test_a_silence_that_no_limit_has_takes_of_all_of_them():
+    stall = {"start_s": 1.0, "duration_s": 4.0, "class": "host"}
+    found = diagnose(told(limited=limited(receiver=0.5, bottleneck=0.5), stalls=[stall]))
+    assert found.costs == pytest.approx({Cause.HOST: 0.4, Cause.RECEIVER: 0.3, Cause.NOTHING: 0.3})
 
 
 def test_costs_are_shares_of_the_whole():

@@ -78,6 +78,16 @@ LIMITS = {
 }
 
 
+#: Cause of a silence → what seems to limit its round trips: an application that does not send what it might, or the
+#: window, as long as something is under way.
+SILENT = {
+    Cause.APPLICATION: ("application", "control"),
+    Cause.HOST: ("application", "control"),
+    Cause.RECEIVER: ("receiver", "application"),
+    Cause.NETWORK: ("control", "slow_start", "application"),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A sentence and the figures behind it; `share` of the time, if it is one; `shown`: the kinds of pictures to it."""
@@ -159,9 +169,27 @@ class _Flow:
         stalled_s = _summed((stall["class"], stall["duration_s"]) for stall in flow["stalls"])
         goodput_bps, data_bytes = flow["goodput_bps"] or 0.0, flow["bytes"] or 0
         span_s = max(8 * data_bytes / goodput_bps if goodput_bps else 0.0, sum(stalled_s.values()))
-        left_s = span_s - sum(stalled_s.values())
-        limited_s = {limit: share * left_s for limit, share in (flow["limited"] or {}).items()}
+        rounds_s = {limit: share * span_s for limit, share in (flow["limited"] or {}).items()}
+        limited_s = _between(rounds_s, stalled_s)
         return _Flow(span_s, limited_s, stalled_s, flow["rtt_min_s"], flow["rtt_mean_s"], data_bytes)
+
+
+def _between(rounds_s: Mapping[str, float], stalled_s: Mapping[str, float]) -> dict[str, float]:
+    """What limited a flow between its silences, whose round trips have a limit as well: they are not counted twice."""
+    left_s = dict(rounds_s)
+    over_s = sum(_take(left_s, name, silent_s) for name, silent_s in stalled_s.items())
+    whole_s = sum(left_s.values())
+    kept = max(1 - over_s / whole_s, 0.0) if whole_s else 0.0
+    return {limit: kept * value_s for limit, value_s in left_s.items()}
+
+
+def _take(left_s: dict[str, float], name: str, silent_s: float) -> float:
+    """Takes a class of silences from the limits that it has; returns what is too much for them."""
+    for limit in SILENT.get(STALLS.get(name, Cause.UNDECIDED), ()):
+        taken_s = min(silent_s, left_s.get(limit, 0.0))
+        left_s[limit] = left_s.get(limit, 0.0) - taken_s
+        silent_s -= taken_s
+    return silent_s
 
 
 def _apart(answers: Mapping[str, Any]) -> bool:
