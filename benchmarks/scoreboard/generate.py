@@ -1,29 +1,44 @@
 """Makes the captures of the scoreboard: runs its cases and keeps their results.
 
     python benchmarks/scoreboard/generate.py OUT [--cases N] [--first N] [--jobs N]
+    python benchmarks/scoreboard/generate.py OUT [--cases N] [--first N] --scheduler ADDRESS | --cluster KIND:N
 
 Each case becomes a result of its own, `OUT/case-0000` and so on: the captures at the senders, the receivers and in the
 middle, the truth (the table `transmissions`), and what was drawn as `case.json`. Cases that are there are kept. What
 else captures go through, snaplens, offloads and losses of the capture itself, `alter.py` makes of them afterwards.
+
+With `--scheduler` or `--cluster`, as of `ackclock sweep`, the workers of a Dask cluster run them. What they make comes
+back over the connection and is written here, so they need no shared folder; the lines are in the order of the ends.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import sys
 import tempfile
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from cases import Case, case
 
 import ackclock as ac
+from ackclock.campaigns import running
+from ackclock.campaigns.cluster import pool
+from ackclock.campaigns.cluster.place import Place
+from ackclock.cli import jobs as work
+from ackclock.dataset import folders
+from ackclock.plan import Plan
 
 #: What was drawn, beside a case's result.
 DRAWN = "case.json"
+
+#: What runs the cases.
+ENGINE = "packet"
 
 
 def main() -> None:
@@ -32,22 +47,65 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--cases", type=int, default=300, metavar="N")
     parser.add_argument("--first", type=int, default=0, metavar="N")
-    parser.add_argument("--jobs", type=int, default=1, metavar="N")
+    parser.add_argument("--jobs", type=int, metavar="N")
+    parser.add_argument("--scheduler", metavar="ADDRESS")
+    parser.add_argument("--cluster", metavar="KIND:N")
     given = parser.parse_args()
-    given.out.mkdir(parents=True, exist_ok=True)
-    wanted = [case(number) for number in range(given.first, given.first + given.cases)]
-    left = [one for one in wanted if not (given.out / one.name / DRAWN).exists()]
-    with ProcessPoolExecutor(given.jobs) as pool:
-        for line in pool.map(make, left, [given.out] * len(left)):
+    try:
+        work.check_number("--jobs", given.jobs, 1, 10_000)
+        at = work.place(given.scheduler, given.cluster, given.jobs)
+        given.out.mkdir(parents=True, exist_ok=True)
+        wanted = [case(number) for number in range(given.first, given.first + given.cases)]
+        left = [one for one in wanted if not (given.out / one.name / DRAWN).exists()]
+        for line in _there(left, given.out, at) if at else _here(left, given.out, given.jobs or 1):
             print(line, flush=True)
+    except ac.AckclockError as error:
+        print(error, file=sys.stderr)
+        sys.exit(error.exit_status)
+
+
+def _here(left: Sequence[Case], out: Path, jobs: int) -> Iterator[str]:
+    with ProcessPoolExecutor(jobs) as processes:
+        yield from processes.map(make, left, [out] * len(left))
 
 
 def make(one: Case, out: Path) -> str:
     """Runs a case and writes its result; says in a line what came of it."""
     with tempfile.TemporaryDirectory(dir=out, prefix=".making-") as place:
         captures = Path(place) / "captures"
-        data = ac.run(ac.loads(one.text, name=f"{one.name}.toml").plan(), captures=captures, jobs=1)
+        data = running.run(_plan(one), ENGINE, captures=captures, jobs=1)
         data.write(out / one.name, captures)
+    return _kept(one, data, out)
+
+
+def _there(left: Sequence[Case], out: Path, at: Place) -> Iterator[str]:
+    """As `make`, run by workers; no more than they soon need are under way, for the sake of the memory."""
+    more, waiting = iter(left), dict[Future[Any], Case]()
+    with pool.opened(at, [ENGINE]) as workers:
+        while True:
+            while len(waiting) < 2 * workers.places and (one := next(more, None)):
+                waiting[workers.submit(running.written_there, ENGINE, _plan(one))] = one
+            if not waiting:
+                return
+            done, _ = wait(waiting, timeout=running.WAKE_S, return_when=FIRST_COMPLETED)
+            for future in sorted(done, key=lambda ended: ended.exception() is not None):  # what is done is kept
+                yield _came(waiting.pop(future), future.result(), out)
+
+
+def _came(one: Case, files: Mapping[str, bytes], out: Path) -> str:
+    """Writes what has come of a worker."""
+    with folders.replacing(out / one.name) as new:
+        for name, content in files.items():
+            (new / name).parent.mkdir(exist_ok=True)
+            (new / name).write_bytes(content)
+    return _kept(one, ac.Dataset.read(out / one.name), out)
+
+
+def _plan(one: Case) -> Plan:
+    return ac.loads(one.text, name=f"{one.name}.toml").plan()
+
+
+def _kept(one: Case, data: ac.Dataset, out: Path) -> str:
     known = {name: value for name, value in asdict(one).items() if name != "text"}
     (out / one.name / DRAWN).write_text(json.dumps(known, indent=2) + "\n", encoding="utf-8")
     return f"{one.name}  {one.control:10}  {'  '.join(_figures(one, data))}"

@@ -17,7 +17,8 @@ from typing import Any, Protocol
 
 from ackclock import engines
 from ackclock.campaigns.cost.course import EVEN, Course, course
-from ackclock.dataset import Dataset
+from ackclock.dataset import Dataset, folders
+from ackclock.dataset.manifests import CAPTURES
 from ackclock.engines.engine import Engine, Progress, RunOptions, no_progress
 from ackclock.errors import UnsupportedError
 from ackclock.input import arguments
@@ -147,6 +148,15 @@ def _there(workers: Workers, engine: str, plan: Plan, command: str, progress: Pr
 def made_there(engine: str, plan: Plan, seed: int, command: str) -> Dataset:
     """One run on a worker: all of it in memory, since it goes over the connection."""
     return engines.engine(engine).run(plan, seed, RunOptions(spool_bytes=sys.maxsize, command=command))
+
+
+def written_there(engine: str, plan: Plan) -> dict[str, bytes]:
+    """A result as a worker writes it, packet captures and all: its files by their paths, the same as written here."""
+    with folders.private() as place:
+        captures, result = place / CAPTURES, place / "result"
+        run(plan, engine, jobs=1, captures=captures).write(result, captures if captures.exists() else None)
+        files = [path for path in sorted(result.rglob("*")) if path.is_file()]
+        return {path.relative_to(result).as_posix(): path.read_bytes() for path in files}
 
 
 def _all(engine: Engine, plan: Plan, options: RunOptions, jobs: int, progress: Progress) -> list[Dataset]:
