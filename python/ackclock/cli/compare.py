@@ -9,7 +9,20 @@ from typing import Annotated
 
 import typer
 
-from ackclock.cli.options import AsJson, DryRun, Engines, Jobs, Kernel, Repeats, Report, Seed, Set, SshConfig, command
+from ackclock.cli.options import (
+    AsJson,
+    DryRun,
+    Engines,
+    Jobs,
+    Kernel,
+    Module,
+    Repeats,
+    Report,
+    Seed,
+    Set,
+    SshConfig,
+    command,
+)
 
 
 def compare(  # noqa: PLR0913 (each is an option of the command line)
@@ -18,6 +31,7 @@ def compare(  # noqa: PLR0913 (each is an option of the command line)
     engine: Engines,
     kernel: Kernel = None,
     ssh_config: SshConfig = None,
+    module: Module = None,
     values: Set = None,
     seed: Seed = None,
     repeats: Repeats = None,
@@ -48,9 +62,8 @@ def compare(  # noqa: PLR0913 (each is an option of the command line)
     from ackclock.cli.terminal.progress import progress
     from ackclock.input.source import named
 
-    options = work.Options(
-        engine, kernel, ssh_config, seed, repeats, out, jobs, report, command=command(), values=tuple(values or ())
-    )
+    base = work.Options(engine, kernel, ssh_config, seed, repeats, out, jobs, report, command=command())
+    options = replace(base, module=module, values=tuple(values or ()))
     seeds = work.seeds(options)
     plan = work.loaded(scenario, options).plan()
     names = work.engine_names(options.engines)
@@ -63,8 +76,10 @@ def compare(  # noqa: PLR0913 (each is an option of the command line)
         forecast.show(expected, place, told if as_json else f"{plan.name}: {', '.join(able)}")
         return
     folders.check(place)
+    if module and work.LINUX in able:
+        work.check_module([runs], module)
     forecast.warn(expected, place)
-    with progress(f"{place.name}: {', '.join(names)}") as tell:
+    with progress(f"{place.name}: {', '.join(names)}") as tell, work.brought_in(plan, *able):
         found = comparing.compare(plan, names, seeds, jobs=jobs, progress=tell, command=options.command)
     folders.write(found, place, report=report, command=options.command)
     if as_json:

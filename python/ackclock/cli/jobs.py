@@ -80,7 +80,7 @@ class Job:
         from ackclock.dataset.manifests import CAPTURES
 
         unreported: list[AckclockError] = []
-        with folders.beside(self.folder) as private, self._module():
+        with folders.beside(self.folder) as private, brought_in(self.plan, self.engine):
             captures = private / CAPTURES if self.plan.record.pcap else None
             both = 2 if self.options.check_phase else 1
             data = running.run(
@@ -97,14 +97,6 @@ class Job:
         for error in unreported:
             raise error
         return data
-
-    def _module(self) -> AbstractContextManager[None]:
-        """What is in the live kernel only while this runs."""
-        if self.options.module is None or self.engine != LINUX:
-            return nullcontext()
-        from ackclock.engines.linux.kernel import brought
-
-        return brought.there(self.plan)
 
     def _beside_its_twin(self, data: Dataset, progress: Callable[[float], None]) -> Dataset:
         from ackclock.campaigns import phase
@@ -214,7 +206,7 @@ def prepare(scenarios: Sequence[Path], planned: Sequence[Plan], options: Options
     _check_folders([job.folder for job in made])
     _check_needs(made)
     if options.module:
-        _check_module(made, options.module)
+        check_module([job.plan for job in made if job.engine == LINUX], options.module)
     if options.check_phase:
         from ackclock.campaigns import phase
 
@@ -223,12 +215,20 @@ def prepare(scenarios: Sequence[Path], planned: Sequence[Plan], options: Options
     return made
 
 
-def _check_module(made: Sequence[Job], file: Path) -> None:
-    """What is brought for the kernel is compiled, and somebody has it."""
+def brought_in(plan: Plan, *names: str) -> AbstractContextManager[None]:
+    """A block in which what the plan brings is in the live kernel, if the engine that has kernels is among these."""
+    if LINUX not in names:
+        return nullcontext()
+    from ackclock.engines.linux.kernel import brought
+
+    return brought.there(plan)
+
+
+def check_module(plans: Sequence[Plan], file: Path) -> None:
+    """What is brought for the kernel is compiled, and some flow of these plans has it. Raises `InputError`."""
     from ackclock.engines import linux
     from ackclock.engines.linux.kernel import brought
 
-    plans = [job.plan for job in made if job.engine == LINUX]
     for plan in plans:
         linux.ready(plan)
     name = brought.read(file).name

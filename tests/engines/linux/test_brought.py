@@ -193,6 +193,20 @@ class TestWhatIsMissing:
         said = refusal("--kernel", str(guest), "--module", "mine.c")
         assert 'found no flows with congestion = "mine"' in said
 
+    def test_a_comparison_refuses_in_the_same_words(self, guest, monkeypatch):
+        compare = ("compare", "mine.toml", "--module", "mine.c", "--kernel", str(guest), "--out", "out")
+        done = CliRunner().invoke(
+            application(), ["compare", "mine.toml", "--module", "mine.c", "--engine", "packet,fluid"]
+        )
+        assert (done.exit_code, done.stderr) == (
+            2, '--module: found "mine.c" with --engine packet,fluid; expected --engine linux\n',
+        )  # fmt: skip
+        monkeypatch.setattr(brought, "compiled", lambda *_: None)
+        Path("mine.toml").write_text(SCENARIO.format(congestion='"reno"'))
+        done = CliRunner().invoke(application(), [*compare, "--engine", "packet,linux"])
+        assert (done.exit_code, Path("out").exists()) == (2, False)
+        assert 'found no flows with congestion = "mine"' in done.stderr
+
     def test_a_scenario_names_no_module(self, folder):
         text = '[linux]\nmodule = "mine.c"\n' + SCENARIO.format(congestion='"reno"')
         Path("mine.toml").write_text("".join(sorted(text.splitlines(True), key=lambda line: line == "")))
