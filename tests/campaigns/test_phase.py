@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 
 import pytest
+from typer.testing import CliRunner
 
 import ackclock as ac
 from ackclock.campaigns import phase
+from ackclock.cli import application
 from ackclock.errors import InputError, UnsupportedError
 from ackclock.metrics.recorded import PHASE
 from ackclock.views.phase import HOLDS, said
@@ -148,6 +151,26 @@ def test_what_a_twin_says_is_in_the_manifest_and_among_the_metrics():
     data = phase.checked(ac.run(small), small, "packet")
     assert data.metrics()[PHASE] == data.manifest[PHASE]
     assert set(data.metrics()[PHASE]) == {"locked", "moved"}
+
+
+def test_a_comparison_checks_the_engines_that_have_twins(tmp_path, monkeypatch):
+    (tmp_path / "small.toml").write_text(TWO.format(longest="0ms").replace("150s", "30s"))
+    monkeypatch.chdir(tmp_path)
+    command = ["compare", "small.toml", "--engine", "packet,fluid", "--check-phase", "--no-report", "--out", "out"]
+    done = CliRunner().invoke(application(), command)
+    assert f"\npacket: {HOLDS}\n" in done.stdout, done.output
+    assert "\nfluid: " not in done.stdout
+    assert json.loads((tmp_path / "out/comparison.json").read_text())[PHASE] == {
+        "packet": {"locked": False, "moved": {}}
+    }
+    assert PHASE in ac.Dataset.read(tmp_path / "out/packet").manifest
+    refused = CliRunner().invoke(application(), [*command, "--seed", "1"])
+    assert (refused.exit_code, refused.stderr.startswith("--check-phase: found one run")) == (2, True)
+
+
+def test_of_engines_none_of_which_has_a_twin_that_is_said():
+    with pytest.raises(InputError, match="found --engine fluid,theory; expected packet or linux"):
+        phase.having(plan(), ["fluid", "theory"])
 
 
 def test_one_run_cannot_be_checked():

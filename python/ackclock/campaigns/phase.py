@@ -10,7 +10,7 @@ another one there: its 95 % intervals are apart, by more than `LEAST_CHANGE` of 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -68,6 +68,14 @@ def check(plan: Plan, engine: str) -> None:
         raise InputError("--check-phase: found one run; expected two or more (--repeats): one has no interval to leave")
     if reasons := engines.refusals(engines.engine(engine), twin(plan)):
         raise UnsupportedError(reasons)
+
+
+def having(plan: Plan, names: Sequence[str]) -> list[str]:
+    """The engines among these with which a plan has a twin. Raises as `check`, `InputError` if there is none."""
+    found = [name for name in names if name in ENGINES]
+    for name in found or [",".join(names)]:  # none of them: refused as one that has no twin
+        check(plan, name)
+    return found
 
 
 def checked(

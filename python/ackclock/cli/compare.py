@@ -11,6 +11,7 @@ import typer
 
 from ackclock.cli.options import (
     AsJson,
+    CheckPhase,
     DryRun,
     Engines,
     Jobs,
@@ -40,6 +41,7 @@ def compare(  # noqa: PLR0913 (each is an option of the command line)
     ] = None,
     as_json: AsJson = False,
     dry_run: DryRun = False,
+    check_phase: CheckPhase = False,
     report: Report = True,
     jobs: Jobs = None,
 ) -> None:
@@ -53,6 +55,7 @@ def compare(  # noqa: PLR0913 (each is an option of the command line)
         ackclock compare scenarios/pendulum.toml --engine packet,theory --repeats 20 --json
     """
     from ackclock import engines
+    from ackclock.campaigns import phase
     from ackclock.campaigns.compare import compare as comparing
     from ackclock.campaigns.compare import folder as folders
     from ackclock.cli import forecasts
@@ -70,6 +73,7 @@ def compare(  # noqa: PLR0913 (each is an option of the command line)
     place = out or Path("results") / f"{Path(named(scenario)).stem}-compare"
     runs = plan if seeds is None else replace(plan, seeds=seeds)
     able = [name for name in names if not engines.refusals(engines.engine(name), plan)]
+    twins = phase.having(runs, able) if check_phase else []
     expected = forecasts.of_plans([(runs, name) for name in able], jobs, report=report)
     if dry_run:
         told = {"scenario": plan.name, "engines": able, "forecast": expected.as_dict()}
@@ -81,6 +85,8 @@ def compare(  # noqa: PLR0913 (each is an option of the command line)
     forecast.warn(expected, place)
     with progress(f"{place.name}: {', '.join(names)}") as tell, work.brought_in(plan, *able):
         found = comparing.compare(plan, names, seeds, jobs=jobs, progress=tell, command=options.command)
+        beside = {name: phase.checked(found.data[name], runs, name, jobs=jobs) for name in twins}
+    found = replace(found, data={**found.data, **beside})
     folders.write(found, place, report=report, command=options.command)
     if as_json:
         typer.echo(json.dumps(found.as_dict(), allow_nan=False))

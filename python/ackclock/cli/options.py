@@ -45,6 +45,13 @@ Module: TypeAlias = Annotated[
         "mine.bpf.c for --kernel live.",
     ),
 ]
+CheckPhase: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--check-phase",
+        help="Also run a noisy twin, and say whether the result depends on a coincidence of phases.",
+    ),
+]
 Seed: TypeAlias = Annotated[int | None, typer.Option(metavar="N", help="One run (of each point) with this seed.")]
 Repeats: TypeAlias = Annotated[int | None, typer.Option(metavar="N", help="Run (each point) with the seeds 1 to N.")]
 AsJson: TypeAlias = Annotated[

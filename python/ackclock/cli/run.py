@@ -10,7 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ackclock.cli.options import AsJson, Engines, Jobs, Kernel, Module, Repeats, Report, Seed, Set, SshConfig, command
+from ackclock.cli.options import (
+    AsJson,
+    CheckPhase,
+    Engines,
+    Jobs,
+    Kernel,
+    Module,
+    Repeats,
+    Report,
+    Seed,
+    Set,
+    SshConfig,
+    command,
+)
 
 if TYPE_CHECKING:
     from ackclock.cli.jobs import Options
@@ -38,13 +51,7 @@ def run(  # noqa: PLR0913 (each is an option of the command line)
     quick: Annotated[
         bool, typer.Option("--quick", help="A preview: one seed, a tenth of the duration and of the warm-up.")
     ] = False,
-    check_phase: Annotated[
-        bool,
-        typer.Option(
-            "--check-phase",
-            help="Also run a noisy twin, and say whether the result depends on a coincidence of phases.",
-        ),
-    ] = False,
+    check_phase: CheckPhase = False,
     report: Report = True,
     jobs: Jobs = None,
 ) -> None:

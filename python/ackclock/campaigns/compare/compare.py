@@ -20,6 +20,7 @@ from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional, several
 from ackclock.metrics import METRICS
 from ackclock.metrics.metric import Value
+from ackclock.metrics.recorded import PHASE
 from ackclock.scenario.accepted import Accepted, taken
 
 #: The columns of the table that are null where there is nothing to say.
@@ -83,7 +84,8 @@ class Comparison:
         return pl.DataFrame(rows, schema={"engine": pl.String, "seed": pl.Int64, **kinds})
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON: what `ackclock compare --json` prints."""
+        """For JSON: what `ackclock compare --json` prints; `phase` is there if noisy twins were run."""
+        twins = {engine: data.manifest[PHASE] for engine, data in self.data.items() if PHASE in data.manifest}
         return {
             "scenario": self.name,
             "engines": self.engines,
@@ -92,6 +94,7 @@ class Comparison:
                 str(name): {row.pop("engine"): row for row in rows.drop("metric").to_dicts()}
                 for (name,), rows in self.table.group_by("metric", maintain_order=True)
             },
+            **({PHASE: twins} if twins else {}),
         }
 
     def _rows(self, name: str) -> list[tuple[Any, ...]]:

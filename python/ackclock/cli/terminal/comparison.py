@@ -11,7 +11,8 @@ from rich.text import Text
 
 from ackclock.campaigns.compare.compare import Comparison
 from ackclock.metrics import METRICS, main
-from ackclock.views import numbers
+from ackclock.metrics.recorded import PHASE
+from ackclock.views import numbers, phase
 
 
 def print_comparison(comparison: Comparison) -> None:
@@ -23,6 +24,8 @@ def print_comparison(comparison: Comparison) -> None:
     fill = _beside if len(comparison.engines) + len(comparison.refused) == 2 else _below
     fill(table, comparison, _main(comparison))
     console.print(table)
+    for engine, told in comparison.as_dict().get(PHASE, {}).items():
+        console.print(f"{engine}: {phase.said(told)}", soft_wrap=True, markup=False)
     for reasons in comparison.refused.values():
         for reason in reasons:
             console.print(str(reason), soft_wrap=True, markup=False)
