@@ -160,7 +160,7 @@ INTRODUCTION = """<!-- Made by docs/make_fitted.py: edit that. -->
 
 # Fitted models
 
-The fluid engine and the mean field need to be given how many flows a loss event hits, and which. `ackclock fit` learns this
+The fluid engine and the mean field must be given how many flows a loss event hits, and which. `ackclock fit` learns it
 from packets. This page fits on three scenarios and predicts six others, with other rates, buffers, RTTs and mixes. All
 numbers come from
 

@@ -290,7 +290,7 @@ def default_of(key: dict[str, Any]) -> str:
 
 def metrics_page() -> str:
     """Every metric with its unit and definition."""
-    text = "# Metrics\n\nEach metric is computed for each run over the time after the warm-up, and summarised over the seeds.\n"
+    text = "# Metrics\n\nEach is computed per run over the time after the warm-up, and summarised over the seeds.\n"
     for metric in METRICS.values():
         per_flow = " (a value per flow)" if metric.per_flow else ""
         unit_name = UNITS.get(metric.unit, metric.unit)
