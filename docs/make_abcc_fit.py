@@ -33,14 +33,14 @@ half a load, for 200 ms; the load is not in the thesis either. All numbers come 
 $ python docs/make_abcc_fit.py
 ```
 
-and are means over seeds 1 to 5, of the tree 1 to 3, with ± the standard error. In bold is what the thesis's words
+and are means over seeds 1 to 5, of the tree 1 to 3, with ± the standard error. Bold marks what the thesis's words
 exclude, with the bands of the gallery's [L5.3](../gallery/L5.3.md): *same* is 0.9 to 1.1, *decreases* at most 0.95,
 *higher* at least 1.05; of table 5.1 at most 0.9.
 
-Only α = γ = 4 with β = 0.1 keeps all that section 5.3 says: with less ABCC is slower than TCP under errors, with more,
+Only α = γ = 4 with β = 0.1 meets all of section 5.3: with less, ABCC is slower than TCP under errors, with more,
 or with a larger β, errors cost it next to nothing. All of them lose far less than TCP in the tree; none comes near
-table 5.1's share, and the table does not choose between them. The card keeps 2, as Vegas has it;
-to have what section 5.3 says, write `congestion = { kind = "abcc", alpha = 4.0, gamma = 4.0 }`.
+table 5.1's share, and the table does not favour any of them. The card keeps 2, as in Vegas;
+to reproduce section 5.3, write `congestion = { kind = "abcc", alpha = 4.0, gamma = 4.0 }`.
 
 """
 

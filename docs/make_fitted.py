@@ -135,12 +135,12 @@ HEAD = (
 
 
 def beside(name: str, text: str, table: str) -> tuple[str, dict[str, tuple[float, ...]]]:
-    """Rows of the packets, of each model as it is and as it was fitted; and how far the fitted ones are off."""
+    """Rows of the packets, of each model by default and as fitted; and the errors of the fitted ones."""
     packets = measured(run(text, "packet"))
     rows, errors = row(name, "packet", packets), {}
     for engine in MODELS:
         plain, fitted = measured(run(text, engine)), measured(run(text + table, engine))
-        rows += row("", f"{engine}, as it is", plain, packets) + row("", f"{engine}, fitted", fitted, packets)
+        rows += row("", f"{engine}, default", plain, packets) + row("", f"{engine}, fitted", fitted, packets)
         errors[engine] = off(fitted, packets)
     return rows, errors
 
@@ -160,7 +160,7 @@ INTRODUCTION = """<!-- Made by docs/make_fitted.py: edit that. -->
 
 # Fitted models
 
-The fluid engine and the mean field must be told how many flows a loss event hits, and which. `ackclock fit` learns it
+The fluid engine and the mean field must be given how many flows a loss event hits, and which. `ackclock fit` learns it
 from packets. This page fits on three scenarios and predicts six others, with other rates, buffers, RTTs and mixes. All
 numbers come from
 
@@ -179,12 +179,12 @@ Packet runs of seeds 1 to 3, 60 s of which 20 s are warm-up, on
 ```toml
 {table}```
 
-Tail-drop queues do not choose by rate: the exponent of the rate is far from the 1 of the mean field and from
-the fluid's “fastest first”. What a full queue loses in a round trip is what windows grow by in one.
+Tail-drop queues do not select flows by rate: the exponent of the rate is far from the 1 of the mean field and from
+the fluid's “fastest first”. A full queue loses per round trip what the windows grow by in one.
 
 ## What the models predict
 
-Scenarios that were not fitted on. The period is that of the mean window. What is off by more than 1 point
+Scenarios that were not fitted on. The period is that of the mean window. Errors above 1 point
 (utilisation), 10 % (queue) or 0.1 (synchronisation) is **bold**.
 
 """

@@ -111,7 +111,7 @@ def section(title: str, body: str) -> str:
 
 
 def usage(card: Card) -> str:
-    """The lines of a scenario that name the algorithm, with the default of each parameter beside."""
+    """The lines of a scenario that name the algorithm, with the default of each parameter."""
     key = NAME_KEYS[card.family]
     if card.family == "stack":
         return fenced("toml", f'[tcp]\n{key} = "{card.name}"')
@@ -255,8 +255,8 @@ SCENARIO_INTRODUCTION = """# Scenario file
 A scenario is a TOML file. Every quantity carries its unit: rates `100Mbit`, `10Gbit`; times `20ms`, `60s`; sizes
 `64KB`, `1448B`, `50p` (packets), `1bdp` (bandwidth–delay products). `ackclock show --schema` prints the
 [JSON Schema](scenario.schema.json) behind this page, for editors that complete and check TOML. The keys of `[tcp]`
-are those of the [TCP stacks](../algorithms/index.md#tcp-stacks); the keys that may stand beside a congestion control's
-or a queue discipline's name are on its own [page](../algorithms/index.md).
+are those of the [TCP stacks](../algorithms/index.md#tcp-stacks); the parameters of each congestion control and queue
+discipline are on [its own page](../algorithms/index.md).
 """
 
 
@@ -290,7 +290,7 @@ def default_of(key: dict[str, Any]) -> str:
 
 def metrics_page() -> str:
     """Every metric with its unit and definition."""
-    text = "# Metrics\n\nEach is computed per run over the part after the warm-up, and summarised over the seeds.\n"
+    text = "# Metrics\n\nEach is computed per run over the time after the warm-up, and summarised over the seeds.\n"
     for metric in METRICS.values():
         per_flow = " (a value per flow)" if metric.per_flow else ""
         unit_name = UNITS.get(metric.unit, metric.unit)

@@ -1,4 +1,4 @@
-"""What can go wrong, and what the user is told about it.
+"""What can go wrong, and the message that the user gets.
 
 Every message is one line that names the place, what was found there and what would be right.
 The command line turns `AckclockError` into its message and `exit_status`; it never shows a traceback for one.

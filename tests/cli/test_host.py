@@ -9,7 +9,9 @@ from typer.testing import CliRunner
 
 from ackclock.captures import clock
 from ackclock.cli.program import application
+from ackclock.cli.terminal import host
 from ackclock.dataset import Dataset
+from ackclock.doctor import Examined
 
 PARTS = {
     "all": ["--for", "50ms", "--repeats", "1", "--disk"],
@@ -106,3 +108,11 @@ def test_a_file_that_is_called_host_is_still_a_file(tmp_path, monkeypatch):
     result = CliRunner().invoke(application(), ["doctor", "./host"])
     assert result.exit_code == 2
     assert result.output.startswith("host: found")
+
+
+@pytest.mark.parametrize(("listens", "who"), [("there", "alice"), ("here", "this host")])
+def test_the_listening_side_is_named(capsys, listens: str, who: str):
+    network = {"hosts": {}, "to": "alice", "repeats": 1, "duration_s": 5.0, "listens": listens, "cells": []}
+    machine = {"name": "vm", "kernel": "6.1.0", "processors": 2, "virtual_machine": True}
+    host.print_host(Examined(Dataset({"runs": []}, {}), {"host": machine, "network": network}))
+    assert f"; {who} listened." in " ".join(capsys.readouterr().out.split())

@@ -99,7 +99,7 @@ def test_what_is_worth_a_word_comes_in_the_order_of_its_cost():
     found = list(seen((1, 0.02, "scheduler"), (2, 0.5, "steal"), (3, 0.004, "stop")).findings())
     assert [finding.evidence["class"] for finding in found] == ["steal", "scheduler"]
     assert found[0].sentence == (
-        "The clock had a gap once, 500 ms in all (5.00 % of the time), since the hypervisor ran other guests; "
+        "The clock had a gap once, 500 ms in all (5.00 % of the time), because the hypervisor ran other guests; "
         "the longest: 500 ms."
     )
     assert all(finding.bad for finding in found)

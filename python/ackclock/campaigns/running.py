@@ -68,18 +68,18 @@ def run(
 ) -> Dataset:
     """Runs the plan once for each seed and returns all runs as one dataset.
 
-    What the plan needs of other results is measured first. A deterministic engine runs once, with the first
+    Values that the plan takes from other results are measured first. A deterministic engine runs once, with the first
     seed: all seeds have the same result.
 
     Args:
         plan: what to run: a plan; or a scenario, as `load` and `scenario` give, a file's path, its text as TOML, or its
             tables as a mapping.
         engine: name of the engine.
-        seeds: instead of the plan's own.
+        seeds: the seeds to run, instead of the plan's own.
         jobs: runs at a time; by default one for each core.
-        progress: called with the share that is done, 0 to 1.
+        progress: called with the fraction completed, 0 to 1.
         captures: folder for packet captures, if the plan asks for them; without it there are none.
-        command: what the manifest says was run.
+        command: the command recorded in the manifest.
 
     Raises:
         ScenarioError: a scenario whose values do not fit together, or one with a sweep.

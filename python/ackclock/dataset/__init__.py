@@ -125,8 +125,8 @@ class Dataset:
     `flows`, `flow_samples`, `queue_samples`, `events`, `links`, `packets` and `transmissions` are Polars frames;
     `scan(table)` is lazy, for results that should not be read whole.
 
-    Of the manifest `ackclock` (a version) and `runs` (`{run}` each, with a `seed` if it has one) must be there. What
-    was never planned has no `plan`, or one that says what is known; and no `engine`.
+    In the manifest, `ackclock` (a version) and `runs` (`{run}` each, with a `seed` if it has one) must be there. What
+    was never planned has no `plan`, or one with what is known; and no `engine`.
     """
 
     manifest: Manifest

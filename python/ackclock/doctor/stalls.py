@@ -40,7 +40,7 @@ WORDS: Mapping[str, tuple[str, str]] = {
     "steal": ("the hypervisor ran other guests", "Ask for processors that are not shared with other guests."),
     "stop": ("the process was stopped", "Find out who sends SIGSTOP: job control, a debugger, a checkpoint."),
     "pause": (
-        "the machine itself stood still",
+        "the machine itself was paused",
         "Look for snapshots, migrations and suspensions at that time; on a shared machine, for its load.",
     ),
     "step": ("somebody set the clock", "Let the clock be slewed (chrony's makestep only at the start)."),
@@ -113,7 +113,7 @@ class Stalls:
         total, longest = (numbers.value(found[key], "s") for key in ("total_s", "longest_s"))
         share = numbers.value(found["total_s"] / self.watched_s, "share")
         said = (
-            f"The clock had a gap {times}, {total} in all ({share} of the time), since {was}; the longest: {longest}."
+            f"The clock had a gap {times}, {total} in all ({share} of the time), because {was}; the longest: {longest}."
         )
         return Finding("stalls", said, {"class": name, **found}, advice, bad=True)
 

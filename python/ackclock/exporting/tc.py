@@ -108,7 +108,7 @@ def _lacking_at(link: LinkPlan) -> Iterator[str]:
     if link.queue.discipline in disciplines.NAMES:
         yield from disciplines.beyond(link.queue)
     if link.loss and link.loss["kind"] == "every":
-        yield "loss of each so many-th packet"
+        yield "loss of every n-th packet"
 
 
 def _is_plain(source: DatagramPlan) -> bool:

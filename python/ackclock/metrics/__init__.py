@@ -10,7 +10,7 @@
     metrics.epochs_by_rule(data)                   # the same by three rules of what an epoch is
     metrics.window_falls(data)                     # the total window before and after each
     metrics.shared_bottlenecks(data)               # which flows' RTTs go together
-    metrics.trace(captured)                        # what Braud 2016 took of the traces of backbones
+    metrics.trace(captured)                        # what Braud 2016 measured in backbone traces
     metrics.flow_goodput(data)                     # goodput of each flow, with its label
     metrics.flow_means(data)                       # goodput, loss, RTT and window of each flow
     metrics.losses_before_capture_loss(captured)   # losses where the capture misses nothing

@@ -109,7 +109,7 @@ class ChangePlan:
 class LinkPlan:
     """A link that can queue: random loss, queue, transmitter, then `delay_s` of propagation.
 
-    `ends` are the nodes that it joins (None: only paths name it); `weight` is its share among equally short ways. With
+    `ends` are the nodes that it joins (None: only paths name it); `weight` is its share among equal-cost paths. With
     a trace, `rate_bps` is its mean.
     """
 

@@ -68,26 +68,26 @@ def scenario(  # noqa: PLR0913 (all but two have defaults)
 ) -> Loaded:
     """A scenario without a file: long flows through one bottleneck, that of `ackclock find --rate … --rtt …`.
 
-    The first quarter of a run is not measured; the flows start 10 ms after each other, with up to 1 s of jitter. All
-    else is as in a scenario file that does not mention it; `.with_({…})` sets it, and `.source.text` is the file.
+    The first quarter of a run is the warm-up; the flows start 10 ms apart, with up to 1 s of jitter. All
+    other keys have the defaults of a scenario file; `.with_({…})` sets them, and `.source.text` is the file.
 
     Args:
-        rate: the bottleneck's, such as "1Gbit".
+        rate: the bottleneck's rate, such as "1Gbit".
         rtt: the base round-trip time, such as "40ms".
-        flows: how many.
+        flows: their number.
         congestion: their congestion control, by name or with parameters: `{"kind": "cubic", "beta": 0.8}`.
         discipline: the bottleneck's queue discipline.
-        limit: its limit: "1bdp", "100p", "64KB".
-        duration: of a run.
-        repeats: runs, with the seeds 1, 2, 3 …
+        limit: its size: "1bdp", "100p", "64KB".
+        duration: length of a run.
+        repeats: number of runs, with the seeds 1, 2, 3 …
         name: a title.
         sweep: lists of values by keys, such as `{"network.queue.limit": ["0.1bdp", "1bdp"]}`: every combination is a
             point, for `ackclock.sweep`.
 
     Raises:
         ScenarioError: values that a scenario cannot have, each in a line.
-        InputError: what is no duration.
-        TypeError: a value that no file can have.
+        InputError: a malformed duration.
+        TypeError: a value that a scenario file cannot hold.
     """
     asked = {
         "rate": rate,

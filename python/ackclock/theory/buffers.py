@@ -1,4 +1,4 @@
-"""How large a buffer shall be, in bytes, and what a sawtooth makes of a buffer.
+"""How large a buffer should be, in bytes, and how a sawtooth uses it.
 
 The rules as Belhareth 2014 (section 1.4.1) collects them: the product of bandwidth and delay (Villamizar and Song
 1994), that over √N (Appenzeller, Keslassy and McKeown 2004), 0.63 of the latter (Wischik and McKeown 2005), a tenth of

@@ -1,4 +1,4 @@
-"""What one Reno connection gets at a loss probability: Mathis's square root, and Padhye's formula with timeouts.
+"""Throughput of a Reno connection at a loss probability: Mathis's square root, and Padhye's formula with timeouts.
 
 M. Mathis, J. Semke, J. Mahdavi, T. Ott: The macroscopic behavior of the TCP congestion avoidance algorithm, CCR 27(3),
 1997. J. Padhye, V. Firoiu, D. Towsley, J. Kurose: Modeling TCP throughput, SIGCOMM 1998; the same as Modeling TCP Reno

@@ -221,7 +221,7 @@ def test_traffic_of_all_kinds_is_taken():
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        (("loss = { probability = 0.002 }", "loss = { every = 100 }"), "loss of each so many-th packet of a flow"),
+        (("loss = { probability = 0.002 }", "loss = { every = 100 }"), "loss of every n-th packet of a flow"),
         (("0.002 }", "0.002, syn = 0.1 }"), "a loss of SYNs of its own"),
         (('rate = "8Mbit" }', "up = false }"), "links that fail"),
         (('mean = "10KB" }\n[[traffic]]', 'mean = "10KB" }\nrequest = "100B"\n[[traffic]]'),

@@ -72,7 +72,7 @@ def test_a_plan_for_the_tcp_of_old_simulators_is_taken_whole():
             ("[tcp]", 'changes = [{ at = "1s", link = "bottleneck", up = false }]\n[tcp]'),
             ["links that fail, or whose delay changes"],
         ),
-        (("[tcp]", "loss = { every = 100 }\n[tcp]"), ["loss of each so many-th packet of a flow"]),
+        (("[tcp]", "loss = { every = 100 }\n[tcp]"), ["loss of every n-th packet of a flow"]),
         (("[tcp]", 'frame_overhead = "0B"\n[tcp]'), ["frames of less than 2 B"]),
     ],
 )

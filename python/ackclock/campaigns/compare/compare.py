@@ -29,9 +29,9 @@ _NUMBERS = ("mean", "ci95_low", "ci95_high", "difference", "difference_low", "di
 
 @dataclass(frozen=True)
 class Comparison:
-    """One scenario's results by engine, in the order that was asked for.
+    """One scenario's results by engine, in the order requested.
 
-    `refused` says of the engines that cannot run it why; `exact` names those that draw nothing: their only run is all.
+    `refused` has the reasons of the engines that cannot run it; `exact` names the deterministic ones, which run once.
     """
 
     name: str
@@ -140,15 +140,15 @@ def compare(
     Args:
         plan: what to run: whatever `run` takes.
         engines: names of engines.
-        seeds: instead of the plan's own.
+        seeds: the seeds to run, instead of the plan's own.
         jobs: runs at a time; by default one for each core.
-        progress: called with the share that is done, 0 to 1.
-        command: what the manifests say was run.
+        progress: called with the fraction completed, 0 to 1.
+        command: the command recorded in the manifests.
 
     Raises:
         ScenarioError: a scenario whose values do not fit together, or one with a sweep.
         UnsupportedError: no engine can run the plan.
-        InputError: unknown engines, fewer than two, or seeds that are no seeds.
+        InputError: unknown engines, fewer than two, or invalid seeds.
         TypeError: an argument of another type.
     """
     complete = running.planned(plan, seeds)

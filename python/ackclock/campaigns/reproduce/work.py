@@ -64,8 +64,8 @@ def run(
         folder: where the result goes; an earlier result there is replaced.
         quick: at the reduced scale of `quick.toml`: a look, not the verdict that the documentation quotes.
         jobs: runs at a time; by default one for each core.
-        progress: called with the share that is done, 0 to 1.
-        command: what the manifests say was run.
+        progress: called with the fraction completed, 0 to 1.
+        command: the command recorded in the manifests.
 
     Raises:
         InputError: something is wrong in the entry's files, or something else is in the folder's place.

@@ -34,8 +34,8 @@ def merge(
     Args:
         given: folders that `ackclock sweep … --shard K/N` has written, all of one sweep, in any order.
         out: folder of the whole sweep; one that has the same sweep already is replaced.
-        progress: called with the share that is done, 0 to 1.
-        command: what the manifest says was run.
+        progress: called with the fraction completed, 0 to 1.
+        command: the command recorded in the manifest.
 
     Raises:
         InputError: a folder that is no shard, is not finished or damaged; shards of different sweeps, one twice, or one

@@ -54,31 +54,31 @@ def sweep(  # noqa: PLR0913 (all but the first have defaults)
 ) -> Sweep:
     """Runs every point of the scenario's `[sweep]` with every seed, and returns the table of all runs.
 
-    What the folder `out` has of this sweep already is not run again, so the same call goes on after an interruption.
-    The runs are made in processes of their own: in a script, call it under `if __name__ == "__main__":`.
+    Runs of this sweep that the folder `out` already has are not repeated, so the same call resumes an interrupted one.
+    The runs are made in separate processes: in a script, call it under `if __name__ == "__main__":`.
 
     Args:
         loaded: the scenario: whatever `run` takes. One without a sweep is a sweep of one point.
         engine: name of the engine.
-        out: folder of the result; by default one that goes with the returned object.
-        seeds: instead of the scenario's own.
+        out: folder of the result; by default a temporary one, deleted with the returned object.
+        seeds: the seeds to run, instead of the scenario's own.
         metrics: names of the metrics to compute; by default all.
         samples: keep samples and events too, not only the tables `flows` and `links`.
-        where: run the points only that have one of these values at these keys, as the file writes them.
+        where: run only the points that have one of these values at these keys, as written in the file.
         shard: one part of the points only: "3/20" is the third of twenty, for `ackclock merge`.
         design: "fractional:4" runs the points of a two-level design of resolution IV only (3 to 5).
         jobs: processes; by default one for each core.
         scheduler: the address of a Dask scheduler, whose workers run it instead.
-        cluster: workers that are started for it: "local:8", or of a batch system, "slurm:40".
-        fresh: begin anew in a folder that has a sweep.
-        progress: called with the share that is done, 0 to 1.
-        command: what the manifest says was run.
+        cluster: workers to start for it: "local:8", or those of a batch system, "slurm:40".
+        fresh: start again from scratch in a folder that has a sweep.
+        progress: called with the fraction completed, 0 to 1.
+        command: the command recorded in the manifest.
 
     Raises:
         ScenarioError: the mistakes of all points. Of more than 3,000 points, some are checked before anything runs
             (`ackclock.scenario.covering`), the others in the first minutes; what was done before is kept.
         UnsupportedError: the engine cannot model something at some point.
-        InputError: an unknown engine or metric, no metric at all, seeds that are no seeds, or a folder that holds
+        InputError: an unknown engine or metric, no metric at all, invalid seeds, or a folder that holds
             something else.
         TypeError: an argument of another type.
         AckclockError: a run failed; what was done before is kept.

@@ -31,8 +31,8 @@ from ackclock.system import files
 class Sweep:
     """A finished sweep. `table` has the columns `run`, `point`, `seed`, a column for each swept key, and the metrics.
 
-    Swept numbers and booleans are columns of their kind; all else is text, as the file has it. Beside the texts of
-    quantities of one kind stand their numbers, in a column whose name has the unit: `network.rate_bps` (bit/s),
+    Swept numbers and booleans are columns of their type; all else is text, as in the file. Next to the texts of
+    quantities of one kind are their numbers, in a column whose name has the unit: `network.rate_bps` (bit/s),
     `network.rtt_s` (seconds), `network.queue.limit_bdp`, `…_bytes`, `…_p` (packets), `…_hz` (per second).
     """
 

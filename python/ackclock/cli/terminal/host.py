@@ -11,6 +11,7 @@ from rich.text import Text
 
 from ackclock.cli.terminal.capture import figures
 from ackclock.doctor import Examined, Finding
+from ackclock.doctor.network.cells import THERE
 from ackclock.views import numbers
 
 #: Kinds of gaps, in people's words.
@@ -18,7 +19,7 @@ GAPS = {
     "scheduler": "scheduler",
     "steal": "other guests",
     "stop": "stopped",
-    "pause": "machine stood still",
+    "pause": "machine paused",
     "step": "clock was set",
 }
 
@@ -106,9 +107,9 @@ def _print_transfers(console: Console, network: Mapping[str, Any]) -> None:
     times = "once" if network["repeats"] == 1 else f"{network['repeats']} times"
     console.print(
         f"TCP between this host and {network['to']}: transfers of {numbers.value(network['duration_s'], 's')}, {times} "
-        f"each; who listened was {network['listens']}."
+        f"each; {network['to'] if network['listens'] == THERE else 'this host'} listened."
     )
-    table = _table("data, flows", "goodput", "idle RTT", "loaded", "sent again", "held back by")
+    table = _table("data, flows", "goodput", "idle RTT", "loaded", "retransmitted", "limited by")
     for cell in network["cells"]:
         goodput = cell["goodput_bps"]
         speed = numbers.estimate(goodput["mean"], goodput["ci95_low"], goodput["ci95_high"], "bit/s")

@@ -133,7 +133,7 @@ def _finer(plan: Plan) -> Iterator[str]:
             yield from disciplines.beyond(link.queue)
     losses = features.losses(plan)
     if any(loss["kind"] == "every" for loss in losses):
-        yield "loss of each so many-th packet"
+        yield "loss of every n-th packet"
     if losses and any(group.tcp and group.tcp.packet_bytes <= ACK_BYTES for group in plan.groups):
         yield f"random loss of packets of {ACK_BYTES} B and less"
     yield from routed.beyond(plan) if plan.nodes else network.beyond(plan)

@@ -211,6 +211,6 @@ def beyond_losses(plan: Plan) -> Iterator[str]:
     """What of random losses no simulator is told: they lose each packet with the same chance."""
     kinds = {link.loss["kind"] for link in plan.links if link.loss}
     if "every" in kinds:
-        yield "loss of each so many-th packet of a flow"
+        yield "loss of every n-th packet of a flow"
     if "with_syn" in kinds:
         yield "a loss of SYNs of its own"

@@ -15,18 +15,18 @@ from ackclock.scenario.options.options import Options
 
 
 class SingleCubicOptions(Table):
-    """Options of one CUBIC flow alone with its queue."""
+    """Options of a single CUBIC flow with a queue to itself."""
 
     growth: Literal["acks", "rtt"] = Field(
         "acks",
-        description="how Reno's estimate grows: by so many segments for each window of ACKs, as senders do it "
+        description="how the Reno estimate grows: with each window of ACKs, as senders do it "
         '("acks"), or as W + a t / R(t) ("rtt", Belhareth 2014, equation 2.11), slower where there is a queue',
     )
     whole: Literal["as_sent", "nothing", "loss", "window"] = Field(
         "as_sent",
-        description='what is a whole number of packets: "nothing"; "loss", the window at which a packet is lost '
+        description='what is rounded to whole packets: "nothing"; "loss", the window at which a packet is lost '
         '(Belhareth 2014, section 2.4.1.3); "window", the window itself, rounded towards the plateau as Linux does; '
-        '"as_sent", what the flow\'s whole_segments says',
+        '"as_sent", as the flow\'s whole_segments says',
     )
     seen: Literal["at_once", "next_round", "rtt_later"] = Field(
         "rtt_later",
@@ -40,24 +40,24 @@ class PendulumOptions(Table):
 
     growth: Literal["rtt", "acks"] = Field(
         "rtt",
-        description='what a Reno window grows by: "rtt", a packet each RTT; "acks", a share of one for each ACK, which '
-        "with delayed ACKs is half as much",
+        description='how a Reno window grows: "rtt", by a packet per RTT; "acks", by a fraction of one per ACK, '
+        "which is half as fast with delayed ACKs",
     )
     simultaneous_loss: Annotated[float, Field(ge=0, le=1)] | None = Field(
         None,
-        description="the probability that a loss in one direction brings one in the other, if that queue cannot hold "
-        "what comes over; absent: 1 with queues in bytes, 0 with queues in packets",
+        description="probability that a loss in one direction causes one in the other, if that queue cannot hold "
+        "what arrives; absent: 1 with queues in bytes, 0 with queues in packets",
     )
     simultaneous_losses: Literal["drawn", "expected"] = Field(
         "drawn",
-        description='whether these losses are "drawn" from the seed, or the window is left what is "expected" of it',
+        description='whether these losses are "drawn" at random, or the window is reduced to its "expected" value',
     )
 
 
 class SynLossOptions(Table):
     """Options of transfers that may lose their SYN."""
 
-    recovery: Delay | None = Field(None, description="what the repair of a loss takes; absent: one RTT")
+    recovery: Delay | None = Field(None, description="how long the repair of a loss takes; absent: one RTT")
 
 
 class Theory(Options):
@@ -71,9 +71,9 @@ class Theory(Options):
         "random-loss",
         "small-packets",
         "streams",
-    ] = Field("auto", description='which model answers; "auto": the first one that fits the scenario')
+    ] = Field("auto", description='which model to use; "auto": the first one that fits the scenario')
     single_cubic: SingleCubicOptions = Field(
-        default_factory=SingleCubicOptions, description="how one CUBIC flow alone with its queue is modelled"
+        default_factory=SingleCubicOptions, description="how a single CUBIC flow with a queue to itself is modelled"
     )
     pendulum: PendulumOptions = Field(
         default_factory=PendulumOptions, description="how two antiparallel New Reno flows are modelled"

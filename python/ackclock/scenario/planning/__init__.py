@@ -72,8 +72,8 @@ class Point:
 class Loaded:
     """A checked scenario and its text. One with a sweep has a scenario for each of its points, and none of its own.
 
-    `kernel` stands in place of the scenario's `[linux] kernel` in every plan; `ssh_config` is the file by which ssh
-    reaches the hosts of a testbed, in place of the user's own; `module` is what the user brings for the kernel.
+    `kernel` replaces the scenario's `[linux] kernel` in every plan; `ssh_config` is the file by which ssh
+    reaches the hosts of a testbed, instead of the user's own; `module` is a congestion control for the kernel.
     """
 
     scenario: Scenario | None
@@ -203,7 +203,7 @@ class Loaded:
 def load(path: str | Path) -> Loaded:
     """Reads and checks a scenario file, `-` for standard input. Raises `ScenarioError` with every mistake in it.
 
-    Of one with a sweep the table `[sweep]` is checked; `Loaded.points` checks the points.
+    With a sweep, only the table `[sweep]` is checked; `Loaded.points` checks the points.
     """
     source = Source(named(path), source_text(path))
     return _loaded(with_traces(source, Path() if str(path) == "-" else Path(path).parent))
@@ -218,7 +218,7 @@ def loads(text: str, name: str = "scenario") -> Loaded:
 def mapped(content: Mapping[str, Any], name: str = "scenario") -> Loaded:
     """As `load`, from the tables of a file as Python has them: `{"duration": "60s", "network": {…}, …}`.
 
-    `name` is what messages and results call it. Raises `TypeError` for values that no file can have.
+    `name` is what messages and results call it. Raises `TypeError` for values that a scenario file cannot hold.
     """
     return _loaded(without_file(content, name))
 

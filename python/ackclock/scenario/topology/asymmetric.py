@@ -29,7 +29,9 @@ class Side(Impaired):
     rate: LinkRate = Field(description='its rate, such as "10Mbit"')
     delay: Delay = Field(description='its propagation delay, such as "21ms"')
     queue: Queue = Field(description='its queue, such as { discipline = "bfifo", limit = "36KB" }')
-    burst: Burst | None = Field(None, description="burst of a token bucket in the link's place; absent: a transmitter")
+    burst: Burst | None = Field(
+        None, description="burst of a token bucket that replaces the transmitter; absent: a transmitter"
+    )
 
     def link(self, name: str, delay_s: float) -> Link:
         """The link; what is not its own of the delay is that of the ways over it."""

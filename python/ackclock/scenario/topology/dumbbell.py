@@ -43,14 +43,14 @@ class Dumbbell(Impaired, Topology):
     queue: Queue = Field(description='the bottleneck\'s queue, such as { discipline = "pfifo", limit = "1bdp" }')
     burst: Burst | None = Field(
         None,
-        description="burst of a token bucket in the link's place (htb and tbf of tc); absent: packets are transmitted",
+        description="burst of a token bucket that replaces the transmitter (tc's htb and tbf); absent: a transmitter",
     )
     access_rate: LinkRate | None = Field(None, description="rate of each source's own access link; absent: infinite")
     aggregation: Annotated[float, Field(gt=0, le=1e6)] | None = Field(
-        None, description="instead of access_rate: the bottleneck's rate is so many times that of an access link"
+        None, description="instead of access_rate: ratio of the bottleneck's rate to that of an access link"
     )
     access_queue: Queue | None = Field(None, description="queue of each access link; absent: pfifo of 1000 packets")
-    reverse: Reverse | None = Field(None, description="a shared link on the way back; absent: pure delay")
+    reverse: Reverse | None = Field(None, description="a shared link on the return path; absent: pure delay")
 
     @model_validator(mode="after")
     def _access_is_said_once(self) -> Dumbbell:

@@ -30,10 +30,10 @@ class FatTree(Routed):
     topology: Literal["fat-tree"] = Field(description='a topology: "fat-tree"')
     ports: Annotated[int, Field(ge=2, le=1024)] = Field(description="ports m of each switch, an even number")
     levels: Annotated[int, Field(ge=1, le=16)] = Field(description="levels n of switches")
-    rate: LinkRate = Field(description='the rate of each link, such as "1Gbit"')
-    delay: Delay = Field(description='the propagation delay of each link, such as "1us"')
-    queue: Queue = Field(description='the queue of each port of a switch, such as { discipline = "pfifo", … }')
-    host_rate: LinkRate | None = Field(None, description="the rate of the hosts' links; absent: as the others")
+    rate: LinkRate = Field(description='rate of each link, such as "1Gbit"')
+    delay: Delay = Field(description='propagation delay of each link, such as "1us"')
+    queue: Queue = Field(description='queue of each port of a switch, such as { discipline = "pfifo", … }')
+    host_rate: LinkRate | None = Field(None, description="rate of the hosts' links; absent: the same as the others")
 
     @model_validator(mode="after")
     def _can_be_built(self) -> FatTree:

@@ -20,8 +20,12 @@ from ackclock.scenario.topology.wiring import Cable, Wiring
 class Node(Table):
     """A node, or several."""
 
-    name: Name = Field(description='its name; with a count those of several: "s" and 2 are "s-0" and "s-1"')
-    count: Annotated[int, Field(ge=1, le=MOST_NODES)] | None = Field(None, description="so many; absent: one")
+    name: Name = Field(
+        description='its name; with a count, the common part of several names: "s" and 2 are "s-0" and "s-1"'
+    )
+    count: Annotated[int, Field(ge=1, le=MOST_NODES)] | None = Field(
+        None, description="number of such nodes; absent: one"
+    )
     host: bool = Field(False, description="true: flows may begin and end here; false: a switch")
 
     @property
@@ -37,14 +41,16 @@ class Edge(Impaired):
     to: Name = Field(description="a node, or a pattern")
     rate: LinkRate = Field(description='its rate, such as "1Gbit"')
     delay: Delay = Field(description='its propagation delay, such as "10us"')
-    queue: Queue = Field(description="its queue, at each of its ends that is a switch")
-    one_way: bool = Field(False, description="true: from `from` to `to` only; absent: both ways alike")
+    queue: Queue = Field(description="its queue, at each end that is a switch")
+    one_way: bool = Field(False, description="true: from `from` to `to` only; absent: the same in both directions")
     weight: Annotated[float, Field(gt=0, le=1e6)] = Field(
-        1.0, description='its share among equally short ways, for routing = "weighted"'
+        1.0, description='its share among equal-cost paths, for routing = "weighted"'
     )
-    burst: Burst | None = Field(None, description="burst of a token bucket in the link's place; absent: a transmitter")
+    burst: Burst | None = Field(
+        None, description="burst of a token bucket that replaces the transmitter; absent: a transmitter"
+    )
     bottleneck: bool | None = Field(
-        None, description="whether the metrics look at it; absent: where a switch sends into it"
+        None, description="whether the metrics treat it as a bottleneck; absent: yes if a switch sends into it"
     )
 
 

@@ -24,23 +24,26 @@ _LOSSES = "{ every = 1000 }, { probability = 1e-3 } or { to_bad = 0.01, to_good 
 
 
 class Loss(Table):
-    """Random loss of data packets on a link: each so many-th of a flow, by chance, or in bursts; of SYNs if it says so.
+    """Random loss of data packets on a link: every n-th of a flow, independently, or in bursts; of SYNs if given.
 
     In bursts (Gilbert and Elliott): each data packet is lost with the probability of the state that it finds, and then
     draws whether the other state follows. These are p, r, 1-h and 1-k of netem's `loss gemodel`.
     """
 
-    every: Annotated[int, Field(ge=2, le=10**15)] | None = Field(None, description="each so many-th packet of a flow")
-    probability: Chance | None = Field(None, description="chance of each packet; 0: none is lost")
+    every: Annotated[int, Field(ge=2, le=10**15)] | None = Field(
+        None, description="every n-th packet of a flow is lost"
+    )
+    probability: Chance | None = Field(None, description="loss probability of each packet; 0: none is lost")
     syn: Chance | None = Field(
-        None, description="beside a probability: chance of each SYN and SYN/ACK; without it they pass"
+        None, description="with probability: loss probability of each SYN and SYN/ACK; absent: they are never lost"
     )
-    to_bad: Share | None = Field(None, description="in bursts: chance that the bad state follows the good one")
+    to_bad: Share | None = Field(None, description="bursty loss: probability of going from the good to the bad state")
     to_good: Annotated[float, Field(gt=0, le=1)] | None = Field(
-        None, description="in bursts: chance that the good state follows the bad one; 1 / it is the mean burst"
+        None,
+        description="bursty loss: probability of going from the bad to the good state; its inverse is the mean burst",
     )
-    in_bad: Share | None = Field(None, description="in bursts: chance of loss in the bad state; absent: 1")
-    in_good: Share | None = Field(None, description="in bursts: chance of loss in the good state; absent: 0")
+    in_bad: Share | None = Field(None, description="bursty loss: loss probability in the bad state; absent: 1")
+    in_good: Share | None = Field(None, description="bursty loss: loss probability in the good state; absent: 0")
 
     @model_validator(mode="after")
     def _one_law(self) -> Loss:
@@ -89,10 +92,10 @@ class Impaired(Table):
     """The keys of a link that say what it does to packets besides queueing."""
 
     loss: Loss | None = Field(None, description="random loss before the queue")
-    jitter: Jitter | None = Field(None, description='a delay that varies: { deviation = "5ms" }')
-    reorder: OfPackets | None = Field(None, description="packets that arrive without the link's delay, before others")
+    jitter: Jitter | None = Field(None, description='variable delay: { deviation = "5ms" }')
+    reorder: OfPackets | None = Field(None, description="packets that skip the link's delay, overtaking others")
     duplicate: OfPackets | None = Field(None, description="packets that arrive twice")
-    corrupt: OfPackets | None = Field(None, description="packets that are damaged: their end discards them")
+    corrupt: OfPackets | None = Field(None, description="corrupted packets: the receiver discards them")
 
     @model_validator(mode="after")
     def _fits(self) -> Impaired:

@@ -35,11 +35,11 @@ class Inventec(Routed):
     """Five cores, two regions, ten racks: 65 switches."""
 
     topology: Literal["inventec"] = Field(description='a topology: "inventec"')
-    hosts: Literal[500, 1000] = Field(500, description="500 hosts as Le's text has it, or 1000 as his figure counts")
-    rate: LinkRate = Field(description='the rate of the hosts\' links, such as "1Gbit"')
-    switch_rate: LinkRate = Field("10Gbit", validate_default=True, description="the rate between switches")
-    delay: Delay = Field(description='the propagation delay of each link, such as "1us"')
-    queue: Queue = Field(description='the queue of each port of a switch, such as { discipline = "pfifo", … }')
+    hosts: Literal[500, 1000] = Field(500, description="500 hosts as in Le's text, or 1000 as in his figure")
+    rate: LinkRate = Field(description='rate of the hosts\' links, such as "1Gbit"')
+    switch_rate: LinkRate = Field("10Gbit", validate_default=True, description="rate between switches")
+    delay: Delay = Field(description='propagation delay of each link, such as "1us"')
+    queue: Queue = Field(description='queue of each port of a switch, such as { discipline = "pfifo", … }')
 
     def wire(self) -> Wiring:
         """Hosts `h0` …; switches `core-0` …, `region-0-0` … (region and number), `rack-0-0` … (rack and number)."""

@@ -19,12 +19,12 @@ class LeafSpine(Routed):
     leaves: Annotated[int, Field(ge=1, le=10_000)] = Field(description="number of leaves")
     spines: Annotated[int, Field(ge=1, le=10_000)] = Field(description="number of spines")
     hosts: Annotated[int, Field(ge=1, le=10_000)] = Field(description="hosts of each leaf")
-    rate: LinkRate = Field(description='the rate of the hosts\' links, such as "1Gbit"')
+    rate: LinkRate = Field(description='rate of the hosts\' links, such as "1Gbit"')
     spine_rate: LinkRate | None = Field(
-        None, description="the rate between leaf and spine; absent: as the hosts' links"
+        None, description="rate between leaf and spine; absent: the same as the hosts' links"
     )
-    delay: Delay = Field(description='the propagation delay of each link, such as "1us"')
-    queue: Queue = Field(description='the queue of each port of a switch, such as { discipline = "pfifo", … }')
+    delay: Delay = Field(description='propagation delay of each link, such as "1us"')
+    queue: Queue = Field(description='queue of each port of a switch, such as { discipline = "pfifo", … }')
 
     @model_validator(mode="after")
     def _can_be_built(self) -> LeafSpine:

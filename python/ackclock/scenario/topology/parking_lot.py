@@ -19,11 +19,11 @@ class ParkingLot(Routed):
 
     topology: Literal["parking-lot"] = Field(description='a topology: "parking-lot"')
     hops: Annotated[int, Field(ge=1, le=100)] = Field(description="number of bottlenecks in a row")
-    rate: LinkRate = Field(description='the rate of each bottleneck, such as "100Mbit"')
-    delay: Delay = Field(description='the propagation delay of each bottleneck, such as "10ms"')
-    queue: Queue = Field(description='the queue of each bottleneck, such as { discipline = "pfifo", limit = "100p" }')
-    access_rate: LinkRate = Field(description='the rate of the hosts\' links, such as "1Gbit"')
-    access_delay: Delay = Field("0s", validate_default=True, description="the propagation delay of the hosts' links")
+    rate: LinkRate = Field(description='rate of each bottleneck, such as "100Mbit"')
+    delay: Delay = Field(description='propagation delay of each bottleneck, such as "10ms"')
+    queue: Queue = Field(description='queue of each bottleneck, such as { discipline = "pfifo", limit = "100p" }')
+    access_rate: LinkRate = Field(description='rate of the hosts\' links, such as "1Gbit"')
+    access_delay: Delay = Field("0s", validate_default=True, description="propagation delay of the hosts' links")
 
     def wire(self) -> Wiring:
         """Switches `s0` … in a row; for each way, a host that sends and one that receives at its ends."""

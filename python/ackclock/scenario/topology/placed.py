@@ -31,27 +31,27 @@ class Placed(Table):
     """Where a group's data goes, and how many send it. Which of the keys there are depends on the topology."""
 
     count: Annotated[int, Field(ge=1, le=MOST_FLOWS)] = Field(
-        1, description="number of sources; between hosts: of each pair"
+        1, description="number of sources; between hosts: for each pair"
     )
     congestion_factor: Annotated[float, Field(gt=0, le=1000)] | None = Field(
         None,
         description=(
-            "instead of count: so many sources that their access rates together are this multiple of the rate of the "
-            "link that their data shares; dumbbell with access_rate or aggregation"
+            "instead of count: as many sources as make their total access rate this multiple of the rate of the "
+            "link that their data share; dumbbell with access_rate or aggregation"
         ),
     )
     direction: Direction | None = Field(
-        None, description='way of the data: "down" (absent), or "up", against it; dumbbell and asymmetric'
+        None, description='direction of the data: "down" (the default) or "up"; dumbbell and asymmetric'
     )
     rtt: Annotated[Spread, Spreadable(RTT)] | None = Field(
         None,
-        description="base RTT of these flows, instead of network.rtt; on an asymmetric line with what lies beyond it",
+        description="base RTT of these flows, instead of network.rtt; on an asymmetric line, including all beyond it",
     )
     rtt_spread: Delay | None = Field(
         None,
         description=(
-            "by how much the base RTT of each source may be longer or shorter, drawn evenly from the scenario's first "
-            "seed: the flows of all runs have the same"
+            "how much longer or shorter the base RTT of each source may be: drawn uniformly from the scenario's first "
+            "seed, so the same in all runs"
         ),
     )
     from_: HostNames | None = Field(None, alias="from", description='sending hosts: a name, "h*", a list; absent: all')
@@ -63,7 +63,7 @@ class Placed(Table):
             '"random" (drawn from the seed)'
         ),
     )
-    path: Name | None = Field(None, description='a way by its name, such as "long" or "hop-2" of a parking lot')
+    path: Name | None = Field(None, description='a path by its name, such as "long" or "hop-2" of a parking lot')
 
     #: Whether the transfers and their ends are drawn from the seed.
     generated: ClassVar[bool] = False

@@ -33,17 +33,19 @@ class Routed(Topology):
     routing: Literal["single", "ecmp", "ecmp-packet", "weighted", "flowlet", "valiant"] = Field(
         "ecmp",
         description=(
-            'among equally short ways: "single" takes one for all, "ecmp" one for each flow, "ecmp-packet" one for '
-            'each packet, "weighted" one for each flow in proportion to the weights of the links, "flowlet" one for '
-            'each flowlet; "valiant" goes by way of a switch that is drawn for each flow'
+            'choice among equal-cost paths: "single" takes one for all flows, "ecmp" one per flow, "ecmp-packet" one '
+            'per packet, "weighted" one per flow in proportion to the weights of the links, "flowlet" one per '
+            'flowlet; "valiant" routes each flow through a switch drawn at random'
         ),
     )
     flowlet_gap: Interval = Field(
         "500us",
         validate_default=True,
-        description='a gap of at least this between packets of a flow begins a flowlet, for routing = "flowlet"',
+        description='least gap between two packets of a flow that starts a new flowlet, for routing = "flowlet"',
     )
-    host_queue: Queue | None = Field(None, description="queue of each host's own card; absent: pfifo of 1000 packets")
+    host_queue: Queue | None = Field(
+        None, description="queue of each host's network card; absent: pfifo of 1000 packets"
+    )
 
     @abstractmethod
     def wire(self) -> Wiring:

@@ -80,7 +80,7 @@ class Host(Table):
     )
     role: Literal["sender", "receiver", "router"] = Field(description='"sender", "receiver" or "router"')
     data: Annotated[str, BeforeValidator(_data)] | None = Field(
-        None, description="sender and receiver: the IPv4 address that its data have"
+        None, description="sender and receiver: the IPv4 address that carries its data"
     )
     to_receivers: Interface | None = Field(
         None, description="router: the interface towards the receivers, which gets rate and queue"
@@ -112,22 +112,24 @@ class Testbed(Topology):
     hosts: list[Host] = Field(description="tables [[network.hosts]]: senders, receivers, and one router")
     leave: bool = Field(
         False,
-        description="true: the path stays as it is; there is no router among the hosts, and rate and queue are what is "
-        "believed of its bottleneck",
+        description="true: the path is left as it is; there is no router among the hosts, and rate and queue are those "
+        "assumed of its bottleneck",
     )
     rate: Annotated[float | str, Measurable(*RATE_BOUNDS)] = Field(
-        description='the rate that the router gets towards the receivers, such as "100Mbit"; with leave, the path\'s '
-        'own, or "measured": the hosts find it out before a run'
+        description='the rate set on the router towards the receivers, such as "100Mbit"; with leave, the path\'s '
+        'own, or "measured": the hosts measure it before a run'
     )
-    queue: Queue = Field(description='its queue there, such as { discipline = "pfifo", limit = "100p" }')
+    queue: Queue = Field(
+        description='its queue towards the receivers, such as { discipline = "pfifo", limit = "100p" }'
+    )
     rtt: Annotated[float | str, Measurable(*DELAY_BOUNDS)] | None = Field(
         None,
         description='the two-way delay that the router adds, such as "20ms" ("0ms": none is added, and the path has '
-        'next to none); "measured": none is added, and the path\'s own is found out before a run; absent: its own, '
-        "whatever it is",
+        "hardly any); \"measured\": none is added, and the path's own is measured before a run; absent: the path's "
+        "own, whatever it is",
     )
     burst: Burst | None = Field(
-        None, description="burst of the token bucket that makes the rate; absent: as little as the kernel can hold"
+        None, description="burst of the token bucket that sets the rate; absent: the least that the kernel can sustain"
     )
 
     @model_validator(mode="after")

@@ -46,7 +46,7 @@ class Topology(Table):
     frame_overhead: Overhead = Field(
         "14B", validate_default=True, description="wire bytes beyond the IP packet; 14 is what tc counts"
     )
-    changes: list[Change] = Field([], description="tables [[network.changes]]: changes of links at given times")
+    changes: list[Change] = Field([], description="tables [[network.changes]]: changes to links at given times")
 
     def mistakes(self, flows: Sequence[Placed], traffic: Sequence[Placed]) -> Iterator[InitErrorDetails]:
         """What groups ask for that is not there."""

@@ -19,7 +19,9 @@ class Leg(Impaired):
     rate: LinkRate = Field(description='its rate, such as "100Mbit"')
     delay: Delay = Field(description='its propagation delay, such as "10ms"')
     queue: Queue = Field(description='its queue, such as { discipline = "pfifo", limit = "100p" }')
-    burst: Burst | None = Field(None, description="burst of a token bucket in the link's place; absent: a transmitter")
+    burst: Burst | None = Field(
+        None, description="burst of a token bucket that replaces the transmitter; absent: a transmitter"
+    )
 
     def cables(self, place: Loc) -> tuple[Cable, Cable]:
         """There, and back."""
@@ -39,7 +41,7 @@ class Y(Routed):
     branches: Annotated[list[Leg], Field(min_length=2, max_length=1000)] = Field(
         description="two or more [[network.branches]]: { rate, delay, queue }"
     )
-    trunk: Leg = Field(description="what they join in: { rate, delay, queue }")
+    trunk: Leg = Field(description="the link into which they merge: { rate, delay, queue }")
 
     def wire(self) -> Wiring:
         """Hosts `branch-0` … and `end`, and a switch `join`; the branch's queue is at its host.

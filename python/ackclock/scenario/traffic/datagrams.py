@@ -74,8 +74,8 @@ class Udp(Datagrams):
     """A constant rate, all the time or in bursts; or one that follows the delay."""
 
     kind: Literal["udp"] = Field(description='"udp"')
-    rate: EventRate | None = Field(None, description='datagrams in a second, such as "250/s"; or follow')
-    burst: Burst | None = Field(None, description='{ packets = 100, every = "1s" }; absent: all the time')
+    rate: EventRate | None = Field(None, description='datagrams per second, such as "250/s"; or give follow')
+    burst: Burst | None = Field(None, description='{ packets = 100, every = "1s" }; absent: continuous')
     follow: Follow | None = Field(
         None, description='{ target = "20ms", least = "10/s", most = "500/s" }: the rate follows the measured delay'
     )
@@ -107,9 +107,9 @@ class OnOff(Datagrams):
     """A constant rate for a while, then silence for a while."""
 
     kind: Literal["on-off"] = Field(description='"on-off"')
-    rate: EventRate = Field(description='datagrams in a second while it is on, such as "250/s"')
+    rate: EventRate = Field(description='datagrams per second while it is on, such as "250/s"')
     on: Times = Field(description='how long it is on: "1s", or { distribution = "exponential", mean = "1s" }')
-    off: Times = Field(description="how long it is off, as on")
+    off: Times = Field(description="how long it is off, written as on")
 
     @model_validator(mode="after")
     def _takes_time(self) -> OnOff:

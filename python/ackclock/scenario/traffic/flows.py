@@ -17,13 +17,13 @@ class Starts(Table):
     """When sources start: source i at `at` + i × `every`."""
 
     at: Moment = Field("0s", validate_default=True, description="start of the first source")
-    every: Moment = Field("0s", validate_default=True, description="distance between one source's start and the next")
+    every: Moment = Field("0s", validate_default=True, description="interval between one source's start and the next")
 
 
 class Start(Starts):
     """When flows start: those of source i at `at` + i × `every` + a draw from [0, `jitter`) of the run's seed."""
 
-    jitter: Moment = Field("0s", validate_default=True, description="width of the draw that is added to each start")
+    jitter: Moment = Field("0s", validate_default=True, description="range of the random delay added to each start")
 
 
 class _StartAt:

@@ -67,9 +67,9 @@ class Poisson(Generated):
     """Transfers that begin at random: a Poisson process."""
 
     kind: Literal["poisson"] = Field(description='"poisson"')
-    rate: EventRate | None = Field(None, description='mean number of transfers, such as "1/s"; or load')
+    rate: EventRate | None = Field(None, description='mean rate of transfers, such as "1/s"; or give load')
     load: Annotated[float, Field(gt=0, le=10)] | None = Field(
-        None, description="the share of the bottleneck's rate that their wire bytes come to on average; or rate"
+        None, description="mean share of the bottleneck's rate that their wire bytes take; or give rate"
     )
 
     @model_validator(mode="after")
@@ -92,7 +92,7 @@ class Periodic(Generated):
     """Transfers at equal distances."""
 
     kind: Literal["periodic"] = Field(description='"periodic"')
-    every: Period = Field(description='from one transfer\'s start to the next, such as "1s"')
+    every: Period = Field(description='interval from one transfer\'s start to the next, such as "1s"')
 
     def arrivals(self, per_s: float | None) -> Mapping[str, Any]:
         """A distance."""
@@ -107,7 +107,7 @@ class Once(Generated):
     """One transfer of each source, or between each pair of hosts."""
 
     kind: Literal["once"] = Field(description='"once"')
-    jitter: Moment = Field("0s", validate_default=True, description="width of the draw that is added to each start")
+    jitter: Moment = Field("0s", validate_default=True, description="range of the random delay added to each start")
 
     def arrivals(self, per_s: float | None) -> Mapping[str, Any]:
         """All at the start."""
@@ -128,9 +128,14 @@ class Loop(Generated):
     think: Times = Field(
         "0s",
         validate_default=True,
-        description='from an end to the next start: "5s", or { distribution = "exponential", mean = "5s" }',
+        description=(
+            'pause between the end of one transfer and the start of the next: "5s", or '
+            '{ distribution = "exponential", mean = "5s" }'
+        ),
     )
-    jitter: Moment = Field("0s", validate_default=True, description="width of the draw added to each first start")
+    jitter: Moment = Field(
+        "0s", validate_default=True, description="range of the random delay added to each first start"
+    )
 
     def last_start_s(self, sources: int) -> float:
         """With the draw's width."""
@@ -151,7 +156,7 @@ class Sources(Loop):
     """Sources that transfer, think, transfer and so on."""
 
     kind: Literal["sources"] = Field(description='"sources"')
-    transfers: Limit | None = Field(None, description="transfers of each source, at most; absent: no limit")
+    transfers: Limit | None = Field(None, description="maximum number of transfers per source; absent: no limit")
 
     @model_validator(mode="after")
     def _ends(self) -> Sources:
@@ -176,13 +181,13 @@ class Web(Loop):
 
     kind: Literal["web"] = Field(description='"web"')
     count: Annotated[int, Field(ge=1, le=MOST_FLOWS)] = Field(1, alias="users", description="number of users")
-    size: Sizes = Field(description="size of an embedded object, as of any transfer")
-    main: Sizes | None = Field(None, description="size of a page's main object; absent: as the embedded ones")
-    objects: Counts = Field(description='embedded objects of a page: 5, or { distribution = "geometric", mean = 5 }')
+    size: Sizes = Field(description="size of an embedded object, written as for any transfer")
+    main: Sizes | None = Field(None, description="size of a page's main object; absent: the same as the embedded ones")
+    objects: Counts = Field(description='embedded objects per page: 5, or { distribution = "geometric", mean = 5 }')
     parallel: Annotated[int, Field(ge=1, le=1000)] = Field(
-        BROWSER_LANES, description="lanes, each a connection at a time; 6 is what browsers open over HTTP/1.1"
+        BROWSER_LANES, description="connections open at a time; 6 is what browsers open over HTTP/1.1"
     )
-    pages: Limit | None = Field(None, description="pages of each user, at most; absent: no limit")
+    pages: Limit | None = Field(None, description="maximum number of pages per user; absent: no limit")
 
     @model_validator(mode="after")
     def _ends(self) -> Web:
@@ -213,18 +218,21 @@ class Incast(Generated):
     hints: ClassVar[Mapping[str, str]] = {**Generated.hints, "count": "senders: the senders of a round"}
 
     kind: Literal["incast"] = Field(description='"incast"')
-    count: Annotated[int, Field(ge=1, le=MOST_FLOWS)] = Field(alias="senders", description="senders of a round")
+    count: Annotated[int, Field(ge=1, le=MOST_FLOWS)] = Field(
+        alias="senders", description="number of senders in a round"
+    )
     between: Literal["random", "in-turn"] | None = Field(
         None,
         description=(
-            'of hosts: each round draws its receiver and its senders ("random", absent), or all rounds have the first '
-            'receiver and the first senders ("in-turn")'
+            'between hosts: each round draws its receiver and its senders ("random", the default), or all '
+            'rounds have the first receiver and the first senders ("in-turn")'
         ),
     )
     every: Period | None = Field(
-        None, description="from one round's start to the next; absent: when the last round is complete"
+        None,
+        description="interval from one round's start to the next; absent: the next starts when the last is complete",
     )
-    rounds: Limit | None = Field(None, description="rounds, at most; absent: no limit, which needs every")
+    rounds: Limit | None = Field(None, description="maximum number of rounds; absent: no limit, which requires every")
 
     @model_validator(mode="after")
     def _ends(self) -> Incast:

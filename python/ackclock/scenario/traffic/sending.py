@@ -18,7 +18,7 @@ class Sending(Placed):
     label: Name | None = Field(None, description="name of the group; absent: its congestion control")
     stop: Moment | None = Field(
         None,
-        description="flows and UDP: from then on the sources have no more to send; other traffic: no transfer begins",
+        description="flows and UDP: when sources stop supplying data; other traffic: no transfer starts after it",
     )
     priority: Annotated[int, Field(ge=0, le=15)] = Field(
         0, description="priority of the packets of these flows and of their ACKs, 0 to 15 as in tc-prio(8)"
@@ -36,7 +36,7 @@ class Transfers(Sending):
     congestion: Congestion | None = Field(
         None, description='a congestion control, such as "cubic"; absent: that of the TCP stack'
     )
-    tcp: Tcp | None = Field(None, description="what differs from [tcp] for these flows")
+    tcp: Tcp | None = Field(None, description="overrides of [tcp] for these flows")
     request: Request | None = Field(
-        None, description='the receiver opens the connection and asks with so many bytes, such as "300B"'
+        None, description='the receiver opens the connection and sends a request of this size, such as "300B"'
     )
