@@ -9,7 +9,7 @@
 - `d0`: delays that follow no link begin here.
 
 Only cables out of `w`, `i`, `f` and `d` nodes have delays: behind a delay on a host its TCP would wait for its own
-packets, and one in front of a queue would be another queue. A host takes its time for a packet as the last delay of all.
+packets, and one in front of a queue would be another queue. What a host takes for a packet is the last delay of all.
 """
 
 from __future__ import annotations
