@@ -128,7 +128,7 @@ def test_what_an_engine_does_not_measure_does_not_count_for_it(monkeypatch):
 
 
 def test_seeds_that_make_no_difference_are_said():
-    plain = SCENARIO.replace('start = { every = "10ms", jitter = "1s" }', "")
+    plain = SCENARIO.replace('start = { every = "10ms", jitter = "1s" }', 'tcp = { processing = "0s" }')
     found = find(asked(vary("limit=10p,40p"), text=plain))
     assert any("All seeds gave the same" in sentence for sentence in sentences(found))
 
@@ -192,8 +192,9 @@ def of_the_grid(one: Question) -> int | None:
 
 
 def test_a_smaller_setting_that_is_undecided_is_named():
-    """Two flows use 3 packets of buffer better than 4: there the link's utilisation is no rising curve."""
-    text = SCENARIO.replace('"20ms"', '"40ms"', 1).replace('"8s"', '"20s"').replace("count = 3", "count = 2")
+    """Two flows in step use 3 packets of buffer better than 4: there the link's utilisation is no rising curve."""
+    text = SCENARIO.replace('"20ms"', '"40ms"', 1).replace('"8s"', '"20s"')
+    text = text.replace("count = 3", 'count = 2\ntcp = { processing = "0s" }')
     one = asked(vary("limit=2p..400p"), needs=[need("utilisation >= 94.5%")], text=text)
     found = find(one)
     assert [of_the_grid(one)] == found.doubtful() == [1]

@@ -172,6 +172,10 @@ def beyonds(*pairs: tuple[str, str]) -> list[str]:
             [],
         ),
         ('[[traffic]]\nkind = "udp"\nrate = "10/s"\npacket = "100B"\n[[flows]]', []),
+        (
+            '[[flows]]\ncongestion = "reno"\ntcp = { processing = "30us" }\n[[flows]]',
+            ["processing times of hosts other than the default, on a testbed"],
+        ),
     ],
 )
 def test_what_no_host_can_hold_is_a_line(more: str, said: list[str]):
