@@ -211,7 +211,7 @@ def _sshds(made: Testbed) -> None:
             f"Port 22\nListenAddress {address}\n{more}HostKey {folder}/host-{host}\nPidFile none\n"
             "UsePAM no\nStrictModes no\n"
             f"AuthorizedKeysFile {folder}/authorized\nPermitRootLogin yes\nPasswordAuthentication no\n"
-            f"KbdInteractiveAuthentication no\nSetEnv TMPDIR={folder / host}\nPrintMotd no\n"
+            f"KbdInteractiveAuthentication no\nSetEnv TMPDIR={folder / host} HOME={folder / host}\nPrintMotd no\n"
         )
         start_sshd(made, host)
         known.append(f"{address} {(folder / f'host-{host}.pub').read_text()}")
