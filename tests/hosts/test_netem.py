@@ -27,8 +27,7 @@ SCRIPT = str(Path(testbeds.__file__))
 #: What the router adds to every round trip, and loses of the data.
 DELAY_S, LOSS = 0.04, 0.01
 
-#: For a kernel that is an ordinary process, at 4 Mb/s: its link may make up for 32 ms in which it did not run. The queue
-#: takes 90 ms.
+#: At 4 Mb/s, for a kernel that is a process: its link may make up for 32 ms without it. The queue takes 90 ms.
 DELAYED = f'rtt = "{DELAY_S}s"\nburst = "16KB"\n'
 PATH = f"{DELAYED}loss = {{ probability = {LOSS} }}\n"
 LATER = """[[network.changes]]
