@@ -131,7 +131,7 @@ def _qdiscs(network: Network, plan: Plan, live: bool) -> Iterator[str]:
             yield from (f"{tc} {words}" for words in shaper(link, device, network.mtu_bytes, live))
             yield from (f"{tc} {words}" for words in disciplines.commands(link, device, network.priorities))
         elif cable.loss is not None:
-            yield from (f"{tc} {words}" for words in _losses(cable, device))
+            yield from (f"{tc} {words}" for words in losing(cable.loss, device))
         elif cable.delays:
             yield from (f"{tc} qdisc add dev {device} {words}" for words in _delays(cable))
 
@@ -205,11 +205,10 @@ def _medium(delay_s: float, medium: MediumPlan) -> str:
     return words + f" rate {ENDLESS}" * bool(jitter and jitter.in_order)
 
 
-def _losses(cable: Cable, device: str) -> Iterator[str]:
-    """Three bands: SYNs, packets below 256 bytes (which are taken for ACKs and pass), and data."""
-    assert cable.loss is not None
+def losing(loss: Loss, device: str) -> Iterator[str]:
+    """What follows `tc`. Three bands: SYNs, packets below 256 bytes (which are taken for ACKs and pass), and data."""
     yield f"qdisc add dev {device} root handle 1: prio bands 3 priomap {' '.join('2' * 16)}"
-    yield from (f"qdisc add dev {device} {words}" for words in bands(cable.loss))
+    yield from (f"qdisc add dev {device} {words}" for words in bands(loss))
     filters = f"filter add dev {device} parent 1: protocol ip prio"
     yield f"{filters} 1 u32 {disciplines.flagged(disciplines.SYN)} flowid 1:1"
     yield f"{filters} 2 u32 {disciplines.TCP} match u16 0x0000 0xff00 at 2 flowid 1:2"

@@ -53,3 +53,5 @@ def _changes(plan: Plan, testbed: Testbed) -> Iterator[str]:
         yield "changes of a path that is left as it is"
     if any(change.up is not None for change in plan.changes):
         yield "links that fail, on a testbed"
+    if any(change.medium is not None for change in plan.changes):
+        yield "jitter, reordering, duplication or corruption on a testbed"
