@@ -66,8 +66,9 @@ WALK = "CONTRIBUTING.md"
 BLOCK = re.compile(r"(?P<before>(?:(?!```)[^\n]+\n)*\n?)```(?P<kind>\w+)\n(?P<body>.*?)\n```", re.DOTALL)
 SAVED = re.compile(r"[Ss]ave this\s+as `([\w.-]+)`")
 PRINTS = re.compile(r"<!-- prints: (.+) -->")
-CLAIM = re.compile(r"<!-- so: (.+?) -->", re.DOTALL)
+CLAIM = re.compile(r"<!-- so: (.+?)\s-->", re.DOTALL)
 WRITTEN = re.compile(r"`([\w.-]+(?:/[\w.-]+)+)` ")
+CONTINUED = re.compile(r"((?:[^\n]*\\\n)*[^\n]*)(?:\n(.*))?", re.DOTALL)
 ADDED_TO = re.compile(r"In `([\w./-]+)`")
 ELLIPSIS = "…"
 
@@ -140,7 +141,7 @@ class Page:
 
     def _console(self, body: str) -> Iterator[str]:
         for part in re.split(r"^(?=\$ )", body, flags=re.MULTILINE)[1:]:
-            command, _, shown = part.rstrip("\n").partition("\n")
+            command, shown = CONTINUED.fullmatch(part.rstrip("\n")).groups(default="")  # type: ignore[union-attr]
             yield command
             words = command.removeprefix("$ ")
             if words.startswith(self.commands) and "--repeats" not in words and "--seed" not in words:

@@ -28,7 +28,8 @@ They are {said}.
 <!-- so: halves {compared} 2 -->
 
 ```console
-$ for number in 1 2; do echo "number $number of 1,000"; done
+$ for number in 1 2; do echo \\
+    "number $number of 1,000"; done
 number 1 of 1,000
 number 7 of 1,000
 ```
