@@ -59,6 +59,7 @@ PAGES = (
     "docs/guides/reproducibility.md",
     "docs/guides/captures.md",
     "docs/guides/exchange.md",
+    "docs/concepts/fluid.md",
     "docs/concepts/loss-synchronisation.md",
     "docs/concepts/dataset.md",
 )
