@@ -93,6 +93,7 @@ def test_two_goals_have_a_frontier():
     delays = [found.summary(number)["queue_delay_mean_s"].mean for number in found.frontier]
     shares = [found.summary(number)["utilisation"].mean for number in found.frontier]
     assert len(found.frontier) >= 2
+    assert f"{len(found.frontier)} of the settings that meet all needs are on the frontier" in sentences(found)[0]
     assert delays == sorted(delays)
     assert shares == sorted(shares)
 
@@ -114,6 +115,7 @@ def test_another_engine_confirms_or_does_not():
     found = find(asked(LIMITS))
     said = confirm(found, "packet")
     assert said.as_dict()["confirmed"] == {"linux": None, "packet": True}
+    assert said.cpu_s > found.cpu_s
     assert any("The engine packet agrees" in sentence for sentence in sentences(said))
 
 
