@@ -13,9 +13,10 @@ In order, and all pages in one scratch folder:
   a line with only an ellipsis stands for what is left out after the line before it;
 - Python blocks are run one after the other in one namespace; a text block right after one is replaced by its output;
 - a text block after `<!-- prints: COMMAND -->` is replaced by the output of the command, standard error included;
-- a sentence that states a result is followed by `<!-- so: EXPRESSION -->`: Python that must be true of what has been
-  printed by then. It may use the names of the page's Python blocks, and those of `Page.names_of_claims`. What is no
-  longer true is named at the end, and the exit status is 1: then the sentence has to be changed by hand.
+- a sentence that states a result is followed, on its line, by `<!-- so: EXPRESSION -->`: Python that must be true of
+  what has been printed by then. It may use the names of the page's Python blocks, and those of
+  `Page.names_of_claims`. What is no longer true is named at the end, and the exit status is 1: then the sentence has
+  to be changed by hand.
 
 The walk-through runs in a copy of the checkout, built beforehand, with the copy's own environment; at the end it says
 what each command took. Besides the above,
