@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -219,9 +219,10 @@ class RunView:
 
     def _losses(self) -> Rows:
         """Those of a capture's flows."""
+        requests = self.requests
 
         def wanted(block: Block) -> npt.NDArray[np.bool_]:
-            return np.asarray(block.says("kind", "loss") & ~np.isin(block["flow"], self.requests))
+            return np.asarray(block.says("kind", "loss") & ~np.isin(block["flow"], requests))
 
         return Rows(self._pieces("events"), Choice(("kind", "flow"), wanted))
 
@@ -247,24 +248,24 @@ class RunView:
         return found["flow"].to_numpy()
 
     def _choice(self, table: str) -> Choice:
-        """Which rows of a table those are, and what is not known of a part of a run."""
+        """Which rows of a table those are, and what is not known of a part of a run.
+
+        What a choice calls does not know the view, which keeps the rows: a cycle would keep both, with all the run's
+        samples, until Python looks for cycles, and it counts objects rather than bytes.
+        """
         is_part = self.between is not None
         if table == "flows":
             hidden = (lambda name: name.startswith("measured_")) if is_part else None
-            return Choice(("flow", "start_s", "congestion"), self._started, hidden)
+            until_s = self.duration_s if is_part else np.inf
+            return Choice(("flow", "start_s", "congestion"), partial(_started, until_s, self.requests), hidden)
         if table == "links":
             hidden = (lambda name: name not in LINK_NAMES) if is_part else None
             return Choice(("bottleneck",), lambda block: np.asarray(block["bottleneck"], dtype=bool), hidden)
         if table in OF_FLOWS:
             others = np.union1d(self._datagrams["flow"], self.requests)
             return Choice(("flow",), lambda block: ~np.isin(block["flow"], others)) if others.size else Choice()
-        return Choice(("link",), lambda block: np.isin(block["link"], self.bottlenecks))
-
-    def _started(self, block: Block) -> npt.NDArray[np.bool_]:
-        """Which of all flows are TCP flows that started."""
-        until_s = np.inf if self.between is None else self.duration_s
-        started = ~block.says("congestion", DATAGRAMS) & (block["start_s"] < until_s)
-        return np.asarray(started & ~np.isin(block["flow"], self.requests) if self.requests.size else started)
+        bottlenecks = self.bottlenecks
+        return Choice(("link",), lambda block: np.isin(block["link"], bottlenecks))
 
     def _pieces(self, table: str) -> Sequence[Piece]:
         pieces = self.data.parts.get(table, ())
@@ -382,6 +383,12 @@ class RunView:
 
 #: What the rows of tables without times are sorted by.
 ORDERS: Mapping[str, tuple[str | None]] = {"flows": ("flow",), "links": (None,), "paths": (None,)}
+
+
+def _started(until_s: float, requests: Array, block: Block) -> npt.NDArray[np.bool_]:
+    """Which of all flows are TCP flows that started, and no requests."""
+    started = ~block.says("congestion", DATAGRAMS) & (block["start_s"] < until_s)
+    return np.asarray(started & ~np.isin(block["flow"], requests) if requests.size else started)
 
 
 def group_label(row: Mapping[str, Any], plan: KnownPlan) -> str:
