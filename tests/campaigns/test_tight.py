@@ -21,7 +21,7 @@ queue = { discipline = "tbf", rate = "8Mbit", burst = "100KB", limit = "1600B", 
 congestion = "cubic"
 """
 
-MENDS = [{"network.access_rate": "100Mbit"}, {"network.queue.limit": "3200B"}]
+MENDS = [{"network.access_rate": "100Mbit"}, {"network.queue.limit": "6400B"}]
 DOES_NOT = [{}, {"network.access_rate": "1Gbit"}, {"network.queue.limit": "3000B"}]
 
 
