@@ -1,4 +1,4 @@
-"""Token buckets that batches overflow: their FIFO has room for one or two packets, and packets come faster than they leave.
+"""Token buckets that batches overflow: their FIFO has room for one or two packets, which come faster than they leave.
 
 A sender's packets leave together where its pacing or its acknowledgements let several go. A policer that is made of tbf
 with so little room then loses most of each batch, although the bucket has tokens for all of it.
@@ -22,13 +22,13 @@ def doubt(plan: Plan) -> str | None:
     if found is None:
         return None
     return (
-        f"the tbf of {found.name} has room for less than three packets, and they come to it faster than {found.rate_bps / 1e6:g} "
-        "Mbit/s, so most of each batch is lost: access_rate, at most that, mends it, or a limit of four packets"
+        f"the tbf of {found.name} has room for less than three packets, and they come to it faster than "
+        f"{found.rate_bps / 1e6:g} Mbit/s, so most of each batch is lost: access_rate, at most that, mends it, or a limit of four packets"
     )
 
 
 def _overflown(flow: FlowPlan, plan: Plan) -> Iterator[LinkPlan]:
-    """The buckets on a flow's way that have room for less than three of its packets, and nothing as slow before them."""
+    """The buckets on a flow's way with room for less than three of its packets, and nothing as slow before them."""
     slowest_bps = float("inf")
     for link in (plan.links[hop.link] for hop in flow.forward.hops):
         if _is_small(link, flow, plan) and slowest_bps > link.rate_bps:
