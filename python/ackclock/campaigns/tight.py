@@ -23,7 +23,8 @@ def doubt(plan: Plan) -> str | None:
         return None
     return (
         f"the tbf of {found.name} has room for less than three packets, and they come to it faster than "
-        f"{found.rate_bps / 1e6:g} Mbit/s, so most of each batch is lost: access_rate, at most that, mends it, or a limit of four packets"
+        f"{found.rate_bps / 1e6:g} Mbit/s, so most of each batch is lost: "
+        "access_rate, at most that, mends it, or a limit of four packets"
     )
 
 
