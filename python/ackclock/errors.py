@@ -61,7 +61,8 @@ class Unsupported:
     def __str__(self) -> str:
         others = ", ".join(f'"{name}"' for name in self.available_in)
         hint = f"; available in {others}" if others else ""
-        return f'Unsupported: engine "{self.engine}" has no {self.what}{hint}'
+        what = self.what.removeprefix("a ").removeprefix("an ")
+        return f'Unsupported: engine "{self.engine}" has no {what}{hint}'
 
 
 class UnsupportedError(AckclockError):

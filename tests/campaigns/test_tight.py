@@ -21,7 +21,7 @@ queue = { discipline = "tbf", rate = "8Mbit", burst = "100KB", limit = "1600B", 
 congestion = "cubic"
 """
 
-MENDS = [{"network.access_rate": "100Mbit"}, {"network.queue.limit": "3200B"}]
+MENDS = [{"network.access_rate": "100Mbit"}, {"network.queue.limit": "6400B"}]
 DOES_NOT = [{}, {"network.access_rate": "1Gbit"}, {"network.queue.limit": "3000B"}]
 
 
@@ -48,4 +48,4 @@ def test_run_says_a_line(tmp_path, monkeypatch):
     (tmp_path / "policed.toml").write_text(POLICED)
     done = CliRunner().invoke(cli.application("run"), ["run", "policed.toml", "--seed", "1", "--no-report"])
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("warning")]
-    assert line.startswith("warning: policed: the tbf of bottleneck has room for one packet")
+    assert line.startswith("warning: policed: the tbf of bottleneck has room for less than three packets")

@@ -120,7 +120,8 @@ def queued(flow):
     """What limits it, whosever the queue is: who filters hides with whom a flow shares it."""
     limited = dict(flow["limited"])
     shared = limited.pop("shared_bottleneck")
-    return {**limited, "bottleneck": round(limited["bottleneck"] + shared, 9)}
+    limited["bottleneck"] += shared
+    return {name: round(share, 9) if isinstance(share, float) else share for name, share in limited.items()}
 
 
 def test_the_command_prints_json_and_writes_a_result_of_its_own_kind(pcap, place):

@@ -223,7 +223,7 @@ def test_a_trace_is_for_two_engines(engine, has):
 def test_the_kernel_s_shaper_has_no_opportunities():
     text = changed(FLOW, ('rate = "10Mbit"', 'rate = { trace = "t" }')) + '[traces]\nt = "1\\n"\n'
     reasons = [str(reason) for reason in engines.engine("linux").check(ac.loads(text).plan())]
-    assert any("a trace of opportunities (a CSV of rates" in reason for reason in reasons)
+    assert any("delivery opportunities of a trace (it takes a CSV of rates)" in reason for reason in reasons)
 
 
 def test_what_does_not_fit_together_is_told():

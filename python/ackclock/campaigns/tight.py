@@ -1,7 +1,7 @@
-"""Token buckets that batches overflow: their FIFO has room for one packet, and packets come faster than they leave.
+"""Token buckets that batches overflow: their FIFO has room for one or two packets, which come faster than they leave.
 
 A sender's packets leave together where its pacing or its acknowledgements let several go. A policer that is made of tbf
-with room for one packet then loses most of each batch, although the bucket has tokens for all of it.
+with so little room then loses most of each batch, although the bucket has tokens for all of it.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ def doubt(plan: Plan) -> str | None:
     if found is None:
         return None
     return (
-        f"the tbf of {found.name} has room for one packet, and packets come to it faster than {found.rate_bps / 1e6:g} "
-        "Mbit/s, so most of each batch is lost: access_rate, at most that, mends it, or a limit of two packets"
+        f"the tbf of {found.name} has room for less than three packets, and they come to it faster than "
+        f"{found.rate_bps / 1e6:g} Mbit/s, so most of each batch is lost: "
+        "access_rate, at most that, mends it, or a limit of four packets"
     )
 
 
 def _overflown(flow: FlowPlan, plan: Plan) -> Iterator[LinkPlan]:
-    """The buckets on a flow's way that have room for one of its packets, and nothing as slow before them."""
+    """The buckets on a flow's way with room for less than three of its packets, and nothing as slow before them."""
     slowest_bps = float("inf")
     for link in (plan.links[hop.link] for hop in flow.forward.hops):
         if _is_small(link, flow, plan) and slowest_bps > link.rate_bps:
@@ -41,4 +42,4 @@ def _is_small(link: LinkPlan, flow: FlowPlan, plan: Plan) -> bool:
     if tcp is None or link.queue.discipline != "tbf":
         return False
     packet_bytes = tcp.mss_bytes + tcp.header_bytes + link.frame_overhead_bytes
-    return bool(link.queue.parameters["limit_bytes"] < 2 * packet_bytes)
+    return bool(link.queue.parameters["limit_bytes"] < 3 * packet_bytes)
