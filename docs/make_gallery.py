@@ -5,8 +5,9 @@
 
 takes `reproduced.csv` of all entries, or of those named, into `reproductions/ID/` and their figures into
 `docs/gallery/`, and writes the pages. Of results of some engines or readings alone (`ackclock reproduce ID --engine
-NAMES`, `--reading NAMES`) the rows take the place of theirs, and the figure comes below the other. Without a folder the
-pages are written from what is there. All of it is kept in the repository: a run at full scale takes minutes.
+NAMES`, `--reading NAMES`) the rows take the place of theirs, and the figure comes below the other. Those of mechanisms
+(`ackclock reproduce ID --mechanism all`) go into `switched.csv` and onto the page. Without a folder the pages are
+written from what is there. All of it is kept in the repository: a run at full scale takes minutes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ackclock.campaigns.reproduce import Entry, Result, entries, find, page
+from ackclock.campaigns.reproduce import Entry, Result, entries, find, mechanisms, page, switching
 from ackclock.campaigns.reproduce.result import FULL
 from ackclock.campaigns.reproduce.work import TABLE, slug
 
@@ -55,7 +56,11 @@ def main(results: Path | None, ids: Sequence[str]) -> None:
     GALLERY.mkdir(exist_ok=True)
     if results is not None:
         for entry in [find(name) for name in ids] or entries():
-            take(entry, results / entry.id)
+            switched = switching.place(results, entry) / mechanisms.TABLE
+            if switched.is_file():
+                take_mechanisms(entry, switched)
+            if (results / entry.id).is_dir() or not switched.is_file():
+                take(entry, results / entry.id)
     for name, text in pages(entries()).items():
         (GALLERY / name).write_text(text, encoding="utf-8")
 
@@ -83,6 +88,14 @@ def take(entry: Entry, folder: Path) -> None:
     shutil.copyfile(folder / "figure.png", GALLERY / f"{entry.id}.png")
 
 
+def take_mechanisms(entry: Entry, table: Path) -> None:
+    """Takes rows of switched runs over, in place of those of the same mechanisms. Stops at a result of `--quick`."""
+    new = Result.read(table, entry.id)
+    if new.scale != FULL:
+        raise SystemExit(f"{table.parent}: a result of --quick; the gallery needs the full scale")
+    Result.last(entry.folder / mechanisms.TABLE, entry.id).beside(new).write(entry.folder / mechanisms.TABLE)
+
+
 def _if_some(names: Sequence[str], every: Sequence[str]) -> Sequence[str]:
     return names if len(names) < len(every) else []
 
@@ -105,7 +118,12 @@ def pages(known: Iterable[Entry]) -> dict[str, str]:
     """Every page by its file name, from the entries' tables and READMEs; of one without a table, without figures."""
     found = [(entry, Result.last(entry.folder / TABLE, entry.id)) for entry in known]
     made = {
-        f"{entry.id}.md": page.entry_page(entry, result, *(figures(entry) if result.rows else []))
+        f"{entry.id}.md": page.entry_page(
+            entry,
+            result,
+            *(figures(entry) if result.rows else []),
+            switched=Result.last(entry.folder / mechanisms.TABLE, entry.id),
+        )
         for entry, result in found
     }
     return {"index.md": page.index_page(found, INTRODUCTION), **made}

@@ -27,6 +27,14 @@ def reproduce(  # noqa: PLR0913 (each is an option of the command line)
     reading: Annotated[
         str, typer.Option(metavar="NAMES", help="Run only these of the entries' readings, separated by commas.")
     ] = "",
+    mechanism: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="Instead of the entries, run these of their mechanisms: cases in which one thing is switched off or"
+            " on. Names separated by commas, or all.",
+        ),
+    ] = "",
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the entries' result folders.")] = Path(
         "results/reproduce"
     ),
@@ -50,6 +58,8 @@ def reproduce(  # noqa: PLR0913 (each is an option of the command line)
 
         ackclock reproduce B5.21 --engine ns2
 
+        ackclock reproduce B2.7 --mechanism all
+
         ackclock reproduce --all --out results/gallery
     """
     from ackclock.campaigns.cluster import pool
@@ -69,7 +79,12 @@ def reproduce(  # noqa: PLR0913 (each is an option of the command line)
     if engine:
         chosen = [entry.alone(work.engine_names(engine)) for entry in chosen]
     if reading:
-        chosen = [entry.read_as([name.strip() for name in reading.split(",")]) for entry in chosen]
+        chosen = [entry.read_as(_names(reading)) for entry in chosen]
+    if mechanism:
+        reproduction.switch_all(
+            chosen, _names(mechanism), out, quick=quick, jobs=jobs, as_json=as_json, command=command()
+        )
+        return
     cases = {entry.id: work_of.listed(entry, quick=quick) for entry in chosen}
     expected = forecasts.of_cases([case for listed in cases.values() for case in listed], jobs)
     if dry_run:
@@ -81,3 +96,7 @@ def reproduce(  # noqa: PLR0913 (each is an option of the command line)
     names = sorted({case.engine for listed in cases.values() for case in listed})
     with pool.running_at(there, names):
         reproduction.run_all(chosen, out, quick=quick, jobs=jobs, as_json=as_json, command=command())
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
