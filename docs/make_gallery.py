@@ -89,11 +89,17 @@ def take(entry: Entry, folder: Path) -> None:
 
 
 def take_mechanisms(entry: Entry, table: Path) -> None:
-    """Takes rows of switched runs over, in place of those of the same mechanisms. Stops at a result of `--quick`."""
+    """Takes rows of switched runs over, in place of those of the same mechanisms, and drops those of others.
+
+    Stops at a result of `--quick`.
+    """
     new = Result.read(table, entry.id)
     if new.scale != FULL:
         raise SystemExit(f"{table.parent}: a result of --quick; the gallery needs the full scale")
-    Result.last(entry.folder / mechanisms.TABLE, entry.id).beside(new).write(entry.folder / mechanisms.TABLE)
+    every = Result.last(entry.folder / mechanisms.TABLE, entry.id).beside(new)
+    there = [each.name for each in entry.mechanisms]
+    kept = [row for row in every.rows if row.reading in there]
+    Result(entry.id, kept).write(entry.folder / mechanisms.TABLE)
 
 
 def _if_some(names: Sequence[str], every: Sequence[str]) -> Sequence[str]:

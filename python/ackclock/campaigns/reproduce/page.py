@@ -126,10 +126,13 @@ def _mechanisms(entry: Entry, result: Result, switched: Result) -> str:
 def moved(entry: Entry, result: Result, reading: str, row: Judged) -> tuple[str, ...]:
     """A row of a switched run beside that of the run as it is: what, published, engine, both values, both verdicts."""
     what, published, engine, value, now = cells(entry, row)
+    engines = set(row.engine.split(", "))  # a mechanism may be run by some of those that a row sets beside each other
     found = [
         one
         for one in result.rows
-        if (one.engine, one.claim, one.at) == (row.engine, row.claim, row.at) and one.reading in ("", reading)
+        if (one.claim, one.at) == (row.claim, row.at)
+        and engines <= set(one.engine.split(", "))
+        and one.reading in ("", reading)
     ]
     if not found:
         return what, published, engine, numbers.NOTHING, value, now
