@@ -41,13 +41,17 @@ is left. Readings that have not been run yet are listed as *not measured* and do
 `ackclock reproduce` lists the entries, `ackclock reproduce B5.4` runs one; [how to add one](../guides/reproduce.md).
 Values are means over seeds with 95 % intervals, at full scale; those of the kernel (`linux`) at the scale of the
 entry's `linux.toml`, those of ns-2 itself (`ns2`) at that of its `ns2.toml`. Rows of an engine that does not support
-what they need are not measured, and do not count. `make gallery` generates these pages. B3.15–3.16, B4.silence,
-B5.4–5.6, B5.7–5.9, B5.10–5.11, B5.12, B5.13, B5.14–5.16, B5.21–5.22, B6.5–6.12, B6.16–6.33, G.cong, G.mux, G.phase,
-G.rev, K.cap, L2.1, L5.3, L5.7–5.10, R5.9–5.10, R6.cap, R6.t1, R6.6–6.14, R6.t2, R7.4–7.9 and R7.cap were run by later
-versions of the engines than the other rows of `packet` and `linux`, which come from runs before the packet engine
-compressed SACKs, allowed one recovery to follow another immediately and took RTTs from timestamps in whole
-milliseconds, as Linux does, and before the receivers of `linux` read in time; they have not been
-run again since. Rows run before there was *undetermined* were judged by their means alone.
+what they need are not measured, and do not count. `make gallery` generates these pages.
+
+Where an entry's page has a section *Mechanisms, shown by runs*, what is said to make a result what it is was switched
+off or on in runs of its own (`ackclock reproduce B3.11 --mechanism all`), and the rows that this moves stand beside
+those of the entry. They do not count.
+
+Rows of `packet` in B5.23–5.24 and R5.1–5.8 are of the present engine, those of `linux` beside them are older. Older
+too are D.fig17, G.altman, G.recap, G.resp, K.box, K.ver, R7.2 and the row of `packet` in K.util: they come from runs
+before the packet engine compressed SACKs, allowed one recovery to follow another immediately and took RTTs from
+timestamps in whole milliseconds, as Linux does, and before the receivers of `linux` read in time. Rows run before
+there was *undetermined* were judged by their means alone.
 """
 
 
