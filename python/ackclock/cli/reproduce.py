@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ackclock.cli.options import Cluster, DryRun, Jobs, Scheduler, command
 from ackclock.completion import words as completing
+
+if TYPE_CHECKING:
+    from ackclock.campaigns.reproduce import Entry
 
 
 def reproduce(  # noqa: PLR0913 (each is an option of the command line)
@@ -76,10 +79,7 @@ def reproduce(  # noqa: PLR0913 (each is an option of the command line)
         reproduction.print_entries(known)
         return
     chosen = known if every else list({entry.id: entry for entry in (find(name, known) for name in ids or ())}.values())
-    if engine:
-        chosen = [entry.alone(work.engine_names(engine)) for entry in chosen]
-    if reading:
-        chosen = [entry.read_as(_names(reading)) for entry in chosen]
+    chosen = [_partly(entry, engine, reading) for entry in chosen]
     if mechanism:
         reproduction.switch_all(
             chosen, _names(mechanism), out, quick=quick, jobs=jobs, as_json=as_json, command=command()
@@ -100,3 +100,11 @@ def reproduce(  # noqa: PLR0913 (each is an option of the command line)
 
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
+
+
+def _partly(entry: Entry, engine: str, reading: str) -> Entry:
+    """The entry with the engines and the readings that are named, where some are."""
+    from ackclock.cli import jobs as work
+
+    some = entry.alone(work.engine_names(engine)) if engine else entry
+    return some.read_as(_names(reading)) if reading else some
