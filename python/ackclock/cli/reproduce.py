@@ -13,6 +13,15 @@ from ackclock.completion import words as completing
 if TYPE_CHECKING:
     from ackclock.campaigns.reproduce import Entry
 
+Mechanism = Annotated[
+    str,
+    typer.Option(
+        metavar="NAMES",
+        help="Instead of the entries, run these of their mechanisms: cases in which one thing is switched off or on."
+        " Names separated by commas, or all.",
+    ),
+]
+
 
 def reproduce(  # noqa: PLR0913 (each is an option of the command line)
     *,
@@ -30,14 +39,7 @@ def reproduce(  # noqa: PLR0913 (each is an option of the command line)
     reading: Annotated[
         str, typer.Option(metavar="NAMES", help="Run only these of the entries' readings, separated by commas.")
     ] = "",
-    mechanism: Annotated[
-        str,
-        typer.Option(
-            metavar="NAMES",
-            help="Instead of the entries, run these of their mechanisms: cases in which one thing is switched off or"
-            " on. Names separated by commas, or all.",
-        ),
-    ] = "",
+    mechanism: Mechanism = "",
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the entries' result folders.")] = Path(
         "results/reproduce"
     ),
