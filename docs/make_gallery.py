@@ -5,8 +5,9 @@
 
 takes `reproduced.csv` of all entries, or of those named, into `reproductions/ID/` and their figures into
 `docs/gallery/`, and writes the pages. Of results of some engines or readings alone (`ackclock reproduce ID --engine
-NAMES`, `--reading NAMES`) the rows take the place of theirs, and the figure comes below the other. Without a folder the
-pages are written from what is there. All of it is kept in the repository: a run at full scale takes minutes.
+NAMES`, `--reading NAMES`) the rows take the place of theirs, and the figure comes below the other. Those of mechanisms
+(`ackclock reproduce ID --mechanism all`) go into `switched.csv` and onto the page. Without a folder the pages are
+written from what is there. All of it is kept in the repository: a run at full scale takes minutes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ackclock.campaigns.reproduce import Entry, Result, entries, find, page
+from ackclock.campaigns.reproduce import Entry, Result, entries, find, mechanisms, page, switching
 from ackclock.campaigns.reproduce.result import FULL
 from ackclock.campaigns.reproduce.work import TABLE, slug
 
@@ -40,13 +41,17 @@ is left. Readings that have not been run yet are listed as *not measured* and do
 `ackclock reproduce` lists the entries, `ackclock reproduce B5.4` runs one; [how to add one](../guides/reproduce.md).
 Values are means over seeds with 95 % intervals, at full scale; those of the kernel (`linux`) at the scale of the
 entry's `linux.toml`, those of ns-2 itself (`ns2`) at that of its `ns2.toml`. Rows of an engine that does not support
-what they need are not measured, and do not count. `make gallery` generates these pages. B3.15–3.16, B4.silence,
-B5.4–5.6, B5.7–5.9, B5.10–5.11, B5.12, B5.13, B5.14–5.16, B5.21–5.22, B6.5–6.12, B6.16–6.33, G.cong, G.mux, G.phase,
-G.rev, K.cap, L2.1, L5.3, L5.7–5.10, R5.9–5.10, R6.cap, R6.t1, R6.6–6.14, R6.t2, R7.4–7.9 and R7.cap were run by later
-versions of the engines than the other rows of `packet` and `linux`, which come from runs before the packet engine
-compressed SACKs, allowed one recovery to follow another immediately and took RTTs from timestamps in whole
-milliseconds, as Linux does, and before the receivers of `linux` read in time; they have not been
-run again since. Rows run before there was *undetermined* were judged by their means alone.
+what they need are not measured, and do not count. `make gallery` generates these pages.
+
+Where an entry's page has a section *Mechanisms, shown by runs*, what is said to make a result what it is was switched
+off or on in runs of its own (`ackclock reproduce B3.11 --mechanism all`), and the rows that this moves stand beside
+those of the entry. They do not count.
+
+Rows of `packet` in B5.23–5.24 and R5.1–5.8 are of the present engine, those of `linux` beside them are older. Older
+too are D.fig17, G.altman, G.recap, G.resp, K.box, K.ver, R7.2 and the row of `packet` in K.util: they come from runs
+before the packet engine compressed SACKs, allowed one recovery to follow another immediately and took RTTs from
+timestamps in whole milliseconds, as Linux does, and before the receivers of `linux` read in time. Rows run before
+there was *undetermined* were judged by their means alone.
 """
 
 
@@ -55,7 +60,11 @@ def main(results: Path | None, ids: Sequence[str]) -> None:
     GALLERY.mkdir(exist_ok=True)
     if results is not None:
         for entry in [find(name) for name in ids] or entries():
-            take(entry, results / entry.id)
+            switched = switching.place(results, entry) / mechanisms.TABLE
+            if switched.is_file():
+                take_mechanisms(entry, switched)
+            if (results / entry.id).is_dir() or not switched.is_file():
+                take(entry, results / entry.id)
     for name, text in pages(entries()).items():
         (GALLERY / name).write_text(text, encoding="utf-8")
 
@@ -83,6 +92,20 @@ def take(entry: Entry, folder: Path) -> None:
     shutil.copyfile(folder / "figure.png", GALLERY / f"{entry.id}.png")
 
 
+def take_mechanisms(entry: Entry, table: Path) -> None:
+    """Takes rows of switched runs over, in place of those of the same mechanisms, and drops those of others.
+
+    Stops at a result of `--quick`.
+    """
+    new = Result.read(table, entry.id)
+    if new.scale != FULL:
+        raise SystemExit(f"{table.parent}: a result of --quick; the gallery needs the full scale")
+    every = Result.last(entry.folder / mechanisms.TABLE, entry.id).beside(new)
+    there = [each.name for each in entry.mechanisms]
+    kept = [row for row in every.rows if row.reading in there]
+    Result(entry.id, kept).write(entry.folder / mechanisms.TABLE)
+
+
 def _if_some(names: Sequence[str], every: Sequence[str]) -> Sequence[str]:
     return names if len(names) < len(every) else []
 
@@ -105,7 +128,12 @@ def pages(known: Iterable[Entry]) -> dict[str, str]:
     """Every page by its file name, from the entries' tables and READMEs; of one without a table, without figures."""
     found = [(entry, Result.last(entry.folder / TABLE, entry.id)) for entry in known]
     made = {
-        f"{entry.id}.md": page.entry_page(entry, result, *(figures(entry) if result.rows else []))
+        f"{entry.id}.md": page.entry_page(
+            entry,
+            result,
+            *(figures(entry) if result.rows else []),
+            switched=Result.last(entry.folder / mechanisms.TABLE, entry.id),
+        )
         for entry, result in found
     }
     return {"index.md": page.index_page(found, INTRODUCTION), **made}

@@ -16,11 +16,6 @@ SAME, ALIKE = 0.1, 0.25
 UPLOAD, LINK = 0, 1
 
 
-def looks(engine: str, case: str) -> bool:
-    """For a short look the kernel runs the shorter queue."""
-    return engine != "linux" or case in ("20p alone", "20p udp")
-
-
 def rtt_s(view: RunView) -> float | None:
     """The upload's mean smoothed RTT."""
     if view.given:
@@ -45,30 +40,21 @@ def use(view: RunView) -> float | None:
 MEASURES = {"rtt": rtt_s, "goodput": goodput_bps, "use": use}
 
 
-#: The readings: the queue as printed, that of the same line in table 6.3, and the latter with padded packets.
-READINGS = (("120p", "udp"), ("20p", "udp"), ("20p", "padded"))
-
-
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
-    """Rows in the order of the claims; but for the first reading they do not count."""
-    rows = [row for reading in READINGS for row in _rows(measured, published, *reading)]
-    return sorted(rows, key=lambda row: [*published].index(row.claim))
-
-
-def _rows(measured: Measured, published: Mapping[str, Published], queue: str, packets: str) -> list[Row]:
-    alone, beside = (measured[f"{queue} {name}"] for name in ("alone", packets))
-    of_the_upload = {"rtt-alone": alone["rtt"], "goodput-alone": alone["goodput"], "use-alone": alone["use"]}
-    of_both = {
+    """Rows in the order of the claims."""
+    alone, beside = measured["alone"], measured["udp"]
+    found = {
+        "rtt-alone": alone["rtt"],
         "rtt-udp": beside["rtt"],
+        "goodput-alone": alone["goodput"],
         "goodput-udp": beside["goodput"],
+        "use-alone": alone["use"],
         "use-udp": ratio(beside["goodput"], alone["goodput"]),
         "shorter": ratio(alone["rtt"], beside["rtt"]),
     }
-    found = of_both if packets == "padded" else of_the_upload | of_both
-    at = f"queue of {queue}" + ", padded" * (packets == "padded")
-    return [_row(published[claim], values, at, aside=queue != "120p") for claim, values in found.items()]
+    return [_row(published[claim], values) for claim, values in found.items()]
 
 
-def _row(claim: Published, values: Values, at: str, *, aside: bool) -> Row:
+def _row(claim: Published, values: Values) -> Row:
     value = claim.value or 0.0
-    return Row(claim.claim, values, near(value, SAME), near(value, ALIKE), at, aside)
+    return Row(claim.claim, values, near(value, SAME), near(value, ALIKE))

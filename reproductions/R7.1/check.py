@@ -133,6 +133,8 @@ def _read(claim: Published, values: Values) -> Row:
 
 def beside(measured: Mapping[str, Measured], published: Mapping[str, Published]) -> list[Row]:
     """The packet engine over the model, size by size: without a lost SYN, and what lost ones cost."""
+    if not all(engine in measured for engine in ENGINES):
+        return []
     formula, packet = (measured[engine] for engine in ENGINES)
     rows = []
     for case in formula:

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ackclock.cli.options import Cluster, DryRun, Jobs, Scheduler, command
 from ackclock.completion import words as completing
+
+if TYPE_CHECKING:
+    from ackclock.campaigns.reproduce import Entry
+
+Mechanism = Annotated[
+    str,
+    typer.Option(
+        metavar="NAMES",
+        help="Instead of the entries, run these of their mechanisms: cases in which one thing is switched off or on."
+        " Names separated by commas, or all.",
+    ),
+]
 
 
 def reproduce(  # noqa: PLR0913 (each is an option of the command line)
@@ -27,6 +39,7 @@ def reproduce(  # noqa: PLR0913 (each is an option of the command line)
     reading: Annotated[
         str, typer.Option(metavar="NAMES", help="Run only these of the entries' readings, separated by commas.")
     ] = "",
+    mechanism: Mechanism = "",
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the entries' result folders.")] = Path(
         "results/reproduce"
     ),
@@ -50,6 +63,8 @@ def reproduce(  # noqa: PLR0913 (each is an option of the command line)
 
         ackclock reproduce B5.21 --engine ns2
 
+        ackclock reproduce B2.7 --mechanism all
+
         ackclock reproduce --all --out results/gallery
     """
     from ackclock.campaigns.cluster import pool
@@ -66,10 +81,12 @@ def reproduce(  # noqa: PLR0913 (each is an option of the command line)
         reproduction.print_entries(known)
         return
     chosen = known if every else list({entry.id: entry for entry in (find(name, known) for name in ids or ())}.values())
-    if engine:
-        chosen = [entry.alone(work.engine_names(engine)) for entry in chosen]
-    if reading:
-        chosen = [entry.read_as([name.strip() for name in reading.split(",")]) for entry in chosen]
+    chosen = [_partly(entry, engine, reading) for entry in chosen]
+    if mechanism:
+        reproduction.switch_all(
+            chosen, _names(mechanism), out, quick=quick, jobs=jobs, as_json=as_json, command=command()
+        )
+        return
     cases = {entry.id: work_of.listed(entry, quick=quick) for entry in chosen}
     expected = forecasts.of_cases([case for listed in cases.values() for case in listed], jobs)
     if dry_run:
@@ -81,3 +98,15 @@ def reproduce(  # noqa: PLR0913 (each is an option of the command line)
     names = sorted({case.engine for listed in cases.values() for case in listed})
     with pool.running_at(there, names):
         reproduction.run_all(chosen, out, quick=quick, jobs=jobs, as_json=as_json, command=command())
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
+
+
+def _partly(entry: Entry, engine: str, reading: str) -> Entry:
+    """The entry with the engines and the readings that are named, where some are."""
+    from ackclock.cli import jobs as work
+
+    some = entry.alone(work.engine_names(engine)) if engine else entry
+    return some.read_as(_names(reading)) if reading else some

@@ -4,9 +4,9 @@ use ackclock_record::{Events, Happening, NONE};
 use rand_distr::{Distribution, Exp1};
 use rand_pcg::Pcg64Mcg;
 
-use super::growth::Moment;
+use super::growth::{Growth, Moment};
 use super::network::{Network, Rates, Regime, State};
-use super::plan::Plan;
+use super::plan::{Cuts, Plan};
 use super::record::Epochs;
 use super::synchronisation::Overload;
 use super::victims::Candidate;
@@ -29,6 +29,7 @@ pub struct Congestion {
     /// How many flows an event hits.
     pub synchronisation: synchronisation::Controller,
     victims: victims::Controller,
+    cuts: Cuts,
     random: Pcg64Mcg,
     by_link: Vec<Event>,
     /// Early drops that a flow has yet to expect until its next one.
@@ -46,6 +47,7 @@ impl Congestion {
         Congestion {
             synchronisation: synchronisation::Controller::new(&plan.synchronisation, seed),
             victims: victims::Controller::new(&plan.victims, seed),
+            cuts: plan.cuts,
             by_link: vec![Event::default(); plan.links.len()],
             until_early: plan
                 .flows
@@ -103,7 +105,13 @@ impl Congestion {
         } else {
             f64::NAN
         };
+        let sent_p_s: f64 = hit.iter().map(|&flow| rates.sent_p_s[flow]).sum();
         for &flow in &hit {
+            let own_p = overload.lost_p * rates.sent_p_s[flow] / sent_p_s;
+            network.flows[flow].cuts = match self.cuts {
+                Cuts::Once => 1.0,
+                Cuts::Packets => own_p.max(1.0), // NaN, where nobody sends, is one too
+            };
             self.hit(flow, link, network, rates.rtt_s[flow], now_s, lost_p);
         }
         let last_s = hit.iter().map(|&flow| network.flows[flow].reduces_s);
@@ -151,6 +159,7 @@ impl Congestion {
                 if self.until_early[flow] < 0.0 {
                     self.until_early[flow] = Exp1.sample(&mut self.random);
                     if network.flows[flow].immune_s <= now_s {
+                        network.flows[flow].cuts = 1.0;
                         self.hit(flow, link, network, rates.rtt_s[flow], now_s, f64::NAN);
                     }
                 }
@@ -176,10 +185,10 @@ impl Congestion {
             .fold(f64::INFINITY, f64::min)
     }
 
-    /// A flow reduces its window, once; losses of the round trip that follows do not count.
+    /// A flow reduces its window by what it knows to be lost; losses of the round trip that follows do not count.
     pub fn reduce(&mut self, flow: usize, network: &mut Network, state: &mut State, at: &Moment) {
         let victim = &mut network.flows[flow];
-        let left_p = (at.window_p * (1.0 - victim.law.share_removed(at))).max(LEAST_WINDOW);
+        let left_p = cut(victim.law.as_ref(), at, victim.cuts).max(LEAST_WINDOW);
         victim.law.lose(at, left_p);
         victim.slow_start = false;
         victim.reduces_s = f64::INFINITY;
@@ -188,6 +197,19 @@ impl Congestion {
         self.rows
             .push(at.now_s, flow as u32, NONE, Happening::Recovery, left_p);
     }
+}
+
+/// What is left of a window after so many cuts, each by the law's share of what the one before has left; of a broken
+/// number the rest takes that part of a cut, (1 − b)^rest.
+fn cut(law: &dyn Growth, at: &Moment, cuts: f64) -> f64 {
+    let mut moment = Moment { ..*at };
+    let mut due = cuts;
+    while due > 0.0 && moment.window_p > LEAST_WINDOW {
+        let kept = 1.0 - law.share_removed(&moment);
+        moment.window_p *= if due < 1.0 { kept.powf(due) } else { kept };
+        due -= 1.0;
+    }
+    moment.window_p
 }
 
 /// What a full queue loses in a mean round trip, (AR − C) R, packets. Where the flows' ACKs set their pace that is

@@ -33,6 +33,8 @@ pub struct Flow {
     pub slow_start: bool,
     /// When it will reduce its window; infinity: no loss is known.
     pub reduces_s: f64,
+    /// How often it will be cut then.
+    pub cuts: f64,
     /// Until when a loss does not count: one reduction a round trip.
     pub immune_s: f64,
 }
@@ -257,6 +259,7 @@ impl Flow {
             active: false,
             slow_start,
             reduces_s: f64::INFINITY,
+            cuts: 1.0,
             immune_s: 0.0,
         })
     }

@@ -33,6 +33,18 @@ pub struct Plan {
     pub synchronisation: Synchronisation,
     /// Which flows.
     pub victims: Victims,
+    /// How often an event cuts the window of a flow that it hits.
+    pub cuts: Cuts,
+}
+
+/// How often an event cuts the window of a flow that it hits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Cuts {
+    /// Once, as TCP does.
+    Once,
+    /// Once for each packet that the flow loses in it: W b λ with λ in packets, as Kumar, Azad and Park 2010 print it.
+    Packets,
 }
 
 /// A queue and its server.

@@ -43,7 +43,7 @@ fn each_field_of_a_fluid_s_plan_is_required_and_no_other_is_known() {
                 "path": [0], "base_rtt_s": 0.1, "start_s": 0.0, "start_jitter_s": 0.0, "stop_s": null,
                 "initial_window": 2.0, "largest_window": null, "law": "reno", "parameters": {"beta": 0.5},
             }],
-            "synchronisation": synchronisation, "victims": victims,
+            "synchronisation": synchronisation, "victims": victims, "cuts": "once",
         });
         assert_strict(&plan, |plan| {
             fluid::Plan::from_json(&plan.to_string()).is_ok()

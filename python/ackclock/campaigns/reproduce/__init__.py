@@ -11,12 +11,14 @@ An entry is a folder of `reproductions/`:
 - `scenario.toml`: what all its runs have in common
 - `cases.toml` (if there are several): what differs from case to case
 - `readings.toml` (if the paper can be read in several ways): what each reading changes (`readings`)
+- `mechanisms.toml` (optional): what runs show to make the result what it is, by switching it off or on (`mechanisms`)
 - `quick.toml`: what `--quick` changes, for a short look
 - `host.py`, in place of these three: what measures the machine itself
 - `published.csv`: what the paper says, where, and how it was read
 - `check.py`: what is measured in each run, and the rule of the verdict
 - `figure.py` (optional): the figure; without it every row is drawn with its bands
-- `reproduced.csv`: what the last run at full scale gave; the documentation's page is made from it
+- `reproduced.csv`: what the last run at full scale gave; the documentation's page is made from it,
+  and from `switched.csv`, what the mechanisms' last runs gave
 """
 
 from __future__ import annotations

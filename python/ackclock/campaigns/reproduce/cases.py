@@ -38,24 +38,41 @@ ONLY = "all"
 _NOTHING: Mapping[str, Any] = {}
 
 
-def plans(folder: Path, *, engine: str | None = None, quick: bool = False, reading: Reading = NONE) -> dict[str, Plan]:
+def plans(
+    folder: Path,
+    *,
+    engine: str | None = None,
+    quick: bool = False,
+    reading: Reading = NONE,
+    switched: Reading = NONE,
+) -> dict[str, Plan]:
     """The plan of each case, for an engine. Raises `ScenarioError` or `InputError` for what is wrong in the files."""
-    found = contents(folder, engine=engine, quick=quick, reading=reading)
+    found = contents(folder, engine=engine, quick=quick, reading=reading, switched=switched)
     return {name: plan(folder, name, content) for name, content in found.items()}
 
 
 def contents(
-    folder: Path, *, engine: str | None = None, quick: bool = False, reading: Reading = NONE
+    folder: Path,
+    *,
+    engine: str | None = None,
+    quick: bool = False,
+    reading: Reading = NONE,
+    switched: Reading = NONE,
 ) -> dict[str, Mapping[str, Any]]:
-    """The tables of each case, for an engine. Raises `ScenarioError` or `InputError` for files that are no TOML."""
+    """The tables of each case, for an engine; `switched` is what a mechanism changes in the reading.
+
+    Raises `ScenarioError` or `InputError` for files that are no TOML.
+    """
     common = _source(folder).toml()
     own = folder / f"{engine}.toml"
     scale = merged(_table(own) if own.is_file() else {}, _table(folder / "quick.toml") if quick else {})
     every = list(_combinations(folder))
-    if unknown := [value for value in reading.at if not any(value in values for values, _ in every)]:
-        raise InputError(f"{folder / 'readings.toml'}: at: found {shown(unknown[0])}; expected a value of cases.toml")
+    for each, file in ((reading, "readings.toml"), (switched, "mechanisms.toml")):
+        if unknown := [value for value in each.at if not any(value in values for values, _ in every)]:
+            raise InputError(f"{folder / file}: at: found {shown(unknown[0])}; expected a value of cases.toml")
     return {
-        " ".join(values): merged(merged(common, _read_as(reading, values, changes)), scale) for values, changes in every
+        " ".join(values): merged(_read_as(switched, values, merged(common, _read_as(reading, values, changes))), scale)
+        for values, changes in every
     }
 
 

@@ -12,8 +12,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
-from ackclock.campaigns.reproduce import readings
+from ackclock.campaigns.reproduce import mechanisms, readings
 from ackclock.campaigns.reproduce.measured import Measure, Measured, Values
+from ackclock.campaigns.reproduce.mechanisms import Mechanism
 from ackclock.campaigns.reproduce.readings import Reading, Readings
 from ackclock.campaigns.reproduce.verdict import Row
 from ackclock.dataset import Dataset
@@ -114,6 +115,19 @@ class Entry:
             if name not in known:
                 raise InputError(f"--reading: found {shown(name)}; expected of {self.id} {_one_of(known)}")
         return replace(self, read=tuple(names))
+
+    @cached_property
+    def mechanisms(self) -> Sequence[Mechanism]:
+        """What runs show to make the result what it is, if `mechanisms.toml` names some. Raises `InputError`."""
+        return mechanisms.read(self.folder, self.readings)
+
+    def switched(self, names: Sequence[str]) -> Sequence[Mechanism]:
+        """These of its mechanisms, or with `all` every one. Raises `InputError` for others."""
+        known = [each.name for each in self.mechanisms]
+        for name in names:
+            if name not in (*known, "all"):
+                raise InputError(f"--mechanism: found {shown(name)}; expected of {self.id} all, {_one_of(known)}")
+        return [each for each in self.mechanisms if each.name in names or "all" in names]
 
     @cached_property
     def examine(self) -> Callable[..., Dataset] | None:

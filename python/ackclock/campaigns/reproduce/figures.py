@@ -61,13 +61,20 @@ def _columns(labels: Sequence[str]) -> int:
 
 
 def _signs(engines: Sequence[str]) -> list[Patch | Line2D]:
-    dots = [Line2D([], [], marker="o", color=_colour(number), label=name) for number, name in enumerate(engines)]
+    dots = [
+        Line2D([], [], marker=_marker(number), color=_colour(number), label=name) for number, name in enumerate(engines)
+    ]
     diamond = Line2D([], [], marker="D", mfc="white", mec=style.INK, linestyle="", label="published")
     return [diamond, *dots, Patch(color=INNER, label="agrees"), Patch(color=OUTER, label="differs")]
 
 
 def _colour(engine: int) -> str:
     return palette.colour(engine)
+
+
+def _marker(engine: int) -> str:
+    """Where the colours come again, another marker tells them apart."""
+    return "os^"[engine // len(palette.COLOURS) % 3]
 
 
 def _strip(ax: Axes, same: Mapping[str, Row], claim: Published) -> None:
@@ -97,7 +104,7 @@ def _point(ax: Axes, row: Row, factor: float, number: int, count: int) -> None:
     colour = _colour(number)
     if found.ci95_low is not None and found.ci95_high is not None:
         ax.hlines(y, found.ci95_low / factor, found.ci95_high / factor, color=colour, linewidth=2.5, zorder=4)
-    ax.plot([found.mean / factor], [y], "o", color=colour, ms=5, zorder=5, clip_on=False)
+    ax.plot([found.mean / factor], [y], _marker(number), color=colour, ms=5, zorder=5, clip_on=False)
 
 
 def _scale(row: Row, claim: Published) -> tuple[float, str]:

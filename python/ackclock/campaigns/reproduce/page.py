@@ -57,10 +57,10 @@ def papers(verdicts: Sequence[tuple[str, str]]) -> str:
     return _table(("paper", "entries", *VERDICTS), lines)
 
 
-def entry_page(entry: Entry, result: Result, *drawn: str) -> str:
+def entry_page(entry: Entry, result: Result, *drawn: str, switched: Result | None = None) -> str:
     """An entry's page: the verdict, the figures, the rows with their reasons, where the paper says it, the README.
 
-    Where there are readings, a table of them comes first.
+    Where there are readings, a table of them comes first. `switched` are the rows of its mechanisms.
     """
     look = " (a short look: not the scale that a verdict needs)" if result.scale == QUICK else ""
     sources = [(claim.what, claim.published, claim.where, claim.how) for claim in entry.published.values()]
@@ -72,6 +72,7 @@ def entry_page(entry: Entry, result: Result, *drawn: str) -> str:
         *([_readings(entry, result)] if entry.readings.every else []),
         *(["\n\n".join(f"![{entry.title}]({figure})" for figure in drawn), ""] if drawn else []),
         _rows(entry, result) if result.rows else f"{UNRUN}\n",
+        *([_mechanisms(entry, result, switched)] if switched and switched.rows else []),
         "## What the paper says",
         "",
         _table(("what", "published", "where", "how it was read"), sources),
@@ -108,6 +109,35 @@ def _rows(entry: Entry, result: Result) -> str:
         return _table(head, [(*cells(entry, row), row.why) for row in result.rows])
     rows = [(row.reading or "each", *cells(entry, row), row.why) for row in result.rows]
     return _table(("reading", *head), rows)
+
+
+def _mechanisms(entry: Entry, result: Result, switched: Result) -> str:
+    """Each mechanism that was run: what is said of it, and what its rows were before and are with the change."""
+    head = ("what", "published", "engine", "as it is", "with the change", "verdict")
+    parts = ["## Mechanisms, shown by runs", ""]
+    for each in entry.mechanisms:
+        if rows := [row for row in switched.rows if row.reading == each.name]:
+            on = f", read as: {each.reading}" if each.reading else ""
+            lines = [moved(entry, result, each.reading, row) for row in rows]
+            parts += [f"**{each.name}**{on}. {each.says}", "", _table(head, lines)]
+    return "\n".join(parts)
+
+
+def moved(entry: Entry, result: Result, reading: str, row: Judged) -> tuple[str, ...]:
+    """A row of a switched run beside that of the run as it is: what, published, engine, both values, both verdicts."""
+    what, published, engine, value, now = cells(entry, row)
+    engines = set(row.engine.split(", "))  # a mechanism may be run by some of those that a row sets beside each other
+    found = [
+        one
+        for one in result.rows
+        if (one.claim, one.at) == (row.claim, row.at)
+        and engines <= set(one.engine.split(", "))
+        and one.reading in ("", reading)
+    ]
+    if not found:
+        return what, published, engine, numbers.NOTHING, value, now
+    _, _, _, before, was = cells(entry, found[0])
+    return what, published, engine, before, value, now if now == was else f"{was} → {now}"
 
 
 def cells(entry: Entry, row: Judged) -> tuple[str, str, str, str, str]:

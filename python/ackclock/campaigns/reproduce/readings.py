@@ -74,31 +74,46 @@ def read(folder: Path) -> Readings:
     path = folder / FILE
     if not path.is_file():
         return Readings()
+    every = [Reading(**table) for table in tables_of(path, "reading", _KEYS, ("name", "says"), {"engines": list})]
+    return Readings(every, _toml(path).get("engines"))
+
+
+def tables_of(
+    path: Path, key: str, keys: Mapping[str, type], needed: Sequence[str], beside: Mapping[str, type] | None = None
+) -> list[dict[str, Any]]:
+    """The tables of `[[key]]` in a file, each with what is `needed` and a name of its own that a folder may have.
+
+    `beside` are the keys that may stand beside them. Raises `InputError` for what is wrong.
+    """
+    found = _toml(path)
+    _known(path, "", found, {**(beside or {}), key: list})
+    tables = found.get(key, ())
+    for number, table in enumerate(tables, 1):
+        _check(path, f"{key} {number}", table, keys, needed)
+    names = [table["name"] for table in tables]
+    if not names or len(set(names)) < len(names):
+        raise InputError(f"{path}: {key}: found {shown(names)}; expected one table or more, of different names")
+    return list(tables)
+
+
+def _toml(path: Path) -> dict[str, Any]:
     try:
-        found = tomllib.loads(source_text(path))
+        return tomllib.loads(source_text(path))
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: found {error}; expected TOML") from None
-    _known(path, "", found, {"engines": list, "reading": list})
-    every = [_reading(path, number, table) for number, table in enumerate(found.get("reading", ()), 1)]
-    names = [reading.name for reading in every]
-    if not names or len(set(names)) < len(names):
-        raise InputError(f"{path}: reading: found {shown(names)}; expected one table or more, of different names")
-    return Readings(every, found.get("engines"))
 
 
-def _reading(path: Path, number: int, table: Any) -> Reading:
-    place = f"reading {number}"
+def _check(path: Path, place: str, table: Any, keys: Mapping[str, type], needed: Sequence[str]) -> None:
     if not isinstance(table, dict):
         raise InputError(f"{path}: {place}: found {shown(table)}; expected a table")
-    _known(path, f"{place}: ", table, _KEYS)
-    for key in ("name", "says"):
+    _known(path, f"{place}: ", table, keys)
+    for key in needed:
         if not table.get(key):
             raise InputError(f"{path}: {place}: {key}: found nothing; expected words")
     if not re.fullmatch(r"\w[\w .,%+-]*", table["name"]):
         raise InputError(
             f"{path}: {place}: name: found {shown(table['name'])}; expected words that a folder may be named"
         )
-    return Reading(**table)
 
 
 def _known(path: Path, place: str, table: Mapping[str, Any], keys: Mapping[str, type]) -> None:

@@ -71,17 +71,17 @@ def run(
         InputError: something is wrong in the entry's files, or something else is in the folder's place.
     """
     kinds.check(folder, Kind.REPRODUCTION)
-    lacks = _lacks(entry)
+    lacks = lacks_of(entry)
     passes = _passes(entry, lacks, quick=quick)
-    tell = _Part(progress, sum(len(chosen) for each in passes for chosen in each.plans.values()))
-    scale, run_it = QUICK if quick else FULL, partial(_run, jobs, command)
+    tell = Part(progress, sum(len(chosen) for each in passes for chosen in each.plans.values()))
+    scale, run_it = QUICK if quick else FULL, partial(run_case, jobs, command)
     with folders.replacing(folder, manifests.is_note(folder)) as new:
         rows: dict[tuple[str, str], Sequence[Row]] = {}
         common: dict[str, Found] = {}
         for each in passes:
             found = {engine: Found(why=lacks[engine] or "") for engine in each.plans}
             for engine, chosen in each.plans.items():
-                _measure(entry, chosen, found[engine], each.folder(new) / engine, tell, run_it, twins=not quick)
+                measure(entry, chosen, found[engine], each.folder(new) / engine, tell, run_it, twins=not quick)
             if entry.examine:
                 found[HOST] = Found(_examined(entry, new / HOST, quick=quick))
             known = {**common, **found}
@@ -174,7 +174,7 @@ class Case:
 def listed(entry: Entry, *, quick: bool = False) -> list[Case]:
     """What an entry runs. Raises `InputError` for files that are no TOML."""
     with warnings.catch_warnings(action="ignore"):  # that an engine is not there is said when the entry is run
-        there = [engine for engine, lack in _lacks(entry).items() if not lack]
+        there = [engine for engine, lack in lacks_of(entry).items() if not lack]
     return [
         Case(entry, engine, name, content)
         for engine in there
@@ -190,7 +190,7 @@ def _cases(entry: Entry, engine: str, reading: Reading, *, quick: bool) -> dict[
     return {case: plan for case, plan in every.items() if entry.runs(engine, case, quick=quick)}
 
 
-def _lacks(entry: Entry) -> dict[str, str | None]:
+def lacks_of(entry: Entry) -> dict[str, str | None]:
     """What this machine lacks for each of the entry's engines; None: nothing."""
     lacks = {engine: engines.lacking(engine) for engine in entry.engines}
     for engine, lack in lacks.items():
@@ -203,10 +203,10 @@ def _rows_with_twins(
     entry: Entry, found: Mapping[str, Found], passes: Sequence[Pass], this: Pass
 ) -> dict[str, list[Row]]:
     """The rows, each with its values in the noisy twins where there are such."""
-    own = _rows(entry, found, passes, this)
+    own = rows_of(entry, found, passes, this)
     if not any(of.noisy for of in found.values()):
         return own
-    twins = _rows(entry, {engine: of.twin for engine, of in found.items()}, passes, this)
+    twins = rows_of(entry, {engine: of.twin for engine, of in found.items()}, passes, this)
     values = {(label, row.claim, row.at): row.values for label, rows in twins.items() for row in rows}
     return {
         label: [replace(row, twin=values.get((label, row.claim, row.at), ())) for row in rows]
@@ -214,7 +214,7 @@ def _rows_with_twins(
     }
 
 
-def _rows(entry: Entry, found: Mapping[str, Found], passes: Sequence[Pass], this: Pass) -> dict[str, list[Row]]:
+def rows_of(entry: Entry, found: Mapping[str, Found], passes: Sequence[Pass], this: Pass) -> dict[str, list[Row]]:
     """Each engine's rows, then those that set engines beside each other: with shortened ones, those with a value.
 
     Where readings change only some engines, nothing is set beside the others before there is a reading.
@@ -271,7 +271,7 @@ def check_folder(folder: Path) -> None:
     folders.check(folder, Kind.REPRODUCTION)
 
 
-class _Part:
+class Part:
     """The progress of one case after the other."""
 
     def __init__(self, progress: Progress, total: int) -> None:
@@ -286,12 +286,12 @@ class _Part:
         self._progress((done + share * part) / self._total)
 
 
-def _measure(
+def measure(
     entry: Entry,
     plans: Mapping[str, Plan],
     found: Found,
     folder: Path,
-    tell: _Part,
+    tell: Part,
     run: Callable[..., Dataset],
     *,
     twins: bool,
@@ -327,7 +327,10 @@ def _with(why: str, error: UnsupportedError) -> str:
     return f"{why}, no {reason.what}" if why else f'engine "{reason.engine}" has no {reason.what}'
 
 
-def _run(jobs: int | None, command: str, progress: Progress, plan: Plan, engine: str, captures: Path | None) -> Dataset:
+def run_case(
+    jobs: int | None, command: str, progress: Progress, plan: Plan, engine: str, captures: Path | None
+) -> Dataset:
+    """Runs a plan of an entry's."""
     return running.run(plan, engine, jobs=jobs, progress=progress, captures=captures, command=command)
 
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ackclock.campaigns.reproduce import page, work
+from ackclock.campaigns.reproduce import mechanisms, page, switching, work
 from ackclock.campaigns.reproduce.entry import Entry
 from ackclock.campaigns.reproduce.result import QUICK, Judged, Result
 from ackclock.campaigns.reproduce.verdict import AGREES, CONTRADICTS, DIFFERS, NOT_MEASURED, UNDETERMINED
 from ackclock.cli.terminal.progress import progress
+from ackclock.errors import InputError
 from ackclock.views import numbers
 
 COLOURS = {AGREES: "green", DIFFERS: "yellow", UNDETERMINED: "cyan", NOT_MEASURED: "magenta", CONTRADICTS: "red"}
@@ -33,6 +35,38 @@ def run_all(entries: Sequence[Entry], out: Path, *, quick: bool, jobs: int | Non
             print(json.dumps({"title": entry.title, **result.as_dict()}, allow_nan=False), flush=True)
         else:
             print_result(entry, result, screen)
+        screen.print(f"wrote {folder}", markup=False, soft_wrap=True)
+
+
+def switch_all(
+    entries: Sequence[Entry],
+    names: Sequence[str],
+    out: Path,
+    *,
+    quick: bool,
+    jobs: int | None,
+    as_json: bool,
+    command: str,
+) -> None:
+    """Runs mechanisms of entries, each entry's into a folder of `out`, and shows what they move."""
+    chosen = {entry: entry.switched(names) for entry in entries}
+    if not any(chosen.values()):
+        raise InputError("--mechanism: found entries without mechanisms; expected one with some")
+    for entry in chosen:
+        work.check_folder(switching.place(out, entry))
+    screen = Console(emoji=False, highlight=False, stderr=as_json)
+    for entry, of in chosen.items():
+        if not of:
+            continue
+        folder = switching.place(out, entry)
+        with progress(entry.id) as tell:
+            found = switching.run(entry, of, folder, quick=quick, jobs=jobs, progress=tell, command=command)
+        if as_json:
+            rows = [asdict(row) for row in found.rows]
+            print(json.dumps({"id": entry.id, "scale": found.scale, "mechanisms": rows}, allow_nan=False), flush=True)
+        else:
+            screen.print(Text(f"{entry.id}: {entry.title}", style="bold"))
+            print_mechanisms(entry, Result.last(entry.folder / work.TABLE, entry.id), found, screen)
         screen.print(f"wrote {folder}", markup=False, soft_wrap=True)
 
 
@@ -59,6 +93,7 @@ def print_result(entry: Entry, result: Result, screen: Console) -> None:
         screen.print(Text.assemble("\n", claim.what, "; published: ", (claim.published, "bold")))
         screen.print(_table([row for row in result.rows if row.claim == claim.claim], claim.unit, width))
     _print_readings(entry, result, screen)
+    print_mechanisms(entry, result, Result.last(entry.folder / mechanisms.TABLE, entry.id), screen)
     screen.print(Text.assemble("\nOver all: ", _verdict(result.verdict)))
     if result.scale == QUICK:
         screen.print("At the reduced scale of --quick this is a look and not the verdict.")
@@ -75,6 +110,22 @@ def _print_readings(entry: Entry, result: Result, screen: Console) -> None:
         table.add_row(Text(name), Text(verdict, style=colour), Text(f"the paper's figures {why}" if why else ""))
     screen.print("\nBy reading:")
     screen.print(table)
+
+
+def print_mechanisms(entry: Entry, result: Result, switched: Result, screen: Console) -> None:
+    """What each mechanism moves: the value as it is, with the change, and the verdicts."""
+    for each in entry.mechanisms:
+        rows = [row for row in switched.rows if row.reading == each.name]
+        if not rows:
+            continue
+        screen.print(Text.assemble("\n", (each.name, "bold"), f": {each.says}"))
+        table = Table(box=None, padding=(0, 2, 0, 0), header_style="")
+        for heading in ("", "engine", "as it is", "with the change", "verdict"):
+            table.add_column(heading)
+        for row in rows:
+            what, _, *others = page.moved(entry, result, each.reading, row)
+            table.add_row(*map(Text, (what, *others)))
+        screen.print(table)
 
 
 def _table(rows: Sequence[Judged], unit: str, width: int) -> Table:

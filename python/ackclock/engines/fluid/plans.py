@@ -32,6 +32,7 @@ def fluid(plan: Plan, *, samples: bool) -> str:
             "flows": [_flow(flow, plan.groups[flow.group]) for flow in plan.flows],
             "synchronisation": _controller("synchronisation", options["synchronisation"]),
             "victims": _controller("victims", options["victims"]),
+            "cuts": options["cuts"],
         }
     )
 

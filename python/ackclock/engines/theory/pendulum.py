@@ -147,7 +147,7 @@ class _Line:
             simultaneous=_simultaneous(plan),
             seed=seed if options["simultaneous_losses"] == "drawn" else None,
             growth_p=1 / acked if options["growth"] == "acks" else 1.0,
-            acked=acked,
+            acked=1.0 if options["ack_places"] == "acknowledged" else acked,
             begin_p=(float(tcps[0].initial_window), float(tcps[1].initial_window)),
         )
         wire, payload = np.array(_wire_bytes(plan), float), np.array([tcp.mss_bytes for tcp in tcps], float)

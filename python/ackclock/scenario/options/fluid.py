@@ -152,6 +152,11 @@ class Fluid(Options):
         validate_default=True,
         description='which flows: "rate", "window", "random", "weighted", or { kind = "replayed", … }',
     )
+    cuts: Literal["once", "packets"] = Field(
+        "once",
+        description='how often an event cuts the window of a flow that it hits: "once", as TCP does; "packets", again '
+        "for each packet that the flow loses, as the equation W b λ with λ in packets has it",
+    )
     slow_start: bool = Field(True, description="whether flows begin with slow start")
     step: Step | None = Field(None, description="the longest step; absent, and at most: a tenth of the shortest RTT")
 
@@ -160,6 +165,7 @@ class Fluid(Options):
         return {
             "synchronisation": self.synchronisation.model_dump(mode="json", by_alias=True),
             "victims": self.victims.model_dump(mode="json", by_alias=True),
+            "cuts": self.cuts,
             "slow_start": self.slow_start,
             "step_s": self.step,
         }

@@ -52,6 +52,11 @@ class PendulumOptions(Table):
         "drawn",
         description='whether these losses are "drawn" at random, or the window is reduced to its "expected" value',
     )
+    ack_places: Literal["one", "acknowledged"] = Field(
+        "one",
+        description='how many places of a queue in packets an ACK takes: "one", or as many as the packets that it '
+        '"acknowledged", as condition 4.17 of Braud 2016 has it',
+    )
 
 
 class SynLossOptions(Table):

@@ -272,3 +272,18 @@ fn losses_within_a_round_trip_of_a_reduction_do_not_count() {
     let least = apart.fold(f64::INFINITY, f64::min);
     assert!((0.2..0.25).contains(&least), "{least}");
 }
+
+/// A Reno flow alone overflows by the packet that its window grows by in a round trip, and is cut once either way. One
+/// of HighSpeed TCP's at 8000 packets grows by some thirty, and each of them cuts.
+#[test]
+fn each_lost_packet_cuts_where_that_is_asked() {
+    let of = |law: &str, cuts: &str| {
+        let changes =
+            json!({ "warmup_s": 100.0, "synchronisation": { "kind": "full" }, "cuts": cuts });
+        let flows = [flow(law, 0.1, 4000.0)];
+        let plan = scenario(&[droptail(80_000.0, 100.0)], &flows, 600.0, &changes);
+        utilisation(&plan, &run_one(&plan))
+    };
+    assert!((of("reno", "packets") - of("reno", "once")).abs() < 0.01);
+    assert!(of("highspeed", "packets") < 0.8 * of("highspeed", "once"));
+}
