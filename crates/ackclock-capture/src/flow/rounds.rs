@@ -64,6 +64,8 @@ pub struct Rounds {
     rtt_least_ns: i64,
     rtt_sum_ns: i64,
     rtt_count: u32,
+    late_sum_ns: i64,
+    late_count: u32,
     unprompted: u32,
     ack_gap_ns: i64,
     looked: u32,
@@ -233,6 +235,13 @@ impl Rounds {
         self.rtt_count += 1;
     }
 
+    /// Data passed that took this much longer on its way to the point than other data did, by its sender's clock.
+    #[inline]
+    pub fn late(&mut self, late_ns: i64) {
+        self.late_sum_ns += late_ns;
+        self.late_count += 1;
+    }
+
     /// What was under way at most, in this round and the one before.
     #[inline]
     pub fn window_bytes(&self) -> u64 {
@@ -284,6 +293,8 @@ impl Rounds {
         self.rtt_least_ns = 0;
         self.rtt_sum_ns = 0;
         self.rtt_count = 0;
+        self.late_sum_ns = 0;
+        self.late_count = 0;
         self.previous_max_pipe_bytes = self.max_pipe_bytes;
         self.max_pipe_bytes = 0;
     }
@@ -341,7 +352,8 @@ impl Rounds {
         self.pace.round();
         // Delayed acknowledgements of a few segments look like a queue, and so does a sender that waits for its application.
         let late_ns = LATE * round.spent_ns as f64 / f64::from(self.sends.max(1));
-        let queued = queue_ns > CALM * rtt_min_ns as f64 && queue_ns > late_ns;
+        let calm_ns = CALM * rtt_min_ns as f64;
+        let queued = queue_ns > calm_ns && queue_ns > late_ns || self.late_ns() > calm_ns;
         self.is_touched |= queued || self.repairs > 0;
         let standing = queue_ns > STANDING * rtt_min_ns as f64;
         if standing {
@@ -392,6 +404,11 @@ impl Rounds {
             (0, least_ns) => least_ns - rtt_min_ns,
             (count, _) => self.rtt_sum_ns / i64::from(count) - rtt_min_ns,
         }
+    }
+
+    /// How long packets waited before the point, in the mean, by their sender's clock; 0 if that is not known.
+    fn late_ns(&self) -> f64 {
+        self.late_sum_ns as f64 / f64::from(self.late_count.max(1))
     }
 
     /// What is sent is sent at a rate of the sender's own: always the same, and not let out by acknowledgements.

@@ -167,6 +167,8 @@ pub struct Sending {
     pub(super) advanced_ns: i64,
     /// Without SACK: segments that came above what was missing, as duplicate acknowledgements tell.
     pub(super) queued: u32,
+    /// A duplicate acknowledgement has echoed what the receiver had already.
+    pub(super) twice_echoed: bool,
     pub(super) edge: Option<u64>,
     /// What it was before the last acknowledgement that moved it, until data has come up to there.
     pub(super) edge_before: Option<u64>,
@@ -227,6 +229,7 @@ impl Sending {
             last_echo: None,
             advanced_ns: now_ns,
             queued: 0,
+            twice_echoed: false,
             edge: None,
             edge_before: None,
             window_bytes: None,
@@ -262,21 +265,7 @@ impl Sending {
         self.totals.data_segments += u64::from(units);
         self.totals.super_segments += u64::from(units > 1);
         self.totals.payload_bytes += u64::from(data.bytes);
-        if let Some(tsval) = data.tsval {
-            self.own_echoes.sent(tsval, data.now_ns);
-            if self.lead_ns > 0 {
-                self.clock.passed(tsval, data.now_ns);
-            }
-        }
-        if let Some(half_ns) = data
-            .tsecr
-            .and_then(|tsecr| self.ack_echoes.echoed(tsecr, data.now_ns))
-        {
-            self.sender_half_sample(data.now_ns, half_ns);
-            if let Some(tap) = self.tap.as_mut().filter(|_| self.lead_ns > 0) {
-                tap.answered(data.now_ns, half_ns);
-            }
-        }
+        self.look_at_timestamps(data);
         self.hear(data.now_ns, data.tsecr, rows);
         let arrival = self.path.map_or(NOT_KEPT, |path| {
             rows.arrival(Arrival {

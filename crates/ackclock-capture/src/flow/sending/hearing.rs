@@ -67,6 +67,31 @@ impl Sending {
         self.pending.push_back(*ack);
     }
 
+    /// What data says of when it was sent, and of the acknowledgement that it echoes.
+    #[inline]
+    pub(super) fn look_at_timestamps(&mut self, data: &Data) {
+        if let Some(tsval) = data.tsval {
+            self.own_echoes.sent(tsval, data.now_ns);
+            if self.lead_ns > 0 {
+                self.clock.passed(tsval, data.now_ns);
+                if let Some((late_ns, tick_ns)) = self.clock.late_ns() {
+                    self.rounds.late(late_ns - tick_ns);
+                }
+            }
+        }
+        if let Some(half_ns) = data
+            .tsecr
+            .and_then(|tsecr| self.ack_echoes.echoed(tsecr, data.now_ns))
+        {
+            self.sender_half_sample(data.now_ns, half_ns);
+            if let Some(tap) = self.tap.as_mut().filter(|_| self.lead_ns > 0) {
+                tap.answered(data, half_ns);
+            }
+        } else if let Some(tap) = self.tap.as_mut().filter(|_| self.lead_ns > 0) {
+            tap.together(data, self.lead_ns);
+        }
+    }
+
     pub(super) fn sender_half_sample(&mut self, now_ns: i64, half_ns: i64) {
         self.sender_half.add(half_ns);
         self.far.take(half_ns, self.ack_echoes.ahead());
@@ -229,6 +254,7 @@ impl Sending {
         self.last_ack_ns = ack.seen_ns;
         self.advanced_ns = now_ns;
         self.duplicate_acks = 0;
+        self.twice_echoed = false;
         self.board.forget_below(position);
         self.repairs.advanced(position);
         if self.board.is_empty() {
@@ -263,9 +289,11 @@ impl Sending {
         if ack.pure && !self.board.is_empty() && same_window {
             self.duplicate_acks += 1;
             self.totals.duplicate_acks += 1;
-            // What the receiver has already is echoed (RFC 7323 section 4.3), what comes out of order is not.
+            // What the receiver has already is echoed (RFC 7323 section 4.3), what comes out of order is not: until the
+            // next advance a second copy of the same tick changes the echo no more.
             let echo = ack.timestamps.map(|(_, tsecr)| tsecr);
-            self.queued += u32::from(echo == self.last_echo);
+            self.twice_echoed |= echo != self.last_echo;
+            self.queued += u32::from(!self.twice_echoed);
         }
     }
 
