@@ -164,8 +164,9 @@ fn what_was_lost_before_a_receiver_and_before_the_repair_belongs_to_the_same_epo
     trace.ack(202, 5, &[(6, 15)]);
     counted(&mut trace, 203, 16, 18);
     trace.ack(203, 5, &[(16, 17), (6, 15)]);
-    counted(&mut trace, 304, 15, 19);
-    counted(&mut trace, 305, 5, 20);
+    counted(&mut trace, 250, 5, 19);
+    trace.ack(250, 15, &[(16, 17)]);
+    counted(&mut trace, 305, 15, 20);
     trace.ack(305, 17, &[]);
     counted(&mut trace, 406, 17, 21);
     trace.ack(406, 18, &[]);

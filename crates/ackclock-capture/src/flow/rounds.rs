@@ -29,6 +29,8 @@ const STEADY_ELSEWHERE: u32 = 3;
 const CALM: f64 = 0.015;
 /// Of the segments that are sent evenly over a round, an answer may wait for so many.
 const LATE: f64 = 1.25;
+/// Where the sender's clock tells that they waited on the way, this share of that is a queue.
+const WAITED: f64 = 0.3;
 /// A host answers an acknowledgement sooner, if its window lets it: within the shorter time where acknowledgements come so
 /// many times as often as the longer, at which hosts gather them (generic receive offload) and what they let out.
 const PROMPT_NS: i64 = 100_000;
@@ -84,6 +86,8 @@ pub struct Rounds {
     pub limited_s: [f64; 7],
     /// That of the last round.
     pub latest: u8,
+    /// By the sender's clock, packets of the last round waited on their way to the point.
+    pub waited: bool,
 }
 
 /// How fast new data is sent, over some rounds and over those before.
@@ -353,7 +357,10 @@ impl Rounds {
         // Delayed acknowledgements of a few segments look like a queue, and so does a sender that waits for its application.
         let late_ns = LATE * round.spent_ns as f64 / f64::from(self.sends.max(1));
         let calm_ns = CALM * rtt_min_ns as f64;
-        let queued = queue_ns > calm_ns && queue_ns > late_ns || self.late_ns() > calm_ns;
+        let waited_ns = self.waited_ns();
+        self.waited = waited_ns > calm_ns;
+        let waited = self.waited && waited_ns > WAITED * late_ns;
+        let queued = queue_ns > calm_ns && queue_ns > late_ns || waited;
         self.is_touched |= queued || self.repairs > 0;
         let standing = queue_ns > STANDING * rtt_min_ns as f64;
         if standing {
@@ -407,7 +414,7 @@ impl Rounds {
     }
 
     /// How long packets waited before the point, in the mean, by their sender's clock; 0 if that is not known.
-    fn late_ns(&self) -> f64 {
+    fn waited_ns(&self) -> f64 {
         self.late_sum_ns as f64 / f64::from(self.late_count.max(1))
     }
 

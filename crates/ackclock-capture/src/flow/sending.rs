@@ -167,8 +167,6 @@ pub struct Sending {
     pub(super) advanced_ns: i64,
     /// Without SACK: segments that came above what was missing, as duplicate acknowledgements tell.
     pub(super) queued: u32,
-    /// A duplicate acknowledgement has echoed what the receiver had already.
-    pub(super) twice_echoed: bool,
     pub(super) edge: Option<u64>,
     /// What it was before the last acknowledgement that moved it, until data has come up to there.
     pub(super) edge_before: Option<u64>,
@@ -229,7 +227,6 @@ impl Sending {
             last_echo: None,
             advanced_ns: now_ns,
             queued: 0,
-            twice_echoed: false,
             edge: None,
             edge_before: None,
             window_bytes: None,

@@ -254,7 +254,6 @@ impl Sending {
         self.last_ack_ns = ack.seen_ns;
         self.advanced_ns = now_ns;
         self.duplicate_acks = 0;
-        self.twice_echoed = false;
         self.board.forget_below(position);
         self.repairs.advanced(position);
         if self.board.is_empty() {
@@ -289,11 +288,9 @@ impl Sending {
         if ack.pure && !self.board.is_empty() && same_window {
             self.duplicate_acks += 1;
             self.totals.duplicate_acks += 1;
-            // What the receiver has already is echoed (RFC 7323 section 4.3), what comes out of order is not: until the
-            // next advance a second copy of the same tick changes the echo no more.
+            // What the receiver has already is echoed (RFC 7323 section 4.3), what comes out of order is not.
             let echo = ack.timestamps.map(|(_, tsecr)| tsecr);
-            self.twice_echoed |= echo != self.last_echo;
-            self.queued += u32::from(!self.twice_echoed);
+            self.queued += u32::from(echo == self.last_echo);
         }
     }
 

@@ -17,6 +17,9 @@ const MOST_HALVES: usize = 1024;
 /// Segments of the largest initial window (RFC 6928 section 2).
 const INITIAL_WINDOW: u64 = 10;
 
+/// TSval and TSecr.
+type Timestamps = (Option<u32>, Option<u32>);
+
 /// Takes steps.
 #[derive(Debug, Default)]
 pub struct Tap {
@@ -37,7 +40,7 @@ pub struct Tap {
     /// When data passed the point, and how long after the acknowledgement that it echoes.
     halves: VecDeque<(i64, i64)>,
     /// The last of those: its timestamps, and when it was sent.
-    answer: Option<((Option<u32>, Option<u32>), i64)>,
+    answer: Option<(Timestamps, i64)>,
 }
 
 /// Of the acknowledgement that is being heard.
@@ -302,7 +305,8 @@ impl Sending {
             outstanding_bytes: clamped(self.next.saturating_sub(self.una)),
             selective: said.selective,
             marked: said.marked,
-            limited_elsewhere: limit == Limit::Application as u8 || limit == Limit::Receiver as u8,
+            limited_elsewhere: limit == Limit::Receiver as u8
+                || limit == Limit::Application as u8 && !self.rounds.waited,
             signal,
             phase: tap.phase,
         }
