@@ -139,3 +139,74 @@ fn in_the_middle_an_acknowledgement_has_its_way_to_the_sender_before_it() {
     };
     assert_eq!(windows(&middle), windows(&sender));
 }
+
+/// A packet with a number of its own, as its sender counts them.
+fn counted(trace: &mut Trace, at_ms: i64, number: u32, identification: u32) {
+    trace.data(at_ms, number).identification = Some(identification);
+}
+
+#[test]
+fn what_was_lost_before_a_receiver_and_before_the_repair_belongs_to_the_same_epoch() {
+    let mut trace = Trace::after_handshake(100, 0);
+    for number in [0, 1, 2, 4, 6, 7, 8, 9] {
+        counted(&mut trace, 100, number, number + 1);
+    }
+    for number in 1..=3 {
+        trace.ack(100, number, &[]);
+    }
+    trace.ack(101, 3, &[(6, 10), (4, 5)]);
+    for number in 10..15 {
+        counted(&mut trace, 200, number, number + 1);
+    }
+    trace.ack(200, 3, &[(6, 15), (4, 5)]);
+    // The sixteenth was lost too, as the identifications tell: it was sent before the first repair.
+    counted(&mut trace, 202, 3, 17);
+    trace.ack(202, 5, &[(6, 15)]);
+    counted(&mut trace, 203, 16, 18);
+    trace.ack(203, 5, &[(16, 17), (6, 15)]);
+    counted(&mut trace, 250, 5, 19);
+    trace.ack(250, 15, &[(16, 17)]);
+    counted(&mut trace, 305, 15, 20);
+    trace.ack(305, 17, &[]);
+    counted(&mut trace, 406, 17, 21);
+    trace.ack(406, 18, &[]);
+    counted(&mut trace, 507, 18, 22);
+    let found = flows(&trace, Options::default());
+    let signals = found[0].steps.iter().filter_map(|step| step.signal);
+    assert_eq!(signals.collect::<Vec<_>>(), [Signal::Loss]);
+}
+
+#[test]
+fn the_rest_of_an_opening_that_was_lost_before_a_receiver_is_part_of_it() {
+    let mut trace = Trace::after_handshake(100, 0);
+    for number in 0..8 {
+        trace.data(100, number);
+    }
+    trace.ack(100, 8, &[]);
+    trace.data(200, 10); // the ninth and the tenth were lost
+    trace.ack(200, 8, &[(10, 11)]);
+    trace.data(301, 8);
+    let found = flows(&trace, Options::default());
+    assert_eq!(found[0].initial_window, Some(10));
+}
+
+#[test]
+fn what_was_sent_together_waited_the_longer_the_later_it_comes() {
+    let mut trace = Trace::after_handshake(100, 0);
+    for (number, at_ms) in [(0, 100), (1, 110), (2, 120), (3, 130)] {
+        trace.data(at_ms, number).options.timestamps = Some((1000, 1));
+        let ack = trace.ack(at_ms, number + 1, &[]);
+        ack.options.timestamps = Some((5000 + at_ms as u32, 1000));
+    }
+    for (number, at_ms) in [(4, 201), (6, 211)] {
+        let echo = 4899 + at_ms as u32;
+        trace.data(at_ms, number).options.timestamps = Some((1100, echo));
+    }
+    let ack = trace.ack(212, 5, &[(6, 7)]);
+    ack.options.timestamps = Some((5212, 1100));
+    trace.data(313, 5).options.timestamps = Some((1212, 5212));
+    let found = flows(&trace, Options::default());
+    let rtts = found[0].steps[..4].iter().map(|step| step.rtt_ns);
+    let ms = [100, 110, 120, 130].map(|ms| Some(ms * MS as u32));
+    assert_eq!(rtts.collect::<Vec<_>>(), ms);
+}

@@ -29,6 +29,8 @@ const STEADY_ELSEWHERE: u32 = 3;
 const CALM: f64 = 0.015;
 /// Of the segments that are sent evenly over a round, an answer may wait for so many.
 const LATE: f64 = 1.25;
+/// Where the sender's clock tells that they waited on the way, this share of that is a queue.
+const WAITED: f64 = 0.3;
 /// A host answers an acknowledgement sooner, if its window lets it: within the shorter time where acknowledgements come so
 /// many times as often as the longer, at which hosts gather them (generic receive offload) and what they let out.
 const PROMPT_NS: i64 = 100_000;
@@ -64,6 +66,8 @@ pub struct Rounds {
     rtt_least_ns: i64,
     rtt_sum_ns: i64,
     rtt_count: u32,
+    late_sum_ns: i64,
+    late_count: u32,
     unprompted: u32,
     ack_gap_ns: i64,
     looked: u32,
@@ -82,6 +86,8 @@ pub struct Rounds {
     pub limited_s: [f64; 7],
     /// That of the last round.
     pub latest: u8,
+    /// By the sender's clock, packets of the last round waited on their way to the point.
+    pub waited: bool,
 }
 
 /// How fast new data is sent, over some rounds and over those before.
@@ -233,6 +239,13 @@ impl Rounds {
         self.rtt_count += 1;
     }
 
+    /// Data passed that took this much longer on its way to the point than other data did, by its sender's clock.
+    #[inline]
+    pub fn late(&mut self, late_ns: i64) {
+        self.late_sum_ns += late_ns;
+        self.late_count += 1;
+    }
+
     /// What was under way at most, in this round and the one before.
     #[inline]
     pub fn window_bytes(&self) -> u64 {
@@ -284,6 +297,8 @@ impl Rounds {
         self.rtt_least_ns = 0;
         self.rtt_sum_ns = 0;
         self.rtt_count = 0;
+        self.late_sum_ns = 0;
+        self.late_count = 0;
         self.previous_max_pipe_bytes = self.max_pipe_bytes;
         self.max_pipe_bytes = 0;
     }
@@ -341,7 +356,11 @@ impl Rounds {
         self.pace.round();
         // Delayed acknowledgements of a few segments look like a queue, and so does a sender that waits for its application.
         let late_ns = LATE * round.spent_ns as f64 / f64::from(self.sends.max(1));
-        let queued = queue_ns > CALM * rtt_min_ns as f64 && queue_ns > late_ns;
+        let calm_ns = CALM * rtt_min_ns as f64;
+        let waited_ns = self.waited_ns();
+        self.waited = waited_ns > calm_ns;
+        let waited = self.waited && waited_ns > WAITED * late_ns;
+        let queued = queue_ns > calm_ns && queue_ns > late_ns || waited;
         self.is_touched |= queued || self.repairs > 0;
         let standing = queue_ns > STANDING * rtt_min_ns as f64;
         if standing {
@@ -392,6 +411,11 @@ impl Rounds {
             (0, least_ns) => least_ns - rtt_min_ns,
             (count, _) => self.rtt_sum_ns / i64::from(count) - rtt_min_ns,
         }
+    }
+
+    /// How long packets waited before the point, in the mean, by their sender's clock; 0 if that is not known.
+    fn waited_ns(&self) -> f64 {
+        self.late_sum_ns as f64 / f64::from(self.late_count.max(1))
     }
 
     /// What is sent is sent at a rate of the sender's own: always the same, and not let out by acknowledgements.

@@ -262,21 +262,7 @@ impl Sending {
         self.totals.data_segments += u64::from(units);
         self.totals.super_segments += u64::from(units > 1);
         self.totals.payload_bytes += u64::from(data.bytes);
-        if let Some(tsval) = data.tsval {
-            self.own_echoes.sent(tsval, data.now_ns);
-            if self.lead_ns > 0 {
-                self.clock.passed(tsval, data.now_ns);
-            }
-        }
-        if let Some(half_ns) = data
-            .tsecr
-            .and_then(|tsecr| self.ack_echoes.echoed(tsecr, data.now_ns))
-        {
-            self.sender_half_sample(data.now_ns, half_ns);
-            if let Some(tap) = self.tap.as_mut().filter(|_| self.lead_ns > 0) {
-                tap.answered(data.now_ns, half_ns);
-            }
-        }
+        self.look_at_timestamps(data);
         self.hear(data.now_ns, data.tsecr, rows);
         let arrival = self.path.map_or(NOT_KEPT, |path| {
             rows.arrival(Arrival {

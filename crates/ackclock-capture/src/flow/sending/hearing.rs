@@ -67,6 +67,31 @@ impl Sending {
         self.pending.push_back(*ack);
     }
 
+    /// What data says of when it was sent, and of the acknowledgement that it echoes.
+    #[inline]
+    pub(super) fn look_at_timestamps(&mut self, data: &Data) {
+        if let Some(tsval) = data.tsval {
+            self.own_echoes.sent(tsval, data.now_ns);
+            if self.lead_ns > 0 {
+                self.clock.passed(tsval, data.now_ns);
+                if let Some((late_ns, tick_ns)) = self.clock.late_ns() {
+                    self.rounds.late(late_ns - tick_ns);
+                }
+            }
+        }
+        if let Some(half_ns) = data
+            .tsecr
+            .and_then(|tsecr| self.ack_echoes.echoed(tsecr, data.now_ns))
+        {
+            self.sender_half_sample(data.now_ns, half_ns);
+            if let Some(tap) = self.tap.as_mut().filter(|_| self.lead_ns > 0) {
+                tap.answered(data, half_ns);
+            }
+        } else if let Some(tap) = self.tap.as_mut().filter(|_| self.lead_ns > 0) {
+            tap.together(data, self.lead_ns);
+        }
+    }
+
     pub(super) fn sender_half_sample(&mut self, now_ns: i64, half_ns: i64) {
         self.sender_half.add(half_ns);
         self.far.take(half_ns, self.ack_echoes.ahead());

@@ -297,7 +297,7 @@ impl Sending {
             Cause::Timeout
                 if self.una >= self.repairs.timeout_until || self.expired(index, data) =>
             {
-                self.repairs.timeout_until = self.next.max(self.unseen.until);
+                self.repairs.timeout_until = self.sent_until();
                 self.repairs.recover = 0;
                 self.repairs.repaired = 0;
                 self.totals.timeouts += 1;
@@ -306,7 +306,7 @@ impl Sending {
                 self.duplicate_acks = 0;
                 self.rounds.timeout();
                 if let Some(tap) = &mut self.tap {
-                    tap.signal(Signal::Timeout, self.next);
+                    tap.signal(Signal::Timeout, self.repairs.timeout_until);
                 }
                 rows.event(
                     now_ns,
@@ -317,12 +317,12 @@ impl Sending {
                 );
             }
             Cause::Fast if self.una >= self.repairs.recover => {
-                self.repairs.recover = self.next;
+                self.repairs.recover = self.sent_until();
                 self.repairs.repaired = 0;
                 self.totals.recoveries += 1;
                 self.rounds.loss();
                 if let Some(tap) = &mut self.tap {
-                    tap.signal(Signal::Loss, self.next);
+                    tap.signal(Signal::Loss, self.repairs.recover);
                 }
                 rows.event(
                     now_ns,

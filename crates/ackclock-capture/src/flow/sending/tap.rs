@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::Sending;
+use super::{Data, Sending};
 use crate::flow::scoreboard::{Scoreboard, State, Stretch};
 use crate::rows::Rows;
 use crate::steps::{FlowSteps, Phase, Signal, Step, MOST_OF_A_FLOW};
@@ -13,6 +13,12 @@ use crate::tables::{Limit, Vantage};
 
 /// Answers that are remembered: more than segments are under way for most.
 const MOST_HALVES: usize = 1024;
+
+/// Segments of the largest initial window (RFC 6928 section 2).
+const INITIAL_WINDOW: u64 = 10;
+
+/// TSval and TSecr.
+type Timestamps = (Option<u32>, Option<u32>);
 
 /// Takes steps.
 #[derive(Debug, Default)]
@@ -33,6 +39,8 @@ pub struct Tap {
     heard: Heard,
     /// When data passed the point, and how long after the acknowledgement that it echoes.
     halves: VecDeque<(i64, i64)>,
+    /// The last of those: its timestamps, and when it was sent.
+    answer: Option<(Timestamps, i64)>,
 }
 
 /// Of the acknowledgement that is being heard.
@@ -64,6 +72,15 @@ impl Tap {
         if stretch.state != State::Sacked {
             heard.oldest_ns = heard.oldest_ns.or(Some(stretch.last_ns));
             heard.newest_ns = Some(stretch.last_ns);
+        }
+    }
+
+    /// Bytes from so far behind the beginning on were lost before the point. Where the opening ended there, as far as it was
+    /// seen, they are the rest of it, up to the window that RFC 6928 allows.
+    pub fn missing(&mut self, offset: u64, bytes: u64, mss: u32) {
+        if offset == self.opening_bytes && offset > 0 {
+            let most = INITIAL_WINDOW * u64::from(mss);
+            self.opening_bytes = (offset + bytes).min(most.max(offset));
         }
     }
 
@@ -147,11 +164,25 @@ impl Tap {
     }
 
     /// Data passed the point so long after the acknowledgement that it echoes.
-    pub fn answered(&mut self, passed_ns: i64, half_ns: i64) {
+    pub fn answered(&mut self, data: &Data, half_ns: i64) {
         if self.halves.len() == MOST_HALVES {
             self.halves.pop_front();
         }
-        self.halves.push_back((passed_ns, half_ns));
+        self.halves.push_back((data.now_ns, half_ns));
+        self.answer = Some(((data.tsval, data.tsecr), data.now_ns - half_ns));
+    }
+
+    /// Data that echoes nothing new. What has the timestamps of the packet before was sent together with it, and so was all
+    /// that was sent before anything was acknowledged: it only waited longer on its way.
+    pub fn together(&mut self, data: &Data, lead_ns: i64) {
+        let timestamps = (data.tsval, data.tsecr);
+        match self.answer {
+            Some((before, sent_ns)) if before == timestamps && data.tsval.is_some() => {
+                self.answered(data, data.now_ns - sent_ns);
+            }
+            None if self.opening_bytes == 0 => self.answered(data, lead_ns),
+            _ => {}
+        }
     }
 
     /// When data was sent, in a time in which the sender hears an acknowledgement as it passes the point. The queue that
@@ -274,7 +305,8 @@ impl Sending {
             outstanding_bytes: clamped(self.next.saturating_sub(self.una)),
             selective: said.selective,
             marked: said.marked,
-            limited_elsewhere: limit == Limit::Application as u8 || limit == Limit::Receiver as u8,
+            limited_elsewhere: limit == Limit::Receiver as u8
+                || limit == Limit::Application as u8 && !self.rounds.waited,
             signal,
             phase: tap.phase,
         }

@@ -159,6 +159,9 @@ impl Sending {
     /// nothing of it is told.
     pub(super) fn hole(&mut self, until: u64, now_ns: i64, tsval: u32) {
         if until - self.next < WIDEST_HOLE {
+            if let Some(tap) = &mut self.tap {
+                tap.missing(self.next - self.base, until - self.next, self.mss);
+            }
             self.board.push(Stretch {
                 start: self.next,
                 first_ns: now_ns,
@@ -176,6 +179,13 @@ impl Sending {
             });
         }
         self.next = until;
+    }
+
+    /// The byte after the last that the sender has sent before what it sends again now: packets that are missing before
+    /// that, and no repairs, were new.
+    pub(super) fn sent_until(&self) -> u64 {
+        let missing_bytes = u64::from(self.unseen.packets) * u64::from(self.mss);
+        self.unseen.until.max(self.next + missing_bytes)
     }
 
     fn place_missing(&mut self, data: &Data, rows: &mut Rows) {
