@@ -120,13 +120,16 @@ impl<R: Read> Records<R> {
         if self.over {
             return Ok(None);
         }
+        // Each format by itself, so that what it found need not be put together and taken apart for every packet.
         let placed = match &mut self.format {
-            Format::Savefile(savefile) => savefile.next(&mut self.window),
-            Format::Blocks(blocks) => blocks.next(&mut self.window, &mut self.interfaces),
-        };
-        let Ok(Some(placed)) = placed else {
-            self.over = true;
-            return placed.map(|_| None);
+            Format::Savefile(savefile) => match savefile.next(&mut self.window) {
+                Ok(Some(placed)) => placed,
+                last => return self.end(last),
+            },
+            Format::Blocks(blocks) => match blocks.next(&mut self.window, &mut self.interfaces) {
+                Ok(Some(placed)) => placed,
+                last => return self.end(last),
+            },
         };
         let whole = self.window.take(placed.whole_bytes);
         Ok(Some(Record {
@@ -137,6 +140,15 @@ impl<R: Read> Records<R> {
             frame_bytes: placed.frame_bytes,
             bytes: &whole[placed.from..placed.from + placed.captured_bytes],
         }))
+    }
+
+    #[cold]
+    fn end(
+        &mut self,
+        last: Result<Option<Placed>, Unreadable>,
+    ) -> Result<Option<Record<'_>>, Unreadable> {
+        self.over = true;
+        last.map(|_| None)
     }
 
     /// The interfaces described so far, over all sections.

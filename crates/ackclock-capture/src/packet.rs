@@ -17,6 +17,7 @@ mod link;
 mod network;
 mod tcp;
 mod tunnel;
+mod usual;
 mod walk;
 
 /// More layers than any packet has: a walk through bytes that name each other ends.
@@ -218,6 +219,14 @@ pub fn decode(record: &Record) -> Result<Segment, Skipped> {
 /// Why there is none; what was there stays.
 #[inline]
 pub fn decode_into(record: &Record, segment: &mut Segment) -> Result<(), Skipped> {
+    if usual::segment(record, segment) {
+        return Ok(());
+    }
+    walked(record, segment)
+}
+
+/// The same, header by header.
+fn walked(record: &Record, segment: &mut Segment) -> Result<(), Skipped> {
     let mut walk = Walk::new(record);
     let mut layer = link::enter(record.link, &mut walk)?;
     for _ in 0..MOST_LAYERS {

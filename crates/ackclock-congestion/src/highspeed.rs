@@ -27,7 +27,7 @@
 
 mod fractional;
 
-use std::sync::Arc;
+use std::sync::LazyLock;
 
 use ackclock_units::Time;
 use serde::Deserialize;
@@ -73,7 +73,7 @@ struct Row {
 struct HighSpeed {
     window: Window,
     /// Appendix B; the row of number n has a = n + 1.
-    table: Arc<[Row]>,
+    table: &'static [Row],
     /// The row found last.
     row: usize,
 }
@@ -125,7 +125,10 @@ fn row_windows() -> impl Iterator<Item = u32> {
     std::iter::once(low).chain(higher.flatten())
 }
 
-fn table() -> Arc<[Row]> {
+/// The table, made once: its rows are looked for among all windows up to the last one.
+static TABLE: LazyLock<Vec<Row>> = LazyLock::new(table);
+
+fn table() -> Vec<Row> {
     row_windows()
         .take(ROWS)
         .map(|window| Row {
@@ -139,7 +142,7 @@ impl HighSpeed {
     fn new(initial_window: f64) -> HighSpeed {
         HighSpeed {
             window: Window::new(initial_window),
-            table: table(),
+            table: &TABLE,
             row: 0,
         }
     }

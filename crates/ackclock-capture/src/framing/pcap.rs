@@ -7,6 +7,8 @@ use super::window::Window;
 use super::{u16_at, u32_at, Interface, Placed, Unreadable, MOST_BYTES};
 
 const HEADER_BYTES: usize = 24;
+/// What all kinds of records begin with: seconds, ticks and both lengths.
+const FIELDS_BYTES: usize = 16;
 const NANOSECONDS_PER_SECOND: i64 = 1_000_000_000;
 /// Other kinds of files that are handed over as captures, by their first bytes.
 const FOREIGN: [(&[u8], &str); 8] = [
@@ -91,7 +93,7 @@ impl Savefile {
     }
 
     /// The next record; none at the end of the file.
-    #[inline]
+    #[inline(always)]
     pub fn next<R: Read>(&mut self, window: &mut Window<R>) -> Result<Option<Placed>, Unreadable> {
         self.number += 1;
         let header_bytes = self.record_header_bytes;
@@ -101,24 +103,23 @@ impl Savefile {
                 found => Err(self.cut_off(found, header_bytes)),
             };
         }
-        let header = &window.available()[..header_bytes];
-        let field = |at| u32_at(header, at, self.big_endian);
-        let (seconds, ticks) = (i64::from(field(0)), i64::from(field(4)));
-        let (captured_bytes, frame_bytes) = self.lengths(field(8), field(12));
+        let Some(header) = window.available().first_chunk::<FIELDS_BYTES>() else {
+            return Ok(None); // it is shorter than any record's header
+        };
+        let [seconds, ticks, first, second] = fields(header, self.big_endian);
+        let (captured_bytes, frame_bytes) = self.lengths(first, second);
         if captured_bytes as usize > MOST_BYTES {
-            return Err(Unreadable::Length {
-                part: "packet",
-                number: self.number,
-                bytes: u64::from(captured_bytes),
-                expected: "at most 16777216",
-            });
+            return Err(self.too_long(captured_bytes));
         }
         let whole_bytes = header_bytes + captured_bytes as usize;
         if !window.ensure(whole_bytes).map_err(Unreadable::System)? {
             return Err(self.cut_off(window.available().len(), whole_bytes));
         }
         Ok(Some(Placed {
-            time_ns: Some(seconds * NANOSECONDS_PER_SECOND + ticks * self.nanoseconds_per_tick),
+            time_ns: Some(
+                i64::from(seconds) * NANOSECONDS_PER_SECOND
+                    + i64::from(ticks) * self.nanoseconds_per_tick,
+            ),
             interface: 0,
             outbound: None,
             frame_bytes: frame_bytes.max(captured_bytes),
@@ -139,6 +140,16 @@ impl Savefile {
     }
 
     #[cold]
+    fn too_long(&self, bytes: u32) -> Unreadable {
+        Unreadable::Length {
+            part: "packet",
+            number: self.number,
+            bytes: u64::from(bytes),
+            expected: "at most 16777216",
+        }
+    }
+
+    #[cold]
     fn cut_off(&self, found: usize, expected: usize) -> Unreadable {
         Unreadable::CutOff {
             part: "packet",
@@ -146,6 +157,18 @@ impl Savefile {
             found,
             expected: expected as u64,
         }
+    }
+}
+
+/// The four numbers of a record.
+#[inline]
+fn fields(header: &[u8; FIELDS_BYTES], big_endian: bool) -> [u32; 4] {
+    let each = |at: usize| [header[at], header[at + 1], header[at + 2], header[at + 3]];
+    let all = [each(0), each(4), each(8), each(12)];
+    if big_endian {
+        all.map(u32::from_be_bytes)
+    } else {
+        all.map(u32::from_le_bytes)
     }
 }
 

@@ -35,8 +35,13 @@ pub fn state(walk: &Walk, protocol: u8, field: u16) -> Checksum {
     if !whole || walk.fragmented || walk.ip.routed {
         return Checksum::Unknown;
     }
-    let pseudo = pseudo_header(walk, protocol);
-    if folded(pseudo + sum(walk.bytes)) == 0xffff {
+    verdict(pseudo_header(walk, protocol), walk.bytes, field)
+}
+
+/// Of a whole segment, with the sum of its pseudo-header.
+#[inline]
+pub fn verdict(pseudo: u64, bytes: &[u8], field: u16) -> Checksum {
+    if folded(pseudo + sum(bytes)) == 0xffff {
         Checksum::Good
     } else if folded(pseudo) == field.to_be() {
         Checksum::Offloaded
@@ -48,8 +53,17 @@ pub fn state(walk: &Walk, protocol: u8, field: u16) -> Checksum {
 /// Addresses, length and protocol (RFC 9293 section 3.1). A mapped address would add 0xffff, which is zero.
 fn pseudo_header(walk: &Walk, protocol: u8) -> u64 {
     let of = |address: Address| sum(&address.0.to_be_bytes());
-    of(walk.ip.source)
-        + of(walk.ip.destination)
-        + sum(&walk.length.to_be_bytes())
-        + sum(&[0, protocol])
+    of(walk.ip.source) + of(walk.ip.destination) + pseudo_rest(walk.length, protocol)
+}
+
+/// The sum of what is in a pseudo-header besides the addresses.
+#[inline]
+pub fn pseudo_rest(length: u32, protocol: u8) -> u64 {
+    u64::from(length.to_be()) + u64::from(u32::from_ne_bytes([0, protocol, 0, 0]))
+}
+
+/// Whether an IPv4 header has a checksum, and a wrong one; a card was to put one in the place of a zero.
+#[inline]
+pub fn is_bad_header(header: &[u8]) -> bool {
+    folded(sum(header)) != 0xffff && header[10..12] != [0, 0]
 }

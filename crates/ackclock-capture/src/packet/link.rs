@@ -4,7 +4,7 @@ use super::walk::{u16_at, u32_at, Layer, Walk};
 use super::Skipped;
 
 const NULL: u16 = 0;
-const ETHERNET: u16 = 1;
+pub const ETHERNET: u16 = 1;
 const PPP: u16 = 9;
 /// `DLT_RAW`, which some systems write where [`RAW`] is meant.
 const RAW_OF_BSD: u16 = 12;

@@ -43,7 +43,8 @@ fn version_4(walk: &mut Walk) -> Result<Layer, Skipped> {
         walk.without_length = true;
     } else {
         walk.limit(total_bytes);
-        walk.bad_header |= bad_header(walk.bytes.get(..header_bytes));
+        let header = walk.bytes.get(..header_bytes);
+        walk.bad_header |= header.is_some_and(checksum::is_bad_header);
     }
     let fragment = u16_at(header, 6);
     if fragment & 0x1fff != 0 {
@@ -64,13 +65,6 @@ fn version_4(walk: &mut Walk) -> Result<Layer, Skipped> {
 }
 
 /// Whether a header that was wholly captured has a wrong checksum; a card was to put one in the place of a zero.
-#[inline]
-fn bad_header(header: Option<&[u8]>) -> bool {
-    header.is_some_and(|bytes| {
-        checksum::folded(checksum::sum(bytes)) != 0xffff && u16_at(bytes, 10) != 0
-    })
-}
-
 /// An authentication header is part of neither version: what is behind it is as readable as before.
 #[inline]
 fn after(protocol: u8, walk: &mut Walk) -> Result<Layer, Skipped> {

@@ -9,7 +9,7 @@ pub const PROTOCOL: u8 = 6;
 /// What must have been captured: all up to the window.
 const NEEDED_BYTES: usize = 16;
 /// The largest frame of Ethernet that is in use, the jumbo frame: what is longer was never on a wire.
-const LARGEST_FRAME_BYTES: u32 = 9216;
+pub const LARGEST_FRAME_BYTES: u32 = 9216;
 
 /// Fills in the segment that the walk has come to.
 #[inline]
@@ -25,7 +25,7 @@ pub fn segment(walk: &Walk, record: &Record, segment: &mut Segment) -> Result<()
         time_ns: record.time_ns,
         file: 0,
         interface,
-        place: place(interface, walk),
+        place: place(interface, walk.outbound, walk.link_tag),
         outbound: walk.outbound,
         source: Endpoint {
             address: walk.ip.source,
@@ -60,18 +60,33 @@ pub fn segment(walk: &Walk, record: &Record, segment: &mut Segment) -> Result<()
 
 /// A number for where the host saw the frame.
 #[inline]
-fn place(interface: u32, walk: &Walk) -> u32 {
-    let direction = match walk.outbound {
+pub fn place(interface: u32, outbound: Option<bool>, link_tag: u32) -> u32 {
+    let direction = match outbound {
         None => 0,
         Some(false) => 1,
         Some(true) => 2,
     };
-    (interface << 2 | direction) ^ walk.link_tag
+    (interface << 2 | direction) ^ link_tag
 }
 
 /// The options between the header's twentieth byte and its end.
 #[inline]
-fn options(bytes: &[u8], header_bytes: usize) -> Options {
+pub fn options(bytes: &[u8], header_bytes: usize) -> Options {
+    match bytes.get(20..header_bytes) {
+        Some([]) => return Options::default(),
+        // As most hosts write timestamps (RFC 7323 appendix A), and nothing else.
+        Some([1, 1, 8, 10, value @ ..]) if value.len() == 8 => {
+            return Options {
+                timestamps: Some((u32_at(value, 0), u32_at(value, 4))),
+                ..Options::default()
+            }
+        }
+        _ => {}
+    }
+    each_option(bytes, header_bytes)
+}
+
+fn each_option(bytes: &[u8], header_bytes: usize) -> Options {
     let captured = bytes.len().min(header_bytes);
     let mut found = Options {
         cut: captured < header_bytes,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::trace::{line, quantile, Levels, Trace};
 use super::{Delay, Estimate, RttSample, NOISE_S};
+use crate::series::by_flow;
 
 /// Parts of a trace that are taken as independent, and the 97.5 % quantile of Student's t with one less.
 const BLOCKS: usize = 10;
@@ -319,11 +320,7 @@ impl Bases {
     /// comparison is left as it is.
     fn of(samples: &[RttSample]) -> Self {
         // Not a list for each of the flows, as there may be a million.
-        let mut places: Vec<(u32, u32)> = (0..)
-            .zip(samples)
-            .map(|(place, sample)| (sample.flow, place))
-            .collect();
-        places.sort_unstable();
+        let places = by_flow(samples);
         let of = |part: &[(u32, u32)]| -> Vec<(i64, i64)> {
             let samples = part.iter().map(|&(_, place)| &samples[place as usize]);
             let mut all: Vec<_> = samples

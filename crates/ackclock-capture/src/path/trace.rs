@@ -131,12 +131,15 @@ pub struct Levels {
 impl Levels {
     /// Fills them for a bucket that leaks `rate` bytes a second, and that what is lost does not enter.
     pub fn fill(&mut self, trace: &Trace, rate: f64) {
-        self.level.clear();
-        self.age_s.clear();
+        // In place, as this goes over the trace some hundred times: nothing in the loop may have to grow.
+        self.level.resize(trace.len(), 0.0);
+        self.age_s.resize(trace.len(), 0.0);
+        let found = self.level.iter_mut().zip(&mut self.age_s);
+        let packets = trace.time_s.iter().zip(&trace.bytes).zip(&trace.lost);
         let mut leak = Leak::new(rate);
-        for ((&now_s, &bytes), &lost) in trace.time_s.iter().zip(&trace.bytes).zip(&trace.lost) {
-            self.level.push(leak.comes(now_s, bytes, lost));
-            self.age_s.push(now_s - leak.empty_s);
+        for ((level, age_s), ((&now_s, &bytes), &lost)) in found.zip(packets) {
+            *level = leak.comes(now_s, bytes, lost);
+            *age_s = now_s - leak.empty_s;
         }
     }
 }

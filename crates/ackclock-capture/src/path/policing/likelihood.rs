@@ -55,10 +55,10 @@ impl Search<'_> {
         let mut sum = 0.0;
         let most = -LAPSE.ln();
         for (&level, &lost) in self.levels.level.iter().zip(&self.trace.lost) {
-            let above = (level - model.depth) / model.width;
+            let above = level - model.depth;
             let wrong = if lost { -above } else { above };
             if wrong > 0.0 {
-                sum -= wrong.min(most);
+                sum -= (wrong / model.width).min(most);
             }
         }
         sum
