@@ -197,7 +197,7 @@ impl Sender {
         let paced = tcp.pacing || controller.needs_pacing();
         let buffer = tcp
             .batches
-            .then(|| SendBuffer::new(tcp.mss_bytes, controller.needs_pacing()));
+            .then(|| SendBuffer::new(&tcp, controller.needs_pacing()));
         Sender {
             flow,
             phase: Phase::Closed,

@@ -13,6 +13,8 @@
 
 use std::collections::VecDeque;
 
+use ackclock_plan::TcpPlan;
+
 /// Memory of a buffer beside its payload.
 const OVERHEAD_BYTES: u64 = 768;
 /// Beside its MSS, what a segment is granted memory for: headers, and the kernel's own note of what a buffer holds.
@@ -47,6 +49,8 @@ pub struct Outstanding {
 #[derive(Debug)]
 pub struct SendBuffer {
     mss_bytes: u64,
+    /// The receiver's window when it is open.
+    receive_window_bytes: u64,
     /// Windows for which memory is granted.
     windows: u64,
     /// Memory granted.
@@ -61,9 +65,15 @@ pub struct SendBuffer {
 
 impl SendBuffer {
     /// An empty one, of a congestion control that paces itself or not.
-    pub fn new(mss_bytes: u32, paced: bool) -> SendBuffer {
+    pub fn new(tcp: &TcpPlan, paced: bool) -> SendBuffer {
+        let receive_window_bytes = tcp.receive_window_bytes.unwrap_or(u64::MAX);
+        SendBuffer::of(u64::from(tcp.mss_bytes), receive_window_bytes, paced)
+    }
+
+    fn of(mss_bytes: u64, receive_window_bytes: u64, paced: bool) -> SendBuffer {
         let mut buffer = SendBuffer {
-            mss_bytes: u64::from(mss_bytes),
+            mss_bytes,
+            receive_window_bytes,
             windows: if paced { WINDOWS_IF_PACED } else { WINDOWS },
             granted_bytes: 0,
             unsent: VecDeque::new(),
@@ -155,6 +165,7 @@ impl SendBuffer {
     /// Segments of a full buffer: no more than half of the receiver's window.
     fn largest(&self, delivered: u64) -> u32 {
         let window = OPENING_WINDOW_BYTES + OPENED_SEGMENTS * delivered * self.mss_bytes;
+        let window = window.min(self.receive_window_bytes);
         let bytes = (window / 2).min(LARGEST_BUFFER_BYTES);
         (bytes / self.mss_bytes).max(1) as u32
     }
@@ -179,7 +190,7 @@ mod tests {
     /// A connection's first writes, as the kernel's module printed them (100 Mb/s, 200 ms).
     #[test]
     fn writes_as_linux_does() {
-        let mut buffer = SendBuffer::new(1448, false);
+        let mut buffer = SendBuffer::of(1448, u64::MAX, false);
         buffer.write(u64::MAX, 0, outstanding(0, 0, 0));
         assert_eq!((buffer.granted_bytes, buffer.written()), (46_080, 44));
         assert_eq!(buffer.unsent, [22, 22]);
@@ -200,7 +211,7 @@ mod tests {
     /// A small application's writes fill the buffer that is begun.
     #[test]
     fn writes_of_one_segment_share_a_buffer() {
-        let mut buffer = SendBuffer::new(1448, false);
+        let mut buffer = SendBuffer::of(1448, u64::MAX, false);
         for available in 1..=30 {
             buffer.write(available, 0, outstanding(0, 0, 0));
         }
@@ -211,10 +222,18 @@ mod tests {
     /// What is left of a buffer goes by itself.
     #[test]
     fn a_single_segment_goes() {
-        let mut buffer = SendBuffer::new(1448, false);
+        let mut buffer = SendBuffer::of(1448, u64::MAX, false);
         buffer.write(23, 0, outstanding(0, 0, 0));
         sent(&mut buffer, 22);
         assert_eq!(buffer.first(), 1);
         assert!(buffer.goes_whole(1));
+    }
+
+    /// A small receive window makes small buffers.
+    #[test]
+    fn a_buffer_is_half_of_the_receive_window_at_most() {
+        let mut buffer = SendBuffer::of(1448, 14_480, false);
+        buffer.write(12, 1000, outstanding(0, 0, 0));
+        assert_eq!(buffer.unsent, [5, 5, 2]);
     }
 }

@@ -136,9 +136,11 @@ impl Sender {
     /// The application writes what it has, unless it waits for room.
     #[inline]
     fn write(&mut self, now: Time) {
+        let Some(buffer) = self.buffer.as_ref().filter(|buffer| !buffer.waits()) else {
+            return;
+        };
         let available = self.workload.available(now);
-        let writes = |buffer: &SendBuffer| !buffer.waits() && buffer.written() < available;
-        if self.buffer.as_ref().is_some_and(writes) {
+        if buffer.written() < available {
             self.write_to(available);
         }
     }
