@@ -30,6 +30,7 @@
 //! `Loss` back to `Open` at once (`undoing.rs`, `frto.rs`).
 
 mod acknowledging;
+mod buffer;
 mod explaining;
 mod frto;
 mod losses;
@@ -59,6 +60,7 @@ use crate::rtt::RttEstimator;
 use crate::workload::Workload;
 use ackclock_congestion::{Controller, Error, Inside, Prototype};
 
+use buffer::SendBuffer;
 pub use explaining::Reasons;
 use explaining::Stop;
 use frto::Frto;
@@ -155,6 +157,8 @@ pub struct Sender {
     /// The receiver's window in segments.
     receive_window: u64,
     workload: Workload,
+    /// Where the application writes to, if there is a limit to it.
+    buffer: Option<SendBuffer>,
     board: Scoreboard,
     rack: Rack,
     rtt: RttEstimator,
@@ -191,6 +195,9 @@ impl Sender {
         let tcp = plan.tcp.clone();
         let controller = prototype.controller();
         let paced = tcp.pacing || controller.needs_pacing();
+        let buffer = tcp
+            .batches
+            .then(|| SendBuffer::new(&tcp, controller.needs_pacing()));
         Sender {
             flow,
             phase: Phase::Closed,
@@ -208,6 +215,7 @@ impl Sender {
                 (bytes / u64::from(tcp.mss_bytes)).clamp(1, u64::MAX / 2)
             }),
             workload: Workload::new(plan),
+            buffer,
             board: Scoreboard::default(),
             rack: Rack::default(),
             rtt: RttEstimator::new(&tcp),

@@ -98,6 +98,7 @@ impl Sender {
         if self.frto.asks && !self.has_asked() {
             self.transmit(now, out);
         }
+        self.refill(now, out);
         self.rearm(&delivery, &found, advanced, now);
         if advanced {
             self.check_end(now, out);

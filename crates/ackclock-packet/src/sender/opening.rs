@@ -140,7 +140,8 @@ impl Sender {
     /// The application stops writing: what it has handed over is sent, then the FIN.
     #[cold]
     pub(super) fn on_stop(&mut self, now: Time, out: &mut impl Outlet) {
-        self.workload.stop_writing(self.board.next(), now);
+        let taken = self.taken();
+        self.workload.stop_writing(taken, now);
         self.timers.application = Time::NEVER;
         if self.established.is_some() {
             self.check_end(now, out);

@@ -11,6 +11,7 @@
 
 use ackclock_units::{Rate, Time};
 
+use super::buffer::SendBuffer;
 use super::{Phase, Sender};
 
 /// A connection's first segments leave at once.
@@ -29,6 +30,10 @@ pub struct Pacing {
     pub is_on: bool,
     /// Segments that may still go with this batch.
     left: u32,
+    /// The next new segment begins a batch.
+    pub begins: bool,
+    /// What is written now goes without waiting for more.
+    pub pushes: bool,
     /// How late it was.
     late: Time,
     /// The time that it takes at the pacing rate.
@@ -77,18 +82,24 @@ impl Sender {
             if self.pacing.is_on && now < self.pacing.next {
                 return Turn::Later;
             }
-            if new && self.tcp.batches && self.gathers(now) {
+            if new && self.tcp.batches && !self.pacing.pushes && self.gathers(now) {
                 return Turn::Gather;
             }
-            self.begin_batch(now);
+            self.pacing.pushes = false;
+            self.begin_batch(new, now);
         }
         self.pacing.left -= 1;
         Turn::Now
     }
 
-    fn begin_batch(&mut self, now: Time) {
+    fn begin_batch(&mut self, new: bool, now: Time) {
+        self.pacing.begins = true;
         self.pacing.left = if self.tcp.batches {
-            self.batch_segments().min((self.window / 2).max(1))
+            let buffer = self.buffer.as_ref().filter(|_| new);
+            let whole = buffer.map_or(u32::MAX, SendBuffer::first);
+            self.batch_segments()
+                .min((self.window / 2).max(1))
+                .min(whole.max(1))
         } else {
             1
         };
@@ -99,8 +110,13 @@ impl Sender {
     /// Whether it pays to wait for the next ACK.
     fn gathers(&self, now: Time) -> bool {
         let room = self.window.saturating_sub(self.occupied());
+        let whole = self
+            .buffer
+            .as_ref()
+            .is_some_and(|buffer| buffer.goes_whole(room));
         let early = matches!(self.phase, Phase::Open | Phase::Disorder | Phase::Reduced);
         if !early
+            || whole
             || room * WINDOW_PARTS >= self.window
             || now.since(self.pacing.last_sent) > BATCH_TIME
         {

@@ -13,6 +13,7 @@ use ackclock_units::Time;
 
 use crate::options::Block;
 
+mod buffers;
 mod duplicates;
 mod hearing;
 mod losses;
@@ -27,6 +28,8 @@ const RESENT: u8 = 4;
 /// It was sent more than once.
 const EVER_RETRANSMITTED: u8 = 8;
 const APPLICATION_LIMITED: u8 = 16;
+/// A buffer of the sender's memory begins with it.
+const FIRST: u8 = 32;
 
 /// A duplicate threshold of three segments (RFC 5681, RFC 6675).
 pub const DUPLICATE_THRESHOLD: u32 = 3;
@@ -153,6 +156,8 @@ pub struct Scoreboard {
     /// Lost segments that the cursor `repaired` does not find: lost a second time, or late (a timeout had
     /// spared them). The lowest first; entries may be stale.
     lost_again: BinaryHeap<Reverse<u64>>,
+    /// Segments with which a buffer begins.
+    firsts: u32,
 }
 
 impl Default for Scoreboard {
@@ -171,6 +176,7 @@ impl Default for Scoreboard {
             repaired: 0,
             lost_end: 0,
             lost_again: BinaryHeap::new(),
+            firsts: 0,
         }
     }
 }
@@ -293,11 +299,14 @@ impl Scoreboard {
             flight_start: sending.flight_start.picoseconds(),
             delivered_at: sending.delivered_at,
             delivered: sending.delivered as u32,
-            flags: (before & LOST) | RESENT | EVER_RETRANSMITTED,
+            flags: (before & (LOST | FIRST)) | RESENT | EVER_RETRANSMITTED,
         };
         self.resent += u32::from(before & RESENT == 0);
         self.unrepaired -= u32::from(is_unrepaired(before));
         self.resendings.push_back((sequence, sending.now));
+        if self.firsts > 0 {
+            self.begin_buffer(sequence);
+        }
     }
 
     /// Takes a cumulative acknowledgement of everything below `ack`.
@@ -313,6 +322,9 @@ impl Scoreboard {
             if let Some(heard) = &mut delivery.heard {
                 heard.acknowledged(ack - 1, last.sent);
             }
+            if self.firsts > 0 {
+                self.release(ack);
+            }
             self.unacknowledged = ack;
         } else {
             self.acknowledge_each(ack, delivery);
@@ -322,6 +334,7 @@ impl Scoreboard {
     fn acknowledge_each(&mut self, ack: u64, delivery: &mut Delivery) {
         for sequence in self.unacknowledged..ack {
             let segment = *self.segment(sequence);
+            self.firsts -= u32::from(segment.flags & FIRST != 0);
             self.resent -= u32::from(segment.flags & RESENT != 0);
             self.lost -= u32::from(segment.flags & LOST != 0);
             self.unrepaired -= u32::from(is_unrepaired(segment.flags));
@@ -401,9 +414,12 @@ impl Scoreboard {
         self.unrepaired -= u32::from(is_unrepaired(segment.flags));
         self.sacked += 1;
         let segment = self.segment_mut(sequence);
-        segment.flags = SACKED | (segment.flags & EVER_RETRANSMITTED);
+        segment.flags = SACKED | (segment.flags & (EVER_RETRANSMITTED | FIRST));
         segment.flight_start = sequence + 1;
         self.raise_highest(sequence);
+        if self.firsts > 0 {
+            self.merge(sequence);
+        }
     }
 
     fn raise_highest(&mut self, sequence: u64) {

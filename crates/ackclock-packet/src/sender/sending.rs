@@ -3,6 +3,7 @@
 use ackclock_record::Happening;
 use ackclock_units::Time;
 
+use super::buffer::{Outstanding, SendBuffer};
 use super::explaining::{Stop, Trigger};
 use super::pacing::Turn;
 use super::{whole_segments, Outlet, Phase, Sender};
@@ -22,6 +23,7 @@ impl Sender {
         if was_idle {
             self.restart(now);
         }
+        self.write(now);
         let before = self.counters.sent_packets;
         self.stop = self.fill_window(now, out);
         let limited = self.stop == Stop::Window;
@@ -57,10 +59,12 @@ impl Sender {
                 self.board.next_lost()
             };
             if lost.is_none() && !self.has_new(now) {
-                if self.board.next() < self.workload.available(now) {
+                if self.board.next() < self.available(now) {
                     return Stop::Receiver;
                 }
-                self.rates.limit_by_application(self.board.in_flight());
+                if self.buffer.as_ref().is_none_or(|buffer| !buffer.waits()) {
+                    self.rates.limit_by_application(self.board.in_flight());
+                }
                 return Stop::Application;
             }
             match self.turn(lost.is_none(), now) {
@@ -105,6 +109,81 @@ impl Sender {
         }
     }
 
+    /// Segments that TCP has taken from the application: without a send buffer, those sent.
+    pub(super) fn taken(&self) -> u64 {
+        let written = self.buffer.as_ref().map(SendBuffer::written);
+        written.unwrap_or(self.board.next())
+    }
+
+    /// Segments that TCP has been given.
+    #[inline]
+    fn available(&self, now: Time) -> u64 {
+        match &self.buffer {
+            Some(buffer) => buffer.written(),
+            None => self.workload.available(now),
+        }
+    }
+
+    /// What is sent and not acknowledged, as the send buffer counts it.
+    fn held(&self) -> Outstanding {
+        Outstanding {
+            segments: self.board.outstanding(),
+            buffers: self.board.buffers(),
+            next: self.board.next(),
+        }
+    }
+
+    /// The application writes what it has, unless it waits for room.
+    #[inline]
+    fn write(&mut self, now: Time) {
+        let Some(buffer) = self.buffer.as_ref().filter(|buffer| !buffer.waits()) else {
+            return;
+        };
+        let available = self.workload.available(now);
+        if buffer.written() < available {
+            self.write_to(available);
+        }
+    }
+
+    #[cold]
+    fn write_to(&mut self, available: u64) {
+        let held = self.held();
+        if let Some(buffer) = &mut self.buffer {
+            buffer.write(available, self.rates.delivered, held);
+        }
+    }
+
+    /// After an ACK: memory is granted if the window is not used, and an application that is woken writes.
+    #[inline]
+    pub(super) fn refill(&mut self, now: Time, out: &mut impl Outlet) {
+        if self.buffer.as_ref().is_some_and(SendBuffer::waits) && self.wakes() {
+            let available = self.workload.available(now);
+            self.write_to(available);
+            self.transmit(now, out);
+            self.pacing.pushes = false;
+        }
+    }
+
+    /// Whether the application is woken; if nothing was left, what it writes goes at once, and it was what limited the
+    /// sender, unless something is to be repaired.
+    fn wakes(&mut self) -> bool {
+        let (in_flight, held) = (self.board.in_flight(), self.held());
+        let Some(buffer) = &mut self.buffer else {
+            return false;
+        };
+        if in_flight < self.window {
+            buffer.grant(self.window);
+        }
+        if !buffer.wakes(held) {
+            return false;
+        }
+        self.pacing.pushes = buffer.first() == 0;
+        if self.pacing.pushes && in_flight < self.window && self.board.next_lost().is_none() {
+            self.rates.limit_by_application(in_flight);
+        }
+        true
+    }
+
     /// Whether a new segment may be sent: written by the application, within the receive window.
     #[inline]
     pub(super) fn has_new(&mut self, now: Time) -> bool {
@@ -112,8 +191,11 @@ impl Sender {
         if next >= self.board.unacknowledged() + self.receive_window {
             return false;
         }
-        if next < self.workload.available(now) {
+        if next < self.available(now) {
             return true;
+        }
+        if self.buffer.as_ref().is_some_and(SendBuffer::waits) {
+            return false;
         }
         if !self.workload.is_fin(next) && next < self.workload.segments() {
             let written = self.workload.written_at(next);
@@ -126,6 +208,13 @@ impl Sender {
     pub(super) fn send_new(&mut self, trigger: Trigger, now: Time, out: &mut impl Outlet) {
         let sending = self.rates.sending(now);
         let sequence = self.board.send_next(&sending);
+        if let Some(buffer) = &mut self.buffer {
+            buffer.take();
+            if self.pacing.begins {
+                self.pacing.begins = false;
+                self.board.begin_buffer(sequence);
+            }
+        }
         self.send_segment(sequence, false, trigger, now, out);
     }
 
