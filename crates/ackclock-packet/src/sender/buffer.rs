@@ -53,8 +53,12 @@ pub struct SendBuffer {
     receive_window_bytes: u64,
     /// Windows for which memory is granted.
     windows: u64,
+    /// The largest window for which memory was granted.
+    granted_window: u32,
     /// Memory granted.
     granted_bytes: u64,
+    /// With more segments in memory, no third of it is free, however few buffers they are in.
+    most_segments: u64,
     /// Segments left in each buffer that is not sent yet.
     unsent: VecDeque<u32>,
     /// Segments written so far.
@@ -75,7 +79,9 @@ impl SendBuffer {
             mss_bytes,
             receive_window_bytes,
             windows: if paced { WINDOWS_IF_PACED } else { WINDOWS },
+            granted_window: 0,
             granted_bytes: 0,
+            most_segments: 0,
             unsent: VecDeque::new(),
             written: 0,
             waits: false,
@@ -121,10 +127,26 @@ impl SendBuffer {
     }
 
     /// Grants memory for a window of so many segments, if that is more.
+    #[inline]
     pub fn grant(&mut self, window: u32) {
+        if window > self.granted_window {
+            self.grant_more(window);
+        }
+    }
+
+    fn grant_more(&mut self, window: u32) {
         let segment = (self.mss_bytes + HEADROOM_BYTES).next_power_of_two() + DESCRIPTOR_BYTES;
-        let window = u64::from(window.max(LEAST_WINDOW));
-        self.granted_bytes = self.granted_bytes.max(self.windows * window * segment);
+        let window = window.max(LEAST_WINDOW);
+        self.granted_window = window;
+        self.granted_bytes = self.windows * u64::from(window) * segment;
+        self.most_segments = self.granted_bytes / self.mss_bytes * 2 / 3 + 1;
+    }
+
+    /// Whether the segments that are written and not acknowledged leave so little memory free that the application is
+    /// not woken, however few buffers they are in.
+    #[inline]
+    pub fn is_full(&self, unacknowledged: u64) -> bool {
+        self.written - unacknowledged > self.most_segments
     }
 
     /// Memory in use.
@@ -206,6 +228,25 @@ mod tests {
         buffer.write(u64::MAX, 12, out);
         assert_eq!(buffer.unsent, [34, 34]);
         assert!(buffer.waits());
+    }
+
+    /// What is asked first, and cheaper, never keeps an application asleep that would be woken.
+    #[test]
+    fn who_would_be_woken_is_not_full() {
+        for mss_bytes in [1, 536, 1448, 8948] {
+            for window in (10..2000).step_by(7) {
+                let mut buffer = SendBuffer::of(mss_bytes, u64::MAX, false);
+                buffer.grant(window);
+                let bound = buffer.most_segments;
+                for segments in bound.saturating_sub(3)..bound + 3 {
+                    buffer.written = segments;
+                    let out = outstanding(segments as u32, 0, segments);
+                    assert!(!(buffer.is_full(0) && buffer.wakes(out)));
+                }
+                buffer.written = 2 * bound;
+                assert!(buffer.is_full(0));
+            }
+        }
     }
 
     /// A small application's writes fill the buffer that is begun.

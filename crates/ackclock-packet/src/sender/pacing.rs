@@ -60,6 +60,12 @@ impl Pacing {
     }
 }
 
+/// Rounded up.
+#[inline]
+fn half(time: Time) -> Time {
+    Time::from_picoseconds(time.picoseconds().div_ceil(2))
+}
+
 /// What a segment is to do that asks whether it may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
@@ -122,7 +128,13 @@ impl Sender {
         {
             return false;
         }
-        self.ack_is_near(now) && room < self.batch_segments()
+        self.ack_is_near(now) && self.is_less_than_a_batch(room)
+    }
+
+    /// The least batch is compared first: what is less needs no rate.
+    #[inline]
+    fn is_less_than_a_batch(&self, segments: u32) -> bool {
+        segments < self.controller.least_batch() || segments < self.batch_segments()
     }
 
     /// Whether the first outstanding segment's ACK is due within a millisecond, or half a round trip.
@@ -132,7 +144,7 @@ impl Sender {
         }
         let srtt = self.rtt.srtt();
         let due = self.board.head_sent() + srtt;
-        due.since(now) <= srtt.scaled(0.5).min(BATCH_TIME)
+        due.since(now) <= half(srtt).min(BATCH_TIME)
     }
 
     /// Segments of a batch: what the pacing rate sends in a millisecond.

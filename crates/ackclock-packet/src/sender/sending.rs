@@ -156,12 +156,24 @@ impl Sender {
     /// After an ACK: memory is granted if the window is not used, and an application that is woken writes.
     #[inline]
     pub(super) fn refill(&mut self, now: Time, out: &mut impl Outlet) {
-        if self.buffer.as_ref().is_some_and(SendBuffer::waits) && self.wakes() {
+        if self.asks_for_room() && self.wakes() {
             let available = self.workload.available(now);
             self.write_to(available);
             self.transmit(now, out);
             self.pacing.pushes = false;
         }
+    }
+
+    /// Whether the application waits and may find room, now that memory is granted if the window is not used.
+    #[inline]
+    fn asks_for_room(&mut self) -> bool {
+        let Some(buffer) = self.buffer.as_mut().filter(|buffer| buffer.waits()) else {
+            return false;
+        };
+        if self.board.in_flight() < self.window {
+            buffer.grant(self.window);
+        }
+        !buffer.is_full(self.board.unacknowledged())
     }
 
     /// Whether the application is woken; if nothing was left, what it writes goes at once, and it was what limited the
@@ -171,9 +183,6 @@ impl Sender {
         let Some(buffer) = &mut self.buffer else {
             return false;
         };
-        if in_flight < self.window {
-            buffer.grant(self.window);
-        }
         if !buffer.wakes(held) {
             return false;
         }
