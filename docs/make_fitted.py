@@ -135,13 +135,14 @@ HEAD = (
 
 
 def beside(name: str, text: str, table: str) -> tuple[str, dict[str, tuple[float, ...]]]:
-    """Rows of the packets, of each model by default and as fitted; and the errors of the fitted ones."""
+    """Rows of the packets, of each model by default and as fitted; and the errors of each."""
     packets = measured(run(text, "packet"))
     rows, errors = row(name, "packet", packets), {}
     for engine in MODELS:
         plain, fitted = measured(run(text, engine)), measured(run(text + table, engine))
         rows += row("", f"{engine}, default", plain, packets) + row("", f"{engine}, fitted", fitted, packets)
-        errors[engine] = off(fitted, packets)
+        errors[f"`{engine}`, default"] = off(plain, packets)
+        errors[f"`{engine}`, fitted"] = off(fitted, packets)
     return rows, errors
 
 
@@ -152,7 +153,7 @@ def verdict(errors: Mapping[str, list[tuple[float, ...]]]) -> str:
     for engine, found in errors.items():
         counts = [sum(one[place] <= bound for one in found) for place, bound in enumerate(BOUNDS)]
         said = ", ".join(f"{word} in {count}" for word, count in zip(words, counts, strict=True))
-        lines.append(f"- `{engine}`, fitted, of {len(found)} scenarios: {said}.\n")
+        lines.append(f"- {engine}, of {len(found)} scenarios: {said}.\n")
     return "".join(lines)
 
 
@@ -179,8 +180,9 @@ Packet runs of seeds 1 to 3, 60 s of which 20 s are warm-up, on
 ```toml
 {table}```
 
-Tail-drop queues do not select flows by rate: the exponent of the rate is far from the 1 of the mean field and from
-the fluid's “fastest first”. A full queue loses per round trip what the windows grow by in one.
+Tail-drop queues hardly select flows by rate: the exponent of the rate is far from the 1 of the mean field's default and
+from the fluid's “fastest first”. A full queue loses per round trip what the windows grow by in one. The mean field has
+that without being fitted, since lost packets clock nothing out (`recovery`, on by default).
 
 ## What the models predict
 
@@ -202,12 +204,13 @@ def main() -> None:
     seen = {name: run(text, "packet") for name, text in SEEN.items()}
     table = written.toml(fit.fit(seen), ["RUN…"])
     names = "".join(f"- {name}\n" for name in SEEN).rstrip()
-    parts, errors = [], {engine: [] for engine in MODELS}  # type: ignore[var-annotated]
+    parts: list[str] = []
+    errors: dict[str, list[tuple[float, ...]]] = {}
     for name, text in UNSEEN.items():
         rows, found = beside(name, text, table)
         parts.append(rows)
-        for engine in MODELS:
-            errors[engine].append(found[engine])
+        for engine, each in found.items():
+            errors.setdefault(engine, []).append(each)
     ftth = written.toml(fit.fit({"FTTH": run(FTTH, "packet")}), ["results/ftth-packet"])
     own, _ = beside("FTTH", FTTH, ftth)
     page = INTRODUCTION + FITTED.format(names=names, table=table) + HEAD + "".join(parts) + "\n" + verdict(errors)
