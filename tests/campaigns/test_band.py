@@ -33,7 +33,7 @@ def test_what_was_compared_is_not_doubted(limit):
 
 
 def test_many_flows_and_a_small_queue_are_named():
-    """1 Gb/s, 40 ms, 50 flows, a tenth of a bandwidth-delay product: the fluid model is two points too low by default."""
+    """1 Gb/s, 40 ms, 50 flows, a tenth of a bandwidth-delay product: by default two points too low."""
     said = doubt(rate="1Gbit", limit="0.1bdp", count=50)
     assert said is not None
     assert "this has 50 flows, a queue of 0.1 bdp: --engine packet" in said

@@ -36,8 +36,8 @@ def doubt(plan: Plan, engine: str) -> str | None:
     if not found:
         return None
     return (
-        f"engine {engine} was compared with packets for {FLOWS[0]} to {FLOWS[1]} CUBIC and Reno flows and drop-tail queues "
-        f"of {QUEUE_BDP[0]:g} to {QUEUE_BDP[1]:g} bdp; this has {', '.join(found)}: --engine packet checks it"
+        f"engine {engine} was compared with packets for {FLOWS[0]} to {FLOWS[1]} CUBIC and Reno flows and drop-tail "
+        f"queues of {QUEUE_BDP[0]:g} to {QUEUE_BDP[1]:g} bdp; this has {', '.join(found)}: --engine packet checks it"
     )
 
 

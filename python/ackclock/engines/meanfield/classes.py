@@ -18,7 +18,7 @@ POLICIES: Mapping[str, tuple[str, ...]] = {
 #: Flows whose starts are drawn begin at so many times.
 STARTS = 16
 
-#: Bounds of the rise of the delay at which HyStart ends slow start (hystart in Linux's tcp_cubic; RFC 9406 section 4.2).
+#: Bounds of the rise of the delay at which HyStart ends slow start (Linux's tcp_cubic; RFC 9406 section 4.2).
 HYSTART_S = (4e-3, 16e-3)
 
 

@@ -29,8 +29,8 @@ class MeanField(Options):
     )
     recovery: bool = Field(
         True,
-        description="losing takes time: lost packets clock nothing out until their sender hears of them, and its window "
-        "rests for the round trip that repairs them; false: neither, as Belhareth 2014",
+        description="losing takes time: lost packets clock nothing out until their sender hears of them, and its "
+        "window rests for the round trip that repairs them; false: neither, as Belhareth 2014",
     )
     slow_start: bool = Field(
         False,
