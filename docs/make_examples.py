@@ -4,6 +4,7 @@
     python docs/make_examples.py PAGE…            # only these, such as docs/guides/papers.md
     python docs/make_examples.py --contributing   # CONTRIBUTING's walk-through instead: builds all, takes minutes
     python docs/make_examples.py --check          # only say which pages would change; exit status 1 if any
+    python docs/make_examples.py --claims         # list the sentences that are checked, and by what; run nothing
 
 In order, and all pages in one scratch folder:
 
@@ -11,7 +12,11 @@ In order, and all pages in one scratch folder:
 - in a console block each `$ ackclock …`, `$ sed …` and `$ for …` is run, and its output replaced where some was shown;
   a line with only an ellipsis stands for what is left out after the line before it;
 - Python blocks are run one after the other in one namespace; a text block right after one is replaced by its output;
-- a text block after `<!-- prints: COMMAND -->` is replaced by the output of the command, standard error included.
+- a text block after `<!-- prints: COMMAND -->` is replaced by the output of the command, standard error included;
+- a sentence that states a result is followed, on its line, by `<!-- so: EXPRESSION -->`: Python that must be true of
+  what has been printed by then. It may use the names of the page's Python blocks, and those of
+  `Page.names_of_claims`. What is no longer true is named at the end, and the exit status is 1: then the sentence has
+  to be changed by hand.
 
 The walk-through runs in a copy of the checkout, built beforehand, with the copy's own environment; at the end it says
 what each command took. Besides the above,
@@ -28,6 +33,7 @@ import contextlib
 import io
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -36,6 +42,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+import ackclock as ac
 
 ROOT = Path(__file__).parents[1]
 PAGES = (
@@ -52,6 +60,7 @@ PAGES = (
     "docs/guides/reproducibility.md",
     "docs/guides/captures.md",
     "docs/guides/exchange.md",
+    "docs/concepts/fluid.md",
     "docs/concepts/loss-synchronisation.md",
     "docs/concepts/dataset.md",
 )
@@ -59,7 +68,9 @@ WALK = "CONTRIBUTING.md"
 BLOCK = re.compile(r"(?P<before>(?:(?!```)[^\n]+\n)*\n?)```(?P<kind>\w+)\n(?P<body>.*?)\n```", re.DOTALL)
 SAVED = re.compile(r"[Ss]ave this\s+as `([\w.-]+)`")
 PRINTS = re.compile(r"<!-- prints: (.+) -->")
+CLAIM = re.compile(r"(?<!`)<!-- so: (.+?)\s-->", re.DOTALL)
 WRITTEN = re.compile(r"`([\w.-]+(?:/[\w.-]+)+)` ")
+CONTINUED = re.compile(r"((?:[^\n]*\\\n)*[^\n]*)(?:\n(.*))?", re.DOTALL)
 ADDED_TO = re.compile(r"In `([\w./-]+)`")
 ELLIPSIS = "…"
 
@@ -77,15 +88,44 @@ class Page:
         self._tools = tools
         self._names: dict[str, Any] = {}
         self._printed: str | None = None
+        self._cpu_s: list[float] = []
+        #: Sentences' expressions that are not true of what was printed.
+        self.untrue: list[str] = []
 
     def remade(self, text: str) -> str:
         """The page with fresh output."""
-        return BLOCK.sub(self._block, text)
+        fresh, end = "", 0
+        for found in BLOCK.finditer(text):
+            fresh = self._claimed(fresh, text[end : found.start()] + found["before"])
+            fresh += self._block(found)
+            end = found.end()
+        return self._claimed(fresh, text[end:])
+
+    def _claimed(self, above: str, text: str) -> str:
+        """What is above with the text behind it, whose claims are looked into."""
+        for found in CLAIM.finditer(text):
+            names = self._names | self.names_of_claims(above + text[: found.start()])
+            with contextlib.chdir(self._folder):
+                if not eval(f"({found[1]})", names):  # noqa: S307 (the pages are our own)
+                    self.untrue.append(found[1])
+        return above + text
+
+    def names_of_claims(self, above: str) -> dict[str, Any]:
+        """What a claim may use.
+
+        `numbers(PATTERN)` are those that the pattern's first group matches in the page above the claim, `cpu_s` the
+        CPU time of each command so far, `run(SCENARIO)` a dataset by the packet engine, `mean(DATASET, METRIC)`.
+        """
+        return {
+            "numbers": lambda pattern: [float(one[1].replace(",", "")) for one in re.finditer(pattern, above, re.M)],
+            "cpu_s": self._cpu_s,
+            "run": ac.run,
+            "mean": lambda data, metric: data.metrics()["summary"][metric]["mean"],
+        }
 
     def _block(self, found: re.Match[str]) -> str:
-        before, kind, body = found["before"], found["kind"], found["body"]
-        fresh = self._fresh(before, kind, body)
-        return f"{before}```{kind}\n{fresh}\n```"
+        kind = found["kind"]
+        return f"```{kind}\n{self._fresh(found['before'], kind, found['body'])}\n```"
 
     def _fresh(self, before: str, kind: str, body: str) -> str:
         printed, self._printed = self._printed, None
@@ -103,7 +143,7 @@ class Page:
 
     def _console(self, body: str) -> Iterator[str]:
         for part in re.split(r"^(?=\$ )", body, flags=re.MULTILINE)[1:]:
-            command, _, shown = part.rstrip("\n").partition("\n")
+            command, shown = CONTINUED.fullmatch(part.rstrip("\n")).groups(default="")  # type: ignore[union-attr]
             yield command
             words = command.removeprefix("$ ")
             if words.startswith(self.commands) and "--repeats" not in words and "--seed" not in words:
@@ -121,7 +161,7 @@ class Page:
 
     def _shell(self, command: str) -> str:
         path = f"{self._tools}{os.pathsep}{os.environ['PATH']}"
-        builds = command.startswith(BUILDERS)
+        builds, before_s = command.startswith(BUILDERS), _children_s()
         done = subprocess.run(
             ["bash", "-c", command],
             cwd=self._folder,
@@ -131,6 +171,7 @@ class Page:
             text=True,
             check=builds,
         )
+        self._cpu_s.append(_children_s() - before_s)
         return "\n".join(line.rstrip() for line in done.stdout.strip("\n").split("\n"))
 
 
@@ -173,6 +214,12 @@ class Walk(Page):
         path.write_text("\n".join(lines), encoding="utf-8")
 
 
+def _children_s() -> float:
+    """The CPU time of all commands so far."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def _copy_checkout(folder: Path) -> None:
     """Copies what git keeps or would keep: nothing that was built or run."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
@@ -194,32 +241,51 @@ def _elided(shown: str, output: str) -> str:
     return "\n".join([*fresh[: last + 1], lines[places[0]]])
 
 
-def remade(names: Sequence[str], page: Callable[[], Page], *, check: bool) -> list[str]:
-    """The pages that change, rewritten unless they are only to be checked."""
-    changed = []
+def claims(text: str) -> Iterator[tuple[str, str]]:
+    """The sentences of a page that are checked, each with its expression."""
+    for found in CLAIM.finditer(text):
+        paragraph = CLAIM.sub("", text[: found.start()]).rstrip().rsplit("\n\n", 1)[-1]
+        yield re.split(r"(?<=[.!?]) ", " ".join(paragraph.split()))[-1], " ".join(found[1].split())
+
+
+def remade(names: Sequence[str], page: Callable[[], Page], *, check: bool) -> tuple[list[str], list[str]]:
+    """The pages that change, rewritten unless they are only to be checked; and what is no longer true in them."""
+    changed, untrue = [], []
     for name in names:
         text = (ROOT / name).read_text(encoding="utf-8")
-        fresh = page().remade(text)
+        made = page()
+        fresh = made.remade(text)
+        untrue += [f"no longer true in {name}: {claim}" for claim in made.untrue]
         if fresh != text:
             changed.append(name)
             if not check:
                 (ROOT / name).write_text(fresh, encoding="utf-8")
-    return changed
+    return changed, untrue
+
+
+def _list(names: Sequence[str]) -> int:
+    for name in names:
+        for sentence, expression in claims((ROOT / name).read_text(encoding="utf-8")):
+            print(f"{name}: {sentence}\n    {expression}")
+    return 0
 
 
 def main() -> int:
-    """Exit status: 1 if `--check` was given and a page would change."""
+    """Exit status: 1 if `--check` was given and a page would change, or if a sentence is not true any more."""
+    pages = [name for name in sys.argv[1:] if not name.startswith("--")] or list(PAGES)
+    if "--claims" in sys.argv[1:]:
+        return _list([*pages, WALK])
     check = "--check" in sys.argv[1:]
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         if "--contributing" in sys.argv[1:]:
-            changed = remade([WALK], lambda: Walk(folder), check=check)
+            changed, untrue = remade([WALK], lambda: Walk(folder), check=check)
         else:
             shutil.copytree(ROOT / "scenarios", folder / "scenarios")
-            pages = [name for name in sys.argv[1:] if not name.startswith("--")]
-            changed = remade(pages or PAGES, lambda: Page(folder), check=check)
+            changed, untrue = remade(pages, lambda: Page(folder), check=check)
     print("\n".join(f"{'would change' if check else 'rewrote'} {name}" for name in changed) or "nothing changed")
-    return 1 if check and changed else 0
+    print("\n".join(untrue), end="\n" if untrue else "")
+    return 1 if untrue or (check and changed) else 0
 
 
 if __name__ == "__main__":

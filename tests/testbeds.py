@@ -211,7 +211,7 @@ def _sshds(made: Testbed) -> None:
             f"Port 22\nListenAddress {address}\n{more}HostKey {folder}/host-{host}\nPidFile none\n"
             "UsePAM no\nStrictModes no\n"
             f"AuthorizedKeysFile {folder}/authorized\nPermitRootLogin yes\nPasswordAuthentication no\n"
-            f"KbdInteractiveAuthentication no\nSetEnv TMPDIR={folder / host}\nPrintMotd no\n"
+            f"KbdInteractiveAuthentication no\nSetEnv TMPDIR={folder / host} HOME={folder / host}\nPrintMotd no\n"
         )
         start_sshd(made, host)
         known.append(f"{address} {(folder / f'host-{host}.pub').read_text()}")
@@ -298,7 +298,7 @@ def run(bed: Testbed, path: Path, *more: str, config: Path | None = None, out: s
 
 
 def main(folder: str, *command: str) -> int:
-    """Runs a command in `ctl` while a testbed is there."""
+    """Runs a command in `ctl` while a testbed is there; says what it left behind on the hosts, with status 1."""
     if reason := lacking():
         sys.exit(f"{reason}")
     place = Path(folder).absolute()
@@ -307,7 +307,11 @@ def main(folder: str, *command: str) -> int:
     place.mkdir(mode=0o755)
     try:
         with testbed(place) as made:
-            return subprocess.run(["ip", "netns", "exec", made.namespace("ctl"), *command], check=False).returncode
+            before = made.state()
+            status = subprocess.run(["ip", "netns", "exec", made.namespace("ctl"), *command], check=False).returncode
+            for what, (was, found) in (left := made.settled(before)).items():
+                print(f"{what}: was\n{was}\nis\n{found}", file=sys.stderr)
+            return status or int(bool(left))
     finally:
         shutil.rmtree(place)
 

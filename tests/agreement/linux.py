@@ -6,6 +6,8 @@ What is compared, over 10–60 s of each run:
 - *queueing delay*: the mean of all flows' smoothed RTTs, sampled every 50 ms, less the base RTT. The smoothed RTT
   is the sender's own, so it holds the receiver's delay and the packet's transmission as well as its wait.
 
+The recorded hosts had a processor and one clock to themselves, and take no time here (`processing = "0s"`).
+
 Retransmissions are those of the whole run. `data/README.md` says where the numbers come from.
 """
 
@@ -53,6 +55,7 @@ stack = "linux"
 receive_window = "{window}"
 timer_tick = "10ms"
 ecn = "{ecn}"
+processing = "0s"
 
 [[flows]]
 congestion = {congestion}

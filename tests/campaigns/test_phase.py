@@ -67,10 +67,12 @@ congestion = "reno"
 start = {{ every = "700ms" }}
 """
 
-NOISE = 'processing = { distribution = "uniform", from = "0us", to = "20us" }'
+
+#: As ns-2 and the RFCs have it, and every simulator by default.
+NONE = 'processing = "0s"'
 
 
-def plan(processing="", more="", **times):
+def plan(processing=NONE, more="", **times):
     given = {"duration": "4s", "warmup": "1s", "repeats": 2} | times
     return ac.loads(BIC.format(processing=processing, **given) + more).plan()
 
@@ -85,9 +87,9 @@ def row(mean, half):
 
 @pytest.mark.oracle
 def test_with_noise_a_little_background_does_not_make_another_result():
-    """Without noise 24 packets a second move Jain's index from .94 to where it belongs, published as .969."""
+    """The default; without, 24 packets a second move Jain's index from .94 to where it belongs, published as .969."""
     times = {"duration": "60s", "warmup": "10s", "repeats": 5}
-    alone, beside = (jain(NOISE, more, **times) for more in ("", BACKGROUND))
+    alone, beside = (jain("", more, **times) for more in ("", BACKGROUND))
     assert abs(alone - beside) < 0.02
     assert alone == pytest.approx(0.969, abs=0.02)
 
@@ -114,6 +116,13 @@ def test_a_twin_has_noise_where_there_is_none_and_more_where_there_is():
     assert phase.twin(twin).groups[0].tcp.processing == {"kind": "uniform", "from_s": 0.0, "to_s": pytest.approx(30e-6)}
     assert twin.seeds == plan().seeds
     assert dataclasses.replace(twin, groups=plan().groups) == plan()
+
+
+def test_real_hosts_take_time_unless_told_otherwise():
+    """The twin of a plan in which they take none is the plan of the default."""
+    default = plan("")
+    assert phase.prone(default) is None
+    assert phase.twin(plan()).groups == default.groups
 
 
 def test_udp_has_no_twin_of_its_own():
@@ -198,7 +207,7 @@ def test_plans_that_are_prone_are_known():
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("[tcp]", f"[tcp]\n{NOISE}"),
+        (NONE, ""),
         ('rtt = "11.5ms"', 'rtt = { from = "11.5ms", to = "12ms" }'),
         ('access_rate = "100Mbit"', 'access_rate = "90Mbit"'),
         ('access_rate = "100Mbit"', ""),
@@ -208,6 +217,6 @@ def test_plans_that_are_prone_are_known():
     ],
 )
 def test_others_are_not(old, new):
-    text = BIC.format(processing="", duration="4s", warmup="1s", repeats=2)
+    text = BIC.format(processing=NONE, duration="4s", warmup="1s", repeats=2)
     assert old in text
     assert phase.prone(ac.loads(text.replace(old, new)).plan()) is None

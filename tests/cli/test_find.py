@@ -23,6 +23,8 @@ def test_a_question_without_a_file_is_answered_and_kept(tmp_path):
     assert "tc qdisc add dev eth0 parent 1:1 handle 10: pfifo limit" in first.stdout
     again = call(tmp_path, *asked, "--json")
     found = json.loads(again.stdout)
+    assert list(found) == ["verdict", "answer", "metrics", "points", "frontier", "runs", "cpu_s", "confirmed"]
+    assert list(found["metrics"]["utilisation"]) == ["mean", "ci95_low", "ci95_high", "n"]
     assert found["verdict"] == "holds"
     assert list(found["answer"]) == ["network.queue.limit"]
     assert found["confirmed"] == {"linux": None}

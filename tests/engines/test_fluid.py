@@ -153,6 +153,7 @@ def test_what_progress_raises_ends_the_call():
         ),
         (('"pfifo", limit = "200p"', '"red", limit = "1bdp", adaptive = true'), "adaptive RED", ("packet", "linux")),
         (('"reno"', '"reno"\ntcp = { mtu = "576B" }'), features.SIZES, ("packet", "linux", "ns2")),
+        (('"reno"', '"reno"\ntcp = { processing = "10us" }'), features.PROCESSING, ("packet", "linux")),
     ],
 )
 def test_what_it_has_not_is_refused_with_the_engines_that_have(change, missing, others):
@@ -160,6 +161,11 @@ def test_what_it_has_not_is_refused_with_the_engines_that_have(change, missing, 
     assert (reason.what, reason.engine, reason.available_in) == (missing, "fluid", others)
     with pytest.raises(UnsupportedError):
         engines.engine("fluid").run(plan(change), 1)
+
+
+def test_the_time_that_hosts_take_by_default_is_left_out():
+    assert plan().groups[0].tcp.processing
+    assert engines.refusals(engines.engine("fluid"), plan()) == []
 
 
 # --- queues ------------------------------------------------------------------------------------------

@@ -22,6 +22,8 @@ rate = "10Mbit"
 rtt = "20ms"
 queue = { discipline = "pfifo", limit = "10p" }
 [[flows]]
+# What passes a link is seen at the hosts a propagation delay later, to the nanosecond.
+tcp = { processing = "0s" }
 congestion = "cubic"
 size = "500KB"
 count = 2

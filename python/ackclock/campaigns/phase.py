@@ -14,8 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ackclock import catalog, engines
+from ackclock import engines
 from ackclock.campaigns import running
+from ackclock.catalog.processing import usual
 from ackclock.dataset import Dataset
 from ackclock.engines.engine import Progress, no_progress
 from ackclock.errors import InputError, UnsupportedError
@@ -45,15 +46,8 @@ def _noisier(group: GroupPlan) -> GroupPlan:
     if group.tcp is None:
         return group
     law = group.tcp.processing
-    other = realistic() if law is None else _longer(law)
+    other = usual() if law is None else _longer(law)
     return replace(group, tcp=replace(group.tcp, processing=other))
-
-
-def realistic() -> Parameters:
-    """What hosts take for a packet, as it was measured of Linux."""
-    processing = catalog.card("stack", "linux").parameters["processing"]
-    planned: Parameters = processing.read(processing.realistic).planned()
-    return planned
 
 
 def _longer(law: Parameters) -> Parameters:
@@ -130,7 +124,8 @@ def prone(plan: Plan) -> str | None:
 def _in_step(count: int, rate_bps: float) -> str:
     return (
         f"{count} greedy flows of one RTT behind links of {rate_bps / 1e6:g} Mbit/s, which divide the bottleneck's "
-        "rate, stay in step: the result may hang on it (--check-phase tells; tcp.processing breaks it)"
+        "rate, and whose hosts take no time, stay in step: the result may hang on it (--check-phase tells; "
+        "tcp.processing breaks it)"
     )
 
 

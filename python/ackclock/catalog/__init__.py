@@ -60,7 +60,7 @@ class Parameter:
 
     kind: Literal["time", "rate", "bytes", "packets", "number", "integer", "boolean", "choice", "text", "times"]
     description: str
-    default: Plain | None = None
+    default: Plain | Mapping[str, Plain] | None = None
     required: bool = False
     minimum: Plain | None = None
     maximum: Plain | None = None
@@ -73,8 +73,6 @@ class Parameter:
     packets: bool = False
     unlimited: bool = False
     source: str = ""
-    #: What was measured where the default is none of it.
-    realistic: str | Mapping[str, Plain] | None = None
 
     @cached_property
     def annotation(self) -> Any:
@@ -119,7 +117,7 @@ class Parameter:
         """A value in SI units. Raises pydantic's `ValidationError`."""
         return self._adapter.validate_python(value, strict=True)
 
-    def of_card(self, value: Plain) -> Any:
+    def of_card(self, value: Any) -> Any:
         """A value that the card itself has, in SI units: as `read`, where it can without pydantic, a large import."""
         from ackclock.input import units
 

@@ -47,7 +47,7 @@ class Word:
 class Fixed:
     """What the kernel's code has for good, as a scenario would write it: `{ fixed = "150ms" }`."""
 
-    fixed: Plain
+    fixed: Plain | Mapping[str, Plain]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,10 +14,10 @@ def fit(
     as_json: Annotated[bool, typer.Option("--json", help="Print estimates and intervals as JSON.")] = False,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Into a file (default: print it).")] = None,
 ) -> None:
-    """Learn from losses: the tables [fluid] and [meanfield] of a scenario, with intervals of 95 %.
+    r"""Learn from losses: the tables \[fluid] and \[meanfield] of a scenario, with 95 % intervals.
 
-    How many flows the losses of an event hit, and which: by rate, by growth. Paste them into a scenario, and the models
-    lose as the packets did.
+    How many flows the losses of an event hit, and which: by rate, by growth. Pasted into a scenario,
+    they make the models lose as these packets did.
 
     Examples:
         ackclock fit results/dumbbell-packet

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from ackclock.catalog.processing import usual
 from ackclock.plan import AT_LINK, ChangePlan, FlowPlan, GroupPlan, LinkPlan, MediumPlan, Parameters, Plan
 
 FINITE = "finite transfers"
@@ -30,7 +31,7 @@ DUPLICATION = "packets that are duplicated"
 CORRUPTION = "packets that are damaged"
 BURSTS = "token buckets"
 CHANGES = "changes of links"
-PROCESSING = "hosts that take time"
+PROCESSING = "processing times of hosts other than the default"
 ECN = "explicit congestion notification"
 PACKET_LOG = "per-packet log"
 CAPTURES = "packet captures"
@@ -85,7 +86,7 @@ def _features(plan: Plan) -> Iterator[str]:
             PACKET_LOG: plan.record.packets,
             CAPTURES: bool(plan.record.pcap),
             LINK_CAPTURES: any(vantage.startswith(AT_LINK) for vantage in plan.record.vantages),
-            PROCESSING: any(group.tcp and group.tcp.processing for group in plan.groups),
+            PROCESSING: any(map(takes_other_time, plan.groups)),
             DELAYS: plan.record.delays,
             INSIDE: plan.record.cubic,
             PATHS: plan.record.paths,
@@ -104,6 +105,11 @@ def _features(plan: Plan) -> Iterator[str]:
     )
     for flow in plan.flows:
         yield from _of_flow(flow)
+
+
+def takes_other_time(group: GroupPlan) -> bool:
+    """Whether a group's hosts take a time for packets that is not the default, which any engine may leave out."""
+    return group.tcp is not None and group.tcp.processing not in (None, usual())
 
 
 def losses(plan: Plan) -> list[Parameters]:

@@ -209,9 +209,7 @@ def test_nobody_who_listens_is_one_line(swept, monkeypatch):
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{unused.getsockname()[1]}"
-    with pytest.raises(
-        ac.InputError, match=f"^--scheduler: found nobody who answers at {address}; expected the address"
-    ):
+    with pytest.raises(ac.InputError, match=f"^--scheduler: found no scheduler at {address}; expected the address"):
         ac.sweep(swept[0], metrics=METRICS, scheduler=address)
 
 

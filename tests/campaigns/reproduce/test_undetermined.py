@@ -88,6 +88,8 @@ rtt = "20ms"
 access_rate = "10Mbit"
 access_queue = { discipline = "pfifo", limit = "100p" }
 queue = { discipline = "pfifo", limit = "1bdp" }
+[tcp]
+processing = "0s"
 [[flows]]
 count = 5
 congestion = "reno"

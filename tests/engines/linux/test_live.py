@@ -221,6 +221,15 @@ def test_a_control_that_is_not_there_is_refused_by_name(monkeypatch):
     assert reason.what.startswith('congestion control "reno" in the running kernel ')
 
 
+@needs_namespaces
+@pytest.mark.parametrize(("processing", "needs"), [("", False), ('[tcp]\nprocessing = "30us"\n', True)])
+def test_hosts_that_are_there_take_time_as_it_is(monkeypatch, processing, needs):
+    """No netem is needed for the default, only for what is written."""
+    monkeypatch.setitem(live.LEAST, "netem", "nosuchqdisc")
+    reasons = engines.refusals(engines.engine("linux"), plan(("[[flows]]", f"{processing}[[flows]]")))
+    assert any('queue discipline "netem"' in reason.what for reason in reasons) == needs
+
+
 def test_a_missing_program_is_named_with_its_package(monkeypatch):
     monkeypatch.setattr(live.shutil, "which", lambda name, path: None if name in ("tc", "ip") else name)
     with pytest.raises(InputError, match="--kernel live: found no iproute2; expected these Debian packages"):

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ackclock as ac
-from ackclock.engines.linux import network
+from ackclock.engines.linux import disciplines, network
 from ackclock.engines.linux.script import script
 from ackclock.plan import HopPlan, PathPlan
 
@@ -34,7 +34,8 @@ congestion = "cubic"
 """
 
 #: What a pair of links and delays needs, reasoned by hand: the host's segments go into q0, are queued at its way out,
-#: are transmitted and delayed 20 ms behind w0; ACKs go through d0, which delays them 20 ms. 10 Mb/s × 5 µs are 6 bytes.
+#: are transmitted and delayed 20 ms behind w0; ACKs go through d0, which delays them 20 ms. Hosts take
+#: 0 to 20 µs for a packet. 10 Mb/s × 5 µs are 6 bytes.
 BY_HAND = """\
 ip netns add tx0
 ip netns add rx0
@@ -112,11 +113,12 @@ ip -n d0 link set lo up
 ip -n d0 link set c4 up
 ip -n d0 link set c3 up
 ip -n d0 route add default via 10.0.0.1 dev c4 onlink
-tc -n d0 qdisc add dev c4 root netem limit 1000000 delay 20ms
+tc -n d0 qdisc add dev c4 root netem limit 1000000 delay 20010us 10us rate 1000gbit
 tc -n q0 qdisc add dev out root handle 1: htb default 1
 tc -n q0 class add dev out parent 1: classid 1:1 htb rate 10000000bit ceil 10000000bit burst 6 cburst 6 quantum 1514
 tc -n q0 qdisc add dev out parent 1:1 handle 10: pfifo limit 20
-tc -n w0 qdisc add dev c2 root netem limit 1000000 delay 20ms rate 10000000bit
+tc -n w0 qdisc add dev c2 root handle 1: netem limit 1000000 delay 20ms rate 10000000bit
+tc -n w0 qdisc add dev c2 parent 1: netem limit 1000000 delay 10us 10us rate 1000gbit
 """.splitlines()
 
 
@@ -141,12 +143,12 @@ def check(planned):
     net = network.lay(planned)
     wired = read(script(net, planned))
     for way, ends in every_way(planned, net):
-        check_path(planned, wired, way.forward, ends.source, ends.destination)
-        check_path(planned, wired, way.reverse, ends.destination, ends.source)
-    assert all(node[0] in "wdi" for node, _ in [*wired.delay_s, *wired.transmits])
+        check_path(planned, wired, way.forward, ends.source, ends.destination, net.hosts)
+        check_path(planned, wired, way.reverse, ends.destination, ends.source, net.hosts)
+    assert all(node[0] in "wdif" for node, _ in [*wired.delay_s, *wired.transmits])
 
 
-def check_path(planned, wired, path, start, goal):
+def check_path(planned, wired, path, start, goal, hosts):
     assert wired.addresses[goal.address] == goal.namespace
     taken = wired.follow(start.namespace, goal.address)
     links = [planned.links[hop.link] for hop in path.hops]
@@ -156,6 +158,7 @@ def check_path(planned, wired, path, start, goal):
         f"{round(link.rate_bps)}bit" for link in links if link.burst_bytes is None
     ]
     expected_s = path.delay_s + sum(hop.delay_s for hop in path.hops) + sum(link.delay_s for link in links)
+    expected_s += sum(hosts[goal.namespace].processing or (0, 0)) / 2
     assert sum(wired.delay_s.get(place, 0.0) for place in taken) == pytest.approx(expected_s, abs=2e-9 * len(taken))
 
 
@@ -204,13 +207,13 @@ def test_flows_alike_share_everything():
 
 
 def test_commands_grow_with_the_number_of_delays_and_slowly():
-    """A way of its own delay: 2 addresses, 2 routes, and 2 cables with 4 commands each."""
+    """A way of its own delay: 2 addresses, 2 routes, 2 cables with 4 commands each, a host's time behind a link."""
 
     def count(ways):
         rtts = ", ".join(f'"{40 + way}ms"' for way in range(ways))
         return len(commands(plan(DUMBBELL, ('"40ms"', f"[{rtts}]"), ("count = 2", f"count = {ways}"))))
 
-    assert count(400) - count(200) == 200 * 12
+    assert count(400) - count(200) == 200 * 13
 
 
 def test_hosts_with_other_settings_are_others():
@@ -234,13 +237,13 @@ def test_other_overheads_are_made_up_for():
     """The kernel counts 14 bytes of Ethernet; with 38 a packet takes 24 more, in the bucket and behind it."""
     lines = commands(plan(DUMBBELL, ("[[flows]]", 'frame_overhead = "38B"\n[[flows]]')))
     assert "tc -n q0 qdisc add dev out root handle 1: stab overhead 24 linklayer ethernet htb default 1" in lines
-    assert "tc -n w0 qdisc add dev c2 root netem limit 1000000 delay 20ms rate 10000000bit 24" in lines
+    assert "tc -n w0 qdisc add dev c2 root handle 1: netem limit 1000000 delay 20ms rate 10000000bit 24" in lines
 
 
 def test_a_token_bucket_has_its_burst_and_no_transmission_time():
     lines = commands(plan(DUMBBELL, ("[[flows]]", 'burst = "1600B"\n[[flows]]')))
     assert any("htb rate 10000000bit ceil 10000000bit burst 1600 cburst 1600" in line for line in lines)
-    assert "tc -n w0 qdisc add dev c2 root netem limit 1000000 delay 20ms" in lines
+    assert "tc -n w0 qdisc add dev c2 root netem limit 1000000 delay 20010us 10us rate 1000gbit" in lines
 
 
 def test_offloads_and_batches():
@@ -280,17 +283,26 @@ def test_random_loss_is_before_the_queue_and_spares_acks():
 @pytest.mark.parametrize(
     ("processing", "words"),
     [
-        ('"10us"', "delay 10us rate"),
-        ('{ distribution = "uniform", from = "2us", to = "20us" }', "delay 11us 9us rate"),
+        ('"10us"', "10us"),
+        ('{ distribution = "uniform", from = "2us", to = "20us" }', "11us 9us"),
     ],
 )
-def test_hosts_that_take_time_are_a_way_to_them(processing, words):
-    """A packet waits before it comes to its host, in order: with a rate, netem keeps it."""
+def test_hosts_that_take_time_delay_what_comes(processing, words):
+    """In order: with a rate, netem keeps it. Of what is still being transmitted, from its last bit on."""
     planned = ac.loads(f"{DUMBBELL}\n[tcp]\nprocessing = {processing}\n").plan()
     laid = network.lay(planned)
-    lines = [line for line in script(laid, planned) if line.startswith("tc -n p")]
-    assert len(lines) == 2
-    for line, end in zip(lines, ("rx0", "tx0"), strict=True):
-        (cable,) = (number for number, cable in enumerate(laid.cables) if cable.target == end)
-        assert line == f"tc -n p{end} qdisc add dev c{cable} root netem limit 1000000 {words} 1000000000000bit"
-        assert all((cable,) == laid.routes[f"p{end}"][address] for address in laid.addresses[end])
+    lines = [line for line in script(laid, planned) if " netem " in line]
+    to = {end: laid.device(number) for number, cable in enumerate(laid.cables) for end in [cable.target]}
+    delays_s = [float(word.removesuffix("us")) * 1e-6 for word in words.split()]
+    back = " ".join(disciplines.time(delay_s) for delay_s in (0.02 + delays_s[0], *delays_s[1:]))
+    assert lines == [
+        f"tc -n d0 qdisc add dev {to['tx0']} root netem limit 1000000 delay {back} rate 1000gbit",
+        f"tc -n w0 qdisc add dev {to['rx0']} root handle 1: netem limit 1000000 delay 20ms rate 10000000bit",
+        f"tc -n w0 qdisc add dev {to['rx0']} parent 1: netem limit 1000000 delay {words} rate 1000gbit",
+    ]
+
+
+def test_a_host_that_is_near_takes_its_time_before_another_hosts_packets_reach_it():
+    """Never on the device of the host that sends."""
+    planned = ac.loads(DUMBBELL.replace('"40ms"', '"1us"')).plan()
+    assert [cable.source for cable in network.lay(planned).cables if cable.processing] == ["w0", "d0"]

@@ -115,13 +115,12 @@ def test_what_is_refused(change, what):
     assert (reason.what, reason.available_in[0]) == (what, "packet")
 
 
-def test_hosts_that_take_time_are_entered_through_a_door():
-    """The ways are the same, and all that comes to a host waits before it."""
-    busy = plan(("[[flows]]", '[tcp]\nprocessing = "10us"\n[[flows]]'))
-    assert list(ways(busy)) == list(ways(plan()))
+def test_hosts_that_take_time_delay_what_comes():
+    """The ways are the same; the last cable to a host, and no other, has its time."""
+    still, busy = (plan(("[[flows]]", f'[tcp]\nprocessing = "{time}"\n[[flows]]')) for time in ("0s", "10us"))
+    assert list(ways(busy)) == list(ways(still))
     net = routed.lay(busy)
-    for host in net.hosts:
-        assert {cable.source for cable in net.cables if cable.target == host} == {f"p{host}"}
-    waits = [line for line in script(net, busy) if line.startswith("tc -n ph")]
-    assert len(waits) == len(net.hosts)
-    assert all("netem limit 1000000 delay 10us rate 1000000000000bit" in line for line in waits)
+    assert all((cable.processing is not None) == (cable.target in net.hosts) for cable in net.cables)
+    waits = [line for line in script(net, busy) if "parent 1: netem" in line]
+    assert len(waits) == sum(cable.target in net.hosts for cable in net.cables)
+    assert all("netem limit 1000000 delay 10us rate 1000gbit" in line for line in waits)

@@ -50,6 +50,9 @@ count = 3
 congestion = "reno"
 """
 
+#: Of a path that is left as it is there is none.
+ROUTER = TEXT[TEXT.index('[[network.hosts]]\nname = "r"') : TEXT.index('[[network.hosts]]\nname = "b"')]
+
 
 def planned(*pairs: tuple[str, str]) -> tuple[Plan, layout.Testbed]:
     plan = ac.loads(changed(TEXT, *pairs)).plan()
@@ -68,17 +71,21 @@ def seen(**more: Any) -> Facts:
 
 
 class Willing:
-    """An agent on a kernel that has everything."""
+    """An agent on a kernel that has everything, but for what a command with some word needs."""
 
-    def look(self, *commands: object, apart: bool = False) -> list[tuple[int, str, str]]:
-        assert apart
-        return [(0, "", "") for _ in commands]
+    def __init__(self, lacks: str = "", comes_in: str = "") -> None:
+        self.lacks, self.comes_in = lacks, comes_in
+
+    def look(self, *commands: list[str], apart: bool = False) -> list[tuple[int, str, str]]:
+        lines = [*map(" ".join, commands)]
+        assert apart or lines == ["tc qdisc show dev eth1 ingress"]
+        return [(int(bool(self.lacks) and self.lacks in line), "" if apart else self.comes_in, "") for line in lines]
 
 
-def missing(name: str, found: Facts, *pairs: tuple[str, str]) -> list[str]:
+def missing(name: str, found: Facts, *pairs: tuple[str, str], agent: Willing | None = None) -> list[str]:
     plan, testbed = planned(*pairs)
     host = next(host for host in testbed.hosts if host.name == name)
-    return [*preflight.missing(plan, testbed, host, found, Willing())]  # type: ignore[arg-type]
+    return [*preflight.missing(plan, testbed, host, found, agent or Willing())]  # type: ignore[arg-type]
 
 
 def test_sources_take_senders_and_receivers_in_turn():
@@ -141,6 +148,52 @@ def test_a_delay_that_comes_later_is_made_at_the_beginning():
     assert " ".join(router.commands(plan, testbed)[-1]["run"]).endswith("netem limit 1000000 delay 0s")
 
 
+#: One packet of data of a hundred is lost.
+LOSS = ('rtt = "20ms"', 'rtt = "20ms"\nloss = { probability = 0.01 }')
+
+
+def test_what_is_lost_before_the_queue_goes_through_a_device_of_its_own():
+    """Data for a receiver, as it comes in from the senders, loses a hundredth; SYNs and what is short pass."""
+    plan, testbed = planned(LOSS)
+    made = [" ".join(step["run"]) for step in router.commands(plan, testbed)]
+    first = made.index("ip link add ackclock-loss type ifb")
+    assert made[first + 2].startswith("tc qdisc add dev ackclock-loss root handle 1: prio bands 3 ")
+    netems = [line.split(" limit 1000000 ")[1] for line in made[first:] if "netem" in line]
+    assert netems == ["loss 0%", "loss 0%", "loss 1%"]
+    assert made[-2:] == [
+        f"tc filter add dev eth1 parent ffff: protocol ip u32 match ip dst {data}/32 action mirred egress redirect "
+        "dev ackclock-loss"
+        for data in ("10.2.0.2", "10.2.0.3")
+    ]
+    undone = [" ".join(step["undo"]) for step in router.commands(plan, testbed) if step["undo"]]
+    assert undone[2:] == ["ip link del ackclock-loss", "tc qdisc del dev eth1 ingress"]
+
+
+def test_losses_are_counted_by_the_router_alone():
+    plan, testbed = planned(LOSS)
+    told = {host.name: orders.order(plan, 7, testbed, host, 10_000, 0)["losses"] for host in testbed.hosts}
+    lost = {"link": 0, "namespace": "r", "device": "ackclock-loss", "handle": "13:"}
+    assert told == {"a": [], "r": [lost], "b": [], "c": []}
+
+
+def test_a_loss_that_comes_later_is_made_at_the_beginning():
+    change = '[[network.changes]]\nat = "1s"\nlink = "bottleneck"\nloss = { probability = 0.02 }\n[[flows]]'
+    plan, testbed = planned(("[[flows]]", change))
+    made = [" ".join(step["run"]) for step in router.commands(plan, testbed)]
+    assert [line for line in made if line.endswith("loss 0%")][2:] == [
+        "tc qdisc add dev ackclock-loss parent 1:3 handle 13: netem limit 1000000 loss 0%"
+    ]
+    (later,) = router.changes(plan, testbed)
+    assert later["commands"][-1] == (
+        "tc qdisc change dev ackclock-loss parent 1:3 handle 13: netem limit 1000000 loss 2%"
+    )
+
+
+def test_nothing_is_lost_on_a_path_that_is_left():
+    with pytest.raises(ac.InputError, match=r"network\.loss.*expected none, with leave = true"):
+        planned(("queue =", "leave = true\nloss = { probability = 0.01 }\nqueue ="), (ROUTER, ""))
+
+
 def beyonds(*pairs: tuple[str, str]) -> list[str]:
     plan, _ = planned(*pairs)
     return [*beyond.beyond(plan)]
@@ -152,6 +205,10 @@ def beyonds(*pairs: tuple[str, str]) -> list[str]:
         (
             '[[network.changes]]\nat = "1s"\nlink = "bottleneck"\nup = false\n[[flows]]',
             ["links that fail, on a testbed"],
+        ),
+        (
+            '[[network.changes]]\nat = "1s"\nlink = "bottleneck"\njitter = { deviation = "1ms" }\n[[flows]]',
+            ["jitter, reordering, duplication or corruption on a testbed"],
         ),
         (
             '[[flows]]\ncongestion = "reno"\ntcp = { sack = false, initial_window = 4, mss = "500B" }\n[[flows]]',
@@ -172,6 +229,10 @@ def beyonds(*pairs: tuple[str, str]) -> list[str]:
             [],
         ),
         ('[[traffic]]\nkind = "udp"\nrate = "10/s"\npacket = "100B"\n[[flows]]', []),
+        (
+            '[[flows]]\ncongestion = "reno"\ntcp = { processing = "30us" }\n[[flows]]',
+            ["processing times of hosts other than the default, on a testbed"],
+        ),
     ],
 )
 def test_what_no_host_can_hold_is_a_line(more: str, said: list[str]):
@@ -259,6 +320,21 @@ def test_what_a_host_lacks_is_a_line(name: str, more: dict[str, Any], said: str)
 
 def test_a_host_with_everything_lacks_nothing():
     assert missing("r", seen()) == missing("b", seen()) == []
+
+
+@pytest.mark.parametrize(
+    ("agent", "said"),
+    [
+        (Willing("ifb"), "found no ifb devices in its kernel 6.1; expected it (modprobe ifb)"),
+        (Willing("mirred"), 'found no action "mirred" in its kernel 6.1; expected it (modprobe act_mirred)'),
+        (
+            Willing(comes_in="qdisc clsact ffff: parent ffff:fff1 "),
+            'found qdisc clsact ffff: on "eth1"; expected nothing where packets come in',
+        ),
+    ],
+)
+def test_what_a_router_lacks_to_lose_packets_is_a_line(agent: Willing, said: str):
+    assert missing("r", seen(), LOSS, agent=agent) == [said]
 
 
 def test_a_clock_of_250_ticks_holds_a_slow_link():

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+#: A rate that keeps the order of what is delayed by chance.
+ENDLESS = "1000gbit"
+
 DELAY = {"s": 1.0, "ms": 1e-3, "us": 1e-6}
 
 
@@ -73,15 +76,15 @@ def _read(line: str, wired: Wired) -> None:
     elif found := re.match(r"ip -n (\S+) route add (\S+) (nexthop .*)$", line):
         assert found[2] not in wired.routes.setdefault(found[1], {})
         wired.routes[found[1]][found[2]] = " ".join(re.findall(r"nexthop via 10.0.0.1 dev (\S+)", found[3]))
-    elif found := re.match(r"tc -n (\S+) qdisc add dev (\S+) root (.*)$", line):
+    elif found := re.match(r"tc -n (\S+) qdisc add dev (\S+) (?:root|parent 1: netem) (.*)$", line):
         _qdisc((found[1], found[2]), found[3], wired)
 
 
 def _qdisc(device: tuple[str, str], words: str, wired: Wired) -> None:
     assert device in wired.peers
     if found := re.search(r"delay ([\d.]+)([a-z]+)", words):
-        wired.delay_s[device] = float(found[1]) * DELAY[found[2]]
-    if found := re.search(r" rate (\S+)", words):
+        wired.delay_s[device] = wired.delay_s.get(device, 0.0) + float(found[1]) * DELAY[found[2]]
+    if (found := re.search(r" rate (\S+)", words)) and found[1] != ENDLESS:
         wired.transmits[device] = found[1]
     if "htb" in words:
         wired.shaped.add(device)

@@ -114,7 +114,7 @@ LINUX = {
     "batches": True,
     "window_validation": True,
     "ecn": "off",
-    "processing": None,
+    "processing": {"kind": "uniform", "from_s": 0.0, "to_s": 20e-6},
 }
 
 

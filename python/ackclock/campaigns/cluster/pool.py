@@ -168,7 +168,7 @@ def _connected(distributed: Any, cluster: Any, place: Place) -> Any:
     try:
         return distributed.Client(cluster, timeout=ANSWER_S, set_as_default=False)
     except (OSError, ValueError) as error:
-        found = f"{place.option}: found nobody who answers at {place}"
+        found = f"{place.option}: found no scheduler at {place}"
         raise InputError(f"{found}; expected the address that `dask scheduler` prints") from error
 
 

@@ -23,7 +23,8 @@ class Answer:
     """`best` is the number of the setting, or None; `ends` the one found in each row where an end is looked for.
 
     `complete` says that the search came to its end; `runs` are all there are of each setting that was looked at,
-    `made` those of this call, which took `cpu_s`. `confirmed` says by engine whether it agrees: None if undecided.
+    `made` those of this call. `cpu_s` is what this call took, a confirmation included. `confirmed` says by engine
+    whether it agrees: None if undecided.
     """
 
     question: Question
@@ -74,11 +75,12 @@ class Answer:
         """The metrics of a setting over its seeds."""
         return summary(self.runs[number], self.question.metrics)
 
-    def with_confirmation(self, engine: str, found: Judgement, rows: Sequence[Row]) -> Answer:
-        """The answer with what another engine says to it."""
+    def with_confirmation(self, engine: str, found: Judgement, rows: Sequence[Row], cpu_s: float) -> Answer:
+        """The answer with what another engine says to it, and the CPU time which that took."""
         said = {HOLDS: True, FAILS: False}.get(found.verdict)
         return replace(
             self,
+            cpu_s=self.cpu_s + cpu_s,
             confirmed={**(self.confirmed or {}), engine: said},
             confirming={**(self.confirming or {}), engine: rows},
         )
@@ -90,7 +92,6 @@ class Answer:
             "verdict": self.verdict,
             "answer": None if best is None else dict(self.question.values(best)),
             "metrics": {} if best is None else {name: found.as_dict() for name, found in self.summary(best).items()},
-            "needs": [need.text for need in self.question.needs],
             "points": self.points,
             "frontier": [dict(self.question.values(number)) for number in self.frontier],
             "runs": self.count,

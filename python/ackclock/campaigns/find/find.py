@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -41,13 +42,13 @@ def find(
         InputError: a metric that the runs do not have.
     """
     check(question, question.engine)
-    begun_s = time.process_time()
+    begun_s = _cpu_s()
     until_s = None if budget_s is None else time.monotonic() + budget_s
     looker = Looker(question, dict(runs or {}), jobs, until_s)
     ends: dict[int, int | None] = {}
 
     def known(*, complete: bool = False) -> Answer:
-        made, spent_s = looker.done, time.process_time() - begun_s
+        made, spent_s = looker.done, _cpu_s() - begun_s
         found = Answer(question, dict(looker.judged), looker.runs, None, dict(ends), (), complete, made, spent_s)
         found = replace(found, frontier=_frontier(found))
         return replace(found, best=_best(found))
@@ -64,12 +65,18 @@ def confirm(answer: Answer, engine: str, *, jobs: int | None = None) -> Answer:
     """Asks another engine whether the best setting meets the needs that it can measure. Raises as `find`."""
     if answer.best is None:
         return answer
-    question = replace(answer.question, engine=engine, repeats=CONFIRMING)
+    question, begun_s = replace(answer.question, engine=engine, repeats=CONFIRMING), _cpu_s()
     rows = Looker(question, jobs=jobs).rows(answer.best, CONFIRMING)
     needs = measured(question.needs, rows)
     values = {need.metric: [row[need.metric] for row in rows] for need in needs}
     found = judged(needs, values, RISK) if needs else Judgement(UNDECIDED, frozenset(), len(rows))
-    return answer.with_confirmation(engine, found, rows)
+    return answer.with_confirmation(engine, found, rows, _cpu_s() - begun_s)
+
+
+def _cpu_s() -> float:
+    """The CPU time of this process and of those that it has started, as guest kernels are."""
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
 
 
 def _search(looker: Looker, ends: dict[int, int | None]) -> None:

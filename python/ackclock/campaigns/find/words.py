@@ -48,7 +48,10 @@ def _found(answer: Answer) -> Iterator[str]:
     if len(question.goals) > 1:
         count = len(answer.frontier)
         goals = " and ".join(map(str, question.goals))
-        yield f"By {goals}, {count:,} of the settings that meet all needs {_are(count)} beaten by no other one."
+        yield (
+            f"By {goals}, {count:,} of the settings that meet all needs {_are(count)} on the frontier: no other one is "
+            "better in one of these goals and at least as good in the others."
+        )
         return
     if question.goals:
         how = "Of the settings that meet all needs the best by " + " and ".join(map(str, question.goals))

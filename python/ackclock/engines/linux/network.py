@@ -7,16 +7,15 @@
 - `w3`: behind link 3. Cables fan out from here, with the delays that follow the link.
 - `e3`: before `q3`, if packets are lost at random there.
 - `d0`: delays that follow no link begin here.
-- `ptx0`: before `tx0`, if the host takes time for what arrives.
 
-Only cables out of `w` and `d` nodes have delays: behind a delay on a host its TCP would wait for its own packets, and
-one in front of a queue would be another queue.
+Only cables out of `w`, `i`, `f` and `d` nodes have delays: behind a delay on a host its TCP would wait for its own
+packets, and one in front of a queue would be another queue. What a host takes for a packet is the last delay of all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ackclock.engines.linux.stack import HostSettings, settings
 from ackclock.plan import (
@@ -62,8 +61,8 @@ class Loss:
 class Cable:
     """One direction from a node to another; what is sent arrives after `delay_s`.
 
-    Behind a link that transmits, `rate_bps` is the link's: a packet arrives when its last bit does. With `spread_s`,
-    the delay is drawn for each packet from `delay_s` ± that.
+    Behind a link that transmits, `rate_bps` is the link's: a packet arrives when its last bit does. Into a host, it
+    then waits for a time between the two of `processing`, and overtakes no other.
     """
 
     source: str
@@ -73,13 +72,13 @@ class Cable:
     overhead_bytes: int = ETHERNET_BYTES
     link: int | None = None
     loss: Loss | None = None
-    spread_s: float = 0.0
+    processing: tuple[float, float] | None = None
     medium: MediumPlan | None = None
 
     @property
     def delays(self) -> bool:
         """Whether it does more than hand over."""
-        return self.delay_s > 0 or self.rate_bps is not None or self.medium is not None
+        return bool(self.delay_s > 0 or self.rate_bps or self.medium or self.processing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,14 +240,6 @@ def address(priority: int, side: int, number: int) -> str:
 #: A shorter delay is none: handing a packet over takes as long.
 LEAST_DELAY_S = 1e-6
 
-#: A rate that delays nothing. With one, netem keeps the order of packets whose delays are drawn.
-IN_ORDER_BPS = 1e12
-
-
-def processed(source: str, host: str, least_s: float, most_s: float) -> Cable:
-    """The cable to a host on which packets wait until they are processed: a time drawn from between these two."""
-    return Cable(source, host, (least_s + most_s) / 2, IN_ORDER_BPS, spread_s=(most_s - least_s) / 2)
-
 
 def road(
     source: str, path: PathPlan, target: str, plan: Plan, processing: tuple[float, float] | None
@@ -264,18 +255,19 @@ def road(
         if harmed := impaired(hop.link, plan):
             yield from harmed
             place, delay_s, before = harmed[-1].target, 0.0, None
+    if place == source and delay_s + path.delay_s < LEAST_DELAY_S:
+        yield Cable(source, DELAYS)
+        place = DELAYS
     yield from entered(place, target, delay_s + path.delay_s, before, processing)
 
 
 def entered(
     source: str, host: str, delay_s: float, link: LinkPlan | None, processing: tuple[float, float] | None
 ) -> Iterator[Cable]:
-    """As `joined`; where the host takes time for a packet, it waits before the host."""
-    if processing is None:
-        yield from joined(source, host, delay_s, link)
-        return
-    yield from joined(source, f"p{host}", delay_s, link)
-    yield processed(f"p{host}", host, *processing)
+    """As `joined`, to a host that takes between these times for a packet."""
+    *before, last = joined(source, host, delay_s, link)
+    yield from before
+    yield replace(last, processing=processing)
 
 
 def queued(number: int, plan: Plan) -> list[Cable]:

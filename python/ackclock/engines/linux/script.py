@@ -131,9 +131,9 @@ def _qdiscs(network: Network, plan: Plan, live: bool) -> Iterator[str]:
             yield from (f"{tc} {words}" for words in shaper(link, device, network.mtu_bytes, live))
             yield from (f"{tc} {words}" for words in disciplines.commands(link, device, network.priorities))
         elif cable.loss is not None:
-            yield from (f"{tc} {words}" for words in _losses(cable, device))
+            yield from (f"{tc} {words}" for words in losing(cable.loss, device))
         elif cable.delays:
-            yield f"{tc} qdisc add dev {device} root {netem(cable)}"
+            yield from (f"{tc} qdisc add dev {device} {words}" for words in _delays(cable))
 
 
 def shaper(link: LinkPlan, device: str, mtu_bytes: int, live: bool) -> Iterator[str]:
@@ -159,21 +159,38 @@ def _credit_bytes(link: LinkPlan, live: bool) -> int:
     return max(least_bytes, round(link.rate_bps / 8 * late_s))
 
 
+def _delays(cable: Cable) -> Iterator[str]:
+    """A host's time for a packet that is still being transmitted begins with its last bit: a delay of its own."""
+    if cable.processing is None or cable.rate_bps is None:
+        yield f"root {netem(cable)}"
+    else:
+        yield f"root handle 1: {netem(cable)}"
+        yield f"parent 1: {netem(Cable(cable.source, cable.target, processing=cable.processing))}"
+
+
 def netem(cable: Cable) -> str:
     """What delays a cable's packets.
 
     With a rate, netem adds the transmission times; packets come one by one, so nobody waits for another's.
     """
     words = f"netem limit {FLYING_P}"
+    if cable.processing is not None and cable.rate_bps is None:
+        return f"{words}{_drawn(cable.delay_s, *cable.processing)}"
     if cable.delay_s > 0:
         words += f" delay {disciplines.time(cable.delay_s)}"
-    if cable.spread_s > 0:
-        words += f" {disciplines.time(cable.spread_s)}"
     if cable.rate_bps is not None:
         words += f" rate {disciplines.rate(cable.rate_bps)}"
         if cable.overhead_bytes != ETHERNET_BYTES:
             words += f" {cable.overhead_bytes - ETHERNET_BYTES}"
     return words if cable.medium is None else f"netem limit {FLYING_P}{_medium(cable.delay_s, cable.medium)}"
+
+
+def _drawn(delay_s: float, least_s: float, most_s: float) -> str:
+    """A delay, and a time between these two that is drawn for each packet; none overtakes another."""
+    words = f" delay {disciplines.time(delay_s + (least_s + most_s) / 2)}"
+    if most_s > least_s:
+        words += f" {disciplines.time((most_s - least_s) / 2)}"
+    return f"{words} rate {ENDLESS}"
 
 
 def _medium(delay_s: float, medium: MediumPlan) -> str:
@@ -188,11 +205,10 @@ def _medium(delay_s: float, medium: MediumPlan) -> str:
     return words + f" rate {ENDLESS}" * bool(jitter and jitter.in_order)
 
 
-def _losses(cable: Cable, device: str) -> Iterator[str]:
-    """Three bands: SYNs, packets below 256 bytes (which are taken for ACKs and pass), and data."""
-    assert cable.loss is not None
+def losing(loss: Loss, device: str) -> Iterator[str]:
+    """What follows `tc`. Three bands: SYNs, packets below 256 bytes (which are taken for ACKs and pass), and data."""
     yield f"qdisc add dev {device} root handle 1: prio bands 3 priomap {' '.join('2' * 16)}"
-    yield from (f"qdisc add dev {device} {words}" for words in bands(cable.loss))
+    yield from (f"qdisc add dev {device} {words}" for words in bands(loss))
     filters = f"filter add dev {device} parent 1: protocol ip prio"
     yield f"{filters} 1 u32 {disciplines.flagged(disciplines.SYN)} flowid 1:1"
     yield f"{filters} 2 u32 {disciplines.TCP} match u16 0x0000 0xff00 at 2 flowid 1:2"

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ackclock import catalog
 from ackclock.catalog.kernel import Clock, Knob
+from ackclock.engines import features
 from ackclock.engines.linux.kernel import ours
 from ackclock.plan import TIMESTAMPS_BYTES, CongestionPlan, GroupPlan, Plan, TcpPlan
 
@@ -54,6 +55,17 @@ def _processing(tcp: TcpPlan) -> tuple[float, float] | None:
     if law.get("kind") == "fixed":
         return law["s"], law["s"]
     return (law["from_s"], law["to_s"]) if law.get("kind") == "uniform" else None
+
+
+def as_it_is(plan: Plan) -> Plan:
+    """A plan whose hosts take no time for packets but what the scenario gives them."""
+    return replace(plan, groups=tuple(map(_given, plan.groups)))
+
+
+def _given(group: GroupPlan) -> GroupPlan:
+    if group.tcp is None or features.takes_other_time(group):
+        return group
+    return replace(group, tcp=replace(group.tcp, processing=None))
 
 
 def _sysctls(tcp: TcpPlan) -> tuple[tuple[str, str], ...]:

@@ -74,6 +74,12 @@ class Loss(Table):
         return {"kind": "bernoulli", "probability": self.probability}
 
 
+def lossy(loss: Loss | None) -> Mapping[str, Any] | None:
+    """As a plan's link has it; one that never loses has none."""
+    planned = loss.planned() if loss else None
+    return None if planned is None or planned.get("probability") == 0 == planned.get("syn", 0) else planned
+
+
 class Jitter(Table):
     """A propagation delay that varies around the link's: each packet's is drawn, and is not below zero."""
 
@@ -112,8 +118,7 @@ class Impaired(Table):
 
     def loss_planned(self) -> Mapping[str, Any] | None:
         """Of a link; one that never loses has none."""
-        planned = self.loss.planned() if self.loss else None
-        return None if planned is None or planned.get("probability") == 0 == planned.get("syn", 0) else planned
+        return lossy(self.loss)
 
     def medium(self, before: MediumPlan | None = None) -> MediumPlan | None:
         """What the medium does: as before, but for what is written. None where it only delays, and always did."""

@@ -20,6 +20,7 @@ from ackclock.input.units import Size
 from ackclock.plan import HopPlan, PathPlan
 from ackclock.scenario.keys import DELAY_BOUNDS, RATE_BOUNDS, Burst, Queue
 from ackclock.scenario.topology.drawing import Drawing, Link, Way
+from ackclock.scenario.topology.impairments import Loss, lossy
 from ackclock.scenario.topology.placed import Placed
 from ackclock.scenario.topology.topology import Topology
 
@@ -128,6 +129,9 @@ class Testbed(Topology):
         "hardly any); \"measured\": none is added, and the path's own is measured before a run; absent: the path's "
         "own, whatever it is",
     )
+    loss: Loss | None = Field(
+        None, description="random loss before the queue, of the senders' data, as it reaches the router"
+    )
     burst: Burst | None = Field(
         None, description="burst of the token bucket that sets the rate; absent: the least that the kernel can sustain"
     )
@@ -149,6 +153,8 @@ class Testbed(Topology):
         if self.rate == MEASURED and not self.leave:
             expected = "a rate, which the router gets; a path's is measured where it is left as it is (leave = true)"
             raise faults([fault_at(("rate",), {}, expected, shown(MEASURED))])
+        if self.loss is not None and self.leave:
+            raise faults([fault_at(("loss",), {}, "none, with leave = true: there is no router to lose packets")])
         for key, value in self.queue.values.items():
             if isinstance(value, Size) and value.in_bdp and (not self._rtt_s or self.rate == MEASURED):
                 raise faults([fault_at(("queue", key), {}, "packets or bytes, or network.rtt beside it", str(value))])
@@ -180,7 +186,13 @@ class Testbed(Topology):
         rtt_s = self._rtt_s
         burst_bytes = None if self.burst is None else int(self.burst)
         link = Link(
-            "bottleneck", self._rate_bps, self.queue, ("network", "queue"), burst_bytes=burst_bytes, bottleneck=True
+            "bottleneck",
+            self._rate_bps,
+            self.queue,
+            ("network", "queue"),
+            burst_bytes=burst_bytes,
+            loss=lossy(self.loss),
+            bottleneck=True,
         )
         way = Way(PathPlan((HopPlan(0.0, 0),), rtt_s / 2), PathPlan((), rtt_s / 2), rtt_s)
         places = tuple((way,) * self.sources(group) for group in (*flows, *traffic))

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 #: What a PGF picture needs of its document, as its first lines say.
 HEADER = r"""%% A figure as a PGF picture. In the preamble:
 %%   \usepackage{pgf}
-%% and where it shall stand:
+%% and where it is to appear:
 %%   \input{FILE.pgf}
 """
 

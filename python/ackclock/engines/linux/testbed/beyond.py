@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ackclock.engines import features
 from ackclock.engines.linux.testbed import tcp
 from ackclock.engines.linux.testbed.layout import RECEIVER, SENDER, Testbed
 from ackclock.plan import RECEIVERS, SENDERS, Plan, TrafficPlan
@@ -22,6 +23,8 @@ def beyond(plan: Plan) -> Iterator[str]:
         yield f"more than {MOST_DATAGRAMS:,} UDP sources on a testbed"
     if any(group.tcp and not group.tcp.batches for group in plan.groups):
         yield "senders that send no batches, on a testbed"
+    if any(map(features.takes_other_time, plan.groups)):
+        yield f"{features.PROCESSING}, on a testbed"
 
 
 def _beyond_hosts(plan: Plan, testbed: Testbed) -> Iterator[str]:
@@ -50,3 +53,5 @@ def _changes(plan: Plan, testbed: Testbed) -> Iterator[str]:
         yield "changes of a path that is left as it is"
     if any(change.up is not None for change in plan.changes):
         yield "links that fail, on a testbed"
+    if any(change.medium is not None for change in plan.changes):
+        yield "jitter, reordering, duplication or corruption on a testbed"

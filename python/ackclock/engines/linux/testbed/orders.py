@@ -7,6 +7,7 @@ from typing import Any
 
 from ackclock.engines.linux import disciplines
 from ackclock.engines.linux.order import REAL
+from ackclock.engines.linux.script import LOST
 from ackclock.engines.linux.testbed import router, tcp
 from ackclock.engines.linux.testbed.layout import ROUTER, Host, Testbed
 from ackclock.plan import Plan
@@ -16,6 +17,7 @@ def order(plan: Plan, seed: int, testbed: Testbed, host: Host, first_port: int, 
     """The order of one host; its captures are files of that number."""
     options, ways = plan.options["linux"], testbed.ways(plan)
     queues = [{"link": 0, "namespace": host.name, "device": host.to_receivers, "handle": disciplines.HANDLE}]
+    losses = [{"link": 0, "namespace": host.name, "device": router.LOSING, "handle": LOST}]
     routes = host.role == ROUTER
     return {
         "plan": plan.engine_input(),
@@ -29,7 +31,7 @@ def order(plan: Plan, seed: int, testbed: Testbed, host: Host, first_port: int, 
         "datagrams": [asdict(ends) for ends in ways.datagrams],
         "traffic": [[asdict(ends) for ends in of] for of in ways.traffic],
         "queues": queues if routes else [],
-        "losses": [],
+        "losses": losses if routes and router.loses(plan) else [],
         "serve_s": options["serve_s"],
         "reader": options["reader"],
         "writer": options["writer"],

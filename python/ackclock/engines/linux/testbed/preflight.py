@@ -102,8 +102,10 @@ def _router(plan: Plan, testbed: Testbed, host: Host, found: Facts, agent: Agent
                 f'found the queue discipline {found.qdiscs[str(device)]} on "{device}"; expected the kernel\'s own, '
                 "which can be given back"
             )
-    if found.root and "tc" not in found.lacks:
+    if found.root and not {"ip", "tc"} & {*found.lacks}:
         yield from _disciplines(plan, testbed, agent, found)
+        if router.loses(plan):
+            yield from _losing(host, agent, found)
     yield from _granularity(plan, testbed, found)
 
 
@@ -115,6 +117,26 @@ def _disciplines(plan: Plan, testbed: Testbed, agent: Agent, found: Facts) -> It
         ((status, _, _),) = agent.look(["tc", "qdisc", "add", "dev", "lo", "root", *LEAST[kind].split()], apart=True)
         if status != 0:
             yield f"found no {features.queue(kind)} in its kernel {found.release}; expected it (modprobe sch_{kind})"
+
+
+def _losing(host: Host, agent: Agent, found: Facts) -> Iterator[str]:
+    """What leads packets through a device that loses them: tried in a network that is thrown away."""
+    ((_, there, _),) = agent.look(["tc", "qdisc", "show", "dev", str(host.to_senders), "ingress"])
+    if there:
+        yield f'found {" ".join(there.split()[:3])} on "{host.to_senders}"; expected nothing where packets come in'
+    tried = {
+        f"ip link add {router.LOSING} type ifb": ("ifb devices", "ifb"),
+        f"ip link set {router.LOSING} up": None,
+        "tc qdisc add dev lo ingress": ('queue discipline "ingress"', "sch_ingress"),
+        "tc filter add dev lo parent ffff: protocol ip u32 match u8 0 0 at 0": ("u32 filters", "cls_u32"),
+        f"tc filter add dev lo parent ffff: protocol ip u32 match u8 0 0 at 0 action mirred egress redirect dev "
+        f"{router.LOSING}": ('action "mirred"', "act_mirred"),
+    }
+    said = agent.look(*(line.split() for line in tried), apart=True)
+    for (status, *_), lacks in zip(said, tried.values(), strict=True):
+        if status != 0 and lacks:
+            yield f"found no {lacks[0]} in its kernel {found.release}; expected it (modprobe {lacks[1]})"
+            return
 
 
 def _granularity(plan: Plan, testbed: Testbed, found: Facts) -> Iterator[str]:

@@ -1,4 +1,9 @@
-"""The router of a testbed: the commands that give it a rate, a queue and a delay, and change them during a run."""
+"""The router of a testbed: the commands that give it a rate, a queue, a delay and losses, and change them in a run.
+
+Rate and queue are on the interface towards the receivers, the delay on that towards the senders. What is lost at random
+is lost before the queue: data that arrives from the senders is led through a device of its own (ifb), whose queue
+discipline loses it.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +12,13 @@ from typing import Any
 
 from ackclock.engines.linux import disciplines
 from ackclock.engines.linux.changes import State
-from ackclock.engines.linux.network import mtu_bytes
-from ackclock.engines.linux.script import FLYING_P, htb_class, shaper
-from ackclock.engines.linux.testbed.layout import Testbed
+from ackclock.engines.linux.network import loss_of, mtu_bytes
+from ackclock.engines.linux.script import FLYING_P, bands, htb_class, losing, shaper
+from ackclock.engines.linux.testbed.layout import RECEIVER, Testbed
 from ackclock.plan import ChangePlan, Plan
+
+#: The device through which data goes that may be lost.
+LOSING = "ackclock-loss"
 
 
 def commands(plan: Plan, testbed: Testbed) -> list[dict[str, Any]]:
@@ -21,7 +29,21 @@ def commands(plan: Plan, testbed: Testbed) -> list[dict[str, Any]]:
     made = [_tc(line, there if number == 0 else None) for number, line in enumerate(lines)]
     if delays(plan, testbed):
         made.append(_tc(f"qdisc add dev {back} {_netem(testbed, 0.0)}", back))
-    return made
+    return made + (_losing(plan, testbed, back) if loses(plan) else [])
+
+
+def _losing(plan: Plan, testbed: Testbed, entrance: str) -> list[dict[str, Any]]:
+    """What loses data that comes in: of each receiver, what arrives for it goes through a device that loses."""
+    to = [f"match ip dst {host.data}/32" for host in testbed.role(RECEIVER)]
+    here = f"filter add dev {entrance} parent ffff: protocol ip"
+    redirected = f"action mirred egress redirect dev {LOSING}"
+    return [
+        {"run": f"ip link add {LOSING} type ifb".split(), "undo": f"ip link del {LOSING}".split()},
+        {"run": f"ip link set {LOSING} up".split(), "undo": None},
+        *(_tc(line, None) for line in losing(loss_of(plan.links[0].loss), LOSING)),
+        {"run": f"tc qdisc add dev {entrance} ingress".split(), "undo": f"tc qdisc del dev {entrance} ingress".split()},
+        *(_tc(f"{here} u32 {match} {redirected}", None) for match in to),
+    ]
 
 
 def changes(plan: Plan, testbed: Testbed) -> list[dict[str, Any]]:
@@ -41,6 +63,8 @@ def _changed(plan: Plan, testbed: Testbed, change: ChangePlan, state: State) -> 
         yield f"class change dev {there} {htb_class(state.link, mtu_bytes(plan), live=True)}"
     if change.delay_s is not None:
         yield f"qdisc change dev {back} {_netem(testbed, state.link.delay_s)}"
+    if change.loss is not None:
+        yield from (f"qdisc change dev {LOSING} {words}" for words in bands(loss_of(state.link.loss)))
 
 
 def _interfaces(testbed: Testbed) -> tuple[str, str]:
@@ -51,6 +75,11 @@ def _interfaces(testbed: Testbed) -> tuple[str, str]:
 def delays(plan: Plan, testbed: Testbed) -> bool:
     """Whether the router delays packets, now or later."""
     return bool(testbed.rtt_s) or any(change.delay_s is not None for change in plan.changes)
+
+
+def loses(plan: Plan) -> bool:
+    """Whether the router loses packets at random, now or later."""
+    return bool(plan.links[0].loss) or any(change.loss is not None for change in plan.changes)
 
 
 def _netem(testbed: Testbed, more_s: float) -> str:
