@@ -125,7 +125,7 @@ impl Class {
     fn leave_slow_start(&mut self, now_s: f64) {
         match &mut self.population {
             Population::Field(field) => {
-                field.leave_slow_start(now_s, self.rounds, LEAST_TO_LEAVE_P)
+                field.leave_slow_start(now_s, self.rounds, LEAST_TO_LEAVE_P);
             }
             Population::Particles(flows) => {
                 flows.leave_slow_start(now_s, self.rounds, LEAST_TO_LEAVE_P);
@@ -268,8 +268,8 @@ fn beginning(plan: &Plan, class: &ClassPlan, law: &Law) -> Cohorts {
         let mass = 1.0 / count as f64;
         match &class.opening {
             Some(opening) => {
-                let start_s = opening.starts_s[i * starts / count];
-                cohorts.open(law, mass, start_s, opening.window_p);
+                let begin_s = opening.starts_s[i * starts / count];
+                cohorts.open(law, mass, begin_s, opening.window_p);
             }
             None => cohorts.push(law, mass, 0.0, 0.0, start),
         }
