@@ -110,7 +110,7 @@ interval = "10ms"
 
 
 #: Chosen, with the bounds, before it was run.
-FRESH = {"rtt = \"40ms\"": "rtt = \"25ms\"", "100Mbit": "200Mbit", "count = 20": "count = 15", "reno": "cubic"}
+FRESH = {'rtt = "40ms"': 'rtt = "25ms"', "100Mbit": "200Mbit", "count = 20": "count = 15", "reno": "cubic"}
 
 
 def fresh(text: str) -> str:

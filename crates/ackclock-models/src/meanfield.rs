@@ -16,7 +16,7 @@
 //!   an overflow cuts each flow several times. `one_reduction_per_rtt = false` is as printed.
 //! - Losing takes time: what was lost stays in its flow's window and clocks nothing out until it is heard of, each
 //!   loss is heard of once, and a window rests for the round trip of its recovery. As printed, the rate w/r goes on
-//!   growing while the queue is full, and twice as many packets are lost; k(t − r) w/r counts a loss 1/(1 − dr/dt)
+//!   growing while the queue is full, and more packets are lost; k(t − r) w/r counts a loss 1/(1 − dr/dt)
 //!   times while the queue moves. `recovery = false` is as printed.
 //! - An empty queue may grow again, and a full one drops: see [`queue`].
 //!
