@@ -205,8 +205,8 @@ Packet runs of seeds 1 to 3, 60 s of which 20 s are warm-up, on
 
 Tail-drop queues hardly select flows by rate: the exponent of the rate is far from the 1 of the mean field's default and
 from the fluid's “fastest first”. A full queue loses per round trip what the windows grow by in one. The mean field has
-that without being fitted, since lost packets clock nothing out (`recovery`, on by default). What is fitted stands for
-that, and comes with `recovery = false`.
+that without being fitted, since lost packets clock nothing out (`recovery`, on by default). The fitted values are
+estimated for the equations without it, and come with `recovery = false`.
 
 ## What the models predict
 
