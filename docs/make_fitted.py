@@ -1,7 +1,7 @@
 """Makes the page that sets fitted models beside packets they have not seen.
 
-Runs the packet engine on three scenarios to fit on and on six others, and the models on the six; writes
-`concepts/fitted-models.md`. A minute or two of the processor.
+Runs the packet engine on three scenarios to fit on and on eleven others, and the models on those; writes
+`concepts/fitted-models.md`. A few minutes of the processor.
 """
 
 from __future__ import annotations
@@ -84,6 +84,15 @@ UNSEEN: Mapping[str, str] = {
     "10 CUBIC, 200 Mb/s, 20 to 60 ms, 0.5 BDP": scenario("200Mbit", SPREAD, "0.5bdp", cubic=10),
 }
 
+#: Predicted as well, chosen when the mean field was finished and before they were run.
+FRESH: Mapping[str, str] = {
+    "15 CUBIC, 250 Mb/s, 30 ms, 0.4 BDP": scenario("250Mbit", '"30ms"', "0.4bdp", cubic=15),
+    "25 Reno, 400 Mb/s, 25 ms, 0.7 BDP": scenario("400Mbit", '"25ms"', "0.7bdp", reno=25),
+    "12 CUBIC, 500 Mb/s, 40 ms, 0.8 BDP": scenario("500Mbit", '"40ms"', "0.8bdp", cubic=12),
+    "10 CUBIC and 20 Reno, 300 Mb/s, 50 ms, 0.5 BDP": scenario("300Mbit", '"50ms"', "0.5bdp", cubic=10, reno=20),
+    "12 Reno, 150 Mb/s, 30 to 90 ms, 0.6 BDP": scenario("150Mbit", '{ from = "30ms", to = "90ms" }', "0.6bdp", reno=12),
+}
+
 #: What is looked at, and how far a model may be off: points, a share of the packets' value, points.
 METRICS = ("utilisation", "queue_mean_p", "synchronisation")
 BOUNDS = (0.01, 0.10, 0.10)
@@ -134,14 +143,17 @@ HEAD = (
 )
 
 
-def beside(name: str, text: str, table: str) -> tuple[str, dict[str, tuple[float, ...]]]:
-    """Rows of the packets, of each model by default and as fitted; and the errors of the fitted ones."""
+def beside(
+    name: str, text: str, table: str, engines: tuple[str, ...] = MODELS
+) -> tuple[str, dict[str, tuple[float, ...]]]:
+    """Rows of the packets, of each model by default and as fitted; and the errors of each."""
     packets = measured(run(text, "packet"))
     rows, errors = row(name, "packet", packets), {}
-    for engine in MODELS:
+    for engine in engines:
         plain, fitted = measured(run(text, engine)), measured(run(text + table, engine))
         rows += row("", f"{engine}, default", plain, packets) + row("", f"{engine}, fitted", fitted, packets)
-        errors[engine] = off(fitted, packets)
+        errors[f"`{engine}`, default"] = off(plain, packets)
+        errors[f"`{engine}`, fitted"] = off(fitted, packets)
     return rows, errors
 
 
@@ -152,8 +164,20 @@ def verdict(errors: Mapping[str, list[tuple[float, ...]]]) -> str:
     for engine, found in errors.items():
         counts = [sum(one[place] <= bound for one in found) for place, bound in enumerate(BOUNDS)]
         said = ", ".join(f"{word} in {count}" for word, count in zip(words, counts, strict=True))
-        lines.append(f"- `{engine}`, fitted, of {len(found)} scenarios: {said}.\n")
+        lines.append(f"- {engine}, of {len(found)} scenarios: {said}.\n")
     return "".join(lines)
+
+
+def predicted(scenarios: Mapping[str, str], table: str, engines: tuple[str, ...]) -> str:
+    """The table of some scenarios, and the verdict on them."""
+    rows = ""
+    errors: dict[str, list[tuple[float, ...]]] = {}
+    for name, text in scenarios.items():
+        added, found = beside(name, text, table, engines)
+        rows += added
+        for engine, each in found.items():
+            errors.setdefault(engine, []).append(each)
+    return HEAD + rows + "\n" + verdict(errors)
 
 
 INTRODUCTION = """<!-- Made by docs/make_fitted.py: edit that. -->
@@ -161,7 +185,7 @@ INTRODUCTION = """<!-- Made by docs/make_fitted.py: edit that. -->
 # Fitted models
 
 The fluid engine and the mean field must be given how many flows a loss event hits, and which. `ackclock fit` learns it
-from packets. This page fits on three scenarios and predicts six others, with other rates, buffers, RTTs and mixes. All
+from packets. This page fits on three scenarios and predicts others, with other rates, buffers, RTTs and mixes. All
 numbers come from
 
 ```console
@@ -179,13 +203,23 @@ Packet runs of seeds 1 to 3, 60 s of which 20 s are warm-up, on
 ```toml
 {table}```
 
-Tail-drop queues do not select flows by rate: the exponent of the rate is far from the 1 of the mean field and from
-the fluid's “fastest first”. A full queue loses per round trip what the windows grow by in one.
+Tail-drop queues hardly select flows by rate: the exponent of the rate is far from the 1 of the mean field's default and
+from the fluid's “fastest first”. A full queue loses per round trip what the windows grow by in one. The mean field has
+that without being fitted, since lost packets clock nothing out (`recovery`, on by default). The fitted values are
+estimated for the equations without it, and come with `recovery = false`.
 
 ## What the models predict
 
 Scenarios that were not fitted on. The period is that of the mean window. Errors above 1 point
-(utilisation), 10 % (queue) or 0.1 (synchronisation) is **bold**.
+(utilisation), 10 % (queue) or 0.1 (synchronisation) are **bold**.
+
+"""
+
+CHOSEN = """
+### Fresh scenarios
+
+The mean field's `recovery` was worked out with the six scenarios above in view. These five were written down
+afterwards, with the same bounds, before any engine had run them.
 
 """
 
@@ -202,15 +236,10 @@ def main() -> None:
     seen = {name: run(text, "packet") for name, text in SEEN.items()}
     table = written.toml(fit.fit(seen), ["RUN…"])
     names = "".join(f"- {name}\n" for name in SEEN).rstrip()
-    parts, errors = [], {engine: [] for engine in MODELS}  # type: ignore[var-annotated]
-    for name, text in UNSEEN.items():
-        rows, found = beside(name, text, table)
-        parts.append(rows)
-        for engine in MODELS:
-            errors[engine].append(found[engine])
     ftth = written.toml(fit.fit({"FTTH": run(FTTH, "packet")}), ["results/ftth-packet"])
     own, _ = beside("FTTH", FTTH, ftth)
-    page = INTRODUCTION + FITTED.format(names=names, table=table) + HEAD + "".join(parts) + "\n" + verdict(errors)
+    page = INTRODUCTION + FITTED.format(names=names, table=table) + predicted(UNSEEN, table, MODELS)
+    page += CHOSEN + predicted(FRESH, table, ("meanfield",))
     page += OWN + f"```toml\n{ftth}```\n\n" + HEAD + own
     (DOCS / "concepts" / "fitted-models.md").write_text(page, encoding="utf-8")
 

@@ -1,9 +1,8 @@
 """The mean-field model beside the packet engine, from one scenario each.
 
 Where the queue drops by lot (RED), as the model has it, the packet engine comes to the limit as the number of flows
-grows. A tail-drop queue chooses whom it hits: the model says well how long the queue and the windows are, but fewer
-flows lose in an overflow than it says, so that windows swing faster; more flows do not cure that. The gallery's
-entries B3.5–3.8 and B3.9–3.10 have the long form.
+grows. Behind a tail-drop queue losing takes time (`recovery`): as many flows lose as in packets and windows swing as
+fast on FTTH lines, but more packets are lost than the model says.
 """
 
 from __future__ import annotations
@@ -87,6 +86,77 @@ def test_where_drops_are_by_lot_the_simulator_comes_to_the_limit():
     assert many.quantiles == pytest.approx(limit.quantiles, rel=0.03)
 
 
+def found_of(engine: str, text: str) -> dict[str, float]:
+    return ac.run(ac.loads(text).plan(), engine=engine).metrics()["runs"][0]["metrics"]
+
+
+AQM = """
+name = "like flows"
+duration = "40s"
+warmup = "15s"
+seeds = [1]
+[network]
+topology = "dumbbell"
+rate = "100Mbit"
+rtt = "40ms"
+queue = {{ discipline = "{queue}", limit = "1000p" }}
+[[flows]]
+count = 20
+congestion = "reno"
+start = {{ jitter = "1s" }}
+[record]
+interval = "10ms"
+"""
+
+
+#: Chosen, with the bounds, before it was run.
+FRESH = {'rtt = "40ms"': 'rtt = "25ms"', "100Mbit": "200Mbit", "count = 20": "count = 15", "reno": "cubic"}
+
+
+def fresh(text: str) -> str:
+    for old, new in FRESH.items():
+        text = text.replace(old, new)
+    return text
+
+
+#: CoDel's loss is beyond its bound where it had not been looked at.
+MORE_LOST = pytest.mark.xfail(strict=True, reason="the model loses 21 % more than packets; the bound is 20 %")
+
+AQMS = [
+    pytest.param("codel", str, id="CoDel, 20 Reno"),
+    pytest.param("codel", fresh, id="CoDel, 15 CUBIC", marks=MORE_LOST),
+    pytest.param("pie", str, id="PIE, 20 Reno"),
+    pytest.param("pie", fresh, id="PIE, 15 CUBIC"),
+]
+
+
+@pytest.fixture(scope="module")
+def behind_aqm():
+    """The model's and the packets' metrics, each run once."""
+    found: dict[tuple[str, bool], list[dict[str, float]]] = {}
+
+    def get(queue, setting):
+        key = (queue, setting is fresh)
+        if key not in found:
+            found[key] = [found_of(engine, setting(AQM.format(queue=queue))) for engine in ("meanfield", "packet")]
+        return found[key]
+
+    return get
+
+
+@pytest.mark.parametrize(("queue", "setting"), [one.values for one in AQMS])
+def test_behind_an_aqm_delay_and_utilisation_are_the_models(queue, setting, behind_aqm):
+    model, packet = behind_aqm(queue, setting)
+    assert model["utilisation"] == pytest.approx(packet["utilisation"], abs=0.02)
+    assert model["queue_mean_p"] == pytest.approx(packet["queue_mean_p"], rel=0.15)
+
+
+@pytest.mark.parametrize(("queue", "setting"), AQMS)
+def test_behind_an_aqm_losses_are_the_models(queue, setting, behind_aqm):
+    model, packet = behind_aqm(queue, setting)
+    assert model["loss_rate"] == pytest.approx(packet["loss_rate"], rel=0.2)
+
+
 @pytest.fixture(scope="module")
 def tail_drop():
     return {("meanfield", 10): ftth("meanfield", 10, PFIFO), ("packet", 10): ftth("packet", 10, PFIFO)}
@@ -97,12 +167,16 @@ def test_behind_a_tail_drop_queue_the_mean_window_is_the_models(tail_drop):
     assert model.window == pytest.approx(packet.window, rel=0.05)
 
 
-def test_behind_a_tail_drop_queue_losses_are_as_many_and_hit_fewer_flows(tail_drop):
-    """The packets lost in an overflow are the model's; who loses is not by lot, and windows swing faster."""
+def test_behind_a_tail_drop_queue_as_many_flows_lose_and_windows_swing_as_fast(tail_drop):
+    model, packet = tail_drop["meanfield", 10], tail_drop["packet", 10]
+    assert packet.hit == pytest.approx(model.hit, abs=0.05)
+    assert packet.period_s == pytest.approx(model.period_s, rel=0.1)
+
+
+@pytest.mark.xfail(strict=True, reason="packets lose 0.51 a flow in an overflow, the model 0.37")
+def test_behind_a_tail_drop_queue_as_many_packets_are_lost(tail_drop):
     model, packet = tail_drop["meanfield", 10], tail_drop["packet", 10]
     assert packet.lost == pytest.approx(model.lost, rel=0.3)
-    assert packet.hit < model.hit
-    assert 1.0 < model.period_s / packet.period_s < 1.5
 
 
 def test_inside_a_data_centre_the_mean_window_is_the_models():

@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use ackclock_models::meanfield::law::{Control, Mode};
 use ackclock_models::meanfield::plan::{ClassPlan, Plan};
+use ackclock_models::meanfield::policy::Policy;
 use ackclock_models::meanfield::MeanField;
-use ackclock_models::red::Policy;
 
 /// Name, rate of a flow in bit/s, base RTT in s, buffer of a flow in packets of 1480 bytes.
 const NETWORKS: [(&str, f64, f64, f64); 3] = [
@@ -52,8 +52,10 @@ fn plan(rate_bps: f64, base_rtt_s: f64, buffer_p: f64) -> Plan {
             flows,
             base_rtt_s,
             control,
+            opening: None,
         }],
         one_reduction_per_rtt: true,
+        recovery: true,
         per_loss: 1.0,
         by_rate: 1.0,
         particles: false,

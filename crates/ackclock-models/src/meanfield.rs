@@ -14,31 +14,40 @@
 //!   δ(w_max, w/(1 − β)) loses mass on whole windows. Here each loss moves mass.
 //! - A flow reduces once in a round trip at most, as TCP does; the thesis has nothing of the kind, and then
 //!   an overflow cuts each flow several times. `one_reduction_per_rtt = false` is as printed.
+//! - Losing takes time: what was lost stays in its flow's window and clocks nothing out until it is heard of, each
+//!   loss is heard of once, and a window rests for the round trip of its recovery. As printed, the rate w/r goes on
+//!   growing while the queue is full, and more packets are lost; k(t − r) w/r counts a loss 1/(1 − dr/dt)
+//!   times while the queue moves. `recovery = false` is as printed.
 //! - An empty queue may grow again, and a full one drops: see [`queue`].
 //!
 //! - Who loses need not be by lot, as behind a tail-drop queue it is not: a flow's hazard is
 //!   ρ k Σx x_i^γ / Σx^γ, with its rate x_i = w/r; ρ (`per_loss`) and γ (`by_rate`) are 1 in the thesis, and may be
 //!   fitted to packets.
 //!
-//! Mixtures of controls and of round-trip times, RED and a finite number of flows go beyond the thesis.
+//! Mixtures of controls and of round-trip times, RED, CoDel, PIE, slow start and a finite number of flows go beyond the
+//! thesis.
 
 mod class;
+pub mod codel;
 pub mod cohorts;
 pub mod field;
 pub mod history;
 pub mod law;
 pub mod particles;
+pub mod pie;
 pub mod plan;
+pub mod policy;
 pub mod queue;
 pub mod record;
+pub mod unheard;
 
 use class::{Class, Heard};
 use cohorts::Cohorts;
 use field::Resolution;
 use history::History;
 use plan::{Plan, PlanError, Scaling};
-use queue::Queue;
-use record::{Flows, LinkBooks, Rows, Totals};
+use queue::{Queue, Step};
+use record::{Flows, Hits, LinkBooks, Rows, Totals};
 
 /// A run of the model.
 #[derive(Clone, Debug)]
@@ -163,9 +172,13 @@ impl MeanField {
             waited_s,
             measured,
         );
-        self.history.push(self.step, found.loss_probability());
+        self.remember(now_s, found);
         self.watch_episode(now_s, found.dropped_p);
-        self.reduce(now_s);
+        if self.plan.recovery {
+            self.hear(now_s);
+        } else {
+            self.reduce(now_s);
+        }
         let through = if found.arrived_p > 0.0 {
             found.departed_p / found.arrived_p
         } else {
@@ -186,30 +199,73 @@ impl MeanField {
             .sum()
     }
 
-    /// Flows hear of what was lost a round trip ago.
+    /// What was lost is to be heard of.
+    fn remember(&mut self, now_s: f64, found: Step) {
+        if !self.plan.recovery {
+            self.history.push(self.step, found.loss_probability());
+        } else if found.dropped_p > 0.0 {
+            let by_rate = self.plan.by_rate;
+            let all: f64 = self.classes.iter().map(|class| class.weight(by_rate)).sum();
+            for class in &mut self.classes {
+                class.lost(now_s, found.dropped_p * class.weight(by_rate) / all);
+            }
+        }
+    }
+
+    /// Flows hear of what was lost a round trip ago, each loss once.
+    fn hear(&mut self, now_s: f64) {
+        let at_head = self.plan.policy.drops_at_the_head();
+        for class in &mut self.classes {
+            let losses = self.plan.per_loss * class.hear(now_s, at_head);
+            if losses > 0.0 {
+                let (hazard, by_lot) = class.hazards(losses, self.plan.by_rate);
+                let heard = Heard {
+                    hazard,
+                    by_lot,
+                    by_rate: self.plan.by_rate,
+                    once: self.plan.one_reduction_per_rtt,
+                    rests: true,
+                };
+                let ago_s = now_s - class.rtt_s;
+                lose(
+                    class,
+                    now_s,
+                    ago_s,
+                    heard,
+                    &mut self.rows.hits,
+                    self.scaling.time,
+                );
+            }
+        }
+    }
+
+    /// As printed: flows hear of the loss probability of a round trip ago.
     fn reduce(&mut self, now_s: f64) {
         if self.history.is_empty() {
             return;
         }
-        let (step_s, time) = (self.step_s, self.scaling.time);
+        let step_s = self.step_s;
         let counted = self.plan.per_loss * self.lean();
-        let mut heard = Heard {
-            probability: 0.0,
-            by_rate: self.plan.by_rate,
-            step_s,
-            once: self.plan.one_reduction_per_rtt,
-        };
         for class in &mut self.classes {
             let then_s = now_s - class.rtt_s;
             let probability = self.history.at(then_s / step_s);
             if probability > 0.0 {
-                let hits = &mut self.rows.hits;
-                heard.probability = counted * probability;
-                class.lose(now_s, heard, |flow| {
-                    hits.dropped_s.push(then_s * time);
-                    hits.reduced_s.push(now_s * time);
-                    hits.flow.push(flow);
-                });
+                let of_a_step = counted * probability * step_s;
+                let heard = Heard {
+                    hazard: of_a_step / class.rtt_s.powf(self.plan.by_rate),
+                    by_lot: self.plan.per_loss * probability * step_s / class.rtt_s,
+                    by_rate: self.plan.by_rate,
+                    once: self.plan.one_reduction_per_rtt,
+                    rests: false,
+                };
+                lose(
+                    class,
+                    now_s,
+                    then_s,
+                    heard,
+                    &mut self.rows.hits,
+                    self.scaling.time,
+                );
             }
         }
         let longest_s = self.longest_rtt_s() + self.plan.buffer_p / self.plan.rate_pps;
@@ -293,4 +349,13 @@ impl MeanField {
             }
         }
     }
+}
+
+/// Lets the flows of a class hear of what was lost at a time, and notes each that reduces.
+fn lose(class: &mut Class, now_s: f64, then_s: f64, heard: Heard, hits: &mut Hits, time: f64) {
+    class.lose(now_s, heard, |flow| {
+        hits.dropped_s.push(then_s * time);
+        hits.reduced_s.push(now_s * time);
+        hits.flow.push(flow);
+    });
 }

@@ -66,9 +66,11 @@ class Job:
 
     def doubts(self) -> Iterator[str]:
         """What is known to make such a plan's result doubtful, and is not looked into: a line each."""
-        from ackclock.campaigns import phase, tight
+        from ackclock.campaigns import band, phase, tight
 
         if self.engine in tight.ENGINES and (why := tight.doubt(self.plan)):
+            yield f"{self.plan.name}: {why}"
+        if self.engine in band.ENGINES and (why := band.doubt(self.plan, self.engine)):
             yield f"{self.plan.name}: {why}"
         if self.engine in phase.ENGINES and not self.options.check_phase and (why := phase.prone(self.plan)):
             yield f"{self.plan.name}: {why}"

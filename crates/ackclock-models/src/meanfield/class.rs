@@ -6,6 +6,7 @@ use super::law::Law;
 use super::particles::Particles;
 use super::plan::{ClassPlan, Plan};
 use super::record::{whole, Flows};
+use super::unheard::Unheard;
 
 /// The flows of a class.
 #[derive(Clone, Debug)]
@@ -19,6 +20,11 @@ enum Population {
 pub struct Class {
     flows: Vec<u32>,
     base_rtt_s: f64,
+    /// A wait that ends slow start.
+    leave_delay_s: Option<f64>,
+    unheard: Unheard,
+    /// Share of the windows that is acknowledged: without what was lost and is not heard of.
+    clocked: f64,
     population: Population,
     /// Round-trip time at present.
     pub rtt_s: f64,
@@ -31,17 +37,22 @@ pub struct Class {
     fraction: f64,
 }
 
+/// Slow start ends by a delay in windows of so many packets at least (`HyStart`, `hystart_low_window` of Linux).
+const LEAST_TO_LEAVE_P: f64 = 16.0;
+
 /// Losses that flows hear of in a step.
 #[derive(Clone, Copy, Debug)]
 pub struct Heard {
-    /// Chance of a flow's packet to be lost, for a rate of one to the power `by_rate`.
-    pub probability: f64,
+    /// Chance of a reduction for a window of one packet to the power `by_rate`.
+    pub hazard: f64,
+    /// The same by lot, for flows in slow start.
+    pub by_lot: f64,
     /// γ.
     pub by_rate: f64,
-    /// Length of the step.
-    pub step_s: f64,
     /// Whether a flow reduces once in a round trip at most.
     pub once: bool,
+    /// Whether windows rest for a round trip.
+    pub rests: bool,
 }
 
 impl Class {
@@ -54,17 +65,23 @@ impl Class {
         resolution: Resolution,
     ) -> Class {
         let law = Law::of(class.control);
-        let start = law.from_loss_at(plan.first_loss_p(class));
         let count = class.flows.len();
+        let cohorts = beginning(plan, class, &law);
         let population = if plan.particles {
-            Population::Particles(Particles::new(law, count, start, seed, number))
+            Population::Particles(Particles::new(law, cohorts, seed, number))
         } else {
-            Population::Field(Field::new(law, class.base_rtt_s, start, resolution))
+            Population::Field(Field::new(law, class.base_rtt_s, cohorts, resolution))
         };
         let apart = if plan.particles { count } else { 1 };
         Class {
             flows: class.flows.clone(),
             base_rtt_s: class.base_rtt_s,
+            leave_delay_s: class
+                .opening
+                .as_ref()
+                .and_then(|opening| opening.leave_delay_s),
+            unheard: Unheard::default(),
+            clocked: 1.0,
             population,
             rtt_s: class.base_rtt_s,
             rounds: 0.0,
@@ -92,29 +109,82 @@ impl Class {
             Population::Field(field) => field.grow(now_s, self.rounds),
             Population::Particles(particles) => particles.grow(now_s, self.rounds),
         };
-        self.flows.len() as f64 * self.mean_p / self.rtt_s
+        if self.leave_delay_s.is_some_and(|most_s| queue_s >= most_s) {
+            self.leave_slow_start(now_s);
+        }
+        let windows_p = self.flows.len() as f64 * self.mean_p;
+        let acknowledged_p = (windows_p - self.unheard.left_p()).max(0.0);
+        self.clocked = if windows_p > 0.0 {
+            acknowledged_p / windows_p
+        } else {
+            1.0
+        };
+        acknowledged_p / self.rtt_s
+    }
+
+    fn leave_slow_start(&mut self, now_s: f64) {
+        match &mut self.population {
+            Population::Field(field) => {
+                field.leave_slow_start(now_s, self.rounds, LEAST_TO_LEAVE_P);
+            }
+            Population::Particles(flows) => {
+                flows.leave_slow_start(now_s, self.rounds, LEAST_TO_LEAVE_P);
+            }
+        }
     }
 
     /// Sum over the flows of their rates to a power.
     pub fn weight(&self, power: f64) -> f64 {
+        self.windows_to(power) * self.flows.len() as f64 / self.rtt_s.powf(power)
+    }
+
+    /// Mean over the flows of their windows to a power; those that have not begun do not count.
+    fn windows_to(&self, power: f64) -> f64 {
+        if power == 1.0 {
+            return self.mean_p;
+        }
         let cohorts = self.cohorts();
-        let of_one = |(mass, window): (&f64, &f64)| mass * (window / self.rtt_s).powf(power);
-        let mean: f64 = cohorts.mass.iter().zip(&cohorts.window).map(of_one).sum();
-        self.flows.len() as f64 * mean
+        let of_one = |(mass, window): (&f64, &f64)| mass * window.powf(power);
+        cohorts
+            .mass
+            .iter()
+            .zip(&cohorts.window)
+            .filter(|(_, window)| **window > 0.0)
+            .map(of_one)
+            .sum()
+    }
+
+    /// So many of its packets are lost.
+    pub fn lost(&mut self, now_s: f64, lost_p: f64) {
+        self.unheard.push(now_s, lost_p);
+    }
+
+    /// Packets of which the class hears in this step that they were lost, a flow's share; word of them takes a
+    /// round trip, or without the wait if they were dropped at the queue's head.
+    pub fn hear(&mut self, now_s: f64, at_head: bool) -> f64 {
+        let ago_s = if at_head { self.base_rtt_s } else { self.rtt_s };
+        self.unheard.hear(now_s - ago_s) / self.flows.len() as f64
+    }
+
+    /// What of `losses` of a flow in this step a window of one packet to the power γ has, and one packet by lot.
+    pub fn hazards(&self, losses: f64, by_rate: f64) -> (f64, f64) {
+        let mean = self.windows_to(by_rate);
+        if mean > 0.0 && self.mean_p > 0.0 {
+            (losses / mean, losses / self.mean_p)
+        } else {
+            (0.0, 0.0)
+        }
     }
 
     /// Lets flows hear of a loss; calls back with the number of each flow that reduces.
     pub fn lose(&mut self, now_s: f64, heard: Heard, mut reduced: impl FnMut(u32)) {
-        let rate_of_one = if heard.by_rate == 1.0 {
-            self.rtt_s
-        } else {
-            self.rtt_s.powf(heard.by_rate)
-        };
         let loss = Exposure {
             now_s,
             rounds: self.rounds,
-            hazard: heard.probability * heard.step_s / rate_of_one,
+            hazard: heard.hazard,
+            by_lot: heard.by_lot,
             by_rate: heard.by_rate,
+            rest_s: if heard.rests { self.rtt_s } else { 0.0 },
             until_s: if heard.once {
                 now_s - self.rtt_s
             } else {
@@ -150,7 +220,7 @@ impl Class {
             .zip(&mut self.delivered_p)
             .zip(&mut self.measured_p)
         {
-            let got = window * sent * through;
+            let got = window * self.clocked * sent * through;
             *delivered_p += got;
             *measured_p += if measured { got } else { 0.0 };
         }
@@ -182,6 +252,29 @@ impl Class {
             to.measured_p.push(measured_p * factor);
         }
     }
+}
+
+/// All flows alike just after a loss, or at the beginning of slow start, and then flow by flow for particles.
+fn beginning(plan: &Plan, class: &ClassPlan, law: &Law) -> Cohorts {
+    let mut cohorts = Cohorts::default();
+    let start = law.from_loss_at(plan.first_loss_p(class));
+    let starts = class.opening.as_ref().map_or(1, |one| one.starts_s.len());
+    let count = if plan.particles {
+        class.flows.len()
+    } else {
+        starts
+    };
+    for i in 0..count {
+        let mass = 1.0 / count as f64;
+        match &class.opening {
+            Some(opening) => {
+                let begin_s = opening.starts_s[i * starts / count];
+                cohorts.open(law, mass, begin_s, opening.window_p);
+            }
+            None => cohorts.push(law, mass, 0.0, 0.0, start),
+        }
+    }
+    cohorts
 }
 
 /// Mean windows of the n parts of equal mass, in ascending order.

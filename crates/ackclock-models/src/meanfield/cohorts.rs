@@ -4,6 +4,9 @@
 
 use super::law::{Law, Start};
 
+/// A window in slow start does not grow beyond this many doublings.
+const MOST_DOUBLINGS: f64 = 40.0;
+
 /// What a loss may hit: flows that reduced not later than `until_s`, each with `hazard` times a power of its window.
 #[derive(Clone, Copy, Debug)]
 pub struct Exposure {
@@ -15,6 +18,10 @@ pub struct Exposure {
     pub hazard: f64,
     /// Power of the window that the hazard goes with.
     pub by_rate: f64,
+    /// The same chance by lot, for flows in slow start.
+    pub by_lot: f64,
+    /// The round trip in which a window rests after a reduction; 0 if it does not.
+    pub rest_s: f64,
     /// Flows that reduced after that do not hear of it.
     pub until_s: f64,
 }
@@ -29,6 +36,24 @@ impl Exposure {
         };
         -(-self.hazard * weight).exp_m1()
     }
+
+    /// The same of one in slow start.
+    pub fn chance_by_lot(&self, window: f64) -> f64 {
+        -(-self.by_lot * window).exp_m1()
+    }
+
+    /// What begins with a loss.
+    pub fn start(&self, law: &Law, window: f64, plateau: f64) -> Start {
+        Start {
+            rest_s: self.rest_s,
+            ..law.after_loss(window, plateau)
+        }
+    }
+
+    /// The round trips that will have gone when windows grow again.
+    pub fn rounds_of_growth(&self) -> f64 {
+        self.rounds + if self.rest_s > 0.0 { 1.0 } else { 0.0 }
+    }
 }
 
 /// Cohorts: share of the flows, and since when they have been growing from where.
@@ -38,16 +63,20 @@ pub struct Cohorts {
     pub mass: Vec<f64>,
     /// Time of the last reduction.
     pub birth_s: Vec<f64>,
-    /// Round trips that had gone by then.
+    /// Round trips that had gone when the window began to grow.
     pub rounds: Vec<f64>,
     /// Window after it.
     pub start: Vec<f64>,
     /// `w_max` of the curve.
     pub plateau: Vec<f64>,
+    /// How long the window rests first.
+    pub rest_s: Vec<f64>,
     /// V, when the curve reaches it.
     inflection_s: Vec<f64>,
     /// Windows at the last call of [`Cohorts::grow`].
     pub window: Vec<f64>,
+    /// The numbers of those in slow start.
+    opening: Vec<usize>,
 }
 
 impl Cohorts {
@@ -68,17 +97,71 @@ impl Cohorts {
         self.rounds.push(rounds);
         self.start.push(start.window);
         self.plateau.push(start.plateau);
+        self.rest_s.push(start.rest_s);
         self.inflection_s.push(law.inflection_s(start));
         self.window.push(start.window);
     }
 
+    /// A cohort more, which begins slow start at a time.
+    pub fn open(&mut self, law: &Law, mass: f64, start_s: f64, window: f64) {
+        self.opening.push(self.len());
+        self.push(law, mass, start_s, 0.0, law.at_plateau(window));
+    }
+
+    /// The numbers of those in slow start.
+    pub fn opening(&self) -> &[usize] {
+        &self.opening
+    }
+
+    /// What began when it last reduced.
+    pub fn start_of(&self, i: usize) -> Start {
+        Start {
+            window: self.start[i],
+            plateau: self.plateau[i],
+            rest_s: self.rest_s[i],
+        }
+    }
+
+    /// Takes over those of others that are in slow start.
+    pub fn keep_opening(&mut self, law: &Law, others: &Cohorts) {
+        for i in others.opening.iter().copied() {
+            self.opening.push(self.len());
+            self.push(
+                law,
+                others.mass[i],
+                others.birth_s[i],
+                others.rounds[i],
+                others.start_of(i),
+            );
+        }
+    }
+
+    /// Those in slow start with windows of so many packets leave it without a loss.
+    pub fn leave_slow_start(&mut self, law: &Law, now_s: f64, rounds: f64, least_p: f64) {
+        let opening = std::mem::take(&mut self.opening);
+        let (leaving, staying) = opening
+            .into_iter()
+            .partition(|i| self.window[*i] >= least_p);
+        self.opening = staying;
+        let leaving: Vec<usize> = leaving;
+        for i in leaving {
+            self.begin(i, law, now_s, rounds, law.at_plateau(self.window[i]));
+        }
+    }
+
     /// Begins cohort `i` anew after a loss.
-    pub fn restart(&mut self, i: usize, law: &Law, now_s: f64, rounds: f64) {
-        let start = law.after_loss(self.window[i], self.plateau[i]);
+    pub fn restart(&mut self, i: usize, law: &Law, loss: &Exposure) {
+        let start = loss.start(law, self.window[i], self.plateau[i]);
+        self.begin(i, law, loss.now_s, loss.rounds_of_growth(), start);
+        self.opening.retain(|other| *other != i);
+    }
+
+    fn begin(&mut self, i: usize, law: &Law, now_s: f64, rounds: f64, start: Start) {
         self.birth_s[i] = now_s;
         self.rounds[i] = rounds;
         self.start[i] = start.window;
         self.plateau[i] = start.plateau;
+        self.rest_s[i] = start.rest_s;
         self.inflection_s[i] = law.inflection_s(start);
     }
 
@@ -91,7 +174,10 @@ impl Cohorts {
                 },
                 now_s,
             ),
-            (Some(c), None) => self.fill(|age, _, _, top, v| cubic(c, age - v, top), now_s),
+            (Some(c), None) => self.fill(
+                |age, _, start, top, v| cubic(c, age - v, top).max(start),
+                now_s,
+            ),
             (None, a) => {
                 let a = a.unwrap_or(0.0);
                 self.fill(
@@ -100,7 +186,21 @@ impl Cohorts {
                 );
             }
         }
+        self.double(now_s, rounds);
         weighted(&self.mass, &self.window)
+    }
+
+    /// Windows in slow start double in each round trip; those that have not begun are 0.
+    fn double(&mut self, now_s: f64, rounds: f64) {
+        for i in self.opening.iter().copied() {
+            if now_s < self.birth_s[i] {
+                self.rounds[i] = rounds;
+                self.window[i] = 0.0;
+            } else {
+                let doublings = (rounds - self.rounds[i]).min(MOST_DOUBLINGS);
+                self.window[i] = self.start[i] * doublings.exp2();
+            }
+        }
     }
 
     fn fill(&mut self, window: impl Fn(f64, f64, f64, f64, f64) -> f64, now_s: f64) {
@@ -150,5 +250,5 @@ fn cubic(c: f64, t: f64, plateau: f64) -> f64 {
 }
 
 fn gone_since(rounds: f64, before: f64) -> f64 {
-    rounds - before
+    (rounds - before).max(0.0)
 }

@@ -54,10 +54,8 @@ pub struct Field {
 }
 
 impl Field {
-    /// All flows alike, just after a loss.
-    pub fn new(law: Law, base_rtt_s: f64, start: Start, resolution: Resolution) -> Field {
-        let mut cohorts = Cohorts::default();
-        cohorts.push(&law, 1.0, 0.0, 0.0, start);
+    /// Flows as they are at the beginning, of shares that are 1 together.
+    pub fn new(law: Law, base_rtt_s: f64, cohorts: Cohorts, resolution: Resolution) -> Field {
         let slot_s = SLOT * base_rtt_s / f64::from(1 << resolution.finer);
         Field {
             law,
@@ -78,26 +76,41 @@ impl Field {
         self.cohorts.grow(&self.law, now_s, rounds)
     }
 
+    /// Slow start ends without a loss.
+    pub fn leave_slow_start(&mut self, now_s: f64, rounds: f64, least_p: f64) {
+        self.cohorts
+            .leave_slow_start(&self.law, now_s, rounds, least_p);
+    }
+
     /// Lets flows lose; returns the share that reduces.
     pub fn lose(&mut self, loss: &Exposure) -> f64 {
         let mut sum = 0.0;
+        let opening = self.cohorts.opening().to_vec();
         for i in 0..self.cohorts.len() {
             if self.cohorts.birth_s[i] > loss.until_s {
                 continue;
             }
             let window = self.cohorts.window[i];
-            let leaving = self.cohorts.mass[i] * loss.chance(window);
-            self.cohorts.mass[i] -= leaving;
-            sum += leaving;
-            let start = self.law.after_loss(window, self.cohorts.plateau[i]);
-            let sum = Sum::of(leaving, loss.now_s, loss.rounds, start);
-            self.newborn.add(
-                2 * self.cell(start.window) + usize::from(self.law.aims_lower(start)),
-                sum,
-            );
+            let chance = if opening.contains(&i) {
+                loss.chance_by_lot(window)
+            } else {
+                loss.chance(window)
+            };
+            sum += self.reduce(i, chance, loss);
         }
         self.settle();
         sum
+    }
+
+    /// A share of a cohort reduces; returns the share of the class that it is.
+    fn reduce(&mut self, i: usize, chance: f64, loss: &Exposure) -> f64 {
+        let leaving = self.cohorts.mass[i] * chance;
+        self.cohorts.mass[i] -= leaving;
+        let start = loss.start(&self.law, self.cohorts.window[i], self.cohorts.plateau[i]);
+        let sum = Sum::of(leaving, loss.now_s, loss.rounds_of_growth(), start);
+        let cell = 2 * self.cell(start.window) + usize::from(self.law.aims_lower(start));
+        self.newborn.add(cell, sum);
+        leaving
     }
 
     /// Takes the newborn in, a cohort for each cell.
@@ -115,6 +128,7 @@ impl Field {
             let start = Start {
                 window: sum.start / sum.mass,
                 plateau: sum.plateau / sum.mass,
+                rest_s: sum.rest_s / sum.mass,
             };
             let (birth_s, rounds) = (sum.birth_s / sum.mass, sum.rounds / sum.mass);
             self.cohorts
@@ -135,7 +149,9 @@ impl Field {
         let mut light = LIGHT;
         while self.cohorts.len() > self.resolution.most_cohorts / 2 {
             let old = std::mem::take(&mut self.cohorts);
+            self.cohorts.keep_opening(&self.law, &old);
             let mut keyed: Vec<_> = (0..old.len())
+                .filter(|i| !old.opening().contains(i))
                 .map(|i| (self.place(&old, i, light), i))
                 .collect();
             keyed.sort_unstable();
@@ -151,10 +167,7 @@ impl Field {
     }
 
     fn place(&self, cohorts: &Cohorts, i: usize, light: f64) -> (u32, i64, usize, bool) {
-        let start = Start {
-            window: cohorts.start[i],
-            plateau: cohorts.plateau[i],
-        };
+        let start = cohorts.start_of(i);
         let lightness = (light / cohorts.mass[i]).log2() / 2.0;
         let level = lightness.ceil().clamp(0.0, 40.0) as u32;
         let slot = (cohorts.birth_s[i] / self.slot_s).floor() as i64;
@@ -206,30 +219,27 @@ struct Sum {
     rounds: f64,
     start: f64,
     plateau: f64,
+    rest_s: f64,
 }
 
 impl Sum {
     fn of(mass: f64, birth_s: f64, rounds: f64, start: Start) -> Sum {
-        let (start, plateau) = (mass * start.window, mass * start.plateau);
         Sum {
             mass,
             birth_s: mass * birth_s,
             rounds: mass * rounds,
-            start,
-            plateau,
+            start: mass * start.window,
+            plateau: mass * start.plateau,
+            rest_s: mass * start.rest_s,
         }
     }
 
     fn from(cohorts: &Cohorts, i: usize) -> Sum {
-        let start = Start {
-            window: cohorts.start[i],
-            plateau: cohorts.plateau[i],
-        };
         Sum::of(
             cohorts.mass[i],
             cohorts.birth_s[i],
             cohorts.rounds[i],
-            start,
+            cohorts.start_of(i),
         )
     }
 
@@ -239,5 +249,6 @@ impl Sum {
         self.rounds += other.rounds;
         self.start += other.start;
         self.plateau += other.plateau;
+        self.rest_s += other.rest_s;
     }
 }

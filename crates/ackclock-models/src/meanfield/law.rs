@@ -49,6 +49,8 @@ pub struct Start {
     pub window: f64,
     /// `w_max` of the curve.
     pub plateau: f64,
+    /// How long the window rests before it grows, while what was lost is repaired.
+    pub rest_s: f64,
 }
 
 /// A control as curves: `w = max(c (s − V)³ + plateau, start + a · rounds)`.
@@ -106,13 +108,23 @@ impl Law {
         Start {
             window: left,
             plateau: aims_at.max(left),
+            rest_s: 0.0,
         }
     }
 
     /// V: when the curve that starts so reaches its plateau, in seconds after the loss.
     pub fn inflection_s(&self, start: Start) -> f64 {
         let missing = (start.plateau - start.window).max(0.0);
-        self.curve.map_or(0.0, |c| (missing / c).cbrt())
+        start.rest_s + self.curve.map_or(0.0, |c| (missing / c).cbrt())
+    }
+
+    /// The start of a flow that leaves slow start without a loss: its curve is at the plateau.
+    pub fn at_plateau(&self, window: f64) -> Start {
+        Start {
+            window,
+            plateau: window,
+            rest_s: 0.0,
+        }
     }
 
     /// Whether a start is that of a flow that lost below its last plateau and aims lower.

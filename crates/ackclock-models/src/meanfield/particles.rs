@@ -7,7 +7,7 @@ use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64;
 
 use super::cohorts::{Cohorts, Exposure};
-use super::law::{Law, Start};
+use super::law::Law;
 
 /// A class of so many flows.
 #[derive(Clone, Debug)]
@@ -18,12 +18,8 @@ pub struct Particles {
 }
 
 impl Particles {
-    /// All flows alike, just after a loss; the random stream is that of the run's seed and the class's number.
-    pub fn new(law: Law, count: usize, start: Start, seed: u64, class: u64) -> Particles {
-        let mut flows = Cohorts::default();
-        for _ in 0..count {
-            flows.push(&law, 1.0 / count as f64, 0.0, 0.0, start);
-        }
+    /// Flows as they are at the beginning; the random stream is that of the run's seed and the class's number.
+    pub fn new(law: Law, flows: Cohorts, seed: u64, class: u64) -> Particles {
         let stream = seed.wrapping_add(class.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         Particles {
             law,
@@ -42,6 +38,12 @@ impl Particles {
         self.flows.grow(&self.law, now_s, rounds)
     }
 
+    /// Slow start ends without a loss.
+    pub fn leave_slow_start(&mut self, now_s: f64, rounds: f64, least_p: f64) {
+        self.flows
+            .leave_slow_start(&self.law, now_s, rounds, least_p);
+    }
+
     /// Lets flows lose; puts the numbers of those that reduce into `hit` and returns their share.
     pub fn lose(&mut self, loss: &Exposure, hit: &mut Vec<usize>) -> f64 {
         hit.clear();
@@ -49,9 +51,14 @@ impl Particles {
             if self.flows.birth_s[i] > loss.until_s {
                 continue;
             }
-            let chance = loss.chance(self.flows.window[i]);
+            let window = self.flows.window[i];
+            let chance = if self.flows.opening().contains(&i) {
+                loss.chance_by_lot(window)
+            } else {
+                loss.chance(window)
+            };
             if self.random.gen::<f64>() < chance {
-                self.flows.restart(i, &self.law, loss.now_s, loss.rounds);
+                self.flows.restart(i, &self.law, loss);
                 hit.push(i);
             }
         }

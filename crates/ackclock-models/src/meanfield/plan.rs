@@ -4,7 +4,7 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use super::law::{Control, Mode};
-use crate::red::{Policy, EXPECTED};
+use super::policy::Policy;
 
 /// A run of the model.
 #[derive(Clone, Debug, Deserialize)]
@@ -29,6 +29,9 @@ pub struct Plan {
     pub classes: Vec<ClassPlan>,
     /// Whether a flow reduces once in a round trip at most.
     pub one_reduction_per_rtt: bool,
+    /// Whether losing takes time: what is lost clocks nothing until it is heard of, once, and windows rest for the
+    /// round trip that repairs it.
+    pub recovery: bool,
     /// ρ: for how many independent losses a lost packet counts; 1 is by lot.
     pub per_loss: f64,
     /// γ: losses go to flows by their rates to this power; 1 is by lot.
@@ -52,6 +55,35 @@ pub struct ClassPlan {
     pub base_rtt_s: f64,
     /// Their congestion control.
     pub control: Control,
+    /// Their slow start; `null`: they begin just after a loss.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub opening: Option<Opening>,
+}
+
+/// How flows begin with slow start.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Opening {
+    /// Times at which equal shares of the flows begin.
+    pub starts_s: Vec<f64>,
+    /// Window at first.
+    pub window_p: f64,
+    /// A wait in the queue that ends it (the delay increase of `HyStart`); `null`: only a loss does.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub leave_delay_s: Option<f64>,
+}
+
+impl Opening {
+    fn is_sound(&self) -> bool {
+        let starts = &self.starts_s;
+        !starts.is_empty()
+            && starts
+                .iter()
+                .all(|time_s| *time_s >= 0.0 && time_s.is_finite())
+            && self.window_p > 0.0
+            && self.window_p.is_finite()
+            && self.leave_delay_s.is_none_or(|delay_s| delay_s > 0.0)
+    }
 }
 
 /// Factors from what is run to what is meant: of windows and backlogs, and of time.
@@ -122,7 +154,8 @@ impl Plan {
     /// How results at 1/`scale` become results of the plan (Belhareth 2014, section 3.3.2).
     ///
     /// # Errors
-    /// A scale other than 1 for flows that do not all follow the same single curve, or with RED.
+    /// A scale other than 1 for flows that do not all follow the same single curve, with early drops
+    /// or with slow start.
     pub fn scaling(&self) -> Result<Scaling, PlanError> {
         if self.scale == 1.0 {
             return Ok(Scaling {
@@ -159,9 +192,14 @@ impl Plan {
                     .to_owned(),
             ));
         };
-        if matches!(self.policy, Policy::Red(_)) {
+        if self.classes.iter().any(|class| class.opening.is_some()) {
             return Err(PlanError(
-                "scale: found RED; expected a tail-drop queue".to_owned(),
+                "scale: found slow start; expected flows that begin after a loss".to_owned(),
+            ));
+        }
+        if !matches!(self.policy, Policy::Droptail {}) {
+            return Err(PlanError(
+                "scale: found a queue that drops early; expected a tail-drop queue".to_owned(),
             ));
         }
         Ok(Scaling {
@@ -185,13 +223,17 @@ impl Plan {
     }
 
     fn check_parameters(&self) -> Result<(), PlanError> {
-        match self.policy {
-            Policy::Red(red) if !red.is_sound() => {
+        self.policy.check()?;
+        for opening in self
+            .classes
+            .iter()
+            .filter_map(|class| class.opening.as_ref())
+        {
+            if !opening.is_sound() {
                 return Err(PlanError(format!(
-                    "policy: found {red:?}; expected {EXPECTED}"
+                    "opening: found {opening:?}; expected times from 0 on, a window above 0"
                 )));
             }
-            _ => {}
         }
         for class in &self.classes {
             if let Control::Cubic { c, beta, .. } = class.control {

@@ -1,10 +1,10 @@
-//! The bottleneck: a fluid queue that drops what does not fit, or what RED picks.
+//! The bottleneck: a fluid queue that drops what does not fit, or what a policy picks.
 //!
 //! Belhareth 2014, equations 3.3 and 3.5, as a balance: in each step what arrives is sent on, queued or
 //! dropped, exactly. As printed, (3.3) keeps an empty queue from ever growing and (3.5) tests q > B; here the
 //! queue grows when more arrives than leaves, and drops when it is full.
 
-use crate::red::Policy;
+use super::policy::{Dropper, Policy};
 
 /// What became of the packets of one step.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,9 +40,9 @@ impl Step {
 pub struct Queue {
     rate_pps: f64,
     buffer_p: f64,
-    policy: Policy,
+    dropper: Dropper,
     backlog_p: f64,
-    average_p: f64,
+    now_s: f64,
 }
 
 impl Queue {
@@ -51,9 +51,9 @@ impl Queue {
         Queue {
             rate_pps,
             buffer_p,
-            policy,
+            dropper: Dropper::new(policy),
             backlog_p: 0.0,
-            average_p: 0.0,
+            now_s: 0.0,
         }
     }
 
@@ -71,25 +71,42 @@ impl Queue {
     pub fn step(&mut self, arriving_pps: f64, step_s: f64) -> Step {
         let arrived_p = arriving_pps * step_s;
         let early_p = arrived_p * self.early(arrived_p, step_s);
-        let there_p = self.backlog_p + arrived_p - early_p;
+        let head_p = self.at_the_head();
+        self.now_s += step_s;
+        let there_p = self.backlog_p - head_p + arrived_p - early_p;
         let departed_p = (self.rate_pps * step_s).min(there_p);
         let left_p = there_p - departed_p;
         self.backlog_p = left_p.min(self.buffer_p);
         Step {
             arrived_p,
             departed_p,
-            dropped_p: early_p + (left_p - self.backlog_p),
+            dropped_p: head_p + early_p + (left_p - self.backlog_p),
         }
     }
 
-    /// The share that RED drops; the average moves on.
+    /// The share of arrivals that RED or PIE drop; their state moves on.
     fn early(&mut self, arrived_p: f64, step_s: f64) -> f64 {
-        let Policy::Red(red) = self.policy else {
-            return 0.0;
-        };
-        let sendable_p = self.rate_pps * step_s;
-        self.average_p = red.averaged(self.average_p, self.backlog_p, arrived_p, sendable_p);
-        red.dropped(self.average_p)
+        let (delay_s, backlog_p) = (self.delay_s(), self.backlog_p);
+        match &mut self.dropper {
+            Dropper::Red(red, average_p) => {
+                let sendable_p = self.rate_pps * step_s;
+                *average_p = red.averaged(*average_p, backlog_p, arrived_p, sendable_p);
+                red.dropped(*average_p)
+            }
+            Dropper::Pie(pie) => pie.dropped(self.now_s, step_s, delay_s, backlog_p),
+            Dropper::Droptail | Dropper::Codel(_) => 0.0,
+        }
+    }
+
+    /// The packets that CoDel drops of what waits.
+    fn at_the_head(&mut self) -> f64 {
+        let delay_s = self.delay_s();
+        match &mut self.dropper {
+            Dropper::Codel(codel) => codel
+                .drops_p(self.now_s, delay_s, self.backlog_p)
+                .min(self.backlog_p),
+            _ => 0.0,
+        }
     }
 }
 
@@ -97,6 +114,14 @@ impl Queue {
 mod tests {
     use super::*;
     use crate::red::Red;
+
+    const RED: Red = Red {
+        min_p: 10.0,
+        max_p: 30.0,
+        probability: 0.2,
+        weight: 0.5,
+        gentle: true,
+    };
 
     #[test]
     fn what_does_not_fit_is_dropped_and_nothing_else_is_lost() {
@@ -118,20 +143,13 @@ mod tests {
     /// Halfway between the thresholds p is 0.1; a share of 2p / (1 + p) is dropped, and the average moves on.
     #[test]
     fn red_drops_by_its_average() {
-        let policy = Policy::Red(Red {
-            min_p: 10.0,
-            max_p: 30.0,
-            probability: 0.2,
-            weight: 0.5,
-            gentle: true,
-        });
-        let mut queue = Queue::new(1000.0, 1e9, policy);
-        (queue.backlog_p, queue.average_p) = (20.0, 20.0);
+        let mut queue = Queue::new(1000.0, 1e9, Policy::Red(RED));
+        (queue.backlog_p, queue.dropper) = (20.0, Dropper::Red(RED, 20.0));
         let step = queue.step(1100.0, 0.01);
         assert!((step.dropped_p - 11.0 * 0.2 / 1.1).abs() < 1e-12);
         assert!((queue.backlog_p - 19.0).abs() < 1e-12);
-        (queue.backlog_p, queue.average_p) = (20.0, 0.0);
+        (queue.backlog_p, queue.dropper) = (20.0, Dropper::Red(RED, 0.0));
         queue.step(1000.0, 0.001);
-        assert_eq!(queue.average_p, 10.0);
+        assert!(matches!(queue.dropper, Dropper::Red(_, 10.0)));
     }
 }

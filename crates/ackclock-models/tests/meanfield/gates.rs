@@ -3,11 +3,14 @@
 use ackclock_models::meanfield::field::Resolution;
 use ackclock_models::meanfield::law::{Control, Mode};
 use ackclock_models::meanfield::plan::{ClassPlan, Plan};
+use ackclock_models::meanfield::policy::Policy;
 use ackclock_models::meanfield::record::Totals;
 use ackclock_models::meanfield::MeanField;
-use ackclock_models::red::{Policy, Red};
+use ackclock_models::red::Red;
 
-use crate::setups::{assert_near, cubic, ftth, inter_dc, intra_dc, run, run_with, Found};
+use crate::setups::{
+    assert_near, cubic, ftth, inter_dc, intra_dc, run, run_with, slow_start, Found, CODEL, PIE,
+};
 
 fn networks() -> Vec<Plan> {
     let ftth = |control, flows| Plan {
@@ -26,6 +29,7 @@ fn networks() -> Vec<Plan> {
         flows: vec![20, 21],
         base_rtt_s: 0.08,
         control: Control::Reno {},
+        opening: None,
     };
     let mut mixed = ftth(cubic(Mode::Auto), 20);
     mixed.classes.push(reno);
@@ -38,6 +42,21 @@ fn networks() -> Vec<Plan> {
         },
         Plan {
             policy: red,
+            ..ftth(cubic(Mode::Auto), 10)
+        },
+        Plan {
+            recovery: true,
+            by_rate: 0.3,
+            ..slow_start(ftth(cubic(Mode::Auto), 10))
+        },
+        Plan {
+            recovery: true,
+            policy: Policy::Codel(CODEL),
+            ..ftth(cubic(Mode::Auto), 10)
+        },
+        Plan {
+            recovery: true,
+            policy: Policy::Pie(PIE),
             ..ftth(cubic(Mode::Auto), 10)
         },
         Plan {
@@ -209,6 +228,7 @@ fn hit_first(per_loss: f64, by_rate: f64) -> (f64, f64) {
         flows: (10..20).collect(),
         base_rtt_s: 0.06,
         control: Control::Reno {},
+        opening: None,
     });
     let plan = Plan {
         per_loss,

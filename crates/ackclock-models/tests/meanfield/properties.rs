@@ -1,11 +1,14 @@
 //! Random networks: no panic, nothing that is not a number, and the gates hold.
 
 use ackclock_models::meanfield::law::{Control, Mode};
-use ackclock_models::meanfield::plan::{ClassPlan, Plan};
+use ackclock_models::meanfield::plan::{ClassPlan, Opening, Plan};
+use ackclock_models::meanfield::policy::Policy;
 use ackclock_models::meanfield::record::Totals;
 use ackclock_models::meanfield::MeanField;
-use ackclock_models::red::{Policy, Red};
+use ackclock_models::red::Red;
 use proptest::prelude::*;
+
+use crate::setups::{CODEL, PIE};
 
 fn control() -> impl Strategy<Value = Control> {
     let mode = prop_oneof![Just(Mode::Auto), Just(Mode::Cubic), Just(Mode::Tcp)];
@@ -32,15 +35,39 @@ fn policy() -> impl Strategy<Value = Policy> {
             })
         },
     );
-    prop_oneof![Just(Policy::Droptail {}), red]
+    let codel = Policy::Codel(CODEL);
+    prop_oneof![
+        Just(Policy::Droptail {}),
+        Just(codel),
+        Just(Policy::Pie(PIE)),
+        red
+    ]
+}
+
+fn opening() -> impl Strategy<Value = Opening> {
+    let starts = prop::collection::vec(0.0..2.0, 1..5);
+    (starts, 1.0..100.0, prop::option::of(1e-4..0.1)).prop_map(
+        |(starts_s, window_p, leave_delay_s)| Opening {
+            starts_s,
+            window_p,
+            leave_delay_s,
+        },
+    )
 }
 
 fn class() -> impl Strategy<Value = ClassPlan> {
-    (1..20_u32, -4.0..0.0_f64, control()).prop_map(|(count, exponent, control)| ClassPlan {
-        flows: (0..count).collect(),
-        base_rtt_s: 10_f64.powf(exponent),
-        control,
-    })
+    (
+        1..20_u32,
+        -4.0..0.0_f64,
+        control(),
+        prop::option::of(opening()),
+    )
+        .prop_map(|(count, exponent, control, opening)| ClassPlan {
+            flows: (0..count).collect(),
+            base_rtt_s: 10_f64.powf(exponent),
+            control,
+            opening,
+        })
 }
 
 prop_compose! {
@@ -54,6 +81,7 @@ prop_compose! {
         per_loss in 0.1..3.0_f64,
         by_rate in prop_oneof![Just(1.0), -3.0..3.0_f64],
         particles in any::<bool>(),
+        recovery in any::<bool>(),
     ) -> Plan {
         let shortest_s = classes.iter().map(|class| class.base_rtt_s).fold(f64::INFINITY, f64::min);
         let duration_s = 40.0 * shortest_s;
@@ -67,6 +95,7 @@ prop_compose! {
             policy,
             classes,
             one_reduction_per_rtt,
+            recovery,
             per_loss,
             by_rate,
             particles,
@@ -91,7 +120,7 @@ proptest! {
         let left_p = link.departed_total_p[0] + link.dropped_total_p[0] + model.backlog_p();
         prop_assert!((left_p - link.arrived_total_p[0]).abs() <= 1e-10 * link.arrived_total_p[0]);
         prop_assert!(rows.queue_samples.backlog_p.iter().all(|p| (0.0..=plan.buffer_p).contains(p)));
-        prop_assert!(rows.flow_samples.cwnd.iter().all(|w| w.is_finite() && *w > 0.0));
+        prop_assert!(rows.flow_samples.cwnd.iter().all(|w| w.is_finite() && *w >= 0.0));
         prop_assert!(flows.delivered_p.iter().all(|p| p.is_finite() && *p >= 0.0));
         prop_assert!(rows.episodes.share.iter().all(|share| (0.0..=1.0).contains(share)));
     }

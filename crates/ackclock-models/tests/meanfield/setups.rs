@@ -1,11 +1,13 @@
 //! The networks of Belhareth 2014, section 3.4.1, and what is read off a run.
 
+use ackclock_models::meanfield::codel::Codel;
 use ackclock_models::meanfield::field::Resolution;
 use ackclock_models::meanfield::law::{Control, Mode};
-use ackclock_models::meanfield::plan::{ClassPlan, Plan};
+use ackclock_models::meanfield::pie::Pie;
+use ackclock_models::meanfield::plan::{ClassPlan, Opening, Plan};
+use ackclock_models::meanfield::policy::Policy;
 use ackclock_models::meanfield::record::Links;
 use ackclock_models::meanfield::MeanField;
-use ackclock_models::red::Policy;
 
 /// Bits of the packets of the thesis.
 const PACKET_BITS: f64 = 8.0 * 1480.0;
@@ -35,14 +37,44 @@ pub fn plan(rate_bps: f64, base_rtt_s: f64, buffer_p: f64, control: Control, flo
             flows: (0..flows).collect(),
             base_rtt_s,
             control,
+            opening: None,
         }],
         one_reduction_per_rtt: true,
+        recovery: false,
         per_loss: 1.0,
         by_rate: 1.0,
         particles: false,
         first_loss_p: None,
         scale: 1.0,
     }
+}
+
+/// CoDel and PIE with the parameters of their cards.
+pub const CODEL: Codel = Codel {
+    target_s: 0.005,
+    interval_s: 0.1,
+    newton: true,
+};
+pub const PIE: Pie = Pie {
+    target_s: 0.015,
+    tupdate_s: 0.015,
+    alpha: 2.0,
+    beta: 20.0,
+    max_burst_s: 0.15,
+    derandomize: true,
+};
+
+/// The same, where flows begin within a second with ten packets.
+pub fn slow_start(mut plan: Plan) -> Plan {
+    let opening = Opening {
+        starts_s: (0..10).map(|tenth| f64::from(tenth) / 10.0).collect(),
+        window_p: 10.0,
+        leave_delay_s: None,
+    };
+    for class in &mut plan.classes {
+        class.opening = Some(opening.clone());
+    }
+    plan
 }
 
 pub fn ftth(control: Control, flows: u32) -> Plan {

@@ -53,16 +53,22 @@ fn each_field_of_a_fluid_s_plan_is_required_and_no_other_is_known() {
 
 #[test]
 fn each_field_of_a_mean_field_s_plan_is_required_and_no_other_is_known() {
-    for policy in [red(), json!({"kind": "droptail"})] {
+    for policy in [
+        red(),
+        json!({"kind": "droptail"}),
+        json!({"kind": "codel", "target_s": 0.005, "interval_s": 0.1, "newton": true}),
+        json!({"kind": "pie", "target_s": 0.015, "tupdate_s": 0.015, "alpha": 2.0, "beta": 20.0, "max_burst_s": 0.15,
+               "derandomize": true}),
+    ] {
         let plan = json!({
             "duration_s": 10.0, "warmup_s": 1.0, "interval_s": 0.01, "step_s": null, "rate_pps": 1000.0, "buffer_p": 50.0,
-            "policy": policy, "one_reduction_per_rtt": true, "per_loss": 1.0, "by_rate": 1.0, "particles": false,
+            "policy": policy, "one_reduction_per_rtt": true, "recovery": true, "per_loss": 1.0, "by_rate": 1.0, "particles": false,
             "first_loss_p": null, "scale": 1.0,
             "classes": [
-                {"flows": [0], "base_rtt_s": 0.1, "control": {"kind": "reno"}},
+                {"flows": [0], "base_rtt_s": 0.1, "control": {"kind": "reno"}, "opening": null},
                 {"flows": [1], "base_rtt_s": 0.1, "control": {
                     "kind": "cubic", "c": 0.4, "beta": 0.7, "fast_convergence": true, "mode": "auto"
-                }},
+                }, "opening": {"starts_s": [0.0], "window_p": 10.0, "leave_delay_s": null}},
             ],
         });
         assert_strict(&plan, |plan| {

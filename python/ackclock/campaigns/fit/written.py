@@ -30,6 +30,7 @@ def toml(found: Fitted, names: Iterable[str]) -> str:
         f"# per_loss: {_said(found.field_per_loss)}; by_rate: {_said(found.by_rate)}",
         f"per_loss = {found.field_per_loss[0]:.4g}",
         f"by_rate = {found.by_rate[0]:.4g}",
+        "recovery = false  # per_loss was fitted for it",
     ]
     return "".join(f"{line}\n" for line in lines)
 

@@ -39,7 +39,7 @@ class MeanFieldEngine:
     name = "meanfield"
     has = frozenset(
         {features.congestion(name) for name in ("cubic", "reno")}
-        | {features.queue(name) for name in ("pfifo", "bfifo", "red")}
+        | {features.queue(name) for name in ("pfifo", "bfifo", "red", "codel", "pie")}
         | {features.STARTS}
     )
 

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ackclock.engines import red
 from ackclock.plan import GroupPlan, LinkPlan, Plan
+
+#: The disciplines that drop early beside RED, with the parameters of their cards that the model has.
+POLICIES: Mapping[str, tuple[str, ...]] = {
+    "codel": ("target_s", "interval_s", "newton"),
+    "pie": ("target_s", "tupdate_s", "alpha", "beta", "max_burst_s", "derandomize"),
+}
+
+#: Flows whose starts are drawn begin at so many times.
+STARTS = 16
+
+#: Bounds of the rise of the delay at which HyStart ends slow start (Linux's tcp_cubic; RFC 9406 section 4.2).
+HYSTART_S = (4e-3, 16e-3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,30 +47,75 @@ def bottleneck(plan: Plan) -> LinkPlan:
 def model_input(plan: Plan) -> dict[str, Any]:
     """What `crates/ackclock-models/src/meanfield/plan.rs` reads."""
     link, chosen = bottleneck(plan), plan.options["meanfield"]
-    given = link.queue.parameters
     return {
         "duration_s": plan.duration_s,
         "warmup_s": plan.warmup_s,
         "interval_s": plan.record.interval_s,
         "step_s": chosen["step_s"],
         "rate_pps": link.rate_bps / (8 * plan.packet_bytes),
-        "buffer_p": given["limit_packets"] if "limit_packets" in given else given["limit_bytes"] / plan.packet_bytes,
-        "policy": red.in_packets(given, plan.packet_bytes) if link.queue.discipline == "red" else {"kind": "droptail"},
+        "buffer_p": limit_in_packets(link, plan.packet_bytes),
+        "policy": policy(link, plan.packet_bytes),
         "classes": [
             {
                 "flows": item.flows,
                 "base_rtt_s": item.base_rtt_s,
                 "control": _control(plan.groups[item.group], chosen["mode"]),
+                "opening": opening(plan, item) if chosen["slow_start"] else None,
             }
             for item in classes(plan)
         ],
         "one_reduction_per_rtt": chosen["one_reduction_per_rtt"],
+        "recovery": chosen["recovery"],
         "per_loss": chosen["per_loss"],
         "by_rate": chosen["by_rate"],
         "particles": chosen["particles"],
         "first_loss_p": chosen["first_loss_p"],
         "scale": chosen["scale"],
     }
+
+
+def limit_in_packets(link: LinkPlan, packet_bytes: int) -> float:
+    """The full packets that fit."""
+    given = link.queue.parameters
+    return float(given["limit_packets"] if "limit_packets" in given else given["limit_bytes"] / packet_bytes)
+
+
+def policy(link: LinkPlan, packet_bytes: int) -> dict[str, Any]:
+    """What the queue drops beside what does not fit."""
+    given, kind = link.queue.parameters, link.queue.discipline
+    if kind == "red":
+        return red.in_packets(given, packet_bytes)
+    names = POLICIES.get(kind)
+    return {"kind": kind, **{name: given[name] for name in names}} if names else {"kind": "droptail"}
+
+
+def opening(plan: Plan, item: Class) -> dict[str, Any]:
+    """When the flows of a class begin slow start, with what, and the wait in the queue that ends it."""
+    flows = [plan.flows[number] for number in item.flows]
+    begins = sorted({(flow.start_s, flow.start_jitter_s) for flow in flows})
+    alike = len(begins) == 1
+    each = begins if alike else sorted((flow.start_s, flow.start_jitter_s) for flow in flows)
+    group = plan.groups[item.group]
+    return {
+        "starts_s": [at_s for start_s, jitter_s in each for at_s in _spread(start_s, jitter_s)],
+        "window_p": group.tcp.initial_window if group.tcp else 1,
+        "leave_delay_s": _hystart_s(group, item.base_rtt_s),
+    }
+
+
+def _spread(start_s: float, jitter_s: float) -> list[float]:
+    """The middles of equal parts of a time that is drawn uniformly."""
+    parts = STARTS if jitter_s else 1
+    return [start_s + jitter_s * (part + 0.5) / parts if jitter_s else start_s for part in range(parts)]
+
+
+def _hystart_s(group: GroupPlan, base_rtt_s: float) -> float | None:
+    """The rise of the delay that ends slow start: an eighth of the RTT, within bounds."""
+    congestion = group.congestion
+    if congestion is None or not congestion.parameters.get("hystart"):
+        return None
+    low_s, high_s = HYSTART_S
+    return min(max(base_rtt_s / 8, low_s), high_s)
 
 
 def _control(group: GroupPlan, mode: str) -> dict[str, Any]:

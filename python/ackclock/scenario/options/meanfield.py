@@ -27,6 +27,16 @@ class MeanField(Options):
         description="a flow reduces once in a round trip at most, as TCP does; false: for each loss, as Belhareth 2014 "
         "prints it",
     )
+    recovery: bool = Field(
+        True,
+        description="losing takes time: lost packets clock nothing out until their sender hears of them, and its "
+        "window rests for the round trip that repairs them; false: neither, as Belhareth 2014",
+    )
+    slow_start: bool = Field(
+        False,
+        description="flows start when the scenario says, and their windows double in each round trip until a loss, or "
+        "until HyStart sees the delay rise; false: all begin together just after a loss",
+    )
     per_loss: Annotated[float, Field(gt=0, le=1000)] = Field(
         1.0,
         description="for how many independent losses a lost packet counts: 1 by lot, less where losses come in clumps "
@@ -60,6 +70,8 @@ class MeanField(Options):
         return {
             "mode": self.mode,
             "one_reduction_per_rtt": self.one_reduction_per_rtt,
+            "recovery": self.recovery,
+            "slow_start": self.slow_start,
             "per_loss": self.per_loss,
             "by_rate": self.by_rate,
             "particles": self.particles,

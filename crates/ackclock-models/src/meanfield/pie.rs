@@ -1,0 +1,214 @@
+//! PIE as a fluid queue sees it: a share of what arrives.
+//!
+//! R. Pan, P. Natarajan, F. Baker, G. White: Proportional Integral Controller Enhanced (PIE), RFC 8033, and as Linux 6.1
+//! where that differs: see the card of `pie`. Drops that are kept apart are as many as one in each stretch between
+//! them, on average.
+
+use serde::Deserialize;
+
+/// When the drop probability moves for the first time, as Linux has it.
+const FIRST_UPDATE_S: f64 = 0.5;
+/// `tc` counts α and β in sixteenths of a hertz.
+const UNITS_PER_HERTZ: f64 = 16.0;
+/// Below this p the weights are scaled down (section 4.2).
+const SCALED_BELOW: f64 = 0.1;
+/// From one decade of p to the next they fall by this.
+const SCALE_PER_DECADE: f64 = 4.0;
+/// Below this p there is no further scaling.
+const LAST_DECADE: f64 = 1e-6;
+/// The largest step up once p has reached [`SCALED_BELOW`] (section 5.5).
+const LARGEST_STEP: f64 = 0.02;
+/// A delay beyond which p rises by [`LARGEST_STEP`] more at each update (section 5.5).
+const HIGH_DELAY_S: f64 = 0.25;
+/// What is left of p at an update without delay.
+const DECAY: f64 = 1.0 - 1.0 / 64.0;
+/// While p is below this and the delay below half the target, nothing is dropped (section 4.1).
+const HARMLESS: f64 = 0.2;
+/// Fewer packets than this are never dropped from (section 4.1).
+const FREE_P: f64 = 2.0;
+/// p is summed up over the packets; below this sum nothing is dropped (section 5.4).
+const TOO_EARLY: f64 = 0.85;
+
+/// PIE's parameters, as on its card.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pie {
+    /// The delay to settle at.
+    pub target_s: f64,
+    /// Period of the updates.
+    pub tupdate_s: f64,
+    /// Weight of the delay's deviation from the target, in sixteenths of a hertz.
+    pub alpha: f64,
+    /// Weight of the delay's change since the last update, in sixteenths of a hertz.
+    pub beta: f64,
+    /// Time of dropping nothing when congestion begins.
+    pub max_burst_s: f64,
+    /// Whether drops are kept apart.
+    pub derandomize: bool,
+}
+
+impl Pie {
+    /// Whether times are positive and weights those that `tc` takes.
+    pub fn is_sound(&self) -> bool {
+        let positive = |time_s: f64| time_s > 0.0 && time_s.is_finite();
+        let weight = |weight: f64| (0.0..=32.0).contains(&weight);
+        positive(self.target_s)
+            && positive(self.tupdate_s)
+            && (0.0..=100.0).contains(&self.max_burst_s)
+            && weight(self.alpha)
+            && weight(self.beta)
+    }
+}
+
+/// PIE at work.
+#[derive(Clone, Copy, Debug)]
+pub struct State {
+    pie: Pie,
+    probability: f64,
+    delay_old_s: f64,
+    burst_s: f64,
+    update_s: f64,
+}
+
+impl State {
+    /// A queue that has seen no packet.
+    pub fn new(pie: Pie) -> State {
+        State {
+            pie,
+            probability: 0.0,
+            delay_old_s: 0.0,
+            burst_s: pie.max_burst_s,
+            update_s: FIRST_UPDATE_S,
+        }
+    }
+
+    /// The share of what arrives in a step that is dropped, at a queue so long.
+    pub fn dropped(&mut self, now_s: f64, step_s: f64, delay_s: f64, backlog_p: f64) -> f64 {
+        while now_s >= self.update_s {
+            self.update(delay_s);
+            self.update_s += self.pie.tupdate_s;
+        }
+        let burst = self.burst_s > 0.0;
+        if backlog_p > 0.0 {
+            self.burst_s = (self.burst_s - step_s).max(0.0);
+        }
+        let harmless = delay_s < self.pie.target_s / 2.0 && self.probability < HARMLESS;
+        if burst || harmless || backlog_p < FREE_P {
+            return 0.0;
+        }
+        self.share()
+    }
+
+    /// One in each stretch between drops. The sum of p reaches 0.85 with the n-th packet, from which on each is
+    /// dropped with p; that it is dropped for certain when the sum reaches 8.5 adds less than a thousandth.
+    fn share(&self) -> f64 {
+        if !self.pie.derandomize || self.probability == 0.0 {
+            return self.probability;
+        }
+        let spared = (TOO_EARLY / self.probability).ceil() - 1.0;
+        1.0 / (spared + 1.0 / self.probability)
+    }
+
+    fn update(&mut self, delay_s: f64) {
+        self.probability = (self.probability + self.step(delay_s)).clamp(0.0, 1.0);
+        if delay_s == 0.0 && self.delay_old_s == 0.0 {
+            self.probability *= DECAY;
+        }
+        let half_s = self.pie.target_s / 2.0;
+        if self.probability == 0.0 && delay_s < half_s && self.delay_old_s < half_s {
+            self.burst_s = self.pie.max_burst_s;
+        }
+        self.delay_old_s = delay_s;
+    }
+
+    fn step(&self, delay_s: f64) -> f64 {
+        let error_s = delay_s - self.pie.target_s;
+        let growth_s = delay_s - self.delay_old_s;
+        let weighted = self.pie.alpha * error_s + self.pie.beta * growth_s;
+        let step = weighted / (scale(self.probability) * UNITS_PER_HERTZ);
+        let capped = if self.probability >= SCALED_BELOW {
+            step.min(LARGEST_STEP)
+        } else {
+            step
+        };
+        let extra = if delay_s > HIGH_DELAY_S {
+            LARGEST_STEP
+        } else {
+            0.0
+        };
+        capped + extra
+    }
+}
+
+/// What α and β are divided by at this p: 2 below 10 %, and four times as much for each decade below 1 %
+/// (the table of section 4.2).
+fn scale(probability: f64) -> f64 {
+    if probability >= SCALED_BELOW {
+        return 1.0;
+    }
+    let (mut scale, mut decade) = (2.0, 0.01);
+    // A little less than the last decade, as the decades are products of rounded numbers.
+    while probability < decade && decade > LAST_DECADE * 0.99 {
+        scale *= SCALE_PER_DECADE;
+        decade /= 10.0;
+    }
+    scale
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PIE: Pie = Pie {
+        target_s: 0.015,
+        tupdate_s: 0.015,
+        alpha: 2.0,
+        beta: 20.0,
+        max_burst_s: 0.15,
+        derandomize: true,
+    };
+
+    /// With p = 0.01 84 packets pass (the sum reaches 0.85 with the 85th), then one in a hundred on average.
+    #[test]
+    fn drops_that_are_kept_apart_are_fewer() {
+        let state = State {
+            probability: 0.01,
+            ..State::new(PIE)
+        };
+        assert!((state.share() - 1.0 / 184.0).abs() < 1e-12);
+        let by_lot = Pie {
+            derandomize: false,
+            ..PIE
+        };
+        let state = State {
+            probability: 0.01,
+            ..State::new(by_lot)
+        };
+        assert_eq!(state.share(), 0.01);
+    }
+
+    /// RFC 8033 section 4.2: α (delay − target) + β (delay − old delay), here over 16 and over 2048 at first.
+    #[test]
+    fn the_probability_moves_by_the_delay_and_its_change() {
+        let mut state = State::new(PIE);
+        state.update(0.025);
+        let first = (2.0 * 0.01 + 20.0 * 0.025) / 16.0 / 2048.0;
+        assert!((state.probability - first).abs() < 1e-15);
+        state.probability = 0.5;
+        state.update(0.025);
+        assert!((state.probability - 0.5 - 2.0 * 0.01 / 16.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn nothing_is_dropped_in_a_burst_nor_from_a_short_queue() {
+        let mut state = State {
+            probability: 0.3,
+            update_s: 9.0,
+            ..State::new(PIE)
+        };
+        assert_eq!(state.dropped(1.0, 0.1, 0.02, 50.0), 0.0);
+        assert_eq!(state.dropped(1.1, 0.1, 0.02, 50.0), 0.0);
+        assert!(state.dropped(1.2, 0.1, 0.02, 50.0) > 0.0);
+        assert_eq!(state.dropped(1.3, 0.1, 0.02, 1.0), 0.0);
+    }
+}
