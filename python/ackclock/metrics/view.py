@@ -385,7 +385,7 @@ class RunView:
 ORDERS: Mapping[str, tuple[str | None]] = {"flows": ("flow",), "links": (None,), "paths": (None,)}
 
 
-def _started(until_s: float, requests: Array, block: Block) -> npt.NDArray[np.bool_]:
+def _started(until_s: float, requests: npt.NDArray[np.uint32], block: Block) -> npt.NDArray[np.bool_]:
     """Which of all flows are TCP flows that started, and no requests."""
     started = ~block.says("congestion", DATAGRAMS) & (block["start_s"] < until_s)
     return np.asarray(started & ~np.isin(block["flow"], requests) if requests.size else started)
