@@ -223,7 +223,7 @@ impl Plan {
     }
 
     fn check_parameters(&self) -> Result<(), PlanError> {
-        self.policy.check()?;
+        self.policy.check().map_err(PlanError)?;
         for opening in self
             .classes
             .iter()

@@ -4,7 +4,6 @@ use serde::Deserialize;
 
 use super::codel::{Codel, State as CodelState};
 use super::pie::{Pie, State as PieState};
-use super::plan::PlanError;
 use crate::red::{Red, EXPECTED};
 
 /// How a queue chooses what to drop, beside what does not fit.
@@ -31,17 +30,17 @@ impl Policy {
     ///
     /// # Errors
     /// Thresholds out of order, times that are not positive.
-    pub fn check(&self) -> Result<(), PlanError> {
+    pub fn check(&self) -> Result<(), String> {
         match self {
-            Policy::Red(red) if !red.is_sound() => Err(PlanError(format!(
-                "policy: found {red:?}; expected {EXPECTED}"
-            ))),
-            Policy::Codel(codel) if !codel.is_sound() => Err(PlanError(format!(
-                "policy: found {codel:?}; expected positive times"
-            ))),
-            Policy::Pie(pie) if !pie.is_sound() => Err(PlanError(format!(
+            Policy::Red(red) if !red.is_sound() => {
+                Err(format!("policy: found {red:?}; expected {EXPECTED}"))
+            }
+            Policy::Codel(codel) if !codel.is_sound() => {
+                Err(format!("policy: found {codel:?}; expected positive times"))
+            }
+            Policy::Pie(pie) if !pie.is_sound() => Err(format!(
                 "policy: found {pie:?}; expected positive times and weights from 0 to 32"
-            ))),
+            )),
             _ => Ok(()),
         }
     }
