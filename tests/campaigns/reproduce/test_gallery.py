@@ -14,7 +14,7 @@ from ackclock import engines
 from ackclock.campaigns import reproduce
 from ackclock.campaigns.reproduce import cases
 from ackclock.campaigns.reproduce.result import FULL, QUICK, Result
-from ackclock.campaigns.reproduce.work import TABLE
+from ackclock.campaigns.reproduce.work import TABLE, run
 
 ROOT = Path(__file__).parents[3]
 GALLERY = ROOT / "docs" / "gallery"
@@ -112,6 +112,13 @@ def test_of_some_engines_alone_the_rows_and_the_figure_come_beside_the_others(tm
     module.take(reproduce.Entry(copy), new)
     assert Result.read(copy / TABLE, entry.id) == before
     assert module.figures(reproduce.Entry(copy)) == [f"{entry.id}.png", f"{entry.id}-ns2.png"]
+
+
+def test_without_an_engine_nothing_is_set_beside_it(tmp_path):
+    """B2.6 has rows and a figure that set theory and packets beside each other."""
+    found = run(reproduce.find("B2.6").alone(["theory"]), tmp_path / "out", quick=True)
+    assert found.rows and {each.engine for each in found.rows} == {"theory"}
+    assert (tmp_path / "out" / "figure.png").exists()
 
 
 def test_of_some_readings_alone_the_rows_and_the_figure_come_beside_the_others(tmp_path, monkeypatch):

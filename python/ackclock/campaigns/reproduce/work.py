@@ -224,7 +224,10 @@ def rows_of(entry: Entry, found: Mapping[str, Found], passes: Sequence[Pass], th
     if this is passes[0] and len(passes) > 1 and not this.reading.name:
         return own
     measured = {engine: _Some(entry, of.measured, every) for engine, of in found.items() if of.measured or not of.why}
-    together = entry.beside(measured)
+    try:
+        together = entry.beside(_Run(measured))
+    except _NotRunError:
+        together = []
     named = together if isinstance(together, Mapping) else {", ".join(measured): together}
     shortened = {
         name
@@ -249,6 +252,17 @@ def _own_rows(entry: Entry, found: Found, every: Sequence[str]) -> list[Row]:
     if not found.why:
         return [row for row in rows if row.summary.n]
     return [row if row.summary.n else replace(row, aside=True, because=found.why) for row in rows]
+
+
+class _NotRunError(KeyError):
+    """An engine of the entry was not run, or is not there."""
+
+
+class _Run(dict[str, Any]):
+    """What there is of engines that were run, or of an engine's cases."""
+
+    def __missing__(self, name: str) -> Any:
+        raise _NotRunError(name)
 
 
 class _Some(dict[str, Mapping[str, Values]]):
@@ -377,12 +391,13 @@ def _judged(entry: Entry, rows: Mapping[tuple[str, str], Sequence[Row]], scale: 
 def _drawn(
     entry: Entry, rows: Mapping[tuple[str, str], Sequence[Row]], best: Pass, passes: Sequence[Pass], folder: Path
 ) -> Figure:
-    """The figure: of an entry that draws its own, of its best reading; else all rows."""
+    """The figure: of an entry that draws its own, of its best reading; else, or without an engine, all rows."""
+    every_row = partial(figures.rows, {", ".join(filter(None, key)): found for key, found in rows.items()})
     if entry.draw is None:
-        return figures.rows({", ".join(filter(None, key)): found for key, found in rows.items()}, entry.published)
+        return every_row(entry.published)
     by_engine = {name: (each, chosen) for each in (*passes, best) for name, chosen in each.plans.items()}
     given = [
-        _read(by_engine[engine][0].folder(folder) / engine, by_engine[engine][1]) if engine in by_engine else {}
+        _read(by_engine[engine][0].folder(folder) / engine, by_engine[engine][1]) if engine in by_engine else _Run()
         for engine in entry.all_engines
     ]
     if entry.examine:
@@ -390,7 +405,10 @@ def _drawn(
     if entry.captured:
         every = {case: None for _, chosen in by_engine.values() for case in chosen}
         given.append(_read(best.folder(folder) / CAPTURED, every))
-    drawn: Figure = entry.draw(*given)
+    try:
+        drawn: Figure = entry.draw(*given)
+    except _NotRunError:
+        return every_row(entry.published)
     return drawn
 
 
