@@ -1,7 +1,8 @@
 """The fluid engine beside the packet engine, which it is fed from: utilisation against the buffer.
 
 In short form: 100 Mb/s, 10 flows with RTTs of 80 to 260 ms, 60 s, buffers of 0.05 and 0.2 bandwidth-delay products.
-The packet engine's senders pace, because a fluid knows no bursts within a round trip; the gallery's K.box has the long
+The packet engine's senders pace and have no send buffer, because a fluid knows neither bursts within a round trip nor
+buffers at hosts; the gallery's K.box has the long
 form at 1 and 10 Gb/s, with and without pacing.
 """
 
@@ -35,6 +36,7 @@ frame_overhead = "0B"
 queue = {{ discipline = "pfifo", limit = "{buffer}bdp" }}
 [tcp]
 pacing = true
+batches = false
 [[flows]]
 count = 10
 congestion = {congestion}

@@ -184,6 +184,7 @@ def test_the_defaults_of_the_options():
         "synchronisation": {"kind": "normal", "least": 0.3, "mean": None, "sd": 1.5},
         "victims": {"kind": "rate"},
         "slow_start": True,
+        "cuts": "once",
         "step_s": None,
     }
 

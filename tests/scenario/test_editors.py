@@ -106,4 +106,4 @@ def test_sizes(text):
 def test_a_description_is_short():
     assert editors.first_clause('a list; or "a; b"') == "a list"
     assert editors.first_clause('a (b; c), "d; e"; f') == 'a (b; c), "d; e"'
-    assert editors.first_clause("word " * 40) == "word " * 15 + "…"
+    assert editors.first_clause("word " * 40) == "word " * 14 + "…"

@@ -23,7 +23,7 @@ from ackclock.scenario.scenario import json_schema
 FILE = Path(__file__).parent / "schema.json"
 
 #: Longest description, in characters.
-LONGEST = 80
+LONGEST = 72
 
 #: From so many characters on, what is there twice is said once.
 WORTH_A_NAME = 120
