@@ -47,10 +47,10 @@ Where an entry's page has a section *Mechanisms, shown by runs*, what is said to
 off or on in runs of its own (`ackclock reproduce B3.11 --mechanism all`), and the rows that this moves stand beside
 those of the entry. They do not count.
 
-Rows of `packet` in B5.23–5.24 and R5.1–5.8 are of the present engine, those of `linux` beside them are older. Older
-too are D.fig17, G.altman, G.recap, G.resp, K.box, K.ver, R7.2 and the row of `packet` in K.util: they come from runs
-before the packet engine compressed SACKs, allowed one recovery to follow another immediately and took RTTs from
-timestamps in whole milliseconds, as Linux does, and before the receivers of `linux` read in time. Rows run before
+Rows of `packet` in B4.silence, R5.1–5.8, R6.cap, R6.t1, R6.t2, R7.4–7.9, R7.10 and R7.cap come from runs before hosts
+took time for packets by default; those in G.recap and K.util, which are older still, from runs before the packet engine
+compressed SACKs, allowed one recovery to follow another immediately and took RTTs from timestamps in whole
+milliseconds, as Linux does. Rows of `linux` and `ns2` are older than those of `packet` beside them. Rows run before
 there was *undetermined* were judged by their means alone.
 """
 
