@@ -58,7 +58,7 @@ class Sweep:
         return [str(name) for name in self.manifest["sweep"]["metrics"]]
 
     def scan(self, table: str) -> pl.LazyFrame:
-        """A table of the dataset over all runs, with the columns `run` and `point`.
+        """A table of the dataset over all runs, with the columns `run` and `point`, in the order of the runs.
 
         `flows` and `links` are always there, the others if samples were kept; `InputError` is raised for what is not,
         or is damaged.
@@ -68,7 +68,7 @@ class Sweep:
         if not manifest.under(place):
             raise InputError(f"{self.folder}: found no table {table!r}; expected a sweep that was run with --samples")
         manifest.check(manifest.under(place), [place])
-        return parts.scan(self.folder, table, manifest.files)
+        return parts.scan(self.folder, table, manifest.files).sort("run", maintain_order=True)
 
     @checked(table=optional(arguments.WORD))
     def to_pandas(self, table: str | None = None) -> Any:
