@@ -114,33 +114,48 @@ congestion = "cubic"
 
 
 def state_of_the_machine():
-    """What a run must not change: devices, namespaces, processes of ours, sysctls of the network."""
+    """What a run must not change; another test's run beside it has namespaces of its own."""
     sysctls = {}
     for path in Path("/proc/sys/net").rglob("*"):
         try:
             sysctls[path] = path.read_text()
         except OSError:
             continue
-    namespaces = set()
+    devices = sorted(path.name for path in Path("/sys/class/net").iterdir())
+    return devices, sorted(Path("/run").glob("netns/*")), sysctls
+
+
+def namespaces():
+    """Every network namespace that a process is in."""
+    found = set()
     for path in Path("/proc").glob("[0-9]*/ns/net"):
         try:
-            namespaces.add(path.readlink())
-        except OSError:
-            continue
-    devices = sorted(path.name for path in Path("/sys/class/net").iterdir())
-    return devices, namespaces, sorted(Path("/run").glob("netns/*")), sysctls
-
-
-def inside():
-    """The processes that carry out an order."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if b"linux_inside" in path.read_bytes():
-                found.append(int(path.parent.name))
+            found.add(path.readlink())
         except OSError:
             continue
     return found
+
+
+def inside(parent):
+    """The processes below a process that carry out an order."""
+    parents = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            number, rest = path.read_text().split(" (", maxsplit=1)
+        except OSError:
+            continue
+        parents[int(number)] = int(rest.rsplit(")", maxsplit=1)[1].split()[1])
+    below = {parent}
+    while more := {number for number, its in parents.items() if its in below} - below:
+        below |= more
+    return [number for number in below if b"linux_inside" in _command(number)]
+
+
+def _command(process):
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def nodes(process):
@@ -152,15 +167,20 @@ def nodes(process):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_whoever_ends_a_run_finds_the_machine_as_it_was(tmp_path, number):
     (tmp_path / "run.toml").write_text(RUN)
-    before, others = state_of_the_machine(), set(inside())
+    before = state_of_the_machine()
     words = ["run", "run.toml", "--engine", "linux", "--kernel", "live", "--out", "out"]
     command = [sys.executable, "-c", "from ackclock.cli import main; main()", *words]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        _wait(lambda: any(map(nodes, set(inside()) - others)))
+        _wait(lambda: any(map(nodes, inside(process.pid))))
+        running = inside(process.pid)
+        (private,) = {Path(f"/proc/{number}/ns/net").readlink() for number in running} - {
+            Path("/proc/self/ns/net").readlink()
+        }
         process.send_signal(number)
     assert process.returncode == (-number if number == signal.SIGKILL else 128 + number)
-    _wait(lambda: set(inside()) <= others)
-    _wait(lambda: state_of_the_machine() == before)
+    _wait(lambda: not any(map(_command, running)))
+    _wait(lambda: private not in namespaces())
+    assert state_of_the_machine() == before
     assert not (tmp_path / "out").exists()
 
 
