@@ -127,13 +127,15 @@ def state_of_the_machine():
 
 def namespaces():
     """Every network namespace that a process is in."""
-    found = set()
-    for path in Path("/proc").glob("[0-9]*/ns/net"):
-        try:
-            found.add(path.readlink())
-        except OSError:
-            continue
-    return found
+    return {namespace(path.name) for path in Path("/proc").glob("[0-9]*")}
+
+
+def namespace(process):
+    """The network namespace of a process; None if it has ended."""
+    try:
+        return Path(f"/proc/{process}/ns/net").readlink()
+    except OSError:
+        return None
 
 
 def inside(parent):
@@ -173,13 +175,11 @@ def test_whoever_ends_a_run_finds_the_machine_as_it_was(tmp_path, number):
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         _wait(lambda: any(map(nodes, inside(process.pid))))
         running = inside(process.pid)
-        (private,) = {Path(f"/proc/{number}/ns/net").readlink() for number in running} - {
-            Path("/proc/self/ns/net").readlink()
-        }
+        private = set(map(namespace, running)) - {namespace("self"), None}
         process.send_signal(number)
     assert process.returncode == (-number if number == signal.SIGKILL else 128 + number)
     _wait(lambda: not any(map(_command, running)))
-    _wait(lambda: private not in namespaces())
+    _wait(lambda: not private & namespaces())
     assert state_of_the_machine() == before
     assert not (tmp_path / "out").exists()
 
