@@ -101,10 +101,21 @@ def _others(answer: Answer) -> Iterator[str]:
         yield from (f"  {_end(question, row, number)}" for row, number in answer.ends.items())
     if len(question.goals) > 1:
         yield from (f"  {described(question.values(number))}" for number in answer.frontier)
+        yield _not_run(question.rows * question.row, len(answer.judged))
     if alike := answer.as_good():
         values = "; ".join(described(question.values(number)) for number in alike[:MOST_ALIKE])
         more = f" and {len(alike) - MOST_ALIKE} more" if len(alike) > MOST_ALIKE else ""
         yield f"Not clearly worse: {values}{more}."
+
+
+def _not_run(settings: int, judged: int) -> str:
+    """What is known of the settings that a frontier was found without."""
+    if judged == settings:
+        return ""
+    return (
+        f"{judged:,} of {settings:,} settings were run. Each of the others fails a need, or is in no goal more than "
+        "1 % better than one on the frontier, provided that its metrics lie between those of its neighbours."
+    )
 
 
 def _end(question: Question, row: int, number: int | None) -> str:
