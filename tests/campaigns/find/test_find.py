@@ -16,6 +16,7 @@ from ackclock.campaigns.find.question import Question, question
 from ackclock.campaigns.find.words import sentences
 from ackclock.errors import InputError, ScenarioError, UnsupportedError
 from ackclock.scenario import planning
+from ackclock.views.plots.found import found as drawn_of
 
 SCENARIO = """
 duration = "8s"
@@ -107,6 +108,15 @@ def test_a_frontier_is_searched_for_and_says_what_was_not_run():
     assert len(found.judged) < len(every.judged)
     assert list(found.frontier) == sorted(found.frontier)
     assert f"{len(found.judged)} of {len(every.judged)} settings were run." in " ".join(sentences(found))
+
+
+def test_a_figure_shows_needs_goals_and_the_frontier():
+    goals = [goal("max:utilisation"), goal("min:queue_delay_mean")]
+    found = find(asked(vary("limit=2p..40p/5"), needs=[], goals=goals))
+    frontier = [dict(found.question.values(number)) for number in found.frontier]
+    busy, delay, trade = (ax for ax in drawn_of(found.question.about, found.points, frontier).axes if ax.axison)
+    assert [ax.get_title("left") for ax in (busy, delay)] == ["Utilisation (%)", "Mean queueing delay (ms)"]
+    assert [len(line.get_xdata()) for line in trade.lines] == [len(found.points), len(frontier)]
 
 
 def test_each_row_has_its_own_end():
