@@ -145,6 +145,9 @@ def question(
         raise InputError(f"{loaded.source.name}: found a sweep; expected one scenario, and what to vary by --vary")
     if not needs and not goals:
         raise InputError('--need: found none; expected what is needed, such as --need "utilisation >= 99%"')
+    goal_metrics = [goal.metric for goal in goals]
+    if twice := next((name for name in goal_metrics if goal_metrics.count(name) > 1), None):
+        raise InputError(f"--best: found {twice} twice; expected each metric once")
     ordered = [vary for vary in varied if vary.ordered]
     if end and not ordered:
         raise InputError(f"--{end}: found no range; expected one, such as --vary limit=0.01bdp..2bdp")
