@@ -115,7 +115,7 @@ wheel: $(VENV)/.ackclock $(AGENT)  ## dist/: the sources, and a wheel for Linux 
 	$(PIP) install 'maturin[zig]>=1.9.4,<2'
 	rm -rf dist
 	$(VENV)/bin/maturin sdist --out dist
-	$(VENV)/bin/maturin build --release --locked --zig --compatibility manylinux2014 --out dist
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" maturin build --release --locked --zig --compatibility manylinux2014 --out dist
 
 try-wheel: wheel debian-wheel  ## what dist/ has, installed in a root with Debian's Python and nothing else
 	tools/try-wheel.sh $(PYTHON)

@@ -60,6 +60,8 @@ PAGES = (
     "docs/guides/reproducibility.md",
     "docs/guides/captures.md",
     "docs/guides/exchange.md",
+    "docs/concepts/single-flow.md",
+    "docs/concepts/closed-forms.md",
     "docs/concepts/fluid.md",
     "docs/concepts/loss-synchronisation.md",
     "docs/concepts/dataset.md",

@@ -3,7 +3,7 @@
 # scenario there; then builds the sources of dist in an environment of their own.
 #   try-wheel.sh PYTHON
 set -euo pipefail
-python=$(realpath --no-symlinks "$1")
+python=$(realpath --no-symlinks "$(command -v "$1")")
 cd "$(dirname "$0")/.."
 [[ $(id -u) == 0 ]] || { echo "make try-wheel makes a root of its own with debootstrap: run it as root" >&2; exit 1; }
 

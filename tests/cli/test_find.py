@@ -80,6 +80,7 @@ def test_dry_run_shows_the_settings_and_runs_nothing(tmp_path):
         ((*SMALL, "--budget", "soon"), "--budget: found 'soon'; expected a time such as 20ms"),
         ((*SMALL, "--need", "jain >= 1", "--vary", "lmit=1p,2p"), "--vary: lmit: found an unknown key"),
         ((*SMALL, "--need", "jain >= 1", "--try", "codel", "--confirm", "x"), 'engine: found "x"; expected one of'),
+        ((*SMALL, "--best", "max:jain", "--try", "codel,pie", "--confirm", "linux"), "found linux and no need"),
     ],
 )
 def test_mistakes_are_a_line(tmp_path, arguments, said):

@@ -261,6 +261,8 @@ def _perform(
     from ackclock.cli.terminal import answer as shown
     from ackclock.cli.terminal.progress import progress
 
+    if confirm and not asked.needs:
+        raise InputError(f"--confirm: found {confirm} and no need; expected --need, which is what an engine confirms")
     folder.check(place)
     for name in filter(None, [asked.engine, confirm]):
         looking.check(asked, name)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ackclock.campaigns.find.searching import Minimum, coarse, first_holding, looks_of
+from ackclock.campaigns.find.searching import Frontier, Minimum, coarse, first_holding, looks_closer, looks_of
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,9 @@ class Row:
 
     def look(self, number: int) -> Seen:
         self.asked.append(number)
+        return self.seen(number)
+
+    def seen(self, number: int) -> Seen:
         return Seen(frozenset("a" * (number < self.rises) + "b" * (number >= self.falls)))
 
 
@@ -55,4 +58,49 @@ def test_some_of_a_row_have_both_ends(count):
 def test_the_cheapest_of_a_valley_is_found(best):
     search = Minimum(100, lambda number: abs(number - best))
     assert search.find() == best
-    assert len(search.seen) < 25
+    assert len(search.seen) <= looks_closer(100) + 4
+
+
+def cover(costs, seen, low, high):
+    """Whether one of those seen is as good, to within 1 %, as the best that may lie between two."""
+    best = [min(pair) for pair in zip(costs(low), costs(high), strict=True)]
+    return any(all(a <= b + 0.01 * abs(b) for a, b in zip(costs(number), best, strict=True)) for number in seen)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 100), st.floats(0, 100)), min_size=1, max_size=120),
+    st.integers(0, 120),
+    st.integers(0, 130),
+)
+def test_what_a_frontier_leaves_out_adds_nothing(steps, rises, falls):
+    """One cost rises along the row and the other falls; what is between the ends of the needs holds."""
+    row, count = Row(rises, falls), len(steps)
+    up = [sum(step for step, _ in steps[: place + 1]) for place in range(count)]
+    down = [-sum(step for _, step in steps[: place + 1]) for place in range(count)]
+
+    def costs(number):
+        return up[number], down[number]
+
+    def holding():
+        return {number for number in row.asked if row.seen(number).holds}
+
+    Frontier(1, count, row.look, lambda low, high: cover(costs, holding(), low, high)).find()
+    held = holding()
+    for number in range(count):
+        assert not row.seen(number).holds or cover(costs, held, number, number)
+
+
+def test_a_frontier_needs_few_settings_where_one_goal_hardly_changes():
+    row = Row(0, 1000)
+
+    def costs(number):
+        return number, -min(number, 40)
+
+    Frontier(2, 400, row.look, lambda low, high: cover(costs, set(row.asked), low, high)).find()
+    assert len(set(row.asked)) < 150
+
+
+def test_between_two_settings_that_lack_the_same_none_is_looked_at():
+    row = Row(300, 400)
+    Frontier(1, 200, row.look, lambda *_: False).find()
+    assert len(set(row.asked)) == 9

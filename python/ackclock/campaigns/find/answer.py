@@ -141,14 +141,3 @@ def _clearly(others: Sequence[float], own: Sequence[float]) -> bool:
     """Whether the others cost more, seed by seed."""
     margins = [other - mine for other, mine in zip(others, own, strict=False)]
     return bool(margins) and any(margins) and chance(margins) <= RISK
-
-
-def dominating(costs: Mapping[int, Sequence[float]]) -> Iterator[int]:
-    """Those than which none is at least as good in every cost and better in one: the frontier of Pareto."""
-    for number, own in costs.items():
-        if not any(_beats(other, own) for other in costs.values()):
-            yield number
-
-
-def _beats(other: Sequence[float], own: Sequence[float]) -> bool:
-    return all(a <= b for a, b in zip(other, own, strict=True)) and tuple(other) != tuple(own)

@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from ackclock.campaigns.find.answer import Answer, dominating
+from ackclock.campaigns.find.answer import Answer
 from ackclock.campaigns.find.deciding import RISK, UNDECIDED, Judgement, judged, measured
+from ackclock.campaigns.find.frontier import covered, dominating
 from ackclock.campaigns.find.looking import Looker, Row, Runs, SpentError, check
 from ackclock.campaigns.find.proposing import Proposer
 from ackclock.campaigns.find.question import Question
-from ackclock.campaigns.find.searching import Minimum, first_holding
+from ackclock.campaigns.find.searching import Frontier, Minimum, first_holding
 
 #: So many runs of another engine confirm an answer.
 CONFIRMING = 4
@@ -81,6 +82,9 @@ def _cpu_s() -> float:
 
 def _search(looker: Looker, ends: dict[int, int | None]) -> None:
     question = looker.question
+    if question.trades:
+        Frontier(question.rows, question.row, looker.look, lambda low, high: covered(looker, low, high)).find()
+        return
     proposer = Proposer(question)
     for row in range(question.rows):
         if question.end is not None:
@@ -124,7 +128,7 @@ def _frontier(known: Answer) -> tuple[int, ...]:
         return ()
     candidates = holding if question.end is None else [number for number in holding if number in known.ends.values()]
     costs: Mapping[int, tuple[float, ...]] = {number: _costs(question, known.runs[number]) for number in candidates}
-    return tuple(dominating(costs))
+    return tuple(sorted(dominating(costs)))
 
 
 def _best(known: Answer) -> int | None:

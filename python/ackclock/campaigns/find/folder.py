@@ -5,7 +5,7 @@ results/dumbbell-find-limit-3fa2c1/
 ├── answer.json       what `ackclock find --json` prints
 ├── runs.parquet      a row for each run: the setting's number and values, the seed, and the metrics
 ├── scenario.toml     the scenario at the best setting
-└── find.png          what is needed, over the settings
+└── find.png          what is needed and what is best, over the settings; for several goals the frontier
 """
 
 from __future__ import annotations
@@ -101,7 +101,8 @@ def _draw(answer: Answer, path: Path) -> None:
     from ackclock.views.plots.found import found
 
     try:
-        found(answer.question.about, answer.points).savefig(path)
+        frontier = [dict(answer.question.values(number)) for number in answer.frontier]
+        found(answer.question.about, answer.points, frontier).savefig(path)
     except InputError:  # nothing was looked at
         return
 

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ackclock.campaigns.find.answer import NONE, dominating
+from ackclock.campaigns.find.answer import NONE
 from ackclock.campaigns.find.deciding import HOLDS, RISK, UNDECIDED, Judgement, judged
+from ackclock.campaigns.find.frontier import dominating
 from ackclock.campaigns.find.goals import Goal
 from ackclock.campaigns.find.looking import Row
 from ackclock.campaigns.find.needs import Need

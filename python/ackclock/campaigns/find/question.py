@@ -13,7 +13,7 @@ from ackclock.campaigns.find.candidates import MOST_CANDIDATES, Vary
 from ackclock.campaigns.find.deciding import LOOKS, RISK
 from ackclock.campaigns.find.goals import Goal
 from ackclock.campaigns.find.needs import Need
-from ackclock.campaigns.find.searching import COARSE, looks_of
+from ackclock.campaigns.find.searching import COARSE, looks_closer, looks_of
 from ackclock.errors import InputError, Problem, ScenarioError
 from ackclock.metrics import main
 from ackclock.scenario.planning import Loaded, Point
@@ -29,7 +29,7 @@ MOST_NAMED, DIGITS = 3, 6
 @dataclass(frozen=True)
 class Question:
     """`loaded` has a point for each setting. `end` says which end of the first ladder is looked for, if one is; the
-    keys before it have a search each. Without it all settings are judged, along a ladder coarsely at first.
+    keys before it have a search each. Without it settings are judged by the goals, along a ladder coarsely at first.
     """  # noqa: D205
 
     loaded: Loaded
@@ -55,6 +55,11 @@ class Question:
     def refines(self) -> bool:
         """Whether one goal is followed along a ladder."""
         return self.end is None and len(self.goals) == 1 and self.varied[-1].ordered and self.row > COARSE
+
+    @property
+    def trades(self) -> bool:
+        """Whether several goals are followed along a ladder."""
+        return self.end is None and len(self.goals) > 1 and self.varied[-1].ordered
 
     def number(self, row: int, place: int) -> int:
         """The setting at a place of a row; places count from the end that is looked for."""
@@ -92,7 +97,7 @@ class Question:
     @property
     def risk(self) -> float:
         """That of one look at one setting."""
-        each = looks_of(self.row) if self.end else min(self.row, COARSE if self.varied[-1].ordered else self.row)
+        each = looks_of(self.row) if self.end else looks_closer(self.row) if self.refines else self.row
         return RISK / (self.rows * each) / len(self.looks)
 
     @property
@@ -140,6 +145,9 @@ def question(
         raise InputError(f"{loaded.source.name}: found a sweep; expected one scenario, and what to vary by --vary")
     if not needs and not goals:
         raise InputError('--need: found none; expected what is needed, such as --need "utilisation >= 99%"')
+    goal_metrics = [goal.metric for goal in goals]
+    if twice := next((name for name in goal_metrics if goal_metrics.count(name) > 1), None):
+        raise InputError(f"--best: found {twice} twice; expected each metric once")
     ordered = [vary for vary in varied if vary.ordered]
     if end and not ordered:
         raise InputError(f"--{end}: found no range; expected one, such as --vary limit=0.01bdp..2bdp")

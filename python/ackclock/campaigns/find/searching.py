@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from itertools import pairwise
 from typing import Protocol, TypeAlias
 
 #: So many values of a ladder are looked at before a search goes on around the best of them.
@@ -84,6 +86,11 @@ def coarse(count: int, most: int = COARSE) -> list[int]:
     )
 
 
+def looks_closer(count: int) -> int:
+    """About as many settings as `Minimum` looks at in a row of so many."""
+    return len(coarse(count)) + 2 * math.ceil(math.log2(max(1.0, (count - 1) / (COARSE - 1))))
+
+
 @dataclass(slots=True)
 class Minimum:
     """The cheapest of a row: coarsely first, then ever closer around the best so far."""
@@ -111,3 +118,43 @@ class Minimum:
         for other in known[max(place - 1, 0) : place] + known[place + 1 : place + 2]:
             if abs(other - at) > 1:
                 yield (other + at) // 2
+
+
+@dataclass(slots=True)
+class Frontier:
+    """What is worth a look where several goals count: rows coarsely first, then the middles of the widest gaps.
+
+    A gap is left alone if both its ends lack the same, or if it is `covered`: what lies between the two settings adds
+    nothing to what is known.
+    """
+
+    rows: int
+    count: int
+    look: Looks
+    covered: Callable[[int, int], bool]
+
+    def find(self) -> None:
+        """Looks at settings until no gap is left that may add something."""
+        gaps = [gap for row in range(self.rows) for gap in self._coarsely(row * self.count)]
+        heapify(gaps)
+        while gaps:
+            _, low, high = heappop(gaps)
+            if high - low > 1 and not self._settled(low, high):
+                middle = (low + high) // 2
+                self.look(middle)
+                for gap in ((low, middle), (middle, high)):
+                    heappush(gaps, _by_width(*gap))
+
+    def _coarsely(self, first: int) -> list[tuple[int, int, int]]:
+        places = [first + place for place in coarse(self.count)]
+        for place in places:
+            self.look(place)
+        return [_by_width(low, high) for low, high in pairwise(places)]
+
+    def _settled(self, low: int, high: int) -> bool:
+        return bool(self.look(low).lacking & self.look(high).lacking) or self.covered(low, high)
+
+
+def _by_width(low: int, high: int) -> tuple[int, int, int]:
+    """A gap as it is sorted: the widest is the first."""
+    return low - high, low, high

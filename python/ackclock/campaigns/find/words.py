@@ -44,17 +44,20 @@ def _found(answer: Answer) -> Iterator[str]:
         what = "No setting" if answer.verdict == NONE else "No setting yet"
         yield f"{what} of {question.rows * question.row:,} meets all needs."
         return
-    values = described(question.values(best))
+    values, settings = (
+        described(question.values(best)),
+        "settings that meet all needs" if question.needs else "settings",
+    )
     if len(question.goals) > 1:
         count = len(answer.frontier)
         goals = " and ".join(map(str, question.goals))
         yield (
-            f"By {goals}, {count:,} of the settings that meet all needs {_are(count)} on the frontier: no other one is "
+            f"By {goals}, {count:,} of the {settings} {_are(count)} on the frontier: no other one is "
             "better in one of these goals and at least as good in the others."
         )
         return
     if question.goals:
-        how = "Of the settings that meet all needs the best by " + " and ".join(map(str, question.goals))
+        how = f"Of the {settings} the best by {question.goals[0]}"
     else:
         how = f"The {question.end} setting that meets all needs" if question.end else "A setting that meets all needs"
     yield f"{how} is {values}{_limit(answer, best)}."
@@ -101,10 +104,23 @@ def _others(answer: Answer) -> Iterator[str]:
         yield from (f"  {_end(question, row, number)}" for row, number in answer.ends.items())
     if len(question.goals) > 1:
         yield from (f"  {described(question.values(number))}" for number in answer.frontier)
+        yield _not_run(question, len(answer.judged))
     if alike := answer.as_good():
         values = "; ".join(described(question.values(number)) for number in alike[:MOST_ALIKE])
         more = f" and {len(alike) - MOST_ALIKE} more" if len(alike) > MOST_ALIKE else ""
         yield f"Not clearly worse: {values}{more}."
+
+
+def _not_run(question: Question, judged: int) -> str:
+    """What is known of the settings that a frontier was found without."""
+    settings = question.rows * question.row
+    if judged == settings:
+        return ""
+    which = "fails a need, or is" if question.needs else "is"
+    return (
+        f"{judged:,} of {settings:,} settings were run. Each of the others {which} in no goal more than "
+        "1 % better than one on the frontier, provided that its metrics lie between those of its neighbours."
+    )
 
 
 def _end(question: Question, row: int, number: int | None) -> str:

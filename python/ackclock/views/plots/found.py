@@ -1,4 +1,7 @@
-"""What settings were looked at for an answer: a panel for each need, its bound, and what each setting gave."""
+"""What settings were looked at for an answer: a panel for each need, its bound, and for each goal.
+
+For several goals there is also the first over the second, with the frontier.
+"""
 
 from __future__ import annotations
 
@@ -27,18 +30,27 @@ _NUMBER = re.compile(r"[\d.]+(?:[eE][+-]?\d+)?")
 
 
 @style.styled
-def found(about: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> Figure:
-    """Draws an answer: `about` has the `varied` keys and the `bounds`, `points` are those of `Answer.points`."""
-    bounds: Sequence[tuple[str, float]] = about["bounds"]
+def found(
+    about: Mapping[str, Any], points: Sequence[Mapping[str, Any]], frontier: Sequence[Mapping[str, Any]] = ()
+) -> Figure:
+    """Draws an answer: `about` has the `varied` keys, `bounds` and `goals`, `points` are those of `Answer.points`.
+
+    `frontier` has the values of its settings.
+    """
+    goals = [goal.partition(":")[2] for goal in about["goals"] if ":" in goal]
+    bounds = {**dict.fromkeys(goals), **dict(about["bounds"])}
     if not points or not bounds:
         raise InputError("the answer has no settings to draw")
-    across = min(style.columns(2), len(bounds))
-    rows = math.ceil(len(bounds) / across)
+    count = len(bounds) + (len(goals) > 1)
+    across = min(style.columns(2), count)
+    rows = math.ceil(count / across)
     fig = style.figure(1.0 + 2.0 * rows)
     panels = list(fig.subplots(rows, across, squeeze=False).flat)
-    for ax, (metric, bound) in zip(panels, bounds, strict=False):
+    for ax, (metric, bound) in zip(panels, bounds.items(), strict=False):
         _panel(ax, metric, bound, about["varied"], points)
-    for ax in panels[len(bounds) :]:
+    if len(goals) > 1:
+        _trade(panels[len(bounds)], goals, points, frontier)
+    for ax in panels[count:]:
         ax.set_axis_off()
     handles = dict(zip(*reversed(panels[0].get_legend_handles_labels()), strict=True))
     style.legend(fig, handles.values(), handles.keys(), ncols=5)
@@ -47,19 +59,48 @@ def found(about: Mapping[str, Any], points: Sequence[Mapping[str, Any]]) -> Figu
 
 
 def _panel(
-    ax: Axes, name: str, bound: float, varied: Mapping[str, Sequence[str]], points: Sequence[Mapping[str, Any]]
+    ax: Axes, name: str, bound: float | None, varied: Mapping[str, Sequence[str]], points: Sequence[Mapping[str, Any]]
 ) -> None:
-    metric, (*others, key) = METRICS[name], varied
-    factor, unit = numbers.scale(bound, metric.unit)
+    *others, key = varied
+    factor, label = _scale(name, bound, points)
     rows = list(dict.fromkeys(tuple(point["values"][other] for other in others) for point in points))
     for number, row in enumerate(rows):
         of_row = [point for point in points if tuple(point["values"][other] for other in others) == row]
         measured = [(point, point["metrics"][name]) for point in of_row]
         _row(ax, measured, (key, varied[key]), factor, (number, " ".join(map(str, row))))
-    ax.axhline(bound / factor, color=style.QUIET, linewidth=0.8, linestyle="--")
-    ax.set_title(f"{metric.label} ({unit})" if unit else metric.label)
+    if bound is not None:
+        ax.axhline(bound / factor, color=style.QUIET, linewidth=0.8, linestyle="--")
+    ax.set_title(label)
     ax.set_xlabel(key)
     _across(ax, varied[key])
+
+
+def _scale(name: str, bound: float | None, points: Sequence[Mapping[str, Any]]) -> tuple[float, str]:
+    """What a metric's values are divided by, and its label with the unit, of the bound or else the greatest mean."""
+    metric = METRICS[name]
+    means = [abs(mean) for point in points if (mean := point["metrics"][name]["mean"]) is not None]
+    factor, unit = numbers.scale(max(means, default=0.0) if bound is None else bound, metric.unit)
+    return factor, f"{metric.label} ({unit})" if unit else metric.label
+
+
+def _trade(
+    ax: Axes, goals: Sequence[str], points: Sequence[Mapping[str, Any]], frontier: Sequence[Mapping[str, Any]]
+) -> None:
+    """The first goal over the second, a mark for each setting; a line joins the frontier's."""
+    (above, y_label), (across, x_label) = (_scale(goal, None, points) for goal in goals[:2])
+
+    def places(chosen: Sequence[Mapping[str, Any]]) -> list[tuple[float, float]]:
+        means = [[point["metrics"][goal]["mean"] for goal in goals[:2]] for point in chosen]
+        return sorted((x / across, y / above) for y, x in means if x is not None and y is not None)
+
+    for verdict, mark in MARKS.items():
+        if found := places([point for point in points if point["verdict"] == verdict]):
+            ax.plot(*zip(*found, strict=True), color=palette.colour(0), linestyle="", markersize=4, **mark)
+    if found := places([point for point in points if point["values"] in frontier]):
+        ax.plot(*zip(*found, strict=True), color=palette.colour(1), linewidth=1.2, zorder=0)
+    _logarithmic(ax, [x for x, _ in places(points)], "")
+    ax.set_title(f"{y_label}, frontier")
+    ax.set_xlabel(x_label)
 
 
 def _row(
@@ -106,9 +147,13 @@ def _across(ax: Axes, values: Sequence[str]) -> None:
     if not _are_numbers(values):
         ax.set_xticks(range(len(values)), values)
         return
-    unit = _NUMBER.sub("", values[0], count=1)
-    ends = sorted(map(_amount, values))
-    if ends[0] > 0 and ends[-1] >= DECADES * ends[0]:
+    _logarithmic(ax, [*map(_amount, values)], _NUMBER.sub("", values[0], count=1))
+
+
+def _logarithmic(ax: Axes, places: Sequence[float], unit: str) -> None:
+    """Logarithms on the axis below where values are far apart; ticks as numbers with their unit."""
+    ends = sorted(places)
+    if ends and ends[0] > 0 and ends[-1] >= DECADES * ends[0]:
         ax.set_xscale("log")
         ax.xaxis.set_minor_formatter(NullFormatter())
     ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}{unit}"))
