@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 
-from ackclock.metrics import RunView, delay, epoch
+from ackclock.metrics import RunView, delay, epoch, value
 from ackclock.views import curves
 
 #: How long after an epoch's last drop the total window may still be on its way down, in round-trip times: one until
@@ -80,6 +80,15 @@ def transfer_loss(view: RunView) -> float | None:
     sent, lost, arrived = (view.flows[f"{what}_packets"].cast(pl.Float64) for what in ("sent", "dropped", "received"))
     dropped, received = float(lost.sum()), float(arrived.fill_null((sent - lost).clip(0.0)).sum())
     return dropped / (dropped + received) if received else None
+
+
+def served_bps(view: RunView) -> float | None:
+    """What the bottleneck sends, whole packets (bit/s): “the traffic that the server could effectively service”.
+
+    Source: Belhareth 2014, section 3.4, which says so of its goodput.
+    """
+    utilisation, rate_bps = value(view, "utilisation"), view.plan.links[view.plan.bottlenecks[0]].rate_bps
+    return utilisation * rate_bps if isinstance(utilisation, float) and rate_bps else None
 
 
 def queue_delay_quantile(share: float) -> Callable[[RunView], float | None]:

@@ -6,7 +6,7 @@ from itertools import combinations
 from ackclock.campaigns.reproduce import Measured, Row, Values, near, ratio
 from ackclock.campaigns.reproduce.entry import Published
 from ackclock.metrics import RunView
-from ackclock.reproductions.measures import queue_delay_quantile
+from ackclock.reproductions.measures import queue_delay_quantile, served_bps
 
 ENGINES = ("packet",)
 INTERVALS = ("5 ms", "30 ms", "100 ms")
@@ -32,7 +32,7 @@ def rtt_p95_s(view: RunView) -> float | None:
     return None if queue_s is None else queue_s + float(view.plan.flows[0].base_rtt_s)
 
 
-MEASURES = {"median": queue_delay_quantile(0.5), "rtt": rtt_p95_s, "goodput": "goodput_bps"}
+MEASURES = {"median": queue_delay_quantile(0.5), "rtt": rtt_p95_s, "goodput": served_bps, "payload": "goodput_bps"}
 
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
@@ -43,6 +43,17 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
         Row("codel-delay", _in_order(measured, "codel"), ORDERED, MOSTLY),
         *(
             Row("codel-goodput", measured[f"codel {at}"]["goodput"], near(value, CLOSE), near(value, NEAR), at)
+            for at in INTERVALS
+        ),
+        *(
+            Row(
+                "codel-goodput",
+                measured[f"codel {at}"]["payload"],
+                near(value, CLOSE),
+                near(value, NEAR),
+                f"{at}, payload",
+                aside=True,
+            )
             for at in INTERVALS
         ),
         Row("pie-delay", _in_order(measured, "pie"), ORDERED, MOSTLY),
