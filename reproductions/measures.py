@@ -83,12 +83,16 @@ def transfer_loss(view: RunView) -> float | None:
 
 
 def served_bps(view: RunView) -> float | None:
-    """What the bottleneck sends, whole packets (bit/s): “the traffic that the server could effectively service”.
+    """Payload of the packets that the bottleneck sends, new or repeated (bit/s).
 
-    Source: Belhareth 2014, section 3.4, which says so of its goodput.
+    Source: Belhareth 2014, section 3.4: throughput less what is lost, “the traffic that the server could effectively
+    service over a given time period”, which that thesis calls goodput.
     """
     utilisation, rate_bps = value(view, "utilisation"), view.plan.links[view.plan.bottlenecks[0]].rate_bps
-    return utilisation * rate_bps if isinstance(utilisation, float) and rate_bps else None
+    tcp = view.plan.groups[0].tcp
+    if not isinstance(utilisation, float) or rate_bps is None or tcp is None:
+        return None
+    return utilisation * rate_bps * tcp.mss_bytes / view.plan.packet_bytes
 
 
 def queue_delay_quantile(share: float) -> Callable[[RunView], float | None]:
