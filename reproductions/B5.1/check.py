@@ -8,6 +8,7 @@ import numpy as np
 
 from ackclock.campaigns.reproduce import Measured, Row
 from ackclock.campaigns.reproduce.entry import Published
+from ackclock.campaigns.reproduce.measured import Values
 from ackclock.metrics import RunView, epoch
 from ackclock.metrics.view import Array
 from ackclock.reproductions.measures import SETTLING_RTTS, window_fall
@@ -61,7 +62,10 @@ MEASURES = {"shape": first_third, "regular": irregularity, "synchronised": windo
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
     """Rows in the order of the claims."""
-    (found,) = measured.values()
+    return [row for found in measured.values() for row in _rows(found)]
+
+
+def _rows(found: Mapping[str, Values]) -> list[Row]:
     return [
         Row("shape", found["shape"], CUBIC, BENT),
         Row("regular", found["regular"], REGULARLY, SOMEWHAT),
