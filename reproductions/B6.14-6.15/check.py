@@ -7,7 +7,6 @@ from math import inf
 from ackclock.campaigns.reproduce import Measured, Row, Values, ratio
 from ackclock.campaigns.reproduce.entry import Published
 from ackclock.metrics import RunView
-from ackclock.reproductions.measures import served_bps
 
 ENGINES = ("packet", "linux")
 AQMS = {"ared": "ARED", "codel": "CoDel", "pie": "PIE"}
@@ -37,7 +36,7 @@ def rtt_s(view: RunView) -> float | None:
     return None if value is None else float(value)
 
 
-MEASURES = {"rtt": rtt_s, "delay": "queue_delay_mean_s", "goodput": served_bps}
+MEASURES = {"rtt": rtt_s, "delay": "queue_delay_mean_s", "goodput": "goodput_bps"}
 
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
-from ackclock.reproductions.measures import served_bps
+from ackclock.metrics import METRICS
 from ackclock.views.plots import style
 
 AQMS = {"ared": "ARED", "codel": "CoDel", "pie": "PIE"}
@@ -44,5 +44,5 @@ def _aqm(times: Axes, goodput: Axes, data: Mapping[str, Dataset], aqm: str, numb
     times.vlines(x, low, high, linewidth=1, **look)
     times.vlines(x, first, third, linewidth=5, **look)
     times.plot(x, median, "_", color="white", ms=6)
-    rates = [(served_bps(view) or 0) / 1e6 for view in views.values()]
+    rates = [(METRICS["goodput_bps"].function(view) or 0) / 1e6 for view in views.values()]
     goodput.plot(x, rates, "o", ms=4, label=AQMS[aqm], **look)
