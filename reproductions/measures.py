@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import polars as pl
 
-from ackclock.metrics import RunView, delay, epoch
+from ackclock.metrics import RunView, delay, epoch, value
 from ackclock.views import curves
 
 #: How long after an epoch's last drop the total window may still be on its way down, in round-trip times: one until
@@ -80,6 +80,19 @@ def transfer_loss(view: RunView) -> float | None:
     sent, lost, arrived = (view.flows[f"{what}_packets"].cast(pl.Float64) for what in ("sent", "dropped", "received"))
     dropped, received = float(lost.sum()), float(arrived.fill_null((sent - lost).clip(0.0)).sum())
     return dropped / (dropped + received) if received else None
+
+
+def served_bps(view: RunView) -> float | None:
+    """Payload of the packets that the bottleneck sends, new or repeated (bit/s).
+
+    Source: Belhareth 2014, section 3.4: throughput less what is lost, “the traffic that the server could effectively
+    service over a given time period”, which that thesis calls goodput.
+    """
+    utilisation, rate_bps = value(view, "utilisation"), view.plan.links[view.plan.bottlenecks[0]].rate_bps
+    tcp = view.plan.groups[0].tcp
+    if not isinstance(utilisation, float) or rate_bps is None or tcp is None:
+        return None
+    return utilisation * rate_bps * tcp.mss_bytes / view.plan.packet_bytes
 
 
 def queue_delay_quantile(share: float) -> Callable[[RunView], float | None]:

@@ -5,10 +5,10 @@ from math import inf
 
 from ackclock.campaigns.reproduce import Measured, Row, Values, near, ratio
 from ackclock.campaigns.reproduce.entry import Published
-from ackclock.reproductions.measures import queue_delay_quantile
+from ackclock.reproductions.measures import queue_delay_quantile, served_bps
 
 ENGINES = ("packet",)
-MEASURES = {"median": queue_delay_quantile(0.5), "goodput": "goodput_bps"}
+MEASURES = {"median": queue_delay_quantile(0.5), "goodput": served_bps}
 AQMS = ("ared", "codel", "pie")
 RTTS = ("5 ms", "100 ms", "500 ms")
 

@@ -6,8 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ackclock.dataset import Dataset
-from ackclock.metrics import METRICS
-from ackclock.reproductions.measures import queue_delay_quantile
+from ackclock.reproductions.measures import queue_delay_quantile, served_bps
 from ackclock.views.plots import style
 
 AQMS = {"ared": "ARED", "ared-gentle": "ARED, gentle", "codel": "CoDel", "pie": "PIE"}
@@ -28,7 +27,7 @@ def draw(data: Mapping[str, Dataset]) -> Figure:
         delay.vlines(x, low, high, linewidth=1, **look)
         delay.vlines(x, first, third, linewidth=5, **look)
         delay.plot(x, median, "_", color="white", ms=6)
-        rates = [(METRICS["goodput_bps"].function(view) or 0) / 1e6 for view in views]
+        rates = [(served_bps(view) or 0) / 1e6 for view in views]
         goodput.plot(x, rates, "o", ms=4, label=name, **look)
     delay.set_title("Queueing delay (ms): 5th, 25th, 50th, 75th and 95th percentile of the packets")
     delay.set_ylim(bottom=0)

@@ -1,12 +1,12 @@
 """The rule of B6.7–6.10: delay and goodput of CoDel and PIE by their interval."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import combinations
 
 from ackclock.campaigns.reproduce import Measured, Row, Values, near, ratio
 from ackclock.campaigns.reproduce.entry import Published
 from ackclock.metrics import RunView
-from ackclock.reproductions.measures import queue_delay_quantile
+from ackclock.reproductions.measures import queue_delay_quantile, served_bps
 
 ENGINES = ("packet",)
 INTERVALS = ("5 ms", "30 ms", "100 ms")
@@ -23,16 +23,25 @@ BELOW, NOT_FAR = (0.0, 0.12), (0.0, 0.15)
 #: “Increases slightly”: by a thousandth to a tenth; the same within a hundredth, or more.
 SLIGHTLY, THE_SAME = (1.001, 1.1), (0.99, 1.25)
 
-p95 = queue_delay_quantile(0.95)
+
+def rtt_s(share: float) -> Callable[[RunView], float | None]:
+    """The measure of path and queue that this share of the packets does not exceed."""
+    waited_s = queue_delay_quantile(share)
+
+    def measure(view: RunView) -> float | None:
+        queue_s = waited_s(view)
+        return None if queue_s is None else queue_s + float(view.plan.flows[0].base_rtt_s)
+
+    return measure
 
 
-def rtt_p95_s(view: RunView) -> float | None:
-    """95th percentile of path and queue."""
-    queue_s = p95(view)
-    return None if queue_s is None else queue_s + float(view.plan.flows[0].base_rtt_s)
-
-
-MEASURES = {"median": queue_delay_quantile(0.5), "rtt": rtt_p95_s, "goodput": "goodput_bps"}
+MEASURES = {
+    "median": queue_delay_quantile(0.5),
+    "rtt": rtt_s(0.95),
+    "median rtt": rtt_s(0.5),
+    "goodput": served_bps,
+    "payload": "goodput_bps",
+}
 
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
@@ -45,8 +54,20 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
             Row("codel-goodput", measured[f"codel {at}"]["goodput"], near(value, CLOSE), near(value, NEAR), at)
             for at in INTERVALS
         ),
+        *(
+            Row(
+                "codel-goodput",
+                measured[f"codel {at}"]["payload"],
+                near(value, CLOSE),
+                near(value, NEAR),
+                f"{at}, payload",
+                aside=True,
+            )
+            for at in INTERVALS
+        ),
         Row("pie-delay", _in_order(measured, "pie"), ORDERED, MOSTLY),
         *(Row("pie-below", measured[f"pie {at}"]["rtt"], BELOW, NOT_FAR, at) for at in INTERVALS),
+        *(Row("pie-median", measured[f"pie {at}"]["median rtt"], BELOW, NOT_FAR, at, aside=True) for at in INTERVALS),
         Row("pie-goodput", gain, SLIGHTLY, THE_SAME),
     ]
 

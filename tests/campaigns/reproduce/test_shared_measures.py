@@ -1,4 +1,4 @@
-"""The measures of total windows that entries share, on tables made by hand."""
+"""The measures of total windows and of goodput that entries share, on tables made by hand."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import synthetic
 
+import ackclock
 from ackclock import metrics
 from ackclock.metrics import RunView
-from ackclock.reproductions.measures import mean_window_bdp, peak_bdp
+from ackclock.reproductions.measures import mean_window_bdp, peak_bdp, served_bps
 
 #: 12 Mb/s and 0.1 s: a BDP of 100 packets of 1500 bytes.
 RATE_BPS, RTT_S = 12e6, 0.1
@@ -39,3 +40,26 @@ def test_the_peak_is_the_mean_over_the_epochs_in_bdps() -> None:
     windows = np.outer([1.0, 2.0, 3.0, 4.0], [60.0, 40.0])
     assert peak_bdp(view(windows, [1.95, 3.95])) == pytest.approx(3.0)
     assert peak_bdp(view(windows, [])) is None
+
+
+#: One flow that fills 1 Mb/s, and after slow start sends again much that had arrived.
+FULL = """
+duration = "20s"
+warmup = "5s"
+tcp = { stack = "ns2", mss = "1460B" }
+flows = [{ congestion = "reno" }]
+
+[network]
+topology = "dumbbell"
+rate = "1Mbit"
+rtt = "50ms"
+frame_overhead = "0B"
+queue = { discipline = "pfifo", limit = "100p" }
+"""
+
+
+def test_what_is_served_is_the_payload_of_a_full_link_new_or_repeated() -> None:
+    """1460 of 1500 bytes of each packet; what is repeated is no goodput."""
+    (found,) = metrics.runs(ackclock.run(ackclock.loads(FULL), "packet", jobs=1))
+    assert served_bps(found) == pytest.approx(1e6 * 1460 / 1500, rel=1e-3)
+    assert served_bps(found) > 1.1 * metrics.value(found, "goodput_bps")
