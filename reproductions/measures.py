@@ -134,3 +134,19 @@ def queue_swing(view: RunView) -> float | None:
 
 def _between(times_s: np.ndarray, low_s: float, high_s: float) -> slice:
     return slice(*np.searchsorted(times_s, [low_s, high_s]))
+
+
+def rtt_of_acks_s(flow: int) -> Callable[[RunView], float | None]:
+    """A measure: the mean of a flow's RTTs over what is acknowledged, as tcptrace has it from a capture.
+
+    It takes one for each ACK, and so many where ACKs are frequent. A mean over time has more of the long ones, at which
+    fewer arrive.
+    """
+
+    def rtt_s(view: RunView) -> float | None:
+        samples = view.measured_samples.filter(pl.col("flow") == flow).sort("time_s")
+        acked = np.diff(samples["delivered_bytes"].to_numpy().astype(float))
+        total = float(acked.sum())
+        return float(samples["srtt_s"].to_numpy()[1:] @ acked) / total if total > 0 else None
+
+    return rtt_s

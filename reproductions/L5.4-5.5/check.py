@@ -9,8 +9,11 @@ from ackclock.reproductions.measures import transfer_loss
 
 SCHEMES = ("single path", "ECMP, TCP", "ECMP, ABCC")
 
-#: “Lowest” and “best” throughput: by a twentieth at least; within a twentieth they are the same.
+#: “Lowest” throughput: by a twentieth at least; within a twentieth they are the same.
 MORE, THE_SAME = (1.05, inf), (1 / 1.05, inf)
+
+#: “Best”: table 5.1 counts 4045 received packets beside 4012, less than 1 % more; so more at all.
+BEST = (1.0, inf)
 
 #: Loss rates of another load are the same within a half, and of their kind within a factor of ten.
 SAME_LOSS = 0.5
@@ -41,7 +44,7 @@ def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
         single, tcp, abcc = (measured[f"{at} {scheme}"] for scheme in SCHEMES)
         rows += [
             Row("ecmp", ratio(tcp["goodput"], single["goodput"]), MORE, THE_SAME, at),
-            Row("abcc", ratio(abcc["goodput"], tcp["goodput"]), MORE, THE_SAME, at),
+            Row("abcc", ratio(abcc["goodput"], tcp["goodput"]), BEST, THE_SAME, at),
         ]
     single, tcp, abcc = (measured[f"small {scheme}"]["loss"] for scheme in SCHEMES)
     for scheme, found in zip(SCHEMES, (single, tcp, abcc), strict=True):

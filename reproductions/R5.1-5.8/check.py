@@ -7,6 +7,7 @@ from ackclock.campaigns.reproduce import Measured, Row, ratio
 from ackclock.campaigns.reproduce.entry import Published
 from ackclock.campaigns.reproduce.measured import Measure, Values
 from ackclock.metrics import RunView
+from ackclock.reproductions.measures import rtt_of_acks_s
 
 ENGINES = ("packet", "linux")
 
@@ -69,7 +70,7 @@ IN_KERNEL = ("reno reno", "cubic cubic", "vegas reno", "reno vegas")
 
 def runs(engine: str, case: str) -> bool:
     """The kernel runs some pairs on the four lines of table 5.1."""
-    return engine != "linux" or ("256KiB" not in case and case.endswith(IN_KERNEL))
+    return engine != "linux" or case.endswith(IN_KERNEL)
 
 
 def looks(engine: str, case: str) -> bool:
@@ -87,17 +88,7 @@ def _use(flow: int) -> Measure:
     return use
 
 
-def _rtt_s(flow: int) -> Measure:
-    """A flow's mean smoothed RTT."""
-
-    def rtt_s(view: RunView) -> float | None:
-        samples = view.measured_samples
-        return float(samples.filter(samples["flow"] == flow)["srtt_s"].to_numpy().mean())
-
-    return rtt_s
-
-
-MEASURES = {"down": _use(DOWN), "up": _use(UP), "down-rtt": _rtt_s(DOWN), "up-rtt": _rtt_s(UP)}
+MEASURES = {"down": _use(DOWN), "up": _use(UP), "down-rtt": rtt_of_acks_s(DOWN), "up-rtt": rtt_of_acks_s(UP)}
 
 
 def check(measured: Measured, published: Mapping[str, Published]) -> list[Row]:
@@ -163,10 +154,7 @@ def _bloated(measured: Measured) -> list[Row]:
     """Figures 5-5 to 5-7."""
     reno, cubic = (measured[f"slow bloated {name} {name}"] for name in ("reno", "cubic"))
     fast_reno, fast_cubic = (measured[f"fast bloated reno {name}"]["up"] for name in ("reno", "cubic"))
-    victims, limited = (
-        [measured[f"{line} {down} {up}"] for down in LOSS_BASED for up in ("reno", "compound")]
-        for line in ("fast bloated", "fast bloated 256KiB")
-    )
+    victims = [measured[f"fast bloated {down} {up}"] for down in LOSS_BASED for up in ("reno", "compound")]
     return [
         Row("bloated-reno-up", reno["up"], ABOUT_90, ROUND_90),
         Row("bloated-reno-down", reno["down"], ABOUT_50, ROUND_50),
@@ -174,7 +162,6 @@ def _bloated(measured: Measured) -> list[Row]:
         Row("bloated-cubic-rtt", ratio(cubic["up-rtt"], cubic["down-rtt"]), EXPLODES, LONGER),
         Row("fast-bloated-up", _mean(case["up"] for case in victims), HIGH, RATHER_HIGH),
         Row("fast-bloated-down", _mean(case["down"] for case in victims), FROM_20_TO_40, FROM_10_TO_55),
-        Row("fast-bloated-window", _mean(case["down"] for case in limited), FROM_20_TO_40, FROM_10_TO_55, aside=True),
         Row("fast-bloated-vegas-up", _beside_vegas(measured, "fast"), ALMOST_ALL, MUCH),
         Row("fast-bloated-cubic", ratio(fast_cubic, fast_reno), LOWER, NOT_HIGHER),
     ]

@@ -6,6 +6,7 @@ from math import inf
 from ackclock.campaigns.reproduce import Measured, Row, near, ratio
 from ackclock.campaigns.reproduce.entry import Published
 from ackclock.metrics import RunView
+from ackclock.reproductions.measures import rtt_of_acks_s
 
 ENGINES = ("packet",)
 
@@ -28,16 +29,6 @@ CLEARLY_BETTER, BETTER = (1.25, inf), (1.0, inf)
 SIMILAR, OF_ITS_KIND = 0.2, 0.4
 
 
-def rtt_s(flow: int) -> Callable[[RunView], float | None]:
-    """A flow's mean smoothed RTT."""
-
-    def mean(view: RunView) -> float | None:
-        samples = view.measured_samples
-        return float(samples.filter(samples["flow"] == flow)["srtt_s"].to_numpy().mean())
-
-    return mean
-
-
 def share(flow: int) -> Callable[[RunView], float | None]:
     """What a flow delivers, as a share of what its link carries of TCP's data: 1448 of 1500 bytes."""
 
@@ -49,8 +40,8 @@ def share(flow: int) -> Callable[[RunView], float | None]:
 
 
 MEASURES = {
-    "rtt-down": rtt_s(DOWNLOAD),
-    "rtt-up": rtt_s(UPLOAD),
+    "rtt-down": rtt_of_acks_s(DOWNLOAD),
+    "rtt-up": rtt_of_acks_s(UPLOAD),
     "download": share(DOWNLOAD),
     "upload": share(UPLOAD),
 }
