@@ -10,9 +10,12 @@ from typer.testing import CliRunner
 
 import ackclock as ac
 from ackclock.campaigns import phase
+from ackclock.campaigns.sweep import table as sweeps
 from ackclock.cli import application
 from ackclock.errors import InputError, UnsupportedError
 from ackclock.metrics.recorded import PHASE
+from ackclock.views import best
+from ackclock.views.best import NONE_LOCKED
 from ackclock.views.phase import HOLDS, said
 
 BIC = """
@@ -175,6 +178,71 @@ def test_a_comparison_checks_the_engines_that_have_twins(tmp_path, monkeypatch):
     assert PHASE in ac.Dataset.read(tmp_path / "out/packet").manifest
     refused = CliRunner().invoke(application(), [*command, "--seed", "1"])
     assert (refused.exit_code, refused.stderr.startswith("--check-phase: found one run")) == (2, True)
+
+
+SWEPT = (
+    TWO.format(longest="0ms").replace("150s", "30s")
+    + """
+[sweep]
+"network.queue.limit" = ["15p", "30p"]
+"""
+)
+
+
+def swept(tmp_path, *words):
+    (tmp_path / "small.toml").write_text(SWEPT)
+    command = ["sweep", str(tmp_path / "small.toml"), "--check-phase", "--out", str(tmp_path / "out"), "--jobs", "1"]
+    return CliRunner().invoke(application(), [*command, *words])
+
+
+def test_a_sweep_checks_each_of_its_points(tmp_path):
+    done = swept(tmp_path, "--no-report")
+    assert done.exit_code == 0, done.output
+    assert NONE_LOCKED in done.stdout
+    found = sweeps.read(tmp_path / "out")
+    assert [point[PHASE] for point in found.points] == [{"locked": False, "moved": {}}] * 2
+    twins = sweeps.read(tmp_path / "out-twin")
+    twin = phase.twin(dataclasses.replace(ac.loads(SWEPT).point(1).plan, seeds=(1,)))
+    expected = ac.metrics.table(ac.run(twin))["summary"]["queue_delay_mean_s"]["mean"]
+    assert twins.table.filter(point=1, seed=1)["queue_delay_mean_s"].to_list() == [expected]
+    assert found.table.filter(point=1, seed=1)["queue_delay_mean_s"].to_list() != [expected]
+
+
+def test_a_sweep_names_the_points_that_are_locked(tmp_path, monkeypatch):
+    moved = {"jain": {"here": [0.92, 0.919, 0.921], "twin": [0.97, 0.96, 0.98]}}
+    said_of = iter([{"locked": False, "moved": {}}, {"locked": True, "moved": moved}])
+    monkeypatch.setattr(phase, "compared", lambda *_: next(said_of))
+    done = swept(tmp_path, "--json")
+    assert [point[PHASE]["locked"] for point in json.loads(done.stdout)["points"]] == [False, True]
+    (line,) = best.phases(sweeps.read(tmp_path / "out"))
+    assert line.startswith("limit 30p: Phase-locked: noise in the hosts changes the result. Jain")
+    assert (
+        "limit 30p: Phase-locked: noise in the hosts changes the result." in (tmp_path / "out/report.html").read_text()
+    )
+
+
+def test_a_sweep_goes_on_with_the_twins_too(tmp_path):
+    assert swept(tmp_path, "--no-report").exit_code == 0
+    before = (tmp_path / "out-twin/manifest.json").read_bytes()
+    assert swept(tmp_path, "--no-report").exit_code == 0
+    assert (tmp_path / "out-twin/manifest.json").read_bytes() == before
+    assert PHASE in sweeps.read(tmp_path / "out").manifest
+
+
+@pytest.mark.parametrize(
+    ("words", "refusal"),
+    [
+        (["--seed", "1"], "found one run; expected two or more"),
+        (["--engine", "fluid"], "found --engine fluid; expected packet or linux"),
+        (["--shard", "1/2"], "found --shard beside it; expected the whole sweep"),
+        (["--metrics", "cwnd_mean"], "found none of the main metrics; expected one of "),
+    ],
+)
+def test_sweeps_that_cannot_be_checked_are_refused(tmp_path, words, refusal):
+    done = swept(tmp_path, *words)
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 1), done.output
+    assert done.stderr.startswith(f"--check-phase: {refusal}")
+    assert not (tmp_path / "out").exists()
 
 
 def test_of_engines_none_of_which_has_a_twin_that_is_said():

@@ -18,6 +18,7 @@ pub mod packet;
 pub mod path;
 pub mod pcap;
 pub mod places;
+pub(crate) mod processing;
 pub mod queue;
 pub mod receiver;
 pub mod routing;

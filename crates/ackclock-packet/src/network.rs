@@ -33,7 +33,6 @@ use crate::PlanError;
 mod changes;
 mod medium;
 mod opening;
-mod processing;
 mod propagation;
 mod sacks;
 mod watching;
@@ -41,7 +40,6 @@ mod watching;
 use changes::Changes;
 pub use medium::Harm;
 use medium::Medium;
-use processing::Processing;
 use sacks::SackStore;
 
 /// Links, delays and the packets in them.
@@ -64,13 +62,15 @@ pub struct Network {
     places: Places,
     /// By place: the flow's route, from its first packet to its last.
     routes: Vec<Option<Box<Route>>>,
+    /// By place: packets of the flow that a queue dropped or a link lost.
+    gone: Vec<u64>,
     /// Delays before queueing links.
     delay_lines: Vec<DelayLine>,
     /// By link: when the packet in transmission has left.
     transmissions: Agenda,
     /// By delay line, then by place: when the first packet arrives at its end. At equal times flows come first.
     arrivals: Agenda,
-    processing: Processing,
+    seed: u64,
     sacks: SackStore,
     /// Room for what a link has dropped and marked, while it is recorded.
     spare: Settled,
@@ -134,8 +134,9 @@ impl Network {
             links,
             places: Places::new(given),
             routes: Vec::new(),
+            gone: Vec::new(),
             delay_lines,
-            processing: Processing::new(seed),
+            seed,
             sacks: SackStore::default(),
             spare: Settled::default(),
             is_watched,
@@ -249,7 +250,7 @@ impl Network {
     #[inline(always)]
     fn pass_on(&mut self, mut packet: Packet) -> Option<(Packet, Time)> {
         let place = self.places.of(packet.flow);
-        let route = self.routes.get(place)?.as_deref()?;
+        let route = self.routes.get_mut(place)?.as_deref_mut()?;
         let forward = packet.kind.is_forward();
         if let Some(hop) = route.hop_after(packet.hop, forward) {
             packet.hop += 1;
@@ -259,8 +260,12 @@ impl Network {
             self.discard(packet.for_record())
         } else if forward {
             let local = self.now + route.forward_delay;
+            let ready = match &mut route.hosts {
+                Some(hosts) => hosts.receiver.ready(local),
+                None => local,
+            };
             self.log(local, NONE, &packet, Action::Arrive);
-            Some((packet, self.processing.ready(place, true, local)))
+            Some((packet, ready))
         } else {
             let due = self.now + route.reverse_delay;
             if self.is_watched {
@@ -289,18 +294,16 @@ impl Network {
         }
     }
 
+    /// A packet will reach its sender at `due`, which sees it when its host is ready.
     #[inline(always)]
     fn fly_home(&mut self, due: Time, packet: Packet) {
         let place = self.places.of(packet.flow);
-        let due = self.processing.ready(place, false, due);
-        self.land(place, due, packet);
-    }
-
-    /// A packet will be at the end of its flow's flight at `due`.
-    #[inline(always)]
-    fn land(&mut self, place: usize, due: Time, packet: Packet) {
         let Some(Some(route)) = self.routes.get_mut(place) else {
             return;
+        };
+        let due = match &mut route.hosts {
+            Some(hosts) => hosts.sender.ready(due),
+            None => due,
         };
         if set_off(&mut route.home, due, packet) {
             self.arrivals.set(self.delay_lines.len() + place, due);
@@ -376,8 +379,8 @@ impl Network {
         self.log(self.now, link, &packet, action);
         self.sacks.take(packet.sack);
         let place = self.places.of(packet.flow);
-        if let Some(Some(route)) = self.routes.get_mut(place) {
-            route.gone += 1;
+        if let Some(Some(_)) = self.routes.get(place) {
+            self.gone[place] += 1;
         }
         let value = packet.sequence as f64;
         self.tables
@@ -440,7 +443,7 @@ impl Network {
 
     /// Packets that a queue dropped or a link lost, of the flow in a place.
     pub fn gone(&self, place: usize) -> u64 {
-        self.routes[place].as_ref().map_or(0, |route| route.gone)
+        self.gone[place]
     }
 
     /// The places of flows.

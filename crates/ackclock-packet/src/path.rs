@@ -7,6 +7,7 @@ use ackclock_plan::{HopPlan, PathPlan};
 use ackclock_units::Time;
 
 use crate::packet::Packet;
+use crate::processing::Hosts;
 
 /// Packets in a delay that nothing can shorten or lengthen, each with the time of its arrival.
 pub type Flight = VecDeque<(Time, Packet)>;
@@ -140,8 +141,8 @@ pub struct Route {
     pub reverse_delay: Time,
     /// Queues other than the first one, if there are any.
     further: Option<Arc<Further>>,
-    /// Packets of the flow that a queue dropped or a link lost.
-    pub gone: u64,
+    /// The flow's hosts, if they take time for packets.
+    pub hosts: Option<Box<Hosts>>,
 }
 
 /// The queues after the first one on the path there, and all on the path back.
@@ -159,7 +160,7 @@ impl Route {
             forward_delay: path.forward_delay,
             reverse_delay: path.reverse_delay,
             further: path.further.clone(),
-            gone: 0,
+            hosts: None,
         }
     }
 

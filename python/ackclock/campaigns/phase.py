@@ -85,7 +85,10 @@ def compared(summary: Mapping[str, Any], noisy: Mapping[str, Any]) -> dict[str, 
     moved = {
         name: {"here": _bounds(summary[name]), "twin": _bounds(noisy[name])}
         for name in main("table")
-        if _has_interval(summary[name]) and _has_interval(noisy[name]) and _moves(summary[name], noisy[name])
+        if name in summary
+        and _has_interval(summary[name])
+        and _has_interval(noisy[name])
+        and _moves(summary[name], noisy[name])
     }
     return {"locked": bool(moved), "moved": moved}
 

@@ -233,7 +233,13 @@ def check_module(plans: Sequence[Plan], file: Path) -> None:
 
     for plan in plans:
         linux.ready(plan)
-    name = brought.read(file).name
+    module = brought.read(file)
+    name = module.name
+    told = {tuple(sorted(brought.values(plan, module).items())) for plan in plans} if module.is_bpf else set()
+    if len(told) > 1:
+        raise InputError(
+            f"--module: {readable(file)}: found points that give it different parameters; expected one set"
+        )
     if not any(group.congestion and group.congestion.kind == name for plan in plans for group in plan.groups):
         raise InputError(f"--module: {readable(file)}: found no flows with congestion = {shown(name)}; expected some")
 

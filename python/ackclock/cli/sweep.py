@@ -13,11 +13,13 @@ import typer
 from ackclock.cli.find import STATUSES, Goals, Needs
 from ackclock.cli.options import (
     AsJson,
+    CheckPhase,
     Cluster,
     DryRun,
     Engines,
     Jobs,
     Kernel,
+    Module,
     Repeats,
     Report,
     Scheduler,
@@ -53,6 +55,7 @@ def sweep(  # noqa: PLR0913 (each is an option of the command line)
     engine: Engines = "packet",
     kernel: Kernel = None,
     ssh_config: SshConfig = None,
+    module: Module = None,
     values: Set = None,
     seed: Seed = None,
     repeats: Repeats = None,
@@ -81,6 +84,7 @@ def sweep(  # noqa: PLR0913 (each is an option of the command line)
     fresh: Annotated[bool, typer.Option("--fresh", help="Start over; discard the sweep in the folder.")] = False,
     as_json: AsJson = False,
     dry_run: DryRun = False,
+    check_phase: CheckPhase = False,
     report: Report = True,
     jobs: Jobs = None,
     scheduler: Scheduler = None,
@@ -106,9 +110,8 @@ def sweep(  # noqa: PLR0913 (each is an option of the command line)
     """
     from ackclock.cli import jobs as work
 
-    options = work.Options(
-        engine, kernel, ssh_config, seed, repeats, out, jobs, report, command=command(), values=tuple(values or ())
-    )
+    base = work.Options(engine, kernel, ssh_config, seed, repeats, out, jobs, report, command=command())
+    options = replace(base, module=module, check_phase=check_phase, values=tuple(values or ()))
     asked = _asked(require or (), best or ())
     there = work.place(scheduler, cluster, jobs)
     if shard is not None and any(asked):
@@ -120,6 +123,8 @@ def sweep(  # noqa: PLR0913 (each is an option of the command line)
         engines = [job.order.engine for job in made]
         work.look([made[0].loaded.point(0).plan], engines, lambda line: typer.echo(line, err=True))
         return
+    if module:
+        work.check_module([plan for job in made if job.order.engine == work.LINUX for plan in job.looked_at()], module)
     for job in made:
         _perform(replace(job, fresh=fresh, place=there), asked, as_json=as_json, report=report and shard is None)
 
@@ -175,6 +180,7 @@ def _prepared(
                 where=points,
                 shard=shard,
                 design=design,
+                check_phase=options.check_phase,
                 progress=tell,
             )
         yield replace(job, jobs=options.jobs, command=options.command)
@@ -205,6 +211,7 @@ FIRST = 5
 
 def _perform(job: Job, asked: Asked, *, as_json: bool, report: bool) -> None:
     from ackclock.cli import forecasts
+    from ackclock.cli import jobs as work
     from ackclock.cli.report import write_report
     from ackclock.cli.terminal import forecast
     from ackclock.cli.terminal.progress import progress
@@ -213,7 +220,13 @@ def _perform(job: Job, asked: Asked, *, as_json: bool, report: bool) -> None:
 
     forecast.warn(forecasts.of_sweep(job), job.out or Path("results"))
     kept = f"interrupted; what is done is kept in {job.out}: the same command goes on"
-    with signals.saying(kept), progress(f"{job.title}: {len(job.runs):,} runs") as tell:
+    count = len(job.runs) * (1 if job.twin is None else 2)
+    first = job.loaded.point(job.points[0]).plan
+    with (
+        signals.saying(kept),
+        work.brought_in(first, job.order.engine),
+        progress(f"{job.title}: {count:,} runs") as tell,
+    ):
         done = job.perform(tell)
     grid = _judged(job, done, asked) if any(asked) else None
     if as_json:

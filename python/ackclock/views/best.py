@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ackclock.metrics import METRICS, student
+from ackclock.metrics.recorded import PHASE
 from ackclock.scenario.points import short_keys
-from ackclock.views import charts, numbers
+from ackclock.views import charts, numbers, phase
 from ackclock.views.charts import Swept
 
 #: Means that differ by less than this, relatively, are called no different, however sure the difference is.
@@ -23,6 +24,8 @@ QUESTIONS = (
 )
 
 THRESHOLD = "Means that differ by less than 1 % are called no different, however sure the difference is."
+
+NONE_LOCKED = "No point is phase-locked: noise in the hosts changes no main metric."
 
 #: Names of so many points are given.
 MOST_NAMED = 4
@@ -44,6 +47,17 @@ def sentences(sweep: Swept) -> list[str]:
     answers = [_answer(sweep, *question) for question in QUESTIONS if question[0] in sweep.metrics]
     found = [answer for answer in answers if answer]
     return [*found, *_certainty(sweep)] if found else []
+
+
+def phases(sweep: Swept) -> list[str]:
+    """Which points are phase-locked; nothing if no noisy twins were run."""
+    checked = [(_name(sweep, point), point[PHASE]) for point in sweep.points if PHASE in point]
+    locked = [(name, found) for name, found in checked if found["locked"]]
+    if not locked:
+        return [NONE_LOCKED] if checked else []
+    told = [f"{name}: {phase.said(found)}" if name else phase.said(found) for name, found in locked[:MOST_NAMED]]
+    more = len(locked) - len(told)
+    return [*told, f"… and {more:,} more of {len(checked):,} points are phase-locked."] if more else told
 
 
 def _answer(sweep: Swept, metric: str, highest: bool, praise: str) -> str:
@@ -81,16 +95,18 @@ def _list(alike: Sequence[_Point]) -> str:
 
 
 def _points(sweep: Swept, metric: str) -> list[_Point]:
-    shorts = short_keys(sweep.axes)
     found = []
     for point in sweep.points:
         of = point["summary"][metric]
         if of["n"]:
-            values = charts.values_of(sweep, point)
-            name = ", ".join(f"{key} {value}" for key, value in zip(shorts, values, strict=True))
             ends = None if of["ci95_low"] is None else (of["ci95_low"], of["ci95_high"])
-            found.append(_Point(name, of["mean"], ends))
+            found.append(_Point(_name(sweep, point), of["mean"], ends))
     return found
+
+
+def _name(sweep: Swept, point: Mapping[str, Any]) -> str:
+    pairs = zip(short_keys(sweep.axes), charts.values_of(sweep, point), strict=True)
+    return ", ".join(f"{key} {value}" for key, value in pairs)
 
 
 def _value(point: _Point, metric: str) -> str:

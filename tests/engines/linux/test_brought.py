@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import ackclock as ac
 from ackclock import catalog
+from ackclock.campaigns.sweep import table as sweeps
 from ackclock.catalog import Linux
 from ackclock.cli import application
 from ackclock.controls.new import TEMPLATES
@@ -268,3 +269,47 @@ def test_a_mistake_gives_the_compilers_lines(folder, kernel_with_headers):
     Path("mine.c").write_text(text.replace("tcp_slow_start(tp", "tcp_slow_strat(tp"))
     line = 1 + text[: text.index("tcp_slow_start(tp")].count("\n")
     assert refusal("--module", "mine.c").startswith(f"mine.c:{line}:")
+
+
+SWEPT = """
+[sweep]
+"flows[0].congestion" = ["mine", "reno"]
+"""
+
+
+def sweep(*words):
+    command = ["sweep", "swept.toml", "--engine", "linux", "--seed", "1", "--no-report", "--out", "out", *words]
+    return CliRunner().invoke(application(), command)
+
+
+def test_points_of_a_sweep_have_it_too(folder, kernel_with_headers):
+    Path("swept.toml").write_text(Path("mine.toml").read_text() + SWEPT)
+    done = sweep("--module", "mine.c")
+    assert done.exit_code == 0, done.output
+    module = brought.read(Path("mine.c"))
+    found = sweeps.read(Path("out"))
+    assert found.manifest["sweep"]["module"] == {"name": "mine", "sha256": module.sha256}
+    assert found.table["goodput_bps"].min() > 8e6
+    Path("mine.c").write_text(Path("mine.c").read_text() + "/* */\n")
+    done = sweep("--module", "mine.c")
+    assert (done.exit_code, "found a sweep that differs in its module" in done.stderr) == (2, True), done.output
+
+
+def test_a_sweep_is_refused_as_a_run_is(folder):
+    Path("swept.toml").write_text(SCENARIO.format(congestion='"reno"') + SWEPT.replace('"mine", ', '"cubic", '))
+    done = sweep("--module", "mine.c", "--engine", "packet")
+    assert done.exit_code == 2
+    assert done.stderr.startswith('--module: found "mine.c" with --engine packet; expected --engine linux')
+    done = sweep("--module", "mine.bpf.c")
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 1), done.output
+    assert not Path("out/points.parquet").exists()
+
+
+def test_a_program_of_the_live_kernel_has_one_set_of_parameters(folder, monkeypatch):
+    monkeypatch.setattr(brought, "check", lambda *_: None)
+    told = iter([{"increase": 1}, {"increase": 2}])
+    monkeypatch.setattr(brought, "values", lambda *_: next(told))
+    Path("swept.toml").write_text(Path("mine.toml").read_text() + SWEPT)
+    done = sweep("--module", "mine.bpf.c", "--kernel", "live")
+    assert done.exit_code == 2, done.output
+    assert "found points that give it different parameters; expected one set" in done.stderr

@@ -1,6 +1,7 @@
 //! Routes are opened when a flow begins and forgotten when it is over.
 
 use super::{Hop, Network, Path, Route, Time};
+use crate::processing::Hosts;
 use crate::PlanError;
 use ackclock_plan::{EndsPlan, FlowPlan};
 
@@ -21,6 +22,7 @@ impl Network {
     pub(super) fn furnish(&mut self, place: usize) {
         if place >= self.routes.len() {
             self.routes.resize_with(place + 1, || None);
+            self.gone.resize(place + 1, 0);
         }
         let source = self.delay_lines.len() + place;
         self.arrivals.make_room(source + 1);
@@ -40,8 +42,11 @@ impl Network {
         if let Some(captures) = &mut self.captures {
             captures.open(self.places.number(place), plan);
         }
-        self.processing.open(place, self.places.number(place), plan);
-        self.open_route(place, path, plan.ends)
+        let opened = self.open_route(place, path, plan.ends);
+        if let Some(route) = &mut self.routes[place] {
+            route.hosts = Hosts::of(plan, self.places.number(place), self.seed);
+        }
+        opened
     }
 
     /// The flow in a place takes one of the paths, or is routed between two hosts that [`Network::check_ends`] has seen. Returns
@@ -110,7 +115,7 @@ impl Network {
     /// Forgets the route of a flow of which no packet is under way.
     pub fn close_route(&mut self, place: usize) {
         self.routes[place] = None;
-        self.processing.close(place);
+        self.gone[place] = 0;
         self.copies.remove(&self.places.number(place));
         if let Some(captures) = &mut self.captures {
             captures.close(self.places.number(place));

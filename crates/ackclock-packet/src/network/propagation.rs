@@ -7,7 +7,9 @@
 
 use ackclock_plan::LinkPlan;
 
-use super::{Action, Calendar, Due, Happening, Medium, Network, Next, Packet, Plan, Time, NONE};
+use super::{
+    set_off, Action, Calendar, Due, Happening, Medium, Network, Next, Packet, Plan, Time, NONE,
+};
 
 /// Wire bytes by which the calendar's horizon is reckoned.
 const TYPICAL_BYTES: u64 = 1500;
@@ -59,9 +61,11 @@ impl Network {
     #[inline(always)]
     pub(super) fn reach_host(&mut self, packet: Packet) -> Option<(Packet, Time)> {
         let place = self.places.of(packet.flow);
-        if self.processing.takes_time(place) {
-            self.process(place, packet);
-            return None;
+        if let Some(Some(route)) = self.routes.get(place) {
+            if route.hosts.is_some() {
+                self.process(place, packet);
+                return None;
+            }
         }
         self.log(self.now, NONE, &packet, Action::Arrive);
         Some((packet, self.now))
@@ -74,8 +78,21 @@ impl Network {
         if forward {
             self.log(self.now, NONE, &packet, Action::Arrive);
         }
-        let due = self.processing.ready(place, forward, self.now);
-        self.land(place, due, packet);
+        let Some(route) = &mut self.routes[place] else {
+            return;
+        };
+        let Some(hosts) = &mut route.hosts else {
+            return;
+        };
+        let host = if forward {
+            &mut hosts.receiver
+        } else {
+            &mut hosts.sender
+        };
+        let due = host.ready(self.now);
+        if set_off(&mut route.home, due, packet) {
+            self.arrivals.set(self.delay_lines.len() + place, due);
+        }
     }
 
     /// A packet with a path goes on.

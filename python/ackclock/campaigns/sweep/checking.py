@@ -67,7 +67,7 @@ def _check(order: Order, left: Runs, tells: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it
     threading.Thread(target=_end_with_parent, daemon=True).start()
     os.nice(NICENESS)
-    loaded = planning.loads(order.text, order.name).only(order.where).on(order.kernel, order.ssh_config)
+    loaded = order.scenario()
     known = set(loaded.covering())
     try:
         for point in left.points:

@@ -169,6 +169,13 @@ class Parts:
         return {number for name in self._files if (number := _number(name)) is not None}
 
 
+def say(folder: Path, more: Mapping[str, Any]) -> None:
+    """Puts more into the manifest of a sweep that is finished. Raises `InputError` if it cannot be written."""
+    found = read_manifest(folder)
+    content = manifests.content({**found.about, **more}, found.files)
+    folders.put(folder / MANIFEST, lambda new: new.write_bytes(content))
+
+
 def read_manifest(folder: Path) -> Manifest:
     """What the folder's sweep is. Raises `InputError` if it holds none, or one of another format or damaged."""
     check_name(folder)

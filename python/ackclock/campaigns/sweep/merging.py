@@ -115,6 +115,7 @@ def _order(first: Manifest) -> Order:
         where={key: tuple(texts) for key, texts in known["where"].items()},
         kernel=known["kernel"],
         design=known["design"],
+        module=known.get("module"),
     )
 
 

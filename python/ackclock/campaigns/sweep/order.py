@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ackclock import _core, engines
+from ackclock.campaigns import phase
 from ackclock.campaigns.sweep import designs, shards
 from ackclock.campaigns.sweep.runs import Runs
 from ackclock.campaigns.sweep.shards import Shard
@@ -18,7 +19,9 @@ from ackclock.engines.engine import Progress, no_progress
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.input.fields import nearest, shown
 from ackclock.metrics import METRICS
-from ackclock.scenario.planning import Loaded
+from ackclock.plan import Plan
+from ackclock.scenario import planning
+from ackclock.scenario.planning import Loaded, Point
 
 #: Tables that are kept of every run; the others are samples.
 KEPT = ("flows", "links")
@@ -37,8 +40,9 @@ class Order:
 
     `seeds` stand in place of the scenario's own, which may differ from point to point; `where` leaves only the points
     with these values at these keys; `kernel` stands in place of the scenario's, for the engine linux, and `ssh_config`
-    in place of the user's own, for a testbed. `shard` leaves one part of the points, `design` those of a fractional
-    design (`designs`).
+    in place of the user's own, for a testbed; `module` is a congestion control for the kernel. `shard` leaves one part
+    of the points, `design` those of a fractional design (`designs`). A `twin` runs each point's noisy twin
+    (`campaigns.phase`) in its place.
     """
 
     text: str
@@ -52,6 +56,8 @@ class Order:
     ssh_config: str | None = None
     shard: Shard | None = None
     design: str | None = None
+    module: Mapping[str, str] | None = None
+    twin: bool = False
 
     @property
     def title(self) -> str:
@@ -76,7 +82,22 @@ class Order:
             "kernel": self.kernel,
             "shard": None if self.shard is None else str(self.shard),
             "design": self.design,
+            "module": None if self.module is None else {key: self.module[key] for key in ("name", "sha256")},
+            "twin": self.twin or None,
         }
+
+    def scenario(self) -> Loaded:
+        """The scenario with what stands in place of its own, in a process that knows the order alone."""
+        if self.module is not None:
+            from ackclock.engines.linux.kernel import brought
+
+            brought.bring(brought.Module(**self.module))
+        loaded = planning.loads(self.text, self.name).only(self.where).on(self.kernel, self.ssh_config)
+        return replace(loaded, module=self.module)
+
+    def plan(self, point: Point) -> Plan:
+        """What is run at a point."""
+        return phase.twin(point.plan) if self.twin else point.plan
 
 
 def chosen_metrics(names: Iterable[str] | None) -> tuple[str, ...]:
@@ -132,6 +153,8 @@ def _seeds(loaded: Loaded, order: Order, numbers: Sequence[int], progress: Progr
         engines.check_needs(engine, point.plan)
         seeds = point.plan.seeds if order.seeds is None else order.seeds
         own = seeds if engine.draws(point.plan) else seeds[:1]
+        if order.twin:
+            phase.check(replace(point.plan, seeds=own), order.engine)
         found.append(known.setdefault(own, own))
         if done % POINTS_PER_LOOK == 0:
             progress(done / len(numbers))

@@ -10,7 +10,7 @@ from ackclock import engines
 from ackclock.campaigns import running
 from ackclock.campaigns.cluster.place import Place, place
 from ackclock.campaigns.cost import Cost, cost
-from ackclock.campaigns.sweep import checking, designs, shards, table, weights, work
+from ackclock.campaigns.sweep import checking, designs, shards, table, twins, weights, work
 from ackclock.campaigns.sweep import order as orders
 from ackclock.campaigns.sweep.folder import Parts
 from ackclock.campaigns.sweep.order import Order
@@ -21,6 +21,7 @@ from ackclock.engines.engine import Progress, no_progress
 from ackclock.errors import InputError
 from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional, several
+from ackclock.plan import Plan
 from ackclock.scenario import accepted
 from ackclock.scenario.accepted import Accepted, taken
 from ackclock.scenario.planning import Loaded
@@ -45,6 +46,7 @@ def sweep(  # noqa: PLR0913 (all but the first have defaults)
     where: Mapping[str, Iterable[str]] | None = None,
     shard: str | None = None,
     design: str | None = None,
+    check_phase: bool = False,
     jobs: int | None = None,
     scheduler: str | None = None,
     cluster: str | None = None,
@@ -67,6 +69,7 @@ def sweep(  # noqa: PLR0913 (all but the first have defaults)
         where: run only the points that have one of these values at these keys, as written in the file.
         shard: one part of the points only: "3/20" is the third of twenty, for `ackclock merge`.
         design: "fractional:4" runs the points of a two-level design of resolution IV only (3 to 5).
+        check_phase: run every point's noisy twin too, and say which points are phase-locked.
         jobs: processes; by default one for each core.
         scheduler: the address of a Dask scheduler, whose workers run it instead.
         cluster: workers to start for it: "local:8", or those of a batch system, "slurm:40".
@@ -93,6 +96,7 @@ def sweep(  # noqa: PLR0913 (all but the first have defaults)
         where=where,
         shard=shard,
         design=design,
+        check_phase=check_phase,
     )
     there = place(scheduler, cluster)
     return replace(job, jobs=jobs, fresh=fresh, command=command, place=there).perform(progress)
@@ -114,6 +118,7 @@ class Job:
     fresh: bool = False
     command: str = ""
     place: Place | None = None
+    twin: Job | None = None
 
     @property
     def title(self) -> str:
@@ -125,6 +130,10 @@ class Job:
         """The points that are run, by their numbers among all."""
         return list(self.runs.points)
 
+    def looked_at(self) -> list[Plan]:
+        """The plans of the points that are looked at before anything runs."""
+        return [point.plan for point in self.loaded.points(self.loaded.covering())]
+
     def costs(self) -> Iterator[tuple[Cost, int]]:
         """What a run costs at some points, spread over the sweep, and how many runs each stands for."""
         count = self.loaded.count
@@ -132,14 +141,23 @@ class Job:
         for done, number in enumerate(chosen):
             found = cost(self.loaded.point(number).plan, self.order.engine)
             runs = len(self.runs) * (done + 1) // len(chosen) - len(self.runs) * done // len(chosen)
-            yield found.in_sweep(samples=self.order.samples), runs
+            yield found.in_sweep(samples=self.order.samples), runs if self.twin is None else 2 * runs
 
     def perform(self, progress: Progress = no_progress) -> Sweep:
         """Runs what is left. `progress` is called with the share of the work that is done."""
         if self.out is not None:
-            return self._performed(self.out, progress)
+            return self._checked(self.out, progress)
         own = folders.private()
-        return replace(self._performed(own.path, progress), keep=own)
+        return replace(self._checked(own.path / "sweep", progress), keep=own)
+
+    def _checked(self, folder: Path, progress: Progress) -> Sweep:
+        """With what the twin says of each point, if there is one: a sweep of its own, beside this one."""
+        if self.twin is None:
+            return self._performed(folder, progress)
+        done = self._performed(folder, lambda share: progress(share / 2))
+        twin = replace(self.twin, jobs=self.jobs, fresh=self.fresh, command=self.command, place=self.place)
+        other = twin._performed(twins.beside(folder), lambda share: progress((1 + share) / 2))
+        return twins.told(done, other)
 
     def _performed(self, folder: Path, progress: Progress) -> Sweep:
         with Parts(folder, self.order, command=self.command, fresh=self.fresh) as parts:
@@ -171,6 +189,7 @@ class Job:
     where=optional(arguments.TEXTS_BY_KEY),
     shard=optional(arguments.WORD),
     design=optional(arguments.WORD),
+    check_phase=arguments.FLAG,
 )
 def prepare(  # noqa: PLR0913 (all but the first have defaults)
     loaded: Accepted,
@@ -183,6 +202,7 @@ def prepare(  # noqa: PLR0913 (all but the first have defaults)
     where: Mapping[str, Iterable[str]] | None = None,
     shard: str | None = None,
     design: str | None = None,
+    check_phase: bool = False,
     progress: Progress = no_progress,
 ) -> Job:
     """Checks a sweep, up to `planning.MOST_CHECKED` points of it; runs nothing.
@@ -205,5 +225,11 @@ def prepare(  # noqa: PLR0913 (all but the first have defaults)
         ssh_config=scenario.ssh_config,
         shard=None if shard is None else shards.parsed(shard),
         design=None if design == designs.FULL else design,
+        module=scenario.module,
     )
-    return Job(scenario, order, orders.runs(scenario, order, progress), None if out is None else Path(out))
+    place = None if out is None else Path(out)
+    twin = None
+    if check_phase:
+        noisy = twins.order(order)
+        twin = Job(scenario, noisy, orders.runs(scenario, noisy, lambda share: progress(share / 2)), None)
+    return Job(scenario, order, orders.runs(scenario, order, progress), place, twin=twin)

@@ -21,6 +21,7 @@ from ackclock.input import arguments
 from ackclock.input.arguments import checked, optional
 from ackclock.input.source import Source
 from ackclock.metrics import METRICS, Summary
+from ackclock.metrics.recorded import PHASE
 from ackclock.scenario import amounts, planning, points
 from ackclock.scenario.amounts import Beside
 from ackclock.scenario.points import Axis
@@ -89,9 +90,11 @@ class Sweep:
     def points(self) -> list[dict[str, Any]]:
         """For each point its number, the swept `values`, and the `summary` of each metric over the seeds.
 
-        `numbers` has the values that are quantities by the names of their columns, as in the table.
+        `numbers` has the values that are quantities by the names of their columns, as in the table. If noisy twins were
+        run, `phase` has what that of the point says.
         """
         keys, beside = [axis.key for axis in self.axes], _beside(self.axes)
+        twins = self.manifest.get(PHASE, {})
         return [
             {
                 "point": point[0],
@@ -99,6 +102,7 @@ class Sweep:
                 "numbers": {of.column: of.numbers[group[key][0]] for key, of in beside.items()},
                 "n": group.height,
                 "summary": {name: found.as_dict() for name, found in self._summary(group).items()},
+                **({PHASE: twins[str(point[0])]} if twins else {}),
             }
             for point, group in self.table.group_by("point", maintain_order=True)
         ]

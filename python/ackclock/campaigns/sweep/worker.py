@@ -117,10 +117,9 @@ class _Worker:
 
     def __init__(self, order: Order, stop: Event | Unwanted) -> None:
         from ackclock import engines
-        from ackclock.scenario import planning
 
         self._order, self._stop, self._looked_s = order, stop, -LOOK_S
-        self._loaded = planning.loads(order.text, order.name).only(order.where).on(order.kernel, order.ssh_config)
+        self._loaded = order.scenario()
         self._engine = engines.engine(order.engine)
         self._plan = lru_cache(PLANS)(self._planned)
 
@@ -151,7 +150,7 @@ class _Worker:
     def _planned(self, point: int) -> Plan:
         from ackclock import engines
 
-        return engines.fed(self._engine, self._loaded.point(point).plan)
+        return engines.fed(self._engine, self._order.plan(self._loaded.point(point)))
 
     def _heard(self, share: float) -> None:
         now_s = time.monotonic()

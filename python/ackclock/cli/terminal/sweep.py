@@ -13,7 +13,7 @@ from ackclock.campaigns.find.grid import Grid
 from ackclock.campaigns.sweep.table import Sweep
 from ackclock.metrics import METRICS, main
 from ackclock.scenario.points import short_keys
-from ackclock.views import numbers
+from ackclock.views import best, numbers
 from ackclock.views.charts import values_of
 
 #: Columns of metrics: the first for which there are values.
@@ -35,6 +35,8 @@ def print_sweep(sweep: Sweep, grid: Grid | None = None, asked: Sequence[str] = (
     counts = {point["n"] for point in points}
     each = _counted(max(counts), "run") if len(counts) == 1 else f"{min(counts)} to {max(counts)} runs"
     console.print(f"{sweep.engine} engine, {_counted(len(points), 'point')}, {each} each")
+    for line in best.phases(sweep):
+        console.print(line)
     names = list(dict.fromkeys([*asked, *(_named(sweep) or _columns(sweep, points))]))
     while names:
         shown = _fitting(console, names, lambda some: _table(sweep, points, some, grid))

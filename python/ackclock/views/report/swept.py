@@ -48,7 +48,7 @@ def render(sweeps: Sequence[Reported]) -> str:
         heads=[metrics.METRICS[name].label for name in names],
         rows=[row for sweep in sweeps for row in _rows(sweep, names)][:MOST_ROWS],
         several=len(sweeps) > 1,
-        answers=[(sweep.engine, said) for sweep in sweeps if (said := best.sentences(sweep))],
+        answers=[(sweep.engine, said) for sweep in sweeps if (said := [*best.sentences(sweep), *best.phases(sweep)])],
         one_run=all(point["n"] < 2 for sweep in sweeps for point in sweep.points),
         not_shared=charts.not_shared(sweeps),
         points=sum(len(sweep.points) for sweep in sweeps),
