@@ -94,11 +94,12 @@ kernel `net.ipv4.tcp_comp_sack_nr = 0`) the last three rows are 63 and 80, 114 a
   periodic courses there. With receive windows of 3, 4 … 8 MiB the kernel takes the one of 3.6 Mb/s three times and that
   of 2.2 Mb/s three times, the packet engine always the first.
 - *PIE and RED* draw at random: a single flow's loss rate is of a few draws. At 100 Mb/s and 200 ms Reno, DCTCP and
-  Vegas do not come back in 60 s from what the end of slow start costs them, and there the engines do differ. With
-  Reno (`--repeats 5` and `20`) the kernel has 37 Mb/s under RED with four seeds of five and 64 with the other, the packet engine 65
-  to 66 with 19 of twenty and 38 with one; under PIE it is 42 with four of five and 75, and 42 with five of twenty and 75
-  with the others. After slow start the kernel halves its window three times, the packet engine twice: under RED it
-  sends 253 of 1422 segments again that were not lost, and its second recovery begins .2 s later.
+  Vegas do not come back in 60 s from what the end of slow start costs them, and there the engines do differ. With Reno
+  the kernel has 37 Mb/s under RED with four seeds of five and 64 with the other (`--repeats 5`), the packet engine 65
+  to 66 with 19 of twenty and 38 with one (`--repeats 20`); under PIE the kernel has 42 with four of five and 75
+  with the other, the packet engine 42 with five of twenty and 75 with the others. Under RED the kernel's window comes
+  down three times after slow start, the packet engine's twice: of its 1422 retransmissions 253 were not needed, and its
+  second recovery begins .2 s later.
 - A queueing delay of the kernel is the mean backlog over the rate of the packets that wait, from samples each 10 ms.
 
 Differences that these cells showed, were the packet engine's, and are gone:

@@ -14,7 +14,7 @@ import ackclock as ac
 from ackclock import catalog
 from ackclock.campaigns.sweep import table as sweeps
 from ackclock.catalog import Linux
-from ackclock.cli import application
+from ackclock.cli import application, jobs
 from ackclock.controls.new import TEMPLATES
 from ackclock.engines.linux.kernel import bpf, brought, cache, headers
 from ackclock.errors import InputError
@@ -309,7 +309,7 @@ def test_a_program_of_the_live_kernel_has_one_set_of_parameters(folder, monkeypa
     monkeypatch.setattr(brought, "check", lambda *_: None)
     told = iter([{"increase": 1}, {"increase": 2}])
     monkeypatch.setattr(brought, "values", lambda *_: next(told))
-    Path("swept.toml").write_text(Path("mine.toml").read_text() + SWEPT)
-    done = sweep("--module", "mine.bpf.c", "--kernel", "live")
-    assert done.exit_code == 2, done.output
-    assert "found points that give it different parameters; expected one set" in done.stderr
+    options = jobs.Options("linux", kernel="live", module=Path("mine.bpf.c"))
+    plan = jobs.loaded(Path("mine.toml"), options).plan()
+    with pytest.raises(InputError, match="found points that give it different parameters; expected one set"):
+        jobs.check_module([plan, plan], Path("mine.bpf.c"))
