@@ -65,6 +65,15 @@ def test_the_same_question_has_the_same_answer_however_often_it_was_interrupted(
     assert {**again.as_dict(), "cpu_s": 0} == {**whole, "cpu_s": 0}
 
 
+def test_runs_of_another_question_do_not_change_an_answer():
+    whole, other = find(asked(LIMITS)), Looker(asked(LIMITS))
+    for number in whole.judged:
+        other.rows(number, 32)
+    again = find(asked(LIMITS), runs=other.runs)
+    assert again.made == 0
+    assert {**again.as_dict(), "cpu_s": 0} == {**whole.as_dict(), "cpu_s": 0}
+
+
 def test_nothing_meets_needs_that_exclude_each_other():
     found = find(asked(LIMITS, needs=[UTILISED, need("queue_delay_p95 <= 1us")]))
     assert (found.verdict, found.best) == ("none", None)

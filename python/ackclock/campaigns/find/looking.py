@@ -51,13 +51,14 @@ class Looker:
         return self.judged[number]
 
     def _judged(self, number: int) -> Judgement:
-        found = Judgement(UNDECIDED, frozenset(), 0)
+        found, rows = Judgement(UNDECIDED, frozenset(), 0), list[Row]()
         for count in self.question.looks:
-            rows = self.rows(number, count)
+            rows = self.rows(number, count)[:count]  # of other questions there may be more
             values = {name: [row[name] for row in rows] for name in self.question.metrics}
             found = judged(self.question.needs, values, self.question.risk)
             if found.verdict != UNDECIDED or len(rows) < count:
                 break
+        self.runs[number] = rows
         return found
 
     def rows(self, number: int, count: int) -> list[Row]:
