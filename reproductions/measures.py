@@ -89,10 +89,11 @@ def served_bps(view: RunView) -> float | None:
     service over a given time period”, which that thesis calls goodput.
     """
     utilisation, rate_bps = value(view, "utilisation"), view.plan.links[view.plan.bottlenecks[0]].rate_bps
-    tcp = view.plan.groups[0].tcp
-    if not isinstance(utilisation, float) or rate_bps is None or tcp is None:
+    tcp, packet_bytes = view.plan.groups[0].tcp, view.plan.packet_bytes
+    mss_bytes = tcp.mss_bytes if tcp else None
+    if not isinstance(utilisation, float) or not rate_bps or not mss_bytes or not packet_bytes:
         return None
-    return utilisation * rate_bps * tcp.mss_bytes / view.plan.packet_bytes
+    return utilisation * rate_bps * mss_bytes / packet_bytes
 
 
 def queue_delay_quantile(share: float) -> Callable[[RunView], float | None]:
