@@ -47,10 +47,10 @@ Where an entry's page has a section *Mechanisms, shown by runs*, what is said to
 off or on in runs of its own (`ackclock reproduce B3.11 --mechanism all`), and the rows that this moves stand beside
 those of the entry. They do not count.
 
-Rows of `packet` in B4.silence and R7.4–7.9 come from runs before hosts took time for packets by default; those in G.recap and K.util, which are older still, from runs before the packet engine
-compressed SACKs, allowed one recovery to follow another immediately and took RTTs from timestamps in whole
-milliseconds, as Linux does. Rows of `linux` and `ns2` are older than those of `packet` beside them. Rows run before
-there was *undetermined* were judged by their means alone.
+Rows of `packet` in B4.silence and R7.4–7.9 come from runs before hosts took time for packets by default; those in
+G.recap and K.util, which are older still, from runs before the packet engine compressed SACKs, allowed one recovery to
+follow another immediately and took RTTs from timestamps in whole milliseconds, as Linux does. Rows of `linux` and `ns2`
+are older than those of `packet` beside them. Rows run before there was *undetermined* were judged by their means alone.
 """
 
 
