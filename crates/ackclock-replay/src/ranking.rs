@@ -268,8 +268,8 @@ impl<'a> Flow<'a> {
             .iter()
             .map(|one| move |window| one.controller(window))
             .collect();
-        let begin = |make| self.begun(make, Manner::default());
-        let mut begun: Vec<Begun> = makes.iter().map(|make| begin(make as Make)).collect();
+        let usual = |make| self.begun(make, Manner::default());
+        let mut begun: Vec<Begun> = makes.iter().map(|make| usual(make as Make)).collect();
         let promise: Vec<f64> = begun.iter_mut().map(|one| self.promise(one)).collect();
         let mut order: Vec<usize> = (0..candidates.len()).collect();
         order.sort_by(|&one, &other| {
