@@ -60,7 +60,8 @@ pub struct Connections {
     hand: usize,
     large: usize,
     begun: u32,
-    last: Option<(Key, u32)>,
+    /// The one that the last segment was of; most often the next one is, too.
+    last: Option<u32>,
     quiet: Quiet,
     packets: u64,
     ended: usize,
@@ -95,8 +96,7 @@ impl Connections {
     #[inline]
     pub fn take(&mut self, segment: &Segment, now_ns: i64, rows: &mut Rows) {
         self.quiet.packet(now_ns);
-        let key = key(segment);
-        let slot = self.slot(key, segment, now_ns, rows);
+        let slot = self.slot(segment, now_ns, rows);
         if let Some(connection) = &mut self.slots[slot as usize] {
             let (large, waited) = (connection.large(), connection.waits());
             self.quiet.of(connection.last_ns);
@@ -116,17 +116,15 @@ impl Connections {
     }
 
     #[inline]
-    fn slot(&mut self, key: Key, segment: &Segment, now_ns: i64, rows: &mut Rows) -> u32 {
-        let known = match self.last {
-            Some((last, slot)) if last == key => Some(slot),
-            _ => self.index.get(&key).copied(),
-        };
+    fn slot(&mut self, segment: &Segment, now_ns: i64, rows: &mut Rows) -> u32 {
+        let last = self.last.filter(|&last| self.is_of(last, segment));
+        let known = last.or_else(|| self.index.get(&key(segment)).copied());
         if let Some(slot) = known {
             let over = self.slots[slot as usize]
                 .as_ref()
                 .is_some_and(|connection| connection.is_over_for(segment, now_ns));
             if !over {
-                self.last = Some((key, slot));
+                self.last = Some(slot);
                 return slot;
             }
             self.finish(slot, rows);
@@ -134,10 +132,16 @@ impl Connections {
         for _ in 0..LOOKS_A_CONNECTION {
             self.sweep(now_ns, rows);
         }
-        self.begin(key, segment, now_ns)
+        self.begin(segment, now_ns)
     }
 
-    fn begin(&mut self, key: Key, segment: &Segment, now_ns: i64) -> u32 {
+    #[inline]
+    fn is_of(&self, slot: u32, segment: &Segment) -> bool {
+        let connection = self.slots[slot as usize].as_ref();
+        connection.is_some_and(|connection| connection.is_between(segment))
+    }
+
+    fn begin(&mut self, segment: &Segment, now_ns: i64) -> u32 {
         let connection = Some(match self.spare.pop() {
             Some(mut spare) => {
                 spare.again(self.begun, segment, now_ns);
@@ -154,8 +158,8 @@ impl Connections {
             self.watched.push(Watched::default());
             self.slots.len() as u32 - 1
         };
-        self.index.insert(key, slot);
-        self.last = Some((key, slot));
+        self.index.insert(key(segment), slot);
+        self.last = Some(slot);
         slot
     }
 

@@ -234,6 +234,15 @@ impl Counts {
     #[inline]
     fn take_in(&mut self, segment: &Segment) {
         self.segments += 1;
+        let usual = matches!(segment.checksum, Checksum::Unknown | Checksum::Good);
+        if !usual || segment.super_segment || segment.seen_before {
+            self.take_in_unusual(segment);
+        }
+    }
+
+    /// Apart, as all of these counters together would be read as one vector, just after its parts were written.
+    #[cold]
+    fn take_in_unusual(&mut self, segment: &Segment) {
         self.bad_checksums += u64::from(segment.checksum == Checksum::Bad);
         self.offloaded_checksums += u64::from(segment.checksum == Checksum::Offloaded);
         self.super_segments += u64::from(segment.super_segment);

@@ -108,6 +108,14 @@ impl Connection {
         }
     }
 
+    /// Whether a segment has its addresses and ports.
+    #[inline]
+    pub fn is_between(&self, segment: &Segment) -> bool {
+        let [client, server] = self.ends;
+        (segment.source == client && segment.destination == server)
+            || (segment.source == server && segment.destination == client)
+    }
+
     /// Nothing more is to be expected of it.
     pub fn closed(&self) -> bool {
         self.reset || self.halves.iter().all(|half| half.fin.is_some())

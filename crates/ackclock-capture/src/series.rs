@@ -53,33 +53,79 @@ fn picked<T: Copy>(items: &[T], wanted: impl Fn(&T) -> bool) -> Vec<T> {
     found
 }
 
-/// The flow and the place of each sample, in the order of both.
-pub fn by_flow(samples: &[RttSample]) -> Vec<(u32, u32)> {
-    let highest = samples.iter().map(|sample| sample.flow).max().unwrap_or(0);
-    let of_samples = (0..)
-        .zip(samples)
-        .map(|(place, sample)| (sample.flow, place));
-    if highest as usize >= samples.len() {
-        let mut places: Vec<(u32, u32)> = of_samples.collect();
-        places.sort_unstable();
-        return places;
+/// What is of interest of samples, flow by flow; of each flow in the order of the samples.
+#[derive(Debug)]
+pub struct ByFlow<T> {
+    /// Each flow, in the order of their numbers, and where its part ends.
+    ends: Vec<(u32, usize)>,
+    items: Vec<T>,
+}
+
+impl<T: Copy + Default> ByFlow<T> {
+    /// In one list for all, as there may be a million flows.
+    pub fn of(samples: &[RttSample], item: impl Fn(&RttSample) -> T) -> Self {
+        let highest = samples.iter().map(|sample| sample.flow).max().unwrap_or(0);
+        if highest as usize >= samples.len() {
+            return Self::sorted(samples, item);
+        }
+        // Counted, not compared: where the next sample of each flow belongs.
+        let mut next = vec![0_usize; highest as usize + 1];
+        for sample in samples {
+            next[sample.flow as usize] += 1;
+        }
+        let mut before = 0;
+        for count in &mut next {
+            before += std::mem::replace(count, before);
+        }
+        let mut items = vec![T::default(); samples.len()];
+        for sample in samples {
+            let own = &mut next[sample.flow as usize];
+            items[*own] = item(sample);
+            *own += 1;
+        }
+        let mut ends: Vec<(u32, usize)> = (0..).zip(next).collect();
+        let mut before = 0;
+        ends.retain(|&(_, end)| std::mem::replace(&mut before, end) < end);
+        Self { ends, items }
     }
-    // Counted, not compared: where the next sample of each flow belongs.
-    let mut next = vec![0_u32; highest as usize + 1];
-    for sample in samples {
-        next[sample.flow as usize] += 1;
+
+    /// The same of a few samples of flows with large numbers.
+    fn sorted(samples: &[RttSample], item: impl Fn(&RttSample) -> T) -> Self {
+        let mut sorted: Vec<&RttSample> = samples.iter().collect();
+        sorted.sort_by_key(|sample| sample.flow);
+        let mut end = 0;
+        let ends = sorted.chunk_by(|one, other| one.flow == other.flow);
+        let ends = ends.map(|part| {
+            end += part.len();
+            (part[0].flow, end)
+        });
+        Self {
+            ends: ends.collect(),
+            items: sorted.iter().map(|sample| item(sample)).collect(),
+        }
     }
-    let mut before = 0;
-    for count in &mut next {
-        before += std::mem::replace(count, before);
+
+    /// Puts the samples of each flow in order that has at least so many.
+    pub fn sort_parts<K: Ord>(&mut self, least: usize, key: impl Fn(&T) -> K) {
+        let mut begin = 0;
+        for &(_, end) in &self.ends {
+            let part = &mut self.items[begin..end];
+            if part.len() >= least && !part.is_sorted_by_key(&key) {
+                part.sort_by_key(&key);
+            }
+            begin = end;
+        }
     }
-    let mut places = vec![(0, 0); samples.len()];
-    for (flow, place) in of_samples {
-        let own = &mut next[flow as usize];
-        places[*own as usize] = (flow, place);
-        *own += 1;
+
+    /// Each flow with its part, in the order of the flows' numbers.
+    pub fn parts(&self) -> impl Iterator<Item = (u32, &[T])> {
+        let mut begin = 0;
+        self.ends.iter().map(move |&(flow, end)| {
+            let part = &self.items[begin..end];
+            begin = end;
+            (flow, part)
+        })
     }
-    places
 }
 
 #[cfg(test)]
@@ -89,16 +135,22 @@ mod tests {
     #[test]
     fn samples_are_in_the_order_of_flow_and_place_however_large_numbers_are() {
         for flows in [[2, 0, 2, 1, 0, 2], [7, 0, 900, 3, 0, 7]] {
-            let sample = |flow| RttSample {
+            let sample = |(flow, rtt_ns)| RttSample {
                 time_ns: 0,
-                rtt_ns: 0,
+                rtt_ns,
                 flow,
                 path: 0,
             };
-            let mut expected: Vec<(u32, u32)> = flows.into_iter().zip(0..).collect();
+            let samples: Vec<RttSample> = flows.into_iter().zip(0..).map(sample).collect();
+            let mut expected: Vec<(u32, i64)> = flows.into_iter().zip(0..).collect();
             expected.sort_unstable();
-            assert_eq!(by_flow(&flows.map(sample)), expected);
+            let grouped = ByFlow::of(&samples, |sample| sample.rtt_ns);
+            let all = grouped
+                .parts()
+                .flat_map(|(flow, part)| part.iter().map(move |&at| (flow, at)));
+            assert_eq!(all.collect::<Vec<_>>(), expected);
+            assert_eq!(grouped.parts().count(), 4 - usize::from(flows[0] == 2));
         }
-        assert!(by_flow(&[]).is_empty());
+        assert_eq!(ByFlow::of(&[], |sample| sample.rtt_ns).parts().count(), 0);
     }
 }

@@ -40,38 +40,55 @@ pub fn windows(series: &Series) -> Vec<Round> {
 
 /// The rounds of a flow in which the window was the controller's, from the opening to the end.
 pub fn rounds(series: &Series, course: &[Option<Allowed>]) -> Vec<Round> {
-    let mut rounds = Vec::new();
-    let mut unacknowledged = 0;
-    let mut end = 0;
-    let mut recovering = false;
-    let mut round: Option<Round> = None;
-    for (step, allowed) in series.steps.iter().zip(course) {
-        unacknowledged += u64::from(step.advanced);
-        let settled = step.phase == Phase::Open || (step.phase == Phase::Recovery && recovering);
-        let allowed =
-            allowed.filter(|_| settled && step.signal.is_none() && !step.limited_elsewhere);
-        if unacknowledged >= end {
-            recovering = step.phase == Phase::Recovery && step.signal.is_none();
-            rounds.extend(round.take());
-            let sent = step.window.saturating_sub(step.in_flight);
-            end = unacknowledged + u64::from(step.outstanding) + u64::from(sent);
-            round = allowed.map(|_| Round {
-                end: step.time,
-                seen: 0.0,
-                allowed: 0.0,
-            });
+    let mut rounds = Rounds::default();
+    rounds.advance(series, course);
+    rounds.found
+}
+
+/// The same of a course that goes on.
+#[derive(Clone, Debug, Default)]
+pub struct Rounds {
+    /// Those that are over.
+    pub found: Vec<Round>,
+    steps: usize,
+    unacknowledged: u64,
+    end: u64,
+    recovering: bool,
+    round: Option<Round>,
+}
+
+impl Rounds {
+    /// Looks at what was added to the course.
+    pub fn advance(&mut self, series: &Series, course: &[Option<Allowed>]) {
+        for (step, allowed) in series.steps.iter().zip(course).skip(self.steps) {
+            self.unacknowledged += u64::from(step.advanced);
+            let recovery = step.phase == Phase::Recovery;
+            let settled = step.phase == Phase::Open || (recovery && self.recovering);
+            let allowed =
+                allowed.filter(|_| settled && step.signal.is_none() && !step.limited_elsewhere);
+            if self.unacknowledged >= self.end {
+                self.recovering = recovery && step.signal.is_none();
+                self.found.extend(self.round.take());
+                let sent = step.window.saturating_sub(step.in_flight);
+                self.end = self.unacknowledged + u64::from(step.outstanding) + u64::from(sent);
+                self.round = allowed.map(|_| Round {
+                    end: step.time,
+                    seen: 0.0,
+                    allowed: 0.0,
+                });
+            }
+            let Some(allowed) = allowed else {
+                self.round = None;
+                continue;
+            };
+            if let Some(round) = &mut self.round {
+                round.end = step.time;
+                round.seen = round.seen.max(f64::from(step.window));
+                round.allowed = round.allowed.max(allowed.in_flight);
+            }
         }
-        let Some(allowed) = allowed else {
-            round = None;
-            continue;
-        };
-        if let Some(round) = &mut round {
-            round.end = step.time;
-            round.seen = round.seen.max(f64::from(step.window));
-            round.allowed = round.allowed.max(allowed.in_flight);
-        }
+        self.steps = course.len();
     }
-    rounds
 }
 
 /// How much of an independent observation a round is: what is wrong after a loss stays wrong until the next one, and
@@ -118,9 +135,30 @@ pub fn fit(rounds: &[Round]) -> Fit {
 
 /// What the logarithm of the likelihood can be at most, with so many rounds more: those without any error.
 pub fn bound(rounds: &[Round], more: usize) -> f64 {
+    bounds(rounds, more).fold(f64::NEG_INFINITY, f64::max)
+}
+
+/// Whether it can be `least`; if not, what it is at most.
+///
+/// # Errors
+/// The bound, which is less.
+pub fn reaches(rounds: &[Round], more: usize, least: f64) -> Result<(), f64> {
+    let mut most = f64::NEG_INFINITY;
+    for bound in bounds(rounds, more) {
+        most = most.max(bound);
+        if most >= least {
+            return Ok(());
+        }
+    }
+    Err(most)
+}
+
+/// The bound for each scale.
+fn bounds(rounds: &[Round], more: usize) -> impl Iterator<Item = f64> {
     let errors: Vec<f64> = rounds.iter().map(Round::error).collect();
-    let most = |scale| log_likelihood(&errors, scale) + more as f64 * log_likelihood(&[0.0], scale);
-    scales().map(most).fold(f64::NEG_INFINITY, f64::max)
+    scales().map(move |scale| {
+        log_likelihood(&errors, scale) + more as f64 * log_likelihood(&[0.0], scale)
+    })
 }
 
 /// Logarithm of Cauchy's likelihood of `errors`.
@@ -167,6 +205,11 @@ mod tests {
         assert!(bounds.is_sorted_by(|before, after| before >= after));
         assert!(bounds.iter().all(|&bound| bound >= whole));
         assert_eq!(bounds.last(), Some(&whole));
+        for (first, &most) in bounds.iter().enumerate() {
+            let reaches = |least| reaches(&all[..first], all.len() - first, least);
+            assert_eq!(reaches(most), Ok(()));
+            assert_eq!(reaches(most + 1e-9), Err(most));
+        }
     }
 
     #[test]

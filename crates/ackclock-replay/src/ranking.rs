@@ -7,8 +7,8 @@
 use ackclock_congestion::{make, Controller, Error, Repair};
 use serde_json::Value;
 
-use crate::likelihood::{bound, fit, rounds, Fit, WEIGHT};
-use crate::replay::{Allowed, Counting, Manner, Origin, Prepared};
+use crate::likelihood::{bound, fit, reaches, rounds, Fit, Rounds, WEIGHT};
+use crate::replay::{Counting, Make, Manner, Origin, Prepared, Replay};
 use crate::series::Series;
 
 /// What is said where no candidate fits.
@@ -129,11 +129,23 @@ impl Candidate {
             .collect()
     }
 
-    /// What a flow says for it. If that cannot be `least`, it may be called nothing.
-    fn evidence(&self, flow: &Flow, least: f64) -> Evidence {
+    /// What a flow says for it. If that cannot be `least`, it may be called nothing. `begun`: its replay in the usual
+    /// manner.
+    fn evidence<'a>(
+        &self,
+        flow: &'a Flow,
+        make: Make<'a>,
+        begun: Begun<'a>,
+        least: f64,
+    ) -> Evidence {
         let manners: Vec<Manner> = self.manners().collect();
-        let tried = |&manner: &Manner| flow.fit_of_at_least(self, manner, least);
-        let tried: Vec<Result<Fit, f64>> = manners.iter().map(tried).collect();
+        let mut usual = Some(begun);
+        let mut tried = |&manner: &Manner| {
+            let begun = usual.take_if(|_| manner == Manner::default());
+            let begun = begun.unwrap_or_else(|| flow.begun(make, manner));
+            flow.fit_of_at_least(begun, least)
+        };
+        let tried: Vec<Result<Fit, f64>> = manners.iter().map(&mut tried).collect();
         let best = tried
             .iter()
             .flatten()
@@ -186,6 +198,12 @@ impl Evidence {
     };
 }
 
+/// A candidate's replay on its way, and the rounds that are over.
+struct Begun<'a> {
+    replay: Replay<'a>,
+    rounds: Rounds,
+}
+
 /// A flow, prepared for all candidates.
 #[derive(Debug)]
 pub struct Flow<'a> {
@@ -214,43 +232,45 @@ impl<'a> Flow<'a> {
     }
 
     /// The same, or what the logarithm of the likelihood is at most, as soon as it cannot be `least`.
-    fn fit_of_at_least(
-        &self,
-        candidate: &Candidate,
-        manner: Manner,
-        least: f64,
-    ) -> Result<Fit, f64> {
-        let make = |window| candidate.controller(window);
-        let mut replay = self.prepared.started(&make, manner);
+    fn fit_of_at_least(&self, mut begun: Begun, least: f64) -> Result<Fit, f64> {
         for part in PARTS {
-            replay.advance(self.prepared.steps() / part);
-            let most = self.bound(&replay.course);
-            if most < least {
-                return Err(most);
-            }
+            self.advance(&mut begun, self.prepared.steps() / part);
+            let found = &begun.rounds.found;
+            reaches(found, self.rounds - found.len(), least)?;
         }
-        replay.advance(usize::MAX);
-        Ok(fit(&rounds(self.series, &replay.course)))
+        self.advance(&mut begun, usize::MAX);
+        Ok(fit(&begun.rounds.found))
     }
 
-    /// What can still come of a course that has begun.
-    fn bound(&self, course: &[Option<Allowed>]) -> f64 {
-        let found = rounds(self.series, course);
-        bound(&found, self.rounds - found.len())
+    /// A replay at its beginning.
+    fn begun<'b>(&'b self, make: Make<'b>, manner: Manner) -> Begun<'b> {
+        Begun {
+            replay: self.prepared.started(make, manner),
+            rounds: Rounds::default(),
+        }
     }
 
-    /// How a candidate begins: what can still come of it.
-    fn promise(&self, candidate: &Candidate) -> f64 {
-        let make = |window| candidate.controller(window);
-        let mut replay = self.prepared.started(&make, Manner::default());
-        replay.advance(self.prepared.steps() / PARTS[0]);
-        self.bound(&replay.course)
+    fn advance(&self, begun: &mut Begun, steps: usize) {
+        begun.replay.advance(steps);
+        begun.rounds.advance(self.series, &begun.replay.course);
+    }
+
+    /// What can still come of a candidate's replay, by how it begins.
+    fn promise(&self, begun: &mut Begun) -> f64 {
+        self.advance(begun, self.prepared.steps() / PARTS[0]);
+        bound(&begun.rounds.found, self.rounds - begun.rounds.found.len())
     }
 
     /// What it says for each candidate. The most promising come first, models of the path last: then it is soon known that
     /// others neither explain the flow nor fit as well as one that was seen, which is all that theirs is needed for.
     fn evidences(&self, candidates: &[Candidate], weight: f64) -> (Vec<Evidence>, f64) {
-        let promise: Vec<f64> = candidates.iter().map(|one| self.promise(one)).collect();
+        let makes: Vec<_> = candidates
+            .iter()
+            .map(|one| move |window| one.controller(window))
+            .collect();
+        let usual = |make| self.begun(make, Manner::default());
+        let mut begun: Vec<Begun> = makes.iter().map(|make| usual(make as Make)).collect();
+        let promise: Vec<f64> = begun.iter_mut().map(|one| self.promise(one)).collect();
         let mut order: Vec<usize> = (0..candidates.len()).collect();
         order.sort_by(|&one, &other| {
             let models = candidates[one].is_model.cmp(&candidates[other].is_model);
@@ -258,13 +278,20 @@ impl<'a> Flow<'a> {
         });
         let mut found = vec![Evidence::NOTHING; candidates.len()];
         let mut exact = f64::NEG_INFINITY;
+        let mut begun: Vec<Option<Begun>> = begun.into_iter().map(Some).collect();
         for place in order {
             let candidate = &candidates[place];
+            let Some(begun) = begun[place].take() else {
+                continue; // never: each place is there once
+            };
             let poor = weight * candidate.poor() - ROUNDING;
-            if candidate.is_model {
-                found[place] = candidate.evidence(self, poor.max(exact));
+            let least = if candidate.is_model {
+                poor.max(exact)
             } else {
-                found[place] = candidate.evidence(self, poor.min(exact));
+                poor.min(exact)
+            };
+            found[place] = candidate.evidence(self, &makes[place], begun, least);
+            if !candidate.is_model {
                 exact = exact.max(found[place].best);
             }
         }

@@ -8,6 +8,8 @@ need them.
 from __future__ import annotations
 
 import codecs
+import importlib
+import keyword
 import signal
 import sys
 import warnings
@@ -17,56 +19,39 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from ackclock.cli import (
-    bundle,
-    capture,
-    check,
-    compare,
-    doctor,
-    effects,
-    exporting,
-    find,
-    fit,
-    host,
-    importing,
-    kernel,
-    merge,
-    new,
-    plot,
-    quick,
-    report,
-    reproduce,
-    rerun,
-    run,
-    show,
-    sweep,
-    table,
-)
+from ackclock.cli import quick
 from ackclock.errors import AckclockError
 from ackclock.system import signals
 
-#: The commands in the order of the help; groups of commands come after them.
-COMMANDS = (
-    run.run,
-    sweep.sweep,
-    merge.merge,
-    compare.compare,
-    find.find,
-    fit.fit,
-    effects.effects,
-    plot.plot,
-    table.table,
-    report.report,
-    capture.capture,
-    doctor.doctor,
-    check.check,
-    bundle.bundle,
-    rerun.rerun,
-    importing.import_,
-    exporting.export,
-    show.show,
-    reproduce.reproduce,
-)
+#: The commands in the order of the help, each with its module in this folder; groups of commands come after them.
+COMMANDS = {
+    "run": "run",
+    "sweep": "sweep",
+    "merge": "merge",
+    "compare": "compare",
+    "find": "find",
+    "fit": "fit",
+    "effects": "effects",
+    "plot": "plot",
+    "table": "table",
+    "report": "report",
+    "capture": "capture",
+    "doctor": "doctor",
+    "check": "check",
+    "bundle": "bundle",
+    "rerun": "rerun",
+    "import": "importing",
+    "export": "exporting",
+    "show": "show",
+    "reproduce": "reproduce",
+}
+
+
+def _function(name: str) -> Callable[..., None]:
+    """A command's function. Its module is not imported before, as most commands are not asked for."""
+    module = importlib.import_module(f"ackclock.cli.{COMMANDS[name]}")
+    function: Callable[..., None] = getattr(module, f"{name}_" if keyword.iskeyword(name) else name)
+    return function
 
 
 def _or_commands(name: str, app: typer.Typer) -> type[TyperCommand]:
@@ -86,8 +71,17 @@ def _or_commands(name: str, app: typer.Typer) -> type[TyperCommand]:
     return Command
 
 
-#: Commands that are more than a function: `ackclock doctor FILE…` and `doctor host`, `check DIR…` and `check control`.
-CLASSES = {doctor.doctor: _or_commands("host", host.app), check.check: _or_commands("control", check.app)}
+def _class(name: str) -> type[TyperCommand] | None:
+    """Of what is more than a function: `ackclock doctor FILE…` and `doctor host`, `check DIR…` and `check control`."""
+    if name == "doctor":
+        from ackclock.cli import host
+
+        return _or_commands("host", host.app)
+    if name == "check":
+        from ackclock.cli import check
+
+        return _or_commands("control", check.app)
+    return None
 
 
 class _Group(TyperGroup):
@@ -169,18 +163,14 @@ def application(asked: str = "") -> typer.Typer:
         epilog=EPILOG,
     )
     made.callback()(_options)
-    commands = [command for command in COMMANDS if _name(command) == asked] or COMMANDS
-    for command in commands:
-        made.command(_name(command), cls=CLASSES.get(command))(command)
-    if commands is COMMANDS:
+    for name in [asked] if asked in COMMANDS else COMMANDS:
+        made.command(name, cls=_class(name))(_function(name))
+    if asked not in COMMANDS:
+        from ackclock.cli import kernel, new
+
         made.add_typer(kernel.app, name="kernel")
         made.add_typer(new.app, name="new")
     return made
-
-
-def _name(command: Callable[..., None]) -> str:
-    """What a command is called: its function, without what keeps that from being a word of Python."""
-    return command.__name__.rstrip("_")
 
 
 def _say(message: str) -> None:

@@ -40,7 +40,7 @@ pub fn segment(walk: &Walk, record: &Record, segment: &mut Segment) -> Result<()
         flags: Flags(header[13]),
         window: u16_at(header, 14),
         payload_bytes: walk.length - header_bytes as u32,
-        options: options(walk.bytes, header_bytes),
+        options: Options::default(),
         identification: walk.ip.identification,
         hops: walk.ip.hops,
         ecn: walk.ip.ecn,
@@ -55,6 +55,7 @@ pub fn segment(walk: &Walk, record: &Record, segment: &mut Segment) -> Result<()
         fragmented: walk.fragmented,
         seen_before: false,
     };
+    options(walk.bytes, header_bytes, &mut segment.options);
     Ok(())
 }
 
@@ -69,29 +70,23 @@ pub fn place(interface: u32, outbound: Option<bool>, link_tag: u32) -> u32 {
     (interface << 2 | direction) ^ link_tag
 }
 
-/// The options between the header's twentieth byte and its end.
+/// Fills in the options between the header's twentieth byte and its end, where there were none. They are written where
+/// they belong: a copy made of what was just written in smaller pieces has to wait for it.
 #[inline]
-pub fn options(bytes: &[u8], header_bytes: usize) -> Options {
+pub fn options(bytes: &[u8], header_bytes: usize, found: &mut Options) {
     match bytes.get(20..header_bytes) {
-        Some([]) => return Options::default(),
+        Some([]) => {}
         // As most hosts write timestamps (RFC 7323 appendix A), and nothing else.
         Some([1, 1, 8, 10, value @ ..]) if value.len() == 8 => {
-            return Options {
-                timestamps: Some((u32_at(value, 0), u32_at(value, 4))),
-                ..Options::default()
-            }
+            found.timestamps = Some((u32_at(value, 0), u32_at(value, 4)));
         }
-        _ => {}
+        _ => each_option(bytes, header_bytes, found),
     }
-    each_option(bytes, header_bytes)
 }
 
-fn each_option(bytes: &[u8], header_bytes: usize) -> Options {
+fn each_option(bytes: &[u8], header_bytes: usize, found: &mut Options) {
     let captured = bytes.len().min(header_bytes);
-    let mut found = Options {
-        cut: captured < header_bytes,
-        ..Options::default()
-    };
+    found.cut = captured < header_bytes;
     let mut rest = bytes.get(20..captured).unwrap_or_default();
     while let [kind, behind @ ..] = rest {
         rest = match kind {
@@ -107,7 +102,6 @@ fn each_option(bytes: &[u8], header_bytes: usize) -> Options {
             }
         };
     }
-    found
 }
 
 impl Options {

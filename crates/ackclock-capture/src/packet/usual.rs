@@ -3,7 +3,7 @@
 
 use super::link::ETHERNET;
 use super::walk::{u16_at, u32_at};
-use super::{checksum, tcp, Address, Checksum, Endpoint, Flags, Segment};
+use super::{checksum, tcp, Address, Checksum, Endpoint, Flags, Options, Segment};
 use crate::framing::Record;
 
 const LINK_BYTES: usize = 14;
@@ -37,6 +37,7 @@ pub fn segment(record: &Record, segment: &mut Segment) -> bool {
         port: u16_at(headers, port),
     };
     let field = u16_at(headers, 50);
+    let checksum = state(headers, bytes, total_bytes, field);
     *segment = Segment {
         time_ns: record.time_ns,
         file: 0,
@@ -50,19 +51,20 @@ pub fn segment(record: &Record, segment: &mut Segment) -> bool {
         flags: Flags(headers[47]),
         window: u16_at(headers, 48),
         payload_bytes: total_bytes - (NETWORK_BYTES + header_bytes) as u32,
-        options: tcp::options(bytes, header_bytes),
+        options: Options::default(),
         identification: Some(u32::from(u16_at(headers, 18))),
         hops: headers[22],
         ecn: headers[15] & 3,
         packet_bytes: total_bytes,
         frame_bytes: record.frame_bytes,
         checksum_field: Some(field),
-        checksum: state(headers, bytes, total_bytes, field),
+        checksum,
         encapsulations: 0,
         super_segment: record.frame_bytes > tcp::LARGEST_FRAME_BYTES,
         fragmented: false,
         seen_before: false,
     };
+    tcp::options(bytes, header_bytes, &mut segment.options);
     true
 }
 

@@ -238,9 +238,7 @@ impl<'a> Search<'a> {
 
     /// The best rate and depth from here (Fisher's scoring), with the log-likelihood.
     fn climbed(&mut self, mut model: Model) -> (Model, f64) {
-        let all = 0..self.trace.len();
-        self.levels.fill(self.trace, model.rate);
-        let mut here = self.assess(&model, all.clone());
+        let mut here = self.assess(&model, f64::NEG_INFINITY);
         for _ in 0..6 {
             let [rate_step, depth_step] = here.step();
             let mut share = 1.0_f64.min(0.2 * model.rate / rate_step.abs());
@@ -251,8 +249,7 @@ impl<'a> Search<'a> {
                     depth: model.depth + share * depth_step,
                     ..model
                 };
-                self.levels.fill(self.trace, next.rate);
-                let there = self.assess(&next, all.clone());
+                let there = self.assess(&next, here.likelihood);
                 if there.likelihood > here.likelihood {
                     gained = there.likelihood - here.likelihood;
                     (model, here) = (next, there);
@@ -277,7 +274,8 @@ impl<'a> Search<'a> {
                     width: packets * self.packet,
                     ..model
                 };
-                let found = self.assess(&other, 0..self.trace.len()).likelihood;
+                let coming = self.levels.coming(self.trace);
+                let found = other.assess(coming, likelihood).likelihood;
                 if found > likelihood {
                     (model, likelihood) = (other, found);
                 }

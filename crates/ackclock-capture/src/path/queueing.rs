@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::trace::{line, quantile, Levels, Trace};
 use super::{Delay, Estimate, RttSample, NOISE_S};
-use crate::series::by_flow;
+use crate::series::ByFlow;
 
 /// Parts of a trace that are taken as independent, and the 97.5 % quantile of Student's t with one less.
 const BLOCKS: usize = 10;
@@ -319,40 +319,29 @@ impl Bases {
     /// with most samples say: at the same time, both wait in the same queue. What is less than the scatter of this
     /// comparison is left as it is.
     fn of(samples: &[RttSample]) -> Self {
-        // Not a list for each of the flows, as there may be a million.
-        let places = by_flow(samples);
-        let of = |part: &[(u32, u32)]| -> Vec<(i64, i64)> {
-            let samples = part.iter().map(|&(_, place)| &samples[place as usize]);
-            let mut all: Vec<_> = samples
-                .map(|sample| (sample.time_ns, possible(sample.rtt_ns)))
-                .collect();
-            all.sort_by_key(|sample| sample.0);
-            all
-        };
+        let mut flows = ByFlow::of(samples, |sample| (sample.time_ns, possible(sample.rtt_ns)));
+        // Shorter ones are not compared, and of their round trips only the shortest counts.
+        flows.sort_parts(LEAST, |&(time_ns, _)| time_ns);
         let shortest = |of: &[(i64, i64)]| of.iter().map(|sample| sample.1).min().unwrap_or(0);
-        let parts = || places.chunk_by(|one, other| one.0 == other.0);
-        let most = of(parts().max_by_key(|part| part.len()).unwrap_or_default());
+        let most = flows.parts().max_by_key(|(_, part)| part.len());
+        let most = most.map_or(&[][..], |(_, part)| part);
         let mut further: BTreeMap<u32, (i64, i64)> = BTreeMap::new();
-        let mut base = shortest(&most);
-        for part in parts().filter(|part| part.len() >= LEAST) {
-            let own = of(part);
-            if let Some((longer, scatter)) = apart(&own, &most) {
-                let least = shortest(&own) - longer;
+        let mut base = shortest(most);
+        for (flow, own) in flows.parts().filter(|(_, part)| part.len() >= LEAST) {
+            if let Some((longer, scatter)) = apart(own, most) {
+                let least = shortest(own) - longer;
                 if least < base - scatter {
                     base = least;
                 }
-                further.insert(part[0].0, (longer, scatter));
+                further.insert(flow, (longer, scatter));
             }
         }
-        let known = parts().map(|part| {
-            let rtts = part
-                .iter()
-                .map(|&(_, place)| samples[place as usize].rtt_ns);
-            let own = rtts.map(possible).min().unwrap_or(0);
+        let known = flows.parts().map(|(flow, part)| {
+            let own = shortest(part);
             let told = further
-                .get(&part[0].0)
+                .get(&flow)
                 .filter(|(longer, scatter)| base + longer < own - scatter);
-            (part[0].0, told.map_or(own, |(longer, _)| base + longer))
+            (flow, told.map_or(own, |(longer, _)| base + longer))
         });
         Self(known.collect())
     }

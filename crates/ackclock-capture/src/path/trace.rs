@@ -85,6 +85,17 @@ impl Trace {
         self.time_s.len()
     }
 
+    /// The packets, as they come to a bucket that leaks `rate` bytes a second, and that what is lost does not enter.
+    pub fn coming(&self, rate: f64) -> impl Iterator<Item = Coming> + '_ {
+        let packets = self.time_s.iter().zip(&self.bytes).zip(&self.lost);
+        let mut leak = Leak::new(rate);
+        packets.map(move |((&now_s, &bytes), &lost)| Coming {
+            level: leak.comes(now_s, bytes, lost),
+            age_s: now_s - leak.empty_s,
+            lost,
+        })
+    }
+
     /// Whether losses follow losses more often than independent ones would, by three standard deviations (Poisson).
     pub fn losses_in_rows(&self) -> bool {
         let losses = self.losses.len() as f64;
@@ -119,28 +130,42 @@ fn busiest(arrivals: &[Arrival], length: usize) -> &[Arrival] {
     &arrivals[end.saturating_sub(length)..end]
 }
 
+/// A packet that comes to the bucket.
+#[derive(Clone, Copy, Debug)]
+pub struct Coming {
+    /// Bytes above the rate, with this packet: V(t).
+    pub level: f64,
+    /// Seconds since the bucket was last empty.
+    pub age_s: f64,
+    /// It was lost.
+    pub lost: bool,
+}
+
 /// What is in the bucket when each packet comes, and since when it was not empty.
 #[derive(Clone, Debug, Default)]
 pub struct Levels {
-    /// Bytes above the rate, with the packet that comes: V(t).
+    /// See [`Coming::level`].
     pub level: Vec<f64>,
-    /// Seconds since the bucket was last empty.
+    /// See [`Coming::age_s`].
     pub age_s: Vec<f64>,
 }
 
 impl Levels {
     /// Fills them for a bucket that leaks `rate` bytes a second, and that what is lost does not enter.
     pub fn fill(&mut self, trace: &Trace, rate: f64) {
-        // In place, as this goes over the trace some hundred times: nothing in the loop may have to grow.
+        // In place, as this goes over the trace again and again: nothing in the loop may have to grow.
         self.level.resize(trace.len(), 0.0);
         self.age_s.resize(trace.len(), 0.0);
         let found = self.level.iter_mut().zip(&mut self.age_s);
-        let packets = trace.time_s.iter().zip(&trace.bytes).zip(&trace.lost);
-        let mut leak = Leak::new(rate);
-        for ((level, age_s), ((&now_s, &bytes), &lost)) in found.zip(packets) {
-            *level = leak.comes(now_s, bytes, lost);
-            *age_s = now_s - leak.empty_s;
+        for ((level, age_s), coming) in found.zip(trace.coming(rate)) {
+            (*level, *age_s) = (coming.level, coming.age_s);
         }
+    }
+
+    /// The packets, as they came.
+    pub fn coming<'a>(&'a self, trace: &'a Trace) -> impl Iterator<Item = Coming> + 'a {
+        let found = self.level.iter().zip(&self.age_s).zip(&trace.lost);
+        found.map(|((&level, &age_s), &lost)| Coming { level, age_s, lost })
     }
 }
 

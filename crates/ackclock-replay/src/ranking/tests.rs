@@ -75,7 +75,9 @@ fn what_is_dropped_early_changes_nothing() {
         let (early, exact) = flow.evidences(&candidates(), weight);
         let mut dropped = 0;
         for (candidate, early) in candidates().iter().zip(&early) {
-            let whole = candidate.evidence(&flow, f64::NEG_INFINITY);
+            let make = |window| candidate.controller(window);
+            let begun = flow.begun(&make, Manner::default());
+            let whole = candidate.evidence(&flow, &make, begun, f64::NEG_INFINITY);
             if early.best == f64::NEG_INFINITY {
                 dropped += 1;
                 assert!(whole.best < weight * candidate.poor() && whole.best < exact);

@@ -14,12 +14,14 @@ impl Search<'_> {
     /// with blocks as its observations, over Fisher's. And the rate's standard error.
     pub(super) fn spread(&mut self, model: &Model) -> (f64, f64) {
         self.levels.fill(self.trace, model.rate);
-        let [rr, rd, _] = self.assess(model, 0..self.trace.len()).inverse();
+        let coming = || self.levels.coming(self.trace);
+        let any = f64::NEG_INFINITY;
+        let [rr, rd, _] = model.assess(coming(), any).inverse();
         let length = self.trace.len().div_ceil(BLOCKS);
         let mut variance = 0.0;
         for begin in (0..self.trace.len()).step_by(length) {
-            let end = (begin + length).min(self.trace.len());
-            let [rate, depth] = self.assess(model, begin..end).growth;
+            let block = coming().skip(begin).take(length);
+            let [rate, depth] = model.assess(block, any).growth;
             variance += (rr * rate + rd * depth).powi(2);
         }
         let ratio = variance / rr;
@@ -31,20 +33,21 @@ impl Search<'_> {
         (widening, (rr * widening).sqrt())
     }
 
-    /// The greatest log-likelihood of any depth at this rate, and the depth.
-    pub(super) fn at_rate(&mut self, rate: f64, model: &Model) -> (f64, f64) {
-        self.levels.fill(self.trace, rate);
+    /// The greatest log-likelihood of any depth at this rate, and the depth; or one that is `enough`.
+    fn at_rate(&self, rate: f64, model: &Model, enough: f64) -> (f64, f64) {
         let mut model = Model { rate, ..*model };
-        let all = 0..self.trace.len();
-        let mut here = self.assess(&model, all.clone());
+        let mut here = self.assess(&model, f64::NEG_INFINITY);
         for _ in 0..4 {
+            if here.likelihood >= enough {
+                break;
+            }
             let mut step = here.growth[1] / here.information[2].max(f64::MIN_POSITIVE);
             step = step.clamp(-4.0 * model.width, 4.0 * model.width);
             let next = Model {
                 depth: model.depth + step,
                 ..model
             };
-            let there = self.assess(&next, all.clone());
+            let there = self.assess(&next, here.likelihood);
             if there.likelihood <= here.likelihood {
                 break;
             }
@@ -53,9 +56,9 @@ impl Search<'_> {
         (here.likelihood, model.depth)
     }
 
-    pub(super) fn rate_interval(&mut self, model: &Model, least: f64, error: f64) -> Estimate {
+    pub(super) fn rate_interval(&self, model: &Model, least: f64, error: f64) -> Estimate {
         let first = (error / model.rate).clamp(1e-8, 0.1);
-        let mut end = |up: bool| {
+        let end = |up: bool| {
             let at = |by: f64| {
                 if up {
                     model.rate * (1.0 + by)
@@ -63,14 +66,14 @@ impl Search<'_> {
                     model.rate / (1.0 + by)
                 }
             };
-            let likely = |search: &mut Self, by: f64| search.at_rate(at(by), model).0 >= least;
+            let likely = |by: f64| self.at_rate(at(by), model, least).0 >= least;
             let (mut inside, mut outside) = (0.0, first);
-            while outside < WIDEST && likely(self, outside) {
+            while outside < WIDEST && likely(outside) {
                 (inside, outside) = (outside, outside * 2.0);
             }
             for _ in 0..4 {
                 let middle = f64::midpoint(inside, outside);
-                if likely(self, middle) {
+                if likely(middle) {
                     inside = middle;
                 } else {
                     outside = middle;
@@ -90,8 +93,8 @@ impl Search<'_> {
     /// they seem to.
     pub(super) fn depth_interval(&mut self, model: &Model, rate: Estimate, least: f64) -> Estimate {
         let (slow, fast) = (
-            self.at_rate(rate.low, model).1,
-            self.at_rate(rate.high, model).1,
+            self.at_rate(rate.low, model, f64::INFINITY).1,
+            self.at_rate(rate.high, model, f64::INFINITY).1,
         );
         let margin = self.packet + model.rate * NOISE_S;
         self.levels.fill(self.trace, model.rate);
@@ -101,7 +104,8 @@ impl Search<'_> {
                     depth: model.depth + sign * by,
                     ..*model
                 };
-                self.assess(&other, 0..self.trace.len()).likelihood >= least
+                let coming = self.levels.coming(self.trace);
+                other.assess(coming, least).likelihood >= least
             };
             let (mut inside, mut outside) = (0.0, self.packet / 64.0);
             while outside < model.depth && likely(outside) {

@@ -1,13 +1,14 @@
 //! How likely the fates of packets are if a bucket decides them.
 
-use std::ops::Range;
-
+use super::super::trace::Coming;
 use super::Search;
 
 /// λ: the share of fates that a bucket need not explain: losses elsewhere, and fates that were told wrongly.
 const LAPSE: f64 = 0.005;
 /// Beyond these widths from the depth a fate is certain.
 const CERTAIN: f64 = 15.0;
+/// Packets after which it is seen whether a model can still be likely enough.
+const LOOK: usize = 512;
 
 /// A packet is lost if the level would be above the depth, give or take the width.
 #[derive(Clone, Copy, Debug)]
@@ -51,6 +52,7 @@ impl Assessment {
 
 impl Search<'_> {
     /// The logarithm of a model's likelihood alone, from its logistic function's asymptotes: for the search.
+    #[inline(never)] // in a larger function the sum would not stay in a register
     pub(super) fn likelihood(&self, model: &Model) -> f64 {
         let mut sum = 0.0;
         let most = -LAPSE.ln();
@@ -64,38 +66,57 @@ impl Search<'_> {
         sum
     }
 
-    /// How well a model explains the packets of these places; the levels are those of its rate.
-    pub(super) fn assess(&self, model: &Model, places: Range<usize>) -> Assessment {
+    /// How well a model explains all packets; that it is less likely than `least` is all that is told if it is. Each
+    /// packet makes it less likely, so that is known early.
+    pub(super) fn assess(&self, model: &Model, least: f64) -> Assessment {
+        model.assess(self.trace.coming(model.rate), least)
+    }
+}
+
+impl Model {
+    /// Of these packets, as they come at this model's rate: see [`Search::assess`].
+    #[inline]
+    pub(super) fn assess(&self, packets: impl Iterator<Item = Coming>, least: f64) -> Assessment {
         let mut sum = Assessment::default();
         let (surely, hardly) = ((1.0 - LAPSE).ln(), LAPSE.ln());
-        for place in places {
-            let lost = self.trace.lost[place];
-            let above = (self.levels.level[place] - model.depth) / model.width;
-            if above.abs() > CERTAIN {
-                sum.likelihood += if (above > 0.0) == lost {
+        let far = (CERTAIN + 1.0) * self.width;
+        for (number, packet) in packets.enumerate() {
+            if number % LOOK == 0 && sum.likelihood < least {
+                break;
+            }
+            let above = packet.level - self.depth;
+            // Nearly all are far away, and nothing has to be divided to see that.
+            if above.abs() > far || (above / self.width).abs() > CERTAIN {
+                sum.likelihood += if (above > 0.0) == packet.lost {
                     surely
                 } else {
                     hardly
                 };
-                continue;
-            }
-            let full = 1.0 / (1.0 + (-above).exp());
-            let probability = LAPSE + (1.0 - 2.0 * LAPSE) * full;
-            let slope = (1.0 - 2.0 * LAPSE) * full * (1.0 - full) / model.width;
-            let (fate, score) = if lost {
-                (probability, slope / probability)
             } else {
-                (1.0 - probability, -slope / (1.0 - probability))
-            };
-            sum.likelihood += fate.ln();
-            let weight = slope * slope / (probability * (1.0 - probability));
-            let age = self.levels.age_s[place];
-            sum.growth[0] -= score * age;
-            sum.growth[1] -= score;
-            sum.information[0] += weight * age * age;
-            sum.information[1] += weight * age;
-            sum.information[2] += weight;
+                self.uncertain(above / self.width, packet, &mut sum);
+            }
         }
         sum
+    }
+
+    /// Of a packet that comes within some widths from the depth.
+    #[inline]
+    fn uncertain(&self, above: f64, packet: Coming, sum: &mut Assessment) {
+        let full = 1.0 / (1.0 + (-above).exp());
+        let probability = LAPSE + (1.0 - 2.0 * LAPSE) * full;
+        let slope = (1.0 - 2.0 * LAPSE) * full * (1.0 - full) / self.width;
+        let (fate, score) = if packet.lost {
+            (probability, slope / probability)
+        } else {
+            (1.0 - probability, -slope / (1.0 - probability))
+        };
+        sum.likelihood += fate.ln();
+        let weight = slope * slope / (probability * (1.0 - probability));
+        let age = packet.age_s;
+        sum.growth[0] -= score * age;
+        sum.growth[1] -= score;
+        sum.information[0] += weight * age * age;
+        sum.information[1] += weight * age;
+        sum.information[2] += weight;
     }
 }
