@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use ackclock_congestion::{Ack, Controller, Feedback, Loss, Opening};
+use ackclock_congestion::{Ack, Controller, Feedback, Loss, Opening, Restart};
 use ackclock_units::{Rate, Time};
 
 use crate::pacing::Paced;
@@ -69,6 +69,8 @@ pub(crate) struct Told {
     /// Until when what it allows holds.
     end: Time,
     oldest_sent: Time,
+    /// Nothing was in flight after it, and more was sent then.
+    restart: Option<Restart>,
 }
 
 /// A flow as every candidate is driven with it, prepared once for all.
@@ -229,10 +231,15 @@ struct Delivered {
     segments: u64,
 }
 
+/// The least variance term of a timeout in Linux, `TCP_RTO_MIN`.
+const LEAST_RTO_MARGIN: Time = Time::from_milliseconds(200);
+
 /// What a sender knows beside its controller.
 pub(crate) struct Sender {
     mss_bytes: u32,
+    initial_window: u32,
     srtt: Time,
+    rttvar: Time,
     min_rtt: Time,
     delivered: u64,
     unacknowledged: u64,
@@ -245,7 +252,9 @@ impl Sender {
     pub(crate) fn new(series: &Series) -> Self {
         Self {
             mss_bytes: series.mss_bytes.max(1),
+            initial_window: series.initial_window.unwrap_or(1).max(1),
             srtt: series.handshake.unwrap_or(Time::ZERO),
+            rttvar: series.handshake.unwrap_or(Time::ZERO).scaled(0.5),
             min_rtt: series.handshake.unwrap_or(Time::NEVER),
             delivered: 0,
             unacknowledged: 0,
@@ -275,7 +284,20 @@ impl Sender {
             signal: step.signal,
             end,
             oldest_sent: step.oldest_sent,
+            restart: self.restart(step),
         }
+    }
+
+    /// What is sent once all is acknowledged comes after a rest, however short.
+    fn restart(&self, step: &Step) -> Option<Restart> {
+        let sent = step.oldest_sent;
+        let rested = step.outstanding == 0 && step.window > 0 && sent >= step.time;
+        rested.then(|| Restart {
+            now: sent,
+            idle_since: step.time.since(step.rtt.unwrap_or(self.srtt)),
+            rto: self.srtt + self.rttvar.scaled(4.0).max(LEAST_RTO_MARGIN),
+            initial_window: self.initial_window,
+        })
     }
 
     /// RFC 6298 section 2, and the smallest RTT so far.
@@ -284,11 +306,13 @@ impl Sender {
         let Some(rtt) = step.rtt else { return };
         self.min_rtt = self.min_rtt.min(rtt);
         let rtt = step.oldest_rtt.unwrap_or(rtt);
-        self.srtt = if self.srtt == Time::ZERO {
-            rtt
-        } else {
-            self.srtt.scaled(0.875) + rtt.scaled(0.125)
-        };
+        if self.srtt == Time::ZERO {
+            (self.srtt, self.rttvar) = (rtt, rtt.scaled(0.5));
+            return;
+        }
+        let off = self.srtt.since(rtt).max(rtt.since(self.srtt));
+        self.rttvar = self.rttvar.scaled(0.75) + off.scaled(0.25);
+        self.srtt = self.srtt.scaled(0.875) + rtt.scaled(0.125);
     }
 
     fn ack(&mut self, step: &Step) -> Ack {
@@ -311,7 +335,7 @@ impl Sender {
             prior_delivered,
             application_limited: step.limited_elsewhere,
             window_limited: !step.limited_elsewhere,
-            newly_lost: u32::from(step.signal == Some(Signal::Loss)),
+            newly_lost: newly_lost(step),
             marked_bytes: u64::from(step.marked) * u64::from(self.mss_bytes),
             next: self.unacknowledged + u64::from(step.outstanding),
             unacknowledged: self.unacknowledged,
@@ -394,6 +418,9 @@ impl Driver {
         if told.signal == Some(Signal::Timeout) {
             controller.on_timeout(ack.now, ack.in_flight);
         }
+        if let Some(restart) = &told.restart {
+            controller.on_restart(restart);
+        }
         // What is sent is whole.
         let cwnd = controller.cwnd().floor().max(1.0);
         self.paced
@@ -403,6 +430,13 @@ impl Driver {
             in_flight: self.paced.since(told.oldest_sent).min(cwnd),
         }
     }
+}
+
+/// What left the pipe without having been delivered.
+fn newly_lost(step: &Step) -> u32 {
+    let left = step.prior_in_flight.saturating_sub(step.in_flight);
+    let lost = left.saturating_sub(step.delivered);
+    lost.max(u32::from(step.signal == Some(Signal::Loss)))
 }
 
 fn loss(ack: &Ack, marked: bool) -> Loss {
