@@ -27,20 +27,46 @@ impl Sending {
     /// for acknowledgements of the same tick.
     #[inline]
     pub fn hear(&mut self, now_ns: i64, echo: Option<u32>, rows: &mut Rows) {
-        while let Some(ack) = self.pending.front().copied() {
-            let heard_ns = ack.seen_ns + self.lead_ns;
+        while self.has_come(0, now_ns, echo) {
+            self.hear_next(now_ns, rows);
+        }
+        if self.settling.due(now_ns) {
+            self.settle(now_ns, rows);
+        }
+    }
+
+    /// Whether the sender has heard the acknowledgement by now that is so many behind the next one.
+    #[inline]
+    fn has_come(&self, behind: usize, now_ns: i64, echo: Option<u32>) -> bool {
+        self.pending.get(behind).is_some_and(|ack| {
             let ahead = ack
                 .timestamps
                 .zip(echo)
                 .map_or(0, |((tsval, _), echo)| tsval.wrapping_sub(echo) as i32);
-            if ahead > 0 || ahead == 0 && heard_ns > now_ns {
-                break;
-            }
-            self.pending.pop_front();
-            self.apply(&ack, heard_ns.min(now_ns), rows);
+            ahead < 0 || ahead == 0 && ack.seen_ns + self.lead_ns <= now_ns
+        })
+    }
+
+    #[inline]
+    fn hear_next(&mut self, now_ns: i64, rows: &mut Rows) {
+        if let Some(ack) = self.pending.pop_front() {
+            self.apply(&ack, (ack.seen_ns + self.lead_ns).min(now_ns), rows);
         }
-        if self.settling.due(now_ns) {
-            self.settle(now_ns, rows);
+    }
+
+    /// What is missing before the first answer to an acknowledgement is taken for sent before that was heard: a burst that
+    /// finds a queue full loses its end.
+    #[inline]
+    pub(super) fn hear_up_to_a_hole(&mut self, data: &Data, rows: &mut Rows) {
+        if self.lead_ns == 0 || data.start <= self.next || !self.acks_seen {
+            return;
+        }
+        while self.has_come(1, data.now_ns, data.tsecr) {
+            self.hear_next(data.now_ns, rows);
+        }
+        if self.has_come(0, data.now_ns, data.tsecr) {
+            self.left_hole = true;
+            self.hole(data.start, self.last_data_ns, data.tsval.unwrap_or(0));
         }
     }
 

@@ -120,9 +120,9 @@ pub struct Unseen {
 }
 
 impl Sending {
-    /// Finds what was in the packets that are missing before this one.
+    /// Finds what was in the packets that are missing before this one; so many of them in the hole before it.
     #[inline]
-    pub(super) fn missing(&mut self, data: &Data, rows: &mut Rows) {
+    pub(super) fn missing(&mut self, data: &Data, hole: u32, rows: &mut Rows) {
         let elsewhere = matches!(self.vantage, Vantage::Middle | Vantage::Receiver);
         if !elsewhere || !self.acks_seen {
             return;
@@ -131,7 +131,7 @@ impl Sending {
             self.unseen.packets += missing;
         }
         if self.unseen.packets > 0 {
-            self.place_missing(data, rows);
+            self.place_missing(data, hole, rows);
         }
         let sent_before = data.start == self.next && data.start < self.unseen.until;
         if sent_before {
@@ -188,9 +188,8 @@ impl Sending {
         self.unseen.until.max(self.next + missing_bytes)
     }
 
-    fn place_missing(&mut self, data: &Data, rows: &mut Rows) {
+    fn place_missing(&mut self, data: &Data, hole: u32, rows: &mut Rows) {
         let new = data.start >= self.next;
-        let hole = self.hole_before(data.start);
         self.unseen.packets = self.unseen.packets.saturating_sub(hole);
         let cursor = self.repairs.repaired.max(self.una);
         let until = if new { self.next } else { data.start };
