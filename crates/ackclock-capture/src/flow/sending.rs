@@ -263,8 +263,7 @@ impl Sending {
         self.totals.super_segments += u64::from(units > 1);
         self.totals.payload_bytes += u64::from(data.bytes);
         self.look_at_timestamps(data);
-        let hole = self.hole_before(data.start);
-        self.hear_up_to_a_hole(data, rows);
+        let hole = self.hear_up_to_a_hole(data, rows);
         self.hear(data.now_ns, data.tsecr, rows);
         let arrival = self.path.map_or(NOT_KEPT, |path| {
             rows.arrival(Arrival {

@@ -55,19 +55,22 @@ impl Sending {
     }
 
     /// What is missing before the first answer to an acknowledgement is taken for sent before that was heard: a burst that
-    /// finds a queue full loses its end.
+    /// finds a queue full loses its end. So many packets are missing there.
     #[inline]
-    pub(super) fn hear_up_to_a_hole(&mut self, data: &Data, rows: &mut Rows) {
+    pub(super) fn hear_up_to_a_hole(&mut self, data: &Data, rows: &mut Rows) -> u32 {
         if self.lead_ns == 0 || data.start <= self.next || !self.acks_seen {
-            return;
+            return 0;
         }
         while self.has_come(1, data.now_ns, data.tsecr) {
             self.hear_next(data.now_ns, rows);
         }
-        if self.has_come(0, data.now_ns, data.tsecr) {
-            self.left_hole = true;
-            self.hole(data.start, self.last_data_ns, data.tsval.unwrap_or(0));
+        let packets = self.hole_before(data.start);
+        if packets == 0 || !self.has_come(0, data.now_ns, data.tsecr) {
+            return 0;
         }
+        self.left_hole = true;
+        self.hole(data.start, self.last_data_ns, data.tsval.unwrap_or(0));
+        packets
     }
 
     /// An acknowledgement was seen.

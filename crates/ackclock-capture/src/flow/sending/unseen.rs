@@ -120,7 +120,7 @@ pub struct Unseen {
 }
 
 impl Sending {
-    /// Finds what was in the packets that are missing before this one; so many of them in the hole before it.
+    /// Finds what was in the packets that are missing before this one; so many of them were in a hole that was found before.
     #[inline]
     pub(super) fn missing(&mut self, data: &Data, hole: u32, rows: &mut Rows) {
         let elsewhere = matches!(self.vantage, Vantage::Middle | Vantage::Receiver);
@@ -190,6 +190,7 @@ impl Sending {
 
     fn place_missing(&mut self, data: &Data, hole: u32, rows: &mut Rows) {
         let new = data.start >= self.next;
+        let hole = hole.saturating_add(self.hole_before(data.start));
         self.unseen.packets = self.unseen.packets.saturating_sub(hole);
         let cursor = self.repairs.repaired.max(self.una);
         let until = if new { self.next } else { data.start };
