@@ -312,7 +312,7 @@ impl Sending {
         };
         if start > self.next {
             self.left_hole = true;
-            self.hole(start, data.now_ns, stretch.tsval);
+            self.open_hole(start, data.now_ns, stretch.tsval);
         }
         self.board.push(stretch);
         self.next = end;

@@ -1,6 +1,7 @@
 //! What the sender hears: acknowledgements, when they have come to it.
 
 use super::tap::Said;
+use super::unseen::Hole;
 use super::{Ack, Data, Sending, WIDEST_HOLE};
 use crate::flow::capacity::Passed;
 use crate::flow::scoreboard::{State, Stretch};
@@ -55,22 +56,22 @@ impl Sending {
     }
 
     /// What is missing before the first answer to an acknowledgement is taken for sent before that was heard: a burst that
-    /// finds a queue full loses its end. So many packets are missing there.
+    /// finds a queue full loses its end. That hole, if there is one.
     #[inline]
-    pub(super) fn hear_up_to_a_hole(&mut self, data: &Data, rows: &mut Rows) -> u32 {
+    pub(super) fn hear_up_to_a_hole(&mut self, data: &Data, rows: &mut Rows) -> Option<Hole> {
         if self.lead_ns == 0 || data.start <= self.next || !self.acks_seen {
-            return 0;
+            return None;
         }
         while self.has_come(1, data.now_ns, data.tsecr) {
             self.hear_next(data.now_ns, rows);
         }
-        let packets = self.hole_before(data.start);
-        if packets == 0 || !self.has_come(0, data.now_ns, data.tsecr) {
-            return 0;
+        let hole = self.hole(data.start);
+        if hole.packets == 0 || !self.has_come(0, data.now_ns, data.tsecr) {
+            return None;
         }
         self.left_hole = true;
-        self.hole(data.start, self.last_data_ns, data.tsval.unwrap_or(0));
-        packets
+        self.open_hole(data.start, data.now_ns, data.tsval.unwrap_or(0));
+        Some(hole)
     }
 
     /// An acknowledgement was seen.
@@ -167,7 +168,7 @@ impl Sending {
     #[inline]
     fn apply(&mut self, ack: &Ack, now_ns: i64, rows: &mut Rows) {
         if ack.position > self.next + 1 && ack.position - self.next < WIDEST_HOLE {
-            self.hole(ack.position, now_ns, 0);
+            self.open_hole(ack.position, now_ns, 0);
         }
         let position = ack.position.min(self.next);
         // The rate is that at which acknowledgements pass the point: their way to the sender may vary.
