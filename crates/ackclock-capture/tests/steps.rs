@@ -210,3 +210,27 @@ fn what_was_sent_together_waited_the_longer_the_later_it_comes() {
     let ms = [100, 110, 120, 130].map(|ms| Some(ms * MS as u32));
     assert_eq!(rtts.collect::<Vec<_>>(), ms);
 }
+
+#[test]
+fn the_end_of_a_burst_that_was_lost_before_a_receiver_belongs_to_the_window_of_the_burst() {
+    let mut trace = Trace::after_handshake(100, 0);
+    let mut echoing = |at_ms: i64, number: u32, echo: u32| {
+        trace.data(at_ms, number).options.timestamps = Some((at_ms as u32, echo));
+        let last = if number == 8 { 6 } else { number + 1 };
+        let blocks: &[(u32, u32)] = if number == 8 { &[(8, 9)] } else { &[] };
+        let ack = trace.ack(at_ms, last, blocks);
+        ack.options.timestamps = Some((1000 + at_ms as u32, at_ms as u32));
+    };
+    echoing(100, 0, 1);
+    echoing(110, 1, 1);
+    // Answers to the first: three, of which two were lost. Then one to the second.
+    for number in 2..6 {
+        echoing(200 + i64::from(number), number, 1100);
+    }
+    echoing(211, 8, 1110);
+    trace.data(330, 6);
+    let found = flows(&trace, Options::default());
+    let windows = found[0].steps[..2].iter().map(|step| step.window_bytes);
+    // After the first: the second, four that were seen and the two that were lost.
+    assert_eq!(windows.collect::<Vec<_>>(), [7 * MSS, 7 * MSS]);
+}

@@ -6,13 +6,14 @@
 //! What a capture does not tell is made of what it does: smoothed RTT and least RTT (RFC 6298), delivery rates from the
 //! times of delivery (Cheng et al., draft-ietf-ccwg-bbr section 4.1) with the sending times that RTTs give.
 
-use std::collections::VecDeque;
-
-use ackclock_congestion::{Ack, Controller, Feedback, Loss, Opening};
-use ackclock_units::{Rate, Time};
+use ackclock_congestion::{Ack, Controller, Feedback, Loss, Opening, Restart};
+use ackclock_units::Time;
 
 use crate::pacing::Paced;
 use crate::series::{Phase, Series, Signal, Step};
+pub(crate) use sender::Sender;
+
+mod sender;
 
 /// What a controller allows after a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -69,6 +70,8 @@ pub(crate) struct Told {
     /// Until when what it allows holds.
     end: Time,
     oldest_sent: Time,
+    /// Nothing was in flight after it, and more was sent then.
+    restart: Option<Restart>,
 }
 
 /// A flow as every candidate is driven with it, prepared once for all.
@@ -116,7 +119,7 @@ impl Prepared {
             }
         }
         Self {
-            mss_bytes: sender.mss_bytes,
+            mss_bytes: series.mss_bytes.max(1),
             uses_ecn: series.steps.iter().any(|step| step.marked > 0),
             opening,
             initial_window: series.initial_window,
@@ -221,133 +224,6 @@ fn plausible(step: &Step, now: Time) -> Step {
     }
 }
 
-/// Where the sender stood when what is delivered now was sent.
-#[derive(Clone, Copy, Debug)]
-struct Delivered {
-    time: Time,
-    sent: Time,
-    segments: u64,
-}
-
-/// What a sender knows beside its controller.
-pub(crate) struct Sender {
-    mss_bytes: u32,
-    srtt: Time,
-    min_rtt: Time,
-    delivered: u64,
-    unacknowledged: u64,
-    phase: Phase,
-    /// The deliveries of the last round trip, and the one before them.
-    deliveries: VecDeque<Delivered>,
-}
-
-impl Sender {
-    pub(crate) fn new(series: &Series) -> Self {
-        Self {
-            mss_bytes: series.mss_bytes.max(1),
-            srtt: series.handshake.unwrap_or(Time::ZERO),
-            min_rtt: series.handshake.unwrap_or(Time::NEVER),
-            delivered: 0,
-            unacknowledged: 0,
-            phase: Phase::Open,
-            deliveries: VecDeque::new(),
-        }
-    }
-
-    fn opening(&self, first: Option<&Step>) -> Opening {
-        Opening {
-            now: first.map_or(Time::ZERO, |step| step.time),
-            srtt: self.srtt,
-            mss_bytes: self.mss_bytes,
-            seed: 0,
-        }
-    }
-
-    /// What a controller is told with a step that is measured.
-    pub(crate) fn tell(&mut self, step: &Step, end: Time) -> Told {
-        self.unacknowledged += u64::from(step.advanced);
-        let recovered = self.phase == Phase::Recovery && step.phase == Phase::Open;
-        self.phase = step.phase;
-        Told {
-            ack: self.ack(step),
-            marked: step.marked,
-            recovered,
-            signal: step.signal,
-            end,
-            oldest_sent: step.oldest_sent,
-        }
-    }
-
-    /// RFC 6298 section 2, and the smallest RTT so far.
-    pub(crate) fn measure(&mut self, step: &Step) {
-        self.delivered += u64::from(step.delivered);
-        let Some(rtt) = step.rtt else { return };
-        self.min_rtt = self.min_rtt.min(rtt);
-        let rtt = step.oldest_rtt.unwrap_or(rtt);
-        self.srtt = if self.srtt == Time::ZERO {
-            rtt
-        } else {
-            self.srtt.scaled(0.875) + rtt.scaled(0.125)
-        };
-    }
-
-    fn ack(&mut self, step: &Step) -> Ack {
-        let rtt = step.rtt.unwrap_or(self.srtt);
-        let (prior_delivered, delivery_rate) = self.rate(step, rtt);
-        Ack {
-            now: step.time,
-            newly_acked: step.delivered,
-            newly_acked_bytes: u64::from(step.delivered) * u64::from(self.mss_bytes),
-            advanced: step.advanced > 0,
-            cumulatively_acked: step.advanced,
-            selective: step.selective,
-            rtt: step.rtt,
-            srtt: self.srtt,
-            min_rtt: self.min_rtt,
-            prior_in_flight: step.prior_in_flight,
-            in_flight: step.in_flight,
-            delivery_rate,
-            delivered: self.delivered,
-            prior_delivered,
-            application_limited: step.limited_elsewhere,
-            window_limited: !step.limited_elsewhere,
-            newly_lost: u32::from(step.signal == Some(Signal::Loss)),
-            marked_bytes: u64::from(step.marked) * u64::from(self.mss_bytes),
-            next: self.unacknowledged + u64::from(step.outstanding),
-            unacknowledged: self.unacknowledged,
-            recovering: step.phase == Phase::Recovery,
-            repairing: step.phase == Phase::Repair,
-            paced: false,
-            next_departure: step.time,
-        }
-    }
-
-    /// What had been delivered when the newest segment was sent, and the rate since: over the longer of the times in
-    /// which the segments were sent and acknowledged; none over less than the smallest RTT.
-    fn rate(&mut self, step: &Step, rtt: Time) -> (u64, Option<Rate>) {
-        let sent = step.time.since(rtt);
-        while self.deliveries.get(1).is_some_and(|next| next.time <= sent) {
-            self.deliveries.pop_front();
-        }
-        let before = self.deliveries.front().copied();
-        if step.delivered > 0 {
-            self.deliveries.push_back(Delivered {
-                time: step.time,
-                sent,
-                segments: self.delivered,
-            });
-        }
-        let Some(before) = before.filter(|before| before.time <= sent) else {
-            return (0, None);
-        };
-        let interval = sent.since(before.sent).max(step.time.since(before.time));
-        let segments = self.delivered - before.segments;
-        let bytes = segments as f64 * f64::from(self.mss_bytes);
-        let known = step.rtt.is_some() && interval >= self.min_rtt && interval > Time::ZERO;
-        (before.segments, known.then(|| Rate::of(bytes, interval)))
-    }
-}
-
 /// Drives a controller.
 pub(crate) struct Driver {
     counting: Counting,
@@ -394,6 +270,9 @@ impl Driver {
         if told.signal == Some(Signal::Timeout) {
             controller.on_timeout(ack.now, ack.in_flight);
         }
+        if let Some(restart) = &told.restart {
+            controller.on_restart(restart);
+        }
         // What is sent is whole.
         let cwnd = controller.cwnd().floor().max(1.0);
         self.paced
@@ -413,38 +292,5 @@ fn loss(ack: &Ack, marked: bool) -> Loss {
         min_rtt: ack.min_rtt,
         delivered: ack.delivered,
         marked,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MSS_BYTES: u32 = 1000;
-
-    fn at(milliseconds: u64) -> Time {
-        Time::from_milliseconds(milliseconds)
-    }
-
-    #[test]
-    fn the_delivery_rate_is_that_of_the_last_round_trip() {
-        let mut sender = Sender::new(&Series {
-            mss_bytes: MSS_BYTES,
-            ..Series::default()
-        });
-        let mut last = None;
-        for number in 1..100 {
-            let step = Step {
-                time: at(10 * number),
-                delivered: 1,
-                advanced: 1,
-                rtt: Some(at(100)),
-                ..Step::default()
-            };
-            sender.measure(&step);
-            last = sender.ack(&step).delivery_rate;
-        }
-        let rate = last.expect("a round trip has passed").bytes_per_second();
-        assert!((rate - 100_000.0).abs() < 1e-3, "{rate}");
     }
 }

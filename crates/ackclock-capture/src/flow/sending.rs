@@ -263,6 +263,7 @@ impl Sending {
         self.totals.super_segments += u64::from(units > 1);
         self.totals.payload_bytes += u64::from(data.bytes);
         self.look_at_timestamps(data);
+        let hole = self.hear_up_to_a_hole(data, rows);
         self.hear(data.now_ns, data.tsecr, rows);
         let arrival = self.path.map_or(NOT_KEPT, |path| {
             rows.arrival(Arrival {
@@ -272,7 +273,7 @@ impl Sending {
                 lost: false,
             })
         });
-        self.missing(data, rows);
+        self.missing(data, hole, rows);
         let before = self.next;
         let end = data.start + u64::from(data.bytes);
         if data.start < before {
@@ -311,7 +312,7 @@ impl Sending {
         };
         if start > self.next {
             self.left_hole = true;
-            self.hole(start, data.now_ns, stretch.tsval);
+            self.open_hole(start, data.now_ns, stretch.tsval);
         }
         self.board.push(stretch);
         self.next = end;

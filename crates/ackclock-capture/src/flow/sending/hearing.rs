@@ -1,6 +1,7 @@
 //! What the sender hears: acknowledgements, when they have come to it.
 
 use super::tap::Said;
+use super::unseen::Hole;
 use super::{Ack, Data, Sending, WIDEST_HOLE};
 use crate::flow::capacity::Passed;
 use crate::flow::scoreboard::{State, Stretch};
@@ -27,21 +28,50 @@ impl Sending {
     /// for acknowledgements of the same tick.
     #[inline]
     pub fn hear(&mut self, now_ns: i64, echo: Option<u32>, rows: &mut Rows) {
-        while let Some(ack) = self.pending.front().copied() {
-            let heard_ns = ack.seen_ns + self.lead_ns;
-            let ahead = ack
-                .timestamps
-                .zip(echo)
-                .map_or(0, |((tsval, _), echo)| tsval.wrapping_sub(echo) as i32);
-            if ahead > 0 || ahead == 0 && heard_ns > now_ns {
-                break;
-            }
-            self.pending.pop_front();
-            self.apply(&ack, heard_ns.min(now_ns), rows);
+        while self.has_come(0, now_ns, echo) {
+            self.hear_next(now_ns, rows);
         }
         if self.settling.due(now_ns) {
             self.settle(now_ns, rows);
         }
+    }
+
+    /// Whether the sender has heard the acknowledgement by now that is so many behind the next one.
+    #[inline]
+    fn has_come(&self, behind: usize, now_ns: i64, echo: Option<u32>) -> bool {
+        self.pending.get(behind).is_some_and(|ack| {
+            let ahead = ack
+                .timestamps
+                .zip(echo)
+                .map_or(0, |((tsval, _), echo)| tsval.wrapping_sub(echo) as i32);
+            ahead < 0 || ahead == 0 && ack.seen_ns + self.lead_ns <= now_ns
+        })
+    }
+
+    #[inline]
+    fn hear_next(&mut self, now_ns: i64, rows: &mut Rows) {
+        if let Some(ack) = self.pending.pop_front() {
+            self.apply(&ack, (ack.seen_ns + self.lead_ns).min(now_ns), rows);
+        }
+    }
+
+    /// What is missing before the first answer to an acknowledgement is taken for sent before that was heard: a burst that
+    /// finds a queue full loses its end. That hole, if there is one.
+    #[inline]
+    pub(super) fn hear_up_to_a_hole(&mut self, data: &Data, rows: &mut Rows) -> Option<Hole> {
+        if self.lead_ns == 0 || data.start <= self.next || !self.acks_seen {
+            return None;
+        }
+        while self.has_come(1, data.now_ns, data.tsecr) {
+            self.hear_next(data.now_ns, rows);
+        }
+        let hole = self.hole(data.start);
+        if hole.packets == 0 || !self.has_come(0, data.now_ns, data.tsecr) {
+            return None;
+        }
+        self.left_hole = true;
+        self.open_hole(data.start, data.now_ns, data.tsval.unwrap_or(0));
+        Some(hole)
     }
 
     /// An acknowledgement was seen.
@@ -138,7 +168,7 @@ impl Sending {
     #[inline]
     fn apply(&mut self, ack: &Ack, now_ns: i64, rows: &mut Rows) {
         if ack.position > self.next + 1 && ack.position - self.next < WIDEST_HOLE {
-            self.hole(ack.position, now_ns, 0);
+            self.open_hole(ack.position, now_ns, 0);
         }
         let position = ack.position.min(self.next);
         // The rate is that at which acknowledgements pass the point: their way to the sender may vary.

@@ -119,10 +119,18 @@ pub struct Unseen {
     pub until: u64,
 }
 
+/// Where bytes are missing, and the packets that they fill.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hole {
+    start: u64,
+    /// How many.
+    pub packets: u32,
+}
+
 impl Sending {
-    /// Finds what was in the packets that are missing before this one.
+    /// Finds what was in the packets that are missing before this one. The hole before it may have been found already.
     #[inline]
-    pub(super) fn missing(&mut self, data: &Data, rows: &mut Rows) {
+    pub(super) fn missing(&mut self, data: &Data, found: Option<Hole>, rows: &mut Rows) {
         let elsewhere = matches!(self.vantage, Vantage::Middle | Vantage::Receiver);
         if !elsewhere || !self.acks_seen {
             return;
@@ -131,15 +139,24 @@ impl Sending {
             self.unseen.packets += missing;
         }
         if self.unseen.packets > 0 {
-            self.place_missing(data, rows);
+            self.place_missing(data, found, rows);
         }
-        let sent_before = data.start == self.next && data.start < self.unseen.until;
+        let sent_before =
+            found.is_none() && data.start == self.next && data.start < self.unseen.until;
         if sent_before {
-            self.hole(
+            self.open_hole(
                 data.start + u64::from(data.bytes),
                 self.last_data_ns,
                 data.tsval.unwrap_or(0),
             );
+        }
+    }
+
+    /// What bytes are missing of before a position.
+    pub(super) fn hole(&self, until: u64) -> Hole {
+        Hole {
+            start: self.next,
+            packets: self.hole_before(until),
         }
     }
 
@@ -157,7 +174,7 @@ impl Sending {
 
     /// Bytes up to a position were not seen. A hole that is wider than any window is none: the numbering begins anew, and
     /// nothing of it is told.
-    pub(super) fn hole(&mut self, until: u64, now_ns: i64, tsval: u32) {
+    pub(super) fn open_hole(&mut self, until: u64, now_ns: i64, tsval: u32) {
         if until - self.next < WIDEST_HOLE {
             if let Some(tap) = &mut self.tap {
                 tap.missing(self.next - self.base, until - self.next, self.mss);
@@ -188,16 +205,16 @@ impl Sending {
         self.unseen.until.max(self.next + missing_bytes)
     }
 
-    fn place_missing(&mut self, data: &Data, rows: &mut Rows) {
+    fn place_missing(&mut self, data: &Data, found: Option<Hole>, rows: &mut Rows) {
         let new = data.start >= self.next;
-        let hole = self.hole_before(data.start);
-        self.unseen.packets = self.unseen.packets.saturating_sub(hole);
+        let hole = found.unwrap_or_else(|| self.hole(data.start));
+        self.unseen.packets = self.unseen.packets.saturating_sub(hole.packets);
         let cursor = self.repairs.repaired.max(self.una);
-        let until = if new { self.next } else { data.start };
+        let until = if new { hole.start } else { data.start };
         if until >= cursor {
             self.sent_unseen(cursor, until, data, rows);
         } else {
-            self.sent_unseen(cursor, self.next, data, rows);
+            self.sent_unseen(cursor, hole.start, data, rows);
             self.sent_unseen(self.una, until, data, rows);
         }
         if new {
