@@ -94,12 +94,11 @@ kernel `net.ipv4.tcp_comp_sack_nr = 0`) the last three rows are 63 and 80, 114 a
   periodic courses there. With receive windows of 3, 4 … 8 MiB the kernel takes the one of 3.6 Mb/s three times and that
   of 2.2 Mb/s three times, the packet engine always the first.
 - *PIE and RED* draw at random: a single flow's loss rate is of a few draws. At 100 Mb/s and 200 ms Reno, DCTCP and
-  Vegas do not come back in 60 s from what the end of slow start costs them, and there the engines do differ. With Reno
-  the kernel has 37 Mb/s under RED with four seeds of five and 64 with the other (`--repeats 5`), the packet engine 65
-  to 66 with 19 of twenty and 38 with one (`--repeats 20`); under PIE the kernel has 42 with four of five and 75
-  with the other, the packet engine 42 with five of twenty and 75 with the others. Under RED the kernel's window comes
-  down three times after slow start, the packet engine's twice: of its 1422 retransmissions 253 were not needed, and its
-  second recovery begins .2 s later.
+  Vegas do not come back in 60 s from what the end of slow start costs them, and that has two outcomes. With Reno under
+  RED the kernel has 37 Mb/s with four seeds of five and 64 with the other (`--repeats 5`), the packet engine 37 with
+  eleven of twenty and 65 to 66 with nine (`--repeats 20`). Under PIE the kernel has 42 with five of six and 75 with the
+  other, the packet engine 42 with six of twenty and 75 with the others: its probability falls sooner after the first
+  drops, so that fewer packets are lost in the recovery.
 - A queueing delay of the kernel is the mean backlog over the rate of the packets that wait, from samples each 10 ms.
 
 Differences that these cells showed, were the packet engine's, and are gone:
@@ -113,6 +112,9 @@ Differences that these cells showed, were the packet engine's, and are gone:
   counts ACKs without SACK blocks in full.
 - From the fourth SACK of a hole on, the receiver waits for a twentieth of the RTT, at most 1 ms, and its timer's slack.
   Westwood, which counts ACKs, measured too much.
+- While an ACK waits so, it goes before a third range of segments begins behind other holes, since an ACK has room for
+  three. Else ranges are never told, and the sender repeats what has arrived: 253 of 1422 retransmissions of Reno's
+  first seconds under RED, at 100 Mb/s and 200 ms.
 - Batches end where a buffer of the write queue ends, of 45 segments at most (64 KB) and fewer while the receiver's
   window is small: a segment that is left over goes alone and at once, which shifts all that follows by a segment.
   Memory for these buffers is granted for two windows, when an ACK finds nothing left to send; behind a hole that stays

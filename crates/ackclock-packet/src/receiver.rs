@@ -339,6 +339,7 @@ impl Receiver {
         let held = self.ranges.range_of(sequence);
         let duplicate = sequence < self.next || held.is_some();
         let mut at_once = duplicate || self.ack_now || self.quick.is_due();
+        let mut earlier = None;
         if duplicate {
             self.duplicates += 1;
             self.quick.on_duplicate();
@@ -355,6 +356,10 @@ impl Receiver {
             at_once |= self.next - sequence > 1 || self.ranges.is_empty();
         } else {
             self.quick.on_new_segment();
+            if !at_once && self.compression.precedes(self.ranges.place_of(sequence)) {
+                self.compression.release();
+                earlier = Some(self.acknowledge(None));
+            }
             self.ranges.keep(sequence);
         }
         if self.next > self.fin && self.phase == Phase::Established {
@@ -363,7 +368,7 @@ impl Receiver {
         if !at_once {
             if let Some(wait) = self.compression.hold(self.next) {
                 self.timer = self.timer.min(now + wait);
-                return None;
+                return earlier;
             }
         }
         self.compression.release();

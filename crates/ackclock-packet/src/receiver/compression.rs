@@ -10,7 +10,11 @@
 //! goes for all that come within 5 % of the handshake's RTT, at most 1 ms, and a timer's slack of 100 µs, or for
 //! [`MOST_HELD`] of them. An ACK that advances begins anew. Neither quick ACKs wait nor the answer to a duplicate.
 //!
-//! Deviations: Linux takes the smaller of the handshake's RTT and the receiver's own estimate; a timer that is due
+//! An ACK has room for three ranges, those added to last. So since 5.8 one that waits goes before a range becomes the
+//! third or later ([`MOST_RANGES`]): else holes that open in the meantime would push ranges out that the sender has
+//! never heard of, and it would take what has arrived for lost.
+//!
+//! Deviations: an ACK that waits while the next is sent at once is sent with it, not before; Linux takes the smaller of the handshake's RTT and the receiver's own estimate; a timer that is due
 //! within the slack may take this one along.
 
 use ackclock_units::Time;
@@ -19,6 +23,8 @@ use ackclock_units::Time;
 const AT_ONCE: u32 = 3;
 /// Segments that one ACK waits for at most (`net.ipv4.tcp_comp_sack_nr`).
 const MOST_HELD: u32 = 44;
+/// Ranges that an ACK may come to report first while one waits (`TCP_SACK_BLOCKS_EXPECTED`).
+const MOST_RANGES: usize = 2;
 /// The longest wait (`net.ipv4.tcp_comp_sack_delay_ns`).
 const LONGEST: Time = Time::from_milliseconds(1);
 /// What Linux's timer is late (`net.ipv4.tcp_comp_sack_slack_ns`).
@@ -79,6 +85,11 @@ impl Compression {
         }
         self.held += 1;
         self.wait
+    }
+
+    /// Whether the ACK that waits goes before a segment is kept, whose range is reported behind `place` others until then.
+    pub fn precedes(&self, place: usize) -> bool {
+        self.held > 0 && place >= MOST_RANGES
     }
 
     /// The ACK leaves; whether one waited. While one waits there is a hole, so others need not ask.

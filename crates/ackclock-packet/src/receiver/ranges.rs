@@ -41,6 +41,16 @@ impl Ranges {
         next
     }
 
+    /// How many of the recent ranges were added to later than the one that a segment above a hole joins; all of them
+    /// if it joins none.
+    pub fn place_of(&self, sequence: u64) -> usize {
+        let recent = &self.recent[..self.recent_count];
+        recent
+            .iter()
+            .position(|&(start, end)| start <= sequence + 1 && sequence <= end)
+            .unwrap_or(recent.len())
+    }
+
     /// Keeps a segment above a hole.
     pub fn keep(&mut self, sequence: u64) {
         let at = self.held.partition_point(|&(start, _)| start <= sequence);

@@ -265,3 +265,30 @@ fn what_is_behind_a_hole_is_acknowledged_three_times_and_then_together() {
     let reply = data(&mut receiver, first_lost, due).expect("a filled hole is told at once");
     assert_eq!((reply.ack, reply.blocks), (first_lost + 9, None));
 }
+
+#[test]
+fn an_ack_that_waits_goes_before_a_third_range() {
+    let mut receiver = Receiver::new(&plan(true, DelayedAck::Quick));
+    receiver.on_packet(&packet(Kind::Syn, 0), Time::ZERO);
+    let now = Time::from_milliseconds(50);
+    receiver.on_packet(&packet(Kind::LastAck, 0), now);
+    let mut data = |segment| receiver.on_packet(&packet(Kind::Data, segment), now);
+    // Until the quick ACKs of the connection's start are used up.
+    let lost = (0..100)
+        .find(|&segment| data(segment).is_none())
+        .map_or(0, |waiting| waiting + 1);
+    // The first range, told three times; then it grows, and a second begins: these wait.
+    let told: Vec<bool> = [1, 2, 3, 4, 6]
+        .map(|behind| data(lost + behind).is_some())
+        .to_vec();
+    assert_eq!(told, [true, true, true, false, false]);
+    // A third one: the two that wait are told without it, and it waits.
+    let first = data(lost + 8).expect("the ACK that waits");
+    let blocks = |reply: &Reply| reply.blocks.expect("it is selective").as_slice().to_vec();
+    assert_eq!(blocks(&first), [(lost + 6, lost + 7), (lost + 1, lost + 5)]);
+    // What joins the latest range, or closes the gap to another, waits.
+    assert!([7, 5].iter().all(|behind| data(lost + behind).is_none()));
+    let replies = [10, 12].map(|behind| data(lost + behind));
+    assert!(replies[0].is_none(), "a second range");
+    assert!(replies[1].is_some(), "a third");
+}
