@@ -47,11 +47,11 @@ Where an entry's page has a section *Mechanisms, shown by runs*, what is said to
 off or on in runs of its own (`ackclock reproduce B3.11 --mechanism all`), and the rows that this moves stand beside
 those of the entry. They do not count.
 
-Rows of `packet` come from runs before a receiver sent the ACK that waits ahead of a third range of SACKs, as Linux does;
-those in R7.4–7.9 from runs before hosts took time for packets by default; and those in G.recap and K.util, which are
-older still, from runs before the packet engine compressed SACKs, allowed one recovery to follow another immediately and
-took RTTs from timestamps in whole milliseconds. Rows of `linux` and `ns2` are older than those of `packet` beside them.
-Rows run before there was *undetermined* were judged by their means alone.
+Rows of `packet` come from runs before a receiver sent the ACK that waits ahead of a third range of SACKs, as Linux
+does; those in R7.4–7.9 from runs before hosts took time for packets by default; and those in G.recap and K.util,
+which are older still, from runs before the packet engine compressed SACKs, allowed one recovery to follow another
+immediately and took RTTs from timestamps in whole milliseconds. Rows of `linux` and `ns2` are older than those of
+`packet` beside them. Rows run before there was *undetermined* were judged by their means alone.
 """
 
 

@@ -192,8 +192,11 @@ impl Controller for Fast {
     }
 
     fn on_restart(&mut self, restart: &Restart) {
-        self.round = None;
-        self.change = None;
+        if restart.now.since(restart.idle_since) > restart.rto {
+            // A window of two segments has nothing in flight for a moment in each round trip.
+            self.round = None;
+            self.change = None;
+        }
         self.window.restart_after_idle(restart);
     }
 
@@ -263,6 +266,22 @@ mod tests {
         end_round(&mut fast, 1);
         fast.on_ack(&ack(Time::ZERO, 200));
         assert_eq!(fast.cwnd(), 120.0);
+    }
+
+    #[test]
+    fn only_an_idle_time_of_a_timeout_forgets_the_round() {
+        for (idle_ms, expected) in [(1, 102.5), (1001, 100.0)] {
+            let mut fast = fast(20.0, 0.5, 100.0, 100, 0.1);
+            end_round(&mut fast, 1);
+            fast.on_restart(&Restart {
+                now: Time::from_milliseconds(2000),
+                idle_since: Time::from_milliseconds(2000 - idle_ms),
+                rto: Time::from_milliseconds(1000),
+                initial_window: 200,
+            });
+            fast.on_ack(&ack(Time::ZERO, 25));
+            assert_eq!(fast.cwnd(), expected, "idle for {idle_ms} ms");
+        }
     }
 
     #[test]
