@@ -266,6 +266,8 @@ def test_dry_runs_say_what_is_planned_costs_and_leave_nothing(here):
     assert swept.startswith("swept-packet-sweep, packet engine: 6 points\n  network.rate = 1Mbit, flows[0].count = 1\n")
     assert re.search(r"\n  …\n" + about % 12, swept)
     assert re.search(about % r"\d+", call("reproduce", "B5.4", "--dry-run", "--quick").stdout)
+    switched = call("reproduce", "B2.7", "--mechanism", "all", "--dry-run", "--quick").stdout
+    assert re.fullmatch(r"B2.7: \d+ results\n" + about % r"\d+", switched)
     assert sorted(path.name for path in here.iterdir()) == ["small.toml", "swept.toml"]
 
 

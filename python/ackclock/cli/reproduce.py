@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,7 @@ from ackclock.cli.options import Cluster, DryRun, Jobs, Scheduler, command
 from ackclock.completion import words as completing
 
 if TYPE_CHECKING:
+    from ackclock.campaigns.cost.forecast import Forecast
     from ackclock.campaigns.reproduce import Entry
 
 Mechanism = Annotated[
@@ -68,7 +70,7 @@ def reproduce(  # noqa: PLR0913 (each is an option of the command line)
         ackclock reproduce --all --out results/gallery
     """
     from ackclock.campaigns.cluster import pool
-    from ackclock.campaigns.reproduce import entries, find
+    from ackclock.campaigns.reproduce import entries, find, switching
     from ackclock.campaigns.reproduce import work as work_of
     from ackclock.cli import forecasts
     from ackclock.cli import jobs as work
@@ -83,21 +85,33 @@ def reproduce(  # noqa: PLR0913 (each is an option of the command line)
     chosen = known if every else list({entry.id: entry for entry in (find(name, known) for name in ids or ())}.values())
     chosen = [_partly(entry, engine, reading) for entry in chosen]
     if mechanism:
-        reproduction.switch_all(
-            chosen, _names(mechanism), out, quick=quick, jobs=jobs, as_json=as_json, command=command()
-        )
+        switched = reproduction.switched(chosen, _names(mechanism))
+        plans = {entry.id: switching.listed(entry, of, quick=quick) for entry, of in switched.items()}
+        expected = forecasts.of_plans([pair for listed in plans.values() for pair in listed], jobs, report=False)
+        if dry_run:
+            _show(plans, expected, out, as_json=as_json)
+            return
+        forecast.warn(expected, out)
+        reproduction.switch_all(switched, out, quick=quick, jobs=jobs, as_json=as_json, command=command())
         return
     cases = {entry.id: work_of.listed(entry, quick=quick) for entry in chosen}
     expected = forecasts.of_cases([case for listed in cases.values() for case in listed], jobs)
     if dry_run:
-        told = {"entries": list(cases), "forecast": expected.as_dict()}
-        lines = "\n".join(f"{name}: {len(listed)} results" for name, listed in cases.items())
-        forecast.show(expected, out, told if as_json else lines)
+        _show(cases, expected, out, as_json=as_json)
         return
     forecast.warn(expected, out)
     names = sorted({case.engine for listed in cases.values() for case in listed})
     with pool.running_at(there, names):
         reproduction.run_all(chosen, out, quick=quick, jobs=jobs, as_json=as_json, command=command())
+
+
+def _show(found: Mapping[str, Sequence[object]], expected: Forecast, out: Path, *, as_json: bool) -> None:
+    """What would be run of each entry, and what that would take."""
+    from ackclock.cli.terminal import forecast
+
+    told = {"entries": list(found), "forecast": expected.as_dict()}
+    lines = "\n".join(f"{name}: {len(listed)} results" for name, listed in found.items())
+    forecast.show(expected, out, told if as_json else lines)
 
 
 def _names(text: str) -> list[str]:

@@ -80,6 +80,12 @@ def plans(entry: Entry, mechanism: Mechanism, engine: str, *, quick: bool = Fals
     }
 
 
+def listed(entry: Entry, chosen: Sequence[Mechanism], *, quick: bool = False) -> list[tuple[Plan, str]]:
+    """What mechanisms of an entry run: plans, each with its engine. Raises `InputError` as `plans` does."""
+    passes = [_pass(entry, each, quick=quick) for each in chosen]
+    return [(plan, engine) for each in passes for engine, of in each.plans.items() for plan in of.values()]
+
+
 def _pass(entry: Entry, mechanism: Mechanism, *, quick: bool) -> work.Pass:
     lacks = work.lacks_of(entry)
     found = {name: {} if lacks[name] else plans(entry, mechanism, name, quick=quick) for name in lacks}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from rich.text import Text
 
 from ackclock.campaigns.reproduce import mechanisms, page, switching, work
 from ackclock.campaigns.reproduce.entry import Entry
+from ackclock.campaigns.reproduce.mechanisms import Mechanism
 from ackclock.campaigns.reproduce.result import QUICK, Judged, Result
 from ackclock.campaigns.reproduce.verdict import AGREES, CONTRADICTS, DIFFERS, NOT_MEASURED, UNDETERMINED
 from ackclock.cli.terminal.progress import progress
@@ -38,9 +39,16 @@ def run_all(entries: Sequence[Entry], out: Path, *, quick: bool, jobs: int | Non
         screen.print(f"wrote {folder}", markup=False, soft_wrap=True)
 
 
+def switched(entries: Sequence[Entry], names: Sequence[str]) -> dict[Entry, Sequence[Mechanism]]:
+    """These mechanisms of each entry. Raises `InputError` for unknown names, or if there are none at all."""
+    chosen = {entry: entry.switched(names) for entry in entries}
+    if not any(chosen.values()):
+        raise InputError("--mechanism: found entries without mechanisms; expected one with some")
+    return chosen
+
+
 def switch_all(
-    entries: Sequence[Entry],
-    names: Sequence[str],
+    chosen: Mapping[Entry, Sequence[Mechanism]],
     out: Path,
     *,
     quick: bool,
@@ -49,9 +57,6 @@ def switch_all(
     command: str,
 ) -> None:
     """Runs mechanisms of entries, each entry's into a folder of `out`, and shows what they move."""
-    chosen = {entry: entry.switched(names) for entry in entries}
-    if not any(chosen.values()):
-        raise InputError("--mechanism: found entries without mechanisms; expected one with some")
     for entry in chosen:
         work.check_folder(switching.place(out, entry))
     screen = Console(emoji=False, highlight=False, stderr=as_json)
