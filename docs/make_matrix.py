@@ -97,8 +97,8 @@ kernel `net.ipv4.tcp_comp_sack_nr = 0`) the last three rows are 63 and 80, 114 a
   Vegas do not come back in 60 s from what the end of slow start costs them, and that has two outcomes. With Reno under
   RED the kernel has 37 Mb/s with four seeds of five and 64 with the other (`--repeats 5`), the packet engine 37 with
   eleven of twenty and 65 to 66 with nine (`--repeats 20`). Under PIE the kernel has 42 with five of six and 75 with the
-  other, the packet engine 42 with six of twenty and 75 with the others: its probability falls sooner after the first
-  drops, so that fewer packets are lost in the recovery.
+  other, the packet engine 42 with six of twenty and 75 with the others. In the half second after the first losses
+  the kernel's PIE still drops some thirty packets where ours drops a few; why is open.
 - A queueing delay of the kernel is the mean backlog over the rate of the packets that wait, from samples each 10 ms.
 
 Differences that these cells showed, were the packet engine's, and are gone:

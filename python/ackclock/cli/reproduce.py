@@ -92,7 +92,8 @@ def reproduce(  # noqa: PLR0913 (each is an option of the command line)
             _show(plans, expected, out, as_json=as_json)
             return
         forecast.warn(expected, out)
-        reproduction.switch_all(switched, out, quick=quick, jobs=jobs, as_json=as_json, command=command())
+        with pool.running_at(there, sorted({engine for listed in plans.values() for _, engine in listed})):
+            reproduction.switch_all(switched, out, quick=quick, jobs=jobs, as_json=as_json, command=command())
         return
     cases = {entry.id: work_of.listed(entry, quick=quick) for entry in chosen}
     expected = forecasts.of_cases([case for listed in cases.values() for case in listed], jobs)

@@ -9,8 +9,10 @@ import sys
 
 import pytest
 from clusters import cluster
+from typer.testing import CliRunner
 
 import ackclock as ac
+from ackclock import cli
 from ackclock.campaigns.cluster import pool
 from ackclock.campaigns.cluster.place import Place
 
@@ -57,3 +59,13 @@ def test_find_gives_the_same_answer(one, tmp_path):
         return {**json.loads(done.stdout), "cpu_s": None}
 
     assert call("--out", "there", "--scheduler", one.address) == call("--out", "here", "--jobs", "1")
+
+
+@pytest.mark.parametrize("also", [(), ("--mechanism", "all")])
+def test_published_results_and_their_mechanisms_go_to_the_scheduler(also, tmp_path, monkeypatch):
+    monkeypatch.setattr(pool, "ANSWER_S", 0.5)
+    words = ["reproduce", "B2.7", "--quick", "--scheduler", "tcp://127.0.0.1:1", "--out", str(tmp_path / "out"), *also]
+    done = CliRunner().invoke(cli.application(), words)
+    assert done.exit_code == 2
+    assert done.stderr.startswith("--scheduler: found no scheduler at tcp://127.0.0.1:1; expected the address")
+    assert not (tmp_path / "out").exists()
