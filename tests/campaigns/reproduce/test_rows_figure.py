@@ -12,16 +12,19 @@ CLAIM = Published("x", "what is compared", "1", 1.0, "", "page 1", "printed")
 READINGS = ("one transfer a pair", "half a load", "load by the losses", "and ABCC fills the queue")
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 4])
-def test_the_legend_stays_within_the_figure(count):
-    found = {f"packet, {name}": [Row("x", (1.0, 1.1), (0.9, 1.1), (0.5, 2.0))] for name in READINGS[:count]}
+QUEUES = ("12 packets", "120 packets", "120 packets and 64 KiB")
+
+
+@pytest.mark.parametrize("names", [*(READINGS[:count] for count in (1, 2, 3, 4)), QUEUES])
+def test_the_legend_stays_within_the_figure(names):
+    found = {f"packet, {name}": [Row("x", (1.0, 1.1), (0.9, 1.1), (0.5, 2.0))] for name in names}
     fig = figures.rows(found, {"x": CLAIM})
     fig.canvas.draw()
     (legend,) = fig.legends
     box = legend.get_window_extent()
     assert box.x0 >= 0
     assert box.x1 <= fig.bbox.width
-    assert len(legend.get_texts()) == count + 3
+    assert len(legend.get_texts()) == len(names) + 3
 
 
 def test_few_short_names_are_on_one_line():

@@ -51,10 +51,9 @@ def rows(found: Mapping[str, Sequence[Row]], published: Mapping[str, Published])
 
 
 def _columns(labels: Sequence[str]) -> int:
-    """The most columns in which the labels fit side by side: they are filled from top to bottom."""
+    """The most columns in which the labels fit side by side: matplotlib fills the first ones a label higher."""
     for columns in range(len(labels), 1, -1):
-        height = -(-len(labels) // columns)
-        widths = [max(map(len, labels[first : first + height])) for first in range(0, len(labels), height)]
+        widths = [max(map(len, column)) for column in np.array_split(labels, columns)]
         if sum(widths) + SIGN_LETTERS * len(widths) <= LINE_LETTERS:
             return columns
     return 1
