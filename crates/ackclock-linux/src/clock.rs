@@ -77,6 +77,11 @@ impl Clock {
         })
     }
 
+    /// Time 0 by the kernel's monotonic clock.
+    pub fn zero_ns(&self) -> i64 {
+        self.zero_ns
+    }
+
     /// What becomes readable at the time that is armed.
     pub fn timer(&self) -> BorrowedFd<'_> {
         self.timer.as_fd()

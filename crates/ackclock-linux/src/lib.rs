@@ -37,6 +37,8 @@ mod namespaces;
 #[cfg(target_os = "linux")]
 mod netlink;
 #[cfg(target_os = "linux")]
+mod opportunities;
+#[cfg(target_os = "linux")]
 mod plans;
 #[cfg(target_os = "linux")]
 mod queues;

@@ -29,7 +29,7 @@ use crate::rows::Row;
 use crate::store::Store;
 use crate::stream::Stream;
 use crate::tables::Record;
-use crate::{setup, Error};
+use crate::{opportunities, setup, Error};
 
 mod datagrams;
 mod elsewhere;
@@ -204,6 +204,7 @@ impl Run {
             Some(zero_ns) => Clock::at(self.order.clock, zero_ns)?,
             None => Clock::new(self.order.clock)?,
         };
+        opportunities::tell(&self.order.plan, self.clock.zero_ns())?;
         self.watch(self.clock.timer(), Whose::Clock, epoll::EventFlags::IN)
     }
 

@@ -94,7 +94,7 @@ def _features(plan: Plan) -> Iterator[str]:
             RANDOM_LOSS: any(loss["kind"] != "gilbert_elliott" for loss in losses(plan)),
             BURST_LOSS: any(loss["kind"] == "gilbert_elliott" for loss in losses(plan)),
             TRACES: any(link.trace for link in plan.links),
-            OPPORTUNITIES: any(link.trace and link.trace.course["kind"] == "opportunities" for link in plan.links),
+            OPPORTUNITIES: any(link.trace and link.trace.has_opportunities for link in plan.links),
             JITTER: any(medium.jitter for medium in _media(plan)),
             REORDERING: any(medium.reorder > 0 for medium in _media(plan)),
             DUPLICATION: any(medium.duplicate > 0 for medium in _media(plan)),

@@ -72,6 +72,11 @@ class TracePlan:
     period_s: float
     course: Parameters
 
+    @property
+    def has_opportunities(self) -> bool:
+        """Whether it lists times at which so many bytes may leave, and no rates."""
+        return bool(self.course["kind"] == "opportunities")
+
 
 @dataclass(frozen=True, slots=True)
 class JitterPlan:

@@ -17,7 +17,7 @@ from ackclock import _core, catalog
 from ackclock.dataset import Dataset, folders
 from ackclock.engines import features
 from ackclock.engines.engine import RunOptions, missing
-from ackclock.engines.linux import disciplines, guest, held, live, network, result, routed, stack
+from ackclock.engines.linux import disciplines, guest, held, live, network, opportunities, result, routed, stack
 from ackclock.engines.linux.kernel import brought, cache
 from ackclock.engines.linux.network import Network
 from ackclock.engines.linux.order import Order, order
@@ -34,7 +34,6 @@ ACK_BYTES = 255
 LACKING = {
     features.PACKET_LOG,
     features.LINK_CAPTURES,
-    features.OPPORTUNITIES,
     features.DELAYS,
     features.INSIDE,
     features.PATHS,
@@ -134,6 +133,8 @@ def _finer(plan: Plan) -> Iterator[str]:
     losses = features.losses(plan)
     if any(loss["kind"] == "every" for loss in losses):
         yield "loss of every n-th packet"
+    if opportunities.links(plan) and plan.options["linux"]["kernel"] in ("live", HOSTS):
+        yield features.OPPORTUNITIES
     if losses and any(group.tcp and group.tcp.packet_bytes <= ACK_BYTES for group in plan.groups):
         yield f"random loss of packets of {ACK_BYTES} B and less"
     yield from routed.beyond(plan) if plan.nodes else network.beyond(plan)
@@ -166,6 +167,7 @@ def _carried_out(plan: Plan, seed: int, around: RunOptions) -> Dataset:
 def _loaded(plan: Plan, kernel: Path) -> Iterator[str]:
     """The commands that load modules into a guest: ours, and the user's."""
     yield from stack.loaded(plan, kernel.parent / "modules")
+    yield from opportunities.loaded(plan, kernel)
     if module := brought.of(plan):
         yield stack.insmod(brought.compiled(module, kernel), brought.values(plan, module))
 

@@ -285,7 +285,7 @@ def impaired(number: int, plan: Plan) -> list[Cable]:
     later = any(change.link == number and change.medium for change in plan.changes)
     if link.medium is None and not later:
         return []
-    rate_bps = link.rate_bps if link.burst_bytes is None else None
+    rate_bps = transmission_bps(link)
     medium = link.medium or MediumPlan()
     return [
         Cable(f"w{number}", f"i{number}", 0.0, rate_bps, link.frame_overhead_bytes),
@@ -293,12 +293,18 @@ def impaired(number: int, plan: Plan) -> list[Cable]:
     ]
 
 
+def transmission_bps(link: LinkPlan) -> float | None:
+    """The rate at which a packet's bits leave one after the other; none out of a bucket, or at an opportunity."""
+    leaves_whole = link.burst_bytes is not None or (link.trace is not None and link.trace.has_opportunities)
+    return None if leaves_whole else link.rate_bps
+
+
 def joined(source: str, target: str, delay_s: float, link: LinkPlan | None) -> Iterator[Cable]:
     """From one node to another, after a delay; behind a link its packets are still being transmitted."""
     if delay_s < LEAST_DELAY_S:
         delay_s = 0.0
     if link is not None:
-        rate_bps = link.rate_bps if link.burst_bytes is None else None
+        rate_bps = transmission_bps(link)
         yield Cable(source, target, delay_s, rate_bps, link.frame_overhead_bytes)
     elif delay_s > 0:
         yield Cable(source, DELAYS)

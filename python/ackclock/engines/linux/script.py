@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from ackclock.engines.linux import disciplines
+from ackclock.engines.linux import disciplines, opportunities
 from ackclock.engines.linux.network import ETHERNET_BYTES, Cable, Loss, Network
 from ackclock.plan import LinkPlan, MediumPlan, Plan
 
@@ -128,7 +128,7 @@ def _qdiscs(network: Network, plan: Plan, live: bool) -> Iterator[str]:
         tc, device = f"tc -n {cable.source}", network.device(number)
         if cable.link is not None:
             link = plan.links[cable.link]
-            yield from (f"{tc} {words}" for words in shaper(link, device, network.mtu_bytes, live))
+            yield from (f"{tc} {words}" for words in _rated(link, cable.link, device, network.mtu_bytes, live))
             yield from (f"{tc} {words}" for words in disciplines.commands(link, device, network.priorities))
         elif cable.loss is not None:
             yield from (f"{tc} {words}" for words in losing(cable.loss, device))
@@ -136,12 +136,24 @@ def _qdiscs(network: Network, plan: Plan, live: bool) -> Iterator[str]:
             yield from (f"{tc} qdisc add dev {device} {words}" for words in _delays(cable))
 
 
+def _rated(link: LinkPlan, number: int, device: str, mtu_bytes: int, live: bool) -> Iterator[str]:
+    """What follows `tc` to give a device what its link's packets wait for."""
+    if link.trace is None:
+        yield from shaper(link, device, mtu_bytes, live)
+    else:
+        yield f"qdisc add dev {device} root handle 1: {_stab(link)}{opportunities.qdisc(number)}"
+
+
 def shaper(link: LinkPlan, device: str, mtu_bytes: int, live: bool) -> Iterator[str]:
     """What follows `tc` to give a device a link's rate; its discipline is to be below."""
-    overhead_bytes = link.frame_overhead_bytes - ETHERNET_BYTES
-    stab = f"stab overhead {overhead_bytes} linklayer ethernet " if overhead_bytes else ""
-    yield f"qdisc add dev {device} root handle 1: {stab}htb default 1"
+    yield f"qdisc add dev {device} root handle 1: {_stab(link)}htb default 1"
     yield f"class add dev {device} {htb_class(link, mtu_bytes, live)}"
+
+
+def _stab(link: LinkPlan) -> str:
+    """The words that make a packet as long as the link's frames are."""
+    overhead_bytes = link.frame_overhead_bytes - ETHERNET_BYTES
+    return f"stab overhead {overhead_bytes} linklayer ethernet " if overhead_bytes else ""
 
 
 def htb_class(link: LinkPlan, mtu_bytes: int, live: bool) -> str:

@@ -1,5 +1,7 @@
 """Rates that follow a trace, as changes: the kernel's shaper has another rate from each step on.
 
+Opportunities stay what they are: see `opportunities`.
+
 The shaper charges a packet at the rate that it had when the packet left the queue. So steps that each carry less than a
 full packet are put together, and carry one at least: a pause lets one packet through, which arrives at its end.
 """
@@ -7,6 +9,7 @@ full packet are put together, and carry one at least: a pause lets one packet th
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -18,12 +21,12 @@ LEAST_S = 1e-9
 
 
 def stepped(plan: Plan) -> Plan:
-    """The plan with constant rates that change, in the order of time, in place of traces."""
-    if not any(link.trace for link in plan.links):
+    """The plan with constant rates that change, in the order of time, in place of traces of rates."""
+    if not any(map(_has_rates, plan.links)):
         return plan
     links, changes = list(plan.links), list(plan.changes)
     for number, link in enumerate(plan.links):
-        if link.trace:
+        if link.trace and _has_rates(link):
             first, *rest = _steps(plan, link.trace)
             links[number] = replace(link, rate_bps=first.bps, trace=None)
             changes += [ChangePlan(step.begin_s, number, step.bps) for step in rest]
@@ -35,8 +38,23 @@ def capacity_bps(plan: Plan, link: LinkPlan) -> float:
     if link.trace is None:
         return link.rate_bps
     since_s = plan.warmup_s
+    if link.trace.has_opportunities:
+        count = _before(link.trace, plan.duration_s) - _before(link.trace, since_s)
+        bits_each = 8.0 * (link.trace.course["bytes"] + link.frame_overhead_bytes)
+        return count * bits_each / (plan.duration_s - since_s)
     bits = (step.bps * max(0.0, step.end_s - max(step.begin_s, since_s)) for step in _course(plan, link.trace))
     return math.fsum(bits) / (plan.duration_s - since_s)
+
+
+def _has_rates(link: LinkPlan) -> bool:
+    return link.trace is not None and not link.trace.has_opportunities
+
+
+def _before(trace: TracePlan, until_s: float) -> int:
+    """Opportunities up to a time."""
+    at_ms, period_ms = trace.course["at_ms"], round(1000 * trace.period_s)
+    turns, within_ms = divmod(1000 * until_s, period_ms)
+    return int(turns) * len(at_ms) + bisect_right(at_ms, within_ms)
 
 
 @dataclass(frozen=True, slots=True)

@@ -393,6 +393,6 @@ def _links(drawn: Iterable[Link], sizes: Sizes, overhead_bytes: int) -> tuple[Li
 
 def _mean_bps(rate_bps: float, overhead_bytes: int) -> float:
     """The rate; of opportunities the mean of wire bytes: each carries a packet's frame as well."""
-    if isinstance(rate_bps, Traced) and rate_bps.trace.course["kind"] == "opportunities":
+    if isinstance(rate_bps, Traced) and rate_bps.trace.has_opportunities:
         return float(rate_bps) * (OPPORTUNITY_BYTES + overhead_bytes) / OPPORTUNITY_BYTES
     return float(rate_bps)

@@ -157,10 +157,14 @@ def check(module: Module, kernel: str) -> None:
     if module.is_bpf != (kernel == "live"):
         found, expected = ("a BPF program", "--kernel live") if module.is_bpf else ("a module", "a guest, or a .bpf.c")
         raise InputError(f"--module: {file}: found {found} with --kernel {kernel}; expected {expected}")
-    needed = bpf.PACKAGES if module.is_bpf else TOOLS
+    check_tools(bpf.PACKAGES if module.is_bpf else TOOLS, "--module")
+
+
+def check_tools(needed: Mapping[str, str], whose: str) -> None:
+    """Raises `InputError` for programs that this machine lacks."""
     missing = {package for tool, package in needed.items() if not bpf.found(tool)}
     if missing:
-        raise InputError(f"--module: found no {', '.join(sorted(missing))}; apt install them")
+        raise InputError(f"{whose}: found no {', '.join(sorted(missing))}; apt install them")
 
 
 def compiled(module: Module, kernel: Path) -> Path:
