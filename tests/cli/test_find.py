@@ -88,3 +88,24 @@ def test_mistakes_are_a_line(tmp_path, arguments, said):
     assert (found.returncode, found.stdout) == (2, "")
     assert said in found.stderr
     assert found.stderr.count("\n") == 1
+
+
+def test_the_answer_is_set_beside_its_noisy_twin(tmp_path):
+    """Dumbbells without access links are not in step, and the twin is another run of the same seeds."""
+    asked = (*SMALL, "--need", "utilisation >= 50%", "--vary", "limit=20p,40p", "--repeats", "4", "--check-phase")
+    done = call(tmp_path, *asked, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["phase"] == {"locked": False, "moved": {}}
+    assert "Not phase-locked: noise in the hosts changes no main metric." in call(tmp_path, *asked).stdout
+    assert "phase" not in json.loads(call(tmp_path, *asked[:-1], "--json").stdout)
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [(("--repeats", "1"), "found one run"), (("--engine", "fluid"), "found --engine fluid; expected packet or linux")],
+)
+def test_what_has_no_twin_is_refused(tmp_path, words, found):
+    done = call(tmp_path, *SMALL, "--need", "utilisation >= 50%", "--vary", "limit=2p,40p", "--check-phase", *words)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert done.stderr.startswith(f"--check-phase: {found}")
+    assert list(tmp_path.iterdir()) == []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
 import typer
 
-from ackclock.cli.options import Cluster, Jobs, Kernel, Scheduler, command
+from ackclock.cli.options import CheckPhase, Cluster, Jobs, Kernel, Module, Scheduler, command
 from ackclock.completion import words as completing
 from ackclock.errors import InputError
 from ackclock.system import signals
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ackclock.campaigns.cluster.place import Place
     from ackclock.campaigns.find.answer import Answer
     from ackclock.campaigns.find.question import Question
+    from ackclock.cli.jobs import Options
 
 #: The exit statuses of verdicts.
 STATUSES = {"holds": 0, "none": 4, "undecided": 5}
@@ -121,6 +122,7 @@ def find(  # noqa: PLR0913 (each is an option of the command line)
     engine: Decides = "packet",
     confirm: Confirms = None,
     kernel: Kernel = None,
+    module: Module = None,
     seed: Annotated[int, typer.Option(metavar="N", help="The first seed.")] = 1,
     repeats: Annotated[int, typer.Option(metavar="N", help="At most this many seeds for a setting.")] = 32,
     budget: Annotated[
@@ -129,6 +131,7 @@ def find(  # noqa: PLR0913 (each is an option of the command line)
     out: Out = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON and nothing else.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be searched; run nothing.")] = False,
+    check_phase: CheckPhase = False,
     jobs: Jobs = None,
     scheduler: Scheduler = None,
     cluster: Cluster = None,
@@ -157,10 +160,13 @@ def find(  # noqa: PLR0913 (each is an option of the command line)
     work.check_number("--jobs", jobs, 1, 10_000)
     budget_s, there = _seconds(budget), work.place(scheduler, cluster, jobs)
     network = {"rate": rate, "rtt": rtt, "discipline": discipline}
+    options = work.Options(
+        ",".join(filter(None, [engine, confirm])), kernel, jobs=jobs, module=module, check_phase=check_phase
+    )
     text = _text(scenario, network, flows, congestion, duration)
     asked = _question(
         text,
-        work.Options(kernel=kernel),
+        options,
         _Asked(need or (), vary or (), try_, best or ()),
         _end(smallest, largest),
         {"engine": engine, "seed": seed, "repeats": repeats},
@@ -170,7 +176,7 @@ def find(  # noqa: PLR0913 (each is an option of the command line)
         return
     from ackclock.campaigns.find import folder
 
-    _perform(asked, out or folder.default(text[1], asked), confirm, jobs, budget_s, as_json, there)
+    _perform(asked, out or folder.default(text[1], asked), confirm, options, budget_s, as_json, there)
 
 
 class _Asked(NamedTuple):
@@ -225,12 +231,15 @@ def _dumbbell(network: dict[str, str | None], flows: int | None, congestion: str
         raise InputError(f"--duration: found {duration!r}; expected {error.expected}") from None
 
 
-def _question(text: tuple[str, str], options: Any, asked: _Asked, end: str | None, more: dict[str, Any]) -> Question:
+def _question(
+    text: tuple[str, str], options: Options, asked: _Asked, end: str | None, more: dict[str, Any]
+) -> Question:
     from ackclock.campaigns.find import candidates, goals, needs
     from ackclock.campaigns.find.question import question
+    from ackclock.cli import jobs as work
     from ackclock.scenario import planning
 
-    loaded = planning.loads(*text).on(options.kernel)
+    loaded = work.equipped(lambda: planning.loads(*text), options)
     axes = [*map(candidates.vary, asked.varied), *([candidates.tried(asked.tried)] if asked.tried else [])]
     return question(loaded, axes, [*map(needs.need, asked.needs)], [*map(goals.goal, asked.goals)], end=end, **more)
 
@@ -250,7 +259,7 @@ def _perform(
     asked: Question,
     place: Path,
     confirm: str | None,
-    jobs: int | None,
+    options: Options,
     budget_s: float | None,
     as_json: bool,
     there: Place | None,
@@ -258,26 +267,38 @@ def _perform(
     from ackclock.campaigns.cluster import pool
     from ackclock.campaigns.find import find as finding
     from ackclock.campaigns.find import folder, looking
+    from ackclock.cli import jobs as work
     from ackclock.cli.terminal import answer as shown
     from ackclock.cli.terminal.progress import progress
 
     if confirm and not asked.needs:
         raise InputError(f"--confirm: found {confirm} and no need; expected --need, which is what an engine confirms")
-    folder.check(place)
     for name in filter(None, [asked.engine, confirm]):
         looking.check(asked, name)
+    if options.check_phase:
+        looking.check_twin(asked)
+    folder.check(place)
+    names = work.engine_names(options.engines)
+    if options.module and work.LINUX in names:
+        work.check_module([point.plan for point in asked.loaded.points(asked.loaded.covering())], options.module)
     kept = f"interrupted; what is done is kept in {place}: the same command goes on"
-    names = [name for name in (asked.engine, confirm) if name]
     title = f"{place.name}: {asked.rows * asked.row:,} settings"
-    with signals.saying(kept), pool.running_at(there, names), progress(title) as bar:
+    with (
+        signals.saying(kept),
+        pool.running_at(there, names),
+        work.brought_in(asked.plan(0), *names),
+        progress(title) as bar,
+    ):
 
         def keep(known: Answer) -> None:
             folder.write(known, place, command=command(), figure=False)
             bar(shown.share(known))
 
-        found = finding.find(asked, runs=folder.runs(place, asked), jobs=jobs, budget_s=budget_s, tell=keep)
+        found = finding.find(asked, runs=folder.runs(place, asked), jobs=options.jobs, budget_s=budget_s, tell=keep)
+        if options.check_phase:
+            found = finding.beside_its_twin(found, jobs=options.jobs)
         if confirm:
-            found = finding.confirm(found, confirm, jobs=jobs)
+            found = finding.confirm(found, confirm, jobs=options.jobs)
     folder.write(found, place, command=command())
     if as_json:
         typer.echo(json.dumps(found.as_dict(), allow_nan=False))

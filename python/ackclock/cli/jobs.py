@@ -148,7 +148,15 @@ def plans(scenarios: Sequence[Path], options: Options) -> list[Plan]:
 
 
 def loaded(scenario: Path, options: Options) -> planning.Loaded:
-    """A scenario with the kernel and the ssh that the options name. Raises `InputError` if no engine takes them."""
+    """A scenario's file with what the options name. Raises as `equipped`."""
+    return equipped(lambda: planning.load(scenario), options)
+
+
+def equipped(load: Callable[[], planning.Loaded], options: Options) -> planning.Loaded:
+    """A scenario with the kernel, the ssh and the module that the options name, which it may name itself.
+
+    Raises `InputError` if no engine takes them.
+    """
     kernel, config, module = options.kernel, options.ssh_config, options.module
     named = (("--kernel", kernel), ("--ssh-config", config and str(config)), ("--module", module and str(module)))
     for option, given in named:
@@ -159,11 +167,7 @@ def loaded(scenario: Path, options: Options) -> planning.Loaded:
     if config is not None and not config.is_file():
         raise InputError(f"--ssh-config: found no file {readable(config)}; expected a configuration of ssh's")
     brought = _brought(module) if module else None
-    checked = (
-        planning.load(scenario)
-        .with_(settings(options.values), "--set")
-        .on(kernel, str(config.absolute()) if config else None)
-    )
+    checked = load().with_(settings(options.values), "--set").on(kernel, str(config.absolute()) if config else None)
     return replace(checked, module=brought)
 
 

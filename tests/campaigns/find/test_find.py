@@ -5,9 +5,12 @@ from dataclasses import replace
 
 import pytest
 
+from ackclock import metrics
+from ackclock.campaigns import phase, running
 from ackclock.campaigns.find import folder
 from ackclock.campaigns.find.candidates import tried, vary
-from ackclock.campaigns.find.find import confirm, find
+from ackclock.campaigns.find.deciding import FAILS, Judgement
+from ackclock.campaigns.find.find import beside_its_twin, confirm, find
 from ackclock.campaigns.find.goals import goal
 from ackclock.campaigns.find.grid import judge
 from ackclock.campaigns.find.looking import Looker
@@ -15,6 +18,7 @@ from ackclock.campaigns.find.needs import need
 from ackclock.campaigns.find.question import Question, question
 from ackclock.campaigns.find.words import sentences
 from ackclock.errors import InputError, ScenarioError, UnsupportedError
+from ackclock.metrics import value
 from ackclock.scenario import planning
 from ackclock.views.plots.found import found as drawn_of
 
@@ -299,3 +303,35 @@ def test_a_frontier_stands_for_the_grid_at_a_fraction_of_its_runs():
     print(f"more than 1 % better than every setting of the frontier: {beyond} of {settings}")
     assert runs <= grid_runs / 2
     assert beyond <= 0.05 * settings
+
+
+def test_a_twin_that_fails_is_told():
+    """What noise changes stands beside what was found, with the verdict on the needs."""
+    found = find(asked(vary("limit=20p,40p"), repeats=4))
+    assert beside_its_twin(found).twin_holds
+    lower = [{name: value and 0.4 * value for name, value in row.items()} for row in found.runs[found.best]]
+    told = found.with_twin(Judgement(FAILS, frozenset([UTILISED]), len(lower)), lower, 1.0)
+    assert told.phase["locked"]
+    assert "utilisation" in told.phase["moved"]
+    said = sentences(told)
+    assert any(sentence.startswith("Phase-locked: ") for sentence in said)
+    assert any(sentence.startswith("With noise in the hosts the setting fails: utilisation ") for sentence in said)
+
+
+def test_a_twin_has_the_seeds_of_what_it_is_set_beside():
+    found = beside_its_twin(find(asked(vary("limit=20p,40p"), repeats=4)))
+    plan = phase.twin(found.question.point(found.best).plan)
+    own = [value(view, "queue_delay_mean_s") for view in metrics.runs(running.run(plan, "packet", range(1, 5)))]
+    assert [row["queue_delay_mean_s"] for row in found.twin] == own
+    assert own != [row["queue_delay_mean_s"] for row in found.runs[found.best]]
+
+
+def test_runs_of_another_kernel_or_module_are_not_taken():
+    base = asked(LIMITS)
+    others = [
+        replace(base, loaded=replace(base.loaded, **given))
+        for given in ({"kernel": "6.12"}, {"module": {"name": "mine", "file": "mine.c", "sha256": "0"}})
+    ]
+    assert len({one.sum for one in (base, *others)}) == 3
+    moved = replace(base.loaded, module={"name": "mine", "file": "elsewhere/mine.c", "sha256": "0"})
+    assert replace(base, loaded=moved).sum == others[1].sum

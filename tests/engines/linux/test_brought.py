@@ -295,6 +295,19 @@ def test_points_of_a_sweep_have_it_too(folder, kernel_with_headers):
     assert (done.exit_code, "found a sweep that differs in its module" in done.stderr) == (2, True), done.output
 
 
+def test_a_question_has_it_too(folder, kernel_with_headers):
+    asked = ("mine.toml", "--need", "goodput >= 8Mbit", "--try", "reno,mine", "--repeats", "1", "--out", "answer")
+    done = CliRunner().invoke(application(), ["find", *asked, "--engine", "linux", "--module", "mine.c", "--json"])
+    assert done.exit_code == 0, done.output
+    found = json.loads((Path("answer") / "answer.json").read_text())
+    assert [point["verdict"] for point in found["points"]] == ["holds", "holds"]
+    manifest = json.loads((Path("answer") / "manifest.json").read_text())
+    assert manifest["find"]["module"]["sha256"] == brought.read(Path("mine.c")).sha256
+    done = CliRunner().invoke(application(), ["find", *asked, "--module", "mine.c"])
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 1), done.output
+    assert done.stderr.startswith('--module: found "mine.c" with --engine packet; expected --engine linux')
+
+
 def test_a_sweep_is_refused_as_a_run_is(folder):
     Path("swept.toml").write_text(SCENARIO.format(congestion='"reno"') + SWEPT.replace('"mine", ', '"cubic", '))
     done = sweep("--module", "mine.c", "--engine", "packet")

@@ -11,8 +11,13 @@ from ackclock import metrics
 from ackclock.campaigns.find.deciding import FAILS, HOLDS, RISK, UNDECIDED, Judgement, chance
 from ackclock.campaigns.find.looking import Row, Runs
 from ackclock.campaigns.find.question import Question
+from ackclock.campaigns.phase import compared
 from ackclock.metrics import METRICS, Summary
+from ackclock.metrics.recorded import PHASE
 from ackclock.scenario.points import short_keys
+
+#: A verdict of what ran a setting otherwise; one that is undecided says nothing.
+SAID = {HOLDS: True, FAILS: False}
 
 #: No setting meets all needs.
 NONE = "none"
@@ -24,7 +29,8 @@ class Answer:
 
     `complete` says that the search came to its end; `runs` are all there are of each setting that was looked at,
     `made` those of this call. `cpu_s` is what this call took, a confirmation included. `confirmed` says by engine
-    whether it agrees: None if undecided.
+    whether it agrees: None if undecided. `twin` are the runs of the best one's noisy twin, if that was asked for, and
+    `twin_holds` says whether it meets the needs.
     """
 
     question: Question
@@ -38,6 +44,8 @@ class Answer:
     cpu_s: float = 0.0
     confirmed: Mapping[str, bool | None] | None = None
     confirming: Mapping[str, Sequence[Row]] | None = None
+    twin: Sequence[Row] | None = None
+    twin_holds: bool | None = None
 
     @property
     def verdict(self) -> str:
@@ -77,13 +85,27 @@ class Answer:
 
     def with_confirmation(self, engine: str, found: Judgement, rows: Sequence[Row], cpu_s: float) -> Answer:
         """The answer with what another engine says to it, and the CPU time which that took."""
-        said = {HOLDS: True, FAILS: False}.get(found.verdict)
         return replace(
             self,
             cpu_s=self.cpu_s + cpu_s,
-            confirmed={**(self.confirmed or {}), engine: said},
+            confirmed={**(self.confirmed or {}), engine: SAID.get(found.verdict)},
             confirming={**(self.confirming or {}), engine: rows},
         )
+
+    def with_twin(self, found: Judgement, rows: Sequence[Row], cpu_s: float) -> Answer:
+        """The answer with its noisy twin, and the CPU time which that took."""
+        return replace(self, cpu_s=self.cpu_s + cpu_s, twin=rows, twin_holds=SAID.get(found.verdict))
+
+    @property
+    def phase(self) -> dict[str, Any] | None:
+        """What the noisy twin says of the best setting, as `campaigns.phase` does."""
+        if self.best is None or self.twin is None:
+            return None
+        here, there = (
+            {name: found.as_dict() for name, found in summary(rows, self.question.metrics).items()}
+            for rows in (self.runs[self.best], self.twin)
+        )
+        return compared(here, there)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON: what `ackclock find --json` prints."""
@@ -97,6 +119,7 @@ class Answer:
             "runs": self.count,
             "cpu_s": self.cpu_s,
             "confirmed": {"linux": None, **(self.confirmed or {})},
+            **({PHASE: self.phase} if self.phase else {}),
         }
 
     def as_good(self) -> list[int]:

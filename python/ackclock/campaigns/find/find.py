@@ -67,11 +67,28 @@ def confirm(answer: Answer, engine: str, *, jobs: int | None = None) -> Answer:
     if answer.best is None:
         return answer
     question, begun_s = replace(answer.question, engine=engine, repeats=CONFIRMING), _cpu_s()
-    rows = Looker(question, jobs=jobs).rows(answer.best, CONFIRMING)
+    found, rows = _again(question, answer.best, CONFIRMING, jobs)
+    return answer.with_confirmation(engine, found, rows, _cpu_s() - begun_s)
+
+
+def beside_its_twin(answer: Answer, *, jobs: int | None = None) -> Answer:
+    """Runs the noisy twin of the best setting with the seeds that it had: whether the answer hangs on a coincidence.
+
+    Raises as `find`.
+    """
+    if answer.best is None:
+        return answer
+    question, begun_s = replace(answer.question, twin=True), _cpu_s()
+    found, rows = _again(question, answer.best, len(answer.runs[answer.best]), jobs)
+    return answer.with_twin(found, rows, _cpu_s() - begun_s)
+
+
+def _again(question: Question, number: int, count: int, jobs: int | None) -> tuple[Judgement, list[Row]]:
+    """A setting that is run otherwise than it was found: what the needs that can be measured there say of it."""
+    rows = Looker(question, jobs=jobs).rows(number, count)
     needs = measured(question.needs, rows)
     values = {need.metric: [row[need.metric] for row in rows] for need in needs}
-    found = judged(needs, values, RISK) if needs else Judgement(UNDECIDED, frozenset(), len(rows))
-    return answer.with_confirmation(engine, found, rows, _cpu_s() - begun_s)
+    return judged(needs, values, RISK) if needs else Judgement(UNDECIDED, frozenset(), len(rows)), rows
 
 
 def _cpu_s() -> float:

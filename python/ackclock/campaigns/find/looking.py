@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from ackclock import engines, metrics
-from ackclock.campaigns import running
+from ackclock.campaigns import phase, running
 from ackclock.campaigns.find.deciding import UNDECIDED, Judgement, judged
 from ackclock.campaigns.find.question import Question
 from ackclock.errors import UnsupportedError
@@ -44,7 +44,7 @@ class Looker:
     def look(self, number: int) -> Judgement:
         """Judges a setting, with more seeds as long as it is not decided. Raises `SpentError`."""
         if number not in self.judged:
-            like = self.same.setdefault(self.question.point(number).plan.to_json(), number)
+            like = self.same.setdefault(self.question.plan(number).to_json(), number)
             self.judged[number] = self._judged(number) if like == number else self.judged[like]
             self.runs[number] = self.runs[like]
             self.tell()
@@ -70,14 +70,14 @@ class Looker:
         return rows
 
     def _run(self, number: int, seeds: Iterable[int]) -> Iterable[Row]:
-        data = running.run(self.question.point(number).plan, self.question.engine, seeds, jobs=self.jobs)
+        data = running.run(self.question.plan(number), self.question.engine, seeds, jobs=self.jobs)
         names = self.question.metrics
         rows = [{name: _number(metrics.value(view, name)) for name in names} for view in metrics.runs(data)]
         self.done += len(rows)
         return rows
 
     def _exact(self, number: int) -> bool:
-        return not engines.engine(self.question.engine).draws(self.question.point(number).plan)
+        return not engines.engine(self.question.engine).draws(self.question.plan(number))
 
     def _check_time(self) -> None:
         if self.until_s is not None and time.monotonic() > self.until_s:
@@ -86,10 +86,17 @@ class Looker:
 
 def check(question: Question, engine: str) -> None:
     """Refuses a question that an engine cannot run, before anything runs. Raises `UnsupportedError`."""
-    row = question.row
-    for number in {0, row - 1, *range(0, question.rows * row, row)}:
-        if reasons := engines.refusals(engines.engine(engine), question.point(number).plan):
+    for number in question.looked_at:
+        if reasons := engines.refusals(engines.engine(engine), question.plan(number)):
             raise UnsupportedError(reasons)
+
+
+def check_twin(question: Question) -> None:
+    """Refuses a question whose settings have no noisy twins. Raises `InputError`, `UnsupportedError`."""
+    for number in question.looked_at:
+        plan = question.plan(number)
+        count = question.repeats if engines.engine(question.engine).draws(plan) else 1
+        phase.check(replace(plan, seeds=tuple(range(count))), question.engine)
 
 
 def _number(value: Value) -> float | None:

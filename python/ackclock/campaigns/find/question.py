@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ackclock.campaigns import phase
 from ackclock.campaigns.find.candidates import MOST_CANDIDATES, Vary
 from ackclock.campaigns.find.deciding import LOOKS, RISK
 from ackclock.campaigns.find.goals import Goal
@@ -16,6 +17,7 @@ from ackclock.campaigns.find.needs import Need
 from ackclock.campaigns.find.searching import COARSE, looks_closer, looks_of
 from ackclock.errors import InputError, Problem, ScenarioError
 from ackclock.metrics import main
+from ackclock.plan import Plan
 from ackclock.scenario.planning import Loaded, Point
 from ackclock.scenario.points import Sweep, label
 
@@ -30,6 +32,7 @@ MOST_NAMED, DIGITS = 3, 6
 class Question:
     """`loaded` has a point for each setting. `end` says which end of the first ladder is looked for, if one is; the
     keys before it have a search each. Without it settings are judged by the goals, along a ladder coarsely at first.
+    A `twin` runs each setting's noisy twin (`campaigns.phase`) in its place.
     """  # noqa: D205
 
     loaded: Loaded
@@ -40,6 +43,7 @@ class Question:
     engine: str = "packet"
     seed: int = 1
     repeats: int = LOOKS[-1]
+    twin: bool = False
 
     @property
     def row(self) -> int:
@@ -71,6 +75,16 @@ class Question:
             return self.loaded.point(number)
         except ScenarioError as error:
             raise ScenarioError([self._told(problem) for problem in error.problems]) from None
+
+    def plan(self, number: int) -> Plan:
+        """What is run at a setting. Raises as `point`."""
+        plan = self.point(number).plan
+        return phase.twin(plan) if self.twin else plan
+
+    @property
+    def looked_at(self) -> list[int]:
+        """Settings that are looked at before anything runs: both ends of the first row, and where the others begin."""
+        return sorted({0, self.row - 1, *range(0, self.rows * self.row, self.row)})
 
     def _told(self, problem: Problem) -> Problem:
         """A mistake in a value that is varied is none of the file's."""
@@ -113,7 +127,14 @@ class Question:
             "engine": self.engine,
             "seed": self.seed,
             "repeats": self.repeats,
+            **self._given,
         }
+
+    @property
+    def _given(self) -> dict[str, Any]:
+        """The kernel and the module that were given beside the scenario, if they were."""
+        module = self.loaded.module and {key: self.loaded.module[key] for key in ("name", "sha256")}
+        return {key: value for key, value in (("kernel", self.loaded.kernel), ("module", module)) if value}
 
     @property
     def name(self) -> str:

@@ -11,7 +11,7 @@ from ackclock.campaigns.find.needs import Need
 from ackclock.campaigns.find.question import Question
 from ackclock.metrics import METRICS, Summary
 from ackclock.scenario.points import described, label
-from ackclock.views import numbers
+from ackclock.views import numbers, phase
 
 #: So many settings that are as good as the best are named.
 MOST_ALIKE = 5
@@ -22,7 +22,7 @@ CONFIRMED = {True: "agrees", False: "disagrees", None: "does not decide it"}
 
 def sentences(answer: Answer) -> list[str]:
     """What was found, what was found beside it, and how sure that is."""
-    said = [*_found(answer), *_beside(answer), *_others(answer), *_confirmed(answer), *_left(answer)]
+    said = [*_found(answer), *_beside(answer), *_others(answer), *_confirmed(answer), *_twin(answer), *_left(answer)]
     return [sentence for sentence in said if sentence]
 
 
@@ -138,6 +138,18 @@ def _confirmed(answer: Answer) -> Iterator[str]:
         said = [measured(need, found[need.metric]) for need in needs]
         said += [f"{need.metric} is not measured there" for need in answer.question.needs if need not in needs]
         yield f"The engine {engine} {CONFIRMED[agrees]}: {', '.join(said)}; {len(rows)} seeds."
+
+
+def _twin(answer: Answer) -> Iterator[str]:
+    """Whether the answer hangs on a coincidence, and whether it stands without."""
+    if answer.phase is None or answer.twin is None:
+        return
+    yield phase.said(answer.phase)
+    if answer.question.needs and answer.twin_holds is not True:
+        found = summary(answer.twin, answer.question.metrics)
+        said = ", ".join(measured(need, found[need.metric]) for need in answer.question.needs)
+        how = "fails" if answer.twin_holds is False else "is undecided"
+        yield f"With noise in the hosts the setting {how}: {said}; {len(answer.twin)} seeds."
 
 
 def _left(answer: Answer) -> Iterator[str]:
