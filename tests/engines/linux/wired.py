@@ -86,5 +86,5 @@ def _qdisc(device: tuple[str, str], words: str, wired: Wired) -> None:
         wired.delay_s[device] = wired.delay_s.get(device, 0.0) + float(found[1]) * DELAY[found[2]]
     if (found := re.search(r" rate (\S+)", words)) and found[1] != ENDLESS:
         wired.transmits[device] = found[1]
-    if "htb" in words:
+    if "htb" in words or "opportunity" in words:
         wired.shaped.add(device)

@@ -138,10 +138,10 @@ def _qdiscs(network: Network, plan: Plan, live: bool) -> Iterator[str]:
 
 def _rated(link: LinkPlan, number: int, device: str, mtu_bytes: int, live: bool) -> Iterator[str]:
     """What follows `tc` to give a device what its link's packets wait for."""
-    if link.trace is None:
-        yield from shaper(link, device, mtu_bytes, live)
-    else:
+    if link.trace and link.trace.has_opportunities:
         yield f"qdisc add dev {device} root handle 1: {_stab(link)}{opportunities.qdisc(number)}"
+    else:
+        yield from shaper(link, device, mtu_bytes, live)
 
 
 def shaper(link: LinkPlan, device: str, mtu_bytes: int, live: bool) -> Iterator[str]:
