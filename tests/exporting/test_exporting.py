@@ -234,3 +234,12 @@ def test_the_command_writes_a_file_and_says_what_is_not_in_it(tmp_path):
     assert (tmp_path / "s.sh").read_text().startswith("#!/bin/sh\n# Two flows\n")
     result = call("export", tmp_path / "s.toml", "--to", "vhdl")
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+
+
+@pytest.mark.parametrize("device", [None, "eth0"])
+@pytest.mark.parametrize("scenario", ["cellular", "opportunities"])
+def test_a_rate_that_follows_a_trace_is_refused_by_tc(scenario, device):
+    loaded = ac.load(Path(__file__).parents[2] / "scenarios" / f"{scenario}.toml")
+    plan = next(iter(loaded.points([0]))).plan if loaded.sweep else loaded.plan()
+    with pytest.raises(exporting.UnsaidError, match="a rate that follows a trace: the script has one rate"):
+        exporting.export(plan, "tc", device)

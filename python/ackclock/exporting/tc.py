@@ -109,6 +109,8 @@ def _lacking_at(link: LinkPlan) -> Iterator[str]:
         yield from disciplines.beyond(link.queue)
     if link.loss and link.loss["kind"] == "every":
         yield "loss of every n-th packet"
+    if link.trace:
+        yield "a rate that follows a trace: the script has one rate"
 
 
 def _is_plain(source: DatagramPlan) -> bool:
