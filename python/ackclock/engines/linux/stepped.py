@@ -40,7 +40,7 @@ def capacity_bps(plan: Plan, link: LinkPlan) -> float:
     since_s = plan.warmup_s
     if link.trace.has_opportunities:
         count = _before(link.trace, plan.duration_s) - _before(link.trace, since_s)
-        bits_each = 8.0 * (link.trace.course["bytes"] + link.frame_overhead_bytes)
+        bits_each: float = 8.0 * (link.trace.course["bytes"] + link.frame_overhead_bytes)
         return count * bits_each / (plan.duration_s - since_s)
     bits = (step.bps * max(0.0, step.end_s - max(step.begin_s, since_s)) for step in _course(plan, link.trace))
     return math.fsum(bits) / (plan.duration_s - since_s)
