@@ -97,6 +97,7 @@ docs: $(VENV)/.docs  ## the documentation site, in site/
 	$(PY) docs/make_pages.py
 	$(PY) docs/make_agreement.py
 	$(PY) docs/make_matrix.py
+	$(PY) docs/make_two_kernels.py
 	$(PY) docs/make_oracles.py
 	$(PY) docs/make_notebook.py
 	$(VENV)/bin/zensical build --config-file .mkdocs.made.yml --clean --strict
