@@ -67,15 +67,15 @@ def run(
 def plans(entry: Entry, mechanism: Mechanism, engine: str, *, quick: bool = False) -> dict[str, Plan]:
     """What an engine runs of a mechanism, by case. Raises `InputError` for what is wrong in the entry's files."""
     reading, switched = mechanism.layers(entry.readings)
-    every = cases.plans(entry.folder, engine=engine, quick=quick, reading=reading, switched=switched)
+    every = cases.contents(entry.folder, engine=engine, quick=quick, reading=reading, switched=switched)
     for name in mechanism.cases or ():
         if name not in every:
             raise InputError(
                 f"{entry.folder / 'mechanisms.toml'}: cases: found {name!r}; expected one of {list(every)}"
             )
     return {
-        case: plan
-        for case, plan in every.items()
+        case: cases.plan(entry.folder, case, content)
+        for case, content in every.items()
         if mechanism.runs(engine, case) and entry.runs(engine, case, quick=quick)
     }
 
