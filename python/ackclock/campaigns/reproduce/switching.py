@@ -52,6 +52,9 @@ def run(
             found = {engine: work.Found() for engine in each.plans}
             for engine, plans in each.plans.items():
                 work.measure(entry, plans, found[engine], each.folder(new) / engine, tell, run_it, twins=False)
+            if entry.examine:
+                place = each.folder(new) / work.HOST
+                found[work.HOST] = work.Found(work.examined(entry, place, quick=quick, **mechanism.changes))
             rows += _moved(entry, mechanism, work.rows_of(entry, found, [each], each), scale)
         result = Result(entry.id, rows)
         with folders.writing(new):
