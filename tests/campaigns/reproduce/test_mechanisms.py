@@ -65,7 +65,9 @@ def test_an_entry_about_the_machine_is_given_the_changes(tmp_path):
     entry = find("B4.dd")
     [mechanism] = entry.mechanisms
     found = switching.run(entry, [mechanism], tmp_path / "out", quick=True)
-    assert [(row.claim, row.at, row.engine) for row in found.rows] == [("blocks", "write", "host"), ("blocks", "read", "host")]
+    assert [(row.claim, row.at, row.engine) for row in found.rows] == [
+        ("blocks", at, "host") for at in ("write", "read")
+    ]
     [disk] = (tmp_path / "out").glob("*/host/all")
     assert sorted(set(Dataset.read(disk).frame("disk")["block_bytes"])) == mechanism.changes["blocks_bytes"]
 
