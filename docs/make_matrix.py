@@ -104,9 +104,9 @@ kernel `net.ipv4.tcp_comp_sack_nr = 0`) the last three rows are 63 and 80, 114 a
 
 Differences that these cells showed, were the packet engine's, and are gone:
 
-- PIE's first update came half a second after the flows began, as after setting up a queue in Linux. But a queue is older
-  than its flows; a guest's is set up two seconds before. The probability now changes from the start on, and in the phase
-  that it has in the guest. Nine more goodputs and twelve more delays are as aimed at.
+- PIE's first update came half a second after the flows began, as Linux waits after a queue is set up. But a queue is
+  older than its flows; a guest's is set up two seconds before. The probability now changes from the start on, and in
+  the phase that it has in the guest. Nine more goodputs and twelve more delays are as aimed at.
 - An RTT that is taken from timestamps comes in whole milliseconds. Vegas remembers it as the least RTT of all, and its
   window settles one or two segments lower.
 - What is found lost in a recovery, but lies beyond its end, starts another one with the ACK that ends it. The window
