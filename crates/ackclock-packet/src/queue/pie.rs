@@ -4,7 +4,7 @@
 //! arrives, with a probability that an integral controller moves every `tupdate` so that the queueing delay
 //! settles at `target`. The control law is in `pie/control.rs`.
 //!
-//! Deviations, all but the last as Linux has it:
+//! Deviations, all but the last two as Linux has it:
 //! - The delay is that of the last packet that left, not of the queue's head (RFC 8033 section 4.3 leaves
 //!   this open); it is zero when that packet left the queue empty.
 //! - The burst allowance is used up by the time between departures, not by `tupdate` at each update.
