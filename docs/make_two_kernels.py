@@ -50,9 +50,10 @@ INTRODUCTION = """<!-- Made by docs/make_two_kernels.py: edit that. -->
 # What changed in Linux's TCP between {old} and {new}
 
 The same scenarios in two guests of the engine `linux`, Linux {old_release} and Linux {new_release}, both of Debian's
-source: {controls} congestion controls, one flow and four, over `pfifo` of a quarter of a BDP and a whole one, FQ-CoDel,
-PIE and RED, at 10 Mb/s and 40 ms (`tests/agreement/two-kernels.toml`); {cells} of its {every} cells, with {seeds} seeds
-each, from which the starts are drawn. A run is 15 s long, and 3 s of it are left out.
+source: congestion controls over `pfifo` of a quarter of a BDP and a whole one, FQ-CoDel, PIE and RED, at 10 Mb/s and
+40 ms (`tests/agreement/two-kernels.toml`); {cells} of its {every} cells, with {seeds} seeds each, from which the starts
+are drawn. A run is 15 s long, and 3 s of it are left out.
+{controls}.
 
 A difference is the mean over the seeds of the new kernel's value less the old one's, with the same seed, over the mean
 of the old one's. It *counts* if its 95 % interval over the seeds leaves out zero, and if it is at least
@@ -159,13 +160,20 @@ def page(table: pl.DataFrame, every: int) -> str:
         new=NEW,
         old_release=RELEASES[OLD],
         new_release=RELEASES[NEW],
-        controls=len({cell[1] for cell in cells}),
+        controls="; ".join(_controls(cells)),
         cells=len(cells),
         every=every,
         seeds=table["seed"].n_unique(),
         least=least,
     )
     return text + "".join([*_summary(found), "\n## The cells that differ\n\n", *_listed(found), SOURCES])
+
+
+def _controls(cells: Sequence[tuple[object, ...]]) -> Iterator[str]:
+    """Which controls have so many flows."""
+    for flows in sorted({cell[0] for cell in cells}, key=str):
+        names = dict.fromkeys(str(cell[1]) for cell in cells if cell[0] == flows)
+        yield f"{flows} {'flow' if flows == 1 else 'flows'}: {', '.join(names)}"
 
 
 def _summary(found: Sequence[Difference]) -> Iterator[str]:
