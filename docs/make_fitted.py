@@ -205,10 +205,11 @@ Packet runs of seeds 1 to 3, 60 s of which 20 s are warm-up, on
 {table}```
 
 Tail-drop queues hardly select flows by rate: the exponent of the rate is near 0, far from the 1 of the mean field's
-default and from the fluid's “fastest first”. <!-- so: max(map(abs, numbers(r"rate: (-?[\\d.]+) \\(|by_rate = (-?[\\d.]+)"))) < 0.2 -->
-In each round trip a full queue loses as many packets as the windows grow by. The mean field has that without being
-fitted, since lost packets clock nothing out (`recovery`, on by default). The fitted values are
-estimated for the equations without it, and come with `recovery = false`.
+default and from the fluid's “fastest first”. <!-- so: max(map(abs,
+numbers(r"rate: (-?[\\d.]+) \\(|by_rate = (-?[\\d.]+)"))) < 0.2 --> In each round trip a full queue loses as many
+packets as the windows grow by. The mean field has that without being fitted, since lost packets clock nothing out
+(`recovery`, on by default). The fitted values are estimated for the equations without it, and come with `recovery =
+false`.
 
 ## What the models predict
 

@@ -81,21 +81,22 @@ in 1/10000, the kernel's first:
 
 {batches}
 
-In four of the six rows the difference shrinks. <!-- so: [abs(one[0] - one[1]) > abs(other[0] - other[1]) for one, other in
-([[*map(float, row[column].split(", "))] for column in ("as it is", "no batches")] for row in rows("Loss rates"))]
-== [True, True, True, False, True, False] -->
-The others, BBR and Illinois at 10 ms, depend on exactly when a compressed SACK leaves: without compression in both
-engines (in the kernel `net.ipv4.tcp_comp_sack_nr = 0`) the last three rows are 63 and 80, 114 and 114, 152 and 152.
+In four of the six rows the difference shrinks. <!-- so: [abs(one[0] - one[1]) > abs(other[0] - other[1]) for one,
+other in ([[*map(float, row[column].split(", "))] for column in ("as it is", "no batches")] for row in
+rows("Loss rates"))] == [True, True, True, False, True, False] --> The others, BBR and Illinois at 10 ms, depend on
+exactly when a compressed SACK leaves: without compression in both engines (in the kernel `net.ipv4.tcp_comp_sack_nr =
+0`) the last three rows are 63 and 80, 114 and 114, 152 and 152.
 
 - *0.1 BDP at 10 Mb/s and 10 ms* is a queue of one packet, so single packets decide. Illinois settles into one of two
-  periodic patterns there. With receive windows of 3, 4 … 8 MiB the kernel takes the one of 3.6 Mb/s three times and that
-  of 2.2 Mb/s three times, the packet engine always the first.
-- *PIE and RED* drop at random, and a single flow's loss rate depends on a few draws. At 100 Mb/s and 200 ms Reno, DCTCP
-  and Vegas do not recover within 60 s from what the end of slow start costs them, and there are two outcomes. Under RED
-  Reno has 37 Mb/s in the kernel with four seeds of five and 64 with the other (`--repeats 5`), in the packet engine 37
-  with eleven of twenty and 65 to 66 with nine (`--repeats 20`). Under PIE it has 42 in the kernel with five of six and
-  75 with the other, in the packet engine 42 with six of twenty and 75 with the others. In the half second after the first
-  losses the kernel's PIE still drops some thirty packets where ours drops a few; why is an open question.
+  periodic patterns there. With receive windows of 3, 4 … 8 MiB the kernel takes the one of 3.6 Mb/s three times and
+  that of 2.2 Mb/s three times, the packet engine always the first.
+- *PIE and RED* drop at random, and a single flow's loss rate depends on a few draws. At 100 Mb/s and 200 ms Reno,
+  DCTCP and Vegas do not recover within 60 s from what the end of slow start costs them, and there are two outcomes.
+  Under RED Reno has 37 Mb/s in the kernel with four seeds of five and 64 with the other (`--repeats 5`), in the
+  packet engine 37 with eleven of twenty and 65 to 66 with nine (`--repeats 20`). Under PIE it has 42 in the kernel
+  with five of six and 75 with the other, in the packet engine 42 with six of twenty and 75 with the others. In the
+  half second after the first losses the kernel's PIE still drops some thirty packets where ours drops a few; why is
+  an open question.
 - A queueing delay of the kernel is the mean backlog over the rate of the packets that wait, from samples every 10 ms.
 
 These cells revealed the following errors of the packet engine, which have been corrected:
@@ -107,20 +108,21 @@ These cells revealed the following errors of the packet engine, which have been 
   start's overshoot, so this was decisive for single flows over CoDel, FQ-CoDel, PIE and RED.
 - Westwood sets its window to the measured one at the end of each recovery, even where another one follows at once, and
   counts ACKs without SACK blocks in full.
-- From the fourth SACK of a hole on, the receiver waits for a twentieth of the RTT, at most 1 ms, plus its timer's slack.
-  Westwood, which counts ACKs, measured too much.
-- An ACK that waits in this way is sent before a third range of segments begins behind other holes, since an ACK has room
-  for three. Otherwise some ranges are never reported, and the sender repeats what has arrived: 253 of the 1422
+- From the fourth SACK of a hole on, the receiver waits for a twentieth of the RTT, at most 1 ms, plus its timer's
+  slack. Westwood, which counts ACKs, measured too much.
+- An ACK that waits in this way is sent before a third range of segments begins behind other holes, since an ACK has
+  room for three. Otherwise some ranges are never reported, and the sender repeats what has arrived: 253 of the 1422
   retransmissions of Reno's first seconds under RED, at 100 Mb/s and 200 ms.
 - Batches end where a buffer of the write queue ends, of 45 segments at most (64 KB) and fewer while the receiver's
   window is small: a segment that is left over leaves alone and at once, which shifts all that follows by a segment.
-  Memory for these buffers is granted for two windows, when an ACK finds nothing left to send; behind a hole that stays
-  open it is used up, and the flow stops. Single flows at 100 Mb/s and 10 ms were affected most: Reno behind 25 packets
-  lost 29 % more than the kernel's (now .1 % more), and Vegas's queue was 22 % shorter (now .7 % longer).
-  <!-- so: [round(100 * (behind[0][metric][0] / behind[1][metric][0] - 1), 1) for control, metric in (("reno", "loss_rate"),
-  ("vegas", "queue_delay_mean_s")) for behind in [[csv("tests/agreement/data/matrix.csv").filter(rate="100Mbit", rtt="10ms",
-  flows=1, congestion=control, queue='{{ discipline = "pfifo", limit = "0.3bdp" }}', engine=engine) for engine in
-  ("packet", "linux")]]] == [0.1, 0.7] -->
+  Memory for these buffers is granted for two windows, when an ACK finds nothing left to send; behind a hole that
+  stays open it is used up, and the flow stops. Single flows at 100 Mb/s and 10 ms were affected most: Reno behind 25
+  packets lost 29 % more than the kernel's (now .1 % more), and Vegas's queue was 22 % shorter (now .7 % longer). <!--
+  so: [round(100 * (behind[0][metric][0] / behind[1][metric][0] - 1), 1) for control, metric in (("reno",
+  "loss_rate"), ("vegas", "queue_delay_mean_s")) for behind in
+  [[csv("tests/agreement/data/matrix.csv").filter(rate="100Mbit", rtt="10ms", flows=1, congestion=control,
+  queue='{{ discipline = "pfifo", limit = "0.3bdp" }}', engine=engine) for engine in ("packet", "linux")]]] == [0.1,
+  0.7] -->
 - A cumulative ACK with a new SACK block gives the RTT of the segment in the block. H-TCP takes no largest RTT from the
   second SACK of a hole on.
 
@@ -254,9 +256,7 @@ def batches(cells: pl.DataFrame) -> str:
     """A table: single flows at 10 Mb/s with batches, as in the cells, and without."""
     lines = ["| cell | as it is | no batches |", "|---|---|---|"]
     for name, (control, rtt, queue), metric, without in BATCHES:
-        (cell,) = cells.filter(
-            rate="10Mbit", flows=1, congestion=control, rtt=rtt, queue=queue
-        ).iter_rows(named=True)
+        (cell,) = cells.filter(rate="10Mbit", flows=1, congestion=control, rtt=rtt, queue=queue).iter_rows(named=True)
         values = (f"{cell[key] / UNITS[metric]:.3g}" for key in (metric, f"{metric}_packet"))
         lines.append(f"| {name} | {', '.join(values)} | {without} |")
     return "\n".join(lines)
@@ -266,7 +266,12 @@ def page(cells: pl.DataFrame, every: int) -> str:
     """The page in Markdown; `every` is the number of the cells, run or not."""
     text = INTRODUCTION.format(cells=cells.height, every=every, congestion=cells["congestion"].n_unique())
     parts = [f"## By {word}\n\n{shares(cells, by)}" for word, by in GROUPS.items()]
-    return text + "![The differences of all cells](linux-agreement.png)\n\n" + "\n".join(parts) + CAUSES.format(batches=batches(cells))
+    return (
+        text
+        + "![The differences of all cells](linux-agreement.png)\n\n"
+        + "\n".join(parts)
+        + CAUSES.format(batches=batches(cells))
+    )
 
 
 def made() -> tuple[str, pl.DataFrame]:
