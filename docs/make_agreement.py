@@ -71,7 +71,7 @@ algorithms. The engine `linux` runs the same scenarios through the same kernel w
 {table}
 With that, {agree} of the {count} runs agree, and Westwood's at 20 Mb/s, BIC's, H-TCP's, HighSpeed's and
 Vegas's there are among them (`tests/agreement/test_kernel.py`). <!-- so:
-{{*said(r"^[|] (\\S+-20M-50ms-\\d+p-1x) [|].* yes [|]$")}} >= {{"westwood-20M-50ms-25p-1x", "westwood-20M-50ms-8p-1x",
+{{*said(r"^[|] `(\\S+-20M-50ms-\\d+p-1x)` [|].* yes [|]$")}} >= {{"westwood-20M-50ms-25p-1x", "westwood-20M-50ms-8p-1x",
 "bic-20M-50ms-25p-1x", "htcp-20M-50ms-8p-1x", "highspeed-20M-50ms-8p-1x", "vegas-20M-50ms-83p-1x"}} --> Of single
 recordings more is known:
 
@@ -144,7 +144,8 @@ def agreeing(results: list[linux.Simulated]) -> str:
 
 def compared(results: list[linux.Simulated]) -> str:
     """The runs side by side."""
-    return table(linux.HEAD, [linux.row(result) for result in results])
+    rows = (linux.row(result) for result in results)
+    return table(linux.HEAD, [(f"`{name}`", *rest) for name, *rest in rows])
 
 
 def elsewhere() -> str:
@@ -169,7 +170,7 @@ def remaining() -> str:
     head = ("run", "recorded (Mb/s)", "prompt reader", "here", "its queueing delay (ms)", "here", "its drops", "here")
     rows = [
         (
-            result.run.run,
+            f"`{result.run.run}`",
             f"{recorded[result.run.run].goodput_bps / 1e6:.2f}",
             f"{result.run.goodput_bps / 1e6:.2f}",
             f"{result.goodput_bps / 1e6:.2f}",
