@@ -52,8 +52,9 @@ def untrue(text: str) -> list[str]:
 
 
 def true(expression: str, names: dict[str, Any]) -> bool:
-    """Whether a claim holds, given what it may name."""
-    return bool(eval(f"({expression})", names))  # noqa: S307 (the pages are our own)
+    """Whether a claim holds, given what it may name. Its lines may be broken at any space, within texts too."""
+    one_line = re.sub(r"\s*\n\s*", " ", expression)
+    return bool(eval(f"({one_line})", names))  # noqa: S307 (the pages are our own)
 
 
 def names_of(text: str) -> dict[str, Any]:

@@ -329,7 +329,10 @@ SILENCES = {
     "handshake": ("the handshake was not answered", "Look for lost SYNs, a firewall, or a full accept queue."),
     "capture_loss": ("the flow went on, unseen by the capture", "Capture fewer bytes per packet, or to a faster disk."),
     "scheduler": ("the host's log says that it ran something else", "See what else runs on the host's CPUs."),
-    "steal": ("the host's log says that its hypervisor ran other guests", "Ask whoever runs the hypervisor for CPU time."),
+    "steal": (
+        "the host's log says that its hypervisor ran other guests",
+        "Ask whoever runs the hypervisor for CPU time.",
+    ),
     "stop": (
         "the host's log says that its processes were stopped",
         "See who stops them: a debugger, a cgroup's freezer.",

@@ -43,7 +43,9 @@ class MeanField(Options):
         "where losses cluster on one flow, as `ackclock fit` finds it",
     )
     by_rate: Annotated[float, Field(ge=-20, le=20)] = Field(
-        1.0, description="a flow's chance of a loss is proportional to this power of its rate: 1 if packets are dropped at random, 0 if all flows are hit alike"
+        1.0,
+        description="a flow's chance of a loss is proportional to this power of its rate: 1 if packets are dropped at "
+        "random, 0 if all flows are hit alike",
     )
     particles: bool = Field(
         False,
