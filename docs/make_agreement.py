@@ -70,8 +70,8 @@ algorithms. The engine `linux` runs the same scenarios through the same kernel w
 
 {table}
 With that, {agree} of the {count} runs agree; at 20 Mb/s those of BIC, H-TCP, HighSpeed and Vegas, and Westwood's with
-25 packets. <!-- so: {{row["run"].strip("`") for row in rows("a receiver that reads at once") if row["agrees"] == "yes" and
-"-20M-50ms-" in row["run"]}} == {{"westwood-20M-50ms-25p-1x", "bic-20M-50ms-25p-1x", "htcp-20M-50ms-8p-1x",
+25 packets. <!-- so: {{row["run"].strip("`") for row in rows("a receiver that reads at once") if row["agrees"] == "yes"
+and "-20M-50ms-" in row["run"]}} == {{"westwood-20M-50ms-25p-1x", "bic-20M-50ms-25p-1x", "htcp-20M-50ms-8p-1x",
 "highspeed-20M-50ms-8p-1x", "vegas-20M-50ms-83p-1x"}} --> Of single
 recordings more is known:
 
