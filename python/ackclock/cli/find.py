@@ -281,7 +281,7 @@ def _perform(
     names = work.engine_names(options.engines)
     if options.module and work.LINUX in names:
         work.check_module([point.plan for point in asked.loaded.points(asked.loaded.covering())], options.module)
-    kept = f"interrupted; what is done is kept in {place}: the same command goes on"
+    kept = f"interrupted; what is done is kept in {place}: the same command resumes"
     title = f"{place.name}: {asked.rows * asked.row:,} settings"
     with (
         signals.saying(kept),
