@@ -90,6 +90,12 @@ impl Stretch {
         self.copies.is_none()
     }
 
+    /// Whether the capture has a copy of it.
+    pub fn seen(&self) -> bool {
+        let copies = self.copies.as_deref();
+        copies.map_or(!self.unseen, |copies| copies.iter().any(|copy| copy.seen))
+    }
+
     /// Remembers another copy; of many, the second is given up.
     pub fn add(&mut self, copy: Copied) -> Option<Copied> {
         let first = Copied {
@@ -111,10 +117,15 @@ impl Stretch {
         given_up
     }
 
-    /// The first copy that was not seen came, behind one that was sent later: gives its number.
-    pub fn came(&mut self, sent_ns: i64, arrival: u32) -> Option<usize> {
+    /// A copy that was not seen came, behind one that was sent later: gives its number. It is the first whose TSval is not
+    /// older, as what tells of an unseen copy was sent behind it; without TSvals the last, as what overtakes it does so
+    /// within less than a round trip.
+    pub fn came(&mut self, sent_ns: i64, arrival: u32, tsval: Option<u32>) -> Option<usize> {
         let copies = self.copies.as_deref_mut()?;
-        let number = copies.iter().position(|copy| !copy.seen)?;
+        let not_older =
+            |copy: &Copied| tsval.is_some_and(|own| copy.tsval.wrapping_sub(own) as i32 >= 0);
+        let first = copies.iter().position(|copy| !copy.seen && not_older(copy));
+        let number = first.or_else(|| copies.iter().rposition(|copy| !copy.seen))?;
         let copy = &mut copies[number];
         copy.seen = true;
         copy.late = true;
@@ -285,10 +296,10 @@ impl Scoreboard {
     }
 
     /// A copy that was not seen came, behind one that was sent later.
-    pub fn came(&mut self, index: usize, sent_ns: i64, arrival: u32) -> bool {
-        self.stretches
-            .get_mut(index)
-            .is_some_and(|one| one.came(sent_ns, arrival).is_some())
+    pub fn came(&mut self, index: usize, sent_ns: i64, arrival: u32, tsval: Option<u32>) {
+        if let Some(one) = self.stretches.get_mut(index) {
+            one.came(sent_ns, arrival, tsval);
+        }
     }
 
     /// A stretch that arrived twice, as a DSACK tells.

@@ -118,6 +118,8 @@ pub struct Sending {
     pub una: u64,
     /// Its segments' size.
     pub mss: u32,
+    /// The RTT of the handshake, if that was captured.
+    pub handshake_ns: Option<i64>,
     /// Where the capture was taken.
     pub vantage: Vantage,
     /// The host that captured sends it.
@@ -196,6 +198,7 @@ impl Sending {
             next: start,
             una: start,
             mss,
+            handshake_ns: None,
             vantage: Vantage::Unknown,
             ours: false,
             lead_ns: 0,

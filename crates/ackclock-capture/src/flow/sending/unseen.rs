@@ -237,7 +237,10 @@ impl Sending {
                 return;
             };
             let start = stretch.start.max(at);
-            let missing = stretch.state != State::Sacked
+            // At a receiver, what came is not missing.
+            let came = self.vantage == Vantage::Receiver && stretch.seen();
+            let missing = !came
+                && stretch.state != State::Sacked
                 && (stretch.state == State::Lost || stretch.start < self.board.high_sacked())
                 && data.now_ns - stretch.last_ns >= soon_ns;
             let end = stretch.end();
