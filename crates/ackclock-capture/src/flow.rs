@@ -13,6 +13,7 @@ use silence::Silence;
 mod capacity;
 mod ending;
 mod half;
+mod ranges;
 mod rounds;
 mod rtt;
 mod scoreboard;

@@ -466,3 +466,22 @@ impl Rounds {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rises(pipes: impl IntoIterator<Item = u64>) -> bool {
+        let mut rise = Rise::default();
+        pipes.into_iter().for_each(|bytes| rise.round(bytes));
+        rise.goes_on()
+    }
+
+    #[test]
+    fn a_window_that_grows_by_a_segment_a_round_rises_and_a_rate_does_not() {
+        assert!(rises(10..26));
+        assert!(!rises((0..40).map(|round| 10 + round % 2)));
+        assert!(!rises((0..40).map(|round| 10 + round * 7 % 11)));
+        assert!(!rises((10..26).chain([12; 4])));
+    }
+}

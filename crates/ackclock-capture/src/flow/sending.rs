@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use super::ranges::Ranges;
 use super::rounds::Rounds;
 use super::rtt::{Clock, Echoes, Far, Series, Smoothed};
 use super::scoreboard::{Copied, Scoreboard, State, Stretch, MOST};
@@ -132,6 +133,8 @@ pub struct Sending {
     pub(super) repairs: Repairs,
     pub(super) unseen: Unseen,
     pub(super) pending: VecDeque<Ack>,
+    /// What acknowledgements tell selectively that have passed the point, heard by the sender or not.
+    pub(super) passed: Ranges,
     pub(super) resent: VecDeque<(i64, u64)>,
     /// Counts.
     pub totals: Totals,
@@ -207,6 +210,7 @@ impl Sending {
             repairs: Repairs::default(),
             unseen: Unseen::default(),
             pending: VecDeque::new(),
+            passed: Ranges::default(),
             resent: VecDeque::new(),
             totals: Totals::default(),
             rtt: Series::default(),
@@ -479,6 +483,7 @@ impl Sending {
             tap.rest(rows);
         }
         self.board.shrink();
+        self.passed.shrink();
         self.own_echoes.shrink();
         self.ack_echoes.shrink();
         self.resent = VecDeque::new();

@@ -36,7 +36,12 @@ pub struct Repairs {
 impl Repairs {
     /// Recovery of either kind goes on.
     pub fn within(&self, una: u64) -> bool {
-        una < self.recover || una < self.timeout_until
+        una < self.recover || self.after_timeout(una)
+    }
+
+    /// What was outstanding when the timer expired is not all acknowledged.
+    pub fn after_timeout(&self, una: u64) -> bool {
+        una < self.timeout_until
     }
 
     /// The cumulative acknowledgement advanced.
