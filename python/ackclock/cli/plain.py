@@ -1,4 +1,4 @@
-"""Calls without anything special: Typer, half of the start of `ackclock capture FILE… --json`, is not needed to read them.
+"""Calls without anything special: Typer, half of the start of `ackclock capture FILE… --json`, need not read them.
 
 All else is Typer's, its messages included.
 """
