@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import threading
 import time
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ackclock import _core, load
+from ackclock import _core, catalog, load
 from ackclock.dataset.tables import CAUSES, ENDS, EVENT_KINDS, FATES, LIMITS, PACKET_ACTIONS
 
 SCENARIO = Path(__file__).parents[2] / "scenarios" / "dumbbell.toml"
@@ -200,3 +201,19 @@ def test_the_lines_of_a_text() -> None:
     assert lines["flows", 1, "rtt", 0] == 5
     with pytest.raises(ValueError, match="line 2"):
         _core.toml_spans("a = 1\nb = ")
+
+
+def test_the_values_of_all_cards_are_what_python_reads() -> None:
+    texts = [path.read_text("utf-8") for path in sorted(Path(catalog.__file__).parent.glob("*/*.toml"))]
+    texts.append(
+        'a = [[1, -2.5e-3], [], "\\u00e4"]\nb.c = { d = true, e = inf }\n[[f]]\n[[f.g]]\nh = 9223372036854775807\n[f.i]'
+    )
+    assert len(texts) > 40
+    for text in texts:
+        assert json.dumps(_core.toml_values(text)) == json.dumps(tomllib.loads(text))
+
+
+@pytest.mark.parametrize("text", ["a = 1\nb = ", "a = 1979-05-27", "a = 1\na = 2", "a = 9223372036854775808"])
+def test_what_has_no_values_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="\\S"):
+        _core.toml_values(text)

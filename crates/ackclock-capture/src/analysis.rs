@@ -146,7 +146,7 @@ impl Reading {
     #[must_use]
     pub fn only(self, filter: Filter) -> Self {
         Self {
-            filter: Some(filter),
+            filter: Some(filter).filter(|filter| !filter.takes_all()),
             ..self
         }
     }

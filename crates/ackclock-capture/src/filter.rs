@@ -82,6 +82,11 @@ enum Property {
 }
 
 impl Filter {
+    /// Whether every segment is looked at.
+    pub fn takes_all(&self) -> bool {
+        self.0 == Node::All
+    }
+
     /// Whether the segment is looked at.
     #[inline]
     pub fn takes(&self, segment: &Segment) -> bool {

@@ -13,6 +13,7 @@ use silence::Silence;
 mod capacity;
 mod ending;
 mod half;
+mod ranges;
 mod rounds;
 mod rtt;
 mod scoreboard;
@@ -316,11 +317,13 @@ impl Connection {
     ) {
         let path = rows.path(segment.source.address, segment.destination.address);
         let flow = self.flow(from);
+        let handshake_ns = self.handshake_ns();
         let peer = self.halves[1 - from].mss;
         let half = &mut self.halves[from];
         half.size.limit(peer, segment.options.timestamps.is_some());
         let first = half.first.unwrap_or(start);
-        let sending = Sending::new(flow, path, first, half.size.mss(), now_ns).tapped(rows);
+        let mut sending = Sending::new(flow, path, first, half.size.mss(), now_ns).tapped(rows);
+        sending.handshake_ns = handshake_ns;
         half.sending = Some(match half.spare.take() {
             Some(mut spare) => {
                 *spare = sending;

@@ -145,6 +145,56 @@ fn a_repair_is_needless_if_what_it_repairs_comes_late() {
 }
 
 #[test]
+fn a_repair_that_comes_late_is_not_what_it_repairs() {
+    let mut trace = ten_without(&[5, 6]);
+    trace.ack(150, 5, &[]);
+    trace.ack(159, 5, &[(7, 10)]);
+    numbered(&mut trace, 210, 6, 12);
+    numbered(&mut trace, 211, 5, 11);
+    trace.ack(260, 10, &[]);
+    let found = trace.analysed();
+    for number in [5, 6] {
+        let told = fates(&found, number);
+        assert_eq!(told, [UNSEEN, (Fate::Delivered, Cause::Fast)], "{number}");
+    }
+}
+
+#[test]
+fn what_has_arrived_was_not_sent_again_unseen_unless_it_was_taken_for_lost() {
+    let mut trace = ten_without(&[5, 6]);
+    trace.ack(150, 5, &[]);
+    trace.ack(159, 5, &[(7, 10)]);
+    numbered(&mut trace, 210, 5, 11);
+    // Of the repair of 6, number 12, nothing is seen; the first repair has arrived, though that is not yet heard.
+    trace.ack(260, 6, &[(7, 10)]);
+    numbered(&mut trace, 305, 10, 13);
+    trace.ack(355, 6, &[(7, 11)]);
+    numbered(&mut trace, 410, 6, 14);
+    trace.ack(460, 11, &[]);
+    let found = trace.analysed();
+    let repair = |fate: Fate| (fate, Cause::Fast);
+    assert_eq!(fates(&found, 5), [UNSEEN, repair(Fate::Delivered)]);
+    let twice = [UNSEEN, repair(Fate::LostBefore), repair(Fate::Delivered)];
+    assert_eq!(fates(&found, 6), twice);
+}
+
+#[test]
+fn behind_a_delayed_acknowledgement_the_handshake_tells_how_soon_an_answer_may_come() {
+    let mut trace = Trace::after_handshake(0, 30);
+    trace.data(100, 0);
+    trace.data(100, 1);
+    trace.ack(330, 1, &[]);
+    for number in 2..5 {
+        trace.data(330, number);
+        trace.ack(358 + i64::from(number), 1, &[]);
+    }
+    trace.data(363, 1);
+    trace.ack(393, 5, &[]);
+    let told = fates(&trace.analysed(), 1);
+    assert_eq!(told, [LOST, (Fate::Delivered, Cause::Fast)]);
+}
+
+#[test]
 fn what_is_open_at_the_end_is_told_as_far_as_it_is_known() {
     let mut trace = ten_without(&[5]);
     trace.ack(159, 5, &[(6, 10)]);

@@ -1,7 +1,7 @@
 //! The Python module `ackclock._core`: a plan in, columns out.
 //!
 //! The only crate that names `PyO3`. It translates and does nothing else: JSON plans go to
-//! `ackclock-packet`, its columns come back as `NumPy` arrays, and TOML texts give the line of each key.
+//! `ackclock-packet`, its columns come back as `NumPy` arrays, and TOML texts give their values and the line of each key.
 
 #[cfg(feature = "python")]
 mod capture;
@@ -27,6 +27,8 @@ mod parameters;
 #[cfg(feature = "python")]
 mod simulation;
 pub mod toml_spans;
+#[cfg(feature = "python")]
+mod toml_values;
 
 /// The native part of ackclock.
 #[cfg(feature = "python")]
@@ -76,6 +78,12 @@ mod _core {
             .map(|row| path_line(py, row))
             .collect::<PyResult<Vec<_>>>()?;
         PyList::new(py, rows)
+    }
+
+    /// The values of a TOML text. Raises `ValueError` for what is none.
+    #[pyfunction]
+    fn toml_values<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyDict>> {
+        crate::toml_values::values(py, text)
     }
 
     fn path_line<'py>(

@@ -11,7 +11,6 @@ values are checked by a card.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -237,7 +236,7 @@ def card(family: Family, name: str) -> Card:
         from ackclock.input.fields import nearest, shown
 
         raise InputError(f"found {shown(name)}; expected {nearest(name, names(family))}")
-    return made(family, tomllib.loads(_text(family, name)))
+    return made(family, _values(_text(family, name)))
 
 
 def made(family: Family, content: Mapping[str, Any]) -> Card:
@@ -254,7 +253,13 @@ def made(family: Family, content: Mapping[str, Any]) -> Card:
 def title(family: Family, name: str) -> str:
     """What the algorithm of that name is called. Only the head of its card is read, which is all before a table."""
     head, _, _ = _text(family, name).partition("\n[")
-    return str(tomllib.loads(head)["title"])
+    return str(_values(head)["title"])
+
+
+def _values(text: str) -> dict[str, Any]:
+    from ackclock import _core  # takes as long as to import `tomllib`, and reads all cards in the time of one
+
+    return _core.toml_values(text)
 
 
 def _text(family: Family, name: str) -> str:

@@ -7,7 +7,6 @@ need them.
 
 from __future__ import annotations
 
-import codecs
 import importlib
 import inspect
 import keyword
@@ -20,7 +19,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from ackclock.cli import quick
+from ackclock.cli import ending, quick
 from ackclock.errors import AckclockError
 from ackclock.system import signals
 
@@ -94,23 +93,16 @@ class _Group(TyperGroup):
         except BrokenPipeError:
             raise
         except OSError as error:  # where the completion of a shell cannot be installed
-            _say(f"{error.filename or 'ackclock'}: cannot be written: {error.strerror or error}")
+            ending.say(f"{error.filename or 'ackclock'}: cannot be written: {error.strerror or error}")
             raise typer.Exit(2) from error
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except AckclockError as error:
-            _say(str(error))
-            raise typer.Exit(error.exit_status) from error
-        except BrokenPipeError as error:
-            if signals.unread():
+        except (AckclockError, OSError) as error:
+            if ending.is_unread(error):
                 raise
-            _say(f"ackclock: {error.strerror or error}")
-            raise typer.Exit(1) from error
-        except OSError as error:
-            _say(f"{error.filename or 'ackclock'}: {error.strerror or error}".split("\n")[0])
-            raise typer.Exit(1) from error
+            raise typer.Exit(ending.status(error)) from error
 
 
 HELP = """A laboratory for transport protocols: who gets how much of a link, at what delay.
@@ -187,36 +179,12 @@ def _flowing(paragraph: str) -> str:
     return paragraph if "\n " in paragraph else paragraph.replace("\n", " ")
 
 
-def _say(message: str) -> None:
-    """Standard error gets no control characters, whatever a file or folder is called."""
-    typer.echo("".join(letter if letter.isprintable() or letter == "\n" else "?" for letter in message), err=True)
-
-
-#: What ASCII has for the characters of our tables; what it has nothing for becomes a question mark.
-ASCII = str.maketrans({"×": "x", "–": "-", "−": "-", "±": "+-", "µ": "u", "μ": "u", "…": "...", "’": "'", "·": "|"})
-
-
-def _tolerant(stream: Any) -> None:
-    """Whatever a terminal's encoding has no character for is replaced."""
-    if hasattr(stream, "reconfigure"):
-        stream.reconfigure(errors="ackclock.ascii")
-
-
-def _replaced(error: UnicodeError) -> tuple[str, int]:
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    plain = error.object[error.start : error.end].translate(ASCII)
-    return "".join(letter if letter.isascii() else "?" for letter in plain), error.end
-
-
 def main() -> None:
     """The program `ackclock`, once its packages are imported: `ackclock.__main__` is where it begins."""
     signals.listen()
-    codecs.register_error("ackclock.ascii", _replaced)
-    _tolerant(sys.stdout)
-    _tolerant(sys.stderr)
+    ending.prepare()
     quick.start()
-    warnings.showwarning = lambda message, *_: _say(f"warning: {message}")
+    warnings.showwarning = lambda message, *_: ending.say(f"warning: {message}")
     if any(word.endswith("-completion") for word in sys.argv[1:2]):
         from ackclock.cli import completing
 

@@ -17,6 +17,8 @@ from typing import Any
 
 from typer import core
 
+from ackclock.cli.plain import may_be_read
+
 #: Modules of Rich that Typer's help imports, and what of them: a parser of Markdown and a highlighter of Python come
 #: with them. Our help is in Rich's markup, and a traceback is Python's own.
 UNUSED = {"rich.markdown": "Markdown", "rich.traceback": "Traceback"}
@@ -39,11 +41,6 @@ def start() -> None:
         setattr(core, CONVERSION, lambda described: _Conversion(described, make))
 
 
-def _is_plain(path: str) -> bool:
-    """Typer has nothing to say of it: it may be read, or is not there."""
-    return os.access(path, os.R_OK) or not os.path.lexists(path)
-
-
 @dataclass(frozen=True)
 class _Conversion:
     """A parameter's conversion. Typer's own imports pydantic; most parameters are not given, or texts, flags, files."""
@@ -58,7 +55,7 @@ class _Conversion:
         annotation = self.described.annotation
         if annotation in (str, bool) and isinstance(value, annotation):
             return value
-        if annotation == list[Path] and all(map(_is_plain, value)):
+        if annotation == list[Path] and all(map(may_be_read, value)):
             return [Path(path) for path in value]
         return self._made.coerce(value, param=param, ctx=ctx)
 

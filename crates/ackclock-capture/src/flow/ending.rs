@@ -31,7 +31,7 @@ impl Connection {
     }
 
     /// The RTT of the handshake, if nothing of it was sent twice.
-    fn handshake_ns(&self) -> Option<i64> {
+    pub(super) fn handshake_ns(&self) -> Option<i64> {
         let [to_client_ns, to_server_ns] = self.to_ns;
         (to_client_ns > 0 && to_server_ns > 0).then_some(to_client_ns + to_server_ns)
     }

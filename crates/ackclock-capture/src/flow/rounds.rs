@@ -2,6 +2,8 @@
 //! Connections*, CoNEXT 2005, with rounds in place of their bulk periods; the signature of slow start is that of
 //! Sundaresan et al., *TCP Congestion Signatures*, IMC 2017: the window grows with what is acknowledged).
 
+use std::cmp::Ordering;
+
 use super::capacity::Capacity;
 use crate::beside::{Beside, Round};
 use crate::tables::Limit;
@@ -17,6 +19,8 @@ const FULL_LOSS: f64 = 0.01;
 const STEADY: f64 = 0.01;
 const UNSTEADY: f64 = 0.02;
 const STEADY_ROUNDS: u32 = 4;
+/// The window of who has more to send grows: the pipe rose so often from so many rounds to the next, and never fell.
+const RISING: u32 = 3;
 /// Segments that tell a rate.
 const STEADY_SENDS: u32 = 12;
 /// Fewer tell whether it is the rate that it was before something came between.
@@ -73,6 +77,7 @@ pub struct Rounds {
     looked: u32,
     is_paced: bool,
     pace: Pace,
+    rise: Rise,
     is_touched: bool,
     ssthresh_bytes: u64,
     flat: u32,
@@ -153,6 +158,39 @@ impl Pace {
             steady,
             ..*self
         };
+    }
+}
+
+/// Whether the pipe grows, of [`STEADY_ROUNDS`] at a time.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rise {
+    rounds: u32,
+    most_bytes: u64,
+    before_bytes: u64,
+    times: u32,
+}
+
+impl Rise {
+    fn round(&mut self, pipe_bytes: u64) {
+        self.rounds += 1;
+        self.most_bytes = self.most_bytes.max(pipe_bytes);
+        if self.rounds < STEADY_ROUNDS {
+            return;
+        }
+        let times = match self.most_bytes.cmp(&self.before_bytes) {
+            Ordering::Less => 0,
+            Ordering::Equal => self.times,
+            Ordering::Greater => self.times + 1,
+        };
+        *self = Self {
+            before_bytes: self.most_bytes,
+            times,
+            ..Self::default()
+        };
+    }
+
+    fn goes_on(&self) -> bool {
+        self.times >= RISING
     }
 }
 
@@ -354,6 +392,7 @@ impl Rounds {
         let (bps, queue_ns) = (round.bps, round.queue_ns as f64);
         let losing = f64::from(self.repairs) > FULL_LOSS * f64::from(self.sends.max(1));
         self.pace.round();
+        self.rise.round(self.max_pipe_bytes);
         // Delayed acknowledgements of a few segments look like a queue, and so does a sender that waits for its application.
         let late_ns = LATE * round.spent_ns as f64 / f64::from(self.sends.max(1));
         let calm_ns = CALM * rtt_min_ns as f64;
@@ -420,10 +459,29 @@ impl Rounds {
 
     /// What is sent is sent at a rate of the sender's own: always the same, and not let out by acknowledgements.
     fn own_pace(&self) -> bool {
-        let untouched = !self.is_touched && self.flat >= FLAT_ROUNDS;
+        let untouched = !self.is_touched && self.flat >= FLAT_ROUNDS && !self.rise.goes_on();
         match self.looked {
             0 => self.pace.steady >= STEADY_ELSEWHERE || untouched,
             _ => self.is_paced && (self.pace.steady > 0 || untouched),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rises(pipes: impl IntoIterator<Item = u64>) -> bool {
+        let mut rise = Rise::default();
+        pipes.into_iter().for_each(|bytes| rise.round(bytes));
+        rise.goes_on()
+    }
+
+    #[test]
+    fn a_window_that_grows_by_a_segment_a_round_rises_and_a_rate_does_not() {
+        assert!(rises(10..26));
+        assert!(!rises((0..40).map(|round| 10 + round % 2)));
+        assert!(!rises((0..40).map(|round| 10 + round * 7 % 11)));
+        assert!(!rises((10..26).chain([12; 4])));
     }
 }

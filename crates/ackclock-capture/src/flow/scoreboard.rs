@@ -6,14 +6,13 @@
 
 use std::collections::VecDeque;
 
+use super::ranges::Ranges;
 use crate::tables::Cause;
 
 /// Stretches that are kept of a flow: beyond, the oldest are given up. A window of 90 MB at 1448 bytes.
 pub const MOST: usize = 1 << 16;
 /// Copies that are kept of a stretch.
 const MOST_COPIES: usize = 32;
-/// Ranges of SACK that are kept apart.
-const MOST_RANGES: usize = 4096;
 
 /// One copy of a stretch that has several.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -111,10 +110,15 @@ impl Stretch {
         given_up
     }
 
-    /// The first copy that was not seen came, behind one that was sent later: gives its number.
-    pub fn came(&mut self, sent_ns: i64, arrival: u32) -> Option<usize> {
+    /// A copy that was not seen came, behind one that was sent later: gives its number. It is the first whose TSval is not
+    /// older, as what tells of an unseen copy was sent behind it; without TSvals the last, as what overtakes it does so
+    /// within less than a round trip.
+    pub fn came(&mut self, sent_ns: i64, arrival: u32, tsval: Option<u32>) -> Option<usize> {
         let copies = self.copies.as_deref_mut()?;
-        let number = copies.iter().position(|copy| !copy.seen)?;
+        let not_older =
+            |copy: &Copied| tsval.is_some_and(|own| copy.tsval.wrapping_sub(own) as i32 >= 0);
+        let first = copies.iter().position(|copy| !copy.seen && not_older(copy));
+        let number = first.or_else(|| copies.iter().rposition(|copy| !copy.seen))?;
         let copy = &mut copies[number];
         copy.seen = true;
         copy.late = true;
@@ -143,7 +147,7 @@ pub struct Scoreboard {
     in_flight_bytes: u64,
     sacked_bytes: u64,
     high_sacked: u64,
-    ranges: Vec<(u64, u64)>,
+    ranges: Ranges,
 }
 
 impl Scoreboard {
@@ -285,10 +289,10 @@ impl Scoreboard {
     }
 
     /// A copy that was not seen came, behind one that was sent later.
-    pub fn came(&mut self, index: usize, sent_ns: i64, arrival: u32) -> bool {
-        self.stretches
-            .get_mut(index)
-            .is_some_and(|one| one.came(sent_ns, arrival).is_some())
+    pub fn came(&mut self, index: usize, sent_ns: i64, arrival: u32, tsval: Option<u32>) {
+        if let Some(one) = self.stretches.get_mut(index) {
+            one.came(sent_ns, arrival, tsval);
+        }
     }
 
     /// A stretch that arrived twice, as a DSACK tells.
@@ -309,36 +313,24 @@ impl Scoreboard {
             return;
         };
         let (start, end) = (start.max(first.start), end.min(last.end()));
-        if start >= end || self.knows(start, end) {
+        if start >= end || self.ranges.has(start, end) {
             return;
         }
         let mut each = each;
         let mut from = start;
         // What of it is not yet in a range.
-        let mut index = self.ranges.partition_point(|range| range.1 <= start);
+        let mut index = self.ranges.place(start);
         while from < end {
-            let until = match self.ranges.get(index) {
-                Some(&(begin, _)) if begin < end => begin.max(from),
-                _ => end,
-            };
+            let next = self.ranges.get(index).filter(|next| next.0 < end);
+            let until = next.map_or(end, |next| next.0.max(from));
             if from < until {
                 self.sack_new(from, until, now_ns, &mut each);
             }
-            from = match self.ranges.get(index) {
-                Some(&(begin, beyond)) if begin < end => beyond,
-                _ => end,
-            };
+            from = next.map_or(end, |next| next.1);
             index += 1;
         }
-        self.join(start, end);
+        self.ranges.join(start, end);
         self.high_sacked = self.high_sacked.max(end);
-    }
-
-    fn knows(&self, start: u64, end: u64) -> bool {
-        let index = self.ranges.partition_point(|range| range.1 < end);
-        self.ranges
-            .get(index)
-            .is_some_and(|range| range.0 <= start && end <= range.1)
     }
 
     fn sack_new(&mut self, start: u64, end: u64, now_ns: i64, each: &mut impl FnMut(&Stretch)) {
@@ -357,27 +349,10 @@ impl Scoreboard {
         }
     }
 
-    fn join(&mut self, start: u64, end: u64) {
-        let first = self.ranges.partition_point(|range| range.1 < start);
-        let last = self.ranges.partition_point(|range| range.0 <= end);
-        let joined = match self.ranges.get(first..last) {
-            Some([only]) => (only.0.min(start), only.1.max(end)),
-            Some([low, .., high]) => (low.0.min(start), high.1.max(end)),
-            _ => (start, end),
-        };
-        self.ranges.splice(first..last.max(first), [joined]);
-        if self.ranges.len() > MOST_RANGES {
-            self.ranges.remove(0);
-        }
-    }
-
     /// Forgets the ranges below what is acknowledged.
     #[inline]
     pub fn forget_below(&mut self, acked: u64) {
-        if self.ranges.first().is_some_and(|range| range.1 <= acked) {
-            let gone = self.ranges.partition_point(|range| range.1 <= acked);
-            self.ranges.drain(..gone);
-        }
+        self.ranges.forget_below(acked);
     }
 
     /// Takes what was sent once and lies below a position for lost; `each` gets how much.
@@ -430,7 +405,7 @@ impl Scoreboard {
     pub fn shrink(&mut self) {
         if self.stretches.is_empty() {
             self.stretches = VecDeque::new();
-            self.ranges = Vec::new();
+            self.ranges.shrink();
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use super::ranges::Ranges;
 use super::rounds::Rounds;
 use super::rtt::{Clock, Echoes, Far, Series, Smoothed};
 use super::scoreboard::{Copied, Scoreboard, State, Stretch, MOST};
@@ -118,6 +119,8 @@ pub struct Sending {
     pub una: u64,
     /// Its segments' size.
     pub mss: u32,
+    /// The RTT of the handshake, if that was captured.
+    pub handshake_ns: Option<i64>,
     /// Where the capture was taken.
     pub vantage: Vantage,
     /// The host that captured sends it.
@@ -130,6 +133,8 @@ pub struct Sending {
     pub(super) repairs: Repairs,
     pub(super) unseen: Unseen,
     pub(super) pending: VecDeque<Ack>,
+    /// What acknowledgements tell selectively that have passed the point, heard by the sender or not.
+    pub(super) passed: Ranges,
     pub(super) resent: VecDeque<(i64, u64)>,
     /// Counts.
     pub totals: Totals,
@@ -196,6 +201,7 @@ impl Sending {
             next: start,
             una: start,
             mss,
+            handshake_ns: None,
             vantage: Vantage::Unknown,
             ours: false,
             lead_ns: 0,
@@ -204,6 +210,7 @@ impl Sending {
             repairs: Repairs::default(),
             unseen: Unseen::default(),
             pending: VecDeque::new(),
+            passed: Ranges::default(),
             resent: VecDeque::new(),
             totals: Totals::default(),
             rtt: Series::default(),
@@ -476,6 +483,7 @@ impl Sending {
             tap.rest(rows);
         }
         self.board.shrink();
+        self.passed.shrink();
         self.own_echoes.shrink();
         self.ack_echoes.shrink();
         self.resent = VecDeque::new();

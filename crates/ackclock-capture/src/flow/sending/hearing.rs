@@ -89,6 +89,9 @@ impl Sending {
             self.apply(ack, ack.seen_ns, rows);
             return;
         }
+        for &(start, end) in ack.sack.iter().take(usize::from(ack.blocks)) {
+            self.passed.join(start, end);
+        }
         if self.pending.len() == MOST_PENDING {
             if let Some(first) = self.pending.pop_front() {
                 self.apply(&first, first.seen_ns + self.lead_ns, rows);
@@ -285,6 +288,7 @@ impl Sending {
         self.advanced_ns = now_ns;
         self.duplicate_acks = 0;
         self.board.forget_below(position);
+        self.passed.forget_below(position);
         self.repairs.advanced(position);
         if self.board.is_empty() {
             self.empty_since_ns = Some(now_ns);

@@ -36,7 +36,12 @@ pub struct Repairs {
 impl Repairs {
     /// Recovery of either kind goes on.
     pub fn within(&self, una: u64) -> bool {
-        una < self.recover || una < self.timeout_until
+        una < self.recover || self.after_timeout(una)
+    }
+
+    /// What was outstanding when the timer expired is not all acknowledged.
+    pub fn after_timeout(&self, una: u64) -> bool {
+        una < self.timeout_until
     }
 
     /// The cumulative acknowledgement advanced.
@@ -83,7 +88,7 @@ impl Sending {
                 }
                 Kind::Duplicate => self.duplicate(index, data, rows),
                 Kind::Came => {
-                    self.board.came(index, data.now_ns, arrival);
+                    self.board.came(index, data.now_ns, arrival, data.tsval);
                 }
                 Kind::Again => {
                     copy.cause = *cause.get_or_insert_with(|| self.repair(index, data, rows));
@@ -154,7 +159,11 @@ impl Sending {
         let known = self.settling.stretch(data.start).filter(same_bytes);
         let tsval = known.map(|one| one.tsval);
         let older = tsval.is_some_and(|tsval| self.older(data, tsval));
-        if older && self.settling.came(data.start, data.now_ns, copy.arrival) {
+        if older
+            && self
+                .settling
+                .came(data.start, data.now_ns, copy.arrival, data.tsval)
+        {
             return;
         }
         if !self.acks_seen {

@@ -105,11 +105,11 @@ impl Settling {
     }
 
     /// A copy came that was not seen, behind one that was sent later: the later one was sent for nothing.
-    pub fn came(&mut self, start: u64, now_ns: i64, arrival: u32) -> bool {
+    pub fn came(&mut self, start: u64, now_ns: i64, arrival: u32, tsval: Option<u32>) -> bool {
         let Some(one) = self.find(start) else {
             return false;
         };
-        let came = one.stretch.came(now_ns, arrival);
+        let came = one.stretch.came(now_ns, arrival, tsval);
         if let Some(number) = came {
             one.arrived = one.arrived.min(number);
         }
@@ -234,10 +234,20 @@ impl Sending {
             State::Sacked => stretch.sacked_ns,
             State::InFlight | State::Lost => heard.now_ns,
         };
-        let soon_ns = (self.rtt.min_ns as f64 * TOO_SOON) as i64;
+        let soon_ns = self.soon_ns();
         let can = |sent_ns: i64| arrived_ns - sent_ns >= soon_ns;
         let arrived = copies.iter().rposition(|copy| can(copy.sent_ns));
         (arrived.unwrap_or(0), 0.9)
+    }
+
+    /// An acknowledgement comes no sooner. Each RTT of a short flow may be longer by a delayed acknowledgement, or by the
+    /// burst that was sent with its segment; the handshake's is not.
+    fn soon_ns(&self) -> i64 {
+        let least_ns = match self.handshake_ns {
+            Some(handshake_ns) => self.rtt.min_ns.min(handshake_ns),
+            None => self.rtt.min_ns,
+        };
+        (least_ns as f64 * TOO_SOON) as i64
     }
 
     /// Tells what is due.

@@ -237,8 +237,10 @@ impl Sending {
                 return;
             };
             let start = stretch.start.max(at);
+            let lost = stretch.state == State::Lost;
+            let expired = lost && self.repairs.after_timeout(self.una);
             let missing = stretch.state != State::Sacked
-                && (stretch.state == State::Lost || stretch.start < self.board.high_sacked())
+                && (lost || stretch.start < self.board.high_sacked())
                 && data.now_ns - stretch.last_ns >= soon_ns;
             let end = stretch.end();
             if !missing || start >= until {
@@ -246,9 +248,19 @@ impl Sending {
                 continue;
             }
             at = end.min(start + u64::from(self.mss.max(1)));
+            if !expired && self.has_arrived(start, at) {
+                continue;
+            }
             self.unseen.packets -= 1;
             self.one_unseen(start, at, data, rows);
         }
+    }
+
+    /// It has arrived, as acknowledgements that have passed the point tell: it was not sent again, unless the timer made the
+    /// sender begin anew before it could hear of them.
+    fn has_arrived(&self, start: u64, end: u64) -> bool {
+        let acked = self.pending.back().map_or(self.una, |ack| ack.position);
+        end <= acked || self.passed.has(start, end)
     }
 
     fn one_unseen(&mut self, start: u64, end: u64, data: &Data, rows: &mut Rows) {

@@ -34,9 +34,15 @@ impl Search<'_> {
     }
 
     /// The greatest log-likelihood of any depth at this rate, and the depth; or one that is `enough`.
-    fn at_rate(&self, rate: f64, model: &Model, enough: f64) -> (f64, f64) {
+    fn at_rate(&mut self, rate: f64, model: &Model, enough: f64) -> (f64, f64) {
         let mut model = Model { rate, ..*model };
-        let mut here = self.assess(&model, f64::NEG_INFINITY);
+        // Depths change no level.
+        self.levels.fill(self.trace, rate);
+        let assess = |model: &Model, least: f64| {
+            let coming = self.levels.coming(self.trace);
+            model.assess(coming, least)
+        };
+        let mut here = assess(&model, f64::NEG_INFINITY);
         for _ in 0..4 {
             if here.likelihood >= enough {
                 break;
@@ -47,7 +53,7 @@ impl Search<'_> {
                 depth: model.depth + step,
                 ..model
             };
-            let there = self.assess(&next, here.likelihood);
+            let there = assess(&next, here.likelihood);
             if there.likelihood <= here.likelihood {
                 break;
             }
@@ -56,9 +62,9 @@ impl Search<'_> {
         (here.likelihood, model.depth)
     }
 
-    pub(super) fn rate_interval(&self, model: &Model, least: f64, error: f64) -> Estimate {
+    pub(super) fn rate_interval(&mut self, model: &Model, least: f64, error: f64) -> Estimate {
         let first = (error / model.rate).clamp(1e-8, 0.1);
-        let end = |up: bool| {
+        let mut end = |up: bool| {
             let at = |by: f64| {
                 if up {
                     model.rate * (1.0 + by)
@@ -66,7 +72,7 @@ impl Search<'_> {
                     model.rate / (1.0 + by)
                 }
             };
-            let likely = |by: f64| self.at_rate(at(by), model, least).0 >= least;
+            let mut likely = |by: f64| self.at_rate(at(by), model, least).0 >= least;
             let (mut inside, mut outside) = (0.0, first);
             while outside < WIDEST && likely(outside) {
                 (inside, outside) = (outside, outside * 2.0);
