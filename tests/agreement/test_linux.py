@@ -106,3 +106,9 @@ def test_other_settings_of_every_algorithm_agree():
     results = [linux.simulate(run) for run in ALGORITHMS]
     print("\n" + linux.printed(results))
     assert sum(result.agrees for result in results) >= linux.enough(len(results), SHARE)
+
+
+@pytest.mark.parametrize("run", [run for run in ALGORITHMS if (run.congestion, run.flows) == ("dctcp", 2)], ids=by_name)
+def test_two_flows_of_dctcp_share_as_unequally_as_in_linux(run):
+    """Four to one or so behind a step marker, where equal shares would have an index of 1."""
+    assert linux.simulate(run).jain == pytest.approx(run.jain, abs=0.07)

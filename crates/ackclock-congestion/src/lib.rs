@@ -74,6 +74,8 @@ pub struct Ack {
     pub cumulatively_acked: u32,
     /// Whether it carries SACK blocks.
     pub selective: bool,
+    /// Whether it tells a larger receive window than the one before.
+    pub opens: bool,
     /// RTT of the newest segment delivered by this ACK, if it was sent only once.
     pub rtt: Option<Time>,
     /// Smoothed RTT (RFC 6298); zero before the first sample.
@@ -228,9 +230,9 @@ pub trait Controller: Send + Sync + Copied {
         let _ = loss;
     }
     /// A fast recovery or a reaction to marks ends, its window reached: called before what else the same ACK brings,
-    /// which may be the next loss.
-    fn on_recovered(&mut self, now: Time) {
-        let _ = now;
+    /// which may be the next loss. `rtt` is that ACK's [`Ack::rtt`].
+    fn on_recovered(&mut self, now: Time, rtt: Option<Time>) {
+        let _ = (now, rtt);
     }
     /// The connection has opened: the first call, if there is one.
     fn on_open(&mut self, opening: &Opening) {

@@ -26,8 +26,8 @@
 //! BW × `RTT_min` may be several percent above what the path holds; BW is whole bytes per tick; a loss before the
 //! first sample leaves two segments; a timeout in fast recovery leaves ssthresh alone.
 //!
-//! Deviation from Linux: ACKs whose only news is a larger receive window are taken
-//! for its fast path.
+//! The RTT of an ACK counts before the sample may be over, so an ACK that ends a recovery may end a sample that was too
+//! short for the RTTs of a full queue, and the window has it (as a module of Linux 6.1.192 showed).
 
 mod bandwidth;
 
@@ -85,8 +85,15 @@ impl Westwood {
         }
     }
 
-    /// An ACK arrives: the sample may be over. The RTTs that count are those up to the ACK before.
-    fn advance(&mut self, now: Time) {
+    /// An ACK arrives, with an RTT or without: the sample may be over.
+    fn advance(&mut self, now: Time, rtt: Option<Time>) {
+        if let Some(rtt) = rtt {
+            if self.rtt.is_none() {
+                // The connection was opened when the acknowledged segments were sent.
+                self.bandwidth.begin(self.clock.at(now - rtt));
+            }
+            self.rtt = Some(self.clock.of(rtt));
+        }
         if let Some(rtt) = self.rtt {
             let shortest_window = self.clock.per_second() / 20;
             self.bandwidth
@@ -97,16 +104,8 @@ impl Westwood {
 
     /// Takes the ACK into the bandwidth's sample.
     fn observe(&mut self, ack: &Ack) {
-        self.advance(ack.now);
-        if self.rtt.is_none() {
-            // The connection was opened when the acknowledged segments were sent.
-            let opened = ack.now - ack.rtt.unwrap_or(Time::ZERO);
-            self.bandwidth.begin(self.clock.at(opened));
-        }
+        self.advance(ack.now, ack.rtt);
         self.bandwidth.count(ack);
-        if let Some(rtt) = ack.rtt {
-            self.rtt = Some(self.clock.of(rtt));
-        }
     }
 
     /// BW × `RTT_min` in segments.
@@ -127,8 +126,8 @@ impl Controller for Westwood {
         self.window.reduce(self.window.cwnd() / 2);
     }
 
-    fn on_recovered(&mut self, now: Time) {
-        self.advance(now);
+    fn on_recovered(&mut self, now: Time, rtt: Option<Time>) {
+        self.advance(now, rtt);
         self.window.resume_at(self.measured());
     }
 

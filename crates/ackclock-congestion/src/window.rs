@@ -241,6 +241,7 @@ pub mod testing {
             advanced: true,
             cumulatively_acked: newly_acked,
             selective: false,
+            opens: false,
             rtt: None,
             srtt: Time::ZERO,
             min_rtt: Time::NEVER,

@@ -162,6 +162,8 @@ pub struct Sender {
     board: Scoreboard,
     rack: Rack,
     rtt: RttEstimator,
+    /// What the last ACK tells the controller of the RTT.
+    heard_rtt: Option<Time>,
     rates: RateSampler,
     timers: Timers,
     pacing: Pacing,
@@ -219,6 +221,7 @@ impl Sender {
             board: Scoreboard::default(),
             rack: Rack::default(),
             rtt: RttEstimator::new(&tcp),
+            heard_rtt: None,
             rates: RateSampler::default(),
             timers: Timers::IDLE,
             pacing: Pacing::new(paced),

@@ -254,7 +254,7 @@ impl Driver {
             });
         }
         if told.recovered {
-            controller.on_recovered(ack.now);
+            controller.on_recovered(ack.now, ack.rtt);
         }
         if let Some(signal) = told.signal.filter(|&signal| signal != Signal::Timeout) {
             controller.on_loss(&loss(ack, signal == Signal::Mark));

@@ -103,7 +103,7 @@ impl History {
             Step::Loss(marked) => self.lose(controller, marked),
             Step::Recovered => {
                 if self.recovering {
-                    controller.on_recovered(self.now);
+                    controller.on_recovered(self.now, None);
                 }
                 (self.recovering, self.repairing) = (false, false);
             }
@@ -147,6 +147,7 @@ impl History {
             advanced: moved,
             cumulatively_acked: if moved { newly_acked } else { 0 },
             selective: !moved,
+            opens: false,
             rtt: (newly_acked > 0).then_some(rtt),
             srtt: self.srtt,
             min_rtt: self.min_rtt,

@@ -3,8 +3,8 @@
 //! An ACK that does not advance stands for a segment. What such ACKs have counted is taken off the cumulative ACK
 //! that follows: of `n` segments when at least `n` were counted before, one counts (ICC 2004 section II-B).
 //!
-//! Linux does so only off its fast path, on ACKs with SACK blocks. One that advances without them counts in full, the
-//! ACK that fills the last hole too: the segments beyond the hole count twice, and the next loss finds what is still
+//! Linux does so only off its fast path, on ACKs with SACK blocks or, while the receiver's window opens, another window.
+//! Any other that advances counts in full, the ACK that fills the last hole too: the segments beyond the hole count twice, and the next loss finds what is still
 //! to be taken off.
 
 use crate::Ack;
@@ -68,7 +68,7 @@ impl Bandwidth {
         }
         let segment = self.segment_bytes;
         let advanced = u64::from(ack.cumulatively_acked) * segment;
-        self.bytes += if advanced > 0 && !ack.selective {
+        self.bytes += if advanced > 0 && !ack.selective && !ack.opens {
             advanced
         } else if advanced == 0 {
             self.ahead += segment;
@@ -158,5 +158,20 @@ mod tests {
             (12 * 1448, 5 * 1448),
             "1, 5 and 6"
         );
+    }
+
+    #[test]
+    fn an_ack_that_opens_the_window_counts_what_duplicates_stood_for_once() {
+        let mut bandwidth = Bandwidth::default();
+        bandwidth.count(&ack(Time::ZERO, 1));
+        for _ in 0..5 {
+            bandwidth.count(&duplicate());
+        }
+        bandwidth.count(&Ack {
+            cumulatively_acked: 6,
+            opens: true,
+            ..ack(Time::ZERO, 1)
+        });
+        assert_eq!((bandwidth.bytes, bandwidth.ahead), (7 * 1448, 0), "1 and 6");
     }
 }

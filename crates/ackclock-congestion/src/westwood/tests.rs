@@ -35,7 +35,7 @@ fn a_recovery_comes_down_to_half_and_ends_at_bandwidth_times_smallest_rtt() {
     assert_eq!(westwood.cwnd(), half);
     westwood.on_ack(&recovering(Time::from_milliseconds(5000), 1));
     assert_eq!(westwood.cwnd(), half);
-    westwood.on_recovered(Time::from_milliseconds(5001));
+    westwood.on_recovered(Time::from_milliseconds(5001), None);
     // 14,480 B per tick × 6 ticks / 1,448 B = 60 segments; the filter rounds down.
     assert_eq!((westwood.cwnd(), westwood.ssthresh()), (59.0, 59.0));
 }
@@ -94,7 +94,6 @@ fn a_timeout_starts_from_one_towards_the_measured_window_and_measures_the_rtt_an
         (westwood.cwnd(), westwood.ssthresh()),
         (1.0, f64::from(measured))
     );
-    westwood.rtt = Some(9);
     westwood.on_ack(&acked(5300, 1, 90));
     assert_eq!(westwood.min_rtt, Some(9));
 }
@@ -115,7 +114,7 @@ fn a_loss_before_the_first_sample_leaves_two_segments() {
     let mut westwood = westwood(10.0);
     westwood.on_ack(&acked(51, 1, 51));
     westwood.on_loss(&LOSS);
-    westwood.on_recovered(Time::from_milliseconds(60));
+    westwood.on_recovered(Time::from_milliseconds(60), None);
     assert_eq!((westwood.cwnd(), westwood.ssthresh()), (2.0, 2.0));
 }
 
@@ -125,9 +124,30 @@ fn a_loss_that_the_end_of_a_recovery_brings_halves_the_measured_window() {
     steady(&mut westwood, 51..5000);
     let measured = f64::from(westwood.measured());
     westwood.on_loss(&LOSS);
-    westwood.on_recovered(Time::from_milliseconds(5000));
+    westwood.on_recovered(Time::from_milliseconds(5000), None);
     westwood.on_loss(&LOSS);
     assert_eq!(westwood.cwnd(), (measured / 2.0).floor());
+}
+
+/// The last sample is of 8 ticks and the RTT of 10: too short for it, unless the ACK that ends the recovery tells a
+/// shorter one.
+#[test]
+fn the_ack_that_ends_a_recovery_ends_a_sample_by_its_own_rtt() {
+    let ended = |rtt: Option<u64>| {
+        let mut westwood = westwood(100.0);
+        for now_ms in 100..5000 {
+            westwood.on_ack(&acked(now_ms, 1, 100));
+        }
+        let since = 5000 - 80;
+        westwood.bandwidth.begin(since / 10);
+        let before = westwood.bandwidth.segments_in(1000);
+        westwood.on_recovered(
+            Time::from_milliseconds(5000),
+            rtt.map(Time::from_milliseconds),
+        );
+        westwood.bandwidth.segments_in(1000) != before
+    };
+    assert!(!ended(None) && !ended(Some(91)) && ended(Some(60)));
 }
 
 #[test]

@@ -4,17 +4,21 @@
 //! arrives, with a probability that an integral controller moves every `tupdate` so that the queueing delay
 //! settles at `target`. The control law is in `pie/control.rs`.
 //!
-//! Deviations, all but the last as Linux has it:
+//! Deviations, all but the last two as Linux has it:
 //! - The delay is that of the last packet that left, not of the queue's head (RFC 8033 section 4.3 leaves
 //!   this open); it is zero when that packet left the queue empty.
 //! - The burst allowance is used up by the time between departures, not by `tupdate` at each update.
-//! - The first update comes half a second after the queue is set up.
 //! - Without congestion p falls by 1/64 at an update, not by 2 %.
 //! - A measured departure rate has the weight 1/8 in the average.
 //! - p is a float, not a fixed-point number of 56 bits, and times are not rounded to the kernel's units.
 //!   The kernel rounds `tupdate` up to whole timer ticks, and its timers fire a tick late: updates are
 //!   30 ms apart with HZ=100, 20 ms with HZ=250 and 16 ms with HZ=1000.
 //!   A mark by the rule of the overdue drop also starts the sum of p anew.
+//! - p ends at 1. The kernel stops it only where its number overflows, far beyond.
+//!
+//! Updates are in the phase that they have in a guest of the engine `linux`, whose queues are set up two seconds
+//! before the flows begin (Linux waits half a second and a tick with the first one). Nothing in Linux or the RFC
+//! ties this phase to the traffic.
 //!
 //! The packet in transmission is not in the queue and does not count.
 

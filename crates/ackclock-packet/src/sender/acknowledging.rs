@@ -32,6 +32,7 @@ impl Sender {
         let delivery = self.take_delivery(packet, blocks, advanced, now);
         let heard = self.rack.advance(&delivery, now);
         let rtt = self.measure_rtt(&delivery, packet, advanced, now);
+        self.heard_rtt = rtt;
         let rate = self.measure_rate(&delivery, now);
         let old = ack < prior_unacknowledged || prior_outstanding == 0;
         let marks = self.read_marks(packet, &delivery, old);
@@ -69,6 +70,10 @@ impl Sender {
             advanced: advanced || (self.reordering.is_far() && delivery.segments > 0),
             cumulatively_acked: ack.saturating_sub(prior_unacknowledged) as u32,
             selective: blocks.is_some(),
+            opens: self
+                .buffer
+                .as_ref()
+                .is_some_and(|buffer| buffer.receiver_opens(self.rates.delivered)),
             rtt,
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min_rtt(),

@@ -109,7 +109,7 @@ impl Sender {
     #[inline]
     pub(super) fn end_reaction(&mut self, now: Time) {
         if self.phase == Phase::Reduced && self.board.unacknowledged() > self.marks.end {
-            self.controller.on_recovered(now);
+            self.controller.on_recovered(now, self.heard_rtt);
             self.phase = Phase::Open;
             self.prr = None;
         }

@@ -80,7 +80,7 @@ impl Sender {
         let repaired = probe.retransmitted && beyond && !packet.flags.has_dsack();
         if repaired && matches!(self.phase, Phase::Open | Phase::Disorder) {
             self.reduce(self.board.in_flight() + 1, now);
-            self.controller.on_recovered(now);
+            self.controller.on_recovered(now, self.heard_rtt);
         }
     }
 }

@@ -134,7 +134,7 @@ impl Sender {
 
     pub(super) fn leave_recovery(&mut self, now: Time) {
         if self.phase == Phase::Recovery {
-            self.controller.on_recovered(now);
+            self.controller.on_recovered(now, self.heard_rtt);
         }
         self.phase = Phase::Open;
         self.prr = None;

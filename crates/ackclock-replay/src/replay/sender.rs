@@ -110,6 +110,7 @@ impl Sender {
             advanced: step.advanced > 0,
             cumulatively_acked: step.advanced,
             selective: step.selective,
+            opens: false,
             rtt: step.rtt,
             srtt: self.srtt,
             min_rtt: self.min_rtt,

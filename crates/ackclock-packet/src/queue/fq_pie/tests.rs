@@ -102,7 +102,8 @@ fn the_limit_counts_all_queues_and_the_arriving_packet_falls() {
 
 #[test]
 fn the_delay_is_that_of_the_flow_and_not_of_the_others() {
-    let mut queue = with(&json!({}));
+    let mut queue = with(&json!({ "tupdate_s": 1.99 }));
+    assert_eq!(queue.updates.next(), ms(500));
     let mut drops = Drops::default();
     let (fat, thin) = (
         queue.queues.queue_of(&of(0, Ecn::NotCapable)),
@@ -141,7 +142,7 @@ fn queues_at_rest_are_left_alone_and_found_again() {
         .controls
         .iter()
         .all(|control| control.probability() == 0.0));
-    assert_eq!(queue.updates.next(), ms(500 + 15 * 6634));
+    assert_eq!(queue.updates.next(), ms(10 + 15 * 6667));
     queue.enqueue(of(5, Ecn::NotCapable), ms(100_001), &mut drops);
     assert_eq!(queue.stirred.len(), 1);
 }

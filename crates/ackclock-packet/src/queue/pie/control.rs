@@ -53,15 +53,18 @@ impl Settings {
         require(self.mtu_bytes > 0, "mtu_bytes must be at least 1")
     }
 
-    /// The updates of a discipline that is set up now: Linux sets its timer so that the first one comes late. Flows
-    /// that begin with the queue go through slow start unhindered until then.
+    /// The updates from time 0 on. They have been going on before, since a queue is older than the flows through it: in
+    /// which phase they are then decides what a single flow loses at the end of its slow start.
     pub fn updates(&self) -> Updates {
-        Updates::new(FIRST_UPDATE, self.tupdate)
+        let passed = RUNNING_FOR.picoseconds() % self.tupdate.picoseconds();
+        let first = self.tupdate - Time::from_picoseconds(passed);
+        Updates::new(first, self.tupdate)
     }
 }
 
-/// When a discipline that is set up at 0 updates p for the first time.
-const FIRST_UPDATE: Time = Time::from_milliseconds(500);
+/// How long p has been updated at time 0. A guest of the engine `linux` sets its queues up two seconds before; the first
+/// update comes half a second and a tick of its clock later.
+const RUNNING_FOR: Time = Time::from_milliseconds(2000 - 510);
 /// `tc` counts α and β in sixteenths of a hertz.
 const UNITS_PER_HERTZ: f64 = 16.0;
 /// Below this p the weights are scaled down (RFC 8033 section 4.2).

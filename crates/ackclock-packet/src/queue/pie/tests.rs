@@ -312,8 +312,20 @@ fn the_departure_rate_is_measured_over_sixteen_kilobytes() {
 }
 
 #[test]
+fn updates_are_in_the_phase_that_they_have_in_a_guest() {
+    // Set up two seconds before, first updated 510 ms later: 1490 ms are 99 updates and 5 ms, or 49 and 20 ms.
+    let first = |tupdate_s: f64| pie(&json!({ "tupdate_s": tupdate_s })).updates.next();
+    assert_eq!(first(0.015), ms(10));
+    assert_eq!(first(0.03), ms(10));
+    assert_eq!(first(0.07), ms(50));
+    assert_eq!(first(5.0), ms(3510));
+}
+
+#[test]
 fn nothing_is_dropped_before_the_first_update_but_for_the_limit() {
-    let mut queue = pie(&json!({ "max_burst_s": 0.0, "limit_packets": 5000 }));
+    let slow = json!({ "max_burst_s": 0.0, "limit_packets": 5000, "tupdate_s": 1.98 });
+    let mut queue = pie(&slow);
+    assert_eq!(queue.updates.next(), ms(490));
     let mut drops = Drops::default();
     for step in 0..490 {
         for _ in 0..5 {
@@ -373,10 +385,10 @@ fn updates_that_were_missed_are_made_up_for() {
     missed.control = control(settings(), 0.5, 0, 0);
     missed.catch_up(ms(1_000_000));
     assert_close(missed.control.probability(), 0.0);
-    assert_eq!(missed.updates.next(), ms(500 + 15 * 66_634));
+    assert_eq!(missed.updates.next(), ms(10 + 15 * 66_667));
     let mut two = pie(&json!({}));
     two.control = control(settings(), 0.5, 0, 0);
-    two.catch_up(ms(515));
+    two.catch_up(ms(25));
     let once = (0.5 - 0.001_875) * 63.0 / 64.0;
     assert_close(two.control.probability(), (once - 0.001_875) * 63.0 / 64.0);
 }
