@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import claims
+
 import ackclock as ac
 from ackclock.dataset import Dataset
 
@@ -34,16 +36,29 @@ mentioned are those of the card. *Few* is 2 flows through 100 Mb/s with 10 ms,
 
 What they show:
 
-- α sets the queue, in proportion to the number of flows, until together they want more than fits. From there
-  on they lose packets; the shares stay even.
-- β trades steadiness for speed. Rate and queue both integrate, so equation 4.3 orbits its equilibrium; a
-  larger β widens the orbit, and the link idles at its low end.
-- A γ below α keeps the queue shorter, between the two.
+- α sets the queue, in proportion to the number of flows, until together they want more than fits. From there on they
+  lose packets; the shares stay even. <!-- so: all(2.4 < number(row["few: queue"]) / number(row["α = γ"]) < 3 for row
+  in rows("## α")[:4]) and all(11 < number(row["many: queue"]) / number(row["α = γ"]) < 14 for row in
+  rows("## α")[:3]) and all(number(row[f"{size}: Jain"]) > 0.98 for row in rows("## α") for size in ("few", "many"))
+  and [number(row["few: lost"]) > 0 for row in rows("## α")] == [False] * 4 + [True] * 3 -->
+- β trades steadiness for speed. Rate and queue both integrate, so equation 4.3 orbits its equilibrium; a larger β
+  widens the orbit, and the link idles at its low end. <!-- so: all((used := [number(row[f"{size}: used"]) for row in
+  rows("## β")]) == sorted(used, reverse=True) for size in ("few", "many")) -->
+- A γ below α keeps the queue shorter: longer than if both had γ's value, shorter than if both had α's. <!-- so:
+  all((at := {row["α = γ"]: number(row[f"{size}: queue"]) for row in rows("## α")}) and all(at[row["γ"]] <
+  number(row[f"{size}: queue"]) < at["8"] for row in rows("## γ")[:3]) for size in ("few", "many")) -->
 - One group is best for short transfers, and more or larger groups delay their rate: with 16 groups, or with groups
-  larger than the first flights, 10 MB take half as long again. Slow start continues meanwhile, so 64 KB hardly suffer.
-- Counting whole groups makes the rate too high, at the expense of long transfers.
-- At one loss in a thousand ABCC uses less of the link than Reno and CUBIC: a loss at a short RTT costs it little, but
-  nothing restores the rate faster than equation 4.3.
+  larger than the first flights, 10 MB take half as long again as with the defaults. <!-- so:
+  [round(number(row["10 MB, idle"]) / number(rows("## n")[2]["10 MB, idle"]), 1) for row in (rows("## n")[4],
+  rows("## x and y")[5])] == [1.5, 1.5] and all(number(rows("## n")[0][column]) < number(row[column]) for row in
+  rows("## n")[1:] for column in [*row][1:]) --> Slow start continues meanwhile, so 64 KB take no longer with many
+  groups than with two, or than with Reno. <!-- so: {row["64 KB, idle"] for row in [*rows("## n")[1:],
+  *rows("## x and y"), *rows("Reno and CUBIC for")]} == {"42 ± 0"} -->
+- Counting whole groups makes the rate too high, at the expense of long transfers. <!-- so:
+  number(rows("## x and y")[6]["10 MB, idle"]) > 1.1 * number(rows("## x and y")[2]["10 MB, idle"]) -->
+- At one loss in a thousand ABCC uses less of the link than Reno and CUBIC: <!-- so:
+  number(rows("## Random losses")[2]["ABCC"]) < min(number(rows("## Random losses")[2][other]) for other in ("Reno",
+  "CUBIC")) - 5 --> a loss at a short RTT costs it little, but nothing restores the rate faster than equation 4.3.
 
 """
 
@@ -225,7 +240,7 @@ def main() -> None:
     sizes: dict[str, Mapping[str, object]] = {f"{x} to {y}": {"group_min": x, "group_max": y} for x, y in bounds}
     sizes["4 to 8, whole groups"] = {"count_first": True}
     parts += [SIZES, prediction("x to y", sizes), YARDSTICKS, yardsticks(), ERRORS, errors()]
-    (DOCS / "concepts" / "abcc-sensitivity.md").write_text("".join(parts).rstrip() + "\n", encoding="utf-8")
+    claims.write(DOCS / "concepts" / "abcc-sensitivity.md", "".join(parts).rstrip() + "\n")
 
 
 if __name__ == "__main__":

@@ -29,6 +29,10 @@ PAGE = """<!-- Made by docs/make_doctor.py: edit that. -->
 What [`ackclock doctor`](captures.md#why-it-was-slow) says about three captures whose causes are known. They were taken
 at the senders, in the Linux guest of the [engine linux](../concepts/linux.md); `docs/make_doctor.py` repeats this. With
 `--html FILE` doctor writes a page with a zoomable figure of this kind next to each sentence.
+
+To try the first and the last yourself, save the scenario as `policer.toml`: `ackclock run policer.toml` writes a
+capture from the packet engine, `results/policer-packet/captures/seed-1.pcap`, of which `ackclock doctor` says much the
+same.
 """
 
 #: Case → heading, scenario, what is said before and of its picture, and the picture: its kind and part of the time.

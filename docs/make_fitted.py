@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import claims
 import numpy as np
 
 import ackclock as ac
@@ -203,10 +204,12 @@ Packet runs of seeds 1 to 3, 60 s of which 20 s are warm-up, on
 ```toml
 {table}```
 
-Tail-drop queues hardly select flows by rate: the exponent of the rate is far from the 1 of the mean field's default and
-from the fluid's “fastest first”. A full queue loses per round trip what the windows grow by in one. The mean field has
-that without being fitted, since lost packets clock nothing out (`recovery`, on by default). The fitted values are
-estimated for the equations without it, and come with `recovery = false`.
+Tail-drop queues hardly select flows by rate: the exponent of the rate is near 0, far from the 1 of the mean field's
+default and from the fluid's “fastest first”. <!-- so: max(map(abs,
+numbers(r"rate: (-?[\\d.]+) \\(|by_rate = (-?[\\d.]+)"))) < 0.2 --> In each round trip a full queue loses as many
+packets as the windows grow by. The mean field has that without being fitted, since lost packets clock nothing out
+(`recovery`, on by default). The fitted values are estimated for the equations without it, and come with `recovery =
+false`.
 
 ## What the models predict
 
@@ -241,7 +244,7 @@ def main() -> None:
     page = INTRODUCTION + FITTED.format(names=names, table=table) + predicted(UNSEEN, table, MODELS)
     page += CHOSEN + predicted(FRESH, table, ("meanfield",))
     page += OWN + f"```toml\n{ftth}```\n\n" + HEAD + own
-    (DOCS / "concepts" / "fitted-models.md").write_text(page, encoding="utf-8")
+    claims.write(DOCS / "concepts" / "fitted-models.md", page)
 
 
 if __name__ == "__main__":

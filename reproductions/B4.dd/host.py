@@ -1,6 +1,7 @@
 """What B4.dd measures: the disk below the system's temporary files, block by block, with its cache and without."""
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from ackclock import doctor
@@ -11,8 +12,9 @@ from ackclock.doctor import disk
 REPEATS, QUICK = 10, 2
 
 
-def examine(*, quick: bool) -> Dataset:
-    """The table `disk`. Nothing is left behind."""
+def examine(*, quick: bool, blocks_bytes: Sequence[int] = disk.BLOCKS_BYTES) -> Dataset:
+    """The table `disk`, of blocks of these sizes. Nothing is left behind."""
     amount_bytes = disk.AMOUNT_BYTES // (16 if quick else 1)
-    found = disk.measure(Path(tempfile.gettempdir()), repeats=QUICK if quick else REPEATS, amount_bytes=amount_bytes)
+    repeats, place = QUICK if quick else REPEATS, Path(tempfile.gettempdir())
+    found = disk.measure(place, repeats=repeats, blocks_bytes=blocks_bytes, amount_bytes=amount_bytes)
     return doctor.examined(disk=found).data

@@ -105,5 +105,7 @@ def _within(published: float, same: float, alike: float) -> tuple[Band, Band]:
 def _beside_the_others(measured: Measured, control: str, latency: str) -> Values:
     """Seed by seed, its goodput over the lowest of the others'."""
     others = [measured[f"{other} {latency}"]["goodput"] for other in CONTROLS if other != control]
-    lowest = tuple(min(value for value in seed if value is not None) for seed in zip(*others, strict=True))
+    lowest = tuple(
+        min((value for value in seed if value is not None), default=None) for seed in zip(*others, strict=True)
+    )
     return ratio(measured[f"{control} {latency}"]["goodput"], lowest)

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from math import inf
-
-import numpy as np
+from statistics import fmean
 
 from ackclock.campaigns.reproduce import Measured, Row, ratio
 from ackclock.campaigns.reproduce.entry import Published
@@ -73,7 +72,6 @@ def _by_synchronisation(measured: Measured) -> Iterable[Row]:
 
 
 def _mean(measured: Measured, variants: list[str], losses: str, measure: str = "utilisation") -> Values:
-    """The mean over the variants and all buffers, for each seed."""
+    """The mean over the variants and all buffers, for each seed; None if one of them was not run."""
     cases = [measured[f"{variant} {buffer} {losses}"] for variant in variants for buffer in BUFFERS]
-    values = np.array([case[measure] for case in cases], dtype=np.float64)
-    return tuple(values.mean(axis=0).tolist())
+    return tuple(None if None in seed else fmean(seed) for seed in zip(*(case[measure] for case in cases), strict=True))

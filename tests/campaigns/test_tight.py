@@ -48,4 +48,4 @@ def test_run_says_a_line(tmp_path, monkeypatch):
     (tmp_path / "policed.toml").write_text(POLICED)
     done = CliRunner().invoke(cli.application("run"), ["run", "policed.toml", "--seed", "1", "--no-report"])
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("warning")]
-    assert line.startswith("warning: policed: the tbf of bottleneck has room for less than three packets")
+    assert line.startswith("warning: policed: the tbf of bottleneck has room for fewer than three packets")

@@ -271,6 +271,15 @@ def test_dry_runs_say_what_is_planned_costs_and_leave_nothing(here):
     assert sorted(path.name for path in here.iterdir()) == ["small.toml", "swept.toml"]
 
 
+@pytest.mark.parametrize(
+    ("entry", "option", "name"),
+    [("R4.7", "--reading", "4.17, 2 ms apart"), ("R4.4", "--mechanism", "paced senders, no simultaneous losses")],
+)
+def test_a_name_with_a_comma_is_no_list_of_names(here, entry, option, name):
+    assert call("reproduce", entry, option, name, "--dry-run", "--quick").exit_code == 0
+    assert call("reproduce", entry, option, f"{name}, too", "--dry-run", "--quick").exit_code == 2
+
+
 def test_dry_runs_have_a_json_form(here):
     (here / "swept.toml").write_text(SWEPT)
     told = [

@@ -1,4 +1,4 @@
-"""Sentences of the guides that state a result are checked when their examples are run."""
+"""Sentences of the documentation that state a result are checked: when examples are run, or on what was recorded."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs"))
 
-import make_examples  # noqa: E402 (it is no package)
+import claims  # noqa: E402 (it is no package)
+import make_examples  # noqa: E402
+import make_matrix  # noqa: E402
 
 PAGE = """# A page
 
@@ -57,7 +59,7 @@ def test_a_page_is_rewritten_and_what_is_untrue_is_said_with_its_name(tmp_path, 
 
 
 def test_the_list_has_each_sentence_with_its_expression():
-    found = list(make_examples.claims(PAGE))
+    found = list(claims.claims(PAGE))
     assert [sentence for sentence, _ in found] == [
         "There are three halves.",
         "They are {said}.",
@@ -68,5 +70,70 @@ def test_the_list_has_each_sentence_with_its_expression():
 
 @pytest.mark.parametrize("name", [*make_examples.PAGES, make_examples.WALK])
 def test_the_expressions_of_the_guides_are_python(name):
-    for _, expression in make_examples.claims((ROOT / name).read_text(encoding="utf-8")):
+    for _, expression in claims.claims((ROOT / name).read_text(encoding="utf-8")):
         compile(f"({expression})", name, "eval")
+
+
+RECORDED = """# A recorded page
+
+Halves take less than a second, <!-- so: [number(row["time"]) for row in rows("## Halves")] == [0.5, 0.0005] -->
+and thirds more. <!-- so: {thirds} -->
+
+## Thirds, then
+
+|  | time | share |
+| --- | --- | --- |
+| first | **2 s** ± 0.1 | 33 % |
+
+## Halves
+
+| what | time |
+| --- | --- |
+| one | 500 ms |
+| 1,000 | 500 µs |
+"""
+
+
+@pytest.mark.parametrize(
+    ("thirds", "is_true"),
+    [
+        ('number(rows("## Thirds")[0]["time"]) > 1', True),
+        ('number(rows("## Thirds")[0]["time"]) > 2', False),
+        ('numbers(r"\\*([\\d.]+) s") == [2] and said(r"^\\| (\\w+) +\\|") == ["first", "what", "one"]', True),
+        ('len(rows()) == len(rows("Thirds", "Halves")) - 1', True),
+        ('rows("## Halves", page="docs/recorded.md")[1]["what"] == "1,000"', True),
+        ('csv("kept.csv")["share"].sum() == 3', True),
+        ('csv("kept.csv")["share"].sum() == 4', False),
+    ],
+)
+def test_a_sentence_of_a_recorded_page_is_checked_on_its_tables(tmp_path, monkeypatch, thirds, is_true):
+    monkeypatch.setattr(claims, "ROOT", tmp_path)
+    page = tmp_path / "docs" / "recorded.md"
+    page.parent.mkdir()
+    (tmp_path / "kept.csv").write_text("share\n1\n2\n", encoding="utf-8")
+    page.write_text(RECORDED, encoding="utf-8")
+    text = RECORDED.replace("{thirds}", thirds)
+    assert claims.untrue(text) == ([] if is_true else [thirds])
+    if is_true:
+        claims.write(page, text)
+    else:
+        with pytest.raises(SystemExit, match="no longer true in docs/recorded.md"):
+            claims.write(page, text)
+    assert page.read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize("words", ["no such words", "## Halves"])
+def test_a_table_that_is_not_there_is_an_error(words):
+    with pytest.raises(ValueError, match="substring not found|no table below"):
+        claims.rows(claims.CLAIM.sub("", RECORDED).split("| what")[0], words)
+
+
+@pytest.mark.parametrize("name", claims.RECORDED)
+def test_what_recorded_pages_state_is_true_of_their_tables(name):
+    assert claims.untrue((ROOT / name).read_text(encoding="utf-8")) == []
+
+
+def test_what_the_page_of_the_kernel_states_is_true_of_its_table():
+    text, _ = make_matrix.made()
+    assert claims.CLAIM.search(text)
+    assert claims.untrue(text) == []

@@ -253,7 +253,7 @@ def test_a_disk_that_is_waited_for_holds_transfers_back():
         "From this host to alice one flow got 300 Mb/s with a file, 900 Mb/s without: the disk holds the transfer "
         "back; alice waited for its disk for 85.0 % of the time.",
         True,
-        "What that disk can: ackclock doctor host disk /there, on alice.",
+        "What that disk can do: ackclock doctor host disk /there, on alice.",
     )
 
 

@@ -148,7 +148,7 @@ def test_a_sweep_that_was_interrupted_goes_on(tmp_path):
     _, err = process.communicate(timeout=60)
     if process.returncode != 0:  # it may have been done already
         assert process.returncode == 143
-        assert err == ("interrupted; what is done is kept in results/sweep-packet-sweep: the same command goes on\n")
+        assert err == ("interrupted; what is done is kept in results/sweep-packet-sweep: the same command resumes\n")
     again = begun(tmp_path, *command)
     assert again.wait(timeout=120) == 0
     again.communicate()

@@ -256,7 +256,7 @@ def _as_long(plan: Plan, known: Mapping[str, Any]) -> Plan:
 def _note_difference(result: Opened, known: Mapping[str, Any], plan: Plan) -> None:
     ours = json.loads(json.dumps(plan.to_dict()))
     if differs := _first_difference({**known, "seeds": None}, {**ours, "seeds": None}):
-        result.notes.append(f"this ackclock plans the scenario otherwise: {differs}")
+        result.notes.append(f"this version of ackclock plans the scenario differently: {differs}")
 
 
 def _kernel(result: Opened, kernel: object, options: Options, names: Sequence[str]) -> str | None:

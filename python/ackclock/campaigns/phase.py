@@ -127,8 +127,8 @@ def prone(plan: Plan) -> str | None:
 def _in_step(count: int, rate_bps: float) -> str:
     return (
         f"{count} greedy flows of one RTT behind links of {rate_bps / 1e6:g} Mbit/s, which divide the bottleneck's "
-        "rate, and whose hosts take no time, stay in step: the result may hang on it (--check-phase tells; "
-        "tcp.processing breaks it)"
+        "rate, and whose hosts take no time, stay in step, and the result may depend on it (--check-phase "
+        "finds out; tcp.processing breaks it up)"
     )
 
 

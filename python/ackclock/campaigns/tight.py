@@ -22,9 +22,9 @@ def doubt(plan: Plan) -> str | None:
     if found is None:
         return None
     return (
-        f"the tbf of {found.name} has room for less than three packets, and they come to it faster than "
+        f"the tbf of {found.name} has room for fewer than three packets, which arrive faster than its "
         f"{found.rate_bps / 1e6:g} Mbit/s, so most of each batch is lost: "
-        "access_rate, at most that, mends it, or a limit of four packets"
+        "set access_rate to at most that rate, or the limit to four packets"
     )
 
 

@@ -318,7 +318,7 @@ SILENCES = {
     "host": ("the sending host stalled while its clock went on", "Look at the host's scheduler, disks and CPU."),
     "machine": (
         "the machine was paused, and its clock with it",
-        "Ask who runs the hypervisor: it was paused or moved.",
+        "Ask whoever runs the hypervisor whether the machine was paused or moved.",
     ),
     "timeout": ("the retransmission timer had to expire", "Find where packets are lost."),
     "tail_loss": ("the end of a flight was lost", "See that tail loss probes (RACK-TLP) are on."),
@@ -329,14 +329,17 @@ SILENCES = {
     "handshake": ("the handshake was not answered", "Look for lost SYNs, a firewall, or a full accept queue."),
     "capture_loss": ("the flow went on, unseen by the capture", "Capture fewer bytes per packet, or to a faster disk."),
     "scheduler": ("the host's log says that it ran something else", "See what else runs on the host's CPUs."),
-    "steal": ("the host's log says that its hypervisor ran other guests", "Ask who runs the hypervisor for CPU time."),
+    "steal": (
+        "the host's log says that its hypervisor ran other guests",
+        "Ask whoever runs the hypervisor for CPU time.",
+    ),
     "stop": (
         "the host's log says that its processes were stopped",
         "See who stops them: a debugger, a cgroup's freezer.",
     ),
     "pause": (
         "the host's log says that its machine was paused",
-        "Ask who runs the hypervisor: it was paused or moved.",
+        "Ask whoever runs the hypervisor whether the machine was paused or moved.",
     ),
     "step": ("the host's log says that its clock was set", "Let the clock be slewed (chrony, ntpd -x), not set."),
 }

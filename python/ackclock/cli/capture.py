@@ -20,7 +20,7 @@ Files: TypeAlias = Annotated[
 Filter: TypeAlias = Annotated[
     str,
     typer.Option(
-        "--filter", metavar="EXPR", help='Only these packets, in the words of tcpdump: "host 192.0.2.1 and port 443".'
+        "--filter", metavar="EXPR", help='Only these packets, in the syntax of tcpdump: "host 192.0.2.1 and port 443".'
     ),
 ]
 

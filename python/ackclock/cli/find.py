@@ -266,7 +266,7 @@ def _perform(
     folder.check(place)
     for name in filter(None, [asked.engine, confirm]):
         looking.check(asked, name)
-    kept = f"interrupted; what is done is kept in {place}: the same command goes on"
+    kept = f"interrupted; what is done is kept in {place}: the same command resumes"
     names = [name for name in (asked.engine, confirm) if name]
     title = f"{place.name}: {asked.rows * asked.row:,} settings"
     with signals.saying(kept), pool.running_at(there, names), progress(title) as bar:

@@ -12,7 +12,7 @@ def fit(
     *,
     results: Annotated[list[Path], typer.Argument(metavar="RUN…", help="Folders of results: runs or captures.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print estimates and intervals as JSON.")] = False,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Into a file (default: print it).")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to a file (default: print it).")] = None,
 ) -> None:
     r"""Learn from losses: the tables \[fluid] and \[meanfield] of a scenario, with 95 % intervals.
 

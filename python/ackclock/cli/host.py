@@ -101,7 +101,7 @@ def stalls(*, for_: For = "60s", log: Log = None, out: Out = None, as_json: AsJs
 @app.command()
 def disk(
     *,
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder on the disk that is meant.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder on the disk to measure.")],
     rate: Rate = None,
     repeats: Repeats = 10,
     device: Annotated[

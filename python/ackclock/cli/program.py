@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import importlib
+import inspect
 import keyword
 import signal
 import sys
@@ -61,7 +62,7 @@ def _or_commands(name: str, app: typer.Typer) -> type[TyperCommand]:
         @property
         def commands(self) -> dict[str, Any]:
             """What may stand in place of files."""
-            return {name: typer.main.get_command(app)}
+            return {name: typer.main.get_command(flowing(app))}
 
         def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
             if args[:1] == [name]:
@@ -168,9 +169,22 @@ def application(asked: str = "") -> typer.Typer:
     if asked not in COMMANDS:
         from ackclock.cli import kernel, new
 
-        made.add_typer(kernel.app, name="kernel")
-        made.add_typer(new.app, name="new")
-    return made
+        made.add_typer(flowing(kernel.app), name="kernel")
+        made.add_typer(flowing(new.app), name="new")
+    return flowing(made)
+
+
+def flowing(app: typer.Typer) -> typer.Typer:
+    """Lets the paragraphs of its commands' help fill the terminal, wherever their lines end in the source."""
+    for command in app.registered_commands:
+        text = command.help or inspect.getdoc(command.callback) or ""
+        command.help = "\n\n".join(map(_flowing, text.split("\n\n")))
+    return app
+
+
+def _flowing(paragraph: str) -> str:
+    """Indented lines are examples, and stay."""
+    return paragraph if "\n " in paragraph else paragraph.replace("\n", " ")
 
 
 def _say(message: str) -> None:

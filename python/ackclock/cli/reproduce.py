@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -85,7 +85,8 @@ def reproduce(  # noqa: PLR0913 (each is an option of the command line)
     chosen = known if every else list({entry.id: entry for entry in (find(name, known) for name in ids or ())}.values())
     chosen = [_partly(entry, engine, reading) for entry in chosen]
     if mechanism:
-        switched = reproduction.switched(chosen, _names(mechanism))
+        known_mechanisms = [each.name for entry in chosen for each in entry.mechanisms]
+        switched = reproduction.switched(chosen, _names(mechanism, known_mechanisms))
         plans = {entry.id: switching.listed(entry, of, quick=quick) for entry, of in switched.items()}
         expected = forecasts.of_plans([pair for listed in plans.values() for pair in listed], jobs, report=False)
         if dry_run:
@@ -115,8 +116,9 @@ def _show(found: Mapping[str, Sequence[object]], expected: Forecast, out: Path, 
     forecast.show(expected, out, told if as_json else lines)
 
 
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",")]
+def _names(text: str, known: Iterable[str]) -> list[str]:
+    """What a list with commas names; one that is the name of something known is no list."""
+    return [text] if text in known else [name.strip() for name in text.split(",")]
 
 
 def _partly(entry: Entry, engine: str, reading: str) -> Entry:
@@ -124,4 +126,5 @@ def _partly(entry: Entry, engine: str, reading: str) -> Entry:
     from ackclock.cli import jobs as work
 
     some = entry.alone(work.engine_names(engine)) if engine else entry
-    return some.read_as(_names(reading)) if reading else some
+    known = [each.name for each in entry.readings.every]
+    return some.read_as(_names(reading, known)) if reading else some

@@ -219,7 +219,7 @@ def _perform(job: Job, asked: Asked, *, as_json: bool, report: bool) -> None:
     from ackclock.dataset.manifests import POINTS
 
     forecast.warn(forecasts.of_sweep(job), job.out or Path("results"))
-    kept = f"interrupted; what is done is kept in {job.out}: the same command goes on"
+    kept = f"interrupted; what is done is kept in {job.out}: the same command resumes"
     count = len(job.runs) * (1 if job.twin is None else 2)
     first = job.loaded.point(job.points[0]).plan
     with (

@@ -50,12 +50,12 @@ def kept(name: str) -> Iterator[Kept]:
     if missing := code.missing(card):
         raise InputError(missing)
     if name not in _core.CONGESTION_CONTROLS:
-        raise InputError(f"NAME: found {shown(name)}, which real kernels alone have; expected one of the packet engine")
+        raise InputError(f"NAME: found {shown(name)}, which only real kernels have; expected one of the packet engine")
     parts: Mapping[str, Callable[[], Iterator[str]]] = {
         "the card is complete, its defaults within their ranges": partial(of_card, card),
         "the code takes the card's parameters and no others": partial(_of_parameters, card),
         f"windows, thresholds and rates stay sane in {HISTORIES} random histories": partial(_of_windows, card),
-        "two flows share a link, twice the same": partial(_of_run, name),
+        "two flows share a link, with the same result twice": partial(_of_run, name),
     }
     return (Kept(says, tuple(tried())) for says, tried in parts.items())
 
@@ -124,7 +124,7 @@ def _of_parameters(card: Card) -> Iterator[str]:
 
 def _wrong(values: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
     """Values that are not the card's, and what is wrong with them."""
-    yield {**values, "no_such_parameter": 1}, "a parameter that the card has not"
+    yield {**values, "no_such_parameter": 1}, "a parameter that is not on the card"
     for key, value in values.items():
         if value is not None:  # what the card leaves open may be left out
             yield {name: other for name, other in values.items() if name != key}, f"nothing for {key}"

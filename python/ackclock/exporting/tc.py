@@ -130,7 +130,7 @@ def _notes(plan: Plan) -> Iterator[str]:
         module, _, parameter = name.partition(".")
         yield f"{name} = {value}, for the whole machine: echo {value} > /sys/module/{module}/parameters/{parameter}"
     if any(group.congestion and group.congestion.kind not in stack.CONTROLS for group in plan.groups):
-        yield "congestion controls that Linux has not: iperf3 will refuse them"
+        yield "congestion controls that Linux does not have: iperf3 will refuse them"
     if plan.record.pcap:
         yield "packet captures: ip netns exec NODE tcpdump -i any -w FILE"
 

@@ -229,7 +229,7 @@ def test_a_scheduler_that_goes_is_one_line_and_keeps_what_is_done(swept, tmp_pat
             if share > 0.3 and not gone:
                 gone.append(made.scheduler.kill())
 
-        with pytest.raises(ac.AckclockError, match=r"the scheduler does not answer any more; what is done is kept"):
+        with pytest.raises(ac.AckclockError, match=r"the scheduler no longer answers; what is done is kept"):
             ac.sweep(swept[0], out=tmp_path / "out", metrics=METRICS, scheduler=made.address, progress=end)
     assert _done(swept[0], tmp_path / "out") > 0
 

@@ -121,7 +121,7 @@ def test_the_json_has_what_is_said():
     ("values", "metric", "message"),
     [
         ({LIMIT: ["1bdp"]}, "queue_delay_mean_s", "known: found one point; expected a sweep of two or more"),
-        (VALUES, "jain", "--metric: found jain, which this sweep has not; expected queue_delay_mean_s"),
+        (VALUES, "jain", "--metric: found jain, which this sweep does not have; expected queue_delay_mean_s"),
         (VALUES, "jian", '--metric: found "jian"; expected "jain"'),
     ],
 )

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from tests.campaigns.reproduce.test_readings import FILES
 
-from ackclock.campaigns.reproduce import AGREES, CONTRADICTS, Entry, Row, entries, page, switching
+from ackclock.campaigns.reproduce import AGREES, CONTRADICTS, Entry, Row, entries, find, page, switching
 from ackclock.campaigns.reproduce.mechanisms import TABLE
 from ackclock.campaigns.reproduce.result import FULL, QUICK, Judged, Result
 from ackclock.campaigns.reproduce.work import TABLE as OWN
+from ackclock.dataset import Dataset
 from ackclock.errors import InputError
 
 MECHANISMS = """
@@ -60,6 +61,17 @@ def test_a_run_gives_the_rows_that_it_moves_beside_those_of_the_entry(entry, tmp
     assert "**a faster link**, read as: one way. The link limits the flow." in (folder / "page.md").read_text()
 
 
+def test_an_entry_about_the_machine_is_given_the_changes(tmp_path):
+    entry = find("B4.dd")
+    [mechanism] = entry.mechanisms
+    found = switching.run(entry, [mechanism], tmp_path / "out", quick=True)
+    assert [(row.claim, row.at, row.engine) for row in found.rows] == [
+        ("blocks", at, "host") for at in ("write", "read")
+    ]
+    [disk] = (tmp_path / "out").glob("*/host/all")
+    assert sorted(set(Dataset.read(disk).frame("disk")["block_bytes"])) == mechanism.changes["blocks_bytes"]
+
+
 def test_a_moved_row_shows_both_values_and_both_verdicts(entry):
     last = Result(entry.id, [judged(4, "one way", "fluid, packet"), judged(2, "both ways")])
     what, published, engine, before, now, verdict = page.moved(entry, last, "one way", judged(1, "a faster link"))
@@ -94,7 +106,7 @@ def test_a_mechanism_or_a_case_that_is_not_there_is_refused(entry):
 def test_every_mechanism_of_the_gallery_can_be_run_and_moves_rows_of_its_entry(entry):
     rows = {row.claim for row in Result.last(entry.folder / OWN, entry.id).rows}
     for mechanism in entry.mechanisms:
-        assert any(switching.plans(entry, mechanism, engine) for engine in entry.all_engines)
+        assert entry.examine or any(switching.plans(entry, mechanism, engine) for engine in entry.engines)
         assert set(mechanism.moves) <= rows
     shown = Result.last(entry.folder / TABLE, entry.id)
     assert set(shown.readings) <= {mechanism.name for mechanism in entry.mechanisms}

@@ -369,7 +369,7 @@ def test_a_process_that_is_killed_is_told_in_one_line(tmp_path, begun):
     os.kill(workers(begun.pid)[0], signal.SIGKILL)
     _, told = begun.communicate(timeout=60)
     assert begun.returncode == 1
-    assert told.startswith("a process of the sweep was killed, perhaps for want of memory; what is done is kept")
+    assert told.startswith("a process of the sweep was killed, perhaps for lack of memory; what is done is kept")
     assert told.count("\n") == 1
     assert runs_in(tmp_path / "out")
 
@@ -378,6 +378,6 @@ def test_an_interrupt_keeps_what_is_done_and_says_how_to_go_on(tmp_path, begun):
     os.killpg(begun.pid, signal.SIGINT)
     _, told = begun.communicate(timeout=60)
     assert begun.returncode == 130
-    assert told == "interrupted; what is done is kept in out: the same command goes on\n"
+    assert told == "interrupted; what is done is kept in out: the same command resumes\n"
     assert runs_in(tmp_path / "out")
     assert gone(begun.pid)

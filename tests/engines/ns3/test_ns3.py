@@ -87,7 +87,7 @@ def test_what_it_has_not_is_not_run():
 
 def test_without_the_libraries_it_says_which_packages_have_them(monkeypatch):
     monkeypatch.setattr("shutil.which", lambda _: None)
-    assert engines.lacking("ns3") == "there is no ns-3; Debian has what it takes as the packages g++ and libns3-dev"
+    assert engines.lacking("ns3") == "there is no ns-3; Debian has what it needs in the packages g++ and libns3-dev"
     with pytest.raises(SimulatorError, match="libns3-dev"):
         engines.engine("ns3").run(plan(), 1)
     assert HEADER.is_absolute()

@@ -64,7 +64,7 @@ class Watch:
 
 
 #: What is said when nobody is left.
-GONE = "found no worker any more; what is left waits until some come (Ctrl-C keeps what is done)"
+GONE = "all workers are lost; the rest waits until some come back (Ctrl-C keeps what is done)"
 
 
 class Pool:
@@ -112,7 +112,7 @@ class Pool:
 
     def _lost(self) -> AckclockError:
         """The scheduler has gone."""
-        return AckclockError(f"{self._place}: the scheduler does not answer any more; {KEPT}")
+        return AckclockError(f"{self._place}: the scheduler no longer answers; {KEPT}")
 
     def _threads(self) -> dict[str, int]:
         """By the workers' addresses; none while the scheduler does not answer."""
@@ -139,7 +139,7 @@ class Pool:
             raise InputError("\n".join(problems[:MOST_NAMED]) + more)
 
 
-KEPT = "what is done is kept: the same command goes on"
+KEPT = "what is done is kept: the same command resumes"
 
 
 @contextmanager

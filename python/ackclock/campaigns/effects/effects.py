@@ -102,7 +102,9 @@ def effects(sweep: Sweep, metric: str) -> Effects:
 def _metric(sweep: Sweep, metric: str) -> str:
     name = named(metric, "--metric")
     if name not in sweep.metrics:
-        raise InputError(f"--metric: found {name}, which this sweep has not; expected {' or '.join(sweep.metrics[:6])}")
+        raise InputError(
+            f"--metric: found {name}, which this sweep does not have; expected {' or '.join(sweep.metrics[:6])}"
+        )
     return name
 
 

@@ -13,7 +13,7 @@ def toml(found: Fitted, names: Iterable[str]) -> str:
     """The tables `[fluid]` and `[meanfield]`, with comments that say the intervals."""
     growth = found.growth
     weights = f"rate = {found.rate[0]:.4g}" + (f", growth = {growth[0]:.4g}" if growth else "")
-    gap = f"pauses of {_said(found.gap)} RTTs part them" if found.gap else "pauses are of one kind"
+    gap = f"pauses of {_said(found.gap)} RTTs separate them" if found.gap else "pauses are of one kind"
     lines = [
         f"# ackclock fit {' '.join(names)}",
         f"# {found.events} loss events in {_counted(found.runs, 'run')}, {found.flows:.3g} flows and "

@@ -62,7 +62,7 @@ def entry_page(entry: Entry, result: Result, *drawn: str, switched: Result | Non
 
     Where there are readings, a table of them comes first. `switched` are the rows of its mechanisms.
     """
-    look = " (a short look: not the scale that a verdict needs)" if result.scale == QUICK else ""
+    look = " (a preview: not the scale that a verdict needs)" if result.scale == QUICK else ""
     sources = [(claim.what, claim.published, claim.where, claim.how) for claim in entry.published.values()]
     return "\n".join((
         f"{MADE}# {entry.title}",

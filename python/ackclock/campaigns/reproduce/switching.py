@@ -52,6 +52,9 @@ def run(
             found = {engine: work.Found() for engine in each.plans}
             for engine, plans in each.plans.items():
                 work.measure(entry, plans, found[engine], each.folder(new) / engine, tell, run_it, twins=False)
+            if entry.examine:
+                place = each.folder(new) / work.HOST
+                found[work.HOST] = work.Found(work.examined(entry, place, quick=quick, **mechanism.changes))
             rows += _moved(entry, mechanism, work.rows_of(entry, found, [each], each), scale)
         result = Result(entry.id, rows)
         with folders.writing(new):
@@ -67,15 +70,15 @@ def run(
 def plans(entry: Entry, mechanism: Mechanism, engine: str, *, quick: bool = False) -> dict[str, Plan]:
     """What an engine runs of a mechanism, by case. Raises `InputError` for what is wrong in the entry's files."""
     reading, switched = mechanism.layers(entry.readings)
-    every = cases.plans(entry.folder, engine=engine, quick=quick, reading=reading, switched=switched)
+    every = cases.contents(entry.folder, engine=engine, quick=quick, reading=reading, switched=switched)
     for name in mechanism.cases or ():
         if name not in every:
             raise InputError(
                 f"{entry.folder / 'mechanisms.toml'}: cases: found {name!r}; expected one of {list(every)}"
             )
     return {
-        case: plan
-        for case, plan in every.items()
+        case: cases.plan(entry.folder, case, content)
+        for case, content in every.items()
         if mechanism.runs(engine, case) and entry.runs(engine, case, quick=quick)
     }
 

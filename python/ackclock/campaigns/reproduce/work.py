@@ -83,7 +83,7 @@ def run(
             for engine, chosen in each.plans.items():
                 measure(entry, chosen, found[engine], each.folder(new) / engine, tell, run_it, twins=not quick)
             if entry.examine:
-                found[HOST] = Found(_examined(entry, new / HOST, quick=quick))
+                found[HOST] = Found(examined(entry, new / HOST, quick=quick))
             known = {**common, **found}
             ordered = {engine: known[engine] for engine in (*lacks, HOST) if engine in known}
             own = _rows_with_twins(entry, ordered, passes, each)
@@ -365,10 +365,10 @@ def _of_case(
     return {name: tuple(each[name] for each in both) for name in (*entry.measures, *entry.captured)}
 
 
-def _examined(entry: Entry, folder: Path, *, quick: bool) -> dict[str, Mapping[str, Values]]:
-    """What the entry measures of this machine."""
+def examined(entry: Entry, folder: Path, *, quick: bool, **changes: Any) -> dict[str, Mapping[str, Values]]:
+    """What the entry measures of this machine; `changes` are what a mechanism gives it otherwise."""
     assert entry.examine is not None
-    data = entry.examine(quick=quick)
+    data = entry.examine(quick=quick, **changes)
     data.write(folder / cases.ONLY)
     return {cases.ONLY: {name: measure(data) for name, measure in entry.of_host.items()}}
 

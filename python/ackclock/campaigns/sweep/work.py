@@ -106,7 +106,7 @@ def _run_all(order: Order, tasks: Tasks, parts: Parts, progress: Progress, inter
 
 
 _DIED = (
-    "a process of the sweep was killed, perhaps for want of memory; what is done is kept: the same command goes on "
+    "a process of the sweep was killed, perhaps for lack of memory; what is done is kept: the same command resumes "
     '(from a Python script, call it under `if __name__ == "__main__":`)'
 )
 

@@ -101,7 +101,7 @@ def print_result(entry: Entry, result: Result, screen: Console) -> None:
     print_mechanisms(entry, result, Result.last(entry.folder / mechanisms.TABLE, entry.id), screen)
     screen.print(Text.assemble("\nOver all: ", _verdict(result.verdict)))
     if result.scale == QUICK:
-        screen.print("At the reduced scale of --quick this is a look and not the verdict.")
+        screen.print("At the reduced scale of --quick this is a preview, not a verdict.")
 
 
 def _print_readings(entry: Entry, result: Result, screen: Console) -> None:

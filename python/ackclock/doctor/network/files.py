@@ -125,7 +125,7 @@ def _finding(found: Found, memory: Found, sides: tuple[Side, Side], files: Mappi
     told = f"{slowest} waited for its disk for {numbers.value(share, 'share')} of the time"
     if share >= MOST and with_bps < SAME * without_bps:
         place = files[HERE if slowest == THIS else THERE]
-        advice = f"What that disk can: ackclock doctor host disk {place}, on {slowest}."
+        advice = f"What that disk can do: ackclock doctor host disk {place}, on {slowest}."
         return Finding("network", f"{said}the disk holds the transfer back; {told}.", evidence, advice, bad=True)
     if with_bps >= SAME * without_bps:
         return Finding("network", f"{said}not the disk but the path is the limit; {told}.", evidence)

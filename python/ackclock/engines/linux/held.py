@@ -53,7 +53,7 @@ def squeezed(memory_pressures: int) -> Iterator[str]:
     if memory_pressures:
         yield (
             f"TCP ran out of memory (net.ipv4.tcp_mem) {memory_pressures} times: "
-            "the kernel then closes receivers' windows, and the network does not decide alone; "
+            "the kernel then closes receivers' windows, so that it is no longer only the network that decides; "
             "`[linux] memory` gives a guest more"
         )
 

@@ -55,7 +55,7 @@ class Ns3Engine:
     def lacking(self) -> str | None:
         """Compiler and libraries."""
         there = shutil.which(COMPILER) and HEADER.exists()
-        return None if there else f"there is no ns-3; Debian has what it takes as the packages {PACKAGES}"
+        return None if there else f"there is no ns-3; Debian has what it needs in the packages {PACKAGES}"
 
     def check(self, plan: Plan) -> list[Unsupported]:
         """What ns-3 has not, or does otherwise."""

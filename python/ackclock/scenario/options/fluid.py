@@ -61,8 +61,8 @@ class LossSynchronisation(Table):
     kind: Literal["losses"] = Field(description='"losses"')
     per_loss: Annotated[float, Field(ge=0, le=1e6)] = Field(
         1.0,
-        description="for how many independent losses a lost packet counts: 1 by lot, less where losses come in clumps "
-        "to the same flow",
+        description="for how many independent losses a lost packet counts: 1 if each hits a flow at random, less "
+        "where losses cluster on one flow",
     )
 
 

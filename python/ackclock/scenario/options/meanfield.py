@@ -39,15 +39,17 @@ class MeanField(Options):
     )
     per_loss: Annotated[float, Field(gt=0, le=1000)] = Field(
         1.0,
-        description="for how many independent losses a lost packet counts: 1 by lot, less where losses come in clumps "
-        "to the same flow, as `ackclock fit` finds it",
+        description="for how many independent losses a lost packet counts: 1 if each hits a flow at random, less "
+        "where losses cluster on one flow, as `ackclock fit` finds it",
     )
     by_rate: Annotated[float, Field(ge=-20, le=20)] = Field(
-        1.0, description="a flow's chance of a loss goes with its rate to this power: 1 by lot, 0 alike for all"
+        1.0,
+        description="a flow's chance of a loss is proportional to this power of its rate: 1 if packets are dropped at "
+        "random, 0 if all flows are hit alike",
     )
     particles: bool = Field(
         False,
-        description="each flow of the scenario loses by lot, and seeds differ; false: the limit of infinitely many "
+        description="each flow of the scenario loses at random, and seeds differ; false: the limit of infinitely many "
         "flows, which is the same for all seeds",
     )
     step: Interval | None = Field(
