@@ -87,6 +87,8 @@ def main() -> None:
         return
     for vantage in VANTAGES:
         seen = [one for one in own if one.vantage == vantage]
+        if not seen:
+            continue
         _print(f"own flows at the {vantage}", seen)
         wide = [one for one in seen if one.window >= WIDE]
         print(f"  of those whose window reached {WIDE}: {sum(one.first for one in wide)} of {len(wide)} first\n")

@@ -176,6 +176,36 @@ fn what_was_lost_before_a_receiver_and_before_the_repair_belongs_to_the_same_epo
     assert_eq!(signals.collect::<Vec<_>>(), [Signal::Loss]);
 }
 
+/// Seen at the receiver: the third and the fifth of ten segments are lost, and the eleventh, which is seen to miss at
+/// `at_ms`; it is repaired last. Fast recovery begins at 200 ms.
+fn lost_after_a_repair_began(at_ms: i64) -> Vec<Signal> {
+    let mut trace = Trace::after_handshake(100, 0);
+    for number in [0, 1, 3, 5, 6, 7, 8, 9] {
+        trace.data(100, number);
+    }
+    trace.ack(100, 2, &[(5, 10), (3, 4)]);
+    trace.data(200, 2);
+    trace.ack(200, 4, &[(5, 10)]);
+    trace.data(at_ms, 11);
+    trace.ack(at_ms, 4, &[(11, 12), (5, 10)]);
+    trace.data(at_ms + 100, 4);
+    trace.ack(at_ms + 100, 10, &[(11, 12)]);
+    trace.data(at_ms + 101, 10);
+    trace.ack(at_ms + 101, 12, &[]);
+    for number in 12..14 {
+        trace.data(at_ms + 300, number);
+    }
+    let found = flows(&trace, Options::default());
+    let signals = found[0].steps.iter().filter_map(|step| step.signal);
+    signals.collect()
+}
+
+#[test]
+fn at_a_receiver_what_was_lost_hardly_later_than_a_repair_began_was_sent_before_it() {
+    assert_eq!(lost_after_a_repair_began(201), [Signal::Loss]);
+    assert_eq!(lost_after_a_repair_began(250), [Signal::Loss; 2]);
+}
+
 #[test]
 fn the_rest_of_an_opening_that_was_lost_before_a_receiver_is_part_of_it() {
     let mut trace = Trace::after_handshake(100, 0);

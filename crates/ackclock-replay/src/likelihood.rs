@@ -1,7 +1,9 @@
 //! How well a replayed window fits the seen one.
 //!
-//! Once a round trip in which nothing is repaired, the largest window seen stands beside the largest that the
-//! controller allowed; what they differ by is taken as a share, half a segment added to both as windows are whole.
+//! Once a round trip in which nothing is repaired, the mean of the windows seen stands beside the mean of those that the
+//! controller allowed, over the acknowledgements of the round trip: so it tells too with which of them a window grew, by
+//! which Reno in whole segments is another than Reno in fractions. What they differ by is taken as a share, half a segment
+//! added to both as windows are whole.
 //! These errors are Cauchy's with a scale of their own for each controller (fitted by maximum likelihood): a replay is
 //! exact for most of the time and quite wrong where it missed something, which a normal law would not forgive.
 //! Errors of neighbouring rounds are not independent: a round counts as [`WEIGHT`] of an observation.
@@ -16,9 +18,9 @@ use crate::series::{Phase, Series};
 pub struct Round {
     /// When it ended.
     pub end: Time,
-    /// The largest window seen in it, segments.
+    /// The mean of the windows seen in it, segments.
     pub seen: f64,
-    /// The largest that the controller allowed.
+    /// The mean of what the controller allowed.
     pub allowed: f64,
 }
 
@@ -26,6 +28,25 @@ impl Round {
     /// The logarithm of allowed by seen.
     pub fn error(&self) -> f64 {
         ((self.allowed + 0.5) / (self.seen + 0.5)).ln()
+    }
+}
+
+/// A round trip that is not over: sums over its acknowledgements.
+#[derive(Clone, Copy, Debug)]
+struct Sums {
+    end: Time,
+    steps: f64,
+    seen: f64,
+    allowed: f64,
+}
+
+impl Sums {
+    fn round(self) -> Round {
+        Round {
+            end: self.end,
+            seen: self.seen / self.steps,
+            allowed: self.allowed / self.steps,
+        }
     }
 }
 
@@ -54,7 +75,7 @@ pub struct Rounds {
     unacknowledged: u64,
     end: u64,
     recovering: bool,
-    round: Option<Round>,
+    sums: Option<Sums>,
 }
 
 impl Rounds {
@@ -68,23 +89,25 @@ impl Rounds {
                 allowed.filter(|_| settled && step.signal.is_none() && !step.limited_elsewhere);
             if self.unacknowledged >= self.end {
                 self.recovering = recovery && step.signal.is_none();
-                self.found.extend(self.round.take());
+                self.found.extend(self.sums.take().map(Sums::round));
                 let sent = step.window.saturating_sub(step.in_flight);
                 self.end = self.unacknowledged + u64::from(step.outstanding) + u64::from(sent);
-                self.round = allowed.map(|_| Round {
+                self.sums = allowed.map(|_| Sums {
                     end: step.time,
+                    steps: 0.0,
                     seen: 0.0,
                     allowed: 0.0,
                 });
             }
             let Some(allowed) = allowed else {
-                self.round = None;
+                self.sums = None;
                 continue;
             };
-            if let Some(round) = &mut self.round {
-                round.end = step.time;
-                round.seen = round.seen.max(f64::from(step.window));
-                round.allowed = round.allowed.max(allowed.in_flight);
+            if let Some(sums) = &mut self.sums {
+                sums.end = step.time;
+                sums.steps += 1.0;
+                sums.seen += f64::from(step.window);
+                sums.allowed += allowed.in_flight;
             }
         }
         self.steps = course.len();
@@ -171,8 +194,10 @@ fn log_likelihood(errors: &[f64], scale: f64) -> f64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp)] // the same sums
 mod tests {
     use super::*;
+    use crate::series::Step;
 
     fn off_by(factor: f64) -> Vec<Round> {
         let round = |seen: u32| Round {
@@ -193,6 +218,33 @@ mod tests {
         let scale = fit(&off_by(1.2)).scale;
         // Cauchy's likelihood of equal errors is greatest where the scale is their size; steps are of a fifth.
         assert!((0.15..0.22).contains(&scale), "{scale}");
+    }
+
+    #[test]
+    fn a_window_that_grows_with_another_acknowledgement_is_another() {
+        let mut series = Series::default();
+        for number in 0..40_u64 {
+            series.steps.push(Step {
+                time: Time::from_milliseconds(number),
+                delivered: 1,
+                advanced: 1,
+                in_flight: 9,
+                outstanding: 9,
+                window: if number % 10 < 6 { 10 } else { 11 },
+                ..Step::default()
+            });
+        }
+        let errors = |grows_at: u64| -> Vec<f64> {
+            let allowed = |number: u64| Allowed {
+                cwnd: 0.0,
+                in_flight: if number % 10 < grows_at { 10.0 } else { 11.0 },
+            };
+            let course: Vec<_> = (0..40).map(|number| Some(allowed(number))).collect();
+            rounds(&series, &course).iter().map(Round::error).collect()
+        };
+        assert!(errors(6).len() > 2);
+        assert!(errors(6).iter().all(|&error| error == 0.0));
+        assert!(errors(4).iter().all(|&error| error > 0.0));
     }
 
     #[test]

@@ -249,6 +249,11 @@ impl Scoreboard {
         self.stretches.iter().any(such)
     }
 
+    /// The last such stretch.
+    pub fn last(&self, such: impl Fn(&Stretch) -> bool) -> Option<&Stretch> {
+        self.stretches.iter().rev().find(|one| such(one))
+    }
+
     /// The stretch of an index.
     pub fn get(&self, index: usize) -> Option<&Stretch> {
         self.stretches.get(index)

@@ -315,7 +315,7 @@ impl Sending {
                 self.duplicate_acks = 0;
                 self.rounds.timeout();
                 if let Some(tap) = &mut self.tap {
-                    tap.signal(Signal::Timeout, self.repairs.timeout_until);
+                    tap.signal(Signal::Timeout, self.repairs.timeout_until, now_ns);
                 }
                 rows.event(
                     now_ns,
@@ -331,7 +331,7 @@ impl Sending {
                 self.totals.recoveries += 1;
                 self.rounds.loss();
                 if let Some(tap) = &mut self.tap {
-                    tap.signal(Signal::Loss, self.repairs.recover);
+                    tap.signal(Signal::Loss, self.repairs.recover, now_ns);
                 }
                 rows.event(
                     now_ns,

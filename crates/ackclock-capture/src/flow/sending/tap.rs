@@ -17,6 +17,9 @@ const MOST_HALVES: usize = 1024;
 /// Segments of the largest initial window (RFC 6928 section 2).
 const INITIAL_WINDOW: u64 = 10;
 
+/// A clock of timestamps that ticks each millisecond tells only so well what was sent before an acknowledgement was heard.
+const TICK_NS: i64 = 2_000_000;
+
 /// TSval and TSecr.
 type Timestamps = (Option<u32>, Option<u32>);
 
@@ -34,6 +37,8 @@ pub struct Tap {
     full: bool,
     phase: Phase,
     recover: u64,
+    /// When the repair began.
+    begun_ns: i64,
     /// Without SACK: what left the path, by duplicate acknowledgements.
     duplicate_bytes: u64,
     heard: Heard,
@@ -85,20 +90,21 @@ impl Tap {
     }
 
     /// A repair begins; what was sent so far ends at `next`.
-    pub fn signal(&mut self, signal: Signal, next: u64) {
+    pub fn signal(&mut self, signal: Signal, next: u64, now_ns: i64) {
         if self.full || (signal == Signal::Loss && self.phase != Phase::Open) {
             return;
         }
-        self.begin(signal, next);
+        self.begin(signal, next, now_ns);
         if let Some(step) = self.steps.last_mut() {
             step.signal = Some(signal);
             step.phase = self.phase;
         }
     }
 
-    fn begin(&mut self, signal: Signal, recover: u64) {
+    fn begin(&mut self, signal: Signal, recover: u64, now_ns: i64) {
         self.hit = true;
         self.recover = recover;
+        self.begun_ns = now_ns;
         self.phase = Phase::Recovery;
         if signal == Signal::Timeout {
             self.phase = Phase::Repair;
@@ -108,7 +114,7 @@ impl Tap {
 
     /// What an acknowledgement that was heard ends or begins.
     fn turn(&mut self, sending: &Sending, marked: bool) -> Option<Signal> {
-        let over = self.phase != Phase::Open && sending.una >= self.recover;
+        let over = self.is_over(sending);
         if over {
             self.phase = Phase::Open;
             self.duplicate_bytes = 0;
@@ -121,8 +127,27 @@ impl Tap {
             return None;
         };
         // Only what is sent from now on is answered without the marks of before.
-        self.begin(signal, sending.next + u64::from(signal == Signal::Mark));
+        self.begin(
+            signal,
+            sending.next + u64::from(signal == Signal::Mark),
+            sending.last_heard_ns,
+        );
         Some(signal)
+    }
+
+    /// All is acknowledged that was sent before the repair began. Away from the sender, what is still lost and was sent
+    /// hardly later was sent before it.
+    fn is_over(&mut self, sending: &Sending) -> bool {
+        if self.phase == Phase::Open || sending.una < self.recover {
+            return false;
+        }
+        if sending.lead_ns > 0 {
+            let since_ns = self.begun_ns + TICK_NS;
+            let before = |one: &Stretch| one.first_ns <= since_ns && is_lost(one);
+            let last = sending.board.last(before);
+            self.recover = last.map_or(self.recover, Stretch::end);
+        }
+        sending.una >= self.recover
     }
 
     /// A duplicate acknowledgement stands for a segment that arrived (RFC 5681 section 3.2), and one that advances
@@ -224,7 +249,11 @@ impl Tap {
 
 /// Something was sent again and has not arrived.
 fn still_lost(board: &Scoreboard) -> bool {
-    board.any(|one| !one.once() && one.state != State::Sacked)
+    board.any(is_lost)
+}
+
+fn is_lost(one: &Stretch) -> bool {
+    !one.once() && one.state != State::Sacked
 }
 
 /// As much as fits: more than any window.
