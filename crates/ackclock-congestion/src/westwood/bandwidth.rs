@@ -4,8 +4,8 @@
 //! that follows: of `n` segments when at least `n` were counted before, one counts (ICC 2004 section II-B).
 //!
 //! Linux does so only off its fast path, on ACKs with SACK blocks or, while the receiver's window opens, another window.
-//! Any other that advances counts in full, the ACK that fills the last hole too: the segments beyond the hole count twice, and the next loss finds what is still
-//! to be taken off.
+//! Any other that advances counts in full, the ACK that fills the last hole too: the segments beyond the hole count
+//! twice, and the next loss finds what is still to be taken off.
 
 use crate::Ack;
 
