@@ -3,7 +3,7 @@
 //! Probabilities are Bayes': prior times likelihood. A candidate that fits as badly as only one in a hundred of our own
 //! engine's flows fits its true control is no explanation; *unknown* is one more control that fits just so well. The
 //! bounds come from our engine alone: 474 flows of 240 cases of the scoreboard, seen at the senders and at the receivers,
-//! each replayed by all controls. Both halves of the cases agree on them. [`POOR`] was chosen with transfers of others'
+//! each replayed by all controls. Both halves of the cases agree on them. `POOR` was chosen with transfers of others'
 //! kernels in view as well: with 0.9 our own flows fare as well, and two more of theirs are unknown.
 
 use ackclock_congestion::{make, Controller, Error, Repair};

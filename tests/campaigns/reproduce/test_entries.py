@@ -280,7 +280,7 @@ def test_a_run_says_its_verdict_and_writes_a_folder(only, tmp_path, which):
     assert "published: 5 Mb/s" in done.stdout
     assert "4.5 Mb/s to 5.5 Mb/s" in done.stdout
     assert "Over all: agrees" in done.stdout
-    assert "a look and not the verdict" in done.stdout
+    assert "this is a preview, not a verdict" in done.stdout
     folder = tmp_path / "out" / only.id
     assert (folder / "packet" / "cubic-small" / "manifest.json").is_file()
     assert {path.name for path in folder.iterdir()} == {
