@@ -48,7 +48,7 @@ off or on in runs of its own (`ackclock reproduce B3.11 --mechanism all`), and t
 those of the entry. They do not count.
 
 Rows of `packet` are by the engine as it is in B2.2, B2.6, B2.7, B2.8, B3.5–3.16, B5.12–5.16, B6.5–6.12, B6.16–6.33,
-G.cong, G.mux, G.phase, G.rate, K.util, K.ver, L2.1, L5.3–5.5 and R7.cap. In the others they come from runs before
+G.cong, G.mux, G.phase, G.rate, G.resp, G.rev, K.cap, K.util, K.ver, L2.1, L5.3–5.5 and R7.cap. In the others they come from runs before
 batches were those of 1/1024 s, before a receiver sent the ACK that waits ahead of a third range of SACKs (but in
 R6.6–6.7) and before PIE's probability changed from the start on; those in R7.4–7.9 from runs before hosts took time for
 packets by default; and those in G.recap, which are older still, from runs before the packet engine compressed SACKs,
