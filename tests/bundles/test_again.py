@@ -124,7 +124,7 @@ def test_a_metric_that_differs_is_told_and_the_status_is_1(results, tmp_path):
     result = call("rerun", path)
     assert result.exit_code == 1
     assert "not the same: metrics differ" in result.stdout
-    assert "plans the scenario otherwise: links[0].queue.parameters.limit_packets was 8 and is 4" in result.stdout
+    assert "plans the scenario differently: links[0].queue.parameters.limit_packets was 8 and is 4" in result.stdout
     assert result.stdout.count("differs") > 3
 
 

@@ -290,7 +290,7 @@ def test_a_run_says_its_verdict_and_writes_a_folder(only, tmp_path, which):
         "page.md",
         "manifest.json",
     }
-    assert "**agrees** (a short look" in (folder / "page.md").read_text()
+    assert "**agrees** (a preview" in (folder / "page.md").read_text()
     assert call(which, "--quick", "--out", tmp_path / "out").exit_code == 0  # replaces its own
 
 
