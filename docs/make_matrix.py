@@ -96,8 +96,8 @@ exactly when a compressed SACK leaves: without compression in both engines (in t
   packet engine 37 with twelve of twenty and 65 to 66 with eight (`--repeats 20`). Under PIE the phase of its
   updates, 30 ms apart, decides: at the end of slow start the drop probability is zero again with one update more or
   less. In both engines the flow loses more or less if it begins 5 to 20 ms later; where updates are in the same phase,
-  ten seeds of ten of the kernel end with the low rate, and eleven of twelve of the packet engine; the one that does
-  not is the seed of the table, so Reno, DCTCP and Vegas are far off there.
+  ten seeds of ten of the kernel end with the low rate, and eleven of twelve of the packet engine (`--repeats 12`); the
+  one that does not is the seed of the table, so Reno, DCTCP and Vegas are far off there.
 - A queueing delay of the kernel is the mean backlog over the rate of the packets that wait, from samples every 10 ms.
 
 These cells revealed the following errors of the packet engine, which have been corrected:

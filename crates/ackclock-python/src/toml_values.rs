@@ -1,5 +1,4 @@
-//! The values of a TOML text. Python's `tomllib` takes twenty times as long, which for all cards is more than the start
-//! of the interpreter.
+//! The values of a TOML text. Python's `tomllib` takes so much longer that for all cards it is felt at a command's start.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

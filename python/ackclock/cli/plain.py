@@ -1,4 +1,4 @@
-"""Calls without anything special: Typer, half of the start of `ackclock capture FILE… --json`, need not read them.
+"""Calls without anything special: `ackclock capture FILE… --json` starts without Typer for them.
 
 All else is Typer's, its messages included.
 """
