@@ -1,4 +1,4 @@
-//! What other flows get at the same time through what seems to be the same queue: packets that wait for equally long.
+//! What other flows get at the same time through what seems to be the same queue, or the same link.
 
 /// Flows that are kept; of two that fall into one place the later stays.
 const PLACES: usize = 32;
@@ -14,7 +14,7 @@ pub struct Round {
     pub end_ns: i64,
     /// How long it was; 0: no round.
     pub spent_ns: i64,
-    /// How long packets waited.
+    /// How long packets waited, or how closely they followed each other.
     pub queue_ns: i64,
     /// What was delivered in it, as a rate.
     pub bps: f64,
@@ -31,14 +31,23 @@ impl Round {
     }
 }
 
-/// The last round trips of flows.
+/// What flows get beside others.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Beside {
+    /// Through a queue: packets wait for equally long.
+    pub queues: Rounds,
+    /// Through a link: where they follow each other most closely, they do so after equally long.
+    pub links: Rounds,
+}
+
+/// The last round trips of flows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rounds {
     rounds: [Round; PLACES],
 }
 
-impl Beside {
-    /// A round trip with a queue is over.
+impl Rounds {
+    /// A round trip is over.
     #[inline]
     pub fn put(&mut self, round: Round) {
         // Both directions of a connection have a number each.
@@ -69,7 +78,7 @@ mod tests {
 
     #[test]
     fn those_count_that_wait_as_long_at_the_same_time() {
-        let mut beside = Beside::default();
+        let mut beside = Rounds::default();
         beside.put(ROUND);
         assert!(beside.bps(&ROUND).abs() < 1.0);
         let other = Round { flow: 4, ..ROUND };

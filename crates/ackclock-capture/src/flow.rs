@@ -56,6 +56,8 @@ pub struct Connection {
     reset: bool,
     /// The last silence, until it is told why it was.
     silence: Option<Box<Silence>>,
+    /// Since when there was nothing but probes of a shut window and their answers.
+    asked_since_ns: Option<i64>,
     bad_checksums: u32,
     stalls: u32,
     stalled_ns: i64,
@@ -78,6 +80,7 @@ impl Connection {
             halves: [Half::default(), Half::default()],
             reset: false,
             silence: None,
+            asked_since_ns: None,
             bad_checksums: 0,
             stalls: 0,
             stalled_ns: 0,
@@ -148,7 +151,7 @@ impl Connection {
     #[inline]
     pub fn take(&mut self, segment: &Segment, now_ns: i64, quiet: &Quiet, rows: &mut Rows) {
         let from = self.from(segment);
-        if now_ns - self.last_ns > silence::LEAST_NS {
+        if now_ns - self.last_ns > silence::LEAST_NS || self.asked_since_ns.is_some() {
             self.fell_silent(segment, from, now_ns, quiet, rows);
         }
         self.bad_checksums += u32::from(segment.checksum == Checksum::Bad);
@@ -168,7 +171,7 @@ impl Connection {
         if flags & (Flags::FIN | Flags::RST) != 0 {
             self.close(segment, from);
         }
-        if self.silence.is_some() {
+        if self.silence.is_some() && self.asked_since_ns.is_none() {
             self.look_at_silence(segment, from, now_ns, rows);
         }
         self.last_ns = now_ns;
@@ -343,7 +346,7 @@ impl Connection {
         }
     }
 
-    /// There was a gap before a packet.
+    /// There was a gap before a packet, or nothing went on.
     #[cold]
     fn fell_silent(
         &mut self,
@@ -353,9 +356,14 @@ impl Connection {
         quiet: &Quiet,
         rows: &mut Rows,
     ) {
-        let silence = silence::of(self, segment, from, now_ns, quiet);
-        self.end_silence(rows);
+        let asked_since_ns = self.asked_since_ns.take();
+        if asked_since_ns.is_none() {
+            self.end_silence(rows);
+        }
+        let begin_ns = asked_since_ns.unwrap_or(self.last_ns);
+        let silence = silence::of(self, segment, from, (begin_ns, now_ns), quiet);
         self.silence = silence.map(Box::new);
+        self.asked_since_ns = silence::asks(self, segment, from).then_some(begin_ns);
     }
 
     #[cold]

@@ -346,3 +346,38 @@ fn before_the_receiver_a_rest_of_the_sender_is_no_queue() {
     assert_eq!(vantage, "receiver");
     assert!(limited[0].1 > 20.0, "the rests alone: {limited:?}");
 }
+
+/// In the middle of 100 ms, without timestamps: for 30 s a segment each 30 ms, of which so many are lost behind the point, a
+/// hundred apart, and sent again in place of a new one. Seconds that the application is said to limit.
+fn seconds_at_one_rate(losses: u32) -> f64 {
+    let mut trace = Trace::after_handshake(50, 50);
+    let mut next = 0;
+    let mut lost: Option<u32> = None;
+    for slot in 0..1000 {
+        let at_ms = 110 + 30 * i64::from(slot);
+        let loses = slot % 100 == 50 && slot / 100 < losses;
+        let again = lost.filter(|&number| next == number + 5);
+        trace.data(at_ms, again.unwrap_or(next));
+        match again {
+            Some(_) => lost = None,
+            None => next += 1,
+        }
+        match lost {
+            Some(number) => trace.ack(at_ms + 50, number, &[(number + 1, next)]),
+            None if loses => {
+                lost = Some(next - 1);
+                continue;
+            }
+            None => trace.ack(at_ms + 50, next, &[]),
+        };
+    }
+    trace.segments.sort_by_key(|one| one.time_ns);
+    trace.analysed().flows.limited_application_s[0]
+}
+
+#[test]
+fn without_timestamps_a_rate_that_repairs_never_exceed_is_the_links() {
+    let (few_s, many_s) = (seconds_at_one_rate(2), seconds_at_one_rate(10));
+    assert!(few_s > 20.0, "{few_s}");
+    assert!(many_s < 15.0, "{many_s}");
+}

@@ -2,6 +2,7 @@
 
 mod kit;
 
+use ackclock_capture::packet::Segment;
 use kit::{stalls, Trace};
 
 /// The receiver's clock ahead of the capture's, in milliseconds: timestamps count them.
@@ -105,7 +106,44 @@ fn a_probe_of_a_shut_window_needs_no_answer() {
     probe.payload_bytes = 0;
     trace.segments.push(probe);
     acknowledged(&mut trace, 3000, 16, 2950);
-    assert_eq!(classes(&trace), ["receiver", "receiver"]);
+    assert_eq!(classes(&trace), ["receiver"]);
+}
+
+/// A window that is shut at 1.7 s; probes and answers, each sooner than four round trips behind the last packet.
+fn asked() -> Trace {
+    let mut trace = working();
+    let shut = *trace.ack(1700, 16, &[]);
+    trace.segments.pop();
+    let stamped_at = |mut one: Segment, at_ms: i64| {
+        one.time_ns = Some(at_ms * 1_000_000);
+        one.options.timestamps = Some(((RECEIVER_MS + at_ms - 50) as u32, 0));
+        one.window = 0;
+        one
+    };
+    let mut probe = trace.segments[trace.segments.len() - 1];
+    probe.payload_bytes = 0;
+    trace.segments.push(stamped_at(shut, 1700));
+    for at_ms in [1940, 2180, 2420, 2660] {
+        probe.time_ns = Some(at_ms * 1_000_000);
+        trace.segments.push(probe);
+        trace.segments.push(stamped_at(shut, at_ms + 100));
+    }
+    trace
+}
+
+#[test]
+fn what_a_receiver_does_not_read_is_one_silence_however_often_it_is_asked() {
+    let mut trace = asked();
+    acknowledged(&mut trace, 3000, 16, 2950);
+    let found = trace.analysed();
+    assert_eq!(stalls(&found), ["receiver"]);
+    let longest_s = found.events.duration_s.iter().copied().fold(0.0, f64::max);
+    assert!((longest_s - 1.3).abs() < 1e-9, "{longest_s}");
+}
+
+#[test]
+fn a_window_that_stays_shut_until_the_capture_ends_is_told() {
+    assert_eq!(classes(&asked()), ["receiver"]);
 }
 
 #[test]

@@ -2,9 +2,8 @@
 //!
 //! Probabilities are Bayes': prior times likelihood. A candidate that fits as badly as only one in a hundred of our own
 //! engine's flows fits its true control is no explanation; *unknown* is one more control that fits just so well. The
-//! bounds come from our engine alone: 474 flows of 240 cases of the scoreboard, seen at the senders and at the receivers,
-//! each replayed by all controls. Both halves of the cases agree on them. `POOR` was chosen with transfers of others'
-//! kernels in view as well: with 0.9 our own flows fare as well, and two more of theirs are unknown.
+//! bounds come from our engine alone: flows of the scoreboard's cases, seen at the senders and at the receivers, each
+//! replayed by all controls. `POOR` was chosen with transfers of others' kernels in view as well.
 
 use ackclock_congestion::{make, Controller, Error, Repair};
 use serde_json::Value;
@@ -16,21 +15,21 @@ use crate::series::Series;
 /// What is said where no candidate fits.
 pub const UNKNOWN: &str = "unknown";
 
-/// Mean logarithm of the likelihood of a round: 405 of 407 flows have as much with their true control at the sender, 396 at
-/// the receiver. Where it is left out with all that are the same, "unknown" is said of 61 in 100, at the receiver of 63: most
-/// windows are so small that several controls do nearly the same.
+/// Mean logarithm of the likelihood of a round: nearly all flows have as much with their true control. Where that is left
+/// out with all that are the same, "unknown" is not always said: many windows are so small that several controls do nearly
+/// the same.
 const POOR: f64 = 0.8;
 
-/// The same for LEDBAT, which moves as freely as the delay does and fits many a flow by chance. Its own 13 have 3.02 and
-/// more at the sender, and 7 of them 2.5 and more at the receiver. Of the 461 others 2 have as much.
+/// The same for LEDBAT, which moves as freely as the delay does and fits many a flow by chance: its own have more at the
+/// sender, though not all at the receiver, and hardly any other has as much.
 const POOR_LEDBAT: f64 = 2.5;
 
-/// The same for ABCC, which draws its first rate by chance, so that a small window is off by half a segment for long: all 11
-/// of its own have more at the sender, 4 at the receiver.
+/// The same for ABCC, which draws its first rate by chance, so that a small window is off by half a segment for long. Its own
+/// have more at the sender, though not all at the receiver.
 const POOR_ABCC: f64 = -0.2;
 
-/// The same for controls that pace by a model of the path, whose cycles begin at random: all 43 of their own have as much or
-/// more at the sender, and 42 at the receiver. They are believed only where nothing else fits better.
+/// The same for controls that pace by a model of the path, whose cycles begin at random. They are believed only where nothing
+/// else fits better.
 const POOR_MODEL: f64 = -1.0;
 
 /// What is left of the prior of a control that is not deployed: one flow in twenty of the others.

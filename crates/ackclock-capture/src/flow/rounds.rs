@@ -12,6 +12,10 @@ use crate::tables::Limit;
 const UNSHARED: f64 = 0.85;
 /// A flow that gets this share of the link's rate fills it, whether a queue is to be seen or not.
 const FILLS: f64 = 0.9;
+/// Links are compared by the time that they take for so many bytes.
+const SPACED_BYTES: u32 = 1500;
+/// After so many repairs, who can send faster than at a rate of its own has done so more than once.
+const REPAIRED: u32 = 4;
 /// Segments sent again, of all in the round: the link is full.
 const FULL_LOSS: f64 = 0.01;
 /// Who sends at a rate of its own that stays the same to this share from so many rounds to the next, has no more to send:
@@ -79,6 +83,9 @@ pub struct Rounds {
     pace: Pace,
     rise: Rise,
     is_touched: bool,
+    repaired: u32,
+    /// Timestamps tell how long packets wait.
+    knows_waits: bool,
     ssthresh_bytes: u64,
     flat: u32,
     out_of_slow_start: bool,
@@ -109,6 +116,8 @@ struct Pace {
     trust: i32,
     since: (i64, u64),
     since_sends: u32,
+    /// The fastest that a segment followed another, and the next fastest: no link on the way is slower.
+    closest_bps: [f64; 2],
 }
 
 impl Pace {
@@ -120,6 +129,23 @@ impl Pace {
         self.until = (now_ns, next);
         self.sends += 1;
         self.since_sends += 1;
+    }
+
+    /// What now is sent begins where the last ended.
+    #[inline]
+    fn follows(&mut self, now_ns: i64, bytes: u32) {
+        let (before_ns, _) = self.until;
+        let bps = rate((before_ns, 0), (now_ns, u64::from(bytes)));
+        let [most, second] = self.closest_bps;
+        if bps > second {
+            self.closest_bps = [most.max(bps), most.min(bps)];
+        }
+    }
+
+    /// The rate of the slowest link on the way, if segments ever followed each other at that.
+    fn link_bps(&self) -> f64 {
+        let [_, second] = self.closest_bps;
+        second
     }
 
     fn round(&mut self) {
@@ -207,6 +233,13 @@ impl Rounds {
             flow,
             ..Self::default()
         }
+    }
+
+    /// Data that is to be sent next follows what was sent last, without a hole: elsewhere than at its sender, no closer than
+    /// the link before lets it.
+    #[inline]
+    pub fn follows(&mut self, now_ns: i64, bytes: u32) {
+        self.pace.follows(now_ns, bytes);
     }
 
     /// Something was sent, all up to `next` so far.
@@ -400,11 +433,14 @@ impl Rounds {
         self.waited = waited_ns > calm_ns;
         let waited = self.waited && waited_ns > WAITED * late_ns;
         let queued = queue_ns > calm_ns && queue_ns > late_ns || waited;
-        self.is_touched |= queued || self.repairs > 0;
+        self.repaired = self.repaired.saturating_add(self.repairs);
+        self.knows_waits |= self.rtt_count > 0 || self.late_count > 0;
+        self.is_touched |= queued || self.repaired > 0;
         let standing = queue_ns > STANDING * rtt_min_ns as f64;
         if standing {
-            beside.put(*round);
+            beside.queues.put(*round);
         }
+        let full = self.fills_link(round, beside);
         let left = self.after_loss == 0 && self.unused * 2 > self.alone.max(1);
         if left {
             return Limit::Application;
@@ -416,7 +452,7 @@ impl Rounds {
         let capacity_bps = self.capacity.bps();
         let whole_bps = capacity_bps.unwrap_or(0.0).max(self.most_bps);
         let fills = self.capacity.stretched() && bps >= FILLS * whole_bps;
-        if !queued && !fills && self.own_pace() {
+        if !queued && !fills && !full && self.own_pace() {
             return Limit::Application;
         }
         let grown = self.max_pipe_bytes as f64
@@ -434,8 +470,8 @@ impl Rounds {
         if !(standing || losing || fills) {
             return Limit::Control;
         }
-        let shared =
-            bps < UNSHARED * whole_bps || standing && bps < UNSHARED * (bps + beside.bps(round));
+        let shared = bps < UNSHARED * whole_bps
+            || standing && bps < UNSHARED * (bps + beside.queues.bps(round));
         if shared {
             Limit::SharedBottleneck
         } else {
@@ -457,6 +493,22 @@ impl Rounds {
         self.late_sum_ns as f64 / f64::from(self.late_count.max(1))
     }
 
+    /// Segments never followed each other faster than they do all the time, together with those of others that follow each
+    /// other as closely: a rate that stays the same is the link's, if nothing tells whether they wait for it. Who has a rate of
+    /// its own sends repairs in between, and catches up when they held it back. At the sender there is no link before.
+    fn fills_link(&self, round: &Round, beside: &mut Beside) -> bool {
+        let link_bps = self.pace.link_bps();
+        if self.looked > 0 || link_bps <= 0.0 || self.knows_waits {
+            return false;
+        }
+        let spaced = Round {
+            queue_ns: (8e9 * f64::from(SPACED_BYTES) / link_bps) as i64,
+            ..*round
+        };
+        beside.links.put(spaced);
+        self.repaired >= REPAIRED && round.bps + beside.links.bps(&spaced) >= FILLS * link_bps
+    }
+
     /// What is sent is sent at a rate of the sender's own: always the same, and not let out by acknowledgements.
     fn own_pace(&self) -> bool {
         let untouched = !self.is_touched && self.flat >= FLAT_ROUNDS && !self.rise.goes_on();
@@ -475,6 +527,62 @@ mod tests {
         let mut rise = Rise::default();
         pipes.into_iter().for_each(|bytes| rise.round(bytes));
         rise.goes_on()
+    }
+
+    /// Segments of 1000 bytes each millisecond, of which some may follow sooner.
+    fn fills(soon: u64, repaired: u32, knows_waits: bool) -> bool {
+        let mut rounds = Rounds {
+            repaired,
+            knows_waits,
+            ..Rounds::of(0)
+        };
+        let mut now_ns = 0;
+        for number in 1..20 {
+            now_ns += if number <= soon { 250_000 } else { 1_000_000 };
+            rounds.follows(now_ns, 1000);
+            rounds.sent(now_ns, 1000 * number, 5000, false);
+        }
+        let round = Round {
+            end_ns: now_ns,
+            spent_ns: 10_000_000,
+            bps: 8e6,
+            ..Round::default()
+        };
+        rounds.fills_link(&round, &mut Beside::default())
+    }
+
+    #[test]
+    fn a_rate_is_the_links_if_nothing_was_faster_where_it_would_have_been() {
+        assert!(fills(0, REPAIRED, false));
+        assert!(fills(1, REPAIRED, false), "one may be an error");
+        assert!(!fills(4, REPAIRED, false), "the link is faster");
+        assert!(!fills(0, 1, false), "hardly anything came between");
+        assert!(!fills(0, REPAIRED, true), "no packet is known to wait");
+    }
+
+    #[test]
+    fn what_others_send_through_the_same_link_fills_it_too() {
+        let mut beside = Beside::default();
+        let mut filled = [false; 4];
+        for (number, filled) in filled.iter_mut().enumerate() {
+            let mut rounds = Rounds {
+                repaired: REPAIRED,
+                ..Rounds::of(2 * number as u32)
+            };
+            for packet in 1..9 {
+                rounds.follows(1_000_000 * packet, 1000);
+                rounds.sent(1_000_000 * packet, 1000 * packet as u64, 5000, false);
+            }
+            let round = Round {
+                flow: 2 * number as u32,
+                end_ns: 8_000_000,
+                spent_ns: 10_000_000,
+                bps: 2e6,
+                ..Round::default()
+            };
+            *filled = rounds.fills_link(&round, &mut beside);
+        }
+        assert_eq!(filled, [false, false, false, true]);
     }
 
     #[test]

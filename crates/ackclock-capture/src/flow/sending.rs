@@ -286,6 +286,9 @@ impl Sending {
         if data.start < before {
             self.old_data(data, end.min(before), arrival, rows);
         }
+        if self.lead_ns > 0 && data.start == before && data.now_ns > self.first_data_ns {
+            self.rounds.follows(data.now_ns, data.bytes);
+        }
         if end > before {
             self.new_data(data, data.start.max(before), end, arrival, rows);
         }

@@ -6,6 +6,7 @@
 //! next packet, whether that host's machine did. So a silence stays open until something is decided by what comes.
 
 use super::half::Half;
+use super::sending::Sending;
 use super::{Connection, Stall};
 use crate::packet::{Flags, Segment};
 use crate::quiet::Quiet;
@@ -70,15 +71,47 @@ pub struct Silence {
     told: Told,
 }
 
-/// A gap before a packet, if it is a silence.
+/// Whether a packet is no end of a silence: it probes a window that is shut, or answers that it still is (RFC 9293 section
+/// 3.8.6.1). As it does not go on, what the receiver does not read is one silence, however often it is asked.
+pub fn asks(connection: &Connection, segment: &Segment, from: usize) -> bool {
+    if segment.payload_bytes > 0 || segment.flags.has(Flags::FIN) {
+        return false;
+    }
+    let [client, server] = &connection.halves;
+    let (own, other) = if from == 0 {
+        (client, server)
+    } else {
+        (server, client)
+    };
+    let probes = own
+        .sending
+        .as_deref()
+        .is_some_and(|sending| is_shut(sending) && own.unwrap(segment.sequence) < sending.next);
+    let answers = || {
+        let known = connection.window_shift(from).zip(other.sending.as_deref());
+        known.is_some_and(|(shift, sending)| {
+            is_shut(sending) && u64::from(segment.window) << shift < u64::from(sending.mss)
+        })
+    };
+    probes || answers()
+}
+
+/// The last window that passed the point has no room for a segment.
+fn is_shut(sending: &Sending) -> bool {
+    let pending = sending.pending.back().and_then(|ack| ack.window_bytes);
+    let window = pending.or(sending.window_bytes);
+    window.is_some_and(|window| window < u64::from(sending.mss))
+}
+
+/// A gap before a packet, if it is a silence, which began then.
 pub fn of(
     connection: &Connection,
     segment: &Segment,
     from: usize,
-    now_ns: i64,
+    (begin_ns, now_ns): (i64, i64),
     quiet: &Quiet,
 ) -> Option<Silence> {
-    let gap_ns = now_ns - connection.last_ns;
+    let gap_ns = now_ns - begin_ns;
     let halves = &connection.halves;
     let left = |half: usize| outstanding_bytes(&halves[half]);
     let sender = match (left(0) > 0, left(1) > 0) {
@@ -94,7 +127,7 @@ pub fn of(
         return None;
     }
     let outstanding_bytes = left(sender);
-    let all_silent = quiet.within(connection.last_ns, now_ns) as f64 >= ALL_SILENT * gap_ns as f64
+    let all_silent = quiet.within(begin_ns, now_ns) as f64 >= ALL_SILENT * gap_ns as f64
         && now_ns - quiet.end_ns <= srtt_ns.max(AT_ONCE_NS);
     let here = sending.is_some_and(|sending| sending.vantage == Vantage::Sender);
     let stopped = if here {
@@ -102,18 +135,13 @@ pub fn of(
     } else {
         sending.is_some_and(|sending| super::window_limits(sending.rounds.latest))
     };
-    let mss = sending.map_or(1, |sending| u64::from(sending.mss));
-    let window = sending.and_then(|sending| {
-        let pending = sending.pending.back().and_then(|ack| ack.window_bytes);
-        pending.or(sending.window_bytes)
-    });
     Some(Silence {
         gap_ns,
         end_ns: now_ns,
         sender,
         outstanding_bytes,
         next: sending.map_or(halves[sender].next, |sending| sending.next),
-        window_shut: window.is_some_and(|window| window < mss),
+        window_shut: sending.is_some_and(is_shut),
         sacked: sending.is_some_and(|sending| sending.board.sacked_bytes() > 0),
         repaired: sending
             .and_then(|sending| sending.board.front())

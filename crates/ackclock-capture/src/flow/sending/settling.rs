@@ -3,9 +3,8 @@
 //! By the timestamp that the acknowledgement echoes (Eifel, RFC 3522); else a copy is taken for the one that arrived if
 //! an acknowledgement of it can have come back in the time since. A DSACK (RFC 2883) tells of one more that arrived.
 //!
-//! Confidences are shares that were right in every sixth case of the scoreboard, over all its vantages, rounded: of what
-//! an echo, a DSACK or the receiver's side tells .991 (delivered), .996 (lost), .973 (spurious); of what times tell .982,
-//! .995, .901; of a repair that nobody saw .63.
+//! Confidences are rounded from the shares that were right in every sixth case of the scoreboard, over all its vantages:
+//! surest is what an echo, a DSACK or the receiver's side tells, less so what times tell, least a repair that nobody saw.
 
 use std::collections::VecDeque;
 
