@@ -355,7 +355,7 @@ fn seconds_at_one_rate(losses: u32) -> f64 {
     let mut lost: Option<u32> = None;
     for slot in 0..1000 {
         let at_ms = 110 + 30 * i64::from(slot);
-        let loses = slot % 100 == 50 && slot / 100 < losses;
+        let is_lost = slot % 100 == 50 && slot / 100 < losses;
         let again = lost.filter(|&number| next == number + 5);
         trace.data(at_ms, again.unwrap_or(next));
         match again {
@@ -364,7 +364,7 @@ fn seconds_at_one_rate(losses: u32) -> f64 {
         }
         match lost {
             Some(number) => trace.ack(at_ms + 50, number, &[(number + 1, next)]),
-            None if loses => {
+            None if is_lost => {
                 lost = Some(next - 1);
                 continue;
             }
