@@ -246,12 +246,14 @@ def _question(
 
 def _tell(asked: Question, as_json: bool) -> None:
     """What is looked for, and where."""
+    from ackclock.scenario.points import label
+
     if as_json:
         typer.echo(json.dumps(asked.about))
         return
     typer.echo(asked.loaded.source.text)
     for vary in asked.varied:
-        typer.echo(f"{vary.key}: {', '.join(map(str, vary.values))}")
+        typer.echo(f"{vary.key}: {', '.join(map(label, vary.values))}")
     typer.echo(f"{asked.rows * asked.row:,} settings, up to {asked.repeats} seeds each, with the engine {asked.engine}")
 
 
