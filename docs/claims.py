@@ -62,9 +62,9 @@ def names_of(text: str) -> dict[str, Any]:
 
     `said(PATTERN)` are the texts that a group of the pattern matches, `numbers(PATTERN)` the numbers in them;
     `rows(WORDS, …)` the first table below these words, found one after the other, as a mapping from column to cell for
-    each row. `values(COLUMN, WORDS, …)` are the numbers below a head that begins so, in the rows of all tables that have
-    all of these words (`| packet |` is a whole cell); `value` is the only one. `page="docs/…"` means another page than
-    this one. `number(CELL)` is a cell's first number, times in seconds. `csv(PATH)` is a table of the repository.
+    each row. `cells(COLUMN, WORDS, …)` is what stands below a head that begins so, in the rows of all tables that have
+    all of these words (`| packet |` is a whole cell), `values` the numbers there, `value` the only one. `page="docs/…"`
+    means another page than this one. `number(CELL)` is a cell's first number, times in seconds. `csv(PATH)` is a table of the repository.
     """
 
     def of(page: str | None) -> str:
@@ -82,6 +82,7 @@ def names_of(text: str) -> dict[str, Any]:
 
     return {
         "ac": ac,
+        "cells": lambda column, *words, page=None: cells(of(page), column, *words),
         "csv": lambda path: pl.read_csv(ROOT / path),
         "number": number,
         "numbers": lambda pattern, page=None: [number(each) for each in said(pattern, page)],
@@ -112,13 +113,18 @@ def rows(text: str, *words: str) -> list[dict[str, str]]:
     return _rows(table[0])
 
 
-def cells(text: str, column: str, *words: str) -> Iterator[str]:
+def cells(text: str, column: str, *words: str) -> list[str]:
     """What stands below a head that begins so, in the rows of all tables that have all of these words."""
-    for table in TABLE.finditer(text):
-        for row in _rows(table[0]):
-            found = [cell for head, cell in row.items() if head.startswith(column)]
-            if found and all(word in f"| {' | '.join(row.values())} |" for word in words):
-                yield found[0]
+    found = [
+        cell
+        for table in TABLE.finditer(text)
+        for row in _rows(table[0])
+        if all(word in f"| {' | '.join(row.values())} |" for word in words)
+        for cell in [cell for head, cell in row.items() if head.startswith(column)][:1]
+    ]
+    if not found:
+        raise ValueError(f"no row with {words} has {column!r}")
+    return found
 
 
 def _rows(table: str) -> list[dict[str, str]]:
