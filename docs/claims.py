@@ -64,7 +64,8 @@ def names_of(text: str) -> dict[str, Any]:
     `rows(WORDS, …)` the first table below these words, found one after the other, as a mapping from column to cell for
     each row. `cells(COLUMN, WORDS, …)` is what stands below a head that begins so, in the rows of all tables that have
     all of these words (`| packet |` is a whole cell), `values` the numbers there, `value` the only one. `page="docs/…"`
-    means another page than this one. `number(CELL)` is a cell's first number, times in seconds. `csv(PATH)` is a table of the repository.
+    means another page than this one. `number(CELL)` is a cell's first number, times in seconds. `csv(PATH)` is a table
+    of the repository.
     """
 
     def of(page: str | None) -> str:
