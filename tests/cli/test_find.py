@@ -88,7 +88,7 @@ def test_dry_run_shows_the_settings_and_runs_nothing(tmp_path):
         (("no.toml", "--rate", "1Mbit"), "--rate: found a scenario, too; expected one of them"),
         ((*SMALL, "--smallest", "--largest"), "--smallest: found --largest, too; expected one of them"),
         ((*SMALL[:-1], "8"), "--duration: found '8'; expected a time such as 20ms (a number needs its unit)"),
-        ((*SMALL, "--budget", "soon"), "--budget: found 'soon'; expected a time such as 20ms"),
+        ((*SMALL, "--budget", "soon"), '--budget: found "soon"; expected a time such as 60s'),
         ((*SMALL, "--need", "jain >= 1", "--vary", "lmit=1p,2p"), "--vary: lmit: found an unknown key"),
         ((*SMALL, "--need", "jain >= 1", "--try", "codel", "--confirm", "x"), 'engine: found "x"; expected one of'),
         ((*SMALL, "--best", "max:jain", "--try", "codel,pie", "--confirm", "linux"), "found linux and no need"),
