@@ -29,6 +29,7 @@ RECORDED = (
     "docs/concepts/mean-field.md",
     "docs/concepts/simulators.md",
     "docs/guides/testbed.md",
+    "docs/index.md",
     *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs" / "gallery").glob("*.md")),
 )
 
