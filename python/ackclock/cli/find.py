@@ -126,7 +126,8 @@ def find(  # noqa: PLR0913 (each is an option of the command line)
     seed: Annotated[int, typer.Option(metavar="N", help="The first seed.")] = 1,
     repeats: Annotated[int, typer.Option(metavar="N", help="At most this many seeds for a setting.")] = 32,
     budget: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Start no run after this time, such as 60s; the same command resumes.")
+        str | None,
+        typer.Option(metavar="TIME", help="Start no run after this time, such as 60s; the same command resumes."),
     ] = None,
     out: Out = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON and nothing else.")] = False,
