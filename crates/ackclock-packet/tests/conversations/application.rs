@@ -208,16 +208,3 @@ fn a_paced_sender_that_was_idle_does_not_make_up_for_it() {
          1140 > data 11",
     );
 }
-
-// ---- the send buffer ----
-
-#[test]
-fn behind_a_hole_the_sender_runs_dry_when_what_was_written_first_is_sent() {
-    // As a module of Linux 6.1 printed: ten segments go while the first buffer of 22 is written, which is full then.
-    let tcp = TcpPlan {
-        batches: true,
-        ..linux()
-    };
-    let mut tcp = Conversation::new(&flow(tcp), ms(50)).losing([data(0).times(100)]);
-    assert_eq!(tcp.run(ms(1500)).outstanding(), 32);
-}
