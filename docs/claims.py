@@ -29,6 +29,7 @@ RECORDED = (
     "docs/concepts/mean-field.md",
     "docs/concepts/simulators.md",
     "docs/guides/testbed.md",
+    "docs/index.md",
     *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs" / "gallery").glob("*.md")),
 )
 
@@ -62,8 +63,10 @@ def names_of(text: str) -> dict[str, Any]:
 
     `said(PATTERN)` are the texts that a group of the pattern matches, `numbers(PATTERN)` the numbers in them;
     `rows(WORDS, …)` the first table below these words, found one after the other, as a mapping from column to cell for
-    each row. `page="docs/…"` means another page than this one. `number(CELL)` is a cell's first number, times in
-    seconds. `csv(PATH)` is a table of the repository.
+    each row. `cells(COLUMN, WORDS, …)` is what stands below a head that begins so, in the rows of all tables that have
+    all of these words (`| packet |` is a whole cell), `values` the numbers there, `value` the only one. `page="docs/…"`
+    means another page than this one. `number(CELL)` is a cell's first number, times in seconds. `csv(PATH)` is a table
+    of the repository.
     """
 
     def of(page: str | None) -> str:
@@ -72,13 +75,23 @@ def names_of(text: str) -> dict[str, Any]:
     def said(pattern: str, page: str | None = None) -> list[str]:
         return [one[one.lastindex or 0] for one in re.finditer(pattern, of(page), re.MULTILINE)]
 
+    def values(column: str, *words: str, page: str | None = None) -> list[float]:
+        return [number(cell) for cell in cells(of(page), column, *words)]
+
+    def value(column: str, *words: str, page: str | None = None) -> float:
+        (only,) = values(column, *words, page=page)
+        return only
+
     return {
         "ac": ac,
+        "cells": lambda column, *words, page=None: cells(of(page), column, *words),
         "csv": lambda path: pl.read_csv(ROOT / path),
         "number": number,
         "numbers": lambda pattern, page=None: [number(each) for each in said(pattern, page)],
         "said": said,
         "rows": lambda *words, page=None: rows(of(page), *words),
+        "value": value,
+        "values": values,
     }
 
 
@@ -99,7 +112,25 @@ def rows(text: str, *words: str) -> list[dict[str, str]]:
     table = TABLE.search(text, place)
     if table is None:
         raise ValueError(f"no table below {words}")
-    head, _, *body = map(_cells, table[0].splitlines())
+    return _rows(table[0])
+
+
+def cells(text: str, column: str, *words: str) -> list[str]:
+    """What stands below a head that begins so, in the rows of all tables that have all of these words."""
+    found = [
+        cell
+        for table in TABLE.finditer(text)
+        for row in _rows(table[0])
+        if all(word in f"| {' | '.join(row.values())} |" for word in words)
+        for cell in [cell for head, cell in row.items() if head.startswith(column)][:1]
+    ]
+    if not found:
+        raise ValueError(f"no row with {words} has {column!r}")
+    return found
+
+
+def _rows(table: str) -> list[dict[str, str]]:
+    head, _, *body = map(_cells, table.splitlines())
     return [dict(zip(head, line, strict=True)) for line in body]
 
 

@@ -17,6 +17,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from claims import write
+
 GUIDES = Path(__file__).resolve().parent / "guides"
 NOTEBOOK = GUIDES / "first.ipynb"
 MADE = "<!-- Made by docs/make_notebook.py from first.ipynb: edit that. -->\n\n"
@@ -31,7 +35,7 @@ def main() -> None:
     if "--run" in sys.argv[1:]:
         NOTEBOOK.write_text(written(run(read())), encoding="utf-8")
     page, figures = made(read())
-    (GUIDES / "first.md").write_text(page, encoding="utf-8")
+    write(GUIDES / "first.md", page)
     for name, content in figures.items():
         (GUIDES / name).write_bytes(content)
 

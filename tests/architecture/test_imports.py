@@ -24,11 +24,11 @@ FLOORS = (
     ("engines", "views"),
     ("dataset", "scenario"),
     ("catalog", "metrics"),
-    ("known",),
+    ("completion", "known"),
     ("input", "plan"),
     ("theory",),
     ("hosts",),
-    ("completion", "system"),
+    ("system",),
     ("errors", "notebook", "_core"),
 )
 

@@ -20,6 +20,7 @@ def test_a_metric_has_unit_direction_formula_and_source():
     said = " ".join(show("utilisation").stdout.split())
     for words in ("a share, 0 to 1; more is better", "× 8 / (rate × its length)", "Source: RFC 5166"):
         assert words in said
+    assert show("queue_delay_p95").stdout == show("queue_delay_p95_s").stdout
     assert "in s; less is better" in show("queue_delay_p95_s").stdout
     assert "is better" not in show("cwnd_mean").stdout
 

@@ -104,6 +104,9 @@ and thirds more. <!-- so: {thirds} -->
         ('rows("## Halves", page="docs/recorded.md")[1]["what"] == "1,000"', True),
         ('csv("kept.csv")["share"].sum() == 3', True),
         ('csv("kept.csv")["share"].sum() == 4', False),
+        ('value("time", "| first |") == 2 and values("ti", "0 ") == [0.5, 0.0005]', True),
+        ('cells("share", "first") == ["33 %"]', True),
+        ('cells("share", "first") == ["34 %"]', False),
     ],
 )
 def test_a_sentence_of_a_recorded_page_is_checked_on_its_tables(tmp_path, monkeypatch, thirds, is_true):
@@ -126,6 +129,13 @@ def test_a_sentence_of_a_recorded_page_is_checked_on_its_tables(tmp_path, monkey
 def test_a_table_that_is_not_there_is_an_error(words):
     with pytest.raises(ValueError, match="substring not found|no table below"):
         claims.rows(claims.CLAIM.sub("", RECORDED).split("| what")[0], words)
+
+
+@pytest.mark.parametrize("words", [("share", "one"), ("time", "| firs |"), ("no such head", "first")])
+def test_no_row_is_an_error_and_no_empty_list(words):
+    """Else `all(… for … in values(…))` could not be untrue."""
+    with pytest.raises(ValueError, match="no row with"):
+        claims.cells(RECORDED, *words)
 
 
 @pytest.mark.parametrize("name", claims.RECORDED)

@@ -12,7 +12,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs"))
 
-import make_notebook  # noqa: E402 (it is no package)
+import claims  # noqa: E402 (it is no package)
+import make_notebook  # noqa: E402
 
 #: A first look should not take longer, in seconds of CPU.
 LONGEST_CPU_S = 20.0
@@ -64,6 +65,12 @@ def test_the_page_has_all_cells_and_their_outputs():
         assert all(text.strip() in page for text in printed)
     assert list(found.values()) == figures(notebook)
     assert all(f"]({name})" in page for name in found)
+
+
+def test_what_the_page_states_is_true_of_what_was_printed():
+    page, _ = make_notebook.made(make_notebook.read())
+    assert claims.untrue(page) == []
+    assert list(claims.claims(page))
 
 
 def test_a_cell_that_fails_is_not_a_page():

@@ -174,6 +174,13 @@ def test_values_are_shown_as_the_file_has_them(value, expected):
 LIMITS = '"network.queue.limit" = ["5p", "5x", "9p"]\n"flows[0].congestion" = ["reno", "bbr"]\n'
 
 
+@pytest.mark.parametrize("text", ['{limit="1bdp",discipline="pie"}', '{ discipline = "pie", limit = "1bdp" }', "pie"])
+def test_a_table_is_named_as_toml_has_it_however_it_is_spaced_or_by_its_short_name(text):
+    table = '"network.queue" = [{ discipline = "pie", limit = "1bdp" }, { discipline = "codel", limit = "1bdp" }]\n'
+    (found,) = planning.loads(BASE + table, "x.toml").only({"network.queue": [text]}).points()
+    assert found.values["network.queue"]["discipline"] == "pie"
+
+
 def test_some_points_only():
     loaded = planning.loads(BASE + LIMITS, "x.toml")
     found = list(loaded.only({"network.queue.limit": ["9p"]}).points())

@@ -10,7 +10,7 @@ from ackclock.doctor.network.files import asked_of
 from ackclock.doctor.network.ways import checked
 from ackclock.errors import InputError
 from ackclock.hosts import ssh
-from ackclock.input import units
+from ackclock.input import typed, units
 from ackclock.input.fields import shown
 from ackclock.system.files import readable
 
@@ -52,14 +52,14 @@ def of_network(  # noqa: PLR0913, PLR0917 (each is an option of the command line
         repeats,
         listen,
         port,
-        checked(data.split(",")) if data is not None else (),
+        checked(typed.items(data)) if data is not None else (),
         asked_of(files),
         ssh_config.absolute() if ssh_config else None,
     )
 
 
 def _flows(text: str) -> tuple[int, ...]:
-    words = [word.strip() for word in text.split(",")]
+    words = typed.items(text)
     numbers = tuple(int(word) for word in words if word.isascii() and word.isdigit() and len(word) < 9)
     wanted = len(numbers) == len(words) == len(set(numbers)) and all(FEWEST <= each <= MOST for each in numbers)
     if not wanted:

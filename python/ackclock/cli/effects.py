@@ -34,9 +34,10 @@ def effects(
     from ackclock.campaigns.effects import effects as of_sweep
     from ackclock.campaigns.sweep import table
     from ackclock.cli.terminal.effects import print_effects
+    from ackclock.input import typed
 
     read = table.read(sweep)
-    found = [of_sweep.effects(read, name.strip()) for name in metric.split(",")]
+    found = [of_sweep.effects(read, name) for name in typed.items(metric)]
     for each in found:
         if as_json:
             typer.echo(json.dumps(each.as_dict(), allow_nan=False))

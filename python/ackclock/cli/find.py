@@ -126,7 +126,8 @@ def find(  # noqa: PLR0913 (each is an option of the command line)
     seed: Annotated[int, typer.Option(metavar="N", help="The first seed.")] = 1,
     repeats: Annotated[int, typer.Option(metavar="N", help="At most this many seeds for a setting.")] = 32,
     budget: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Start no run after this time; the same command resumes.")
+        str | None,
+        typer.Option(metavar="TIME", help="Start no run after this time, such as 60s; the same command resumes."),
     ] = None,
     out: Out = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON and nothing else.")] = False,
@@ -196,11 +197,13 @@ def _end(smallest: bool, largest: bool) -> str | None:
 
 def _seconds(budget: str | None) -> float | None:
     from ackclock.input import units
+    from ackclock.input.fields import shown
 
     try:
         return None if budget is None else units.time_s(budget)
     except units.UnitError as error:
-        raise InputError(f"--budget: found {budget!r}; expected {error.expected}") from None
+        expected = error.expected.replace("20ms", "60s")
+        raise InputError(f"--budget: found {shown(budget)}; expected {expected}") from None
 
 
 def _text(
@@ -246,12 +249,14 @@ def _question(
 
 def _tell(asked: Question, as_json: bool) -> None:
     """What is looked for, and where."""
+    from ackclock.scenario.points import label
+
     if as_json:
         typer.echo(json.dumps(asked.about))
         return
     typer.echo(asked.loaded.source.text)
     for vary in asked.varied:
-        typer.echo(f"{vary.key}: {', '.join(map(str, vary.values))}")
+        typer.echo(f"{vary.key}: {', '.join(map(label, vary.values))}")
     typer.echo(f"{asked.rows * asked.row:,} settings, up to {asked.repeats} seeds each, with the engine {asked.engine}")
 
 

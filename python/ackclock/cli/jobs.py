@@ -290,7 +290,9 @@ def place(scheduler: str | None, cluster: str | None, jobs: int | None) -> Place
 
 def engine_names(given: str) -> list[str]:
     """What `--engine` names, each once."""
-    return list(dict.fromkeys(name.strip() for name in given.split(",")))
+    from ackclock.input import typed
+
+    return list(dict.fromkeys(typed.items(given)))
 
 
 def shortened(plan: Plan, options: Options) -> Plan:

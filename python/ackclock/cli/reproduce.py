@@ -118,7 +118,9 @@ def _show(found: Mapping[str, Sequence[object]], expected: Forecast, out: Path, 
 
 def _names(text: str, known: Iterable[str]) -> list[str]:
     """What a list with commas names; one that is the name of something known is no list."""
-    return [text] if text in known else [name.strip() for name in text.split(",")]
+    from ackclock.input import typed
+
+    return [text] if text in known else typed.items(text)
 
 
 def _partly(entry: Entry, engine: str, reading: str) -> Entry:

@@ -142,7 +142,9 @@ def _with(metrics: str | None, asked: Asked) -> str | None:
     """The metrics to compute, those that are asked about among them."""
     if metrics is None:
         return None
-    return ",".join(dict.fromkeys([*metrics.split(","), *_names(asked)]))
+    from ackclock.input import typed
+
+    return ",".join(dict.fromkeys([*typed.items(metrics), *_names(asked)]))
 
 
 def _names(asked: Asked) -> list[str]:
@@ -158,10 +160,11 @@ def _prepared(
     from ackclock.campaigns.sweep import run as sweeps
     from ackclock.cli import jobs as work
     from ackclock.cli.terminal.progress import late
+    from ackclock.input import typed
 
     seeds = work.seeds(options)
     shard, design = part
-    chosen = None if metrics is None else [name.strip() for name in metrics.split(",")]
+    chosen = None if metrics is None else typed.items(metrics)
     points = having(where)
     loaded = work.loaded(scenario, options)
     names = work.engine_names(options.engines)

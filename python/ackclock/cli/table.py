@@ -38,12 +38,13 @@ def table(
     """
     from ackclock.campaigns.sweep import table as tables
     from ackclock.dataset import folders
+    from ackclock.input import typed
     from ackclock.views import written
 
     asked = [form for form, given in zip(written.FORMS, (latex, markdown, as_csv), strict=True) if given]
     if len(asked) > 1:
         raise InputError(f"--{asked[1]}: found both --{asked[0]} and --{asked[1]}; expected one of them")
-    names = [name.strip() for name in metrics.split(",")] if metrics else []
+    names = typed.items(metrics) if metrics else []
     text = written.table(tables.read(sweep).only(having(where)), asked[0] if asked else "markdown", names)
     if out is None:
         typer.echo(text, nl=False)

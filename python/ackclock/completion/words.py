@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ackclock.input import typed
+
 #: What `words.json` holds.
 Known = Mapping[str, Any]
 
@@ -54,10 +56,9 @@ def values(kind: str, incomplete: str, everything: Known) -> list[tuple[str, str
         return [(f"{sign}:{word}", about) for word, about in _plain("metrics", name, everything)]
     if not kind.endswith(","):
         return _plain(kind, incomplete, everything)
-    before, comma, last = incomplete.rpartition(",")
-    taken = before.split(",")
+    *taken, last = typed.split(incomplete)
     found = [(word, about) for word, about in _plain(kind[:-1], last, everything) if word not in taken]
-    return [(f"{before}{comma}{word}", about) for word, about in found]
+    return [(",".join([*taken, word]), about) for word, about in found]
 
 
 def _plain(kind: str, incomplete: str, everything: Known) -> list[tuple[str, str]]:
@@ -83,11 +84,11 @@ def _pairs(kind: str, incomplete: str, everything: Known) -> Iterator[tuple[str,
         return
     of_key = keys.get(key, [])
     words = everything["kinds"].get(of_key, {}) if isinstance(of_key, str) else dict.fromkeys(of_key, "")
-    before, comma, last = given.rpartition(",") if kind.endswith(",") else ("", "", given)
+    *taken, last = typed.split(given) if kind.endswith(",") else [given]
     yield from (
-        (f"{key}={before}{comma}{word}", about)
+        (f"{key}={','.join([*taken, word])}", about)
         for word, about in words.items()
-        if word.startswith(last) and word not in before.split(",")
+        if word.startswith(last) and word not in taken
     )
 
 

@@ -30,7 +30,7 @@ file's `METRICS`; with ranks, if it is a main one.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -123,6 +123,15 @@ RUN = "a run, as metrics.runs gives"
 
 #: Every metric by its name.
 METRICS: Mapping[str, Metric] = {metric.name: metric for family in FAMILIES for metric in family.METRICS}
+
+
+#: Units at the end of names, which may be left out.
+UNITS = ("", "_s", "_bps", "_p")
+
+
+def full_name(name: str, among: Collection[str] = tuple(METRICS)) -> str | None:
+    """The metric that is called so: `queue_delay_p95` is `queue_delay_p95_s`. None for what is none of these."""
+    return next((f"{name}{unit}" for unit in UNITS if f"{name}{unit}" in among), None)
 
 
 @checked(place=one_of(*PLACES))

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ackclock.errors import InputError, Problem, ScenarioError
+from ackclock.input import typed
 from ackclock.input.fields import Loc, dotted, nearest, shown
 from ackclock.input.source import Source
 
@@ -104,10 +105,10 @@ class Sweep:
             if key not in known:
                 raise InputError(f"where: found {shown(key)}; expected {nearest(key, list(known))}")
             values = known[key].values
-            written = list(map(label, values))
             for text in texts:
-                if text not in written and text not in short_labels(values):
-                    raise InputError(f"where: {key}: found {shown(text)}; expected {nearest(text, written)}")
+                if not _places(values, text):
+                    expected = nearest(text, list(map(label, values)))
+                    raise InputError(f"where: {key}: found {shown(text)}; expected {expected}")
         return replace(self, axes=tuple(_some(axis, chosen.get(axis.key)) for axis in self.axes))
 
     def places(self, number: int) -> list[int]:
@@ -184,9 +185,22 @@ def described(values: Mapping[str, Any]) -> str:
 def _some(axis: Axis, texts: Sequence[str] | None) -> Axis:
     if texts is None:
         return axis
-    names = zip(axis.values, short_labels(axis.values), strict=True)
-    kept = [item for item, (value, short) in enumerate(names) if label(value) in texts or short in texts]
+    kept = sorted({place for text in texts for place in _places(axis.values, text)})
     return replace(axis, values=tuple(axis.values[k] for k in kept), items=tuple(axis.items[k] for k in kept))
+
+
+def _places(values: Sequence[Any], text: str) -> list[int]:
+    """Which values a text means: as tables and figures name them, or as TOML has them, however it is spaced."""
+    names = zip(values, short_labels(values), strict=True)
+    meant = _exact(typed.value(text))
+    return [
+        place for place, (value, short) in enumerate(names) if text in (label(value), short) or _exact(value) == meant
+    ]
+
+
+def _exact(value: Any) -> str:
+    """The same for equal values, whatever the order of a table's keys."""
+    return json.dumps(value, sort_keys=True, default=str)
 
 
 def _axes(found: Any, place: Loc, path: Loc, source: Source, problems: list[Problem]) -> Iterator[Axis]:
@@ -206,7 +220,7 @@ def _axes(found: Any, place: Loc, path: Loc, source: Source, problems: list[Prob
 
 
 def _axis(path: Loc, place: Loc, values: list[Any], source: Source, problems: list[Problem]) -> Iterator[Axis]:
-    different = {json.dumps(value, sort_keys=True, default=str) for value in values}
+    different = set(map(_exact, values))
     if values and len(different) == len(values):
         yield Axis(dotted(path), path, place, tuple(values), tuple(range(len(values))))
     else:

@@ -15,7 +15,7 @@ from pathlib import PurePath
 from typing import Any
 
 from ackclock.errors import InputError, Problem
-from ackclock.input import arguments
+from ackclock.input import arguments, typed
 from ackclock.input.fields import Loc, dotted, shown
 from ackclock.input.source import Source
 from ackclock.scenario import points
@@ -99,19 +99,8 @@ def settings(given: Sequence[str] | None, option: str = "--set") -> dict[str, An
             raise InputError(f"{option}: found {shown(text)}; expected KEY=VALUE, such as network.rate=1Gbit")
         if key.strip() in found:
             raise InputError(f"{option}: found {shown(key.strip())} twice; expected each key once")
-        found[key.strip()] = value_of(value.strip())
+        found[key.strip()] = typed.value(value.strip())
     return found
-
-
-def value_of(text: str) -> Any:
-    """What TOML reads, as numbers, lists and tables; any other text, `1Gbit`, is itself."""
-    try:
-        value = tomllib.loads(f"value = {text}")
-    except (tomllib.TOMLDecodeError, RecursionError):
-        return text
-    return (
-        value["value"] if len(value) == 1 and isinstance(value["value"], (bool, int, float, str, list, dict)) else text
-    )
 
 
 def _placed(base: Any, path: Loc, value: Any, where: str) -> Any:

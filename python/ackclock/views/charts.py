@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from ackclock.errors import InputError
 from ackclock.input.fields import nearest, shown
-from ackclock.metrics import METRICS, main
+from ackclock.metrics import METRICS, full_name, main
 from ackclock.scenario.amounts import amounts
 from ackclock.scenario.points import Axis, label, short_keys, short_labels
 from ackclock.views import numbers
@@ -176,7 +176,7 @@ def _computed(name: str, sweeps: Sequence[Swept]) -> str:
     known = [
         each for each in sweeps[0].metrics if all(each in s.metrics and not METRICS[each].per_flow for s in sweeps)
     ]
-    found = next((each for each in (name, f"{name}_s", f"{name}_bps") if each in known), None)
+    found = full_name(name, known)
     if found is None:
         raise InputError(f"--y: found {shown(name)}; expected {nearest(name, known)}")
     if not any(_known(point, found) for sweep in sweeps for point in sweep.points):

@@ -12,7 +12,7 @@ from typing import Any
 
 from ackclock.errors import InputError
 from ackclock.input.fields import nearest, shown
-from ackclock.metrics import METRICS, main
+from ackclock.metrics import METRICS, full_name, main
 from ackclock.scenario import amounts
 from ackclock.scenario.points import label, short_keys
 from ackclock.views import charts, numbers
@@ -57,7 +57,7 @@ def _usual(sweep: Swept) -> list[str]:
 
 def _metric(name: str, sweep: Swept) -> str:
     known = [each for each in sweep.metrics if not METRICS[each].per_flow]
-    found = next((each for each in (name, f"{name}_s", f"{name}_bps") if each in known), None)
+    found = full_name(name, known)
     if found is None:
         raise InputError(f"--metrics: found {shown(name)}; expected {nearest(name, known)}")
     return found

@@ -28,6 +28,13 @@ def test_a_range_rises_by_a_tenth_and_has_both_ends():
         ("rate=10Mbit,20Mbit", "network.rate", ("10Mbit", "20Mbit")),
         ("limit=1p..10p/3", "network.queue.limit", ("1p", "3p", "10p")),
         ("flows=5, 10", "flows[0].count", (5, 10)),
+        ("a.b=0.5,0.7", "a.b", (0.5, 0.7)),
+        ("a.b=true,false", "a.b", (True, False)),
+        (
+            'congestion={kind="cubic",beta=0.5},reno',
+            "flows[0].congestion",
+            ({"kind": "cubic", "beta": 0.5}, "reno"),
+        ),
     ],
 )
 def test_ranges_and_lists(text, key, values):

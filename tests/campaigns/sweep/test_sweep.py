@@ -19,6 +19,7 @@ from ackclock import metrics
 from ackclock.campaigns.sweep import table
 from ackclock.campaigns.sweep.folder import Parts, read_manifest
 from ackclock.campaigns.sweep.folder import scan as scan_files
+from ackclock.campaigns.sweep.order import chosen_metrics
 from ackclock.campaigns.sweep.run import prepare
 from ackclock.dataset.folders import is_private
 
@@ -278,6 +279,15 @@ def test_two_processes_do_not_share_a_folder(tmp_path):
         pytest.raises(ac.InputError, match="found another ackclock at work in it; expected another folder"),
     ):
         job.perform()
+
+
+def test_a_metric_is_found_without_its_unit_and_computed_once():
+    assert chosen_metrics(["queue_delay_mean", "jain", "queue_delay_mean_s", "goodput", "queue_mean"]) == (
+        "queue_delay_mean_s",
+        "jain",
+        "goodput_bps",
+        "queue_mean_p",
+    )
 
 
 def test_everything_is_refused_before_anything_runs(tmp_path):

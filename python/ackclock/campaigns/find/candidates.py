@@ -15,6 +15,7 @@ from typing import Any
 from ackclock import catalog
 from ackclock.catalog import Family
 from ackclock.errors import InputError
+from ackclock.input import typed
 from ackclock.input.fields import nearest, shown
 from ackclock.scenario import points
 from ackclock.scenario.points import Axis
@@ -81,15 +82,11 @@ def vary(text: str) -> Vary:
 
 
 def listed(text: str, option: str) -> tuple[Any, ...]:
-    """Values with commas between them, each once; whole numbers are numbers. Raises `InputError`."""
-    values = [value.strip() for value in text.split(",")]
+    """Values with commas between them, each once, and as `--set` reads it. Raises `InputError`."""
+    values = typed.items(text)
     if not all(values) or len(set(values)) < len(values):
         raise InputError(f"{option}: found {shown(text)}; expected different values with commas between them")
-    return tuple(map(_value, values))
-
-
-def _value(text: str) -> Any:
-    return int(text) if re.fullmatch(r"\d{1,18}", text, re.ASCII) else text
+    return tuple(map(typed.value, values))
 
 
 def _ladder(text: str, low: str, low_unit: str, high: str, high_unit: str, steps: str | None) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ from functools import partial
 from ackclock.errors import InputError
 from ackclock.input import units
 from ackclock.input.fields import nearest, shown
-from ackclock.metrics import METRICS, Metric
+from ackclock.metrics import METRICS, Metric, full_name
 
 #: How a need reads, in full.
 A_NEED = 'a metric and its bound, such as "utilisation >= 99%" or "queue_delay_p95_s <= 20ms"'
@@ -52,7 +52,7 @@ def required(text: str) -> Need:
 def named(name: str, option: str) -> str:
     """A metric with one value a run; `queue_delay_p95` is `queue_delay_p95_s`. Raises `InputError`."""
     scalars = [metric.name for metric in METRICS.values() if not metric.per_flow]
-    found = next((known for known in (name, f"{name}_s", f"{name}_bps") if known in scalars), None)
+    found = full_name(name, scalars)
     if found is None:
         raise InputError(f"{option}: found {shown(name)}; expected {_expected(name, scalars)}")
     return found

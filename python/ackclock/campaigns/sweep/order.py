@@ -18,7 +18,7 @@ from ackclock.campaigns.sweep.shards import Shard
 from ackclock.engines.engine import Progress, no_progress
 from ackclock.errors import InputError, Unsupported, UnsupportedError
 from ackclock.input.fields import nearest, shown
-from ackclock.metrics import METRICS
+from ackclock.metrics import METRICS, full_name
 from ackclock.plan import Plan
 from ackclock.scenario import planning
 from ackclock.scenario.planning import Loaded, Point
@@ -102,13 +102,12 @@ class Order:
 
 def chosen_metrics(names: Iterable[str] | None) -> tuple[str, ...]:
     """Metrics by name, all of them for None. Raises `InputError` for one that there is not, and for none at all."""
-    found = tuple(dict.fromkeys(METRICS if names is None else names))
+    found = {name: full_name(name) for name in (METRICS if names is None else names)}
     if not found:
         raise InputError("metrics: found none; expected one or more, or nothing for all of them")
-    for name in found:
-        if name not in METRICS:
-            raise InputError(f"metrics: found {shown(name)}; expected {nearest(name, tuple(METRICS))}")
-    return found
+    if unknown := [name for name, known in found.items() if known is None]:
+        raise InputError(f"metrics: found {shown(unknown[0])}; expected {nearest(unknown[0], tuple(METRICS))}")
+    return tuple(dict.fromkeys(filter(None, found.values())))
 
 
 def runs(loaded: Loaded, order: Order, progress: Progress = no_progress) -> Runs:

@@ -13,7 +13,7 @@ from ackclock.campaigns.find.searching import looks_of
 from ackclock.campaigns.find.words import sentences
 from ackclock.exporting import UnsaidError, export
 from ackclock.metrics import METRICS
-from ackclock.scenario.points import label
+from ackclock.scenario.points import label, short_labels
 from ackclock.views import numbers
 
 #: The device whose name stands in the commands.
@@ -56,10 +56,13 @@ def _table(answer: Answer) -> Table:
         table.add_column(METRICS[name].short or METRICS[name].label, justify="right")
     table.add_column("n", justify="right")
     table.add_column("verdict")
+    short = {
+        vary.key: dict(zip(map(label, vary.values), short_labels(vary.values), strict=True)) for vary in question.varied
+    }
     for point in answer.points[:MOST_ROWS]:
         cells = [_cell(point["metrics"][name], METRICS[name].unit) for name in dict.fromkeys(names)]
-        texts = map(label, point["values"].values())
-        table.add_row(*map(Text, texts), *cells, str(point["n"]), point["verdict"])
+        texts = [Text(short[key][label(value)]) for key, value in point["values"].items()]
+        table.add_row(*texts, *cells, str(point["n"]), point["verdict"])
     return table
 
 

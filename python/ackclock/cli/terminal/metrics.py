@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ackclock.metrics import METRICS, Metric
+from ackclock.metrics import METRICS, Metric, full_name
 
 #: The name that stands for all of them.
 ALL = "metrics"
@@ -21,9 +21,9 @@ def print_metrics(name: str) -> bool:
     if name == ALL:
         console.print(_table())
         console.print("\nackclock show NAME says what a metric is.")
-    elif name in METRICS:
-        _print(console, METRICS[name])
-    return name == ALL or name in METRICS
+    elif known := full_name(name):
+        _print(console, METRICS[known])
+    return name == ALL or full_name(name) is not None
 
 
 def _table() -> Table:

@@ -16,7 +16,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from ackclock.errors import InputError
+from ackclock.input import typed
 from ackclock.metrics import METRICS
+from ackclock.scenario.points import label, short_labels
 from ackclock.views import numbers, palette
 from ackclock.views.plots import style
 
@@ -62,17 +64,25 @@ def _panel(
     ax: Axes, name: str, bound: float | None, varied: Mapping[str, Sequence[str]], points: Sequence[Mapping[str, Any]]
 ) -> None:
     *others, key = varied
-    factor, label = _scale(name, bound, points)
-    rows = list(dict.fromkeys(tuple(point["values"][other] for other in others) for point in points))
-    for number, row in enumerate(rows):
-        of_row = [point for point in points if tuple(point["values"][other] for other in others) == row]
-        measured = [(point, point["metrics"][name]) for point in of_row]
-        _row(ax, measured, (key, varied[key]), factor, (number, " ".join(map(str, row))))
+    factor, title = _scale(name, bound, points)
+    short = {other: dict(zip(varied[other], _short(varied[other]), strict=True)) for other in others}
+
+    def row(point: Mapping[str, Any]) -> str:
+        return " ".join(short[other][label(point["values"][other])] for other in others)
+
+    for number, words in enumerate(dict.fromkeys(map(row, points))):
+        measured = [(point, point["metrics"][name]) for point in points if row(point) == words]
+        _row(ax, measured, (key, varied[key]), factor, (number, words))
     if bound is not None:
         ax.axhline(bound / factor, color=style.QUIET, linewidth=0.8, linestyle="--")
-    ax.set_title(label)
+    ax.set_title(title)
     ax.set_xlabel(key)
     _across(ax, varied[key])
+
+
+def _short(values: Sequence[str]) -> list[str]:
+    """What tables call these values."""
+    return short_labels([typed.value(value) for value in values])
 
 
 def _scale(name: str, bound: float | None, points: Sequence[Mapping[str, Any]]) -> tuple[float, str]:
@@ -116,7 +126,7 @@ def _row(
         chosen = [(point["values"][key], of) for point, of in found if point["verdict"] == verdict and of["n"]]
         if not chosen:
             continue
-        places = [_place(str(value), values) for value, _ in chosen]
+        places = [_place(label(value), values) for value, _ in chosen]
         means = np.array([of["mean"] for _, of in chosen])
         ends = [np.array([of[end] if of[end] is not None else of["mean"] for _, of in chosen]) for end in _ENDS]
         bars = np.maximum(np.stack([means - ends[0], ends[1] - means]), 0) / factor
@@ -145,7 +155,7 @@ def _amount(value: str) -> float:
 
 def _across(ax: Axes, values: Sequence[str]) -> None:
     if not _are_numbers(values):
-        ax.set_xticks(range(len(values)), values)
+        ax.set_xticks(range(len(values)), _short(values))
         return
     _logarithmic(ax, [*map(_amount, values)], _NUMBER.sub("", values[0], count=1))
 

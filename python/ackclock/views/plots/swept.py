@@ -12,7 +12,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from ackclock.errors import InputError
-from ackclock.input import arguments
+from ackclock.input import arguments, typed
 from ackclock.input.arguments import checked, optional
 from ackclock.input.fields import nearest, shown
 from ackclock.views import best, charts, numbers, palette
@@ -84,7 +84,7 @@ def swept(
 
 
 def _split(words: str) -> list[str]:
-    return [word.strip() for word in words.split(",") if word.strip()]
+    return [word for word in typed.items(words) if word]
 
 
 def _one(sweeps: Sequence[Swept], kind: str) -> Any:

@@ -1,0 +1,43 @@
+"""What is typed as the value of an option: what TOML has, or a text without quotes, and lists with commas.
+
+A comma inside braces, brackets or quotes is the item's own, so an item may be a table:
+`pfifo,{ discipline = "codel", limit = "1bdp" }`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+#: A text in quotes (behind a letter or a digit a mark is no quote), or one character.
+_PART = re.compile(r'(?<!\w)"(?:\\.|[^"\\])*"|(?<!\w)\'[^\']*\'|.', re.DOTALL)
+
+_DEEPER = {"{": 1, "[": 1, "}": -1, "]": -1}
+
+
+def items(text: str) -> list[str]:
+    """The items of a list, without the spaces around them. A text without a comma is one item."""
+    return [item.strip() for item in split(text)]
+
+
+def split(text: str) -> list[str]:
+    """The items as they are written. What is opened and never closed reaches to the end."""
+    found, depth = [""], 0
+    for part in _PART.findall(text):
+        if part == "," and not depth:
+            found.append("")
+            continue
+        depth = max(0, depth + _DEEPER.get(part, 0))
+        found[-1] += part
+    return found
+
+
+def value(text: str) -> Any:
+    """What TOML reads, as numbers, lists and tables; any other text, `1Gbit`, is itself."""
+    import tomllib
+
+    try:
+        read = tomllib.loads(f"value = {text}")
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return text
+    return read["value"] if len(read) == 1 and isinstance(read["value"], (bool, int, float, str, list, dict)) else text
