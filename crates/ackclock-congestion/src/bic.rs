@@ -22,7 +22,8 @@
 //! - `per_increment` is divided by the mean number of segments per ACK, although it is segments
 //!   that are counted and not ACKs: with a receiver that acknowledges every other segment the window grows
 //!   twice as fast as above. The mean is a moving one in whole sixteenths that stays at 31/16 even where
-//!   each segment is acknowledged. The parameter `ack_ratio` = false leaves all of that out.
+//!   each segment is acknowledged. The first SACK of a hole counts as an ACK of no segment, those that follow do not
+//!   count, nor does the ACK that fills the hole. The parameter `ack_ratio` = false leaves all of that out.
 //! - Before the first loss and after a timeout there is no `w_max`; the window grows by at least 5 % per
 //!   round trip (`per_increment` ≤ 20). The paper has slow start there.
 //! - The plateau is given by its length (`smooth_part` round trips for four segments), where the paper
@@ -77,6 +78,8 @@ struct Bic {
     w_max: u32,
     /// Segments per ACK, in 1/16: a moving average.
     ratio_16: u32,
+    /// The last ACK left holes: what follows is no measure of segments per ACK.
+    disordered: bool,
     /// Acknowledged segments per increment.
     per_increment: u32,
     /// Window and time of the last look at the distance.
@@ -105,15 +108,18 @@ pub fn make(parameters: &Value, initial_window: f64) -> Made {
         window: Window::new(initial_window),
         w_max: 0,
         ratio_16: INITIAL_RATIO,
+        disordered: false,
         per_increment: 1,
         looked: None,
     }))
 }
 
 impl Bic {
-    /// Follows the number of segments per ACK, while nothing is being repaired.
+    /// Follows the number of segments per ACK, while all is in order and nothing is being repaired.
     fn observe_ratio(&mut self, ack: &Ack) {
-        if self.window.is_open() {
+        let counts = self.window.is_open() && !self.disordered;
+        self.disordered = ack.selective;
+        if counts {
             let kept = self.ratio_16 - self.ratio_16 / RATIO_SCALE;
             self.ratio_16 = kept.saturating_add(ack.cumulatively_acked);
         }

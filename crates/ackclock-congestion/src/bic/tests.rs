@@ -30,6 +30,7 @@ fn between(cwnd: u32, w_max: u32) -> Bic {
         window: Window::new(f64::from(cwnd)),
         w_max,
         ratio_16: INITIAL_RATIO,
+        disordered: false,
         per_increment: 1,
         looked: None,
     }
@@ -133,6 +134,25 @@ fn segments_per_ack_are_not_counted_in_recovery() {
     assert_eq!(bic.ratio_16, INITIAL_RATIO, "the last one ends recovery");
     bic.on_ack(&ack(Time::ZERO, 18));
     assert_eq!(bic.ratio_16, INITIAL_RATIO - 2 + 18);
+}
+
+/// As a kernel's module printed windows (10 Mb/s, 200 ms): the plateau at 66 segments took 176 = 330 × 16 / 30 of them
+/// after a loss with many SACKs.
+#[test]
+fn of_a_holes_acks_only_the_first_counts_as_one_of_no_segment() {
+    let mut bic = between(72, 0);
+    bic.observe_ratio(&ack(Time::ZERO, 1));
+    let sack = Ack {
+        cumulatively_acked: 0,
+        selective: true,
+        ..ack(Time::ZERO, 1)
+    };
+    bic.observe_ratio(&sack);
+    bic.observe_ratio(&sack);
+    bic.observe_ratio(&ack(Time::ZERO, 9));
+    assert_eq!(bic.ratio_16, 30);
+    bic.observe_ratio(&ack(Time::ZERO, 2));
+    assert_eq!(bic.ratio_16, 31, "all is in order again");
 }
 
 #[test]

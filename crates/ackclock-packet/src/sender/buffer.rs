@@ -5,6 +5,15 @@
 //! what is left of one goes alone; a batch that leaves becomes a buffer of its own until it is acknowledged, and SACKed
 //! buffers that adjoin become one. Each costs memory beside its payload.
 //!
+//! A buffer that is full while nothing is before it sends a batch in the midst of writing, and what is left of it is
+//! filled up again, until the window is full. So a connection's first ten segments leave a full buffer behind:
+//!
+//! ```text
+//!   written   22        2   2   2   2   2      then no memory is left: 32 segments
+//!   sent          2   2   2   2   2            the window is full
+//!   left      22  20  22 …          20  22
+//! ```
+//!
 //! Memory for two windows (three, if the control asks for it) is granted when an ACK leaves the window unused, that is,
 //! when nothing was left to send. The application is woken when a third of the memory is free, so behind a hole
 //! that stays open the sender may run dry.
@@ -162,26 +171,35 @@ impl SendBuffer {
         used + used / 2 <= self.granted_bytes
     }
 
-    /// The application writes what there is room for, up to segment `available`; `delivered` segments have opened the
-    /// receiver's window. Of a buffer that is begun, the rest is filled in any case.
-    pub fn write(&mut self, available: u64, delivered: u64, out: Outstanding) {
+    /// The application goes on writing, up to segment `available`: it fills the buffer that is begun, whatever the memory,
+    /// or begins another if there is room, and waits if there is none. `delivered` segments have opened the receiver's
+    /// window. Tells whether anything was written.
+    pub fn fill(&mut self, available: u64, delivered: u64, out: Outstanding) -> bool {
         let largest = self.largest(delivered);
+        self.waits = false;
+        let left = available.saturating_sub(self.written);
+        if left == 0 {
+            return false;
+        }
+        let begun = self.unsent.back().is_some_and(|&last| last < largest);
+        if !begun {
+            if self.used_bytes(out) >= self.granted_bytes {
+                self.waits = true;
+                return false;
+            }
+            self.unsent.push_back(0);
+        }
         if let Some(last) = self.unsent.back_mut() {
-            let room = u64::from(largest.saturating_sub(*last));
-            let more = room.min(available.saturating_sub(self.written));
+            let more = u64::from(largest - *last).min(left);
             *last += more as u32;
             self.written += more;
         }
-        self.waits = false;
-        while self.written < available {
-            if self.used_bytes(out) >= self.granted_bytes {
-                self.waits = true;
-                return;
-            }
-            let segments = u64::from(largest).min(available - self.written);
-            self.unsent.push_back(segments as u32);
-            self.written += segments;
-        }
+        true
+    }
+
+    /// Whether the only buffer is full: while it is written, a batch of it goes without waiting for more.
+    pub fn pushes(&self, delivered: u64) -> bool {
+        self.unsent.len() == 1 && self.first() >= self.largest(delivered)
     }
 
     /// The receiver's window when so many segments have opened it.
@@ -217,15 +235,48 @@ mod tests {
         }
     }
 
+    /// Writes all that there is room for, and sends nothing meanwhile.
+    fn write(buffer: &mut SendBuffer, available: u64, delivered: u64, out: Outstanding) {
+        while buffer.fill(available, delivered, out) {}
+    }
+
     fn sent(buffer: &mut SendBuffer, segments: u32) {
         (0..segments).for_each(|_| buffer.take());
     }
 
-    /// A connection's first writes, as the kernel's module printed them (100 Mb/s, 200 ms).
+    /// A connection's first writes with a window of ten segments, as a kernel's module printed them: ten in five
+    /// buffers, and a full one.
+    #[test]
+    fn what_is_sent_in_the_midst_of_writing_is_filled_up_again() {
+        let mut buffer = SendBuffer::of(1448, 8 << 20, false);
+        let mut next = 0;
+        let out = |next: u32| outstanding(next, next / 2, u64::from(next));
+        while buffer.fill(u64::MAX, 0, out(next)) {
+            if buffer.pushes(0) && next < 10 {
+                sent(&mut buffer, 2);
+                next += 2;
+            }
+        }
+        assert_eq!((buffer.written(), buffer.used_bytes(out(10))), (32, 50_944));
+        assert_eq!(buffer.unsent, [22]);
+        assert!(buffer.waits() && buffer.pushes(0));
+    }
+
+    /// What is behind another buffer waits for its turn, and so does what is not full.
+    #[test]
+    fn only_a_full_buffer_at_the_head_pushes() {
+        let mut buffer = SendBuffer::of(1448, u64::MAX, false);
+        assert!(!buffer.pushes(0));
+        assert!(buffer.fill(21, 0, outstanding(0, 0, 0)) && !buffer.pushes(0));
+        assert!(buffer.fill(22, 0, outstanding(0, 0, 0)) && buffer.pushes(0));
+        assert!(buffer.fill(44, 0, outstanding(0, 0, 0)) && !buffer.pushes(0));
+    }
+
+    /// Memory and sizes as the kernel's module printed them (100 Mb/s, 200 ms), where nothing is sent meanwhile.
     #[test]
     fn writes_as_linux_does() {
         let mut buffer = SendBuffer::of(1448, u64::MAX, false);
-        buffer.write(u64::MAX, 0, outstanding(0, 0, 0));
+        write(&mut buffer, u64::MAX, 0, outstanding(0, 0, 0));
         assert_eq!((buffer.granted_bytes, buffer.written()), (46_080, 44));
         assert_eq!(buffer.unsent, [22, 22]);
         sent(&mut buffer, 24);
@@ -237,7 +288,7 @@ mod tests {
         assert!(!buffer.wakes(out));
         buffer.grant(22);
         assert!(buffer.granted_bytes == 101_376 && buffer.wakes(out));
-        buffer.write(u64::MAX, 12, out);
+        write(&mut buffer, u64::MAX, 12, out);
         assert_eq!(buffer.unsent, [34, 34]);
         assert!(buffer.waits());
     }
@@ -266,7 +317,7 @@ mod tests {
     fn writes_of_one_segment_share_a_buffer() {
         let mut buffer = SendBuffer::of(1448, u64::MAX, false);
         for available in 1..=30 {
-            buffer.write(available, 0, outstanding(0, 0, 0));
+            write(&mut buffer, available, 0, outstanding(0, 0, 0));
         }
         assert_eq!(buffer.unsent, [22, 8]);
         assert!(!buffer.waits() && !buffer.goes_whole(7) && buffer.goes_whole(22));
@@ -276,7 +327,7 @@ mod tests {
     #[test]
     fn a_single_segment_goes() {
         let mut buffer = SendBuffer::of(1448, u64::MAX, false);
-        buffer.write(23, 0, outstanding(0, 0, 0));
+        write(&mut buffer, 23, 0, outstanding(0, 0, 0));
         sent(&mut buffer, 22);
         assert_eq!(buffer.first(), 1);
         assert!(buffer.goes_whole(1));
@@ -294,7 +345,7 @@ mod tests {
     #[test]
     fn a_buffer_is_half_of_the_receive_window_at_most() {
         let mut buffer = SendBuffer::of(1448, 14_480, false);
-        buffer.write(12, 1000, outstanding(0, 0, 0));
+        write(&mut buffer, 12, 1000, outstanding(0, 0, 0));
         assert_eq!(buffer.unsent, [5, 5, 2]);
     }
 }

@@ -34,7 +34,7 @@ pub struct Pacing {
     left: u32,
     /// The next new segment begins a batch.
     pub begins: bool,
-    /// What is written now goes without waiting for more.
+    /// The next batch goes without waiting for more, and alone.
     pub pushes: bool,
     /// How late it was.
     late: Time,
@@ -59,6 +59,12 @@ impl Pacing {
     #[inline]
     pub fn cut(&mut self) {
         self.left = 0;
+    }
+
+    /// The next batch goes without waiting for more.
+    pub fn push(&mut self) {
+        self.cut();
+        self.pushes = true;
     }
 }
 
@@ -104,6 +110,14 @@ impl Sender {
         }
         self.pacing.left -= 1;
         Turn::Now
+    }
+
+    /// Whether the next segment goes with the batch that is pushed.
+    pub(super) fn pushes_on(&mut self, now: Time) -> bool {
+        if self.pacing.left == 0 && !self.pacing.pushes {
+            return false;
+        }
+        self.turn(true, now) == Turn::Now
     }
 
     fn begin_batch(&mut self, new: bool, now: Time) {

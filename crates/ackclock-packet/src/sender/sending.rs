@@ -23,7 +23,7 @@ impl Sender {
         if was_idle {
             self.restart(now);
         }
-        self.write(now);
+        self.write(now, out);
         let before = self.counters.sent_packets;
         self.stop = self.fill_window(now, out);
         let limited = self.stop == Stop::Window;
@@ -135,32 +135,62 @@ impl Sender {
 
     /// The application writes what it has, unless it waits for room.
     #[inline]
-    fn write(&mut self, now: Time) {
+    fn write(&mut self, now: Time, out: &mut impl Outlet) {
         let Some(buffer) = self.buffer.as_ref().filter(|buffer| !buffer.waits()) else {
             return;
         };
         let available = self.workload.available(now);
         if buffer.written() < available {
-            self.write_to(available);
+            self.write_to(available, now, out);
         }
     }
 
+    /// Writes, and sends of what is full meanwhile.
     #[cold]
-    fn write_to(&mut self, available: u64) {
-        let held = self.held();
-        if let Some(buffer) = &mut self.buffer {
-            buffer.write(available, self.rates.delivered, held);
+    fn write_to(&mut self, available: u64, now: Time, out: &mut impl Outlet) {
+        let delivered = self.rates.delivered;
+        loop {
+            let held = self.held();
+            let Some(buffer) = &mut self.buffer else {
+                return;
+            };
+            if !buffer.fill(available, delivered, held) {
+                return;
+            }
+            if buffer.pushes(delivered) {
+                self.push(now, out);
+            }
         }
+    }
+
+    /// Sends one batch of new segments without waiting for more, as far as the window and pacing allow.
+    fn push(&mut self, now: Time, out: &mut impl Outlet) {
+        let before = self.counters.sent_packets;
+        self.pacing.push();
+        while self.occupied() < self.window && self.has_new(now) && self.pushes_on(now) {
+            self.send_new(Trigger::Window, now, out);
+        }
+        if self.counters.sent_packets > before {
+            let limited = self.board.in_flight() >= self.window;
+            self.usage.observe(limited, &self.board);
+        }
+        self.pacing.pushes = false;
     }
 
     /// After an ACK: memory is granted if the window is not used, and an application that is woken writes.
     #[inline]
     pub(super) fn refill(&mut self, now: Time, out: &mut impl Outlet) {
         if self.asks_for_room() && self.wakes() {
+            let was_idle = self.board.outstanding() == 0;
+            if was_idle {
+                self.restart(now);
+            }
             let available = self.workload.available(now);
-            self.write_to(available);
+            self.write_to(available, now, out);
             self.transmit(now, out);
-            self.pacing.pushes = false;
+            if was_idle && self.board.outstanding() > 0 {
+                self.start_timer(now);
+            }
         }
     }
 
@@ -176,8 +206,8 @@ impl Sender {
         !buffer.is_full(self.board.unacknowledged())
     }
 
-    /// Whether the application is woken; if nothing was left, what it writes goes at once, and it was what limited the
-    /// sender, unless something is to be repaired.
+    /// Whether the application is woken; if nothing was left, it was what limited the sender, unless something is to be
+    /// repaired.
     fn wakes(&mut self) -> bool {
         let (in_flight, held) = (self.board.in_flight(), self.held());
         let Some(buffer) = &mut self.buffer else {
@@ -186,8 +216,7 @@ impl Sender {
         if !buffer.wakes(held) {
             return false;
         }
-        self.pacing.pushes = buffer.first() == 0;
-        if self.pacing.pushes && in_flight < self.window && self.board.next_lost().is_none() {
+        if buffer.first() == 0 && in_flight < self.window && self.board.next_lost().is_none() {
             self.rates.limit_by_application(in_flight);
         }
         true
