@@ -223,19 +223,20 @@ impl Sender {
     }
 
     /// Whether a new segment may be sent: written by the application, within the receive window.
-    #[inline]
+    #[inline(always)]
     pub(super) fn has_new(&mut self, now: Time) -> bool {
         let next = self.board.next();
         if next >= self.board.unacknowledged() + self.receive_window {
             return false;
         }
-        if next < self.available(now) {
-            return true;
-        }
-        if self.buffer.as_ref().is_some_and(SendBuffer::waits) {
-            return false;
-        }
-        if !self.workload.is_fin(next) && next < self.workload.segments() {
+        next < self.available(now) || self.awaits_application(next)
+    }
+
+    /// Sets the timer for what the application is to write next, if it does not wait for room; there is nothing yet.
+    #[cold]
+    fn awaits_application(&mut self, next: u64) -> bool {
+        let has_room = self.buffer.as_ref().is_none_or(|buffer| !buffer.waits());
+        if has_room && !self.workload.is_fin(next) && next < self.workload.segments() {
             let written = self.workload.written_at(next);
             self.timers.application = written.min(self.workload.stop());
         }
