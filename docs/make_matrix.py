@@ -102,11 +102,11 @@ a compressed SACK leaves (in the kernel `net.ipv4.tcp_comp_sack_nr = 0` switches
   rtt="200ms", flows=1, congestion="reno", engine=engine).iter_rows(named=True) if '"red"' in run["queue"]) for low,
   high in ((36.5, 38), (65, 66.5))] for engine in ("linux", "packet")] == [[3, 0], [7, 3]] --> Under PIE the phase of
   its updates, 30 ms apart, decides: at the end of slow start the drop probability is zero again with one update more or
-  less. Where updates are in the same phase, three runs of three of the kernel end with the low rate, and nine of ten of
+  less. Where updates are in the same phase, all three runs of the kernel end at the low rate, and nine of ten of
   the packet engine. <!-- so: [sum(run["goodput_bps"] < 50e6 for run in csv("tests/agreement/data/matrix.csv").filter(
   rate="100Mbit", rtt="200ms", flows=1, congestion="reno", engine=engine).iter_rows(named=True) if '"pie"' in
   run["queue"] and period in run["queue"]) for engine, period in (("linux", "20ms"), ("packet", "30ms"))] == [3, 9] -->
-- A queueing delay of the kernel is the mean backlog over the rate of the packets that wait, from samples every 10 ms.
+- The kernel's queueing delay is the mean backlog divided by the rate of the packets that wait, sampled every 10 ms.
 
 These cells revealed the following errors of the packet engine, which have been corrected:
 
