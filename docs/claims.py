@@ -36,7 +36,7 @@ RECORDED = (
     *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs" / "gallery").glob("*.md")),
 )
 
-CLAIM = re.compile(r"(?<!`)<!-- so:\s+(.+?)\s-->", re.DOTALL)
+CLAIM = re.compile(r"(?<!`)<!--\s+so:\s+(.+?)\s-->", re.DOTALL)
 TABLE = re.compile(r"(?:^\|.*\|\n?){3,}", re.MULTILINE)
 NUMBER = re.compile(r"[-+]?[\d.]*\d(?:[\d,]*\d)?(?:e[-+]?\d+)?")
 SECONDS = {"ms": 1e-3, "µs": 1e-6}

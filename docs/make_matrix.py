@@ -127,13 +127,12 @@ These cells revealed the following errors of the packet engine, which have been 
 - Batches end where a buffer of the write queue ends, of 45 segments at most (64 KB) and fewer while the receiver's
   window is small: a segment that is left over leaves alone and at once, which shifts all that follows by a segment.
   Memory for these buffers is granted for two windows, when an ACK finds nothing left to send; behind a hole that
-  stays open it is used up, and the flow stops. This matters most for single flows at 100 Mb/s and 10 ms:
-  behind 25 packets Reno now loses 0.1 % more than the kernel's, and Vegas's queue is 0.7 % longer. <!--
-  so: [round(100 * (behind[0][metric][0] / behind[1][metric][0] - 1), 1) for control, metric in (("reno",
-  "loss_rate"), ("vegas", "queue_delay_mean_s")) for behind in
-  [[csv("tests/agreement/data/matrix.csv").filter(rate="100Mbit", rtt="10ms", flows=1, congestion=control,
-  queue='{{ discipline = "pfifo", limit = "0.3bdp" }}', engine=engine) for engine in ("packet", "linux")]]] == [0.1,
-  0.7] -->
+  stays open it is used up, and the flow stops. This matters most for single flows at 100 Mb/s and 10 ms: behind 25
+  packets Reno now loses what the kernel's does, within 0.1 %, and Vegas's queue is 0.7 % longer. <!-- so: [abs(round(
+  100 * (behind[0][metric][0] / behind[1][metric][0] - 1), 1)) for control, metric in (("reno", "loss_rate"), ("vegas",
+  "queue_delay_mean_s")) for behind in [[csv("tests/agreement/data/matrix.csv").filter(rate="100Mbit", rtt="10ms",
+  flows=1, congestion=control, queue='{{ discipline = "pfifo", limit = "0.3bdp" }}', engine=engine) for engine in
+  ("packet", "linux")]]] == [0, 0.7] -->
 - Batches are what the pacing rate sends in 1/1024 s, not in a millisecond. At 100 Mb/s and 10 ms, with an SRTT of
   10.67 ms, ours grew to eight segments with a window of 72, the kernel's with 73, so that a queue of 8 packets
   overflowed earlier.
