@@ -35,11 +35,12 @@ INTRODUCTION = """<!-- Made by docs/make_agreement.py: edit that. -->
 
 # Compared with real Linux
 
-Forty-six recorded runs of Linux 6.1 (`tests/agreement/data`, which says how they were made), and the same settings in
-the packet engine with its `linux` stack: goodput and queueing delay over 10–60 s, retransmissions over the whole run.
-The queueing delay is the mean smoothed RTT less the base RTT on both sides. A run agrees if the goodput is within 2 %
-and the queueing delay within 10 % or 3 ms; `tests/agreement/test_linux.py` requires this of nine in ten, not counting
-the six in which the recording's reader decides (below).
+Forty-six recorded runs of Linux 6.1 (`tests/agreement/data`, which says how they were made), <!-- so:
+csv("tests/agreement/data/summary.csv").height == 46 --> and the same settings in the packet engine with its `linux`
+stack: goodput and queueing delay over 10–60 s, retransmissions over the whole run. The queueing delay is the mean
+smoothed RTT less the base RTT on both sides. A run agrees if the goodput is within 2 % and the queueing delay within 10
+% or 3 ms; `tests/agreement/test_linux.py` requires this of nine in ten, not counting the six in which the recording's
+reader decides (below).
 
 The engine is set up as the recordings were: a token bucket in the link's place (`burst = "1600B"`), a clock of 10 ms
 where an algorithm looks at the kernel's (`tick`, `tupdate`, `timer_tick`), and a receive window of 8 MiB.
@@ -72,14 +73,11 @@ algorithms. The engine `linux` runs the same scenarios through the same kernel w
 With that, {agree} of the {count} runs agree; at 20 Mb/s those of BIC, H-TCP, HighSpeed and Vegas, and Westwood's with
 25 packets. <!-- so: {{row["run"].strip("`") for row in rows("a receiver that reads at once") if row["agrees"] == "yes"
 and "-20M-50ms-" in row["run"]}} == {{"westwood-20M-50ms-25p-1x", "bic-20M-50ms-25p-1x", "htcp-20M-50ms-8p-1x",
-"highspeed-20M-50ms-8p-1x", "vegas-20M-50ms-83p-1x"}} --> Of single
-recordings more is known:
+"highspeed-20M-50ms-8p-1x", "vegas-20M-50ms-83p-1x"}} -->
 
-- *100 Mb/s, 10 ms, 8 packets.* The recording's receiver holds ACKs back: its window is at the socket buffer's limit, so
-  data that wait to be read close it, and a read acknowledges pushed segments. Reno there gives 57 to 68 Mb/s as the
-  interval of the reads changes. With a window that is not at the limit BIC, H-TCP, Scalable and Illinois give
-  76.2, 65.0, 82.0 and 80.1 Mb/s, and HighSpeed and Vegas 69.5 and 66.8.
-- *Vegas at 10 Mb/s with 4 packets* keeps its window in the same pattern in both until Linux leaves it after 37 s.
+At 100 Mb/s, 10 ms and 8 packets the recording's receiver holds ACKs back: its window is at the socket buffer's limit,
+so data that wait to be read close it, and a read acknowledges pushed segments. What a flow gets then depends on how
+often the receiver reads.
 
 """
 
@@ -94,37 +92,42 @@ MECHANISMS = """
 In order of importance:
 
 - **A token bucket is not a link.** `htb` with a burst of 1600 B releases a packet as soon as its tokens are not
-  overdrawn: at the beginning of its transmission, and after a pause a second one with it. Every packet of a busy
-  period leaves up to two transmissions earlier than it could on a link of that rate: 1.2 ms at 20 Mb/s, 12 ms at 2
-  Mb/s. At 20 Mb/s a link that transmits (`netem rate`) has a millisecond more of queueing delay and a per cent less
-  of goodput. <!-- so: [round(number(link["queueing delay (ms)"]) - number(bucket["queueing delay (ms)"])) for bucket,
-  link in [rows("## What differs")[:2]]] == [1] and 0.98 < number(rows("## What differs")[1]["goodput (Mb/s)"]) /
-  number(rows("## What differs")[0]["goodput (Mb/s)"]) < 0.99 --> The engine's link transmits, unless the scenario
-  gives it a `burst`.
-- **The sender works in batches**, even with segmentation offload switched off in the devices: it forms packets of
-  what the pacing rate sends in 1/1024 s, but at least two segments, and waits for the next ACK if that is due within 1
-  ms. At 20 Mb/s that is two segments, which the delayed ACKs cause anyway; at 100 Mb/s it is ten, which overflow a
-  buffer of 20 packets sooner. The engine's stack `linux` does the same (`batches`).
+  overdrawn: at the beginning of its transmission, and after a pause a second one with it. Every packet of a busy period
+  leaves up to two transmissions earlier than it could on a link of that rate: 1.2 ms at 20 Mb/s, 12 ms at 2
+  Mb/s. <!-- so: [round(2 * 1514 * 8 / rate / 1e3, 1) for rate in (20, 2)] == [1.2, 12.1] --> At 20 Mb/s a link that
+  transmits (`netem rate`) has a millisecond more of queueing delay and a per cent less of goodput. <!-- so:
+  [round(number(link["queueing delay (ms)"]) - number(bucket["queueing delay (ms)"])) for bucket, link in [rows("## What
+  differs")[:2]]] == [1] and 0.98 < number(rows("## What differs")[1]["goodput (Mb/s)"]) / number(rows("## What
+  differs")[0]["goodput (Mb/s)"]) < 0.99 --> The engine's link transmits, unless the scenario gives it a `burst`.
+- **The sender works in batches**, even with segmentation offload switched off in the devices: it forms packets of what
+  the pacing rate sends in 1/1024 s, but at least two segments, and waits for the next ACK if that is due within 1 ms.
+  At 20 Mb/s that is two segments, which the delayed ACKs cause anyway; at 100 Mb/s it is ten, which overflow a buffer
+  of 20 packets sooner. <!-- so: (changed := csv("tests/agreement/data/mechanisms.csv")) is not None and (of := lambda
+  run, change, column: changed.filter(run=run, change=change)[column][0]) and of("reno-100M-10ms-20p-1x", "no batches:
+  one segment a packet from the sender", "goodput_bps") > 1.03 * of("reno-100M-10ms-20p-1x", "over the token bucket",
+  "goodput_bps") --> The engine's stack `linux` does the same (`batches`).
 - **A pushed segment is acknowledged when the application reads.** Each batch ends with a push. An ACK that would wait
-  for a second segment goes out with the application's next read, so ACKs fall back into step with the batches. It
-  takes half a packet's time off the mean round trip.
+  for a second segment goes out with the application's next read, so ACKs fall back into step with the batches, and
+  the mean round trip is shorter. <!-- so: all(of(run, "no immediate ACK of a pushed segment", "srtt_mean_s") > of(run,
+  "over the token bucket", "srtt_mean_s") for run in ("reno-20M-50ms-8p-1x", "reno-100M-10ms-20p-1x",
+  "cubic-100M-50ms-125p-10x")) -->
 - **Receivers that read late bunch their ACKs.** A receive buffer that is still near its default of 128 KB has no room
   to offer until the application reads, and Linux then answers at the read. In the reference runs that is every
-  5 ms, and ten flows then share less evenly. With large buffers they share as evenly in Linux as here.
+  5 ms, and ten flows then share less evenly than with large buffers. <!-- so: of("cubic-100M-50ms-125p-10x", "default
+  receive buffer, read every 5 ms", "jain") < of("cubic-100M-50ms-125p-10x", "over the token bucket", "jain") - 0.05 -->
 - **The kernel's clock ticks**, every 10 ms in these recordings (`HZ=100`). RACK's reordering timer waits two ticks
-  more (`timer_tick`); an exact one may send a retransmission into a queue that is still full, which means more
+  more (`timer_tick`); an exact one may send a retransmission into a queue that is still full, which can mean more
   retransmissions at low rates. CUBIC looks at its curve once a tick (`tick`). At 1 Mb/s the clock changes which
-  packets are lost: with `HZ=1000` Linux has the engine's queueing delay there, within 2 %; <!-- so: abs(number(
+  packets are lost: with `HZ=1000` Linux has the engine's queueing delay there, within 2 %. <!-- so: abs(number(
   said(r"link, HZ=1000 [|].*?[|] ([\\d.]+)")[0]) / number(said(r"\\*packet engine\\*\\* [|].*?[|] ([\\d.]+)")[-1]) -
-  1) < 0.02 --> at 20 Mb/s it makes no difference.
+  1) < 0.02 -->
 - **While the advertised window grows, every segment is acknowledged at once**, which lasts through most of slow start
   and not for 16 segments only. Below 12 Mb/s, where two segments take longer than 2 ms, this decides whether `HyStart`
   sees a train of ACKs.
-- **The first RTT sample** is 100 ms in Linux, as the ARP reply passes the delay too; the mean has forgotten it after a
-  second.
+- **The first RTT sample** is longer in Linux, as the ARP reply passes the delay too; the mean forgets it.
 
-A run of ten flows is one outcome of many: a millisecond's shift of one start changes who loses first. Goodput and
-delay hardly change then, Jain's index in its second decimal, retransmissions by tens of per cent.
+A run of ten flows is one outcome of many: a millisecond's shift of one start changes who loses first, and with it the
+shares and the number of retransmissions.
 """
 
 

@@ -31,8 +31,7 @@ at the senders, in the Linux guest of the [engine linux](../concepts/linux.md); 
 `--html FILE` doctor writes a page with a zoomable figure of this kind next to each sentence.
 
 To try the first and the last yourself, save the scenario as `policer.toml`: `ackclock run policer.toml` writes a
-capture from the packet engine, `results/policer-packet/captures/seed-1.pcap`, of which `ackclock doctor` says much the
-same.
+capture from the packet engine, `results/policer-packet/captures/seed-1.pcap`, for `ackclock doctor` to examine.
 """
 
 #: Case → heading, scenario, what is said before and of its picture, and the picture: its kind and part of the time.
@@ -58,7 +57,7 @@ congestion = "cubic"
 pcap = true
 """,
         "A token bucket with room for one packet drops what exceeds it.",
-        "Traffic in excess of the inferred rate: all losses lie at the bucket’s depth, and nothing passed above it.",
+        "Traffic in excess of the inferred rate, what was lost and what passed, and the bucket’s depth.",
         ("level", None),
     ),
     "stall": (
@@ -85,7 +84,7 @@ pcap = true
 """,
         "Each flow has a link of its own. Three times the sending host stalls for two seconds; these stalls were "
         "inserted into\nthe capture afterwards.",
-        "The silences of all flows: they begin and end together.",
+        "The silences of all flows, and their causes.",
         ("silences", None),
     ),
     "queue": (
@@ -109,7 +108,7 @@ congestion = "cubic"
 pcap = true
 """,
         "Three flows share a link with a buffer of 400 packets.",
-        "The round trips of the flow with the most data, many times the shortest.",
+        "The round trips of the flow with the most data.",
         ("rtt", None),
     ),
 }

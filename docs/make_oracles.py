@@ -39,10 +39,11 @@ For CUBIC there are two columns for each C. *Fractions* is `variant = "rfc9438"`
 losses; *whole* is the default, Linux's arithmetic in whole segments, for a flow that starts near the table's
 window. The start matters, because the RFC's model has an epoch end where the curve is flat. There an epoch
 that begins from a somewhat larger window also ends at that window: in fractions it comes back by an ever smaller
-part, in whole segments it stays within about a fifth. HyStart is off, as no queue could end the first slow start.
+part, in whole segments it may stop before. HyStart is off, as no queue could end the first slow start.
 
-Where Reno's and the cubic average are close, as for 10⁻³ and C = 0.4 at 100 ms, the RFC's window is above the larger
-of the two, which the table gives: it is the larger one at every moment.
+Where Reno's average and the cubic's are close, as for 10⁻³ and C = 0.4 at 100 ms, a window that follows the RFC has a
+larger average than the table gives: the table has the larger of the two averages, the window is the larger of the two
+at every moment.
 
 """
 

@@ -133,11 +133,9 @@ written into the script link by link (`rtproto Manual`). ns-2's own equal-cost r
 (`multiPath_`), which is none of these. The table `paths` is the same in both engines.
 
 In a fat tree of 16 hosts with 10 Mb/s links and ECMP, 16 Reno flows go from pod to pod for 5 s, limited by their
-receive windows before anything is lost. Each flow's goodput in ns-2 is within 2 % of that in the packet engine, what
-each link carried within 3 %, and the mean queueing delay within 2 % (`tests/engines/ns2/test_routed.py`). Where packets
-are lost, chance decides which of the flows that share a link gets more, so single flows differ.
-
-ns-2 takes some 5 ms of CPU for each transfer, whose two agents are made in Tcl, and seconds to lay out such a tree.
+receive windows before anything is lost. `tests/engines/ns2/test_routed.py` requires each flow's goodput in ns-2 within
+2 % of that in the packet engine, what each link carried within 3 %, and the mean queueing delay within 2 %. Where
+packets are lost, chance decides which of the flows that share a link gets more, so single flows may differ.
 
 ## Compared with the packet engine and Linux
 

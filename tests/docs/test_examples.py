@@ -77,7 +77,8 @@ def test_the_expressions_of_the_guides_are_python(name):
 RECORDED = """# A recorded page
 
 Halves take less than a second, <!-- so: [number(row["time"]) for row in rows("## Halves")] == [0.5, 0.0005] -->
-and thirds more. <!-- so: {thirds} -->
+and thirds more. <!--
+so: {thirds} -->
 
 ## Thirds, then
 

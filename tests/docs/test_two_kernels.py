@@ -11,7 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "docs"))
 
-import make_two_kernels as page  # noqa: E402 (it is no package)
+import claims  # noqa: E402 (it is no package)
+import make_two_kernels as page  # noqa: E402
 
 from ackclock.scenario import planning  # noqa: E402
 from ackclock.scenario.points import label  # noqa: E402
@@ -65,3 +66,10 @@ def test_both_kernels_have_run_the_same_cells_of_the_scenario():
     old, new = (set(kept.filter(kernel=kernel).select(*page.CELL, "seed").rows()) for kernel in (page.OLD, page.NEW))
     assert old == new
     assert {tuple(map(str, cell)) for *cell, _ in old} <= cells
+
+
+def test_what_the_page_states_is_true_of_the_kept_runs():
+    kept = pl.read_csv(page.TABLE, schema_overrides={"kernel": pl.String})
+    text = page.page(kept, planning.load(page.SCENARIO).count)
+    assert claims.CLAIM.search(text)
+    assert claims.untrue(text) == []
