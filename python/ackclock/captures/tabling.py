@@ -109,14 +109,15 @@ def _ends(flows: Columns) -> dict[str, Column]:
 
 
 def _as_flows(flows: Columns, ends: Columns) -> dict[str, Column]:
-    """What an engine would say of the same flows. A flow is over when its connection is closed.
+    """What an engine would say of the same flows. A flow is over when its connection is closed and all has arrived.
 
-    What was opened in the capture is a transfer. One that is not closed is unfinished, and its size is what was
+    What was opened in the capture is a transfer. One that is not over is unfinished, and its size is what was
     delivered, since it is at least that. Of one that began before nobody knows how long it took.
     """
     pairs = list(zip(ends["client"], ends["server"], ends["sender"], strict=True))
     start_s, end_s = np.asarray(flows["start_s"]), np.asarray(flows["last_ack_s"])
-    over_s = np.where(flows["closed"], end_s, np.nan)
+    is_over = np.asarray(flows["closed"], dtype=bool) & (np.asarray(flows["unresolved"]) == 0)
+    over_s = np.where(is_over, end_s, np.nan)
     delivered = np.asarray(flows["delivered_bytes"])
     is_transfer = np.asarray(flows["opened"], dtype=bool) & (np.asarray(flows["payload_bytes"]) > 0)
     return {
