@@ -91,7 +91,7 @@ def test_a_trace_is_steps_and_a_pause_lets_one_packet_through():
 
 def goodputs_mbps(plan: ac.Plan, engine: str) -> np.ndarray:
     flows = ac.run(plan, engine=engine, jobs=1).flows
-    rows = flows.group_by("run", maintain_order=True).agg(pl.col("measured_bytes").sum())
+    rows = flows.group_by("run").agg(pl.col("measured_bytes").sum())
     return rows["measured_bytes"].to_numpy() * 8e-6 / (plan.duration_s - plan.warmup_s)
 
 
