@@ -91,7 +91,8 @@ impl Ecn {
     }
 }
 
-/// What a header says in bits: whether it was sent before or reports a duplicate, and the echo of ECN marks.
+/// What a header says in bits: whether it was sent before or reports a duplicate, the echo of ECN marks, and whether
+/// the window is another one than the last ACK told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(u8);
 
@@ -99,9 +100,11 @@ impl Flags {
     /// Nothing is said.
     pub const NONE: Flags = Flags(0);
     /// The echo counts modulo this.
-    pub const ECHO_MODULUS: u8 = 128;
+    pub const ECHO_MODULUS: u8 = 64;
     /// Of an ACK: DSACK. Of all others: retransmitted.
     const REPEATS: u8 = 1;
+    /// Of an ACK: another window.
+    const OPENED: u8 = 1 << 7;
 
     /// The same of a packet, not an ACK, that was or was not sent before.
     #[inline(always)]
@@ -117,11 +120,18 @@ impl Flags {
         Flags(self.0 & !Flags::REPEATS | u8::from(dsack))
     }
 
+    /// The same of an ACK that tells another window than the one before, or the same.
+    #[inline(always)]
+    #[must_use]
+    pub fn with_opened(self, opened: bool) -> Flags {
+        Flags(self.0 & !Flags::OPENED | u8::from(opened) * Flags::OPENED)
+    }
+
     /// The same with an echo, taken modulo [`Flags::ECHO_MODULUS`].
     #[inline(always)]
     #[must_use]
     pub fn with_echo(self, echo: u8) -> Flags {
-        Flags(self.0 & Flags::REPEATS | echo << 1)
+        Flags(self.0 & (Flags::REPEATS | Flags::OPENED) | echo % Flags::ECHO_MODULUS << 1)
     }
 
     /// Data, SYN, SYN/ACK, request: whether it was sent before.
@@ -140,7 +150,13 @@ impl Flags {
     /// modulo [`Flags::ECHO_MODULUS`]. Data: CWR (0 or 1).
     #[inline(always)]
     pub fn echo(self) -> u8 {
-        self.0 >> 1
+        (self.0 & !Flags::OPENED) >> 1
+    }
+
+    /// ACK: whether it tells another window than the one before.
+    #[inline(always)]
+    pub fn has_opened(self) -> bool {
+        self.0 & Flags::OPENED != 0
     }
 }
 

@@ -3,7 +3,8 @@
 //! Sources: RFC 9293 (connection), RFC 5681 section 4.2 and RFC 1122 section 4.2.3.2 (delayed ACKs), RFC 2018
 //! section 4 (which SACK blocks, in which order), RFC 2883 (duplicates), RFC 7323 section 4.3 (which timestamp
 //! is echoed). `quick` delayed ACKs do as Linux does: the first ACKs of a connection, those of segments that open
-//! the receive window and those after a duplicate segment or a long gap are not delayed, and SACKs are compressed.
+//! the receive window and those after a duplicate segment or a long gap are not delayed, SACKs are compressed, and the
+//! window opens as Linux opens it. Where the plan's timers have ticks, so has the delay.
 //!
 //! ```text
 //!               SYN                   an ACK or data
@@ -30,12 +31,14 @@ mod echo;
 mod handshake;
 mod quick;
 pub(crate) mod ranges;
+mod window;
 
 pub use client::Client;
 use compression::Compression;
 use echo::{Asked, Echo};
 use quick::Quick;
 use ranges::Ranges;
+use window::Window;
 
 /// What the receiver answers.
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +85,10 @@ pub struct Receiver {
     workload: Workload,
     policy: DelayedAck,
     delay: Time,
+    /// The clock's tick, by which the delay is measured; zero if it is exact.
+    tick: Time,
+    /// Since when an ACK waits.
+    waits_since: Time,
     echo_of_marks: Echo,
     /// Whether the segment being received is to be acknowledged at once.
     ack_now: bool,
@@ -90,6 +97,7 @@ pub struct Receiver {
     /// Segments received since the last ACK.
     pending: u32,
     quick: Quick,
+    window: Window,
     compression: Compression,
     /// Timestamp of the earliest segment not yet acknowledged.
     echo: Time,
@@ -124,11 +132,14 @@ impl Receiver {
             workload,
             policy: plan.tcp.delayed_ack,
             delay: plan.tcp.delayed_ack_timeout,
+            tick: plan.tcp.timer_tick,
+            waits_since: Time::ZERO,
             echo_of_marks: Echo::new(plan.tcp.ecn),
             ack_now: false,
             earlier: None,
             pending: 0,
-            quick: Quick::new(&plan.tcp),
+            quick: Quick::new(),
+            window: Window::new(&plan.tcp),
             compression: Compression::new(
                 plan.tcp.sack && plan.tcp.delayed_ack == DelayedAck::Quick,
             ),
@@ -230,6 +241,11 @@ impl Receiver {
             Phase::Requested => self.repeat_request(now),
             Phase::LastAck => Some(self.repeat(Kind::FinAck, now)),
             _ => {
+                let due = self.due_by_tick();
+                if due > now && !self.compression.holds() {
+                    self.timer = due;
+                    return None;
+                }
                 self.timer = Time::NEVER;
                 let held = self.compression.release();
                 (self.pending > 0 || held).then(|| self.acknowledge(None))
@@ -251,7 +267,8 @@ impl Receiver {
             return self.on_disorder(packet.sequence, packet.timestamp, now);
         }
         self.next += 1;
-        self.quick.on_new_segment();
+        self.open_window();
+        self.window.on_read(self.next, packet.timestamp, now);
         if self.pending == 0 {
             self.echo = packet.timestamp;
         }
@@ -262,6 +279,14 @@ impl Receiver {
         let gap = now.since(self.last_arrival);
         self.last_arrival = now;
         self.acknowledge_or_wait(gap, now)
+    }
+
+    /// A new segment opens the window, or it is open.
+    #[inline]
+    fn open_window(&mut self) {
+        if self.window.opens() {
+            self.quick.on_opened();
+        }
     }
 
     /// Takes note of a segment's ECN bits; acknowledges what came before it if they have changed.
@@ -302,9 +327,21 @@ impl Receiver {
             return Some(self.acknowledge(None));
         }
         if self.timer.is_never() {
+            self.waits_since = now;
             self.timer = now + self.delay;
         }
         None
+    }
+
+    /// When an ACK that waits is due where timers are by the clock's ticks: so many as the delay takes after the present
+    /// one, and one more, lest it be early. The zero time where they are exact.
+    fn due_by_tick(&self) -> Time {
+        let tick = self.tick.picoseconds();
+        let passed = self.waits_since.picoseconds().checked_div(tick);
+        passed.map_or(Time::ZERO, |passed| {
+            let ticks = passed + self.delay.picoseconds().div_ceil(tick) + 1;
+            Time::from_picoseconds(ticks * tick)
+        })
     }
 
     #[inline]
@@ -323,7 +360,8 @@ impl Receiver {
             flags: self
                 .echo_of_marks
                 .flags()
-                .with_dsack(duplicate.is_some() && self.sack),
+                .with_dsack(duplicate.is_some() && self.sack)
+                .with_opened(self.window.take_news()),
             ecn: self.echo_of_marks.of_acks(),
         }
     }
@@ -350,12 +388,13 @@ impl Receiver {
                 self.ranges.remember(range);
             }
         } else if sequence == self.next {
-            self.quick.on_new_segment();
+            self.open_window();
             self.next = self.ranges.follow(sequence + 1);
+            self.window.on_read(self.next, timestamp, now);
             // More than a segment is new to the sender.
             at_once |= self.next - sequence > 1 || self.ranges.is_empty();
         } else {
-            self.quick.on_new_segment();
+            self.open_window();
             if !at_once && self.compression.precedes(self.ranges.place_of(sequence)) {
                 self.compression.release();
                 earlier = Some(self.acknowledge(None));

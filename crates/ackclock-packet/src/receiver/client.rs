@@ -149,6 +149,7 @@ impl Receiver {
         let client = self.client.as_ref()?;
         let bytes = client.request_bytes;
         self.timer = now + client.rtt.rto();
+        self.window.on_opening(now);
         let request = self.control(Kind::Request);
         Some(Reply {
             flags: request.flags.with_retransmitted(retransmitted),

@@ -87,6 +87,11 @@ impl Compression {
         self.wait
     }
 
+    /// Whether an ACK waits.
+    pub fn holds(&self) -> bool {
+        self.held > 0
+    }
+
     /// Whether the ACK that waits goes before a segment is kept, whose range is reported behind `place` others until then.
     pub fn precedes(&self, place: usize) -> bool {
         self.held > 0 && place >= MOST_RANGES

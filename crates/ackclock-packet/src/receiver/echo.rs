@@ -11,8 +11,8 @@
 //! after either at once, and also one with CWR: the sender's window may be small. `quick` delayed ACKs do that.
 //!
 //! Deviations: the negotiation on the SYN takes no time and never fails, and a mark on a packet without data is
-//! not echoed. RFC 9768's counter (3 bits, and more in an option) is a counter modulo 128 here; it wraps only if
-//! 128 marked packets pass without any ACK arriving.
+//! not echoed. RFC 9768's counter (3 bits, and more in an option) is a counter modulo 64 here; it wraps only if
+//! 64 marked packets pass without any ACK arriving.
 
 use ackclock_plan::EcnMode;
 

@@ -13,6 +13,7 @@ impl Receiver {
                 self.echo = timestamp;
                 self.timer = now + self.control_rto;
                 self.compression.on_opening(now);
+                self.window.on_opening(now);
                 Some(self.control(Kind::SynAck))
             }
             // The sender has not seen our SYN/ACK: RFC 9293 section 3.10.7.4 answers with an ACK.
@@ -43,6 +44,7 @@ impl Receiver {
         self.timer = now + self.control_rto;
         if kind == Kind::SynAck {
             self.compression.on_opening(now);
+            self.window.on_opening(now);
         }
         self.control(kind)
     }

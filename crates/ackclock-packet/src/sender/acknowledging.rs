@@ -70,10 +70,7 @@ impl Sender {
             advanced: advanced || (self.reordering.is_far() && delivery.segments > 0),
             cumulatively_acked: ack.saturating_sub(prior_unacknowledged) as u32,
             selective: blocks.is_some(),
-            opens: self
-                .buffer
-                .as_ref()
-                .is_some_and(|buffer| buffer.receiver_opens(self.rates.delivered)),
+            opens: packet.flags.has_opened(),
             rtt,
             srtt: self.rtt.srtt(),
             min_rtt: self.rtt.min_rtt(),

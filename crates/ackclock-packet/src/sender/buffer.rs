@@ -209,13 +209,6 @@ impl SendBuffer {
         window.min(self.receive_window_bytes)
     }
 
-    /// Whether each segment still opens the receiver's window, so that each ACK tells another one. A window without a
-    /// limit is no window.
-    #[inline]
-    pub fn receiver_opens(&self, delivered: u64) -> bool {
-        self.receive_window_bytes != u64::MAX && self.opened(delivered) < self.receive_window_bytes
-    }
-
     /// Segments of a full buffer: no more than half of the receiver's window.
     fn largest(&self, delivered: u64) -> u32 {
         let bytes = (self.opened(delivered) / 2).min(LARGEST_BUFFER_BYTES);
@@ -331,14 +324,6 @@ mod tests {
         sent(&mut buffer, 22);
         assert_eq!(buffer.first(), 1);
         assert!(buffer.goes_whole(1));
-    }
-
-    /// The kernel's window came to 8 MiB with segment 2874 (it was looked at there at two rates).
-    #[test]
-    fn a_receive_window_opens_by_two_segments_for_each() {
-        let buffer = SendBuffer::of(1448, 8 << 20, false);
-        assert!(buffer.receiver_opens(2873) && !buffer.receiver_opens(2874));
-        assert!(!SendBuffer::of(1448, u64::MAX, false).receiver_opens(0));
     }
 
     /// A small receive window makes small buffers.

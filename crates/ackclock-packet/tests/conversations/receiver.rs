@@ -68,6 +68,14 @@ fn with(delayed_ack: DelayedAck) -> Ear {
     })
 }
 
+fn with_window(receive_window_bytes: Option<u64>) -> Ear {
+    Ear::of(TcpPlan {
+        delayed_ack: DelayedAck::Quick,
+        receive_window_bytes,
+        ..linux()
+    })
+}
+
 // ---- when ----
 
 #[test]
@@ -131,15 +139,46 @@ fn quick_acks_are_not_delayed_sixteen_times() {
 #[test]
 fn a_segment_that_opens_the_receive_window_is_acknowledged_by_itself() {
     // Each opens it by two segments: 65 535 B and 20 segments take ten, and the sixteen quick ACKs come after them.
-    let mut ear = Ear::of(TcpPlan {
-        delayed_ack: DelayedAck::Quick,
-        receive_window_bytes: Some(65_535 + 20 * 1000),
-        ..linux()
-    });
+    let mut ear = with_window(Some(65_535 + 20 * 1000));
     let segments: Vec<u64> = (0..30).collect();
     let answers = ear.hears_all(&segments);
     let silent: Vec<&str> = answers.lines().filter(|line| line.ends_with('-')).collect();
     assert_eq!(silent, ["26: -", "28: -"]);
+}
+
+#[test]
+fn a_buffer_without_limit_grows_with_the_best_round_trip() {
+    let mut ear = with_window(None);
+    let mut silent_in = |round: u64, segments: std::ops::Range<u64>| {
+        let answers: Vec<String> = segments
+            .map(|segment| ear.hears(ms(100 * round), segment))
+            .collect();
+        answers.iter().filter(|answer| *answer == "-").count()
+    };
+    // The first 16 are quick. A round trip of as many as there were before makes no room; its last begins another.
+    assert_eq!(silent_in(1, 0..10), 0);
+    assert_eq!(silent_in(2, 10..20), 2);
+    assert_eq!(silent_in(3, 20..60), 20);
+    // Its forty are more than any before: with the first of the next there is room for all that is still to come.
+    assert_eq!(silent_in(4, 60..100), 1);
+}
+
+#[test]
+fn a_delay_by_ticks_ends_with_one() {
+    // Timers that tick every 10 ms: four ticks for 40 ms, and one lest it be early.
+    let mut ear = Ear::of(TcpPlan {
+        delayed_ack: DelayedAck::On,
+        timer_tick: ms(10),
+        ..linux()
+    });
+    ear.hears(ms(17), 0);
+    assert_eq!(ear.receiver.wake(), ms(57));
+    assert!(ear.receiver.on_timer(ms(57)).is_none());
+    assert_eq!(ear.receiver.wake(), ms(60));
+    assert_eq!(
+        ear.receiver.on_timer(ms(60)).map(|reply| text(&reply)),
+        Some("ack 1".to_owned())
+    );
 }
 
 #[test]
@@ -158,7 +197,7 @@ fn a_duplicate_makes_acks_quick_again() {
 
 #[test]
 fn so_does_a_silence() {
-    let mut ear = with(DelayedAck::Quick);
+    let mut ear = with_window(Some(65_535));
     for segment in 0..18 {
         ear.hears(ms(100), segment);
     }
