@@ -25,6 +25,7 @@ pub mod routing;
 pub mod rtt;
 pub mod sender;
 pub mod simulation;
+mod ticking;
 pub mod workload;
 
 pub use simulation::Simulation;

@@ -23,6 +23,7 @@ use ackclock_units::Time;
 
 use crate::options::{self, Blocks};
 use crate::packet::{Ecn, Flags, Kind, Packet};
+use crate::ticking;
 use crate::workload::Workload;
 
 mod client;
@@ -241,7 +242,7 @@ impl Receiver {
             Phase::Requested => self.repeat_request(now),
             Phase::LastAck => Some(self.repeat(Kind::FinAck, now)),
             _ => {
-                let due = self.due_by_tick();
+                let due = ticking::due(self.tick, self.waits_since, self.delay);
                 if due > now && !self.compression.holds() {
                     self.timer = due;
                     return None;
@@ -331,17 +332,6 @@ impl Receiver {
             self.timer = now + self.delay;
         }
         None
-    }
-
-    /// When an ACK that waits is due where timers are by the clock's ticks: so many as the delay takes after the present
-    /// one, and one more, lest it be early. The zero time where they are exact.
-    fn due_by_tick(&self) -> Time {
-        let tick = self.tick.picoseconds();
-        let passed = self.waits_since.picoseconds().checked_div(tick);
-        passed.map_or(Time::ZERO, |passed| {
-            let ticks = passed + self.delay.picoseconds().div_ceil(tick) + 1;
-            Time::from_picoseconds(ticks * tick)
-        })
     }
 
     #[inline]

@@ -4,12 +4,10 @@ use ackclock_plan::LossDetection;
 use ackclock_units::Time;
 
 use super::scoreboard::{Found, DUPLICATE_THRESHOLD};
-use super::timers::Purpose;
+use super::timers::{Purpose, TIMER_FLOOR};
 use super::undoing::Evidence;
 use super::{Outlet, Phase, Sender};
-
-/// Least ticks of the reordering timer (Linux: `TCP_TIMEOUT_MIN`).
-const LEAST_TICKS: u64 = 2;
+use crate::ticking;
 
 impl Sender {
     /// `heard`: the ACK lets RACK hear of a segment.
@@ -58,14 +56,13 @@ impl Sender {
         }
     }
 
-    /// Linux sets the reordering timer by the clock's ticks, two more than it takes: meanwhile a third SACK may tell
-    /// as much (RFC 8985 section 6.3 has an exact timer). The timeout, if it is due before, is not put off.
+    /// Linux sets the reordering timer by the clock's ticks, and for no less than 2 ms: meanwhile a third SACK may tell as
+    /// much (RFC 8985 section 6.3 has an exact timer). The timeout, if it is due before, is not put off.
     pub(super) fn set_reordering_timer(&mut self, due: Time, now: Time) {
-        let tick = self.tcp.timer_tick.picoseconds();
-        let due = now.picoseconds().checked_div(tick).map_or(due, |passed| {
-            let ticks = passed + due.since(now).picoseconds().div_ceil(tick) + LEAST_TICKS;
-            Time::from_picoseconds(ticks * tick)
-        });
+        let due = match self.tcp.timer_tick {
+            Time::ZERO => due,
+            tick => ticking::due(tick, now, due.since(now) + TIMER_FLOOR),
+        };
         if due < self.timers.timeout {
             self.timers.set(Purpose::Reordering, due);
         } else {

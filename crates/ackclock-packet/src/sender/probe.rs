@@ -3,6 +3,7 @@
 use ackclock_units::Time;
 
 use super::explaining::Trigger;
+use super::timers::TIMER_FLOOR;
 use super::{Outlet, Phase, Sender};
 use crate::packet::{Packet, NO_SACK};
 use ackclock_record::Happening;
@@ -36,7 +37,7 @@ impl Sender {
         if self.board.outstanding() == 1 {
             twice + self.tcp.min_rto
         } else {
-            twice + Time::from_milliseconds(2)
+            twice + TIMER_FLOOR
         }
     }
 

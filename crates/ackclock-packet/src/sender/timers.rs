@@ -9,7 +9,11 @@ use super::explaining::Trigger;
 use super::recovery::Episode;
 use super::scoreboard::{Delivery, Found};
 use super::{whole_segments, Outlet, Phase, Sender};
+use crate::ticking;
 use ackclock_record::Happening;
+
+/// What Linux adds to the timers of probes and of reordering (`TCP_TIMEOUT_MIN_US`; before 6.6, and 6.1.60, two ticks).
+pub const TIMER_FLOOR: Time = Time::from_milliseconds(2);
 
 /// What the retransmission timer waits for; there is one at a time, as in RFC 8985 section 8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +35,8 @@ pub struct Timers {
     pub purpose: Purpose,
     /// When the timeout is due, whatever the retransmission timer is for before.
     pub timeout: Time,
+    /// When it strikes, having been due, where timers tick.
+    pub tick: Time,
     /// When pacing lets the next segment go, if one waits.
     pub pacing: Time,
     /// When the application writes the next segment, if the sender waits for it, or stops.
@@ -43,6 +49,7 @@ impl Timers {
         retransmission: Time::NEVER,
         purpose: Purpose::Timeout,
         timeout: Time::NEVER,
+        tick: Time::NEVER,
         pacing: Time::NEVER,
         application: Time::NEVER,
     };
@@ -126,6 +133,23 @@ impl Sender {
         } else {
             self.timers.resume();
         }
+    }
+
+    /// Whether the retransmission timer, which is due, waits for the clock's tick yet. To be asked then costs less than to
+    /// count ticks with each ACK, which puts it off.
+    pub(super) fn awaits_tick(&mut self, now: Time) -> bool {
+        let wait = match self.timers.purpose {
+            Purpose::Timeout => self.rtt.rto(),
+            Purpose::Probe => self.probe_timeout(),
+            Purpose::Reordering => return false,
+        };
+        let due = ticking::due(self.tcp.timer_tick, now.since(wait), wait);
+        let waits = due > now && self.timers.tick != now;
+        if waits {
+            self.timers.tick = due;
+            self.timers.retransmission = due;
+        }
+        waits
     }
 
     /// RFC 6298 section 5, RFC 5681 section 3.1: start again from one segment.

@@ -60,23 +60,23 @@ fn fewer_have_a_quarter_of_the_smallest_rtt_to_wait() {
 
 #[test]
 fn a_coarse_clock_leaves_the_timer_time_for_the_third_sack() {
-    // The quarter of an RTT ends at 225 ms. By a clock of 10 ms the timer is set for 200 + 30 + 20 ms, so the third
-    // segment SACKed, at 240 ms, condemns first.
+    // The quarter of an RTT ends at 225 ms, and 2 ms are the floor: by a clock of 10 ms three ticks, and one more. So the
+    // third segment SACKed, at 235 ms, condemns first.
     let mut tcp = window_of(4);
     tcp.tcp.timer_tick = ms(10);
     let mut alone = Script::open(&tcp, ms(100));
     alone.sack(ms(200), 0, &[(1, 2)]).clear();
     assert_reads(
         &alone.wait(ms(299)).sent(),
-        "250 ! recovery
-         250 > data 0 again",
+        "240 ! recovery
+         240 > data 0 again",
     );
     let mut told = Script::open(&tcp, ms(100));
     told.sack(ms(200), 0, &[(1, 2)]).clear();
     assert_reads(
-        &told.sack(ms(240), 0, &[(1, 4)]).sent(),
-        "240 ! recovery
-         240 > data 0 again",
+        &told.sack(ms(235), 0, &[(1, 4)]).sent(),
+        "235 ! recovery
+         235 > data 0 again",
     );
 }
 
@@ -271,7 +271,7 @@ fn an_ack_that_tells_nothing_of_times_leaves_the_overtaken_to_the_timer() {
     tcp.sack(ms(200), 0, &[(1, 2)]).clear();
     assert_reads(
         &tcp.sack(ms(230), 0, &[(1, 2)]).wait(ms(299)).sent(),
-        "250 ! recovery
-         250 > data 0 again",
+        "240 ! recovery
+         240 > data 0 again",
     );
 }

@@ -39,6 +39,15 @@ fn the_rfcs_timeout_is_at_least_a_second_and_doubles_to_two_minutes() {
 }
 
 #[test]
+fn a_clock_that_ticks_makes_each_timeout_a_tick_longer() {
+    let ticking = TcpPlan {
+        timer_tick: ms(10),
+        ..patient()
+    };
+    assert_eq!(timeouts(ticking, 3), [410, 410 + 610, 1020 + 1210]);
+}
+
+#[test]
 fn linuxs_floor_is_under_the_variance() {
     // The handshake's RTT of 100 ms: 100 + max(4 × 50, 200).
     assert_eq!(
