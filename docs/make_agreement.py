@@ -115,9 +115,9 @@ In order of importance:
   to offer until the application reads, and Linux then answers at the read. In the reference runs that is every
   5 ms, and ten flows then share less evenly than with large buffers. <!-- so: of("cubic-100M-50ms-125p-10x", "default
   receive buffer, read every 5 ms", "jain") < of("cubic-100M-50ms-125p-10x", "over the token bucket", "jain") - 0.05 -->
-- **The kernel's clock ticks**, every 10 ms in these recordings (`HZ=100`). RACK's reordering timer waits two ticks
-  more (`timer_tick`); an exact one may send a retransmission into a queue that is still full, which can mean more
-  retransmissions at low rates. CUBIC looks at its curve once a tick (`tick`). At 1 Mb/s the clock changes which
+- **The kernel's clock ticks**, every 10 ms in these recordings (`HZ=100`). Timers run for whole ticks, and one
+  more (`timer_tick`). An exact one of RACK's may send a retransmission into a queue that is still full, which can mean
+  more retransmissions at low rates. CUBIC looks at its curve once a tick (`tick`). At 1 Mb/s the clock changes which
   packets are lost: with `HZ=1000` Linux has the engine's queueing delay there, within 2 %. <!-- so: abs(number(
   said(r"link, HZ=1000 [|].*?[|] ([\\d.]+)")[0]) / number(said(r"\\*packet engine\\*\\* [|].*?[|] ([\\d.]+)")[-1]) -
   1) < 0.02 -->
