@@ -313,22 +313,28 @@ impl Scoreboard {
     #[inline]
     pub fn acknowledge(&mut self, ack: u64, delivery: &mut Delivery) {
         if self.is_clean() {
-            let first = *self.segment(self.unacknowledged);
-            let last = *self.segment(ack - 1);
-            delivery.segments += (ack - self.unacknowledged) as u32;
-            delivery.oldest = Some(first.sent);
-            delivery.newest = Some(last.sent);
-            delivery.see(ack - 1, &last);
-            if let Some(heard) = &mut delivery.heard {
-                heard.acknowledged(ack - 1, last.sent);
-            }
-            if self.firsts > 0 {
-                self.release(ack);
-            }
-            self.unacknowledged = ack;
+            self.acknowledge_in_order(ack, delivery);
         } else {
             self.acknowledge_each(ack, delivery);
         }
+    }
+
+    /// The same where [`Scoreboard::is_clean`].
+    #[inline(always)]
+    pub fn acknowledge_in_order(&mut self, ack: u64, delivery: &mut Delivery) {
+        let first = *self.segment(self.unacknowledged);
+        let last = *self.segment(ack - 1);
+        delivery.segments += (ack - self.unacknowledged) as u32;
+        delivery.oldest = Some(first.sent);
+        delivery.newest = Some(last.sent);
+        delivery.see(ack - 1, &last);
+        if let Some(heard) = &mut delivery.heard {
+            heard.acknowledged(ack - 1, last.sent);
+        }
+        if self.firsts > 0 {
+            self.release(ack);
+        }
+        self.unacknowledged = ack;
     }
 
     fn acknowledge_each(&mut self, ack: u64, delivery: &mut Delivery) {
