@@ -96,7 +96,10 @@ impl Agenda {
     /// Sets the source's event; [`Time::NEVER`] removes it.
     #[inline(always)]
     pub fn set(&mut self, source: usize, time: Time) {
-        self.replace(source, at(time, self.entry(source)));
+        let before = self.entry(source);
+        if time != time_of(before) {
+            self.replace(source, at(time, before));
+        }
     }
 
     /// Sets the source's event unless it has an earlier one.

@@ -313,7 +313,7 @@ impl Receiver {
         self.quick.on_ack();
         self.timer = Time::NEVER;
         self.sent_packets += 1;
-        let plain = Reply {
+        let mut reply = Reply {
             kind: Kind::Ack,
             ack: self.next,
             echo: self.echo,
@@ -322,22 +322,19 @@ impl Receiver {
             flags: self.echo_of_marks.flags(),
             ecn: self.echo_of_marks.of_acks(),
         };
-        if !self.sack || (self.ranges.is_empty() && duplicate.is_none()) {
-            return plain;
+        if self.sack && (duplicate.is_some() || !self.ranges.is_empty()) {
+            self.report(duplicate, &mut reply);
         }
-        self.with_blocks(plain, duplicate)
+        reply
     }
 
-    /// The same with what it is to report of segments out of order.
+    /// Adds what there is to report of segments out of order.
     #[inline(never)]
-    fn with_blocks(&self, plain: Reply, duplicate: Option<u64>) -> Reply {
+    fn report(&self, duplicate: Option<u64>, reply: &mut Reply) {
         let blocks = self.ranges.blocks(duplicate, self.block_limit);
-        Reply {
-            wire_bytes: plain.wire_bytes + blocks.option_bytes(),
-            blocks: Some(blocks),
-            flags: plain.flags.with_dsack(duplicate.is_some()),
-            ..plain
-        }
+        reply.wire_bytes += blocks.option_bytes();
+        reply.flags = reply.flags.with_dsack(duplicate.is_some());
+        reply.blocks = Some(blocks);
     }
 
     /// A segment out of order, a duplicate, or one that fills a hole: acknowledged at once, unless SACKs are compressed.

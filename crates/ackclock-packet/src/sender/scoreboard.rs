@@ -377,9 +377,27 @@ impl Scoreboard {
     }
 
     /// Takes a SACK block; only segments not SACKed before cost anything.
+    #[inline]
     pub fn sack(&mut self, (start, end): Block, delivery: &mut Delivery) {
         let start = start.max(self.unacknowledged);
         let end = end.min(self.next);
+        if start < end && self.known_from(start) < end {
+            self.sack_run(start, end, delivery);
+        }
+    }
+
+    /// The end of the run of SACKed segments that begins with this one, as far as it is known.
+    #[inline]
+    fn known_from(&self, sequence: u64) -> u64 {
+        let segment = self.segment(sequence);
+        if segment.flags & SACKED == 0 {
+            return sequence;
+        }
+        segment.flight_start
+    }
+
+    #[inline(never)]
+    fn sack_run(&mut self, start: u64, end: u64, delivery: &mut Delivery) {
         let mut sequence = start;
         while sequence < end {
             if self.segment(sequence).flags & SACKED != 0 {
@@ -389,10 +407,8 @@ impl Scoreboard {
                 sequence += 1;
             }
         }
-        if start < end {
-            // The run now reaches at least `sequence`: remember it for the next, longer block.
-            self.segment_mut(start).flight_start = sequence;
-        }
+        // The run now reaches at least `sequence`: remember it for the next, longer block.
+        self.segment_mut(start).flight_start = sequence;
     }
 
     fn sack_one(&mut self, sequence: u64, delivery: &mut Delivery) {
