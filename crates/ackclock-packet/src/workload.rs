@@ -24,9 +24,7 @@ impl Workload {
         Workload {
             mss_bytes,
             size_bytes: plan.size_bytes,
-            segments: plan
-                .size_bytes
-                .map_or(u64::MAX, |bytes| bytes.div_ceil(mss_bytes)),
+            segments: segments_of(plan.size_bytes, mss_bytes),
             period: plan
                 .application_rate
                 .map(|rate| rate.transmission_time(mss_bytes))
@@ -65,9 +63,8 @@ impl Workload {
     /// The transfer ends after `segments` data segments, if it does not end earlier.
     pub fn end_at(&mut self, segments: u64) {
         if segments < self.segments {
-            let bytes = segments.saturating_mul(self.mss_bytes);
-            self.size_bytes = Some(bytes);
-            self.segments = bytes.div_ceil(self.mss_bytes);
+            self.size_bytes = Some(segments.saturating_mul(self.mss_bytes));
+            self.segments = segments_of(self.size_bytes, self.mss_bytes);
         }
     }
 
@@ -136,6 +133,10 @@ impl Workload {
         let full = segments.saturating_mul(self.mss_bytes);
         self.size_bytes.map_or(full, |size| full.min(size))
     }
+}
+
+fn segments_of(size_bytes: Option<u64>, mss_bytes: u64) -> u64 {
+    size_bytes.map_or(u64::MAX, |bytes| bytes.div_ceil(mss_bytes))
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ impl Sender {
     }
 
     /// Takes an ACK in. It exists twice: one that finds all in order, advances and reports nothing else (`PLAIN`), as
-    /// nearly all do, pays for nothing that the others need.
+    /// most do, pays for nothing that the others need.
     #[inline(never)]
     fn hear<const PLAIN: bool>(
         &mut self,
