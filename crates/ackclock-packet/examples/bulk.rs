@@ -1,13 +1,14 @@
 //! Bulk transfers through one bottleneck: what `benchmarks/run.py` measures.
 //!
 //! ```text
-//! bulk FLOWS RATE_BPS RTT_S DURATION_S [SAMPLE_INTERVAL_S [CONGESTION [QUEUE]]]
+//! bulk FLOWS RATE_BPS RTT_S DURATION_S [SAMPLE_INTERVAL_S [CONGESTION [QUEUE [PROCESSING]]]]
 //! ```
 //!
 //! The same network as the peers' programs in `benchmarks/`: base RTTs from `RTT_S` to 1.1 × `RTT_S`,
 //! a drop-tail queue of one bandwidth-delay product, packets of 1500 bytes, Reno with SACK,
 //! timestamps and delayed ACKs, samples every 10 ms unless said otherwise. Another congestion control
-//! and queue discipline are given as a plan has them, in JSON. Prints one line of JSON on standard output.
+//! and queue discipline, and what hosts take for a packet, are given as a plan has them, in JSON; `null` is the usual
+//! queue, or no time. Prints one line of JSON on standard output.
 
 use ackclock_packet::Simulation;
 use ackclock_plan::Plan;
@@ -24,7 +25,7 @@ const RTT_SPREAD: f64 = 0.1;
 const SAMPLE_INTERVAL_S: &str = "0.01";
 const RENO: &str = r#"{ "kind": "reno", "parameters": {} }"#;
 const USAGE: &str =
-    "usage: bulk FLOWS RATE_BPS RTT_S DURATION_S [SAMPLE_INTERVAL_S [CONGESTION [QUEUE]]]";
+    "usage: bulk FLOWS RATE_BPS RTT_S DURATION_S [SAMPLE_INTERVAL_S [CONGESTION [QUEUE [PROCESSING]]]]";
 /// The flows start within this time.
 const START_SPREAD_S: f64 = 0.1;
 /// How often the recorded rows are taken, as a program that stores them would.
@@ -38,6 +39,7 @@ struct Workload {
     sample_interval_s: f64,
     congestion: Value,
     queue: Option<Value>,
+    processing: Option<Value>,
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -67,7 +69,11 @@ impl Workload {
         };
         let sample_interval_s = further.first().map_or(SAMPLE_INTERVAL_S, String::as_str);
         let congestion = further.get(1).map_or(RENO, String::as_str);
-        let queue = further.get(2).map(|text| serde_json::from_str(text));
+        let json = |at: usize| {
+            further
+                .get(at)
+                .map_or(Ok(None), |text| serde_json::from_str(text))
+        };
         Ok(Workload {
             flows: flows.parse()?,
             rate_bps: rate_bps.parse()?,
@@ -75,7 +81,8 @@ impl Workload {
             duration_s: duration_s.parse()?,
             sample_interval_s: sample_interval_s.parse()?,
             congestion: serde_json::from_str(congestion)?,
-            queue: queue.transpose()?,
+            queue: json(2)?,
+            processing: json(3)?,
         })
     }
 
@@ -95,6 +102,8 @@ impl Workload {
             "loss": null, "medium": null, "trace": null,
             "bottleneck": true,
         });
+        let mut tcp = tcp("on");
+        tcp["processing"] = json!(self.processing);
         let flows: Vec<Value> = (0..self.flows).map(|flow| self.flow(flow)).collect();
         serde_json::from_value(json!({
             "duration_s": self.duration_s,
@@ -104,7 +113,7 @@ impl Workload {
             "routing": "single",
             "flowlet_gap_s": null,
             "changes": [],
-            "groups": [{ "label": "bulk", "congestion": self.congestion, "tcp": tcp("on") }],
+            "groups": [{ "label": "bulk", "congestion": self.congestion, "tcp": tcp }],
             "flows": flows,
             "traffic": [],
             "datagrams": [],

@@ -1,8 +1,8 @@
 //! What happens next: a tournament over all sources of events.
 //!
 //! Every source (a link, a delay line, a timer) has at most one pending event, so only the times of the
-//! sources change. A winner tree keeps the earliest: setting a time
-//! plays the matches up to the root, log2(n) comparisons without a search, and a timer moves
+//! sources change. A tree of matches, in each of which four meet, keeps the earliest: setting a time
+//! plays the matches up to the root, log4(n) of them without a search, and a timer moves
 //! without leaving a cancelled entry behind.
 //!
 //! Order is total: by time, then by the source's rank, which is its number unless said otherwise.
@@ -13,7 +13,13 @@ use ackclock_units::Time;
 type Entry = u128;
 
 fn entry(time: Time, rank: u32, source: usize) -> Entry {
-    u128::from(time.picoseconds()) << 64 | u128::from(rank) << 32 | source as u128
+    at(time, Entry::from(rank) << 32 | source as Entry)
+}
+
+/// The same source's event at another time.
+#[inline(always)]
+fn at(time: Time, entry: Entry) -> Entry {
+    Entry::from(time.picoseconds()) << 64 | Entry::from(entry as u64)
 }
 
 #[inline(always)]
@@ -21,10 +27,20 @@ fn time_of(entry: Entry) -> Time {
     Time::from_picoseconds((entry >> 64) as u64)
 }
 
+/// Who meet in a match.
+const PLAYERS: usize = 4;
+
+/// No source has a later event.
+const NOBODY: Entry = Entry::MAX;
+
 /// The pending event of each source, the earliest first.
 pub struct Agenda {
-    /// `nodes[1]` is the winner of all, `nodes[width + i]` is source `i`.
-    nodes: Vec<Entry>,
+    /// The winner of all.
+    first: Entry,
+    /// By match: who meet in it. The winner of match n is player n of all, counted through: so those of the matches 4
+    /// to 7 meet in match 1, whose winner is player 1, the winner of all.
+    matches: Vec<[Entry; PLAYERS]>,
+    /// Source i is player `width + i`; a power of four.
     width: usize,
 }
 
@@ -32,7 +48,8 @@ impl Agenda {
     /// An agenda of `sources` sources, none of which has an event.
     pub fn new(sources: usize) -> Agenda {
         let mut agenda = Agenda {
-            nodes: Vec::new(),
+            first: NOBODY,
+            matches: Vec::new(),
             width: 0,
         };
         agenda.make_room(sources);
@@ -41,37 +58,48 @@ impl Agenda {
 
     /// Makes room for so many sources; those that are there keep their events.
     pub fn make_room(&mut self, sources: usize) {
-        let width = sources.max(1).next_power_of_two();
-        if width <= self.width {
+        if sources.max(1) <= self.width {
             return;
         }
-        let mut nodes = vec![0; width];
-        nodes.extend_from_slice(&self.nodes[self.width..]);
-        nodes.extend((self.width..width).map(|source| entry(Time::NEVER, source as u32, source)));
-        for node in (1..width).rev() {
-            nodes[node] = nodes[2 * node].min(nodes[2 * node + 1]);
+        let mut width = 1;
+        while width < sources {
+            width *= PLAYERS;
         }
-        (self.nodes, self.width) = (nodes, width);
+        let idle = |source| entry(Time::NEVER, source as u32, source);
+        let kept = (0..self.width).map(|source| self.entry(source));
+        let entries: Vec<Entry> = kept.chain((self.width..width).map(idle)).collect();
+        self.matches = vec![[NOBODY; PLAYERS]; width.div_ceil(2)];
+        self.width = width;
+        for (source, &entry) in entries.iter().enumerate() {
+            self.replace(source, entry);
+        }
     }
 
     /// The earliest event: its time ([`Time::NEVER`] if there is none) and its source.
-    #[inline]
+    #[inline(always)]
     pub fn next(&self) -> (Time, usize) {
-        let first = self.nodes[1];
-        (time_of(first), first as u32 as usize)
+        (time_of(self.first), self.first as u32 as usize)
     }
 
     /// When the source's event is due.
-    #[inline]
+    #[inline(always)]
     pub fn time(&self, source: usize) -> Time {
-        time_of(self.nodes[self.width + source])
+        time_of(self.entry(source))
+    }
+
+    #[inline(always)]
+    fn entry(&self, source: usize) -> Entry {
+        let player = self.width + source;
+        self.matches[player / PLAYERS][player % PLAYERS]
     }
 
     /// Sets the source's event; [`Time::NEVER`] removes it.
-    #[inline]
+    #[inline(always)]
     pub fn set(&mut self, source: usize, time: Time) {
-        let rank = (self.nodes[self.width + source] >> 32) as u32;
-        self.play(source, entry(time, rank, source));
+        let before = self.entry(source);
+        if time != time_of(before) {
+            self.replace(source, at(time, before));
+        }
     }
 
     /// Sets the source's event unless it has an earlier one.
@@ -84,22 +112,40 @@ impl Agenda {
 
     /// Gives a source this rank and no event.
     pub fn enrol(&mut self, source: usize, rank: u32) {
-        self.play(source, entry(Time::NEVER, rank, source));
+        self.replace(source, entry(Time::NEVER, rank, source));
     }
 
-    #[inline]
+    #[inline(always)]
+    fn replace(&mut self, source: usize, entry: Entry) {
+        if self.width == 1 {
+            self.crown(entry);
+        } else {
+            self.play(source, entry);
+        }
+    }
+
+    /// Plays the matches that an entry changes, up to the first one whose winner was, and is, another.
+    #[inline(never)]
     fn play(&mut self, source: usize, entry: Entry) {
-        let nodes = self.nodes.as_mut_slice();
-        let (mut node, mut winner) = (self.width + source, entry);
-        nodes[node] = winner;
-        while node > 1 {
-            winner = winner.min(nodes[node ^ 1]);
-            node >>= 1;
-            if nodes[node] == winner {
+        let (mut player, mut winner) = (self.width + source, entry);
+        let least = entry.min(self.entry(source));
+        while player > 1 {
+            let group = &mut self.matches[player / PLAYERS];
+            group[player % PLAYERS] = winner;
+            let [a, b, c, d] = *group;
+            winner = a.min(b).min(c.min(d));
+            if winner < least {
                 return;
             }
-            nodes[node] = winner;
+            player /= PLAYERS;
         }
+        self.crown(winner);
+    }
+
+    #[inline(always)]
+    fn crown(&mut self, winner: Entry) {
+        self.matches[0][1] = winner;
+        self.first = winner;
     }
 }
 

@@ -1,7 +1,7 @@
 //! What happens next among very many sources: a time wheel.
 //!
 //! As the [`crate::agenda::Agenda`], it keeps one pending event per source, and its order is total: by time,
-//! then by the source's number. A tournament plays log2(n) matches for each change; here an event goes into
+//! then by the source's number. A tournament plays log4(n) matches for each change; here an event goes into
 //! the bucket of its time, and only the bucket that is being emptied is sorted. That pays with hundreds of
 //! links and more. (R. Brown: Calendar queues, CACM 31(10), 1988; G. Varghese, T. Lauck: Hashed and
 //! hierarchical timing wheels, SOSP 1987.)

@@ -268,10 +268,11 @@ impl Network {
             Some((packet, ready))
         } else {
             let due = self.now + route.reverse_delay;
+            let first = route.fly_home(due, packet);
+            self.await_home(place, first);
             if self.is_watched {
                 self.write_way_home(packet.for_record(), self.now, due);
             }
-            self.fly_home(due, packet);
             None
         }
     }
@@ -282,7 +283,7 @@ impl Network {
         match hop {
             Hop::Here(link) => self.offer(packet, link),
             Hop::After { delay, delay_line } => self.fly(delay_line, self.now + delay, packet),
-            Hop::Routed => self.set_off(packet),
+            Hop::Routed => self.set_off(packet.entering(self.now)),
         }
     }
 
@@ -294,18 +295,10 @@ impl Network {
         }
     }
 
-    /// A packet will reach its sender at `due`, which sees it when its host is ready.
+    /// Schedules the arrival of a packet at its sender, if it is the first on its way there.
     #[inline(always)]
-    fn fly_home(&mut self, due: Time, packet: Packet) {
-        let place = self.places.of(packet.flow);
-        let Some(Some(route)) = self.routes.get_mut(place) else {
-            return;
-        };
-        let due = match &mut route.hosts {
-            Some(hosts) => hosts.sender.ready(due),
-            None => due,
-        };
-        if set_off(&mut route.home, due, packet) {
+    fn await_home(&mut self, place: usize, first: Option<Time>) {
+        if let Some(due) = first {
             self.arrivals.set(self.delay_lines.len() + place, due);
         }
     }
@@ -315,7 +308,7 @@ impl Network {
     fn offer(&mut self, packet: Packet, link: u32) {
         let link = link as usize;
         if self.links[link].propagation.exists {
-            self.admit_flying(packet, link);
+            self.admit_flying(packet.entering(self.now), link);
         } else {
             self.admit::<false>(packet, link, self.is_watched);
         }
@@ -414,13 +407,17 @@ impl Network {
     /// A receiver's packet sets off at its local time.
     #[inline(always)]
     fn start_back(&mut self, packet: Packet, local: Time) {
-        let Some(Some(route)) = self.routes.get(self.places.of(packet.flow)) else {
+        let place = self.places.of(packet.flow);
+        let Some(Some(route)) = self.routes.get_mut(place) else {
             return;
         };
         match route.first_hop_back() {
             Some(Hop::After { delay, delay_line }) => self.fly(delay_line, local + delay, packet),
-            Some(Hop::Here(_) | Hop::Routed) => self.set_off(packet),
-            None => self.fly_home(local + route.reverse_delay, packet),
+            Some(Hop::Here(_) | Hop::Routed) => self.set_off(packet.entering(self.now)),
+            None => {
+                let first = route.fly_home(local + route.reverse_delay, packet);
+                self.await_home(place, first);
+            }
         }
     }
 

@@ -208,7 +208,8 @@ pub const NO_PACKET: Packet = Packet {
 };
 
 impl Packet {
-    /// The packet as it enters a queue.
+    /// The packet as it enters a queue; before that, a copy with a place of its own in memory, as [`Packet::for_record`],
+    /// of which only the time of entering, which nobody has read yet, is another.
     #[inline(always)]
     #[must_use]
     pub fn entering(&self, now: Time) -> Packet {

@@ -23,7 +23,7 @@ pub fn first_due(flight: &Flight) -> Time {
 #[inline(always)]
 pub fn set_off(flight: &mut Flight, due: Time, packet: Packet) -> bool {
     match flight.back() {
-        Some(&(last, _)) if last > due => put_in_order(flight, due, packet),
+        Some(&(last, _)) if last > due => put_in_order(flight, due, packet.entering(due)),
         _ => {
             flight.push_back((due, packet));
             flight.len() == 1
@@ -174,6 +174,17 @@ impl Route {
         } else {
             further.reverse.get(index + 1).copied()
         }
+    }
+
+    /// A packet will reach the sender at `due`, which sees it when its host is ready; returns when that is if it is the
+    /// first of those on their way.
+    #[inline(always)]
+    pub fn fly_home(&mut self, due: Time, packet: Packet) -> Option<Time> {
+        let due = match &mut self.hosts {
+            Some(hosts) => hosts.sender.ready(due),
+            None => due,
+        };
+        set_off(&mut self.home, due, packet).then_some(due)
     }
 
     /// The first hop on the path back.

@@ -220,7 +220,7 @@ impl Receiver {
                 self.on_segment(packet, now)
             }
             Kind::Syn => self.on_syn(packet.timestamp, now),
-            Kind::ServerSynAck => self.on_server_syn_ack(packet, now),
+            Kind::ServerSynAck => self.on_server_syn_ack(&packet.for_record(), now),
             _ => {
                 self.on_last_ack(now);
                 None
@@ -262,7 +262,7 @@ impl Receiver {
             self.establish(now);
         }
         if self.echo_of_marks.is_on() {
-            self.hear_marks(packet);
+            self.hear_marks(&packet.for_record());
         }
         if packet.sequence != self.next || !self.ranges.is_empty() {
             return self.on_disorder(packet.sequence, packet.timestamp, now);
@@ -310,7 +310,7 @@ impl Receiver {
     }
 
     /// RFC 5681 section 4.2: at least every second segment, and within the timer.
-    #[inline]
+    #[inline(always)]
     fn acknowledge_or_wait(&mut self, gap: Time, now: Time) -> Option<Reply> {
         let at_once = self.ack_now
             || match self.policy {
@@ -340,20 +340,31 @@ impl Receiver {
         self.quick.on_ack();
         self.timer = Time::NEVER;
         self.sent_packets += 1;
-        let blocks = self.blocks(duplicate);
-        Reply {
+        let mut reply = Reply {
             kind: Kind::Ack,
             ack: self.next,
             echo: self.echo,
-            wire_bytes: self.ack_bytes + blocks.as_ref().map_or(0, Blocks::option_bytes),
-            blocks,
+            wire_bytes: self.ack_bytes,
+            blocks: None,
             flags: self
                 .echo_of_marks
                 .flags()
-                .with_dsack(duplicate.is_some() && self.sack)
                 .with_opened(self.window.take_news()),
             ecn: self.echo_of_marks.of_acks(),
+        };
+        if self.sack && (duplicate.is_some() || !self.ranges.is_empty()) {
+            self.report(duplicate, &mut reply);
         }
+        reply
+    }
+
+    /// Adds what there is to report of segments out of order.
+    #[inline(never)]
+    fn report(&self, duplicate: Option<u64>, reply: &mut Reply) {
+        let blocks = self.ranges.blocks(duplicate, self.block_limit);
+        reply.wire_bytes += blocks.option_bytes();
+        reply.flags = reply.flags.with_dsack(duplicate.is_some());
+        reply.blocks = Some(blocks);
     }
 
     /// A segment out of order, a duplicate, or one that fills a hole: acknowledged at once, unless SACKs are compressed.
@@ -402,14 +413,6 @@ impl Receiver {
         }
         self.compression.release();
         Some(self.acknowledge(duplicate.then_some(sequence)))
-    }
-
-    #[inline]
-    fn blocks(&self, duplicate: Option<u64>) -> Option<Blocks> {
-        if !self.sack || (self.ranges.is_empty() && duplicate.is_none()) {
-            return None;
-        }
-        Some(self.ranges.blocks(duplicate, self.block_limit))
     }
 }
 

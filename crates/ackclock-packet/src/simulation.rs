@@ -272,7 +272,7 @@ impl Simulation {
     fn reach_receiver(&mut self, packet: &Packet, local: Time) {
         let place = self.network.places().of(packet.flow);
         if let Some(delays) = &mut self.delays {
-            delays.on_arrival(place, packet, local);
+            delays.on_arrival(place, &packet.for_record(), local);
         }
         let Stage::Connection(flow) = &mut self.stages[place] else {
             return self.reach_sink(place, packet.for_record(), local);

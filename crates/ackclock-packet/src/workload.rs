@@ -8,6 +8,8 @@ use ackclock_units::Time;
 pub struct Workload {
     mss_bytes: u64,
     size_bytes: Option<u64>,
+    /// Data segments of the whole transfer; `u64::MAX` if endless.
+    segments: u64,
     /// Time between two segments that a rate-limited application writes; none if it is too short for
     /// the clock.
     period: Option<Time>,
@@ -22,6 +24,7 @@ impl Workload {
         Workload {
             mss_bytes,
             size_bytes: plan.size_bytes,
+            segments: segments_of(plan.size_bytes, mss_bytes),
             period: plan
                 .application_rate
                 .map(|rate| rate.transmission_time(mss_bytes))
@@ -59,26 +62,30 @@ impl Workload {
 
     /// The transfer ends after `segments` data segments, if it does not end earlier.
     pub fn end_at(&mut self, segments: u64) {
-        if segments < self.segments() {
+        if segments < self.segments {
             self.size_bytes = Some(segments.saturating_mul(self.mss_bytes));
+            self.segments = segments_of(self.size_bytes, self.mss_bytes);
         }
     }
 
     /// Data segments of the whole transfer; `u64::MAX` if endless.
+    #[inline]
     pub fn segments(&self) -> u64 {
-        self.size_bytes
-            .map_or(u64::MAX, |bytes| bytes.div_ceil(self.mss_bytes))
+        self.segments
     }
 
     /// Segments written up to `now`, the FIN included once all data are.
     #[inline]
     pub fn available(&self, now: Time) -> u64 {
+        let all = self.segments.saturating_add(1);
+        if self.period.is_none() {
+            return all;
+        }
         let written = self.written(now);
-        let total = self.segments();
-        if total == u64::MAX || written < total {
+        if written < self.segments {
             written
         } else {
-            total + 1
+            all
         }
     }
 
@@ -106,7 +113,7 @@ impl Workload {
     /// Whether segment `sequence` is the FIN.
     #[inline]
     pub fn is_fin(&self, sequence: u64) -> bool {
-        sequence == self.segments()
+        sequence == self.segments
     }
 
     /// Payload of segment `sequence`: the MSS, less in the last one, nothing in the FIN.
@@ -126,6 +133,10 @@ impl Workload {
         let full = segments.saturating_mul(self.mss_bytes);
         self.size_bytes.map_or(full, |size| full.min(size))
     }
+}
+
+fn segments_of(size_bytes: Option<u64>, mss_bytes: u64) -> u64 {
+    size_bytes.map_or(u64::MAX, |bytes| bytes.div_ceil(mss_bytes))
 }
 
 #[cfg(test)]

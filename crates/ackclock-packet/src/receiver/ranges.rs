@@ -23,6 +23,10 @@ impl Ranges {
 
     /// The range that has this segment.
     pub fn range_of(&self, sequence: u64) -> Option<Block> {
+        let &(_, last_end) = self.held.back()?;
+        if sequence >= last_end {
+            return None;
+        }
         let after = self.held.partition_point(|&(start, _)| start <= sequence);
         let range = *self.held.get(after.checked_sub(1)?)?;
         (sequence < range.1).then_some(range)
@@ -53,6 +57,11 @@ impl Ranges {
 
     /// Keeps a segment above a hole.
     pub fn keep(&mut self, sequence: u64) {
+        if let Some(last) = self.held.back_mut().filter(|last| last.1 == sequence) {
+            last.1 += 1;
+            let range = *last;
+            return self.lengthen(range);
+        }
         let at = self.held.partition_point(|&(start, _)| start <= sequence);
         let touches_previous = at > 0 && self.held[at - 1].1 == sequence;
         let touches_next = at < self.held.len() && self.held[at].0 == sequence + 1;
@@ -76,6 +85,15 @@ impl Ranges {
             }
         };
         self.remember(range);
+    }
+
+    /// Remembers the last range, which a segment has joined at its end: nothing else has changed if it was that before.
+    fn lengthen(&mut self, range: Block) {
+        if self.recent_count > 0 && self.recent[0].0 == range.0 {
+            self.recent[0] = range;
+        } else {
+            self.remember(range);
+        }
     }
 
     /// Puts a range first among the recent ones, in place of those it has swallowed.

@@ -10,6 +10,7 @@ use crate::packet::Packet;
 use ackclock_congestion::Ack;
 
 impl Sender {
+    #[inline]
     pub(super) fn on_ack(
         &mut self,
         packet: &Packet,
@@ -17,6 +18,25 @@ impl Sender {
         now: Time,
         out: &mut impl Outlet,
     ) {
+        let advances = packet.sequence > self.board.unacknowledged();
+        if advances && blocks.is_none() && self.tcp.sack && self.is_plain(packet) {
+            self.hear::<true>(packet, None, now, out);
+        } else {
+            self.hear::<false>(packet, blocks, now, out);
+        }
+    }
+
+    /// Takes an ACK in. It exists twice: one that finds all in order, advances and reports nothing else (`PLAIN`), as
+    /// most do, pays for nothing that the others need.
+    #[inline(never)]
+    fn hear<const PLAIN: bool>(
+        &mut self,
+        packet: &Packet,
+        blocks: Option<&Blocks>,
+        now: Time,
+        out: &mut impl Outlet,
+    ) {
+        let blocks = if PLAIN { None } else { blocks };
         let ack = packet.sequence;
         if ack > self.board.next() {
             return;
@@ -25,11 +45,15 @@ impl Sender {
         let prior_in_flight = self.board.in_flight();
         let prior_outstanding = self.board.outstanding();
         let prior_highest = self.board.highest_sacked();
-        let advanced = ack > prior_unacknowledged;
-        if packet.flags.has_dsack() {
+        let advanced = PLAIN || ack > prior_unacknowledged;
+        if !PLAIN && packet.flags.has_dsack() {
             self.hear_dsack(blocks, out);
         }
-        let delivery = self.take_delivery(packet, blocks, advanced, now);
+        let delivery = if PLAIN {
+            self.take_plain(ack)
+        } else {
+            self.take_delivery(packet, blocks, advanced, now)
+        };
         let heard = self.rack.advance(&delivery, now);
         let rtt = self.measure_rtt(&delivery, packet, advanced, now);
         self.heard_rtt = rtt;
@@ -39,7 +63,7 @@ impl Sender {
         let prior_delivered = delivery
             .latest
             .map(|latest| self.rates.delivered_before(&latest));
-        let found = if self.is_plain(packet) {
+        let found = if PLAIN || self.is_plain(packet) {
             Found::default()
         } else {
             self.note_reordering(delivery.original.filter(|&late| Some(late) < prior_highest));
@@ -119,6 +143,15 @@ impl Sender {
         if let Some(&(sequence, _)) = block {
             self.hear_duplicate(sequence, out);
         }
+    }
+
+    /// All that an ACK acknowledges was sent once, and nothing is SACKed or lost.
+    #[inline(always)]
+    fn take_plain(&mut self, ack: u64) -> Delivery {
+        let mut delivery = Delivery::default();
+        self.board.acknowledge_in_order(ack, &mut delivery);
+        self.rates.deliver(delivery.segments);
+        delivery
     }
 
     #[inline]

@@ -68,8 +68,15 @@ impl Sender {
 
     /// RFC 8985 section 7.4.2: once the probe is acknowledged, was it a retransmission that repaired a loss?
     /// Not if a duplicate is reported, by SACK or by a plain duplicate ACK; yes if the ACK goes beyond.
+    #[inline]
     pub(super) fn settle_probe(&mut self, packet: &Packet, advanced: bool, now: Time) {
-        let Some(probe) = self.probe else { return };
+        if let Some(probe) = self.probe {
+            self.settle(probe, packet, advanced, now);
+        }
+    }
+
+    #[cold]
+    fn settle(&mut self, probe: Probe, packet: &Packet, advanced: bool, now: Time) {
         if packet.sequence < probe.end {
             return;
         }

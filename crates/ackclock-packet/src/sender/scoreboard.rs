@@ -313,22 +313,28 @@ impl Scoreboard {
     #[inline]
     pub fn acknowledge(&mut self, ack: u64, delivery: &mut Delivery) {
         if self.is_clean() {
-            let first = *self.segment(self.unacknowledged);
-            let last = *self.segment(ack - 1);
-            delivery.segments += (ack - self.unacknowledged) as u32;
-            delivery.oldest = Some(first.sent);
-            delivery.newest = Some(last.sent);
-            delivery.see(ack - 1, &last);
-            if let Some(heard) = &mut delivery.heard {
-                heard.acknowledged(ack - 1, last.sent);
-            }
-            if self.firsts > 0 {
-                self.release(ack);
-            }
-            self.unacknowledged = ack;
+            self.acknowledge_in_order(ack, delivery);
         } else {
             self.acknowledge_each(ack, delivery);
         }
+    }
+
+    /// The same where [`Scoreboard::is_clean`].
+    #[inline(always)]
+    pub fn acknowledge_in_order(&mut self, ack: u64, delivery: &mut Delivery) {
+        let first = *self.segment(self.unacknowledged);
+        let last = *self.segment(ack - 1);
+        delivery.segments += (ack - self.unacknowledged) as u32;
+        delivery.oldest = Some(first.sent);
+        delivery.newest = Some(last.sent);
+        delivery.see(ack - 1, &last);
+        if let Some(heard) = &mut delivery.heard {
+            heard.acknowledged(ack - 1, last.sent);
+        }
+        if self.firsts > 0 {
+            self.release(ack);
+        }
+        self.unacknowledged = ack;
     }
 
     fn acknowledge_each(&mut self, ack: u64, delivery: &mut Delivery) {
@@ -371,9 +377,27 @@ impl Scoreboard {
     }
 
     /// Takes a SACK block; only segments not SACKed before cost anything.
+    #[inline]
     pub fn sack(&mut self, (start, end): Block, delivery: &mut Delivery) {
         let start = start.max(self.unacknowledged);
         let end = end.min(self.next);
+        if start < end && self.known_from(start) < end {
+            self.sack_run(start, end, delivery);
+        }
+    }
+
+    /// The end of the run of SACKed segments that begins with this one, as far as it is known.
+    #[inline]
+    fn known_from(&self, sequence: u64) -> u64 {
+        let segment = self.segment(sequence);
+        if segment.flags & SACKED == 0 {
+            return sequence;
+        }
+        segment.flight_start
+    }
+
+    #[inline(never)]
+    fn sack_run(&mut self, start: u64, end: u64, delivery: &mut Delivery) {
         let mut sequence = start;
         while sequence < end {
             if self.segment(sequence).flags & SACKED != 0 {
@@ -383,10 +407,8 @@ impl Scoreboard {
                 sequence += 1;
             }
         }
-        if start < end {
-            // The run now reaches at least `sequence`: remember it for the next, longer block.
-            self.segment_mut(start).flight_start = sequence;
-        }
+        // The run now reaches at least `sequence`: remember it for the next, longer block.
+        self.segment_mut(start).flight_start = sequence;
     }
 
     fn sack_one(&mut self, sequence: u64, delivery: &mut Delivery) {

@@ -181,16 +181,22 @@ impl Sender {
     #[inline]
     pub(super) fn refill(&mut self, now: Time, out: &mut impl Outlet) {
         if self.asks_for_room() && self.wakes() {
-            let was_idle = self.board.outstanding() == 0;
-            if was_idle {
-                self.restart(now);
-            }
-            let available = self.workload.available(now);
-            self.write_to(available, now, out);
-            self.transmit(now, out);
-            if was_idle && self.board.outstanding() > 0 {
-                self.start_timer(now);
-            }
+            self.write_on(now, out);
+        }
+    }
+
+    /// The application is woken, writes, and what the window allows is sent.
+    #[inline(never)]
+    fn write_on(&mut self, now: Time, out: &mut impl Outlet) {
+        let was_idle = self.board.outstanding() == 0;
+        if was_idle {
+            self.restart(now);
+        }
+        let available = self.workload.available(now);
+        self.write_to(available, now, out);
+        self.transmit(now, out);
+        if was_idle && self.board.outstanding() > 0 {
+            self.start_timer(now);
         }
     }
 

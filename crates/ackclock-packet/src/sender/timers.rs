@@ -92,7 +92,7 @@ impl Sender {
     /// Restarts the timeout after an ACK: on progress, or when a SACK shows that what was sent before the first hole's
     /// last sending still arrives (Linux's rule against early timeouts). Waiting for what is overtaken does not put it
     /// off: else a hole that time does not condemn would never be repaired while others are reordered.
-    #[inline]
+    #[inline(always)]
     pub(super) fn rearm(&mut self, delivery: &Delivery, found: &Found, advanced: bool, now: Time) {
         if self.board.outstanding() == 0 {
             self.timers.stop();

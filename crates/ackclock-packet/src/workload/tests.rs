@@ -4,6 +4,7 @@ fn workload(size_bytes: Option<u64>, rate_bytes_per_s: Option<f64>) -> Workload 
     Workload {
         mss_bytes: 1000,
         size_bytes,
+        segments: segments_of(size_bytes, 1000),
         period: rate_bytes_per_s.map(|rate| Time::from_seconds(1000.0 / rate)),
         started: Time::NEVER,
         stop: Time::NEVER,
