@@ -94,7 +94,7 @@ def test_one_flow_with_a_buffer_of_one_bdp_fills_the_link(congestion: str, rate:
     """But for what compressed SACKs cost at 10 Mb/s: the real kernel (engine `linux`) uses 0.9931 of the link there.
 
     The median of five starts: at 1 Gb/s one in five of Reno's has a third recovery at the end of slow start, which
-    halves the window once more (17 of 80; the kernel 5 of 56).
+    halves the window once more (19 of 80; the kernel 5 of 56).
     """
     used = [
         lab.utilisation(lab.run(120.0, rtt_s, f'"{congestion}"', warmup_s=20.0, rate=rate, limit="1bdp", seeds=(seed,)))
