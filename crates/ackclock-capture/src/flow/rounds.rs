@@ -49,6 +49,8 @@ const TOGETHER_NS: i64 = 1_000_000;
 const MUCH: f64 = 0.25;
 /// Growth of the window from round to round in slow start; with delayed acknowledgements it is 1.5.
 const SLOW_START_GROWTH: f64 = 1.25;
+/// A round after a loss, what was under way before is so many times as much, where the window begins anew.
+const FROM_START: u64 = 4;
 /// Rounds without that growth, until slow start is over.
 const FLAT_ROUNDS: u32 = 3;
 /// A standing queue adds this share to the shortest RTT.
@@ -86,6 +88,10 @@ pub struct Rounds {
     repaired: u32,
     /// Timestamps tell how long packets wait.
     knows_waits: bool,
+    /// What was under way when the present loss began.
+    lost_bytes: u64,
+    /// A window that no reduction goes below (RFC 5681 equation 4).
+    least_bytes: u64,
     ssthresh_bytes: u64,
     flat: u32,
     out_of_slow_start: bool,
@@ -324,15 +330,22 @@ impl Rounds {
     }
 
     /// The sender comes down.
-    pub fn loss(&mut self) {
+    pub fn loss(&mut self, mss: u32) {
+        self.least_bytes = 2 * u64::from(mss);
+        self.lost_bytes = self.window_bytes();
         self.out_of_slow_start = true;
         self.after_loss = 2;
     }
 
-    /// The retransmission timer expired: slow start again.
-    pub fn timeout(&mut self) {
+    /// The retransmission timer expired: slow start again. While something is `repairing` already, it is the same loss, and
+    /// ssthresh stays (RFC 5681 section 3.1, equation 4).
+    pub fn timeout(&mut self, mss: u32, repairing: bool) {
+        if !repairing {
+            self.lost_bytes = self.window_bytes();
+        }
+        self.least_bytes = 2 * u64::from(mss);
+        self.ssthresh_bytes = (self.lost_bytes / 2).max(self.least_bytes);
         self.out_of_slow_start = false;
-        self.ssthresh_bytes = self.window_bytes() / 2;
         self.flat = 0;
         self.after_loss = 2;
     }
@@ -423,6 +436,7 @@ impl Rounds {
             return Limit::Unknown;
         }
         let (bps, queue_ns) = (round.bps, round.queue_ns as f64);
+        self.look_for_a_start_over();
         let losing = f64::from(self.repairs) > FULL_LOSS * f64::from(self.sends.max(1));
         self.pace.round();
         self.rise.round(self.max_pipe_bytes);
@@ -441,19 +455,26 @@ impl Rounds {
             beside.queues.put(*round);
         }
         let full = self.fills_link(round, beside);
-        let left = self.after_loss == 0 && self.unused * 2 > self.alone.max(1);
+        // What answers acknowledgements may wait for a full link before the point.
+        let left = !full && self.after_loss == 0 && self.unused * 2 > self.alone.max(1);
         if left {
             return Limit::Application;
         }
         // One window that was shut at its end is enough: else the congestion window may be smaller by a segment.
-        if self.shut > 0 && (self.shut + self.filled) * 2 > self.acks {
+        let reaches = (self.shut + self.filled) * 2 > self.acks;
+        if reaches && self.shut > 0 {
             return Limit::Receiver;
         }
         let capacity_bps = self.capacity.bps();
         let whole_bps = capacity_bps.unwrap_or(0.0).max(self.most_bps);
         let fills = self.capacity.stretched() && bps >= FILLS * whole_bps;
         if !queued && !fills && !full && self.own_pace() {
-            return Limit::Application;
+            // Who reaches the end of the window all the time has more to send, and a window that stays is no congestion window.
+            return if reaches {
+                Limit::Receiver
+            } else {
+                Limit::Application
+            };
         }
         let grown = self.max_pipe_bytes as f64
             >= SLOW_START_GROWTH * self.previous_max_pipe_bytes.max(1) as f64;
@@ -476,6 +497,18 @@ impl Rounds {
             Limit::SharedBottleneck
         } else {
             Limit::Bottleneck
+        }
+    }
+
+    /// Who comes down to much less than any reduction leaves repairs from the start, in slow start, as after a timeout
+    /// (Jacobson 1988).
+    fn look_for_a_start_over(&mut self) {
+        let little = self.lost_bytes / FROM_START;
+        let after = self.after_loss == 1 && self.out_of_slow_start;
+        if after && little >= self.least_bytes && self.max_pipe_bytes <= little {
+            self.out_of_slow_start = false;
+            self.ssthresh_bytes = self.lost_bytes / 2;
+            self.flat = 0;
         }
     }
 
@@ -591,5 +624,101 @@ mod tests {
         assert!(!rises((0..40).map(|round| 10 + round % 2)));
         assert!(!rises((0..40).map(|round| 10 + round * 7 % 11)));
         assert!(!rises((10..26).chain([12; 4])));
+    }
+
+    const MSS: u32 = 1000;
+    const ROUND_NS: i64 = 10_000_000;
+
+    /// A round in which so much is under way at most, from the end of the one before on.
+    fn round(rounds: &mut Rounds, pipe: u64, meanwhile: impl FnOnce(&mut Rounds)) -> u8 {
+        let now_ns = rounds.start_ns + ROUND_NS;
+        rounds.sent(now_ns, rounds.start_delivered + pipe, pipe, false);
+        rounds.acked(ROUND_NS, false, false);
+        meanwhile(rounds);
+        let delivered = rounds.start_delivered + pipe;
+        rounds.end(now_ns, delivered, ROUND_NS, &mut Beside::default());
+        rounds.latest
+    }
+
+    fn begun() -> Rounds {
+        let mut rounds = Rounds::of(0);
+        rounds.begin(1, 0);
+        rounds
+    }
+
+    /// What holds the sender back in the rounds after a loss with 16 segments under way.
+    fn after_a_loss(pipes: impl IntoIterator<Item = u64>) -> Vec<u8> {
+        let mut rounds = begun();
+        round(&mut rounds, 16_000, |rounds| rounds.loss(MSS));
+        pipes
+            .into_iter()
+            .map(|pipe| round(&mut rounds, pipe, |_| ()))
+            .collect()
+    }
+
+    #[test]
+    fn a_window_that_begins_anew_is_in_slow_start_up_to_half_of_what_was_lost() {
+        let anew = after_a_loss([2000, 4000, 7000, 9000]);
+        assert_eq!(anew[..3], [Limit::SlowStart as u8; 3]);
+        assert_eq!(anew[3], Limit::Control as u8);
+        let halved = after_a_loss([8000, 9000, 10_000]);
+        assert_eq!(halved, [Limit::Control as u8; 3]);
+    }
+
+    #[test]
+    fn a_timeout_in_a_repair_leaves_the_threshold_where_it_is() {
+        let threshold = |repairing| {
+            let mut rounds = begun();
+            round(&mut rounds, 16_000, |rounds| rounds.loss(MSS));
+            for _ in 0..2 {
+                round(&mut rounds, 1000, |_| ());
+            }
+            rounds.timeout(MSS, repairing);
+            rounds.ssthresh_bytes
+        };
+        assert_eq!(threshold(true), 8000);
+        assert_eq!(threshold(false), 2000, "RFC 5681 equation 4");
+    }
+
+    /// The same rate all the time, away from the sender; `filled`: up to the end of the receiver's window.
+    fn steadily(filled: bool) -> u8 {
+        let mut rounds = begun();
+        let mut limit = 0;
+        for _ in 0..10 {
+            limit = round(&mut rounds, 4000, |rounds| {
+                if filled {
+                    rounds.filled();
+                }
+            });
+        }
+        limit
+    }
+
+    #[test]
+    fn a_steady_rate_is_the_applications_unless_it_fills_the_receivers_window() {
+        assert_eq!(steadily(false), Limit::Application as u8);
+        assert_eq!(steadily(true), Limit::Receiver as u8);
+    }
+
+    #[test]
+    fn what_is_not_answered_at_once_waits_for_a_full_link_or_was_never_sent() {
+        // Segments that are 1 ms apart, with nothing sent between acknowledgements.
+        let limit = |segments: u64| {
+            let mut rounds = Rounds {
+                repaired: REPAIRED,
+                ..begun()
+            };
+            round(&mut rounds, 1000 * segments, |rounds| {
+                let start_ns = rounds.start_ns;
+                for number in 0..segments {
+                    let now_ns = start_ns + 1_000_000 * number as i64;
+                    rounds.follows(now_ns, MSS);
+                    rounds.sent(now_ns, 1000 * number, 1000 * segments, false);
+                    rounds.acked(2 * TOGETHER_NS, true, false);
+                }
+            })
+        };
+        assert_ne!(limit(10), Limit::Application as u8, "the link is full");
+        assert_eq!(limit(5), Limit::Application as u8, "it is not");
     }
 }
