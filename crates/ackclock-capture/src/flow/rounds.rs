@@ -115,6 +115,8 @@ struct Pace {
     until: (i64, u64),
     rounds: u32,
     sends: u32,
+    /// In one of them packets waited.
+    queued: bool,
     bps: f64,
     steady: u32,
     /// The last rate that was steady, how far that is believed, and what was sent since it was looked for.
@@ -154,7 +156,8 @@ impl Pace {
         second
     }
 
-    fn round(&mut self) {
+    /// A round is over. A rate that stays while packets are `queued` may be what the link gives, and is no sign.
+    fn round(&mut self, queued: bool) {
         self.rounds += 1;
         if self.since_sends >= KNOWN_SENDS {
             let bps = rate(self.since, self.until);
@@ -170,15 +173,20 @@ impl Pace {
                 }
             }
         }
+        self.queued |= queued;
         if self.rounds < STEADY_ROUNDS || self.sends < STEADY_SENDS {
             return;
         }
         let bps = rate(self.from, self.until);
         let change = (bps - self.bps).abs() / self.bps.max(1.0);
         let allowed = if self.steady > 0 { UNSTEADY } else { STEADY };
-        let steady = if change < allowed { self.steady + 1 } else { 0 };
+        let steady = if change < allowed {
+            self.steady + u32::from(!self.queued)
+        } else {
+            0
+        };
         let begun_bps = if steady > 1 { self.bps } else { bps }; // it must not drift away
-        if steady >= STEADY_ELSEWHERE {
+        if steady >= STEADY_ELSEWHERE && !self.queued {
             self.own_bps = begun_bps;
             self.trust = self.trust.max(TRUST / 2);
         }
@@ -186,6 +194,7 @@ impl Pace {
             from: self.until,
             rounds: 0,
             sends: 0,
+            queued: false,
             bps: begun_bps,
             steady,
             ..*self
@@ -438,7 +447,6 @@ impl Rounds {
         let (bps, queue_ns) = (round.bps, round.queue_ns as f64);
         self.look_for_a_start_over();
         let losing = f64::from(self.repairs) > FULL_LOSS * f64::from(self.sends.max(1));
-        self.pace.round();
         self.rise.round(self.max_pipe_bytes);
         // Delayed acknowledgements of a few segments look like a queue, and so does a sender that waits for its application.
         let late_ns = LATE * round.spent_ns as f64 / f64::from(self.sends.max(1));
@@ -447,10 +455,11 @@ impl Rounds {
         self.waited = waited_ns > calm_ns;
         let waited = self.waited && waited_ns > WAITED * late_ns;
         let queued = queue_ns > calm_ns && queue_ns > late_ns || waited;
+        let standing = queue_ns > STANDING * rtt_min_ns as f64;
+        self.pace.round(standing && queued && self.looked == 0); // at the sender, acknowledgements tell
         self.repaired = self.repaired.saturating_add(self.repairs);
         self.knows_waits |= self.rtt_count > 0 || self.late_count > 0;
         self.is_touched |= queued || self.repaired > 0;
-        let standing = queue_ns > STANDING * rtt_min_ns as f64;
         if standing {
             beside.queues.put(*round);
         }
@@ -698,6 +707,22 @@ mod tests {
     fn a_steady_rate_is_the_applications_unless_it_fills_the_receivers_window() {
         assert_eq!(steadily(false), Limit::Application as u8);
         assert_eq!(steadily(true), Limit::Receiver as u8);
+    }
+
+    #[test]
+    fn a_rate_that_stays_while_packets_wait_is_no_sign_of_an_application() {
+        let steady = |queued| {
+            let mut pace = Pace::default();
+            for number in 1..=200 {
+                pace.sent(1_000_000 * number, 1000 * number as u64);
+                if number % 5 == 0 {
+                    pace.round(queued);
+                }
+            }
+            (pace.steady >= STEADY_ELSEWHERE, pace.own_bps > 0.0)
+        };
+        assert_eq!(steady(false), (true, true));
+        assert_eq!(steady(true), (false, false));
     }
 
     #[test]
