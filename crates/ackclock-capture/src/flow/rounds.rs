@@ -470,20 +470,14 @@ impl Rounds {
             return Limit::Application;
         }
         // One window that was shut at its end is enough: else the congestion window may be smaller by a segment.
-        let reaches = (self.shut + self.filled) * 2 > self.acks;
-        if reaches && self.shut > 0 {
+        if self.shut > 0 && (self.shut + self.filled) * 2 > self.acks {
             return Limit::Receiver;
         }
         let capacity_bps = self.capacity.bps();
         let whole_bps = capacity_bps.unwrap_or(0.0).max(self.most_bps);
         let fills = self.capacity.stretched() && bps >= FILLS * whole_bps;
         if !queued && !fills && !full && self.own_pace() {
-            // Who reaches the end of the window all the time has more to send, and a window that stays is no congestion window.
-            return if reaches {
-                Limit::Receiver
-            } else {
-                Limit::Application
-            };
+            return Limit::Application;
         }
         let grown = self.max_pipe_bytes as f64
             >= SLOW_START_GROWTH * self.previous_max_pipe_bytes.max(1) as f64;
@@ -687,26 +681,6 @@ mod tests {
         };
         assert_eq!(threshold(true), 8000);
         assert_eq!(threshold(false), 2000, "RFC 5681 equation 4");
-    }
-
-    /// The same rate all the time, away from the sender; `filled`: up to the end of the receiver's window.
-    fn steadily(filled: bool) -> u8 {
-        let mut rounds = begun();
-        let mut limit = 0;
-        for _ in 0..10 {
-            limit = round(&mut rounds, 4000, |rounds| {
-                if filled {
-                    rounds.filled();
-                }
-            });
-        }
-        limit
-    }
-
-    #[test]
-    fn a_steady_rate_is_the_applications_unless_it_fills_the_receivers_window() {
-        assert_eq!(steadily(false), Limit::Application as u8);
-        assert_eq!(steadily(true), Limit::Receiver as u8);
     }
 
     #[test]
