@@ -124,6 +124,16 @@ def test_what_limits_is_what_the_scenario_limits(run):
     assert cubic["nothing"] == 10, "the initial window"
 
 
+def test_a_model_of_the_path_is_in_slow_start_only_until_it_has_found_the_bandwidth():
+    lines = ['duration = "5s"', "[network]", 'topology = "dumbbell"', 'rate = "8.8Mbit"', 'rtt = "2.6ms"']
+    lines += ['queue = { discipline = "pfifo", limit = "5p" }', "[[flows]]", 'congestion = "bbr3"']
+    data = ac.run(ac.loads("\n".join([*lines, "[record]", 'pcap = ["senders"]'])).plan(), seeds=[1])
+    full = data.transmissions.filter(pl.col("limit").is_in(["slow_start", "cwnd"]))
+    counts = Counter(full.filter(pl.col("time_s") > 1)["limit"].to_list())
+    assert counts["cwnd"] > 100, "a window of some segments limits, and stays below where Startup ended"
+    assert counts["slow_start"] == 0
+
+
 def test_what_opens_a_connection_and_datagrams_have_no_window(run):
     data, _ = run
     others = data.transmissions.filter(~pl.col("kind").is_in(["data", "fin"]))

@@ -49,6 +49,8 @@ const TOGETHER_NS: i64 = 1_000_000;
 const MUCH: f64 = 0.25;
 /// Growth of the window from round to round in slow start; with delayed acknowledgements it is 1.5.
 const SLOW_START_GROWTH: f64 = 1.25;
+/// A round after a loss, what was under way before is so many times as much, where the window begins anew.
+const FROM_START: u64 = 4;
 /// Rounds without that growth, until slow start is over.
 const FLAT_ROUNDS: u32 = 3;
 /// A standing queue adds this share to the shortest RTT.
@@ -86,6 +88,10 @@ pub struct Rounds {
     repaired: u32,
     /// Timestamps tell how long packets wait.
     knows_waits: bool,
+    /// What was under way when the present loss began.
+    lost_bytes: u64,
+    /// A window that no reduction goes below (RFC 5681 equation 4).
+    least_bytes: u64,
     ssthresh_bytes: u64,
     flat: u32,
     out_of_slow_start: bool,
@@ -109,6 +115,8 @@ struct Pace {
     until: (i64, u64),
     rounds: u32,
     sends: u32,
+    /// In one of them packets waited.
+    queued: bool,
     bps: f64,
     steady: u32,
     /// The last rate that was steady, how far that is believed, and what was sent since it was looked for.
@@ -148,7 +156,8 @@ impl Pace {
         second
     }
 
-    fn round(&mut self) {
+    /// A round is over. A rate that stays while packets are `queued` may be what the link gives, and is no sign.
+    fn round(&mut self, queued: bool) {
         self.rounds += 1;
         if self.since_sends >= KNOWN_SENDS {
             let bps = rate(self.since, self.until);
@@ -164,15 +173,20 @@ impl Pace {
                 }
             }
         }
+        self.queued |= queued;
         if self.rounds < STEADY_ROUNDS || self.sends < STEADY_SENDS {
             return;
         }
         let bps = rate(self.from, self.until);
         let change = (bps - self.bps).abs() / self.bps.max(1.0);
         let allowed = if self.steady > 0 { UNSTEADY } else { STEADY };
-        let steady = if change < allowed { self.steady + 1 } else { 0 };
+        let steady = if change < allowed {
+            self.steady + u32::from(!self.queued)
+        } else {
+            0
+        };
         let begun_bps = if steady > 1 { self.bps } else { bps }; // it must not drift away
-        if steady >= STEADY_ELSEWHERE {
+        if steady >= STEADY_ELSEWHERE && !self.queued {
             self.own_bps = begun_bps;
             self.trust = self.trust.max(TRUST / 2);
         }
@@ -180,6 +194,7 @@ impl Pace {
             from: self.until,
             rounds: 0,
             sends: 0,
+            queued: false,
             bps: begun_bps,
             steady,
             ..*self
@@ -324,15 +339,22 @@ impl Rounds {
     }
 
     /// The sender comes down.
-    pub fn loss(&mut self) {
+    pub fn loss(&mut self, mss: u32) {
+        self.least_bytes = 2 * u64::from(mss);
+        self.lost_bytes = self.window_bytes();
         self.out_of_slow_start = true;
         self.after_loss = 2;
     }
 
-    /// The retransmission timer expired: slow start again.
-    pub fn timeout(&mut self) {
+    /// The retransmission timer expired: slow start again. While something is `repairing` already, it is the same loss, and
+    /// ssthresh stays (RFC 5681 section 3.1, equation 4).
+    pub fn timeout(&mut self, mss: u32, repairing: bool) {
+        if !repairing {
+            self.lost_bytes = self.window_bytes();
+        }
+        self.least_bytes = 2 * u64::from(mss);
+        self.ssthresh_bytes = (self.lost_bytes / 2).max(self.least_bytes);
         self.out_of_slow_start = false;
-        self.ssthresh_bytes = self.window_bytes() / 2;
         self.flat = 0;
         self.after_loss = 2;
     }
@@ -423,8 +445,8 @@ impl Rounds {
             return Limit::Unknown;
         }
         let (bps, queue_ns) = (round.bps, round.queue_ns as f64);
+        self.look_for_a_start_over();
         let losing = f64::from(self.repairs) > FULL_LOSS * f64::from(self.sends.max(1));
-        self.pace.round();
         self.rise.round(self.max_pipe_bytes);
         // Delayed acknowledgements of a few segments look like a queue, and so does a sender that waits for its application.
         let late_ns = LATE * round.spent_ns as f64 / f64::from(self.sends.max(1));
@@ -433,15 +455,17 @@ impl Rounds {
         self.waited = waited_ns > calm_ns;
         let waited = self.waited && waited_ns > WAITED * late_ns;
         let queued = queue_ns > calm_ns && queue_ns > late_ns || waited;
+        let standing = queue_ns > STANDING * rtt_min_ns as f64;
+        self.pace.round(standing && queued && self.looked == 0); // at the sender, acknowledgements tell
         self.repaired = self.repaired.saturating_add(self.repairs);
         self.knows_waits |= self.rtt_count > 0 || self.late_count > 0;
         self.is_touched |= queued || self.repaired > 0;
-        let standing = queue_ns > STANDING * rtt_min_ns as f64;
         if standing {
             beside.queues.put(*round);
         }
         let full = self.fills_link(round, beside);
-        let left = self.after_loss == 0 && self.unused * 2 > self.alone.max(1);
+        // What answers acknowledgements may wait for a full link before the point.
+        let left = !full && self.after_loss == 0 && self.unused * 2 > self.alone.max(1);
         if left {
             return Limit::Application;
         }
@@ -476,6 +500,18 @@ impl Rounds {
             Limit::SharedBottleneck
         } else {
             Limit::Bottleneck
+        }
+    }
+
+    /// Who comes down to much less than any reduction leaves repairs from the start, in slow start, as after a timeout
+    /// (Jacobson 1988).
+    fn look_for_a_start_over(&mut self) {
+        let little = self.lost_bytes / FROM_START;
+        let after = self.after_loss == 1 && self.out_of_slow_start;
+        if after && little >= self.least_bytes && self.max_pipe_bytes <= little {
+            self.out_of_slow_start = false;
+            self.ssthresh_bytes = self.lost_bytes / 2;
+            self.flat = 0;
         }
     }
 
@@ -591,5 +627,97 @@ mod tests {
         assert!(!rises((0..40).map(|round| 10 + round % 2)));
         assert!(!rises((0..40).map(|round| 10 + round * 7 % 11)));
         assert!(!rises((10..26).chain([12; 4])));
+    }
+
+    const MSS: u32 = 1000;
+    const ROUND_NS: i64 = 10_000_000;
+
+    /// A round in which so much is under way at most, from the end of the one before on.
+    fn round(rounds: &mut Rounds, pipe: u64, meanwhile: impl FnOnce(&mut Rounds)) -> u8 {
+        let now_ns = rounds.start_ns + ROUND_NS;
+        rounds.sent(now_ns, rounds.start_delivered + pipe, pipe, false);
+        rounds.acked(ROUND_NS, false, false);
+        meanwhile(rounds);
+        let delivered = rounds.start_delivered + pipe;
+        rounds.end(now_ns, delivered, ROUND_NS, &mut Beside::default());
+        rounds.latest
+    }
+
+    fn begun() -> Rounds {
+        let mut rounds = Rounds::of(0);
+        rounds.begin(1, 0);
+        rounds
+    }
+
+    /// What holds the sender back in the rounds after a loss with 16 segments under way.
+    fn after_a_loss(pipes: impl IntoIterator<Item = u64>) -> Vec<u8> {
+        let mut rounds = begun();
+        round(&mut rounds, 16_000, |rounds| rounds.loss(MSS));
+        pipes
+            .into_iter()
+            .map(|pipe| round(&mut rounds, pipe, |_| ()))
+            .collect()
+    }
+
+    #[test]
+    fn a_window_that_begins_anew_is_in_slow_start_up_to_half_of_what_was_lost() {
+        let anew = after_a_loss([2000, 4000, 7000, 9000]);
+        assert_eq!(anew[..3], [Limit::SlowStart as u8; 3]);
+        assert_eq!(anew[3], Limit::Control as u8);
+        let halved = after_a_loss([8000, 9000, 10_000]);
+        assert_eq!(halved, [Limit::Control as u8; 3]);
+    }
+
+    #[test]
+    fn a_timeout_in_a_repair_leaves_the_threshold_where_it_is() {
+        let threshold = |repairing| {
+            let mut rounds = begun();
+            round(&mut rounds, 16_000, |rounds| rounds.loss(MSS));
+            for _ in 0..2 {
+                round(&mut rounds, 1000, |_| ());
+            }
+            rounds.timeout(MSS, repairing);
+            rounds.ssthresh_bytes
+        };
+        assert_eq!(threshold(true), 8000);
+        assert_eq!(threshold(false), 2000, "RFC 5681 equation 4");
+    }
+
+    #[test]
+    fn a_rate_that_stays_while_packets_wait_is_no_sign_of_an_application() {
+        let steady = |queued| {
+            let mut pace = Pace::default();
+            for number in 1..=200 {
+                pace.sent(1_000_000 * number, 1000 * number as u64);
+                if number % 5 == 0 {
+                    pace.round(queued);
+                }
+            }
+            (pace.steady >= STEADY_ELSEWHERE, pace.own_bps > 0.0)
+        };
+        assert_eq!(steady(false), (true, true));
+        assert_eq!(steady(true), (false, false));
+    }
+
+    #[test]
+    fn what_is_not_answered_at_once_waits_for_a_full_link_or_was_never_sent() {
+        // Segments that are 1 ms apart, with nothing sent between acknowledgements.
+        let limit = |segments: u64| {
+            let mut rounds = Rounds {
+                repaired: REPAIRED,
+                ..begun()
+            };
+            round(&mut rounds, 1000 * segments, |rounds| {
+                let start_ns = rounds.start_ns;
+                for number in 0..segments {
+                    let now_ns = start_ns + 1_000_000 * number as i64;
+                    rounds.follows(now_ns, MSS);
+                    rounds.sent(now_ns, 1000 * number, 1000 * segments, false);
+                    rounds.acked(2 * TOGETHER_NS, true, false);
+                }
+            })
+        };
+        assert_ne!(limit(10), Limit::Application as u8, "the link is full");
+        assert_eq!(limit(5), Limit::Application as u8, "it is not");
     }
 }

@@ -1,5 +1,6 @@
 //! Why a segment is sent, and what kept it from leaving earlier: for those who want to know. Nothing depends on it.
 
+use ackclock_congestion::Repair;
 use ackclock_record::{Cause, Limit, NONE};
 
 use super::{Phase, Sender};
@@ -96,8 +97,16 @@ impl Sender {
             Stop::Window if matches!(self.phase, Phase::Recovery | Phase::Reduced) => {
                 Limit::Recovery
             }
-            Stop::Window if self.controller.cwnd() < self.controller.ssthresh() => Limit::SlowStart,
+            Stop::Window if self.is_in_slow_start() => Limit::SlowStart,
             Stop::Window => Limit::Cwnd,
         }
+    }
+
+    /// A model of the path leaves its Startup for good, and from then on ssthresh only tells others where that was: a
+    /// window below it does not grow faster.
+    fn is_in_slow_start(&self) -> bool {
+        let ssthresh = self.controller.ssthresh();
+        let is_model = self.controller.repair() == Repair::Controller;
+        self.controller.cwnd() < ssthresh && (ssthresh.is_infinite() || !is_model)
     }
 }

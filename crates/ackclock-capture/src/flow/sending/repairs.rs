@@ -306,6 +306,7 @@ impl Sending {
             Cause::Timeout
                 if self.una >= self.repairs.timeout_until || self.expired(index, data) =>
             {
+                self.rounds.timeout(self.mss, self.repairs.within(self.una));
                 self.repairs.timeout_until = self.sent_until();
                 self.repairs.recover = 0;
                 self.repairs.repaired = 0;
@@ -313,7 +314,6 @@ impl Sending {
                 self.tap_sent();
                 self.board.lose_all();
                 self.duplicate_acks = 0;
-                self.rounds.timeout();
                 if let Some(tap) = &mut self.tap {
                     tap.signal(Signal::Timeout, self.repairs.timeout_until, now_ns);
                 }
@@ -329,7 +329,7 @@ impl Sending {
                 self.repairs.recover = self.sent_until();
                 self.repairs.repaired = 0;
                 self.totals.recoveries += 1;
-                self.rounds.loss();
+                self.rounds.loss(self.mss);
                 if let Some(tap) = &mut self.tap {
                     tap.signal(Signal::Loss, self.repairs.recover, now_ns);
                 }

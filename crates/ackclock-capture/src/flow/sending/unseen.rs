@@ -103,9 +103,13 @@ impl Identities {
         self.agreed >= ENOUGH && self.agreed / RATHER >= self.others
     }
 
+    /// 0 is none, but for a sender that counts and has come to it.
     #[inline]
     fn ahead(&self, identification: Option<u32>) -> Option<(u16, u16)> {
-        let own = identification.filter(|&number| number != 0)? as u16;
+        let own = identification? as u16;
+        if own == 0 && self.expected != Some(0) {
+            return None;
+        }
         let expected = self.expected.unwrap_or(own);
         Some((own, own.wrapping_sub(expected)))
     }
@@ -280,5 +284,27 @@ impl Sending {
             self.send_again(index, copy, 0, rows);
         }
         self.repairs.repaired = end;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_goes_through_0_and_packets_without_one_tell_nothing() {
+        let mut identities = Identities::default();
+        let mut take = |number: u32| identities.take(Some(number), 1, 0);
+        for number in 65_500..65_536 {
+            take(number);
+        }
+        assert_eq!(take(0), Place::Next { missing: 0 });
+        assert_eq!(take(1), Place::Next { missing: 0 });
+        assert_eq!(take(0), Place::Unknown, "no count");
+        assert_eq!(take(3), Place::Next { missing: 1 });
+        let mut none = Identities::default();
+        for _ in 0..20 {
+            assert_eq!(none.take(Some(0), 1, 0), Place::Unknown);
+        }
     }
 }
