@@ -120,7 +120,7 @@ def run_loss(view: RunView) -> float | None:
     sent = view.data.scan("transmissions").filter(pl.col("end") == "sender", pl.col("kind") == "data")
     lost = pl.col("fate").cast(pl.String).is_in(["dropped", "lost"])
     flows = sent.filter(pl.col("run") == view.run, pl.col("time_s") < until_s).group_by("flow").agg(lost.mean())
-    return _mean(flows.collect()["fate"])
+    return _mean(flows.sort("flow").collect()["fate"])
 
 
 def _mean(values: pl.Series) -> float | None:

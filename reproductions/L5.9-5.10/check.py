@@ -31,7 +31,7 @@ def variation(view: RunView) -> float | None:
     """Standard deviation over time of the mean delay of an interval's packets, as a share of its mean."""
     weighed = pl.col("packets") * pl.col("delay_mean_s")
     means = one_way.series(view).group_by("time_s").agg(weighed.sum() / pl.col("packets").sum())
-    delays_s = means["packets"].to_numpy()
+    delays_s = means.sort("time_s")["packets"].to_numpy()  # a sum's last digit is its order's
     return float(np.std(delays_s) / np.mean(delays_s)) if delays_s.size else None
 
 

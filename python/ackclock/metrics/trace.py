@@ -40,6 +40,9 @@ OPENINGS = {
     "server": ("synack_retransmission", "synack_retransmissions"),
 }
 
+#: What a row of `_connections` is of.
+ROW = ["run", "connection", "sender"]
+
 SCHEMA = {"sender": pl.String, "what": pl.String, "value": pl.Float64, "ci95_low": pl.Float64, "ci95_high": pl.Float64}
 SCHEMA |= {"n": pl.Int64}
 
@@ -138,15 +141,15 @@ def _connections(data: Recorded) -> pl.DataFrame:
     own = rows.select("run", "connection", "sender", "flow", "retransmissions", own="sent_packets")
     other = pl.when(pl.col("sender") == "client").then(pl.lit("server")).otherwise(pl.lit("client"))
     heard = rows.select("run", "connection", "received_packets", sender=other)
-    both = both.join(own, on=["run", "connection", "sender"], how="left")
-    both = both.join(heard, on=["run", "connection", "sender"], how="left")
+    both = both.join(own, on=ROW, how="left")
+    both = both.join(heard, on=ROW, how="left")
     again = pl.when(pl.col("sender") == "client").then("syn_retransmissions").otherwise("synack_retransmissions")
     both = both.with_columns(
         packets=pl.coalesce("own", "received_packets").fill_null(0),
         again=pl.col("retransmissions").fill_null(0),
         opening=again,
     )
-    return both.join(_times(data, both), on=["run", "connection", "sender"], how="left")
+    return both.join(_times(data, both), on=ROW, how="left").sort(ROW)  # a sum's last digit is its order's
 
 
 def _times(data: Recorded, both: pl.DataFrame) -> pl.DataFrame:
@@ -155,7 +158,7 @@ def _times(data: Recorded, both: pl.DataFrame) -> pl.DataFrame:
     events = data.scan("events").filter(pl.col("kind").cast(pl.String).is_in(openings)).collect()
     senders = pl.col("kind").cast(pl.String).replace_strict({kind: end for end, (kind, _) in OPENINGS.items()})
     events = events.select("run", "time_s", connection=pl.col("flow") // 2, sender=senders)
-    first = both.select("run", "connection", "sender", time_s="start").filter(pl.col("time_s").is_not_null())
+    first = both.select(*ROW, time_s="start").filter(pl.col("time_s").is_not_null())
     copies = pl.concat([first, events.select(first.columns)]).with_columns(offset=pl.lit(-1, pl.Int64))
     segments = (
         data.scan("segments")

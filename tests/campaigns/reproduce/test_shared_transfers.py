@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import polars as pl
 import pytest
 import synthetic
 
@@ -62,6 +63,16 @@ def test_a_lost_segment_waits_from_its_drop_to_its_retransmission() -> None:
 
 def test_a_retransmission_of_what_was_not_lost_has_no_wait() -> None:
     assert retransmission_time(view([(11.5, 0, "retransmission", 4)])) is None
+
+
+def test_the_mean_wait_is_the_same_whatever_number_of_threads_has_added_it_up() -> None:
+    """A sum's last digit is its order's: here that of the flows, not one in which threads found them."""
+    waits_s = np.random.default_rng(1).exponential(1.0, 5000)
+    drops = [(11.0, flow, "drop", 4) for flow in range(waits_s.size)]
+    events = [*drops, *((11.0 + wait_s, flow, "retransmission", 4) for flow, wait_s in enumerate(waits_s))]
+    flows = {"flows": synthetic.flows(waits_s.size)}
+    by_flow = pl.Series((11.0 + waits_s) - 11.0)
+    assert {retransmission_time(view(sorted(events), **flows)) for _ in range(20)} == {by_flow.mean()}
 
 
 def test_a_syn_waits_from_its_last_transmission() -> None:

@@ -183,4 +183,4 @@ def _told(rows: pl.DataFrame) -> float | None:
     values = rows.select("time_s", "value").drop_nulls().filter(pl.col("value").is_finite())
     if values.height < rows.height:
         return None
-    return float(values.group_by("time_s").agg(pl.col("value").first())["value"].sum())
+    return float(values.group_by("time_s", maintain_order=True).agg(pl.col("value").first())["value"].sum())
