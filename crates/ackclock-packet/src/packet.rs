@@ -124,14 +124,14 @@ impl Flags {
     #[inline(always)]
     #[must_use]
     pub fn with_opened(self, opened: bool) -> Flags {
-        Flags(self.0 & !Flags::OPENED | u8::from(opened) * Flags::OPENED)
+        Flags(self.0 & !Flags::OPENED | (u8::from(opened) * Flags::OPENED))
     }
 
     /// The same with an echo, taken modulo [`Flags::ECHO_MODULUS`].
     #[inline(always)]
     #[must_use]
     pub fn with_echo(self, echo: u8) -> Flags {
-        Flags(self.0 & (Flags::REPEATS | Flags::OPENED) | echo % Flags::ECHO_MODULUS << 1)
+        Flags(self.0 & (Flags::REPEATS | Flags::OPENED) | ((echo % Flags::ECHO_MODULUS) << 1))
     }
 
     /// Data, SYN, SYN/ACK, request: whether it was sent before.

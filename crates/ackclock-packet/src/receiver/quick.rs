@@ -42,7 +42,7 @@ impl Quick {
 
     /// Whether the next ACK is not delayed.
     #[inline]
-    pub fn is_due(&self) -> bool {
+    pub fn is_due(self) -> bool {
         self.left > 0
     }
 }
