@@ -26,7 +26,7 @@ at = "2s"
 link = "bottleneck"
 up = false
 [[network.changes]]
-at = "2100ms"
+at = "2150ms"
 link = "bottleneck"
 delay = "5ms"
 up = true
@@ -55,17 +55,20 @@ def test_the_commands_are_those_reasoned_by_hand():
 
 
 def test_goodput_follows(guest_kernel):
-    """Full rate, half of it, nothing, and something again, as in the packet engine; what happens is told."""
+    """Full rate, half of it, nothing, and something again, as in the packet engine; what happens is told.
+
+    An ACK that waited when the link failed is some 60 ms late.
+    """
     plan = ac.loads(TEXT).plan()
     ours, theirs = (ac.run(plan, engine=engine, jobs=1) for engine in ("linux", "packet"))
     for begin_s, end_s, rate_bps in ((0.3, 1.0, 10e6), (1.2, 2.0, 5e6)):
         for data in (ours, theirs):
             assert sent_bps(data, begin_s, end_s) == pytest.approx(rate_bps, rel=0.03)
     for data in (ours, theirs):
-        assert delivered_bytes(data, 2.05, 2.1) == 0
-        assert delivered_bytes(data, 2.1, 3.0) > 0
+        assert delivered_bytes(data, 2.1, 2.15) == 0
+        assert delivered_bytes(data, 2.15, 3.0) > 0
         told = data.events.filter(pl.col("kind") == "link_change")
-        assert told["time_s"].to_list() == pytest.approx([1.0, 2.0, 2.1], abs=1e-6)
+        assert told["time_s"].to_list() == pytest.approx([1.0, 2.0, 2.15], abs=1e-6)
         assert told["value"].to_list() == [5e6, 0.0, 5e6]
     assert ours.links["lost_total_p"][0] > 0
 
