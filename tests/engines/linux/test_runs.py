@@ -247,6 +247,28 @@ size = "60p"
     assert ours.flows["completion_s"][0] == pytest.approx(theirs.flows["completion_s"][0], rel=0.001)
 
 
+#: A slow start and what follows, over a way back that counts ACKs.
+SLOW_START = """
+duration = "{duration}"
+[network]
+topology = "asymmetric"
+down = {{ rate = "{rate}", delay = "{delay}", queue = {{ discipline = "pfifo", limit = "5000p" }} }}
+up = {{ rate = "{rate}", delay = "{delay}", queue = {{ discipline = "pfifo", limit = "5000p" }} }}
+[[flows]]
+congestion = "cubic"
+"""
+
+
+@pytest.mark.parametrize(("rate", "delay", "duration"), [("100Mbit", "25ms", "1s"), ("20Mbit", "25ms", "3s")])
+def test_a_buffer_that_grows_has_as_many_quick_acks(rate, delay, duration):
+    """Some more than one for two segments, within 2 %: those of segments that open the window."""
+    text = SLOW_START.format(rate=rate, delay=delay, duration=duration)
+    theirs, ours = (run(text, engine).links["departed_p"].to_list() for engine in ("packet", "linux"))
+    for segments, acks in (theirs, ours):
+        assert acks > 0.53 * segments
+    assert ours[1] / ours[0] == pytest.approx(theirs[1] / theirs[0], rel=0.02)
+
+
 #: What a hundred flows have sent and not acknowledged is more than a small guest lets TCP have.
 MUCH_MEMORY = """
 duration = "5s"
