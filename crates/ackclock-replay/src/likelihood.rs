@@ -1,8 +1,11 @@
 //! How well a replayed window fits the seen one.
 //!
-//! Once a round trip in which nothing is repaired, the mean of the windows seen stands beside the mean of those that the
-//! controller allowed, over the acknowledgements of the round trip: so it tells too with which of them a window grew, by
-//! which Reno in whole segments is another than Reno in fractions. What they differ by is taken as a share, half a segment
+//! Once a round trip, the mean of the windows seen stands beside the mean of those that the controller allowed, over the
+//! acknowledgements of the round trip with which something left: where nothing leaves, a batch waits, and the window is
+//! not used. So it tells too with which of them a window grew, by which Reno in whole segments is another than Reno in
+//! fractions. A loss cuts a round trip short, which counts as far as it went: where losses are frequent there are no others.
+//! While losses are repaired, what the sender lets go with the controller's window is compared, from the second round trip
+//! on. What they differ by is taken as a share, half a segment
 //! added to both as windows are whole.
 //! These errors are Cauchy's with a scale of their own for each controller (fitted by maximum likelihood): a replay is
 //! exact for most of the time and quite wrong where it missed something, which a normal law would not forgive.
@@ -89,7 +92,12 @@ impl Rounds {
                 allowed.filter(|_| settled && step.signal.is_none() && !step.limited_elsewhere);
             if self.unacknowledged >= self.end {
                 self.recovering = recovery && step.signal.is_none();
-                self.found.extend(self.sums.take().map(Sums::round));
+                self.found.extend(
+                    self.sums
+                        .take()
+                        .filter(|sums| sums.steps > 0.0)
+                        .map(Sums::round),
+                );
                 let sent = step.window.saturating_sub(step.in_flight);
                 self.end = self.unacknowledged + u64::from(step.outstanding) + u64::from(sent);
                 self.sums = allowed.map(|_| Sums {
@@ -100,10 +108,15 @@ impl Rounds {
                 });
             }
             let Some(allowed) = allowed else {
-                self.sums = None;
+                // A loss cuts a round short.
+                let cut = self
+                    .sums
+                    .take()
+                    .filter(|sums| step.signal.is_some() && sums.steps > 0.0);
+                self.found.extend(cut.map(Sums::round));
                 continue;
             };
-            if let Some(sums) = &mut self.sums {
+            if let Some(sums) = self.sums.as_mut().filter(|_| step.window > step.in_flight) {
                 sums.end = step.time;
                 sums.steps += 1.0;
                 sums.seen += f64::from(step.window);

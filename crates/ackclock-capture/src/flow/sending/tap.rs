@@ -42,6 +42,8 @@ pub struct Tap {
     /// Without SACK: what left the path, by duplicate acknowledgements.
     duplicate_bytes: u64,
     heard: Heard,
+    /// The last step with which data were seen to leave.
+    answered: usize,
     /// When data passed the point, and how long after the acknowledgement that it echoes.
     halves: VecDeque<(i64, i64)>,
     /// The last of those: its timestamps, and when it was sent.
@@ -86,6 +88,25 @@ impl Tap {
         if offset == self.opening_bytes && offset > 0 {
             let most = INITIAL_WINDOW * u64::from(mss);
             self.opening_bytes = (offset + bytes).min(most.max(offset));
+        }
+        let mut left = bytes;
+        for place in self.answered.max(1)..self.steps.len().saturating_sub(1) {
+            let fell = self.steps[place - 1]
+                .window_bytes
+                .saturating_sub(self.steps[place].window_bytes);
+            let unseen = left.min(u64::from(fell));
+            if unseen == 0 || self.steps[place].phase != Phase::Open {
+                continue;
+            }
+            left -= unseen;
+            let unseen = unseen as u32;
+            self.steps[place].window_bytes += unseen;
+            for later in &mut self.steps[place + 1..] {
+                later.prior_in_flight_bytes += unseen;
+                later.in_flight_bytes += unseen;
+                later.window_bytes += unseen;
+                later.outstanding_bytes += unseen;
+            }
         }
     }
 
@@ -182,7 +203,11 @@ impl Tap {
         let window_bytes = clamped(self.pipe_bytes(sending));
         let first = sending.board.front();
         let oldest_sent_ns = first.map(|first| self.sent_ns(first.first_ns, sending));
+        let last = self.steps.len().saturating_sub(1);
         if let Some(step) = self.steps.last_mut() {
+            if window_bytes > step.window_bytes {
+                self.answered = last;
+            }
             step.window_bytes = step.window_bytes.max(window_bytes);
             step.oldest_sent_ns = oldest_sent_ns.unwrap_or(step.oldest_sent_ns);
         }
@@ -243,6 +268,7 @@ impl Tap {
     fn forget(&mut self, rows: &mut Rows) {
         rows.steps.give_room(self.steps.len());
         self.steps = Vec::new();
+        self.answered = 0;
         self.later = true;
     }
 }
