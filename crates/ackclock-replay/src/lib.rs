@@ -15,7 +15,6 @@
 pub mod features;
 pub mod likelihood;
 mod pacing;
-mod prr;
 pub mod ranking;
 pub mod replay;
 pub mod series;

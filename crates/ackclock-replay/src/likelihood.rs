@@ -4,8 +4,8 @@
 //! acknowledgements of the round trip with which something left: where nothing leaves, a batch waits, and the window is
 //! not used. So it tells too with which of them a window grew, by which Reno in whole segments is another than Reno in
 //! fractions. A loss cuts a round trip short, which counts as far as it went: where losses are frequent there are no others.
-//! While losses are repaired, what the sender lets go with the controller's window is compared, from the second round trip
-//! on. What they differ by is taken as a share, half a segment
+//! While losses are repaired, what was lost holds the sender back and not the controller; while a window comes down for
+//! marks, it has done so after a round trip. What they differ by is taken as a share, half a segment
 //! added to both as windows are whole.
 //! These errors are Cauchy's with a scale of their own for each controller (fitted by maximum likelihood): a replay is
 //! exact for most of the time and quite wrong where it missed something, which a normal law would not forgive.
@@ -14,7 +14,7 @@
 use ackclock_units::Time;
 
 use crate::replay::Allowed;
-use crate::series::{Phase, Series};
+use crate::series::{Phase, Series, Signal};
 
 /// One round trip.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,7 +77,10 @@ pub struct Rounds {
     steps: usize,
     unacknowledged: u64,
     end: u64,
-    recovering: bool,
+    /// The window comes down for marks, and for nothing that is lost.
+    marked: bool,
+    /// It did so before the round trip began.
+    reduced: bool,
     sums: Option<Sums>,
 }
 
@@ -86,18 +89,16 @@ impl Rounds {
     pub fn advance(&mut self, series: &Series, course: &[Option<Allowed>]) {
         for (step, allowed) in series.steps.iter().zip(course).skip(self.steps) {
             self.unacknowledged += u64::from(step.advanced);
-            let recovery = step.phase == Phase::Recovery;
-            let settled = step.phase == Phase::Open || (recovery && self.recovering);
+            if step.signal.is_some() || step.phase == Phase::Open {
+                self.marked = step.signal == Some(Signal::Mark);
+            }
+            let settled = step.phase == Phase::Open || (self.marked && self.reduced);
             let allowed =
                 allowed.filter(|_| settled && step.signal.is_none() && !step.limited_elsewhere);
             if self.unacknowledged >= self.end {
-                self.recovering = recovery && step.signal.is_none();
-                self.found.extend(
-                    self.sums
-                        .take()
-                        .filter(|sums| sums.steps > 0.0)
-                        .map(Sums::round),
-                );
+                self.reduced = self.marked && step.signal.is_none();
+                let over = self.round();
+                self.found.extend(over);
                 let sent = step.window.saturating_sub(step.in_flight);
                 self.end = self.unacknowledged + u64::from(step.outstanding) + u64::from(sent);
                 self.sums = allowed.map(|_| Sums {
@@ -108,12 +109,8 @@ impl Rounds {
                 });
             }
             let Some(allowed) = allowed else {
-                // A loss cuts a round short.
-                let cut = self
-                    .sums
-                    .take()
-                    .filter(|sums| step.signal.is_some() && sums.steps > 0.0);
-                self.found.extend(cut.map(Sums::round));
+                let cut_short = self.round().filter(|_| step.signal.is_some());
+                self.found.extend(cut_short);
                 continue;
             };
             if let Some(sums) = self.sums.as_mut().filter(|_| step.window > step.in_flight) {
@@ -124,6 +121,12 @@ impl Rounds {
             }
         }
         self.steps = course.len();
+    }
+
+    /// The round trip so far, if anything left in it.
+    fn round(&mut self) -> Option<Round> {
+        let sums = self.sums.take()?;
+        (sums.steps > 0.0).then(|| sums.round())
     }
 }
 

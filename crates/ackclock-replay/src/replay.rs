@@ -6,11 +6,10 @@
 //! What a capture does not tell is made of what it does: smoothed RTT and least RTT (RFC 6298), delivery rates from the
 //! times of delivery (Cheng et al., draft-ietf-ccwg-bbr section 4.1) with the sending times that RTTs give.
 
-use ackclock_congestion::{Ack, Controller, Feedback, Loss, Opening, Repair, Restart};
+use ackclock_congestion::{Ack, Controller, Feedback, Loss, Opening, Restart};
 use ackclock_units::Time;
 
 use crate::pacing::Paced;
-use crate::prr::Reduction;
 use crate::series::{Phase, Series, Signal, Step};
 pub(crate) use sender::Sender;
 
@@ -231,8 +230,6 @@ pub(crate) struct Driver {
     uses_ecn: bool,
     mss_bytes: u32,
     paced: Paced,
-    /// While losses are repaired.
-    reduction: Option<Reduction>,
 }
 
 impl Driver {
@@ -242,7 +239,6 @@ impl Driver {
             uses_ecn,
             mss_bytes,
             paced: Paced::default(),
-            reduction: None,
         }
     }
 
@@ -261,14 +257,7 @@ impl Driver {
             controller.on_recovered(ack.now, ack.rtt);
         }
         if let Some(signal) = told.signal.filter(|&signal| signal != Signal::Timeout) {
-            let prior_window = controller.cwnd().floor();
             controller.on_loss(&loss(ack, signal == Signal::Mark));
-            let stack = signal == Signal::Loss && controller.repair() == Repair::Stack;
-            self.reduction =
-                stack.then(|| Reduction::new(prior_window, controller.cwnd(), ack.prior_in_flight));
-        }
-        if !ack.recovering {
-            self.reduction = None;
         }
         if self.counting == Counting::Acks && controller.cwnd() >= controller.ssthresh() {
             controller.on_ack(&Ack {
@@ -288,11 +277,9 @@ impl Driver {
         let cwnd = controller.cwnd().floor().max(1.0);
         self.paced
             .advance(told.end, controller.pacing_rate(), self.mss_bytes);
-        let pipe = self.reduction.as_mut().map(|one| one.follow(ack));
-        let held = pipe.map_or(cwnd, |pipe| cwnd.min(f64::from(pipe.max(1))));
         Allowed {
             cwnd,
-            in_flight: self.paced.since(told.oldest_sent).min(held),
+            in_flight: self.paced.since(told.oldest_sent).min(cwnd),
         }
     }
 }
