@@ -295,11 +295,6 @@ impl Sending {
         self
     }
 
-    /// It is known how far away the sender is.
-    fn knows_lead(&self) -> bool {
-        self.lead_ns == 0 || self.handshake_ns.is_some() || self.sender_half.count > 0
-    }
-
     /// The tap, to be put back, if it takes any more.
     #[inline]
     fn open_tap(&mut self) -> Option<Box<Tap>> {
@@ -347,7 +342,7 @@ impl Sending {
         };
         let signal = tap.turn(self, said.marked);
         let age_ns = |passed_ns: Option<i64>| {
-            let passed_ns = passed_ns.filter(|_| !heard.again && self.knows_lead())?;
+            let passed_ns = passed_ns.filter(|_| !heard.again)?;
             u32::try_from(now_ns - tap.sent_ns(passed_ns, self)).ok()
         };
         let pipe_bytes = clamped(tap.pipe_bytes(self));
