@@ -342,7 +342,8 @@ impl Sending {
         };
         let signal = tap.turn(self, said.marked);
         let age_ns = |passed_ns: Option<i64>| {
-            let passed_ns = passed_ns.filter(|_| !heard.again)?;
+            let passed_ns =
+                passed_ns.filter(|_| !heard.again && self.vantage != Vantage::Unknown)?;
             u32::try_from(now_ns - tap.sent_ns(passed_ns, self)).ok()
         };
         let pipe_bytes = clamped(tap.pipe_bytes(self));
