@@ -5,7 +5,7 @@
 //! not used. So it tells too with which of them a window grew, by which Reno in whole segments is another than Reno in
 //! fractions. A loss cuts a round trip short, which counts as far as it went: where losses are frequent there are no others.
 //! While losses are repaired, what was lost holds the sender back and not the controller; while a window comes down for
-//! marks, it has done so after a round trip. What they differ by is taken as a share, half a segment
+//! marks, it has done so by the third round trip. What they differ by is taken as a share, half a segment
 //! added to both as windows are whole.
 //! These errors are Cauchy's with a scale of their own for each controller (fitted by maximum likelihood): a replay is
 //! exact for most of the time and quite wrong where it missed something, which a normal law would not forgive.
@@ -79,7 +79,7 @@ pub struct Rounds {
     end: u64,
     /// The window comes down for marks, and for nothing that is lost.
     marked: bool,
-    /// It did so before the round trip began.
+    /// It did so when the round trip began, or the one before.
     reduced: bool,
     sums: Option<Sums>,
 }
@@ -238,29 +238,87 @@ mod tests {
 
     #[test]
     fn a_window_that_grows_with_another_acknowledgement_is_another() {
-        let mut series = Series::default();
-        for number in 0..40_u64 {
-            series.steps.push(Step {
-                time: Time::from_milliseconds(number),
-                delivered: 1,
-                advanced: 1,
-                in_flight: 9,
-                outstanding: 9,
-                window: if number % 10 < 6 { 10 } else { 11 },
-                ..Step::default()
-            });
-        }
+        let series = rounds_of_ten(|number, step| {
+            step.window = if number % 10 < 6 { 10 } else { 11 };
+        });
         let errors = |grows_at: u64| -> Vec<f64> {
             let allowed = |number: u64| Allowed {
                 cwnd: 0.0,
                 in_flight: if number % 10 < grows_at { 10.0 } else { 11.0 },
             };
-            let course: Vec<_> = (0..40).map(|number| Some(allowed(number))).collect();
+            let course: Vec<_> = (0..60).map(|number| Some(allowed(number))).collect();
             rounds(&series, &course).iter().map(Round::error).collect()
         };
         assert!(errors(6).len() > 2);
         assert!(errors(6).iter().all(|&error| error == 0.0));
         assert!(errors(4).iter().all(|&error| error > 0.0));
+    }
+
+    /// Round trips of ten acknowledgements, with each of which a segment leaves; `change` has the number of each.
+    fn rounds_of_ten(change: impl Fn(u64, &mut Step)) -> Series {
+        let mut series = Series::default();
+        for number in 0..60_u64 {
+            let mut step = Step {
+                time: Time::from_milliseconds(number),
+                delivered: 1,
+                advanced: 1,
+                in_flight: 9,
+                outstanding: 9,
+                window: 10,
+                ..Step::default()
+            };
+            change(number, &mut step);
+            series.steps.push(step);
+        }
+        series
+    }
+
+    fn ends_ms(series: &Series) -> Vec<u64> {
+        let found = windows(series);
+        let ends = found
+            .iter()
+            .map(|round| (round.end.seconds() * 1e3).round() as u64);
+        ends.collect()
+    }
+
+    #[test]
+    fn a_loss_cuts_a_round_trip_short_which_counts() {
+        let whole = ends_ms(&rounds_of_ten(|_, _| {}));
+        assert_eq!(whole, [9, 19, 29, 39, 49]);
+        let cut = rounds_of_ten(|number, step| {
+            step.signal = (number == 14).then_some(Signal::Loss);
+            if (14..20).contains(&number) {
+                step.phase = Phase::Recovery;
+            }
+        });
+        assert_eq!(ends_ms(&cut), [9, 13, 29, 39, 49]);
+    }
+
+    #[test]
+    fn a_window_is_compared_where_something_leaves() {
+        let batches = rounds_of_ten(|number, step| {
+            if number % 2 == 0 {
+                (step.in_flight, step.window) = (8, 8);
+            }
+        });
+        let found = windows(&batches);
+        assert!(found.len() > 2);
+        assert!(found.iter().all(|round| round.seen == 10.0));
+    }
+
+    #[test]
+    fn a_repair_is_not_compared_and_a_reaction_to_marks_is_once_the_window_has_come_down() {
+        let repaired = |signal| {
+            let series = rounds_of_ten(|number, step| {
+                step.signal = (number == 10).then_some(signal);
+                if number >= 10 {
+                    step.phase = Phase::Recovery;
+                }
+            });
+            ends_ms(&series)
+        };
+        assert_eq!(repaired(Signal::Loss), [9]);
+        assert_eq!(repaired(Signal::Mark), [9, 39, 49]);
     }
 
     #[test]
