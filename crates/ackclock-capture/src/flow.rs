@@ -65,6 +65,8 @@ pub struct Connection {
     to_ns: [i64; 2],
     /// What ended the handshake was not sent at once: the acknowledgement was lost, and data came later.
     opened_late: bool,
+    /// The timestamps of what ended the handshake, and when it was sent.
+    opening: Option<((u32, u32), i64)>,
 }
 
 impl Connection {
@@ -88,6 +90,7 @@ impl Connection {
             stalled_ns: 0,
             to_ns: [0; 2],
             opened_late: false,
+            opening: None,
         }
     }
 
@@ -224,6 +227,8 @@ impl Connection {
         if self.halves.iter().all(once) {
             if let Some(syn_ns) = self.syn_ns {
                 self.to_ns = [(now_ns - synack_ns).max(1), (synack_ns - syn_ns).max(1)];
+                let timestamps = segment.options.timestamps.filter(|_| !self.opened_late);
+                self.opening = timestamps.map(|known| (known, synack_ns));
             }
         }
         rows.event(
@@ -334,6 +339,10 @@ impl Connection {
         let first = half.first.unwrap_or(start);
         let mut sending = Sending::new(flow, path, first, half.size.mss(), now_ns).tapped(rows);
         sending.handshake_ns = handshake_ns;
+        if let (Some(tap), Some((timestamps, sent_ns)), 0) = (&mut sending.tap, self.opening, from)
+        {
+            tap.opens(timestamps, sent_ns);
+        }
         half.sending = Some(match half.spare.take() {
             Some(mut spare) => {
                 *spare = sending;

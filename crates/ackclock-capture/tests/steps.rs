@@ -311,3 +311,22 @@ fn what_comes_first_of_an_opening_that_was_lost_waited_for_a_timer() {
         .collect();
     assert_eq!(rtts, [100 * MS as u32]);
 }
+
+#[test]
+fn an_opening_was_sent_with_the_acknowledgement_that_ends_the_handshake() {
+    let mut trace = Trace::after_handshake(100, 0);
+    trace.segments[2].options.timestamps = Some((1000, 1));
+    for (number, at_ms) in [(0, 110), (1, 120)] {
+        trace.data(at_ms, number).options.timestamps = Some((1000, 1));
+        let ack = trace.ack(at_ms, number + 1, &[]);
+        ack.options.timestamps = Some((5000 + at_ms as u32, 1000));
+    }
+    for (number, at_ms) in [(3, 220), (4, 230)] {
+        trace.data(at_ms, number).options.timestamps = Some((1100, 4890 + at_ms as u32));
+    }
+    trace.ack(230, 2, &[(3, 5)]);
+    trace.data(330, 2);
+    let found = flows(&trace, Options::default());
+    let rtts = found[0].steps[..2].iter().map(|step| step.rtt_ns);
+    assert!(rtts.eq([110, 120].map(|ms| Some(ms * MS as u32))));
+}

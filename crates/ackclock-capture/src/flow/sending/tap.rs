@@ -222,6 +222,11 @@ impl Tap {
         self.answer = Some(((data.tsval, data.tsecr), data.now_ns - half_ns));
     }
 
+    /// The acknowledgement that ended the handshake was sent: data with its timestamps were, together with it.
+    pub fn opens(&mut self, (tsval, tsecr): (u32, u32), sent_ns: i64) {
+        self.answer = Some(((Some(tsval), Some(tsecr)), sent_ns));
+    }
+
     /// Data that echoes nothing new. What has the timestamps of the packet before was sent together with it, and so was all
     /// that was sent before anything was acknowledged: it only waited longer on its way.
     pub fn together(&mut self, data: &Data, lead_ns: i64) {
