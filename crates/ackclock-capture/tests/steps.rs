@@ -270,21 +270,21 @@ fn what_was_lost_before_a_receiver_left_where_the_window_seems_to_come_down() {
     let mut trace = Trace::after_handshake(100, 0);
     for number in 0..12 {
         let at_ms = 100 + 100 * i64::from(number / 4) + 10 * i64::from(number % 4);
-        if number == 9 {
-            continue; // it is lost
+        if [9, 10].contains(&number) {
+            continue; // what the sixth and the seventh acknowledgement let go is lost
         }
         trace.data(at_ms, number);
         if number < 9 {
             trace.ack(at_ms, number + 1, &[]);
         } else {
-            trace.ack(at_ms, 9, &[(10, number + 1)]);
+            trace.ack(at_ms, 9, &[(11, 12)]);
         }
     }
-    trace.data(420, 9);
+    trace.data(440, 9);
     let found = flows(&trace, Options::default());
-    let steps = &found[0].steps[..9];
+    let steps = &found[0].steps[..8];
     let windows: Vec<u32> = steps.iter().map(|step| step.window_bytes / MSS).collect();
-    assert_eq!(windows, [4, 4, 4, 4, 4, 4, 4, 4, 3]);
+    assert_eq!(windows, [4; 8]);
 }
 
 #[test]
@@ -324,8 +324,9 @@ fn an_opening_was_sent_with_the_acknowledgement_that_ends_the_handshake() {
     for (number, at_ms) in [(3, 220), (4, 230)] {
         trace.data(at_ms, number).options.timestamps = Some((1100, 4890 + at_ms as u32));
     }
-    trace.ack(230, 2, &[(3, 5)]);
-    trace.data(330, 2);
+    let ack = trace.ack(231, 2, &[(3, 5)]);
+    ack.options.timestamps = Some((5231, 1100));
+    trace.data(332, 2).options.timestamps = Some((1212, 5231));
     let found = flows(&trace, Options::default());
     let rtts = found[0].steps[..2].iter().map(|step| step.rtt_ns);
     assert!(rtts.eq([110, 120].map(|ms| Some(ms * MS as u32))));

@@ -89,24 +89,35 @@ impl Tap {
             let most = INITIAL_WINDOW * u64::from(mss);
             self.opening_bytes = (offset + bytes).min(most.max(offset));
         }
-        let mut left = bytes;
-        for place in self.answered.max(1)..self.steps.len().saturating_sub(1) {
-            let fell = self.steps[place - 1]
-                .window_bytes
-                .saturating_sub(self.steps[place].window_bytes);
-            let unseen = left.min(u64::from(fell));
-            if unseen == 0 || self.steps[place].phase != Phase::Open {
-                continue;
+        self.left_unseen(bytes);
+    }
+
+    /// Bytes that were lost before the point left with the acknowledgements since the last data that were seen: where the
+    /// window seems to come down. What is left of them belongs to the last.
+    fn left_unseen(&mut self, mut bytes: u64) {
+        let first = self.answered.max(1);
+        let last = self.steps.len().saturating_sub(1);
+        let (mut before, mut unseen) = match self.steps.get(first - 1) {
+            Some(step) => (step.window_bytes, 0_u32),
+            None => return,
+        };
+        for (place, step) in self.steps.iter_mut().enumerate().skip(first) {
+            for count in [
+                &mut step.prior_in_flight_bytes,
+                &mut step.in_flight_bytes,
+                &mut step.window_bytes,
+                &mut step.outstanding_bytes,
+            ] {
+                *count = count.saturating_add(unseen);
             }
-            left -= unseen;
-            let unseen = unseen as u32;
-            self.steps[place].window_bytes += unseen;
-            for later in &mut self.steps[place + 1..] {
-                later.prior_in_flight_bytes += unseen;
-                later.in_flight_bytes += unseen;
-                later.window_bytes += unseen;
-                later.outstanding_bytes += unseen;
+            if step.phase == Phase::Open && place < last {
+                let fell = before.saturating_sub(step.window_bytes);
+                let more = clamped(bytes.min(u64::from(fell)));
+                step.window_bytes += more;
+                unseen = unseen.saturating_add(more);
+                bytes -= u64::from(more);
             }
+            before = step.window_bytes;
         }
     }
 
