@@ -63,6 +63,10 @@ pub struct Connection {
     stalled_ns: i64,
     /// From the point to the client and back, and to the server and back; 0 if not known.
     to_ns: [i64; 2],
+    /// What ended the handshake was not sent at once: the acknowledgement was lost, and data came later.
+    opened_late: bool,
+    /// The timestamps of what ended the handshake, and when it was sent.
+    opening: Option<((u32, u32), i64)>,
 }
 
 impl Connection {
@@ -85,6 +89,8 @@ impl Connection {
             stalls: 0,
             stalled_ns: 0,
             to_ns: [0; 2],
+            opened_late: false,
+            opening: None,
         }
     }
 
@@ -160,7 +166,7 @@ impl Connection {
         if flags & Flags::SYN != 0 {
             self.syn(segment, from, now_ns, rows);
         } else if self.established_ns.is_none() && flags & Flags::ACK != 0 {
-            self.opened(from, now_ns, rows);
+            self.opened(segment, from, now_ns, rows);
         }
         if flags & Flags::ACK != 0 {
             self.acknowledge(segment, from, now_ns, rows);
@@ -208,15 +214,21 @@ impl Connection {
     }
 
     /// The client's first acknowledgement behind the answer to its SYN.
-    fn opened(&mut self, from: usize, now_ns: i64, rows: &mut Rows) {
+    fn opened(&mut self, segment: &Segment, from: usize, now_ns: i64, rows: &mut Rows) {
         let Some(synack_ns) = self.synack_ns.filter(|_| from == 0) else {
             return;
         };
         self.established_ns = Some(now_ns);
+        let first = self.halves[0]
+            .initial
+            .map(|initial| initial.wrapping_add(1));
+        self.opened_late = first.is_some_and(|first| first != segment.sequence);
         let once = |half: &Half| half.syn_retransmissions == 0;
         if self.halves.iter().all(once) {
             if let Some(syn_ns) = self.syn_ns {
                 self.to_ns = [(now_ns - synack_ns).max(1), (synack_ns - syn_ns).max(1)];
+                let timestamps = segment.options.timestamps.filter(|_| !self.opened_late);
+                self.opening = timestamps.map(|known| (known, synack_ns));
             }
         }
         rows.event(
@@ -327,6 +339,10 @@ impl Connection {
         let first = half.first.unwrap_or(start);
         let mut sending = Sending::new(flow, path, first, half.size.mss(), now_ns).tapped(rows);
         sending.handshake_ns = handshake_ns;
+        if let (Some(tap), Some((timestamps, sent_ns)), 0) = (&mut sending.tap, self.opening, from)
+        {
+            tap.opens(timestamps, sent_ns);
+        }
         half.sending = Some(match half.spare.take() {
             Some(mut spare) => {
                 *spare = sending;

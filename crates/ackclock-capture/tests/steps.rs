@@ -264,3 +264,70 @@ fn the_end_of_a_burst_that_was_lost_before_a_receiver_belongs_to_the_window_of_t
     // After the first: the second, four that were seen and the two that were lost.
     assert_eq!(windows.collect::<Vec<_>>(), [7 * MSS, 7 * MSS]);
 }
+
+#[test]
+fn what_was_lost_before_a_receiver_left_where_the_window_seems_to_come_down() {
+    let mut trace = Trace::after_handshake(100, 0);
+    for number in 0..12 {
+        let at_ms = 100 + 100 * i64::from(number / 4) + 10 * i64::from(number % 4);
+        if [9, 10].contains(&number) {
+            continue; // what the sixth and the seventh acknowledgement let go is lost
+        }
+        trace.data(at_ms, number);
+        if number < 9 {
+            trace.ack(at_ms, number + 1, &[]);
+        } else {
+            trace.ack(at_ms, 9, &[(11, 12)]);
+        }
+    }
+    trace.data(440, 9);
+    let found = flows(&trace, Options::default());
+    let steps = &found[0].steps[..8];
+    let windows: Vec<u32> = steps.iter().map(|step| step.window_bytes / MSS).collect();
+    assert_eq!(windows, [4; 8]);
+}
+
+#[test]
+fn what_comes_first_of_an_opening_that_was_lost_waited_for_a_timer() {
+    let mut trace = Trace::after_handshake(0, 0);
+    trace.segments.truncate(2); // the client's acknowledgement is lost, and so are ten segments
+    trace.segments[1].options.timestamps = Some((1, 0));
+    let mut echoing = |at_ms: i64, number: u32, echo: u32| {
+        trace.data(at_ms, number).options.timestamps = Some((at_ms as u32, echo));
+        let until = if number == 10 { 0 } else { number + 1 };
+        let ack = trace.ack(at_ms, until, &[(10, 11)]);
+        ack.options.timestamps = Some((1000 + at_ms as u32, at_ms as u32));
+    };
+    echoing(500, 10, 1);
+    for number in 0..4 {
+        echoing(600 + 100 * i64::from(number), number, 1500 + 100 * number);
+    }
+    let found = flows(&trace, Options::default());
+    assert_eq!(found[0].handshake_ns, None);
+    let rtts: Vec<u32> = found[0]
+        .steps
+        .iter()
+        .filter_map(|step| step.rtt_ns)
+        .collect();
+    assert_eq!(rtts, [100 * MS as u32]);
+}
+
+#[test]
+fn an_opening_was_sent_with_the_acknowledgement_that_ends_the_handshake() {
+    let mut trace = Trace::after_handshake(100, 0);
+    trace.segments[2].options.timestamps = Some((1000, 1));
+    for (number, at_ms) in [(0, 110), (1, 120)] {
+        trace.data(at_ms, number).options.timestamps = Some((1000, 1));
+        let ack = trace.ack(at_ms, number + 1, &[]);
+        ack.options.timestamps = Some((5000 + at_ms as u32, 1000));
+    }
+    for (number, at_ms) in [(3, 220), (4, 230)] {
+        trace.data(at_ms, number).options.timestamps = Some((1100, 4890 + at_ms as u32));
+    }
+    let ack = trace.ack(231, 2, &[(3, 5)]);
+    ack.options.timestamps = Some((5231, 1100));
+    trace.data(332, 2).options.timestamps = Some((1212, 5231));
+    let found = flows(&trace, Options::default());
+    let rtts = found[0].steps[..2].iter().map(|step| step.rtt_ns);
+    assert!(rtts.eq([110, 120].map(|ms| Some(ms * MS as u32))));
+}

@@ -1,8 +1,11 @@
 //! How well a replayed window fits the seen one.
 //!
-//! Once a round trip in which nothing is repaired, the mean of the windows seen stands beside the mean of those that the
-//! controller allowed, over the acknowledgements of the round trip: so it tells too with which of them a window grew, by
-//! which Reno in whole segments is another than Reno in fractions. What they differ by is taken as a share, half a segment
+//! Once a round trip, the mean of the windows seen stands beside the mean of those that the controller allowed, over the
+//! acknowledgements of the round trip with which something left: where nothing leaves, a batch waits, and the window is
+//! not used. So it tells too with which of them a window grew, by which Reno in whole segments is another than Reno in
+//! fractions. A loss cuts a round trip short, which counts as far as it went: where losses are frequent there are no others.
+//! While losses are repaired, what was lost holds the sender back and not the controller; while a window comes down for
+//! marks, it has done so by the third round trip. What they differ by is taken as a share, half a segment
 //! added to both as windows are whole.
 //! These errors are Cauchy's with a scale of their own for each controller (fitted by maximum likelihood): a replay is
 //! exact for most of the time and quite wrong where it missed something, which a normal law would not forgive.
@@ -11,7 +14,7 @@
 use ackclock_units::Time;
 
 use crate::replay::Allowed;
-use crate::series::{Phase, Series};
+use crate::series::{Phase, Series, Signal};
 
 /// One round trip.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -74,7 +77,10 @@ pub struct Rounds {
     steps: usize,
     unacknowledged: u64,
     end: u64,
-    recovering: bool,
+    /// The window comes down for marks, and for nothing that is lost.
+    marked: bool,
+    /// It did so when the round trip began, or the one before.
+    reduced: bool,
     sums: Option<Sums>,
 }
 
@@ -83,13 +89,16 @@ impl Rounds {
     pub fn advance(&mut self, series: &Series, course: &[Option<Allowed>]) {
         for (step, allowed) in series.steps.iter().zip(course).skip(self.steps) {
             self.unacknowledged += u64::from(step.advanced);
-            let recovery = step.phase == Phase::Recovery;
-            let settled = step.phase == Phase::Open || (recovery && self.recovering);
+            if step.signal.is_some() || step.phase == Phase::Open {
+                self.marked = step.signal == Some(Signal::Mark);
+            }
+            let settled = step.phase == Phase::Open || (self.marked && self.reduced);
             let allowed =
                 allowed.filter(|_| settled && step.signal.is_none() && !step.limited_elsewhere);
             if self.unacknowledged >= self.end {
-                self.recovering = recovery && step.signal.is_none();
-                self.found.extend(self.sums.take().map(Sums::round));
+                self.reduced = self.marked && step.signal.is_none();
+                let over = self.round();
+                self.found.extend(over);
                 let sent = step.window.saturating_sub(step.in_flight);
                 self.end = self.unacknowledged + u64::from(step.outstanding) + u64::from(sent);
                 self.sums = allowed.map(|_| Sums {
@@ -100,10 +109,11 @@ impl Rounds {
                 });
             }
             let Some(allowed) = allowed else {
-                self.sums = None;
+                let cut_short = self.round().filter(|_| step.signal.is_some());
+                self.found.extend(cut_short);
                 continue;
             };
-            if let Some(sums) = &mut self.sums {
+            if let Some(sums) = self.sums.as_mut().filter(|_| step.window > step.in_flight) {
                 sums.end = step.time;
                 sums.steps += 1.0;
                 sums.seen += f64::from(step.window);
@@ -111,6 +121,12 @@ impl Rounds {
             }
         }
         self.steps = course.len();
+    }
+
+    /// The round trip so far, if anything left in it.
+    fn round(&mut self) -> Option<Round> {
+        let sums = self.sums.take()?;
+        (sums.steps > 0.0).then(|| sums.round())
     }
 }
 
@@ -222,29 +238,87 @@ mod tests {
 
     #[test]
     fn a_window_that_grows_with_another_acknowledgement_is_another() {
-        let mut series = Series::default();
-        for number in 0..40_u64 {
-            series.steps.push(Step {
-                time: Time::from_milliseconds(number),
-                delivered: 1,
-                advanced: 1,
-                in_flight: 9,
-                outstanding: 9,
-                window: if number % 10 < 6 { 10 } else { 11 },
-                ..Step::default()
-            });
-        }
+        let series = rounds_of_ten(|number, step| {
+            step.window = if number % 10 < 6 { 10 } else { 11 };
+        });
         let errors = |grows_at: u64| -> Vec<f64> {
             let allowed = |number: u64| Allowed {
                 cwnd: 0.0,
                 in_flight: if number % 10 < grows_at { 10.0 } else { 11.0 },
             };
-            let course: Vec<_> = (0..40).map(|number| Some(allowed(number))).collect();
+            let course: Vec<_> = (0..60).map(|number| Some(allowed(number))).collect();
             rounds(&series, &course).iter().map(Round::error).collect()
         };
         assert!(errors(6).len() > 2);
         assert!(errors(6).iter().all(|&error| error == 0.0));
         assert!(errors(4).iter().all(|&error| error > 0.0));
+    }
+
+    /// Round trips of ten acknowledgements, with each of which a segment leaves; `change` has the number of each.
+    fn rounds_of_ten(change: impl Fn(u64, &mut Step)) -> Series {
+        let mut series = Series::default();
+        for number in 0..60_u64 {
+            let mut step = Step {
+                time: Time::from_milliseconds(number),
+                delivered: 1,
+                advanced: 1,
+                in_flight: 9,
+                outstanding: 9,
+                window: 10,
+                ..Step::default()
+            };
+            change(number, &mut step);
+            series.steps.push(step);
+        }
+        series
+    }
+
+    fn ends_ms(series: &Series) -> Vec<u64> {
+        let found = windows(series);
+        let ends = found
+            .iter()
+            .map(|round| (round.end.seconds() * 1e3).round() as u64);
+        ends.collect()
+    }
+
+    #[test]
+    fn a_loss_cuts_a_round_trip_short_which_counts() {
+        let whole = ends_ms(&rounds_of_ten(|_, _| {}));
+        assert_eq!(whole, [9, 19, 29, 39, 49]);
+        let cut = rounds_of_ten(|number, step| {
+            step.signal = (number == 14).then_some(Signal::Loss);
+            if (14..20).contains(&number) {
+                step.phase = Phase::Recovery;
+            }
+        });
+        assert_eq!(ends_ms(&cut), [9, 13, 29, 39, 49]);
+    }
+
+    #[test]
+    fn a_window_is_compared_where_something_leaves() {
+        let batches = rounds_of_ten(|number, step| {
+            if number % 2 == 0 {
+                (step.in_flight, step.window) = (8, 8);
+            }
+        });
+        let found = windows(&batches);
+        assert!(found.len() > 2);
+        assert!(found.iter().all(|round| round.seen == 10.0));
+    }
+
+    #[test]
+    fn a_repair_is_not_compared_and_a_reaction_to_marks_is_once_the_window_has_come_down() {
+        let repaired = |signal| {
+            let series = rounds_of_ten(|number, step| {
+                step.signal = (number == 10).then_some(signal);
+                if number >= 10 {
+                    step.phase = Phase::Recovery;
+                }
+            });
+            ends_ms(&series)
+        };
+        assert_eq!(repaired(Signal::Loss), [9]);
+        assert_eq!(repaired(Signal::Mark), [9, 39, 49]);
     }
 
     #[test]

@@ -30,10 +30,11 @@ impl Connection {
         }
     }
 
-    /// The RTT of the handshake, if nothing of it was sent twice.
+    /// The RTT of the handshake, if nothing of it was sent twice or lost.
     pub(super) fn handshake_ns(&self) -> Option<i64> {
         let [to_client_ns, to_server_ns] = self.to_ns;
-        (to_client_ns > 0 && to_server_ns > 0).then_some(to_client_ns + to_server_ns)
+        let known = to_client_ns > 0 && to_server_ns > 0 && !self.opened_late;
+        known.then_some(to_client_ns + to_server_ns)
     }
 
     fn row(&self, from: usize, sending: Option<&Sending>, rows: &mut Rows) {

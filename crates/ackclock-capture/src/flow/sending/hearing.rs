@@ -112,10 +112,13 @@ impl Sending {
                 }
             }
         }
-        if let Some(half_ns) = data
+        let half_ns = data
             .tsecr
-            .and_then(|tsecr| self.ack_echoes.echoed(tsecr, data.now_ns))
-        {
+            .and_then(|tsecr| self.ack_echoes.echoed(tsecr, data.now_ns));
+        if self.next == self.base && data.start > self.base {
+            return; // All before it was lost: it waited for a timer, and answers nothing.
+        }
+        if let Some(half_ns) = half_ns {
             self.sender_half_sample(data.now_ns, half_ns);
             if let Some(tap) = self.tap.as_mut().filter(|_| self.lead_ns > 0) {
                 tap.answered(data, half_ns);

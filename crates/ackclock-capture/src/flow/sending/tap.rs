@@ -42,6 +42,8 @@ pub struct Tap {
     /// Without SACK: what left the path, by duplicate acknowledgements.
     duplicate_bytes: u64,
     heard: Heard,
+    /// The last step with which data were seen to leave.
+    answered: usize,
     /// When data passed the point, and how long after the acknowledgement that it echoes.
     halves: VecDeque<(i64, i64)>,
     /// The last of those: its timestamps, and when it was sent.
@@ -86,6 +88,36 @@ impl Tap {
         if offset == self.opening_bytes && offset > 0 {
             let most = INITIAL_WINDOW * u64::from(mss);
             self.opening_bytes = (offset + bytes).min(most.max(offset));
+        }
+        self.left_unseen(bytes);
+    }
+
+    /// Bytes that were lost before the point left with the acknowledgements since the last data that were seen: where the
+    /// window seems to come down. What is left of them belongs to the last.
+    fn left_unseen(&mut self, mut bytes: u64) {
+        let first = self.answered.max(1);
+        let last = self.steps.len().saturating_sub(1);
+        let (mut before, mut unseen) = match self.steps.get(first - 1) {
+            Some(step) => (step.window_bytes, 0_u32),
+            None => return,
+        };
+        for (place, step) in self.steps.iter_mut().enumerate().skip(first) {
+            for count in [
+                &mut step.prior_in_flight_bytes,
+                &mut step.in_flight_bytes,
+                &mut step.window_bytes,
+                &mut step.outstanding_bytes,
+            ] {
+                *count = count.saturating_add(unseen);
+            }
+            if step.phase == Phase::Open && place < last {
+                let fell = before.saturating_sub(step.window_bytes);
+                let more = clamped(bytes.min(u64::from(fell)));
+                step.window_bytes += more;
+                unseen = unseen.saturating_add(more);
+                bytes -= u64::from(more);
+            }
+            before = step.window_bytes;
         }
     }
 
@@ -182,7 +214,11 @@ impl Tap {
         let window_bytes = clamped(self.pipe_bytes(sending));
         let first = sending.board.front();
         let oldest_sent_ns = first.map(|first| self.sent_ns(first.first_ns, sending));
+        let last = self.steps.len().saturating_sub(1);
         if let Some(step) = self.steps.last_mut() {
+            if window_bytes > step.window_bytes {
+                self.answered = last;
+            }
             step.window_bytes = step.window_bytes.max(window_bytes);
             step.oldest_sent_ns = oldest_sent_ns.unwrap_or(step.oldest_sent_ns);
         }
@@ -195,6 +231,11 @@ impl Tap {
         }
         self.halves.push_back((data.now_ns, half_ns));
         self.answer = Some(((data.tsval, data.tsecr), data.now_ns - half_ns));
+    }
+
+    /// The acknowledgement that ended the handshake was sent: data with its timestamps were, together with it.
+    pub fn opens(&mut self, (tsval, tsecr): (u32, u32), sent_ns: i64) {
+        self.answer = Some(((Some(tsval), Some(tsecr)), sent_ns));
     }
 
     /// Data that echoes nothing new. What has the timestamps of the packet before was sent together with it, and so was all
@@ -243,6 +284,7 @@ impl Tap {
     fn forget(&mut self, rows: &mut Rows) {
         rows.steps.give_room(self.steps.len());
         self.steps = Vec::new();
+        self.answered = 0;
         self.later = true;
     }
 }
@@ -316,7 +358,8 @@ impl Sending {
         };
         let signal = tap.turn(self, said.marked);
         let age_ns = |passed_ns: Option<i64>| {
-            let passed_ns = passed_ns.filter(|_| !heard.again)?;
+            let passed_ns =
+                passed_ns.filter(|_| !heard.again && self.vantage != Vantage::Unknown)?;
             u32::try_from(now_ns - tap.sent_ns(passed_ns, self)).ok()
         };
         let pipe_bytes = clamped(tap.pipe_bytes(self));
