@@ -47,6 +47,7 @@ const PROMPT_SHARE: i64 = 8;
 const TOGETHER_NS: i64 = 1_000_000;
 /// Who sends a larger share of what is sent without that does not wait for acknowledgements.
 const MUCH: f64 = 0.25;
+const TICKS_APART: i64 = 4;
 /// Growth of the window from round to round in slow start; with delayed acknowledgements it is 1.5.
 const SLOW_START_GROWTH: f64 = 1.25;
 /// A round after a loss, what was under way before is so many times as much, where the window begins anew.
@@ -79,6 +80,8 @@ pub struct Rounds {
     late_sum_ns: i64,
     late_count: u32,
     unprompted: u32,
+    written: u32,
+    writes: Writes,
     ack_gap_ns: i64,
     looked: u32,
     is_paced: bool,
@@ -131,6 +134,9 @@ struct Pace {
 impl Pace {
     #[inline]
     fn sent(&mut self, now_ns: i64, next: u64) {
+        if next <= self.until.1 {
+            return;
+        }
         if self.from.0 == 0 {
             self.from = (now_ns, next);
         }
@@ -202,6 +208,73 @@ impl Pace {
     }
 }
 
+/// A segment, and the acknowledgement before it.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// When it was sent.
+    pub now_ns: i64,
+    /// All up to here is sent.
+    pub next: u64,
+    /// So long after the acknowledgement.
+    pub after_ns: i64,
+    /// The first after that.
+    pub first: bool,
+    /// It was sent before.
+    pub again: bool,
+    /// A repair goes on.
+    pub repairing: bool,
+}
+
+/// At what rate a sender sends what no acknowledgement lets out.
+#[derive(Clone, Copy, Debug, Default)]
+struct Writes {
+    from: (i64, u64),
+    sends: u32,
+    unprompted: u32,
+    bps: f64,
+    agreed: u32,
+    answers: u32,
+    pairs: u32,
+    between: bool,
+    returns: u32,
+}
+
+impl Writes {
+    #[inline]
+    fn sent(&mut self, sent: &Sent, unprompted: bool) {
+        let now = (sent.now_ns, sent.next);
+        self.sends += 1;
+        self.unprompted += u32::from(unprompted);
+        if unprompted || sent.again || sent.repairing {
+            self.answers = 0;
+            self.pairs = 0;
+        } else {
+            self.answers += 1;
+            self.pairs += u32::from(!sent.first);
+            self.between |= self.agreed > 0 && self.answers >= 8 && self.pairs > 1;
+        }
+        if self.sends < KNOWN_SENDS {
+            return;
+        }
+        if self.from.0 > 0 && 2 * self.unprompted > self.sends {
+            let bps = rate(self.from, now);
+            if (bps - self.bps).abs() < STEADY * self.bps {
+                self.agreed += 1;
+                self.returns += u32::from(self.between);
+                self.between = false;
+            } else if self.unprompted == self.sends {
+                self.bps = bps;
+                self.agreed = 0;
+                self.returns = 0;
+                self.between = false;
+            }
+        }
+        self.from = now;
+        self.sends = 0;
+        self.unprompted = 0;
+    }
+}
+
 /// Whether the pipe grows, of [`STEADY_ROUNDS`] at a time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rise {
@@ -266,11 +339,27 @@ impl Rounds {
         self.max_pipe_bytes = self.max_pipe_bytes.max(pipe_bytes);
     }
 
-    /// What is sent long after an acknowledgement was not let out by it.
+    /// At the sender: what is sent long after an acknowledgement was not let out by it.
     #[inline]
-    pub fn prompted(&mut self, after_ns: i64) {
+    pub fn prompted(&mut self, sent: &Sent) {
         self.looked += 1;
-        self.unprompted += u32::from(after_ns > self.prompt_ns());
+        self.unprompted += u32::from(sent.after_ns > self.prompt_ns());
+        self.look(sent);
+    }
+
+    /// Elsewhere, what the sender's clock says of that, by a tick too early at most.
+    #[inline]
+    pub fn prompted_by_clock(&mut self, sent: &Sent, tick_ns: i64) {
+        if TICKS_APART * tick_ns < self.ack_gap_ns {
+            self.look(sent);
+        }
+    }
+
+    #[inline]
+    fn look(&mut self, sent: &Sent) {
+        let unprompted = !sent.again && sent.after_ns > self.prompt_ns();
+        self.written += u32::from(unprompted);
+        self.writes.sent(sent, unprompted);
     }
 
     /// What is sent within this time after an acknowledgement was let out by it.
@@ -386,6 +475,7 @@ impl Rounds {
         self.sends = 0;
         self.repairs = 0;
         self.unprompted = 0;
+        self.written = 0;
         self.looked = 0;
         self.rtt_least_ns = 0;
         self.rtt_sum_ns = 0;
@@ -465,6 +555,9 @@ impl Rounds {
         }
         let full = self.fills_link(round, beside);
         // What answers acknowledgements may wait for a full link before the point.
+        if self.writes.returns > 0 && 2 * self.written > self.sends {
+            return Limit::Application;
+        }
         let left = !full && self.after_loss == 0 && self.unused * 2 > self.alone.max(1);
         if left {
             return Limit::Application;
