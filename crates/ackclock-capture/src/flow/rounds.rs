@@ -69,6 +69,7 @@ pub struct Rounds {
     alone: u32,
     unused: u32,
     shut: u32,
+    opened: bool,
     filled: u32,
     sends: u32,
     repairs: u32,
@@ -359,6 +360,10 @@ impl Rounds {
     fn look(&mut self, sent: &Sent) {
         let unprompted = !sent.again && sent.after_ns > self.prompt_ns();
         self.written += u32::from(unprompted);
+        if sent.first && self.opened && unprompted {
+            self.shut = self.shut.saturating_sub(1);
+        }
+        self.opened = false;
         self.writes.sent(sent, unprompted);
     }
 
@@ -390,6 +395,7 @@ impl Rounds {
         self.acks += 1;
         self.alone += u32::from(alone);
         self.shut += u32::from(shut);
+        self.opened = shut;
         self.unused += u32::from(unused && alone);
     }
 
@@ -568,7 +574,7 @@ impl Rounds {
         }
         let capacity_bps = self.capacity.bps();
         let whole_bps = capacity_bps.unwrap_or(0.0).max(self.most_bps);
-        let fills = self.capacity.stretched() && bps >= FILLS * whole_bps;
+        let fills = self.capacity.stretched() && FILLS * whole_bps <= bps && FILLS * bps <= whole_bps;
         if !queued && !fills && !full && self.own_pace() {
             return Limit::Application;
         }
