@@ -47,6 +47,8 @@ const PROMPT_SHARE: i64 = 8;
 const TOGETHER_NS: i64 = 1_000_000;
 /// Who sends a larger share of what is sent without that does not wait for acknowledgements.
 const MUCH: f64 = 0.25;
+const KEPT: u32 = 2;
+const EVEN: f64 = 0.25;
 const TICKS_APART: i64 = 4;
 /// Growth of the window from round to round in slow start; with delayed acknowledgements it is 1.5.
 const SLOW_START_GROWTH: f64 = 1.25;
@@ -125,6 +127,13 @@ struct Pace {
     steady: u32,
     /// The last rate that was steady, how far that is believed, and what was sent since it was looked for.
     own_bps: f64,
+    repaired: bool,
+    kept_bps: f64,
+    kept: u32,
+    even: u32,
+    others: u32,
+    left: bool,
+    returns: u32,
     trust: i32,
     since: (i64, u64),
     since_sends: u32,
@@ -141,6 +150,8 @@ impl Pace {
         if self.from.0 == 0 {
             self.from = (now_ns, next);
         }
+        let bps = rate(self.until, (now_ns, next));
+        self.even += u32::from((bps - self.kept_bps).abs() < EVEN * self.kept_bps);
         self.until = (now_ns, next);
         self.sends += 1;
         self.since_sends += 1;
@@ -157,6 +168,31 @@ impl Pace {
         }
     }
 
+    /// A rate that is the same again after something was repaired and others came between.
+    fn comes_back(&mut self, bps: f64) -> bool {
+        let repaired = std::mem::take(&mut self.repaired);
+        let even = std::mem::take(&mut self.even);
+        let even = even * 4 >= self.since_sends * 3;
+        let change = (bps - self.kept_bps).abs();
+        if change < STEADY * self.kept_bps && even {
+            self.kept += 1;
+            self.returns += u32::from(self.left);
+            self.left = false;
+            self.others = 0;
+            return self.returns > 0 && bps < FILLS * self.link_bps();
+        }
+        self.others += 1;
+        self.left |= repaired && self.kept >= KEPT;
+        if self.others > self.kept || !self.left && change > UNSTEADY * self.kept_bps {
+            self.kept_bps = bps;
+            self.kept = 0;
+            self.others = 0;
+            self.returns = 0;
+            self.left = false;
+        }
+        false
+    }
+
     /// The rate of the slowest link on the way, if segments ever followed each other at that.
     fn link_bps(&self) -> f64 {
         let [_, second] = self.closest_bps;
@@ -164,10 +200,15 @@ impl Pace {
     }
 
     /// A round is over. A rate that stays while packets are `queued` may be what the link gives, and is no sign.
-    fn round(&mut self, queued: bool) {
+    fn round(&mut self, queued: bool, repaired: bool) {
         self.rounds += 1;
+        self.repaired |= repaired;
         if self.since_sends >= KNOWN_SENDS {
             let bps = rate(self.since, self.until);
+            if self.comes_back(bps) && !queued {
+                self.own_bps = self.kept_bps;
+                self.trust = self.trust.max(TRUST / 2);
+            }
             self.since = self.until;
             self.since_sends = 0;
             if (bps - self.own_bps).abs() < UNSTEADY * self.own_bps {
@@ -552,7 +593,7 @@ impl Rounds {
         let waited = self.waited && waited_ns > WAITED * late_ns;
         let queued = queue_ns > calm_ns && queue_ns > late_ns || waited;
         let standing = queue_ns > STANDING * rtt_min_ns as f64;
-        self.pace.round(standing && queued && self.looked == 0); // at the sender, acknowledgements tell
+        self.pace.round(standing && queued && self.looked == 0, self.repairs > 0); // at the sender, acknowledgements tell
         self.repaired = self.repaired.saturating_add(self.repairs);
         self.knows_waits |= self.rtt_count > 0 || self.late_count > 0;
         self.is_touched |= queued || self.repaired > 0;
@@ -789,7 +830,7 @@ mod tests {
             for number in 1..=200 {
                 pace.sent(1_000_000 * number, 1000 * number as u64);
                 if number % 5 == 0 {
-                    pace.round(queued);
+                    pace.round(queued, false);
                 }
             }
             (pace.steady >= STEADY_ELSEWHERE, pace.own_bps > 0.0)
