@@ -687,7 +687,10 @@ impl Rounds {
 
     /// What is sent is sent at a rate of the sender's own: always the same, and not let out by acknowledgements.
     fn own_pace(&self) -> bool {
-        let untouched = !self.is_touched && self.flat >= FLAT_ROUNDS && !self.rise.goes_on();
+        let grown = self.max_pipe_bytes as f64
+            >= SLOW_START_GROWTH * self.previous_max_pipe_bytes.max(1) as f64;
+        let flat = self.flat >= FLAT_ROUNDS || !grown && 2 * self.written > self.sends;
+        let untouched = !self.is_touched && flat && !self.rise.goes_on();
         match self.looked {
             0 => self.pace.steady >= STEADY_ELSEWHERE || untouched,
             _ => self.is_paced && (self.pace.steady > 0 || untouched),
