@@ -689,7 +689,11 @@ impl Rounds {
     fn own_pace(&self) -> bool {
         let grown = self.max_pipe_bytes as f64
             >= SLOW_START_GROWTH * self.previous_max_pipe_bytes.max(1) as f64;
-        let flat = self.flat >= FLAT_ROUNDS || !grown && 2 * self.written > self.sends;
+        let own = match self.looked {
+            0 => self.pace.kept > 0 && self.pace.others == 0,
+            _ => 2 * self.written > self.sends,
+        };
+        let flat = self.flat >= FLAT_ROUNDS || !grown && own;
         let untouched = !self.is_touched && flat && !self.rise.goes_on();
         match self.looked {
             0 => self.pace.steady >= STEADY_ELSEWHERE || untouched,
