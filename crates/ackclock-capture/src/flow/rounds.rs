@@ -5,6 +5,7 @@
 use std::cmp::Ordering;
 
 use super::capacity::Capacity;
+use super::writing::{rate, Recurring, Sent, Writes};
 use crate::beside::{Beside, Round};
 use crate::tables::Limit;
 
@@ -47,8 +48,7 @@ const PROMPT_SHARE: i64 = 8;
 const TOGETHER_NS: i64 = 1_000_000;
 /// Who sends a larger share of what is sent without that does not wait for acknowledgements.
 const MUCH: f64 = 0.25;
-const KEPT: u32 = 2;
-const EVEN: f64 = 0.25;
+/// Acknowledgements that are further apart than so many ticks of the sender's clock: it tells what they let out.
 const TICKS_APART: i64 = 4;
 /// Growth of the window from round to round in slow start; with delayed acknowledgements it is 1.5.
 const SLOW_START_GROWTH: f64 = 1.25;
@@ -71,6 +71,7 @@ pub struct Rounds {
     alone: u32,
     unused: u32,
     shut: u32,
+    /// The last acknowledgement opened the receiver's window.
     opened: bool,
     filled: u32,
     sends: u32,
@@ -83,6 +84,7 @@ pub struct Rounds {
     late_sum_ns: i64,
     late_count: u32,
     unprompted: u32,
+    /// New data that no acknowledgement let out.
     written: u32,
     writes: Writes,
     ack_gap_ns: i64,
@@ -119,6 +121,7 @@ pub struct Rounds {
 struct Pace {
     from: (i64, u64),
     until: (i64, u64),
+    last_ns: i64,
     rounds: u32,
     sends: u32,
     /// In one of them packets waited.
@@ -127,13 +130,7 @@ struct Pace {
     steady: u32,
     /// The last rate that was steady, how far that is believed, and what was sent since it was looked for.
     own_bps: f64,
-    repaired: bool,
-    kept_bps: f64,
-    kept: u32,
-    even: u32,
-    others: u32,
-    left: bool,
-    returns: u32,
+    recurring: Recurring,
     trust: i32,
     since: (i64, u64),
     since_sends: u32,
@@ -143,15 +140,17 @@ struct Pace {
 
 impl Pace {
     #[inline]
-    fn sent(&mut self, now_ns: i64, next: u64) {
+    fn sent(&mut self, now_ns: i64, next: u64, again: bool) {
+        if next > self.until.1 || again {
+            self.last_ns = now_ns; // what is late followed another
+        }
         if next <= self.until.1 {
             return;
         }
         if self.from.0 == 0 {
             self.from = (now_ns, next);
         }
-        let bps = rate(self.until, (now_ns, next));
-        self.even += u32::from((bps - self.kept_bps).abs() < EVEN * self.kept_bps);
+        self.recurring.sent(now_ns, next);
         self.until = (now_ns, next);
         self.sends += 1;
         self.since_sends += 1;
@@ -160,37 +159,11 @@ impl Pace {
     /// What now is sent begins where the last ended.
     #[inline]
     fn follows(&mut self, now_ns: i64, bytes: u32) {
-        let (before_ns, _) = self.until;
-        let bps = rate((before_ns, 0), (now_ns, u64::from(bytes)));
+        let bps = rate((self.last_ns, 0), (now_ns, u64::from(bytes)));
         let [most, second] = self.closest_bps;
         if bps > second {
             self.closest_bps = [most.max(bps), most.min(bps)];
         }
-    }
-
-    /// A rate that is the same again after something was repaired and others came between.
-    fn comes_back(&mut self, bps: f64) -> bool {
-        let repaired = std::mem::take(&mut self.repaired);
-        let even = std::mem::take(&mut self.even);
-        let even = even * 4 >= self.since_sends * 3;
-        let change = (bps - self.kept_bps).abs();
-        if change < STEADY * self.kept_bps && even {
-            self.kept += 1;
-            self.returns += u32::from(self.left);
-            self.left = false;
-            self.others = 0;
-            return self.returns > 0 && bps < FILLS * self.link_bps();
-        }
-        self.others += 1;
-        self.left |= repaired && self.kept >= KEPT;
-        if self.others > self.kept || !self.left && change > UNSTEADY * self.kept_bps {
-            self.kept_bps = bps;
-            self.kept = 0;
-            self.others = 0;
-            self.returns = 0;
-            self.left = false;
-        }
-        false
     }
 
     /// The rate of the slowest link on the way, if segments ever followed each other at that.
@@ -200,13 +173,14 @@ impl Pace {
     }
 
     /// A round is over. A rate that stays while packets are `queued` may be what the link gives, and is no sign.
-    fn round(&mut self, queued: bool, repaired: bool) {
+    fn round(&mut self, queued: bool) {
         self.rounds += 1;
-        self.repaired |= repaired;
         if self.since_sends >= KNOWN_SENDS {
             let bps = rate(self.since, self.until);
-            if self.comes_back(bps) && !queued {
-                self.own_bps = self.kept_bps;
+            // Behind a full link, that is the link's.
+            let slower = bps < FILLS * self.link_bps();
+            if self.recurring.round(bps) && slower && !queued {
+                self.own_bps = bps;
                 self.trust = self.trust.max(TRUST / 2);
             }
             self.since = self.until;
@@ -250,73 +224,6 @@ impl Pace {
     }
 }
 
-/// A segment, and the acknowledgement before it.
-#[derive(Clone, Copy, Debug)]
-pub struct Sent {
-    /// When it was sent.
-    pub now_ns: i64,
-    /// All up to here is sent.
-    pub next: u64,
-    /// So long after the acknowledgement.
-    pub after_ns: i64,
-    /// The first after that.
-    pub first: bool,
-    /// It was sent before.
-    pub again: bool,
-    /// A repair goes on.
-    pub repairing: bool,
-}
-
-/// At what rate a sender sends what no acknowledgement lets out.
-#[derive(Clone, Copy, Debug, Default)]
-struct Writes {
-    from: (i64, u64),
-    sends: u32,
-    unprompted: u32,
-    bps: f64,
-    agreed: u32,
-    answers: u32,
-    pairs: u32,
-    between: bool,
-    returns: u32,
-}
-
-impl Writes {
-    #[inline]
-    fn sent(&mut self, sent: &Sent, unprompted: bool) {
-        let now = (sent.now_ns, sent.next);
-        self.sends += 1;
-        self.unprompted += u32::from(unprompted);
-        if unprompted || sent.again || sent.repairing {
-            self.answers = 0;
-            self.pairs = 0;
-        } else {
-            self.answers += 1;
-            self.pairs += u32::from(!sent.first);
-            self.between |= self.agreed > 0 && self.answers >= 8 && self.pairs > 1;
-        }
-        if self.sends < KNOWN_SENDS {
-            return;
-        }
-        if self.from.0 > 0 && 2 * self.unprompted > self.sends {
-            let bps = rate(self.from, now);
-            if (bps - self.bps).abs() < STEADY * self.bps {
-                self.agreed += 1;
-                self.returns += u32::from(self.between);
-                self.between = false;
-            } else if self.unprompted == self.sends {
-                self.bps = bps;
-                self.agreed = 0;
-                self.returns = 0;
-                self.between = false;
-            }
-        }
-        self.from = now;
-        self.sends = 0;
-        self.unprompted = 0;
-    }
-}
-
 /// Whether the pipe grows, of [`STEADY_ROUNDS`] at a time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rise {
@@ -350,12 +257,6 @@ impl Rise {
     }
 }
 
-/// That at which the second was reached from the first.
-fn rate(from: (i64, u64), until: (i64, u64)) -> f64 {
-    let spent_s = (until.0 - from.0).max(1) as f64 * 1e-9;
-    until.1.saturating_sub(from.1) as f64 * 8.0 / spent_s
-}
-
 impl Rounds {
     /// Those of a flow.
     pub fn of(flow: u32) -> Self {
@@ -375,7 +276,7 @@ impl Rounds {
     /// Something was sent, all up to `next` so far.
     #[inline]
     pub fn sent(&mut self, now_ns: i64, next: u64, pipe_bytes: u64, again: bool) {
-        self.pace.sent(now_ns, next);
+        self.pace.sent(now_ns, next, again);
         self.sends += 1;
         self.repairs += u32::from(again);
         self.max_pipe_bytes = self.max_pipe_bytes.max(pipe_bytes);
@@ -389,7 +290,7 @@ impl Rounds {
         self.look(sent);
     }
 
-    /// Elsewhere, what the sender's clock says of that, by a tick too early at most.
+    /// The same elsewhere, where the sender's clock tells when it was sent, by a tick too early at most.
     #[inline]
     pub fn prompted_by_clock(&mut self, sent: &Sent, tick_ns: i64) {
         if TICKS_APART * tick_ns < self.ack_gap_ns {
@@ -397,14 +298,14 @@ impl Rounds {
         }
     }
 
+    /// Repairs may wait for a timer. Who waits for the receiver's window uses it as soon as it opens.
     #[inline]
     fn look(&mut self, sent: &Sent) {
         let unprompted = !sent.again && sent.after_ns > self.prompt_ns();
         self.written += u32::from(unprompted);
-        if sent.first && self.opened && unprompted {
+        if std::mem::take(&mut self.opened) && sent.first && unprompted {
             self.shut = self.shut.saturating_sub(1);
         }
-        self.opened = false;
         self.writes.sent(sent, unprompted);
     }
 
@@ -593,18 +494,21 @@ impl Rounds {
         let waited = self.waited && waited_ns > WAITED * late_ns;
         let queued = queue_ns > calm_ns && queue_ns > late_ns || waited;
         let standing = queue_ns > STANDING * rtt_min_ns as f64;
-        self.pace.round(standing && queued && self.looked == 0, self.repairs > 0); // at the sender, acknowledgements tell
+        if self.repairs > 0 {
+            self.pace.recurring.repaired();
+        }
+        self.pace.round(standing && queued && self.looked == 0); // at the sender, acknowledgements tell
         self.repaired = self.repaired.saturating_add(self.repairs);
         self.knows_waits |= self.rtt_count > 0 || self.late_count > 0;
         self.is_touched |= queued || self.repaired > 0;
         if standing {
             beside.queues.put(*round);
         }
-        let full = self.fills_link(round, beside);
-        // What answers acknowledgements may wait for a full link before the point.
-        if self.writes.returns > 0 && 2 * self.written > self.sends {
+        if self.writes.has_returned() && self.is_written() {
             return Limit::Application;
         }
+        let full = self.fills_link(round, beside);
+        // What answers acknowledgements may wait for a full link before the point.
         let left = !full && self.after_loss == 0 && self.unused * 2 > self.alone.max(1);
         if left {
             return Limit::Application;
@@ -615,13 +519,13 @@ impl Rounds {
         }
         let capacity_bps = self.capacity.bps();
         let whole_bps = capacity_bps.unwrap_or(0.0).max(self.most_bps);
-        let fills = self.capacity.stretched() && FILLS * whole_bps <= bps && FILLS * bps <= whole_bps;
+        // What is slower than the flow is not the link: acknowledgements that were late have stretched its trains.
+        let is_links = FILLS * bps <= whole_bps;
+        let fills = self.capacity.stretched() && is_links && bps >= FILLS * whole_bps;
         if !queued && !fills && !full && self.own_pace() {
             return Limit::Application;
         }
-        let grown = self.max_pipe_bytes as f64
-            >= SLOW_START_GROWTH * self.previous_max_pipe_bytes.max(1) as f64;
-        self.flat = if grown { 0 } else { self.flat + 1 };
+        self.flat = if self.has_grown() { 0 } else { self.flat + 1 };
         if !self.out_of_slow_start {
             let small = self.max_pipe_bytes < self.ssthresh_bytes;
             if self.flat < FLAT_ROUNDS && (self.ssthresh_bytes == 0 || small) {
@@ -641,6 +545,16 @@ impl Rounds {
         } else {
             Limit::Bottleneck
         }
+    }
+
+    /// The window has grown as in slow start.
+    fn has_grown(&self) -> bool {
+        self.max_pipe_bytes as f64 >= SLOW_START_GROWTH * self.previous_max_pipe_bytes.max(1) as f64
+    }
+
+    /// Most segments of the round have not waited for acknowledgements.
+    fn is_written(&self) -> bool {
+        2 * self.written > self.sends
     }
 
     /// Who comes down to much less than any reduction leaves repairs from the start, in slow start, as after a timeout
@@ -687,13 +601,11 @@ impl Rounds {
 
     /// What is sent is sent at a rate of the sender's own: always the same, and not let out by acknowledgements.
     fn own_pace(&self) -> bool {
-        let grown = self.max_pipe_bytes as f64
-            >= SLOW_START_GROWTH * self.previous_max_pipe_bytes.max(1) as f64;
         let own = match self.looked {
-            0 => self.pace.kept > 0 && self.pace.others == 0,
-            _ => 2 * self.written > self.sends,
+            0 => self.pace.recurring.stays(),
+            _ => self.is_written(),
         };
-        let flat = self.flat >= FLAT_ROUNDS || !grown && own;
+        let flat = self.flat >= FLAT_ROUNDS || own && !self.has_grown();
         let untouched = !self.is_touched && flat && !self.rise.goes_on();
         match self.looked {
             0 => self.pace.steady >= STEADY_ELSEWHERE || untouched,
@@ -835,9 +747,9 @@ mod tests {
         let steady = |queued| {
             let mut pace = Pace::default();
             for number in 1..=200 {
-                pace.sent(1_000_000 * number, 1000 * number as u64);
+                pace.sent(1_000_000 * number, 1000 * number as u64, false);
                 if number % 5 == 0 {
-                    pace.round(queued, false);
+                    pace.round(queued);
                 }
             }
             (pace.steady >= STEADY_ELSEWHERE, pace.own_bps > 0.0)
@@ -859,7 +771,12 @@ mod tests {
                 for number in 0..segments {
                     let now_ns = start_ns + 1_000_000 * number as i64;
                     rounds.follows(now_ns, MSS);
-                    rounds.sent(now_ns, 1000 * number, 1000 * segments, false);
+                    rounds.sent(
+                        now_ns,
+                        1000 * (segments + number + 1),
+                        1000 * segments,
+                        false,
+                    );
                     rounds.acked(2 * TOGETHER_NS, true, false);
                 }
             })

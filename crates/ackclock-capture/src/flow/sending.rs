@@ -6,9 +6,10 @@
 use std::collections::VecDeque;
 
 use super::ranges::Ranges;
-use super::rounds::{Rounds, Sent};
+use super::rounds::Rounds;
 use super::rtt::{Clock, Echoes, Far, Series, Smoothed};
 use super::scoreboard::{Copied, Scoreboard, State, Stretch, MOST};
+use super::writing::Sent;
 use crate::rows::{Rows, Told, NOT_KEPT};
 use crate::series::Arrival;
 use crate::tables::{Cause, Fate, Vantage};
@@ -295,7 +296,8 @@ impl Sending {
         if end > before {
             self.new_data(data, data.start.max(before), end, arrival, rows);
         }
-        self.after_sending(data.now_ns, self.last_cause.is_some(), rows);
+        let again = self.last_cause.is_some(); // what is late is no repair
+        self.after_sending(data.now_ns, again, rows);
     }
 
     #[inline]
