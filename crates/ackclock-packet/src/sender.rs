@@ -296,7 +296,7 @@ impl Sender {
 
     /// The time named by [`Sender::wake`] has come.
     pub fn on_timer(&mut self, now: Time, out: &mut impl Outlet) {
-        if self.timers.retransmission <= now && !self.awaits_tick(now) {
+        if self.timers.retransmission <= now && !self.timers.awaits_tick(self.tcp.timer_tick, now) {
             match (self.phase, self.timers.purpose) {
                 (Phase::SynSent, _) => self.on_syn_timeout(now, out),
                 (Phase::SynReceived, _) => self.on_syn_ack_timeout(now, out),

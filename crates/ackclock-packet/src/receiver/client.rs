@@ -136,6 +136,7 @@ impl Receiver {
         client.established = Some(now);
         self.compression.on_opening(client.syn_sent);
         self.compression.on_opened(now);
+        self.window.on_opened(now);
         client.news.push((now, Happening::Established));
         self.request(now, false)
     }

@@ -34,6 +34,7 @@ impl Receiver {
 
     pub(super) fn establish(&mut self, now: Time) {
         self.compression.on_opened(now);
+        self.window.on_opened(now);
         self.phase = Phase::Established;
         self.timer = Time::NEVER;
         self.control_rto = self.initial_rto;

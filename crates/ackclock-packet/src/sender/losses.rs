@@ -64,9 +64,9 @@ impl Sender {
             tick => ticking::due(tick, now, due.since(now) + TIMER_FLOOR),
         };
         if due < self.timers.timeout {
-            self.timers.set(Purpose::Reordering, due);
+            self.timers.set(Purpose::Reordering, now, due);
         } else {
-            self.timers.resume();
+            self.timers.resume(now);
         }
     }
 
@@ -81,7 +81,7 @@ impl Sender {
         }
         match found.next {
             Some(due) => self.set_reordering_timer(due, now),
-            None => self.timers.resume(),
+            None => self.timers.resume(now),
         }
     }
 

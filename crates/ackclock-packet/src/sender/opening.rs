@@ -25,7 +25,7 @@ pub struct Handshake {
 impl Sender {
     pub(super) fn send_syn(&mut self, now: Time, out: &mut impl Outlet) {
         self.send_control(Kind::Syn, now, out);
-        self.timers.start(now + self.rtt.rto());
+        self.timers.start(now, self.rtt.rto());
     }
 
     pub(super) fn on_syn_timeout(&mut self, now: Time, out: &mut impl Outlet) {
@@ -73,7 +73,7 @@ impl Sender {
 
     fn send_syn_ack(&mut self, now: Time, out: &mut impl Outlet) {
         self.send_control(Kind::ServerSynAck, now, out);
-        self.timers.start(now + self.rtt.rto());
+        self.timers.start(now, self.rtt.rto());
     }
 
     /// The SYN/ACK is acknowledged, but the request is lost, unless it has no bytes.

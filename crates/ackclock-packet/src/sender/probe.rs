@@ -57,7 +57,7 @@ impl Sender {
         }
         let end = self.board.next();
         self.probe = Some(Probe { end, retransmitted });
-        self.timers.start(now + self.rtt.rto());
+        self.timers.start(now, self.rtt.rto());
     }
 
     /// Whether this segment was sent again as a probe.

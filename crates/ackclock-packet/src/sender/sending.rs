@@ -278,7 +278,7 @@ impl Sender {
         }
         out.report(self.flow, Happening::Retransmission, sequence as f64);
         if sequence == self.board.unacknowledged() {
-            self.timers.start(now + self.rtt.rto());
+            self.timers.start(now, self.rtt.rto());
         }
         self.send_segment(sequence, true, trigger, now, out);
     }

@@ -31,6 +31,8 @@ pub enum Purpose {
 pub struct Timers {
     /// The retransmission timer.
     pub retransmission: Time,
+    /// When that was set.
+    pub since: Time,
     /// What it is for.
     pub purpose: Purpose,
     /// When the timeout is due, whatever the retransmission timer is for before.
@@ -47,6 +49,7 @@ impl Timers {
     /// No timer runs.
     pub const IDLE: Timers = Timers {
         retransmission: Time::NEVER,
+        since: Time::ZERO,
         purpose: Purpose::Timeout,
         timeout: Time::NEVER,
         tick: Time::NEVER,
@@ -62,23 +65,37 @@ impl Timers {
 
     /// Starts the timeout, and waits for it.
     #[inline]
-    pub fn start(&mut self, due: Time) {
-        self.timeout = due;
-        self.resume();
+    pub fn start(&mut self, now: Time, wait: Time) {
+        self.timeout = now + wait;
+        self.resume(now);
     }
 
     /// Waits for something else first, at most until the timeout, which it does not put off.
     #[inline]
-    pub fn set(&mut self, purpose: Purpose, due: Time) {
+    pub fn set(&mut self, purpose: Purpose, now: Time, due: Time) {
         self.purpose = purpose;
+        self.since = now;
         self.retransmission = due.min(self.timeout);
     }
 
     /// Waits for the timeout again, which has run on.
     #[inline]
-    pub fn resume(&mut self) {
+    pub fn resume(&mut self, now: Time) {
         self.purpose = Purpose::Timeout;
+        self.since = now;
         self.retransmission = self.timeout;
+    }
+
+    /// Whether the retransmission timer, which is due, waits for the clock's tick yet. To be asked then costs less than to
+    /// count ticks with each ACK, which puts it off. That of reordering has counted its own.
+    pub fn awaits_tick(&mut self, tick: Time, now: Time) -> bool {
+        if tick == Time::ZERO || self.purpose == Purpose::Reordering || self.tick == now {
+            return false;
+        }
+        let wait = self.retransmission.since(self.since);
+        self.tick = ticking::due(tick, self.since, wait);
+        self.retransmission = self.tick;
+        self.tick > now
     }
 
     /// Stops the retransmission timer.
@@ -105,7 +122,7 @@ impl Sender {
         let restarts = advanced || still_arrives();
         if let Some(due) = found.next {
             if restarts {
-                self.timers.start(now + self.rtt.rto());
+                self.timers.start(now, self.rtt.rto());
             }
             self.set_reordering_timer(due, now);
         } else if restarts {
@@ -120,7 +137,7 @@ impl Sender {
     /// Starts the timeout, and the probe timer where a probe may help.
     #[inline]
     pub(super) fn start_timer(&mut self, now: Time) {
-        self.timers.start(now + self.rtt.rto());
+        self.timers.start(now, self.rtt.rto());
         self.wait_on(now);
     }
 
@@ -129,27 +146,10 @@ impl Sender {
     #[inline]
     fn wait_on(&mut self, now: Time) {
         if self.may_probe() {
-            self.timers.set(Purpose::Probe, now + self.probe_timeout());
+            self.timers.set(Purpose::Probe, now, now + self.probe_timeout());
         } else {
-            self.timers.resume();
+            self.timers.resume(now);
         }
-    }
-
-    /// Whether the retransmission timer, which is due, waits for the clock's tick yet. To be asked then costs less than to
-    /// count ticks with each ACK, which puts it off.
-    pub(super) fn awaits_tick(&mut self, now: Time) -> bool {
-        let wait = match self.timers.purpose {
-            Purpose::Timeout => self.rtt.rto(),
-            Purpose::Probe => self.probe_timeout(),
-            Purpose::Reordering => return false,
-        };
-        let due = ticking::due(self.tcp.timer_tick, now.since(wait), wait);
-        let waits = due > now && self.timers.tick != now;
-        if waits {
-            self.timers.tick = due;
-            self.timers.retransmission = due;
-        }
-        waits
     }
 
     /// RFC 6298 section 5, RFC 5681 section 3.1: start again from one segment.
@@ -186,6 +186,6 @@ impl Sender {
         self.window = whole_segments(self.controller.cwnd());
         self.rtt.backoff();
         self.send_lost(Trigger::Timeout, now, out);
-        self.timers.start(now + self.rtt.rto());
+        self.timers.start(now, self.rtt.rto());
     }
 }
