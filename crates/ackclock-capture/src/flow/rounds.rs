@@ -617,6 +617,7 @@ impl Rounds {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flow::capacity::Passed;
 
     fn rises(pipes: impl IntoIterator<Item = u64>) -> bool {
         let mut rise = Rise::default();
@@ -756,6 +757,96 @@ mod tests {
         };
         assert_eq!(steady(false), (true, true));
         assert_eq!(steady(true), (false, false));
+    }
+
+    /// A segment that was sent so long after the acknowledgement before it.
+    fn answer(rounds: &Rounds, number: i64, after_ns: i64) -> Sent {
+        Sent {
+            now_ns: rounds.start_ns + number * ROUND_NS / 10,
+            next: rounds.start_delivered + u64::from(MSS) * number as u64,
+            after_ns,
+            first: true,
+            ..Sent::default()
+        }
+    }
+
+    #[test]
+    fn a_receivers_window_limits_who_uses_it_when_it_opens() {
+        let limit = |after_ns: i64| {
+            let mut rounds = begun();
+            for _ in 0..4 {
+                round(&mut rounds, 10_000, |rounds| {
+                    for number in 1..10 {
+                        rounds.acked(ROUND_NS / 10, false, true);
+                        rounds.prompted(&answer(rounds, number, after_ns));
+                    }
+                });
+            }
+            rounds.latest
+        };
+        assert_eq!(limit(0), Limit::Receiver as u8);
+        assert_ne!(limit(2 * TOGETHER_NS), Limit::Receiver as u8);
+    }
+
+    #[test]
+    fn who_does_not_wait_for_acknowledgements_and_sends_no_more_than_before_is_not_in_slow_start() {
+        let second = |after_ns: i64| {
+            let mut rounds = begun();
+            for _ in 0..2 {
+                round(&mut rounds, 10_000, |rounds| {
+                    for number in 1..10 {
+                        rounds.prompted(&answer(rounds, number, after_ns));
+                    }
+                });
+            }
+            rounds.latest
+        };
+        assert_eq!(second(2 * TOGETHER_NS), Limit::Application as u8);
+        assert_eq!(second(0), Limit::SlowStart as u8);
+    }
+
+    #[test]
+    fn what_is_slower_than_the_flow_is_not_its_link() {
+        // Acknowledgements whose round trips grow, of 8 Mbit/s.
+        let limit = |pipe: u64| {
+            let mut rounds = begun();
+            for number in 1..40 {
+                let passed = Passed {
+                    now_ns: 2_000_000 * number,
+                    bytes: 2 * u64::from(MSS) * number as u64,
+                    rtt_ns: ROUND_NS + 1_000_000 * number,
+                };
+                rounds
+                    .capacity
+                    .acknowledged(passed, (ROUND_NS, ROUND_NS), MSS);
+            }
+            for _ in 0..8 {
+                round(&mut rounds, pipe, |rounds| {
+                    for number in 1..10 {
+                        rounds.prompted(&answer(rounds, number, 2 * TOGETHER_NS));
+                    }
+                });
+            }
+            rounds.latest
+        };
+        assert_eq!(limit(10_000), Limit::Bottleneck as u8);
+        assert_eq!(limit(12_000), Limit::Application as u8);
+    }
+
+    #[test]
+    fn what_comes_late_comes_no_closer_than_the_link_lets_it() {
+        let link_bps = |again: bool| {
+            let mut pace = Pace::default();
+            for number in 1..20 {
+                let now_ns = 1_000_000 * number;
+                pace.follows(now_ns, MSS);
+                pace.sent(now_ns, u64::from(MSS) * number as u64, false);
+                pace.sent(now_ns + 900_000, 0, again); // and the next one follows it closely
+            }
+            pace.link_bps()
+        };
+        assert!((link_bps(false) / 8e6 - 1.0).abs() < 1e-6, "it is late");
+        assert!(link_bps(true) > 7e7, "it was sent again");
     }
 
     #[test]
