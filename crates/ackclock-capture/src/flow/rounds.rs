@@ -73,6 +73,8 @@ pub struct Rounds {
     shut: u32,
     /// The last acknowledgement opened the receiver's window.
     opened: bool,
+    /// New data that it let out.
+    released: u32,
     filled: u32,
     sends: u32,
     repairs: u32,
@@ -303,9 +305,7 @@ impl Rounds {
     fn look(&mut self, sent: &Sent) {
         let unprompted = !sent.again && sent.after_ns > self.prompt_ns();
         self.written += u32::from(unprompted);
-        if std::mem::take(&mut self.opened) && sent.first && unprompted {
-            self.shut = self.shut.saturating_sub(1);
-        }
+        self.released += u32::from(self.opened && !sent.again && !unprompted);
         self.writes.sent(sent, unprompted);
     }
 
@@ -424,6 +424,7 @@ impl Rounds {
         self.repairs = 0;
         self.unprompted = 0;
         self.written = 0;
+        self.released = 0;
         self.looked = 0;
         self.rtt_least_ns = 0;
         self.rtt_sum_ns = 0;
@@ -514,7 +515,8 @@ impl Rounds {
             return Limit::Application;
         }
         // One window that was shut at its end is enough: else the congestion window may be smaller by a segment.
-        if self.shut > 0 && (self.shut + self.filled) * 2 > self.acks {
+        let waits = self.looked == 0 || 2 * self.released >= self.looked;
+        if self.shut > 0 && (self.shut + self.filled) * 2 > self.acks && waits {
             return Limit::Receiver;
         }
         let capacity_bps = self.capacity.bps();
