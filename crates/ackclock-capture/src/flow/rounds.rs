@@ -515,7 +515,9 @@ impl Rounds {
             return Limit::Application;
         }
         // One window that was shut at its end is enough: else the congestion window may be smaller by a segment.
-        let waits = self.looked == 0 || 2 * self.released >= self.looked;
+        // A repair has its room already; and at the sender one sees what the window's opening let out.
+        let new = self.repairs == 0 || 2 * self.repairs < self.sends;
+        let waits = new && (self.looked == 0 || 2 * self.released >= self.looked);
         if self.shut > 0 && (self.shut + self.filled) * 2 > self.acks && waits {
             return Limit::Receiver;
         }
@@ -788,6 +790,24 @@ mod tests {
         };
         assert_eq!(limit(0), Limit::Receiver as u8);
         assert_ne!(limit(2 * TOGETHER_NS), Limit::Receiver as u8);
+    }
+
+    #[test]
+    fn a_receivers_window_does_not_hold_back_repairs() {
+        let limit = |again: bool| {
+            let mut rounds = begun();
+            for _ in 0..4 {
+                round(&mut rounds, 10_000, |rounds| {
+                    for number in 1..10 {
+                        rounds.acked(ROUND_NS / 10, false, true);
+                        rounds.sent(rounds.start_ns + number, 0, 10_000, again);
+                    }
+                });
+            }
+            rounds.latest
+        };
+        assert_eq!(limit(false), Limit::Receiver as u8);
+        assert_ne!(limit(true), Limit::Receiver as u8);
     }
 
     #[test]

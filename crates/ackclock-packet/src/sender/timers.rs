@@ -146,7 +146,8 @@ impl Sender {
     #[inline]
     fn wait_on(&mut self, now: Time) {
         if self.may_probe() {
-            self.timers.set(Purpose::Probe, now, now + self.probe_timeout());
+            self.timers
+                .set(Purpose::Probe, now, now + self.probe_timeout());
         } else {
             self.timers.resume(now);
         }
