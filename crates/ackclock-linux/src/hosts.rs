@@ -26,6 +26,11 @@ const FIRST_CLIENT_PORT: u16 = 8192;
 /// than half of the receive buffer (`tcp_rmem`) the kernel would make the buffer larger, and acknowledge each segment that
 /// opens the window so far at once.
 const PROMPT_BYTES: u32 = 16 << 10;
+/// So many it reads as they come: what the kernel sees read in a round trip is how it sizes the receive buffer, and a round
+/// trip begins with less than [`PROMPT_BYTES`].
+pub const EAGER_BYTES: u64 = 256 << 10;
+/// But for what fits into the buffer that a connection begins with.
+const BUFFERED_BYTES: u64 = 64 << 10;
 /// What a flow that stops before its end may have written ahead of TCP.
 const AHEAD_BYTES: i32 = 64 << 10;
 
@@ -307,9 +312,15 @@ impl Hosts {
         Ok(socket)
     }
 
-    /// Sets when a receiver's application is woken: `expected` bytes are to come, if that is known.
-    pub fn await_data(&self, socket: &OwnedFd, expected: Option<u64>) -> Result<(), Error> {
-        if self.reader == Care::Lazy {
+    /// Sets when a receiver's application is woken that has read so much: `expected` bytes are to come, if that is known.
+    pub fn await_data(
+        &self,
+        socket: &OwnedFd,
+        received: u64,
+        expected: Option<u64>,
+    ) -> Result<(), Error> {
+        let is_small = expected.is_some_and(|expected| received + expected <= BUFFERED_BYTES);
+        if self.reader == Care::Lazy || (received < EAGER_BYTES && !is_small) {
             return Ok(());
         }
         let most = u64::from(PROMPT_BYTES);

@@ -243,7 +243,7 @@ size = "60p"
     theirs, ours = (run(text, engine) for engine in ("packet", "linux"))
     of_packet, acks = (found.links["departed_p"][1] for found in (theirs, ours))
     assert acks < 55
-    assert acks == pytest.approx(of_packet, rel=0.15)  # where each segment is read at once
+    assert acks == pytest.approx(of_packet, abs=1)
     assert ours.flows["completion_s"][0] == pytest.approx(theirs.flows["completion_s"][0], rel=0.001)
 
 

@@ -10,7 +10,7 @@ use rustix::event::epoll::EventFlags;
 use super::{Run, Stage, Task, Whose};
 use crate::connection::{Connection, Found};
 use crate::error::Tried;
-use crate::hosts::{Hosts, Service};
+use crate::hosts::{Hosts, Service, EAGER_BYTES};
 use crate::order::Care;
 use crate::rows::Row;
 use crate::Error;
@@ -52,7 +52,7 @@ impl Run {
                 Whose::Receiver(flow),
                 self.receiving() | EventFlags::OUT,
             )?;
-            self.hosts.await_data(&socket, plan.task.size_bytes)?;
+            self.hosts.await_data(&socket, 0, plan.task.size_bytes)?;
             connection.receiver = Some(socket);
         } else {
             self.watch(&socket, Whose::Sender(flow), SENDERS)?;
@@ -103,14 +103,11 @@ impl Run {
         let Stage::Active(connection) = &self.flows[flow as usize] else {
             return Ok(());
         };
-        let (socket, is_sender) = match whose {
-            Whose::Sender(_) => (&connection.sender, true),
-            _ => (&connection.receiver, false),
+        let socket = match whose {
+            Whose::Sender(_) => &connection.sender,
+            _ => &connection.receiver,
         };
         let Some(socket) = socket else { return Ok(()) };
-        if !is_sender {
-            self.hosts.await_data(socket, None)?;
-        }
         self.watch(socket, whose, flags)
     }
 
@@ -251,6 +248,7 @@ impl Run {
         let Some(connection) = active(&mut self.flows, flow) else {
             return Ok(());
         };
+        let before = connection.received;
         let outcome = connection.read(to_the_end, self.store.sink.as_mut());
         let found = *outcome.as_ref().unwrap_or(&Found::All);
         let at_end = found == Found::End;
@@ -269,16 +267,16 @@ impl Run {
                 .close_receiver()
                 .tried(|| "TCP_INFO".to_owned())?;
         }
-        if connection.is_asked() && connection.finished.is_never() {
-            let missing = connection
-                .task
-                .size_bytes
-                .map(|size| size.saturating_sub(connection.received));
-            if at_end || missing == Some(0) {
-                connection.finished = now;
-                self.completed(flow);
-            } else if let Some(receiver) = &connection.receiver {
-                self.hosts.await_data(receiver, missing)?;
+        let received = connection.received;
+        let asked = connection.is_asked() && connection.finished.is_never();
+        let size = connection.task.size_bytes.filter(|_| asked);
+        let missing = size.map(|size| size.saturating_sub(received));
+        if asked && (at_end || missing == Some(0)) {
+            connection.finished = now;
+            self.completed(flow);
+        } else if let Some(receiver) = &connection.receiver {
+            if missing.is_some() || before < EAGER_BYTES {
+                self.hosts.await_data(receiver, received, missing)?;
             }
         }
         self.end_if_over(flow)
