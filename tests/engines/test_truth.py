@@ -124,6 +124,15 @@ def test_what_limits_is_what_the_scenario_limits(run):
     assert cubic["nothing"] == 10, "the initial window"
 
 
+def test_what_is_sent_again_waits_for_neither_the_application_nor_the_receiver():
+    data = ac.run(ac.loads(TEXT.replace("probability = 5e-3", "probability = 5e-2")).plan(), seeds=[3])
+    repairs = data.transmissions.filter(pl.col("cause").is_in(["fast_retransmit", "after_timeout", "timeout"]))
+    for flow in (SLOW, NARROW):
+        limits = set(repairs.filter(pl.col("flow") == flow)["limit"])
+        assert "recovery" in limits
+        assert not limits & {"application", "receiver"}
+
+
 def test_a_model_of_the_path_is_in_slow_start_only_until_it_has_found_the_bandwidth():
     lines = ['duration = "5s"', "[network]", 'topology = "dumbbell"', 'rate = "8.8Mbit"', 'rtt = "2.6ms"']
     lines += ['queue = { discipline = "pfifo", limit = "5p" }', "[[flows]]", 'congestion = "bbr3"']

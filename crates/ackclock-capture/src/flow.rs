@@ -20,6 +20,7 @@ mod scoreboard;
 mod sending;
 mod silence;
 mod vantage;
+mod writing;
 
 /// A SYN with the number of one before is another copy of it for so long (RFC 9293's 2 MSL).
 const SAME_SYN_NS: i64 = 240_000_000_000;

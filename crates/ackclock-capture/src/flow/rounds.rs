@@ -5,6 +5,7 @@
 use std::cmp::Ordering;
 
 use super::capacity::Capacity;
+use super::writing::{rate, Recurring, Sent, Writes};
 use crate::beside::{Beside, Round};
 use crate::tables::Limit;
 
@@ -47,6 +48,8 @@ const PROMPT_SHARE: i64 = 8;
 const TOGETHER_NS: i64 = 1_000_000;
 /// Who sends a larger share of what is sent without that does not wait for acknowledgements.
 const MUCH: f64 = 0.25;
+/// Acknowledgements that are further apart than so many ticks of the sender's clock: it tells what they let out.
+const TICKS_APART: i64 = 4;
 /// Growth of the window from round to round in slow start; with delayed acknowledgements it is 1.5.
 const SLOW_START_GROWTH: f64 = 1.25;
 /// A round after a loss, what was under way before is so many times as much, where the window begins anew.
@@ -68,6 +71,10 @@ pub struct Rounds {
     alone: u32,
     unused: u32,
     shut: u32,
+    /// The last acknowledgement opened the receiver's window.
+    opened: bool,
+    /// New data that it let out.
+    released: u32,
     filled: u32,
     sends: u32,
     repairs: u32,
@@ -79,6 +86,9 @@ pub struct Rounds {
     late_sum_ns: i64,
     late_count: u32,
     unprompted: u32,
+    /// New data that no acknowledgement let out.
+    written: u32,
+    writes: Writes,
     ack_gap_ns: i64,
     looked: u32,
     is_paced: bool,
@@ -113,6 +123,7 @@ pub struct Rounds {
 struct Pace {
     from: (i64, u64),
     until: (i64, u64),
+    last_ns: i64,
     rounds: u32,
     sends: u32,
     /// In one of them packets waited.
@@ -121,6 +132,7 @@ struct Pace {
     steady: u32,
     /// The last rate that was steady, how far that is believed, and what was sent since it was looked for.
     own_bps: f64,
+    recurring: Recurring,
     trust: i32,
     since: (i64, u64),
     since_sends: u32,
@@ -130,10 +142,17 @@ struct Pace {
 
 impl Pace {
     #[inline]
-    fn sent(&mut self, now_ns: i64, next: u64) {
+    fn sent(&mut self, now_ns: i64, next: u64, again: bool) {
+        if next > self.until.1 || again {
+            self.last_ns = now_ns; // what is late followed another
+        }
+        if next <= self.until.1 {
+            return;
+        }
         if self.from.0 == 0 {
             self.from = (now_ns, next);
         }
+        self.recurring.sent(now_ns, next);
         self.until = (now_ns, next);
         self.sends += 1;
         self.since_sends += 1;
@@ -142,8 +161,7 @@ impl Pace {
     /// What now is sent begins where the last ended.
     #[inline]
     fn follows(&mut self, now_ns: i64, bytes: u32) {
-        let (before_ns, _) = self.until;
-        let bps = rate((before_ns, 0), (now_ns, u64::from(bytes)));
+        let bps = rate((self.last_ns, 0), (now_ns, u64::from(bytes)));
         let [most, second] = self.closest_bps;
         if bps > second {
             self.closest_bps = [most.max(bps), most.min(bps)];
@@ -161,6 +179,12 @@ impl Pace {
         self.rounds += 1;
         if self.since_sends >= KNOWN_SENDS {
             let bps = rate(self.since, self.until);
+            // Behind a full link, that is the link's.
+            let slower = bps < FILLS * self.link_bps();
+            if self.recurring.round(bps) && slower && !queued {
+                self.own_bps = bps;
+                self.trust = self.trust.max(TRUST / 2);
+            }
             self.since = self.until;
             self.since_sends = 0;
             if (bps - self.own_bps).abs() < UNSTEADY * self.own_bps {
@@ -235,12 +259,6 @@ impl Rise {
     }
 }
 
-/// That at which the second was reached from the first.
-fn rate(from: (i64, u64), until: (i64, u64)) -> f64 {
-    let spent_s = (until.0 - from.0).max(1) as f64 * 1e-9;
-    until.1.saturating_sub(from.1) as f64 * 8.0 / spent_s
-}
-
 impl Rounds {
     /// Those of a flow.
     pub fn of(flow: u32) -> Self {
@@ -260,17 +278,35 @@ impl Rounds {
     /// Something was sent, all up to `next` so far.
     #[inline]
     pub fn sent(&mut self, now_ns: i64, next: u64, pipe_bytes: u64, again: bool) {
-        self.pace.sent(now_ns, next);
+        self.pace.sent(now_ns, next, again);
         self.sends += 1;
         self.repairs += u32::from(again);
         self.max_pipe_bytes = self.max_pipe_bytes.max(pipe_bytes);
     }
 
-    /// What is sent long after an acknowledgement was not let out by it.
+    /// At the sender: what is sent long after an acknowledgement was not let out by it.
     #[inline]
-    pub fn prompted(&mut self, after_ns: i64) {
+    pub fn prompted(&mut self, sent: &Sent) {
         self.looked += 1;
-        self.unprompted += u32::from(after_ns > self.prompt_ns());
+        self.unprompted += u32::from(sent.after_ns > self.prompt_ns());
+        self.look(sent);
+    }
+
+    /// The same elsewhere, where the sender's clock tells when it was sent, by a tick too early at most.
+    #[inline]
+    pub fn prompted_by_clock(&mut self, sent: &Sent, tick_ns: i64) {
+        if TICKS_APART * tick_ns < self.ack_gap_ns {
+            self.look(sent);
+        }
+    }
+
+    /// Repairs may wait for a timer. Who waits for the receiver's window uses it as soon as it opens.
+    #[inline]
+    fn look(&mut self, sent: &Sent) {
+        let unprompted = !sent.again && sent.after_ns > self.prompt_ns();
+        self.written += u32::from(unprompted);
+        self.released += u32::from(self.opened && !sent.again && !unprompted);
+        self.writes.sent(sent, unprompted);
     }
 
     /// What is sent within this time after an acknowledgement was let out by it.
@@ -301,6 +337,7 @@ impl Rounds {
         self.acks += 1;
         self.alone += u32::from(alone);
         self.shut += u32::from(shut);
+        self.opened = shut;
         self.unused += u32::from(unused && alone);
     }
 
@@ -386,6 +423,8 @@ impl Rounds {
         self.sends = 0;
         self.repairs = 0;
         self.unprompted = 0;
+        self.written = 0;
+        self.released = 0;
         self.looked = 0;
         self.rtt_least_ns = 0;
         self.rtt_sum_ns = 0;
@@ -456,12 +495,18 @@ impl Rounds {
         let waited = self.waited && waited_ns > WAITED * late_ns;
         let queued = queue_ns > calm_ns && queue_ns > late_ns || waited;
         let standing = queue_ns > STANDING * rtt_min_ns as f64;
+        if self.repairs > 0 {
+            self.pace.recurring.repaired();
+        }
         self.pace.round(standing && queued && self.looked == 0); // at the sender, acknowledgements tell
         self.repaired = self.repaired.saturating_add(self.repairs);
         self.knows_waits |= self.rtt_count > 0 || self.late_count > 0;
         self.is_touched |= queued || self.repaired > 0;
         if standing {
             beside.queues.put(*round);
+        }
+        if self.writes.has_returned() && self.is_written() {
+            return Limit::Application;
         }
         let full = self.fills_link(round, beside);
         // What answers acknowledgements may wait for a full link before the point.
@@ -470,18 +515,21 @@ impl Rounds {
             return Limit::Application;
         }
         // One window that was shut at its end is enough: else the congestion window may be smaller by a segment.
-        if self.shut > 0 && (self.shut + self.filled) * 2 > self.acks {
+        // A repair has its room already; and at the sender one sees what the window's opening let out.
+        let new = self.repairs == 0 || 2 * self.repairs < self.sends;
+        let waits = new && (self.looked == 0 || 2 * self.released >= self.looked);
+        if self.shut > 0 && (self.shut + self.filled) * 2 > self.acks && waits {
             return Limit::Receiver;
         }
         let capacity_bps = self.capacity.bps();
         let whole_bps = capacity_bps.unwrap_or(0.0).max(self.most_bps);
-        let fills = self.capacity.stretched() && bps >= FILLS * whole_bps;
+        // What is slower than the flow is not the link: acknowledgements that were late have stretched its trains.
+        let is_links = FILLS * bps <= whole_bps;
+        let fills = self.capacity.stretched() && is_links && bps >= FILLS * whole_bps;
         if !queued && !fills && !full && self.own_pace() {
             return Limit::Application;
         }
-        let grown = self.max_pipe_bytes as f64
-            >= SLOW_START_GROWTH * self.previous_max_pipe_bytes.max(1) as f64;
-        self.flat = if grown { 0 } else { self.flat + 1 };
+        self.flat = if self.has_grown() { 0 } else { self.flat + 1 };
         if !self.out_of_slow_start {
             let small = self.max_pipe_bytes < self.ssthresh_bytes;
             if self.flat < FLAT_ROUNDS && (self.ssthresh_bytes == 0 || small) {
@@ -501,6 +549,16 @@ impl Rounds {
         } else {
             Limit::Bottleneck
         }
+    }
+
+    /// The window has grown as in slow start.
+    fn has_grown(&self) -> bool {
+        self.max_pipe_bytes as f64 >= SLOW_START_GROWTH * self.previous_max_pipe_bytes.max(1) as f64
+    }
+
+    /// Most segments of the round have not waited for acknowledgements.
+    fn is_written(&self) -> bool {
+        2 * self.written > self.sends
     }
 
     /// Who comes down to much less than any reduction leaves repairs from the start, in slow start, as after a timeout
@@ -547,7 +605,12 @@ impl Rounds {
 
     /// What is sent is sent at a rate of the sender's own: always the same, and not let out by acknowledgements.
     fn own_pace(&self) -> bool {
-        let untouched = !self.is_touched && self.flat >= FLAT_ROUNDS && !self.rise.goes_on();
+        let own = match self.looked {
+            0 => self.pace.recurring.stays(),
+            _ => self.is_written(),
+        };
+        let flat = self.flat >= FLAT_ROUNDS || own && !self.has_grown();
+        let untouched = !self.is_touched && flat && !self.rise.goes_on();
         match self.looked {
             0 => self.pace.steady >= STEADY_ELSEWHERE || untouched,
             _ => self.is_paced && (self.pace.steady > 0 || untouched),
@@ -558,6 +621,7 @@ impl Rounds {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flow::capacity::Passed;
 
     fn rises(pipes: impl IntoIterator<Item = u64>) -> bool {
         let mut rise = Rise::default();
@@ -688,7 +752,7 @@ mod tests {
         let steady = |queued| {
             let mut pace = Pace::default();
             for number in 1..=200 {
-                pace.sent(1_000_000 * number, 1000 * number as u64);
+                pace.sent(1_000_000 * number, 1000 * number as u64, false);
                 if number % 5 == 0 {
                     pace.round(queued);
                 }
@@ -697,6 +761,114 @@ mod tests {
         };
         assert_eq!(steady(false), (true, true));
         assert_eq!(steady(true), (false, false));
+    }
+
+    /// A segment that was sent so long after the acknowledgement before it.
+    fn answer(rounds: &Rounds, number: i64, after_ns: i64) -> Sent {
+        Sent {
+            now_ns: rounds.start_ns + number * ROUND_NS / 10,
+            next: rounds.start_delivered + u64::from(MSS) * number as u64,
+            after_ns,
+            first: true,
+            ..Sent::default()
+        }
+    }
+
+    #[test]
+    fn a_receivers_window_limits_who_uses_it_when_it_opens() {
+        let limit = |after_ns: i64| {
+            let mut rounds = begun();
+            for _ in 0..4 {
+                round(&mut rounds, 10_000, |rounds| {
+                    for number in 1..10 {
+                        rounds.acked(ROUND_NS / 10, false, true);
+                        rounds.prompted(&answer(rounds, number, after_ns));
+                    }
+                });
+            }
+            rounds.latest
+        };
+        assert_eq!(limit(0), Limit::Receiver as u8);
+        assert_ne!(limit(2 * TOGETHER_NS), Limit::Receiver as u8);
+    }
+
+    #[test]
+    fn a_receivers_window_does_not_hold_back_repairs() {
+        let limit = |again: bool| {
+            let mut rounds = begun();
+            for _ in 0..4 {
+                round(&mut rounds, 10_000, |rounds| {
+                    for number in 1..10 {
+                        rounds.acked(ROUND_NS / 10, false, true);
+                        rounds.sent(rounds.start_ns + number, 0, 10_000, again);
+                    }
+                });
+            }
+            rounds.latest
+        };
+        assert_eq!(limit(false), Limit::Receiver as u8);
+        assert_ne!(limit(true), Limit::Receiver as u8);
+    }
+
+    #[test]
+    fn who_does_not_wait_for_acknowledgements_and_sends_no_more_than_before_is_not_in_slow_start() {
+        let second = |after_ns: i64| {
+            let mut rounds = begun();
+            for _ in 0..2 {
+                round(&mut rounds, 10_000, |rounds| {
+                    for number in 1..10 {
+                        rounds.prompted(&answer(rounds, number, after_ns));
+                    }
+                });
+            }
+            rounds.latest
+        };
+        assert_eq!(second(2 * TOGETHER_NS), Limit::Application as u8);
+        assert_eq!(second(0), Limit::SlowStart as u8);
+    }
+
+    #[test]
+    fn what_is_slower_than_the_flow_is_not_its_link() {
+        // Acknowledgements whose round trips grow, of 8 Mbit/s.
+        let limit = |pipe: u64| {
+            let mut rounds = begun();
+            for number in 1..40 {
+                let passed = Passed {
+                    now_ns: 2_000_000 * number,
+                    bytes: 2 * u64::from(MSS) * number as u64,
+                    rtt_ns: ROUND_NS + 1_000_000 * number,
+                };
+                rounds
+                    .capacity
+                    .acknowledged(passed, (ROUND_NS, ROUND_NS), MSS);
+            }
+            for _ in 0..8 {
+                round(&mut rounds, pipe, |rounds| {
+                    for number in 1..10 {
+                        rounds.prompted(&answer(rounds, number, 2 * TOGETHER_NS));
+                    }
+                });
+            }
+            rounds.latest
+        };
+        assert_eq!(limit(10_000), Limit::Bottleneck as u8);
+        assert_eq!(limit(12_000), Limit::Application as u8);
+    }
+
+    #[test]
+    fn what_comes_late_comes_no_closer_than_the_link_lets_it() {
+        let link_bps = |again: bool| {
+            let mut pace = Pace::default();
+            for number in 1..20 {
+                let now_ns = 1_000_000 * number;
+                pace.follows(now_ns, MSS);
+                pace.sent(now_ns, u64::from(MSS) * number as u64, false);
+                pace.sent(now_ns + 900_000, 0, again); // and the next one follows it closely
+            }
+            pace.link_bps()
+        };
+        assert!((link_bps(false) / 8e6 - 1.0).abs() < 1e-6, "it is late");
+        assert!(link_bps(true) > 7e7, "it was sent again");
     }
 
     #[test]
@@ -712,7 +884,12 @@ mod tests {
                 for number in 0..segments {
                     let now_ns = start_ns + 1_000_000 * number as i64;
                     rounds.follows(now_ns, MSS);
-                    rounds.sent(now_ns, 1000 * number, 1000 * segments, false);
+                    rounds.sent(
+                        now_ns,
+                        1000 * (segments + number + 1),
+                        1000 * segments,
+                        false,
+                    );
                     rounds.acked(2 * TOGETHER_NS, true, false);
                 }
             })

@@ -9,6 +9,7 @@ use super::ranges::Ranges;
 use super::rounds::Rounds;
 use super::rtt::{Clock, Echoes, Far, Series, Smoothed};
 use super::scoreboard::{Copied, Scoreboard, State, Stretch, MOST};
+use super::writing::Sent;
 use crate::rows::{Rows, Told, NOT_KEPT};
 use crate::series::Arrival;
 use crate::tables::{Cause, Fate, Vantage};
@@ -164,6 +165,8 @@ pub struct Sending {
     pub last_ack_ns: i64,
     pub(super) last_sent_ns: i64,
     pub(super) last_heard_ns: i64,
+    /// When that passed the point.
+    pub(super) heard_seen_ns: i64,
     pub(super) empty_since_ns: Option<i64>,
     pub(super) newest_delivered_ns: i64,
     pub(super) duplicate_acks: u32,
@@ -228,6 +231,7 @@ impl Sending {
             last_ack_ns: 0,
             last_sent_ns: now_ns,
             last_heard_ns: now_ns,
+            heard_seen_ns: now_ns,
             empty_since_ns: None,
             newest_delivered_ns: i64::MIN,
             duplicate_acks: 0,
@@ -292,7 +296,8 @@ impl Sending {
         if end > before {
             self.new_data(data, data.start.max(before), end, arrival, rows);
         }
-        self.after_sending(data.now_ns, data.start < before, rows);
+        let again = self.last_cause.is_some(); // what is late is no repair
+        self.after_sending(data.now_ns, again, rows);
     }
 
     #[inline]
@@ -344,14 +349,30 @@ impl Sending {
             self.edge_before = None;
             self.rounds.filled();
         }
-        if self.vantage == Vantage::Sender {
-            self.rounds.prompted(now_ns - self.last_heard_ns);
-        }
+        self.look_at_prompting(now_ns, again);
         if !self.acks_seen && self.totals.initial_window < u32::MAX {
             self.totals.initial_window = self.totals.data_segments.min(u64::from(u32::MAX)) as u32;
         }
         if now_ns >= self.next_sample_ns {
             self.sample(now_ns, rows);
+        }
+    }
+
+    /// Whether an acknowledgement has let out what was sent just now.
+    fn look_at_prompting(&mut self, now_ns: i64, again: bool) {
+        let mut sent = Sent {
+            now_ns,
+            next: self.next,
+            after_ns: now_ns - self.last_heard_ns,
+            first: self.sent_since_ack < 2,
+            again,
+            repairing: self.repairs.within(self.una),
+        };
+        if self.vantage == Vantage::Sender {
+            self.rounds.prompted(&sent);
+        } else if let Some((late_ns, tick_ns)) = self.clock.late_ns().filter(|_| self.lead_ns > 0) {
+            sent.after_ns = now_ns - late_ns - self.heard_seen_ns - self.sender_half.min_ns;
+            self.rounds.prompted_by_clock(&sent, tick_ns);
         }
     }
 

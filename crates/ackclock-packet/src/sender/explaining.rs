@@ -70,7 +70,7 @@ impl Sender {
         }
         Reasons {
             cause: self.cause(trigger, retransmitted),
-            limit: self.limit(),
+            limit: self.limit(retransmitted),
             cwnd: self.cwnd(),
             in_flight: self.board.in_flight(),
         }
@@ -88,9 +88,11 @@ impl Sender {
         }
     }
 
-    fn limit(&self) -> Limit {
+    /// What is sent again was written before, and is in the receiver's window: it has waited for news of its loss.
+    fn limit(&self, retransmitted: bool) -> Limit {
         match self.stop {
             Stop::Opening => Limit::Nothing,
+            Stop::Application | Stop::Receiver if retransmitted => Limit::Recovery,
             Stop::Application => Limit::Application,
             Stop::Receiver => Limit::Receiver,
             Stop::Pacing => Limit::Pacing,

@@ -237,6 +237,7 @@ impl Sending {
         self.rounds.acked(after_ns, unused, was_shut);
         self.sent_since_ack = 0;
         self.last_heard_ns = now_ns;
+        self.heard_seen_ns = ack.seen_ns;
         self.last_echo = ack.timestamps.map(|(_, tsecr)| tsecr);
         let duplicate = self.totals.duplicate_acks > duplicates;
         self.tap_heard(
