@@ -262,14 +262,15 @@ def test_each_capture_is_read_once(tmp_path):
         captures.read([])
 
 
-def test_the_doctors_page_replaces_pages_only(pcap, place):
+def test_the_doctors_page_replaces_pages_only(pcap, place, tmp_path):
     before = pcap.read_bytes()
     for found, line in ((pcap, "expected a file name that ends in .html"), (place / "no" / "a.html", "no such dir")):
         done = call("doctor", pcap, "--html", found)
         assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
         assert line in done.stderr
     assert pcap.read_bytes() == before
-    refused = call("doctor", place / "kept", "--filter", "port 1")
+    assert call("capture", pcap, "--out", tmp_path / "kept").exit_code == 0
+    refused = call("doctor", tmp_path / "kept", "--filter", "port 1")
     assert refused.exit_code == 2
     assert "--filter: found" in refused.stderr
 
