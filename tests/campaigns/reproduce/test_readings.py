@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ackclock.campaigns.reproduce import AGREES, CONTRADICTS, DIFFERS, NOT_MEASURED, Entry, Row, cases, page, work
+from ackclock.campaigns.reproduce.readings import Reading
 from ackclock.campaigns.reproduce.result import FULL, Judged, Result
 from ackclock.errors import InputError
 
@@ -219,3 +220,16 @@ def test_engines_that_no_reading_changes_are_run_once(entry, tmp_path):
     assert (tmp_path / "out" / "fluid" / "reno" / "manifest.json").is_file()
     one, both = (row.reproduced for row in result.rows if row.engine == "packet")
     assert one > both > 0
+
+
+@pytest.mark.parametrize(
+    ("read", "said"),
+    [
+        ({"packet": "one way", "linux": "one way", "theory": ""}, "read as: one way"),
+        ({"packet": "both ways", "linux": "one way"}, "read as: both ways (packet); one way (linux)"),
+        ({"packet": ""}, ""),
+    ],
+)
+def test_a_figure_says_how_the_paper_was_read_in_the_runs_that_it_shows(read, said):
+    shown = {engine: (work.Pass(Reading(name, ""), {}), {"a case": None}) for engine, name in read.items()}
+    assert work._read_as({**shown, "ns2": (work.Pass(Reading("not run", ""), {}), {})}) == said

@@ -409,7 +409,17 @@ def _drawn(
         drawn: Figure = entry.draw(*given)
     except _NotRunError:
         return every_row(entry.published)
+    if readings := _read_as(by_engine):
+        drawn.suptitle(readings, x=0.01, ha="left", fontsize="small")
     return drawn
+
+
+def _read_as(by_engine: Mapping[str, tuple[Pass, Mapping[str, Plan]]]) -> str:
+    """How the paper was read in the runs that a figure shows; nothing where there is one way."""
+    names = {engine: each.reading.name for engine, (each, cases) in by_engine.items() if cases and each.reading.name}
+    if len(set(names.values())) < 2:
+        return "".join(f"read as: {name}" for name in set(names.values()))
+    return "read as: " + "; ".join(f"{name} ({engine})" for engine, name in names.items())
 
 
 def _read(folder: Path, every: Iterable[str]) -> dict[str, Dataset]:
