@@ -2,12 +2,13 @@
 //! Connections*, CoNEXT 2005, with rounds in place of their bulk periods; the signature of slow start is that of
 //! Sundaresan et al., *TCP Congestion Signatures*, IMC 2017: the window grows with what is acknowledged).
 
-use std::cmp::Ordering;
-
 use super::capacity::Capacity;
-use super::writing::{rate, Recurring, Sent, Writes};
+use super::writing::{Sent, Writes};
 use crate::beside::{Beside, Round};
 use crate::tables::Limit;
+use pace::{Pace, Rise};
+
+mod pace;
 
 /// A rate of at least this share of the most that the flow ever got: nobody else takes of the link (dispersion < .2).
 const UNSHARED: f64 = 0.85;
@@ -116,147 +117,6 @@ pub struct Rounds {
     pub latest: u8,
     /// By the sender's clock, packets of the last round waited on their way to the point.
     pub waited: bool,
-}
-
-/// How fast new data is sent, over some rounds and over those before.
-#[derive(Clone, Copy, Debug, Default)]
-struct Pace {
-    from: (i64, u64),
-    until: (i64, u64),
-    last_ns: i64,
-    rounds: u32,
-    sends: u32,
-    /// In one of them packets waited.
-    queued: bool,
-    bps: f64,
-    steady: u32,
-    /// The last rate that was steady, how far that is believed, and what was sent since it was looked for.
-    own_bps: f64,
-    recurring: Recurring,
-    trust: i32,
-    since: (i64, u64),
-    since_sends: u32,
-    /// The fastest that a segment followed another, and the next fastest: no link on the way is slower.
-    closest_bps: [f64; 2],
-}
-
-impl Pace {
-    #[inline]
-    fn sent(&mut self, now_ns: i64, next: u64, again: bool) {
-        if next > self.until.1 || again {
-            self.last_ns = now_ns; // what is late followed another
-        }
-        if next <= self.until.1 {
-            return;
-        }
-        if self.from.0 == 0 {
-            self.from = (now_ns, next);
-        }
-        self.recurring.sent(now_ns, next);
-        self.until = (now_ns, next);
-        self.sends += 1;
-        self.since_sends += 1;
-    }
-
-    /// What now is sent begins where the last ended.
-    #[inline]
-    fn follows(&mut self, now_ns: i64, bytes: u32) {
-        let bps = rate((self.last_ns, 0), (now_ns, u64::from(bytes)));
-        let [most, second] = self.closest_bps;
-        if bps > second {
-            self.closest_bps = [most.max(bps), most.min(bps)];
-        }
-    }
-
-    /// The rate of the slowest link on the way, if segments ever followed each other at that.
-    fn link_bps(&self) -> f64 {
-        let [_, second] = self.closest_bps;
-        second
-    }
-
-    /// A round is over. A rate that stays while packets are `queued` may be what the link gives, and is no sign.
-    fn round(&mut self, queued: bool) {
-        self.rounds += 1;
-        if self.since_sends >= KNOWN_SENDS {
-            let bps = rate(self.since, self.until);
-            // Behind a full link, that is the link's.
-            let slower = bps < FILLS * self.link_bps();
-            if self.recurring.round(bps) && slower && !queued {
-                self.own_bps = bps;
-                self.trust = self.trust.max(TRUST / 2);
-            }
-            self.since = self.until;
-            self.since_sends = 0;
-            if (bps - self.own_bps).abs() < UNSTEADY * self.own_bps {
-                self.trust = (self.trust + 2).min(TRUST);
-                self.steady = self.steady.max(STEADY_ELSEWHERE);
-            } else {
-                self.trust = (self.trust - 1).max(-1);
-                if self.trust < 0 {
-                    self.own_bps = 0.0;
-                }
-            }
-        }
-        self.queued |= queued;
-        if self.rounds < STEADY_ROUNDS || self.sends < STEADY_SENDS {
-            return;
-        }
-        let bps = rate(self.from, self.until);
-        let change = (bps - self.bps).abs() / self.bps.max(1.0);
-        let allowed = if self.steady > 0 { UNSTEADY } else { STEADY };
-        let steady = if change < allowed {
-            self.steady + u32::from(!self.queued)
-        } else {
-            0
-        };
-        let begun_bps = if steady > 1 { self.bps } else { bps }; // it must not drift away
-        if steady >= STEADY_ELSEWHERE && !self.queued {
-            self.own_bps = begun_bps;
-            self.trust = self.trust.max(TRUST / 2);
-        }
-        *self = Self {
-            from: self.until,
-            rounds: 0,
-            sends: 0,
-            queued: false,
-            bps: begun_bps,
-            steady,
-            ..*self
-        };
-    }
-}
-
-/// Whether the pipe grows, of [`STEADY_ROUNDS`] at a time.
-#[derive(Clone, Copy, Debug, Default)]
-struct Rise {
-    rounds: u32,
-    most_bytes: u64,
-    before_bytes: u64,
-    times: u32,
-}
-
-impl Rise {
-    fn round(&mut self, pipe_bytes: u64) {
-        self.rounds += 1;
-        self.most_bytes = self.most_bytes.max(pipe_bytes);
-        if self.rounds < STEADY_ROUNDS {
-            return;
-        }
-        let times = match self.most_bytes.cmp(&self.before_bytes) {
-            Ordering::Less => 0,
-            Ordering::Equal => self.times,
-            Ordering::Greater => self.times + 1,
-        };
-        *self = Self {
-            before_bytes: self.most_bytes,
-            times,
-            ..Self::default()
-        };
-    }
-
-    fn goes_on(&self) -> bool {
-        self.times >= RISING
-    }
 }
 
 impl Rounds {

@@ -453,40 +453,6 @@ impl Sending {
         self.resent.push_back((copy.sent_ns, start));
     }
 
-    fn sample(&mut self, now_ns: i64, rows: &mut Rows) {
-        let interval_ns = rows.options.interval_ns;
-        if interval_ns <= 0 {
-            self.next_sample_ns = i64::MAX;
-            return;
-        }
-        self.next_sample_ns = now_ns + interval_ns;
-        let time_s = rows.seconds(now_ns);
-        let mss = f64::from(self.mss.max(1));
-        let limit = self.rounds.latest;
-        let samples = &mut rows.tables.flow_samples;
-        samples.time_s.push(time_s);
-        samples.flow.push(self.flow);
-        let latched = self.latched_pipe_bytes.max(self.pipe_bytes()) as f64 / mss;
-        // In recovery a part of the window goes out, and what is under way is not all known.
-        let free = self.rounds.is_paced() || self.repairs.within(self.una);
-        samples.cwnd.push(if super::window_limits(limit) && !free {
-            latched
-        } else {
-            f64::NAN
-        });
-        let srtt_s = self.smoothed.srtt_ns as f64 * 1e-9;
-        samples
-            .srtt_s
-            .push(if srtt_s > 0.0 { srtt_s } else { f64::NAN });
-        samples
-            .in_flight
-            .push((self.pipe_bytes() as f64 / mss).round() as u32);
-        samples.delivered_bytes.push(self.totals.delivered_bytes);
-        let window = self.window_bytes.map_or(f64::NAN, |bytes| bytes as f64);
-        samples.receiver_window_bytes.push(window);
-        samples.limit.push(limit);
-    }
-
     /// Nothing more comes: what is open is told as such.
     pub fn finish(&mut self, rows: &mut Rows) {
         self.hear(i64::MAX, None, rows);
