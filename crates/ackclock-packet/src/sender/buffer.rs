@@ -14,8 +14,9 @@
 //!   left      22  20  22 …          20  22
 //! ```
 //!
-//! Memory for two windows (three, if the control asks for it) is granted when an ACK leaves the window unused, that is,
-//! when nothing was left to send. The application is woken when a third of the memory is free, so behind a hole
+//! Memory for two windows (three, if the control asks for it) is granted while the window is not used: when an ACK leaves
+//! room in it, since nothing was left or a batch is waited for, and between two batches that one ACK lets go. The
+//! application is woken when a third of the memory is free, so behind a hole
 //! that stays open the sender may run dry.
 //!
 //! Seen of Linux 6.1 by a module that printed its queues at each ACK: memory, sizes, and when they change.

@@ -203,13 +203,19 @@ impl Sender {
     /// Whether the application waits and may find room, now that memory is granted if the window is not used.
     #[inline]
     fn asks_for_room(&mut self) -> bool {
-        let Some(buffer) = self.buffer.as_mut().filter(|buffer| buffer.waits()) else {
-            return false;
-        };
         if self.board.in_flight() < self.window {
+            self.grant_room();
+        }
+        let buffer = self.buffer.as_ref().filter(|buffer| buffer.waits());
+        buffer.is_some_and(|buffer| !buffer.is_full(self.board.unacknowledged()))
+    }
+
+    /// Memory for the window is granted to an application that waits, now that the window is not used.
+    #[inline]
+    pub(super) fn grant_room(&mut self) {
+        if let Some(buffer) = self.buffer.as_mut().filter(|buffer| buffer.waits()) {
             buffer.grant(self.window);
         }
-        !buffer.is_full(self.board.unacknowledged())
     }
 
     /// Whether the application is woken; if nothing was left, it was what limited the sender, unless something is to be
