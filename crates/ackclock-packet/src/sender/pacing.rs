@@ -126,7 +126,7 @@ impl Sender {
     fn begin_batch(&mut self, new: bool, now: Time) {
         self.pacing.begins = true;
         if new && std::mem::replace(&mut self.pacing.follows, true) {
-            self.grant_room();
+            self.look_for_room();
         }
         self.pacing.left = if self.tcp.batches {
             let buffer = self.buffer.as_ref().filter(|_| new);
