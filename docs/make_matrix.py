@@ -333,7 +333,7 @@ def within(cells: pl.DataFrame, name: str) -> str:
 
 
 def again(runs: pl.DataFrame) -> str:
-    """How often the kernel is as near to itself as is aimed at: runs of the first seed, and the same that were read late."""
+    """How often the kernel is as near to itself as is aimed at: runs of the first seed, and the same read late."""
     first = runs.filter(pl.col("engine") == "linux", pl.col("seed") == 1)
     period = pl.col("queue").str.replace("20ms", "30ms", literal=True)  # `beside` takes these for the packet engine's
     late = pl.read_csv(LATE).with_columns(period, engine=pl.lit("packet"), seed=pl.lit(1)).select(first.columns)
