@@ -3,9 +3,10 @@
     python benchmarks/scoreboard/which.py [--cases N] [--first N] [--jobs N] [--csv FOLDER] [--json]
 
 First of flows of our own engine: case *n* is drawn from the number *n* alone, with the controls in turn, and counts the
-flows whose window came down three times or more. Where several controls do the same over a flow the name of one is said
-and the others beside it: the flow's is right among them, and counted so ("the same"). `--csv` gives transfers of other kernels besides: a folder of folders
-with `CONTROL.csv.gz` in them (see `tshark.py`); of a control that ackclock does not have, "unknown" is right.
+flows whose window came down three times or more. Where several controls do the same over a flow, one is said and the
+others are told beside it: there the flow's is right too, and counted as "the same". `--csv` gives transfers of other
+kernels besides: a folder of folders with `CONTROL.csv.gz` in them (see `tshark.py`); of a control that ackclock does
+not have, "unknown" is right.
 """
 
 from __future__ import annotations

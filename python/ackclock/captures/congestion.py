@@ -42,10 +42,10 @@ def _defaults() -> frozenset[str]:
 
 
 def rankings(capture: _core.Capture) -> dict[int, Ranking]:
-    """Names with their probabilities, the most probable first, by the number of the direction; and with each the names of
-    others that did the same over the flow, which nothing tells from it.
+    """Names with their probabilities, the most probable first, by the number of the direction.
 
-    Of the longest flows that lost anything and are over; of others nothing is known.
+    With each are the names of others that did the same over the flow: nothing tells them from it. Of the longest
+    flows that lost anything and are over; of others nothing is known.
     """
     found = capture.congestion(candidates()) if capture.ranked else {}
     return {flow: [one for one in map(_ranked, named) if _is_listed(one)] for flow, named in found.items()}

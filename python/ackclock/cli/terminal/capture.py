@@ -104,8 +104,8 @@ def _ends(flow: Mapping[str, Any]) -> str:
 
 def _same(ranking: congestion.Ranking | None) -> str:
     """What cannot be told from the control that is said, if anything."""
-    others = congestion.same(ranking)
-    return f"{congestion.word(ranking)}: or {' or '.join(others)}, which would have done the same there." if others else ""
+    others = " or ".join(congestion.same(ranking))
+    return f"{congestion.word(ranking)}: or {others}, which would have done the same there." if others else ""
 
 
 def _limit(limited: Mapping[str, float] | None) -> str:
