@@ -25,9 +25,9 @@ pub const UNKNOWN: &str = "unknown";
 /// the same.
 const POOR: f64 = 0.8;
 
-/// The same for LEDBAT, which moves as freely as the delay does and fits many a flow by chance: its own have more, and few
-/// others have as much.
-const POOR_LEDBAT: f64 = 2.0;
+/// The same for LEDBAT, which moves as freely as the delay does and fits many a flow by chance: its own have more at the
+/// sender, though not all at the receiver, and hardly any other has as much.
+const POOR_LEDBAT: f64 = 2.5;
 
 /// The same for ABCC, which draws its first rate by chance, so that a small window is off by half a segment for long. Its own
 /// have more at the sender, though not all at the receiver.
@@ -35,7 +35,7 @@ const POOR_ABCC: f64 = -0.2;
 
 /// The same for controls that pace by a model of the path, whose cycles begin at random. They are believed only where nothing
 /// else fits better.
-const POOR_MODEL: f64 = -0.5;
+const POOR_MODEL: f64 = -0.4;
 
 /// What is left of the prior of a control that is not deployed: one flow in twenty of the others.
 const RARE: f64 = 0.05;
