@@ -352,12 +352,12 @@ pub fn rank(series: &Series, candidates: &[Candidate]) -> Vec<Ranked> {
         .collect();
     let total = log_sum(&logs);
     let name = |&place: &usize| candidates[place].name.clone();
-    let named = |law: &Law| {
+    let called = |law: &Law| {
         let same = law.same.iter().map(name).collect();
         (name(&law.first.place), same)
     };
     let unknown = (UNKNOWN.to_owned(), Vec::new());
-    let names = laws.iter().map(named).chain([unknown]);
+    let names = laws.iter().map(called).chain([unknown]);
     let mut ranked: Vec<Ranked> = names
         .zip(&logs)
         .map(|((name, same), log)| Ranked {
