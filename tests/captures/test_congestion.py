@@ -93,6 +93,16 @@ def test_a_name_that_may_as_well_be_another_is_not_said():
     assert congestion.word(None) == congestion.UNKNOWN
 
 
+def test_what_does_the_same_is_told_beside_the_name(found, pcap):
+    reno = found.answers["flows"][1]["congestion"]
+    assert congestion.word(reno) == "reno"
+    # Without marks, DCTCP takes Reno's functions.
+    assert "dctcp" in congestion.same(reno)
+    assert not any("reno" in one["same"] for one in reno)
+    assert "reno: or " in CliRunner().invoke(cli.application(), ["capture", str(pcap)]).stdout
+    assert congestion.same(None) == congestion.same([{"name": "reno", "same": ["dctcp"], "probability": 0.4}]) == ()
+
+
 def test_what_is_no_candidate_is_refused(pcap):
     capture = _core.Capture([pcap])
     with pytest.raises(ValueError, match="deployed"):

@@ -44,15 +44,16 @@ def _defaults() -> frozenset[str]:
 def rankings(capture: _core.Capture) -> dict[int, Ranking]:
     """Names with their probabilities, the most probable first, by the number of the direction.
 
-    Of the longest flows that lost anything and are over; of others nothing is known.
+    With each are the names of others that did the same over the flow: nothing tells them from it. Of the longest
+    flows that lost anything and are over; of others nothing is known.
     """
     found = capture.congestion(candidates()) if capture.ranked else {}
-    return {flow: [one for one in map(_ranked, pairs) if _is_listed(one)] for flow, pairs in found.items()}
+    return {flow: [one for one in map(_ranked, named) if _is_listed(one)] for flow, named in found.items()}
 
 
-def _ranked(pair: tuple[str, float]) -> dict[str, Any]:
-    name, probability = pair
-    return {"name": name, "probability": probability}
+def _ranked(named: tuple[str, list[str], float]) -> dict[str, Any]:
+    name, same, probability = named
+    return {"name": name, "same": same, "probability": probability}
 
 
 def _is_listed(one: Mapping[str, Any]) -> bool:
@@ -64,3 +65,8 @@ def word(ranking: Ranking | None) -> str:
     if not ranking or ranking[0]["probability"] < MARGIN:
         return UNKNOWN
     return str(ranking[0]["name"])
+
+
+def same(ranking: Ranking | None) -> Sequence[str]:
+    """What did the same over the flow as the name that is said."""
+    return ranking[0]["same"] if ranking and word(ranking) != UNKNOWN else ()
