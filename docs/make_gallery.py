@@ -51,8 +51,9 @@ What an entry costs, `ackclock reproduce ID --dry-run` forecasts. These forecast
 cores, of which G.recap has one and R7.4–7.9 twenty-two minutes; that of `--all`, which plans some of the cases only, is
 rougher.
 
-Rows of all engines are by the engines as they are in B2.9–2.13, B5.4–5.11, K.box, R4.1, R5.1–5.8 and R6.t2. In the
-other entries those of `linux` and `ns2` are older than those of `packet` beside them, and the rows of the stack
+All rows of the stack `linux` come from runs before a send buffer's memory was granted between two batches. But for
+that, rows of all engines are by the engines as they are in B2.9–2.13, B5.4–5.11, K.box, R4.1, R5.1–5.8 and R6.t2. In
+the other entries those of `linux` and `ns2` are older than those of `packet` beside them, and the rows of the stack
 `linux` come from runs before its receivers' buffers grew and its timers ended with a tick. But for that, rows of
 `packet` are by the engine as it is in B6.14–6.15, B6.22–6.24, K.cap, L5.6–5.10, R4.4–4.7, R5.9–5.10, R6.6–6.14,
 R6.cap, R6.t1, R7.1, R7.2 and R7.10, in the second reading of G.altman, and for the stacks `ns2`, `freebsd` and `rfc`

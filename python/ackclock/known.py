@@ -49,10 +49,25 @@ class KnownGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class KnownHop:
+    """A link on a path, by its number."""
+
+    link: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPath:
+    """The way of a flow's packets."""
+
+    hops: tuple[KnownHop, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class KnownFlow:
     """A TCP connection that is written one by one."""
 
     base_rtt_s: float | None = None
+    forward: KnownPath | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,3 +109,10 @@ class KnownPlan:
     def bottlenecks(self) -> list[int]:
         """Numbers of the links that the metrics look at."""
         return [number for number, link in enumerate(self.links) if link.bottleneck]
+
+    @property
+    def elsewhere(self) -> list[int]:
+        """Numbers of the flows, of those written one by one, whose data cross none of these links."""
+        looked_at = set(self.bottlenecks)
+        paths = ((number, flow.forward) for number, flow in enumerate(self.flows))
+        return [number for number, path in paths if path and looked_at.isdisjoint(hop.link for hop in path.hops)]

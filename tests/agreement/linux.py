@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import csv
 import math
+import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -25,11 +26,13 @@ import numpy.typing as npt
 import polars as pl
 
 import ackclock as ac
-from ackclock import catalog
+from ackclock import catalog, metrics
 from ackclock.catalog import Family
 from ackclock.dataset import Dataset
+from ackclock.metrics.metric import Value
 
 DATA = Path(__file__).parent / "data"
+MATRIX = Path(__file__).with_name("matrix.toml")
 WARMUP_S, END_S, INTERVAL_S = 10.0, 60.0, 0.05
 
 #: Largest relative difference of the goodput.
@@ -281,6 +284,21 @@ def recorded_windows(run: Run) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.
     """Linux's congestion windows: times (s), and segments by time and flow (NaN before a flow's start)."""
     values = np.genfromtxt(DATA / "cwnd" / f"{run.run}.csv", delimiter=",", skip_header=1)
     return values[:, 0], values[:, 1:]
+
+
+@cache
+def cells() -> pl.DataFrame:
+    """The recorded cells of `matrix.toml`, of both engines."""
+    return pl.read_csv(DATA / "matrix.csv")
+
+
+def cell(queue: str, *, rate: str, rtt: str, flows: int, congestion: str) -> dict[str, Value]:
+    """The metrics of a cell of `matrix.toml` by the packet engine as it is; `queue` in TOML."""
+    scenario = MATRIX.read_text(encoding="utf-8").partition("[sweep]")[0]
+    keys = {"network.rate": rate, "network.rtt": rtt, "flows[0].count": flows, "flows[0].congestion": congestion}
+    keys["network.queue"] = tomllib.loads(f"queue = {queue}")["queue"]
+    (view,) = metrics.runs(ac.run(ac.loads(scenario).with_(keys)))
+    return metrics.of_run(view)
 
 
 def falls(window: npt.NDArray[np.float64]) -> int:

@@ -76,6 +76,22 @@ def test_shares_are_fair_where_the_receivers_read_in_time(reference):
     assert all(result.jain > 0.94 for result in reference)
 
 
+#: Single flows over a queue of three packets, where it counts when the send buffer is filled. CUBIC hangs on the phase of
+#: the kernel's clock.
+IN_THREE_PACKETS = ("reno", "bic", "highspeed", "scalable", "vegas", "illinois", "dctcp")
+
+
+@pytest.mark.parametrize("congestion", IN_THREE_PACKETS)
+def test_a_single_flow_over_three_packets_loses_when_the_kernels_does(congestion):
+    cell = {"rate": "10Mbit", "rtt": "10ms", "flows": 1, "congestion": congestion}
+    queue = '{ discipline = "pfifo", limit = "0.3bdp" }'
+    (recorded,) = linux.cells().filter(engine="linux", seed=1, queue=queue, **cell).iter_rows(named=True)
+    ours = linux.cell(queue, **cell)
+    assert ours["goodput_bps"] == pytest.approx(recorded["goodput_bps"], rel=0.01)
+    assert ours["queue_delay_mean_s"] == pytest.approx(recorded["queue_delay_mean_s"], rel=0.07)
+    assert ours["loss_rate"] == pytest.approx(recorded["loss_rate"], rel=0.02)
+
+
 #: Other rates, delays, buffers and numbers of flows, over a link that sends a packet as the engine's does.
 ELSEWHERE = linux.recorded("serialising")
 

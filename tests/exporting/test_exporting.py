@@ -35,6 +35,11 @@ congestion = "{congestion}"
 """
 
 
+NAMED = SMALL.format(queue="pfifo", limit="20p", congestion="cubic", more="").replace(
+    "[[flows]]", "[[flows]]\nlabel = 'a ↓ b & \"c\" <d>'"
+)
+
+
 def small(queue="pfifo", limit="20p", congestion="cubic", more=""):
     return ac.loads(SMALL.format(queue=queue, limit=limit, congestion=congestion, more=more)).plan()
 
@@ -173,6 +178,8 @@ def test_the_diagram_has_queues_ways_and_rates():
         '    q0 -->|"5 Mb/s, 10 ms"| r0',
         '    r0 -.->|"base RTT 20 ms"| s0',
     ]
+    named = exporting.export(ac.loads(NAMED).plan(), "mermaid").text
+    assert 's0(["2 × a ↓ b #38; #34;c#34; #60;d#62;"])' in named
     routed = exporting.export(ac.load(ROOT / "scenarios" / "parking-lot.toml").plan(), "mermaid").text
     assert 'n0 <-->|"50 Mb/s, 5 ms<br/>pfifo 61 packets"| n1' in routed
 

@@ -38,6 +38,16 @@ def test_throughput_is_wire_bytes_and_efficiency_is_payload() -> None:
     assert found["efficiency"] == pytest.approx(0.64)
 
 
+def test_efficiency_leaves_out_what_crosses_another_link() -> None:
+    """Of 6 and 4 Mb/s the second goes the other way, over link 1, which nobody looks at."""
+    ways = [{"forward": {"hops": [{"link": link}]}} for link in (0, 1)]
+    plan = {**PLAN, "flows": ways, "links": [{"bottleneck": True}, {"bottleneck": False}]}
+    rows = {"flows": synthetic.flows(2, measured_bytes=[11_250_000, 7_500_000]), "links": synthetic.link()}
+    found = metrics.of_run(view(rows, plan))
+    assert found["efficiency"] == pytest.approx(0.6)
+    assert found["goodput_bps"] == pytest.approx(1e7)
+
+
 def test_several_bottlenecks_add_up() -> None:
     two = {
         "link": [0, 1],

@@ -264,7 +264,7 @@ SAID = {
         "Look at the application and at what it reads from, not at the network.",
     ),
     "receiver": (
-        "For {share} of the time the receive window was full: the receiver read data more slowly than it could arrive.",
+        "For {share} of the time the receive window was full: it is too small for this path, or is read too slowly.",
         "Raise the receiver's buffer (net.ipv4.tcp_rmem), or see why its application reads slowly.",
     ),
     "control": (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ackclock.views import numbers
@@ -22,16 +22,25 @@ def sentence(answers: Mapping[str, Any]) -> str:
     parts = [seen, f"{_counted(lost, 'segment')} lost"]
     if answers["capture_loss"]["packets"]:
         parts.append(f"{_counted(answers['capture_loss']['packets'], 'more')} missed by the capture")
-    return "; ".join(parts) + "." + _path(answers["path"])
+    return "; ".join(parts) + "." + _path(answers["path"], flows)
 
 
-def _path(path: Mapping[str, Any]) -> str:
+def _path(path: Mapping[str, Any], flows: Sequence[Mapping[str, Any]]) -> str:
     if path["limiter"] in ("policer", "shaper"):
         depth = f", {numbers.value(path['depth_bytes'], 'bytes')} deep" if path["depth_bytes"] else ""
         return f" A {path['limiter']} of {numbers.value(path['rate_bps'], 'bit/s')}{depth}."
     if path["limiter"] == "queue":
-        return f" A queue before a link of {numbers.value(path['rate_bps'], 'bit/s')}."
+        rate = numbers.value(path["rate_bps"], "bit/s")
+        if _alone_and_shares(flows):
+            return f" A queue before a full link that others share; this flow got {rate} of it."
+        return f" A queue before a link of {rate}."
     return ""
+
+
+def _alone_and_shares(flows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether one flow is seen, and mostly shares a link with what is not: nobody knows the rate of that."""
+    limits = [flow["limited"] or {} for flow in flows if flow["bytes"]]
+    return len(limits) == 1 and limits[0].get("shared_bottleneck", 0.0) > 1 / 2
 
 
 def _counted(count: int, what: str) -> str:

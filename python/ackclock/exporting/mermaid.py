@@ -6,11 +6,12 @@ take the same way stand together.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
 from ackclock.exporting.script import Script, comments, heading
-from ackclock.input.names import one_line
+from ackclock.input.names import LONGEST
 from ackclock.plan import DatagramPlan, FlowPlan, LinkPlan, PathPairPlan, PathPairsPlan, Plan, TrafficPlan
 
 #: More nodes than this are no picture.
@@ -46,7 +47,7 @@ def _routed(plan: Plan) -> Iterator[str]:
 def _nodes(plan: Plan) -> Iterator[str]:
     for number, node in enumerate(plan.nodes):
         shape = ("([", "])") if node.host else ("[", "]")
-        yield f'n{number}{shape[0]}"{one_line(node.name)}"{shape[1]}'
+        yield f'n{number}{shape[0]}"{_label(node.name)}"{shape[1]}'
 
 
 def _cable(link: LinkPlan) -> tuple[int, int, str] | None:
@@ -58,7 +59,7 @@ def _cable(link: LinkPlan) -> tuple[int, int, str] | None:
 def _paths(plan: Plan) -> Iterator[str]:
     """Queues, and the ways through them."""
     for number, link in enumerate(plan.links):
-        yield f'q{number}["{one_line(link.name)}<br/>{_queue(link)}"]'
+        yield f'q{number}["{_label(link.name)}<br/>{_queue(link)}"]'
     ways = Counter(_way(plan, item, path) for item, path in _sent(plan))
     for number, ((name, hops, last_s, rtt_s), count) in enumerate(ways.items()):
         yield f's{number}(["{count} × {name}"])'
@@ -84,12 +85,18 @@ def _way(
     plan: Plan, item: FlowPlan | DatagramPlan | TrafficPlan, path: FlowPlan | DatagramPlan | PathPairPlan
 ) -> tuple[str, tuple[tuple[float, int], ...], float, float]:
     """Its name, the queues with the delays before them, the delay behind the last, and the base RTT."""
-    name = one_line(plan.groups[item.group].label)
+    name = _label(plan.groups[item.group].label)
     before_s, hops = 0.0, []
     for hop in path.forward.hops:
         hops.append((before_s + hop.delay_s, hop.link))
         before_s = plan.links[hop.link].delay_s
     return name, tuple(hops), path.forward.delay_s, path.base_rtt_s
+
+
+def _label(text: str) -> str:
+    """A text of the scenario's on one line; what would end a label or be read as markup is an entity of Mermaid's."""
+    shown = " ".join(text.split())[:LONGEST]
+    return re.sub(r"[^\w .,:()/+−–×%=↓↑←→-]", lambda found: f"#{ord(found[0])};", shown) or "scenario"
 
 
 def _queue(link: LinkPlan) -> str:

@@ -49,13 +49,14 @@ def throughput_bps(view: RunView) -> float | None:
 
 
 def efficiency(view: RunView) -> float | None:
-    """Efficiency: goodput of all flows together over the bottleneck's rate.
+    """Efficiency: goodput of all flows whose data cross the bottleneck, together, over its rate.
 
-    What utilisation is for wire bytes, for useful ones: headers, retransmissions and UDP do not count, so that it stays
-    below 1 (with segments of 1448 bytes in packets of 1514 it is at most 1448 / 1514). With several bottlenecks their
-    rates are added. Source: Guillier 2008 names it (efficiency E) without a formula; this reading is ours.
+    What utilisation is for wire bytes, for useful ones: headers, retransmissions and UDP do not count. With segments of
+    1448 bytes in packets of 1514 it is at most 1448 / 1514, apart from what waited behind a hole when the measured part
+    began. With several bottlenecks their rates are added. Source: Guillier 2008 names it (efficiency E) without a
+    formula; this reading is ours.
     """
-    goodput, capacity_bps = goodput_bps(view), _capacity_bps(view)
+    goodput, capacity_bps = _crossing_bps(view), _capacity_bps(view)
     return None if goodput is None or capacity_bps is None else goodput / capacity_bps
 
 
@@ -218,6 +219,15 @@ def _added(sums: Array, more: npt.NDArray[np.number[Any]]) -> Array:
     """Both, the shorter one filled up with zeros."""
     most = max(sums.size, more.size)
     return np.pad(sums, (0, most - sums.size)) + np.pad(more, (0, most - more.size))
+
+
+def _crossing_bps(view: RunView) -> float | None:
+    """Goodput of the flows whose data cross the bottleneck."""
+    elsewhere = view.plan.elsewhere
+    if not elsewhere:
+        return goodput_bps(view)
+    rates = flow_rates_bps(view)
+    return None if rates is None else float(rates[~np.isin(present_flows(view), elsewhere)].sum())
 
 
 def _capacity_bps(view: RunView) -> float | None:

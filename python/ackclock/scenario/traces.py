@@ -77,7 +77,12 @@ class Traceable:
 
     def __get_pydantic_json_schema__(self, schema: object, handler: object) -> dict[str, Any]:
         rate = self.rate.__get_pydantic_json_schema__(schema, handler)
-        keys = {WORD: {"type": "string", "description": "a file beside the scenario: mahimahi's format, or CSV"}}
+        keys = {
+            WORD: {
+                "type": "string",
+                "description": "a file, by its path from the scenario's folder: mahimahi's format, or CSV",
+            }
+        }
         return {
             "anyOf": [rate, {"type": "object", "properties": keys, "required": [WORD], "additionalProperties": False}]
         }
@@ -97,7 +102,9 @@ def with_traces(source: Source, folder: Path) -> Source:
         try:
             texts[name] = _text(folder / name)
         except files.UnreadableError as error:
-            problems.append(source.problem(loc, f"{shown(name)}: {error.found}", "a trace beside the scenario"))
+            problems.append(
+                source.problem(loc, f"{shown(name)}: {error.found}", "a trace, by its path from the scenario's folder")
+            )
     if problems:
         raise ScenarioError(problems)
     return Source(source.name, source.text + _table(texts))

@@ -5,7 +5,6 @@ What `ackclock.scenario(…)` gives, and what `ackclock find` looks into if it i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,8 +17,10 @@ from ackclock.scenario.planning import Loaded, mapped
 #: The share of a run that is not measured.
 WARMUP = 1 / 4
 
-#: What differs between seeds.
-START = '{ every = "10ms", jitter = "1s" }'
+#: What differs between seeds: starts, by up to so much, or by the warm-up if that is shorter. A part of that is between
+#: one flow and the next.
+JITTER_S = 1.0
+APART = 1 / 100
 
 
 def text(
@@ -34,11 +35,12 @@ def text(
 ) -> str:
     """The scenario as TOML; values as in a file. Raises `units.UnitError` for what is no duration."""
     warmup_s = WARMUP * units.time_s(duration)
+    jitter_s = min(JITTER_S, warmup_s)
     value = rewriting.inline
     return "\n".join(
         [
             f"duration = {value(duration)}",
-            f"warmup = {json.dumps(f'{warmup_s:.12g}s')}",
+            f"warmup = {_seconds(warmup_s)}",
             "[network]",
             'topology = "dumbbell"',
             f"rate = {value(rate)}",
@@ -47,10 +49,14 @@ def text(
             "[[flows]]",
             f"count = {value(flows)}",
             f"congestion = {value(congestion)}",
-            f"start = {START}",
+            f"start = {{ every = {_seconds(APART * jitter_s)}, jitter = {_seconds(jitter_s)} }}",
             "",
         ]
     )
+
+
+def _seconds(time_s: float) -> str:
+    return f'"{time_s:.12g}s"' if time_s >= 1 else f'"{1000 * time_s:.12g}ms"'
 
 
 def scenario(  # noqa: PLR0913 (all but two have defaults)
@@ -68,8 +74,9 @@ def scenario(  # noqa: PLR0913 (all but two have defaults)
 ) -> Loaded:
     """A scenario without a file: long flows through one bottleneck, that of `ackclock find --rate … --rtt …`.
 
-    The first quarter of a run is the warm-up; the flows start 10 ms apart, with up to 1 s of jitter. All
-    other keys have the defaults of a scenario file; `.with_({…})` sets them, and `.source.text` is the file.
+    The first quarter of a run is the warm-up; the flows start 10 ms apart, with up to 1 s of jitter, closer in runs
+    shorter than 4 s. All other keys have the defaults of a scenario file; `.with_({…})` sets them, and `.source.text`
+    is the file.
 
     Args:
         rate: the bottleneck's rate, such as "1Gbit".

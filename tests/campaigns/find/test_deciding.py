@@ -27,6 +27,13 @@ def test_runs_that_do_not_differ_decide_by_themselves():
     assert chance([-0.2, -0.2, -0.2]) == 1.0
 
 
+def test_a_single_run_decides_only_where_nothing_is_drawn():
+    values = {"jain": [0.9]}
+    assert judged([NEED], values, 0.05) == Judgement(UNDECIDED, frozenset([NEED]), 1)
+    assert judged([NEED], values, 0.05, exact=True).verdict == HOLDS
+    assert judged([need("jain >= 0.95")], values, 0.05, exact=True).verdict == FAILS
+
+
 def test_all_needs_must_hold_and_one_that_fails_is_enough():
     good, bad, noisy = [0.9, 0.91, 0.92], [0.1, 0.11, 0.12], [0.2, 0.5, 0.9]
     assert judged([NEED, OTHER], {"jain": good, "utilisation": bad}, 0.05).verdict == HOLDS

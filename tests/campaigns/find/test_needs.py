@@ -37,7 +37,10 @@ def test_a_need_is_a_metric_and_a_bound_in_its_unit(text, metric, at_least, boun
         ("utilisation >= 20ms", "expected a share such as 99% or 0.99"),
         ("queue_delay_p95 <= 20", "a number needs its unit"),
         ("goodput >= fast", "expected a rate such as 100Mbit"),
+        ("utilisation >= 99", "expected a share such as 99% or 0.99"),
+        ("loss_rate <= 150%", "expected a share such as 99% or 0.99"),
         ("jain >= 1e999", "expected a number"),
+        ("jain >= 5", "expected a number of at most 1"),
         ("cwnd_flow >= 3", "expected a metric with one value a run"),
     ],
 )

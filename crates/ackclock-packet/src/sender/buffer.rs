@@ -14,8 +14,9 @@
 //!   left      22  20  22 …          20  22
 //! ```
 //!
-//! Memory for two windows (three, if the control asks for it) is granted when an ACK leaves the window unused, that is,
-//! when nothing was left to send. The application is woken when a third of the memory is free, so behind a hole
+//! Memory for two windows (three, if the control asks for it) is granted while the window is not used: when an ACK leaves
+//! room in it, since nothing was left or a batch is waited for, and between two batches that one ACK lets go. The
+//! application is woken when a third of the memory is free, so behind a hole
 //! that stays open the sender may run dry.
 //!
 //! Seen of Linux 6.1 by a module that printed its queues at each ACK: memory, sizes, and when they change.
@@ -74,6 +75,8 @@ pub struct SendBuffer {
     written: u64,
     /// The application waits for room.
     waits: bool,
+    /// It has been woken since.
+    woken: bool,
 }
 
 impl SendBuffer {
@@ -94,6 +97,7 @@ impl SendBuffer {
             unsent: VecDeque::new(),
             written: 0,
             waits: false,
+            woken: false,
         };
         buffer.grant(LEAST_WINDOW);
         buffer
@@ -109,6 +113,12 @@ impl SendBuffer {
     #[inline]
     pub fn waits(&self) -> bool {
         self.waits
+    }
+
+    /// Whether it waits no longer, and writes on as soon as it runs.
+    #[inline]
+    pub fn woken(&self) -> bool {
+        self.woken
     }
 
     /// Segments left in the first buffer to be sent.
@@ -165,10 +175,11 @@ impl SendBuffer {
         segments * self.mss_bytes + buffers * OVERHEAD_BYTES
     }
 
-    /// Whether a third of the memory is free: the application is woken.
-    pub fn wakes(&self, out: Outstanding) -> bool {
+    /// Wakes the application if a third of the memory is free; tells whether it is awake.
+    pub fn wakes(&mut self, out: Outstanding) -> bool {
         let used = self.used_bytes(out);
-        used + used / 2 <= self.granted_bytes
+        self.woken |= used + used / 2 <= self.granted_bytes;
+        self.woken
     }
 
     /// The application goes on writing, up to segment `available`: it fills the buffer that is begun, whatever the memory,
@@ -176,7 +187,7 @@ impl SendBuffer {
     /// window. Tells whether anything was written.
     pub fn fill(&mut self, available: u64, delivered: u64, out: Outstanding) -> bool {
         let largest = self.largest(delivered);
-        self.waits = false;
+        (self.waits, self.woken) = (false, false);
         let left = available.saturating_sub(self.written);
         if left == 0 {
             return false;

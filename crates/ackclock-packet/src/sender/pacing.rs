@@ -34,6 +34,8 @@ pub struct Pacing {
     left: u32,
     /// The next new segment begins a batch.
     pub begins: bool,
+    /// A batch of new segments has gone at this event.
+    follows: bool,
     /// The next batch goes without waiting for more, and alone.
     pub pushes: bool,
     /// How late it was.
@@ -59,6 +61,7 @@ impl Pacing {
     #[inline]
     pub fn cut(&mut self) {
         self.left = 0;
+        self.follows = false;
     }
 
     /// The next batch goes without waiting for more.
@@ -122,6 +125,9 @@ impl Sender {
 
     fn begin_batch(&mut self, new: bool, now: Time) {
         self.pacing.begins = true;
+        if new && std::mem::replace(&mut self.pacing.follows, true) {
+            self.look_for_room();
+        }
         self.pacing.left = if self.tcp.batches {
             let buffer = self.buffer.as_ref().filter(|_| new);
             let whole = buffer.map_or(u32::MAX, SendBuffer::first);

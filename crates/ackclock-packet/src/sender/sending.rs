@@ -177,10 +177,11 @@ impl Sender {
         self.pacing.pushes = false;
     }
 
-    /// After an ACK: memory is granted if the window is not used, and an application that is woken writes.
+    /// After an ACK: an application that is woken writes.
     #[inline]
     pub(super) fn refill(&mut self, now: Time, out: &mut impl Outlet) {
-        if self.asks_for_room() && self.wakes() {
+        self.look_for_room();
+        if self.buffer.as_ref().is_some_and(SendBuffer::woken) {
             self.write_on(now, out);
         }
     }
@@ -200,32 +201,31 @@ impl Sender {
         }
     }
 
-    /// Whether the application waits and may find room, now that memory is granted if the window is not used.
+    /// If the application waits: memory is granted if the window is not used, and where there is room now the application
+    /// is woken. If nothing was left, it was what limited the sender, unless something is to be repaired.
     #[inline]
-    fn asks_for_room(&mut self) -> bool {
+    pub(super) fn look_for_room(&mut self) {
         let Some(buffer) = self.buffer.as_mut().filter(|buffer| buffer.waits()) else {
-            return false;
+            return;
         };
-        if self.board.in_flight() < self.window {
+        let in_flight = self.board.in_flight();
+        if in_flight < self.window {
             buffer.grant(self.window);
         }
-        !buffer.is_full(self.board.unacknowledged())
-    }
-
-    /// Whether the application is woken; if nothing was left, it was what limited the sender, unless something is to be
-    /// repaired.
-    fn wakes(&mut self) -> bool {
-        let (in_flight, held) = (self.board.in_flight(), self.held());
-        let Some(buffer) = &mut self.buffer else {
-            return false;
-        };
-        if !buffer.wakes(held) {
-            return false;
+        if buffer.is_full(self.board.unacknowledged()) {
+            return;
         }
-        if buffer.first() == 0 && in_flight < self.window && self.board.next_lost().is_none() {
+        let held = self.held();
+        let Some(buffer) = &mut self.buffer else {
+            return;
+        };
+        if buffer.wakes(held)
+            && buffer.first() == 0
+            && in_flight < self.window
+            && self.board.next_lost().is_none()
+        {
             self.rates.limit_by_application(in_flight);
         }
-        true
     }
 
     /// Whether a new segment may be sent: written by the application, within the receive window.

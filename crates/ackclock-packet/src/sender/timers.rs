@@ -190,3 +190,44 @@ impl Sender {
         self.timers.start(now, self.rtt.rto());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TICK: Time = Time::from_milliseconds(10);
+
+    #[test]
+    fn a_timer_that_is_exact_strikes_when_due_whatever_was_measured_since() {
+        let mut timers = Timers::IDLE;
+        timers.start(Time::from_milliseconds(3), Time::from_milliseconds(200));
+        let due = Time::from_milliseconds(203);
+        assert_eq!(timers.retransmission, due);
+        assert!(!timers.awaits_tick(Time::ZERO, due));
+        assert_eq!(timers.retransmission, due);
+    }
+
+    #[test]
+    fn a_timer_that_ticks_counts_from_when_it_was_set_and_strikes_once() {
+        let mut timers = Timers::IDLE;
+        timers.start(Time::from_milliseconds(3), Time::from_milliseconds(201));
+        let struck = Time::from_milliseconds(220); // 21 whole ticks after that of its setting, and one more
+        assert!(timers.awaits_tick(TICK, Time::from_milliseconds(204)));
+        assert_eq!(timers.retransmission, struck);
+        assert!(!timers.awaits_tick(TICK, struck));
+    }
+
+    #[test]
+    fn what_is_waited_for_before_does_not_put_the_timeout_off() {
+        let mut timers = Timers::IDLE;
+        timers.start(Time::ZERO, Time::from_milliseconds(200));
+        timers.set(
+            Purpose::Probe,
+            Time::from_milliseconds(50),
+            Time::from_milliseconds(300),
+        );
+        assert_eq!(timers.retransmission, Time::from_milliseconds(200));
+        timers.resume(Time::from_milliseconds(60));
+        assert_eq!(timers.retransmission, Time::from_milliseconds(200));
+    }
+}

@@ -47,15 +47,20 @@ class Judgement:
         return self.verdict == HOLDS
 
 
-def judged(needs: Sequence[Need], values: Mapping[str, Sequence[float | None]], risk: float) -> Judgement:
+def judged(
+    needs: Sequence[Need], values: Mapping[str, Sequence[float | None]], risk: float, *, exact: bool = False
+) -> Judgement:
     """Judges a setting by its runs: `values` of each metric, one a seed; `risk` is that of this look.
 
-    Raises `InputError` for a metric that a run does not have.
+    A single run decides nothing, unless it is `exact`: of an engine that draws nothing for this setting. Raises
+    `InputError` for a metric that a run does not have.
     """
     margins = {need: [need.margin(value) for value in _known(need, values[need.metric])] for need in needs}
     chances = {need: chance(found) for need, found in margins.items()}
     lacking = frozenset(need for need, found in margins.items() if math.fsum(found) < 0)
     n = min((len(found) for found in margins.values()), default=0)
+    if needs and n < 2 and not exact:
+        return Judgement(UNDECIDED, frozenset(needs), n)
     if any(1 - of <= risk / len(needs) for of in chances.values()):
         return Judgement(FAILS, lacking, n)
     doubted = frozenset(need for need, of in chances.items() if of > risk)

@@ -56,9 +56,7 @@ def judge(needs: Sequence[Need], goals: Sequence[Goal], runs: Sequence[Sequence[
 
 
 def _judged(needs: Sequence[Need], rows: Sequence[Row], risk: float, exact: bool) -> Judgement:
-    if len(rows) < 2 and not exact and needs:
-        return Judgement(UNDECIDED, frozenset(needs), len(rows))
-    return judged(needs, {need.metric: [row[need.metric] for row in rows] for need in needs}, risk)
+    return judged(needs, {need.metric: [row[need.metric] for row in rows] for need in needs}, risk, exact=exact)
 
 
 def _cost(goal: Goal, rows: Sequence[Row]) -> float:

@@ -55,7 +55,7 @@ class Looker:
         for count in self.question.looks:
             rows = self.rows(number, count)[:count]  # of other questions there may be more
             values = {name: [row[name] for row in rows] for name in self.question.metrics}
-            found = judged(self.question.needs, values, self.question.risk)
+            found = judged(self.question.needs, values, self.question.risk, exact=self._exact(number))
             if found.verdict != UNDECIDED or len(rows) < count:
                 break
         self.runs[number] = rows

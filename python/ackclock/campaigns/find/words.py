@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 
 from ackclock.campaigns.find import deciding
 from ackclock.campaigns.find.answer import NONE, Answer, summary
@@ -76,7 +76,7 @@ def _limit(answer: Answer, best: int) -> str:
 def _evidence(answer: Answer, number: int, needs: Sequence[Need], begin: str) -> str:
     found = answer.summary(number)
     said = ", ".join(measured(need, found[need.metric]) for need in needs)
-    return f"{begin}{said}; {len(answer.runs[number])} seeds." if said else ""
+    return f"{begin}{said}; {_seeds(answer.runs[number])}." if said else ""
 
 
 def _beside(answer: Answer) -> Iterator[str]:
@@ -88,6 +88,10 @@ def _beside(answer: Answer) -> Iterator[str]:
         return
     yield _judged(answer, number, "fails" if answer.judged[number].verdict == FAILS else "is undecided")
     yield from (_judged(answer, other, "is undecided") for other in answer.doubtful())
+
+
+def _seeds(runs: Sized) -> str:
+    return f"{len(runs)} seed{'' if len(runs) == 1 else 's'}"
 
 
 def _judged(answer: Answer, number: int, verdict: str) -> str:
@@ -137,7 +141,7 @@ def _confirmed(answer: Answer) -> Iterator[str]:
         found, needs = summary(rows, answer.question.metrics), deciding.measured(answer.question.needs, rows)
         said = [measured(need, found[need.metric]) for need in needs]
         said += [f"{need.metric} is not measured there" for need in answer.question.needs if need not in needs]
-        yield f"The engine {engine} {CONFIRMED[agrees]}: {', '.join(said)}; {len(rows)} seeds."
+        yield f"The engine {engine} {CONFIRMED[agrees]}: {', '.join(said)}; {_seeds(rows)}."
 
 
 def _twin(answer: Answer) -> Iterator[str]:
@@ -149,7 +153,7 @@ def _twin(answer: Answer) -> Iterator[str]:
         found = summary(answer.twin, answer.question.metrics)
         said = ", ".join(measured(need, found[need.metric]) for need in answer.question.needs)
         how = "fails" if answer.twin_holds is False else "is undecided"
-        yield f"With noise in the hosts the setting {how}: {said}; {len(answer.twin)} seeds."
+        yield f"With noise in the hosts the setting {how}: {said}; {_seeds(answer.twin)}."
 
 
 def _left(answer: Answer) -> Iterator[str]:

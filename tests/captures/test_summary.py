@@ -1,0 +1,26 @@
+"""What captures tell in a sentence."""
+
+from typing import Any
+
+from ackclock.captures.summary import sentence
+
+
+def answers(*shared: float) -> dict[str, Any]:
+    """Flows behind a queue, each with this part of its time at a shared link."""
+    flows = [{"bytes": 1_000_000, "segments_lost": 0, "limited": {"shared_bottleneck": share}} for share in shared]
+    path = {"limiter": "queue", "rate_bps": 6e6, "depth_bytes": None}
+    return {
+        "flows": flows,
+        "vantage": "sender",
+        "connections": len(flows),
+        "capture_loss": {"packets": 0},
+        "path": path,
+    }
+
+
+def test_who_shares_a_link_with_what_is_not_seen_does_not_tell_its_rate():
+    assert sentence(answers(0.9)).endswith(
+        "A queue before a full link that others share; this flow got 6.00 Mb/s of it."
+    )
+    for of_all in (answers(0.1), answers(0.9, 0.9)):
+        assert sentence(of_all).endswith("A queue before a link of 6.00 Mb/s.")
