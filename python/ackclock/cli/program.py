@@ -84,12 +84,29 @@ def _class(name: str) -> type[TyperCommand] | None:
     return None
 
 
+#: What Typer's parser raises for words that it does not understand; who says nothing is shown the help.
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+SILENT = "NoArgsIsHelpError"
+
+
+def _misused(error: Any) -> typer.Exit:
+    """Says in one line what is wrong with the words."""
+    path = error.ctx.command_path if error.ctx else "ackclock"
+    message = " ".join(error.format_message().split()).rstrip(".")
+    ending.say(f"{path}: {message[:1].lower()}{message[1:]}; see {path} --help")
+    return typer.Exit(2)
+
+
 class _Group(TyperGroup):
     """Says in one line what went wrong, and exits with the status that belongs to it."""
 
     def make_context(self, *arguments: Any, **more: Any) -> Any:
         try:
             return super().make_context(*arguments, **more)
+        except UsageError as error:
+            if type(error).__name__ == SILENT:
+                raise
+            raise _misused(error) from error
         except BrokenPipeError:
             raise
         except OSError as error:  # where the completion of a shell cannot be installed
@@ -99,6 +116,10 @@ class _Group(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
+        except UsageError as error:
+            if type(error).__name__ == SILENT:
+                raise
+            raise _misused(error) from error
         except (AckclockError, OSError) as error:
             if ending.is_unread(error):
                 raise
