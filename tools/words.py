@@ -1,5 +1,6 @@
-"""Writes what is made of the package's own facts and kept beside them: what shells complete, what editors are told, and
-which congestion controls captured flows may have used.
+"""Writes what is made of the package's own facts and kept beside them.
+
+What shells complete, what editors are told, and which congestion controls captured flows may have used.
 """
 
 from __future__ import annotations

@@ -192,7 +192,8 @@ pub fn look(arrivals: &[Arrival], rtts: &[RttSample]) -> Looked {
 pub fn look_beside(arrivals: &[Arrival], rtts: &[RttSample], together: &Looked) -> Looked {
     look_if(arrivals, rtts, |queue, trace| {
         let most = policing::explains_at_most(trace).max(strength_of(queue));
-        !is_settled(queue, trace) && !(together.has_rate() && together.strength() >= most)
+        let is_weaker = together.has_rate() && together.strength() >= most;
+        !is_weaker && !is_settled(queue, trace)
     })
 }
 
