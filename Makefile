@@ -57,7 +57,7 @@ fuzz: $(VENV)/.dev  ## the readers with whatever comes, guided by coverage (READ
 	for reader in $(or $(READER),scenario result files segments); do \
 		tests/fuzz/fuzz.sh $$reader $(or $(SECONDS_EACH),600) $(PY) || exit; done
 
-words: $(VENV)/.dev  ## what shells complete and editors are told, after a change of options, cards, metrics or keys
+words: $(VENV)/.dev  ## what shells complete, editors are told and captures are compared with, after a change of options, cards, metrics or keys
 	$(PY) tools/words.py
 
 lint: $(VENV)/.dev  ## formatting, clippy, ruff, mypy

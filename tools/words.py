@@ -1,16 +1,21 @@
-"""Writes what is made of the package's own facts and kept beside them: what shells complete, what editors are told."""
+"""Writes what is made of the package's own facts and kept beside them.
+
+What shells complete, what editors are told, and which congestion controls captured flows may have used.
+"""
 
 from __future__ import annotations
 
+from ackclock.captures import candidates, congestion
 from ackclock.cli import application, completing
 from ackclock.completion import words
 from ackclock.scenario import editors
 
 
 def main() -> None:
-    """Both files, where the package is."""
+    """All files, where the package is."""
     words.FILE.write_text(completing.text(application()), encoding="utf-8")
     editors.FILE.write_text(editors.text(), encoding="utf-8")
+    congestion.CANDIDATES.write_text(candidates.text(), encoding="utf-8")
 
 
 if __name__ == "__main__":

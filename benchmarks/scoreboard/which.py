@@ -3,8 +3,10 @@
     python benchmarks/scoreboard/which.py [--cases N] [--first N] [--jobs N] [--csv FOLDER] [--json]
 
 First of flows of our own engine: case *n* is drawn from the number *n* alone, with the controls in turn, and counts the
-flows whose window came down three times or more. `--csv` gives transfers of other kernels besides: a folder of folders
-with `CONTROL.csv.gz` in them (see `tshark.py`); of a control that ackclock does not have, "unknown" is right.
+flows whose window came down three times or more. Where several controls do the same over a flow, one is said and the
+others are told beside it: there the flow's is right too, and counted as "the same". `--csv` gives transfers of other
+kernels besides: a folder of folders with `CONTROL.csv.gz` in them (see `tshark.py`); of a control that ackclock does
+not have, "unknown" is right.
 """
 
 from __future__ import annotations
@@ -59,13 +61,18 @@ class Named:
 
     @property
     def first(self) -> bool:
-        """Whether the flow's control is the most probable one."""
-        return bool(self.ranking) and self.ranking[0]["name"] == self.true
+        """Whether the name is the flow's, or "unknown" where there is none to give."""
+        return self.said == (self.true if self.true in CONTROLS else congestion.UNKNOWN)
+
+    @property
+    def is_same(self) -> bool:
+        """Whether the flow's control did the same as the one that is said, and is told beside it."""
+        return not self.first and self.true in congestion.same(self.ranking)
 
     @property
     def right(self) -> bool:
-        """Whether the name is the flow's, or "unknown" where there is none to give."""
-        return self.said == (self.true if self.true in CONTROLS else congestion.UNKNOWN)
+        """Whether the flow's control is said, first or beside it; or "unknown" where there is none to say."""
+        return self.first or self.is_same
 
 
 def main() -> None:
@@ -91,19 +98,20 @@ def main() -> None:
             continue
         _print(f"own flows at the {vantage}", seen)
         wide = [one for one in seen if one.window >= WIDE]
-        print(f"  of those whose window reached {WIDE}: {sum(one.first for one in wide)} of {len(wide)} first\n")
+        print(f"  of those whose window reached {WIDE}: {sum(one.right for one in wide)} of {len(wide)} right\n")
     _print("others' flows, controls that we have", [one for one in others if one.true in CONTROLS])
     _print("others' flows, controls that we have not", [one for one in others if one.true not in CONTROLS])
 
 
 def _print(title: str, named: Sequence[Named]) -> None:
-    said: dict[str, Counter[str]] = {}
+    said: dict[str, Counter[tuple[str, bool]]] = {}
     for one in named:
-        said.setdefault(one.true, Counter())[one.said] += 1
+        said.setdefault(one.true, Counter())[one.said, one.is_same] += 1
     if not said:
         return
     for true, names in sorted(said.items()):
-        print(f"{true:12} {', '.join(f'{name} {count}' for name, count in names.most_common())}")
+        told = (f"{name} {count}{' (the same)' * same}" for (name, same), count in names.most_common())
+        print(f"{true:12} {', '.join(told)}")
     right = [one.right for one in named]
     first = sum(one.first for one in named)
     print(f"{title}: {sum(right)} of {len(right)} right ({sum(right) / len(right):.3f}), {first} first\n")

@@ -337,7 +337,7 @@ class Capture:
     def ranked(self) -> int:
         """How many flows `congestion` tells of."""
 
-    def congestion(self, candidates: str) -> dict[int, list[tuple[str, float]]]:
+    def congestion(self, candidates: str) -> dict[int, list[tuple[str, list[str], float]]]:
         """Which congestion control flows used: those that are over and lost anything, the longest of them.
 
         Args:
@@ -345,7 +345,8 @@ class Capture:
                 `deployed` says whether it is in use: others are less probable beforehand.
 
         Returns:
-            The number of each flow → names, "unknown" among them, and their probabilities, the most probable first.
+            The number of each flow → names, "unknown" among them, the names of others that did the same, and their
+            probabilities, the most probable first.
 
         Raises:
             ValueError: what is no candidate.

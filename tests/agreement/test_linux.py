@@ -76,8 +76,8 @@ def test_shares_are_fair_where_the_receivers_read_in_time(reference):
     assert all(result.jain > 0.94 for result in reference)
 
 
-#: Single flows over a queue of three packets, where it counts when the send buffer is filled. CUBIC hangs on the phase of
-#: the kernel's clock.
+#: Single flows over a queue of three packets, where it counts when the send buffer is filled. CUBIC hangs on the phase
+#: of the kernel's clock.
 IN_THREE_PACKETS = ("reno", "bic", "highspeed", "scalable", "vegas", "illinois", "dctcp")
 
 

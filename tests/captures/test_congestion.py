@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import ackclock
 from ackclock import _core, captures, cli
-from ackclock.captures import congestion
+from ackclock.captures import candidates, congestion
 
 #: Controls that share a link, the last with a law that no card has as its default (and which is not, as with β = 0.85,
 #: within 5 % of LINCUBIC's); and a transfer without a loss.
@@ -77,8 +77,12 @@ def test_the_terminal_shows_it(pcap):
     assert sorted(line.split()[-1] for line in done.stdout.splitlines() if "→" in line) == sorted([*TRUE, "–"])
 
 
+def test_the_file_of_candidates_is_what_their_cards_say():
+    assert congestion.CANDIDATES.read_text("utf-8") == candidates.text(), "old: python tools/words.py"
+
+
 def test_every_control_is_a_candidate_with_all_its_parameters():
-    told = json.loads(congestion.candidates())
+    told = json.loads(congestion.CANDIDATES.read_text("utf-8"))
     assert [one["name"] for one in told] == list(_core.CONGESTION_CONTROLS)
     for one in told:
         _core.check_congestion(one["name"], json.dumps(one["parameters"]))
@@ -91,6 +95,16 @@ def test_a_name_that_may_as_well_be_another_is_not_said():
     ranking = [{"name": "reno", "probability": 0.4}, {"name": "cubic", "probability": 0.35}]
     assert congestion.word(ranking) == congestion.UNKNOWN
     assert congestion.word(None) == congestion.UNKNOWN
+
+
+def test_what_does_the_same_is_told_beside_the_name(found, pcap):
+    reno = found.answers["flows"][1]["congestion"]
+    assert congestion.word(reno) == "reno"
+    # Without marks, DCTCP takes Reno's functions.
+    assert "dctcp" in congestion.same(reno)
+    assert not any("reno" in one["same"] for one in reno)
+    assert "reno: or " in CliRunner().invoke(cli.application(), ["capture", str(pcap)]).stdout
+    assert congestion.same(None) == congestion.same([{"name": "reno", "same": ["dctcp"], "probability": 0.4}]) == ()
 
 
 def test_what_is_no_candidate_is_refused(pcap):

@@ -189,7 +189,7 @@ impl Reading {
         }
         let together = path::look(&all.arrivals, &all.rtts);
         let most = all.of(busiest);
-        let alone = path::look(&most.arrivals, &most.rtts);
+        let alone = path::look_beside(&most.arrivals, &most.rtts, &together);
         drop(most);
         self.shared = together.has_rate() && together.strength() >= alone.strength();
         Some(if self.shared {

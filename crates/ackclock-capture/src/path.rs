@@ -153,7 +153,8 @@ pub struct Path {
 pub struct Evidence {
     /// Lost segments that were looked at.
     pub losses: usize,
-    /// The share of the uncertainty about which segments were lost that a bucket takes away.
+    /// The share of the uncertainty about which segments were lost that a bucket takes away; None, as all that is said of
+    /// a bucket, where none could change the answer.
     pub explained: Option<f64>,
     /// The bucket's rate.
     pub bucket_bps: Option<Estimate>,
@@ -183,12 +184,31 @@ pub fn limiter(arrivals: &[Arrival], rtts: &[RttSample]) -> Path {
 
 /// The same, but for the intervals, which are found when the path is asked for.
 pub fn look(arrivals: &[Arrival], rtts: &[RttSample]) -> Looked {
+    look_if(arrivals, rtts, |queue, trace| !is_settled(queue, trace))
+}
+
+/// The same for one path of those that are `together`: without a bucket where it cannot be told better than they are, which
+/// is all that is asked then.
+pub fn look_beside(arrivals: &[Arrival], rtts: &[RttSample], together: &Looked) -> Looked {
+    look_if(arrivals, rtts, |queue, trace| {
+        let most = policing::explains_at_most(trace).max(strength_of(queue));
+        let is_weaker = together.has_rate() && together.strength() >= most;
+        !is_weaker && !is_settled(queue, trace)
+    })
+}
+
+/// With a bucket, if so much was lost and if it is `wanted`.
+fn look_if(
+    arrivals: &[Arrival],
+    rtts: &[RttSample],
+    wanted: impl Fn(Option<Queue>, &Trace) -> bool,
+) -> Looked {
     let arrivals = in_order(arrivals, |arrival| arrival.time_ns);
     let trace = Trace::new(&arrivals);
     let delays = Delays::new(&trace, rtts);
-    let enough = trace.losses.len() >= LEAST_LOSSES;
-    let bucket = enough.then(|| policing::fit(&trace)).flatten();
     let queue = delays.queue(&trace);
+    let wanted = trace.losses.len() >= LEAST_LOSSES && wanted(queue, &trace);
+    let bucket = wanted.then(|| policing::fit(&trace)).flatten();
     let [slope, slope_when_full] =
         bucket.map_or([None; 2], |bucket| delays.slopes(&trace, bucket.rate.value));
     let evidence = Evidence {
@@ -213,6 +233,18 @@ pub fn look(arrivals: &[Arrival], rtts: &[RttSample]) -> Looked {
         queue,
         evidence,
     }
+}
+
+/// Whether delays tell all, as no bucket can explain enough to change it: where few of many packets are lost, those that it
+/// need not explain are more.
+fn is_settled(queue: Option<Queue>, trace: &Trace) -> bool {
+    strength_of(queue) >= STEADY && policing::explains_at_most(trace) < EXPLAINED
+}
+
+/// How well an answer is founded that a queue's rate is all of.
+fn strength_of(queue: Option<Queue>) -> f64 {
+    let limits = queue.filter(|queue| queue.busy >= BUSY);
+    limits.map_or(0.0, |queue| queue.steady)
 }
 
 /// A path of which everything is known but the intervals of a bucket.

@@ -108,6 +108,74 @@ fn identifications_tell_of_repairs_that_were_lost_before_the_point() {
     );
 }
 
+/// In the middle: of eleven segments 5, 7 and 8 are lost before the point, as the sender hears at 210 ms; the twelfth passes
+/// before that, with the identification 12.
+fn three_lost() -> Trace {
+    let mut trace = ten_without(&[5, 7, 8]);
+    numbered(&mut trace, 110, 10, 11);
+    trace.ack(150, 5, &[]);
+    trace.ack(160, 5, &[(6, 7), (9, 11)]);
+    numbered(&mut trace, 205, 11, 12);
+    trace
+}
+
+#[test]
+fn what_seemed_a_lost_repair_was_new_data_if_that_is_missing() {
+    let seven = |twelfth: bool| {
+        let mut trace = three_lost();
+        numbered(&mut trace, 211, 5, 13);
+        // What has the number 14 is lost: between two repairs it seems to be one.
+        numbered(&mut trace, 213, 8, 15);
+        numbered(&mut trace, 215, if twelfth { 12 } else { 13 }, 16);
+        numbered(&mut trace, 350, 7, 17);
+        trace.ack(400, 12, &[]);
+        fates(&trace.analysed(), 7)
+    };
+    let repair = |fate: Fate| (fate, Cause::Fast);
+    assert_eq!(
+        seven(true),
+        [UNSEEN, repair(Fate::LostBefore), repair(Fate::Delivered)]
+    );
+    assert_eq!(seven(false), [UNSEEN, repair(Fate::Delivered)]);
+}
+
+#[test]
+fn nothing_is_sent_twice_within_a_round_trip() {
+    let seven = |at_ms: i64| {
+        let mut trace = three_lost();
+        numbered(&mut trace, 211, 5, 13);
+        numbered(&mut trace, 213, 8, 15);
+        numbered(&mut trace, at_ms, 7, 16);
+        trace.ack(at_ms + 50, 12, &[]);
+        fates(&trace.analysed(), 7)
+    };
+    let repair = |fate: Fate| (fate, Cause::Fast);
+    assert_eq!(seven(214), [UNSEEN, repair(Fate::Delivered)]);
+    assert_eq!(
+        seven(314),
+        [UNSEEN, repair(Fate::LostBefore), repair(Fate::Delivered)]
+    );
+}
+
+#[test]
+fn a_repair_a_round_trip_late_is_the_second_if_a_packet_was_missing() {
+    let seven = |missing: u32| {
+        let mut trace = three_lost();
+        numbered(&mut trace, 211, 5, 13 + missing); // before the first repair nothing explains it
+        numbered(&mut trace, 212, 12, 14 + missing);
+        numbered(&mut trace, 213, 8, 15 + missing);
+        numbered(&mut trace, 314, 7, 16 + missing);
+        trace.ack(364, 13, &[]);
+        fates(&trace.analysed(), 7)
+    };
+    let repair = |fate: Fate| (fate, Cause::Fast);
+    assert_eq!(
+        seven(1),
+        [UNSEEN, repair(Fate::LostBefore), repair(Fate::Delivered)]
+    );
+    assert_eq!(seven(0), [UNSEEN, repair(Fate::Delivered)]);
+}
+
 #[test]
 fn identifications_tell_of_a_tail_that_was_lost_before_the_point() {
     let mut trace = ten_without(&[]);

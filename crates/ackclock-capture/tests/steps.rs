@@ -206,6 +206,31 @@ fn at_a_receiver_what_was_lost_hardly_later_than_a_repair_began_was_sent_before_
     assert_eq!(lost_after_a_repair_began(250), [Signal::Loss; 2]);
 }
 
+/// Seen at the receiver: ten segments, of which the first is marked, and the eleventh, which passes at `at_ms` and is marked
+/// too. The sender hears of the first at 200 ms.
+fn marked_after_a_reaction_began(at_ms: i64) -> Vec<Signal> {
+    let mut trace = Trace::after_handshake(100, 0);
+    for number in 0..10 {
+        trace.data(100, number);
+    }
+    trace.ack(100, 1, &[]).flags = Flags(Flags::ACK | Flags::ECE);
+    for number in 2..=10 {
+        trace.ack(100, number, &[]);
+    }
+    trace.data(at_ms, 10);
+    trace.ack(at_ms, 11, &[]).flags = Flags(Flags::ACK | Flags::ECE);
+    trace.data(at_ms + 100, 11);
+    let found = flows(&trace, Options::default());
+    let signals = found[0].steps.iter().filter_map(|step| step.signal);
+    signals.collect()
+}
+
+#[test]
+fn at_a_receiver_what_was_marked_hardly_later_than_a_reaction_began_was_sent_before_it() {
+    assert_eq!(marked_after_a_reaction_began(201), [Signal::Mark]);
+    assert_eq!(marked_after_a_reaction_began(250), [Signal::Mark; 2]);
+}
+
 #[test]
 fn the_rest_of_an_opening_that_was_lost_before_a_receiver_is_part_of_it() {
     let mut trace = Trace::after_handshake(100, 0);

@@ -157,14 +157,14 @@ impl Capture {
         found.map(|path| limited(py, &path)).transpose()
     }
 
-    /// Which congestion control each flow used that is over and lost anything, the longest of them: its number → names and
-    /// their probabilities, the most probable first. Candidates are JSON: `[{"name", "parameters", "deployed"}]`, the last
-    /// says whether it is in use. Raises `ValueError` for what is none.
+    /// Which congestion control each flow used that is over and lost anything, the longest of them: its number → names,
+    /// those of others that did the same, and their probabilities, the most probable first. Candidates are JSON:
+    /// `[{"name", "parameters", "deployed"}]`, the last says whether it is in use. Raises `ValueError` for what is none.
     fn congestion(
         &self,
         py: Python<'_>,
         candidates: &str,
-    ) -> PyResult<BTreeMap<u32, Vec<(String, f64)>>> {
+    ) -> PyResult<BTreeMap<u32, Vec<congestion::Named>>> {
         let candidates = congestion::candidates(candidates).map_err(PyValueError::new_err)?;
         self.with(py, |found| {
             let flows = &found.reading.analysis.rows.steps.flows;

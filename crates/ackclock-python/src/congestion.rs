@@ -31,11 +31,16 @@ pub fn candidates(json: &str) -> Result<Vec<Candidate>, String> {
         .map_err(|error| error.to_string())
 }
 
-/// Names and their probabilities, the most probable first.
-pub fn ranked(flow: &FlowSteps, candidates: &[Candidate]) -> Vec<(String, f64)> {
+/// A name, those of others that did the same, and how probable it is.
+pub type Named = (String, Vec<String>, f64);
+
+/// What explains a flow, the most probable first.
+pub fn ranked(flow: &FlowSteps, candidates: &[Candidate]) -> Vec<Named> {
     let ranked = rank(&series(flow), candidates);
-    let pairs = ranked.into_iter().map(|one| (one.name, one.probability));
-    pairs.collect()
+    let named = ranked
+        .into_iter()
+        .map(|one| (one.name, one.same, one.probability));
+    named.collect()
 }
 
 /// A flow as replay knows it.

@@ -1,16 +1,21 @@
 //! Which control it was: every candidate replayed, ranked by likelihood, with "unknown" among them.
 //!
-//! Probabilities are Bayes': prior times likelihood. A candidate that fits as badly as only one in a hundred of our own
+//! Probabilities are Bayes': prior times likelihood, of laws: candidates that did the same over the flow are one, under the
+//! name of the most probable. Those that a kernel or a system has come before those that none has, and among equals the
+//! one with the fewest parameters. A candidate that fits as badly as only one in a hundred of our own
 //! engine's flows fits its true control is no explanation; *unknown* is one more control that fits just so well. The
 //! bounds come from our engine alone: flows of the scoreboard's cases, seen at the senders and at the receivers, each
 //! replayed by all controls. `POOR` was chosen with transfers of others' kernels in view as well.
 
 use ackclock_congestion::{make, Controller, Error, Repair};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::likelihood::{bound, fit, reaches, rounds, Fit, Rounds, WEIGHT};
+use self::laws::{laws, Explains, Law};
+use crate::likelihood::{bound, fit, reaches, rounds, Fit, Round, Rounds, WEIGHT};
 use crate::replay::{Counting, Make, Manner, Origin, Prepared, Replay};
 use crate::series::Series;
+
+mod laws;
 
 /// What is said where no candidate fits.
 pub const UNKNOWN: &str = "unknown";
@@ -30,7 +35,7 @@ const POOR_ABCC: f64 = -0.2;
 
 /// The same for controls that pace by a model of the path, whose cycles begin at random. They are believed only where nothing
 /// else fits better.
-const POOR_MODEL: f64 = -1.0;
+const POOR_MODEL: f64 = -0.4;
 
 /// What is left of the prior of a control that is not deployed: one flow in twenty of the others.
 const RARE: f64 = 0.05;
@@ -68,11 +73,13 @@ pub struct Fitted {
     pub fit: Fit,
 }
 
-/// A name and how probable it is.
+/// A law and how probable it is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranked {
     /// A candidate's name, or [`UNKNOWN`].
     pub name: String,
+    /// Other candidates that did the same over the flow, the most probable first.
+    pub same: Vec<String>,
     /// Between 0 and 1.
     pub probability: f64,
 }
@@ -146,29 +153,30 @@ impl Candidate {
     ) -> Evidence {
         let manners: Vec<Manner> = self.manners().collect();
         let mut usual = Some(begun);
+        let mut found = Evidence::NOTHING;
         let mut tried = |&manner: &Manner| {
             let begun = usual.take_if(|_| manner == Manner::default());
             let begun = begun.unwrap_or_else(|| flow.begun(make, manner));
-            flow.fit_of_at_least(begun, least)
+            let rounds = flow.rounds_of_at_least(begun, least)?;
+            let log = fit(&rounds).log_likelihood;
+            if log > found.best {
+                found.best = log;
+                found.errors = rounds.iter().map(Round::error).collect();
+            }
+            Ok(log)
         };
-        let tried: Vec<Result<Fit, f64>> = manners.iter().map(&mut tried).collect();
-        let best = tried
-            .iter()
-            .flatten()
-            .map(|fit| fit.log_likelihood)
-            .fold(f64::NEG_INFINITY, f64::max);
-        let log = |(&manner, tried): (&Manner, &Result<Fit, f64>)| match tried {
-            Ok(fit) => fit.log_likelihood,
+        let tried: Vec<Result<f64, f64>> = manners.iter().map(&mut tried).collect();
+        let best = found.best;
+        let log = |(&manner, tried): (&Manner, &Result<f64, f64>)| match tried {
+            Ok(log) => *log,
             Err(bound) if *bound < best - NEGLIGIBLE || best == f64::NEG_INFINITY => {
                 f64::NEG_INFINITY
             }
             Err(_) => flow.fit(self, manner).log_likelihood,
         };
         let logs: Vec<f64> = manners.iter().zip(&tried).map(log).collect();
-        Evidence {
-            log: log_sum(&logs) - (logs.len() as f64).ln(),
-            best: logs.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-        }
+        found.log = log_sum(&logs) - (logs.len() as f64).ln();
+        found
     }
 
     fn prior(&self, flow: &Flow) -> f64 {
@@ -190,18 +198,21 @@ impl Candidate {
 }
 
 /// What a flow says for a candidate.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Evidence {
     /// Logarithm of the mean likelihood over the manners.
     log: f64,
     /// That of the best manner.
     best: f64,
+    /// By what its windows are off, one value a round.
+    errors: Vec<f64>,
 }
 
 impl Evidence {
     const NOTHING: Self = Self {
         log: f64::NEG_INFINITY,
         best: f64::NEG_INFINITY,
+        errors: Vec::new(),
     };
 }
 
@@ -238,15 +249,15 @@ impl<'a> Flow<'a> {
         fit(&rounds(self.series, &self.prepared.replay(&make, manner)))
     }
 
-    /// The same, or what the logarithm of the likelihood is at most, as soon as it cannot be `least`.
-    fn fit_of_at_least(&self, mut begun: Begun, least: f64) -> Result<Fit, f64> {
+    /// The rounds of a replay, or what the logarithm of their likelihood is at most, as soon as it cannot be `least`.
+    fn rounds_of_at_least(&self, mut begun: Begun, least: f64) -> Result<Vec<Round>, f64> {
         for part in PARTS {
             self.advance(&mut begun, self.prepared.steps() / part);
             let found = &begun.rounds.found;
             reaches(found, self.rounds - found.len(), least)?;
         }
         self.advance(&mut begun, usize::MAX);
-        Ok(fit(&begun.rounds.found))
+        Ok(begun.rounds.found)
     }
 
     /// A replay at its beginning.
@@ -306,30 +317,52 @@ impl<'a> Flow<'a> {
     }
 }
 
-/// The candidates and [`UNKNOWN`], the most probable first; the probabilities sum to 1.
+/// The laws that explain a flow and [`UNKNOWN`], the most probable first; the probabilities sum to 1.
 pub fn rank(series: &Series, candidates: &[Candidate]) -> Vec<Ranked> {
     let flow = Flow::new(series);
     let weight = WEIGHT * flow.rounds as f64;
     let (evidences, exact) = flow.evidences(candidates, weight);
-    let mut first = (f64::NEG_INFINITY, POOR);
-    let mut logs = Vec::with_capacity(candidates.len() + 1);
-    for (candidate, evidence) in candidates.iter().zip(&evidences) {
-        let poor = candidate.poor();
+    let explains = |(place, evidence): (usize, Evidence)| {
+        let candidate: &Candidate = &candidates[place];
         let beaten = candidate.is_model && evidence.best < exact;
-        let explains = evidence.best >= weight * poor && !beaten;
-        let log = evidence.log + candidate.prior(&flow).ln();
-        logs.push(if explains { log } else { f64::NEG_INFINITY });
-        if explains && log > first.0 {
-            first = (log, poor);
-        }
-    }
-    logs.push(weight * first.1);
+        let explains = evidence.best >= weight * candidate.poor() && !beaten;
+        explains.then(|| Explains {
+            place,
+            log: evidence.log + candidate.prior(&flow).ln(),
+            parameters: candidate.parameters.as_object().map_or(0, Map::len),
+            errors: evidence.errors,
+        })
+    };
+    let mut laws = laws(
+        evidences
+            .into_iter()
+            .enumerate()
+            .filter_map(explains)
+            .collect(),
+    );
+    // What most of them do tells nothing.
+    laws.retain(|law| 2 * law.same.len() < candidates.len());
+    let poor = laws
+        .first()
+        .map_or(POOR, |law| candidates[law.first.place].poor());
+    let logs: Vec<f64> = laws
+        .iter()
+        .map(|law| law.first.log)
+        .chain([weight * poor])
+        .collect();
     let total = log_sum(&logs);
-    let names = candidates.iter().map(Candidate::name).chain([UNKNOWN]);
+    let name = |&place: &usize| candidates[place].name.clone();
+    let called = |law: &Law| {
+        let same = law.same.iter().map(name).collect();
+        (name(&law.first.place), same)
+    };
+    let unknown = (UNKNOWN.to_owned(), Vec::new());
+    let names = laws.iter().map(called).chain([unknown]);
     let mut ranked: Vec<Ranked> = names
         .zip(&logs)
-        .map(|(name, log)| Ranked {
-            name: name.to_owned(),
+        .map(|((name, same), log)| Ranked {
+            name,
+            same,
             probability: (log - total).exp(),
         })
         .collect();

@@ -1,12 +1,13 @@
 //! A controller is driven with a flow's own acknowledgements, losses and RTTs: the window that it would have had.
 //!
-//! It is never told the window that was seen. Its errors fade nevertheless, as losses and delays come at the flow's
-//! times and a loss keeps a share only of what is wrong.
+//! It is never told the window that was seen, nor a model of the path a flight that it would not have allowed: it would
+//! wait for it to come down. Its errors fade nevertheless, as losses and delays come at the flow's times and a loss keeps
+//! a share only of what is wrong.
 //!
 //! What a capture does not tell is made of what it does: smoothed RTT and least RTT (RFC 6298), delivery rates from the
 //! times of delivery (Cheng et al., draft-ietf-ccwg-bbr section 4.1) with the sending times that RTTs give.
 
-use ackclock_congestion::{Ack, Controller, Feedback, Loss, Opening, Restart};
+use ackclock_congestion::{Ack, Controller, Feedback, Loss, Opening, Repair, Restart};
 use ackclock_units::Time;
 
 use crate::pacing::Paced;
@@ -230,6 +231,8 @@ pub(crate) struct Driver {
     uses_ecn: bool,
     mss_bytes: u32,
     paced: Paced,
+    /// What the controller would have had in flight at most, had it been the sender's.
+    flight: u32,
 }
 
 impl Driver {
@@ -239,12 +242,28 @@ impl Driver {
             uses_ecn,
             mss_bytes,
             paced: Paced::default(),
+            flight: u32::MAX,
+        }
+    }
+
+    /// A model of the path waits until its flight has come down to what it allows. Where the seen one does not, as it was
+    /// another that allowed it, its own would have.
+    fn with_own_flight(&self, ack: &Ack) -> Ack {
+        let prior_in_flight = ack.prior_in_flight.min(self.flight);
+        let left = prior_in_flight.saturating_sub(ack.newly_acked);
+        Ack {
+            prior_in_flight,
+            in_flight: ack.in_flight.min(left),
+            ..*ack
         }
     }
 
     #[inline]
     pub(crate) fn follow(&mut self, controller: &mut dyn Controller, told: &Told) -> Allowed {
-        let ack = &told.ack;
+        let ack = &match controller.repair() {
+            Repair::Controller => self.with_own_flight(&told.ack),
+            _ => told.ack,
+        };
         if self.uses_ecn {
             controller.on_feedback(&Feedback {
                 delivered: ack.newly_acked,
@@ -277,10 +296,9 @@ impl Driver {
         let cwnd = controller.cwnd().floor().max(1.0);
         self.paced
             .advance(told.end, controller.pacing_rate(), self.mss_bytes);
-        Allowed {
-            cwnd,
-            in_flight: self.paced.since(told.oldest_sent).min(cwnd),
-        }
+        let in_flight = self.paced.since(told.oldest_sent).min(cwnd);
+        self.flight = ack.in_flight.max(in_flight.ceil() as u32);
+        Allowed { cwnd, in_flight }
     }
 }
 
@@ -292,5 +310,49 @@ fn loss(ack: &Ack, marked: bool) -> Loss {
         min_rtt: ack.min_rtt,
         delivered: ack.delivered,
         marked,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::ranking::Candidate;
+
+    #[test]
+    fn a_model_of_the_path_waits_for_its_own_flight_to_come_down() {
+        let mut driver = Driver::new(Counting::Segments, false, 1448);
+        let mut sender = Sender::new(&Series::default());
+        let bbr = json!({
+            "startup_gain": 2.885, "probe_gain": 1.25, "cwnd_gain": 2.0, "bandwidth_window": 10,
+            "min_rtt_window_s": 10.0, "probe_rtt_duration_s": 0.2, "pacing_margin": 0.01, "policer_detection": true
+        });
+        let mut bbr = Candidate::new("bbr", &bbr, true)
+            .expect("its card")
+            .controller(10);
+        // A flight of forty that another control keeps up: no RTT is the shortest again, so BBR looks for it each 10 s.
+        let cwnd: Vec<f64> = (1..=4000_u64)
+            .map(|number| {
+                let step = Step {
+                    time: Time::from_milliseconds(10 * number),
+                    delivered: 1,
+                    advanced: 1,
+                    rtt: Some(Time::from_milliseconds(if number < 40 { 390 } else { 400 })),
+                    prior_in_flight: 40,
+                    in_flight: 39,
+                    window: 40,
+                    outstanding: 39,
+                    oldest_sent: Time::from_milliseconds((10 * number).saturating_sub(390)),
+                    ..Step::default()
+                };
+                sender.measure(&step);
+                let told = sender.tell(&step, step.time);
+                driver.follow(bbr.as_mut(), &told).cwnd
+            })
+            .collect();
+        let probing = cwnd.iter().filter(|&&cwnd| cwnd == 4.0).count();
+        // Three times 0.2 s and a round trip, at 100 segments a second.
+        assert!((100..300).contains(&probing), "{probing}");
     }
 }

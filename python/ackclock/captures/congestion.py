@@ -1,15 +1,17 @@
-"""Which congestion control captured flows used: all that we have, as their cards describe them, are replayed."""
+"""Which congestion control captured flows used: all that we have, as `candidates` describes them, are replayed."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from functools import cache
+from pathlib import Path
 from typing import Any, TypeAlias
 
-from ackclock import _core, catalog
+from ackclock import _core
 
 Ranking: TypeAlias = Sequence[Mapping[str, Any]]
+
+#: All candidates, as `_core.Capture.congestion` takes them: to read their cards takes longer than many a capture.
+CANDIDATES = Path(__file__).parent / "candidates.json"
 
 #: What is said where nothing fits.
 UNKNOWN = "unknown"
@@ -21,38 +23,19 @@ LEAST_PROBABILITY = 0.01
 MARGIN = 0.5
 
 
-@cache
-def candidates() -> str:
-    """The controls with the parameters that their cards have as defaults, as `_core.Capture.congestion` takes them."""
-    return json.dumps([_candidate(catalog.card("congestion", name)) for name in _core.CONGESTION_CONTROLS])
-
-
-def _candidate(card: catalog.Card) -> dict[str, Any]:
-    return {
-        "name": card.name,
-        "parameters": {card.key(name): value for name, value in card.complete({}).items()},
-        "deployed": (card.linux is not None and not card.linux.ours) or card.name in _defaults(),
-    }
-
-
-@cache
-def _defaults() -> frozenset[str]:
-    """What stacks use where nobody says otherwise."""
-    return frozenset(catalog.card("stack", name).congestion for name in catalog.names("stack"))
-
-
 def rankings(capture: _core.Capture) -> dict[int, Ranking]:
     """Names with their probabilities, the most probable first, by the number of the direction.
 
-    Of the longest flows that lost anything and are over; of others nothing is known.
+    With each are the names of others that did the same over the flow: nothing tells them from it. Of the longest
+    flows that lost anything and are over; of others nothing is known.
     """
-    found = capture.congestion(candidates()) if capture.ranked else {}
-    return {flow: [one for one in map(_ranked, pairs) if _is_listed(one)] for flow, pairs in found.items()}
+    found = capture.congestion(CANDIDATES.read_text("utf-8")) if capture.ranked else {}
+    return {flow: [one for one in map(_ranked, named) if _is_listed(one)] for flow, named in found.items()}
 
 
-def _ranked(pair: tuple[str, float]) -> dict[str, Any]:
-    name, probability = pair
-    return {"name": name, "probability": probability}
+def _ranked(named: tuple[str, list[str], float]) -> dict[str, Any]:
+    name, same, probability = named
+    return {"name": name, "same": same, "probability": probability}
 
 
 def _is_listed(one: Mapping[str, Any]) -> bool:
@@ -64,3 +47,8 @@ def word(ranking: Ranking | None) -> str:
     if not ranking or ranking[0]["probability"] < MARGIN:
         return UNKNOWN
     return str(ranking[0]["name"])
+
+
+def same(ranking: Ranking | None) -> Sequence[str]:
+    """What did the same over the flow as the name that is said."""
+    return ranking[0]["same"] if ranking and word(ranking) != UNKNOWN else ()

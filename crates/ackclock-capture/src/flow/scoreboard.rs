@@ -128,6 +128,29 @@ impl Stretch {
         Some(number)
     }
 
+    /// Takes its last copy back, if that was not seen.
+    fn take_back(&mut self) -> bool {
+        let Some(copies) = self.copies.as_deref_mut() else {
+            return false;
+        };
+        let [.., before, last] = copies.as_slice() else {
+            return false;
+        };
+        if last.seen || last.extra {
+            return false;
+        }
+        let (before, alone) = (*before, copies.len() == 2);
+        copies.pop();
+        self.last_ns = before.sent_ns;
+        self.tsval = before.tsval;
+        self.arrival = before.arrival;
+        if alone {
+            self.copies = None;
+            self.unseen = !before.seen;
+        }
+        true
+    }
+
     /// Ends it at a position; gives what is behind.
     pub fn split(&mut self, at: u64) -> Self {
         let mut behind = self.clone();
@@ -298,6 +321,19 @@ impl Scoreboard {
         if let Some(one) = self.stretches.get_mut(index) {
             one.came(sent_ns, arrival, tsval);
         }
+    }
+
+    /// The last copy of a stretch was not sent, if it is one that was not seen: then it is forgotten.
+    pub fn take_back(&mut self, index: usize) -> bool {
+        let Some(one) = self.stretches.get_mut(index) else {
+            return false;
+        };
+        let taken = one.take_back();
+        if taken && one.state == State::InFlight {
+            one.state = State::Lost;
+            self.in_flight_bytes -= u64::from(one.bytes);
+        }
+        taken
     }
 
     /// A stretch that arrived twice, as a DSACK tells.

@@ -474,6 +474,7 @@ impl Sending {
         }
         self.board.shrink();
         self.passed.shrink();
+        self.unseen.shrink();
         self.own_echoes.shrink();
         self.ack_echoes.shrink();
         self.resent = VecDeque::new();

@@ -73,6 +73,12 @@ pub fn fit(trace: &Trace) -> Option<Bucket> {
     })
 }
 
+/// The share of the uncertainty about the fates that any bucket takes away at most.
+pub fn explains_at_most(trace: &Trace) -> f64 {
+    let surely = trace.len() as f64 * likelihood::surely();
+    Search::new(trace).map_or(0.0, |search| 1.0 - surely / search.without_bucket())
+}
+
 impl Bucket {
     /// The same with its intervals, which take about as long to find as the bucket: of its trace.
     pub fn bounded(self, trace: &Trace) -> Self {

@@ -70,7 +70,11 @@ impl Limits for Chance {
 }
 
 /// What flows with these round trips send in this time, and their samples. A round trip has up to .3 ms of noise.
-fn sent(limits: &mut impl Limits, rtts_ms: &[i64], seconds: i64) -> (Vec<Arrival>, Vec<RttSample>) {
+fn sent(
+    limits: &mut (impl Limits + ?Sized),
+    rtts_ms: &[i64],
+    seconds: i64,
+) -> (Vec<Arrival>, Vec<RttSample>) {
     let mut noise = Chance(1);
     let (mut arrivals, mut samples) = (Vec::new(), Vec::new());
     let mut windows = vec![(10_u32, false); rtts_ms.len()];
@@ -218,6 +222,59 @@ fn losses_in_rows_are_not_by_chance() {
     let path = limiter(&arrivals, &samples);
     assert!(path.evidence.in_rows);
     assert_eq!(path.limiter, Limiter::Undecided, "{path:?}");
+}
+
+#[test]
+fn where_few_of_many_are_lost_a_queue_is_told_without_a_bucket_and_the_same_with_one() {
+    for rate_bps in [2e6, 5e6, 1e7, 3e7] {
+        let (arrivals, samples) = sent(&mut Bucket::new(rate_bps, 0.0, 2e5), &[60, 30], 120);
+        let found = look(&arrivals, &samples);
+        let with_a_bucket = look_if(&arrivals, &samples, |_, _| true);
+        let explained = with_a_bucket.evidence.explained.expect("losses");
+        assert!(explained <= policing::explains_at_most(&found.trace));
+        assert!(found.bucket.is_none());
+        let without_evidence = |looked: &Looked| Path {
+            evidence: Evidence::default(),
+            ..looked.path()
+        };
+        assert_eq!(found.path().limiter, Limiter::Queue);
+        assert_eq!(without_evidence(&found), without_evidence(&with_a_bucket));
+        assert_eq!(found.strength(), with_a_bucket.strength());
+        assert_eq!(found.has_rate(), with_a_bucket.has_rate());
+    }
+}
+
+#[test]
+fn one_path_beside_all_is_chosen_as_if_a_bucket_had_been_looked_for() {
+    let mut limits: [Box<dyn Limits>; 4] = [
+        Box::new(Bucket::new(3e6, 1e5, 0.0)),
+        Box::new(Bucket::new(3e6, 0.0, 3e5)),
+        Box::new(Bucket::new(2e7, 0.0, 2e5)),
+        Box::new(Chance(7)),
+    ];
+    let mut spared = 0;
+    for limits in &mut limits {
+        let (arrivals, samples) = sent(limits.as_mut(), &[100, 40, 50], 60);
+        let together = look(&arrivals, &samples);
+        // Every other arrival tells less than all, and the flow's own round trips as much.
+        let half: Vec<Arrival> = arrivals.iter().copied().step_by(2).collect();
+        let own = |flow: u32| samples.iter().copied().filter(move |one| one.flow == flow);
+        for (arrivals, samples) in [
+            (&half, own(0).collect::<Vec<_>>()),
+            (&arrivals, own(1).collect()),
+            (&half, Vec::new()),
+        ] {
+            let whole = look_if(arrivals, &samples, |_, _| true);
+            let beside = look_beside(arrivals, &samples, &together);
+            let chosen = |alone: &Looked| {
+                let all = together.has_rate() && together.strength() >= alone.strength();
+                (!all).then(|| (alone.path().limiter, alone.path().rate_bps))
+            };
+            assert_eq!(chosen(&beside), chosen(&whole));
+            spared += usize::from(whole.bucket.is_some() && beside.bucket.is_none());
+        }
+    }
+    assert!(spared > 0);
 }
 
 #[test]

@@ -27,6 +27,7 @@ const WINDOW_PARTS: u32 = 3;
 
 /// The batch that is being sent, and when the next one may leave.
 #[derive(Clone, Copy, Debug, Default)]
+#[allow(clippy::struct_excessive_bools)] // what a batch does and does not
 pub struct Pacing {
     /// Whether segments are paced.
     pub is_on: bool,

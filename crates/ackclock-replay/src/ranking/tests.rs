@@ -37,6 +37,47 @@ fn a_law_that_nobody_has_is_unknown() {
     assert_eq!(verdict(&ranked), UNKNOWN, "{ranked:?}");
 }
 
+/// Compound's card.
+fn compound(deployed: bool) -> Candidate {
+    let card = json!({
+        "alpha": 0.125, "beta": 0.5, "k": 0.75, "eta": 1.0, "gamma": 30.0, "low_window": 38.0
+    });
+    Candidate::new("compound", &card, deployed).expect("its card")
+}
+
+#[test]
+fn controls_that_do_the_same_are_one_law() {
+    for (deployed, pair) in [(true, ["compound", "aimd"]), (false, ["aimd", "compound"])] {
+        let mut candidates = candidates();
+        candidates.push(compound(deployed));
+        let ranked = rank(&flow_of("aimd", 30), &candidates);
+        assert_eq!(verdict(&ranked), pair[0], "{ranked:?}");
+        assert!(ranked[0].same.contains(&pair[1].to_owned()), "{ranked:?}");
+        assert!(ranked.iter().skip(1).all(|one| one.name != pair[1]));
+    }
+}
+
+#[test]
+fn controls_that_do_the_same_at_small_windows_are_told_apart_at_large_ones() {
+    let mut candidates = candidates();
+    candidates.push(compound(true));
+    let ranked = rank(&flow_of("aimd", 120), &candidates);
+    assert!(
+        !ranked
+            .iter()
+            .any(|one| one.same.contains(&"compound".to_owned())),
+        "{ranked:?}"
+    );
+    assert_ne!(verdict(&ranked), "compound", "{ranked:?}");
+}
+
+#[test]
+fn what_most_of_them_do_tells_nothing() {
+    let renos: Vec<Candidate> = (0..4).map(|_| candidates().swap_remove(0)).collect();
+    let ranked = rank(&flow_of("reno", 60), &renos);
+    assert_eq!(verdict(&ranked), UNKNOWN, "{ranked:?}");
+}
+
 #[test]
 fn without_rounds_nothing_is_said() {
     let ranked = rank(&Series::default(), &candidates());

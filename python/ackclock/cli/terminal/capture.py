@@ -58,6 +58,8 @@ def print_answers(answers: Mapping[str, Any]) -> None:
         control = congestion.word(flow["congestion"]) if flow["congestion"] else numbers.NOTHING
         table.add_row(Text(_ends(flow)), *cells, repairs, _limit(flow["limited"]), control)
     console.print(table)
+    for said in sorted({_same(flow["congestion"]) for flow in flows[:LISTED]} - {""}):
+        console.print(said)
     if len(flows) > LISTED:
         console.print(f"… and {len(flows) - LISTED:,} more, which --json and --out have.")
 
@@ -98,6 +100,12 @@ def print_joined(console: Console, joined: Mapping[str, Any]) -> None:
 def _ends(flow: Mapping[str, Any]) -> str:
     arrow = "→" if flow["sender"] == "client" else "←"
     return f"{flow['client']} {arrow} {flow['server']}"
+
+
+def _same(ranking: congestion.Ranking | None) -> str:
+    """What cannot be told from the control that is said, if anything."""
+    others = " or ".join(congestion.same(ranking))
+    return f"{congestion.word(ranking)}: or {others}, which would have done the same there." if others else ""
 
 
 def _limit(limited: Mapping[str, float] | None) -> str:

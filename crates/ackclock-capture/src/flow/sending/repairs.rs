@@ -91,6 +91,7 @@ impl Sending {
                     self.board.came(index, data.now_ns, arrival, data.tsval);
                 }
                 Kind::Again => {
+                    self.was_not_repaired(index, data);
                     copy.cause = *cause.get_or_insert_with(|| self.repair(index, data, rows));
                     self.unseen_repair(index, data, copy.cause, rows);
                     if copy.cause == Cause::Fast {
@@ -99,6 +100,9 @@ impl Sending {
                     self.send_again(index, copy, data.identification.unwrap_or(0), rows);
                 }
             }
+        }
+        if cause.is_some() && data.place != Place::Older {
+            self.unseen.cursor = end;
         }
         self.between_numberings(data, end, rows);
         self.last_cause = cause.or(self.last_cause);
@@ -310,6 +314,7 @@ impl Sending {
                 self.repairs.timeout_until = self.sent_until();
                 self.repairs.recover = 0;
                 self.repairs.repaired = 0;
+                self.unseen.cursor = 0;
                 self.totals.timeouts += 1;
                 self.tap_sent();
                 self.board.lose_all();
@@ -367,23 +372,23 @@ impl Sending {
             return;
         };
         let (once, lost_ns) = (stretch.once(), stretch.lost_ns);
-        let first = self.repairs.repaired <= data.start;
+        let first = once && self.repairs.repaired <= data.start;
+        let again = !once && stretch.state != State::Lost;
+        if !known || first || again || lost_ns == 0 || cause != Cause::Fast {
+            return;
+        }
         let counted = data.place != Place::Unknown;
-        if counted
-            || !known
-            || !once
-            || first
-            || lost_ns == 0
-            || cause != Cause::Fast
-            || srtt_ns == 0
-        {
+        let late = (data.now_ns - lost_ns) as f64 >= (1.0 - EARLY) * srtt_ns as f64;
+        let sent_ns = match (counted, once) {
+            (true, _) => self.slot_between(lost_ns, data.now_ns),
+            (false, true) if late && srtt_ns > 0 => Some(lost_ns),
+            _ => None,
+        };
+        let Some(sent_ns) = sent_ns else {
             return;
-        }
-        if ((data.now_ns - lost_ns) as f64) < (1.0 - EARLY) * srtt_ns as f64 {
-            return;
-        }
+        };
         let unseen = Copied {
-            sent_ns: lost_ns,
+            sent_ns,
             tsval: data.tsval.unwrap_or(0),
             arrival: NOT_KEPT,
             seen: false,

@@ -39,6 +39,8 @@ pub struct Tap {
     recover: u64,
     /// When the repair began.
     begun_ns: i64,
+    /// It is none, but the reaction to a mark.
+    marked: bool,
     /// Without SACK: what left the path, by duplicate acknowledgements.
     duplicate_bytes: u64,
     heard: Heard,
@@ -137,6 +139,7 @@ impl Tap {
         self.hit = true;
         self.recover = recover;
         self.begun_ns = now_ns;
+        self.marked = signal == Signal::Mark;
         self.phase = Phase::Recovery;
         if signal == Signal::Timeout {
             self.phase = Phase::Repair;
@@ -221,6 +224,17 @@ impl Tap {
             }
             step.window_bytes = step.window_bytes.max(window_bytes);
             step.oldest_sent_ns = oldest_sent_ns.unwrap_or(step.oldest_sent_ns);
+        }
+        if self.marked && self.phase == Phase::Recovery && sending.lead_ns > 0 {
+            self.reacted(sending);
+        }
+    }
+
+    /// Away from the sender, what was sent hardly later than a mark was heard was sent before it, and may be marked too.
+    fn reacted(&mut self, sending: &Sending) {
+        let newest = sending.board.last(|_| true);
+        if newest.is_some_and(|one| one.first_ns <= self.begun_ns + TICK_NS) {
+            self.recover = self.recover.max(sending.next + 1);
         }
     }
 

@@ -1,5 +1,12 @@
 //! What was sent and lost before the point: gaps in the identifications of a sender that counts its packets tell how much
 //! there was besides the bytes that are missing.
+//!
+//! What it was is guessed when the packet behind the gap is seen, by the order in which holes are repaired, and corrected
+//! by what follows: a gap in new data takes packets back that were taken for repairs since the new data before it, and
+//! nothing is sent twice within a round trip. What nothing explains waits. It was new data that is still to be missed,
+//! as long as none was seen behind it, or a repair that was lost, if the next one is seen a round trip later.
+
+use std::collections::VecDeque;
 
 use super::{Data, Sending, WIDEST_HOLE};
 use crate::flow::scoreboard::{Copied, State, Stretch};
@@ -16,6 +23,8 @@ const IN_A_ROW: u8 = 2;
 const MOST_MISSING: u16 = 2048;
 /// Stretches that are looked at for those that can have been sent again.
 const MOST_LOOKED_AT: usize = 4096;
+/// Packets that wait for what they were, and guesses that are remembered.
+const MOST_WAITING: usize = 1024;
 /// Nothing is sent again sooner after it was sent than this share of the least RTT.
 const TOO_SOON: f64 = 0.9;
 
@@ -115,12 +124,102 @@ impl Identities {
     }
 }
 
-/// Packets that were not seen, as far as nobody knows what was in them.
-#[derive(Clone, Copy, Debug, Default)]
+/// A packet that was not seen: it passed between two that were.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    after_ns: i64,
+    before_ns: i64,
+}
+
+/// What was taken for the content of a packet that was not seen: a stretch that was sent again.
+#[derive(Clone, Copy, Debug)]
+struct Guess {
+    start: u64,
+    slot: Slot,
+}
+
+/// Packets that were not seen, in their order.
+#[derive(Clone, Debug, Default)]
 pub struct Unseen {
-    packets: u32,
+    /// Those of which nobody knows what was in them.
+    slots: VecDeque<Slot>,
+    /// So many of these came before the last new data: none of them was new data that is still to be missed.
+    settled: usize,
+    /// Those that were taken for repairs.
+    guesses: VecDeque<Guess>,
+    /// So many of these came before the last new data.
+    settled_guesses: usize,
     /// What ends here and comes now was sent before.
     pub until: u64,
+    /// Where the last repair ends: the sender goes on from there.
+    pub cursor: u64,
+}
+
+impl Unseen {
+    /// Packets that can have been new data behind the last that was seen.
+    fn open(&self) -> usize {
+        self.slots.len() - self.settled
+    }
+
+    /// One more that nobody knows the content of.
+    fn wait(&mut self, slot: Slot) {
+        if self.slots.len() == MOST_WAITING {
+            self.slots.pop_front();
+            self.settled = self.settled.saturating_sub(1);
+        }
+        let at = self
+            .slots
+            .partition_point(|one| one.before_ns <= slot.before_ns);
+        self.settled += usize::from(at < self.settled);
+        self.slots.insert(at, slot);
+    }
+
+    fn guess(&mut self, start: u64, slot: Slot) {
+        if self.guesses.len() == MOST_WAITING {
+            self.guesses.pop_front();
+            self.settled_guesses = self.settled_guesses.saturating_sub(1);
+        }
+        self.guesses.push_back(Guess { start, slot });
+    }
+
+    /// Takes the last guess of a stretch back.
+    fn take_guess(&mut self, start: u64) -> Option<Slot> {
+        let at = self.guesses.iter().rposition(|one| one.start == start)?;
+        self.settled_guesses -= usize::from(at < self.settled_guesses);
+        self.guesses.remove(at).map(|one| one.slot)
+    }
+
+    /// Takes the last packet out that passed between two times.
+    fn take_slot(&mut self, since_ns: i64, until_ns: i64) -> Option<Slot> {
+        let between = |one: &Slot| one.after_ns <= until_ns && one.before_ns >= since_ns;
+        let at = self.slots.iter().rposition(between)?;
+        self.settled -= usize::from(at < self.settled);
+        self.slots.remove(at)
+    }
+
+    /// New data was seen: what was not and is not known by now was something else.
+    fn settle(&mut self) {
+        self.settled = self.slots.len();
+        self.settled_guesses = self.guesses.len();
+    }
+
+    /// Nothing is outstanding: what was sent before tells nothing any more.
+    fn forget(&mut self) {
+        self.slots.drain(..self.settled);
+        self.settled = 0;
+        self.guesses.drain(..self.settled_guesses);
+        self.settled_guesses = 0;
+    }
+
+    /// Gives back memory.
+    pub fn shrink(&mut self) {
+        let (until, cursor) = (self.until, self.cursor);
+        *self = Self {
+            until,
+            cursor,
+            ..Self::default()
+        };
+    }
 }
 
 /// Where bytes are missing, and the packets that they fill.
@@ -139,11 +238,12 @@ impl Sending {
         if !elsewhere || !self.acks_seen {
             return;
         }
-        if let Place::Next { missing } = data.place {
-            self.unseen.packets += missing;
-        }
-        if self.unseen.packets > 0 {
-            self.place_missing(data, found, rows);
+        let fresh = match data.place {
+            Place::Next { missing } => missing,
+            _ => 0,
+        };
+        if fresh > 0 || !self.unseen.slots.is_empty() || !self.unseen.guesses.is_empty() {
+            self.place_missing(data, fresh, found, rows);
         }
         let sent_before =
             found.is_none() && data.start == self.next && data.start < self.unseen.until;
@@ -205,35 +305,111 @@ impl Sending {
     /// The byte after the last that the sender has sent before what it sends again now: packets that are missing before
     /// that, and no repairs, were new.
     pub(super) fn sent_until(&self) -> u64 {
-        let missing_bytes = u64::from(self.unseen.packets) * u64::from(self.mss);
+        let missing_bytes = self.unseen.open() as u64 * u64::from(self.mss);
         self.unseen.until.max(self.next + missing_bytes)
     }
 
-    fn place_missing(&mut self, data: &Data, found: Option<Hole>, rows: &mut Rows) {
+    fn place_missing(&mut self, data: &Data, fresh: u32, found: Option<Hole>, rows: &mut Rows) {
         let new = data.start >= self.next;
+        if self.board.is_empty() {
+            self.unseen.forget();
+        }
         let hole = found.unwrap_or_else(|| self.hole(data.start));
-        self.unseen.packets = self.unseen.packets.saturating_sub(hole.packets);
-        let cursor = self.repairs.repaired.max(self.una);
+        let mut left = fresh.saturating_sub(hole.packets);
+        self.fill_hole(hole.packets.saturating_sub(fresh));
+        let cursor = self.unseen.cursor.max(self.una);
+        let slot = Slot {
+            after_ns: self.last_data_ns,
+            before_ns: data.now_ns,
+        };
         let until = if new { hole.start } else { data.start };
         if until >= cursor {
-            self.sent_unseen(cursor, until, data, rows);
+            self.sent_unseen((cursor, until), &mut left, slot, data, rows);
         } else {
-            self.sent_unseen(cursor, hole.start, data, rows);
-            self.sent_unseen(self.una, until, data, rows);
+            self.sent_unseen((cursor, hole.start), &mut left, slot, data, rows);
+            self.sent_unseen((self.una, until), &mut left, slot, data, rows);
+        }
+        for _ in 0..left {
+            self.unseen.wait(slot);
         }
         if new {
-            let bytes = u64::from(self.unseen.packets) * u64::from(self.mss);
-            self.unseen.until = self.unseen.until.max(data.start + bytes);
-            self.unseen.packets = 0;
+            self.sent_before(data);
+            self.unseen.settle();
         }
     }
 
+    /// So many packets more were new data: of those that wait, or else of those that were taken for repairs since the last
+    /// new data was seen.
+    fn fill_hole(&mut self, packets: u32) {
+        let packets = packets as usize;
+        let waiting = self.unseen.open().min(packets);
+        self.unseen
+            .slots
+            .truncate(self.unseen.slots.len() - waiting);
+        let guessed = self.unseen.guesses.len() - self.unseen.settled_guesses;
+        for _ in 0..guessed.min(packets - waiting) {
+            if let Some(Guess { start, .. }) = self.unseen.guesses.pop_back() {
+                self.board.take_back(self.board.place(start));
+            }
+        }
+    }
+
+    /// Of what comes now as new, so much was sent before: since the last new data, and long enough ago to be sent again.
+    fn sent_before(&mut self, data: &Data) {
+        let soon_ns = self.soon_after_ns();
+        let open = self.unseen.slots.iter().skip(self.unseen.settled);
+        let old = open.filter(|slot| data.now_ns - slot.after_ns >= soon_ns);
+        let packets = old.count();
+        if packets > 0 {
+            let bytes = packets as u64 * u64::from(self.mss);
+            self.unseen.until = self.unseen.until.max(data.start + bytes);
+            let end = self.unseen.settled + packets;
+            self.unseen.slots.drain(self.unseen.settled..end);
+        }
+    }
+
+    /// Nothing is sent again sooner.
+    fn soon_after_ns(&self) -> i64 {
+        (self.rtt.min_ns as f64 * TOO_SOON) as i64
+    }
+
+    /// What was taken for a repair that was not seen was something else if the repair is seen sooner after it than the
+    /// sender can have missed it.
+    pub(super) fn was_not_repaired(&mut self, index: usize, data: &Data) {
+        let soon_ns = self.soon_after_ns();
+        let Some(start) = self.board.get(index).map(|one| one.start) else {
+            return;
+        };
+        let guess = self.unseen.guesses.iter().rfind(|one| one.start == start);
+        if guess.is_some_and(|one| data.now_ns - one.slot.after_ns < soon_ns)
+            && self.board.take_back(index)
+        {
+            if let Some(slot) = self.unseen.take_guess(start) {
+                self.unseen.wait(slot);
+            }
+        }
+    }
+
+    /// A packet that was not seen between two times: gives when it passed at the latest.
+    pub(super) fn slot_between(&mut self, since_ns: i64, now_ns: i64) -> Option<i64> {
+        let until_ns = now_ns - self.soon_after_ns();
+        let slot = self.unseen.take_slot(since_ns, until_ns)?;
+        Some(slot.before_ns)
+    }
+
     /// Of what is missing between two positions, in their order, as much was sent again as there are packets.
-    fn sent_unseen(&mut self, from: u64, until: u64, data: &Data, rows: &mut Rows) {
-        let soon_ns = (self.rtt.min_ns as f64 * TOO_SOON) as i64;
+    fn sent_unseen(
+        &mut self,
+        (from, until): (u64, u64),
+        left: &mut u32,
+        slot: Slot,
+        data: &Data,
+        rows: &mut Rows,
+    ) {
+        let soon_ns = self.soon_after_ns();
         let mut at = from;
         for _ in 0..MOST_LOOKED_AT {
-            if self.unseen.packets == 0 || at >= until {
+            if *left == 0 || at >= until {
                 return;
             }
             let index = self.board.place(at);
@@ -255,7 +431,8 @@ impl Sending {
             if !expired && self.has_arrived(start, at) {
                 continue;
             }
-            self.unseen.packets -= 1;
+            *left -= 1;
+            self.unseen.guess(start, slot);
             self.one_unseen(start, at, data, rows);
         }
     }
@@ -283,7 +460,8 @@ impl Sending {
             };
             self.send_again(index, copy, 0, rows);
         }
-        self.repairs.repaired = end;
+        self.repairs.repaired = self.repairs.repaired.max(end);
+        self.unseen.cursor = end;
     }
 }
 

@@ -50,6 +50,11 @@ impl Assessment {
     }
 }
 
+/// The logarithm of a fate's likelihood, at most.
+pub(super) fn surely() -> f64 {
+    (1.0 - LAPSE).ln()
+}
+
 impl Search<'_> {
     /// The logarithm of a model's likelihood alone, from its logistic function's asymptotes: for the search.
     #[inline(never)] // in a larger function the sum would not stay in a register
@@ -78,7 +83,7 @@ impl Model {
     #[inline]
     pub(super) fn assess(&self, packets: impl Iterator<Item = Coming>, least: f64) -> Assessment {
         let mut sum = Assessment::default();
-        let (surely, hardly) = ((1.0 - LAPSE).ln(), LAPSE.ln());
+        let (surely, hardly) = (surely(), LAPSE.ln());
         let far = (CERTAIN + 1.0) * self.width;
         for (number, packet) in packets.enumerate() {
             if number % LOOK == 0 && sum.likelihood < least {
