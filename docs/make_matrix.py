@@ -92,24 +92,24 @@ first; *no batches* was measured once, by `ackclock sweep` as above with `--set 
 
 {batches}
 
-In four of the six rows the difference shrinks. <!-- so: [abs(one[0] - one[1]) > abs(other[0] - other[1]) for one,
+In three of the six rows the difference shrinks. <!-- so: [abs(one[0] - one[1]) > abs(other[0] - other[1]) for one,
 other in ([[*map(float, row[column].split(", "))] for column in ("as it is", "no batches")] for row in
-rows("Loss rates"))] == [True, True, True, False, True, False] --> BBR and Illinois at 10 ms also depend on exactly when
+rows("Loss rates"))] == [False, True, True, False, True, False] --> BBR and Illinois at 10 ms also depend on exactly when
 a compressed SACK leaves (in the kernel `net.ipv4.tcp_comp_sack_nr = 0` switches the compression off).
 
 - *0.1 BDP at 10 Mb/s and 10 ms* is a queue of one packet, so single packets decide. Illinois settles into
   a periodic pattern there, and a detail such as the receive window may decide into which.
 - *PIE and RED* drop at random, and a single flow's loss rate depends on a few draws. At 100 Mb/s and 200 ms the 60 s
   are too short to recover from what the end of slow start may cost Reno, so there are two outcomes. Under RED it has 37
-  to 38 Mb/s in three runs of the kernel and in seven of ten of the packet engine, 65 to 66 in the others. <!-- so:
+  to 38 Mb/s in three runs of the kernel and in six of ten of the packet engine, 65 to 66 in the others. <!-- so:
   [[sum(low < run["goodput_bps"] / 1e6 < high for run in csv("tests/agreement/data/matrix.csv").filter( rate="100Mbit",
   rtt="200ms", flows=1, congestion="reno", engine=engine).iter_rows(named=True) if '"red"' in run["queue"]) for low,
-  high in ((36.5, 38), (65, 66.5))] for engine in ("linux", "packet")] == [[3, 0], [7, 3]] --> Under PIE the phase of
+  high in ((36.5, 38), (65, 66.5))] for engine in ("linux", "packet")] == [[3, 0], [6, 4]] --> Under PIE the phase of
   its updates, 30 ms apart, decides: at the end of slow start the drop probability is zero again with one update more or
-  less. Where updates are in the same phase, all three runs of the kernel end at the low rate, and nine of ten of
+  less. Where updates are in the same phase, all three runs of the kernel end at the low rate, and eight of ten of
   the packet engine. <!-- so: [sum(run["goodput_bps"] < 50e6 for run in csv("tests/agreement/data/matrix.csv").filter(
   rate="100Mbit", rtt="200ms", flows=1, congestion="reno", engine=engine).iter_rows(named=True) if '"pie"' in
-  run["queue"] and period in run["queue"]) for engine, period in (("linux", "20ms"), ("packet", "30ms"))] == [3, 9] -->
+  run["queue"] and period in run["queue"]) for engine, period in (("linux", "20ms"), ("packet", "30ms"))] == [3, 8] -->
 - The kernel's queueing delay is the mean backlog divided by the rate of the packets that wait, sampled every 10 ms.
 
 These cells revealed the following errors of the packet engine, which have been corrected:
@@ -132,20 +132,20 @@ These cells revealed the following errors of the packet engine, which have been 
   window is small: a segment that is left over leaves alone and at once, which shifts all that follows by a segment.
   Memory for these buffers is granted for two windows, while the window is not used; behind a hole that
   stays open it is used up, and the flow stops. This matters most for single flows at 100 Mb/s and 10 ms: behind 25
-  packets Reno now loses what the kernel's does, within 0.1 %, and Vegas's queue is 0.7 % longer. <!-- so: [abs(round(
+  packets Reno now loses what the kernel's does, within 0.1 %, and Vegas's queue is 0.6 % longer. <!-- so: [abs(round(
   100 * (behind[0][metric][0] / behind[1][metric][0] - 1), 1)) for control, metric in (("reno", "loss_rate"), ("vegas",
   "queue_delay_mean_s")) for behind in [[csv("tests/agreement/data/matrix.csv").filter(rate="100Mbit", rtt="10ms",
   flows=1, congestion=control, queue='{{ discipline = "pfifo", limit = "0.3bdp" }}', engine=engine) for engine in
-  ("packet", "linux")]]] == [0, 0.7] -->
+  ("packet", "linux")]]] == [0, 0.6] -->
 - Batches are what the pacing rate sends in 1/1024 s, not in a millisecond. At 100 Mb/s and 10 ms, with an SRTT of
   10.67 ms, ours grew to eight segments with a window of 72, the kernel's with 73, so that a queue of 8 packets
   overflowed earlier.
 - Westwood takes an ACK's RTT before it checks whether a sample of the bandwidth is over: the ACK that ends a recovery
-  has a short RTT and may end a sample, which the window then uses (100 Mb/s, 200 ms, 1 BDP: 27.8 Mb/s; the kernel has
-  27.7). <!-- so: [round(csv("tests/agreement/data/matrix.csv").filter(rate="100Mbit", rtt="200ms", flows=1,
+  has a short RTT and may end a sample, which the window then uses (100 Mb/s, 200 ms, 1 BDP: 27.7 Mb/s, as the kernel
+  has). <!-- so: [round(csv("tests/agreement/data/matrix.csv").filter(rate="100Mbit", rtt="200ms", flows=1,
   congestion='{{ kind = "westwood", tick = "10ms" }}', queue='{{ discipline = "pfifo", limit = "1bdp" }}',
   engine=engine)["goodput_bps"][0] / 1e6, 1)
-  for engine in ("packet", "linux")] == [27.8, 27.7] -->
+  for engine in ("packet", "linux")] == [27.7, 27.7] -->
 - Until the receive window is open, at segment 2874 of 8 MiB, each ACK announces a larger one, and none is on the fast
   path; there Westwood counts twice what duplicates stood for.
 - A cumulative ACK with a new SACK block gives the RTT of the segment in the block. H-TCP takes no largest RTT from the
@@ -159,11 +159,13 @@ These cells revealed the following errors of the packet engine, which have been 
   congestion='{{ kind = "' + control + '", tick = "10ms" }}', queue='{{ discipline = "pfifo", limit = "0.1bdp" }}',
   engine=engine) for engine in ("packet", "linux")]]] == [-1.0, 0.1] -->
 - Timers run for whole ticks of the kernel's clock, 10 ms here, and one more: delayed ACKs, timeouts, probes. Behind
-  0.1 BDP at 10 Mb/s and 50 ms, Westwood's goodput is now the kernel's, within 0.1 %. <!-- so: [round(100 *
-  (behind[0]["goodput_bps"][0] / behind[1]["goodput_bps"][0] - 1), 1) for behind in [[csv(
-  "tests/agreement/data/matrix.csv").filter(rate="10Mbit", rtt="50ms", flows=1,
-  congestion='{{ kind = "westwood", tick = "10ms" }}', queue='{{ discipline = "pfifo", limit = "0.1bdp" }}',
-  engine=engine) for engine in ("packet", "linux")]]] == [0.0] --> Since 6.1.60 the reordering timer has a floor of
+  0.1 BDP at 10 Mb/s and 50 ms this matters to Westwood, whose goodput is within 1 % of that of a kernel that is read
+  late, and 5.5 % above that of one that is read at once. <!-- so: [round(100 * (ours / theirs - 1), 1)
+  for keys in [dict(rate="10Mbit", rtt="50ms", flows=1, congestion='{{ kind = "westwood", tick = "10ms" }}',
+  queue='{{ discipline = "pfifo", limit = "0.1bdp" }}')] for cells in [csv("tests/agreement/data/matrix.csv")]
+  for ours in [cells.filter(engine="packet", **keys)["goodput_bps"][0]]
+  for theirs in (csv("tests/agreement/data/matrix-late.csv").filter(**keys)["goodput_bps"][0],
+  cells.filter(engine="linux", **keys)["goodput_bps"][0])] == [0.3, 5.5] --> Since 6.1.60 the reordering timer has a floor of
   2 ms, not of two ticks.
 - Room for the application is looked for, and memory granted, after each batch that leaves, not only when all has
   left that an ACK lets go: after the first of two batches the window is not used yet. So buffers are filled earlier.
