@@ -94,8 +94,8 @@ first; *no batches* was measured once, by `ackclock sweep` as above with `--set 
 
 In three of the six rows the difference shrinks. <!-- so: [abs(one[0] - one[1]) > abs(other[0] - other[1]) for one,
 other in ([[*map(float, row[column].split(", "))] for column in ("as it is", "no batches")] for row in
-rows("Loss rates"))] == [False, True, True, False, True, False] --> BBR and Illinois at 10 ms also depend on exactly when
-a compressed SACK leaves (in the kernel `net.ipv4.tcp_comp_sack_nr = 0` switches the compression off).
+rows("Loss rates"))] == [False, True, True, False, True, False] --> BBR and Illinois at 10 ms also depend on exactly
+when a compressed SACK leaves (in the kernel `net.ipv4.tcp_comp_sack_nr = 0` switches the compression off).
 
 - *0.1 BDP at 10 Mb/s and 10 ms* is a queue of one packet, so single packets decide. Illinois settles into
   a periodic pattern there, and a detail such as the receive window may decide into which.
@@ -165,8 +165,8 @@ These cells revealed the following errors of the packet engine, which have been 
   queue='{{ discipline = "pfifo", limit = "0.1bdp" }}')] for cells in [csv("tests/agreement/data/matrix.csv")]
   for ours in [cells.filter(engine="packet", **keys)["goodput_bps"][0]]
   for theirs in (csv("tests/agreement/data/matrix-late.csv").filter(**keys)["goodput_bps"][0],
-  cells.filter(engine="linux", **keys)["goodput_bps"][0])] == [0.3, 5.5] --> Since 6.1.60 the reordering timer has a floor of
-  2 ms, not of two ticks.
+  cells.filter(engine="linux", **keys)["goodput_bps"][0])] == [0.3, 5.5] --> Since 6.1.60 the reordering timer has a
+  floor of 2 ms, not of two ticks.
 - Room for the application is looked for, and memory granted, after each batch that leaves, not only when all has
   left that an ACK lets go: after the first of two batches the window is not used yet. So buffers are filled earlier.
   This decides in which round trip a single flow overflows a queue of a few packets; behind three, at 10 Mb/s and

@@ -25,6 +25,7 @@ type Timestamps = (Option<u32>, Option<u32>);
 
 /// Takes steps.
 #[derive(Debug, Default)]
+#[allow(clippy::struct_excessive_bools)] // each says another thing of the flow
 pub struct Tap {
     steps: Vec<Step>,
     /// Sent before the first acknowledgement was heard.
