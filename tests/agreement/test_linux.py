@@ -124,20 +124,7 @@ def test_other_settings_of_every_algorithm_agree():
     assert sum(result.agrees for result in results) >= linux.enough(len(results), SHARE)
 
 
-#: Behind a marker at 65 packets the packet engine's two flows share evenly with some starts and four to one with
-#: others, and evenly with that of the recorded run.
-EVEN = pytest.mark.xfail(reason="evenly with this start, four to one with others", strict=True)
-
-
-@pytest.mark.parametrize(
-    "run",
-    [
-        pytest.param(run, marks=EVEN if "step65" in run.run else ())
-        for run in ALGORITHMS
-        if (run.congestion, run.flows) == ("dctcp", 2)
-    ],
-    ids=by_name,
-)
+@pytest.mark.parametrize("run", [run for run in ALGORITHMS if (run.congestion, run.flows) == ("dctcp", 2)], ids=by_name)
 def test_two_flows_of_dctcp_share_as_unequally_as_in_linux(run):
     """Four to one or so behind a step marker, where equal shares would have an index of 1."""
     assert linux.simulate(run).jain == pytest.approx(run.jain, abs=0.07)

@@ -148,11 +148,7 @@ def test_behind_an_aqm_delay_and_utilisation_are_the_models(queue, setting, behi
     assert model["queue_mean_p"] == pytest.approx(packet["queue_mean_p"], rel=0.15)
 
 
-MORE = pytest.mark.xfail(reason="the model loses a little over 20 % more than the packets", strict=True)
-LOSSES = [pytest.param(*one.values, id=one.id, marks=MORE if one.id == "CoDel, 15 CUBIC" else ()) for one in AQMS]
-
-
-@pytest.mark.parametrize(("queue", "setting"), LOSSES)
+@pytest.mark.parametrize(("queue", "setting"), AQMS)
 def test_behind_an_aqm_losses_are_the_models(queue, setting, behind_aqm):
     model, packet = behind_aqm(queue, setting)
     assert model["loss_rate"] == pytest.approx(packet["loss_rate"], rel=0.2)

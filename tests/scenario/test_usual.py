@@ -83,7 +83,7 @@ TABLES = {
     "repeats": 2,
     "network": {"topology": "dumbbell", "rate": "1Mbit", "rtt": "20ms",
                 "queue": {"discipline": "pfifo", "limit": "1bdp"}},
-    "flows": [{"count": 1, "congestion": "cubic", "start": {"every": "10ms", "jitter": "1s"}}],
+    "flows": [{"count": 1, "congestion": "cubic", "start": {"every": "5ms", "jitter": "500ms"}}],
 }  # fmt: skip
 
 

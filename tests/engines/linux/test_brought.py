@@ -296,7 +296,7 @@ def test_points_of_a_sweep_have_it_too(folder, kernel_with_headers):
 
 
 def test_a_question_has_it_too(folder, kernel_with_headers):
-    asked = ("mine.toml", "--need", "goodput >= 8Mbit", "--try", "reno,mine", "--repeats", "1", "--out", "answer")
+    asked = ("mine.toml", "--need", "goodput >= 8Mbit", "--try", "reno,mine", "--repeats", "2", "--out", "answer")
     done = CliRunner().invoke(application(), ["find", *asked, "--engine", "linux", "--module", "mine.c", "--json"])
     assert done.exit_code == 0, done.output
     found = json.loads((Path("answer") / "answer.json").read_text())
