@@ -215,17 +215,23 @@ def _newest(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 
 def beside(table: pl.DataFrame, one: Callable[[pl.Expr], pl.Expr] = pl.Expr.median) -> pl.DataFrame:
-    """A row a cell: the one value of each engine's runs, their differences, and whether these are as aimed at.
+    """A row a cell: the one value of each engine's runs, their differences, and whether these are as aimed at."""
+    return joined(of_cells(table, "linux", one), of_cells(table, "packet", one))
+
+
+def of_cells(table: pl.DataFrame, engine: str, one: Callable[[pl.Expr], pl.Expr] = pl.Expr.median) -> pl.DataFrame:
+    """A row a cell: the one value of an engine's runs.
 
     Of PIE's two periods each engine has its own: a kernel of 100 Hz that is told 20 ms takes 30 ms.
     """
-    keys = list(KEYS.values())
-    other = {"packet": "20ms", "linux": "30ms"}
-    of_other = pl.col("queue").str.contains(pl.col("engine").replace(other), literal=True)
-    runs = named(table.filter(~of_other)).group_by(*keys, "engine", maintain_order=True)
-    table = runs.agg(one(pl.col(list(METRICS))))
-    packet, kernel = (table.filter(pl.col("engine") == name).drop("engine") for name in ("packet", "linux"))
-    cells = kernel.join(packet, on=keys, suffix="_packet", how="inner", maintain_order="left")
+    other = {"packet": "20ms", "linux": "30ms"}[engine]
+    own = (pl.col("engine") == engine) & ~pl.col("queue").str.contains(other, literal=True)
+    return named(table.filter(own)).group_by(*KEYS.values(), maintain_order=True).agg(one(pl.col(list(METRICS))))
+
+
+def joined(kernel: pl.DataFrame, packet: pl.DataFrame) -> pl.DataFrame:
+    """A row a cell that both have: the second's values have `_packet` in their names."""
+    cells = kernel.join(packet, on=list(KEYS.values()), suffix="_packet", how="inner", maintain_order="left")
     cells = cells.with_columns(_difference(name).alias(f"{name}_difference") for name in METRICS)
     cells = cells.with_columns(
         (pl.col(f"{name}_difference").abs() <= aim).alias(name_of(name)) for name, aim in AIMED.items()
@@ -337,10 +343,9 @@ def within(cells: pl.DataFrame, name: str) -> str:
 def again(runs: pl.DataFrame) -> str:
     """How often the kernel is as near to itself as is aimed at: runs of the first seed, and the same read late."""
     first = runs.filter(pl.col("engine") == "linux", pl.col("seed") == 1)
-    period = pl.col("queue").str.replace("20ms", "30ms", literal=True)  # `beside` takes these for the packet engine's
-    late = pl.read_csv(LATE).with_columns(period, engine=pl.lit("packet"), seed=pl.lit(1)).select(first.columns)
-    cells = beside(pl.concat([first, late], how="vertical_relaxed"))
-    shares = [f"its {name} is within {aim:.0%} of itself in {within(cells, name)}" for name, aim in _aims()]
+    late = pl.read_csv(LATE).with_columns(engine=pl.lit("linux"))
+    cells = joined(of_cells(first, "linux"), of_cells(late, "linux"))
+    shares = [f"its {name} is within {100 * aim:.0f} % of itself in {within(cells, name)}" for name, aim in _aims()]
     return ", ".join(shares[:-1]) + f" and {shares[-1]} of the cells"
 
 

@@ -124,7 +124,9 @@ def find(  # noqa: PLR0913 (each is an option of the command line)
     kernel: Kernel = None,
     module: Module = None,
     seed: Annotated[int, typer.Option(metavar="N", help="The first seed.")] = 1,
-    repeats: Annotated[int, typer.Option(metavar="N", help="At most this many seeds for a setting.")] = 32,
+    repeats: Annotated[
+        int, typer.Option(metavar="N", help="At most this many seeds for a setting; one alone decides nothing.")
+    ] = 32,
     budget: Annotated[
         str | None,
         typer.Option(metavar="TIME", help="Start no run after this time, such as 60s; the same command resumes."),

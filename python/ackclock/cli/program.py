@@ -13,7 +13,8 @@ import keyword
 import signal
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -97,16 +98,24 @@ def _misused(error: Any) -> typer.Exit:
     return typer.Exit(2)
 
 
+@contextmanager
+def _in_one_line() -> Iterator[None]:
+    """In this block, words that are not understood end the program; who says nothing is shown the help."""
+    try:
+        yield
+    except UsageError as error:
+        if type(error).__name__ == SILENT:
+            raise
+        raise _misused(error) from error
+
+
 class _Group(TyperGroup):
     """Says in one line what went wrong, and exits with the status that belongs to it."""
 
     def make_context(self, *arguments: Any, **more: Any) -> Any:
         try:
-            return super().make_context(*arguments, **more)
-        except UsageError as error:
-            if type(error).__name__ == SILENT:
-                raise
-            raise _misused(error) from error
+            with _in_one_line():
+                return super().make_context(*arguments, **more)
         except BrokenPipeError:
             raise
         except OSError as error:  # where the completion of a shell cannot be installed
@@ -115,11 +124,8 @@ class _Group(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
-        except UsageError as error:
-            if type(error).__name__ == SILENT:
-                raise
-            raise _misused(error) from error
+            with _in_one_line():
+                return super().invoke(ctx)
         except (AckclockError, OSError) as error:
             if ending.is_unread(error):
                 raise
