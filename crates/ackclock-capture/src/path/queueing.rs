@@ -19,6 +19,8 @@ const WINDOW: usize = 8;
 const WINDOW_S: f64 = 0.010;
 /// What two measurements of one rate may differ by, from noise.
 const ONE_RATE: f64 = 0.1;
+/// The share of times that is none, nearly.
+const ALWAYS: f64 = 0.1;
 /// Lost packets whose queue is known, at least; and how far apart nine in ten may be, over their median, if the queue
 /// drops where it is full.
 const LEAST_DROPS: usize = 15;
@@ -35,6 +37,8 @@ pub struct Delays {
     passed: Vec<f64>,
     rtt_s: Vec<f64>,
     base_s: f64,
+    /// Packets have waited when they come.
+    behind: bool,
 }
 
 /// The queue that the round trips show.
@@ -81,8 +85,10 @@ impl Delays {
             delays.passed.push(passed);
             delays.rtt_s.push(rtt_ns as f64 * 1e-9);
         }
-        delays.in_order();
         let least = samples.iter().map(|sample| possible(sample.rtt_ns)).min();
+        let behind = samples.iter().filter(|sample| sample.behind).count();
+        delays.behind = 2 * behind > samples.len();
+        delays.in_order();
         delays.base_s = least.unwrap_or(0) as f64 * 1e-9;
         delays
     }
@@ -91,9 +97,32 @@ impl Delays {
         self.time_s.len()
     }
 
-    /// A queue lets nobody overtake: what took longer than later packets show was held up elsewhere, as by a delayed
-    /// acknowledgement.
+    /// When a packet came to the queue.
+    fn comes_s(&self, place: usize) -> f64 {
+        let waits_s = if self.behind {
+            self.queued_s[place]
+        } else {
+            0.0
+        };
+        self.time_s[place] - waits_s
+    }
+
+    /// When it left.
+    fn leaves_s(&self, place: usize) -> f64 {
+        self.comes_s(place) + self.queued_s[place]
+    }
+
+    /// A queue lets nobody overtake: what took longer than later packets show, or than those before it show behind the
+    /// queue, was held up elsewhere, as by a delayed acknowledgement.
     fn in_order(&mut self) {
+        if self.behind {
+            let mut before_s = f64::NEG_INFINITY;
+            for (time_s, queued_s) in self.time_s.iter().zip(&mut self.queued_s) {
+                before_s = before_s.max(time_s - *queued_s);
+                *queued_s = time_s - before_s;
+            }
+            return;
+        }
         let mut next_s = f64::INFINITY;
         for (time_s, queued_s) in self.time_s.iter().zip(&mut self.queued_s).rev() {
             next_s = next_s.min(time_s + *queued_s);
@@ -180,12 +209,11 @@ impl Delays {
         let mut windows = Vec::new();
         let mut begin = 0;
         for place in 1..self.len() {
-            let left_s = self.time_s[place - 1] + self.queued_s[place - 1];
-            if self.time_s[place] >= left_s || self.queued_s[place] < NOISE_S {
+            let left_s = self.leaves_s(place - 1);
+            if self.comes_s(place) >= left_s || self.queued_s[place] < NOISE_S {
                 begin = place;
-            } else if place - begin >= WINDOW && left_s - self.time_s[begin] > WINDOW_S {
-                let arrivals_s = self.time_s[place] - self.time_s[begin];
-                let departures_s = arrivals_s + self.queued_s[place] - self.queued_s[begin];
+            } else if place - begin >= WINDOW && left_s - self.comes_s(begin) > WINDOW_S {
+                let departures_s = self.leaves_s(place) - self.leaves_s(begin);
                 if departures_s > 0.0 {
                     windows.push(Window {
                         bytes: self.passed[place] - self.passed[begin],
@@ -208,29 +236,41 @@ impl Delays {
             .sum()
     }
 
-    /// What comes undelayed in the beginning of a busy period, as long as the rate is known well enough for that.
+    /// What comes undelayed in the beginning of a busy period, as long as the rate is known well enough for that. Behind the
+    /// queue that is what has come above the rate while the queue lasts: not now and then only, as what comes in lumps.
     fn burst(&self, trace: &Trace, rate: Estimate) -> Option<Estimate> {
         let mut levels = Levels::default();
         levels.fill(trace, rate.value);
         let mut bursts = Vec::new();
         let mut place = 0;
         for (&time_s, &queued_s) in self.time_s.iter().zip(&self.queued_s) {
-            while place + 1 < trace.len() && trace.time_s[place + 1] <= time_s {
+            // Of what comes at once the last, or behind the queue the first.
+            let earlier = |place: usize| match self.behind {
+                true => trace.time_s[place] < time_s,
+                false => trace.time_s[place + 1] <= time_s,
+            };
+            while place + 1 < trace.len() && earlier(place) {
                 place += 1;
             }
             let packet = trace.bytes[place];
             if queued_s * rate.value > 2.0 * packet
                 && levels.age_s[place] * (rate.high - rate.low) < packet
             {
-                bursts.push(levels.level[place] - packet - queued_s * rate.value);
+                let waits = if self.behind {
+                    0.0
+                } else {
+                    queued_s * rate.value
+                };
+                bursts.push(levels.level[place] - packet - waits);
             }
         }
         let length = bursts.len().div_ceil(BLOCKS).max(LEAST);
-        let medians: Vec<(f64, f64)> = bursts
+        let share = if self.behind { ALWAYS } else { 0.5 };
+        let typical: Vec<(f64, f64)> = bursts
             .chunks(length)
-            .map(|part| (quantile(&mut part.to_vec(), 0.5), part.len() as f64))
+            .map(|part| (quantile(&mut part.to_vec(), share), part.len() as f64))
             .collect();
-        weighted(&medians)
+        weighted(&typical)
     }
 
     /// How much longer than noise makes them round trips were when packets were lost: the median of the shorter of the
